@@ -1,0 +1,271 @@
+//! What `rd` writes: the averaged curves as CSV, BD-rates as Markdown, plots as SVG.
+
+use std::{fmt::Write, path::Path};
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::{
+    bd,
+    plot::{Chart, Curve, Weight},
+    series::{Quality, Series},
+};
+
+/// The rates that BD-rates are taken over, in bits per pixel; a byte grid may fall short of its ends by a little.
+const RANGE_BPP: (f64, f64) = (0.1, 1.5);
+const RANGE_SLACK_BPP: f64 = 1e-3;
+
+/// Rates shown in plots, bits per pixel.
+const SHOWN_BPP: (f64, f64) = (0.0, 1.6);
+
+/// A BD-rate over fewer dB than this says little.
+const SHORT_OVERLAP_DB: f64 = 4.0;
+
+/// Published curves that tables list, if the anchors file has them: the codecs of the goals first, then the field.
+pub const TABLED_ANCHORS: [&str; 14] = [
+    "local/jpeg_turbo_420_opt",
+    "local/jpeg2000_openjpeg_embedded_layers",
+    "local/webp_m6",
+    "tfc/bpg444",
+    "local/jpeg2000_openjpeg_perrate",
+    "local/avif_libavif_s6_444",
+    "local/jxl_0.7_e7",
+    "progressive/DPICT",
+    "progressive/CTC_2023",
+    "progressive/VarMask_WACV25",
+    "cai/compressai-bmshj2018-factorized_mse_cpu",
+    "cai/compressai-bmshj2018-hyperprior_mse_cpu",
+    "cai/hm",
+    "cai/vtm",
+];
+
+/// Published curves that plots show.
+pub const DRAWN_ANCHORS: [&str; 4] = [
+    "tfc/bpg444",
+    "local/avif_libavif_s6_444",
+    "progressive/DPICT",
+    "cai/vtm",
+];
+
+/// All curves of a report.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Our decoders; without them the rivals are compared with each other.
+    pub ours: Vec<Series>,
+    /// Rivals measured on the same pictures.
+    pub rivals: Vec<Series>,
+    /// Published curves, means over the 24 Kodak pictures.
+    pub anchors: Vec<Series>,
+    /// Number of pictures behind `rivals`.
+    pub pictures: usize,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    series: &'a str,
+    bpp: f64,
+    psnr_db: f64,
+    ms_ssim: Option<f64>,
+    encode_ms: Option<f64>,
+    decode_ms: Option<f64>,
+}
+
+impl Report {
+    /// Writes `rd.csv`, `bd.md`, `psnr.svg` and `ms-ssim.svg` into `folder`.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        self.write_curves(&folder.join("rd.csv"))?;
+        std::fs::write(folder.join("bd.md"), self.markdown())?;
+        std::fs::write(folder.join("psnr.svg"), self.chart(Quality::Psnr).svg())?;
+        std::fs::write(
+            folder.join("ms-ssim.svg"),
+            self.chart(Quality::MsSsim).svg(),
+        )?;
+        Ok(())
+    }
+
+    fn write_curves(&self, path: &Path) -> Result<()> {
+        let mut writer = csv::Writer::from_path(path)?;
+        for series in self.ours.iter().chain(&self.rivals) {
+            for point in &series.points {
+                writer.serialize(Line {
+                    series: &series.name,
+                    bpp: point.bpp,
+                    psnr_db: point.psnr_db,
+                    ms_ssim: point.ms_ssim,
+                    encode_ms: point.encode_ms,
+                    decode_ms: point.decode_ms,
+                })?;
+            }
+        }
+        Ok(writer.flush()?)
+    }
+
+    /// BD-rate tables over PSNR and over MS-SSIM.
+    pub fn markdown(&self) -> String {
+        let (low, high) = RANGE_BPP;
+        let mut text = format!(
+            "# BD-rate\n\n\
+             In %: negative where the column needs fewer bits than the row at equal quality, over the\n\
+             qualities that the column has from {low} to {high} bpp. Curves are means over pictures; the\n\
+             rivals were measured on {}. Rows with a slash are published means over the 24 Kodak\n\
+             pictures: read them only if these are the pictures measured. A star marks curves that\n\
+             share less than {SHORT_OVERLAP_DB} dB.\n",
+            self.pictures
+        );
+        for (heading, quality) in [("RGB PSNR", Quality::Psnr), ("MS-SSIM", Quality::MsSsim)] {
+            write!(text, "\n## {heading}\n\n{}", self.table(quality))
+                .expect("writing to a string cannot fail");
+        }
+        text
+    }
+
+    fn table(&self, quality: Quality) -> String {
+        let columns = if self.ours.is_empty() {
+            &self.rivals
+        } else {
+            &self.ours
+        };
+        let mut text = String::from("| rival |");
+        for column in columns {
+            text += &format!(" {} |", column.name);
+        }
+        text += "\n|---|";
+        text += &"---:|".repeat(columns.len());
+        text += "\n";
+        for row in self.rivals.iter().chain(&self.anchors) {
+            let anchor = row.curve(quality);
+            let cells: Vec<Option<bd::Delta>> = columns
+                .iter()
+                .map(|column| compared(&anchor, &column.curve(quality)))
+                .collect();
+            if cells.iter().any(Option::is_some) {
+                text += &format!("| {} |", row.name);
+                text += &cells.into_iter().map(cell).collect::<String>();
+                text += "\n";
+            }
+        }
+        text
+    }
+
+    /// The plot of one quality.
+    pub fn chart(&self, quality: Quality) -> Chart {
+        let (title, y_label) = match quality {
+            Quality::Psnr => ("Rate and PSNR", "RGB PSNR (dB)"),
+            Quality::MsSsim => ("Rate and MS-SSIM", "MS-SSIM, -10 log10(1 - value) (dB)"),
+        };
+        let drawn = self
+            .anchors
+            .iter()
+            .filter(|anchor| DRAWN_ANCHORS.contains(&anchor.name.as_str()));
+        let weighted = (self.ours.iter().map(|series| (series, Weight::Strong)))
+            .chain(self.rivals.iter().map(|series| (series, Weight::Plain)))
+            .chain(drawn.map(|series| (series, Weight::Faint)));
+        let curves = weighted.map(|(series, weight)| {
+            let points = series
+                .curve(quality)
+                .into_iter()
+                .map(|point| (point.bpp, point.quality))
+                .collect();
+            Curve {
+                name: series.name.clone(),
+                points,
+                weight,
+            }
+        });
+        Chart {
+            title: title.to_owned(),
+            x_label: "rate (bits per pixel)".to_owned(),
+            y_label: y_label.to_owned(),
+            x_range: SHOWN_BPP,
+            curves: curves.filter(|curve| !curve.points.is_empty()).collect(),
+        }
+    }
+}
+
+/// BD-rate over the qualities that `column` has within the range of rates.
+fn compared(anchor: &[bd::Point], column: &[bd::Point]) -> Option<bd::Delta> {
+    let rates = RANGE_BPP.0 - RANGE_SLACK_BPP..=RANGE_BPP.1 + RANGE_SLACK_BPP;
+    let within = column
+        .iter()
+        .filter(|point| rates.contains(&point.bpp) && point.quality.is_finite());
+    let range = within.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), point| {
+        (low.min(point.quality), high.max(point.quality))
+    });
+    bd::delta_rate_within(anchor, column, range)
+}
+
+fn cell(delta: Option<bd::Delta>) -> String {
+    delta.map_or_else(
+        || " |".to_owned(),
+        |delta| {
+            let short = delta.overlap.1 - delta.overlap.0 < SHORT_OVERLAP_DB;
+            format!(" {:+.1}{} |", delta.percent, if short { "*" } else { "" })
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::Point;
+
+    fn series(name: &str, factor: f64) -> Series {
+        let points = [
+            (0.05, 22.0),
+            (0.1, 25.0),
+            (0.5, 31.0),
+            (1.5, 37.0),
+            (3.0, 42.0),
+        ];
+        let point = |(bpp, psnr_db)| Point {
+            bpp: bpp * factor,
+            psnr_db,
+            ms_ssim: None,
+            encode_ms: None,
+            decode_ms: Some(1.5),
+        };
+        Series {
+            name: name.to_owned(),
+            points: points.map(point).to_vec(),
+        }
+    }
+
+    fn report() -> Report {
+        Report {
+            ours: vec![series("linear", 1.0)],
+            rivals: vec![series("jpeg-420", 1.25)],
+            anchors: vec![series("tfc/bpg444", 0.8)],
+            pictures: 1,
+        }
+    }
+
+    #[test]
+    fn tables_compare_every_row_with_every_column() {
+        let text = report().markdown();
+        assert!(text.contains("| rival | linear |\n|---|---:|\n"), "{text}");
+        assert!(text.contains("| jpeg-420 | -20.0 |\n"), "{text}");
+        assert!(text.contains("| tfc/bpg444 | +25.0 |\n"), "{text}");
+    }
+
+    #[test]
+    fn without_ours_the_rivals_are_compared() {
+        let text = Report {
+            ours: Vec::new(),
+            ..report()
+        }
+        .markdown();
+        assert!(text.contains("| jpeg-420 | +0.0 |\n"), "{text}");
+    }
+
+    #[test]
+    fn a_report_is_four_files() {
+        let folder = tempfile::tempdir().expect("a folder");
+        report().write(folder.path()).expect("writes");
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("reads");
+        assert!(read("rd.csv").starts_with(
+            "series,bpp,psnr_db,ms_ssim,encode_ms,decode_ms\nlinear,0.05,22.0,,,1.5\n"
+        ));
+        assert_eq!(read("psnr.svg").matches("<polyline").count(), 3);
+        assert_eq!(read("ms-ssim.svg").matches("<polyline").count(), 0);
+    }
+}

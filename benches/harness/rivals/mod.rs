@@ -1,0 +1,129 @@
+//! The codecs that nestcast is measured against, behind one small interface.
+//!
+//! | rival | library | setting |
+//! |---|---|---|
+//! | `jpeg-420`, `jpeg-444` | libjpeg-turbo | baseline, optimised Huffman tables, quality |
+//! | `jpeg-420-cut`, `jpeg-444-cut` | libjpeg-turbo | one progressive file (quality 75 or 90), cut at a byte |
+//! | `webp-m4`, `webp-m6` | libwebp | lossy, method 4 or 6, quality |
+//! | `jpeg2000` | OpenJPEG | 9/7 wavelet, colour transform on, one layer, one stream a rate |
+//! | `jpeg2000-layers` | OpenJPEG | the same with a ladder of layers, cut between two of them |
+
+mod jpeg;
+mod jpeg2000;
+mod webp;
+
+use anyhow::{Context, Result};
+
+use crate::picture::Picture;
+
+pub use self::{
+    jpeg::{Baseline, Progressive, Sampling},
+    jpeg2000::{Layered, SingleRate},
+    webp::Lossy,
+};
+
+/// A codec with one parameter that trades rate for quality.
+pub trait Rival {
+    /// Short name, the same in every table and plot.
+    fn name(&self) -> &'static str;
+
+    /// The parameters to measure at, from the lowest rate to the highest.
+    fn grid(&self) -> &'static [f32];
+
+    /// Codes `picture` at `parameter`; its meaning is the rival's own (a quality, or bits per pixel).
+    fn encode(&self, picture: &Picture, parameter: f32) -> Result<Vec<u8>>;
+
+    /// Decodes what [`encode`](Self::encode) gave.
+    fn decode(&self, bytes: &[u8]) -> Result<Picture>;
+}
+
+/// Every rival, in the order of tables and plots.
+pub fn all() -> Vec<Box<dyn Rival>> {
+    vec![
+        Box::new(Baseline(Sampling::S420)),
+        Box::new(Baseline(Sampling::S444)),
+        Box::new(Progressive(Sampling::S420)),
+        Box::new(Progressive(Sampling::S444)),
+        Box::new(Lossy { method: 4 }),
+        Box::new(Lossy { method: 6 }),
+        Box::new(SingleRate),
+        Box::new(Layered),
+    ]
+}
+
+/// The parameter of `rival`'s grid whose rate for `picture` is nearest to `bpp`, with the bytes it gives.
+pub fn nearest(rival: &dyn Rival, picture: &Picture, bpp: f64) -> Result<(f32, Vec<u8>)> {
+    let mut best: Option<(f64, f32, Vec<u8>)> = None;
+    for &parameter in rival.grid() {
+        let bytes = rival.encode(picture, parameter)?;
+        let distance = (picture.bpp(bytes.len()) - bpp).abs();
+        if best.as_ref().is_none_or(|(least, ..)| distance < *least) {
+            best = Some((distance, parameter, bytes));
+        }
+    }
+    best.map(|(_, parameter, bytes)| (parameter, bytes))
+        .context("a rival with an empty grid")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::psnr;
+
+    /// Smooth colour with some texture, so that every codec has something to do.
+    pub(crate) fn sample(width: u32, height: u32) -> Picture {
+        let wave = |x: u32, step: f64| 60.0 * (f64::from(x) * step).sin();
+        let mut rgb = Vec::new();
+        for y in 0..height {
+            for x in 0..width {
+                let texture = f64::from((x * 7919 + y * 104_729) % 17);
+                for value in [
+                    128.0 + wave(x + y, 0.05),
+                    128.0 + wave(x, 0.11),
+                    128.0 + wave(y, 0.07),
+                ] {
+                    #[expect(clippy::cast_possible_truncation, reason = "within 60..=206")]
+                    rgb.push((value + texture) as u8);
+                }
+            }
+        }
+        Picture::new(width, height, rgb).expect("the shape fits")
+    }
+
+    #[test]
+    fn every_rival_spends_more_for_more_quality() {
+        let picture = sample(200, 136);
+        for rival in all() {
+            let grid = rival.grid();
+            let [first, last] = [grid[1], grid[grid.len() - 1]].map(|parameter| {
+                let bytes = rival.encode(&picture, parameter).expect("encodes");
+                let decoded = rival.decode(&bytes).expect("decodes");
+                (
+                    bytes.len(),
+                    psnr(&picture, &decoded).expect("the same shape"),
+                )
+            });
+            assert!(
+                first.0 < last.0 && first.1 < last.1,
+                "{}: {first:?} {last:?}",
+                rival.name()
+            );
+            assert!(last.1 > 28.0, "{}: {last:?}", rival.name());
+        }
+    }
+
+    #[test]
+    fn nearest_picks_the_closest_rate() {
+        let picture = sample(200, 136);
+        let (parameter, bytes) = nearest(&SingleRate, &picture, 1.0).expect("encodes");
+        assert_eq!(
+            bytes,
+            SingleRate.encode(&picture, parameter).expect("encodes")
+        );
+        assert!(
+            (0.8..1.1).contains(&picture.bpp(bytes.len())),
+            "{parameter}: {} bytes",
+            bytes.len()
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! Pictures to streams.
+
+use bytes::Bytes;
+
+use crate::error::Error;
+use crate::header::{Header, Parsed};
+use crate::layout;
+use crate::model::Model;
+use crate::parallel;
+use crate::picture::Picture;
+use crate::pieces::{self, Cursor};
+use crate::quantise;
+use crate::range::RangeEncoder;
+use crate::segments::{self, Coded};
+use crate::stripe::Stripe;
+use crate::transform::{Analysis, Coefficients, TransformError};
+
+/// Why a picture could not be encoded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The analysis failed.
+    #[error("the analysis failed: {0}")]
+    Analysis(#[source] TransformError),
+    /// The analysis gave something else than it promises.
+    #[error(transparent)]
+    Codec(#[from] Error),
+}
+
+/// Encodes pictures with one model. Encoding once serves every receiver.
+#[derive(Debug, Clone)]
+pub struct Encoder {
+    model: Model,
+    threads: usize,
+    max_bytes: usize,
+}
+
+impl Encoder {
+    /// An encoder on one thread, without a limit.
+    #[must_use]
+    pub const fn new(model: Model) -> Self {
+        Self { model, threads: 1, max_bytes: usize::MAX }
+    }
+
+    /// Uses up to `threads` threads; the bytes do not depend on it.
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// Stops after `max_bytes`: the stream is a prefix of the one without a limit, made in less time.
+    #[must_use]
+    pub const fn with_max_bytes(mut self, max_bytes: usize) -> Self {
+        self.max_bytes = max_bytes;
+        self
+    }
+
+    /// Encodes a picture.
+    ///
+    /// # Errors
+    /// [`EncodeError::Analysis`] if `analysis` fails.
+    pub fn encode(&self, picture: &Picture, analysis: &dyn Analysis) -> Result<Embedded, EncodeError> {
+        let coefficients = analysis.analyse(picture).map_err(EncodeError::Analysis)?;
+        Ok(self.encode_coefficients(coefficients)?)
+    }
+
+    /// Encodes what an analysis gave.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the units' lengths do not fit the picture's size.
+    pub fn encode_coefficients(&self, coefficients: Coefficients) -> Result<Embedded, Error> {
+        let (size, channels) = (coefficients.size, coefficients.channels);
+        let fits = |(index, unit): (usize, &Vec<f32>)| {
+            let (width, height) = layout::Unit::at(index).size(size.width(), size.height());
+            unit.len() == width * height
+        };
+        let present = layout::units(channels).count();
+        if coefficients.units.len() != layout::UNITS
+            || layout::units(channels).filter(|&index| fits((index, &coefficients.units[index]))).count() != present
+        {
+            return Err(Error::Argument("a unit does not have the coefficients that its picture's size fixes"));
+        }
+        let rows = layout::stripes(size);
+        let mut stripes: Vec<Option<(Stripe, u32)>> = vec![None; rows.len()];
+        parallel::for_each(self.threads, stripes.iter_mut().zip(&rows), |(slot, rows)| {
+            let mut stripe = Stripe::new(&self.model, channels, size.width(), rows.len());
+            let planes = quantise::quantise(&self.model, &coefficients, rows, &mut stripe);
+            *slot = Some((stripe, planes));
+        });
+        drop(coefficients);
+        let planes = stripes.iter().flatten().map(|(_, planes)| *planes).max().unwrap_or(0);
+        let mut coded: Vec<Option<Coded>> = stripes.iter().map(|_| None).collect();
+        parallel::for_each(self.threads, coded.iter_mut().zip(stripes.iter_mut()), |(slot, stripe)| {
+            let (mut stripe, _) = stripe.take().expect("every stripe was quantised");
+            *slot = Some(code(&mut stripe, planes, self.max_bytes));
+        });
+        let coded: Vec<Coded> = coded.into_iter().flatten().collect();
+        let header = Header { size, channels, model: self.model.id(), planes: planes as u8 };
+        let mut bytes = Vec::new();
+        header.write(&mut bytes);
+        segments::write(&mut bytes, &coded);
+        bytes.truncate(self.max_bytes);
+        Ok(Embedded { bytes: bytes.into() })
+    }
+}
+
+/// Codes one stripe down to the last plane, or until it alone would fill the limit.
+fn code(stripe: &mut Stripe, planes: u32, max_bytes: usize) -> Coded {
+    let mut coder = RangeEncoder::new();
+    let mut marks = Vec::new();
+    let done = pieces::run(stripe, &mut Cursor::new(planes), &mut coder, |position| {
+        marks.push(position);
+        position <= max_bytes
+    });
+    debug_assert!(done.is_ok(), "an encoder is never starved");
+    Coded { bytes: coder.finish(), marks }
+}
+
+/// A stream: one picture, ordered so that every prefix is one too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Embedded {
+    bytes: Bytes,
+}
+
+impl Embedded {
+    /// Wraps a stream or a prefix of one that holds at least its header.
+    ///
+    /// # Errors
+    /// As [`Header::parse`]; [`Error::Corrupt`] if the header is not whole.
+    pub fn new(bytes: Bytes) -> Result<Self, Error> {
+        match Header::parse(&bytes)? {
+            Parsed::Whole(..) => Ok(Self { bytes }),
+            Parsed::NeedMore(_) => Err(Error::Corrupt { what: "stream", why: "it ends inside its header" }),
+        }
+    }
+
+    /// The stream's header.
+    #[must_use]
+    pub fn header(&self) -> Header {
+        match Header::parse(&self.bytes) {
+            Ok(Parsed::Whole(header, _)) => header,
+            _ => unreachable!("an embedded stream begins with a whole header"),
+        }
+    }
+
+    /// All bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The first `count` bytes, or all if there are fewer. Shares the memory: nothing is copied.
+    #[must_use]
+    pub fn prefix(&self, count: usize) -> Bytes {
+        self.bytes.slice(..count.min(self.bytes.len()))
+    }
+}

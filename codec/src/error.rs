@@ -1,0 +1,46 @@
+//! Errors, by who must act.
+
+/// Why a picture, stream or model was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The bytes break the specification: their sender must send them again.
+    #[error("corrupt {what}: {why}")]
+    Corrupt {
+        /// What was read: "stream" or "model".
+        what: &'static str,
+        /// The clause that is broken.
+        why: &'static str,
+    },
+    /// A version of the format that this build does not know: update nestcast.
+    #[error("unsupported {what} version {version}; this build reads version {known}: update nestcast")]
+    Version {
+        /// What was read: "stream" or "model".
+        what: &'static str,
+        /// The version that was found.
+        version: u8,
+        /// The version that is known.
+        known: u8,
+    },
+    /// The stream was made with another model: give the decoder that one.
+    #[error("unsupported model {needed}: the stream needs it, but {given} was given")]
+    Model {
+        /// The model that the stream names.
+        needed: crate::ModelId,
+        /// The model at hand.
+        given: crate::ModelId,
+    },
+    /// Larger than this process agreed to handle: raise the limit or make the input smaller.
+    #[error("{what} is {given}, over the limit of {max}")]
+    Limit {
+        /// What is too large.
+        what: &'static str,
+        /// How large it is.
+        given: u64,
+        /// The limit.
+        max: u64,
+    },
+    /// The caller passed arguments that do not fit together.
+    #[error("invalid argument: {0}")]
+    Argument(&'static str),
+}

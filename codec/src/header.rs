@@ -1,0 +1,143 @@
+//! The first bytes of a stream (spec, "Header"): at most 16.
+
+use crate::Error;
+use crate::model::ModelId;
+use crate::picture::{Channels, MAX_SIDE, Size};
+
+/// What a stream begins with.
+pub(crate) const MAGIC: [u8; 3] = *b"nst";
+/// The version of the stream that this build writes and reads.
+pub(crate) const VERSION: u8 = 1;
+/// Most bytes that a header takes.
+pub const MAX_HEADER: usize = 16;
+/// Most bit planes a stream has.
+pub(crate) const MAX_PLANES: u8 = 15;
+
+/// What a decoder must know before the first piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Width and height.
+    pub size: Size,
+    /// Grey or RGB.
+    pub channels: Channels,
+    /// The model whose tables the stream was coded with.
+    pub model: ModelId,
+    /// Bit planes, 0..=15.
+    pub planes: u8,
+}
+
+/// What the bytes at hand say of a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parsed {
+    /// A header, and its length in bytes.
+    Whole(Header, usize),
+    /// The bytes end inside the header; at least this many more are needed.
+    NeedMore(usize),
+}
+
+fn corrupt(why: &'static str) -> Error {
+    Error::Corrupt { what: "stream", why }
+}
+
+impl Header {
+    /// Appends the header to `out`.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend(MAGIC);
+        out.push(VERSION);
+        out.push(u8::from(self.channels == Channels::Rgb));
+        write_varint(out, self.size.width() - 1);
+        write_varint(out, self.size.height() - 1);
+        out.extend(self.model.0);
+        out.push(self.planes);
+    }
+
+    /// Reads a header from the start of a stream.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if this is no nestcast stream, [`Error::Version`] if it is a later one. A prefix
+    /// of a header is no error.
+    pub fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
+        let start = bytes.len().min(MAGIC.len());
+        if bytes[..start] != MAGIC[..start] {
+            return Err(corrupt("it does not begin with \"nst\", so it is no nestcast stream"));
+        }
+        match bytes.get(3) {
+            Some(&VERSION) | None => {}
+            Some(&version) => return Err(Error::Version { what: "stream", version, known: VERSION }),
+        }
+        let mut at = 4;
+        let mut next = |count: usize| {
+            let taken = bytes.get(at..at + count);
+            at += count;
+            taken
+        };
+        let Some(kind) = next(1) else { return Ok(Parsed::NeedMore(5 - bytes.len())) };
+        let channels = match kind[0] {
+            0 => Channels::Grey,
+            1 => Channels::Rgb,
+            _ => return Err(corrupt("its kind of content is reserved")),
+        };
+        let mut side = || -> Result<Option<u32>, Error> {
+            let mut value = 0;
+            for shift in [0, 7] {
+                let Some(byte) = next(1) else { return Ok(None) };
+                value |= u32::from(byte[0] & 0x7F) << shift;
+                if byte[0] < 0x80 {
+                    return if shift > 0 && byte[0] == 0 { Err(corrupt("a side is written in too many bytes")) } else { Ok(Some(value + 1)) };
+                }
+            }
+            Err(Error::Limit { what: "the picture's longer side in pixels", given: u64::from(value) + 1 + (1 << 14), max: u64::from(MAX_SIDE) })
+        };
+        let Some(width) = side()? else { return Ok(Parsed::NeedMore(9)) };
+        let Some(height) = side()? else { return Ok(Parsed::NeedMore(8)) };
+        let size = Size::new(width, height)?;
+        let (Some(id), Some(planes)) = (next(6), next(1)) else {
+            return Ok(Parsed::NeedMore(at - bytes.len()));
+        };
+        if planes[0] > MAX_PLANES {
+            return Err(corrupt("it has more than 15 bit planes"));
+        }
+        let model = ModelId(std::array::from_fn(|i| id[i]));
+        Ok(Parsed::Whole(Self { size, channels, model, planes: planes[0] }, at))
+    }
+}
+
+/// Appends `value` in groups of seven bits, lowest first; all but the last byte have the top bit set.
+pub(crate) fn write_varint(out: &mut Vec<u8>, mut value: usize) {
+    while value >= 0x80 {
+        out.push((value & 0x7F) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(width: u32, height: u32) -> Header {
+        let size = Size::new(width, height).expect("a valid size");
+        Header { size, channels: Channels::Rgb, model: ModelId([1, 2, 3, 4, 5, 6]), planes: 12 }
+    }
+
+    #[test]
+    fn a_header_round_trips_in_sixteen_bytes_and_every_prefix_asks_for_more() {
+        for (width, height) in [(1, 1), (128, 129), (768, 512), (MAX_SIDE, MAX_SIDE)] {
+            let mut bytes = Vec::new();
+            header(width, height).write(&mut bytes);
+            assert!(bytes.len() <= MAX_HEADER);
+            assert_eq!(Header::parse(&bytes), Ok(Parsed::Whole(header(width, height), bytes.len())));
+            for cut in 0..bytes.len() {
+                assert!(matches!(Header::parse(&bytes[..cut]), Ok(Parsed::NeedMore(more)) if more > 0));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_stream_is_refused_by_name() {
+        assert!(matches!(Header::parse(b"\x89PNG"), Err(Error::Corrupt { .. })));
+        assert_eq!(Header::parse(b"nst\x09"), Err(Error::Version { what: "stream", version: 9, known: VERSION }));
+        assert!(matches!(Header::parse(b"nst\x01\x07"), Err(Error::Corrupt { .. })));
+        assert!(matches!(Header::parse(b"nst\x01\x01\xFF\xFF\x7F"), Err(Error::Limit { .. })));
+    }
+}

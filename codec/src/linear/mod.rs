@@ -1,0 +1,78 @@
+//! The linear transform in plain Rust: colour matrix and lifting wavelet (spec, "Linear transform").
+
+mod colour;
+mod lift;
+mod wavelet;
+
+use crate::model::Model;
+use crate::picture::{Channels, Picture, Size};
+use crate::transform::{Analysis, Coefficients, Cut, Synthesis, TransformError};
+
+/// Both halves of the linear transform of a model. Needs nothing but this crate.
+#[derive(Debug, Clone)]
+pub struct Linear {
+    model: Model,
+    threads: usize,
+}
+
+/// A picture as one array of `f32` per component, in the model's colour space; luma alone for grey.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planes {
+    /// Width and height of every plane.
+    pub size: Size,
+    /// Grey: one plane; RGB: three.
+    pub channels: Channels,
+    /// Row-major planes, centred on zero, about -180..180.
+    pub components: Vec<Vec<f32>>,
+}
+
+impl Linear {
+    /// The transform of `model` on one thread.
+    #[must_use]
+    pub const fn new(model: Model) -> Self {
+        Self { model, threads: 1 }
+    }
+
+    /// Uses up to `threads` threads; the result does not depend on it.
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// The picture in the model's colour space.
+    #[must_use]
+    pub fn planes(&self, picture: &Picture) -> Planes {
+        colour::from_picture(&self.model, picture, self.threads)
+    }
+
+    /// The picture of these planes, rounded and clipped to 8 bits.
+    #[must_use]
+    pub fn picture(&self, planes: &Planes) -> Picture {
+        colour::to_picture(&self.model, planes, self.threads)
+    }
+
+    /// Wavelet analysis of planes.
+    #[must_use]
+    pub fn decompose(&self, planes: Planes) -> Coefficients {
+        wavelet::decompose(&self.model, planes, self.threads)
+    }
+
+    /// Wavelet synthesis: the planes of these coefficients.
+    #[must_use]
+    pub fn compose(&self, coefficients: Coefficients) -> Planes {
+        wavelet::compose(&self.model, coefficients, self.threads)
+    }
+}
+
+impl Analysis for Linear {
+    fn analyse(&self, picture: &Picture) -> Result<Coefficients, TransformError> {
+        Ok(self.decompose(self.planes(picture)))
+    }
+}
+
+impl Synthesis for Linear {
+    fn synthesise(&self, coefficients: Coefficients, _cut: Cut) -> Result<Picture, TransformError> {
+        Ok(self.picture(&self.compose(coefficients)))
+    }
+}

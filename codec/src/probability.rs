@@ -1,0 +1,38 @@
+//! An adaptive binary probability: the mean of a fast and a slow estimate.
+
+/// Bits of a probability as the range coder uses it.
+pub(crate) const PROBABILITY_BITS: u32 = 15;
+const FAST: u32 = 4;
+const SLOW: u32 = 7;
+/// Keeps both symbols possible: at most 2^-10 of the range for the unlikely one.
+const MARGIN: u32 = 32;
+
+/// Probability that the next bit is one, in 1/65536.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Probability {
+    fast: u16,
+    slow: u16,
+}
+
+impl Probability {
+    pub(crate) const fn new(prior: u16) -> Self {
+        Self { fast: prior, slow: prior }
+    }
+
+    /// In 1/32768, within `MARGIN` of the ends.
+    #[inline]
+    pub(crate) fn of_one(self) -> u32 {
+        ((u32::from(self.fast) + u32::from(self.slow)) >> 2).clamp(MARGIN, (1 << PROBABILITY_BITS) - MARGIN)
+    }
+
+    #[inline]
+    pub(crate) fn adapt(&mut self, bit: bool) {
+        if bit {
+            self.fast += (0xFFFF - self.fast) >> FAST;
+            self.slow += (0xFFFF - self.slow) >> SLOW;
+        } else {
+            self.fast -= self.fast >> FAST;
+            self.slow -= self.slow >> SLOW;
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The border between floats and integers (spec, "Quantiser"): past this file all is integer.
+
+use crate::layout::{self, Unit};
+use crate::model::{Model, PLANES};
+use crate::picture::Channels;
+use crate::stripe::{BLOCK, NEGATIVE, Stripe};
+use crate::transform::{Coefficients, Cut};
+
+/// Largest magnitude: one below the sign's bit.
+const LARGEST: f32 = (NEGATIVE - 1) as f32;
+
+/// Fills an empty stripe with the levels of its rows, and says how many bit planes they take.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 15 bits first")]
+pub(crate) fn quantise(model: &Model, coefficients: &Coefficients, rows: &std::ops::Range<usize>, stripe: &mut Stripe) -> u32 {
+    let (width, height) = (coefficients.size.width(), coefficients.size.height());
+    let mut all = 0;
+    for map in &mut stripe.units {
+        let unit = Unit::at(map.index);
+        let inverse = 1.0 / model.units[map.index].step;
+        let own = layout::rows(unit, height, rows);
+        let stride = unit.size(width, height).0;
+        for y in 0..map.height {
+            let line = &coefficients.units[map.index][(own.start + y) * stride..][..map.width];
+            let levels = &mut stripe.levels[map.origin + y * map.stride..][..map.width];
+            for (level, &value) in levels.iter_mut().zip(line) {
+                let magnitude = (value.abs() * inverse).min(LARGEST) as u16;
+                *level = magnitude | if value < 0.0 && magnitude > 0 { NEGATIVE } else { 0 };
+            }
+            for (bx, chunk) in levels.chunks(BLOCK).enumerate() {
+                let or = chunk.iter().fold(0, |or, level| or | level) & !NEGATIVE;
+                stripe.blocks[map.block_at(y / BLOCK * map.across + bx)].all |= or;
+                map.all |= or;
+            }
+        }
+        all |= map.all;
+    }
+    16 - all.leading_zeros()
+}
+
+/// Writes what a stripe knows into its rows of the coefficients.
+pub(crate) fn dequantise(model: &Model, stripe: &Stripe, out: &mut [&mut [f32]]) {
+    for (map, out) in stripe.units.iter().zip(out) {
+        if !map.active {
+            continue;
+        }
+        let tables = &model.units[map.index];
+        let points: [f32; PLANES + 1] = std::array::from_fn(|plane| {
+            let half = tables.offsets[plane.min(PLANES - 1)];
+            half * f32::from(1_u16 << plane.min(15)) * tables.step
+        });
+        for index in 0..map.across * map.down {
+            let block = &stripe.blocks[map.block_at(index)];
+            let mut left = block.significant;
+            while left != 0 {
+                let bit = left.trailing_zeros();
+                left &= left - 1;
+                let (x, y) = map.place(index, bit);
+                let at = map.origin + y * map.stride + x;
+                let plane = usize::from(block.plane) - usize::from(block.visited >> bit & 1 != 0);
+                let magnitude = f32::from(stripe.levels[at] & !NEGATIVE) * tables.step + points[plane];
+                out[y * map.width + x] = if stripe.signs[at] < 0 { -magnitude } else { magnitude };
+            }
+        }
+    }
+}
+
+/// The cut that stripes are at, given (planes left, pieces done of the current plane, pixels) of each.
+#[expect(clippy::cast_precision_loss, reason = "a position needs no more than 24 bits")]
+pub(crate) fn cut(positions: impl Iterator<Item = (u32, f32, usize)>, channels: Channels) -> Cut {
+    let pieces = (3 * layout::units(channels).count()) as f32;
+    let (mut sum, mut pixels) = (0.0, 0.0);
+    for (planes, done, weight) in positions {
+        let at = if planes == 0 { 0.0 } else { planes as f32 - done / pieces };
+        sum += at * weight as f32;
+        pixels += weight as f32;
+    }
+    Cut(sum / pixels)
+}

@@ -1,0 +1,3 @@
+//! ONNX.
+pub mod onnx;
+pub mod runtime;

@@ -1,0 +1,599 @@
+//! Networks run by ONNX Runtime, behind plain types: the only file that names `ort`.
+
+use std::{
+    error::Error,
+    path::PathBuf,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+};
+
+use ort::{
+    LoadDynamicError,
+    environment::Environment,
+    logging::LogLevel,
+    session::{Session, builder::GraphOptimizationLevel},
+    value::{Outlet, TensorElementType, TensorRef, ValueType},
+};
+
+use crate::runtime::{Runtime, RuntimeError};
+
+/// Why a network cannot be loaded or run. Every message is one line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetworkError {
+    /// The model file is at fault: ONNX Runtime does not accept it.
+    #[error("ONNX Runtime refuses the model: {0}")]
+    Model(String),
+    /// The model file is at fault: it takes or gives something else than float32.
+    #[error("the model's {port} is {kind}, where nestcast needs a float32 tensor")]
+    NotFloat {
+        /// The name of the input or output.
+        port: String,
+        /// What it is instead.
+        kind: String,
+    },
+    /// The caller is at fault: not exactly the inputs the network takes.
+    #[error("the network takes the inputs [{takes}], but was given [{given}]")]
+    Inputs {
+        /// The names the network takes.
+        takes: String,
+        /// The names it was given.
+        given: String,
+    },
+    /// The caller is at fault: a tensor does not fit its input.
+    #[error("the network's input {port} takes the shape {takes}, but was given {given}")]
+    Shape {
+        /// The name of the input.
+        port: String,
+        /// The shape it takes, `?` where any length will do.
+        takes: String,
+        /// The shape it was given.
+        given: String,
+    },
+    /// The caller is at fault: a tensor's shape and its data disagree.
+    #[error("a tensor for the network's input {port} has {given} values, but its shape is {shape}")]
+    Length {
+        /// The name of the input.
+        port: String,
+        /// The tensor's shape.
+        shape: String,
+        /// The number of values it has.
+        given: usize,
+    },
+    /// ONNX Runtime failed on inputs that fit: the model is wrong, or memory ran out.
+    #[error("ONNX Runtime cannot run the network: {0}")]
+    Run(String),
+}
+
+/// A float32 array: row-major, the last dimension of `shape` varying fastest.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tensor {
+    /// The length of each dimension.
+    pub shape: Vec<usize>,
+    /// As many values as the product of `shape`.
+    pub data: Vec<f32>,
+}
+
+/// A [`Tensor`] that is still ONNX Runtime's own memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View<'a> {
+    /// The length of each dimension.
+    pub shape: Vec<usize>,
+    /// As many values as the product of `shape`.
+    pub data: &'a [f32],
+}
+
+/// An input or output of a network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Port {
+    /// Its name in the model.
+    pub name: String,
+    /// The length of each dimension, `None` where any length will do.
+    pub shape: Vec<Option<usize>>,
+}
+
+/// How much a network may do at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Workers {
+    /// How many [`Network::run`] may be in progress at the same time; further ones wait. At least 1.
+    pub sessions: usize,
+    /// How many threads each of them uses. At least 1.
+    pub threads: usize,
+}
+
+impl Workers {
+    /// `count` runs at once, of one thread each.
+    ///
+    /// Use this wherever there are several pictures, frames or tiles: the second thread of a run gains a
+    /// factor of 1.3 to 2, a second run always 2.
+    #[must_use]
+    pub const fn single_threaded(count: usize) -> Self {
+        Self {
+            sessions: count,
+            threads: 1,
+        }
+    }
+}
+
+/// A network, ready to run from any number of threads.
+///
+/// ```no_run
+/// use nestcast_models::{onnx::{Network, Tensor, Workers}, runtime::Runtime};
+///
+/// let model = std::fs::read("synthesis.onnx")?;
+/// let network = Network::load(&Runtime::open()?, &model, Workers::single_threaded(2))?;
+/// let levels = Tensor { shape: vec![1, 192, 16, 16], data: vec![0.0; 192 * 16 * 16] };
+/// let pixels = network.run(&[("levels", &levels)])?.remove(0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Network {
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+    sessions: Pool,
+}
+
+impl Network {
+    /// Loads a model from the bytes of an `.onnx` file. All its inputs and outputs must be float32 tensors.
+    pub fn load(runtime: &Runtime, model: &[u8], workers: Workers) -> Result<Self, NetworkError> {
+        let sessions = (0..workers.sessions.max(1))
+            .map(|_| open_session(runtime, model, workers.threads.max(1)))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| NetworkError::Model(one_line(&error)))?;
+        Ok(Self {
+            inputs: ports(sessions[0].inputs())?,
+            outputs: ports(sessions[0].outputs())?,
+            sessions: Pool::new(sessions),
+        })
+    }
+
+    /// The inputs, in the model's order.
+    #[must_use]
+    pub fn inputs(&self) -> &[Port] {
+        &self.inputs
+    }
+
+    /// The outputs, in the model's order.
+    #[must_use]
+    pub fn outputs(&self) -> &[Port] {
+        &self.outputs
+    }
+
+    /// Runs the network on named inputs, in any order; returns the outputs in the order of [`Self::outputs`].
+    pub fn run(&self, inputs: &[(&str, &Tensor)]) -> Result<Vec<Tensor>, NetworkError> {
+        let own = |view: &View<'_>| Tensor {
+            shape: view.shape.clone(),
+            data: view.data.to_vec(),
+        };
+        self.run_with(inputs, |outputs| outputs.iter().map(own).collect())
+    }
+
+    /// Like [`Self::run`], but lends the outputs to `read` instead of copying them.
+    ///
+    /// One of the network's sessions is occupied until `read` returns, so `read` must not run the same network.
+    pub fn run_with<R>(
+        &self,
+        inputs: &[(&str, &Tensor)],
+        read: impl FnOnce(&[View<'_>]) -> R,
+    ) -> Result<R, NetworkError> {
+        self.check(inputs)?;
+        let mut session = self.sessions.take();
+        let failed = |error: ort::Error| NetworkError::Run(one_line(&error));
+
+        let values = inputs
+            .iter()
+            .map(|(name, tensor)| {
+                Ok((
+                    *name,
+                    TensorRef::from_array_view((&*tensor.shape, &*tensor.data))?,
+                ))
+            })
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(failed)?;
+        let outputs = session.get().run(values).map_err(failed)?;
+        let views = (0..outputs.len())
+            .map(|index| {
+                let (shape, data) = outputs[index].try_extract_tensor::<f32>()?;
+                let shape = shape
+                    .iter()
+                    .filter_map(|&length| dimension(length))
+                    .collect();
+                Ok(View { shape, data })
+            })
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(failed)?;
+        Ok(read(&views))
+    }
+
+    /// ONNX Runtime checks all this too, but its messages do not say who must act.
+    fn check(&self, inputs: &[(&str, &Tensor)]) -> Result<(), NetworkError> {
+        let given = |port: &Port| inputs.iter().any(|(name, _)| *name == port.name);
+        if inputs.len() != self.inputs.len() || !self.inputs.iter().all(given) {
+            let takes: Vec<_> = self.inputs.iter().map(|port| port.name.as_str()).collect();
+            let given: Vec<_> = inputs.iter().map(|(name, _)| *name).collect();
+            return Err(NetworkError::Inputs {
+                takes: takes.join(", "),
+                given: given.join(", "),
+            });
+        }
+        for (name, tensor) in inputs {
+            for port in self.inputs.iter().filter(|port| port.name == *name) {
+                port.check(tensor)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Port {
+    fn check(&self, tensor: &Tensor) -> Result<(), NetworkError> {
+        let fits = |(&given, takes): (&usize, &Option<usize>)| {
+            given > 0 && takes.is_none_or(|takes| takes == given)
+        };
+        if tensor.shape.len() != self.shape.len() || !tensor.shape.iter().zip(&self.shape).all(fits)
+        {
+            return Err(NetworkError::Shape {
+                port: self.name.clone(),
+                takes: product_sign(&self.shape),
+                given: product_sign(&known(&tensor.shape)),
+            });
+        }
+        let values = tensor
+            .shape
+            .iter()
+            .try_fold(1_usize, |values, &length| values.checked_mul(length));
+        if values != Some(tensor.data.len()) {
+            return Err(NetworkError::Length {
+                port: self.name.clone(),
+                shape: product_sign(&known(&tensor.shape)),
+                given: tensor.data.len(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The one ONNX Runtime of this process.
+#[derive(Debug, Clone)]
+pub(crate) struct Engine(Environment);
+
+impl Engine {
+    /// The engine that is loaded and its library's path; where there is none, loads what `find` finds.
+    pub(crate) fn loaded_or(
+        find: impl FnOnce() -> Result<PathBuf, RuntimeError>,
+    ) -> Result<(PathBuf, Self), RuntimeError> {
+        /// ONNX Runtime allows one environment per process. It is never released: that is not safe at exit.
+        static LOADED: Mutex<Option<(PathBuf, Engine)>> = Mutex::new(None);
+
+        let mut loaded = lock(&LOADED);
+        if let Some(loaded) = &*loaded {
+            return Ok(loaded.clone());
+        }
+        let library = find()?;
+        match Self::start(&library) {
+            Ok(engine) => Ok(loaded.insert((library, engine)).clone()),
+            Err(reason) => Err(RuntimeError::Unusable { library, reason }),
+        }
+    }
+
+    fn start(library: &PathBuf) -> Result<Self, String> {
+        let environment = ort::init_from(library)
+            .map_err(|error| why_not_loaded(&error))?
+            .with_name("nestcast")
+            .with_telemetry(false)
+            .build()
+            .map_err(|error| one_line(&error))?;
+        // Whatever it would log as an error it also returns, and that is where it is reported.
+        if std::env::var_os("ORT_LOG").is_none() {
+            environment.set_log_level(LogLevel::Fatal);
+        }
+        Ok(Self(environment))
+    }
+}
+
+/// The system's own words where it has any, such as `invalid ELF header`.
+fn why_not_loaded(error: &LoadDynamicError) -> String {
+    let LoadDynamicError::Dlopen { error: dlopen, .. } = error else {
+        return one_line(error);
+    };
+    dlopen
+        .source()
+        .map_or_else(|| one_line(dlopen), |source| one_line(&source))
+}
+
+fn open_session(runtime: &Runtime, model: &[u8], threads: usize) -> ort::Result<Session> {
+    Session::builder(&runtime.engine.0)?
+        .with_optimization_level(GraphOptimizationLevel::All)?
+        // Given explicitly even where it is 1: otherwise threads are pinned to cores, which containers forbid.
+        .with_intra_threads(threads)?
+        // Waiting threads sleep: the cores are shared with other networks, the codec and the transport.
+        .with_intra_op_spinning(false)?
+        .commit_from_memory(model)
+}
+
+/// Sessions lent out one by one, because a session runs one thing at a time.
+#[derive(Debug)]
+struct Pool {
+    free: Mutex<Vec<Session>>,
+    returned: Condvar,
+}
+
+impl Pool {
+    const fn new(sessions: Vec<Session>) -> Self {
+        Self {
+            free: Mutex::new(sessions),
+            returned: Condvar::new(),
+        }
+    }
+
+    /// Takes a session, waiting for one if all are in use.
+    fn take(&self) -> Lease<'_> {
+        let mut free = lock(&self.free);
+        loop {
+            if let Some(session) = free.pop() {
+                return Lease {
+                    session: Some(session),
+                    pool: self,
+                };
+            }
+            free = self
+                .returned
+                .wait(free)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A session that goes back to its pool when dropped, even by a panic in the reader of the outputs.
+struct Lease<'a> {
+    session: Option<Session>,
+    pool: &'a Pool,
+}
+
+impl Lease<'_> {
+    fn get(&mut self) -> &mut Session {
+        self.session.as_mut().expect("only drop takes it")
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        lock(&self.pool.free).extend(self.session.take());
+        self.pool.returned.notify_one();
+    }
+}
+
+/// No code here can panic between two halves of a change, so a poisoned lock guards sound data.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn ports(outlets: &[Outlet]) -> Result<Vec<Port>, NetworkError> {
+    let port = |outlet: &Outlet| match outlet.dtype() {
+        ValueType::Tensor {
+            ty: TensorElementType::Float32,
+            shape,
+            ..
+        } => Ok(Port {
+            name: outlet.name().to_owned(),
+            shape: shape.iter().map(|&length| dimension(length)).collect(),
+        }),
+        other => Err(NetworkError::NotFloat {
+            port: outlet.name().to_owned(),
+            kind: one_line(other),
+        }),
+    };
+    outlets.iter().map(port).collect()
+}
+
+/// ONNX Runtime writes -1 where any length will do.
+fn dimension(length: i64) -> Option<usize> {
+    usize::try_from(length).ok()
+}
+
+fn known(shape: &[usize]) -> Vec<Option<usize>> {
+    shape.iter().copied().map(Some).collect()
+}
+
+/// A shape as people write it: `1x3x?x?`.
+fn product_sign(shape: &[Option<usize>]) -> String {
+    let lengths: Vec<_> = shape
+        .iter()
+        .map(|length| length.map_or_else(|| "?".to_owned(), |length| length.to_string()))
+        .collect();
+    if lengths.is_empty() {
+        "scalar".to_owned()
+    } else {
+        lengths.join("x")
+    }
+}
+
+fn one_line(message: &impl ToString) -> String {
+    message
+        .to_string()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// `sum = a + b`, both float32: `a` 1x2x?x?, `b` 1x2x1x1. Made by `testdata/make.py`, as are the others.
+    const ADD: &[u8] = include_bytes!("testdata/add.onnx");
+    /// `sum = a + b`, both int32.
+    const ADD_INTEGERS: &[u8] = include_bytes!("testdata/add_integers.onnx");
+    /// `sum = a + b`, both float32 vectors: loads, but cannot add vectors of different lengths.
+    const ADD_VECTORS: &[u8] = include_bytes!("testdata/add_vectors.onnx");
+
+    fn load(model: &[u8], workers: Workers) -> Result<Network, NetworkError> {
+        Network::load(
+            &Runtime::open().expect("`cargo xtask test` brings ONNX Runtime"),
+            model,
+            workers,
+        )
+    }
+
+    fn tensor(shape: &[usize], data: &[f32]) -> Tensor {
+        Tensor {
+            shape: shape.to_vec(),
+            data: data.to_vec(),
+        }
+    }
+
+    fn bias() -> Tensor {
+        tensor(&[1, 2, 1, 1], &[10.0, 20.0])
+    }
+
+    #[test]
+    fn adds_at_any_size_and_input_order() {
+        let network = load(ADD, Workers::single_threaded(1)).expect("model");
+        let a = tensor(&[1, 2, 1, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let sum = tensor(&[1, 2, 1, 3], &[11.0, 12.0, 13.0, 24.0, 25.0, 26.0]);
+        assert_eq!(network.run(&[("a", &a), ("b", &bias())]), Ok(vec![sum]));
+
+        let a = tensor(&[1, 2, 1, 1], &[1.0, 2.0]);
+        assert_eq!(
+            network.run(&[("b", &bias()), ("a", &a)]),
+            Ok(vec![tensor(&[1, 2, 1, 1], &[11.0, 22.0])])
+        );
+    }
+
+    #[test]
+    fn says_what_it_takes_and_gives() {
+        let network = load(ADD, Workers::single_threaded(1)).expect("model");
+        let open = vec![Some(1), Some(2), None, None];
+        assert_eq!(
+            network.inputs()[0],
+            Port {
+                name: "a".into(),
+                shape: open.clone()
+            }
+        );
+        assert_eq!(network.inputs()[1].shape, known(&[1, 2, 1, 1]));
+        assert_eq!(
+            network.outputs(),
+            [Port {
+                name: "sum".into(),
+                shape: open
+            }]
+        );
+    }
+
+    #[test]
+    fn runs_from_many_threads() {
+        for workers in [
+            Workers::single_threaded(2),
+            Workers {
+                sessions: 1,
+                threads: 2,
+            },
+        ] {
+            let network = &load(ADD, workers).expect("model");
+            thread::scope(|scope| {
+                for start in 0..8_u16 {
+                    scope.spawn(move || {
+                        for step in 0..50 {
+                            let value = f32::from(start * 50 + step);
+                            let a = tensor(&[1, 2, 1, 1], &[value, value]);
+                            let sum = tensor(&[1, 2, 1, 1], &[value + 10.0, value + 20.0]);
+                            assert_eq!(network.run(&[("a", &a), ("b", &bias())]), Ok(vec![sum]));
+                        }
+                    });
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn a_panicking_reader_returns_the_session() {
+        let network = load(ADD, Workers::single_threaded(1)).expect("model");
+        let (a, b) = (bias(), bias());
+        let inputs = [("a", &a), ("b", &b)];
+        let panicked = thread::scope(|scope| {
+            scope
+                .spawn(|| network.run_with(&inputs, |_| panic!("on purpose")))
+                .join()
+                .is_err()
+        });
+        assert!(panicked);
+        assert!(network.run(&inputs).is_ok());
+    }
+
+    #[test]
+    fn wrong_inputs_are_named() {
+        let network = load(ADD, Workers::single_threaded(1)).expect("model");
+        let (a, b) = (bias(), bias());
+        let message =
+            |inputs: &[(&str, &Tensor)]| network.run(inputs).expect_err("wrong inputs").to_string();
+
+        assert_eq!(
+            message(&[("a", &a)]),
+            "the network takes the inputs [a, b], but was given [a]"
+        );
+        assert_eq!(
+            message(&[("a", &a), ("a", &a)]),
+            "the network takes the inputs [a, b], but was given [a, a]"
+        );
+        assert_eq!(
+            message(&[("a", &a), ("c", &b)]),
+            "the network takes the inputs [a, b], but was given [a, c]"
+        );
+        assert_eq!(
+            message(&[("a", &tensor(&[1, 3, 1, 1], &[0.0; 3])), ("b", &b)]),
+            "the network's input a takes the shape 1x2x?x?, but was given 1x3x1x1"
+        );
+        assert_eq!(
+            message(&[("a", &tensor(&[1, 2, 0, 1], &[])), ("b", &b)]),
+            "the network's input a takes the shape 1x2x?x?, but was given 1x2x0x1"
+        );
+        assert_eq!(
+            message(&[("a", &a), ("b", &tensor(&[], &[0.0]))]),
+            "the network's input b takes the shape 1x2x1x1, but was given scalar"
+        );
+        assert_eq!(
+            message(&[("a", &tensor(&[1, 2, 1, 2], &[0.0; 3])), ("b", &b)]),
+            "a tensor for the network's input a has 3 values, but its shape is 1x2x1x2"
+        );
+        let huge = tensor(&[1, 2, usize::MAX, usize::MAX], &[0.0; 3]);
+        assert!(matches!(
+            network.run(&[("a", &huge), ("b", &b)]),
+            Err(NetworkError::Length { given: 3, .. })
+        ));
+    }
+
+    #[test]
+    fn bad_models_are_refused() {
+        let refusal = |model| {
+            load(model, Workers::single_threaded(1))
+                .expect_err("bad model")
+                .to_string()
+        };
+        for model in [&b""[..], b"not a model", &ADD[..ADD.len() / 2]] {
+            let message = refusal(model);
+            assert!(
+                message.starts_with("ONNX Runtime refuses the model: "),
+                "{message}"
+            );
+            assert!(!message.contains('\n'), "{message}");
+        }
+        let message = refusal(ADD_INTEGERS);
+        assert!(message.starts_with("the model's a is "), "{message}");
+    }
+
+    #[test]
+    fn a_failing_run_is_an_error() {
+        let network = load(ADD_VECTORS, Workers::single_threaded(1)).expect("model");
+        let (a, b) = (tensor(&[2], &[0.0; 2]), tensor(&[3], &[0.0; 3]));
+        let error = network
+            .run(&[("a", &a), ("b", &b)])
+            .expect_err("lengths differ");
+        assert!(
+            matches!(&error, NetworkError::Run(reason) if !reason.contains('\n')),
+            "{error}"
+        );
+        assert!(network.run(&[("a", &a), ("b", &a)]).is_ok());
+    }
+}

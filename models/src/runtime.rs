@@ -1,0 +1,242 @@
+//! Where the ONNX Runtime library is, and the one copy of it that this process loads.
+
+use std::{
+    env::{self, consts},
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use crate::onnx::Engine;
+
+/// The ONNX Runtime release this crate is tested with, and the one `cargo xtask runtime` fetches.
+///
+/// A newer one loads too, but 1.29 to 1.31 write a telemetry database into the user's home.
+pub const VERSION: &str = "1.24.4";
+
+/// The environment variable that names the library's file and overrides the search.
+pub const LIBRARY_VARIABLE: &str = "ORT_DYLIB_PATH";
+
+/// Why ONNX Runtime cannot be used. Every message is one line that says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// No library in any of the places searched.
+    #[error(
+        "ONNX Runtime not found; run `cargo xtask install-runtime` or set ORT_DYLIB_PATH; \
+         `--decoder linear` works without it"
+    )]
+    NotFound,
+    /// `ORT_DYLIB_PATH` is set, but not to a file.
+    #[error("ORT_DYLIB_PATH names {0}, which is not a file; correct it or unset it")]
+    NotAFile(PathBuf),
+    /// The file is there, but is no usable ONNX Runtime.
+    #[error(
+        "ONNX Runtime cannot be loaded from {library}: {reason}; \
+         run `cargo xtask install-runtime` or set ORT_DYLIB_PATH"
+    )]
+    Unusable {
+        /// The file tried.
+        library: PathBuf,
+        /// What the system or the library answered.
+        reason: String,
+    },
+}
+
+/// ONNX Runtime, loaded. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Runtime {
+    library: PathBuf,
+    pub(crate) engine: Engine,
+}
+
+impl Runtime {
+    /// Finds the library and loads it.
+    ///
+    /// It is looked for in `ORT_DYLIB_PATH`, next to the executable, in the `target` folder the executable
+    /// was built in, and in the user's cache, in this order. A process loads it once: later calls return the
+    /// same runtime without searching. After an error, a later call tries again.
+    pub fn open() -> Result<Self, RuntimeError> {
+        Self::loaded_or(|| Places::of_this_process().find())
+    }
+
+    /// Loads the library from `library`, or returns the runtime this process has loaded already.
+    pub fn open_at(library: &Path) -> Result<Self, RuntimeError> {
+        Self::loaded_or(|| Ok(library.to_path_buf()))
+    }
+
+    fn loaded_or(
+        find: impl FnOnce() -> Result<PathBuf, RuntimeError>,
+    ) -> Result<Self, RuntimeError> {
+        let (library, engine) = Engine::loaded_or(find)?;
+        Ok(Self { library, engine })
+    }
+
+    /// The file that was loaded.
+    #[must_use]
+    pub fn library(&self) -> &Path {
+        &self.library
+    }
+}
+
+/// What the search depends on, as values, so that it can be tested.
+struct Places {
+    explicit: Option<PathBuf>,
+    executable: Option<PathBuf>,
+    user_cache: Option<PathBuf>,
+}
+
+impl Places {
+    fn of_this_process() -> Self {
+        Self {
+            explicit: variable(LIBRARY_VARIABLE).map(PathBuf::from),
+            executable: env::current_exe().ok(),
+            user_cache: user_cache(),
+        }
+    }
+
+    fn find(self) -> Result<PathBuf, RuntimeError> {
+        if let Some(library) = self.explicit {
+            // Absolute, because `ort` takes a relative path from the executable's folder.
+            let library = std::path::absolute(&library).unwrap_or(library);
+            return if library.is_file() {
+                Ok(library)
+            } else {
+                Err(RuntimeError::NotAFile(library))
+            };
+        }
+        self.candidates()
+            .into_iter()
+            .find(|file| file.is_file())
+            .ok_or(RuntimeError::NotFound)
+    }
+
+    /// The files looked for, in order. `cargo xtask runtime` and `install-runtime` write the last two kinds.
+    fn candidates(&self) -> Vec<PathBuf> {
+        let name = format!("{}onnxruntime{}", consts::DLL_PREFIX, consts::DLL_SUFFIX);
+        let platform = format!("{}-{}", consts::OS, consts::ARCH);
+        let release = Path::new("onnxruntime").join(VERSION);
+
+        let folders = self
+            .executable
+            .iter()
+            .flat_map(|file| file.ancestors().skip(1));
+        let beside = folders.clone().take(1).map(|folder| folder.join(&name));
+        let built = folders.map(|folder| folder.join(&release).join(&platform).join(&name));
+        let cached = self
+            .user_cache
+            .iter()
+            .map(|cache| cache.join("nestcast").join(&release).join(&name));
+        beside.chain(built).chain(cached).collect()
+    }
+}
+
+/// The user's cache folder by each system's convention; `cargo xtask install-runtime` uses the same.
+fn user_cache() -> Option<PathBuf> {
+    let home = || variable("HOME").map(PathBuf::from);
+    match consts::OS {
+        "windows" => variable("LOCALAPPDATA").map(PathBuf::from),
+        "macos" => home().map(|home| home.join("Library").join("Caches")),
+        _ => variable("XDG_CACHE_HOME")
+            .map(PathBuf::from)
+            .filter(|folder| folder.is_absolute())
+            .or_else(|| home().map(|home| home.join(".cache"))),
+    }
+}
+
+/// An environment variable that is set and not empty.
+fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Puts an empty file at `path` and returns the path.
+    fn touch(path: PathBuf) -> PathBuf {
+        fs::create_dir_all(path.parent().expect("a file has a folder")).expect("folder");
+        fs::write(&path, "").expect("file");
+        path
+    }
+
+    fn places(root: &Path) -> Places {
+        Places {
+            explicit: None,
+            executable: Some(root.join("target").join("debug").join("deps").join("test")),
+            user_cache: Some(root.join("cache")),
+        }
+    }
+
+    #[test]
+    fn nearer_places_win() {
+        let root = tempfile::tempdir().expect("temporary folder");
+        let root = root.path();
+        let name = format!("{}onnxruntime{}", consts::DLL_PREFIX, consts::DLL_SUFFIX);
+        let platform = format!("{}-{}", consts::OS, consts::ARCH);
+        let release = Path::new("onnxruntime").join("1.24.4");
+        assert_eq!(places(root).find(), Err(RuntimeError::NotFound));
+
+        let nearer_and_nearer = [
+            root.join("cache")
+                .join("nestcast")
+                .join(&release)
+                .join(&name),
+            root.join("target")
+                .join(&release)
+                .join(&platform)
+                .join(&name),
+            root.join("target").join("debug").join("deps").join(&name),
+        ];
+        for file in nearer_and_nearer {
+            let file = touch(file);
+            assert_eq!(places(root).find(), Ok(file));
+        }
+
+        let explicit = touch(root.join("mine.so"));
+        assert_eq!(
+            Places {
+                explicit: Some(explicit.clone()),
+                ..places(root)
+            }
+            .find(),
+            Ok(explicit)
+        );
+    }
+
+    #[test]
+    fn an_explicit_path_is_never_replaced_by_another() {
+        let root = tempfile::tempdir().expect("temporary folder");
+        touch(
+            root.path()
+                .join("target")
+                .join("debug")
+                .join("deps")
+                .join(consts::DLL_PREFIX),
+        );
+        let missing = root.path().join("missing.so");
+        let places = Places {
+            explicit: Some(missing.clone()),
+            ..places(root.path())
+        };
+        assert_eq!(places.find(), Err(RuntimeError::NotAFile(missing)));
+    }
+
+    #[test]
+    fn every_message_is_one_line() {
+        let unusable = RuntimeError::Unusable {
+            library: "x.so".into(),
+            reason: "no".into(),
+        };
+        for error in [
+            RuntimeError::NotFound,
+            RuntimeError::NotAFile("x.so".into()),
+            unusable,
+        ] {
+            let message = error.to_string();
+            assert!(!message.contains(['\n', '\r']), "{message:?}");
+            assert!(!message.contains("  "), "{message:?}");
+        }
+    }
+}

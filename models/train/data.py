@@ -1,0 +1,65 @@
+"""Training photos: openly licensed only, cropped where there is something to learn."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+
+OPEN = ("elementary", "budgie", "aosc_open")  # folders whose licences allow shipped weights
+HELD_OUT = 18  # every 18th photo is for validation
+
+
+class Photos:
+    """Crops of photos at several sizes, as float tensors (B, 3, crop, crop), 0..255."""
+
+    def __init__(self, folder: str | Path, seed: int):
+        files = sorted(f for name in OPEN for f in (Path(folder) / name).glob("*.jpg"))
+        if not files:
+            raise SystemExit(f"{folder}: no photos in {', '.join(OPEN)}")
+        self.random = random.Random(seed)
+        self.validation = files[::HELD_OUT]
+        self.pictures = []
+        for file in files:
+            if file in self.validation:
+                continue
+            picture = Image.open(file).convert("RGB")
+            for share in (1.0, 0.7, 0.5):
+                size = [round(n * share) for n in picture.size]
+                if min(size) >= 256:
+                    scaled = picture if share == 1 else picture.resize(size, Image.LANCZOS)
+                    self.pictures.append(np.asarray(scaled))
+
+    def batch(self, count: int, crop: int) -> torch.Tensor:
+        """Random crops; of three candidates the one of middle or high variance, flipped at random."""
+        crops = []
+        for _ in range(count):
+            tries = sorted((self.crop(crop) for _ in range(3)), key=lambda c: c[::4, ::4].var())
+            one = tries[self.random.choice((1, 2, 2))]
+            if self.random.random() < 0.5:
+                one = one[:, ::-1]
+            if self.random.random() < 0.25:
+                one = one.transpose(1, 0, 2)
+            crops.append(np.ascontiguousarray(one.transpose(2, 0, 1)))
+        return torch.from_numpy(np.stack(crops)).float()
+
+    def crop(self, size: int) -> np.ndarray:
+        picture = self.random.choice(self.pictures)
+        y = self.random.randrange(picture.shape[0] - size + 1)
+        x = self.random.randrange(picture.shape[1] - size + 1)
+        return picture[y : y + size, x : x + size]
+
+    def held_out(self, size: int) -> torch.Tensor:
+        """The middle (size, size) of every held-out photo at half size, (N, 3, size, size)."""
+        crops = []
+        for file in self.validation:
+            picture = Image.open(file).convert("RGB")
+            picture = picture.resize([n // 2 for n in picture.size], Image.LANCZOS)
+            if min(picture.size) < size:
+                continue
+            x, y = ((n - size) // 2 for n in picture.size)
+            crops.append(np.asarray(picture)[y : y + size, x : x + size].transpose(2, 0, 1))
+        return torch.from_numpy(np.stack(crops)).float()

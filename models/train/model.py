@@ -1,0 +1,230 @@
+"""The codec as a differentiable model: a wavelet core with two learned corrections that start at zero.
+
+    RGB -> colour -> planes --+-----------------+-> wavelet -> / steps -> Levels (any cut)
+                              +-> analysis net -+                            |
+    RGB <- colour <- planes <-+-----------------+<- wavelet <- * steps <-----+
+             (linear)         +-> synthesis net +   (deep = linear + correction, told the cut)
+
+A cut is one number, t, in bit planes: t = 3.0 means every piece down to plane 3 arrived, 2.4 that
+60 % of the pieces of plane 2 did too. Pieces are (plane, pass, unit), as in spec/bitstream.md.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import wavelet
+from rate import Scale, laplace_bits
+from settings import Settings
+
+INPUT_SCALE = 64.0  # planes are divided by this before a network
+ANALYSIS_SCALE = 1.0  # the analysis network's output is multiplied by this
+SYNTHESIS_SCALE = 0.25  # and the synthesis network's by this share of the cut's quantiser step
+CUT_SCALE = 8.0
+PASSES = 3  # likely significance, refinement, remaining significance
+
+
+class Block(nn.Module):
+    """1x1 - 3x3 - 1x1 bottleneck with a residual; the cut scales and shifts its inner channels."""
+
+    def __init__(self, channels: int, cut: int):
+        super().__init__()
+        inner = channels // 2
+        self.reduce = nn.Conv2d(channels, inner, 1)
+        self.film = nn.Linear(cut, 2 * inner) if cut else None
+        self.spatial = nn.Conv2d(inner, inner, 3, padding=1)
+        self.expand = nn.Conv2d(inner, channels, 1)
+
+    def forward(self, x: torch.Tensor, cut: torch.Tensor | None) -> torch.Tensor:
+        y = self.reduce(x)
+        if self.film is not None:
+            scale, shift = self.film(cut).unsqueeze(2).unsqueeze(3).chunk(2, dim=1)
+            y = y * (1 + scale) + shift
+        return x + self.expand(F.relu(self.spatial(F.relu(y))))
+
+
+class Correction(nn.Module):
+    """A U-shaped network at 1/4, 1/8 and 1/16 resolution: planes (B, 3, H, W) -> correction, same shape.
+
+    H and W are multiples of 16. `cut` (B,) is t above; None for the analysis, which serves every cut.
+    """
+
+    def __init__(self, channels: tuple[int, int, int], blocks: tuple[int, int, int], step: float, cut: bool):
+        super().__init__()
+        self.step = step
+        a, b, c = channels
+        width = 32 if cut else 0
+        self.embed = nn.Sequential(nn.Linear(1, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU()) if cut else None
+        self.head = nn.Conv2d(48, a, 3, padding=1)
+        self.fine_in = nn.ModuleList(Block(a, width) for _ in range(blocks[0]))
+        self.down_b = nn.Conv2d(a, b, 2, stride=2)
+        self.middle_in = nn.ModuleList(Block(b, width) for _ in range(blocks[1]))
+        self.down_c = nn.Conv2d(b, c, 2, stride=2)
+        self.coarse = nn.ModuleList(Block(c, width) for _ in range(blocks[2]))
+        self.up_b = nn.Conv2d(c, 4 * b, 1)
+        self.middle_out = nn.ModuleList(Block(b, width) for _ in range(blocks[1] - 1))
+        self.up_a = nn.Conv2d(b, 4 * a, 1)
+        self.fine_out = nn.ModuleList(Block(a, width) for _ in range(blocks[0]))
+        self.tail = nn.Conv2d(a, 48, 3, padding=1)
+        nn.init.zeros_(self.tail.weight)
+        nn.init.zeros_(self.tail.bias)
+
+    def output_scale(self, cut: torch.Tensor | None):
+        """What is missing at a cut is in proportion to its quantiser step."""
+        if cut is None:
+            return ANALYSIS_SCALE
+        return (SYNTHESIS_SCALE * self.step * torch.exp2(cut)).view(-1, 1, 1, 1)
+
+    def forward(self, planes: torch.Tensor, cut: torch.Tensor | None = None) -> torch.Tensor:
+        e = self.embed(cut.view(-1, 1) / CUT_SCALE) if self.embed is not None else None
+        x = self.head(F.pixel_unshuffle(planes / INPUT_SCALE, 4))  # (B, a, H/4, W/4)
+        for block in self.fine_in:
+            x = block(x, e)
+        y = self.down_b(x)  # (B, b, H/8, W/8)
+        for block in self.middle_in:
+            y = block(y, e)
+        z = self.down_c(y)  # (B, c, H/16, W/16)
+        for block in self.coarse:
+            z = block(z, e)
+        y = y + F.pixel_shuffle(self.up_b(z), 2)
+        for block in self.middle_out:
+            y = block(y, e)
+        x = x + F.pixel_shuffle(self.up_a(y), 2)
+        for block in self.fine_out:
+            x = block(x, e)
+        return F.pixel_shuffle(self.tail(x), 4) * self.output_scale(cut)
+
+
+def separable(planes: torch.Tensor, both: list[torch.Tensor]) -> torch.Tensor:
+    """Both axes of planes (B, 3, n, n) times the luma or chroma matrix (n, n)."""
+    parts = []
+    for part, m in zip((planes[:, :1], planes[:, 1:]), both):
+        across = F.linear(part.contiguous(), m)
+        parts.append(F.linear(across.transpose(2, 3).contiguous(), m).transpose(2, 3))
+    return torch.cat(parts, 1)
+
+
+class Codec(nn.Module):
+    """Both transforms, the quantiser and the rate model."""
+
+    def __init__(self, settings: Settings):
+        super().__init__()
+        self.settings = settings
+        levels = settings.levels
+        self.units = 3 + 9 * levels
+        self.colour = nn.Parameter(torch.tensor(wavelet.ICT))
+        self.taps = nn.Parameter(wavelet.start_taps(levels))
+        self.analysis = Correction(settings.analysis_channels, settings.analysis_blocks, settings.step, cut=False)
+        self.synthesis = Correction(settings.synthesis_channels, settings.synthesis_blocks, settings.step, cut=True)
+        norms = wavelet.norms_1d(levels)
+        colour_norm = torch.linalg.inv(self.colour.detach()).norm(dim=0)  # (3,)
+        self.log_steps = nn.ParameterList()  # level 0 = finest; the last is LL
+        for low, high in norms:
+            bands = torch.tensor([high * low, low * high, high * high])
+            self.log_steps.append((settings.step / (colour_norm[:, None] * bands)).log().flatten())
+        low = norms[-1][0]
+        self.log_steps.append((settings.step / (colour_norm * low * low)).log())
+        self.offsets = nn.ParameterList(  # reconstruction point inside a bin, per unit and plane
+            torch.full((len(steps), settings.planes + 1), 0.45) for steps in self.log_steps
+        )
+        self.scales = nn.ModuleList(
+            [Scale(9, level + 1 < levels) for level in range(levels)] + [Scale(3, False)]
+        )
+
+    # Colour and wavelet.
+
+    def to_planes(self, rgb: torch.Tensor) -> torch.Tensor:
+        return F.conv2d(rgb - 128, self.colour.view(3, 3, 1, 1))
+
+    def to_rgb(self, planes: torch.Tensor) -> torch.Tensor:
+        return F.conv2d(planes, torch.linalg.inv(self.colour).view(3, 3, 1, 1)) + 128
+
+    def matrices(self, level: int, n: int):
+        """Analysis matrices of one level for luma and chroma, (n, n) each."""
+        return [wavelet.matrix(n, self.taps[level, kind]) for kind in (0, 1)]
+
+    def forward_wavelet(self, planes: torch.Tensor):
+        """planes (B, 3, n, n) -> details per level (B, 9, n/2, n/2), ..., LL (B, 3, m, m); in steps."""
+        out, low, inverses = [], planes, []
+        for level in range(self.settings.levels):
+            n = low.shape[-1]
+            both = self.matrices(level, n)
+            inverses.append([torch.linalg.inv(m) for m in both])
+            all_bands = separable(low, both)
+            h = n // 2
+            low = all_bands[:, :, :h, :h]
+            bands = (all_bands[:, :, :h, h:], all_bands[:, :, h:, :h], all_bands[:, :, h:, h:])
+            details = torch.stack(bands, 2).flatten(1, 2)  # (B, comp*3+band, h, h)
+            out.append(details / self.log_steps[level].exp().view(1, -1, 1, 1))
+        out.append(low / self.log_steps[-1].exp().view(1, -1, 1, 1))
+        return out, inverses
+
+    def inverse_wavelet(self, coefficients, inverses) -> torch.Tensor:
+        low = coefficients[-1] * self.log_steps[-1].exp().view(1, -1, 1, 1)
+        for level in reversed(range(self.settings.levels)):
+            details = coefficients[level] * self.log_steps[level].exp().view(1, -1, 1, 1)
+            hl, lh, hh = details.unflatten(1, (3, 3)).unbind(2)
+            rows = torch.cat([torch.cat([low, hl], 3), torch.cat([lh, hh], 3)], 2)
+            low = separable(rows, inverses[level])
+        return low
+
+    # Quantiser and rate at a cut.
+
+    def first_unit(self, level: int) -> int:
+        """Index of a level's first unit in the order of the stream: LL, then coarse to fine."""
+        return 0 if level == self.settings.levels else 3 + 9 * (self.settings.levels - 1 - level)
+
+    def quantise(self, level, y, parent, cut):
+        """One level at its cut: (reconstruction, bits per example, magnitudes for the children)."""
+        count, b = y.shape[1], y.shape[0]
+        plane = cut.floor()
+        position = (1 - (cut - plane)) * PASSES * self.units  # pieces of this plane that arrived
+        unit = torch.arange(count, device=y.device) + self.first_unit(level)
+        done = torch.floor((position[:, None] - unit + self.units - 1) / self.units).clamp(0, PASSES)
+        done = done.view(b, count, 1, 1)  # passes done, per unit
+        fine = torch.exp2(plane).view(b, 1, 1, 1)
+        a = y.detach().abs()
+        coarse_level = torch.floor(a / (2 * fine))
+        around = F.max_pool2d((coarse_level > 0).float(), 3, 1, 1)
+        turn = torch.where(coarse_level > 0, 2.0, torch.where(around > 0, 1.0, 3.0))  # pass 1..3
+        arrived = done >= turn
+        step = torch.where(arrived, fine, 2 * fine)
+        magnitude = torch.floor(a / step)
+        offset = self.offset(level, plane, arrived)
+        point = torch.where(magnitude > 0, (magnitude + offset.detach()) * step, 0.0) * y.sign()
+        slack = (offset - offset.detach()) * step * y.detach().sign() * (magnitude > 0)
+        quantised = y + (point - y).detach() + slack
+        causal = torch.floor(a / step) * step  # what later symbols know of this one
+        later = torch.floor(a / (2 * step)) * 2 * step  # and earlier ones, a plane behind
+        scale = self.scales[level](causal / step, later / step, None if parent is None else parent / step)
+        bits = laplace_bits(y / step, scale + 1e-3)
+        return quantised, bits.sum((1, 2, 3)), causal
+
+    def offset(self, level, plane, arrived):
+        """Reconstruction offsets (B, units, h, w) for the plane each coefficient stands at."""
+        table = self.offsets[level]  # (units, planes + 1)
+        top = table.shape[1] - 1
+        at = table[:, plane.long().clamp(max=top)].t()[:, :, None, None]
+        above = table[:, (plane.long() + 1).clamp(max=top)].t()[:, :, None, None]
+        return torch.where(arrived, at, above)
+
+    def forward(self, rgb: torch.Tensor, cut: torch.Tensor, learned: bool = True):
+        """rgb (B, 3, n, n), cut (B,) -> (linear, deep) pictures, bits per example (B,).
+
+        learned=False leaves both networks out: the start, for comparison.
+        """
+        planes = self.to_planes(rgb)
+        if learned:
+            planes = planes + self.analysis(planes)
+        coefficients, inverses = self.forward_wavelet(planes)
+        out, bits, parent = [None] * len(coefficients), 0, None
+        for level in reversed(range(len(coefficients))):
+            out[level], cost, known = self.quantise(level, coefficients[level], parent, cut)
+            bits = bits + cost
+            if level < self.settings.levels and level > 0:
+                parent = known.repeat_interleave(2, 2).repeat_interleave(2, 3)
+        linear = self.inverse_wavelet(out, inverses)
+        deep = linear + self.synthesis(linear, cut) if learned else linear
+        return self.to_rgb(linear), self.to_rgb(deep), bits

@@ -1,0 +1,52 @@
+"""Every number of a training run, in one dataclass, read from one TOML file."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from pathlib import Path
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Settings of one run; `photo.toml` holds those of the shipped model."""
+
+    name: str = "photo"
+    seed: int = 1
+    # Transform.
+    levels: int = 6  # wavelet decomposition levels; LL of 2**6 pixels
+    step: float = 4.0  # finest quantiser step, in 8-bit RGB levels, for a unit-norm basis function
+    planes: int = 12  # bit planes above the finest step that a cut may fall in
+    # Networks: channels at 1/4, 1/8 and 1/16 resolution, bottleneck blocks at each.
+    analysis_channels: tuple[int, int, int] = (48, 64, 96)
+    analysis_blocks: tuple[int, int, int] = (1, 1, 1)
+    synthesis_channels: tuple[int, int, int] = (64, 96, 128)
+    synthesis_blocks: tuple[int, int, int] = (2, 2, 2)
+    # p_B: how the receivers' bandwidth (the stream position) is drawn, Equation 16.
+    cuts: str = "log-uniform"  # "log-uniform" | "geometric" | "histogram"
+    cut_range: tuple[float, float] = (0.0, 8.0)  # in planes; 0 = the whole stream
+    geometric_p: float = 0.02  # per piece, head first (the paper's law)
+    histogram: str = ""  # file of bandwidths in bits per pixel, one a line
+    # Objective.
+    slope: float = 0.2  # dD/dR at the end of a plane, in squared steps per bit
+    linear_weight: float = 0.3  # weight of the linear decoder's distortion beside the deep one's
+    # Optimiser.
+    steps: int = 15000
+    batch: int = 4
+    crop: int = 192
+    learning_rate: float = 6e-4  # networks; cosine to 3 %
+    transform_rate: float = 5e-4  # wavelet, colour and steps, as a share of learning_rate's schedule
+    clip: float = 1.0
+    checkpoint_every: int = 1000
+    device: str = "cpu"
+
+
+def load(path: str | Path) -> Settings:
+    """Read `Settings` from a TOML file; unknown keys are an error."""
+    with open(path, "rb") as file:
+        values = tomllib.load(file)
+    known = {field.name for field in dataclasses.fields(Settings)}
+    unknown = set(values) - known
+    if unknown:
+        raise SystemExit(f"{path}: unknown settings {sorted(unknown)}")
+    return Settings(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})

@@ -1,0 +1,162 @@
+"""Train a model: python train.py photo.toml --photos DIR --out DIR [--resume].
+
+Minimises Equation 16 of Rippel, Gelbart and Adams (2014), the expected distortion over cuts drawn from
+p_B, plus the rate, each cut weighed by the inverse of its usual rate so that all bandwidths count alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from pathlib import Path
+
+import torch
+
+from data import Photos
+from model import PASSES, Codec
+from settings import Settings, load
+
+VALIDATION_CUTS = (0.5, 2.0, 3.0, 3.5, 4.0, 5.0, 6.0)
+
+
+class Cuts:
+    """p_B: draws stream positions, and knows the usual rate at each plane."""
+
+    def __init__(self, settings: Settings):
+        self.settings = settings
+        self.bpp = [4.3 * math.exp(-0.68 * t) for t in range(settings.planes + 2)]
+        if settings.cuts == "histogram":
+            with open(settings.histogram) as file:
+                self.bandwidths = torch.tensor([float(line) for line in file if line.strip()])
+
+    def draw(self, count: int) -> torch.Tensor:
+        low, high = self.settings.cut_range
+        if self.settings.cuts == "log-uniform":  # rate falls by a steady factor per plane
+            return low + (high - low) * torch.rand(count)
+        if self.settings.cuts == "geometric":
+            pieces = torch.empty(count).geometric_(self.settings.geometric_p)
+            return (high - pieces / (PASSES * (3 + 9 * self.settings.levels))).clamp(low, high)
+        if self.settings.cuts == "histogram":
+            picked = self.bandwidths[torch.randint(len(self.bandwidths), (count,))]
+            return torch.tensor([self.position(b) for b in picked.tolist()]).clamp(low, high)
+        raise SystemExit(f"cuts = {self.settings.cuts!r}: not log-uniform, geometric or histogram")
+
+    def rate(self, cut: float) -> float:
+        """Usual bits per pixel at a cut."""
+        plane = int(cut)
+        share = cut - plane
+        return self.bpp[plane] ** (1 - share) * self.bpp[plane + 1] ** share
+
+    def position(self, bpp: float) -> float:
+        """The cut whose usual rate is `bpp`."""
+        grid = [i / 16 for i in range(16 * self.settings.planes)]
+        return min(grid, key=lambda cut: abs(math.log(self.rate(cut) / bpp)))
+
+    def learn(self, cuts: torch.Tensor, bpp: torch.Tensor) -> None:
+        for cut, seen in zip(cuts.tolist(), bpp.tolist()):
+            plane = int(cut)
+            factor = (seen / self.rate(cut)) ** 0.01
+            self.bpp[plane] *= factor ** (1 - cut + plane)
+            self.bpp[plane + 1] *= factor ** (cut - plane)
+
+
+def objective(model: Codec, rgb: torch.Tensor, cut: torch.Tensor, cuts: Cuts):
+    """Weighted rate-distortion loss and the bits per pixel of each example."""
+    settings = model.settings
+    linear, deep, bits = model(rgb, cut)
+    pixels = rgb.shape[2] * rgb.shape[3]
+    error = lambda picture: (picture - rgb).square().sum((1, 2, 3)) / pixels
+    distortion = (error(deep) + settings.linear_weight * error(linear)) / (1 + settings.linear_weight)
+    bpp = bits / pixels
+    slope = settings.slope * (settings.step * torch.exp2(cut)).square()
+    usual = torch.tensor([cuts.rate(t) for t in cut.tolist()], device=rgb.device)
+    return ((bpp + distortion / slope) / usual).mean(), bpp.detach()
+
+
+@torch.no_grad()
+def validate(model: Codec, pictures: torch.Tensor) -> list[dict]:
+    """Estimated rate and PSNR at fixed cuts, learned beside the start without networks."""
+    rows = []
+    for t in VALIDATION_CUTS:
+        row = {"cut": t}
+        for learned in (True, False):
+            sums = torch.zeros(3)
+            for picture in pictures.split(2):
+                cut = torch.full((len(picture),), t)
+                linear, deep, bits = model(picture, cut, learned)
+                for i, one in enumerate((linear, deep)):
+                    mse = (one.clamp(0, 255).round() - picture).square().mean((1, 2, 3))
+                    sums[i + 1] += (10 * torch.log10(255**2 / mse)).sum()
+                sums[0] += bits.sum() / picture[0, 0].numel()
+            kind = "" if learned else "start_"
+            for name, value in zip(("bpp", "linear", "deep"), (sums / len(pictures)).tolist()):
+                row[kind + name] = round(value, 4)
+        del row["start_deep"]
+        rows.append(row)
+    return rows
+
+
+def optimiser(model: Codec) -> torch.optim.Adam:
+    settings = model.settings
+    networks = [*model.analysis.parameters(), *model.synthesis.parameters()]
+    core = [model.colour, model.taps]
+    steps = list(model.log_steps)
+    rate = [*model.scales.parameters(), *model.offsets]
+    rates = (settings.learning_rate, settings.transform_rate / 5, settings.transform_rate, 5e-3)
+    return torch.optim.Adam(
+        [{"params": p, "lr": r, "base": r} for p, r in zip((networks, core, steps, rate), rates)]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("settings", type=Path)
+    parser.add_argument("--photos", type=Path, required=True, help="folder of openly licensed photos")
+    parser.add_argument("--out", type=Path, required=True, help="checkpoints and log")
+    parser.add_argument("--resume", action="store_true", help="go on from OUT/checkpoint.pt")
+    parser.add_argument("--steps", type=int, help="stop early, for a dry run")
+    arguments = parser.parse_args()
+    settings = load(arguments.settings)
+    torch.manual_seed(settings.seed)
+    torch.set_flush_denormal(True)  # the inverse wavelet matrices decay into denormals
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    photos = Photos(arguments.photos, settings.seed)
+    held_out = photos.held_out(192)
+    model = Codec(settings).to(settings.device, memory_format=torch.channels_last)
+    adam, cuts, step = optimiser(model), Cuts(settings), 0
+    checkpoint = arguments.out / "checkpoint.pt"
+    if arguments.resume:
+        saved = torch.load(checkpoint, weights_only=True)
+        model.load_state_dict(saved["model"])
+        adam.load_state_dict(saved["adam"])
+        cuts.bpp, step = saved["bpp"], saved["step"]
+    log = open(arguments.out / "log.jsonl", "a", buffering=1)
+    started, smooth = time.time(), None
+    while step < (arguments.steps or settings.steps):
+        share = 0.03 + 0.97 * 0.5 * (1 + math.cos(math.pi * step / settings.steps))
+        for group in adam.param_groups:
+            group["lr"] = group["base"] * share * min(1, (step + 1) / 200)
+        rgb = photos.batch(settings.batch, settings.crop).to(settings.device)
+        cut = cuts.draw(settings.batch).to(settings.device)
+        loss, bpp = objective(model, rgb, cut, cuts)
+        adam.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
+        adam.step()
+        cuts.learn(cut, bpp)
+        smooth = loss.item() if smooth is None else 0.99 * smooth + 0.01 * loss.item()
+        step += 1
+        if step % 50 == 0:
+            print(f"{step} loss {smooth:.4f} {(time.time() - started):.0f} s", flush=True)
+        if step % settings.checkpoint_every == 0:
+            state = {"model": model.state_dict(), "adam": adam.state_dict(), "bpp": cuts.bpp, "step": step}
+            torch.save(state, checkpoint.with_suffix(".tmp"))
+            checkpoint.with_suffix(".tmp").replace(checkpoint)
+            for row in validate(model, held_out):
+                log.write(json.dumps({"step": step, "loss": round(smooth, 4), **row}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

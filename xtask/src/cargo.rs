@@ -1,0 +1,144 @@
+//! Cargo and rustup, run as steps that pass or fail.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    path::Path,
+    process::{Command, Output},
+};
+
+use crate::{
+    failure::{Failure, Result},
+    runtime,
+};
+
+const CODEC: &str = "nestcast-codec";
+const WASM: &str = "wasm32-unknown-unknown";
+
+/// Crates that would tie the codec to an operating system, a network or an image file format.
+const IMPURE: [&str; 4] = ["tokio", "quinn", "ort", "image"];
+
+fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Runs cargo with its output shown; its failure is ours.
+pub(crate) fn step(arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<()> {
+    let status = cargo()
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .status()
+        .map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Failure::say(format!(
+        "`cargo {}` failed: fix what it reports above",
+        arguments.join(" ")
+    )))
+}
+
+/// Runs a program of ours through cargo, with its own words and exit status.
+pub(crate) fn hand_over(
+    cargo_arguments: &[&str],
+    arguments: &[OsString],
+    library: &Path,
+) -> Result<()> {
+    let status = cargo()
+        .args(cargo_arguments)
+        .args(arguments)
+        .env(runtime::VARIABLE, library)
+        .status()
+        .map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;
+    if status.success() {
+        return Ok(());
+    }
+    // No status: a signal, such as the user's interrupt, ended it.
+    Err(Failure::Exit(
+        status
+            .code()
+            .and_then(|code| u8::try_from(code).ok())
+            .unwrap_or(1),
+    ))
+}
+
+/// The codec builds where there is no operating system, if this machine can get that target.
+pub(crate) fn build_codec_for_wasm() -> Result<()> {
+    match Command::new("rustup")
+        .args(["target", "add", WASM])
+        .output()
+    {
+        Ok(output) if output.status.success() => {
+            step(&["build", "--package", CODEC, "--target", WASM], &[])
+        }
+        Ok(output) => skip_wasm(&last_line(&output)),
+        Err(_) => skip_wasm("rustup is not installed"),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the other outcomes are results")]
+fn skip_wasm(why: &str) -> Result<()> {
+    eprintln!("skipped: wasm32 build of codec: {why}");
+    Ok(())
+}
+
+/// The codec depends on nothing that does input, output or timing.
+pub(crate) fn codec_is_pure() -> Result<()> {
+    let output = cargo()
+        .args([
+            "tree",
+            "--package",
+            CODEC,
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+        ])
+        .output()
+        .map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;
+    if !output.status.success() {
+        return Err(Failure::say(format!(
+            "`cargo tree --package {CODEC}` failed: {}",
+            last_line(&output)
+        )));
+    }
+    let tree = String::from_utf8_lossy(&output.stdout);
+    match impure(&tree) {
+        None => Ok(()),
+        Some(name) => Err(Failure::say(format!(
+            "{CODEC} depends on `{name}`: move what needs it to another crate (`cargo tree -p {CODEC} -i {name}`)"
+        ))),
+    }
+}
+
+/// The first crate in the output of `cargo tree --prefix none` that the codec must not see.
+fn impure(tree: &str) -> Option<&str> {
+    tree.lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .find(|name| IMPURE.contains(name))
+}
+
+/// The last thing a program said on its standard error.
+pub(crate) fn last_line(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    said.lines()
+        .map(str::trim)
+        .rfind(|line| !line.is_empty())
+        .unwrap_or("it did not say why")
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impure_crates_are_found_by_their_whole_name() {
+        let pure = "nestcast-codec v0.1.0 (somewhere/codec)\nbytes v1.10.1\nimage-webp v0.2.0\nort-sys v2.0.0\n";
+        assert_eq!(impure(pure), None);
+        assert_eq!(
+            impure(&format!("{pure}image v0.25.10 (*)\n")),
+            Some("image")
+        );
+    }
+}

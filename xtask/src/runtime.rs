@@ -1,0 +1,246 @@
+//! Makes sure that ONNX Runtime is there: found, or fetched, checked and put in place in one step.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process,
+};
+
+use crate::{
+    failure::{Failure, Result},
+    install,
+    platform::{self, Platform, VERSION},
+    python::Python,
+};
+
+/// The environment variable that names the library's file and overrides everything here.
+pub(crate) const VARIABLE: &str = "ORT_DYLIB_PATH";
+
+/// What the folders of fetches in progress are called, followed by the process.
+const PARTIAL: &str = "partial-";
+
+/// The library's absolute path. Fetches it where there is none; says nothing where there is.
+pub(crate) fn ensure() -> Result<PathBuf> {
+    match explicit(env::var_os(VARIABLE))? {
+        Some(library) => Ok(library),
+        None => pinned(),
+    }
+}
+
+/// Copies the pinned library to where an installed nestcast looks for it.
+pub(crate) fn install_for_user() -> Result<()> {
+    let cached = in_user_cache().ok_or_else(|| {
+        Failure::say("no cache folder: set HOME (on Windows LOCALAPPDATA)".to_owned())
+    })?;
+    let library = pinned()?;
+    if library != cached {
+        let bytes = fs::read(&library).map_err(Failure::at(&library))?;
+        install::atomically(&cached, &bytes).map_err(Failure::at(&cached))?;
+    }
+    eprintln!("ONNX Runtime {VERSION} is in {}", cached.display());
+    Ok(())
+}
+
+/// What [`VARIABLE`] names. It must exist: falling back to another library in silence would surprise.
+fn explicit(value: Option<OsString>) -> Result<Option<PathBuf>> {
+    let Some(value) = value.filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    // Absolute, because tests run in their package's folder.
+    let library = std::path::absolute(&value).map_err(Failure::at(Path::new(&value)))?;
+    if library.is_file() {
+        return Ok(Some(library));
+    }
+    Err(Failure::say(format!(
+        "{VARIABLE} names {}, which is not a file: correct it or unset it",
+        library.display()
+    )))
+}
+
+/// The pinned release: from the user's cache or the target folder, else fetched into the target folder.
+fn pinned() -> Result<PathBuf> {
+    let Some(platform) = Platform::host() else {
+        return Err(Failure::say(format!(
+            "no ONNX Runtime package for {}-{} is known: set {VARIABLE} to an ONNX Runtime library, 1.24 or newer",
+            env::consts::OS,
+            env::consts::ARCH
+        )));
+    };
+    let release = target_folder()?.join("onnxruntime").join(VERSION);
+    let library = release.join(platform.name()).join(platform::library_name());
+    for place in in_user_cache().into_iter().chain([library.clone()]) {
+        // A place that cannot be read is as good as empty.
+        if install::is_intact(&place, platform.library_sha256).unwrap_or(false) {
+            return Ok(place);
+        }
+    }
+    fetch(platform, &release, &library)?;
+    Ok(library)
+}
+
+/// Downloads and installs the library, while any other process that wants to waits.
+fn fetch(platform: &Platform, release: &Path, library: &Path) -> Result<()> {
+    fs::create_dir_all(release).map_err(Failure::at(release))?;
+    let lock = release.join("lock");
+    let held = File::create(&lock).map_err(Failure::at(&lock))?;
+    held.lock().map_err(Failure::at(&lock))?;
+    if install::is_intact(library, platform.library_sha256).unwrap_or(false) {
+        return Ok(()); // the process waited for has fetched it
+    }
+
+    remove_partial(release);
+    // Named by process, because the pip of a killed process may still be writing to its own.
+    let work = release.join(format!("{PARTIAL}{}", process::id()));
+    fs::create_dir_all(&work).map_err(Failure::at(&work))?;
+    let fetched = fetch_into(&work, platform, library);
+    let _ = fs::remove_dir_all(&work);
+    fetched
+}
+
+/// Removes what interrupted fetches left; the lock says that none is in progress.
+fn remove_partial(release: &Path) {
+    for entry in fs::read_dir(release).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(PARTIAL) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn fetch_into(work: &Path, platform: &Platform, library: &Path) -> Result<()> {
+    let python = Python::find()?;
+    eprintln!(
+        "fetching ONNX Runtime {VERSION} for {}: {} MB",
+        platform.name(),
+        platform.wheel_megabytes
+    );
+
+    let requirements = work.join("requirements.txt");
+    fs::write(&requirements, platform.requirement()).map_err(Failure::at(&requirements))?;
+    python.download(platform, &requirements, work)?;
+    let wheel = only_wheel(work)?;
+    read_intact(&wheel, platform.wheel_sha256)?;
+
+    let extracted = work.join("library");
+    python.extract(&wheel, platform.member, &extracted)?;
+    read_intact(&extracted, platform.library_sha256)?;
+    install::move_into_place(&extracted, library).map_err(Failure::at(library))
+}
+
+fn only_wheel(folder: &Path) -> Result<PathBuf> {
+    let entries = fs::read_dir(folder).map_err(Failure::at(folder))?;
+    entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
+        .ok_or_else(|| {
+            Failure::say(format!(
+                "pip left no wheel in {}: set {VARIABLE}",
+                folder.display()
+            ))
+        })
+}
+
+fn read_intact(path: &Path, sha256: &str) -> Result<Vec<u8>> {
+    let bytes = fs::read(path).map_err(Failure::at(path))?;
+    let found = install::hash(&bytes);
+    if found == sha256 {
+        return Ok(bytes);
+    }
+    Err(Failure::say(format!(
+        "{} has SHA-256 {found}, not the pinned {sha256}: do not use it; check where pip downloads from",
+        path.display()
+    )))
+}
+
+/// Cargo's target folder: this program is in `<target>/<profile>/`, wherever that may be configured.
+fn target_folder() -> Result<PathBuf> {
+    let program = env::current_exe()
+        .map_err(|error| Failure::say(format!("cannot locate xtask: {error}")))?;
+    program
+        .ancestors()
+        .nth(2)
+        .map(Path::to_path_buf)
+        .ok_or_else(|| Failure::say("xtask is not in a target folder: start it with `cargo xtask`"))
+}
+
+/// Where an installed nestcast looks; `models/src/runtime.rs` names the same folder.
+fn in_user_cache() -> Option<PathBuf> {
+    let folder = user_cache(env::consts::OS, |name| {
+        env::var_os(name).filter(|value| !value.is_empty())
+    })?;
+    Some(
+        folder
+            .join("nestcast")
+            .join("onnxruntime")
+            .join(VERSION)
+            .join(platform::library_name()),
+    )
+}
+
+fn user_cache(os: &str, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let path = |name| variable(name).map(PathBuf::from);
+    match os {
+        "windows" => path("LOCALAPPDATA"),
+        "macos" => path("HOME").map(|home| home.join("Library").join("Caches")),
+        _ => path("XDG_CACHE_HOME")
+            .filter(|folder| folder.is_absolute())
+            .or_else(|| path("HOME").map(|home| home.join(".cache"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_must_name_a_file() {
+        assert_eq!(explicit(None), Ok(None));
+        assert_eq!(explicit(Some(OsString::new())), Ok(None));
+
+        let root = tempfile::tempdir().expect("temporary folder");
+        let file = root.path().join("libonnxruntime.so");
+        assert!(matches!(
+            explicit(Some(file.clone().into())),
+            Err(Failure::Say(_))
+        ));
+        fs::write(&file, "").expect("file");
+        assert_eq!(explicit(Some(file.clone().into())), Ok(Some(file)));
+    }
+
+    #[test]
+    fn the_cache_follows_each_systems_convention() {
+        let variables = |name: &str| match name {
+            "HOME" => Some(OsString::from("home")),
+            "LOCALAPPDATA" => Some(OsString::from("local")),
+            _ => None,
+        };
+        assert_eq!(
+            user_cache("linux", variables),
+            Some(Path::new("home").join(".cache"))
+        );
+        assert_eq!(
+            user_cache("macos", variables),
+            Some(Path::new("home").join("Library").join("Caches"))
+        );
+        assert_eq!(
+            user_cache("windows", variables),
+            Some(PathBuf::from("local"))
+        );
+        assert_eq!(user_cache("linux", |_| None), None);
+    }
+
+    #[test]
+    fn only_the_right_contents_are_read() {
+        let root = tempfile::tempdir().expect("temporary folder");
+        let file = root.path().join("file");
+        fs::write(&file, "abc").expect("file");
+        assert_eq!(
+            read_intact(&file, &install::hash(b"abc")),
+            Ok(b"abc".to_vec())
+        );
+        assert!(
+            matches!(read_intact(&file, &install::hash(b"abd")), Err(Failure::Say(line)) if !line.contains('\n'))
+        );
+    }
+}
