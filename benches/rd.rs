@@ -3,7 +3,12 @@
 //! Writes `rivals.csv` (a row a picture, rival and parameter), `rd.csv` (means over pictures), `bd.md` (BD-rates) and the
 //! plots `psnr.svg` and `ms-ssim.svg`.
 
-use std::{path::PathBuf, time::Instant};
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use anyhow::{Result, ensure};
 use clap::Parser;
@@ -45,22 +50,34 @@ fn main() -> Result<()> {
     let options = Options::parse();
     std::fs::create_dir_all(&options.out)?;
     let rows = rival_rows(&options)?;
+    let pictures = names(&rows);
     let mut ours = Vec::new();
     for path in &options.ours {
-        ours.extend(series::average(&series::read_rows(path)?)?);
+        let rows = series::read_rows(path)?;
+        if names(&rows) != pictures {
+            eprintln!(
+                "warning: {} is of other pictures than the rivals",
+                path.display()
+            );
+        }
+        ours.extend(series::average(&rows)?);
     }
-    let mut names: Vec<&str> = rows.iter().map(|row| row.image.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
     let report = Report {
         ours,
         rivals: series::average(&rows)?,
         anchors: anchors(&options)?,
-        pictures: names.len(),
+        pictures: pictures.len(),
     };
     report.write(&options.out)?;
     print!("{}", report.markdown());
     Ok(())
+}
+
+/// The pictures of some rows, without folder and extension.
+fn names(rows: &[Row]) -> BTreeSet<&OsStr> {
+    rows.iter()
+        .filter_map(|row| Path::new(&row.image).file_stem())
+        .collect()
 }
 
 fn rival_rows(options: &Options) -> Result<Vec<Row>> {

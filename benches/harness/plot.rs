@@ -49,9 +49,12 @@ const LEGEND_STEP: f64 = 20.0;
 /// Wanted number of grid lines an axis; the real number is within a factor of two.
 const GRID_LINES: f64 = 8.0;
 
-/// Colours that stay apart for the colour-blind (Okabe and Ito; grey for their yellow, which is pale on white).
+/// Colours of the strong curves.
+const STRONG_COLOURS: [&str; 3] = ["#000000", "#c00000", "#0000c0"];
+
+/// Colours of the others, apart for the colour-blind (Okabe and Ito; grey and brown for their yellow and black).
 const COLOURS: [&str; 8] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000",
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#8c564b",
 ];
 
 impl Chart {
@@ -81,11 +84,25 @@ impl Chart {
             ),
         );
         for (n, curve) in self.curves.iter().enumerate() {
-            draw(&mut out, &scale, curve, COLOURS[n % COLOURS.len()]);
-            legend(&mut out, n, curve, COLOURS[n % COLOURS.len()]);
+            let colour = self.colour(n);
+            draw(&mut out, &scale, curve, colour);
+            legend(&mut out, n, curve, colour);
         }
         out.push_str("</svg>\n");
         out
+    }
+
+    /// Colours start anew for each weight, which tells two curves of one colour apart.
+    fn colour(&self, n: usize) -> &'static str {
+        let weight = self.curves[n].weight;
+        let alike = self.curves[..n]
+            .iter()
+            .filter(|curve| curve.weight == weight)
+            .count();
+        match weight {
+            Weight::Strong => STRONG_COLOURS[alike % STRONG_COLOURS.len()],
+            Weight::Plain | Weight::Faint => COLOURS[alike % COLOURS.len()],
+        }
     }
 
     fn axes(&self, out: &mut String, scale: &Scale) {

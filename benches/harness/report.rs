@@ -107,7 +107,7 @@ impl Report {
             "# BD-rate\n\n\
              In %: negative where the column needs fewer bits than the row at equal quality, over the\n\
              qualities that the column has from {low} to {high} bpp. Curves are means over pictures; the\n\
-             rivals were measured on {}. Rows with a slash are published means over the 24 Kodak\n\
+             rivals were measured on {} of them. Rows with a slash are published means over 24 Kodak\n\
              pictures: read them only if these are the pictures measured. A star marks curves that\n\
              share less than {SHORT_OVERLAP_DB} dB.\n",
             self.pictures

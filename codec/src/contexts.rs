@@ -73,7 +73,7 @@ impl Class {
     #[inline]
     pub(crate) const fn refinement(self, expected: u32, first: bool) -> usize {
         let bin = bin(expected) / 2;
-        let bin = if bin > 2 { bin - 2 } else { 0 };
+        let bin = bin.saturating_sub(2);
         self.refinement + if first { 0 } else { REFINEMENT_BINS } + bin
     }
 

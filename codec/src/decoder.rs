@@ -127,7 +127,7 @@ impl Decoder {
         let stripes = rows.into_iter().map(|rows| Part {
             rows,
             stripe: None,
-            cursor: Cursor::new(u32::from(header.planes)),
+            cursor: Cursor::new(header.planes),
             coder: RangeDecoder::new(),
         });
         let stripes: Vec<Part> = stripes.collect();
@@ -219,7 +219,8 @@ impl Part {
     #[expect(clippy::cast_precision_loss, reason = "a position needs no more than 24 bits")]
     fn done(&self) -> f32 {
         let Some(stripe) = &self.stripe else { return 0.0 };
-        let blocks = (stripe.units[self.cursor.unit].across * stripe.units[self.cursor.unit].down).max(1);
+        let grid = stripe.units[self.cursor.unit].grid;
+        let blocks = (grid.across * grid.down).max(1);
         (self.cursor.pass * stripe.units.len() + self.cursor.unit) as f32 + self.cursor.block as f32 / blocks as f32
     }
 }

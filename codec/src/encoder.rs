@@ -10,7 +10,7 @@ use crate::parallel;
 use crate::picture::Picture;
 use crate::pieces::{self, Cursor};
 use crate::quantise;
-use crate::range::RangeEncoder;
+use crate::range::{Counter, RangeEncoder};
 use crate::segments::{self, Coded};
 use crate::stripe::Stripe;
 use crate::transform::{Analysis, Coefficients, TransformError};
@@ -71,6 +71,38 @@ impl Encoder {
     /// [`Error::Argument`] if the units' lengths do not fit the picture's size.
     pub fn encode_coefficients(&self, coefficients: Coefficients) -> Result<Embedded, Error> {
         let (size, channels) = (coefficients.size, coefficients.channels);
+        let (mut stripes, planes) = self.quantise(coefficients)?;
+        let mut coded: Vec<Option<Coded>> = stripes.iter().map(|_| None).collect();
+        parallel::for_each(self.threads, coded.iter_mut().zip(stripes.drain(..)), |(slot, mut stripe)| {
+            *slot = Some(code(&mut stripe, planes, self.max_bytes));
+        });
+        let coded: Vec<Coded> = coded.into_iter().flatten().collect();
+        let header = Header { size, channels, model: self.model.id(), planes };
+        let mut bytes = Vec::new();
+        header.write(&mut bytes);
+        segments::write(&mut bytes, &coded);
+        bytes.truncate(self.max_bytes);
+        Ok(Embedded { bytes: bytes.into() })
+    }
+
+    /// How often each adaptive probability meets a zero and a one while `coefficients` are coded; from
+    /// such counts over many pictures come a model's priors (spec, "Model tables").
+    ///
+    /// # Errors
+    /// As [`Encoder::encode_coefficients`].
+    pub fn count(&self, coefficients: Coefficients) -> Result<Vec<[u64; 2]>, Error> {
+        let (stripes, planes) = self.quantise(coefficients)?;
+        let mut counter = Counter::new();
+        for mut stripe in stripes {
+            let done = pieces::run(&mut stripe, &mut Cursor::new(planes), &mut counter, |_| true);
+            debug_assert!(done.is_ok(), "a counter is never starved");
+        }
+        Ok(counter.counts)
+    }
+
+    /// The stripes' levels, and how many planes they take.
+    fn quantise(&self, coefficients: Coefficients) -> Result<(Vec<Stripe>, u8), Error> {
+        let (size, channels) = (coefficients.size, coefficients.channels);
         let fits = |(index, unit): (usize, &Vec<f32>)| {
             let (width, height) = layout::Unit::at(index).size(size.width(), size.height());
             unit.len() == width * height
@@ -82,31 +114,19 @@ impl Encoder {
             return Err(Error::Argument("a unit does not have the coefficients that its picture's size fixes"));
         }
         let rows = layout::stripes(size);
-        let mut stripes: Vec<Option<(Stripe, u32)>> = vec![None; rows.len()];
+        let mut stripes: Vec<Option<(Stripe, u8)>> = vec![None; rows.len()];
         parallel::for_each(self.threads, stripes.iter_mut().zip(&rows), |(slot, rows)| {
             let mut stripe = Stripe::new(&self.model, channels, size.width(), rows.len());
             let planes = quantise::quantise(&self.model, &coefficients, rows, &mut stripe);
             *slot = Some((stripe, planes));
         });
-        drop(coefficients);
         let planes = stripes.iter().flatten().map(|(_, planes)| *planes).max().unwrap_or(0);
-        let mut coded: Vec<Option<Coded>> = stripes.iter().map(|_| None).collect();
-        parallel::for_each(self.threads, coded.iter_mut().zip(stripes.iter_mut()), |(slot, stripe)| {
-            let (mut stripe, _) = stripe.take().expect("every stripe was quantised");
-            *slot = Some(code(&mut stripe, planes, self.max_bytes));
-        });
-        let coded: Vec<Coded> = coded.into_iter().flatten().collect();
-        let header = Header { size, channels, model: self.model.id(), planes: planes as u8 };
-        let mut bytes = Vec::new();
-        header.write(&mut bytes);
-        segments::write(&mut bytes, &coded);
-        bytes.truncate(self.max_bytes);
-        Ok(Embedded { bytes: bytes.into() })
+        Ok((stripes.into_iter().flatten().map(|(stripe, _)| stripe).collect(), planes))
     }
 }
 
 /// Codes one stripe down to the last plane, or until it alone would fill the limit.
-fn code(stripe: &mut Stripe, planes: u32, max_bytes: usize) -> Coded {
+fn code(stripe: &mut Stripe, planes: u8, max_bytes: usize) -> Coded {
     let mut coder = RangeEncoder::new();
     let mut marks = Vec::new();
     let done = pieces::run(stripe, &mut Cursor::new(planes), &mut coder, |position| {

@@ -83,10 +83,18 @@ impl Header {
                 let Some(byte) = next(1) else { return Ok(None) };
                 value |= u32::from(byte[0] & 0x7F) << shift;
                 if byte[0] < 0x80 {
-                    return if shift > 0 && byte[0] == 0 { Err(corrupt("a side is written in too many bytes")) } else { Ok(Some(value + 1)) };
+                    return if shift > 0 && byte[0] == 0 {
+                        Err(corrupt("a side is written in too many bytes"))
+                    } else {
+                        Ok(Some(value + 1))
+                    };
                 }
             }
-            Err(Error::Limit { what: "the picture's longer side in pixels", given: u64::from(value) + 1 + (1 << 14), max: u64::from(MAX_SIDE) })
+            Err(Error::Limit {
+                what: "the picture's longer side in pixels",
+                given: u64::from(value) + 1 + (1 << 14),
+                max: u64::from(MAX_SIDE),
+            })
         };
         let Some(width) = side()? else { return Ok(Parsed::NeedMore(9)) };
         let Some(height) = side()? else { return Ok(Parsed::NeedMore(8)) };
@@ -104,11 +112,14 @@ impl Header {
 
 /// Appends `value` in groups of seven bits, lowest first; all but the last byte have the top bit set.
 pub(crate) fn write_varint(out: &mut Vec<u8>, mut value: usize) {
-    while value >= 0x80 {
-        out.push((value & 0x7F) as u8 | 0x80);
+    loop {
+        let low = value.to_le_bytes()[0] & 0x7F;
         value >>= 7;
+        if value == 0 {
+            return out.push(low);
+        }
+        out.push(low | 0x80);
     }
-    out.push(value as u8);
 }
 
 #[cfg(test)]

@@ -132,7 +132,8 @@ impl Model {
             priors: (0..CONTEXTS).map(|_| u16::from_le_bytes(reader.take())).collect(),
         };
         let sane = |v: &f32| v.is_finite() && v.abs() < 1e4;
-        let floats = model.colour.iter().chain(&model.colour_inverse).chain(model.taps.iter().flatten().flatten().flatten());
+        let floats =
+            model.colour.iter().chain(&model.colour_inverse).chain(model.taps.iter().flatten().flatten().flatten());
         if !floats.chain(model.units.iter().flat_map(|unit| &unit.offsets)).all(sane) {
             return Err(corrupt("a number is not finite or out of range"));
         }
@@ -140,6 +141,20 @@ impl Model {
             return Err(corrupt("a quantiser step is out of range"));
         }
         Ok(model)
+    }
+
+    /// The tables in `bytes` with other priors: the probability of a one in each context, in 1/65536.
+    ///
+    /// # Errors
+    /// As [`Model::from_bytes`]; [`Error::Argument`] if there is not one prior for every context.
+    pub fn with_priors(bytes: &[u8], priors: &[u16]) -> Result<Vec<u8>, Error> {
+        Self::from_bytes(bytes)?;
+        if priors.len() != CONTEXTS {
+            return Err(Error::Argument("there is not one prior for every context"));
+        }
+        let mut out = bytes[..LENGTH - 2 * CONTEXTS].to_vec();
+        out.extend(priors.iter().flat_map(|prior| prior.to_le_bytes()));
+        Ok(out)
     }
 
     /// The model's name in streams.

@@ -4,7 +4,7 @@
 //! on from there when more arrive; nothing is decoded twice.
 
 use crate::range::Coder;
-use crate::stripe::{NEGATIVE, Stripe};
+use crate::stripe::{BLOCK, Block, Known, NEGATIVE, Stripe, UnitMap};
 
 /// Passes over a unit in one plane.
 pub(crate) const PASSES: usize = 3;
@@ -17,7 +17,7 @@ const REFINE: usize = 1;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor {
     /// Planes not yet finished; the current one is `planes - 1`.
-    pub(crate) planes: u32,
+    pub(crate) planes: u8,
     pub(crate) pass: usize,
     /// Position among the stripe's units.
     pub(crate) unit: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    pub(crate) const fn new(planes: u32) -> Self {
+    pub(crate) const fn new(planes: u8) -> Self {
         Self { planes, pass: 0, unit: 0, block: 0, unsigned: None }
     }
 }
@@ -65,45 +65,41 @@ pub(crate) fn run<C: Coder>(
 /// One unit in one pass of one plane, from `cursor.block` on.
 fn piece<C: Coder>(stripe: &mut Stripe, cursor: &mut Cursor, coder: &mut C) -> Result<(), Starved> {
     let plane = cursor.planes - 1;
-    let (unit, pass) = (cursor.unit, cursor.pass);
-    if !stripe.units[unit].active {
-        if pass != NEAR || stripe.units[unit].width * stripe.units[unit].height == 0 {
+    let map = &mut stripe.units[cursor.unit];
+    let known = &mut stripe.known;
+    if !map.active {
+        if cursor.pass != NEAR || map.width * map.height == 0 {
             return Ok(());
         }
-        let probability = &mut stripe.probabilities[stripe.units[unit].class.unit()];
-        let bit = coder.code(probability, stripe.units[unit].all >> plane != 0).ok_or(Starved)?;
-        stripe.units[unit].active = bit;
-        if !bit {
+        let truth = map.all >> plane != 0;
+        map.active = coder.code(&mut known.probabilities, map.class.unit(), truth).ok_or(Starved)?;
+        if !map.active {
             return Ok(());
         }
     }
-    let blocks = stripe.units[unit].across * stripe.units[unit].down;
+    let blocks = map.grid.across * map.grid.down;
     while cursor.block < blocks {
+        let here = Here::new(map, cursor.block, plane);
         if let Some(bit) = cursor.unsigned {
-            sign(stripe, unit, cursor.block, bit, plane, coder)?;
+            here.sign(known, bit, coder)?;
             cursor.unsigned = None;
         }
-        let at = stripe.units[unit].block_at(cursor.block);
-        match pass {
+        match cursor.pass {
             NEAR => {
-                if stripe.blocks[at].near != 0 {
-                    activate(stripe, unit, cursor.block, plane, coder)?;
+                if known.blocks[here.at].near != 0 {
+                    here.activate(known, coder)?;
                 }
-                if stripe.blocks[at].active {
-                    significance(stripe, cursor, plane, coder, |block| block.near & block.valid)?;
+                if known.blocks[here.at].active {
+                    here.significance(known, cursor, coder, |block| block.near & block.valid)?;
                 }
             }
-            REFINE => refine(stripe, unit, cursor.block, plane, coder)?,
+            REFINE => here.refine(known, coder)?,
             _ => {
-                activate(stripe, unit, cursor.block, plane, coder)?;
-                if stripe.blocks[at].active {
-                    significance(stripe, cursor, plane, coder, |block| block.valid)?;
+                here.activate(known, coder)?;
+                if known.blocks[here.at].active {
+                    here.significance(known, cursor, coder, |block| block.valid)?;
                 }
-                let block = &mut stripe.blocks[at];
-                block.visited = 0;
-                block.fresh = false;
-                block.decided = false;
-                block.plane = plane as u8;
+                known.blocks[here.at].finish_plane(plane);
             }
         }
         cursor.block += 1;
@@ -111,122 +107,133 @@ fn piece<C: Coder>(stripe: &mut Stripe, cursor: &mut Cursor, coder: &mut C) -> R
     Ok(())
 }
 
-/// Codes whether an empty block stays empty, once a plane.
-fn activate<C: Coder>(stripe: &mut Stripe, unit: usize, index: usize, plane: u32, coder: &mut C) -> Result<(), Starved> {
-    let map = &stripe.units[unit];
-    let at = map.block_at(index);
-    let block = stripe.blocks[at];
-    if block.active || block.decided {
-        return Ok(());
-    }
-    let around = [at - 1, at + 1, at - map.block_stride, at + map.block_stride];
-    let active = around.iter().filter(|&&other| stripe.blocks[other].active).count();
-    let (bx, by) = (index % map.across, index / map.across);
-    let parent = map.parent.is_some_and(|parent| {
-        let parent = &stripe.units[parent];
-        let (px, py) = (bx / 2, by / 2);
-        let quarter = 0x0F0F_0F0F_u64 << (4 * (bx & 1) + 32 * (by & 1));
-        px < parent.across
-            && py < parent.down
-            && stripe.blocks[parent.block_origin + py * parent.block_stride + px].significant & quarter != 0
-    });
-    let luma = map.luma.is_some_and(|luma| stripe.blocks[stripe.units[luma].block_at(index)].active);
-    let context = map.class.block(block.near.count_ones(), active, parent, luma);
-    let bit = coder.code(&mut stripe.probabilities[context], block.all >> plane != 0).ok_or(Starved)?;
-    let block = &mut stripe.blocks[at];
-    block.decided = true;
-    block.active = bit;
-    block.fresh = bit;
-    block.plane = plane as u8 + 1;
-    Ok(())
+/// The block that is being coded.
+struct Here<'a> {
+    map: &'a UnitMap,
+    plane: u8,
+    /// Block column and row.
+    bx: usize,
+    by: usize,
+    /// Where the block is in the stripe's blocks, and its first coefficient in the other arrays.
+    at: usize,
+    corner: usize,
 }
 
-/// Codes which of the block's candidates become significant, and their signs.
-fn significance<C: Coder>(
-    stripe: &mut Stripe,
-    cursor: &mut Cursor,
-    plane: u32,
-    coder: &mut C,
-    candidates: impl Fn(&crate::stripe::Block) -> u64,
-) -> Result<(), Starved> {
-    let (unit, index) = (cursor.unit, cursor.block);
-    let map = &stripe.units[unit];
-    let (class, stride, at) = (map.class, map.stride, map.block_at(index));
-    let (x, y) = map.place(index, 0);
-    let corner = map.origin + y * stride + x;
-    loop {
-        let block = &mut stripe.blocks[at];
-        let left = candidates(block) & !(block.significant | block.visited);
-        if left == 0 {
+impl<'a> Here<'a> {
+    #[inline]
+    fn new(map: &'a UnitMap, block: usize, plane: u8) -> Self {
+        let (bx, by) = (block % map.grid.across, block / map.grid.across);
+        let corner = map.origin + by * BLOCK * map.stride + bx * BLOCK;
+        Self { map, plane, bx, by, at: map.grid.at(bx, by), corner }
+    }
+
+    /// Where a coefficient of the block is in the stripe's arrays.
+    #[inline]
+    const fn place(&self, bit: u32) -> usize {
+        self.corner + (bit >> 3) as usize * self.map.stride + (bit & 7) as usize
+    }
+
+    /// A coefficient's column and row in its unit.
+    #[inline]
+    const fn column_row(&self, bit: u32) -> (usize, usize) {
+        (self.bx * BLOCK + (bit & 7) as usize, self.by * BLOCK + (bit >> 3) as usize)
+    }
+
+    /// Codes whether an empty block stays empty, once a plane.
+    fn activate<C: Coder>(&self, known: &mut Known, coder: &mut C) -> Result<(), Starved> {
+        let (map, plane, at) = (self.map, self.plane, self.at);
+        let block = known.blocks[at];
+        if block.active || block.decided {
             return Ok(());
         }
-        let bit = left.trailing_zeros();
-        let place = corner + (bit >> 3) as usize * stride + (bit & 7) as usize;
-        let fresh = block.fresh && block.significant == 0;
-        let context = class.significance(stripe.expected[place] >> plane, fresh);
-        let truth = (stripe.levels[place] & !NEGATIVE) >> plane != 0;
-        let one = coder.code(&mut stripe.probabilities[context], truth).ok_or(Starved)?;
-        block.visited |= 1 << bit;
-        if one {
-            cursor.unsigned = Some(bit);
-            sign(stripe, unit, index, bit, plane, coder)?;
-            cursor.unsigned = None;
+        let around = [at - 1, at + 1, at - map.grid.stride, at + map.grid.stride];
+        let active = around.iter().filter(|&&other| known.blocks[other].active).count();
+        let parent = map.parent.is_some_and(|parent| {
+            let (px, py) = (self.bx / 2, self.by / 2);
+            let quarter = 0x0F0F_0F0F_u64 << (4 * (self.bx & 1) + 32 * (self.by & 1));
+            px < parent.across && py < parent.down && known.blocks[parent.at(px, py)].significant & quarter != 0
+        });
+        let luma = map.luma.is_some_and(|(_, grid)| known.blocks[grid.at(self.bx, self.by)].active);
+        let context = map.class.block(block.near.count_ones(), active, parent, luma);
+        let bit = coder.code(&mut known.probabilities, context, block.all >> plane != 0).ok_or(Starved)?;
+        let block = &mut known.blocks[at];
+        block.decided = true;
+        block.active = bit;
+        block.fresh = bit;
+        block.plane = plane + 1;
+        Ok(())
+    }
+
+    /// Codes which of the block's candidates become significant, and their signs.
+    #[inline]
+    fn significance<C: Coder>(
+        &self,
+        known: &mut Known,
+        cursor: &mut Cursor,
+        coder: &mut C,
+        candidates: impl Fn(&Block) -> u64,
+    ) -> Result<(), Starved> {
+        loop {
+            let block = &mut known.blocks[self.at];
+            let left = candidates(block) & !(block.significant | block.visited);
+            if left == 0 {
+                return Ok(());
+            }
+            let bit = left.trailing_zeros();
+            let fresh = block.fresh && block.significant == 0;
+            let place = self.place(bit);
+            let context = self.map.class.significance(known.expected(place) >> self.plane, fresh);
+            let truth = (known.levels[place] & !NEGATIVE) >> self.plane != 0;
+            let one = coder.code(&mut known.probabilities, context, truth).ok_or(Starved)?;
+            known.blocks[self.at].visited |= 1 << bit;
+            if one {
+                cursor.unsigned = Some(bit);
+                self.sign(known, bit, coder)?;
+                cursor.unsigned = None;
+            }
         }
     }
-}
 
-/// Codes the sign of a coefficient that just became significant, and lets its surroundings know.
-fn sign<C: Coder>(
-    stripe: &mut Stripe,
-    unit: usize,
-    block: usize,
-    bit: u32,
-    plane: u32,
-    coder: &mut C,
-) -> Result<(), Starved> {
-    let map = &stripe.units[unit];
-    let (x, y) = map.place(block, bit);
-    let place = map.origin + y * map.stride + x;
-    let signs = &stripe.signs;
-    let luma = map.luma.map_or(0, |luma| {
-        let luma = &stripe.units[luma];
-        signs[luma.origin + y * luma.stride + x]
-    });
-    let side = signs[place - 1] + signs[place + 1];
-    let above = signs[place - map.stride] + signs[place + map.stride];
-    let context = map.class.sign(side, above, luma);
-    let truth = stripe.levels[place] & NEGATIVE != 0;
-    let negative = coder.code(&mut stripe.probabilities[context], truth).ok_or(Starved)?;
-    stripe.signs[place] = if negative { -1 } else { 1 };
-    stripe.levels[place] |= (1 << plane) | if negative { NEGATIVE } else { 0 };
-    stripe.mark_significant(unit, block, bit);
-    stripe.spread(unit, x, y, 1 << plane);
-    Ok(())
-}
+    /// Codes the sign of a coefficient that just became significant, and lets its surroundings know.
+    #[inline]
+    fn sign<C: Coder>(&self, known: &mut Known, bit: u32, coder: &mut C) -> Result<(), Starved> {
+        let (map, place) = (self.map, self.place(bit));
+        let luma = map.luma.map_or(0, |(origin, _)| known.signs[origin + (place - map.origin)]);
+        let side = known.signs[place - 1] + known.signs[place + 1];
+        let above = known.signs[place - map.stride] + known.signs[place + map.stride];
+        let context = map.class.sign(side, above, luma);
+        let truth = known.levels[place] & NEGATIVE != 0;
+        let negative = coder.code(&mut known.probabilities, context, truth).ok_or(Starved)?;
+        known.signs[place] = 1 - 2 * i8::from(negative);
+        known.levels[place] |= 1 << self.plane | u16::from(negative) << 15;
+        known.mark_significant(&map.grid, self.at, bit);
+        let (x, y) = self.column_row(bit);
+        known.spread(map, x, y, 1 << self.plane);
+        Ok(())
+    }
 
-/// Codes one more bit of every coefficient that was significant before this plane.
-fn refine<C: Coder>(stripe: &mut Stripe, unit: usize, index: usize, plane: u32, coder: &mut C) -> Result<(), Starved> {
-    let map = &stripe.units[unit];
-    let (class, stride, at) = (map.class, map.stride, map.block_at(index));
-    let (x, y) = map.place(index, 0);
-    let corner = map.origin + y * stride + x;
-    loop {
-        let block = &mut stripe.blocks[at];
-        let left = block.significant & !block.visited;
-        if left == 0 {
-            return Ok(());
-        }
-        let bit = left.trailing_zeros();
-        let (dx, dy) = ((bit & 7) as usize, (bit >> 3) as usize);
-        let place = corner + dy * stride + dx;
-        let known = (stripe.levels[place] & !NEGATIVE) >> (plane + 1);
-        let context = class.refinement(stripe.expected[place] >> plane, known == 1);
-        let truth = (stripe.levels[place] >> plane) & 1 != 0;
-        let one = coder.code(&mut stripe.probabilities[context], truth).ok_or(Starved)?;
-        block.visited |= 1 << bit;
-        if one {
-            stripe.levels[place] |= 1 << plane;
-            stripe.spread(unit, x + dx, y + dy, 1 << plane);
+    /// Codes one more bit of every coefficient that was significant before this plane.
+    #[inline]
+    fn refine<C: Coder>(&self, known: &mut Known, coder: &mut C) -> Result<(), Starved> {
+        let plane = self.plane;
+        loop {
+            let block = &mut known.blocks[self.at];
+            let left = block.significant & !block.visited;
+            if left == 0 {
+                return Ok(());
+            }
+            let bit = left.trailing_zeros();
+            let place = self.place(bit);
+            let first = (known.levels[place] & !NEGATIVE) >> (plane + 1) == 1;
+            let context = self.map.class.refinement(known.expected(place) >> plane, first);
+            let truth = (known.levels[place] >> plane) & 1 != 0;
+            let one = coder.code(&mut known.probabilities, context, truth).ok_or(Starved)?;
+            known.blocks[self.at].visited |= 1 << bit;
+            if one {
+                known.levels[place] |= 1 << plane;
+                let (x, y) = self.column_row(bit);
+                known.spread(self.map, x, y, 1 << plane);
+            }
         }
     }
 }

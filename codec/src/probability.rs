@@ -3,7 +3,7 @@
 /// Bits of a probability as the range coder uses it.
 pub(crate) const PROBABILITY_BITS: u32 = 15;
 const FAST: u32 = 4;
-const SLOW: u32 = 7;
+const SLOW: u32 = 8;
 /// Keeps both symbols possible: at most 2^-10 of the range for the unlikely one.
 const MARGIN: u32 = 32;
 
@@ -25,14 +25,12 @@ impl Probability {
         ((u32::from(self.fast) + u32::from(self.slow)) >> 2).clamp(MARGIN, (1 << PROBABILITY_BITS) - MARGIN)
     }
 
+    /// Moves both estimates towards the bit; shifts of negative numbers round down.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "both stay within 16 bits")]
     pub(crate) fn adapt(&mut self, bit: bool) {
-        if bit {
-            self.fast += (0xFFFF - self.fast) >> FAST;
-            self.slow += (0xFFFF - self.slow) >> SLOW;
-        } else {
-            self.fast -= self.fast >> FAST;
-            self.slow -= self.slow >> SLOW;
-        }
+        let target = if bit { 0xFFFF } else { 0 };
+        self.fast = (i32::from(self.fast) + ((target - i32::from(self.fast)) >> FAST)) as u16;
+        self.slow = (i32::from(self.slow) + ((target - i32::from(self.slow)) >> SLOW)) as u16;
     }
 }

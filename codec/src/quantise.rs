@@ -1,5 +1,6 @@
 //! The border between floats and integers (spec, "Quantiser"): past this file all is integer.
 
+use crate::header::MAX_PLANES;
 use crate::layout::{self, Unit};
 use crate::model::{Model, PLANES};
 use crate::picture::Channels;
@@ -11,9 +12,15 @@ const LARGEST: f32 = (NEGATIVE - 1) as f32;
 
 /// Fills an empty stripe with the levels of its rows, and says how many bit planes they take.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 15 bits first")]
-pub(crate) fn quantise(model: &Model, coefficients: &Coefficients, rows: &std::ops::Range<usize>, stripe: &mut Stripe) -> u32 {
+pub(crate) fn quantise(
+    model: &Model,
+    coefficients: &Coefficients,
+    rows: &std::ops::Range<usize>,
+    stripe: &mut Stripe,
+) -> u8 {
     let (width, height) = (coefficients.size.width(), coefficients.size.height());
     let mut all = 0;
+    let known = &mut stripe.known;
     for map in &mut stripe.units {
         let unit = Unit::at(map.index);
         let inverse = 1.0 / model.units[map.index].step;
@@ -21,24 +28,25 @@ pub(crate) fn quantise(model: &Model, coefficients: &Coefficients, rows: &std::o
         let stride = unit.size(width, height).0;
         for y in 0..map.height {
             let line = &coefficients.units[map.index][(own.start + y) * stride..][..map.width];
-            let levels = &mut stripe.levels[map.origin + y * map.stride..][..map.width];
+            let levels = &mut known.levels[map.origin + y * map.stride..][..map.width];
             for (level, &value) in levels.iter_mut().zip(line) {
                 let magnitude = (value.abs() * inverse).min(LARGEST) as u16;
                 *level = magnitude | if value < 0.0 && magnitude > 0 { NEGATIVE } else { 0 };
             }
             for (bx, chunk) in levels.chunks(BLOCK).enumerate() {
                 let or = chunk.iter().fold(0, |or, level| or | level) & !NEGATIVE;
-                stripe.blocks[map.block_at(y / BLOCK * map.across + bx)].all |= or;
+                known.blocks[map.grid.at(bx, y / BLOCK)].all |= or;
                 map.all |= or;
             }
         }
         all |= map.all;
     }
-    16 - all.leading_zeros()
+    (1..=MAX_PLANES).rev().find(|plane| all >> (plane - 1) != 0).unwrap_or(0)
 }
 
 /// Writes what a stripe knows into its rows of the coefficients.
 pub(crate) fn dequantise(model: &Model, stripe: &Stripe, out: &mut [&mut [f32]]) {
+    let known = &stripe.known;
     for (map, out) in stripe.units.iter().zip(out) {
         if !map.active {
             continue;
@@ -48,17 +56,18 @@ pub(crate) fn dequantise(model: &Model, stripe: &Stripe, out: &mut [&mut [f32]])
             let half = tables.offsets[plane.min(PLANES - 1)];
             half * f32::from(1_u16 << plane.min(15)) * tables.step
         });
-        for index in 0..map.across * map.down {
-            let block = &stripe.blocks[map.block_at(index)];
+        let grid = &map.grid;
+        for (bx, by) in (0..grid.down).flat_map(|by| (0..grid.across).map(move |bx| (bx, by))) {
+            let block = &known.blocks[grid.at(bx, by)];
             let mut left = block.significant;
             while left != 0 {
                 let bit = left.trailing_zeros();
                 left &= left - 1;
-                let (x, y) = map.place(index, bit);
+                let (x, y) = (bx * BLOCK + (bit & 7) as usize, by * BLOCK + (bit >> 3) as usize);
                 let at = map.origin + y * map.stride + x;
                 let plane = usize::from(block.plane) - usize::from(block.visited >> bit & 1 != 0);
-                let magnitude = f32::from(stripe.levels[at] & !NEGATIVE) * tables.step + points[plane];
-                out[y * map.width + x] = if stripe.signs[at] < 0 { -magnitude } else { magnitude };
+                let magnitude = f32::from(known.levels[at] & !NEGATIVE) * tables.step + points[plane];
+                out[y * map.width + x] = if known.signs[at] < 0 { -magnitude } else { magnitude };
             }
         }
     }
@@ -66,11 +75,11 @@ pub(crate) fn dequantise(model: &Model, stripe: &Stripe, out: &mut [&mut [f32]])
 
 /// The cut that stripes are at, given (planes left, pieces done of the current plane, pixels) of each.
 #[expect(clippy::cast_precision_loss, reason = "a position needs no more than 24 bits")]
-pub(crate) fn cut(positions: impl Iterator<Item = (u32, f32, usize)>, channels: Channels) -> Cut {
+pub(crate) fn cut(positions: impl Iterator<Item = (u8, f32, usize)>, channels: Channels) -> Cut {
     let pieces = (3 * layout::units(channels).count()) as f32;
     let (mut sum, mut pixels) = (0.0, 0.0);
     for (planes, done, weight) in positions {
-        let at = if planes == 0 { 0.0 } else { planes as f32 - done / pieces };
+        let at = if planes == 0 { 0.0 } else { f32::from(planes) - done / pieces };
         sum += at * weight as f32;
         pixels += weight as f32;
     }

@@ -3,15 +3,16 @@
 //! A decoder whose bytes ran out knows an interval of possible codes. A bit is decoded if the whole interval
 //! agrees on it and refused otherwise, so a prefix yields every symbol that its bytes determine and no other.
 
+use crate::contexts::CONTEXTS;
 use crate::probability::{PROBABILITY_BITS, Probability};
 
 const TOP: u32 = 1 << 24;
 
 /// One side of the coder. The same traversal drives both, so they cannot disagree.
 pub(crate) trait Coder {
-    /// Codes one bit: an encoder writes `bit` and returns it, a decoder ignores `bit` and returns what it
+    /// Codes one bit with `probabilities[context]`: an encoder writes `bit` and returns it, a decoder ignores `bit` and returns what it
     /// read, or `None` if the bytes at hand do not determine it.
-    fn code(&mut self, probability: &mut Probability, bit: bool) -> Option<bool>;
+    fn code(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool>;
 
     /// Bytes written or read so far.
     fn position(&self) -> usize;
@@ -33,8 +34,7 @@ impl RangeEncoder {
     }
 
     fn shift(&mut self) {
-        let carry = (self.low >> 32) as u8;
-        let top = (self.low >> 24) as u8;
+        let [_, _, _, top, carry, ..] = self.low.to_le_bytes();
         if top != 0xFF || carry != 0 {
             if let Some(held) = self.held {
                 self.bytes.push(held.wrapping_add(carry));
@@ -60,7 +60,8 @@ impl RangeEncoder {
 
 impl Coder for RangeEncoder {
     #[inline]
-    fn code(&mut self, probability: &mut Probability, bit: bool) -> Option<bool> {
+    fn code(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
+        let probability = &mut probabilities[context];
         let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
         if bit {
             self.range = bound;
@@ -142,7 +143,8 @@ impl RangeDecoder {
 
 impl Coder for RangeDecoder {
     #[inline]
-    fn code(&mut self, probability: &mut Probability, _bit: bool) -> Option<bool> {
+    fn code(&mut self, probabilities: &mut [Probability], context: usize, _bit: bool) -> Option<bool> {
+        let probability = &mut probabilities[context];
         let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
         let bit = self.code < bound;
         if self.missing > 0 && bit && u64::from(self.code) + self.slack() >= u64::from(bound) {
@@ -164,5 +166,27 @@ impl Coder for RangeDecoder {
 
     fn position(&self) -> usize {
         self.at
+    }
+}
+
+/// Counts bits instead of writing them.
+pub(crate) struct Counter {
+    pub(crate) counts: Vec<[u64; 2]>,
+}
+
+impl Counter {
+    pub(crate) fn new() -> Self {
+        Self { counts: vec![[0; 2]; CONTEXTS] }
+    }
+}
+
+impl Coder for Counter {
+    fn code(&mut self, _probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
+        self.counts[context][usize::from(bit)] += 1;
+        Some(bit)
+    }
+
+    fn position(&self) -> usize {
+        0
     }
 }

@@ -11,6 +11,8 @@ A cut is one number, t, in bit planes: t = 3.0 means every piece down to plane 3
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -75,7 +77,7 @@ class Correction(nn.Module):
         """What is missing at a cut is in proportion to its quantiser step."""
         if cut is None:
             return ANALYSIS_SCALE
-        return (SYNTHESIS_SCALE * self.step * torch.exp2(cut)).view(-1, 1, 1, 1)
+        return (SYNTHESIS_SCALE * self.step * torch.exp(cut * math.log(2))).view(-1, 1, 1, 1)
 
     def forward(self, planes: torch.Tensor, cut: torch.Tensor | None = None) -> torch.Tensor:
         e = self.embed(cut.view(-1, 1) / CUT_SCALE) if self.embed is not None else None
@@ -176,7 +178,7 @@ class Codec(nn.Module):
         """Index of a level's first unit in the order of the stream: LL, then coarse to fine."""
         return 0 if level == self.settings.levels else 3 + 9 * (self.settings.levels - 1 - level)
 
-    def quantise(self, level, y, parent, cut):
+    def quantise(self, level, y, parent, cut, rate: bool):
         """One level at its cut: (reconstruction, bits per example, magnitudes for the children)."""
         count, b = y.shape[1], y.shape[0]
         plane = cut.floor()
@@ -196,6 +198,8 @@ class Codec(nn.Module):
         point = torch.where(magnitude > 0, (magnitude + offset.detach()) * step, 0.0) * y.sign()
         slack = (offset - offset.detach()) * step * y.detach().sign() * (magnitude > 0)
         quantised = y + (point - y).detach() + slack
+        if not rate:
+            return quantised, 0, None
         causal = torch.floor(a / step) * step  # what later symbols know of this one
         later = torch.floor(a / (2 * step)) * 2 * step  # and earlier ones, a plane behind
         scale = self.scales[level](causal / step, later / step, None if parent is None else parent / step)
@@ -210,21 +214,21 @@ class Codec(nn.Module):
         above = table[:, (plane.long() + 1).clamp(max=top)].t()[:, :, None, None]
         return torch.where(arrived, at, above)
 
-    def forward(self, rgb: torch.Tensor, cut: torch.Tensor, learned: bool = True):
-        """rgb (B, 3, n, n), cut (B,) -> (linear, deep) pictures, bits per example (B,).
+    def forward(self, rgb: torch.Tensor, cut: torch.Tensor, networks: tuple[str, ...], rate: bool = True):
+        """rgb (B, 3, n, n), cut (B,) -> (linear, deep) pictures, bits per example (B,), 0 without `rate`.
 
-        learned=False leaves both networks out: the start, for comparison.
+        networks: those of "analysis" and "synthesis" that take part; without them it is the linear codec.
         """
         planes = self.to_planes(rgb)
-        if learned:
+        if "analysis" in networks:
             planes = planes + self.analysis(planes)
         coefficients, inverses = self.forward_wavelet(planes)
         out, bits, parent = [None] * len(coefficients), 0, None
         for level in reversed(range(len(coefficients))):
-            out[level], cost, known = self.quantise(level, coefficients[level], parent, cut)
+            out[level], cost, known = self.quantise(level, coefficients[level], parent, cut, rate)
             bits = bits + cost
-            if level < self.settings.levels and level > 0:
+            if rate and 0 < level < self.settings.levels:
                 parent = known.repeat_interleave(2, 2).repeat_interleave(2, 3)
         linear = self.inverse_wavelet(out, inverses)
-        deep = linear + self.synthesis(linear, cut) if learned else linear
+        deep = linear + self.synthesis(linear, cut) if "synthesis" in networks else linear
         return self.to_rgb(linear), self.to_rgb(deep), bits

@@ -24,21 +24,32 @@ class Settings:
     synthesis_blocks: tuple[int, int, int] = (2, 2, 2)
     # p_B: how the receivers' bandwidth (the stream position) is drawn, Equation 16.
     cuts: str = "log-uniform"  # "log-uniform" | "geometric" | "histogram"
-    cut_range: tuple[float, float] = (0.0, 8.0)  # in planes; 0 = the whole stream
+    cut_range: tuple[float, float] = (0.0, 7.0)  # in planes; 0 = the whole stream
     geometric_p: float = 0.02  # per piece, head first (the paper's law)
     histogram: str = ""  # file of bandwidths in bits per pixel, one a line
     # Objective.
-    slope: float = 0.2  # dD/dR at the end of a plane, in squared steps per bit
+    slope: float = 0.27  # dD/dR at the end of a plane, in squared steps per bit
+    least_rate: float = 0.1  # bits per pixel; cuts below weigh no more than this one
     linear_weight: float = 0.3  # weight of the linear decoder's distortion beside the deep one's
-    # Optimiser.
-    steps: int = 15000
+    # Phases: the linear core and the rate model; the deep synthesis; all together with the analysis.
+    core_steps: int = 3000
+    synthesis_steps: int = 14000
+    joint_steps: int = 4000
+    # Optimiser; every phase falls along a cosine to 3 %.
     batch: int = 4
     crop: int = 192
-    learning_rate: float = 6e-4  # networks; cosine to 3 %
-    transform_rate: float = 5e-4  # wavelet, colour and steps, as a share of learning_rate's schedule
+    learning_rate: float = 6e-4  # networks; the joint phase has a third of all rates
+    core_rate: float = 3e-4  # wavelet taps and colour matrix
+    step_rate: float = 2e-3  # logarithms of the quantiser steps
+    table_rate: float = 5e-3  # rate model and reconstruction points
     clip: float = 1.0
     checkpoint_every: int = 1000
     device: str = "cpu"
+
+    @property
+    def steps(self) -> int:
+        """Steps of all phases."""
+        return self.core_steps + self.synthesis_steps + self.joint_steps
 
 
 def load(path: str | Path) -> Settings:

@@ -7,6 +7,7 @@ p_B, plus the rate, each cut weighed by the inverse of its usual rate so that al
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import math
 import time
@@ -62,52 +63,83 @@ class Cuts:
             self.bpp[plane + 1] *= factor ** (cut - plane)
 
 
-def objective(model: Codec, rgb: torch.Tensor, cut: torch.Tensor, cuts: Cuts):
-    """Weighted rate-distortion loss and the bits per pixel of each example."""
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """A stretch of the run: what is trained, and at which share of the learning rates."""
+
+    name: str
+    steps: int
+    networks: tuple[str, ...]  # that take part
+    trained: tuple[str, ...]  # parameter groups
+    share: float
+
+
+def phases(settings: Settings) -> list[Phase]:
+    both = ("analysis", "synthesis")
+    return [
+        Phase("core", settings.core_steps, (), ("core", "steps", "tables"), 1),
+        Phase("synthesis", settings.synthesis_steps, ("synthesis",), ("synthesis",), 1),
+        Phase("joint", settings.joint_steps, both, (*both, "core", "steps", "tables"), 1 / 3),
+    ]
+
+
+def phase_at(settings: Settings, step: int) -> tuple[Phase, float]:
+    """The phase of a step, and the share of the learning rates: a short rise, then a cosine to 3 %."""
+    for phase in phases(settings):
+        if step < phase.steps:
+            cosine = 0.03 + 0.97 * 0.5 * (1 + math.cos(math.pi * step / phase.steps))
+            return phase, phase.share * cosine * min(1, (step + 1) / 200)
+        step -= phase.steps
+    raise SystemExit("all steps are done")
+
+
+def groups(model: Codec) -> list[dict]:
+    """Parameters by what they are, for the optimiser."""
     settings = model.settings
-    linear, deep, bits = model(rgb, cut)
+    return [
+        {"name": "analysis", "params": list(model.analysis.parameters()), "base": settings.learning_rate},
+        {"name": "synthesis", "params": list(model.synthesis.parameters()), "base": settings.learning_rate},
+        {"name": "core", "params": [model.colour, model.taps], "base": settings.core_rate},
+        {"name": "steps", "params": list(model.log_steps), "base": settings.step_rate},
+        {"name": "tables", "params": [*model.scales.parameters(), *model.offsets], "base": settings.table_rate},
+    ]
+
+
+def objective(model: Codec, rgb: torch.Tensor, cut: torch.Tensor, cuts: Cuts, phase: Phase):
+    """Weighted rate-distortion loss, and the bits per pixel of each example if they count in this phase."""
+    settings = model.settings
+    rate = phase.name != "synthesis"
+    linear, deep, bits = model(rgb, cut, phase.networks, rate)
     pixels = rgb.shape[2] * rgb.shape[3]
     error = lambda picture: (picture - rgb).square().sum((1, 2, 3)) / pixels
     distortion = (error(deep) + settings.linear_weight * error(linear)) / (1 + settings.linear_weight)
-    bpp = bits / pixels
+    bpp = bits / pixels if rate else 0.0
     slope = settings.slope * (settings.step * torch.exp2(cut)).square()
-    usual = torch.tensor([cuts.rate(t) for t in cut.tolist()], device=rgb.device)
-    return ((bpp + distortion / slope) / usual).mean(), bpp.detach()
+    usual = torch.tensor([max(settings.least_rate, cuts.rate(t)) for t in cut.tolist()], device=rgb.device)
+    return ((bpp + distortion / slope) / usual).mean(), bpp.detach() if rate else None
 
 
 @torch.no_grad()
 def validate(model: Codec, pictures: torch.Tensor) -> list[dict]:
-    """Estimated rate and PSNR at fixed cuts, learned beside the start without networks."""
+    """Estimated rate and PSNR at fixed cuts: with both networks, and of the linear codec alone."""
     rows = []
     for t in VALIDATION_CUTS:
         row = {"cut": t}
-        for learned in (True, False):
+        for networks in (("analysis", "synthesis"), ()):
             sums = torch.zeros(3)
             for picture in pictures.split(2):
                 cut = torch.full((len(picture),), t)
-                linear, deep, bits = model(picture, cut, learned)
+                linear, deep, bits = model(picture, cut, networks)
                 for i, one in enumerate((linear, deep)):
                     mse = (one.clamp(0, 255).round() - picture).square().mean((1, 2, 3))
                     sums[i + 1] += (10 * torch.log10(255**2 / mse)).sum()
                 sums[0] += bits.sum() / picture[0, 0].numel()
-            kind = "" if learned else "start_"
+            kind = "" if networks else "core_"
             for name, value in zip(("bpp", "linear", "deep"), (sums / len(pictures)).tolist()):
                 row[kind + name] = round(value, 4)
-        del row["start_deep"]
+        del row["core_deep"]
         rows.append(row)
     return rows
-
-
-def optimiser(model: Codec) -> torch.optim.Adam:
-    settings = model.settings
-    networks = [*model.analysis.parameters(), *model.synthesis.parameters()]
-    core = [model.colour, model.taps]
-    steps = list(model.log_steps)
-    rate = [*model.scales.parameters(), *model.offsets]
-    rates = (settings.learning_rate, settings.transform_rate / 5, settings.transform_rate, 5e-3)
-    return torch.optim.Adam(
-        [{"params": p, "lr": r, "base": r} for p, r in zip((networks, core, steps, rate), rates)]
-    )
 
 
 def main() -> None:
@@ -125,7 +157,7 @@ def main() -> None:
     photos = Photos(arguments.photos, settings.seed)
     held_out = photos.held_out(192)
     model = Codec(settings).to(settings.device, memory_format=torch.channels_last)
-    adam, cuts, step = optimiser(model), Cuts(settings), 0
+    adam, cuts, step = torch.optim.Adam(groups(model)), Cuts(settings), 0
     checkpoint = arguments.out / "checkpoint.pt"
     if arguments.resume:
         saved = torch.load(checkpoint, weights_only=True)
@@ -135,21 +167,25 @@ def main() -> None:
     log = open(arguments.out / "log.jsonl", "a", buffering=1)
     started, smooth = time.time(), None
     while step < (arguments.steps or settings.steps):
-        share = 0.03 + 0.97 * 0.5 * (1 + math.cos(math.pi * step / settings.steps))
+        phase, share = phase_at(settings, step)
         for group in adam.param_groups:
-            group["lr"] = group["base"] * share * min(1, (step + 1) / 200)
+            group["lr"] = group["base"] * share
+            for parameter in group["params"]:
+                parameter.requires_grad_(group["name"] in phase.trained)
         rgb = photos.batch(settings.batch, settings.crop).to(settings.device)
         cut = cuts.draw(settings.batch).to(settings.device)
-        loss, bpp = objective(model, rgb, cut, cuts)
+        loss, bpp = objective(model, rgb, cut, cuts, phase)
         adam.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
+        for group in adam.param_groups:
+            torch.nn.utils.clip_grad_norm_(group["params"], settings.clip)
         adam.step()
-        cuts.learn(cut, bpp)
+        if bpp is not None:
+            cuts.learn(cut, bpp)
         smooth = loss.item() if smooth is None else 0.99 * smooth + 0.01 * loss.item()
         step += 1
         if step % 50 == 0:
-            print(f"{step} loss {smooth:.4f} {(time.time() - started):.0f} s", flush=True)
+            print(f"{step} {phase.name} loss {smooth:.4f} {(time.time() - started):.0f} s", flush=True)
         if step % settings.checkpoint_every == 0:
             state = {"model": model.state_dict(), "adam": adam.state_dict(), "bpp": cuts.bpp, "step": step}
             torch.save(state, checkpoint.with_suffix(".tmp"))

@@ -1,8 +1,9 @@
 //! JPEG 2000 by OpenJPEG: 9/7 wavelet, colour transform on, six resolutions, 64x64 code-blocks, raw code-stream.
 //!
 //! No safe crate encodes with the C library, so this is `openjp2`, its port to Rust, which gives the same bytes:
-//! for kodim05 at 0.25 to 2 bpp the sizes and the PSNR equal those of OpenJPEG 2.5.4. It takes 1.2 times the C library's
-//! time to encode and 1.1 times to decode (AMD EPYC, one thread, 1 bpp), which a comparison of times must say.
+//! for kodim05 at 0.25 to 2 bpp the sizes and the PSNR equal those of OpenJPEG 2.5.4. It is slower, which a comparison of
+//! times must say: at 1 bpp about a quarter to encode (97 ms for 79) and a fifth to decode (20 ms for 17; one thread of an
+//! AMD EPYC, the C library as built for Pillow).
 //!
 //! Its streams are files, so a call writes and reads one in the temporary folder.
 

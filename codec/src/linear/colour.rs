@@ -52,13 +52,17 @@ pub(super) fn to_picture(model: &Model, planes: &Planes, threads: usize) -> Pict
         Channels::Rgb => {
             let m = model.colour_inverse;
             let [y, u, v] = [0, 1, 2].map(|i| planes.components[i].chunks(CHUNK));
-            parallel::for_each(threads, y.zip(u).zip(v).zip(samples.chunks_mut(3 * CHUNK)), |(((y, u), v), samples)| {
-                for (((&y, &u), &v), rgb) in y.iter().zip(u).zip(v).zip(samples.as_chunks_mut::<3>().0) {
-                    rgb[0] = to_sample(m[0] * y + m[1] * u + m[2] * v);
-                    rgb[1] = to_sample(m[3] * y + m[4] * u + m[5] * v);
-                    rgb[2] = to_sample(m[6] * y + m[7] * u + m[8] * v);
-                }
-            });
+            parallel::for_each(
+                threads,
+                y.zip(u).zip(v).zip(samples.chunks_mut(3 * CHUNK)),
+                |(((y, u), v), samples)| {
+                    for (((&y, &u), &v), rgb) in y.iter().zip(u).zip(v).zip(samples.as_chunks_mut::<3>().0) {
+                        rgb[0] = to_sample(m[0] * y + m[1] * u + m[2] * v);
+                        rgb[1] = to_sample(m[3] * y + m[4] * u + m[5] * v);
+                        rgb[2] = to_sample(m[6] * y + m[7] * u + m[8] * v);
+                    }
+                },
+            );
         }
     }
     Picture::new(size, channels, samples).expect("one sample for every pixel and channel")

@@ -88,7 +88,10 @@ mod tests {
             let mut even: Vec<f32> = signal.iter().copied().step_by(2).collect();
             let mut odd: Vec<f32> = signal.iter().copied().skip(1).step_by(2).collect();
             lift_row(&CDF97, Direction::Analysis, &mut even, &mut odd);
-            let mut columns = [signal.iter().copied().step_by(2).collect::<Vec<_>>(), signal.iter().copied().skip(1).step_by(2).collect()];
+            let mut columns = [
+                signal.iter().copied().step_by(2).collect::<Vec<_>>(),
+                signal.iter().copied().skip(1).step_by(2).collect(),
+            ];
             let [even_column, odd_column] = &mut columns;
             lift_columns::<1>(&CDF97, Direction::Analysis, even_column, odd_column);
             for (a, b) in even.iter().chain(&odd).zip(columns.iter().flatten()) {

@@ -136,7 +136,7 @@ impl<'a> Level<'a> {
             let (mut even, mut odd) = (Vec::with_capacity(left + SLAB), Vec::with_capacity(right + SLAB));
             for (y, out) in rows.chunks_mut(self.width).enumerate() {
                 let y = index * GROUP + y;
-                let y = if y % 2 == 0 { y / 2 } else { evens + y / 2 };
+                let y = if y.is_multiple_of(2) { y / 2 } else { evens + y / 2 };
                 even.clear();
                 odd.clear();
                 row(&left_slabs, self.height, y).for_each(|line| even.extend_from_slice(line));

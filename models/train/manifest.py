@@ -1,0 +1,58 @@
+"""Write the hashes of a model package's files into its manifest: python manifest.py DIR.
+
+Needs only Python. Run it whenever a file of the package was rewritten, such as tables.bin after its
+priors were learned; the package is refused until then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+from pathlib import Path
+
+MANIFEST = "manifest.toml"
+FILES = "[files]"  # always the last table
+REQUIRED = ("tables.bin", "analysis.onnx", "synthesis.onnx")
+NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
+
+
+def files(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file of the package but its manifest, by name."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if name == MANIFEST or not path.is_file():
+            continue
+        if not NAME.fullmatch(name):
+            raise SystemExit(f"{path}: not a file of a model package; remove it")
+        found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    missing = [name for name in REQUIRED if name not in found]
+    if missing:
+        raise SystemExit(f"{folder}: {', '.join(missing)} missing; export the package first")
+    return found
+
+
+def write(folder: Path, head: str) -> None:
+    """Writes the manifest: `head`, which is all but the files, and their hashes."""
+    lines = [f'"{name}" = "{digest}"' for name, digest in files(folder).items()]
+    text = "\n".join([head.strip(), "", FILES, *lines, ""])
+    (folder / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    folder = parser.parse_args().folder
+    try:
+        text = (folder / MANIFEST).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SystemExit(f"{folder}: no {MANIFEST}; export the package first") from None
+    head, found, _ = f"\n{text}".partition(f"\n{FILES}\n")
+    if not found:
+        raise SystemExit(f"{folder / MANIFEST}: no {FILES}; export the package again")
+    write(folder, head)
+
+
+if __name__ == "__main__":
+    main()
