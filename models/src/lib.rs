@@ -1,3 +1,35 @@
-//! ONNX.
+//! nestcast's transforms with networks: the model package, and ONNX Runtime behind plain types.
+//!
+//! ```
+//! use nestcast_codec::{Channels, Decoder, Encoder, Picture, Size};
+//! use nestcast_models::{Package, Runtime};
+//!
+//! let samples = (0..64 * 48).flat_map(|i| [(i % 64 * 4) as u8, (i / 64 * 5) as u8, 99]).collect();
+//! let picture = Picture::new(Size::new(64, 48)?, Channels::Rgb, samples)?;
+//!
+//! // A package is sound or it is an error: every file matches its manifest.
+//! let package = Package::find("photo")?;
+//! let deep = package.deep(&Runtime::open()?, 2)?;
+//! let stream = Encoder::new(package.tables().clone()).encode(&picture, &deep)?;
+//!
+//! // Any prefix is a picture, with or without networks.
+//! let mut decoder = Decoder::new(package.tables().clone());
+//! decoder.push(&stream.prefix(stream.bytes().len() / 2))?;
+//! let better = decoder.render(&deep)?;
+//! let anywhere = decoder.render(&package.linear(2))?;
+//! assert_eq!(better.size(), anywhere.size());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Who only decodes loads [`Package::deep_synthesis`] alone, who only encodes [`Package::deep_analysis`]. Networks
+//! never decide a stream's meaning: two machines may differ in a pixel's last bit, never in the order of bytes.
+
+mod deep;
 pub mod onnx;
+mod package;
 pub mod runtime;
+mod tensor;
+
+pub use deep::{Deep, DeepAnalysis, DeepSynthesis};
+pub use package::{Fault, Golden, Manifest, Networks, Package, PackageError, Ports, Ranges, Source, Transform};
+pub use runtime::{Runtime, RuntimeError};

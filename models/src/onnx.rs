@@ -14,82 +14,10 @@ use ort::{
     value::{Outlet, TensorElementType, TensorRef, ValueType},
 };
 
+pub use crate::tensor::{NetworkError, Port, Tensor, View};
+
 use crate::runtime::{Runtime, RuntimeError};
-
-/// Why a network cannot be loaded or run. Every message is one line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NetworkError {
-    /// The model file is at fault: ONNX Runtime does not accept it.
-    #[error("ONNX Runtime refuses the model: {0}")]
-    Model(String),
-    /// The model file is at fault: it takes or gives something else than float32.
-    #[error("the model's {port} is {kind}, where nestcast needs a float32 tensor")]
-    NotFloat {
-        /// The name of the input or output.
-        port: String,
-        /// What it is instead.
-        kind: String,
-    },
-    /// The caller is at fault: not exactly the inputs the network takes.
-    #[error("the network takes the inputs [{takes}], but was given [{given}]")]
-    Inputs {
-        /// The names the network takes.
-        takes: String,
-        /// The names it was given.
-        given: String,
-    },
-    /// The caller is at fault: a tensor does not fit its input.
-    #[error("the network's input {port} takes the shape {takes}, but was given {given}")]
-    Shape {
-        /// The name of the input.
-        port: String,
-        /// The shape it takes, `?` where any length will do.
-        takes: String,
-        /// The shape it was given.
-        given: String,
-    },
-    /// The caller is at fault: a tensor's shape and its data disagree.
-    #[error("a tensor for the network's input {port} has {given} values, but its shape is {shape}")]
-    Length {
-        /// The name of the input.
-        port: String,
-        /// The tensor's shape.
-        shape: String,
-        /// The number of values it has.
-        given: usize,
-    },
-    /// ONNX Runtime failed on inputs that fit: the model is wrong, or memory ran out.
-    #[error("ONNX Runtime cannot run the network: {0}")]
-    Run(String),
-}
-
-/// A float32 array: row-major, the last dimension of `shape` varying fastest.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Tensor {
-    /// The length of each dimension.
-    pub shape: Vec<usize>,
-    /// As many values as the product of `shape`.
-    pub data: Vec<f32>,
-}
-
-/// A [`Tensor`] that is still ONNX Runtime's own memory.
-#[derive(Debug, Clone, PartialEq)]
-pub struct View<'a> {
-    /// The length of each dimension.
-    pub shape: Vec<usize>,
-    /// As many values as the product of `shape`.
-    pub data: &'a [f32],
-}
-
-/// An input or output of a network.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Port {
-    /// Its name in the model.
-    pub name: String,
-    /// The length of each dimension, `None` where any length will do.
-    pub shape: Vec<Option<usize>>,
-}
+use crate::tensor::dimension;
 
 /// How much a network may do at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,10 +35,7 @@ impl Workers {
     /// factor of 1.3 to 2, a second run always 2.
     #[must_use]
     pub const fn single_threaded(count: usize) -> Self {
-        Self {
-            sessions: count,
-            threads: 1,
-        }
+        Self { sessions: count, threads: 1 }
     }
 }
 
@@ -160,10 +85,7 @@ impl Network {
 
     /// Runs the network on named inputs, in any order; returns the outputs in the order of [`Self::outputs`].
     pub fn run(&self, inputs: &[(&str, &Tensor)]) -> Result<Vec<Tensor>, NetworkError> {
-        let own = |view: &View<'_>| Tensor {
-            shape: view.shape.clone(),
-            data: view.data.to_vec(),
-        };
+        let own = |view: &View<'_>| Tensor { shape: view.shape.clone(), data: view.data.to_vec() };
         self.run_with(inputs, |outputs| outputs.iter().map(own).collect())
     }
 
@@ -181,22 +103,14 @@ impl Network {
 
         let values = inputs
             .iter()
-            .map(|(name, tensor)| {
-                Ok((
-                    *name,
-                    TensorRef::from_array_view((&*tensor.shape, &*tensor.data))?,
-                ))
-            })
+            .map(|(name, tensor)| Ok((*name, TensorRef::from_array_view((&*tensor.shape, &*tensor.data))?)))
             .collect::<Result<Vec<_>, _>>()
             .map_err(failed)?;
         let outputs = session.get().run(values).map_err(failed)?;
         let views = (0..outputs.len())
             .map(|index| {
                 let (shape, data) = outputs[index].try_extract_tensor::<f32>()?;
-                let shape = shape
-                    .iter()
-                    .filter_map(|&length| dimension(length))
-                    .collect();
+                let shape = shape.iter().filter_map(|&length| dimension(length)).collect();
                 Ok(View { shape, data })
             })
             .collect::<Result<Vec<_>, _>>()
@@ -210,43 +124,12 @@ impl Network {
         if inputs.len() != self.inputs.len() || !self.inputs.iter().all(given) {
             let takes: Vec<_> = self.inputs.iter().map(|port| port.name.as_str()).collect();
             let given: Vec<_> = inputs.iter().map(|(name, _)| *name).collect();
-            return Err(NetworkError::Inputs {
-                takes: takes.join(", "),
-                given: given.join(", "),
-            });
+            return Err(NetworkError::Inputs { takes: takes.join(", "), given: given.join(", ") });
         }
         for (name, tensor) in inputs {
             for port in self.inputs.iter().filter(|port| port.name == *name) {
                 port.check(tensor)?;
             }
-        }
-        Ok(())
-    }
-}
-
-impl Port {
-    fn check(&self, tensor: &Tensor) -> Result<(), NetworkError> {
-        let fits = |(&given, takes): (&usize, &Option<usize>)| {
-            given > 0 && takes.is_none_or(|takes| takes == given)
-        };
-        if tensor.shape.len() != self.shape.len() || !tensor.shape.iter().zip(&self.shape).all(fits)
-        {
-            return Err(NetworkError::Shape {
-                port: self.name.clone(),
-                takes: product_sign(&self.shape),
-                given: product_sign(&known(&tensor.shape)),
-            });
-        }
-        let values = tensor
-            .shape
-            .iter()
-            .try_fold(1_usize, |values, &length| values.checked_mul(length));
-        if values != Some(tensor.data.len()) {
-            return Err(NetworkError::Length {
-                port: self.name.clone(),
-                shape: product_sign(&known(&tensor.shape)),
-                given: tensor.data.len(),
-            });
         }
         Ok(())
     }
@@ -295,9 +178,7 @@ fn why_not_loaded(error: &LoadDynamicError) -> String {
     let LoadDynamicError::Dlopen { error: dlopen, .. } = error else {
         return one_line(error);
     };
-    dlopen
-        .source()
-        .map_or_else(|| one_line(dlopen), |source| one_line(&source))
+    dlopen.source().map_or_else(|| one_line(dlopen), |source| one_line(&source))
 }
 
 fn open_session(runtime: &Runtime, model: &[u8], threads: usize) -> ort::Result<Session> {
@@ -319,10 +200,7 @@ struct Pool {
 
 impl Pool {
     const fn new(sessions: Vec<Session>) -> Self {
-        Self {
-            free: Mutex::new(sessions),
-            returned: Condvar::new(),
-        }
+        Self { free: Mutex::new(sessions), returned: Condvar::new() }
     }
 
     /// Takes a session, waiting for one if all are in use.
@@ -330,15 +208,9 @@ impl Pool {
         let mut free = lock(&self.free);
         loop {
             if let Some(session) = free.pop() {
-                return Lease {
-                    session: Some(session),
-                    pool: self,
-                };
+                return Lease { session: Some(session), pool: self };
             }
-            free = self
-                .returned
-                .wait(free)
-                .unwrap_or_else(PoisonError::into_inner);
+            free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -369,50 +241,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn ports(outlets: &[Outlet]) -> Result<Vec<Port>, NetworkError> {
     let port = |outlet: &Outlet| match outlet.dtype() {
-        ValueType::Tensor {
-            ty: TensorElementType::Float32,
-            shape,
-            ..
-        } => Ok(Port {
-            name: outlet.name().to_owned(),
-            shape: shape.iter().map(|&length| dimension(length)).collect(),
-        }),
-        other => Err(NetworkError::NotFloat {
-            port: outlet.name().to_owned(),
-            kind: one_line(other),
-        }),
+        ValueType::Tensor { ty: TensorElementType::Float32, shape, .. } => {
+            Ok(Port { name: outlet.name().to_owned(), shape: shape.iter().map(|&length| dimension(length)).collect() })
+        }
+        other => Err(NetworkError::NotFloat { port: outlet.name().to_owned(), kind: one_line(other) }),
     };
     outlets.iter().map(port).collect()
 }
 
-/// ONNX Runtime writes -1 where any length will do.
-fn dimension(length: i64) -> Option<usize> {
-    usize::try_from(length).ok()
-}
-
-fn known(shape: &[usize]) -> Vec<Option<usize>> {
-    shape.iter().copied().map(Some).collect()
-}
-
-/// A shape as people write it: `1x3x?x?`.
-fn product_sign(shape: &[Option<usize>]) -> String {
-    let lengths: Vec<_> = shape
-        .iter()
-        .map(|length| length.map_or_else(|| "?".to_owned(), |length| length.to_string()))
-        .collect();
-    if lengths.is_empty() {
-        "scalar".to_owned()
-    } else {
-        lengths.join("x")
-    }
-}
-
 fn one_line(message: &impl ToString) -> String {
-    message
-        .to_string()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
+    message.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -420,6 +258,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::tensor::known;
 
     /// `sum = a + b`, both float32: `a` 1x2x?x?, `b` 1x2x1x1. Made by `testdata/make.py`, as are the others.
     const ADD: &[u8] = include_bytes!("testdata/add.onnx");
@@ -429,18 +268,11 @@ mod tests {
     const ADD_VECTORS: &[u8] = include_bytes!("testdata/add_vectors.onnx");
 
     fn load(model: &[u8], workers: Workers) -> Result<Network, NetworkError> {
-        Network::load(
-            &Runtime::open().expect("`cargo xtask test` brings ONNX Runtime"),
-            model,
-            workers,
-        )
+        Network::load(&Runtime::open().expect("`cargo xtask test` brings ONNX Runtime"), model, workers)
     }
 
     fn tensor(shape: &[usize], data: &[f32]) -> Tensor {
-        Tensor {
-            shape: shape.to_vec(),
-            data: data.to_vec(),
-        }
+        Tensor { shape: shape.to_vec(), data: data.to_vec() }
     }
 
     fn bias() -> Tensor {
@@ -455,42 +287,21 @@ mod tests {
         assert_eq!(network.run(&[("a", &a), ("b", &bias())]), Ok(vec![sum]));
 
         let a = tensor(&[1, 2, 1, 1], &[1.0, 2.0]);
-        assert_eq!(
-            network.run(&[("b", &bias()), ("a", &a)]),
-            Ok(vec![tensor(&[1, 2, 1, 1], &[11.0, 22.0])])
-        );
+        assert_eq!(network.run(&[("b", &bias()), ("a", &a)]), Ok(vec![tensor(&[1, 2, 1, 1], &[11.0, 22.0])]));
     }
 
     #[test]
     fn says_what_it_takes_and_gives() {
         let network = load(ADD, Workers::single_threaded(1)).expect("model");
         let open = vec![Some(1), Some(2), None, None];
-        assert_eq!(
-            network.inputs()[0],
-            Port {
-                name: "a".into(),
-                shape: open.clone()
-            }
-        );
+        assert_eq!(network.inputs()[0], Port { name: "a".into(), shape: open.clone() });
         assert_eq!(network.inputs()[1].shape, known(&[1, 2, 1, 1]));
-        assert_eq!(
-            network.outputs(),
-            [Port {
-                name: "sum".into(),
-                shape: open
-            }]
-        );
+        assert_eq!(network.outputs(), [Port { name: "sum".into(), shape: open }]);
     }
 
     #[test]
     fn runs_from_many_threads() {
-        for workers in [
-            Workers::single_threaded(2),
-            Workers {
-                sessions: 1,
-                threads: 2,
-            },
-        ] {
+        for workers in [Workers::single_threaded(2), Workers { sessions: 1, threads: 2 }] {
             let network = &load(ADD, workers).expect("model");
             thread::scope(|scope| {
                 for start in 0..8_u16 {
@@ -512,12 +323,8 @@ mod tests {
         let network = load(ADD, Workers::single_threaded(1)).expect("model");
         let (a, b) = (bias(), bias());
         let inputs = [("a", &a), ("b", &b)];
-        let panicked = thread::scope(|scope| {
-            scope
-                .spawn(|| network.run_with(&inputs, |_| panic!("on purpose")))
-                .join()
-                .is_err()
-        });
+        let panicked =
+            thread::scope(|scope| scope.spawn(|| network.run_with(&inputs, |_| panic!("on purpose"))).join().is_err());
         assert!(panicked);
         assert!(network.run(&inputs).is_ok());
     }
@@ -526,21 +333,11 @@ mod tests {
     fn wrong_inputs_are_named() {
         let network = load(ADD, Workers::single_threaded(1)).expect("model");
         let (a, b) = (bias(), bias());
-        let message =
-            |inputs: &[(&str, &Tensor)]| network.run(inputs).expect_err("wrong inputs").to_string();
+        let message = |inputs: &[(&str, &Tensor)]| network.run(inputs).expect_err("wrong inputs").to_string();
 
-        assert_eq!(
-            message(&[("a", &a)]),
-            "the network takes the inputs [a, b], but was given [a]"
-        );
-        assert_eq!(
-            message(&[("a", &a), ("a", &a)]),
-            "the network takes the inputs [a, b], but was given [a, a]"
-        );
-        assert_eq!(
-            message(&[("a", &a), ("c", &b)]),
-            "the network takes the inputs [a, b], but was given [a, c]"
-        );
+        assert_eq!(message(&[("a", &a)]), "the network takes the inputs [a, b], but was given [a]");
+        assert_eq!(message(&[("a", &a), ("a", &a)]), "the network takes the inputs [a, b], but was given [a, a]");
+        assert_eq!(message(&[("a", &a), ("c", &b)]), "the network takes the inputs [a, b], but was given [a, c]");
         assert_eq!(
             message(&[("a", &tensor(&[1, 3, 1, 1], &[0.0; 3])), ("b", &b)]),
             "the network's input a takes the shape 1x2x?x?, but was given 1x3x1x1"
@@ -558,25 +355,15 @@ mod tests {
             "a tensor for the network's input a has 3 values, but its shape is 1x2x1x2"
         );
         let huge = tensor(&[1, 2, usize::MAX, usize::MAX], &[0.0; 3]);
-        assert!(matches!(
-            network.run(&[("a", &huge), ("b", &b)]),
-            Err(NetworkError::Length { given: 3, .. })
-        ));
+        assert!(matches!(network.run(&[("a", &huge), ("b", &b)]), Err(NetworkError::Length { given: 3, .. })));
     }
 
     #[test]
     fn bad_models_are_refused() {
-        let refusal = |model| {
-            load(model, Workers::single_threaded(1))
-                .expect_err("bad model")
-                .to_string()
-        };
+        let refusal = |model| load(model, Workers::single_threaded(1)).expect_err("bad model").to_string();
         for model in [&b""[..], b"not a model", &ADD[..ADD.len() / 2]] {
             let message = refusal(model);
-            assert!(
-                message.starts_with("ONNX Runtime refuses the model: "),
-                "{message}"
-            );
+            assert!(message.starts_with("ONNX Runtime refuses the model: "), "{message}");
             assert!(!message.contains('\n'), "{message}");
         }
         let message = refusal(ADD_INTEGERS);
@@ -587,13 +374,8 @@ mod tests {
     fn a_failing_run_is_an_error() {
         let network = load(ADD_VECTORS, Workers::single_threaded(1)).expect("model");
         let (a, b) = (tensor(&[2], &[0.0; 2]), tensor(&[3], &[0.0; 3]));
-        let error = network
-            .run(&[("a", &a), ("b", &b)])
-            .expect_err("lengths differ");
-        assert!(
-            matches!(&error, NetworkError::Run(reason) if !reason.contains('\n')),
-            "{error}"
-        );
+        let error = network.run(&[("a", &a), ("b", &b)]).expect_err("lengths differ");
+        assert!(matches!(&error, NetworkError::Run(reason) if !reason.contains('\n')), "{error}");
         assert!(network.run(&[("a", &a), ("b", &a)]).is_ok());
     }
 }

@@ -64,9 +64,7 @@ impl Runtime {
         Self::loaded_or(|| Ok(library.to_path_buf()))
     }
 
-    fn loaded_or(
-        find: impl FnOnce() -> Result<PathBuf, RuntimeError>,
-    ) -> Result<Self, RuntimeError> {
+    fn loaded_or(find: impl FnOnce() -> Result<PathBuf, RuntimeError>) -> Result<Self, RuntimeError> {
         let (library, engine) = Engine::loaded_or(find)?;
         Ok(Self { library, engine })
     }
@@ -98,16 +96,9 @@ impl Places {
         if let Some(library) = self.explicit {
             // Absolute, because `ort` takes a relative path from the executable's folder.
             let library = std::path::absolute(&library).unwrap_or(library);
-            return if library.is_file() {
-                Ok(library)
-            } else {
-                Err(RuntimeError::NotAFile(library))
-            };
+            return if library.is_file() { Ok(library) } else { Err(RuntimeError::NotAFile(library)) };
         }
-        self.candidates()
-            .into_iter()
-            .find(|file| file.is_file())
-            .ok_or(RuntimeError::NotFound)
+        self.candidates().into_iter().find(|file| file.is_file()).ok_or(RuntimeError::NotFound)
     }
 
     /// The files looked for, in order. `cargo xtask runtime` and `install-runtime` write the last two kinds.
@@ -116,16 +107,10 @@ impl Places {
         let platform = format!("{}-{}", consts::OS, consts::ARCH);
         let release = Path::new("onnxruntime").join(VERSION);
 
-        let folders = self
-            .executable
-            .iter()
-            .flat_map(|file| file.ancestors().skip(1));
+        let folders = self.executable.iter().flat_map(|file| file.ancestors().skip(1));
         let beside = folders.clone().take(1).map(|folder| folder.join(&name));
         let built = folders.map(|folder| folder.join(&release).join(&platform).join(&name));
-        let cached = self
-            .user_cache
-            .iter()
-            .map(|cache| cache.join("nestcast").join(&release).join(&name));
+        let cached = self.user_cache.iter().map(|cache| cache.join("nestcast").join(&release).join(&name));
         beside.chain(built).chain(cached).collect()
     }
 }
@@ -179,14 +164,8 @@ mod tests {
         assert_eq!(places(root).find(), Err(RuntimeError::NotFound));
 
         let nearer_and_nearer = [
-            root.join("cache")
-                .join("nestcast")
-                .join(&release)
-                .join(&name),
-            root.join("target")
-                .join(&release)
-                .join(&platform)
-                .join(&name),
+            root.join("cache").join("nestcast").join(&release).join(&name),
+            root.join("target").join(&release).join(&platform).join(&name),
             root.join("target").join("debug").join("deps").join(&name),
         ];
         for file in nearer_and_nearer {
@@ -195,45 +174,22 @@ mod tests {
         }
 
         let explicit = touch(root.join("mine.so"));
-        assert_eq!(
-            Places {
-                explicit: Some(explicit.clone()),
-                ..places(root)
-            }
-            .find(),
-            Ok(explicit)
-        );
+        assert_eq!(Places { explicit: Some(explicit.clone()), ..places(root) }.find(), Ok(explicit));
     }
 
     #[test]
     fn an_explicit_path_is_never_replaced_by_another() {
         let root = tempfile::tempdir().expect("temporary folder");
-        touch(
-            root.path()
-                .join("target")
-                .join("debug")
-                .join("deps")
-                .join(consts::DLL_PREFIX),
-        );
+        touch(root.path().join("target").join("debug").join("deps").join(consts::DLL_PREFIX));
         let missing = root.path().join("missing.so");
-        let places = Places {
-            explicit: Some(missing.clone()),
-            ..places(root.path())
-        };
+        let places = Places { explicit: Some(missing.clone()), ..places(root.path()) };
         assert_eq!(places.find(), Err(RuntimeError::NotAFile(missing)));
     }
 
     #[test]
     fn every_message_is_one_line() {
-        let unusable = RuntimeError::Unusable {
-            library: "x.so".into(),
-            reason: "no".into(),
-        };
-        for error in [
-            RuntimeError::NotFound,
-            RuntimeError::NotAFile("x.so".into()),
-            unusable,
-        ] {
+        let unusable = RuntimeError::Unusable { library: "x.so".into(), reason: "no".into() };
+        for error in [RuntimeError::NotFound, RuntimeError::NotAFile("x.so".into()), unusable] {
             let message = error.to_string();
             assert!(!message.contains(['\n', '\r']), "{message:?}");
             assert!(!message.contains("  "), "{message:?}");

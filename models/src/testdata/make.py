@@ -1,4 +1,4 @@
-"""Writes the tiny models that `onnx.rs` is tested with: `python3 make.py`, with the package `onnx` installed."""
+"""Writes the tiny models that `onnx.rs` and `deep.rs` are tested with: `python3 make.py`, with the package `onnx` installed."""
 
 from pathlib import Path
 
@@ -18,6 +18,25 @@ def add(file, element, a, b):
     save(model, Path(__file__).with_name(file))
 
 
+def nothing(file, *inputs):
+    """correction = 0 * (the sum of the inputs): the networks of a model that corrects nothing."""
+    shapes = {"planes": [1, 3, "h", "w"], "cut": [1]}
+    zero = helper.make_tensor("zero", TensorProto.FLOAT, [1], [0.0])
+    summed = [helper.make_node("Sum", list(inputs), ["sum"]), helper.make_node("Mul", ["sum", "zero"], ["correction"])]
+    graph = helper.make_graph(
+        summed,
+        "nothing",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shapes[name]) for name in inputs],
+        [helper.make_tensor_value_info("correction", TensorProto.FLOAT, shapes["planes"])],
+        [zero],
+    )
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 13)])
+    checker.check_model(model)
+    save(model, Path(__file__).with_name(file))
+
+
 add("add.onnx", TensorProto.FLOAT, [1, 2, "h", "w"], [1, 2, 1, 1])
 add("add_integers.onnx", TensorProto.INT32, [1], [1])
 add("add_vectors.onnx", TensorProto.FLOAT, ["n"], ["m"])
+nothing("zero_analysis.onnx", "planes")
+nothing("zero_synthesis.onnx", "planes", "cut")

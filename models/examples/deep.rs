@@ -1,0 +1,31 @@
+//! Renders a picture from a growing prefix of its stream: `cargo run --example deep PICTURE`.
+
+use std::error::Error;
+
+use nestcast_codec::{Channels, Decoder, Encoder, Picture, Size};
+use nestcast_models::{Package, Runtime};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args_os().nth(1).ok_or("usage: deep PICTURE")?;
+    let image = image::open(path)?.into_rgb8();
+    let picture = Picture::new(Size::new(image.width(), image.height())?, Channels::Rgb, image.into_raw())?;
+
+    let package = Package::builtin("photo")?;
+    let deep = package.deep(&Runtime::open()?, 2)?;
+    let stream = Encoder::new(package.tables().clone()).with_threads(2).encode(&picture, &deep)?;
+
+    let mut decoder = Decoder::new(package.tables().clone()).with_threads(2);
+    for (count, bytes) in stream.bytes().chunks(8192).enumerate() {
+        decoder.push(bytes)?;
+        let rendered = decoder.render(&deep)?;
+        println!("{:8} bytes {:6.2} dB", count * 8192 + bytes.len(), psnr(&picture, &rendered));
+    }
+    Ok(())
+}
+
+/// Peak signal-to-noise ratio, in dB.
+fn psnr(a: &Picture, b: &Picture) -> f64 {
+    let squares = a.samples().iter().zip(b.samples()).map(|(&a, &b)| f64::from(a.abs_diff(b)).powi(2));
+    let mean = squares.sum::<f64>() / a.samples().len() as f64;
+    10.0 * (255.0 * 255.0 / mean).log10()
+}

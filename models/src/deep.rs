@@ -1,0 +1,183 @@
+//! The deep transform: the linear one and what its networks correct.
+
+mod tiles;
+
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use nestcast_codec::{Analysis, Coefficients, Cut, Linear, Picture, Planes, Synthesis, TransformError};
+
+use crate::onnx::{Network, Workers};
+use crate::package::Ports;
+use crate::runtime::Runtime;
+use crate::tensor::{NetworkError, Tensor, View};
+use tiles::{BLOCK, Tile, Tiling};
+
+/// Both halves. An encoder or decoder alone needs only its own, which loads one network.
+#[derive(Debug)]
+pub struct Deep {
+    /// The encoder's half.
+    pub analysis: DeepAnalysis,
+    /// The decoder's half.
+    pub synthesis: DeepSynthesis,
+}
+
+/// Planes, corrected, then decomposed.
+#[derive(Debug)]
+pub struct DeepAnalysis {
+    pub(crate) linear: Linear,
+    pub(crate) correction: Correction,
+}
+
+/// The linear synthesis, corrected for what is missing at the cut.
+#[derive(Debug)]
+pub struct DeepSynthesis {
+    pub(crate) linear: Linear,
+    pub(crate) correction: Correction,
+    /// The least and the greatest cut that the network was trained for.
+    pub(crate) cuts: [f32; 2],
+}
+
+impl Analysis for Deep {
+    fn analyse(&self, picture: &Picture) -> Result<Coefficients, TransformError> {
+        self.analysis.analyse(picture)
+    }
+}
+
+impl Synthesis for Deep {
+    fn synthesise(&self, coefficients: Coefficients, cut: Cut) -> Result<Picture, TransformError> {
+        self.synthesis.synthesise(coefficients, cut)
+    }
+}
+
+impl Analysis for DeepAnalysis {
+    fn analyse(&self, picture: &Picture) -> Result<Coefficients, TransformError> {
+        let mut planes = self.linear.planes(picture);
+        self.correction.add_to(&mut planes, None)?;
+        Ok(self.linear.decompose(planes))
+    }
+}
+
+impl Synthesis for DeepSynthesis {
+    fn synthesise(&self, coefficients: Coefficients, cut: Cut) -> Result<Picture, TransformError> {
+        let [low, high] = self.cuts;
+        let mut planes = self.linear.compose(coefficients);
+        self.correction.add_to(&mut planes, Some(cut.0.clamp(low, high)))?;
+        Ok(self.linear.picture(&planes))
+    }
+}
+
+/// A network that says what to add to planes.
+#[derive(Debug)]
+pub(crate) struct Correction {
+    network: Network,
+    ports: Ports,
+    threads: usize,
+}
+
+impl Correction {
+    /// Loads the network and tries it, so that one of another kind is found now.
+    pub(crate) fn load(runtime: &Runtime, model: &[u8], ports: &Ports, threads: usize) -> Result<Self, NetworkError> {
+        let threads = threads.max(1);
+        let network = Network::load(runtime, model, Workers::single_threaded(threads))?;
+        let correction = Self { network, ports: ports.clone(), threads };
+        let sides = [2 * BLOCK, BLOCK];
+        let planes = Tensor { shape: vec![1, 3, sides[0], sides[1]], data: vec![0.0; 3 * sides[0] * sides[1]] };
+        let cut = correction.ports.cut.as_ref().map(|_| 0.0);
+        correction.run(&planes, cut, |_| ())?;
+        Ok(correction)
+    }
+
+    /// Corrects planes in place. What comes out does not depend on the number of threads.
+    fn add_to(&self, planes: &mut Planes, cut: Option<f32>) -> Result<(), NetworkError> {
+        let tiling = Tiling::of(planes.size);
+        self.add_in_tiles(planes, &tiling, cut)
+    }
+
+    fn add_in_tiles(&self, planes: &mut Planes, tiling: &Tiling, cut: Option<f32>) -> Result<(), NetworkError> {
+        let threads = self.threads.min(tiling.tiles.len());
+        let state = Mutex::new(Progress { planes, tiling, next: 0, finished: Vec::new(), failed: None });
+        thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|| self.work(&state, cut));
+            }
+            self.work(&state, cut);
+        });
+        let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        state.failed.map_or(Ok(()), Err)
+    }
+
+    /// Runs tile after tile until none is left.
+    fn work(&self, state: &Mutex<Progress<'_>>, cut: Option<f32>) {
+        let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut input = Tensor::default();
+        loop {
+            let Some(tile) = lock().take(&mut input) else { return };
+            let inner = self.run(&input, cut, |correction| tile.inner_of(correction));
+            lock().put(tile, inner);
+        }
+    }
+
+    /// Lends the correction of some planes to `read`.
+    fn run<R>(&self, planes: &Tensor, cut: Option<f32>, read: impl FnOnce(&[f32]) -> R) -> Result<R, NetworkError> {
+        let cut = cut.map(|cut| Tensor { shape: vec![1], data: vec![cut] });
+        let mut inputs = vec![(self.ports.planes.as_str(), planes)];
+        inputs.extend(self.ports.cut.as_deref().zip(cut.as_ref()));
+        let index = self.network.outputs().iter().position(|port| port.name == self.ports.correction);
+        self.network.run_with(&inputs, |outputs: &[View<'_>]| {
+            let correction = index.and_then(|index| outputs.get(index));
+            match correction.filter(|correction| correction.shape == planes.shape) {
+                Some(correction) => Ok(read(correction.data)),
+                None => Err(NetworkError::Outputs {
+                    needed: format!("{} of the shape {:?}", self.ports.correction, planes.shape),
+                    given: outputs.iter().map(|output| format!("{:?}", output.shape)).collect::<Vec<_>>().join(", "),
+                }),
+            }
+        })?
+    }
+}
+
+/// Planes of which some tiles are corrected. A tile is written only when no other tile will read under it,
+/// so the planes need no second copy.
+struct Progress<'a> {
+    planes: &'a mut Planes,
+    tiling: &'a Tiling,
+    /// The next tile to read; all before it were.
+    next: usize,
+    /// Corrections that are not written yet.
+    finished: Vec<(&'a Tile, Vec<f32>)>,
+    failed: Option<NetworkError>,
+}
+
+impl<'a> Progress<'a> {
+    /// Reads the next tile into `input`, unless there is none or a network failed.
+    fn take(&mut self, input: &mut Tensor) -> Option<&'a Tile> {
+        if self.failed.is_some() {
+            return None;
+        }
+        let tile = self.tiling.tiles.get(self.next)?;
+        self.next += 1;
+        tile.read(self.planes, input);
+        Some(tile)
+    }
+
+    /// Takes a tile's correction, and writes whatever may be written.
+    fn put(&mut self, tile: &'a Tile, correction: Result<Vec<f32>, NetworkError>) {
+        match correction {
+            Ok(values) => self.finished.push((tile, values)),
+            Err(error) => self.failed = Some(error),
+        }
+        let (planes, next) = (&mut *self.planes, self.next);
+        let waiting = std::mem::take(&mut self.finished).into_iter().filter_map(|(tile, values)| {
+            if tile.last_reader >= next {
+                return Some((tile, values));
+            }
+            tile.add(planes, &values);
+            None
+        });
+        self.finished = waiting.collect();
+    }
+}
+
+#[cfg(test)]
+mod tests;

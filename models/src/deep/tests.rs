@@ -1,0 +1,145 @@
+//! The deep transform with networks that correct nothing, and with small ones of random weights.
+
+use nestcast_codec::{Channels, Size};
+
+use super::*;
+use crate::package::Package;
+
+const SMALL: [&[u8]; 2] =
+    [include_bytes!("../testdata/small_analysis.onnx"), include_bytes!("../testdata/small_synthesis.onnx")];
+const ZERO: [&[u8]; 2] =
+    [include_bytes!("../testdata/zero_analysis.onnx"), include_bytes!("../testdata/zero_synthesis.onnx")];
+const ADD: &[u8] = include_bytes!("../testdata/add.onnx");
+
+fn ports(cut: Option<&str>) -> Ports {
+    Ports { planes: "planes".into(), cut: cut.map(Into::into), correction: "correction".into() }
+}
+
+fn runtime() -> Runtime {
+    Runtime::open().unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn deep([analysis, synthesis]: [&[u8]; 2], threads: usize) -> Deep {
+    let load = |model, cut| Correction::load(&runtime(), model, &ports(cut), threads).expect("a network");
+    let linear = Package::builtin("photo").expect("the built-in package").linear(1);
+    let analysis = DeepAnalysis { linear: linear.clone(), correction: load(analysis, None) };
+    Deep { analysis, synthesis: DeepSynthesis { linear, correction: load(synthesis, Some("cut")), cuts: [0.0, 8.0] } }
+}
+
+/// Smooth, with edges and noise.
+fn picture(width: u32, height: u32, channels: Channels) -> Picture {
+    let mut noise = 1_u32;
+    let sample = |index: usize| {
+        noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (pixel, channel) = (index / channels.count(), index % channels.count());
+        let (x, y) = (pixel % width as usize, pixel / width as usize);
+        let edge = if (x / 37 + y / 53) % 3 == channel { 90 } else { 0 };
+        u8::try_from(edge + (x + 2 * y) / 16 % 128 + (noise >> 27) as usize).expect("at most 248")
+    };
+    let size = Size::new(width, height).expect("a valid size");
+    let samples = (0..size.pixels() * channels.count()).map(sample).collect();
+    Picture::new(size, channels, samples).expect("as many samples as it takes")
+}
+
+const SIZES: [(u32, u32, Channels); 6] = [
+    (1, 1, Channels::Rgb),
+    (1, 1, Channels::Grey),
+    (17, 33, Channels::Rgb),
+    (33, 17, Channels::Grey),
+    (600, 401, Channels::Rgb),
+    (401, 600, Channels::Grey),
+];
+
+fn furthest(a: &Planes, b: &Planes) -> f32 {
+    let pairs = a.components.iter().flatten().zip(b.components.iter().flatten());
+    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+#[test]
+fn networks_that_correct_nothing_leave_the_linear_transform() {
+    let deep = deep(ZERO, 2);
+    let linear = &deep.synthesis.linear;
+    for (width, height, channels) in SIZES {
+        let picture = picture(width, height, channels);
+        let coefficients = deep.analyse(&picture).expect("an analysis");
+        assert_eq!(coefficients, linear.analyse(&picture).expect("an analysis"));
+        let expected = linear.synthesise(coefficients.clone(), Cut(0.0)).expect("a picture");
+        assert_eq!(deep.synthesise(coefficients, Cut(0.0)).expect("a picture"), expected);
+    }
+}
+
+#[test]
+fn tiles_have_no_visible_borders() {
+    let deep = deep(SMALL, 2);
+    let picture = picture(760, 500, Channels::Rgb);
+    let planes = deep.synthesis.linear.planes(&picture);
+    for (correction, cut) in [(&deep.analysis.correction, None), (&deep.synthesis.correction, Some(4.0))] {
+        let tiled = |counts| {
+            let mut planes = planes.clone();
+            let tiling = Tiling::split(planes.size, counts);
+            correction.add_in_tiles(&mut planes, &tiling, cut).expect("a correction");
+            planes
+        };
+        let whole = tiled([1, 1]);
+        assert!(furthest(&whole, &planes) > 1.0, "the network does something");
+        for counts in [[2, 1], [1, 2], [3, 2]] {
+            let far = furthest(&tiled(counts), &whole);
+            assert!(far < 0.05, "{counts:?}: {far} levels");
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let picture = picture(1100, 1500, Channels::Rgb);
+    let [one, three] = [1, 3].map(|threads| deep(SMALL, threads).analyse(&picture).expect("an analysis"));
+    assert_eq!(one, three);
+}
+
+#[test]
+fn pictures_of_any_size_are_corrected() {
+    let deep = deep(SMALL, 2);
+    let linear = &deep.synthesis.linear;
+    for (width, height, channels) in SIZES {
+        let picture = picture(width, height, channels);
+        let coefficients = linear.analyse(&picture).expect("an analysis");
+        let corrected = deep.synthesise(coefficients.clone(), Cut(5.0)).expect("a picture");
+        assert_eq!((corrected.size(), corrected.channels()), (picture.size(), channels));
+        assert_ne!(corrected, linear.synthesise(coefficients, Cut(5.0)).expect("a picture"));
+    }
+}
+
+#[test]
+fn grey_is_luma_without_chroma() {
+    let correction = deep(SMALL, 1).synthesis.correction;
+    let size = Size::new(40, 24).expect("a valid size");
+    let luma: Vec<f32> = (0..size.pixels()).map(|i| (i % 97) as f32 - 48.0).collect();
+    let nothing = vec![0.0; size.pixels()];
+    let mut grey = Planes { size, channels: Channels::Grey, components: vec![luma.clone()] };
+    let mut rgb = Planes { size, channels: Channels::Rgb, components: vec![luma, nothing.clone(), nothing] };
+    correction.add_to(&mut grey, Some(3.0)).expect("a correction");
+    correction.add_to(&mut rgb, Some(3.0)).expect("a correction");
+    assert_eq!(grey.components, rgb.components[..1]);
+}
+
+#[test]
+fn the_cut_matters_as_far_as_it_was_trained() {
+    let deep = deep(SMALL, 1);
+    let coefficients = deep.analyse(&picture(64, 64, Channels::Rgb)).expect("an analysis");
+    let at = |cut| deep.synthesise(coefficients.clone(), Cut(cut)).expect("a picture");
+    assert_ne!(at(3.0), at(6.0));
+    assert_eq!(at(8.0), at(14.5));
+    assert_eq!(at(0.0), at(-1.0));
+}
+
+#[test]
+fn a_network_of_another_kind_is_refused() {
+    let refusal = |model, ports: &Ports| {
+        Correction::load(&runtime(), model, ports, 1).map(|_| ()).expect_err("another kind").to_string()
+    };
+    assert_eq!(refusal(ADD, &ports(None)), "the network takes the inputs [a, b], but was given [planes]");
+    assert_eq!(refusal(SMALL[1], &ports(None)), "the network takes the inputs [planes, cut], but was given [planes]");
+    let other = Ports { correction: "pixels".into(), ..ports(None) };
+    let message = refusal(SMALL[0], &other);
+    assert!(message.ends_with("where nestcast needs pixels of the shape [1, 3, 32, 16]"), "{message}");
+}

@@ -1,0 +1,181 @@
+//! How a picture is cut into tiles for a network: bounded memory, work for every core, and no visible borders.
+
+use std::ops::Range;
+
+use nestcast_codec::{Planes, Size};
+
+use crate::tensor::Tensor;
+
+/// The networks take planes whose sides are multiples of this.
+pub(super) const BLOCK: usize = 16;
+
+/// Pixels around a tile that the network also sees.
+///
+/// A multiple of [`BLOCK`], so that the network meets its own grid. The analysis reaches exactly 48 pixels far, so
+/// nothing changes at its borders; the synthesis reaches 92, but hardly: over the border between two halves of a
+/// 768x512 photo its correction of 4 levels rms differed from the untiled one, at most, by 0.3 levels of 8 bits
+/// with an overlap of 32, 0.015 with 48 and 0.0001 with 64 (random weights of PyTorch's usual size and of half
+/// He's, three seeds each), and after 2000 steps of training by 0.007 with 48 at the coarsest cut. 0.25 is what
+/// nobody sees. Each 16 pixels more cost 4 % of the time of a 768x512 picture.
+pub(super) const OVERLAP: usize = 48;
+
+/// Longest side of a tile without its overlap.
+///
+/// A network takes about 220 bytes a pixel while it runs, so 80 MB a thread. Decoding 24 megapixels on two threads
+/// peaks at 1.15 GB with 512 (630 MB of them the stream's), 1.27 GB with 768, 1.5 GB with 1024; the time is the same.
+const LONGEST: usize = 512;
+
+/// Pictures of at least so many pixels are two tiles or more, for the sake of two cores.
+const WORTH_TWO: usize = 1 << 17;
+
+/// A part of a picture.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Tile {
+    x: Span,
+    y: Span,
+    /// The last tile, in order, that reads any of this tile's own pixels.
+    pub(super) last_reader: usize,
+}
+
+/// A tile along one axis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Span {
+    /// Its own pixels.
+    inner: Range<usize>,
+    /// With the overlap, and padded to whole blocks where the picture ends.
+    outer: Range<usize>,
+}
+
+/// All tiles of a picture, row by row.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Tiling {
+    pub(super) tiles: Vec<Tile>,
+}
+
+impl Tiling {
+    /// Depends on nothing but the size.
+    pub(super) fn of(size: Size) -> Self {
+        let (width, height) = (size.width(), size.height());
+        let mut counts = [width.div_ceil(LONGEST), height.div_ceil(LONGEST)];
+        if counts == [1, 1] && size.pixels() >= WORTH_TWO {
+            counts[usize::from(height > width)] = 2;
+        }
+        Self::split(size, counts)
+    }
+
+    /// So many columns and rows.
+    pub(super) fn split(size: Size, [columns, rows]: [usize; 2]) -> Self {
+        let across = spans(size.width(), columns);
+        let tiles = spans(size.height(), rows).into_iter().enumerate().flat_map(|(row, y)| {
+            let tile = move |(column, x): (usize, &Span)| {
+                let [right, below] = [(column + 1).min(columns - 1), (row + 1).min(rows - 1)];
+                Tile { x: x.clone(), y: y.clone(), last_reader: below * columns + right }
+            };
+            across.iter().enumerate().map(tile).collect::<Vec<_>>()
+        });
+        Self { tiles: tiles.collect() }
+    }
+}
+
+/// `count` nearly equal spans, bordering on whole blocks.
+fn spans(length: usize, count: usize) -> Vec<Span> {
+    let blocks = length.div_ceil(BLOCK);
+    let border = |index: usize| index * blocks / count * BLOCK;
+    let span = |index: usize| Span {
+        inner: border(index)..border(index + 1).min(length),
+        outer: border(index).saturating_sub(OVERLAP)..(border(index + 1) + OVERLAP).min(blocks * BLOCK),
+    };
+    (0..count).map(span).collect()
+}
+
+impl Tile {
+    /// Copies the tile with its overlap, and repeats the picture's last pixels as far as it takes.
+    pub(super) fn read(&self, planes: &Planes, input: &mut Tensor) {
+        let (width, height) = (planes.size.width(), planes.size.height());
+        let (x, y) = (self.x.outer.start..self.x.outer.end.min(width), &self.y.outer);
+        input.shape = vec![1, 3, y.len(), self.x.outer.len()];
+        input.data.clear();
+        for plane in &planes.components {
+            for y in y.clone() {
+                let row = &plane[y.min(height - 1) * width..][..width];
+                input.data.extend_from_slice(&row[x.clone()]);
+                input.data.extend(std::iter::repeat_n(row[width - 1], self.x.outer.end - x.end));
+            }
+        }
+        input.data.resize(input.shape.iter().product(), 0.0);
+    }
+
+    /// The tile's own pixels of what a network gave for all that was read: three planes.
+    pub(super) fn inner_of(&self, correction: &[f32]) -> Vec<f32> {
+        let (across, down) = (self.x.outer.len(), self.y.outer.len());
+        let left = self.x.inner.start - self.x.outer.start;
+        let top = self.y.inner.start - self.y.outer.start;
+        let mut values = Vec::with_capacity(3 * self.x.inner.len() * self.y.inner.len());
+        for plane in correction.chunks_exact(across * down) {
+            for row in plane.chunks_exact(across).skip(top).take(self.y.inner.len()) {
+                values.extend_from_slice(&row[left..][..self.x.inner.len()]);
+            }
+        }
+        values
+    }
+
+    /// Adds a correction to the tile's own pixels; to luma alone where there is no chroma.
+    pub(super) fn add(&self, planes: &mut Planes, correction: &[f32]) {
+        let width = planes.size.width();
+        let (across, down) = (self.x.inner.len(), self.y.inner.len());
+        for (plane, correction) in planes.components.iter_mut().zip(correction.chunks_exact(across * down)) {
+            for (y, correction) in self.y.inner.clone().zip(correction.chunks_exact(across)) {
+                let row = &mut plane[y * width + self.x.inner.start..][..across];
+                row.iter_mut().zip(correction).for_each(|(value, more)| *value += more);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size(width: u32, height: u32) -> Size {
+        Size::new(width, height).expect("a valid size")
+    }
+
+    #[test]
+    fn every_pixel_is_in_one_tile() {
+        for (width, height) in [(1, 1), (17, 33), (1000, 131), (1025, 1024), (3000, 2001)] {
+            let size = size(width, height);
+            let (width, height) = (size.width(), size.height());
+            let mut seen = vec![0; width * height];
+            for tile in &Tiling::of(size).tiles {
+                for y in tile.y.inner.clone() {
+                    seen[y * width..][tile.x.inner.clone()].iter_mut().for_each(|times| *times += 1);
+                }
+                for span in [&tile.x, &tile.y] {
+                    assert!(
+                        span.inner.len() <= LONGEST + BLOCK
+                            && span.outer.start % BLOCK == 0
+                            && span.outer.len() % BLOCK == 0
+                    );
+                }
+            }
+            assert!(seen.iter().all(|&times| times == 1), "{width}x{height}");
+        }
+    }
+
+    #[test]
+    fn last_readers_are_the_last_that_overlap() {
+        let tiles = Tiling::of(size(3000, 2001)).tiles;
+        let meet = |a: &Range<usize>, b: &Range<usize>| a.start < b.end && b.start < a.end;
+        for tile in &tiles {
+            let reads = |other: &Tile| meet(&tile.x.inner, &other.x.outer) && meet(&tile.y.inner, &other.y.outer);
+            assert_eq!(tiles.iter().rposition(reads), Some(tile.last_reader));
+        }
+    }
+
+    #[test]
+    fn two_cores_share_a_picture_of_any_orientation() {
+        let count = |width, height| Tiling::of(size(width, height)).tiles.len();
+        assert_eq!([count(768, 512), count(512, 768), count(512, 512), count(320, 240)], [2, 2, 2, 1]);
+        assert_eq!([count(1920, 1080), count(6000, 4000)], [12, 96]);
+    }
+}

@@ -1,0 +1,154 @@
+//! Model packages: a folder of tables, networks and a manifest, checked before anything of it is used.
+
+mod fault;
+mod files;
+mod manifest;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::Path;
+
+use nestcast_codec::{Linear, Model, ModelId};
+
+pub use fault::{Fault, PackageError};
+pub use manifest::{Golden, Manifest, Networks, Ports, Ranges, Source, Transform};
+
+use crate::deep::{Correction, Deep, DeepAnalysis, DeepSynthesis};
+use crate::runtime::Runtime;
+use crate::tensor::NetworkError;
+use files::{ANALYSIS, BUILT_IN, Files, SYNTHESIS};
+
+/// A model: what streams depend on, and both networks, not loaded yet. Cheap enough to keep; hard to break:
+/// all its bytes match the manifest.
+#[derive(Clone)]
+pub struct Package {
+    /// Its folder or name, for messages.
+    place: String,
+    manifest: Manifest,
+    tables: Model,
+    analysis: Cow<'static, [u8]>,
+    synthesis: Cow<'static, [u8]>,
+}
+
+impl Package {
+    /// Reads a package's folder. Its golden arrays are not looked at.
+    ///
+    /// # Errors
+    /// [`PackageError::Refused`] with what is wrong and who must act. Nothing is read that is larger than a
+    /// package may be, that the manifest does not vouch for, or that is not in the folder.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self, PackageError> {
+        let folder = folder.as_ref();
+        Self::read(Files::folder(folder), folder.display().to_string())
+    }
+
+    /// A package that is part of this build: [`Package::names`] lists them.
+    ///
+    /// # Errors
+    /// [`PackageError::Unknown`] if there is none of that name.
+    pub fn builtin(name: &str) -> Result<Self, PackageError> {
+        let unknown =
+            || PackageError::Unknown { name: name.into(), known: Self::names().collect::<Vec<_>>().join(", ") };
+        let (_, files) = BUILT_IN.iter().find(|(known, _)| *known == name).ok_or_else(unknown)?;
+        Self::read(Files::built_in(files), name.into())
+    }
+
+    /// What `--model NAME|DIR` means: the built-in package of that name, else a folder. Write `./photo` for
+    /// a folder that has the name of a built-in package.
+    ///
+    /// # Errors
+    /// As [`Package::builtin`] and [`Package::open`].
+    pub fn find(name_or_folder: &str) -> Result<Self, PackageError> {
+        let builtin = Self::builtin(name_or_folder);
+        let unknown = matches!(builtin, Err(PackageError::Unknown { .. }));
+        if unknown && Path::new(name_or_folder).is_dir() { Self::open(name_or_folder) } else { builtin }
+    }
+
+    /// The names of the built-in packages.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|(name, _)| *name)
+    }
+
+    fn read(files: Files<'_>, place: String) -> Result<Self, PackageError> {
+        match files.read() {
+            Ok((manifest, tables, [analysis, synthesis])) => Ok(Self { place, manifest, tables, analysis, synthesis }),
+            Err(fault) => Err(PackageError::Refused { package: place, fault }),
+        }
+    }
+
+    /// The model's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.manifest.name
+    }
+
+    /// The model's name in streams.
+    #[must_use]
+    pub const fn id(&self) -> ModelId {
+        self.tables.id()
+    }
+
+    /// What the package says of itself.
+    #[must_use]
+    pub const fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// What [`nestcast_codec::Encoder`] and [`nestcast_codec::Decoder`] need.
+    #[must_use]
+    pub const fn tables(&self) -> &Model {
+        &self.tables
+    }
+
+    /// The transform without networks: needs no ONNX Runtime.
+    #[must_use]
+    pub fn linear(&self, threads: usize) -> Linear {
+        Linear::new(self.tables.clone()).with_threads(threads)
+    }
+
+    /// Both halves of the transform with networks, on up to `threads` threads.
+    ///
+    /// # Errors
+    /// [`Fault::Network`] if a network is not of the kind that a package holds.
+    pub fn deep(&self, runtime: &Runtime, threads: usize) -> Result<Deep, PackageError> {
+        let analysis = self.deep_analysis(runtime, threads)?;
+        let synthesis = self.deep_synthesis(runtime, threads)?;
+        Ok(Deep { analysis, synthesis })
+    }
+
+    /// The half that an encoder needs.
+    ///
+    /// # Errors
+    /// As [`Package::deep`].
+    pub fn deep_analysis(&self, runtime: &Runtime, threads: usize) -> Result<DeepAnalysis, PackageError> {
+        let ports = &self.manifest.networks.analysis;
+        let correction = Correction::load(runtime, &self.analysis, ports, threads).map_err(self.fault_of(ANALYSIS))?;
+        Ok(DeepAnalysis { linear: self.linear(threads), correction })
+    }
+
+    /// The half that a decoder needs.
+    ///
+    /// # Errors
+    /// As [`Package::deep`].
+    pub fn deep_synthesis(&self, runtime: &Runtime, threads: usize) -> Result<DeepSynthesis, PackageError> {
+        let ports = &self.manifest.networks.synthesis;
+        let correction =
+            Correction::load(runtime, &self.synthesis, ports, threads).map_err(self.fault_of(SYNTHESIS))?;
+        Ok(DeepSynthesis { linear: self.linear(threads), correction, cuts: self.manifest.ranges.cut })
+    }
+
+    /// What is wrong with one of the networks.
+    fn fault_of(&self, file: &str) -> impl Fn(NetworkError) -> PackageError {
+        move |error| PackageError::Refused {
+            package: self.place.clone(),
+            fault: Fault::Network { file: file.into(), error },
+        }
+    }
+}
+
+/// Without megabytes of weights.
+impl fmt::Debug for Package {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = self.id().to_string();
+        f.debug_struct("Package").field("place", &self.place).field("id", &id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,116 @@
+//! The bytes of a package, from a folder or from this build, never more than a package may have.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _};
+use std::path::Path;
+
+use nestcast_codec::Model;
+use sha2::{Digest as _, Sha256};
+
+use super::{Fault, Manifest};
+
+pub(super) const ANALYSIS: &str = "analysis.onnx";
+pub(super) const SYNTHESIS: &str = "synthesis.onnx";
+const MANIFEST: &str = "manifest.toml";
+const TABLES: &str = "tables.bin";
+
+/// Most bytes of a manifest: thirty times those of the shipped one.
+const MAX_MANIFEST: u64 = 64 * 1024;
+/// Most bytes of a package: over four times those of the shipped one.
+const MAX_PACKAGE: u64 = 12 * 1024 * 1024;
+
+type Bytes = Cow<'static, [u8]>;
+type Embedded = [(&'static str, &'static [u8])];
+
+/// The packages that are part of this build, by name.
+pub(super) const BUILT_IN: &[(&str, &Embedded)] = &[(
+    "photo",
+    &[
+        (MANIFEST, include_bytes!("../../artifacts/photo/manifest.toml")),
+        (TABLES, include_bytes!("../../artifacts/photo/tables.bin")),
+        (ANALYSIS, include_bytes!("../../artifacts/photo/analysis.onnx")),
+        (SYNTHESIS, include_bytes!("../../artifacts/photo/synthesis.onnx")),
+    ],
+)];
+
+/// Where a package's files are, and how many bytes of them may still be read.
+pub(super) struct Files<'a> {
+    place: Place<'a>,
+    left: u64,
+}
+
+enum Place<'a> {
+    Folder(&'a Path),
+    BuiltIn(&'a Embedded),
+}
+
+impl<'a> Files<'a> {
+    pub(super) const fn folder(folder: &'a Path) -> Self {
+        Self { place: Place::Folder(folder), left: MAX_PACKAGE }
+    }
+
+    pub(super) const fn built_in(files: &'a Embedded) -> Self {
+        Self { place: Place::BuiltIn(files), left: MAX_PACKAGE }
+    }
+
+    /// The manifest, the tables, and the analysis and synthesis networks: all checked against the manifest.
+    pub(super) fn read(mut self) -> Result<(Manifest, Model, [Bytes; 2]), Fault> {
+        let manifest = Manifest::parse(&self.file(MANIFEST, MAX_MANIFEST)?)?;
+        let tables = self.vouched(TABLES, &manifest)?;
+        let tables = Model::from_bytes(&tables).map_err(Fault::Tables)?;
+        let networks = [self.vouched(ANALYSIS, &manifest)?, self.vouched(SYNTHESIS, &manifest)?];
+        Ok((manifest, tables, networks))
+    }
+
+    /// A file that the manifest vouches for.
+    fn vouched(&mut self, name: &str, manifest: &Manifest) -> Result<Bytes, Fault> {
+        let expected = manifest.files.get(name).ok_or_else(|| Fault::NoHash(name.into()))?;
+        let bytes = self.file(name, self.left)?;
+        if *expected != hexadecimal(&Sha256::digest(&bytes)) {
+            return Err(Fault::Hash(name.into()));
+        }
+        Ok(bytes)
+    }
+
+    fn file(&mut self, name: &str, max: u64) -> Result<Bytes, Fault> {
+        let bytes = match &self.place {
+            Place::Folder(folder) => Cow::Owned(read(folder, name, max)?),
+            Place::BuiltIn(files) => {
+                let (_, bytes) =
+                    files.iter().find(|(file, _)| *file == name).ok_or_else(|| Fault::Missing(name.into()))?;
+                Cow::Borrowed(*bytes)
+            }
+        };
+        self.left = self.left.saturating_sub(bytes.len() as u64);
+        Ok(bytes)
+    }
+}
+
+/// A plain file of at most `max` bytes: its length is asked for first, and holds while it is read.
+fn read(folder: &Path, name: &str, max: u64) -> Result<Vec<u8>, Fault> {
+    let unreadable = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => Fault::Missing(name.into()),
+        _ => Fault::Unreadable { file: name.into(), reason: error.to_string() },
+    };
+    let too_large = || Fault::TooLarge { file: name.into(), max };
+    let path = folder.join(name);
+    let metadata = fs::symlink_metadata(&path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(Fault::NotAFile(name.into()));
+    }
+    if metadata.len() > max {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    let count = File::open(&path).and_then(|file| file.take(max + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    if count as u64 > max { Err(too_large()) } else { Ok(bytes) }
+}
+
+fn hexadecimal(digest: &[u8]) -> String {
+    digest.iter().fold(String::with_capacity(2 * digest.len()), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes all that is written");
+        text
+    })
+}

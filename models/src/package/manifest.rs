@@ -1,0 +1,202 @@
+//! `manifest.toml`: what a model package says of itself.
+
+use std::collections::BTreeMap;
+
+use nestcast_codec::{Band, LEVELS, UNITS, Unit};
+use serde::Deserialize;
+
+use super::Fault;
+
+/// Version of the manifest that this build reads.
+const FORMAT: u32 = 1;
+/// Pixels to a sample of the coarsest units, each way.
+const STRIDE: usize = 1 << LEVELS;
+/// The bit planes of the largest coefficient: no cut lies above.
+const MOST_PLANES: f32 = 15.0;
+
+/// What a model package says of itself. Unknown entries are refused.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Manifest {
+    /// Version of the manifest's own format.
+    pub format: u32,
+    /// Name of the model, as `--model` takes it.
+    pub name: String,
+    /// Version of the model.
+    pub version: String,
+    /// Licence of the weights.
+    pub licence: String,
+    /// What it was trained on.
+    pub data: Vec<Source>,
+    /// The representation.
+    pub transform: Transform,
+    /// The values that the model was made for.
+    pub ranges: Ranges,
+    /// Names of the networks' inputs and outputs.
+    pub networks: Networks,
+    /// The arrays in `golden/`, where the package has them.
+    pub golden: Option<Golden>,
+    /// SHA-256 of every file, in hexadecimal, by its name in the folder.
+    pub files: BTreeMap<String, String>,
+}
+
+/// A collection of training pictures.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// What its publisher calls it.
+    pub name: String,
+    /// How many pictures of it were used.
+    pub files: u32,
+    /// Its licence, as its publisher states it.
+    pub licence: String,
+}
+
+/// The representation: the same in every package that this build reads.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transform {
+    /// Pixels to a sample of the coarsest units, each way.
+    pub stride: usize,
+    /// Wavelet levels.
+    pub levels: usize,
+    /// Names of the units in the order of the stream: component, band, level.
+    pub units: Vec<String>,
+}
+
+/// Least and greatest values.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ranges {
+    /// Of a picture's samples.
+    pub samples: [f32; 2],
+    /// Of the planes that the networks take.
+    pub planes: [f32; 2],
+    /// Of the cuts that the synthesis was trained for, in bit planes; others are clamped to it.
+    pub cut: [f32; 2],
+}
+
+/// Names of the inputs and outputs of both networks.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Networks {
+    /// Of `analysis.onnx`.
+    pub analysis: Ports,
+    /// Of `synthesis.onnx`.
+    pub synthesis: Ports,
+}
+
+/// Names of a network's inputs and its output.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ports {
+    /// The input of three planes.
+    pub planes: String,
+    /// The input that is told the cut; the analysis has none.
+    pub cut: Option<String>,
+    /// The output, which is added to the planes.
+    pub correction: String,
+}
+
+/// How the arrays in `golden/` were made.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Golden {
+    /// The cuts that the synthesis was told.
+    pub cuts: Vec<f32>,
+}
+
+/// What any format has.
+#[derive(Deserialize)]
+struct Versioned {
+    format: u32,
+}
+
+impl Manifest {
+    /// Reads and checks a manifest.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, Fault> {
+        let text = str::from_utf8(bytes).map_err(|_| Fault::Manifest("it is not UTF-8".into()))?;
+        let refused = |error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+            let what = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+            Fault::Manifest(format!("line {line}: {what}"))
+        };
+        let Versioned { format } = toml::from_str(text).map_err(refused)?;
+        if format != FORMAT {
+            return Err(Fault::Format { format, known: FORMAT });
+        }
+        let manifest: Self = toml::from_str(text).map_err(refused)?;
+        manifest.check()?;
+        Ok(manifest)
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        for (name, digest) in &self.files {
+            if !stays_inside(name) {
+                return Err(Fault::Outside(name.clone()));
+            }
+            if digest.len() != 64 || !digest.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
+                return Err(Fault::Manifest(format!(
+                    "the sha256 of {name} is not 64 hexadecimal digits in lower case"
+                )));
+            }
+        }
+        let Transform { stride, levels, units } = &self.transform;
+        if (*stride, *levels) != (STRIDE, LEVELS) || !units.iter().eq(&(0..UNITS).map(unit_name).collect::<Vec<_>>()) {
+            return Err(Fault::Transform);
+        }
+        let [low, high] = self.ranges.cut;
+        if !(0.0 <= low && low <= high && high <= MOST_PLANES) {
+            return Err(Fault::Manifest(format!("the range of cuts is not within 0 to {MOST_PLANES}")));
+        }
+        if self.networks.analysis.cut.is_some() || self.networks.synthesis.cut.is_none() {
+            return Err(Fault::Manifest("the synthesis is told the cut, the analysis is not".into()));
+        }
+        Ok(())
+    }
+}
+
+/// A relative path of plain names, the same on every system.
+fn stays_inside(name: &str) -> bool {
+    let plain = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+    };
+    name.split('/').all(plain)
+}
+
+/// `y-hl6`: component, band, level; 6 is the coarsest.
+fn unit_name(index: usize) -> String {
+    let Unit { component, level, band } = Unit::at(index);
+    let band = match band {
+        Band::Low => "ll",
+        Band::Hl => "hl",
+        Band::Lh => "lh",
+        Band::Hh => "hh",
+    };
+    format!("{}-{band}{level}", ["y", "cb", "cr"][component])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_relative_names_stay_inside() {
+        for name in ["tables.bin", "golden/rgb.npy", "a/b/c-d_e.f"] {
+            assert!(stays_inside(name), "{name}");
+        }
+        for name in ["", "/tables.bin", "../tables.bin", "a/../../b", "a//b", "a/", ".hidden", r"a\..\b", "C:x", "a b"]
+        {
+            assert!(!stays_inside(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn units_are_named_in_the_order_of_the_stream() {
+        let names: Vec<_> = [0, 1, 3, 8, UNITS - 1].map(unit_name).into();
+        assert_eq!(names, ["y-ll6", "cb-ll6", "y-hl6", "cb-hh6", "cr-hh1"]);
+    }
+}

@@ -1,0 +1,168 @@
+//! What a model package is refused for, each by one line that says who must act.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nestcast_models::{Fault, Package, PackageError};
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+
+const FILES: [&str; 4] = ["manifest.toml", "tables.bin", "analysis.onnx", "synthesis.onnx"];
+
+fn photo() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join("photo")
+}
+
+/// A copy of the shipped package that may be spoiled.
+fn copy() -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for file in FILES {
+        fs::copy(photo().join(file), folder.path().join(file)).expect("a copy");
+    }
+    folder
+}
+
+fn fault(folder: &Path) -> Fault {
+    let error = Package::open(folder).expect_err("a spoiled package");
+    let message = error.to_string();
+    assert!(!message.contains('\n') && !message.contains("  "), "{message}");
+    assert!(message.starts_with(&format!("model package {}: ", folder.display())), "{message}");
+    match error {
+        PackageError::Refused { fault, .. } => fault,
+        other => panic!("{other}"),
+    }
+}
+
+/// What the package is refused for with `from` in its manifest replaced by `to`.
+fn fault_with(from: &str, to: &str) -> Fault {
+    let folder = copy();
+    let path = folder.path().join("manifest.toml");
+    let text = fs::read_to_string(&path).expect("a manifest");
+    assert!(text.contains(from), "{from}");
+    fs::write(path, text.replacen(from, to, 1)).expect("a manifest");
+    fault(folder.path())
+}
+
+#[test]
+fn the_shipped_package_is_the_built_in_one() {
+    let [open, builtin] = [Package::open(photo()), Package::builtin("photo")].map(|p| p.expect("a sound package"));
+    assert_eq!(open.id(), builtin.id());
+    assert_eq!(open.manifest(), builtin.manifest());
+    assert_eq!((builtin.name(), builtin.manifest().format), ("photo", 1));
+    assert!(!builtin.manifest().data.is_empty() && !builtin.manifest().licence.is_empty());
+}
+
+#[test]
+fn a_name_or_a_folder_is_found() {
+    assert_eq!(Package::names().collect::<Vec<_>>(), ["photo"]);
+    assert_eq!(Package::find("photo").expect("built in").name(), "photo");
+    let folder = copy();
+    let folder = folder.path().to_str().expect("a name in UTF-8");
+    assert_eq!(Package::find(folder).expect("a folder").name(), "photo");
+    let message = Package::find("phto").expect_err("no such model").to_string();
+    assert_eq!(message, "no model is called phto, nor is there a folder of that name; built in: photo");
+}
+
+#[test]
+fn golden_arrays_are_optional() {
+    Package::open(copy().path()).expect("a package without golden arrays");
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    for file in FILES {
+        let folder = copy();
+        fs::remove_file(folder.path().join(file)).expect("removed");
+        assert_eq!(fault(folder.path()), Fault::Missing(file.into()));
+    }
+    let folder = copy();
+    fs::remove_file(folder.path().join("tables.bin")).expect("removed");
+    fs::create_dir(folder.path().join("tables.bin")).expect("a folder");
+    assert_eq!(fault(folder.path()), Fault::NotAFile("tables.bin".into()));
+}
+
+#[test]
+fn an_altered_byte_is_found() {
+    for file in &FILES[1..] {
+        let folder = copy();
+        let path = folder.path().join(file);
+        let mut bytes = fs::read(&path).expect("a file");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&path, bytes).expect("a file");
+        assert_eq!(fault(folder.path()), Fault::Hash((*file).into()));
+        let place = folder.path().display();
+        let expected = format!(
+            "model package {place}: {file} does not match the sha256 of its manifest: fetch or export the package again"
+        );
+        assert_eq!(Package::open(folder.path()).expect_err("altered").to_string(), expected);
+    }
+}
+
+#[test]
+fn large_files_are_not_read() {
+    for (file, size) in [("manifest.toml", 64 * 1024 + 1), ("tables.bin", 1 << 40), ("synthesis.onnx", 12 << 20)] {
+        let folder = copy();
+        let opened = fs::File::options().write(true).open(folder.path().join(file)).expect("a file");
+        // Sparse: takes no room on the disk, and would take a long time to read.
+        if opened.set_len(size).is_ok() {
+            assert!(matches!(fault(folder.path()), Fault::TooLarge { file: found, .. } if found == file), "{file}");
+        }
+    }
+}
+
+#[test]
+fn another_format_asks_for_an_update() {
+    let format = fault_with("format = 1", "format = 2\nnews = true");
+    assert_eq!(format, Fault::Format { format: 2, known: 1 });
+    assert!(format.to_string().contains("update nestcast"));
+    assert_eq!(fault_with("stride = 64", "stride = 32"), Fault::Transform);
+    assert_eq!(fault_with("\"cb-ll6\", \"cr-ll6\"", "\"cr-ll6\", \"cb-ll6\""), Fault::Transform);
+}
+
+#[test]
+fn a_bad_manifest_is_refused_with_its_line() {
+    let message = |from, to| match fault_with(from, to) {
+        Fault::Manifest(message) => message,
+        other => panic!("{other}"),
+    };
+    assert!(message("licence =", "license =").contains("unknown field `license`"));
+    assert!(message("format = 1", "format = one").starts_with("line 2: "));
+    for cuts in ["cut = [-1", "cut = [nan", "cut = [9.0", "cut = [0.0, 1"] {
+        let from = if cuts.contains(',') { "cut = [0.0, " } else { "cut = [0.0" };
+        assert!(message(from, cuts).contains("range of cuts"), "{cuts}");
+    }
+    assert!(message("cut = \"cut\"\n", "").contains("told the cut"));
+    assert!(message("\"tables.bin\" = \"", "\"tables.bin\" = \"X").contains("sha256 of tables.bin"));
+}
+
+#[test]
+fn files_outside_the_folder_are_refused() {
+    for name in ["../tables.bin", "/etc/passwd", "golden/../../x"] {
+        assert_eq!(fault_with("\"tables.bin\" =", &format!("\"{name}\" =")), Fault::Outside(name.into()));
+    }
+    assert_eq!(fault_with("\"tables.bin\" =", "\"tables\" ="), Fault::NoHash("tables.bin".into()));
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_refused() {
+    let folder = copy();
+    let path = folder.path().join("analysis.onnx");
+    fs::remove_file(&path).expect("removed");
+    std::os::unix::fs::symlink(photo().join("analysis.onnx"), &path).expect("a link");
+    assert_eq!(fault(folder.path()), Fault::NotAFile("analysis.onnx".into()));
+}
+
+#[test]
+fn tables_are_parsed_behind_their_hash() {
+    let folder = copy();
+    let tables = b"not tables";
+    fs::write(folder.path().join("tables.bin"), tables).expect("a file");
+    let path = folder.path().join("manifest.toml");
+    let text = fs::read_to_string(&path).expect("a manifest");
+    let (before, after) = text.split_once("\"tables.bin\" = \"").expect("a hash");
+    let digest: String = Sha256::digest(tables).iter().map(|byte| format!("{byte:02x}")).collect();
+    fs::write(path, format!("{before}\"tables.bin\" = \"{digest}{}", &after[64..])).expect("a manifest");
+    assert!(matches!(fault(folder.path()), Fault::Tables(_)));
+}
