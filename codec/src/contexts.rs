@@ -5,8 +5,10 @@ use crate::layout::{Band, Unit};
 /// Bins of the expected magnitude: two an octave.
 const BINS: usize = 20;
 const CLASSES: usize = 2 * 4 * 3;
-/// By class, bin, and whether the block was found non-zero in this plane and shows nothing yet.
+/// By class, bin, and whether the block or row was found non-zero and shows nothing yet.
 const SIGNIFICANCE: usize = CLASSES * BINS * 2;
+/// By class, number of coefficients in the quiet row, and whether the block shows nothing yet.
+const QUIET: usize = CLASSES * 7 * 2;
 /// By class, first or later refinement, and bin.
 const REFINEMENT_BINS: usize = 8;
 const REFINEMENT: usize = CLASSES * 2 * REFINEMENT_BINS;
@@ -17,7 +19,8 @@ const BLOCK: usize = 2 * 3 * 4 * 2 * 2;
 /// By component and level.
 const UNIT: usize = 3 * 7;
 
-const REFINEMENT_BASE: usize = SIGNIFICANCE;
+const QUIET_BASE: usize = SIGNIFICANCE;
+const REFINEMENT_BASE: usize = QUIET_BASE + QUIET;
 const SIGN_BASE: usize = REFINEMENT_BASE + REFINEMENT;
 const BLOCK_BASE: usize = SIGN_BASE + SIGN;
 const UNIT_BASE: usize = BLOCK_BASE + BLOCK;
@@ -40,6 +43,7 @@ pub(crate) const fn bin(expected: u32) -> usize {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Class {
     significance: usize,
+    quiet: usize,
     refinement: usize,
     sign: usize,
     block: usize,
@@ -58,6 +62,7 @@ impl Class {
         let row = if unit.band == Band::Low { 0 } else { unit.level };
         Self {
             significance: class * BINS * 2,
+            quiet: QUIET_BASE + class * 14,
             refinement: REFINEMENT_BASE + class * 2 * REFINEMENT_BINS,
             sign: SIGN_BASE + (chroma * 3 + band) * 27,
             block: BLOCK_BASE + chroma * (BLOCK / 2),
@@ -66,8 +71,14 @@ impl Class {
     }
 
     #[inline]
-    pub(crate) const fn significance(self, expected: u32, fresh: bool) -> usize {
-        self.significance + bin(expected) * 2 + fresh as usize
+    pub(crate) const fn significance(self, expected: u32, sought: bool) -> usize {
+        self.significance + bin(expected) * 2 + sought as usize
+    }
+
+    /// For a row of `count` (2 to 8) coefficients around which nothing is known.
+    #[inline]
+    pub(crate) const fn quiet(self, count: u32, sought: bool) -> usize {
+        self.quiet + (count as usize - 2) * 2 + sought as usize
     }
 
     #[inline]

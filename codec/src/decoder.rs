@@ -221,6 +221,7 @@ impl Part {
         let Some(stripe) = &self.stripe else { return 0.0 };
         let grid = stripe.units[self.cursor.unit].grid;
         let blocks = (grid.across * grid.down).max(1);
-        (self.cursor.pass * stripe.units.len() + self.cursor.unit) as f32 + self.cursor.block as f32 / blocks as f32
+        (self.cursor.pass * stripe.units.len() + self.cursor.unit) as f32
+            + (self.cursor.by * grid.across + self.cursor.bx) as f32 / blocks as f32
     }
 }

@@ -21,14 +21,19 @@ pub(crate) struct Cursor {
     pub(crate) pass: usize,
     /// Position among the stripe's units.
     pub(crate) unit: usize,
-    pub(crate) block: usize,
+    /// Block column and row.
+    pub(crate) bx: usize,
+    pub(crate) by: usize,
     /// The bit of a coefficient that was found significant and has no sign yet.
     unsigned: Option<u32>,
+    /// The coefficients of a quiet row that holds a significant one, and whether that is still sought.
+    row: u64,
+    sought: bool,
 }
 
 impl Cursor {
     pub(crate) const fn new(planes: u8) -> Self {
-        Self { planes, pass: 0, unit: 0, block: 0, unsigned: None }
+        Self { planes, pass: 0, unit: 0, bx: 0, by: 0, unsigned: None, row: 0, sought: false }
     }
 }
 
@@ -45,7 +50,7 @@ pub(crate) fn run<C: Coder>(
 ) -> Result<(), Starved> {
     while cursor.planes > 0 {
         piece(stripe, cursor, coder)?;
-        cursor.block = 0;
+        cursor.by = 0;
         cursor.unit += 1;
         if cursor.unit == stripe.units.len() {
             cursor.unit = 0;
@@ -62,7 +67,7 @@ pub(crate) fn run<C: Coder>(
     Ok(())
 }
 
-/// One unit in one pass of one plane, from `cursor.block` on.
+/// One unit in one pass of one plane, from the block that `cursor` stands at.
 fn piece<C: Coder>(stripe: &mut Stripe, cursor: &mut Cursor, coder: &mut C) -> Result<(), Starved> {
     let plane = cursor.planes - 1;
     let map = &mut stripe.units[cursor.unit];
@@ -77,32 +82,48 @@ fn piece<C: Coder>(stripe: &mut Stripe, cursor: &mut Cursor, coder: &mut C) -> R
             return Ok(());
         }
     }
-    let blocks = map.grid.across * map.grid.down;
-    while cursor.block < blocks {
-        let here = Here::new(map, cursor.block, plane);
-        if let Some(bit) = cursor.unsigned {
-            here.sign(known, bit, coder)?;
-            cursor.unsigned = None;
+    while cursor.by < map.grid.down {
+        while cursor.bx < map.grid.across {
+            block(&Here::new(map, cursor, plane), known, cursor, coder)?;
+            cursor.bx += 1;
         }
-        match cursor.pass {
-            NEAR => {
-                if known.blocks[here.at].near != 0 {
-                    here.activate(known, coder)?;
-                }
-                if known.blocks[here.at].active {
-                    here.significance(known, cursor, coder, |block| block.near & block.valid)?;
-                }
-            }
-            REFINE => here.refine(known, coder)?,
-            _ => {
+        cursor.bx = 0;
+        cursor.by += 1;
+    }
+    Ok(())
+}
+
+/// One block in one pass of one plane, from the symbol that `cursor` stands at.
+#[inline]
+fn block<C: Coder>(here: &Here<'_>, known: &mut Known, cursor: &mut Cursor, coder: &mut C) -> Result<(), Starved> {
+    if let Some(bit) = cursor.unsigned {
+        here.sign(known, bit, coder)?;
+        cursor.unsigned = None;
+    }
+    let block = &known.blocks[here.at];
+    match cursor.pass {
+        NEAR => {
+            if block.near != 0 {
                 here.activate(known, coder)?;
                 if known.blocks[here.at].active {
-                    here.significance(known, cursor, coder, |block| block.valid)?;
+                    here.likely(known, cursor, coder)?;
                 }
-                known.blocks[here.at].finish_plane(plane);
             }
         }
-        cursor.block += 1;
+        REFINE => {
+            if block.active {
+                here.refine(known, coder)?;
+            }
+        }
+        _ => {
+            here.activate(known, coder)?;
+            let block = &mut known.blocks[here.at];
+            if block.active {
+                here.unlikely(known, cursor, coder)?;
+                cursor.row = 0;
+            }
+            known.blocks[here.at].finish_plane(here.plane);
+        }
     }
     Ok(())
 }
@@ -121,8 +142,8 @@ struct Here<'a> {
 
 impl<'a> Here<'a> {
     #[inline]
-    fn new(map: &'a UnitMap, block: usize, plane: u8) -> Self {
-        let (bx, by) = (block % map.grid.across, block / map.grid.across);
+    fn new(map: &'a UnitMap, cursor: &Cursor, plane: u8) -> Self {
+        let Cursor { bx, by, .. } = *cursor;
         let corner = map.origin + by * BLOCK * map.stride + bx * BLOCK;
         Self { map, plane, bx, by, at: map.grid.at(bx, by), corner }
     }
@@ -164,34 +185,107 @@ impl<'a> Here<'a> {
         Ok(())
     }
 
-    /// Codes which of the block's candidates become significant, and their signs.
+    /// Codes which coefficients next to a significant one become so too; each draws its neighbours in.
+    fn likely<C: Coder>(&self, known: &mut Known, cursor: &mut Cursor, coder: &mut C) -> Result<(), Starved> {
+        loop {
+            let block = &known.blocks[self.at];
+            let left = block.near & block.valid & !(block.significant | block.visited);
+            if left == 0 {
+                return Ok(());
+            }
+            let sought = block.fresh && block.significant == 0;
+            self.significance(known, cursor, coder, left.trailing_zeros(), sought)?;
+        }
+    }
+
+    /// Codes which of the other coefficients become significant. Around most of them nothing is known; a
+    /// row of such is coded as one while it stays zero, for speed.
+    fn unlikely<C: Coder>(&self, known: &mut Known, cursor: &mut Cursor, coder: &mut C) -> Result<(), Starved> {
+        loop {
+            let block = &known.blocks[self.at];
+            let left = block.valid & !(block.significant | block.visited);
+            if left == 0 {
+                return Ok(());
+            }
+            let fresh = block.fresh && block.significant == 0;
+            let found = left & cursor.row;
+            if found != 0 {
+                let bit = found.trailing_zeros();
+                if cursor.sought && found == 1 << bit {
+                    // The last one of a row that holds one.
+                    known.blocks[self.at].visited |= 1 << bit;
+                    self.found(known, cursor, coder, bit)?;
+                } else {
+                    self.significance(known, cursor, coder, bit, cursor.sought)?;
+                }
+                continue;
+            }
+            let row = self.quiet(known, left);
+            let count = row.count_ones();
+            if count < 2 {
+                self.significance(known, cursor, coder, left.trailing_zeros(), fresh)?;
+                continue;
+            }
+            let context = self.map.class.quiet(count, fresh);
+            let truth = self.any(known, row);
+            if coder.code(&mut known.probabilities, context, truth).ok_or(Starved)? {
+                (cursor.row, cursor.sought) = (row, true);
+            } else {
+                known.blocks[self.at].visited |= row;
+            }
+        }
+    }
+
+    /// If nothing is known around the first coefficient left: those left in its row of which that is true.
+    #[inline]
+    fn quiet(&self, known: &Known, left: u64) -> u64 {
+        let first = left.trailing_zeros();
+        if known.expected(self.place(first)) >> self.plane != 0 {
+            return 0;
+        }
+        let start = first & !7;
+        let row = known.expected_row(self.place(start));
+        let quiet = row.iter().rev().fold(0, |mask, &expected| mask << 1 | u64::from(expected >> self.plane == 0));
+        left & quiet << start
+    }
+
+    /// An encoder's knowledge: whether any of these coefficients is significant in this plane.
+    #[inline]
+    fn any(&self, known: &Known, mut mask: u64) -> bool {
+        let mut all = 0;
+        while mask != 0 {
+            all |= known.levels[self.place(mask.trailing_zeros())];
+            mask &= mask - 1;
+        }
+        (all & !NEGATIVE) >> self.plane != 0
+    }
+
+    /// Codes whether one coefficient becomes significant, and its sign if it does.
     #[inline]
     fn significance<C: Coder>(
         &self,
         known: &mut Known,
         cursor: &mut Cursor,
         coder: &mut C,
-        candidates: impl Fn(&Block) -> u64,
+        bit: u32,
+        sought: bool,
     ) -> Result<(), Starved> {
-        loop {
-            let block = &mut known.blocks[self.at];
-            let left = candidates(block) & !(block.significant | block.visited);
-            if left == 0 {
-                return Ok(());
-            }
-            let bit = left.trailing_zeros();
-            let fresh = block.fresh && block.significant == 0;
-            let place = self.place(bit);
-            let context = self.map.class.significance(known.expected(place) >> self.plane, fresh);
-            let truth = (known.levels[place] & !NEGATIVE) >> self.plane != 0;
-            let one = coder.code(&mut known.probabilities, context, truth).ok_or(Starved)?;
-            known.blocks[self.at].visited |= 1 << bit;
-            if one {
-                cursor.unsigned = Some(bit);
-                self.sign(known, bit, coder)?;
-                cursor.unsigned = None;
-            }
-        }
+        let place = self.place(bit);
+        let context = self.map.class.significance(known.expected(place) >> self.plane, sought);
+        let truth = (known.levels[place] & !NEGATIVE) >> self.plane != 0;
+        let one = coder.code(&mut known.probabilities, context, truth).ok_or(Starved)?;
+        known.blocks[self.at].visited |= 1 << bit;
+        if one { self.found(known, cursor, coder, bit) } else { Ok(()) }
+    }
+
+    /// What follows when a coefficient is found significant.
+    #[inline]
+    fn found<C: Coder>(&self, known: &mut Known, cursor: &mut Cursor, coder: &mut C, bit: u32) -> Result<(), Starved> {
+        cursor.sought = false;
+        cursor.unsigned = Some(bit);
+        self.sign(known, bit, coder)?;
+        cursor.unsigned = None;
+        Ok(())
     }
 
     /// Codes the sign of a coefficient that just became significant, and lets its surroundings know.

@@ -191,6 +191,15 @@ impl Known {
         self.expected[place]
     }
 
+    /// Expected magnitudes of the eight places from `place` on; what lies behind the arrays counts as zero.
+    #[inline]
+    pub(crate) fn expected_row(&self, place: usize) -> [u32; BLOCK] {
+        match self.expected[place..].first_chunk() {
+            Some(row) => *row,
+            None => std::array::from_fn(|i| self.expected.get(place + i).copied().unwrap_or(0)),
+        }
+    }
+
     /// Makes the coefficient at `bit` of block `at` known as non-zero: its neighbours become near.
     #[inline]
     pub(crate) fn mark_significant(&mut self, grid: &Grid, at: usize, bit: u32) {
