@@ -105,9 +105,14 @@ impl Decoder {
             let count = (MAX_HEADER - self.head.len()).min(bytes.len());
             let before = self.head.len();
             self.head.extend_from_slice(&bytes[..count]);
-            let parsed = Header::parse(&self.head).inspect_err(|_| self.head.truncate(before))?;
-            let Parsed::Whole(header, length) = parsed else { return Ok(self.progress()) };
-            self.body = Some(self.start(header)?);
+            let started = Header::parse(&self.head).and_then(|parsed| match parsed {
+                Parsed::Whole(header, length) => Ok(Some((self.start(header)?, length))),
+                Parsed::NeedMore(_) => Ok(None),
+            });
+            let Some((body, length)) = started.inspect_err(|_| self.head.truncate(before))? else {
+                return Ok(self.progress());
+            };
+            self.body = Some(body);
             rest = &bytes[length - before..];
         }
         let body = self.body.as_mut().expect("the header was read");
@@ -172,7 +177,11 @@ impl Decoder {
 impl Body {
     fn push(&mut self, model: &Model, bytes: &[u8], threads: usize) -> Result<(), Error> {
         let parts = &mut self.stripes;
-        let split = self.splitter.push(bytes, |stripe, bytes| parts[stripe].coder.push(bytes));
+        let split = self.splitter.push(bytes, |stripe, bytes| {
+            if parts[stripe].cursor.planes > 0 {
+                parts[stripe].coder.push(bytes);
+            }
+        });
         let (width, channels) = (self.header.size.width(), self.header.channels);
         let waiting = parts.iter_mut().filter(|part| part.coder.has_news());
         let threads = if bytes.len() < 4096 { 1 } else { threads };

@@ -49,7 +49,8 @@ impl Encoder {
         self
     }
 
-    /// Stops after `max_bytes`: the stream is a prefix of the one without a limit, made in less time.
+    /// Stops after `max_bytes`, but not inside the header: the stream is a prefix of the one without a
+    /// limit, made in less time.
     #[must_use]
     pub const fn with_max_bytes(mut self, max_bytes: usize) -> Self {
         self.max_bytes = max_bytes;
@@ -72,16 +73,18 @@ impl Encoder {
     pub fn encode_coefficients(&self, coefficients: Coefficients) -> Result<Embedded, Error> {
         let (size, channels) = (coefficients.size, coefficients.channels);
         let (mut stripes, planes) = self.quantise(coefficients)?;
+        let enough = segments::enough(self.max_bytes, stripes.len());
         let mut coded: Vec<Option<Coded>> = stripes.iter().map(|_| None).collect();
         parallel::for_each(self.threads, coded.iter_mut().zip(stripes.drain(..)), |(slot, mut stripe)| {
-            *slot = Some(code(&mut stripe, planes, self.max_bytes));
+            *slot = Some(code(&mut stripe, planes, enough));
         });
         let coded: Vec<Coded> = coded.into_iter().flatten().collect();
         let header = Header { size, channels, model: self.model.id(), planes };
         let mut bytes = Vec::new();
         header.write(&mut bytes);
+        let least = bytes.len();
         segments::write(&mut bytes, &coded);
-        bytes.truncate(self.max_bytes);
+        bytes.truncate(self.max_bytes.max(least));
         Ok(Embedded { bytes: bytes.into() })
     }
 
@@ -125,16 +128,17 @@ impl Encoder {
     }
 }
 
-/// Codes one stripe down to the last plane, or until it alone would fill the limit.
-fn code(stripe: &mut Stripe, planes: u8, max_bytes: usize) -> Coded {
+/// Codes one stripe down to the last plane, or to the piece behind which it has `enough` bytes.
+fn code(stripe: &mut Stripe, planes: u8, enough: usize) -> Coded {
     let mut coder = RangeEncoder::new();
     let mut marks = Vec::new();
-    let done = pieces::run(stripe, &mut Cursor::new(planes), &mut coder, |position| {
+    let mut cursor = Cursor::new(planes);
+    let done = pieces::run(stripe, &mut cursor, &mut coder, |position| {
         marks.push(position);
-        position <= max_bytes
+        position <= enough
     });
     debug_assert!(done.is_ok(), "an encoder is never starved");
-    Coded { bytes: coder.finish(), marks }
+    Coded { bytes: coder.finish(), marks, whole: cursor.planes == 0 }
 }
 
 /// A stream: one picture, ordered so that every prefix is one too.

@@ -107,6 +107,9 @@ impl Model {
         if bytes.len() != LENGTH {
             return Err(corrupt("the tables do not have the length that their version fixes"));
         }
+        if bytes[5..HEADER] != [0; 3] {
+            return Err(corrupt("its reserved bytes are not zero"));
+        }
         let digest = Sha256::digest(bytes);
         let id = ModelId(std::array::from_fn(|i| digest[i]));
         let mut reader = Reader(&bytes[HEADER..]);

@@ -4,7 +4,7 @@
 //! on from there when more arrive; nothing is decoded twice.
 
 use crate::range::Coder;
-use crate::stripe::{BLOCK, Block, Known, NEGATIVE, Stripe, UnitMap};
+use crate::stripe::{BLOCK, Known, NEGATIVE, Stripe, UnitMap};
 
 /// Passes over a unit in one plane.
 pub(crate) const PASSES: usize = 3;

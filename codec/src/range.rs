@@ -86,27 +86,40 @@ impl Coder for RangeEncoder {
 #[derive(Debug)]
 pub(crate) struct RangeDecoder {
     bytes: Vec<u8>,
+    at: usize,
     /// Bytes arrived since the coder last starved.
     news: bool,
-    at: usize,
+    /// How many of the first four bytes arrived, if all of them are 0xFF.
+    ones: u8,
     range: u32,
-    /// Code minus low, with zeros for the bytes that are missing.
-    code: u32,
-    /// How many low bytes of `code` are missing, 0..=4.
+    /// Code minus low, with zeros for the bytes that are missing; always less than `range`.
+    code: u64,
+    /// How many low bytes of `code` are missing: 0 to 5. With four or more nothing is determined.
     missing: u32,
 }
 
 impl RangeDecoder {
     pub(crate) const fn new() -> Self {
-        Self { bytes: Vec::new(), news: false, at: 0, range: u32::MAX, code: 0, missing: 4 }
+        Self { bytes: Vec::new(), at: 0, news: false, ones: 0, range: u32::MAX, code: 0, missing: 4 }
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let first = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         self.news |= !bytes.is_empty();
+        for byte in &mut self.bytes[first..] {
+            if self.ones == 4 {
+                break;
+            }
+            self.ones = if *byte == 0xFF { self.ones + 1 } else { 4 };
+            // No encoder begins with four bytes of ones, which are beyond the range.
+            if self.ones == 4 && *byte == 0xFF {
+                *byte = 0xFE;
+            }
+        }
         while self.missing > 0 && self.at < self.bytes.len() {
             self.missing -= 1;
-            self.code += u32::from(self.bytes[self.at]) << (8 * self.missing);
+            self.code += u64::from(self.bytes[self.at]) << (8 * self.missing);
             self.at += 1;
         }
     }
@@ -127,7 +140,7 @@ impl RangeDecoder {
     fn refill(&mut self) {
         self.code <<= 8;
         if let (0, Some(byte)) = (self.missing, self.bytes.get(self.at)) {
-            self.code |= u32::from(*byte);
+            self.code |= u64::from(*byte);
             self.at += 1;
         } else {
             self.missing += 1;
@@ -146,14 +159,14 @@ impl Coder for RangeDecoder {
     fn code(&mut self, probabilities: &mut [Probability], context: usize, _bit: bool) -> Option<bool> {
         let probability = &mut probabilities[context];
         let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
-        let bit = self.code < bound;
-        if self.missing > 0 && bit && u64::from(self.code) + self.slack() >= u64::from(bound) {
+        let bit = self.code < u64::from(bound);
+        if self.missing > 0 && bit && self.code + self.slack() >= u64::from(bound) {
             return None;
         }
         if bit {
             self.range = bound;
         } else {
-            self.code -= bound;
+            self.code -= u64::from(bound);
             self.range -= bound;
         }
         probability.adapt(bit);
@@ -188,5 +201,94 @@ impl Coder for Counter {
 
     fn position(&self) -> usize {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Bits with the context each is coded in.
+    fn symbols() -> impl Strategy<Value = Vec<(usize, bool)>> {
+        prop::collection::vec((0..4_usize, 0..100_u32), 0..3000)
+            .prop_map(|all| all.into_iter().map(|(context, dice)| (context, dice < [1, 10, 50, 99][context])).collect())
+    }
+
+    fn fresh() -> Vec<Probability> {
+        vec![Probability::new(0x8000); 4]
+    }
+
+    fn encode(symbols: &[(usize, bool)]) -> Vec<u8> {
+        let (mut coder, mut probabilities) = (RangeEncoder::new(), fresh());
+        for &(context, bit) in symbols {
+            coder.code(&mut probabilities, context, bit);
+        }
+        coder.finish()
+    }
+
+    /// How many symbols a decoder reads until it starves, checked against those that were written.
+    fn decode(coder: &mut RangeDecoder, probabilities: &mut [Probability], symbols: &[(usize, bool)]) -> usize {
+        let read = symbols.iter().take_while(|&&(context, bit)| match coder.code(probabilities, context, false) {
+            Some(read) => {
+                assert_eq!(read, bit);
+                true
+            }
+            None => false,
+        });
+        read.count()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(symbols in symbols()) {
+            let mut coder = RangeDecoder::new();
+            coder.push(&encode(&symbols));
+            prop_assert_eq!(decode(&mut coder, &mut fresh(), &symbols), symbols.len());
+        }
+
+        #[test]
+        fn bytes_may_come_one_by_one_and_each_prefix_gives_all_it_determines(symbols in symbols()) {
+            let bytes = encode(&symbols);
+            let (mut patient, mut probabilities, mut read) = (RangeDecoder::new(), fresh(), 0);
+            for count in 1..=bytes.len().min(80) {
+                patient.push(&bytes[count - 1..count]);
+                read += decode(&mut patient, &mut probabilities, &symbols[read..]);
+                let mut hasty = RangeDecoder::new();
+                hasty.push(&bytes[..count]);
+                prop_assert_eq!(read, decode(&mut hasty, &mut fresh(), &symbols));
+                // Brute force: the symbols on which the tails of zeros and of ones agree.
+                let [zeros, ones] = [0x00, 0xFF].map(|tail| {
+                    let mut coder = RangeDecoder::new();
+                    coder.push(&bytes[..count]);
+                    coder.push(&vec![tail; 3100]);
+                    let mut probabilities = fresh();
+                    let bits = symbols.iter().map(|&(context, _)| coder.code(&mut probabilities, context, false));
+                    bits.collect::<Vec<_>>()
+                });
+                let agreed = zeros.iter().zip(&ones).take_while(|(zero, one)| zero == one).count();
+                prop_assert_eq!(read, agreed);
+            }
+        }
+
+        #[test]
+        fn any_bytes_in_any_chunks_read_the_same(bytes in prop::collection::vec(prop_oneof![Just(0xFF_u8), any::<u8>()], 0..60), cut in 0..60_usize) {
+            let contexts: Vec<usize> = (0..400).map(|i| i % 4).collect();
+            let cut = cut.min(bytes.len());
+            let mut whole = RangeDecoder::new();
+            whole.push(&bytes);
+            let mut probabilities = fresh();
+            let at_once: Vec<bool> = contexts.iter().map_while(|&c| whole.code(&mut probabilities, c, false)).collect();
+            let (mut parts, mut probabilities, mut in_parts) = (RangeDecoder::new(), fresh(), Vec::new());
+            for part in [&bytes[..cut], &bytes[cut..]] {
+                parts.push(part);
+                while let Some(bit) = contexts.get(in_parts.len()).and_then(|&c| parts.code(&mut probabilities, c, false)) {
+                    in_parts.push(bit);
+                }
+                parts.rest();
+            }
+            prop_assert_eq!(at_once, in_parts);
+        }
     }
 }

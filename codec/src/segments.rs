@@ -14,6 +14,14 @@ const LEAST: usize = 16;
 pub(crate) struct Coded {
     pub(crate) bytes: Vec<u8>,
     pub(crate) marks: Vec<usize>,
+    /// Whether it was coded to its last piece.
+    pub(crate) whole: bool,
+}
+
+/// Bytes of each of `stripes` stripes that fix the first `bytes` of a stream: every segment that begins in
+/// those is closed by then.
+pub(crate) const fn enough(bytes: usize, stripes: usize) -> usize {
+    bytes.saturating_add(bytes / SHARE).saturating_add(LEAST * stripes)
 }
 
 /// Appends the stripes' bytes to `out`, interleaved.
@@ -21,17 +29,15 @@ pub(crate) fn write(out: &mut Vec<u8>, stripes: &[Coded]) {
     if let [only] = stripes {
         return out.extend_from_slice(&only.bytes);
     }
-    let pieces = stripes.iter().map(|stripe| stripe.marks.len()).max().unwrap_or(0);
-    let total: usize = stripes.iter().map(|stripe| stripe.bytes.len()).sum();
+    let pieces = stripes.iter().map(|stripe| stripe.marks.len()).min().unwrap_or(0);
+    let whole = stripes.iter().all(|stripe| stripe.whole);
     let (mut sent, mut before) = (vec![0; stripes.len()], 0);
-    for piece in 0..=pieces {
-        let ends = stripes.iter().map(|stripe| match stripe.marks.get(piece) {
-            Some(&mark) if piece + 1 < stripe.marks.len() => mark,
-            _ => stripe.bytes.len(),
-        });
-        let ends: Vec<usize> = ends.collect();
+    for piece in 0..pieces {
+        let last = whole && piece + 1 == pieces;
+        let end = |stripe: &Coded| if last { stripe.bytes.len() } else { stripe.marks[piece] };
+        let ends: Vec<usize> = stripes.iter().map(end).collect();
         let now: usize = ends.iter().sum();
-        if now < before + (before / SHARE).max(LEAST * stripes.len()) && now < total || now == before {
+        if now == before || !last && now < before + (before / SHARE).max(LEAST * stripes.len()) {
             continue;
         }
         for (&end, sent) in ends.iter().zip(&sent) {
