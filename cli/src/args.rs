@@ -1,0 +1,289 @@
+//! The command line's words: subcommands, options, defaults.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use nestcast_codec::MAX_HEADER;
+
+/// Pixels of the largest picture that is read unless the user allows more: 100 megapixels.
+const MAX_PIXELS: u64 = 100_000_000;
+/// Most points a grid may have.
+const MAX_POINTS: f64 = 10_000.0;
+
+/// Encode a picture once, cut the stream at any byte, decode every prefix.
+///
+/// `-` is standard input or output wherever a file is named.
+#[derive(Debug, Parser)]
+#[command(name = "nestcast", version, propagate_version = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Encode a PNG or JPEG picture as one stream, every prefix of which decodes
+    Encode(Encode),
+    /// Decode a stream, or any prefix of one, to a PNG picture
+    Decode(Decode),
+    /// Keep the first bytes of a stream, as `head -c` does
+    Cut(Cut),
+    /// Show a stream's header, its model and what its cuts give
+    Inspect(Inspect),
+    /// Measure rate and distortion of pictures on a grid of byte cuts
+    Eval(Eval),
+    /// Encode one photograph and show cuts of its stream beside JPEG of the same size
+    Demo(Demo),
+}
+
+/// What turns pixels into numbers and back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Transform {
+    /// The model's networks; needs ONNX Runtime
+    Deep,
+    /// The model's linear transform; needs nothing
+    Linear,
+}
+
+impl Transform {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Deep => "deep",
+            Self::Linear => "linear",
+        }
+    }
+}
+
+/// One decoder, or both side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Decoders {
+    /// The model's networks; needs ONNX Runtime
+    Deep,
+    /// The model's linear transform; needs nothing
+    Linear,
+    /// Both
+    Both,
+}
+
+impl Decoders {
+    pub(crate) const fn list(self) -> &'static [Transform] {
+        match self {
+            Self::Deep => &[Transform::Deep],
+            Self::Linear => &[Transform::Linear],
+            Self::Both => &[Transform::Linear, Transform::Deep],
+        }
+    }
+}
+
+/// Options that every subcommand with a transform has.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// The model: the name of a built-in one, or a model package's folder
+    #[arg(long, value_name = "NAME|DIR", default_value = "photo")]
+    pub(crate) model: String,
+    /// Threads to use; the result does not depend on it [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Refuse pictures of more pixels than this, before memory is taken for them
+    #[arg(long, value_name = "N", default_value_t = MAX_PIXELS)]
+    pub(crate) max_pixels: u64,
+}
+
+impl Common {
+    /// The number of threads asked for, or that of the cores there are.
+    pub(crate) fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.threads.map_or_else(cores, NonZeroUsize::get)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Encode {
+    /// The picture: PNG or JPEG
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+    /// The stream to write
+    #[arg(short, long, value_name = "OUT.nst")]
+    pub(crate) output: PathBuf,
+    /// Stop after this many bytes: the prefix of the whole stream, made in less time
+    #[arg(long, value_name = "N", value_parser = max_bytes)]
+    pub(crate) max_bytes: Option<usize>,
+    /// The transform to encode with; either decoder decodes either
+    #[arg(long, value_enum, default_value_t = Transform::Deep)]
+    pub(crate) analysis: Transform,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Decode {
+    /// The stream
+    #[arg(value_name = "IN.nst")]
+    pub(crate) input: PathBuf,
+    /// The PNG picture to write
+    #[arg(short, long, value_name = "OUT.png")]
+    pub(crate) output: PathBuf,
+    /// The decoder
+    #[arg(long, value_enum, default_value_t = Transform::Deep)]
+    pub(crate) decoder: Transform,
+    /// Decode no more than the first N bytes
+    #[arg(long, value_name = "N")]
+    pub(crate) bytes: Option<usize>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cut {
+    /// The stream
+    #[arg(value_name = "IN.nst")]
+    pub(crate) input: PathBuf,
+    /// The shorter stream to write
+    #[arg(short, long, value_name = "OUT.nst")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) length: Length,
+}
+
+/// Where to cut.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Length {
+    /// Keep the first N bytes
+    #[arg(long, value_name = "N")]
+    pub(crate) bytes: Option<usize>,
+    /// Keep as many whole bytes as X bits per pixel pay for
+    #[arg(long, value_name = "X", value_parser = positive)]
+    pub(crate) bpp: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Inspect {
+    /// The stream
+    #[arg(value_name = "IN.nst")]
+    pub(crate) input: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Eval {
+    /// Pictures, and folders of pictures
+    #[arg(value_name = "IMAGE|DIR", required = true)]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// The table to write: image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms
+    #[arg(long, value_name = "OUT.csv")]
+    pub(crate) csv: PathBuf,
+    /// The decoder to measure
+    #[arg(long, value_enum, default_value_t = Decoders::Both)]
+    pub(crate) decoder: Decoders,
+    /// The transform to encode with; without it deep, or linear where only the linear decoder is measured
+    #[arg(long, value_enum)]
+    pub(crate) analysis: Option<Transform>,
+    /// Bits per pixel to cut at
+    #[arg(long, value_name = "START:STOP:STEP", default_value = "0.1:1.5:0.05")]
+    pub(crate) grid: Grid,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// The picture to show [default: a photograph that is built in]
+    #[arg(value_name = "IMAGE")]
+    pub(crate) image: Option<PathBuf>,
+    /// The folder to write into
+    #[arg(short, long, value_name = "DIR", default_value = "nestcast-demo")]
+    pub(crate) output: PathBuf,
+    /// The decoders to show; `linear` needs no ONNX Runtime, for encoding neither
+    #[arg(long, value_enum, default_value_t = Decoders::Both)]
+    pub(crate) decoder: Decoders,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Evenly spaced rates, in bits per pixel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Grid {
+    start: f64,
+    step: f64,
+    points: usize,
+}
+
+impl Grid {
+    /// All rates, lowest first.
+    pub(crate) fn rates(self) -> impl Iterator<Item = f64> {
+        // Rounded, so that 0.1 + 2 * 0.05 prints as 0.2.
+        (0..self.points).map(move |i| ((self.start + i as f64 * self.step) * 1e6).round() / 1e6)
+    }
+}
+
+impl FromStr for Grid {
+    type Err = String;
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be 1 to MAX_POINTS")]
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers: Result<Vec<f64>, String> = text.split(':').map(positive).collect();
+        let [start, stop, step] = numbers?[..] else {
+            return Err("give three numbers, START:STOP:STEP".to_owned());
+        };
+        // A step that misses the stop by rounding alone reaches it.
+        let points = ((stop - start) / step + 1e-6).floor() + 1.0;
+        if !(1.0..=MAX_POINTS).contains(&points) {
+            return Err(format!("that is no grid of 1 to {MAX_POINTS} points"));
+        }
+        Ok(Self { start, step, points: points as usize })
+    }
+}
+
+/// Ends the process as for any wrong usage: the reason on standard error, exit status 2.
+pub(crate) fn conflict(why: &str) -> ! {
+    Arguments::command().error(ErrorKind::ArgumentConflict, why).exit()
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.trim().parse() {
+        Ok(value) if value > 0.0 && f64::is_finite(value) => Ok(value),
+        _ => Err(format!("`{text}` is no number above 0")),
+    }
+}
+
+fn max_bytes(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count) if count >= MAX_HEADER => Ok(count),
+        _ => Err(format!("give {MAX_HEADER} or more, because the header comes first")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_grid_reaches_its_stop() {
+        let rates = |text: &str| text.parse::<Grid>().map(|grid| grid.rates().collect::<Vec<_>>());
+        assert_eq!(rates("0.1:0.3:0.05"), Ok(vec![0.1, 0.15, 0.2, 0.25, 0.3]));
+        assert_eq!(rates("0.1:0.29:0.05").map(|rates| rates.len()), Ok(4));
+        assert_eq!(rates("0.5:0.5:1"), Ok(vec![0.5]));
+        for wrong in ["", "1", "1:2", "2:1:0.1", "1:2:0", "0.1:1:1e-9", "a:b:c"] {
+            assert!(rates(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! `nestcast decode`: a stream, or a prefix of one, to a PNG picture.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::args::Decode;
+use crate::files::{self, Output};
+use crate::pictures;
+use crate::streams::{self, Stream};
+use crate::transforms::Model;
+
+/// Extensions that promise what this does not write.
+const OTHER_FORMATS: [&str; 8] = ["jpg", "jpeg", "webp", "avif", "gif", "bmp", "tif", "tiff"];
+
+pub(crate) fn run(options: &Decode) -> Result<()> {
+    ensure!(
+        !promises_another_format(&options.output),
+        "{} would hold a PNG picture: give it a name that ends in .png",
+        options.output.display()
+    );
+    let output = Output::new(&options.output, &[&options.input])?;
+    let stream = Stream::read(&options.input)?;
+    let bytes = match options.bytes {
+        Some(count) => stream.prefix(count)?,
+        None => stream.bytes.clone(),
+    };
+    let model = Model::open(&options.common)?;
+    let synthesis = model.synthesis(options.decoder)?;
+    let picture = model
+        .decode(&bytes, &*synthesis)
+        .with_context(|| format!("{} cannot be decoded", files::name(&options.input)))?;
+    output.write(&pictures::png(&picture)?)?;
+    if output.is_standard() {
+        return Ok(());
+    }
+    let size = picture.size();
+    files::print(&format!(
+        "{}: {}x{} from {} bytes, {:.3} bpp, {} decoder\n",
+        options.output.display(),
+        size.width(),
+        size.height(),
+        bytes.len(),
+        streams::bpp(bytes.len(), size),
+        options.decoder.name()
+    ))
+}
+
+fn promises_another_format(path: &Path) -> bool {
+    let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
+    extension.is_some_and(|extension| OTHER_FORMATS.iter().any(|format| extension == *format))
+}

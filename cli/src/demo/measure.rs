@@ -1,0 +1,150 @@
+//! What the demo shows: pictures at four cuts, and quality over rate.
+
+use anyhow::Result;
+use bytes::Bytes;
+use nestcast_codec::{Embedded, MAX_HEADER, Picture, Size, Synthesis};
+
+use super::ladder::{Ladder, Step};
+use crate::args::Transform;
+use crate::metrics;
+use crate::progress::Progress;
+use crate::streams;
+use crate::transforms::Model;
+
+/// The cuts shown, in percent of the stream.
+const PERCENTS: [usize; 4] = [1, 5, 20, 100];
+/// What the last column is called.
+const JPEG: &str = "JPEG";
+/// The curve's rates in hundredths of a bit per pixel: some where quality rises fast, then every 0.05 up to 1.5.
+const SPARSE_RATES: [u32; 4] = [1, 2, 3, 7];
+const RATE_STEP: u32 = 5;
+const STEPS: u32 = 30;
+
+pub(super) struct Report {
+    pub(super) name: String,
+    pub(super) credit: Option<&'static str>,
+    pub(super) model: String,
+    pub(super) size: Size,
+    pub(super) stream: Bytes,
+    pub(super) columns: Vec<&'static str>,
+    pub(super) rows: Vec<Row>,
+    pub(super) curves: Vec<Curve>,
+}
+
+/// One cut.
+pub(super) struct Row {
+    pub(super) percent: usize,
+    pub(super) bytes: usize,
+    pub(super) bpp: f64,
+    /// By column; none where no JPEG is this small.
+    pub(super) cells: Vec<Option<Cell>>,
+}
+
+pub(super) struct Cell {
+    pub(super) picture: Picture,
+    pub(super) psnr: f64,
+    /// Of a JPEG, its file.
+    pub(super) jpeg: Option<Step>,
+}
+
+pub(super) struct Curve {
+    pub(super) name: &'static str,
+    /// Bits per pixel and PSNR in dB, by rate.
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+/// Encodes a picture once and measures cuts of its stream beside JPEG.
+pub(super) fn measure(picture: &Picture, model: &Model, decoders: &[Transform]) -> Result<Report> {
+    let syntheses: Result<Vec<_>> =
+        decoders.iter().map(|&decoder| Ok((decoder.name(), model.synthesis(decoder)?))).collect();
+    let syntheses = syntheses?;
+    let analysis = model.analysis(decoders[decoders.len() - 1])?;
+    let progress = Progress::new(decoders.len() * (PERCENTS.len() + rates().count()));
+    progress.say("encoding");
+    let stream = model.encode(picture, &*analysis, None)?;
+    let bench = Bench { picture, model, syntheses, ladder: Ladder::new(picture)?, progress };
+    Ok(Report {
+        name: String::new(),
+        credit: None,
+        model: format!("{} ({})", model.name(), model.id()),
+        size: picture.size(),
+        stream: stream.bytes().clone(),
+        columns: decoders.iter().map(|decoder| decoder.name()).chain([JPEG]).collect(),
+        rows: bench.rows(&stream)?,
+        curves: bench.curves(&stream)?,
+    })
+}
+
+/// The curve's rates in bits per pixel.
+fn rates() -> impl Iterator<Item = f64> {
+    SPARSE_RATES.into_iter().chain((1..=STEPS).map(|step| step * RATE_STEP)).map(|rate| f64::from(rate) / 100.0)
+}
+
+/// What is measured, with what.
+struct Bench<'a> {
+    picture: &'a Picture,
+    model: &'a Model,
+    /// By decoder, with its name.
+    syntheses: Vec<(&'static str, Box<dyn Synthesis>)>,
+    ladder: Ladder<'a>,
+    progress: Progress,
+}
+
+impl Bench<'_> {
+    /// The pictures shown.
+    fn rows(&self, stream: &Embedded) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        for percent in PERCENTS {
+            // The header is the least that decodes; a tiny picture's first percent is less.
+            let prefix = stream.prefix((stream.bytes().len() * percent / 100).max(MAX_HEADER));
+            let mut cells = Vec::new();
+            for (name, synthesis) in &self.syntheses {
+                let (picture, psnr) = self.decode(&prefix, name, &**synthesis)?;
+                cells.push(Some(Cell { picture, psnr, jpeg: None }));
+            }
+            let jpeg = self.ladder.fitting(prefix.len())?;
+            cells.push(jpeg.map(|(step, picture, psnr)| Cell { picture, psnr, jpeg: Some(step) }));
+            rows.push(Row { percent, bytes: prefix.len(), bpp: self.bpp(prefix.len()), cells });
+        }
+        Ok(rows)
+    }
+
+    /// Quality over rate.
+    fn curves(&self, stream: &Embedded) -> Result<Vec<Curve>> {
+        let mut curves = Vec::new();
+        for (name, synthesis) in &self.syntheses {
+            let mut points = Vec::new();
+            for rate in rates() {
+                let prefix = stream.prefix(streams::budget(rate, self.picture.size()).max(MAX_HEADER));
+                points.push((self.bpp(prefix.len()), self.decode(&prefix, name, &**synthesis)?.1));
+            }
+            curves.push(Curve { name, points: in_order(points) });
+        }
+        self.progress.say(JPEG);
+        let most = rates().fold(0.0, f64::max);
+        let front = self.ladder.front(streams::budget(most, self.picture.size()))?;
+        let points = front.into_iter().map(|(bytes, psnr)| (self.bpp(bytes), psnr)).collect();
+        curves.push(Curve { name: JPEG, points: in_order(points) });
+        Ok(curves)
+    }
+
+    fn decode(&self, bytes: &[u8], name: &str, synthesis: &dyn Synthesis) -> Result<(Picture, f64)> {
+        self.progress.say(&format!("{name} decoder"));
+        let decoded = self.model.decode(bytes, synthesis)?;
+        self.progress.step();
+        let psnr = metrics::psnr(self.picture, &decoded);
+        Ok((decoded, psnr))
+    }
+
+    fn bpp(&self, bytes: usize) -> f64 {
+        streams::bpp(bytes, self.picture.size())
+    }
+}
+
+/// By rate, finite, no rate twice.
+fn in_order(mut points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    points.retain(|(_, psnr)| psnr.is_finite());
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points.dedup_by(|a, b| a.0 == b.0);
+    points
+}

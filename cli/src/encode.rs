@@ -1,0 +1,77 @@
+//! `nestcast encode`: a picture to a stream.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use nestcast_codec::Channels;
+use serde::Serialize;
+
+use crate::args::{self, Encode};
+use crate::files::{self, Output};
+use crate::pictures;
+use crate::progress;
+use crate::streams;
+use crate::transforms::Model;
+
+/// What was made of what; `--json` prints it as it is.
+#[derive(Debug, Serialize)]
+struct Summary {
+    input: String,
+    output: String,
+    width: usize,
+    height: usize,
+    channels: usize,
+    bytes: usize,
+    bpp: f64,
+    model: String,
+    model_id: String,
+    analysis: &'static str,
+    encode_ms: f64,
+}
+
+pub(crate) fn run(options: &Encode) -> Result<()> {
+    if options.json && files::is_standard(&options.output) {
+        args::conflict("--json and `-o -` would both write to standard output");
+    }
+    let output = Output::new(&options.output, &[&options.input])?;
+    let model = Model::open(&options.common)?;
+    let picture = pictures::read(&options.input, options.common.max_pixels)?;
+    let analysis = model.analysis(options.analysis)?;
+
+    let start = Instant::now();
+    let stream = model
+        .encode(&picture, &*analysis, options.max_bytes)
+        .with_context(|| format!("{} cannot be encoded", files::name(&options.input)))?;
+    let encode_ms = progress::milliseconds(start);
+    output.write(stream.bytes())?;
+
+    let (size, bytes) = (picture.size(), stream.bytes().len());
+    let summary = Summary {
+        input: files::name(&options.input),
+        output: options.output.display().to_string(),
+        width: size.width(),
+        height: size.height(),
+        channels: picture.channels().count(),
+        bytes,
+        bpp: streams::bpp(bytes, size),
+        model: model.name().to_owned(),
+        model_id: model.id().to_string(),
+        analysis: options.analysis.name(),
+        encode_ms,
+    };
+    if options.json {
+        return files::print_json(&summary);
+    }
+    if output.is_standard() {
+        return Ok(());
+    }
+    files::print(&describe(&summary, picture.channels()))
+}
+
+fn describe(summary: &Summary, channels: Channels) -> String {
+    let Summary { output, width, height, bytes, bpp, model, model_id, analysis, encode_ms, .. } = summary;
+    let colours = if channels == Channels::Grey { "grey" } else { "RGB" };
+    format!(
+        "{output}: {width}x{height} {colours}, {bytes} bytes, {bpp:.3} bpp, model {model} ({model_id}), {analysis} analysis, {encode_ms:.0} ms\n"
+    )
+}

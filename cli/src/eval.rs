@@ -1,0 +1,218 @@
+//! `nestcast eval`: rate and distortion of pictures on a grid of byte cuts, as CSV and as means.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use nestcast_codec::{Analysis, Synthesis};
+use serde::Serialize;
+
+use crate::args::{self, Eval, Transform};
+use crate::files::{self, Output};
+use crate::metrics;
+use crate::ms_ssim::Reference;
+use crate::pictures;
+use crate::progress::{self, Progress};
+use crate::streams;
+use crate::transforms::Model;
+
+/// A line of the CSV file. `bytes` counts all that a decoder needs but the model.
+#[derive(Debug, Serialize)]
+struct Row {
+    image: String,
+    decoder: &'static str,
+    bytes: usize,
+    bpp: f64,
+    psnr_db: f64,
+    ms_ssim: Option<f64>,
+    encode_ms: f64,
+    decode_ms: f64,
+}
+
+/// Means over all pictures at one point of the grid.
+#[derive(Debug, Serialize)]
+struct Mean {
+    decoder: &'static str,
+    /// The budget; what a picture took may be less by part of a byte, or where its stream ends earlier.
+    budget_bpp: f64,
+    pictures: usize,
+    bpp: f64,
+    psnr_db: f64,
+    ms_ssim: Option<f64>,
+    encode_ms: f64,
+    decode_ms: f64,
+}
+
+pub(crate) fn run(options: &Eval) -> Result<()> {
+    let to_standard = files::is_standard(&options.csv);
+    if options.json && to_standard {
+        args::conflict("--json and `--csv -` would both write to standard output");
+    }
+    let pictures = pictures_of(&options.inputs)?;
+    let inputs: Vec<&Path> = pictures.iter().map(PathBuf::as_path).collect();
+    let output = if to_standard { None } else { Some(Output::new(&options.csv, &inputs)?) };
+    let model = Model::open(&options.common)?;
+    let decoders = options.decoder.list();
+    let analysis = options.analysis.unwrap_or(decoders[decoders.len() - 1]);
+    let bench = Bench {
+        syntheses: decoders.iter().map(|&decoder| model.synthesis(decoder)).collect::<Result<_>>()?,
+        analysis: (analysis, model.analysis(analysis)?),
+        model,
+        decoders,
+        rates: options.grid.rates().collect(),
+        max_pixels: options.common.max_pixels,
+    };
+
+    let progress = Progress::new(inputs.len() * decoders.len() * bench.rates.len());
+    let mut rows = Vec::new();
+    for input in &inputs {
+        rows.extend(bench.measure(input, &progress)?);
+    }
+    drop(progress);
+
+    let csv = to_csv(&rows)?;
+    let Some(output) = output else { return files::print(&csv) };
+    output.write(csv.as_bytes())?;
+    let means = means(&rows, &bench);
+    if options.json {
+        return files::print_json(&means);
+    }
+    files::print(&table(&means, &bench))
+}
+
+/// The pictures named, and those in the folders named, by name.
+fn pictures_of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for input in inputs {
+        if files::is_standard(input) || !input.is_dir() {
+            all.push(input.clone());
+            continue;
+        }
+        let unreadable = || format!("the folder {} cannot be read", input.display());
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(input).with_context(unreadable)? {
+            let path = entry.with_context(unreadable)?.path();
+            let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
+            if extension.is_some_and(|extension| ["png", "jpg", "jpeg"].iter().any(|known| extension == *known)) {
+                found.push(path);
+            }
+        }
+        ensure!(!found.is_empty(), "the folder {} holds no PNG or JPEG pictures: name another", input.display());
+        found.sort();
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+/// What all pictures are measured with.
+struct Bench {
+    model: Model,
+    analysis: (Transform, Box<dyn Analysis>),
+    decoders: &'static [Transform],
+    /// By decoder.
+    syntheses: Vec<Box<dyn Synthesis>>,
+    rates: Vec<f64>,
+    max_pixels: u64,
+}
+
+impl Bench {
+    /// Encodes a picture once, and decodes it from nothing at every cut with every decoder.
+    fn measure(&self, path: &Path, progress: &Progress) -> Result<Vec<Row>> {
+        let image = path.file_name().map_or_else(|| files::name(path), |name| name.to_string_lossy().into_owned());
+        progress.say(&image);
+        let picture = pictures::read(path, self.max_pixels)?;
+        let reference = Reference::new(&picture);
+        let failed = || format!("{} cannot be measured", files::name(path));
+
+        let start = Instant::now();
+        let stream = self.model.encode(&picture, &*self.analysis.1, None).with_context(failed)?;
+        let encode_ms = progress::milliseconds(start);
+
+        let mut rows = Vec::new();
+        for (&decoder, synthesis) in self.decoders.iter().zip(&self.syntheses) {
+            for &rate in &self.rates {
+                // A picture of a few pixels costs its header at least.
+                let budget = streams::budget(rate, picture.size()).max(nestcast_codec::MAX_HEADER);
+                let prefix = stream.prefix(budget);
+                let start = Instant::now();
+                let decoded = self.model.decode(&prefix, &**synthesis).with_context(failed)?;
+                let decode_ms = progress::milliseconds(start);
+                rows.push(Row {
+                    image: image.clone(),
+                    decoder: decoder.name(),
+                    bytes: prefix.len(),
+                    bpp: rounded(streams::bpp(prefix.len(), picture.size()), 6),
+                    psnr_db: rounded(metrics::psnr(&picture, &decoded), 4),
+                    ms_ssim: reference.as_ref().map(|reference| rounded(reference.compare(&decoded), 6)),
+                    encode_ms: rounded(encode_ms, 2),
+                    decode_ms: rounded(decode_ms, 2),
+                });
+                progress.step();
+            }
+        }
+        Ok(rows)
+    }
+}
+
+fn rounded(value: f64, digits: i32) -> f64 {
+    let scale = 10f64.powi(digits);
+    if value.is_finite() { (value * scale).round() / scale } else { value }
+}
+
+fn to_csv(rows: &[Row]) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row)?;
+    }
+    let bytes = writer.into_inner().context("the table cannot be made")?;
+    Ok(String::from_utf8(bytes)?)
+}
+
+/// Means over the pictures, by decoder, then rate. Rows come in that order for each picture.
+fn means(rows: &[Row], bench: &Bench) -> Vec<Mean> {
+    let each = bench.decoders.len() * bench.rates.len();
+    let points = (0..each).map(|point| {
+        let rows: Vec<&Row> = rows.iter().skip(point).step_by(each).collect();
+        let mean = |value: fn(&Row) -> f64| average(rows.iter().map(|row| value(row))).unwrap_or(f64::NAN);
+        Mean {
+            decoder: rows[0].decoder,
+            budget_bpp: bench.rates[point % bench.rates.len()],
+            pictures: rows.len(),
+            bpp: mean(|row| row.bpp),
+            psnr_db: mean(|row| row.psnr_db),
+            ms_ssim: average(rows.iter().filter_map(|row| row.ms_ssim)),
+            encode_ms: mean(|row| row.encode_ms),
+            decode_ms: mean(|row| row.decode_ms),
+        }
+    });
+    points.collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "pictures are few")]
+fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn table(means: &[Mean], bench: &Bench) -> String {
+    use std::fmt::Write;
+    let mut text = format!(
+        "means over {} pictures, {} analysis, {:.1} ms to encode\n\n    bpp",
+        means[0].pictures,
+        bench.analysis.0.name(),
+        means[0].encode_ms
+    );
+    for decoder in bench.decoders {
+        let _ = write!(text, "  {:>9}  MS-SSIM  decode", format!("{} dB", decoder.name()));
+    }
+    text.push('\n');
+    for (index, rate) in bench.rates.iter().enumerate() {
+        let _ = write!(text, "{rate:>7.3}");
+        for mean in means.iter().skip(index).step_by(bench.rates.len()) {
+            let similarity = mean.ms_ssim.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"));
+            let _ = write!(text, "  {:>9.2}  {similarity:>7}  {:>3.0} ms", mean.psnr_db, mean.decode_ms);
+        }
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,124 @@
+//! `nestcast inspect`: what a stream says of itself, and what its cuts give.
+
+use std::fmt::Write;
+
+use anyhow::{Context, Result};
+use nestcast_codec::{Channels, Progress};
+use serde::Serialize;
+
+use crate::args::Inspect;
+use crate::files;
+use crate::streams::{self, Stream};
+use crate::transforms::{self, Model};
+
+/// Shares of the stream that the table shows, in percent.
+const PERCENTS: [usize; 7] = [1, 2, 5, 10, 20, 50, 100];
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Report {
+    file: String,
+    bytes: usize,
+    bpp: f64,
+    header_bytes: usize,
+    width: usize,
+    height: usize,
+    channels: usize,
+    planes: u8,
+    model_id: String,
+    /// The model's name if this is the one at hand.
+    model: Option<String>,
+    /// Whether further bytes would change nothing; absent where the model is not at hand.
+    whole: Option<bool>,
+    /// Bit planes that are still missing.
+    planes_left: Option<f32>,
+    cuts: Vec<Cut>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cut {
+    percent: usize,
+    bytes: usize,
+    bpp: f64,
+    planes_left: f32,
+}
+
+pub(crate) fn run(options: &Inspect) -> Result<()> {
+    let stream = Stream::read(&options.input)?;
+    let model = Model::open(&options.common)?;
+    let header = stream.header;
+    let known = header.model == model.id();
+    let mut report = Report {
+        file: files::name(&options.input),
+        bytes: stream.bytes.len(),
+        bpp: streams::bpp(stream.bytes.len(), header.size),
+        header_bytes: stream.header_bytes,
+        width: header.size.width(),
+        height: header.size.height(),
+        channels: header.channels.count(),
+        planes: header.planes,
+        model_id: header.model.to_string(),
+        model: known.then(|| model.name().to_owned()),
+        whole: None,
+        planes_left: None,
+        cuts: Vec::new(),
+    };
+    // Cuts are found by decoding, which needs the model, and memory for the picture.
+    if known && header.size.pixels() as u64 <= options.common.max_pixels {
+        let failed = || format!("{} cannot be decoded", files::name(&options.input));
+        report.cuts = cuts(&stream, &model, &mut report.whole).with_context(failed)?;
+        report.planes_left = report.cuts.last().map(|cut| cut.planes_left);
+    }
+    if options.json {
+        return files::print_json(&report);
+    }
+    files::print(&describe(&report, header.channels))
+}
+
+/// Decodes the stream from cut to cut.
+fn cuts(stream: &Stream, model: &Model, whole: &mut Option<bool>) -> Result<Vec<Cut>> {
+    let mut decoder = model.decoder();
+    let mut cuts = Vec::new();
+    let mut at = 0;
+    for percent in PERCENTS {
+        let bytes = stream.bytes.len() * percent / 100;
+        if bytes < stream.header_bytes {
+            continue;
+        }
+        let progress = decoder.push(&stream.bytes[at..bytes]).map_err(transforms::advise)?;
+        at = bytes;
+        *whole = Some(progress == Progress::Whole);
+        let planes_left = match progress {
+            Progress::Picture(cut) => cut.0,
+            _ => 0.0,
+        };
+        let bpp = streams::bpp(bytes, stream.header.size);
+        cuts.push(Cut { percent, bytes, bpp, planes_left });
+    }
+    Ok(cuts)
+}
+
+fn describe(report: &Report, channels: Channels) -> String {
+    let colours = if channels == Channels::Grey { "grey" } else { "RGB" };
+    let model = match &report.model {
+        Some(name) => format!("{} ({name})", report.model_id),
+        None => format!("{}, which is not the model at hand: name its folder with --model", report.model_id),
+    };
+    let progress = match report.whole {
+        Some(true) => "the whole stream",
+        Some(false) => "a prefix: more bytes would make the picture better",
+        None => "unknown",
+    };
+    let mut text = format!(
+        "{}\n  picture   {}x{} {colours}\n  bytes     {}, {} of them header\n  rate      {:.3} bpp\n  planes    {}\n  model     {model}\n  progress  {progress}\n",
+        report.file, report.width, report.height, report.bytes, report.header_bytes, report.bpp, report.planes
+    );
+    if !report.cuts.is_empty() {
+        text.push_str("\n    cut       bytes      bpp  planes left\n");
+    }
+    for cut in &report.cuts {
+        let _ =
+            writeln!(text, "  {:>3} %  {:>10}  {:>7.3}  {:>11.2}", cut.percent, cut.bytes, cut.bpp, cut.planes_left);
+    }
+    text
+}

@@ -1,0 +1,42 @@
+//! The `nestcast` command: parses its arguments, runs one subcommand, reports failure in one line.
+
+mod args;
+mod cut;
+mod decode;
+mod demo;
+mod encode;
+mod eval;
+mod files;
+mod inspect;
+mod jpeg;
+mod metrics;
+mod ms_ssim;
+mod pictures;
+mod progress;
+mod streams;
+mod transforms;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Arguments, Command};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match &arguments.command {
+        Command::Encode(options) => encode::run(options),
+        Command::Decode(options) => decode::run(options),
+        Command::Cut(options) => cut::run(options),
+        Command::Inspect(options) => inspect::run(options),
+        Command::Eval(options) => eval::run(options),
+        Command::Demo(options) => demo::run(options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            files::complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}

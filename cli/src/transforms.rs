@@ -1,0 +1,93 @@
+//! The model that a command works with, its transforms, and what to do where ONNX Runtime is missing.
+
+use anyhow::{Context, Result, anyhow};
+use nestcast_codec::{Analysis, Decoder, Embedded, Encoder, Error, ModelId, Picture, Synthesis};
+use nestcast_models::{Package, Runtime, RuntimeError};
+
+use crate::args::{Common, Transform};
+
+/// A model package with the options that go with it.
+pub(crate) struct Model {
+    package: Package,
+    threads: usize,
+    max_pixels: u64,
+}
+
+impl Model {
+    /// Opens the model that `--model` names.
+    pub(crate) fn open(options: &Common) -> Result<Self> {
+        let package = Package::find(&options.model).with_context(|| format!("--model {}", options.model))?;
+        Ok(Self { package, threads: options.threads(), max_pixels: options.max_pixels })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.package.name()
+    }
+
+    pub(crate) fn id(&self) -> ModelId {
+        self.package.id()
+    }
+
+    /// The transform to encode with.
+    pub(crate) fn analysis(&self, kind: Transform) -> Result<Box<dyn Analysis>> {
+        Ok(match kind {
+            Transform::Linear => Box::new(self.package.linear(self.threads)),
+            Transform::Deep => Box::new(self.package.deep_analysis(&runtime("--analysis linear")?, self.threads)?),
+        })
+    }
+
+    /// The transform to decode with.
+    pub(crate) fn synthesis(&self, kind: Transform) -> Result<Box<dyn Synthesis>> {
+        Ok(match kind {
+            Transform::Linear => Box::new(self.package.linear(self.threads)),
+            Transform::Deep => Box::new(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads)?),
+        })
+    }
+
+    /// Encodes a picture; `max_bytes` stops early.
+    pub(crate) fn encode(
+        &self,
+        picture: &Picture,
+        analysis: &dyn Analysis,
+        max_bytes: Option<usize>,
+    ) -> Result<Embedded> {
+        let encoder = Encoder::new(self.package.tables().clone())
+            .with_threads(self.threads)
+            .with_max_bytes(max_bytes.unwrap_or(usize::MAX));
+        Ok(encoder.encode(picture, analysis)?)
+    }
+
+    /// A decoder that has seen nothing yet.
+    pub(crate) fn decoder(&self) -> Decoder {
+        Decoder::new(self.package.tables().clone()).with_threads(self.threads).with_max_pixels(self.max_pixels)
+    }
+
+    /// Decodes a stream or a prefix of one.
+    pub(crate) fn decode(&self, bytes: &[u8], synthesis: &dyn Synthesis) -> Result<Picture> {
+        let mut decoder = self.decoder();
+        decoder.push(bytes).map_err(advise)?;
+        Ok(decoder.render(synthesis)?)
+    }
+}
+
+/// Adds which option helps.
+pub(crate) fn advise(error: Error) -> anyhow::Error {
+    let advice = match error {
+        Error::Model { .. } => "name the folder of the model it needs with --model",
+        Error::Limit { .. } => "if you trust the stream, raise --max-pixels",
+        Error::Corrupt { .. } => "get the stream again",
+        _ => return error.into(),
+    };
+    anyhow!("{error}: {advice}")
+}
+
+/// ONNX Runtime; where it is missing, `instead` is the option that works without it.
+fn runtime(instead: &str) -> Result<Runtime> {
+    Runtime::open().map_err(|error| match error {
+        // Its own words name the decoder's option only.
+        RuntimeError::NotFound => anyhow!(
+            "ONNX Runtime not found: run `cargo xtask install-runtime` or set ORT_DYLIB_PATH; `{instead}` works without it"
+        ),
+        other => anyhow!("{other}; `{instead}` works without it"),
+    })
+}

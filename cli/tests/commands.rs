@@ -1,0 +1,168 @@
+//! What each command promises when all is well, and what it says where something it needs is missing.
+
+mod harness;
+
+use harness::{Bench, png};
+
+#[test]
+fn every_way_to_cut_gives_the_same_bytes() {
+    let bench = Bench::new();
+    let stream = bench.stream("s.nst");
+    bench.succeed(&["cut", "s.nst", "-o", "c.nst", "--bytes", "300"]);
+    assert_eq!(bench.read("c.nst"), &stream[..300]);
+    // 64 * 48 pixels at 0.78125 bits are 300 bytes.
+    bench.succeed(&["cut", "s.nst", "-o", "b.nst", "--bpp", "0.78125"]);
+    assert_eq!(bench.read("b.nst"), &stream[..300]);
+    let piped = bench.run(&["cut", "-", "-o", "-", "--bytes", "300"], &stream);
+    assert_eq!(piped.stdout, &stream[..300]);
+    bench.succeed(&[
+        "encode",
+        "source.png",
+        "-o",
+        "m.nst",
+        "--max-bytes",
+        "300",
+        "--analysis",
+        "linear",
+        "--threads",
+        "3",
+    ]);
+    assert_eq!(bench.read("m.nst"), &stream[..300]);
+
+    bench.succeed(&["decode", "c.nst", "-o", "c.png", "--decoder", "linear"]);
+    bench.succeed(&["decode", "s.nst", "-o", "s.png", "--decoder", "linear", "--bytes", "300", "--threads", "1"]);
+    assert_eq!(bench.read("c.png"), bench.read("s.png"));
+}
+
+#[test]
+fn commands_work_in_a_pipe() {
+    let bench = Bench::new();
+    let stream = bench.stream("s.nst");
+    let encoded = bench.run(&["encode", "-", "-o", "-", "--analysis", "linear"], &bench.read("source.png"));
+    assert_eq!(encoded.stdout, stream);
+    assert!(encoded.stderr.is_empty());
+    let decoded = bench.run(&["decode", "-", "-o", "-", "--decoder", "linear"], &stream);
+    assert!(decoded.stdout.starts_with(b"\x89PNG"));
+    let inspected = bench.run(&["inspect", "-"], &stream);
+    assert!(inspected.stdout.starts_with(b"standard input"));
+}
+
+#[test]
+fn summaries_are_json_on_demand() {
+    let bench = Bench::new();
+    bench.write("p.png", &png::rgb(50, 30));
+    let (text, _) = bench.succeed(&["encode", "p.png", "-o", "p.nst", "--analysis", "linear", "--json"]);
+    let encoded: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((&encoded["width"], &encoded["height"]), (&50.into(), &30.into()));
+    assert_eq!(encoded["bytes"], bench.read("p.nst").len());
+
+    let (text, _) = bench.succeed(&["inspect", "p.nst", "--json"]);
+    let inspected: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((&inspected["model"], &inspected["whole"]), (&"photo".into(), &true.into()));
+    assert_eq!(inspected["model_id"], encoded["model_id"]);
+    assert_eq!(inspected["cuts"].as_array().and_then(|cuts| cuts.last()).expect("cuts")["bytes"], encoded["bytes"]);
+}
+
+#[test]
+fn eval_writes_a_row_for_each_picture_and_rate() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("photos")).expect("a folder");
+    bench.write("photos/b.png", &png::rgb(200, 180));
+    bench.write("photos/a.png", &png::rgb(64, 48));
+    bench.write("photos/notes.txt", b"no picture");
+    let linear = ["--decoder", "linear", "--grid", "0.5:1.5:0.5"];
+    let (summary, error) = bench.succeed(&[&["eval", "photos", "--csv", "out.csv"], &linear[..]].concat());
+    assert!(summary.contains("means over 2 pictures") && error.is_empty(), "{summary}{error}");
+    let csv = String::from_utf8(bench.read("out.csv")).expect("text");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], "image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms");
+    assert_eq!(lines.len(), 1 + 2 * 3);
+    assert!(lines[1].starts_with("a.png,linear,192,0.5,") && lines[4].starts_with("b.png,linear,2250,0.5,"), "{csv}");
+    let similarity = |line: &str| line.split(',').nth(5).map(str::to_owned);
+    assert_eq!(similarity(lines[1]).as_deref(), Some(""), "too small for five scales");
+    assert!(similarity(lines[4]).and_then(|text| text.parse::<f64>().ok()).is_some_and(|value| value > 0.5));
+
+    let line = bench.refuse(&[&["eval", "no-such-folder", "--csv", "out"], &linear[..]].concat());
+    assert!(line.contains("no-such-folder"), "{line}");
+}
+
+#[test]
+fn the_demo_is_one_page_that_loads_nothing() {
+    let bench = Bench::new();
+    bench.write("p.png", &png::rgb(96, 64));
+    let (text, _) = bench.succeed(&["demo", "p.png", "-o", "shown", "--decoder", "linear"]);
+    for percent in ["  1 %", "  5 %", " 20 %", "100 %"] {
+        assert!(text.contains(percent), "{text}");
+    }
+    assert!(bench.read("shown/contact-sheet.png").starts_with(b"\x89PNG"));
+    assert!(bench.read("shown/picture.nst").starts_with(b"nst"));
+    let page = String::from_utf8(bench.read("shown/index.html")).expect("text");
+    assert!(
+        page.contains("<svg") && page.contains("data:image/png;base64,") && page.contains("data:image/jpeg;base64,")
+    );
+    for outside in ["http:", "https:", "<script", "<link", "url(", "@import"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn without_onnx_runtime_each_command_names_the_way_out() {
+    let bench = Bench::new();
+    bench.stream("s.nst");
+    for (arguments, instead) in [
+        (&["encode", "source.png", "-o", "out"][..], "`--analysis linear`"),
+        (&["decode", "s.nst", "-o", "out"], "`--decoder linear`"),
+        (&["eval", "source.png", "--csv", "out"], "`--decoder linear`"),
+        (&["demo", "-o", "folder"], "`--decoder linear`"),
+    ] {
+        let line = bench.refuse(arguments);
+        assert!(line.contains("ORT_DYLIB_PATH") && line.contains(instead), "{line}");
+    }
+    assert!(!bench.path("folder").exists());
+}
+
+#[test]
+fn a_missing_or_broken_model_is_refused() {
+    let bench = Bench::new();
+    bench.stream("s.nst");
+    std::fs::create_dir(bench.path("empty")).expect("a folder");
+    for model in ["no-such-model", "./no/such/folder", "empty", ""] {
+        let line = bench.refuse(&["encode", "source.png", "-o", "out", "--analysis", "linear", "--model", model]);
+        assert!(line.contains("--model") || line.contains("manifest"), "{line}");
+        bench.refuse(&["decode", "s.nst", "-o", "out", "--decoder", "linear", "--model", model]);
+    }
+}
+
+#[test]
+fn places_that_cannot_be_written_are_refused() {
+    let bench = Bench::new();
+    bench.stream("s.nst");
+    std::fs::create_dir(bench.path("folder")).expect("a folder");
+    let line = bench.refuse(&["cut", "s.nst", "-o", "./s.nst", "--bytes", "100"]);
+    assert!(line.contains("is the input"), "{line}");
+    assert!(bench.refuse(&["cut", "s.nst", "-o", "folder", "--bytes", "100"]).contains("is a folder"));
+    assert!(bench.refuse(&["cut", "s.nst", "-o", "none/c.nst", "--bytes", "100"]).contains("does not exist"));
+    assert!(bench.refuse(&["decode", "s.nst", "-o", "p.jpg", "--decoder", "linear"]).contains(".png"));
+    assert!(bench.refuse(&["demo", "-o", "s.nst", "--decoder", "linear"]).contains("is a file"));
+}
+
+#[test]
+fn wrong_usage_has_its_own_exit_status() {
+    let bench = Bench::new();
+    bench.stream("s.nst");
+    for arguments in [
+        &[][..],
+        &["encode", "source.png"],
+        &["encode", "source.png", "-o", "-", "--json"],
+        &["encode", "source.png", "-o", "out", "--max-bytes", "3"],
+        &["cut", "s.nst", "-o", "out"],
+        &["cut", "s.nst", "-o", "out", "--bytes", "20", "--bpp", "1"],
+        &["cut", "s.nst", "-o", "out", "--bpp", "-1"],
+        &["decode", "s.nst", "-o", "out", "--decoder", "magic"],
+        &["eval", "source.png", "--csv", "out", "--grid", "1:2"],
+    ] {
+        let output = bench.run(arguments, &[]);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(!output.stderr.is_empty() && !bench.path("out").exists(), "{arguments:?}");
+    }
+}

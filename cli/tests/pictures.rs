@@ -1,0 +1,160 @@
+//! Pictures of every kind: what is clear is converted and noted, the rest is refused in one line.
+
+mod harness;
+
+use harness::{Bench, png, samples};
+use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
+
+const SIZE: (u32, u32) = (40, 24);
+
+fn encode_refused(bench: &Bench, picture: &[u8]) -> String {
+    bench.write("bad.png", picture);
+    bench.refuse(&["encode", "bad.png", "-o", "out", "--analysis", "linear"])
+}
+
+/// Encodes and decodes; gives the picture that comes back and the notes.
+fn round_trip(bench: &Bench, picture: &[u8]) -> (image::DynamicImage, String) {
+    bench.write("in", picture);
+    let (_, notes) = bench.succeed(&["encode", "in", "-o", "s.nst", "--analysis", "linear"]);
+    bench.succeed(&["decode", "s.nst", "-o", "back.png", "--decoder", "linear"]);
+    let back = image::load_from_memory(&bench.read("back.png")).expect("a PNG");
+    (back, notes)
+}
+
+/// Whether two pixels are of about the same colour.
+fn near(pixel: [u8; 3], expected: [u8; 3]) -> bool {
+    pixel.iter().zip(expected).all(|(&a, b)| a.abs_diff(b) < 24)
+}
+
+fn jpeg(kind: ColorType, samples: &[u8], change: impl FnOnce(&mut Encoder<&mut Vec<u8>>)) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = Encoder::new(&mut bytes, 95);
+    change(&mut encoder);
+    encoder.encode(samples, 40, 24, kind).expect("encodes");
+    bytes
+}
+
+#[test]
+fn unreadable_pictures_are_refused() {
+    let bench = Bench::new();
+    let whole = png::rgb(SIZE.0, SIZE.1);
+    assert!(encode_refused(&bench, b"").contains("is empty"));
+    assert!(encode_refused(&bench, b"GIF89a and so on").contains("neither PNG nor JPEG"));
+    assert!(encode_refused(&bench, b"nothing at all").contains("neither PNG nor JPEG"));
+    for length in [8, 20, 60, whole.len() / 2] {
+        encode_refused(&bench, &whole[..length]);
+    }
+    let mut flipped = whole;
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 0x10;
+    encode_refused(&bench, &flipped);
+    let line = bench.refuse(&["encode", "absent.png", "-o", "out", "--analysis", "linear"]);
+    assert!(line.contains("absent.png cannot be read"), "{line}");
+}
+
+#[test]
+fn a_jpeg_that_was_cut_is_refused() {
+    let bench = Bench::new();
+    let whole = jpeg(ColorType::Rgb, &samples(40, 24), |_| {});
+    for length in [3, 30, whole.len() / 2, whole.len() - 2] {
+        encode_refused(&bench, &whole[..length]);
+    }
+    assert!(encode_refused(&bench, &whole[..whole.len() - 2]).contains("its end is missing"));
+}
+
+#[test]
+fn a_jpeg_whose_scans_would_decode_to_garbage_is_refused() {
+    let bench = Bench::new();
+    let scattered = jpeg(ColorType::Rgb, &samples(40, 24), |encoder| {
+        encoder.set_sampling_factor(SamplingFactor::F_2_2);
+        encoder.set_optimized_huffman_tables(true);
+    });
+    assert!(encode_refused(&bench, &scattered).contains("not interleaved"));
+}
+
+#[test]
+fn huge_pictures_are_refused_by_their_header() {
+    let bench = Bench::new();
+    let data = png::pixels(&[0; 30], 30);
+    let wide = png::file((20_000, 10), 8, png::RGB, &[(b"IDAT", data.clone())]);
+    assert!(encode_refused(&bench, &wide).contains("16384"));
+    let large = png::file((16_384, 16_384), 8, png::RGB, &[(b"IDAT", data)]);
+    assert!(encode_refused(&bench, &large).contains("--max-pixels"));
+}
+
+#[test]
+fn sixteen_bits_are_rounded_with_a_note() {
+    let bench = Bench::new();
+    let wide = [200, 0, 30, 0, 40, 255].repeat(40 * 24);
+    let picture = png::file(SIZE, 16, png::RGB, &[(b"IDAT", png::pixels(&wide, 240))]);
+    let (back, notes) = round_trip(&bench, &picture);
+    assert!(notes.contains("16 bits") && notes.lines().count() == 1, "{notes}");
+    assert!(near(back.to_rgb8().get_pixel(20, 12).0, [200, 30, 41]), "{:?}", back.to_rgb8().get_pixel(20, 12));
+}
+
+#[test]
+fn a_palette_becomes_rgb() {
+    let bench = Bench::new();
+    let palette = vec![200, 30, 40, 20, 60, 220];
+    let indices: Vec<u8> = (0..40 * 24).map(|i| u8::from(i % 40 >= 20)).collect();
+    let picture = png::file(SIZE, 8, png::PALETTE, &[(b"PLTE", palette), (b"IDAT", png::pixels(&indices, 40))]);
+    let (back, notes) = round_trip(&bench, &picture);
+    assert!(notes.is_empty(), "{notes}");
+    let back = back.to_rgb8();
+    assert!(near(back.get_pixel(3, 12).0, [200, 30, 40]) && near(back.get_pixel(36, 12).0, [20, 60, 220]));
+}
+
+#[test]
+fn grey_stays_grey() {
+    let bench = Bench::new();
+    let picture = png::file(SIZE, 8, png::GREY, &[(b"IDAT", png::pixels(&[77; 40 * 24], 40))]);
+    let (back, _) = round_trip(&bench, &picture);
+    assert_eq!(back.color(), image::ColorType::L8);
+}
+
+#[test]
+fn transparency_is_laid_over_white_with_a_note() {
+    let bench = Bench::new();
+    let clear = png::file(SIZE, 8, png::RGBA, &[(b"IDAT", png::pixels(&[0; 40 * 24 * 4], 160))]);
+    let (back, notes) = round_trip(&bench, &clear);
+    assert!(notes.contains("transparent") && notes.lines().count() == 1, "{notes}");
+    assert!(near(back.to_rgb8().get_pixel(5, 5).0, [255; 3]));
+    let opaque = png::file(SIZE, 8, png::RGBA, &[(b"IDAT", png::pixels(&[255; 40 * 24 * 4], 160))]);
+    assert!(round_trip(&bench, &opaque).1.is_empty());
+}
+
+#[test]
+fn of_an_animation_the_first_picture_is_used_with_a_note() {
+    let bench = Bench::new();
+    let control = [1u32.to_be_bytes(), 0u32.to_be_bytes()].concat();
+    let mut frame: Vec<u8> = [0, SIZE.0, SIZE.1, 0, 0].iter().flat_map(|number| number.to_be_bytes()).collect();
+    frame.extend([0, 1, 0, 10, 0, 0]);
+    let data = png::pixels(&samples(40, 24), 120);
+    let picture = png::file(SIZE, 8, png::RGB, &[(b"acTL", control), (b"fcTL", frame), (b"IDAT", data)]);
+    let (_, notes) = round_trip(&bench, &picture);
+    assert!(notes.contains("animated") && notes.lines().count() == 1, "{notes}");
+}
+
+#[test]
+fn cmyk_is_converted_with_a_note() {
+    let bench = Bench::new();
+    // Cyan, magenta, yellow and black ink: none of it on the left, all cyan on the right.
+    let ink: Vec<u8> = (0..40 * 24).flat_map(|i| [if i % 40 < 20 { 0 } else { 255 }, 0, 0, 0]).collect();
+    let (back, notes) = round_trip(&bench, &jpeg(ColorType::Cmyk, &ink, |_| {}));
+    assert!(notes.contains("CMYK") && notes.lines().count() == 1, "{notes}");
+    let back = back.to_rgb8();
+    assert!(near(back.get_pixel(4, 12).0, [255; 3]), "{:?}", back.get_pixel(4, 12));
+    assert!(near(back.get_pixel(36, 12).0, [0, 255, 255]), "{:?}", back.get_pixel(36, 12));
+}
+
+#[test]
+fn exif_orientation_is_applied() {
+    let bench = Bench::new();
+    // One TIFF entry: orientation (0x112), a short, 6: turn right by a quarter.
+    let exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
+    let turned = jpeg(ColorType::Rgb, &samples(40, 24), |encoder| {
+        encoder.add_exif_metadata(exif).expect("it fits");
+    });
+    let (back, _) = round_trip(&bench, &turned);
+    assert_eq!((back.width(), back.height()), (24, 40));
+}

@@ -1,0 +1,118 @@
+//! Bad streams: each is refused in one line, no file is touched, nothing panics.
+
+mod harness;
+
+use harness::{Bench, refusal};
+
+/// Where the header of a 64x48 picture holds its model, and its length.
+const MODEL: std::ops::Range<usize> = 7..13;
+const HEADER: usize = 14;
+
+fn decode(bench: &Bench, bytes: &[u8]) -> String {
+    bench.write("bad.nst", bytes);
+    bench.refuse(&["decode", "bad.nst", "-o", "out", "--decoder", "linear"])
+}
+
+#[test]
+fn a_stream_cut_inside_its_header_is_refused_and_behind_it_decodes() {
+    let bench = Bench::new();
+    let stream = bench.stream("whole.nst");
+    assert!(decode(&bench, &[]).contains("is empty"));
+    for length in 1..HEADER {
+        let line = decode(&bench, &stream[..length]);
+        assert!(line.contains("ends inside its header"), "{line}");
+    }
+    for length in [HEADER, HEADER + 1, HEADER + 7, stream.len() - 1] {
+        bench.write("cut.nst", &stream[..length]);
+        bench.succeed(&["decode", "cut.nst", "-o", "cut.png", "--decoder", "linear"]);
+    }
+}
+
+#[test]
+fn what_is_no_stream_is_refused_by_every_command() {
+    let bench = Bench::new();
+    let mut stream = bench.stream("whole.nst");
+    stream[0] ^= 1;
+    bench.write("bad.nst", &stream);
+    for arguments in [
+        &["decode", "bad.nst", "-o", "out", "--decoder", "linear"][..],
+        &["cut", "bad.nst", "-o", "out", "--bytes", "100"],
+        &["inspect", "bad.nst"],
+    ] {
+        assert!(bench.refuse(arguments).contains("no nestcast stream"));
+    }
+}
+
+#[test]
+fn another_version_says_to_update() {
+    let bench = Bench::new();
+    let mut stream = bench.stream("whole.nst");
+    stream[3] = 9;
+    let line = decode(&bench, &stream);
+    assert!(line.contains("version 9") && line.contains("update nestcast"), "{line}");
+}
+
+#[test]
+fn another_model_is_named_and_still_inspected_and_cut() {
+    let bench = Bench::new();
+    let mut stream = bench.stream("whole.nst");
+    stream[MODEL].copy_from_slice(&[0xAB; 6]);
+    let line = decode(&bench, &stream);
+    assert!(line.contains("abababababab") && line.contains("--model"), "{line}");
+    let (text, _) = bench.succeed(&["inspect", "bad.nst", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(json["model_id"], "abababababab");
+    assert!(json["model"].is_null() && json["whole"].is_null());
+    bench.succeed(&["cut", "bad.nst", "-o", "cut.nst", "--bytes", "50"]);
+    assert_eq!(bench.read("cut.nst"), &stream[..50]);
+}
+
+#[test]
+fn a_header_of_a_huge_picture_takes_no_memory() {
+    let bench = Bench::new();
+    let stream = bench.stream("whole.nst");
+    let header = |side: &[u8]| [&stream[..5], side, side, &stream[MODEL], &[5], &[0x55; 40]].concat();
+    let line = decode(&bench, &header(&[0xFF, 0x7F]));
+    assert!(line.contains("268435456") && line.contains("--max-pixels"), "{line}");
+    let line = decode(&bench, &header(&[0xFF, 0xFF, 0x7F]));
+    assert!(line.contains("over the limit of 16384"), "{line}");
+    bench.write("bad.nst", &header(&[0xFF, 0x7F]));
+    let (text, _) = bench.succeed(&["inspect", "bad.nst"]);
+    assert!(text.contains("16384x16384"), "{text}");
+}
+
+#[test]
+fn a_flipped_bit_gives_a_picture_or_one_line() {
+    let bench = Bench::new();
+    let stream = bench.stream("whole.nst");
+    let bits = (0..HEADER * 8).chain((HEADER * 8..stream.len() * 8).step_by(stream.len() / 4));
+    for bit in bits {
+        let mut bytes = stream.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        bench.write("bad.nst", &bytes);
+        let arguments = ["decode", "bad.nst", "-o", "flipped.png", "--decoder", "linear", "--max-pixels", "4000000"];
+        let output = bench.run(&arguments, &[]);
+        let written = bench.path("flipped.png").exists();
+        assert_eq!(written, output.status.success(), "bit {bit}");
+        if written {
+            std::fs::remove_file(bench.path("flipped.png")).expect("it is there");
+        } else {
+            refusal(&arguments, &output);
+        }
+    }
+}
+
+#[test]
+fn cuts_outside_the_stream() {
+    let bench = Bench::new();
+    let stream = bench.stream("whole.nst");
+    for arguments in [["--bytes", "13"], ["--bytes", "0"], ["--bpp", "0.001"]] {
+        let line = bench.refuse(&[&["cut", "whole.nst", "-o", "out"], &arguments[..]].concat());
+        assert!(line.contains("inside the stream's header") && line.contains("14"), "{line}");
+    }
+    let line = bench.refuse(&["decode", "whole.nst", "-o", "out", "--decoder", "linear", "--bytes", "5"]);
+    assert!(line.contains("inside the stream's header"), "{line}");
+    let (_, note) = bench.succeed(&["cut", "whole.nst", "-o", "all.nst", "--bytes", "9999999"]);
+    assert!(note.contains("note") && note.lines().count() == 1, "{note}");
+    assert_eq!(bench.read("all.nst"), stream);
+}
