@@ -1,66 +1,121 @@
-//! Times of one call on one picture: the rivals near 1 bpp, so that ratios can be read within a run.
+//! Times of every stage on one picture, and of the rivals near the same rate, so that ratios can be read in one run.
 //!
-//! The picture is the file that `NESTCAST_BENCH_IMAGE` names, else the bundled budgie; figures are quoted for 768x512.
+//! The picture is the file that `NESTCAST_BENCH_IMAGE` names, else the bundled photo. nestcast's whole encode and
+//! decode use two threads; its single stages and the rivals, which know no more, use one.
 
 use std::{hint::black_box, path::PathBuf, time::Duration};
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
 use nestcast_benches::{
     picture::Picture,
     rivals::{self, Baseline, Lossy, Rival, Sampling, SingleRate},
 };
+use nestcast_codec::{self as codec, Analysis, Channels, Cut, Decoder, Encoder, Linear, Model, Size, Synthesis};
+use nestcast_models::{Package, Runtime};
 
-/// The rate at which rivals are timed, bits per pixel.
+/// The rate at which all are timed, bits per pixel.
 const RATE_BPP: f64 = 1.0;
+/// Threads of a whole encode and decode.
+const THREADS: usize = 2;
+/// The cut told to the deep synthesis; its time does not depend on it.
+const CUT: Cut = Cut(3.0);
 
 fn picture() -> Picture {
-    let path = std::env::var_os("NESTCAST_BENCH_IMAGE").map_or_else(
-        || {
-            [
-                env!("CARGO_MANIFEST_DIR"),
-                "..",
-                "tests",
-                "assets",
-                "budgie.png",
-            ]
-            .iter()
-            .collect()
-        },
-        PathBuf::from,
-    );
-    Picture::open(&path)
-        .expect("NESTCAST_BENCH_IMAGE must name a picture where the bundled one is missing")
+    let bundled = || [env!("CARGO_MANIFEST_DIR"), "..", "cli", "assets", "spiral_firework.png"].iter().collect();
+    let path: PathBuf = std::env::var_os("NESTCAST_BENCH_IMAGE").map_or_else(bundled, PathBuf::from);
+    Picture::open(&path).expect("NESTCAST_BENCH_IMAGE must name a picture")
 }
 
-fn rivals(criterion: &mut Criterion) {
-    let picture = picture();
-    let timed: [&dyn Rival; 3] = [&Baseline(Sampling::S420), &Lossy { method: 4 }, &SingleRate];
-    let mut group = criterion.benchmark_group("rivals");
+/// The same picture as the codec takes it.
+fn to_codec(picture: &Picture) -> codec::Picture {
+    let size = Size::new(picture.width(), picture.height()).expect("a picture that was opened has a size");
+    codec::Picture::new(size, Channels::Rgb, picture.rgb().to_vec()).expect("three samples a pixel")
+}
+
+fn group<'a>(criterion: &'a mut Criterion, name: &str, picture: &Picture) -> BenchmarkGroup<'a, WallTime> {
+    let mut group = criterion.benchmark_group(name);
     group.throughput(Throughput::Elements(picture.pixels() as u64));
+    group.sample_size(20).measurement_time(Duration::from_secs(3));
     group
-        .sample_size(20)
-        .measurement_time(Duration::from_secs(3));
-    for rival in timed {
-        let (parameter, bytes) =
-            rivals::nearest(rival, &picture, RATE_BPP).expect("the rival encodes");
-        let setting = format!(
-            "{} {parameter} ({:.2} bpp)",
-            rival.name(),
-            picture.bpp(bytes.len())
-        );
-        group.bench_function(BenchmarkId::new("encode", &setting), |bencher| {
-            bencher.iter(|| {
-                rival
-                    .encode(black_box(&picture), parameter)
-                    .expect("the rival encodes")
-            });
-        });
-        group.bench_function(BenchmarkId::new("decode", &setting), |bencher| {
-            bencher.iter(|| rival.decode(black_box(&bytes)).expect("the rival decodes"));
+}
+
+fn decoder(model: &Model, threads: usize, bytes: &[u8]) -> Decoder {
+    let mut decoder = Decoder::new(model.clone()).with_threads(threads);
+    decoder.push(bytes).expect("a stream that was just encoded");
+    decoder
+}
+
+/// One thread: colour and wavelet, networks, quantiser with entropy coder, and back.
+fn single_stages(criterion: &mut Criterion) {
+    let package = Package::builtin("photo").expect("the shipped model");
+    let runtime = Runtime::open().expect("ONNX Runtime: run `cargo xtask runtime` and set ORT_DYLIB_PATH");
+    let (measured, model) = (picture(), package.tables());
+    let (picture, linear) = (to_codec(&measured), package.linear(1));
+    let deep = package.deep(&runtime, 1).expect("the shipped networks load");
+    let budget = measured.budget(RATE_BPP);
+    let coefficients = linear.analyse(&picture).expect("linear analysis cannot fail");
+    let encoder = Encoder::new(model.clone()).with_max_bytes(budget);
+    let stream = encoder.encode_coefficients(coefficients.clone()).expect("the coefficients fit");
+    let arrived = decoder(model, 1, stream.bytes());
+    let (known, _) = arrived.coefficients().expect("the header arrived");
+
+    let mut group = group(criterion, "stage", &measured);
+    group.bench_function("linear analysis", |b| b.iter(|| linear.analyse(black_box(&picture))));
+    group.bench_function("deep analysis", |b| b.iter(|| deep.analyse(black_box(&picture))));
+    group.bench_function("quantise and entropy encode", |b| {
+        b.iter_batched(|| coefficients.clone(), |c| encoder.encode_coefficients(c), criterion::BatchSize::LargeInput);
+    });
+    group.bench_function("entropy decode", |b| b.iter(|| decoder(model, 1, black_box(stream.bytes()))));
+    group.bench_function("dequantise", |b| b.iter(|| arrived.coefficients()));
+    group.bench_function("linear synthesis", |b| {
+        b.iter_batched(|| known.clone(), |c| linear.synthesise(c, CUT), criterion::BatchSize::LargeInput);
+    });
+    group.bench_function("deep synthesis", |b| {
+        b.iter_batched(|| known.clone(), |c| deep.synthesise(c, CUT), criterion::BatchSize::LargeInput);
+    });
+    group.finish();
+}
+
+/// What a user waits for, on two threads.
+fn whole(criterion: &mut Criterion) {
+    let package = Package::builtin("photo").expect("the shipped model");
+    let runtime = Runtime::open().expect("ONNX Runtime: run `cargo xtask runtime` and set ORT_DYLIB_PATH");
+    let (measured, model) = (picture(), package.tables());
+    let (picture, linear): (_, Linear) = (to_codec(&measured), package.linear(THREADS));
+    let deep = package.deep(&runtime, THREADS).expect("the shipped networks load");
+    let encoder = Encoder::new(model.clone()).with_threads(THREADS).with_max_bytes(measured.budget(RATE_BPP));
+    let stream = encoder.encode(&picture, &deep).expect("the picture encodes");
+
+    let mut group = group(criterion, "nestcast", &measured);
+    let (analyses, syntheses): ([(&str, &dyn Analysis); 2], [(&str, &dyn Synthesis); 2]) =
+        ([("linear", &linear), ("deep", &deep)], [("linear", &linear), ("deep", &deep)]);
+    for (name, analysis) in analyses {
+        group.bench_function(BenchmarkId::new("encode", name), |b| b.iter(|| encoder.encode(black_box(&picture), analysis)));
+    }
+    for (name, synthesis) in syntheses {
+        group.bench_function(BenchmarkId::new("decode", name), |b| {
+            b.iter(|| decoder(model, THREADS, black_box(stream.bytes())).render(synthesis));
         });
     }
     group.finish();
 }
 
-criterion_group!(stages, rivals);
+fn rivals(criterion: &mut Criterion) {
+    let picture = picture();
+    let timed: [&dyn Rival; 3] = [&Baseline(Sampling::S420), &Lossy { method: 4 }, &SingleRate];
+    let mut group = group(criterion, "rival", &picture);
+    for rival in timed {
+        let (parameter, bytes) = rivals::nearest(rival, &picture, RATE_BPP).expect("the rival encodes");
+        let setting = format!("{} {parameter} ({:.2} bpp)", rival.name(), picture.bpp(bytes.len()));
+        group.bench_function(BenchmarkId::new("encode", &setting), |b| {
+            b.iter(|| rival.encode(black_box(&picture), parameter).expect("the rival encodes"));
+        });
+        group.bench_function(BenchmarkId::new("decode", &setting), |b| {
+            b.iter(|| rival.decode(black_box(&bytes)).expect("the rival decodes"));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(stages, single_stages, whole, rivals);
 criterion_main!(stages);

@@ -20,7 +20,7 @@ from model import Codec
 from settings import load
 
 PLANES = 15  # planes with a reconstruction point of their own
-CONTEXTS = 1623  # adaptive probabilities; their priors are learned afterwards, by coding photos
+CONTEXTS = 1959  # adaptive probabilities; examples/priors.rs learns their priors by coding photos
 VERSION = 1
 WEIGHT_ONE = 64  # context weights are in 1/64
 FORMAT = 1  # of the manifest

@@ -1,0 +1,42 @@
+//! Learns a model's priors, the probabilities that every stream starts from, by coding photos:
+//! `cargo run --release -p nestcast-models --example priors -- TABLES.bin PHOTO...` rewrites the tables.
+
+use std::error::Error;
+
+use image::imageops::FilterType;
+use nestcast_codec::{Analysis, Channels, Encoder, Linear, Model, Picture, Size};
+
+/// A picture's say in a probability grows with what it met of it, up to this many symbols: priors matter for
+/// the first symbols only.
+const CAP: f64 = 100.0;
+/// Photos are shrunk to 3/5, which frees them of the traces of their own compression.
+const SHRINK: (u32, u32) = (3, 5);
+
+fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().ok_or("usage: priors TABLES.bin PHOTO...")?;
+    let tables = std::fs::read(&path)?;
+    let model = Model::from_bytes(&tables)?;
+    let linear = Linear::new(model.clone());
+    let encoder = Encoder::new(model);
+    let mut votes: Vec<(f64, f64)> = Vec::new(); // (ones, all), weighed
+    for photo in arguments {
+        let full = image::open(&photo)?.to_rgb8();
+        let (width, height) = (full.width() * SHRINK.0 / SHRINK.1, full.height() * SHRINK.0 / SHRINK.1);
+        let small = image::imageops::resize(&full, width, height, FilterType::Lanczos3);
+        let picture = Picture::new(Size::new(width, height)?, Channels::Rgb, small.into_raw())?;
+        let counts = encoder.count(linear.analyse(&picture)?)?;
+        votes.resize(counts.len(), (0.0, 0.0));
+        for ((ones, all), [zeros, met]) in votes.iter_mut().zip(counts) {
+            let total = (zeros + met) as f64;
+            let say = total.min(CAP);
+            *ones += if total > 0.0 { say * met as f64 / total } else { 0.0 };
+            *all += say;
+        }
+        eprintln!("{photo}");
+    }
+    let prior = |(ones, all): &(f64, f64)| ((ones + 0.5) / (all + 1.0) * 65536.0).clamp(64.0, 65472.0) as u16;
+    let priors: Vec<u16> = votes.iter().map(prior).collect();
+    std::fs::write(&path, Model::with_priors(&tables, &priors)?)?;
+    Ok(())
+}
