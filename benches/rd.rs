@@ -55,19 +55,12 @@ fn main() -> Result<()> {
     for path in &options.ours {
         let rows = series::read_rows(path)?;
         if names(&rows) != pictures {
-            eprintln!(
-                "warning: {} is of other pictures than the rivals",
-                path.display()
-            );
+            eprintln!("warning: {} is of other pictures than the rivals", path.display());
         }
         ours.extend(series::average(&rows)?);
     }
-    let report = Report {
-        ours,
-        rivals: series::average(&rows)?,
-        anchors: anchors(&options)?,
-        pictures: pictures.len(),
-    };
+    let report =
+        Report { ours, rivals: series::average(&rows)?, anchors: anchors(&options)?, pictures: pictures.len() };
     report.write(&options.out)?;
     print!("{}", report.markdown());
     Ok(())
@@ -75,9 +68,7 @@ fn main() -> Result<()> {
 
 /// The pictures of some rows, without folder and extension.
 fn names(rows: &[Row]) -> BTreeSet<&OsStr> {
-    rows.iter()
-        .filter_map(|row| Path::new(&row.image).file_stem())
-        .collect()
+    rows.iter().filter_map(|row| Path::new(&row.image).file_stem()).collect()
 }
 
 fn rival_rows(options: &Options) -> Result<Vec<Row>> {
@@ -95,11 +86,7 @@ fn rival_rows(options: &Options) -> Result<Vec<Row>> {
 fn measured(paths: &[PathBuf], only: &[String]) -> Result<Vec<Row>> {
     let mut chosen = rivals::all();
     chosen.retain(|rival| only.is_empty() || only.iter().any(|name| name == rival.name()));
-    ensure!(
-        !chosen.is_empty(),
-        "no rival of that name: {}",
-        only.join(", ")
-    );
+    ensure!(!chosen.is_empty(), "no rival of that name: {}", only.join(", "));
     let mut rows = Vec::new();
     for (n, path) in paths.iter().enumerate() {
         let picture = Picture::open(path)?;
@@ -108,12 +95,7 @@ fn measured(paths: &[PathBuf], only: &[String]) -> Result<Vec<Row>> {
             let start = Instant::now();
             rows.extend(measure::sweep(rival.as_ref(), &image, &picture)?);
             let seconds = start.elapsed().as_secs_f64();
-            eprintln!(
-                "{}/{} {image} {} ({seconds:.1} s)",
-                n + 1,
-                paths.len(),
-                rival.name()
-            );
+            eprintln!("{}/{} {image} {} ({seconds:.1} s)", n + 1, paths.len(), rival.name());
         }
     }
     Ok(rows)

@@ -5,7 +5,9 @@
 
 use std::{hint::black_box, path::PathBuf, time::Duration};
 
-use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
+use criterion::{
+    BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
+};
 use nestcast_benches::{
     picture::Picture,
     rivals::{self, Baseline, Lossy, Rival, Sampling, SingleRate},
@@ -90,7 +92,9 @@ fn whole(criterion: &mut Criterion) {
     let (analyses, syntheses): ([(&str, &dyn Analysis); 2], [(&str, &dyn Synthesis); 2]) =
         ([("linear", &linear), ("deep", &deep)], [("linear", &linear), ("deep", &deep)]);
     for (name, analysis) in analyses {
-        group.bench_function(BenchmarkId::new("encode", name), |b| b.iter(|| encoder.encode(black_box(&picture), analysis)));
+        group.bench_function(BenchmarkId::new("encode", name), |b| {
+            b.iter(|| encoder.encode(black_box(&picture), analysis))
+        });
     }
     for (name, synthesis) in syntheses {
         group.bench_function(BenchmarkId::new("decode", name), |b| {

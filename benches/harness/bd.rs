@@ -38,10 +38,7 @@ pub fn delta_rate_within(anchor: &[Point], test: &[Point], range: (f64, f64)) ->
         return None;
     }
     let [anchor, test] = curves.map(|curve| curve.integral(low, high));
-    Some(Delta {
-        percent: (((test - anchor) / (high - low)).exp() - 1.0) * 100.0,
-        overlap: (low, high),
-    })
+    Some(Delta { percent: (((test - anchor) / (high - low)).exp() - 1.0) * 100.0, overlap: (low, high) })
 }
 
 /// Log-rate over quality: cubic between knots, with given slopes at them.
@@ -53,16 +50,8 @@ struct Curve {
 
 impl Curve {
     fn through(points: &[Point]) -> Option<Self> {
-        let mut sorted: Vec<Point> = points
-            .iter()
-            .copied()
-            .filter(|p| p.bpp > 0.0 && p.quality.is_finite())
-            .collect();
-        sorted.sort_by(|a, b| {
-            a.bpp
-                .total_cmp(&b.bpp)
-                .then(b.quality.total_cmp(&a.quality))
-        });
+        let mut sorted: Vec<Point> = points.iter().copied().filter(|p| p.bpp > 0.0 && p.quality.is_finite()).collect();
+        sorted.sort_by(|a, b| a.bpp.total_cmp(&b.bpp).then(b.quality.total_cmp(&a.quality)));
         let mut best = f64::NEG_INFINITY;
         sorted.retain(|point| {
             let better = point.quality > best;
@@ -75,11 +64,7 @@ impl Curve {
         let knots: Vec<f64> = sorted.iter().map(|point| point.quality).collect();
         let values: Vec<f64> = sorted.iter().map(|point| point.bpp.ln()).collect();
         let slopes = pchip_slopes(&knots, &values);
-        Some(Self {
-            knots,
-            values,
-            slopes,
-        })
+        Some(Self { knots, values, slopes })
     }
 
     fn last(&self) -> f64 {
@@ -116,11 +101,7 @@ impl Curve {
 /// Slopes that keep every piece monotone; `x` increases strictly and has two values at least.
 fn pchip_slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
     let widths: Vec<f64> = x.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    let secants: Vec<f64> = y
-        .windows(2)
-        .zip(&widths)
-        .map(|(pair, width)| (pair[1] - pair[0]) / width)
-        .collect();
+    let secants: Vec<f64> = y.windows(2).zip(&widths).map(|(pair, width)| (pair[1] - pair[0]) / width).collect();
     let pieces = widths.len();
     if pieces == 1 {
         return vec![secants[0]; 2];
@@ -134,17 +115,13 @@ fn pchip_slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
             0.0
         });
     }
-    slopes.push(end_slope(
-        [widths[pieces - 1], widths[pieces - 2]],
-        [secants[pieces - 1], secants[pieces - 2]],
-    ));
+    slopes.push(end_slope([widths[pieces - 1], widths[pieces - 2]], [secants[pieces - 1], secants[pieces - 2]]));
     slopes
 }
 
 /// Slope at an end by its two nearest pieces (nearest first), held back where it would overshoot.
 fn end_slope(widths: [f64; 2], secants: [f64; 2]) -> f64 {
-    let slope = ((2.0 * widths[0] + widths[1]) * secants[0] - widths[0] * secants[1])
-        / (widths[0] + widths[1]);
+    let slope = ((2.0 * widths[0] + widths[1]) * secants[0] - widths[0] * secants[1]) / (widths[0] + widths[1]);
     if slope * secants[0] <= 0.0 {
         0.0
     } else if secants[0] * secants[1] <= 0.0 && slope.abs() > 3.0 * secants[0].abs() {
@@ -159,30 +136,17 @@ mod tests {
     use super::*;
 
     fn points(rates: &[f64], qualities: &[f64]) -> Vec<Point> {
-        rates
-            .iter()
-            .zip(qualities)
-            .map(|(&bpp, &quality)| Point { bpp, quality })
-            .collect()
+        rates.iter().zip(qualities).map(|(&bpp, &quality)| Point { bpp, quality }).collect()
     }
 
     fn jpeg_like() -> Vec<Point> {
-        points(
-            &[0.14, 0.3, 0.53, 0.87, 1.34, 2.3],
-            &[23.9, 27.3, 29.9, 32.2, 34.5, 38.0],
-        )
+        points(&[0.14, 0.3, 0.53, 0.87, 1.34, 2.3], &[23.9, 27.3, 29.9, 32.2, 34.5, 38.0])
     }
 
     #[test]
     fn a_fifth_less_rate_is_minus_twenty_percent() {
         let anchor = jpeg_like();
-        let test: Vec<Point> = anchor
-            .iter()
-            .map(|p| Point {
-                bpp: 0.8 * p.bpp,
-                ..*p
-            })
-            .collect();
+        let test: Vec<Point> = anchor.iter().map(|p| Point { bpp: 0.8 * p.bpp, ..*p }).collect();
         let delta = delta_rate(&anchor, &test).expect("they overlap");
         assert!((delta.percent + 20.0).abs() < 1e-9, "{delta:?}");
         assert_eq!(delta.overlap, (23.9, 38.0));
@@ -191,15 +155,9 @@ mod tests {
     /// SciPy 1.x: `PchipInterpolator(quality, log(rate)).integrate` of both curves.
     #[test]
     fn agrees_with_scipy() {
-        let test = points(
-            &[0.15, 0.27, 0.48, 0.77, 1.15, 1.93],
-            &[27.0, 28.9, 31.2, 33.7, 36.2, 39.4],
-        );
+        let test = points(&[0.15, 0.27, 0.48, 0.77, 1.15, 1.93], &[27.0, 28.9, 31.2, 33.7, 36.2, 39.4]);
         let delta = delta_rate(&jpeg_like(), &test).expect("they overlap");
-        assert!(
-            (delta.percent + 35.127_084_905_036).abs() < 1e-9,
-            "{delta:?}"
-        );
+        assert!((delta.percent + 35.127_084_905_036).abs() < 1e-9, "{delta:?}");
         let back = delta_rate(&test, &jpeg_like()).expect("they overlap");
         assert!(((1.0 + delta.percent / 100.0) * (1.0 + back.percent / 100.0) - 1.0).abs() < 1e-12);
     }
@@ -208,33 +166,18 @@ mod tests {
     fn the_interpolation_agrees_with_scipy() {
         let (x, y) = ([0.0, 1.0, 2.5, 4.0, 7.0], [0.0, 2.0, 2.5, 6.0, 6.5]);
         let slopes = pchip_slopes(&x, &y);
-        for (slope, expected) in slopes.iter().zip([
-            2.666_666_666_667,
-            0.6,
-            0.583_333_333_333,
-            0.344_262_295_082,
-            0.0,
-        ]) {
+        for (slope, expected) in slopes.iter().zip([2.666_666_666_667, 0.6, 0.583_333_333_333, 0.344_262_295_082, 0.0])
+        {
             assert!((slope - expected).abs() < 1e-9, "{slopes:?}");
         }
-        let curve = Curve {
-            knots: x.to_vec(),
-            values: y.to_vec(),
-            slopes,
-        };
+        let curve = Curve { knots: x.to_vec(), values: y.to_vec(), slopes };
         assert!((curve.integral(0.5, 6.0) - 23.171_324_757_134).abs() < 1e-9);
     }
 
     #[test]
     fn a_range_narrows_the_overlap() {
         let anchor = jpeg_like();
-        let test: Vec<Point> = anchor
-            .iter()
-            .map(|p| Point {
-                bpp: 0.8 * p.bpp,
-                ..*p
-            })
-            .collect();
+        let test: Vec<Point> = anchor.iter().map(|p| Point { bpp: 0.8 * p.bpp, ..*p }).collect();
         let delta = delta_rate_within(&anchor, &test, (25.0, 30.0)).expect("they overlap");
         assert!((delta.percent + 20.0).abs() < 1e-9, "{delta:?}");
         assert_eq!(delta.overlap, (25.0, 30.0));
@@ -246,14 +189,8 @@ mod tests {
         let anchor = jpeg_like();
         let mut shuffled = anchor.clone();
         shuffled.reverse();
-        shuffled.push(Point {
-            bpp: 1.0,
-            quality: 30.0,
-        });
-        shuffled.push(Point {
-            bpp: 3.0,
-            quality: f64::INFINITY,
-        });
+        shuffled.push(Point { bpp: 1.0, quality: 30.0 });
+        shuffled.push(Point { bpp: 3.0, quality: f64::INFINITY });
         let delta = delta_rate(&anchor, &shuffled).expect("they overlap");
         assert!(delta.percent.abs() < 1e-9, "{delta:?}");
     }

@@ -20,12 +20,8 @@ pub fn pictures(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(name)? {
         let path = entry.with_context(name)?.path();
-        let extension = path
-            .extension()
-            .map(|extension| extension.to_ascii_lowercase());
-        if extension.is_some_and(|extension| {
-            extension == "png" || extension == "jpg" || extension == "jpeg"
-        }) {
+        let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
+        if extension.is_some_and(|extension| extension == "png" || extension == "jpg" || extension == "jpeg") {
             paths.push(path);
         }
     }
@@ -58,8 +54,7 @@ pub fn sweep(rival: &dyn Rival, image: &str, picture: &Picture) -> Result<Vec<Ro
         })
     };
     let rows = rival.grid().iter().map(|&parameter| {
-        row(parameter)
-            .with_context(|| format!("{image} by {} at parameter {parameter}", rival.name()))
+        row(parameter).with_context(|| format!("{image} by {} at parameter {parameter}", rival.name()))
     });
     rows.collect()
 }
@@ -75,19 +70,12 @@ mod tests {
 
     #[test]
     fn a_sweep_has_a_row_for_each_parameter() {
-        let picture = Picture::new(64, 48, (0..=255).cycle().take(64 * 48 * 3).collect())
-            .expect("the shape fits");
+        let picture = Picture::new(64, 48, (0..=255).cycle().take(64 * 48 * 3).collect()).expect("the shape fits");
         let rival = Baseline(Sampling::S444);
         let rows = sweep(&rival, "wave.png", &picture).expect("measures");
         assert_eq!(rows.len(), rival.grid().len());
         assert!(rows.windows(2).all(|pair| pair[0].bytes <= pair[1].bytes));
-        assert_eq!(
-            (rows[0].image.as_str(), rows[0].decoder.as_str()),
-            ("wave.png", "jpeg-444")
-        );
-        assert!(
-            rows.iter()
-                .all(|row| row.ms_ssim.is_none() && row.encode_ms.is_some())
-        );
+        assert_eq!((rows[0].image.as_str(), rows[0].decoder.as_str()), ("wave.png", "jpeg-444"));
+        assert!(rows.iter().all(|row| row.ms_ssim.is_none() && row.encode_ms.is_some()));
     }
 }

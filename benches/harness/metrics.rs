@@ -42,9 +42,7 @@ pub fn ms_ssim(original: &Picture, decoded: &Picture) -> Result<Option<f64>> {
     if original.width().min(original.height()) < MS_SSIM_MIN_SIDE {
         return Ok(None);
     }
-    let sum: f64 = (0..CHANNELS)
-        .map(|c| channel_ms_ssim(Plane::of(original, c), Plane::of(decoded, c)))
-        .sum();
+    let sum: f64 = (0..CHANNELS).map(|c| channel_ms_ssim(Plane::of(original, c), Plane::of(decoded, c))).sum();
     Ok(Some(sum / CHANNELS as f64))
 }
 
@@ -67,17 +65,8 @@ struct Plane {
 
 impl Plane {
     fn of(picture: &Picture, channel: usize) -> Self {
-        let samples = picture
-            .rgb()
-            .iter()
-            .skip(channel)
-            .step_by(CHANNELS)
-            .map(|&sample| f32::from(sample))
-            .collect();
-        Self {
-            width: picture.width() as usize,
-            samples,
-        }
+        let samples = picture.rgb().iter().skip(channel).step_by(CHANNELS).map(|&sample| f32::from(sample)).collect();
+        Self { width: picture.width() as usize, samples }
     }
 
     fn height(&self) -> usize {
@@ -85,16 +74,8 @@ impl Plane {
     }
 
     fn times(&self, other: &Self) -> Self {
-        let samples = self
-            .samples
-            .iter()
-            .zip(&other.samples)
-            .map(|(a, b)| a * b)
-            .collect();
-        Self {
-            width: self.width,
-            samples,
-        }
+        let samples = self.samples.iter().zip(&other.samples).map(|(a, b)| a * b).collect();
+        Self { width: self.width, samples }
     }
 
     /// The Gaussian mean around every pixel that has the whole window inside.
@@ -118,10 +99,7 @@ impl Plane {
                 }
             }
         }
-        Self {
-            width: narrow,
-            samples,
-        }
+        Self { width: narrow, samples }
     }
 
     /// Half the size: means of 2x2 pixels. An odd side gets a border of zeros on both ends first, as in pytorch_msssim.
@@ -139,10 +117,7 @@ impl Plane {
                 samples.push(0.25 * (at(x, y) + at(x + 1, y) + at(x, y + 1) + at(x + 1, y + 1)));
             }
         }
-        Self {
-            width: half_width,
-            samples,
-        }
+        Self { width: half_width, samples }
     }
 }
 
@@ -152,11 +127,7 @@ fn channel_ms_ssim(mut a: Plane, mut b: Plane) -> f64 {
     let mut product = 1.0;
     for (scale, exponent) in SCALE_EXPONENTS.into_iter().enumerate() {
         let (structure, similarity) = scale_means(&a, &b, &window);
-        let mean = if scale == coarsest {
-            similarity
-        } else {
-            structure
-        };
+        let mean = if scale == coarsest { similarity } else { structure };
         product *= mean.max(0.0).powf(exponent);
         if scale < coarsest {
             (a, b) = (a.halved(), b.halved());
@@ -184,13 +155,9 @@ fn scale_means(a: &Plane, b: &Plane, window: &[f32; TAPS]) -> (f64, f64) {
     (structure / count, similarity / count)
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "weights need no more than f32"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "weights need no more than f32")]
 fn window() -> [f32; TAPS] {
-    let weight =
-        |tap: usize| (-(tap as f64 - (TAPS / 2) as f64).powi(2) / (2.0 * SIGMA * SIGMA)).exp();
+    let weight = |tap: usize| (-(tap as f64 - (TAPS / 2) as f64).powi(2) / (2.0 * SIGMA * SIGMA)).exp();
     let sum: f64 = (0..TAPS).map(weight).sum();
     std::array::from_fn(|tap| (weight(tap) / sum) as f32)
 }
@@ -200,11 +167,8 @@ mod tests {
     use super::*;
 
     fn picture(width: u32, height: u32, sample: impl Fn(u32, u32, u32) -> u32) -> Picture {
-        let positions =
-            (0..height).flat_map(|y| (0..width).flat_map(move |x| (0..3).map(move |c| (x, y, c))));
-        let rgb = positions
-            .map(|(x, y, c)| u8::try_from(sample(x, y, c)).expect("a byte"))
-            .collect();
+        let positions = (0..height).flat_map(|y| (0..width).flat_map(move |x| (0..3).map(move |c| (x, y, c))));
+        let rgb = positions.map(|(x, y, c)| u8::try_from(sample(x, y, c)).expect("a byte")).collect();
         Picture::new(width, height, rgb).expect("the shape fits")
     }
 
@@ -227,10 +191,7 @@ mod tests {
     #[test]
     fn psnr_pools_the_channels() {
         // An error of 3 in red only: the mean squared error is 9 / 3.
-        let (a, b) = (
-            picture(8, 4, |_, _, _| 50),
-            picture(8, 4, |_, _, c| if c == 0 { 53 } else { 50 }),
-        );
+        let (a, b) = (picture(8, 4, |_, _, _| 50), picture(8, 4, |_, _, c| if c == 0 { 53 } else { 50 }));
         assert!((psnr(&a, &b).expect("one shape") - 43.359_591_5).abs() < 1e-6);
     }
 
@@ -249,14 +210,10 @@ mod tests {
     /// The figures are from a double-precision script that spells out pytorch_msssim; the second has odd sides.
     #[test]
     fn metrics_agree_with_the_reference() {
-        for (width, height, psnr_db, similarity) in [
-            (192, 176, 16.658_365_486, 0.802_078_536),
-            (181, 203, 16.652_345_854, 0.802_476_426),
-        ] {
-            let (a, b) = (
-                picture(width, height, pattern),
-                picture(width, height, faded),
-            );
+        for (width, height, psnr_db, similarity) in
+            [(192, 176, 16.658_365_486, 0.802_078_536), (181, 203, 16.652_345_854, 0.802_476_426)]
+        {
+            let (a, b) = (picture(width, height, pattern), picture(width, height, faded));
             assert!((psnr(&a, &b).expect("one shape") - psnr_db).abs() < 1e-6);
             let value = ms_ssim(&a, &b).expect("one shape").expect("large enough");
             assert!((value - similarity).abs() < 2e-5, "{value} {similarity}");

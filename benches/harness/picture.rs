@@ -20,21 +20,14 @@ impl Picture {
     pub fn new(width: u32, height: u32, rgb: Vec<u8>) -> Result<Self> {
         let expected = width as usize * height as usize * CHANNELS;
         ensure!(expected > 0, "an empty picture: {width}x{height}");
-        ensure!(
-            rgb.len() == expected,
-            "{width}x{height} RGB needs {expected} bytes, got {}",
-            rgb.len()
-        );
+        ensure!(rgb.len() == expected, "{width}x{height} RGB needs {expected} bytes, got {}", rgb.len());
         Ok(Self { width, height, rgb })
     }
 
     /// Reads a PNG or JPEG file as 8-bit RGB, whatever its name says it is.
     pub fn open(path: &Path) -> Result<Self> {
         let name = || format!("picture {}", path.display());
-        let reader = image::ImageReader::open(path)
-            .with_context(name)?
-            .with_guessed_format()
-            .with_context(name)?;
+        let reader = image::ImageReader::open(path).with_context(name)?.with_guessed_format().with_context(name)?;
         let decoded = reader.decode().with_context(name)?.into_rgb8();
         Self::new(decoded.width(), decoded.height(), decoded.into_raw()).with_context(name)
     }
@@ -65,10 +58,7 @@ impl Picture {
     }
 
     /// Whole bytes in a budget of `bpp` bits per pixel, never more than the budget.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a byte budget is far below 2^53"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "a byte budget is far below 2^53")]
     pub fn budget(&self, bpp: f64) -> usize {
         (bpp * self.pixels() as f64 / 8.0).max(0.0) as usize
     }

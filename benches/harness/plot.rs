@@ -53,9 +53,7 @@ const GRID_LINES: f64 = 8.0;
 const STRONG_COLOURS: [&str; 3] = ["#000000", "#c00000", "#0000c0"];
 
 /// Colours of the others, apart for the colour-blind (Okabe and Ito; grey and brown for their yellow and black).
-const COLOURS: [&str; 8] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#8c564b",
-];
+const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#8c564b"];
 
 impl Chart {
     /// The chart as an SVG document.
@@ -69,10 +67,7 @@ impl Chart {
                 r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="13">"#
             ),
         );
-        line(
-            &mut out,
-            format_args!(r#"<rect width="{width}" height="{height}" fill="white"/>"#),
-        );
+        line(&mut out, format_args!(r#"<rect width="{width}" height="{height}" fill="white"/>"#));
         self.axes(&mut out, &scale);
         let (left, top, right, bottom) = AREA;
         line(
@@ -95,10 +90,7 @@ impl Chart {
     /// Colours start anew for each weight, which tells two curves of one colour apart.
     fn colour(&self, n: usize) -> &'static str {
         let weight = self.curves[n].weight;
-        let alike = self.curves[..n]
-            .iter()
-            .filter(|curve| curve.weight == weight)
-            .count();
+        let alike = self.curves[..n].iter().filter(|curve| curve.weight == weight).count();
         match weight {
             Weight::Strong => STRONG_COLOURS[alike % STRONG_COLOURS.len()],
             Weight::Plain | Weight::Faint => COLOURS[alike % COLOURS.len()],
@@ -109,55 +101,19 @@ impl Chart {
         let (left, top, right, bottom) = AREA;
         for (x, label) in ticks(scale.x) {
             let x = scale.across(x);
-            line(
-                out,
-                format_args!(r##"<path d="M{x:.1} {top}V{bottom}" stroke="#ddd"/>"##),
-            );
-            line(
-                out,
-                format_args!(
-                    r#"<text x="{x:.1}" y="{}" text-anchor="middle">{label}</text>"#,
-                    bottom + 18.0
-                ),
-            );
+            line(out, format_args!(r##"<path d="M{x:.1} {top}V{bottom}" stroke="#ddd"/>"##));
+            line(out, format_args!(r#"<text x="{x:.1}" y="{}" text-anchor="middle">{label}</text>"#, bottom + 18.0));
         }
         for (y, label) in ticks(scale.y) {
             let y = scale.up(y);
-            line(
-                out,
-                format_args!(r##"<path d="M{left} {y:.1}H{right}" stroke="#ddd"/>"##),
-            );
-            line(
-                out,
-                format_args!(
-                    r#"<text x="{}" y="{:.1}" text-anchor="end">{label}</text>"#,
-                    left - 7.0,
-                    y + 4.5
-                ),
-            );
+            line(out, format_args!(r##"<path d="M{left} {y:.1}H{right}" stroke="#ddd"/>"##));
+            line(out, format_args!(r#"<text x="{}" y="{:.1}" text-anchor="end">{label}</text>"#, left - 7.0, y + 4.5));
         }
         let (middle_x, middle_y) = ((left + right) / 2.0, (top + bottom) / 2.0);
-        let [title, x_label, y_label] =
-            [&self.title, &self.x_label, &self.y_label].map(|text| escaped(text));
-        line(
-            out,
-            format_args!(
-                r##"<path d="M{left} {top}V{bottom}H{right}" fill="none" stroke="#333"/>"##
-            ),
-        );
-        line(
-            out,
-            format_args!(
-                r#"<text x="{left}" y="26" font-size="17" font-weight="bold">{title}</text>"#
-            ),
-        );
-        line(
-            out,
-            format_args!(
-                r#"<text x="{middle_x}" y="{}" text-anchor="middle">{x_label}</text>"#,
-                bottom + 42.0
-            ),
-        );
+        let [title, x_label, y_label] = [&self.title, &self.x_label, &self.y_label].map(|text| escaped(text));
+        line(out, format_args!(r##"<path d="M{left} {top}V{bottom}H{right}" fill="none" stroke="#333"/>"##));
+        line(out, format_args!(r#"<text x="{left}" y="26" font-size="17" font-weight="bold">{title}</text>"#));
+        line(out, format_args!(r#"<text x="{middle_x}" y="{}" text-anchor="middle">{x_label}</text>"#, bottom + 42.0));
         line(
             out,
             format_args!(
@@ -176,26 +132,13 @@ struct Scale {
 impl Scale {
     fn new(chart: &Chart) -> Self {
         let (low, high) = chart.x_range;
-        let shown = chart
-            .curves
-            .iter()
-            .flat_map(|curve| &curve.points)
-            .filter(|(x, _)| (low..=high).contains(x));
+        let shown = chart.curves.iter().flat_map(|curve| &curve.points).filter(|(x, _)| (low..=high).contains(x));
         let (min, max) = shown
             .map(|&(_, y)| y)
             .filter(|y| y.is_finite())
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), y| {
-                (min.min(y), max.max(y))
-            });
-        let y = if min < max {
-            (min.floor(), max.ceil())
-        } else {
-            (0.0, 1.0)
-        };
-        Self {
-            x: chart.x_range,
-            y,
-        }
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), y| (min.min(y), max.max(y)));
+        let y = if min < max { (min.floor(), max.ceil()) } else { (0.0, 1.0) };
+        Self { x: chart.x_range, y }
     }
 
     fn across(&self, x: f64) -> f64 {
@@ -211,41 +154,19 @@ impl Scale {
 fn ticks((low, high): (f64, f64)) -> Vec<(f64, String)> {
     let rough = (high - low) / GRID_LINES;
     let power = 10_f64.powf(rough.log10().floor());
-    let factor = [1.0, 2.0, 5.0]
-        .into_iter()
-        .find(|factor| factor * power >= 0.999 * rough)
-        .unwrap_or(10.0);
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= 0.999 * rough).unwrap_or(10.0);
     let step = factor * power;
-    let decimals = if step >= 1.0 {
-        0
-    } else {
-        if step >= 0.1 { 1 } else { 2 }
-    };
+    let decimals = if step >= 1.0 { 0 } else { if step >= 0.1 { 1 } else { 2 } };
     let first = (low / step - 1e-9).ceil();
-    let values = (0..)
-        .map(|n| (first + f64::from(n)) * step)
-        .take_while(|value| *value <= high + 1e-9 * step);
-    values
-        .map(|value| (value, format!("{value:.decimals$}")))
-        .collect()
+    let values = (0..).map(|n| (first + f64::from(n)) * step).take_while(|value| *value <= high + 1e-9 * step);
+    values.map(|value| (value, format!("{value:.decimals$}"))).collect()
 }
 
 fn draw(out: &mut String, scale: &Scale, curve: &Curve, colour: &str) {
-    let mut points: Vec<(f64, f64)> = curve
-        .points
-        .iter()
-        .copied()
-        .filter(|(_, y)| y.is_finite())
-        .collect();
+    let mut points: Vec<(f64, f64)> = curve.points.iter().copied().filter(|(_, y)| y.is_finite()).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let pixels: Vec<(f64, f64)> = points
-        .into_iter()
-        .map(|(x, y)| (scale.across(x), scale.up(y)))
-        .collect();
-    let path: Vec<String> = pixels
-        .iter()
-        .map(|(x, y)| format!("{x:.1},{y:.1}"))
-        .collect();
+    let pixels: Vec<(f64, f64)> = points.into_iter().map(|(x, y)| (scale.across(x), scale.up(y))).collect();
+    let path: Vec<String> = pixels.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     line(
         out,
         format_args!(
@@ -258,9 +179,7 @@ fn draw(out: &mut String, scale: &Scale, curve: &Curve, colour: &str) {
         for (x, y) in pixels {
             line(
                 out,
-                format_args!(
-                    r#"<circle cx="{x:.1}" cy="{y:.1}" r="2.5" fill="{colour}" clip-path="url(#area)"/>"#
-                ),
+                format_args!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="2.5" fill="{colour}" clip-path="url(#area)"/>"#),
             );
         }
     }
@@ -268,22 +187,8 @@ fn draw(out: &mut String, scale: &Scale, curve: &Curve, colour: &str) {
 
 fn legend(out: &mut String, n: usize, curve: &Curve, colour: &str) {
     let (x, y) = (AREA.2 + 18.0, AREA.1 + 8.0 + LEGEND_STEP * n as f64);
-    line(
-        out,
-        format_args!(
-            r#"<path d="M{x} {y}h30" {}/>"#,
-            stroke(curve.weight, colour)
-        ),
-    );
-    line(
-        out,
-        format_args!(
-            r#"<text x="{}" y="{}">{}</text>"#,
-            x + 38.0,
-            y + 4.5,
-            escaped(&curve.name)
-        ),
-    );
+    line(out, format_args!(r#"<path d="M{x} {y}h30" {}/>"#, stroke(curve.weight, colour)));
+    line(out, format_args!(r#"<text x="{}" y="{}">{}</text>"#, x + 38.0, y + 4.5, escaped(&curve.name)));
 }
 
 fn stroke(weight: Weight, colour: &str) -> String {
@@ -296,9 +201,7 @@ fn stroke(weight: Weight, colour: &str) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
@@ -315,35 +218,16 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_within() {
-        assert_eq!(
-            values((0.0, 1.6)),
-            [
-                "0.0", "0.2", "0.4", "0.6", "0.8", "1.0", "1.2", "1.4", "1.6"
-            ]
-        );
-        assert_eq!(
-            values((23.0, 39.0)),
-            ["24", "26", "28", "30", "32", "34", "36", "38"]
-        );
+        assert_eq!(values((0.0, 1.6)), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0", "1.2", "1.4", "1.6"]);
+        assert_eq!(values((23.0, 39.0)), ["24", "26", "28", "30", "32", "34", "36", "38"]);
     }
 
     #[test]
     fn points_land_where_the_axes_say() {
         let points = vec![(0.0, 20.0), (1.0, 30.0), (2.0, f64::INFINITY)];
-        let curve = Curve {
-            name: "a < b".to_owned(),
-            points,
-            weight: Weight::Plain,
-        };
+        let curve = Curve { name: "a < b".to_owned(), points, weight: Weight::Plain };
         let (title, x_label, y_label) = ("t".to_owned(), "x".to_owned(), "y".to_owned());
-        let svg = Chart {
-            title,
-            x_label,
-            y_label,
-            x_range: (0.0, 1.0),
-            curves: vec![curve],
-        }
-        .svg();
+        let svg = Chart { title, x_label, y_label, x_range: (0.0, 1.0), curves: vec![curve] }.svg();
         assert!(svg.contains(r#"points="64.0,524.0 704.0,44.0""#), "{svg}");
         assert!(svg.contains("a &lt; b"));
         assert_eq!(svg.matches("<circle").count(), 2);

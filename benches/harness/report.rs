@@ -40,12 +40,7 @@ pub const TABLED_ANCHORS: [&str; 14] = [
 ];
 
 /// Published curves that plots show.
-pub const DRAWN_ANCHORS: [&str; 4] = [
-    "tfc/bpg444",
-    "local/avif_libavif_s6_444",
-    "progressive/DPICT",
-    "cai/vtm",
-];
+pub const DRAWN_ANCHORS: [&str; 4] = ["tfc/bpg444", "local/avif_libavif_s6_444", "progressive/DPICT", "cai/vtm"];
 
 /// All curves of a report.
 #[derive(Clone, Debug)]
@@ -76,10 +71,7 @@ impl Report {
         self.write_curves(&folder.join("rd.csv"))?;
         std::fs::write(folder.join("bd.md"), self.markdown())?;
         std::fs::write(folder.join("psnr.svg"), self.chart(Quality::Psnr).svg())?;
-        std::fs::write(
-            folder.join("ms-ssim.svg"),
-            self.chart(Quality::MsSsim).svg(),
-        )?;
+        std::fs::write(folder.join("ms-ssim.svg"), self.chart(Quality::MsSsim).svg())?;
         Ok(())
     }
 
@@ -113,18 +105,13 @@ impl Report {
             self.pictures
         );
         for (heading, quality) in [("RGB PSNR", Quality::Psnr), ("MS-SSIM", Quality::MsSsim)] {
-            write!(text, "\n## {heading}\n\n{}", self.table(quality))
-                .expect("writing to a string cannot fail");
+            write!(text, "\n## {heading}\n\n{}", self.table(quality)).expect("writing to a string cannot fail");
         }
         text
     }
 
     fn table(&self, quality: Quality) -> String {
-        let columns = if self.ours.is_empty() {
-            &self.rivals
-        } else {
-            &self.ours
-        };
+        let columns = if self.ours.is_empty() { &self.rivals } else { &self.ours };
         let mut text = String::from("| rival |");
         for column in columns {
             text += &format!(" {} |", column.name);
@@ -134,10 +121,8 @@ impl Report {
         text += "\n";
         for row in self.rivals.iter().chain(&self.anchors) {
             let anchor = row.curve(quality);
-            let cells: Vec<Option<bd::Delta>> = columns
-                .iter()
-                .map(|column| compared(&anchor, &column.curve(quality)))
-                .collect();
+            let cells: Vec<Option<bd::Delta>> =
+                columns.iter().map(|column| compared(&anchor, &column.curve(quality))).collect();
             if cells.iter().any(Option::is_some) {
                 text += &format!("| {} |", row.name);
                 text += &cells.into_iter().map(cell).collect::<String>();
@@ -153,24 +138,13 @@ impl Report {
             Quality::Psnr => ("Rate and PSNR", "RGB PSNR (dB)"),
             Quality::MsSsim => ("Rate and MS-SSIM", "MS-SSIM, -10 log10(1 - value) (dB)"),
         };
-        let drawn = self
-            .anchors
-            .iter()
-            .filter(|anchor| DRAWN_ANCHORS.contains(&anchor.name.as_str()));
+        let drawn = self.anchors.iter().filter(|anchor| DRAWN_ANCHORS.contains(&anchor.name.as_str()));
         let weighted = (self.ours.iter().map(|series| (series, Weight::Strong)))
             .chain(self.rivals.iter().map(|series| (series, Weight::Plain)))
             .chain(drawn.map(|series| (series, Weight::Faint)));
         let curves = weighted.map(|(series, weight)| {
-            let points = series
-                .curve(quality)
-                .into_iter()
-                .map(|point| (point.bpp, point.quality))
-                .collect();
-            Curve {
-                name: series.name.clone(),
-                points,
-                weight,
-            }
+            let points = series.curve(quality).into_iter().map(|point| (point.bpp, point.quality)).collect();
+            Curve { name: series.name.clone(), points, weight }
         });
         Chart {
             title: title.to_owned(),
@@ -185,9 +159,7 @@ impl Report {
 /// BD-rate over the qualities that `column` has within the range of rates.
 fn compared(anchor: &[bd::Point], column: &[bd::Point]) -> Option<bd::Delta> {
     let rates = RANGE_BPP.0 - RANGE_SLACK_BPP..=RANGE_BPP.1 + RANGE_SLACK_BPP;
-    let within = column
-        .iter()
-        .filter(|point| rates.contains(&point.bpp) && point.quality.is_finite());
+    let within = column.iter().filter(|point| rates.contains(&point.bpp) && point.quality.is_finite());
     let range = within.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), point| {
         (low.min(point.quality), high.max(point.quality))
     });
@@ -210,24 +182,10 @@ mod tests {
     use crate::series::Point;
 
     fn series(name: &str, factor: f64) -> Series {
-        let points = [
-            (0.05, 22.0),
-            (0.1, 25.0),
-            (0.5, 31.0),
-            (1.5, 37.0),
-            (3.0, 42.0),
-        ];
-        let point = |(bpp, psnr_db)| Point {
-            bpp: bpp * factor,
-            psnr_db,
-            ms_ssim: None,
-            encode_ms: None,
-            decode_ms: Some(1.5),
-        };
-        Series {
-            name: name.to_owned(),
-            points: points.map(point).to_vec(),
-        }
+        let points = [(0.05, 22.0), (0.1, 25.0), (0.5, 31.0), (1.5, 37.0), (3.0, 42.0)];
+        let point =
+            |(bpp, psnr_db)| Point { bpp: bpp * factor, psnr_db, ms_ssim: None, encode_ms: None, decode_ms: Some(1.5) };
+        Series { name: name.to_owned(), points: points.map(point).to_vec() }
     }
 
     fn report() -> Report {
@@ -249,11 +207,7 @@ mod tests {
 
     #[test]
     fn without_ours_the_rivals_are_compared() {
-        let text = Report {
-            ours: Vec::new(),
-            ..report()
-        }
-        .markdown();
+        let text = Report { ours: Vec::new(), ..report() }.markdown();
         assert!(text.contains("| jpeg-420 | +0.0 |\n"), "{text}");
     }
 
@@ -262,9 +216,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         report().write(folder.path()).expect("writes");
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("reads");
-        assert!(read("rd.csv").starts_with(
-            "series,bpp,psnr_db,ms_ssim,encode_ms,decode_ms\nlinear,0.05,22.0,,,1.5\n"
-        ));
+        assert!(read("rd.csv").starts_with("series,bpp,psnr_db,ms_ssim,encode_ms,decode_ms\nlinear,0.05,22.0,,,1.5\n"));
         assert_eq!(read("psnr.svg").matches("<polyline").count(), 3);
         assert_eq!(read("ms-ssim.svg").matches("<polyline").count(), 0);
     }

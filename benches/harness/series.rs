@@ -70,15 +70,7 @@ impl Series {
             Quality::Psnr => Some(point.psnr_db),
             Quality::MsSsim => point.ms_ssim.map(ms_ssim_db),
         };
-        self.points
-            .iter()
-            .filter_map(|point| {
-                Some(bd::Point {
-                    bpp: point.bpp,
-                    quality: value(point)?,
-                })
-            })
-            .collect()
+        self.points.iter().filter_map(|point| Some(bd::Point { bpp: point.bpp, quality: value(point)? })).collect()
     }
 }
 
@@ -87,17 +79,13 @@ impl Series {
 /// An empty field is a value that was not measured.
 pub fn read_rows(path: &Path) -> Result<Vec<Row>> {
     let name = || format!("rows from {}", path.display());
-    let rows: Result<Vec<Row>, _> = csv::Reader::from_path(path)
-        .with_context(name)?
-        .into_deserialize()
-        .collect();
+    let rows: Result<Vec<Row>, _> = csv::Reader::from_path(path).with_context(name)?.into_deserialize().collect();
     rows.with_context(name)
 }
 
 /// Writes rows as [`read_rows`] reads them.
 pub fn write_rows(path: &Path, rows: &[Row]) -> Result<()> {
-    let mut writer =
-        csv::Writer::from_path(path).with_context(|| format!("rows to {}", path.display()))?;
+    let mut writer = csv::Writer::from_path(path).with_context(|| format!("rows to {}", path.display()))?;
     for row in rows {
         writer.serialize(row)?;
     }
@@ -111,29 +99,19 @@ pub fn write_rows(path: &Path, rows: &[Row]) -> Result<()> {
 pub fn average(rows: &[Row]) -> Result<Vec<Series>> {
     let mut decoders: Vec<(&str, BTreeMap<&str, Vec<&Row>>)> = Vec::new();
     for row in rows {
-        let place = decoders
-            .iter()
-            .position(|(name, _)| *name == row.decoder)
-            .unwrap_or_else(|| {
-                decoders.push((&row.decoder, BTreeMap::new()));
-                decoders.len() - 1
-            });
+        let place = decoders.iter().position(|(name, _)| *name == row.decoder).unwrap_or_else(|| {
+            decoders.push((&row.decoder, BTreeMap::new()));
+            decoders.len() - 1
+        });
         decoders[place].1.entry(&row.image).or_default().push(row);
     }
-    decoders
-        .into_iter()
-        .map(|(name, images)| average_decoder(name, &images))
-        .collect()
+    decoders.into_iter().map(|(name, images)| average_decoder(name, &images)).collect()
 }
 
 fn average_decoder(name: &str, images: &BTreeMap<&str, Vec<&Row>>) -> Result<Series> {
     let grid = images.values().next().map_or(0, Vec::len);
     for (image, rows) in images {
-        ensure!(
-            rows.len() == grid,
-            "{name}: {image} has {} rows where others have {grid}",
-            rows.len()
-        );
+        ensure!(rows.len() == grid, "{name}: {image} has {} rows where others have {grid}", rows.len());
     }
     let points = (0..grid).map(|n| {
         let at: Vec<&Row> = images.values().map(|rows| rows[n]).collect();
@@ -145,10 +123,7 @@ fn average_decoder(name: &str, images: &BTreeMap<&str, Vec<&Row>>) -> Result<Ser
             decode_ms: mean_of_all(at.iter().map(|row| row.decode_ms)),
         }
     });
-    Ok(Series {
-        name: name.to_owned(),
-        points: points.collect(),
-    })
+    Ok(Series { name: name.to_owned(), points: points.collect() })
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -186,36 +161,19 @@ fn parse_anchors(text: &str) -> Result<Vec<Series>> {
     let all: BTreeMap<String, serde_json::Value> = serde_json::from_str(text)?;
     let mut series = Vec::new();
     for (name, value) in all.into_iter().filter(|(name, _)| !name.starts_with('_')) {
-        let Published {
-            bpp,
-            psnr,
-            ms_ssim,
-            bpp_ms,
-        } = serde_json::from_value(value).with_context(|| name.clone())?;
+        let Published { bpp, psnr, ms_ssim, bpp_ms } = serde_json::from_value(value).with_context(|| name.clone())?;
         let Some(psnr) = psnr else { continue };
-        ensure!(
-            psnr.len() == bpp.len(),
-            "{name}: {} rates, {} PSNR",
-            bpp.len(),
-            psnr.len()
-        );
+        ensure!(psnr.len() == bpp.len(), "{name}: {} rates, {} PSNR", bpp.len(), psnr.len());
         let one_grid = bpp_ms.is_none_or(|rates| rates == bpp);
         let ms_ssim = ms_ssim.filter(|values| one_grid && values.len() == bpp.len());
-        let points = bpp
-            .iter()
-            .zip(&psnr)
-            .enumerate()
-            .map(|(n, (&bpp, &psnr_db))| Point {
-                bpp,
-                psnr_db,
-                ms_ssim: ms_ssim.as_ref().map(|values| values[n]),
-                encode_ms: None,
-                decode_ms: None,
-            });
-        series.push(Series {
-            name,
-            points: points.collect(),
+        let points = bpp.iter().zip(&psnr).enumerate().map(|(n, (&bpp, &psnr_db))| Point {
+            bpp,
+            psnr_db,
+            ms_ssim: ms_ssim.as_ref().map(|values| values[n]),
+            encode_ms: None,
+            decode_ms: None,
         });
+        series.push(Series { name, points: points.collect() });
     }
     Ok(series)
 }
@@ -226,16 +184,7 @@ mod tests {
 
     fn row(image: &str, decoder: &str, bpp: f64, psnr_db: f64, ms_ssim: Option<f64>) -> Row {
         let (image, decoder) = (image.to_owned(), decoder.to_owned());
-        Row {
-            image,
-            decoder,
-            bytes: 100,
-            bpp,
-            psnr_db,
-            ms_ssim,
-            encode_ms: None,
-            decode_ms: Some(2.0),
-        }
+        Row { image, decoder, bytes: 100, bpp, psnr_db, ms_ssim, encode_ms: None, decode_ms: Some(2.0) }
     }
 
     #[test]
@@ -274,16 +223,10 @@ mod tests {
     fn rows_survive_a_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("rows.csv");
-        let rows = vec![
-            row("a, b.png", "deep", 0.125, 30.5, Some(0.9)),
-            row("c.png", "linear", 0.5, 31.0, None),
-        ];
+        let rows = vec![row("a, b.png", "deep", 0.125, 30.5, Some(0.9)), row("c.png", "linear", 0.5, 31.0, None)];
         write_rows(&path, &rows).expect("writes");
         let text = std::fs::read_to_string(&path).expect("reads");
-        assert!(
-            text.starts_with("image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms\n"),
-            "{text}"
-        );
+        assert!(text.starts_with("image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms\n"), "{text}");
         assert!(text.contains("c.png,linear,100,0.5,31.0,,,2.0"), "{text}");
         assert_eq!(read_rows(&path).expect("reads"), rows);
     }
@@ -297,13 +240,7 @@ mod tests {
         let series = parse_anchors(text).expect("parses");
         let names: Vec<&str> = series.iter().map(|s| s.name.as_str()).collect();
         assert_eq!(names, ["x/full", "x/own-grid"]);
-        assert_eq!(
-            series[0].curve(Quality::Psnr)[1],
-            bd::Point {
-                bpp: 0.2,
-                quality: 27.5
-            }
-        );
+        assert_eq!(series[0].curve(Quality::Psnr)[1], bd::Point { bpp: 0.2, quality: 27.5 });
         assert!((series[0].curve(Quality::MsSsim)[1].quality - 20.0).abs() < 1e-9);
         assert!(series[1].curve(Quality::MsSsim).is_empty());
     }

@@ -32,18 +32,11 @@ pub(crate) fn step(arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<(
     if status.success() {
         return Ok(());
     }
-    Err(Failure::say(format!(
-        "`cargo {}` failed: fix what it reports above",
-        arguments.join(" ")
-    )))
+    Err(Failure::say(format!("`cargo {}` failed: fix what it reports above", arguments.join(" "))))
 }
 
 /// Runs a program of ours through cargo, with its own words and exit status.
-pub(crate) fn hand_over(
-    cargo_arguments: &[&str],
-    arguments: &[OsString],
-    library: &Path,
-) -> Result<()> {
+pub(crate) fn hand_over(cargo_arguments: &[&str], arguments: &[OsString], library: &Path) -> Result<()> {
     let status = cargo()
         .args(cargo_arguments)
         .args(arguments)
@@ -54,23 +47,13 @@ pub(crate) fn hand_over(
         return Ok(());
     }
     // No status: a signal, such as the user's interrupt, ended it.
-    Err(Failure::Exit(
-        status
-            .code()
-            .and_then(|code| u8::try_from(code).ok())
-            .unwrap_or(1),
-    ))
+    Err(Failure::Exit(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
 }
 
 /// The codec builds where there is no operating system, if this machine can get that target.
 pub(crate) fn build_codec_for_wasm() -> Result<()> {
-    match Command::new("rustup")
-        .args(["target", "add", WASM])
-        .output()
-    {
-        Ok(output) if output.status.success() => {
-            step(&["build", "--package", CODEC, "--target", WASM], &[])
-        }
+    match Command::new("rustup").args(["target", "add", WASM]).output() {
+        Ok(output) if output.status.success() => step(&["build", "--package", CODEC, "--target", WASM], &[]),
         Ok(output) => skip_wasm(&last_line(&output)),
         Err(_) => skip_wasm("rustup is not installed"),
     }
@@ -85,22 +68,11 @@ fn skip_wasm(why: &str) -> Result<()> {
 /// The codec depends on nothing that does input, output or timing.
 pub(crate) fn codec_is_pure() -> Result<()> {
     let output = cargo()
-        .args([
-            "tree",
-            "--package",
-            CODEC,
-            "--edges",
-            "normal",
-            "--prefix",
-            "none",
-        ])
+        .args(["tree", "--package", CODEC, "--edges", "normal", "--prefix", "none"])
         .output()
         .map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;
     if !output.status.success() {
-        return Err(Failure::say(format!(
-            "`cargo tree --package {CODEC}` failed: {}",
-            last_line(&output)
-        )));
+        return Err(Failure::say(format!("`cargo tree --package {CODEC}` failed: {}", last_line(&output))));
     }
     let tree = String::from_utf8_lossy(&output.stdout);
     match impure(&tree) {
@@ -113,19 +85,13 @@ pub(crate) fn codec_is_pure() -> Result<()> {
 
 /// The first crate in the output of `cargo tree --prefix none` that the codec must not see.
 fn impure(tree: &str) -> Option<&str> {
-    tree.lines()
-        .filter_map(|line| line.split_whitespace().next())
-        .find(|name| IMPURE.contains(name))
+    tree.lines().filter_map(|line| line.split_whitespace().next()).find(|name| IMPURE.contains(name))
 }
 
 /// The last thing a program said on its standard error.
 pub(crate) fn last_line(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
-    said.lines()
-        .map(str::trim)
-        .rfind(|line| !line.is_empty())
-        .unwrap_or("it did not say why")
-        .to_owned()
+    said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it did not say why").to_owned()
 }
 
 #[cfg(test)]
@@ -136,9 +102,6 @@ mod tests {
     fn impure_crates_are_found_by_their_whole_name() {
         let pure = "nestcast-codec v0.1.0 (somewhere/codec)\nbytes v1.10.1\nimage-webp v0.2.0\nort-sys v2.0.0\n";
         assert_eq!(impure(pure), None);
-        assert_eq!(
-            impure(&format!("{pure}image v0.25.10 (*)\n")),
-            Some("image")
-        );
+        assert_eq!(impure(&format!("{pure}image v0.25.10 (*)\n")), Some("image"));
     }
 }

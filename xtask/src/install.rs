@@ -23,10 +23,7 @@ pub(crate) fn is_intact(path: &Path, sha256: &str) -> io::Result<bool> {
 pub(crate) fn atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(folder)?;
-    let mut name = path
-        .file_name()
-        .ok_or(io::ErrorKind::InvalidInput)?
-        .to_owned();
+    let mut name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
     name.push(format!(".{}.part", process::id()));
     let part = folder.join(name);
 
@@ -48,10 +45,7 @@ pub(crate) fn move_into_place(finished: &Path, path: &Path) -> io::Result<()> {
 
 /// SHA-256 in lower-case hexadecimal.
 pub(crate) fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -64,10 +58,7 @@ mod tests {
 
     #[test]
     fn hashes_as_everyone_does() {
-        assert_eq!(
-            hash(b"abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
+        assert_eq!(hash(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 
     #[test]

@@ -33,11 +33,7 @@ fn main() -> ExitCode {
 }
 
 fn run(mut arguments: Vec<OsString>) -> Result<()> {
-    let command = if arguments.is_empty() {
-        OsString::new()
-    } else {
-        arguments.remove(0)
-    };
+    let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     let command = command.to_str().unwrap_or_default();
     if !matches!(command, "demo" | "nestcast") && !arguments.is_empty() {
         return Err(Failure::Usage(format!("`{command}` takes no arguments")));
@@ -64,56 +60,21 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
 fn nestcast(arguments: &[OsString]) -> Result<()> {
     let library = runtime::ensure()?;
     // Built apart from running, so that building shows its progress and running adds nothing to the output.
-    cargo::step(
-        &[
-            "build",
-            "--release",
-            "--package",
-            "nestcast",
-            "--bin",
-            "nestcast",
-        ],
-        &[],
-    )?;
-    let run = [
-        "run",
-        "--release",
-        "--quiet",
-        "--package",
-        "nestcast",
-        "--bin",
-        "nestcast",
-        "--",
-    ];
+    cargo::step(&["build", "--release", "--package", "nestcast", "--bin", "nestcast"], &[])?;
+    let run = ["run", "--release", "--quiet", "--package", "nestcast", "--bin", "nestcast", "--"];
     cargo::hand_over(&run, arguments, &library)
 }
 
 fn test() -> Result<()> {
     let library = runtime::ensure()?;
     let with_runtime = [(runtime::VARIABLE, library.as_os_str())];
-    cargo::step(
-        &["test", "--workspace", "--exclude", "nestcast-benches"],
-        &with_runtime,
-    )?;
+    cargo::step(&["test", "--workspace", "--exclude", "nestcast-benches"], &with_runtime)?;
     cargo::build_codec_for_wasm()?;
     cargo::codec_is_pure()
 }
 
 fn lint() -> Result<()> {
     cargo::step(&["fmt", "--all", "--check"], &[])?;
-    cargo::step(
-        &[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ],
-        &[],
-    )?;
-    cargo::step(
-        &["doc", "--workspace", "--no-deps"],
-        &[("RUSTDOCFLAGS", "-Dwarnings".as_ref())],
-    )
+    cargo::step(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
+    cargo::step(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-Dwarnings".as_ref())])
 }

@@ -66,17 +66,11 @@ impl Platform {
     /// The platform of this machine, where there is a wheel for it.
     pub(crate) fn host() -> Option<&'static Self> {
         // The wheels for Linux need glibc, and a program built for musl cannot load them.
-        if cfg!(target_env = "musl") {
-            None
-        } else {
-            Self::named(consts::OS, consts::ARCH)
-        }
+        if cfg!(target_env = "musl") { None } else { Self::named(consts::OS, consts::ARCH) }
     }
 
     fn named(os: &str, arch: &str) -> Option<&'static Self> {
-        PLATFORMS
-            .iter()
-            .find(|platform| platform.os == os && platform.arch == arch)
+        PLATFORMS.iter().find(|platform| platform.os == os && platform.arch == arch)
     }
 
     /// The folder's name in the cache: `linux-x86_64`.
@@ -86,10 +80,7 @@ impl Platform {
 
     /// The requirements file that makes pip accept this one wheel.
     pub(crate) fn requirement(&self) -> String {
-        format!(
-            "onnxruntime=={VERSION} --hash=sha256:{}\n",
-            self.wheel_sha256
-        )
+        format!("onnxruntime=={VERSION} --hash=sha256:{}\n", self.wheel_sha256)
     }
 }
 
@@ -107,11 +98,7 @@ mod tests {
         for (index, platform) in PLATFORMS.iter().enumerate() {
             for hash in [platform.wheel_sha256, platform.library_sha256] {
                 assert_eq!(hash.len(), 64, "{hash}");
-                assert!(
-                    hash.bytes()
-                        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')),
-                    "{hash}"
-                );
+                assert!(hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')), "{hash}");
             }
             for other in &PLATFORMS[..index] {
                 assert_ne!(platform.name(), other.name());

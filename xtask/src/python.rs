@@ -14,11 +14,8 @@ use crate::{
 };
 
 /// The commands that may start Python 3, in the order of preference.
-const COMMANDS: &[&[&str]] = if cfg!(windows) {
-    &[&["py", "-3"], &["python"], &["python3"]]
-} else {
-    &[&["python3"], &["python"]]
-};
+const COMMANDS: &[&[&str]] =
+    if cfg!(windows) { &[&["py", "-3"], &["python"], &["python3"]] } else { &[&["python3"], &["python"]] };
 
 /// Copies one member of a zip file: archive, member and destination are its arguments.
 const EXTRACT: &str = "\
@@ -38,9 +35,7 @@ impl Python {
             if python.succeeds(&["-m", "pip", "--version"]) {
                 return Ok(python);
             }
-            if without_pip.is_none()
-                && python.succeeds(&["-c", "import sys; sys.exit(sys.version_info < (3,))"])
-            {
+            if without_pip.is_none() && python.succeeds(&["-c", "import sys; sys.exit(sys.version_info < (3,))"]) {
                 without_pip = Some(command.join(" "));
             }
         }
@@ -48,10 +43,7 @@ impl Python {
     }
 
     fn succeeds(&self, arguments: &[&str]) -> bool {
-        self.command()
-            .args(arguments)
-            .output()
-            .is_ok_and(|output| output.status.success())
+        self.command().args(arguments).output().is_ok_and(|output| output.status.success())
     }
 
     fn command(&self) -> Command {
@@ -61,42 +53,14 @@ impl Python {
     }
 
     /// Downloads the platform's wheel into `folder`; pip checks its hash.
-    pub(crate) fn download(
-        &self,
-        platform: &Platform,
-        requirements: &Path,
-        folder: &Path,
-    ) -> Result<()> {
+    pub(crate) fn download(&self, platform: &Platform, requirements: &Path, folder: &Path) -> Result<()> {
         // Standard output may be a picture on its way into a pipe, so pip's progress bar goes to standard error.
-        let progress = if io::stderr().is_terminal() {
-            io::stderr().into()
-        } else {
-            Stdio::null()
-        };
+        let progress = if io::stderr().is_terminal() { io::stderr().into() } else { Stdio::null() };
         let output = self
             .command()
-            .args([
-                "-m",
-                "pip",
-                "--disable-pip-version-check",
-                "--no-input",
-                "download",
-            ])
-            .args([
-                "--no-deps",
-                "--require-hashes",
-                "--only-binary=:all:",
-                "--python-version",
-                "3.11",
-            ])
-            .args([
-                "--implementation",
-                "cp",
-                "--abi",
-                "cp311",
-                "--platform",
-                platform.pip_tag,
-            ])
+            .args(["-m", "pip", "--disable-pip-version-check", "--no-input", "download"])
+            .args(["--no-deps", "--require-hashes", "--only-binary=:all:", "--python-version", "3.11"])
+            .args(["--implementation", "cp", "--abi", "cp311", "--platform", platform.pip_tag])
             .arg("-r")
             .arg(requirements)
             .arg("-d")
@@ -106,9 +70,7 @@ impl Python {
             .stderr(Stdio::piped())
             .spawn()
             .and_then(|child| child.wait_with_output())
-            .map_err(|error| {
-                Failure::say(format!("{} cannot be started: {error}", self.0.join(" ")))
-            })?;
+            .map_err(|error| Failure::say(format!("{} cannot be started: {error}", self.0.join(" "))))?;
         if output.status.success() {
             return Ok(());
         }
@@ -120,24 +82,11 @@ impl Python {
 
     /// Copies `member` out of the zip file `archive` to `target`.
     pub(crate) fn extract(&self, archive: &Path, member: &str, target: &Path) -> Result<()> {
-        let output = self
-            .command()
-            .args(["-c", EXTRACT])
-            .arg(archive)
-            .arg(member)
-            .arg(target)
-            .output();
+        let output = self.command().args(["-c", EXTRACT]).arg(archive).arg(member).arg(target).output();
         match output {
             Ok(output) if output.status.success() => Ok(()),
-            Ok(output) => Err(Failure::say(format!(
-                "{}: {}",
-                archive.display(),
-                last_line(&output)
-            ))),
-            Err(error) => Err(Failure::say(format!(
-                "{} cannot be started: {error}",
-                self.0.join(" ")
-            ))),
+            Ok(output) => Err(Failure::say(format!("{}: {}", archive.display(), last_line(&output)))),
+            Err(error) => Err(Failure::say(format!("{} cannot be started: {error}", self.0.join(" ")))),
         }
     }
 }
@@ -158,10 +107,7 @@ fn missing(without_pip: Option<&str>) -> String {
 /// The first sentence of the last line that pip marks as an error, else the last line it said.
 fn complaint(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
-    let marked = said
-        .lines()
-        .rev()
-        .find_map(|line| line.trim().strip_prefix("ERROR: "));
+    let marked = said.lines().rev().find_map(|line| line.trim().strip_prefix("ERROR: "));
     let sentence = |line: &str| line.split(". ").next().unwrap_or(line).to_owned();
     marked.map_or_else(|| last_line(output), sentence)
 }
@@ -173,14 +119,8 @@ mod tests {
     #[test]
     fn advice_is_one_line_naming_package_and_variable() {
         for message in [missing(None), missing(Some("py -3"))] {
-            assert!(
-                !message.contains('\n') && !message.contains("  "),
-                "{message:?}"
-            );
-            assert!(
-                message.contains("python3-pip") && message.contains("ORT_DYLIB_PATH"),
-                "{message}"
-            );
+            assert!(!message.contains('\n') && !message.contains("  "), "{message:?}");
+            assert!(message.contains("python3-pip") && message.contains("ORT_DYLIB_PATH"), "{message}");
         }
     }
 }

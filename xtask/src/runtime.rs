@@ -31,9 +31,8 @@ pub(crate) fn ensure() -> Result<PathBuf> {
 
 /// Copies the pinned library to where an installed nestcast looks for it.
 pub(crate) fn install_for_user() -> Result<()> {
-    let cached = in_user_cache().ok_or_else(|| {
-        Failure::say("no cache folder: set HOME (on Windows LOCALAPPDATA)".to_owned())
-    })?;
+    let cached = in_user_cache()
+        .ok_or_else(|| Failure::say("no cache folder: set HOME (on Windows LOCALAPPDATA)".to_owned()))?;
     let library = pinned()?;
     if library != cached {
         let bytes = fs::read(&library).map_err(Failure::at(&library))?;
@@ -53,10 +52,7 @@ fn explicit(value: Option<OsString>) -> Result<Option<PathBuf>> {
     if library.is_file() {
         return Ok(Some(library));
     }
-    Err(Failure::say(format!(
-        "{VARIABLE} names {}, which is not a file: correct it or unset it",
-        library.display()
-    )))
+    Err(Failure::say(format!("{VARIABLE} names {}, which is not a file: correct it or unset it", library.display())))
 }
 
 /// The pinned release: from the user's cache or the target folder, else fetched into the target folder.
@@ -110,11 +106,7 @@ fn remove_partial(release: &Path) {
 
 fn fetch_into(work: &Path, platform: &Platform, library: &Path) -> Result<()> {
     let python = Python::find()?;
-    eprintln!(
-        "fetching ONNX Runtime {VERSION} for {}: {} MB",
-        platform.name(),
-        platform.wheel_megabytes
-    );
+    eprintln!("fetching ONNX Runtime {VERSION} for {}: {} MB", platform.name(), platform.wheel_megabytes);
 
     let requirements = work.join("requirements.txt");
     fs::write(&requirements, platform.requirement()).map_err(Failure::at(&requirements))?;
@@ -133,12 +125,7 @@ fn only_wheel(folder: &Path) -> Result<PathBuf> {
     entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
-        .ok_or_else(|| {
-            Failure::say(format!(
-                "pip left no wheel in {}: set {VARIABLE}",
-                folder.display()
-            ))
-        })
+        .ok_or_else(|| Failure::say(format!("pip left no wheel in {}: set {VARIABLE}", folder.display())))
 }
 
 fn read_intact(path: &Path, sha256: &str) -> Result<Vec<u8>> {
@@ -155,8 +142,7 @@ fn read_intact(path: &Path, sha256: &str) -> Result<Vec<u8>> {
 
 /// Cargo's target folder: this program is in `<target>/<profile>/`, wherever that may be configured.
 fn target_folder() -> Result<PathBuf> {
-    let program = env::current_exe()
-        .map_err(|error| Failure::say(format!("cannot locate xtask: {error}")))?;
+    let program = env::current_exe().map_err(|error| Failure::say(format!("cannot locate xtask: {error}")))?;
     program
         .ancestors()
         .nth(2)
@@ -166,16 +152,8 @@ fn target_folder() -> Result<PathBuf> {
 
 /// Where an installed nestcast looks; `models/src/runtime.rs` names the same folder.
 fn in_user_cache() -> Option<PathBuf> {
-    let folder = user_cache(env::consts::OS, |name| {
-        env::var_os(name).filter(|value| !value.is_empty())
-    })?;
-    Some(
-        folder
-            .join("nestcast")
-            .join("onnxruntime")
-            .join(VERSION)
-            .join(platform::library_name()),
-    )
+    let folder = user_cache(env::consts::OS, |name| env::var_os(name).filter(|value| !value.is_empty()))?;
+    Some(folder.join("nestcast").join("onnxruntime").join(VERSION).join(platform::library_name()))
 }
 
 fn user_cache(os: &str, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
@@ -200,10 +178,7 @@ mod tests {
 
         let root = tempfile::tempdir().expect("temporary folder");
         let file = root.path().join("libonnxruntime.so");
-        assert!(matches!(
-            explicit(Some(file.clone().into())),
-            Err(Failure::Say(_))
-        ));
+        assert!(matches!(explicit(Some(file.clone().into())), Err(Failure::Say(_))));
         fs::write(&file, "").expect("file");
         assert_eq!(explicit(Some(file.clone().into())), Ok(Some(file)));
     }
@@ -215,18 +190,9 @@ mod tests {
             "LOCALAPPDATA" => Some(OsString::from("local")),
             _ => None,
         };
-        assert_eq!(
-            user_cache("linux", variables),
-            Some(Path::new("home").join(".cache"))
-        );
-        assert_eq!(
-            user_cache("macos", variables),
-            Some(Path::new("home").join("Library").join("Caches"))
-        );
-        assert_eq!(
-            user_cache("windows", variables),
-            Some(PathBuf::from("local"))
-        );
+        assert_eq!(user_cache("linux", variables), Some(Path::new("home").join(".cache")));
+        assert_eq!(user_cache("macos", variables), Some(Path::new("home").join("Library").join("Caches")));
+        assert_eq!(user_cache("windows", variables), Some(PathBuf::from("local")));
         assert_eq!(user_cache("linux", |_| None), None);
     }
 
@@ -235,12 +201,7 @@ mod tests {
         let root = tempfile::tempdir().expect("temporary folder");
         let file = root.path().join("file");
         fs::write(&file, "abc").expect("file");
-        assert_eq!(
-            read_intact(&file, &install::hash(b"abc")),
-            Ok(b"abc".to_vec())
-        );
-        assert!(
-            matches!(read_intact(&file, &install::hash(b"abd")), Err(Failure::Say(line)) if !line.contains('\n'))
-        );
+        assert_eq!(read_intact(&file, &install::hash(b"abc")), Ok(b"abc".to_vec()));
+        assert!(matches!(read_intact(&file, &install::hash(b"abd")), Err(Failure::Say(line)) if !line.contains('\n')));
     }
 }

@@ -10,15 +10,11 @@ use super::Rival;
 use crate::picture::{CHANNELS, Picture};
 
 /// Qualities of the baseline files; those of the stored Kodak anchors, so that the curves can be laid over each other.
-const QUALITIES: [f32; 17] = [
-    5.0, 8.0, 12.0, 16.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 93.0,
-    95.0,
-];
+const QUALITIES: [f32; 17] =
+    [5.0, 8.0, 12.0, 16.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 93.0, 95.0];
 
 /// Cuts of the progressive file in bits per pixel; a file that is shorter is taken whole.
-const CUTS_BPP: [f32; 16] = [
-    0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0, 1.25, 1.5, 1.75, 2.0, 2.4,
-];
+const CUTS_BPP: [f32; 16] = [0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0, 1.25, 1.5, 1.75, 2.0, 2.4];
 
 /// Chroma sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,12 +89,7 @@ impl Rival for Progressive {
     }
 }
 
-fn compress(
-    picture: &Picture,
-    sampling: Sampling,
-    quality: f32,
-    progressive: bool,
-) -> Result<Vec<u8>> {
+fn compress(picture: &Picture, sampling: Sampling, quality: f32, progressive: bool) -> Result<Vec<u8>> {
     let mut compressor = Compressor::new()?;
     #[expect(clippy::cast_possible_truncation, reason = "a quality is 1 to 100")]
     compressor.set_quality(quality.round() as i32)?;
@@ -122,24 +113,16 @@ fn compress(
 fn decompress(bytes: &[u8]) -> Result<Picture> {
     let bytes = without_partial_segment(bytes);
     let mut decompressor = Decompressor::new()?;
-    let header = decompressor
-        .read_header(bytes)
-        .context("a JPEG cut inside its header")?;
+    let header = decompressor.read_header(bytes).context("a JPEG cut inside its header")?;
     let pitch = header.width * CHANNELS;
     let mut pixels = vec![0; pitch * header.height];
-    let output = Image {
-        pixels: &mut pixels[..],
-        width: header.width,
-        pitch,
-        height: header.height,
-        format: PixelFormat::RGB,
-    };
+    let output =
+        Image { pixels: &mut pixels[..], width: header.width, pitch, height: header.height, format: PixelFormat::RGB };
     match decompressor.decompress(bytes, output) {
         Ok(()) => {}
         // For missing data libjpeg only warns: it has decoded every scan line from what there was, and TurboJPEG reports
         // the warning when all is done.
-        Err(Error::TurboJpegError(message)) if message.to_lowercase().contains("premature end") => {
-        }
+        Err(Error::TurboJpegError(message)) if message.to_lowercase().contains("premature end") => {}
         Err(error) => bail!(error),
     }
     Picture::new(header.width.try_into()?, header.height.try_into()?, pixels)
@@ -202,18 +185,11 @@ mod tests {
         for sampling in [Sampling::S420, Sampling::S444] {
             let rival = Progressive(sampling);
             let whole = rival.encode(&picture, 24.0).expect("encodes");
-            let first = (0..whole.len())
-                .find(|&n| rival.decode(&whole[..n]).is_ok())
-                .expect("some cut decodes");
+            let first = (0..whole.len()).find(|&n| rival.decode(&whole[..n]).is_ok()).expect("some cut decodes");
             assert!(first < 400, "the header took {first} bytes");
             for n in first..whole.len() {
                 let decoded = rival.decode(&whole[..n]);
-                assert!(
-                    decoded.is_ok(),
-                    "cut at {n} of {}: {:?}",
-                    whole.len(),
-                    decoded.err()
-                );
+                assert!(decoded.is_ok(), "cut at {n} of {}: {:?}", whole.len(), decoded.err());
             }
         }
     }

@@ -9,8 +9,7 @@
 
 use anyhow::{Context, Result, ensure};
 use openjp2::{
-    Codec, OPJ_CLRSPC_SRGB, OPJ_CODEC_J2K, Stream, opj_cparameters, opj_dparameters, opj_image,
-    opj_image_comptparm,
+    Codec, OPJ_CLRSPC_SRGB, OPJ_CODEC_J2K, Stream, opj_cparameters, opj_dparameters, opj_image, opj_image_comptparm,
 };
 use tempfile::NamedTempFile;
 
@@ -18,9 +17,7 @@ use super::Rival;
 use crate::picture::{CHANNELS, Picture};
 
 /// Rates of [`SingleRate`], bits per pixel.
-const RATES_BPP: [f32; 14] = [
-    0.1, 0.15, 0.2, 0.25, 0.3, 0.375, 0.5, 0.6, 0.75, 1.0, 1.2, 1.5, 2.0, 2.4,
-];
+const RATES_BPP: [f32; 14] = [0.1, 0.15, 0.2, 0.25, 0.3, 0.375, 0.5, 0.6, 0.75, 1.0, 1.2, 1.5, 2.0, 2.4];
 
 /// The layers of [`Layered`], bits per pixel: 32 steps in equal ratio.
 const LAYERS: usize = 32;
@@ -28,9 +25,7 @@ const FIRST_LAYER_BPP: f32 = 0.06;
 const LAST_LAYER_BPP: f32 = 2.5;
 
 /// The layers at which [`Layered`] is measured: each ends at or just below this rate.
-const CUTS_BPP: [f32; 15] = [
-    0.08, 0.1, 0.125, 0.16, 0.2, 0.26, 0.33, 0.42, 0.53, 0.67, 0.85, 1.08, 1.4, 1.75, 2.25,
-];
+const CUTS_BPP: [f32; 15] = [0.08, 0.1, 0.125, 0.16, 0.2, 0.26, 0.33, 0.42, 0.53, 0.67, 0.85, 1.08, 1.4, 1.75, 2.25];
 
 /// Bits of an uncoded pixel: OpenJPEG takes rates as ratios to it.
 const RAW_BPP: f32 = 24.0;
@@ -82,10 +77,7 @@ impl Rival for Layered {
 
     fn encode(&self, picture: &Picture, parameter: f32) -> Result<Vec<u8>> {
         let layers: Vec<f32> = ladder().take_while(|&bpp| bpp <= parameter).collect();
-        ensure!(
-            !layers.is_empty(),
-            "the first layer takes {FIRST_LAYER_BPP} bpp"
-        );
+        ensure!(!layers.is_empty(), "the first layer takes {FIRST_LAYER_BPP} bpp");
         compress(picture, &layers)
     }
 
@@ -111,10 +103,7 @@ fn compress(picture: &Picture, layers_bpp: &[f32]) -> Result<Vec<u8>> {
     }
     let file = NamedTempFile::new()?;
     let mut codec = Codec::new_encoder(OPJ_CODEC_J2K).context("OpenJPEG has no encoder")?;
-    ensure!(
-        codec.setup_encoder(&mut parameters, &mut image) == DONE,
-        "OpenJPEG refused the settings"
-    );
+    ensure!(codec.setup_encoder(&mut parameters, &mut image) == DONE, "OpenJPEG refused the settings");
     let mut stream = Stream::new_file(file.path(), BUFFER, false)?;
     let done = codec.start_compress(&mut image, &mut stream) == DONE
         && codec.encode(&mut stream) == DONE
@@ -127,19 +116,8 @@ fn compress(picture: &Picture, layers_bpp: &[f32]) -> Result<Vec<u8>> {
 /// OpenJPEG's picture: one plane of 32-bit samples a channel.
 fn planes(picture: &Picture) -> Result<Box<opj_image>> {
     let (w, h) = (picture.width(), picture.height());
-    let plane = opj_image_comptparm {
-        dx: 1,
-        dy: 1,
-        w,
-        h,
-        x0: 0,
-        y0: 0,
-        prec: 8,
-        bpp: 8,
-        sgnd: 0,
-    };
-    let mut image =
-        opj_image::create(&[plane; CHANNELS], OPJ_CLRSPC_SRGB).context("OpenJPEG made no image")?;
+    let plane = opj_image_comptparm { dx: 1, dy: 1, w, h, x0: 0, y0: 0, prec: 8, bpp: 8, sgnd: 0 };
+    let mut image = opj_image::create(&[plane; CHANNELS], OPJ_CLRSPC_SRGB).context("OpenJPEG made no image")?;
     (image.x1, image.y1) = (w, h);
     let components = image.comps_mut().context("OpenJPEG made no components")?;
     for (channel, component) in components.iter_mut().enumerate() {
@@ -157,26 +135,15 @@ fn decompress(bytes: &[u8]) -> Result<Picture> {
     let mut stream = Stream::new_file(file.path(), BUFFER, true)?;
     let mut codec = Codec::new_decoder(OPJ_CODEC_J2K).context("OpenJPEG has no decoder")?;
     let mut parameters = Box::new(opj_dparameters::default());
-    ensure!(
-        codec.setup_decoder(&mut parameters) == DONE,
-        "OpenJPEG refused the settings"
-    );
-    let mut image = codec
-        .read_header(&mut stream)
-        .context("OpenJPEG did not read the header")?;
-    ensure!(
-        codec.decode(&mut stream, &mut image) == DONE,
-        "OpenJPEG did not decode"
-    );
+    ensure!(codec.setup_decoder(&mut parameters) == DONE, "OpenJPEG refused the settings");
+    let mut image = codec.read_header(&mut stream).context("OpenJPEG did not read the header")?;
+    ensure!(codec.decode(&mut stream, &mut image) == DONE, "OpenJPEG did not decode");
     interleave(&image)
 }
 
 fn interleave(image: &opj_image) -> Result<Picture> {
     let components = image.comps().context("OpenJPEG gave no components")?;
-    ensure!(
-        components.len() == CHANNELS && image.comps_match(),
-        "not an RGB picture"
-    );
+    ensure!(components.len() == CHANNELS && image.comps_match(), "not an RGB picture");
     let (width, height) = (components[0].w, components[0].h);
     let mut rgb = vec![0; width as usize * height as usize * CHANNELS];
     for (channel, component) in components.iter().enumerate() {
@@ -194,11 +161,7 @@ mod tests {
 
     /// What follows the last header marker (start of data, FF93), without the end marker.
     fn packets(stream: &[u8]) -> &[u8] {
-        let start = stream
-            .windows(2)
-            .position(|pair| pair == [0xFF, 0x93])
-            .expect("a start of data")
-            + 2;
+        let start = stream.windows(2).position(|pair| pair == [0xFF, 0x93]).expect("a start of data") + 2;
         &stream[start..stream.len() - 2]
     }
 
@@ -214,11 +177,7 @@ mod tests {
     fn rate_is_kept() {
         let picture = sample(200, 136);
         let bytes = SingleRate.encode(&picture, 0.75).expect("encodes");
-        assert!(
-            (0.6..=0.75).contains(&picture.bpp(bytes.len())),
-            "{}",
-            bytes.len()
-        );
+        assert!((0.6..=0.75).contains(&picture.bpp(bytes.len())), "{}", bytes.len());
     }
 
     #[test]

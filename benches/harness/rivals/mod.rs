@@ -61,8 +61,7 @@ pub fn nearest(rival: &dyn Rival, picture: &Picture, bpp: f64) -> Result<(f32, V
             best = Some((distance, parameter, bytes));
         }
     }
-    best.map(|(_, parameter, bytes)| (parameter, bytes))
-        .context("a rival with an empty grid")
+    best.map(|(_, parameter, bytes)| (parameter, bytes)).context("a rival with an empty grid")
 }
 
 #[cfg(test)]
@@ -77,11 +76,7 @@ mod tests {
         for y in 0..height {
             for x in 0..width {
                 let texture = f64::from((x * 7919 + y * 104_729) % 17);
-                for value in [
-                    128.0 + wave(x + y, 0.05),
-                    128.0 + wave(x, 0.11),
-                    128.0 + wave(y, 0.07),
-                ] {
+                for value in [128.0 + wave(x + y, 0.05), 128.0 + wave(x, 0.11), 128.0 + wave(y, 0.07)] {
                     #[expect(clippy::cast_possible_truncation, reason = "within 60..=206")]
                     rgb.push((value + texture) as u8);
                 }
@@ -98,16 +93,9 @@ mod tests {
             let [first, last] = [grid[1], grid[grid.len() - 1]].map(|parameter| {
                 let bytes = rival.encode(&picture, parameter).expect("encodes");
                 let decoded = rival.decode(&bytes).expect("decodes");
-                (
-                    bytes.len(),
-                    psnr(&picture, &decoded).expect("the same shape"),
-                )
+                (bytes.len(), psnr(&picture, &decoded).expect("the same shape"))
             });
-            assert!(
-                first.0 < last.0 && first.1 < last.1,
-                "{}: {first:?} {last:?}",
-                rival.name()
-            );
+            assert!(first.0 < last.0 && first.1 < last.1, "{}: {first:?} {last:?}", rival.name());
             assert!(last.1 > 28.0, "{}: {last:?}", rival.name());
         }
     }
@@ -116,14 +104,7 @@ mod tests {
     fn nearest_picks_the_closest_rate() {
         let picture = sample(200, 136);
         let (parameter, bytes) = nearest(&SingleRate, &picture, 1.0).expect("encodes");
-        assert_eq!(
-            bytes,
-            SingleRate.encode(&picture, parameter).expect("encodes")
-        );
-        assert!(
-            (0.8..1.1).contains(&picture.bpp(bytes.len())),
-            "{parameter}: {} bytes",
-            bytes.len()
-        );
+        assert_eq!(bytes, SingleRate.encode(&picture, parameter).expect("encodes"));
+        assert!((0.8..1.1).contains(&picture.bpp(bytes.len())), "{parameter}: {} bytes", bytes.len());
     }
 }

@@ -6,9 +6,7 @@ use super::Rival;
 use crate::picture::Picture;
 
 /// Qualities measured; those of the stored Kodak anchors.
-const QUALITIES: [f32; 12] = [
-    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0,
-];
+const QUALITIES: [f32; 12] = [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0];
 
 /// Lossy WebP; the parameter is the quality, 0 to 100.
 #[derive(Clone, Copy, Debug)]
@@ -19,13 +17,11 @@ pub struct Lossy {
 
 impl Rival for Lossy {
     fn name(&self) -> &'static str {
-        [
-            "webp-m0", "webp-m1", "webp-m2", "webp-m3", "webp-m4", "webp-m5", "webp-m6",
-        ]
-        .into_iter()
-        .zip(0..)
-        .find_map(|(name, method)| (method == self.method).then_some(name))
-        .unwrap_or("webp")
+        ["webp-m0", "webp-m1", "webp-m2", "webp-m3", "webp-m4", "webp-m5", "webp-m6"]
+            .into_iter()
+            .zip(0..)
+            .find_map(|(name, method)| (method == self.method).then_some(name))
+            .unwrap_or("webp")
     }
 
     fn grid(&self) -> &'static [f32] {
@@ -33,8 +29,7 @@ impl Rival for Lossy {
     }
 
     fn encode(&self, picture: &Picture, parameter: f32) -> Result<Vec<u8>> {
-        let mut config =
-            webp::WebPConfig::new().map_err(|()| anyhow!("libwebp of another version"))?;
+        let mut config = webp::WebPConfig::new().map_err(|()| anyhow!("libwebp of another version"))?;
         config.method = self.method;
         config.quality = parameter;
         webp::Encoder::from_rgb(picture.rgb(), picture.width(), picture.height())
@@ -44,9 +39,7 @@ impl Rival for Lossy {
     }
 
     fn decode(&self, bytes: &[u8]) -> Result<Picture> {
-        let decoded = webp::Decoder::new(bytes)
-            .decode()
-            .context("libwebp did not decode")?;
+        let decoded = webp::Decoder::new(bytes).decode().context("libwebp did not decode")?;
         Picture::new(decoded.width(), decoded.height(), decoded.to_vec())
     }
 }
