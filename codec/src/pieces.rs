@@ -106,26 +106,35 @@ fn block<C: Coder>(here: &Here<'_>, known: &mut Known, cursor: &mut Cursor, code
             if block.near != 0 {
                 here.activate(known, coder)?;
                 if known.blocks[here.at].active {
-                    here.likely(known, cursor, coder)?;
+                    held(coder, |coder| here.likely(known, cursor, coder))?;
                 }
             }
         }
         REFINE => {
             if block.active {
-                here.refine(known, coder)?;
+                held(coder, |coder| here.refine(known, coder))?;
             }
         }
         _ => {
             here.activate(known, coder)?;
             let block = &mut known.blocks[here.at];
             if block.active {
-                here.unlikely(known, cursor, coder)?;
+                held(coder, |coder| here.unlikely(known, cursor, coder))?;
                 cursor.row = 0;
             }
             known.blocks[here.at].finish_plane(here.plane);
         }
     }
     Ok(())
+}
+
+/// Runs `work` on a coder that lives on the stack, where its state stays in registers.
+#[inline(always)]
+fn held<C: Coder, R>(coder: &mut C, work: impl FnOnce(&mut C) -> R) -> R {
+    let mut own = std::mem::take(coder);
+    let result = work(&mut own);
+    *coder = own;
+    result
 }
 
 /// The block that is being coded.
@@ -186,6 +195,7 @@ impl<'a> Here<'a> {
     }
 
     /// Codes which coefficients next to a significant one become so too; each draws its neighbours in.
+    #[inline(always)]
     fn likely<C: Coder>(&self, known: &mut Known, cursor: &mut Cursor, coder: &mut C) -> Result<(), Starved> {
         loop {
             let block = &known.blocks[self.at];
@@ -194,12 +204,13 @@ impl<'a> Here<'a> {
                 return Ok(());
             }
             let sought = block.fresh && block.significant == 0;
-            self.significance(known, cursor, coder, left.trailing_zeros(), sought)?;
+            self.significance(known, cursor, coder, left.trailing_zeros(), (sought, false))?;
         }
     }
 
     /// Codes which of the other coefficients become significant. Around most of them nothing is known; a
     /// row of such is coded as one while it stays zero, for speed.
+    #[inline(always)]
     fn unlikely<C: Coder>(&self, known: &mut Known, cursor: &mut Cursor, coder: &mut C) -> Result<(), Starved> {
         loop {
             let block = &known.blocks[self.at];
@@ -209,30 +220,25 @@ impl<'a> Here<'a> {
             }
             let fresh = block.fresh && block.significant == 0;
             let found = left & cursor.row;
-            if found != 0 {
-                let bit = found.trailing_zeros();
-                if cursor.sought && found == 1 << bit {
-                    // The last one of a row that holds one.
-                    known.blocks[self.at].visited |= 1 << bit;
-                    self.found(known, cursor, coder, bit)?;
-                } else {
-                    self.significance(known, cursor, coder, bit, cursor.sought)?;
+            if found == 0 {
+                let row = self.quiet(known, left);
+                let count = row.count_ones();
+                if count > 1 {
+                    let context = self.map.class.quiet(count, fresh);
+                    let truth = C::WRITES && self.any(known, row);
+                    if coder.code(&mut known.probabilities, context, truth).ok_or(Starved)? {
+                        (cursor.row, cursor.sought) = (row, true);
+                    } else {
+                        known.blocks[self.at].visited |= row;
+                    }
+                    continue;
                 }
-                continue;
             }
-            let row = self.quiet(known, left);
-            let count = row.count_ones();
-            if count < 2 {
-                self.significance(known, cursor, coder, left.trailing_zeros(), fresh)?;
-                continue;
-            }
-            let context = self.map.class.quiet(count, fresh);
-            let truth = self.any(known, row);
-            if coder.code(&mut known.probabilities, context, truth).ok_or(Starved)? {
-                (cursor.row, cursor.sought) = (row, true);
-            } else {
-                known.blocks[self.at].visited |= row;
-            }
+            let (bit, sought) =
+                if found == 0 { (left.trailing_zeros(), fresh) } else { (found.trailing_zeros(), cursor.sought) };
+            // The last one of a row that holds one is that one.
+            let certain = cursor.sought && found == 1 << bit;
+            self.significance(known, cursor, coder, bit, (sought, certain))?;
         }
     }
 
@@ -260,43 +266,41 @@ impl<'a> Here<'a> {
         (all & !NEGATIVE) >> self.plane != 0
     }
 
-    /// Codes whether one coefficient becomes significant, and its sign if it does.
-    #[inline]
+    /// Codes whether one coefficient becomes significant, unless that is certain, and its sign if it does.
+    #[inline(always)]
     fn significance<C: Coder>(
         &self,
         known: &mut Known,
         cursor: &mut Cursor,
         coder: &mut C,
         bit: u32,
-        sought: bool,
+        (sought, certain): (bool, bool),
     ) -> Result<(), Starved> {
         let place = self.place(bit);
-        let context = self.map.class.significance(known.expected(place) >> self.plane, sought);
-        let truth = (known.levels[place] & !NEGATIVE) >> self.plane != 0;
-        let one = coder.code(&mut known.probabilities, context, truth).ok_or(Starved)?;
+        let one = certain || {
+            let context = self.map.class.significance(known.expected(place) >> self.plane, sought);
+            let truth = C::WRITES && (known.levels[place] & !NEGATIVE) >> self.plane != 0;
+            coder.code(&mut known.probabilities, context, truth).ok_or(Starved)?
+        };
         known.blocks[self.at].visited |= 1 << bit;
-        if one { self.found(known, cursor, coder, bit) } else { Ok(()) }
-    }
-
-    /// What follows when a coefficient is found significant.
-    #[inline]
-    fn found<C: Coder>(&self, known: &mut Known, cursor: &mut Cursor, coder: &mut C, bit: u32) -> Result<(), Starved> {
-        cursor.sought = false;
-        cursor.unsigned = Some(bit);
-        self.sign(known, bit, coder)?;
-        cursor.unsigned = None;
+        if one {
+            cursor.sought = false;
+            cursor.unsigned = Some(bit);
+            self.sign(known, bit, coder)?;
+            cursor.unsigned = None;
+        }
         Ok(())
     }
 
     /// Codes the sign of a coefficient that just became significant, and lets its surroundings know.
-    #[inline]
+    #[inline(always)]
     fn sign<C: Coder>(&self, known: &mut Known, bit: u32, coder: &mut C) -> Result<(), Starved> {
         let (map, place) = (self.map, self.place(bit));
         let luma = map.luma.map_or(0, |(origin, _)| known.signs[origin + (place - map.origin)]);
         let side = known.signs[place - 1] + known.signs[place + 1];
         let above = known.signs[place - map.stride] + known.signs[place + map.stride];
         let context = map.class.sign(side, above, luma);
-        let truth = known.levels[place] & NEGATIVE != 0;
+        let truth = C::WRITES && known.levels[place] & NEGATIVE != 0;
         let negative = coder.code(&mut known.probabilities, context, truth).ok_or(Starved)?;
         known.signs[place] = 1 - 2 * i8::from(negative);
         known.levels[place] |= 1 << self.plane | u16::from(negative) << 15;
@@ -307,7 +311,7 @@ impl<'a> Here<'a> {
     }
 
     /// Codes one more bit of every coefficient that was significant before this plane.
-    #[inline]
+    #[inline(always)]
     fn refine<C: Coder>(&self, known: &mut Known, coder: &mut C) -> Result<(), Starved> {
         let plane = self.plane;
         loop {

@@ -9,7 +9,10 @@ use crate::probability::{PROBABILITY_BITS, Probability};
 const TOP: u32 = 1 << 24;
 
 /// One side of the coder. The same traversal drives both, so they cannot disagree.
-pub(crate) trait Coder {
+pub(crate) trait Coder: Default {
+    /// Whether it needs to be told the bits.
+    const WRITES: bool;
+
     /// Codes one bit with `probabilities[context]`: an encoder writes `bit` and returns it, a decoder ignores `bit` and returns what it
     /// read, or `None` if the bytes at hand do not determine it.
     fn code(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool>;
@@ -58,8 +61,16 @@ impl RangeEncoder {
     }
 }
 
+impl Default for RangeEncoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Coder for RangeEncoder {
-    #[inline]
+    const WRITES: bool = true;
+
+    #[inline(always)]
     fn code(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
         let probability = &mut probabilities[context];
         let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
@@ -136,7 +147,7 @@ impl RangeDecoder {
         self.at = 0;
     }
 
-    #[inline]
+    #[inline(always)]
     fn refill(&mut self) {
         self.code <<= 8;
         if let (0, Some(byte)) = (self.missing, self.bytes.get(self.at)) {
@@ -154,8 +165,16 @@ impl RangeDecoder {
     }
 }
 
+impl Default for RangeDecoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Coder for RangeDecoder {
-    #[inline]
+    const WRITES: bool = false;
+
+    #[inline(always)]
     fn code(&mut self, probabilities: &mut [Probability], context: usize, _bit: bool) -> Option<bool> {
         let probability = &mut probabilities[context];
         let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
@@ -193,7 +212,15 @@ impl Counter {
     }
 }
 
+impl Default for Counter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Coder for Counter {
+    const WRITES: bool = true;
+
     fn code(&mut self, _probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
         self.counts[context][usize::from(bit)] += 1;
         Some(bit)
