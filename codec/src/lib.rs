@@ -1,7 +1,54 @@
 //! The ordered, embedded picture codec of nestcast: no I/O, no clock, no network.
 //!
-//! A picture is encoded once into one byte stream. Any prefix of it, cut at any byte behind the header,
-//! decodes to a full picture, and every further byte makes that picture better.
+//! A picture is encoded once into one byte stream. Any prefix of it, cut at any byte behind the header of at
+//! most 16 bytes, decodes to a full picture, and every further byte makes that picture better. The bytes are
+//! defined by `spec/bitstream.md`.
+//!
+//! ```text
+//! Picture -> Analysis -> Coefficients -> quantise -> Levels -> pieces -> Embedded (bytes)
+//! Picture <- Synthesis <- Coefficients <- dequantise <- Levels <- Decoder <- any prefix
+//! ```
+//!
+//! What the bytes depend on besides the picture is a [`Model`], the tables of a trained model package. The
+//! transforms are traits: [`Linear`] implements both in plain Rust, the crate `nestcast-models` with networks.
+//!
+//! ```
+//! use nestcast_codec::{Channels, Decoder, Encoder, Linear, Model, Picture, Progress, Size};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = Model::from_bytes(include_bytes!("../../models/artifacts/photo/tables.bin"))?;
+//! let linear = Linear::new(model.clone());
+//!
+//! // A small picture: a diagonal ramp.
+//! let size = Size::new(80, 60)?;
+//! let samples = (0..60).flat_map(|y| (0..80).map(move |x| (x + 2 * y) as u8)).collect();
+//! let picture = Picture::new(size, Channels::Grey, samples)?;
+//!
+//! // Encode once ...
+//! let stream = Encoder::new(model.clone()).encode(&picture, &linear)?;
+//!
+//! // ... cut anywhere: a receiver renders whatever came so far.
+//! let mut decoder = Decoder::new(model);
+//! decoder.push(&stream.prefix(60))?;
+//! let early = decoder.render(&linear)?;
+//! decoder.push(&stream.bytes()[60..])?;
+//! assert_eq!(decoder.progress(), Progress::Whole);
+//! let late = decoder.render(&linear)?;
+//!
+//! let error = |decoded: &Picture| -> u64 {
+//!     let pairs = picture.samples().iter().zip(decoded.samples());
+//!     pairs.map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2)).sum()
+//! };
+//! assert!(error(&late) < error(&early));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Untrusted streams
+//!
+//! [`Decoder::push`] takes any bytes. It refuses what the specification calls corrupt with an [`Error`] that
+//! says who must act, takes memory only for pictures up to [`Decoder::with_max_pixels`], and never panics.
+//! That a stream is short is no error: [`Progress`] tells how far it came.
 
 mod contexts;
 mod decoder;
