@@ -1,17 +1,18 @@
 //! `nestcast cut`: the first bytes of a stream. Nothing is decoded, so no model is needed.
 
 use anyhow::{Context, Result};
+use nestcast_metrics as metrics;
 
 use crate::args::Cut;
 use crate::files::{self, Output};
-use crate::streams::{self, Stream};
+use crate::streams::Stream;
 
 pub(crate) fn run(options: &Cut) -> Result<()> {
     let output = Output::new(&options.output, &[&options.input])?;
     let stream = Stream::read(&options.input)?;
     let count = match (options.length.bytes, options.length.bpp) {
         (Some(count), _) => count,
-        (None, Some(bpp)) => streams::budget(bpp, stream.header.size),
+        (None, Some(bpp)) => metrics::budget(bpp, stream.header.size),
         (None, None) => unreachable!("one of the two is required"),
     };
     let prefix =

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use nestcast_metrics as metrics;
 
 use crate::args::Decode;
 use crate::files::{self, Output};
 use crate::pictures;
-use crate::streams::{self, Stream};
+use crate::streams::Stream;
 use crate::transforms::Model;
 
 /// Extensions that promise what this does not write.
@@ -41,7 +42,7 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
         size.width(),
         size.height(),
         bytes.len(),
-        streams::bpp(bytes.len(), size),
+        metrics::bpp(bytes.len(), size),
         options.decoder.name()
     ))
 }

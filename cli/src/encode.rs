@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use nestcast_codec::Channels;
+use nestcast_metrics as metrics;
 use serde::Serialize;
 
 use crate::args::{self, Encode};
 use crate::files::{self, Output};
 use crate::pictures;
 use crate::progress;
-use crate::streams;
 use crate::transforms::Model;
 
 /// What was made of what; `--json` prints it as it is.
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
         height: size.height(),
         channels: picture.channels().count(),
         bytes,
-        bpp: streams::bpp(bytes, size),
+        bpp: metrics::bpp(bytes, size),
         model: model.name().to_owned(),
         model_id: model.id().to_string(),
         analysis: options.analysis.name(),

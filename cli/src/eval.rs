@@ -5,15 +5,13 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use nestcast_codec::{Analysis, Synthesis};
+use nestcast_metrics::{self as metrics, MsSsim};
 use serde::Serialize;
 
 use crate::args::{self, Eval, Transform};
 use crate::files::{self, Output};
-use crate::metrics;
-use crate::ms_ssim::Reference;
 use crate::pictures;
 use crate::progress::{self, Progress};
-use crate::streams;
 use crate::transforms::Model;
 
 /// A line of the CSV file. `bytes` counts all that a decoder needs but the model.
@@ -121,7 +119,7 @@ impl Bench {
         let image = path.file_name().map_or_else(|| files::name(path), |name| name.to_string_lossy().into_owned());
         progress.say(&image);
         let picture = pictures::read(path, self.max_pixels)?;
-        let reference = Reference::new(&picture);
+        let reference = MsSsim::new(&picture);
         let failed = || format!("{} cannot be measured", files::name(path));
 
         let start = Instant::now();
@@ -132,7 +130,7 @@ impl Bench {
         for (&decoder, synthesis) in self.decoders.iter().zip(&self.syntheses) {
             for &rate in &self.rates {
                 // A picture of a few pixels costs its header at least.
-                let budget = streams::budget(rate, picture.size()).max(nestcast_codec::MAX_HEADER);
+                let budget = metrics::budget(rate, picture.size()).max(nestcast_codec::MAX_HEADER);
                 let prefix = stream.prefix(budget);
                 let start = Instant::now();
                 let decoded = self.model.decode(&prefix, &**synthesis).with_context(failed)?;
@@ -141,7 +139,7 @@ impl Bench {
                     image: image.clone(),
                     decoder: decoder.name(),
                     bytes: prefix.len(),
-                    bpp: rounded(streams::bpp(prefix.len(), picture.size()), 6),
+                    bpp: rounded(metrics::bpp(prefix.len(), picture.size()), 6),
                     psnr_db: rounded(metrics::psnr(&picture, &decoded), 4),
                     ms_ssim: reference.as_ref().map(|reference| rounded(reference.compare(&decoded), 6)),
                     encode_ms: rounded(encode_ms, 2),

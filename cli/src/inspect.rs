@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result};
 use nestcast_codec::{Channels, Progress};
+use nestcast_metrics as metrics;
 use serde::Serialize;
 
 use crate::args::Inspect;
 use crate::files;
-use crate::streams::{self, Stream};
+use crate::streams::Stream;
 use crate::transforms::{self, Model};
 
 /// Shares of the stream that the table shows, in percent.
@@ -51,7 +52,7 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
     let mut report = Report {
         file: files::name(&options.input),
         bytes: stream.bytes.len(),
-        bpp: streams::bpp(stream.bytes.len(), header.size),
+        bpp: metrics::bpp(stream.bytes.len(), header.size),
         header_bytes: stream.header_bytes,
         width: header.size.width(),
         height: header.size.height(),
@@ -92,7 +93,7 @@ fn cuts(stream: &Stream, model: &Model, whole: &mut Option<bool>) -> Result<Vec<
             Progress::Picture(cut) => cut.0,
             _ => 0.0,
         };
-        let bpp = streams::bpp(bytes, stream.header.size);
+        let bpp = metrics::bpp(bytes, stream.header.size);
         cuts.push(Cut { percent, bytes, bpp, planes_left });
     }
     Ok(cuts)

@@ -9,8 +9,6 @@ mod eval;
 mod files;
 mod inspect;
 mod jpeg;
-mod metrics;
-mod ms_ssim;
 mod pictures;
 mod progress;
 mod streams;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use nestcast_codec::{Header, Parsed, Size};
+use nestcast_codec::{Header, Parsed};
 
 use crate::files;
 
@@ -40,39 +40,5 @@ impl Stream {
             files::note(&format!("{count} bytes are asked for, the stream has {length}: all of it is used"));
         }
         Ok(self.bytes.slice(..count.min(length)))
-    }
-}
-
-/// Bits per pixel of so many bytes.
-#[expect(clippy::cast_precision_loss, reason = "a picture has far fewer than 2^53 bytes")]
-pub(crate) fn bpp(bytes: usize, size: Size) -> f64 {
-    8.0 * bytes as f64 / size.pixels() as f64
-}
-
-/// Whole bytes that so many bits per pixel pay for.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "rates are positive; a cast to integer saturates"
-)]
-pub(crate) fn budget(bpp: f64, size: Size) -> usize {
-    // What is a whole number but for rounding stays one.
-    (bpp * size.pixels() as f64 / 8.0 + 1e-6).floor() as usize
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn budget_is_the_inverse_of_bpp_rounded_down() {
-        let size = Size::new(768, 512).expect("a valid size");
-        assert_eq!(budget(0.1, size), 4915);
-        assert_eq!(budget(1.0, size), 49_152);
-        assert!((bpp(49_152, size) - 1.0).abs() < 1e-12);
-        for bytes in [1, 17, 4915, 200_001] {
-            assert_eq!(budget(bpp(bytes, size), size), bytes);
-        }
     }
 }

@@ -1,24 +1,37 @@
-//! MS-SSIM of Wang, Simoncelli and Bovik (2003): five scales, an 11x11 Gaussian window of standard deviation 1.5, the
-//! five published exponents; of each channel, averaged, as pytorch_msssim and CompressAI do.
+//! MS-SSIM: the structural similarity of two pictures at five scales, multiplied.
+//!
+//! As Wang, Simoncelli and Bovik define it ("Multi-scale structural similarity for image quality assessment", Asilomar
+//! 2003): an 11x11 Gaussian window of standard deviation 1.5, taken only where all of it is inside, and their five
+//! exponents. The paper takes luma; here each channel is measured and the channels are averaged, as in pytorch_msssim,
+//! which CompressAI and most papers on learned codecs use: no padding but for odd sides, negative means taken as zero.
 
-use nestcast_codec::Picture;
+use nestcast_codec::{Channels, Picture, Size};
 
-/// Exponents of the scales, finest first (section 4 of the paper).
+use crate::shape;
+
+/// Exponents of the scales, finest first (the paper's cross-scale calibration).
 const EXPONENTS: [f64; 5] = [0.0448, 0.2856, 0.3001, 0.2363, 0.1333];
-/// Taps of the window along a side, and its standard deviation in pixels.
+/// Taps of the window along a side.
 const TAPS: usize = 11;
+/// The window's standard deviation, pixels.
 const SIGMA: f64 = 1.5;
-/// The stabilising constants: (0.01 * 255)^2 and (0.03 * 255)^2.
+/// Keeps the luminance term finite where both pictures are black: (0.01 * 255)^2.
 const C1: f32 = 6.5025;
+/// Keeps the contrast-structure term finite where both pictures are flat: (0.03 * 255)^2.
 const C2: f32 = 58.5225;
-/// The shortest side that is measured: the window must fit into the coarsest scale, a sixteenth of it.
-const MIN_SIDE: usize = 11 << 4;
+
+/// MS-SSIM on the scale of its error, in dB: `-10 log10(1 - value)`. What plots and BD-rates use.
+#[must_use]
+pub fn ms_ssim_db(value: f64) -> f64 {
+    -10.0 * (1.0 - value).log10()
+}
 
 /// An original, prepared to be compared with many decoded pictures.
 #[derive(Debug)]
-pub(crate) struct Reference {
+pub struct MsSsim {
     /// By channel, then by scale.
     channels: Vec<Vec<Scale>>,
+    shape: (Size, Channels),
 }
 
 /// One channel of the original at one scale, with what the window says of it.
@@ -29,10 +42,14 @@ struct Scale {
     mean_square: Plane,
 }
 
-impl Reference {
-    /// `None` if a side is shorter than 176 pixels.
-    pub(crate) fn new(picture: &Picture) -> Option<Self> {
-        if picture.size().width().min(picture.size().height()) < MIN_SIDE {
+impl MsSsim {
+    /// The shortest side that is measured: the window must fit into the coarsest scale, a sixteenth rounded up.
+    pub const MIN_SIDE: usize = (TAPS - 1) * 16 + 1;
+
+    /// `None` if a side is shorter than [`MIN_SIDE`](Self::MIN_SIDE).
+    #[must_use]
+    pub fn new(original: &Picture) -> Option<Self> {
+        if original.size().width().min(original.size().height()) < Self::MIN_SIDE {
             return None;
         }
         let window = window();
@@ -41,14 +58,18 @@ impl Reference {
             mean_square: plane.times(&plane).blurred(&window),
             plane,
         };
-        let channels =
-            (0..picture.channels().count()).map(|channel| scales(Plane::of(picture, channel)).map(scale).collect());
-        Some(Self { channels: channels.collect() })
+        let each = 0..original.channels().count();
+        let channels = each.map(|channel| scales(Plane::of(original, channel)).map(scale).collect());
+        Some(Self { channels: channels.collect(), shape: shape(original) })
     }
 
-    /// 0 to 1, and 1 for equal pictures.
-    #[expect(clippy::cast_precision_loss, reason = "channels are few")]
-    pub(crate) fn compare(&self, decoded: &Picture) -> f64 {
+    /// MS-SSIM, 0 to 1, and 1 for equal pictures.
+    ///
+    /// # Panics
+    /// If the pictures differ in size or channels; a decoder keeps both.
+    #[must_use]
+    pub fn compare(&self, decoded: &Picture) -> f64 {
+        assert_eq!(self.shape, shape(decoded), "only pictures of one shape can be compared");
         let window = window();
         let channels = self.channels.iter().enumerate();
         let sum: f64 = channels.map(|(index, original)| channel(original, Plane::of(decoded, index), &window)).sum();
@@ -73,7 +94,6 @@ fn channel(original: &[Scale], decoded: Plane, window: &[f32; TAPS]) -> f64 {
 }
 
 /// Means over one scale: of the contrast-structure term, and of that times the luminance term.
-#[expect(clippy::cast_precision_loss, reason = "pixels are far fewer than 2^53")]
 fn means(a: &Scale, b: &Plane, window: &[f32; TAPS]) -> (f64, f64) {
     let mean = b.blurred(window);
     let mean_square = b.times(b).blurred(window);
@@ -155,7 +175,7 @@ fn add(sums: &mut [f32], samples: &[f32], weight: f32) {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "weights need no more than f32")]
+#[expect(clippy::cast_possible_truncation, reason = "weights need no more than f32")]
 fn window() -> [f32; TAPS] {
     let weight = |tap: usize| (-(tap as f64 - (TAPS / 2) as f64).powi(2) / (2.0 * SIGMA * SIGMA)).exp();
     let sum: f64 = (0..TAPS).map(weight).sum();
@@ -164,39 +184,53 @@ fn window() -> [f32; TAPS] {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::{Channels, Size};
-
     use super::*;
+    use crate::testdata::{faded, pattern, picture};
 
-    fn picture(width: u32, height: u32, sample: impl Fn(u32, u32, u32) -> u32) -> Picture {
-        let size = Size::new(width, height).expect("a valid size");
-        let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
-        let samples = pixels.flat_map(|(x, y)| [0, 1, 2].map(|c| u8::try_from(sample(x, y, c)).expect("a byte")));
-        Picture::new(size, Channels::Rgb, samples.collect()).expect("the shape fits")
-    }
-
-    fn pattern(x: u32, y: u32, c: u32) -> u32 {
-        (x * (3 + c) + y * (5 - c) + x * y * (c + 1) / 64) % 256
-    }
-
-    /// Half the contrast, and a regular noise of -11 to 11.
-    fn faded(x: u32, y: u32, c: u32) -> u32 {
-        (pattern(x, y, c) / 2 + 64 + (x * 31 + y * 17) % 23 - 11).min(255)
+    fn similarity(original: &Picture, decoded: &Picture) -> f64 {
+        MsSsim::new(original).expect("large enough").compare(decoded)
     }
 
     /// The figures are from a double-precision script that spells out pytorch_msssim; the second has odd sides.
     #[test]
     fn agrees_with_the_reference() {
-        for (width, height, expected) in [(192, 176, 0.802_078_536), (181, 203, 0.802_476_426)] {
-            let reference = Reference::new(&picture(width, height, pattern)).expect("large enough");
-            let value = reference.compare(&picture(width, height, faded));
-            assert!((value - expected).abs() < 1e-4, "{value}");
-            assert!((reference.compare(&picture(width, height, pattern)) - 1.0).abs() < 1e-6);
+        for (sides, expected) in [([192, 176], 0.802_078_536), ([181, 203], 0.802_476_426)] {
+            let [a, b] = [pattern, faded].map(|sample| picture(sides, Channels::Rgb, sample));
+            let value = similarity(&a, &b);
+            assert!((value - expected).abs() < 2e-5, "{value} {expected}");
         }
     }
 
     #[test]
+    fn equals_have_one() {
+        let a = picture([176, 176], Channels::Rgb, pattern);
+        let value = similarity(&a, &a);
+        assert!((value - 1.0).abs() < 1e-6, "{value}");
+    }
+
+    #[test]
+    fn grey_is_one_channel_of_rgb() {
+        let rgb = [pattern, faded].map(|sample| picture([176, 176], Channels::Rgb, move |x, y, _| sample(x, y, 0)));
+        let grey = [pattern, faded].map(|sample| picture([176, 176], Channels::Grey, sample));
+        assert!((similarity(&rgb[0], &rgb[1]) - similarity(&grey[0], &grey[1])).abs() < 1e-12);
+    }
+
+    #[test]
     fn small_pictures_have_none() {
-        assert!(Reference::new(&picture(175, 300, pattern)).is_none());
+        let measured = |sides| MsSsim::new(&picture(sides, Channels::Grey, pattern)).is_some();
+        assert!(!measured([160, 200]) && !measured([300, 160]));
+        assert!(measured([161, 161]));
+    }
+
+    #[test]
+    #[should_panic(expected = "one shape")]
+    fn shapes_must_agree() {
+        let [a, b] = [[176, 192], [192, 176]].map(|sides| picture(sides, Channels::Rgb, pattern));
+        let _ = similarity(&a, &b);
+    }
+
+    #[test]
+    fn decibels_of_similarity() {
+        assert!((ms_ssim_db(0.99) - 20.0).abs() < 1e-9);
     }
 }

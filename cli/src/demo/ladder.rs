@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use nestcast_codec::Picture;
+use nestcast_metrics as metrics;
 
 use crate::jpeg::{self, Sampling, Tables};
-use crate::metrics;
 use crate::pictures;
 
 /// One picture as JPEG at all qualities.

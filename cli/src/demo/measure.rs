@@ -3,12 +3,11 @@
 use anyhow::Result;
 use bytes::Bytes;
 use nestcast_codec::{Embedded, MAX_HEADER, Picture, Size, Synthesis};
+use nestcast_metrics as metrics;
 
 use super::ladder::{Ladder, Step};
 use crate::args::Transform;
-use crate::metrics;
 use crate::progress::Progress;
-use crate::streams;
 use crate::transforms::Model;
 
 /// The cuts shown, in percent of the stream.
@@ -115,14 +114,14 @@ impl Bench<'_> {
         for (name, synthesis) in &self.syntheses {
             let mut points = Vec::new();
             for rate in rates() {
-                let prefix = stream.prefix(streams::budget(rate, self.picture.size()).max(MAX_HEADER));
+                let prefix = stream.prefix(metrics::budget(rate, self.picture.size()).max(MAX_HEADER));
                 points.push((self.bpp(prefix.len()), self.decode(&prefix, name, &**synthesis)?.1));
             }
             curves.push(Curve { name, points: in_order(points) });
         }
         self.progress.say(JPEG);
         let most = rates().fold(0.0, f64::max);
-        let front = self.ladder.front(streams::budget(most, self.picture.size()))?;
+        let front = self.ladder.front(metrics::budget(most, self.picture.size()))?;
         let points = front.into_iter().map(|(bytes, psnr)| (self.bpp(bytes), psnr)).collect();
         curves.push(Curve { name: JPEG, points: in_order(points) });
         Ok(curves)
@@ -137,7 +136,7 @@ impl Bench<'_> {
     }
 
     fn bpp(&self, bytes: usize) -> f64 {
-        streams::bpp(bytes, self.picture.size())
+        metrics::bpp(bytes, self.picture.size())
     }
 }
 

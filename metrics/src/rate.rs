@@ -1,0 +1,37 @@
+//! Bits per pixel, of bytes and back.
+
+use nestcast_codec::Size;
+
+/// What a rounding error may take from a whole number of bytes and still leave it whole.
+const SLACK_BYTES: f64 = 1e-6;
+
+/// Bits per pixel of a picture coded in so many bytes.
+#[must_use]
+pub fn bpp(bytes: usize, size: Size) -> f64 {
+    8.0 * bytes as f64 / size.pixels() as f64
+}
+
+/// Whole bytes that so many bits per pixel pay for: [`bpp`] backwards, rounded down.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, reason = "a cast to an integer saturates")]
+pub fn budget(bpp: f64, size: Size) -> usize {
+    (bpp * size.pixels() as f64 / 8.0 + SLACK_BYTES) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budget_is_the_inverse_of_bpp_rounded_down() {
+        let size = Size::new(768, 512).expect("a valid size");
+        assert_eq!(budget(0.1, size), 4915);
+        assert!(bpp(4915, size) <= 0.1);
+        assert_eq!(budget(1.0, size), 49_152);
+        assert!((bpp(49_152, size) - 1.0).abs() < 1e-12);
+        for bytes in [0, 1, 17, 4915, 200_001] {
+            assert_eq!(budget(bpp(bytes, size), size), bytes);
+        }
+        assert_eq!(budget(-1.0, size), 0);
+    }
+}
