@@ -13,8 +13,7 @@ use std::{
 use anyhow::{Result, ensure};
 use clap::Parser;
 use nestcast_benches::{
-    measure,
-    picture::Picture,
+    measure, picture,
     report::{Report, TABLED_ANCHORS},
     rivals,
     series::{self, Row, Series},
@@ -89,7 +88,7 @@ fn measured(paths: &[PathBuf], only: &[String]) -> Result<Vec<Row>> {
     ensure!(!chosen.is_empty(), "no rival of that name: {}", only.join(", "));
     let mut rows = Vec::new();
     for (n, path) in paths.iter().enumerate() {
-        let picture = Picture::open(path)?;
+        let picture = picture::open(path)?;
         let image = path.file_name().unwrap_or_default().to_string_lossy();
         for rival in &chosen {
             let start = Instant::now();

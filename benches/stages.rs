@@ -9,10 +9,11 @@ use criterion::{
     BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
 use nestcast_benches::{
-    picture::Picture,
+    picture,
     rivals::{self, Baseline, Lossy, Rival, Sampling, SingleRate},
 };
-use nestcast_codec::{self as codec, Analysis, Channels, Cut, Decoder, Encoder, Linear, Model, Size, Synthesis};
+use nestcast_codec::{Analysis, Cut, Decoder, Encoder, Model, Picture, Synthesis};
+use nestcast_metrics::{bpp, budget};
 use nestcast_models::{Package, Runtime};
 
 /// The rate at which all are timed, bits per pixel.
@@ -22,21 +23,15 @@ const THREADS: usize = 2;
 /// The cut told to the deep synthesis; its time does not depend on it.
 const CUT: Cut = Cut(3.0);
 
-fn picture() -> Picture {
+fn photo() -> Picture {
     let bundled = || [env!("CARGO_MANIFEST_DIR"), "..", "cli", "assets", "spiral_firework.png"].iter().collect();
     let path: PathBuf = std::env::var_os("NESTCAST_BENCH_IMAGE").map_or_else(bundled, PathBuf::from);
-    Picture::open(&path).expect("NESTCAST_BENCH_IMAGE must name a picture")
-}
-
-/// The same picture as the codec takes it.
-fn to_codec(picture: &Picture) -> codec::Picture {
-    let size = Size::new(picture.width(), picture.height()).expect("a picture that was opened has a size");
-    codec::Picture::new(size, Channels::Rgb, picture.rgb().to_vec()).expect("three samples a pixel")
+    picture::open(&path).expect("NESTCAST_BENCH_IMAGE must name a picture")
 }
 
 fn group<'a>(criterion: &'a mut Criterion, name: &str, picture: &Picture) -> BenchmarkGroup<'a, WallTime> {
     let mut group = criterion.benchmark_group(name);
-    group.throughput(Throughput::Elements(picture.pixels() as u64));
+    group.throughput(Throughput::Elements(picture.size().pixels() as u64));
     group.sample_size(20).measurement_time(Duration::from_secs(3));
     group
 }
@@ -51,17 +46,15 @@ fn decoder(model: &Model, threads: usize, bytes: &[u8]) -> Decoder {
 fn single_stages(criterion: &mut Criterion) {
     let package = Package::builtin("photo").expect("the shipped model");
     let runtime = Runtime::open().expect("ONNX Runtime: run `cargo xtask runtime` and set ORT_DYLIB_PATH");
-    let (measured, model) = (picture(), package.tables());
-    let (picture, linear) = (to_codec(&measured), package.linear(1));
+    let (picture, model, linear) = (photo(), package.tables(), package.linear(1));
     let deep = package.deep(&runtime, 1).expect("the shipped networks load");
-    let budget = measured.budget(RATE_BPP);
     let coefficients = linear.analyse(&picture).expect("linear analysis cannot fail");
-    let encoder = Encoder::new(model.clone()).with_max_bytes(budget);
+    let encoder = Encoder::new(model.clone()).with_max_bytes(budget(RATE_BPP, picture.size()));
     let stream = encoder.encode_coefficients(coefficients.clone()).expect("the coefficients fit");
     let arrived = decoder(model, 1, stream.bytes());
     let (known, _) = arrived.coefficients().expect("the header arrived");
 
-    let mut group = group(criterion, "stage", &measured);
+    let mut group = group(criterion, "stage", &picture);
     group.bench_function("linear analysis", |b| b.iter(|| linear.analyse(black_box(&picture))));
     group.bench_function("deep analysis", |b| b.iter(|| deep.analyse(black_box(&picture))));
     group.bench_function("quantise and entropy encode", |b| {
@@ -82,20 +75,19 @@ fn single_stages(criterion: &mut Criterion) {
 fn whole(criterion: &mut Criterion) {
     let package = Package::builtin("photo").expect("the shipped model");
     let runtime = Runtime::open().expect("ONNX Runtime: run `cargo xtask runtime` and set ORT_DYLIB_PATH");
-    let (measured, model) = (picture(), package.tables());
-    let (picture, linear): (_, Linear) = (to_codec(&measured), package.linear(THREADS));
+    let (picture, model, linear) = (photo(), package.tables(), package.linear(THREADS));
     let deep = package.deep(&runtime, THREADS).expect("the shipped networks load");
-    let encoder = Encoder::new(model.clone()).with_threads(THREADS).with_max_bytes(measured.budget(RATE_BPP));
+    let encoder = Encoder::new(model.clone()).with_threads(THREADS).with_max_bytes(budget(RATE_BPP, picture.size()));
     let stream = encoder.encode(&picture, &deep).expect("the picture encodes");
 
-    let mut group = group(criterion, "nestcast", &measured);
-    let (analyses, syntheses): ([(&str, &dyn Analysis); 2], [(&str, &dyn Synthesis); 2]) =
-        ([("linear", &linear), ("deep", &deep)], [("linear", &linear), ("deep", &deep)]);
+    let mut group = group(criterion, "nestcast", &picture);
+    let analyses: [(_, &dyn Analysis); 2] = [("linear", &linear), ("deep", &deep)];
     for (name, analysis) in analyses {
         group.bench_function(BenchmarkId::new("encode", name), |b| {
             b.iter(|| encoder.encode(black_box(&picture), analysis))
         });
     }
+    let syntheses: [(_, &dyn Synthesis); 2] = [("linear", &linear), ("deep", &deep)];
     for (name, synthesis) in syntheses {
         group.bench_function(BenchmarkId::new("decode", name), |b| {
             b.iter(|| decoder(model, THREADS, black_box(stream.bytes())).render(synthesis));
@@ -105,12 +97,12 @@ fn whole(criterion: &mut Criterion) {
 }
 
 fn rivals(criterion: &mut Criterion) {
-    let picture = picture();
+    let picture = photo();
     let timed: [&dyn Rival; 3] = [&Baseline(Sampling::S420), &Lossy { method: 4 }, &SingleRate];
     let mut group = group(criterion, "rival", &picture);
     for rival in timed {
         let (parameter, bytes) = rivals::nearest(rival, &picture, RATE_BPP).expect("the rival encodes");
-        let setting = format!("{} {parameter} ({:.2} bpp)", rival.name(), picture.bpp(bytes.len()));
+        let setting = format!("{} {parameter} ({:.2} bpp)", rival.name(), bpp(bytes.len(), picture.size()));
         group.bench_function(BenchmarkId::new("encode", &setting), |b| {
             b.iter(|| rival.encode(black_box(&picture), parameter).expect("the rival encodes"));
         });

@@ -6,13 +6,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use nestcast_codec::Picture;
+use nestcast_metrics::{MsSsim, bpp, psnr};
 
-use crate::{
-    metrics::{ms_ssim, psnr},
-    picture::Picture,
-    rivals::Rival,
-    series::Row,
-};
+use crate::{rivals::Rival, series::Row};
 
 /// The PNG and JPEG files of a folder, by name.
 pub fn pictures(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -35,6 +32,7 @@ pub fn pictures(folder: &Path) -> Result<Vec<PathBuf>> {
 /// Times are of one call each, on one thread, with no other use of the processor assumed: good for orders of magnitude.
 /// `cargo bench` has the careful ones.
 pub fn sweep(rival: &dyn Rival, image: &str, picture: &Picture) -> Result<Vec<Row>> {
+    let original = MsSsim::new(picture);
     let row = |parameter: f32| -> Result<Row> {
         let start = Instant::now();
         let bytes = rival.encode(picture, parameter)?;
@@ -46,9 +44,9 @@ pub fn sweep(rival: &dyn Rival, image: &str, picture: &Picture) -> Result<Vec<Ro
             image: image.to_owned(),
             decoder: rival.name().to_owned(),
             bytes: bytes.len(),
-            bpp: picture.bpp(bytes.len()),
-            psnr_db: psnr(picture, &decoded)?,
-            ms_ssim: ms_ssim(picture, &decoded)?,
+            bpp: bpp(bytes.len(), picture.size()),
+            psnr_db: psnr(picture, &decoded),
+            ms_ssim: original.as_ref().map(|original| original.compare(&decoded)),
             encode_ms: Some(encode_ms),
             decode_ms: Some(decode_ms),
         })
@@ -66,11 +64,12 @@ fn milliseconds(since: Instant) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::picture::from_rgb;
     use crate::rivals::{Baseline, Sampling};
 
     #[test]
     fn a_sweep_has_a_row_for_each_parameter() {
-        let picture = Picture::new(64, 48, (0..=255).cycle().take(64 * 48 * 3).collect()).expect("the shape fits");
+        let picture = from_rgb(64, 48, (0..=255).cycle().take(64 * 48 * 3).collect()).expect("the shape fits");
         let rival = Baseline(Sampling::S444);
         let rows = sweep(&rival, "wave.png", &picture).expect("measures");
         assert_eq!(rows.len(), rival.grid().len());

@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, path::Path};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::{bd, metrics::ms_ssim_db};
+use nestcast_metrics::ms_ssim_db;
+
+use crate::bd;
 
 /// One picture by one decoder at one rate: a line of our CSV and of the rivals'.
 ///

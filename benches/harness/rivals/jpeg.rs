@@ -4,10 +4,12 @@
 //! integer DCT and smooth chroma upsampling, as the library's own tools do.
 
 use anyhow::{Context, Result, bail};
+use nestcast_codec::Picture;
+use nestcast_metrics::budget;
 use turbojpeg::{Compressor, Decompressor, Error, Image, PixelFormat, Subsamp};
 
 use super::Rival;
-use crate::picture::{CHANNELS, Picture};
+use crate::picture::{CHANNELS, Rgb, from_rgb};
 
 /// Qualities of the baseline files; those of the stored Kodak anchors, so that the curves can be laid over each other.
 const QUALITIES: [f32; 17] =
@@ -80,7 +82,7 @@ impl Rival for Progressive {
             Sampling::S444 => 90.0,
         };
         let mut file = compress(picture, self.0, quality, true)?;
-        file.truncate(picture.budget(f64::from(parameter)));
+        file.truncate(budget(f64::from(parameter), picture.size()));
         Ok(file)
     }
 
@@ -99,12 +101,13 @@ fn compress(picture: &Picture, sampling: Sampling, quality: f32, progressive: bo
         Sampling::S420 => Subsamp::Sub2x2,
         Sampling::S444 => Subsamp::None,
     })?;
-    let width = picture.width() as usize;
+    let Rgb { width, height, samples } = picture.try_into()?;
+    let (width, height) = (width as usize, height as usize);
     Ok(compressor.compress_to_vec(Image {
-        pixels: picture.rgb(),
+        pixels: samples,
         width,
         pitch: width * CHANNELS,
-        height: picture.height() as usize,
+        height,
         format: PixelFormat::RGB,
     })?)
 }
@@ -125,7 +128,7 @@ fn decompress(bytes: &[u8]) -> Result<Picture> {
         Err(Error::TurboJpegError(message)) if message.to_lowercase().contains("premature end") => {}
         Err(error) => bail!(error),
     }
-    Picture::new(header.width.try_into()?, header.height.try_into()?, pixels)
+    from_rgb(header.width.try_into()?, header.height.try_into()?, pixels)
 }
 
 /// Drops a table or scan header that the cut has left incomplete; a viewer that waits for more bytes shows the same.
@@ -160,8 +163,9 @@ fn scan_data(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use nestcast_metrics::psnr;
+
     use super::{super::tests::sample, *};
-    use crate::metrics::psnr;
 
     #[test]
     fn cuts_decode_leniently_and_grow_better() {
@@ -172,7 +176,7 @@ mod tests {
         for percent in [20, 40, 60, 80, 100] {
             let cut = &whole[..whole.len() * percent / 100];
             let decoded = rival.decode(cut).expect("a cut decodes");
-            let quality = psnr(&picture, &decoded).expect("the same shape");
+            let quality = psnr(&picture, &decoded);
             assert!(quality > last - 0.5, "{percent} %: {quality} after {last}");
             last = quality;
         }

@@ -13,8 +13,8 @@ mod jpeg2000;
 mod webp;
 
 use anyhow::{Context, Result};
-
-use crate::picture::Picture;
+use nestcast_codec::Picture;
+use nestcast_metrics::bpp;
 
 pub use self::{
     jpeg::{Baseline, Progressive, Sampling},
@@ -51,12 +51,12 @@ pub fn all() -> Vec<Box<dyn Rival>> {
     ]
 }
 
-/// The parameter of `rival`'s grid whose rate for `picture` is nearest to `bpp`, with the bytes it gives.
-pub fn nearest(rival: &dyn Rival, picture: &Picture, bpp: f64) -> Result<(f32, Vec<u8>)> {
+/// The parameter of `rival`'s grid whose rate for `picture` is nearest to `wanted_bpp`, with the bytes it gives.
+pub fn nearest(rival: &dyn Rival, picture: &Picture, wanted_bpp: f64) -> Result<(f32, Vec<u8>)> {
     let mut best: Option<(f64, f32, Vec<u8>)> = None;
     for &parameter in rival.grid() {
         let bytes = rival.encode(picture, parameter)?;
-        let distance = (picture.bpp(bytes.len()) - bpp).abs();
+        let distance = (bpp(bytes.len(), picture.size()) - wanted_bpp).abs();
         if best.as_ref().is_none_or(|(least, ..)| distance < *least) {
             best = Some((distance, parameter, bytes));
         }
@@ -66,8 +66,10 @@ pub fn nearest(rival: &dyn Rival, picture: &Picture, bpp: f64) -> Result<(f32, V
 
 #[cfg(test)]
 mod tests {
+    use nestcast_metrics::psnr;
+
     use super::*;
-    use crate::metrics::psnr;
+    use crate::picture::from_rgb;
 
     /// Smooth colour with some texture, so that every codec has something to do.
     pub(crate) fn sample(width: u32, height: u32) -> Picture {
@@ -82,7 +84,7 @@ mod tests {
                 }
             }
         }
-        Picture::new(width, height, rgb).expect("the shape fits")
+        from_rgb(width, height, rgb).expect("the shape fits")
     }
 
     #[test]
@@ -93,7 +95,7 @@ mod tests {
             let [first, last] = [grid[1], grid[grid.len() - 1]].map(|parameter| {
                 let bytes = rival.encode(&picture, parameter).expect("encodes");
                 let decoded = rival.decode(&bytes).expect("decodes");
-                (bytes.len(), psnr(&picture, &decoded).expect("the same shape"))
+                (bytes.len(), psnr(&picture, &decoded))
             });
             assert!(first.0 < last.0 && first.1 < last.1, "{}: {first:?} {last:?}", rival.name());
             assert!(last.1 > 28.0, "{}: {last:?}", rival.name());
@@ -105,6 +107,6 @@ mod tests {
         let picture = sample(200, 136);
         let (parameter, bytes) = nearest(&SingleRate, &picture, 1.0).expect("encodes");
         assert_eq!(bytes, SingleRate.encode(&picture, parameter).expect("encodes"));
-        assert!((0.8..1.1).contains(&picture.bpp(bytes.len())), "{parameter}: {} bytes", bytes.len());
+        assert!((0.8..1.1).contains(&bpp(bytes.len(), picture.size())), "{parameter}: {} bytes", bytes.len());
     }
 }

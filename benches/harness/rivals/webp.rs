@@ -1,9 +1,10 @@
 //! Lossy WebP by libwebp, single-threaded, with the library's defaults for all but method and quality.
 
 use anyhow::{Context, Result, anyhow};
+use nestcast_codec::Picture;
 
 use super::Rival;
-use crate::picture::Picture;
+use crate::picture::{Rgb, from_rgb};
 
 /// Qualities measured; those of the stored Kodak anchors.
 const QUALITIES: [f32; 12] = [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0];
@@ -32,7 +33,8 @@ impl Rival for Lossy {
         let mut config = webp::WebPConfig::new().map_err(|()| anyhow!("libwebp of another version"))?;
         config.method = self.method;
         config.quality = parameter;
-        webp::Encoder::from_rgb(picture.rgb(), picture.width(), picture.height())
+        let Rgb { width, height, samples } = picture.try_into()?;
+        webp::Encoder::from_rgb(samples, width, height)
             .encode_advanced(&config)
             .map(|memory| memory.to_vec())
             .map_err(|error| anyhow!("libwebp: {error:?}"))
@@ -40,6 +42,6 @@ impl Rival for Lossy {
 
     fn decode(&self, bytes: &[u8]) -> Result<Picture> {
         let decoded = webp::Decoder::new(bytes).decode().context("libwebp did not decode")?;
-        Picture::new(decoded.width(), decoded.height(), decoded.to_vec())
+        from_rgb(decoded.width(), decoded.height(), decoded.to_vec())
     }
 }
