@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use nestcast_codec::{Channels, Decoder, Encoder, Picture, Size};
+use nestcast_metrics::psnr;
 use nestcast_models::{Package, Runtime};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -21,11 +22,4 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{:8} bytes {:6.2} dB", count * 8192 + bytes.len(), psnr(&picture, &rendered));
     }
     Ok(())
-}
-
-/// Peak signal-to-noise ratio, in dB.
-fn psnr(a: &Picture, b: &Picture) -> f64 {
-    let squares = a.samples().iter().zip(b.samples()).map(|(&a, &b)| f64::from(a.abs_diff(b)).powi(2));
-    let mean = squares.sum::<f64>() / a.samples().len() as f64;
-    10.0 * (255.0 * 255.0 / mean).log10()
 }
