@@ -35,6 +35,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
         }
         eprintln!("{photo}");
     }
+    #[expect(clippy::cast_possible_truncation, reason = "clamped to 16 bits")]
     let prior = |(ones, all): &(f64, f64)| ((ones + 0.5) / (all + 1.0) * 65536.0).clamp(64.0, 65472.0) as u16;
     let priors: Vec<u16> = votes.iter().map(prior).collect();
     std::fs::write(&path, Model::with_priors(&tables, &priors)?)?;
