@@ -33,3 +33,8 @@ mod tensor;
 pub use deep::{Deep, DeepAnalysis, DeepSynthesis};
 pub use package::{Fault, Golden, Manifest, Networks, Package, PackageError, Ports, Ranges, Source, Transform};
 pub use runtime::{Runtime, RuntimeError};
+
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
