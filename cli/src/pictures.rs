@@ -141,7 +141,7 @@ pub(crate) fn png(picture: &Picture) -> Result<Vec<u8>> {
     };
     let [width, height] = sides(picture);
     let mut bytes = Vec::new();
-    let encoder = PngEncoder::new_with_quality(&mut bytes, CompressionType::Default, FilterType::Adaptive);
+    let encoder = PngEncoder::new_with_quality(&mut bytes, CompressionType::Fast, FilterType::Adaptive);
     encoder.write_image(picture.samples(), width, height, kind).context("the PNG cannot be written")?;
     Ok(bytes)
 }
