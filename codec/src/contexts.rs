@@ -3,7 +3,8 @@
 use crate::layout::{Band, Unit};
 
 /// Bins of the expected magnitude: two an octave.
-const BINS: usize = 20;
+const BINS: usize = LAST_BIN as usize + 1;
+const LAST_BIN: u32 = 19;
 const CLASSES: usize = 2 * 4 * 3;
 /// By class, bin, and whether the block or row was found non-zero and shows nothing yet.
 const SIGNIFICANCE: usize = CLASSES * BINS * 2;
@@ -29,14 +30,11 @@ pub(crate) const CONTEXTS: usize = UNIT_BASE + UNIT;
 
 /// The bin of an expected magnitude in 1/64 of a plane's step.
 #[inline]
-pub(crate) const fn bin(expected: u32) -> usize {
-    if expected == 0 {
-        return 0;
-    }
-    let octave = 31 - expected.leading_zeros();
-    let half = if octave == 0 { 0 } else { (expected >> (octave - 1)) & 1 };
-    let bin = (1 + 2 * octave + half) as usize;
-    if bin < BINS { bin } else { BINS - 1 }
+pub(crate) fn bin(expected: u32) -> usize {
+    let octave = (expected | 1).ilog2();
+    let half = (expected << 1 >> octave) & 1;
+    let bin = (1 + 2 * octave + half).min(LAST_BIN);
+    if expected == 0 { 0 } else { bin as usize }
 }
 
 /// Statistics that units share.
@@ -71,7 +69,7 @@ impl Class {
     }
 
     #[inline]
-    pub(crate) const fn significance(self, expected: u32, sought: bool) -> usize {
+    pub(crate) fn significance(self, expected: u32, sought: bool) -> usize {
         self.significance + bin(expected) * 2 + sought as usize
     }
 
@@ -82,7 +80,7 @@ impl Class {
     }
 
     #[inline]
-    pub(crate) const fn refinement(self, expected: u32, first: bool) -> usize {
+    pub(crate) fn refinement(self, expected: u32, first: bool) -> usize {
         let bin = bin(expected) / 2;
         let bin = bin.saturating_sub(2);
         self.refinement + if first { 0 } else { REFINEMENT_BINS } + bin

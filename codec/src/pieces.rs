@@ -4,7 +4,7 @@
 //! on from there when more arrive; nothing is decoded twice.
 
 use crate::range::Coder;
-use crate::stripe::{BLOCK, Known, NEGATIVE, Stripe, UnitMap};
+use crate::stripe::{BLOCK, Block, Known, NEGATIVE, Stripe, UnitMap};
 
 /// Passes over a unit in one plane.
 pub(crate) const PASSES: usize = 3;
@@ -197,28 +197,30 @@ impl<'a> Here<'a> {
     /// Codes which coefficients next to a significant one become so too; each draws its neighbours in.
     #[inline(always)]
     fn likely<C: Coder>(&self, known: &mut Known, cursor: &mut Cursor, coder: &mut C) -> Result<(), Starved> {
-        loop {
-            let block = &known.blocks[self.at];
-            let left = block.near & block.valid & !(block.significant | block.visited);
-            if left == 0 {
-                return Ok(());
+        let candidates = |block: &Block| block.near & block.valid & !(block.significant | block.visited);
+        let block = &known.blocks[self.at];
+        let mut left = candidates(block);
+        let mut sought = block.fresh && block.significant == 0;
+        while left != 0 {
+            let bit = left.trailing_zeros();
+            if self.significance(known, cursor, coder, bit, (sought, false))? {
+                sought = false;
+                left = candidates(&known.blocks[self.at]);
+            } else {
+                left &= left - 1;
             }
-            let sought = block.fresh && block.significant == 0;
-            self.significance(known, cursor, coder, left.trailing_zeros(), (sought, false))?;
         }
+        Ok(())
     }
 
     /// Codes which of the other coefficients become significant. Around most of them nothing is known; a
     /// row of such is coded as one while it stays zero, for speed.
     #[inline(always)]
     fn unlikely<C: Coder>(&self, known: &mut Known, cursor: &mut Cursor, coder: &mut C) -> Result<(), Starved> {
-        loop {
-            let block = &known.blocks[self.at];
-            let left = block.valid & !(block.significant | block.visited);
-            if left == 0 {
-                return Ok(());
-            }
-            let fresh = block.fresh && block.significant == 0;
+        let block = &known.blocks[self.at];
+        let mut left = block.valid & !(block.significant | block.visited);
+        let mut fresh = block.fresh && block.significant == 0;
+        while left != 0 {
             let found = left & cursor.row;
             if found == 0 {
                 let row = self.quiet(known, left);
@@ -230,6 +232,7 @@ impl<'a> Here<'a> {
                         (cursor.row, cursor.sought) = (row, true);
                     } else {
                         known.blocks[self.at].visited |= row;
+                        left &= !row;
                     }
                     continue;
                 }
@@ -238,8 +241,10 @@ impl<'a> Here<'a> {
                 if found == 0 { (left.trailing_zeros(), fresh) } else { (found.trailing_zeros(), cursor.sought) };
             // The last one of a row that holds one is that one.
             let certain = cursor.sought && found == 1 << bit;
-            self.significance(known, cursor, coder, bit, (sought, certain))?;
+            fresh &= !self.significance(known, cursor, coder, bit, (sought, certain))?;
+            left &= !(1 << bit);
         }
+        Ok(())
     }
 
     /// If nothing is known around the first coefficient left: those left in its row of which that is true.
@@ -275,7 +280,7 @@ impl<'a> Here<'a> {
         coder: &mut C,
         bit: u32,
         (sought, certain): (bool, bool),
-    ) -> Result<(), Starved> {
+    ) -> Result<bool, Starved> {
         let place = self.place(bit);
         let one = certain || {
             let context = self.map.class.significance(known.expected(place) >> self.plane, sought);
@@ -289,7 +294,7 @@ impl<'a> Here<'a> {
             self.sign(known, bit, coder)?;
             cursor.unsigned = None;
         }
-        Ok(())
+        Ok(one)
     }
 
     /// Codes the sign of a coefficient that just became significant, and lets its surroundings know.
@@ -314,13 +319,11 @@ impl<'a> Here<'a> {
     #[inline(always)]
     fn refine<C: Coder>(&self, known: &mut Known, coder: &mut C) -> Result<(), Starved> {
         let plane = self.plane;
-        loop {
-            let block = &mut known.blocks[self.at];
-            let left = block.significant & !block.visited;
-            if left == 0 {
-                return Ok(());
-            }
+        let block = &known.blocks[self.at];
+        let mut left = block.significant & !block.visited;
+        while left != 0 {
             let bit = left.trailing_zeros();
+            left &= left - 1;
             let place = self.place(bit);
             let first = (known.levels[place] & !NEGATIVE) >> (plane + 1) == 1;
             let context = self.map.class.refinement(known.expected(place) >> plane, first);
@@ -333,5 +336,6 @@ impl<'a> Here<'a> {
                 known.spread(self.map, x, y, 1 << plane);
             }
         }
+        Ok(())
     }
 }
