@@ -1,0 +1,70 @@
+//! The bundled photo gets better with its bytes, with either synthesis.
+
+use std::path::Path;
+
+use nestcast_codec::{Channels, Decoder, Embedded, Encoder, Picture, Size, Synthesis};
+use nestcast_models::{Package, Runtime};
+use nestcast_tests::psnr;
+
+/// The most that PSNR may fall from any cut to any later one.
+const TOLERANCE_DB: f64 = 0.02;
+
+fn photo() -> Picture {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/assets/spiral_firework.png");
+    let photo = image::open(&path).expect("the bundled photo").into_rgb8();
+    let size = Size::new(photo.width(), photo.height()).expect("a valid size");
+    Picture::new(size, Channels::Rgb, photo.into_raw()).expect("three samples a pixel")
+}
+
+fn package() -> Package {
+    Package::builtin("photo").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn stream(package: &Package, photo: &Picture) -> Embedded {
+    Encoder::new(package.tables().clone()).with_threads(2).encode(photo, &package.linear(2)).expect("a stream")
+}
+
+/// Cuts in equal ratios from the smallest picture to the whole stream.
+#[expect(clippy::cast_possible_truncation, reason = "no more than `bytes`")]
+fn cuts(count: usize, bytes: usize) -> Vec<usize> {
+    let ratio = bytes as f64 / 40.0;
+    let at = |index: usize| (40.0 * ratio.powf(index as f64 / (count - 1) as f64)).round() as usize;
+    let mut cuts: Vec<usize> = (0..count).map(at).map(|cut| cut.min(bytes)).collect();
+    cuts.dedup();
+    cuts
+}
+
+fn assert_never_worse(synthesis: &dyn Synthesis, count: usize, name: &str) {
+    let (package, photo) = (package(), photo());
+    let stream = stream(&package, &photo);
+    let mut decoder = Decoder::new(package.tables().clone()).with_threads(2);
+    let (mut before, mut best, mut worst) = (0, 0.0_f64, 0.0_f64);
+    let mut falls = Vec::new();
+    for cut in cuts(count, stream.bytes().len()) {
+        decoder.push(&stream.bytes()[before..cut]).expect("a prefix is no error");
+        before = cut;
+        let rendered = decoder.render(synthesis).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let psnr = psnr(&photo, &rendered);
+        worst = worst.max(best - psnr);
+        if best - psnr > TOLERANCE_DB {
+            falls.push(format!("{cut} bytes: {psnr:.3} dB after {best:.3} dB"));
+        }
+        best = best.max(psnr);
+    }
+    println!("{name}: {} bytes, {best:.2} dB at the end, never {worst:.4} dB below an earlier cut", before);
+    assert!(falls.is_empty(), "{name}: PSNR falls at {} cuts: {}", falls.len(), falls.join("; "));
+    assert!(best > 40.0, "{name}: the whole stream gives {best:.2} dB");
+}
+
+#[test]
+fn linear_synthesis() {
+    assert_never_worse(&package().linear(2), 400, "linear");
+}
+
+/// Fewer cuts: a network takes many times as long.
+#[test]
+fn deep_synthesis() {
+    let runtime = Runtime::open().unwrap_or_else(|error| panic!("{error}"));
+    let deep = package().deep_synthesis(&runtime, 2).unwrap_or_else(|error| panic!("{error}"));
+    assert_never_worse(&deep, 100, "deep");
+}

@@ -1,0 +1,31 @@
+//! What the tests share: a slow decoder written from the specification alone, pictures made by arithmetic, vectors.
+
+pub mod pictures;
+pub mod probe;
+pub mod reference;
+pub mod vectors;
+
+use nestcast_codec::Picture;
+
+/// Mean squared error between the samples of two pictures.
+///
+/// # Panics
+/// If they differ in size.
+pub fn mse(a: &Picture, b: &Picture) -> f64 {
+    assert_eq!((a.size(), a.channels()), (b.size(), b.channels()), "pictures of one shape");
+    let square = |(&a, &b): (&u8, &u8)| u64::from(a.abs_diff(b)).pow(2);
+    let sum: u64 = a.samples().iter().zip(b.samples()).map(square).sum();
+    sum as f64 / a.samples().len() as f64
+}
+
+/// Peak signal to noise ratio in dB; 99 for equal pictures.
+pub fn psnr(a: &Picture, b: &Picture) -> f64 {
+    let mse = mse(a, b);
+    if mse == 0.0 { 99.0 } else { 10.0 * (255.0 * 255.0 / mse).log10() }
+}
+
+/// The largest difference between two samples.
+pub fn furthest(a: &[u8], b: &[u8]) -> u8 {
+    assert_eq!(a.len(), b.len(), "as many samples");
+    a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
+}

@@ -1,0 +1,94 @@
+//! Sections 12 and 13: values and the linear synthesis, in doubles.
+
+use super::layout::low;
+use super::{Header, Levels, Tables};
+
+pub(super) fn picture(tables: &Tables, header: &Header, units: &[Levels]) -> Vec<u8> {
+    let components = if header.colour { 3 } else { 1 };
+    let planes: Vec<Vec<f64>> = (0..components).map(|c| plane(tables, header, units, c)).collect();
+    let mut samples = Vec::new();
+    for pixel in 0..header.width * header.height {
+        let yuv: Vec<f64> = planes.iter().map(|plane| plane[pixel]).collect();
+        if !header.colour {
+            samples.push(sample(yuv[0]));
+            continue;
+        }
+        for row in tables.inverse.chunks(3) {
+            samples.push(sample(row[0] * yuv[0] + row[1] * yuv[1] + row[2] * yuv[2]));
+        }
+    }
+    samples
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "it is clamped to 0..=255")]
+fn sample(value: f64) -> u8 {
+    (value + 128.5).floor().clamp(0.0, 255.0) as u8
+}
+
+/// Section 12.
+fn value(tables: &Tables, unit: usize, level: i32, known: i32) -> f64 {
+    if level == 0 {
+        return 0.0;
+    }
+    let record = &tables.units[unit];
+    let offset = record.offsets[known as usize] * f64::from(1 << known);
+    f64::from(level.signum()) * (f64::from(level.abs()) + offset) * record.step
+}
+
+pub(super) fn values(tables: &Tables, units: &[Levels], unit: usize) -> Vec<f64> {
+    let of = &units[unit];
+    of.levels.iter().zip(&of.known).map(|(&level, &known)| value(tables, unit, level, known)).collect()
+}
+
+fn plane(tables: &Tables, header: &Header, units: &[Levels], component: usize) -> Vec<f64> {
+    let values = |unit| values(tables, units, unit);
+    let mut lowest = values(component);
+    for level in (1..=6).rev() {
+        let first = 3 + 9 * (6 - level) + 3 * component;
+        let bands = [lowest, values(first), values(first + 1), values(first + 2)];
+        let size = (low(header.width, level - 1), low(header.height, level - 1));
+        let steps: Vec<_> = (0..4).map(|step| tables.tap(level, component.min(1), step)).collect();
+        lowest = join(&bands, size, &steps);
+    }
+    lowest
+}
+
+fn join(bands: &[Vec<f64>; 4], (width, height): (usize, usize), steps: &[(f64, f64)]) -> Vec<f64> {
+    let mut plane = vec![0.0; width * height];
+    for y in 0..height {
+        for x in 0..width {
+            let across = if x % 2 == 0 { width.div_ceil(2) } else { width / 2 };
+            plane[y * width + x] = bands[x % 2 + 2 * (y % 2)][y / 2 * across + x / 2];
+        }
+    }
+    for x in 0..width {
+        let column: Vec<f64> = (0..height).map(|y| plane[y * width + x]).collect();
+        for (y, value) in unlift(column, steps).into_iter().enumerate() {
+            plane[y * width + x] = value;
+        }
+    }
+    for y in 0..height {
+        let row = plane[y * width..][..width].to_vec();
+        plane[y * width..][..width].copy_from_slice(&unlift(row, steps));
+    }
+    plane
+}
+
+fn unlift(mut line: Vec<f64>, steps: &[(f64, f64)]) -> Vec<f64> {
+    if line.len() < 2 {
+        return line;
+    }
+    let last = line.len().cast_signed() - 1;
+    let mirrored = |index: isize| {
+        let rest = index.rem_euclid(2 * last);
+        rest.min(2 * last - rest).cast_unsigned()
+    };
+    for step in (0..4).rev() {
+        let (near, far) = steps[step];
+        for k in ((step + 1) % 2..line.len()).step_by(2) {
+            let at = |offset: isize| line[mirrored(k.cast_signed() + offset)];
+            line[k] -= near * (at(-1) + at(1)) + far * (at(-3) + at(3));
+        }
+    }
+    line
+}

@@ -1,0 +1,73 @@
+//! Section 3: a model's tables.
+
+use sha2::{Digest, Sha256};
+
+use super::Fault;
+
+/// A model's tables, read.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    /// First 6 bytes of the SHA-256 of the file.
+    pub id: [u8; 6],
+    /// Inverse colour matrix.
+    pub(super) inverse: Vec<f64>,
+    /// Level 1..6 less 1, kind, step, near then far: 96 in file order.
+    pub(super) taps: Vec<f64>,
+    pub(super) units: Vec<Record>,
+    pub(super) priors: Vec<u16>,
+}
+
+/// One unit's record.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    pub(super) step: f64,
+    pub(super) offsets: Vec<f64>,
+    /// side, above, diagonal, parent, from luma, from Cb.
+    pub(super) weights: Vec<u32>,
+}
+
+impl Tables {
+    /// Reads a tables file.
+    pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
+        if bytes.len() < 5 || &bytes[..4] != b"NSTM" {
+            return Err(Fault::Corrupt);
+        }
+        if bytes[4] != 1 {
+            return Err(Fault::Unsupported);
+        }
+        if bytes.len() != 8372 || bytes[5..8] != [0, 0, 0] {
+            return Err(Fault::Corrupt);
+        }
+        let hash = Sha256::digest(bytes);
+        let small = |from: usize, count: usize| floats(bytes, from, count, |value| value.abs() < 10000.0);
+        small(8, 9)?;
+        let units = (0..57).map(|unit| record(bytes, 464 + 70 * unit));
+        Ok(Self {
+            id: std::array::from_fn(|index| hash[index]),
+            inverse: small(44, 9)?,
+            taps: small(80, 96)?,
+            units: units.collect::<Result<_, _>>()?,
+            priors: bytes[4454..].chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect(),
+        })
+    }
+
+    /// Near and far tap of a lifting step.
+    pub(super) fn tap(&self, level: usize, kind: usize, step: usize) -> (f64, f64) {
+        let at = 16 * (level - 1) + 8 * kind + 2 * step;
+        (self.taps[at], self.taps[at + 1])
+    }
+}
+
+fn record(bytes: &[u8], at: usize) -> Result<Record, Fault> {
+    Ok(Record {
+        step: floats(bytes, at, 1, |step| (0.001_f32..10000.0).contains(&step))?[0],
+        offsets: floats(bytes, at + 4, 15, |offset| offset.abs() < 10000.0)?,
+        weights: bytes[at + 64..at + 70].iter().map(|&weight| u32::from(weight)).collect(),
+    })
+}
+
+fn floats(bytes: &[u8], from: usize, count: usize, allowed: impl Fn(f32) -> bool) -> Result<Vec<f64>, Fault> {
+    let of = |at: usize| f32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    let values = (0..count).map(|index| of(from + 4 * index));
+    values.map(|value| if allowed(value) { Ok(f64::from(value)) } else { Err(Fault::Corrupt) }).collect()
+}

@@ -1,0 +1,211 @@
+//! The frozen vectors of `spec/vectors`: what they are, how they are made, how they are read.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nestcast_codec::{Channels, Decoder, Encoder, Linear, Model, Picture};
+use sha2::{Digest as _, Sha256};
+
+use crate::pictures::{Content, picture};
+use crate::reference::{Cut, Reference};
+
+/// How a vector is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Recipe {
+    /// Name of the file, without `.nst`.
+    pub name: &'static str,
+    content: Content,
+    width: u32,
+    height: u32,
+    channels: Channels,
+    /// The stream is cut here.
+    max_bytes: usize,
+}
+
+const WHOLE: usize = usize::MAX;
+
+const fn recipe(name: &'static str, content: Content, size: [u32; 2], channels: Channels, max_bytes: usize) -> Recipe {
+    Recipe { name, content, width: size[0], height: size[1], channels, max_bytes }
+}
+
+/// All vectors. The first ones are small enough to try every byte.
+pub const RECIPES: [Recipe; 12] = [
+    recipe("one-rgb", Content::Flat, [1, 1], Channels::Rgb, WHOLE),
+    recipe("one-grey", Content::Flat, [1, 1], Channels::Grey, WHOLE),
+    recipe("tiny", Content::Noise, [5, 3], Channels::Rgb, WHOLE),
+    recipe("middle", Content::Middle, [20, 9], Channels::Grey, WHOLE),
+    recipe("flat", Content::Flat, [40, 24], Channels::Rgb, WHOLE),
+    recipe("grey", Content::Photo, [17, 33], Channels::Grey, WHOLE),
+    recipe("saturated", Content::Saturated, [32, 32], Channels::Rgb, WHOLE),
+    recipe("line", Content::Ramp, [1, 200], Channels::Rgb, WHOLE),
+    recipe("noise", Content::Noise, [64, 64], Channels::Rgb, WHOLE),
+    recipe("photo", Content::Photo, [129, 77], Channels::Rgb, WHOLE),
+    recipe("longest", Content::Photo, [16384, 1], Channels::Grey, WHOLE),
+    recipe("stripes", Content::Photo, [700, 600], Channels::Rgb, 24_000),
+];
+
+impl Recipe {
+    /// The picture.
+    pub fn picture(&self) -> Picture {
+        picture(self.content, self.width, self.height, self.channels, 2)
+    }
+
+    /// The stream that the codec makes of it today.
+    ///
+    /// # Panics
+    /// If the codec refuses.
+    pub fn encode(&self, model: &Model) -> Vec<u8> {
+        let encoder = Encoder::new(model.clone()).with_max_bytes(self.max_bytes);
+        let stream = encoder.encode(&self.picture(), &Linear::new(model.clone()));
+        stream.unwrap_or_else(|error| panic!("{}: {error}", self.name)).bytes().to_vec()
+    }
+
+    /// Whether every byte can be tried in little time.
+    pub fn is_small(&self) -> bool {
+        self.width * self.height <= 64 * 64
+    }
+}
+
+/// Cuts at which the manifest has digests, for a stream with a header of `header` bytes.
+fn cuts(header: usize, bytes: usize) -> Vec<usize> {
+    let body = bytes - header;
+    let mut cuts = vec![header, header + body.min(7), header + body / 16, header + body / 3, bytes];
+    cuts.sort_unstable();
+    cuts.dedup();
+    cuts
+}
+
+/// A frozen vector, read.
+#[derive(Debug)]
+pub struct Vector {
+    /// How it was made.
+    pub recipe: Recipe,
+    /// The frozen stream.
+    pub stream: Vec<u8>,
+    /// What the manifest says.
+    pub rows: Vec<Row>,
+}
+
+/// A line of the manifest: what a vector decodes to at a cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Bytes of the prefix.
+    pub cut: usize,
+    /// Digest of the Levels.
+    pub levels: String,
+    /// Digest of the samples of the linear picture.
+    pub samples: String,
+}
+
+const COLUMNS: &str = "vector\tkind\twidth\theight\tmodel\tbytes\tstream sha256\tcut\tlevels sha256\tsamples sha256\n";
+
+/// The folder of the vectors.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../spec/vectors")
+}
+
+/// The tables that all vectors are coded with.
+///
+/// # Panics
+/// If they cannot be read.
+pub fn tables() -> Vec<u8> {
+    fs::read(folder().join("tables.bin")).expect("spec/vectors/tables.bin")
+}
+
+/// The model of these tables.
+///
+/// # Panics
+/// If the codec refuses them.
+pub fn model() -> Model {
+    Model::from_bytes(&tables()).unwrap_or_else(|error| panic!("spec/vectors/tables.bin: {error}"))
+}
+
+/// Reads all vectors.
+///
+/// # Panics
+/// If a file is missing.
+pub fn read() -> Vec<Vector> {
+    let manifest = manifest();
+    let of = |recipe: &Recipe| {
+        let file = format!("{}.nst", recipe.name);
+        let stream = fs::read(folder().join(&file)).unwrap_or_else(|error| panic!("spec/vectors/{file}: {error}"));
+        let lines = manifest.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+        let rows = lines.filter(|line| line[0] == recipe.name).map(|line| Row {
+            cut: line[7].parse().expect("a number of bytes"),
+            levels: line[8].into(),
+            samples: line[9].into(),
+        });
+        Vector { recipe: *recipe, stream, rows: rows.collect() }
+    };
+    RECIPES.iter().map(of).collect()
+}
+
+/// The manifest's text.
+///
+/// # Panics
+/// If it cannot be read.
+pub fn manifest() -> String {
+    fs::read_to_string(folder().join("manifest.tsv")).expect("spec/vectors/manifest.tsv")
+}
+
+/// What a stream decodes to: Levels by the reference decoder, samples by the codec.
+///
+/// # Panics
+/// If one of them refuses it.
+pub fn row(stream: &[u8], reference: &Reference, model: &Model, cut: usize) -> Row {
+    let mut decoder = Decoder::new(model.clone());
+    decoder.push(&stream[..cut]).unwrap_or_else(|error| panic!("the first {cut} bytes: {error}"));
+    let rendered = decoder.render(&Linear::new(model.clone()));
+    let picture = rendered.unwrap_or_else(|error| panic!("the first {cut} bytes: {error}"));
+    Row { cut, levels: levels_digest(&reference.at(cut)), samples: sha256(picture.samples()) }
+}
+
+/// Writes tables, streams and manifest.
+///
+/// # Errors
+/// If a file cannot be written.
+///
+/// # Panics
+/// If the codec or the reference decoder refuses a stream.
+pub fn write(folder: &Path, tables: &[u8]) -> std::io::Result<()> {
+    let model = Model::from_bytes(tables).unwrap_or_else(|error| panic!("tables: {error}"));
+    fs::create_dir_all(folder)?;
+    fs::write(folder.join("tables.bin"), tables)?;
+    let mut manifest = COLUMNS.to_string();
+    for recipe in &RECIPES {
+        let stream = recipe.encode(&model);
+        fs::write(folder.join(format!("{}.nst", recipe.name)), &stream)?;
+        let reference = Reference::decode(tables, &stream).expect("a valid stream").expect("a whole header");
+        for cut in cuts(reference.header().bytes, stream.len()) {
+            let row = row(&stream, &reference, &model, cut);
+            let (levels, samples) = (row.levels, row.samples);
+            writeln!(manifest, "{}\t{cut}\t{levels}\t{samples}", head(recipe, &model, &stream)).expect("a string");
+        }
+    }
+    fs::write(folder.join("manifest.tsv"), manifest)
+}
+
+/// The columns of the manifest that are the same for all cuts of a vector.
+pub fn head(recipe: &Recipe, model: &Model, stream: &[u8]) -> String {
+    let kind = if recipe.channels == Channels::Grey { "grey" } else { "rgb" };
+    let (bytes, digest) = (stream.len(), sha256(stream));
+    format!("{}\t{kind}\t{}\t{}\t{}\t{bytes}\t{digest}", recipe.name, recipe.width, recipe.height, model.id())
+}
+
+/// Digest of the Levels of a cut, as `spec/vectors/README.md` says.
+pub fn levels_digest(cut: &Cut) -> String {
+    let mut bytes = Vec::new();
+    for unit in &cut.units {
+        for (level, known) in unit.levels.iter().zip(&unit.known) {
+            bytes.extend(level.to_le_bytes());
+            bytes.extend(known.to_le_bytes());
+        }
+    }
+    sha256(&bytes)
+}
+
+/// SHA-256 in hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}

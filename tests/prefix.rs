@@ -1,0 +1,176 @@
+//! Every prefix decodes, to exactly what the specification says, and more bytes are never worse.
+
+use nestcast_codec::{Decoder, Linear};
+use nestcast_tests::reference::Reference;
+use nestcast_tests::vectors::{self, Vector};
+use nestcast_tests::{furthest, mse, probe};
+
+/// A vector for the probe tables, and what the reference says of it.
+fn probed(vector: &Vector) -> (Vec<u8>, Vec<u8>, Reference) {
+    let tables = probe::tables(&vectors::tables());
+    let stream = probe::stream(&vector.stream, &tables);
+    let reference = Reference::decode(&tables, &stream).expect("a valid stream").expect("a whole header");
+    (tables, stream, reference)
+}
+
+/// Cuts behind the header: all of the first, then every 97th, and the last.
+fn cuts(header: usize, first: usize, bytes: usize) -> Vec<usize> {
+    let mut cuts: Vec<usize> = (header..(header + first).min(bytes)).collect();
+    cuts.extend((header + first..bytes).step_by(97));
+    cuts.push(bytes);
+    cuts
+}
+
+/// A decoder that is given byte after byte knows at each what the reference does.
+fn levels_at_every_byte(vector: &Vector) {
+    let (tables, stream, reference) = probed(vector);
+    let header = reference.header().bytes;
+    let mut decoder = probe::decoder(&tables);
+    decoder.push(&stream[..header]).expect("a header");
+    for bytes in header..=stream.len() {
+        probe::assert_same(&decoder, &reference.at(bytes), &format!("{}, {bytes} bytes", vector.recipe.name));
+        decoder.push(stream.get(bytes..bytes + 1).unwrap_or_default()).expect("valid bytes");
+    }
+}
+
+/// As many cuts as there is time for, each decoded on its own.
+fn levels_at_cuts(vector: &Vector, first: usize) {
+    let (tables, stream, reference) = probed(vector);
+    for bytes in cuts(reference.header().bytes, first, stream.len()) {
+        let mut decoder = probe::decoder(&tables);
+        decoder.push(&stream[..bytes]).expect("a prefix is no error");
+        probe::assert_same(&decoder, &reference.at(bytes), &format!("{}, {bytes} bytes at once", vector.recipe.name));
+    }
+}
+
+fn vector(name: &str) -> Vector {
+    vectors::read().into_iter().find(|vector| vector.recipe.name == name).expect("a vector of this name")
+}
+
+#[test]
+fn levels_of_small_vectors_at_every_byte() {
+    for vector in vectors::read().iter().filter(|vector| vector.recipe.is_small()) {
+        levels_at_every_byte(vector);
+    }
+}
+
+#[test]
+fn levels_of_small_vectors_at_once() {
+    for vector in vectors::read().iter().filter(|vector| vector.recipe.is_small()) {
+        levels_at_cuts(vector, 300);
+    }
+}
+
+#[test]
+fn levels_of_the_photo() {
+    levels_at_every_byte(&vector("photo"));
+    levels_at_cuts(&vector("photo"), 300);
+}
+
+#[test]
+fn levels_of_the_longest_line() {
+    levels_at_cuts(&vector("longest"), 300);
+}
+
+#[test]
+fn levels_of_stripes() {
+    let vector = vector("stripes");
+    let (tables, stream, reference) = probed(&vector);
+    let mut decoder = probe::decoder(&tables);
+    let mut before = 0;
+    for bytes in cuts(reference.header().bytes, 300, stream.len()) {
+        decoder.push(&stream[before..bytes]).expect("a prefix is no error");
+        before = bytes;
+        probe::assert_same(&decoder, &reference.at(bytes), &format!("stripes, {bytes} bytes"));
+    }
+}
+
+/// A run over a whole stream answers for its prefixes: the one thing the reference keeps for speed.
+#[test]
+fn the_reference_agrees_with_itself() {
+    for (name, step) in [("tiny", 1), ("line", 7), ("grey", 1), ("photo", 501), ("stripes", 7001)] {
+        let vector = vector(name);
+        let tables = vectors::tables();
+        let whole = Reference::decode(&tables, &vector.stream).expect("valid").expect("whole");
+        for bytes in (whole.header().bytes..=vector.stream.len()).step_by(step) {
+            let prefix = Reference::decode(&tables, &vector.stream[..bytes]).expect("valid").expect("whole");
+            let (one, other) = (whole.at(bytes), prefix.at(bytes));
+            assert!(one.units == other.units && one.t == other.t, "{name}, {bytes} bytes");
+        }
+    }
+}
+
+/// The linear picture differs from exact arithmetic by at most 1 in a sample.
+#[test]
+fn samples_within_one_of_exact_arithmetic() {
+    let (tables, model) = (vectors::tables(), vectors::model());
+    let linear = Linear::new(model.clone());
+    for vector in vectors::read() {
+        let reference = Reference::decode(&tables, &vector.stream).expect("valid").expect("whole");
+        let step = match vector.recipe.name {
+            "stripes" => 6007,
+            "longest" | "photo" | "noise" => 97,
+            _ => 1,
+        };
+        let bytes = vector.stream.len();
+        for cut in (reference.header().bytes..bytes).step_by(step).chain([bytes]) {
+            let mut decoder = Decoder::new(model.clone());
+            decoder.push(&vector.stream[..cut]).expect("a prefix is no error");
+            let picture = decoder.render(&linear).expect("a picture");
+            let exact = reference.picture(&reference.at(cut));
+            let off = furthest(picture.samples(), &exact);
+            assert!(off <= 1, "{}, {cut} bytes: a sample is off by {off}", vector.recipe.name);
+        }
+    }
+}
+
+/// Bytes do not make photos worse: the error rises by no more than the tolerance from one cut to any later one.
+#[test]
+fn more_bytes_are_not_worse() {
+    /// A coefficient's new bit moves its value to the middle of what is left, and that is a little worse for few.
+    const TOLERANCE_DB: f64 = 0.02;
+    let model = vectors::model();
+    let linear = Linear::new(model.clone());
+    for (name, step) in [("photo", 19), ("stripes", 199)] {
+        let vector = vector(name);
+        let original = vector.recipe.picture();
+        let mut decoder = Decoder::new(model.clone());
+        let (mut best, mut worst) = (f64::INFINITY, 0.0_f64);
+        let bytes = vector.stream.len();
+        let mut before = 0;
+        for cut in (16..bytes).step_by(step).chain([bytes]) {
+            decoder.push(&vector.stream[before..cut]).expect("a prefix is no error");
+            before = cut;
+            let mse = mse(&original, &decoder.render(&linear).expect("a picture"));
+            let rise = 10.0 * (mse / best).log10();
+            worst = worst.max(rise);
+            assert!(rise <= TOLERANCE_DB, "{name}: at {cut} bytes the error is {rise:.4} dB above its least so far");
+            best = best.min(mse);
+        }
+        println!("{name}: the error never rises by more than {worst:.4} dB");
+    }
+}
+
+/// A symbol is refused if the tail of ones reaches the bound by exactly nothing, which noise never does.
+#[test]
+fn a_tail_that_just_reaches_the_bound() {
+    for q in (257..32736_u32).step_by(256) {
+        // All contexts begin with this probability; the first bound is then a multiple of 256 and 255.
+        let mut tables = probe::tables(&vectors::tables());
+        let prior = u16::try_from(2 * q).expect("16 bits").to_le_bytes();
+        tables[4454..].chunks_mut(2).for_each(|of| of.copy_from_slice(&prior));
+        let bound = (u32::MAX >> 15) * q;
+        let tiny = vector("grey");
+        let mut stream = probe::stream(&tiny.stream[..14], &tables);
+        for (first, determined) in [(bound - 255, false), (bound - 511, true)] {
+            stream.truncate(14);
+            stream.extend(&first.to_be_bytes()[..3]);
+            let reference = Reference::decode(&tables, &stream).expect("valid").expect("whole");
+            let cut = reference.at(stream.len());
+            assert_eq!(cut.t < f64::from(reference.header().planes), determined, "q {q}");
+            let mut decoder = probe::decoder(&tables);
+            decoder.push(&stream).expect("a prefix is no error");
+            probe::assert_same(&decoder, &cut, &format!("q {q}"));
+        }
+    }
+}

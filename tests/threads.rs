@@ -1,0 +1,82 @@
+//! Bytes and pictures do not depend on threads or runs, and a limited stream is exactly a prefix.
+
+use nestcast_codec::{Analysis as _, Channels, Coefficients, Decoder, Encoder, Header, Linear, Parsed};
+use nestcast_tests::pictures::{Content, picture};
+use nestcast_tests::vectors;
+
+/// Three stripes of grey, two of RGB, and one.
+fn coefficients() -> Vec<Coefficients> {
+    let linear = Linear::new(vectors::model());
+    let sizes =
+        [(1000, 700, Channels::Grey), (640, 620, Channels::Rgb), (129, 77, Channels::Rgb), (3, 1, Channels::Rgb)];
+    let pictures = sizes.map(|(width, height, channels)| picture(Content::Photo, width, height, channels, 11));
+    pictures.iter().map(|picture| linear.analyse(picture).expect("linear never fails")).collect()
+}
+
+fn encode(encoder: Encoder, coefficients: &Coefficients) -> Vec<u8> {
+    encoder.encode_coefficients(coefficients.clone()).expect("units fit the size").bytes().to_vec()
+}
+
+#[test]
+fn the_same_bytes_and_picture_with_any_threads() {
+    let model = vectors::model();
+    for coefficients in coefficients() {
+        let size = coefficients.size;
+        let stream = encode(Encoder::new(model.clone()), &coefficients);
+        let render = |threads: usize, bytes: &[u8]| {
+            let mut decoder = Decoder::new(model.clone()).with_threads(threads);
+            decoder.push(bytes).expect("a valid stream");
+            decoder.render(&Linear::new(model.clone()).with_threads(threads)).expect("a picture")
+        };
+        let cuts = [stream.len(), (stream.len() / 3).max(16)];
+        let once = cuts.map(|cut| render(1, &stream[..cut]));
+        for threads in [1, 2, 5] {
+            let again = encode(Encoder::new(model.clone()).with_threads(threads), &coefficients);
+            assert!(again == stream, "{size:?}: {threads} threads give other bytes");
+            for (cut, once) in cuts.iter().zip(&once) {
+                let same = render(threads, &stream[..*cut]) == *once;
+                assert!(same, "{size:?}, {cut} bytes: {threads} threads give another picture");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_analysis_is_the_same_with_any_threads() {
+    let linear = Linear::new(vectors::model());
+    let picture = picture(Content::Photo, 321, 200, Channels::Rgb, 5);
+    let once = linear.analyse(&picture).expect("linear never fails");
+    for threads in [1, 2, 5] {
+        let again = linear.clone().with_threads(threads).analyse(&picture).expect("linear never fails");
+        assert!(again == once, "{threads} threads give other coefficients");
+    }
+}
+
+#[test]
+fn a_limited_stream_is_a_prefix() {
+    let model = vectors::model();
+    for coefficients in coefficients() {
+        let size = coefficients.size;
+        let whole = encode(Encoder::new(model.clone()), &coefficients);
+        let Ok(Parsed::Whole(_, header)) = Header::parse(&whole) else {
+            panic!("{size:?}: no header");
+        };
+        let small = whole.len() < 8000;
+        let few = [0, 1, header, header + 1, header + 2, header + 5, whole.len() - 1, whole.len(), whole.len() + 1];
+        let grown = std::iter::successors(Some(header + 3), |n| Some(n + n / if small { 9 } else { 2 } + 1));
+        for limit in grown.take_while(|&n| n < whole.len()).chain(few) {
+            for threads in [1, 2] {
+                let encoder = Encoder::new(model.clone()).with_max_bytes(limit).with_threads(threads);
+                let limited = encode(encoder, &coefficients);
+                let expected = &whole[..limit.clamp(header, whole.len())];
+                assert!(
+                    limited == expected,
+                    "{size:?}, limit {limit}, {threads} threads: {} bytes, not the first {} of {}",
+                    limited.len(),
+                    expected.len(),
+                    whole.len(),
+                );
+            }
+        }
+    }
+}
