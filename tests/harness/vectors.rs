@@ -36,7 +36,7 @@ pub const RECIPES: [Recipe; 12] = [
     recipe("tiny", Content::Noise, [5, 3], Channels::Rgb, WHOLE),
     recipe("middle", Content::Middle, [20, 9], Channels::Grey, WHOLE),
     recipe("flat", Content::Flat, [40, 24], Channels::Rgb, WHOLE),
-    recipe("grey", Content::Photo, [17, 33], Channels::Grey, WHOLE),
+    recipe("grey", Content::Saturated, [17, 33], Channels::Grey, WHOLE),
     recipe("saturated", Content::Saturated, [32, 32], Channels::Rgb, WHOLE),
     recipe("line", Content::Ramp, [1, 200], Channels::Rgb, WHOLE),
     recipe("noise", Content::Noise, [64, 64], Channels::Rgb, WHOLE),
