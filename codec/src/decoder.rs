@@ -36,8 +36,8 @@ pub enum Progress {
     Whole,
 }
 
-/// What pixels a decoder agrees to hold, to bound its memory: about 30 bytes a pixel at the peak.
-pub const DEFAULT_MAX_PIXELS: u64 = 1 << 28;
+/// How many pixels a decoder agrees to hold unless told otherwise. It takes up to 50 bytes a pixel.
+pub const DEFAULT_MAX_PIXELS: u64 = 100_000_000;
 
 /// Decodes one stream with one model. Push bytes as they arrive, render whenever a picture is wanted.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub struct Decoder {
     max_pixels: u64,
     head: Vec<u8>,
     body: Option<Body>,
+    /// Why the stream was refused; it stays refused.
+    refused: Option<Error>,
 }
 
 /// What exists once the header is known.
@@ -70,7 +72,7 @@ impl Decoder {
     /// A decoder on one thread that accepts up to [`DEFAULT_MAX_PIXELS`].
     #[must_use]
     pub const fn new(model: Model) -> Self {
-        Self { model, threads: 1, max_pixels: DEFAULT_MAX_PIXELS, head: Vec::new(), body: None }
+        Self { model, threads: 1, max_pixels: DEFAULT_MAX_PIXELS, head: Vec::new(), body: None, refused: None }
     }
 
     /// Uses up to `threads` threads; the picture does not depend on it.
@@ -96,28 +98,29 @@ impl Decoder {
     /// Takes the next bytes of the stream, any number of them, and decodes all that they determine.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], [`Error::Version`] or [`Error::Model`] by what the header says, [`Error::Limit`]
-    /// if the picture is larger than agreed. A stream that is only short is no error. After an error the
-    /// decoder still renders what it had.
+    /// [`Error::Corrupt`], [`Error::Version`] or [`Error::Model`] by what the stream says, [`Error::Limit`]
+    /// if the picture is larger than agreed. A stream that is only short is no error. A stream once refused
+    /// stays refused; what it gave before still renders.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Progress, Error> {
+        if let Some(refused) = self.refused {
+            return Err(refused);
+        }
+        self.take(bytes).inspect_err(|error| self.refused = Some(*error))?;
+        Ok(self.progress())
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let mut rest = bytes;
         if self.body.is_none() {
-            let count = (MAX_HEADER - self.head.len()).min(bytes.len());
             let before = self.head.len();
+            let count = (MAX_HEADER - before).min(bytes.len());
             self.head.extend_from_slice(&bytes[..count]);
-            let started = Header::parse(&self.head).and_then(|parsed| match parsed {
-                Parsed::Whole(header, length) => Ok(Some((self.start(header)?, length))),
-                Parsed::NeedMore(_) => Ok(None),
-            });
-            let Some((body, length)) = started.inspect_err(|_| self.head.truncate(before))? else {
-                return Ok(self.progress());
-            };
-            self.body = Some(body);
+            let Parsed::Whole(header, length) = Header::parse(&self.head)? else { return Ok(()) };
+            self.body = Some(self.start(header)?);
             rest = &bytes[length - before..];
         }
         let body = self.body.as_mut().expect("the header was read");
-        body.push(&self.model, rest, self.threads)?;
-        Ok(self.progress())
+        body.push(&self.model, rest, self.threads)
     }
 
     fn start(&self, header: Header) -> Result<Body, Error> {

@@ -60,7 +60,7 @@ impl Encoder {
     /// Encodes a picture.
     ///
     /// # Errors
-    /// [`EncodeError::Analysis`] if `analysis` fails.
+    /// [`EncodeError::Analysis`] if `analysis` fails, [`EncodeError::Codec`] if it gives what does not fit.
     pub fn encode(&self, picture: &Picture, analysis: &dyn Analysis) -> Result<Embedded, EncodeError> {
         let coefficients = analysis.analyse(picture).map_err(EncodeError::Analysis)?;
         Ok(self.encode_coefficients(coefficients)?)
@@ -106,14 +106,7 @@ impl Encoder {
     /// The stripes' levels, and how many planes they take.
     fn quantise(&self, coefficients: Coefficients) -> Result<(Vec<Stripe>, u8), Error> {
         let (size, channels) = (coefficients.size, coefficients.channels);
-        let fits = |(index, unit): (usize, &Vec<f32>)| {
-            let (width, height) = layout::Unit::at(index).size(size.width(), size.height());
-            unit.len() == width * height
-        };
-        let present = layout::units(channels).count();
-        if coefficients.units.len() != layout::UNITS
-            || layout::units(channels).filter(|&index| fits((index, &coefficients.units[index]))).count() != present
-        {
+        if !coefficients.fits() {
             return Err(Error::Argument("a unit does not have the coefficients that its picture's size fixes"));
         }
         let rows = layout::stripes(size);

@@ -12,7 +12,7 @@ pub enum Error {
         /// The clause that is broken.
         why: &'static str,
     },
-    /// A version of the format that this build does not know: update nestcast.
+    /// A version of the format that this build does not know: get a nestcast that does.
     #[error("unsupported {what} version {version}; this build reads version {known}: update nestcast")]
     Version {
         /// What was read: "stream" or "model".

@@ -54,7 +54,8 @@ impl Header {
     /// Reads a header from the start of a stream.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if this is no nestcast stream, [`Error::Version`] if it is a later one. A prefix
+    /// [`Error::Corrupt`] if this is no nestcast stream, [`Error::Version`] if it is of another version,
+    /// [`Error::Limit`] if a side is too long. A prefix
     /// of a header is no error.
     pub fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
         let start = bytes.len().min(MAGIC.len());
@@ -142,6 +143,15 @@ mod tests {
                 assert!(matches!(Header::parse(&bytes[..cut]), Ok(Parsed::NeedMore(more)) if more > 0));
             }
         }
+    }
+
+    #[test]
+    fn the_layout_is_the_one_of_the_specification() {
+        let bytes = b"nst\x01\x01\xFF\x05\xFF\x03\x01\x02\x03\x04\x05\x06\x0C";
+        assert_eq!(Header::parse(bytes), Ok(Parsed::Whole(header(768, 512), 16)));
+        let mut written = Vec::new();
+        header(768, 512).write(&mut written);
+        assert_eq!(written, bytes);
     }
 
     #[test]

@@ -102,8 +102,7 @@ pub(crate) fn stripes(size: Size) -> Vec<std::ops::Range<usize>> {
 
 /// Rows of a unit that belong to the stripe of these pixel rows.
 pub(crate) fn rows(unit: Unit, height: usize, stripe: &std::ops::Range<usize>) -> std::ops::Range<usize> {
-    let at =
-        |row: usize| if row == height { unit.size(1, height).1.max(unit.size(2, height).1) } else { row >> unit.level };
+    let at = |row: usize| if row == height { unit.size(1, height).1 } else { row >> unit.level };
     at(stripe.start)..at(stripe.end)
 }
 

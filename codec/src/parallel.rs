@@ -1,6 +1,10 @@
 //! Work spread over as many threads as the caller grants; with one, none is started.
 
-/// Calls `work` once for every item, on up to `threads` threads. Items are taken in order.
+/// More threads than this gain nothing and only cost.
+const MOST: usize = 256;
+
+/// Calls `work` once for every item, on up to `threads` threads, or as many as the system grants. Items are
+/// taken in order.
 pub(crate) fn for_each<T: Send>(threads: usize, items: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
     if threads <= 1 {
         return items.for_each(work);
@@ -13,8 +17,10 @@ pub(crate) fn for_each<T: Send>(threads: usize, items: impl Iterator<Item = T> +
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(drain);
+        for _ in 1..threads.min(MOST) {
+            if std::thread::Builder::new().spawn_scoped(scope, drain).is_err() {
+                break;
+            }
         }
         drain();
     });

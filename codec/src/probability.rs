@@ -4,7 +4,7 @@
 pub(crate) const PROBABILITY_BITS: u32 = 15;
 const FAST: u32 = 4;
 const SLOW: u32 = 8;
-/// Keeps both symbols possible: at most 2^-10 of the range for the unlikely one.
+/// Keeps both symbols possible: the unlikely one has at least 2^-10 of the range.
 const MARGIN: u32 = 32;
 
 /// Probability that the next bit is one, in 1/65536.

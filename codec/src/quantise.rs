@@ -8,10 +8,14 @@ use crate::stripe::{BLOCK, NEGATIVE, Stripe};
 use crate::transform::{Coefficients, Cut};
 
 /// Largest magnitude: one below the sign's bit.
-const LARGEST: f32 = (NEGATIVE - 1) as f32;
+const LARGEST: u16 = NEGATIVE - 1;
 
 /// Fills an empty stripe with the levels of its rows, and says how many bit planes they take.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 15 bits first")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a conversion saturates, and makes NaN zero"
+)]
 pub(crate) fn quantise(
     model: &Model,
     coefficients: &Coefficients,
@@ -30,7 +34,7 @@ pub(crate) fn quantise(
             let line = &coefficients.units[map.index][(own.start + y) * stride..][..map.width];
             let levels = &mut known.levels[map.origin + y * map.stride..][..map.width];
             for (level, &value) in levels.iter_mut().zip(line) {
-                let magnitude = (value.abs() * inverse).min(LARGEST) as u16;
+                let magnitude = ((value.abs() * inverse) as u16).min(LARGEST);
                 *level = magnitude | if value < 0.0 && magnitude > 0 { NEGATIVE } else { 0 };
             }
             for (bx, chunk) in levels.chunks(BLOCK).enumerate() {
@@ -73,15 +77,15 @@ pub(crate) fn dequantise(model: &Model, stripe: &Stripe, out: &mut [&mut [f32]])
     }
 }
 
-/// The cut that stripes are at, given (planes left, pieces done of the current plane, pixels) of each.
+/// The cut that stripes are at, given (planes left, pieces done of the current plane, rows of pixels) of each.
 #[expect(clippy::cast_precision_loss, reason = "a position needs no more than 24 bits")]
 pub(crate) fn cut(positions: impl Iterator<Item = (u8, f32, usize)>, channels: Channels) -> Cut {
     let pieces = (3 * layout::units(channels).count()) as f32;
-    let (mut sum, mut pixels) = (0.0, 0.0);
+    let (mut sum, mut rows) = (0.0, 0.0);
     for (planes, done, weight) in positions {
         let at = if planes == 0 { 0.0 } else { f32::from(planes) - done / pieces };
         sum += at * weight as f32;
-        pixels += weight as f32;
+        rows += weight as f32;
     }
-    Cut(sum / pixels)
+    Cut(sum / rows)
 }

@@ -213,8 +213,9 @@ impl Counter {
 }
 
 impl Default for Counter {
+    /// A stand-in that counts nothing.
     fn default() -> Self {
-        Self::new()
+        Self { counts: Vec::new() }
     }
 }
 

@@ -29,6 +29,19 @@ impl Coefficients {
         });
         Self { size, channels, units: units.collect() }
     }
+
+    /// Whether every unit has the coefficients that the picture's size and channels fix.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        let (width, height) = (self.size.width(), self.size.height());
+        self.units.len() == UNITS
+            && self.units.iter().enumerate().all(|(index, values)| {
+                let unit = Unit::at(index);
+                let (across, down) = unit.size(width, height);
+                let present = self.channels == Channels::Rgb || unit.component == 0;
+                values.len() == if present { across * down } else { 0 }
+            })
+    }
 }
 
 /// Where a stream was cut, in bit planes: 3.0 says that every piece down to plane 3 arrived, 2.4 that 60 % of

@@ -26,6 +26,14 @@ pub struct Planes {
     pub components: Vec<Vec<f32>>,
 }
 
+impl Planes {
+    fn check(&self) {
+        let pixels = self.size.pixels();
+        let fits = self.components.len() == self.channels.count() && self.components.iter().all(|c| c.len() == pixels);
+        assert!(fits, "a plane does not have one sample for every pixel");
+    }
+}
+
 impl Linear {
     /// The transform of `model` on one thread.
     #[must_use]
@@ -47,20 +55,32 @@ impl Linear {
     }
 
     /// The picture of these planes, rounded and clipped to 8 bits.
+    ///
+    /// # Panics
+    /// If the planes do not have the samples that their size and channels fix.
     #[must_use]
     pub fn picture(&self, planes: &Planes) -> Picture {
+        planes.check();
         colour::to_picture(&self.model, planes, self.threads)
     }
 
     /// Wavelet analysis of planes.
+    ///
+    /// # Panics
+    /// If the planes do not have the samples that their size and channels fix.
     #[must_use]
     pub fn decompose(&self, planes: Planes) -> Coefficients {
+        planes.check();
         wavelet::decompose(&self.model, planes, self.threads)
     }
 
     /// Wavelet synthesis: the planes of these coefficients.
+    ///
+    /// # Panics
+    /// Unless [`Coefficients::fits`].
     #[must_use]
     pub fn compose(&self, coefficients: Coefficients) -> Planes {
+        assert!(coefficients.fits(), "a unit does not have the coefficients that its picture's size fixes");
         wavelet::compose(&self.model, coefficients, self.threads)
     }
 }
