@@ -105,7 +105,7 @@ pub(crate) struct RangeDecoder {
     range: u32,
     /// Code minus low, with zeros for the bytes that are missing; always less than `range`.
     code: u64,
-    /// How many low bytes of `code` are missing: 0 to 5. With four or more nothing is determined.
+    /// How many low bytes of `code` are missing. With four or more nothing is determined.
     missing: u32,
 }
 
