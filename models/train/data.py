@@ -1,4 +1,8 @@
-"""Training photos: openly licensed only, cropped where there is something to learn."""
+"""Training photos: openly licensed only, cropped where there is something to learn.
+
+By folder: `elementary` is public domain, Unsplash License or Creative Commons that allows commercial use; `budgie`
+is CC0 or public domain; `aosc_open` is CC0, CC BY, CC BY-SA 4.0, Unsplash License or WTFPL, by picture.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Export a checkpoint as a model package: python export.py CHECKPOINT photo.toml --out DIR.
 
+Where CHECKPOINT is the word `start`, the untrained model is exported: what training starts from.
+
 Writes tables.bin (spec/bitstream.md, "Model tables"), analysis.onnx, synthesis.onnx, golden/ (what PyTorch
 computes, for the Rust tests) and manifest.toml. What training does not know of the model, such as its
 licence, is in photo.package.toml. After tables.bin was rewritten: python manifest.py DIR.
@@ -140,12 +142,12 @@ cuts = {list(GOLDEN_CUTS)}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("checkpoint", type=Path, help="RUN/checkpoint.pt, or the word start: the untrained model")
     parser.add_argument("settings", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     model = Codec(load(arguments.settings))
-    if arguments.checkpoint.name != "start":
+    if str(arguments.checkpoint) != "start":
         model.load_state_dict(torch.load(arguments.checkpoint, weights_only=True, map_location="cpu")["model"])
     model.eval()
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,9 @@
 """The rate model: a Laplace law whose scale is a non-negative combination of what a decoder knows.
 
 The same weights, rounded to integers, are the context weights of the entropy coder
-(spec/bitstream.md, "Context"), so what training prices is what the coder does.
+(spec/bitstream.md, "Contexts"). Training prices a coefficient by the law itself; the coder has adaptive
+probabilities in its place, and quantised scales to choose them by. So what training prices is close to what the
+coder does, and no more than that.
 """
 
 from __future__ import annotations

@@ -22,6 +22,12 @@ from settings import Settings, load
 VALIDATION_CUTS = (0.5, 2.0, 3.0, 3.5, 4.0, 5.0, 6.0)
 
 
+def save(checkpoint: Path, state: dict) -> None:
+    """Replaces the checkpoint in one step."""
+    torch.save(state, checkpoint.with_suffix(".tmp"))
+    checkpoint.with_suffix(".tmp").replace(checkpoint)
+
+
 class Cuts:
     """p_B: draws stream positions, and knows the usual rate at each plane."""
 
@@ -127,13 +133,13 @@ def validate(model: Codec, pictures: torch.Tensor) -> list[dict]:
         row = {"cut": t}
         for networks in (("analysis", "synthesis"), ()):
             sums = torch.zeros(3)
-            for picture in pictures.split(2):
-                cut = torch.full((len(picture),), t)
+            for picture in pictures.to(model.settings.device).split(2):
+                cut = torch.full((len(picture),), t, device=picture.device)
                 linear, deep, bits = model(picture, cut, networks)
                 for i, one in enumerate((linear, deep)):
                     mse = (one.clamp(0, 255).round() - picture).square().mean((1, 2, 3))
-                    sums[i + 1] += (10 * torch.log10(255**2 / mse)).sum()
-                sums[0] += bits.sum() / picture[0, 0].numel()
+                    sums[i + 1] += (10 * torch.log10(255**2 / mse)).sum().item()
+                sums[0] += bits.sum().item() / picture[0, 0].numel()
             kind = "" if networks else "core_"
             for name, value in zip(("bpp", "linear", "deep"), (sums / len(pictures)).tolist()):
                 row[kind + name] = round(value, 4)
@@ -148,25 +154,28 @@ def main() -> None:
     parser.add_argument("--photos", type=Path, required=True, help="folder of openly licensed photos")
     parser.add_argument("--out", type=Path, required=True, help="checkpoints and log")
     parser.add_argument("--resume", action="store_true", help="go on from OUT/checkpoint.pt")
-    parser.add_argument("--steps", type=int, help="stop early, for a dry run")
+    parser.add_argument("--steps", type=int, help="stop after so many steps in all, for a dry run")
     arguments = parser.parse_args()
     settings = load(arguments.settings)
-    torch.manual_seed(settings.seed)
     torch.set_flush_denormal(True)  # the inverse wavelet matrices decay into denormals
     arguments.out.mkdir(parents=True, exist_ok=True)
-    photos = Photos(arguments.photos, settings.seed)
+    checkpoint = arguments.out / "checkpoint.pt"
+    saved = torch.load(checkpoint, weights_only=True, map_location="cpu") if arguments.resume else None
+    # A resumed run draws crops and cuts that it has not drawn yet.
+    seed = settings.seed + (saved["step"] if saved else 0)
+    torch.manual_seed(seed)
+    photos = Photos(arguments.photos, seed)
     held_out = photos.held_out(192)
     model = Codec(settings).to(settings.device, memory_format=torch.channels_last)
     adam, cuts, step = torch.optim.Adam(groups(model)), Cuts(settings), 0
-    checkpoint = arguments.out / "checkpoint.pt"
-    if arguments.resume:
-        saved = torch.load(checkpoint, weights_only=True)
+    if saved:
         model.load_state_dict(saved["model"])
         adam.load_state_dict(saved["adam"])
         cuts.bpp, step = saved["bpp"], saved["step"]
     log = open(arguments.out / "log.jsonl", "a", buffering=1)
     started, smooth = time.time(), None
-    while step < (arguments.steps or settings.steps):
+    last = settings.steps if arguments.steps is None else min(arguments.steps, settings.steps)
+    while step < last:
         phase, share = phase_at(settings, step)
         for group in adam.param_groups:
             group["lr"] = group["base"] * share
@@ -186,10 +195,8 @@ def main() -> None:
         step += 1
         if step % 50 == 0:
             print(f"{step} {phase.name} loss {smooth:.4f} {(time.time() - started):.0f} s", flush=True)
-        if step % settings.checkpoint_every == 0:
-            state = {"model": model.state_dict(), "adam": adam.state_dict(), "bpp": cuts.bpp, "step": step}
-            torch.save(state, checkpoint.with_suffix(".tmp"))
-            checkpoint.with_suffix(".tmp").replace(checkpoint)
+        if step % settings.checkpoint_every == 0 or step == last:
+            save(checkpoint, {"model": model.state_dict(), "adam": adam.state_dict(), "bpp": cuts.bpp, "step": step})
             for row in validate(model, held_out):
                 log.write(json.dumps({"step": step, "loss": round(smooth, 4), **row}) + "\n")
 
