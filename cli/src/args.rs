@@ -10,6 +10,8 @@ use nestcast_codec::MAX_HEADER;
 
 /// Pixels of the largest picture that is read unless the user allows more: 100 megapixels.
 const MAX_PIXELS: u64 = 100_000_000;
+/// Most threads that may be asked for: more would only take memory.
+const MAX_THREADS: usize = 256;
 /// Most points a grid may have.
 const MAX_POINTS: f64 = 10_000.0;
 
@@ -85,8 +87,8 @@ pub(crate) struct Common {
     #[arg(long, value_name = "NAME|DIR", default_value = "photo")]
     pub(crate) model: String,
     /// Threads to use; the result does not depend on it [default: all cores]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
     /// Refuse pictures of more pixels than this, before memory is taken for them
     #[arg(long, value_name = "N", default_value_t = MAX_PIXELS)]
     pub(crate) max_pixels: u64,
@@ -95,8 +97,8 @@ pub(crate) struct Common {
 impl Common {
     /// The number of threads asked for, or that of the cores there are.
     pub(crate) fn threads(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        self.threads.map_or_else(cores, NonZeroUsize::get)
+        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS);
+        self.threads.unwrap_or_else(cores)
     }
 }
 
@@ -260,6 +262,13 @@ fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 1..=MAX_THREADS) => Ok(count),
+        _ => Err(format!("give 1 to {MAX_THREADS}")),
+    }
+}
+
 fn max_bytes(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count) if count >= MAX_HEADER => Ok(count),
@@ -274,6 +283,14 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn threads_are_few() {
+        assert_eq!([threads("1"), threads("256")], [Ok(1), Ok(256)]);
+        for wrong in ["", "0", "257", "-1", "99999999999999999999"] {
+            assert!(threads(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

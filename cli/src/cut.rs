@@ -1,6 +1,7 @@
 //! `nestcast cut`: the first bytes of a stream. Nothing is decoded, so no model is needed.
 
 use anyhow::{Context, Result};
+use nestcast_codec::Header;
 use nestcast_metrics as metrics;
 
 use crate::args::Cut;
@@ -9,12 +10,13 @@ use crate::streams::Stream;
 
 pub(crate) fn run(options: &Cut) -> Result<()> {
     let output = Output::new(&options.output, &[&options.input])?;
-    let stream = Stream::read(&options.input)?;
-    let count = match (options.length.bytes, options.length.bpp) {
+    let count = |header: &Header| match (options.length.bytes, options.length.bpp) {
         (Some(count), _) => count,
-        (None, Some(bpp)) => metrics::budget(bpp, stream.header.size),
+        (None, Some(bpp)) => metrics::budget(bpp, header.size),
         (None, None) => unreachable!("one of the two is required"),
     };
+    let stream = Stream::read(&options.input, |header| Ok(Some(count(header))))?;
+    let count = count(&stream.header);
     let prefix =
         stream.prefix(count).with_context(|| format!("{} cannot be cut there", files::name(&options.input)))?;
     output.write(&prefix)

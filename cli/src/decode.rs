@@ -9,7 +9,7 @@ use crate::args::Decode;
 use crate::files::{self, Output};
 use crate::pictures;
 use crate::streams::Stream;
-use crate::transforms::Model;
+use crate::transforms::{self, Model};
 
 /// Extensions that promise what this does not write.
 const OTHER_FORMATS: [&str; 8] = ["jpg", "jpeg", "webp", "avif", "gif", "bmp", "tif", "tiff"];
@@ -21,16 +21,18 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
         options.output.display()
     );
     let output = Output::new(&options.output, &[&options.input])?;
-    let stream = Stream::read(&options.input)?;
+    let failed = || format!("{} cannot be decoded", files::name(&options.input));
+    let stream = Stream::read(&options.input, |header| {
+        transforms::check_size(header.size, &options.common).with_context(failed)?;
+        Ok(options.bytes)
+    })?;
     let bytes = match options.bytes {
         Some(count) => stream.prefix(count)?,
         None => stream.bytes.clone(),
     };
     let model = Model::open(&options.common)?;
     let synthesis = model.synthesis(options.decoder)?;
-    let picture = model
-        .decode(&bytes, &*synthesis)
-        .with_context(|| format!("{} cannot be decoded", files::name(&options.input)))?;
+    let picture = model.decode(&bytes, &*synthesis).with_context(failed)?;
     output.write(&pictures::png(&picture)?)?;
     if output.is_standard() {
         return Ok(());

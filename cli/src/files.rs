@@ -7,16 +7,35 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 
-/// Reads all of a file.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = if is_standard(path) {
-        io::stdin().lock().read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
-    };
-    read.with_context(|| format!("{} cannot be read", name(path)))?;
-    Ok(bytes)
+/// A file that is read in parts, never further than is asked for: it may have no end.
+pub(crate) struct Input<'a> {
+    path: &'a Path,
+    reader: Box<dyn Read>,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Input<'a> {
+    pub(crate) fn open(path: &'a Path) -> Result<Self> {
+        let reader: Box<dyn Read> = if is_standard(path) {
+            Box::new(io::stdin().lock())
+        } else {
+            Box::new(File::open(path).with_context(|| format!("{} cannot be read", name(path)))?)
+        };
+        Ok(Self { path, reader, bytes: Vec::new() })
+    }
+
+    /// Reads on until there are `count` bytes in all, or the file ends. Gives all of them.
+    pub(crate) fn read_to(&mut self, count: u64) -> Result<&[u8]> {
+        let more = count.saturating_sub(self.bytes.len() as u64);
+        let read = self.reader.by_ref().take(more).read_to_end(&mut self.bytes);
+        read.with_context(|| format!("{} cannot be read", name(self.path)))?;
+        Ok(&self.bytes)
+    }
+
+    /// All that was read.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
 }
 
 /// A place that can be written, checked before any work is done.
@@ -152,6 +171,16 @@ mod tests {
     #[test]
     fn a_message_becomes_one_line() {
         assert_eq!(one_line("a:\n  b\r\n"), "a: b");
+    }
+
+    #[test]
+    fn no_more_is_read_than_asked_for() {
+        let reader = Box::new(io::repeat(0));
+        let mut input = Input { path: Path::new("endless"), reader, bytes: Vec::new() };
+        for (count, length) in [(16, 16), (7, 16), (1000, 1000)] {
+            assert_eq!(input.read_to(count).expect("readable").len(), length);
+        }
+        assert_eq!(input.into_bytes(), [0; 1000]);
     }
 
     #[test]

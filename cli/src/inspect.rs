@@ -45,7 +45,7 @@ struct Cut {
 }
 
 pub(crate) fn run(options: &Inspect) -> Result<()> {
-    let stream = Stream::read(&options.input)?;
+    let stream = Stream::read(&options.input, |_| Ok(None))?;
     let model = Model::open(&options.common)?;
     let header = stream.header;
     let known = header.model == model.id();

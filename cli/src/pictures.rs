@@ -10,20 +10,35 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageFormat, Limits, imageops};
 use nestcast_codec::{Channels, MAX_SIDE, Picture, Size};
 
-use crate::{files, jpeg};
+use crate::files::{self, Input};
+use crate::jpeg;
 
 /// Most bytes of a pixel in a file: RGBA of 16 bits.
 const MAX_PIXEL_BYTES: u64 = 8;
 /// Memory a PNG may take for all but its pixels.
 const METADATA_BYTES: u64 = 64 << 20;
+/// Pixels of the largest picture there is.
+const MOST_PIXELS: u64 = (MAX_SIDE as u64).pow(2);
+/// Bytes that tell a file's format.
+const MAGIC: u64 = 16;
 
 /// Reads a PNG or JPEG file, known by its content, as the 8-bit grey or RGB picture that a viewer shows.
 ///
 /// What that changes (16 bits, transparency, CMYK, animation, colour profile) is noted on standard error.
 pub(crate) fn read(path: &Path, max_pixels: u64) -> Result<Picture> {
-    let bytes = files::read(path)?;
     let name = files::name(path);
-    ensure!(!bytes.is_empty(), "{name} is empty: get the picture again");
+    let max_pixels = max_pixels.min(MOST_PIXELS);
+    let limit = max_pixels * MAX_PIXEL_BYTES + METADATA_BYTES;
+    let mut input = Input::open(path)?;
+    let start = input.read_to(MAGIC)?;
+    ensure!(!start.is_empty(), "{name} is empty: get the picture again");
+    format(start).with_context(|| format!("{name} is refused"))?;
+    let length = input.read_to(limit + 1)?.len() as u64;
+    ensure!(
+        length <= limit,
+        "{name} is refused: it has more than {limit} bytes, too many for {max_pixels} pixels: raise --max-pixels"
+    );
+    let bytes = input.into_bytes();
     let mut notes = Vec::new();
     let picture = decode(&bytes, max_pixels, &mut notes).with_context(|| format!("{name} is refused"))?;
     for note in notes {
@@ -32,10 +47,18 @@ pub(crate) fn read(path: &Path, max_pixels: u64) -> Result<Picture> {
     Ok(picture)
 }
 
+/// What a file's first bytes say it is.
+fn format(start: &[u8]) -> Result<ImageFormat> {
+    match image::guess_format(start) {
+        Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg)) => Ok(format),
+        _ => bail!("it is neither PNG nor JPEG: convert it first"),
+    }
+}
+
 /// Decodes the bytes of a PNG or JPEG file.
 pub(crate) fn decode(bytes: &[u8], max_pixels: u64, notes: &mut Vec<&'static str>) -> Result<Picture> {
-    match image::guess_format(bytes) {
-        Ok(ImageFormat::Png) => {
+    match format(bytes)? {
+        ImageFormat::Png => {
             let mut limits = Limits::no_limits();
             limits.max_alloc = Some(max_pixels.saturating_mul(MAX_PIXEL_BYTES).saturating_add(METADATA_BYTES));
             let decoder = PngDecoder::with_limits(Cursor::new(bytes), limits)?;
@@ -46,7 +69,7 @@ pub(crate) fn decode(bytes: &[u8], max_pixels: u64, notes: &mut Vec<&'static str
             }
             Ok(picture)
         }
-        Ok(ImageFormat::Jpeg) => {
+        _ => {
             let facts = jpeg::Facts::of(bytes);
             let decoder = JpegDecoder::new(Cursor::new(bytes))?;
             ensure!(facts.whole, "its end is missing: get the whole JPEG file");
@@ -60,7 +83,6 @@ pub(crate) fn decode(bytes: &[u8], max_pixels: u64, notes: &mut Vec<&'static str
             }
             Ok(picture)
         }
-        _ => bail!("it is neither PNG nor JPEG: convert it first"),
     }
 }
 

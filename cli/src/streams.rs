@@ -1,12 +1,16 @@
-//! A stream in a file: read whole, header checked.
+//! A stream in a file: the header is checked before more than it is read.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use nestcast_codec::{Header, Parsed};
+use nestcast_codec::{Header, MAX_HEADER, Parsed};
 
-use crate::files;
+use crate::files::{self, Input};
+
+/// More bytes than any picture's stream needs: so many a pixel, and so many besides.
+const MOST_PIXEL_BYTES: u64 = 8;
+const MOST_BYTES: u64 = 1 << 20;
 
 /// A stream, or a prefix of one that holds its header.
 #[derive(Debug)]
@@ -17,15 +21,26 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn read(path: &Path) -> Result<Self> {
+    /// Reads as many bytes as `wanted` says once it sees the header, or all where it says nothing.
+    pub(crate) fn read(path: &Path, wanted: impl FnOnce(&Header) -> Result<Option<usize>>) -> Result<Self> {
         let name = files::name(path);
-        let bytes = files::read(path)?;
-        ensure!(!bytes.is_empty(), "{name} is empty: get the stream again");
-        let parsed = Header::parse(&bytes).with_context(|| format!("{name} is refused"))?;
+        let mut input = Input::open(path)?;
+        let start = input.read_to(MAX_HEADER as u64)?;
+        ensure!(!start.is_empty(), "{name} is empty: get the stream again");
+        let parsed = Header::parse(start).with_context(|| format!("{name} is refused"))?;
         let Parsed::Whole(header, header_bytes) = parsed else {
-            anyhow::bail!("{name} ends inside its header, after {} bytes: get more of the stream", bytes.len());
+            anyhow::bail!("{name} ends inside its header, after {} bytes: get more of the stream", start.len());
         };
-        Ok(Self { bytes: bytes.into(), header, header_bytes })
+        let most = header.size.pixels() as u64 * MOST_PIXEL_BYTES + MOST_BYTES;
+        let wanted = wanted(&header)?.map_or(u64::MAX, |count| count as u64);
+        let length = input.read_to(wanted.min(most + 1))?.len() as u64;
+        ensure!(
+            length <= most,
+            "{name} is refused: it goes on after {most} bytes, more than any stream of a {}x{} picture has: get it again",
+            header.size.width(),
+            header.size.height()
+        );
+        Ok(Self { bytes: input.into_bytes().into(), header, header_bytes })
     }
 
     /// The first `count` bytes. Says so if there are fewer.

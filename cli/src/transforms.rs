@@ -1,8 +1,8 @@
 //! The model that a command works with, its transforms, and what to do where ONNX Runtime is missing.
 
 use anyhow::{Context, Result, anyhow};
-use nestcast_codec::{Analysis, Decoder, Embedded, Encoder, Error, ModelId, Picture, Synthesis};
-use nestcast_models::{Package, Runtime, RuntimeError};
+use nestcast_codec::{Analysis, Decoder, Embedded, Encoder, Error, ModelId, Picture, Size, Synthesis};
+use nestcast_models::{Package, Runtime};
 
 use crate::args::{Common, Transform};
 
@@ -70,6 +70,15 @@ impl Model {
     }
 }
 
+/// Refuses what the decoder would, for a picture too large, before its stream is read.
+pub(crate) fn check_size(size: Size, options: &Common) -> Result<()> {
+    let (given, max) = (size.pixels() as u64, options.max_pixels);
+    if given <= max {
+        return Ok(());
+    }
+    Err(advise(Error::Limit { what: "the picture's number of pixels", given, max }))
+}
+
 /// Adds which option helps.
 pub(crate) fn advise(error: Error) -> anyhow::Error {
     let advice = match error {
@@ -83,11 +92,5 @@ pub(crate) fn advise(error: Error) -> anyhow::Error {
 
 /// ONNX Runtime; where it is missing, `instead` is the option that works without it.
 fn runtime(instead: &str) -> Result<Runtime> {
-    Runtime::open().map_err(|error| match error {
-        // Its own words name the decoder's option only.
-        RuntimeError::NotFound => anyhow!(
-            "ONNX Runtime not found: run `cargo xtask install-runtime` or set ORT_DYLIB_PATH; `{instead}` works without it"
-        ),
-        other => anyhow!("{other}; `{instead}` works without it"),
-    })
+    Runtime::open().map_err(|error| anyhow!("{error}; `{instead}` works without it"))
 }

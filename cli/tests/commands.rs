@@ -159,6 +159,7 @@ fn wrong_usage_has_its_own_exit_status() {
         &["cut", "s.nst", "-o", "out", "--bytes", "20", "--bpp", "1"],
         &["cut", "s.nst", "-o", "out", "--bpp", "-1"],
         &["decode", "s.nst", "-o", "out", "--decoder", "magic"],
+        &["decode", "s.nst", "-o", "out", "--decoder", "linear", "--threads", "257"],
         &["eval", "source.png", "--csv", "out", "--grid", "1:2"],
     ] {
         let output = bench.run(arguments, &[]);

@@ -82,6 +82,30 @@ fn a_header_of_a_huge_picture_takes_no_memory() {
 }
 
 #[test]
+fn an_input_without_end_is_refused_or_cut() {
+    let bench = Bench::new();
+    let stream = bench.stream("whole.nst");
+    let zeros = vec![0; 9 << 20];
+    let line = refusal(&[], &bench.run(&["decode", "-", "-o", "out", "--decoder", "linear"], &zeros));
+    assert!(line.contains("no nestcast stream"), "{line}");
+    let line = refusal(&[], &bench.run(&["encode", "-", "-o", "out", "--analysis", "linear"], &zeros));
+    assert!(line.contains("neither PNG nor JPEG"), "{line}");
+    let picture = [&bench.read("source.png")[..], &vec![0; 65 << 20]].concat();
+    let arguments = ["encode", "-", "-o", "out", "--analysis", "linear", "--max-pixels", "3072"];
+    let line = refusal(&[], &bench.run(&arguments, &picture));
+    assert!(line.contains("more than") && line.contains("--max-pixels"), "{line}");
+
+    let endless = [&stream[..], &zeros].concat();
+    for arguments in [&["decode", "-", "-o", "out", "--decoder", "linear"][..], &["inspect", "-"]] {
+        let line = refusal(&[], &bench.run(arguments, &endless));
+        assert!(line.contains("goes on after") && line.contains("64x48"), "{line}");
+    }
+    let output = bench.run(&["cut", "-", "-o", "cut.nst", "--bytes", "50"], &endless);
+    assert!(output.status.success());
+    assert_eq!(bench.read("cut.nst"), &stream[..50]);
+}
+
+#[test]
 fn a_flipped_bit_gives_a_picture_or_one_line() {
     let bench = Bench::new();
     let stream = bench.stream("whole.nst");

@@ -21,10 +21,7 @@ pub const LIBRARY_VARIABLE: &str = "ORT_DYLIB_PATH";
 #[non_exhaustive]
 pub enum RuntimeError {
     /// No library in any of the places searched.
-    #[error(
-        "ONNX Runtime not found; run `cargo xtask install-runtime` or set ORT_DYLIB_PATH; \
-         `--decoder linear` works without it"
-    )]
+    #[error("ONNX Runtime not found; run `cargo xtask install-runtime` or set ORT_DYLIB_PATH")]
     NotFound,
     /// `ORT_DYLIB_PATH` is set, but not to a file.
     #[error("ORT_DYLIB_PATH names {0}, which is not a file; correct it or unset it")]
