@@ -2,6 +2,7 @@
 
 mod tiles;
 
+use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -75,10 +76,19 @@ pub(crate) struct Correction {
     threads: usize,
 }
 
+/// Most tiles at once: a network takes 80 MB for each (see [`tiles`]), and further threads would wait for memory.
+const MOST_SESSIONS: usize = 16;
+
+/// As many sessions as there can be threads at work, whatever was asked for.
+fn sessions(threads: usize) -> usize {
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    threads.clamp(1, cores.clamp(2, MOST_SESSIONS))
+}
+
 impl Correction {
     /// Loads the network and tries it, so that one of another kind is found now.
     pub(crate) fn load(runtime: &Runtime, model: &[u8], ports: &Ports, threads: usize) -> Result<Self, NetworkError> {
-        let threads = threads.max(1);
+        let threads = sessions(threads);
         let network = Network::load(runtime, model, Workers::single_threaded(threads))?;
         let correction = Self { network, ports: ports.clone(), threads };
         let sides = [2 * BLOCK, BLOCK];

@@ -31,8 +31,8 @@ pub struct Workers {
 impl Workers {
     /// `count` runs at once, of one thread each.
     ///
-    /// Use this wherever there are several pictures, frames or tiles: the second thread of a run gains a
-    /// factor of 1.3 to 2, a second run always 2.
+    /// Use this wherever there are several tiles: a second thread of a run gains a factor of 1.3 to 2, a
+    /// second run always 2.
     #[must_use]
     pub const fn single_threaded(count: usize) -> Self {
         Self { sessions: count, threads: 1 }
@@ -46,8 +46,9 @@ impl Workers {
 ///
 /// let model = std::fs::read("synthesis.onnx")?;
 /// let network = Network::load(&Runtime::open()?, &model, Workers::single_threaded(2))?;
-/// let levels = Tensor { shape: vec![1, 192, 16, 16], data: vec![0.0; 192 * 16 * 16] };
-/// let pixels = network.run(&[("levels", &levels)])?.remove(0);
+/// let planes = Tensor { shape: vec![1, 3, 64, 96], data: vec![0.0; 3 * 64 * 96] };
+/// let cut = Tensor { shape: vec![1], data: vec![4.0] };
+/// let correction = network.run(&[("planes", &planes), ("cut", &cut)])?.remove(0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -186,7 +187,7 @@ fn open_session(runtime: &Runtime, model: &[u8], threads: usize) -> ort::Result<
         .with_optimization_level(GraphOptimizationLevel::All)?
         // Given explicitly even where it is 1: otherwise threads are pinned to cores, which containers forbid.
         .with_intra_threads(threads)?
-        // Waiting threads sleep: the cores are shared with other networks, the codec and the transport.
+        // Waiting threads sleep: the cores are shared with other sessions and the codec.
         .with_intra_op_spinning(false)?
         .commit_from_memory(model)
 }
