@@ -51,16 +51,23 @@ pub(crate) fn hand_over(cargo_arguments: &[&str], arguments: &[OsString], librar
 }
 
 /// The codec builds where there is no operating system, if this machine can get that target.
+///
+/// Where `CI` is `true` and there is rustup, not getting it is a failure: nobody would read that it was skipped.
 pub(crate) fn build_codec_for_wasm() -> Result<()> {
+    let must = env::var_os("CI").is_some_and(|value| value == "true");
     match Command::new("rustup").args(["target", "add", WASM]).output() {
-        Ok(output) if output.status.success() => step(&["build", "--package", CODEC, "--target", WASM], &[]),
-        Ok(output) => skip_wasm(&last_line(&output)),
-        Err(_) => skip_wasm("rustup is not installed"),
+        Ok(output) if output.status.success() => {
+            step(&["build", "--locked", "--package", CODEC, "--target", WASM], &[])
+        }
+        Ok(output) => without_wasm(&last_line(&output), must),
+        Err(_) => without_wasm("rustup is not installed", false),
     }
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the other outcomes are results")]
-fn skip_wasm(why: &str) -> Result<()> {
+fn without_wasm(why: &str, must: bool) -> Result<()> {
+    if must {
+        return Err(Failure::say(format!("wasm32 build of codec: {why}; in CI `rustup target add {WASM}` must work")));
+    }
     eprintln!("skipped: wasm32 build of codec: {why}");
     Ok(())
 }
@@ -68,7 +75,7 @@ fn skip_wasm(why: &str) -> Result<()> {
 /// The codec depends on nothing that does input, output or timing.
 pub(crate) fn codec_is_pure() -> Result<()> {
     let output = cargo()
-        .args(["tree", "--package", CODEC, "--edges", "normal", "--prefix", "none"])
+        .args(["tree", "--locked", "--package", CODEC, "--edges", "normal", "--prefix", "none"])
         .output()
         .map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;
     if !output.status.success() {
@@ -97,6 +104,12 @@ pub(crate) fn last_line(output: &Output) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_target_is_a_failure_only_where_it_must_not_be() {
+        assert_eq!(without_wasm("no network", false), Ok(()));
+        assert!(matches!(without_wasm("no network", true), Err(Failure::Say(line)) if line.contains("no network")));
+    }
 
     #[test]
     fn impure_crates_are_found_by_their_whole_name() {

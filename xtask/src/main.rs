@@ -16,14 +16,15 @@ cargo xtask COMMAND
 
   demo [ARGS]      `nestcast demo ARGS`, built if need be
   nestcast ARGS    nestcast as released, built if need be
-  test             every test, and the proof that the codec needs no operating system
-  lint             formatting, clippy and documentation; any warning fails
+  test             every test but the benchmarks' own; a build of the codec for WebAssembly where rustup can add that
+                   target (else it says `skipped`); a check that the codec depends on no tokio, quinn, ort or image
+  lint             formatting, clippy and documentation; any warning fails; needs cmake and nasm
   runtime          fetch ONNX Runtime if it is not there, as demo, nestcast and test do too
   install-runtime  put ONNX Runtime where an installed nestcast finds it: the user's cache folder
   help             this text
 
-ONNX Runtime is looked for in ORT_DYLIB_PATH, the target folder and the user's cache folder; else
-pip fetches it.";
+ONNX Runtime is what ORT_DYLIB_PATH names, else the pinned release in the user's cache folder or in the
+target folder; else pip fetches it into the target folder.";
 
 fn main() -> ExitCode {
     match run(env::args_os().skip(1).collect()) {
@@ -60,21 +61,21 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
 fn nestcast(arguments: &[OsString]) -> Result<()> {
     let library = runtime::ensure()?;
     // Built apart from running, so that building shows its progress and running adds nothing to the output.
-    cargo::step(&["build", "--release", "--package", "nestcast", "--bin", "nestcast"], &[])?;
-    let run = ["run", "--release", "--quiet", "--package", "nestcast", "--bin", "nestcast", "--"];
+    cargo::step(&["build", "--locked", "--release", "--package", "nestcast", "--bin", "nestcast"], &[])?;
+    let run = ["run", "--locked", "--release", "--quiet", "--package", "nestcast", "--bin", "nestcast", "--"];
     cargo::hand_over(&run, arguments, &library)
 }
 
 fn test() -> Result<()> {
     let library = runtime::ensure()?;
     let with_runtime = [(runtime::VARIABLE, library.as_os_str())];
-    cargo::step(&["test", "--workspace", "--exclude", "nestcast-benches"], &with_runtime)?;
+    cargo::step(&["test", "--locked", "--workspace", "--exclude", "nestcast-benches"], &with_runtime)?;
     cargo::build_codec_for_wasm()?;
     cargo::codec_is_pure()
 }
 
 fn lint() -> Result<()> {
     cargo::step(&["fmt", "--all", "--check"], &[])?;
-    cargo::step(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
-    cargo::step(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-Dwarnings".as_ref())])
+    cargo::step(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
+    cargo::step(&["doc", "--locked", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-Dwarnings".as_ref())])
 }

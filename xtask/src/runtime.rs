@@ -196,6 +196,24 @@ mod tests {
         assert_eq!(user_cache("linux", |_| None), None);
     }
 
+    /// xtask does not depend on the models, which take long to build, so both say this.
+    #[test]
+    fn nestcast_looks_for_the_same_release_under_the_same_names() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("models").join("src").join("runtime.rs");
+        let source = fs::read_to_string(path).expect("the models' source");
+        for line in [
+            format!("pub const VERSION: &str = \"{VERSION}\";"),
+            format!("pub const LIBRARY_VARIABLE: &str = \"{VARIABLE}\";"),
+        ] {
+            assert!(source.contains(&line), "{line}");
+        }
+        // The user's cache folder: by the same variables, and the same below it.
+        for word in ["\"LOCALAPPDATA\"", "\"HOME\"", "\"XDG_CACHE_HOME\"", "\"Library\"", "\"Caches\"", "\".cache\""] {
+            assert!(source.contains(word), "{word}");
+        }
+        assert!(source.contains("join(\"nestcast\")") && source.contains("Path::new(\"onnxruntime\").join(VERSION)"));
+    }
+
     #[test]
     fn only_the_right_contents_are_read() {
         let root = tempfile::tempdir().expect("temporary folder");
