@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use nestcast_codec::{Channels, Decoder, Embedded, Encoder, Picture, Size, Synthesis};
+use nestcast_metrics::psnr;
 use nestcast_models::{Package, Runtime};
-use nestcast_tests::psnr;
 
 /// The most that PSNR may fall from any cut to any later one.
 const TOLERANCE_DB: f64 = 0.02;

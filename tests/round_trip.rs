@@ -1,8 +1,9 @@
 //! A whole stream gives the picture back, but for the finest quantiser steps.
 
 use nestcast_codec::{Channels, Decoder, Encoder, Linear, Picture, Progress};
+use nestcast_metrics::psnr;
 use nestcast_tests::pictures::{CONTENTS, picture};
-use nestcast_tests::{psnr, vectors};
+use nestcast_tests::vectors;
 use proptest::prelude::*;
 
 /// The frozen tables' finest steps are 0.7 to 2.7. A coefficient within the dead zone is off by up to a whole step, by

@@ -18,12 +18,6 @@ pub fn mse(a: &Picture, b: &Picture) -> f64 {
     sum as f64 / a.samples().len() as f64
 }
 
-/// Peak signal to noise ratio in dB; 99 for equal pictures.
-pub fn psnr(a: &Picture, b: &Picture) -> f64 {
-    let mse = mse(a, b);
-    if mse == 0.0 { 99.0 } else { 10.0 * (255.0 * 255.0 / mse).log10() }
-}
-
 /// The largest difference between two samples.
 pub fn furthest(a: &[u8], b: &[u8]) -> u8 {
     assert_eq!(a.len(), b.len(), "as many samples");
