@@ -6,10 +6,8 @@ use std::str::FromStr;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use nestcast_codec::MAX_HEADER;
+use nestcast_codec::{DEFAULT_MAX_PIXELS, MAX_HEADER};
 
-/// Pixels of the largest picture that is read unless the user allows more: 100 megapixels.
-const MAX_PIXELS: u64 = 100_000_000;
 /// Most threads that may be asked for: more would only take memory.
 const MAX_THREADS: usize = 256;
 /// Most points a grid may have.
@@ -90,7 +88,7 @@ pub(crate) struct Common {
     #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<usize>,
     /// Refuse pictures of more pixels than this, before memory is taken for them
-    #[arg(long, value_name = "N", default_value_t = MAX_PIXELS)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PIXELS)]
     pub(crate) max_pixels: u64,
 }
 

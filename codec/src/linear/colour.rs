@@ -22,7 +22,8 @@ pub(super) fn from_picture(model: &Model, picture: &Picture, threads: usize) -> 
         }
         Channels::Rgb => {
             let m = model.colour;
-            let [y, u, v] = components.each_chunk();
+            let [y, u, v] = components.as_mut_slice() else { unreachable!("RGB has three planes") };
+            let [y, u, v] = [y, u, v].map(|plane| plane.chunks_mut(CHUNK));
             let jobs = y.zip(u).zip(v).zip(picture.samples().chunks(3 * CHUNK));
             parallel::for_each(threads, jobs, |(((y, u), v), samples)| {
                 for (((y, u), v), rgb) in y.iter_mut().zip(u).zip(v).zip(samples.as_chunks::<3>().0) {
@@ -73,16 +74,4 @@ pub(super) fn to_picture(model: &Model, planes: &Planes, threads: usize) -> Pict
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturation is what is wanted")]
 fn to_sample(value: f32) -> u8 {
     (value + 128.5) as u8
-}
-
-/// Three planes at once, in chunks.
-trait EachChunk {
-    fn each_chunk(&mut self) -> [std::slice::ChunksMut<'_, f32>; 3];
-}
-
-impl EachChunk for Vec<Vec<f32>> {
-    fn each_chunk(&mut self) -> [std::slice::ChunksMut<'_, f32>; 3] {
-        let [a, b, c] = self.as_mut_slice() else { unreachable!("RGB has three planes") };
-        [a, b, c].map(|plane| plane.chunks_mut(CHUNK))
-    }
 }

@@ -32,7 +32,7 @@ pub(super) fn decompose(model: &Model, planes: Planes, threads: usize) -> Coeffi
             let level = Level::new(model, &out, component, number, threads);
             let mut next = vec![0.0; level.width.div_ceil(2) * level.height.div_ceil(2)];
             let details = details(&mut out, component, number);
-            level.split(&low, [&mut next], details);
+            level.split(&low, &mut next, details);
             low = next;
         }
         out.units[component] = low;
@@ -88,7 +88,7 @@ impl<'a> Level<'a> {
     }
 
     /// Analysis: `samples` into a low band and three details.
-    fn split(&self, samples: &[f32], [low]: [&mut Vec<f32>; 1], [hl, lh, hh]: &mut [Vec<f32>; 3]) {
+    fn split(&self, samples: &[f32], low: &mut [f32], [hl, lh, hh]: &mut [Vec<f32>; 3]) {
         let (height, evens) = (self.height, self.height.div_ceil(2));
         let (left, right) = (self.width.div_ceil(2), self.width / 2);
         let mut slabs = vec![0.0; self.width.div_ceil(SLAB) * height * SLAB];
