@@ -3,8 +3,7 @@
 use crate::layout::{Band, Unit};
 
 /// Bins of the expected magnitude: two an octave.
-const BINS: usize = LAST_BIN as usize + 1;
-const LAST_BIN: u32 = 19;
+const BINS: usize = 20;
 const CLASSES: usize = 2 * 4 * 3;
 /// By class, bin, and whether the block or row was found non-zero and shows nothing yet.
 const SIGNIFICANCE: usize = CLASSES * BINS * 2;
@@ -28,13 +27,26 @@ const UNIT_BASE: usize = BLOCK_BASE + BLOCK;
 /// Number of adaptive probabilities of a stripe.
 pub(crate) const CONTEXTS: usize = UNIT_BASE + UNIT;
 
+/// From here on an expected magnitude is in the last bin.
+const MANY: usize = 512;
+/// The bin of every expected magnitude in 1/64 of a plane's step, up to `MANY`.
+#[expect(clippy::cast_possible_truncation, reason = "there are twenty bins")]
+const BIN: [u8; MANY + 1] = {
+    let mut bins = [0; MANY + 1];
+    let mut expected = 1_usize;
+    while expected <= MANY {
+        let octave = expected.ilog2();
+        let half = (expected << 1 >> octave) & 1;
+        bins[expected] = (1 + 2 * octave) as u8 + half as u8;
+        expected += 1;
+    }
+    bins
+};
+
 /// The bin of an expected magnitude in 1/64 of a plane's step.
 #[inline]
-pub(crate) fn bin(expected: u32) -> usize {
-    let octave = (expected | 1).ilog2();
-    let half = (expected << 1 >> octave) & 1;
-    let bin = (1 + 2 * octave + half).min(LAST_BIN);
-    if expected == 0 { 0 } else { bin as usize }
+fn bin(expected: u16) -> usize {
+    usize::from(BIN[usize::from(expected).min(MANY)])
 }
 
 /// Statistics that units share.
@@ -69,7 +81,7 @@ impl Class {
     }
 
     #[inline]
-    pub(crate) fn significance(self, expected: u32, sought: bool) -> usize {
+    pub(crate) fn significance(self, expected: u16, sought: bool) -> usize {
         self.significance + bin(expected) * 2 + sought as usize
     }
 
@@ -80,7 +92,7 @@ impl Class {
     }
 
     #[inline]
-    pub(crate) fn refinement(self, expected: u32, first: bool) -> usize {
+    pub(crate) fn refinement(self, expected: u16, first: bool) -> usize {
         let bin = bin(expected) / 2;
         let bin = bin.saturating_sub(2);
         self.refinement + if first { 0 } else { REFINEMENT_BINS } + bin

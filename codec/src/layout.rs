@@ -69,6 +69,11 @@ pub(crate) const fn child(index: usize) -> Option<usize> {
     if index < 3 || index + 9 >= UNITS { None } else { Some(index + 9) }
 }
 
+/// Index of the unit one level coarser, at the same place and band, if there is one.
+pub(crate) const fn parent(index: usize) -> Option<usize> {
+    if index < 12 { None } else { Some(index - 9) }
+}
+
 /// Index of the same band in another component.
 pub(crate) const fn sibling(index: usize, component: usize) -> usize {
     if index < 3 { component } else { index - 3 * Unit::at(index).component + 3 * component }

@@ -50,6 +50,7 @@
 //! says who must act, takes memory only for pictures up to [`Decoder::with_max_pixels`], and never panics.
 //! That a stream is short is no error: [`Progress`] tells how far it came.
 
+mod block;
 mod contexts;
 mod decoder;
 mod encoder;
@@ -60,6 +61,7 @@ mod linear;
 mod model;
 mod parallel;
 mod picture;
+mod piece;
 mod pieces;
 mod probability;
 mod quantise;

@@ -34,12 +34,12 @@ pub(crate) type Taps = [[f32; 2]; STEPS];
 /// Weights, in 1/64, of what is known around a coefficient in its expected magnitude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Weights {
-    pub(crate) side: u32,
-    pub(crate) above: u32,
-    pub(crate) diagonal: u32,
-    pub(crate) parent: u32,
-    pub(crate) from_luma: u32,
-    pub(crate) from_cb: u32,
+    pub(crate) side: u16,
+    pub(crate) above: u16,
+    pub(crate) diagonal: u16,
+    pub(crate) parent: u16,
+    pub(crate) from_luma: u16,
+    pub(crate) from_cb: u16,
 }
 
 /// What the tables say of one unit.
@@ -84,8 +84,8 @@ impl Reader<'_> {
         std::array::from_fn(|_| self.float())
     }
 
-    fn weight(&mut self) -> u32 {
-        u32::from(self.take::<1>()[0])
+    fn weight(&mut self) -> u16 {
+        u16::from(self.take::<1>()[0])
     }
 }
 

@@ -25,12 +25,24 @@ impl Probability {
         ((u32::from(self.fast) + u32::from(self.slow)) >> 2).clamp(MARGIN, (1 << PROBABILITY_BITS) - MARGIN)
     }
 
-    /// Moves both estimates towards the bit; shifts of negative numbers round down.
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "both stay within 16 bits")]
-    pub(crate) fn adapt(&mut self, bit: bool) {
-        let target = if bit { 0xFFFF } else { 0 };
-        self.fast = (i32::from(self.fast) + ((target - i32::from(self.fast)) >> FAST)) as u16;
-        self.slow = (i32::from(self.slow) + ((target - i32::from(self.slow)) >> SLOW)) as u16;
+    /// Moves both estimates towards one.
+    #[inline(always)]
+    pub(crate) fn rise(&mut self) {
+        self.fast = kept(self.fast, FAST, 0xFFFF);
+        self.slow = kept(self.slow, SLOW, 0xFFFF);
     }
+
+    /// Moves both estimates towards zero.
+    #[inline(always)]
+    pub(crate) fn fall(&mut self) {
+        self.fast = kept(self.fast, FAST, 0);
+        self.slow = kept(self.slow, SLOW, 0);
+    }
+}
+
+/// All but one in 2^`rate` of an estimate, and as much of `target`; rounds down.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "a mean of two 16-bit numbers has 16 bits")]
+const fn kept(estimate: u16, rate: u32, target: u32) -> u16 {
+    (((estimate as u32 * ((1 << rate) - 1)) + target) >> rate) as u16
 }

@@ -1,10 +1,11 @@
 //! The border between floats and integers (spec, "Quantiser"): past this file all is integer.
 
+use crate::block::BLOCK;
 use crate::header::MAX_PLANES;
 use crate::layout::{self, Unit};
 use crate::model::{Model, PLANES};
 use crate::picture::Channels;
-use crate::stripe::{BLOCK, NEGATIVE, Stripe};
+use crate::stripe::{NEGATIVE, Stripe};
 use crate::transform::{Coefficients, Cut};
 
 /// Largest magnitude: one below the sign's bit.
@@ -24,7 +25,7 @@ pub(crate) fn quantise(
 ) -> u8 {
     let (width, height) = (coefficients.size.width(), coefficients.size.height());
     let mut all = 0;
-    let known = &mut stripe.known;
+    stripe.truth = vec![0; stripe.levels.len()];
     for map in &mut stripe.units {
         let unit = Unit::at(map.index);
         let inverse = 1.0 / model.units[map.index].step;
@@ -32,14 +33,14 @@ pub(crate) fn quantise(
         let stride = unit.size(width, height).0;
         for y in 0..map.height {
             let line = &coefficients.units[map.index][(own.start + y) * stride..][..map.width];
-            let levels = &mut known.levels[map.origin + y * map.stride..][..map.width];
+            let levels = &mut stripe.truth[map.origin + y * map.stride..][..map.width];
             for (level, &value) in levels.iter_mut().zip(line) {
                 let magnitude = ((value.abs() * inverse) as u16).min(LARGEST);
                 *level = magnitude | if value < 0.0 && magnitude > 0 { NEGATIVE } else { 0 };
             }
             for (bx, chunk) in levels.chunks(BLOCK).enumerate() {
                 let or = chunk.iter().fold(0, |or, level| or | level) & !NEGATIVE;
-                known.blocks[map.grid.at(bx, y / BLOCK)].all |= or;
+                stripe.blocks[map.grid.at(bx, y / BLOCK)].all |= or;
                 map.all |= or;
             }
         }
@@ -50,7 +51,6 @@ pub(crate) fn quantise(
 
 /// Writes what a stripe knows into its rows of the coefficients.
 pub(crate) fn dequantise(model: &Model, stripe: &Stripe, out: &mut [&mut [f32]]) {
-    let known = &stripe.known;
     for (map, out) in stripe.units.iter().zip(out) {
         if !map.active {
             continue;
@@ -62,7 +62,7 @@ pub(crate) fn dequantise(model: &Model, stripe: &Stripe, out: &mut [&mut [f32]])
         });
         let grid = &map.grid;
         for (bx, by) in (0..grid.down).flat_map(|by| (0..grid.across).map(move |bx| (bx, by))) {
-            let block = &known.blocks[grid.at(bx, by)];
+            let block = &stripe.blocks[grid.at(bx, by)];
             let mut left = block.significant;
             while left != 0 {
                 let bit = left.trailing_zeros();
@@ -70,8 +70,9 @@ pub(crate) fn dequantise(model: &Model, stripe: &Stripe, out: &mut [&mut [f32]])
                 let (x, y) = (bx * BLOCK + (bit & 7) as usize, by * BLOCK + (bit >> 3) as usize);
                 let at = map.origin + y * map.stride + x;
                 let plane = usize::from(block.plane) - usize::from(block.visited >> bit & 1 != 0);
-                let magnitude = f32::from(known.levels[at] & !NEGATIVE) * tables.step + points[plane];
-                out[y * map.width + x] = if known.signs[at] < 0 { -magnitude } else { magnitude };
+                let level = stripe.levels[at];
+                let magnitude = f32::from(level & !NEGATIVE) * tables.step + points[plane];
+                out[y * map.width + x] = if level & NEGATIVE != 0 { -magnitude } else { magnitude };
             }
         }
     }

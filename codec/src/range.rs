@@ -80,7 +80,11 @@ impl Coder for RangeEncoder {
             self.low += u64::from(bound);
             self.range -= bound;
         }
-        probability.adapt(bit);
+        if bit {
+            probability.rise();
+        } else {
+            probability.fall();
+        }
         while self.range < TOP {
             self.range <<= 8;
             self.shift();
@@ -104,7 +108,7 @@ pub(crate) struct RangeDecoder {
     ones: u8,
     range: u32,
     /// Code minus low, with zeros for the bytes that are missing; always less than `range`.
-    code: u64,
+    code: u32,
     /// How many low bytes of `code` are missing. With four or more nothing is determined.
     missing: u32,
 }
@@ -130,7 +134,7 @@ impl RangeDecoder {
         }
         while self.missing > 0 && self.at < self.bytes.len() {
             self.missing -= 1;
-            self.code += u64::from(self.bytes[self.at]) << (8 * self.missing);
+            self.code += u32::from(self.bytes[self.at]) << (8 * self.missing);
             self.at += 1;
         }
     }
@@ -148,13 +152,16 @@ impl RangeDecoder {
     }
 
     #[inline(always)]
-    fn refill(&mut self) {
-        self.code <<= 8;
-        if let (0, Some(byte)) = (self.missing, self.bytes.get(self.at)) {
-            self.code |= u64::from(*byte);
-            self.at += 1;
-        } else {
-            self.missing += 1;
+    fn normalise(&mut self) {
+        while self.range < TOP {
+            self.range <<= 8;
+            self.code <<= 8;
+            if let (0, Some(byte)) = (self.missing, self.bytes.get(self.at)) {
+                self.code |= u32::from(*byte);
+                self.at += 1;
+            } else {
+                self.missing += 1;
+            }
         }
     }
 
@@ -174,26 +181,26 @@ impl Default for RangeDecoder {
 impl Coder for RangeDecoder {
     const WRITES: bool = false;
 
+    // Two whole ways, not one with selections: a processor that guesses the bit is by then at the next one.
     #[inline(always)]
     fn code(&mut self, probabilities: &mut [Probability], context: usize, _bit: bool) -> Option<bool> {
         let probability = &mut probabilities[context];
         let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
-        let bit = self.code < u64::from(bound);
-        if self.missing > 0 && bit && self.code + self.slack() >= u64::from(bound) {
-            return None;
-        }
-        if bit {
+        if self.code < bound {
+            if self.missing > 0 && u64::from(self.code) + self.slack() >= u64::from(bound) {
+                return None;
+            }
             self.range = bound;
+            probability.rise();
+            self.normalise();
+            Some(true)
         } else {
-            self.code -= u64::from(bound);
+            self.code -= bound;
             self.range -= bound;
+            probability.fall();
+            self.normalise();
+            Some(false)
         }
-        probability.adapt(bit);
-        while self.range < TOP {
-            self.range <<= 8;
-            self.refill();
-        }
-        Some(bit)
     }
 
     fn position(&self) -> usize {
