@@ -187,12 +187,18 @@ impl Body {
         });
         let (width, channels) = (self.header.size.width(), self.header.channels);
         let waiting = parts.iter_mut().filter(|part| part.coder.has_news());
+        // Built here, not where it is filled: what a thread allocates is returned to the system when it ends.
+        let waiting = waiting.map(|part| {
+            let stripe = part.stripe.take();
+            let stripe = stripe.unwrap_or_else(|| Stripe::new(model, channels, width, part.rows.len()));
+            (part, stripe)
+        });
         let threads = if bytes.len() < 4096 { 1 } else { threads };
-        parallel::for_each(threads, waiting, |part| {
-            let stripe = part.stripe.get_or_insert_with(|| Stripe::new(model, channels, width, part.rows.len()));
+        parallel::for_each(threads, waiting.collect::<Vec<_>>().into_iter(), |(part, mut stripe)| {
             // A decoder that starves goes on from here when more bytes arrive.
-            let _ = pieces::run(stripe, &mut part.cursor, &mut part.coder, |_| true);
+            let _ = pieces::run(&mut stripe, &mut part.cursor, &mut part.coder, |_| true);
             part.coder.rest();
+            part.stripe = Some(stripe);
         });
         split.map_err(|why| Error::Corrupt { what: "stream", why })
     }

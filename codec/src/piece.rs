@@ -17,8 +17,8 @@ pub(crate) struct Piece<'a> {
     probabilities: &'a mut [Probability],
     /// What a significant coefficient adds to its left, to its place and to its right, in the rows beside its
     /// own and in its own.
-    beside: [u16; 4],
-    own: [u16; 4],
+    beside: u64,
+    own: u64,
 }
 
 /// Where the block that is being coded is.
@@ -37,8 +37,8 @@ impl<'a> Piece<'a> {
         let Stripe { units, blocks, levels, truth, expected, probabilities } = stripe;
         let map = units[unit];
         let weights = map.weights;
-        let beside = [weights.diagonal, weights.above, weights.diagonal, 0];
-        let own = [weights.side, 0, weights.side, 0];
+        let beside = packed(&[weights.diagonal, weights.above, weights.diagonal, 0]);
+        let own = packed(&[weights.side, 0, weights.side, 0]);
         Self { map, plane, blocks, levels, truth, expected, probabilities, beside, own }
     }
 
@@ -242,8 +242,8 @@ impl<'a> Piece<'a> {
         }
         let start = first & !7;
         let row: &[u16; BLOCK] = self.expected[self.place(here, start)..].first_chunk().expect("the arrays' margin");
-        let quiet = row.iter().rev().fold(0, |mask, &expected| mask << 1 | u64::from(expected == 0));
-        left & quiet << start
+        let [low, high] = [&row[..4], &row[4..]].map(|four| zeros(packed(four.try_into().expect("four of eight"))));
+        left & (low | high << 4) << start
     }
 
     /// An encoder's knowledge: whether any of these coefficients is significant in this plane.
@@ -313,19 +313,22 @@ impl<'a> Piece<'a> {
             [(before - map.stride, self.beside), (before, self.own), (before + map.stride, self.beside)]
         {
             let four: &mut [u16; 4] = self.expected[row..].first_chunk_mut().expect("the arrays' margin");
-            *four = std::array::from_fn(|i| four[i].saturating_add(amounts[i]));
+            *four = unpacked(packed(four) + amounts);
         }
         if let Some((origin, stride, weight)) = map.child {
             let (x, y) = (here.bx * BLOCK + (bit & 7) as usize, here.by * BLOCK + (bit >> 3) as usize);
             let at = origin + 2 * y * stride + 2 * x;
             for row in [at, at + stride] {
                 let two: &mut [u16; 2] = self.expected[row..].first_chunk_mut().expect("the arrays' margin");
-                *two = two.map(|expected| expected.saturating_add(weight));
+                two[0] += weight;
+                two[1] += weight;
             }
         }
-        for (behind, weight) in map.followers.into_iter().flatten() {
-            let expected = &mut self.expected[place + behind];
-            *expected = expected.saturating_add(weight);
+        if let Some((behind, weight)) = map.followers[0] {
+            self.expected[place + behind] += weight;
+        }
+        if let Some((behind, weight)) = map.followers[1] {
+            self.expected[place + behind] += weight;
         }
     }
 
@@ -333,5 +336,42 @@ impl<'a> Piece<'a> {
     #[inline(always)]
     const fn place(&self, here: Here, bit: u32) -> usize {
         here.corner + (bit >> 3) as usize * self.map.stride + (bit & 7) as usize
+    }
+}
+
+/// Four numbers as the quarters of one, for operations on all of them at once; no sum of ours overflows a quarter.
+#[inline(always)]
+fn packed(four: &[u16; 4]) -> u64 {
+    four.iter().rev().fold(0, |all, &one| all << 16 | u64::from(one))
+}
+
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "each takes its quarter")]
+fn unpacked(four: u64) -> [u16; 4] {
+    std::array::from_fn(|i| (four >> (16 * i)) as u16)
+}
+
+/// Bit i is set if quarter i is zero.
+#[inline(always)]
+const fn zeros(four: u64) -> u64 {
+    const LOW: u64 = 0x7FFF_7FFF_7FFF_7FFF;
+    let others = (((four & LOW) + LOW) | four) >> 15 & 0x0001_0001_0001_0001;
+    // Moves bits 0, 16, 32 and 48 next to each other.
+    !(others.wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48) & 0xF
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_are_found_in_every_quarter() {
+        for pattern in 0..16_u64 {
+            for value in [1, 0x7FFF, 0x8000, 0xFFFF] {
+                let four = std::array::from_fn(|i| if pattern >> i & 1 == 1 { 0 } else { value });
+                assert_eq!(zeros(packed(&four)), pattern);
+                assert_eq!(unpacked(packed(&four)), four);
+            }
+        }
     }
 }

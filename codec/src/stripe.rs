@@ -9,6 +9,9 @@ use crate::probability::Probability;
 
 /// In `Stripe::levels`: set if the coefficient is negative.
 pub(crate) const NEGATIVE: u16 = 1 << 15;
+/// An expected magnitude far beyond where contexts stop to tell them apart, so a bound there changes none. Twice
+/// as much, and what eleven others add in a plane, 255 each, is less than 65536.
+const MUCH: u16 = 1 << 14;
 /// Cells behind the last coefficient's, so that eight from any of them on exist.
 const MARGIN: usize = BLOCK;
 
@@ -69,8 +72,7 @@ pub(crate) struct Stripe {
     pub(crate) levels: Vec<u16>,
     /// What an encoder knows beyond; empty in a decoder.
     pub(crate) truth: Vec<u16>,
-    /// Expected magnitude from what is known around, in 1/64 of the current plane's step. It stops at the
-    /// largest `u16`, far beyond where contexts stop to tell values apart, so the bound changes none.
+    /// Expected magnitude from what is known around, in 1/64 of the current plane's step, or at least `MUCH`.
     pub(crate) expected: Vec<u16>,
     pub(crate) probabilities: Vec<Probability>,
 }
@@ -134,7 +136,7 @@ impl Stripe {
             let moved = |other: usize| self.units[..=at].iter().any(|map| map.index == other && map.active);
             if map.stirred || map.active || kin.into_iter().flatten().any(moved) {
                 for expected in &mut self.expected[map.origin - map.stride - 1..][..map.stride * (map.height + 2)] {
-                    *expected = expected.saturating_add(*expected);
+                    *expected = 2 * (*expected).min(MUCH);
                 }
                 self.units[at].stirred = true;
             }
