@@ -7,8 +7,8 @@ use crate::picture::Picture;
 
 /// Pixels that one job takes: small enough to stay in cache, large enough to be worth a hand-over.
 const CHUNK: usize = 1 << 15;
-/// Pixels that are converted together.
-const LANES: usize = 8;
+/// Pixels that are converted together; a multiple of eight.
+const BATCH: usize = 64;
 
 pub(super) fn from_picture(model: &Model, picture: &Picture, threads: usize) -> Planes {
     let (size, channels) = (picture.size(), picture.channels());
@@ -43,21 +43,17 @@ pub(super) fn to_planes<P: AsMut<[f32]>>(model: &Model, samples: &[u8], planes: 
             }
         }
         [y, u, v] => {
-            let pixels = samples.as_chunks::<3>().0;
-            let [y, u, v] = [y, u, v].map(|plane| &mut plane.as_mut()[..pixels.len()]);
-            let whole = pixels.len() - pixels.len() % LANES;
-            for (((pixels, y), u), v) in pixels
-                .as_chunks::<LANES>()
-                .0
-                .iter()
-                .zip(y.as_chunks_mut::<LANES>().0)
-                .zip(u.as_chunks_mut::<LANES>().0)
-                .zip(v.as_chunks_mut::<LANES>().0)
-            {
-                [*y, *u, *v] = planes_of(m, pixels);
-            }
-            for x in whole..pixels.len() {
-                [[y[x]], [u[x]], [v[x]]] = planes_of(m, &[pixels[x]]);
+            let [y, u, v] = [y, u, v].map(|plane| plane.as_mut().chunks_mut(BATCH));
+            for (((samples, y), u), v) in samples.chunks(3 * BATCH).zip(y).zip(u).zip(v) {
+                let mut packed = [0; BATCH];
+                unpack(samples, &mut packed);
+                for (((&pixel, y), u), v) in packed.iter().zip(y).zip(u).zip(v) {
+                    let channel = |shift: u32| (pixel >> shift & 255) as i32 as f32 - 128.0;
+                    let [r, g, b] = [channel(0), channel(8), channel(16)];
+                    *y = m[0] * r + m[1] * g + m[2] * b;
+                    *u = m[3] * r + m[4] * g + m[5] * b;
+                    *v = m[6] * r + m[7] * g + m[8] * b;
+                }
             }
         }
         _ => unreachable!("a picture has one or three components"),
@@ -70,51 +66,66 @@ pub(super) fn to_samples<P: AsRef<[f32]>>(model: &Model, planes: &[P], samples: 
     match planes {
         [plane] => {
             for (sample, &value) in samples.iter_mut().zip(plane.as_ref()) {
-                *sample = to_sample(value);
+                *sample = to_sample(value) as u8;
             }
         }
         [y, u, v] => {
-            let pixels = samples.as_chunks_mut::<3>().0;
-            let [y, u, v] = [y, u, v].map(|plane| &plane.as_ref()[..pixels.len()]);
-            let whole = pixels.len() - pixels.len() % LANES;
-            for (((pixels, y), u), v) in pixels
-                .as_chunks_mut::<LANES>()
-                .0
-                .iter_mut()
-                .zip(y.as_chunks::<LANES>().0)
-                .zip(u.as_chunks::<LANES>().0)
-                .zip(v.as_chunks::<LANES>().0)
-            {
-                *pixels = pixels_of(m, [y, u, v]);
-            }
-            for x in whole..pixels.len() {
-                [pixels[x]] = pixels_of(m, [&[y[x]], &[u[x]], &[v[x]]]);
+            let [y, u, v] = [y, u, v].map(|plane| plane.as_ref().chunks(BATCH));
+            for (((samples, y), u), v) in samples.chunks_mut(3 * BATCH).zip(y).zip(u).zip(v) {
+                let mut packed = [0; BATCH];
+                for (((pixel, &y), &u), &v) in packed.iter_mut().zip(y).zip(u).zip(v) {
+                    let r = to_sample(m[0] * y + m[1] * u + m[2] * v);
+                    let g = to_sample(m[3] * y + m[4] * u + m[5] * v);
+                    let b = to_sample(m[6] * y + m[7] * u + m[8] * v);
+                    *pixel = r | g << 8 | b << 16;
+                }
+                pack(&packed, samples);
             }
         }
         _ => unreachable!("a picture has one or three components"),
     }
 }
 
-#[inline]
-fn planes_of<const N: usize>(m: &[f32; 9], pixels: &[[u8; 3]; N]) -> [[f32; N]; 3] {
-    let channel = |c: usize| -> [f32; N] { std::array::from_fn(|i| f32::from(pixels[i][c]) - 128.0) };
-    let [r, g, b] = [channel(0), channel(1), channel(2)];
-    let plane = |i: usize| std::array::from_fn(|x| m[3 * i] * r[x] + m[3 * i + 1] * g[x] + m[3 * i + 2] * b[x]);
-    [plane(0), plane(1), plane(2)]
+/// Pixels of three bytes into the low bytes of words; the fourth byte is any.
+fn unpack(samples: &[u8], packed: &mut [u32; BATCH]) {
+    let (eights, rest) = samples.as_chunks::<24>();
+    let (words, last) = packed.split_at_mut(8 * eights.len());
+    for (bytes, words) in eights.iter().zip(words.as_chunks_mut::<8>().0) {
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        *words = std::array::from_fn(|i| if i < 7 { word(3 * i) } else { word(20) >> 8 });
+    }
+    for (&[r, g, b], word) in rest.as_chunks::<3>().0.iter().zip(last) {
+        *word = u32::from_le_bytes([r, g, b, 0]);
+    }
 }
 
-#[inline]
-fn pixels_of<const N: usize>(m: &[f32; 9], [y, u, v]: [&[f32; N]; 3]) -> [[u8; 3]; N] {
-    let channel = |i: usize| -> [u8; N] {
-        std::array::from_fn(|x| to_sample(m[3 * i] * y[x] + m[3 * i + 1] * u[x] + m[3 * i + 2] * v[x]))
-    };
-    let [r, g, b] = [channel(0), channel(1), channel(2)];
-    std::array::from_fn(|x| [r[x], g[x], b[x]])
+/// Pixels of three bytes out of the low bytes of words, whose fourth byte is 0.
+fn pack(packed: &[u32; BATCH], samples: &mut [u8]) {
+    let (eights, rest) = samples.as_chunks_mut::<24>();
+    let (words, last) = packed.split_at(8 * eights.len());
+    for (bytes, words) in eights.iter_mut().zip(words.as_chunks::<8>().0) {
+        let pair = |i: usize| u64::from(words[2 * i]) | u64::from(words[2 * i + 1]) << 24;
+        let [a, b, c, d] = [pair(0), pair(1), pair(2), pair(3)];
+        let [first, second, third] = [a | b << 48, b >> 16 | c << 32, c >> 32 | d << 16];
+        bytes[..8].copy_from_slice(&first.to_le_bytes());
+        bytes[8..16].copy_from_slice(&second.to_le_bytes());
+        bytes[16..].copy_from_slice(&third.to_le_bytes());
+    }
+    for (pixel, word) in rest.as_chunks_mut::<3>().0.iter_mut().zip(last) {
+        let [r, g, b, _] = word.to_le_bytes();
+        *pixel = [r, g, b];
+    }
 }
 
-/// Rounds half up; a conversion to `u8` saturates.
+/// Rounds half up and clips to 0..=255; what is not a number gives 0.
+///
+/// All of it has a vector instruction: between 0 and 256 the sum with `WHOLE` is `WHOLE` and the nearest integer.
 #[inline]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturation is what is wanted")]
-fn to_sample(value: f32) -> u8 {
-    (value + 128.5) as u8
+fn to_sample(value: f32) -> u32 {
+    const WHOLE: f32 = 8_388_608.0;
+    let value = value + 128.5;
+    let value = if value > 0.0 { value } else { 0.0 };
+    let value = if value < 255.0 { value } else { 255.0 };
+    let nearest = value + WHOLE;
+    nearest.to_bits() - WHOLE.to_bits() - u32::from(nearest - WHOLE > value)
 }
