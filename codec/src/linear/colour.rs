@@ -66,7 +66,7 @@ pub(super) fn to_samples<P: AsRef<[f32]>>(model: &Model, planes: &[P], samples: 
     match planes {
         [plane] => {
             for (sample, &value) in samples.iter_mut().zip(plane.as_ref()) {
-                *sample = to_sample(value) as u8;
+                [*sample, ..] = to_sample(value).to_le_bytes();
             }
         }
         [y, u, v] => {

@@ -14,6 +14,7 @@ mod tests;
 
 use std::ops::Range;
 
+use self::strips::Division;
 use crate::layout::LEVELS;
 use crate::model::Model;
 use crate::picture::{Channels, Picture, Size};
@@ -82,7 +83,7 @@ impl Linear {
     #[must_use]
     pub fn decompose(&self, planes: Planes) -> Coefficients {
         planes.check();
-        analysis::of_planes(&self.model, &planes, self.threads, strips::rows(planes.size, self.threads))
+        analysis::of_planes(&self.model, &planes, Division::new(planes.size, self.threads))
     }
 
     /// Wavelet synthesis: the planes of these coefficients.
@@ -92,7 +93,7 @@ impl Linear {
     #[must_use]
     pub fn compose(&self, coefficients: Coefficients) -> Planes {
         check(&coefficients);
-        synthesis::planes(&self.model, &coefficients, self.threads, strips::rows(coefficients.size, self.threads))
+        synthesis::planes(&self.model, &coefficients, Division::new(coefficients.size, self.threads))
     }
 }
 
@@ -108,7 +109,7 @@ const fn details(component: usize, level: usize) -> Range<usize> {
 
 impl Analysis for Linear {
     fn analyse(&self, picture: &Picture) -> Result<Coefficients, TransformError> {
-        Ok(analysis::of_picture(&self.model, picture, self.threads, strips::rows(picture.size(), self.threads)))
+        Ok(analysis::of_picture(&self.model, picture, Division::new(picture.size(), self.threads)))
     }
 }
 
@@ -117,6 +118,6 @@ impl Synthesis for Linear {
     /// Unless [`Coefficients::fits`].
     fn synthesise(&self, coefficients: Coefficients, _cut: Cut) -> Result<Picture, TransformError> {
         check(&coefficients);
-        Ok(synthesis::picture(&self.model, &coefficients, self.threads, strips::rows(coefficients.size, self.threads)))
+        Ok(synthesis::picture(&self.model, &coefficients, Division::new(coefficients.size, self.threads)))
     }
 }

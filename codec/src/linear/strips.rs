@@ -12,13 +12,23 @@ const ALIGN: usize = 4;
 /// Less than this is not worth a thread: pixels, and rows, since a strip does some work of its neighbours again.
 const LEAST: (usize, usize) = (1 << 15, 64);
 
-/// Rows to a strip, for as many strips as there are threads.
-pub(super) fn rows(size: Size, threads: usize) -> usize {
-    let least = (LEAST.0 / size.width()).max(LEAST.1);
-    size.height().div_ceil(threads).max(least).next_multiple_of(ALIGN)
+/// How a picture is divided.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Division {
+    pub(super) threads: usize,
+    /// Rows to a strip; a multiple of [`ALIGN`].
+    pub(super) rows: usize,
 }
 
-/// The strips of `rows` rows, the last of which may have fewer.
-pub(super) fn strips(height: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..height).step_by(rows).map(move |start| start..(start + rows).min(height))
+impl Division {
+    /// As many strips as threads, unless they become too small.
+    pub(super) fn new(size: Size, threads: usize) -> Self {
+        let least = (LEAST.0 / size.width()).max(LEAST.1);
+        Self { threads, rows: size.height().div_ceil(threads).max(least).next_multiple_of(ALIGN) }
+    }
+
+    /// The strips, top to bottom; the last may have fewer rows.
+    pub(super) fn strips(self, height: usize) -> impl Iterator<Item = Range<usize>> {
+        (0..height).step_by(self.rows).map(move |start| start..(start + self.rows).min(height))
+    }
 }

@@ -6,25 +6,26 @@ use super::colour;
 use super::lift::Direction;
 use super::line::Line;
 use super::rows::{DELAY, Window};
-use super::strips::{TILE, strips};
+use super::strips::{Division, TILE};
 use crate::layout::LEVELS;
 use crate::model::Model;
 use crate::parallel;
 use crate::picture::Picture;
 use crate::transform::Coefficients;
 
-/// The planes of these coefficients, on up to `threads` threads in strips of `rows` rows.
-pub(super) fn planes(model: &Model, coefficients: &Coefficients, threads: usize, rows: usize) -> Planes {
+/// The planes of these coefficients, so divided.
+pub(super) fn planes(model: &Model, coefficients: &Coefficients, division: Division) -> Planes {
     let (size, channels) = (coefficients.size, coefficients.channels);
     let mut components = vec![vec![0.0; size.pixels()]; channels.count()];
     let jobs = components.iter_mut().enumerate().flat_map(|(component, plane)| {
-        let parts = plane.chunks_mut(rows * size.width());
-        strips(size.height(), rows)
+        let parts = plane.chunks_mut(division.rows * size.width());
+        division
+            .strips(size.height())
             .zip(parts)
             .map(move |(strip, part)| (Component::new(model, coefficients, component, strip.start), strip, part))
     });
     let jobs: Vec<_> = jobs.collect();
-    parallel::for_each(threads, jobs.into_iter(), |(mut component, strip, part)| {
+    parallel::for_each(division.threads, jobs.into_iter(), |(mut component, strip, part)| {
         for (y, row) in strip.zip(part.chunks_mut(size.width())) {
             component.row(y, row);
         }
@@ -32,18 +33,20 @@ pub(super) fn planes(model: &Model, coefficients: &Coefficients, threads: usize,
     Planes { size, channels, components }
 }
 
-/// The picture of these coefficients, on up to `threads` threads in strips of `rows` rows.
-pub(super) fn picture(model: &Model, coefficients: &Coefficients, threads: usize, rows: usize) -> Picture {
+/// The picture of these coefficients, so divided.
+pub(super) fn picture(model: &Model, coefficients: &Coefficients, division: Division) -> Picture {
     let (size, channels) = (coefficients.size, coefficients.channels);
     let (width, count) = (size.width(), channels.count());
     let mut samples = vec![0; size.pixels() * count];
-    let jobs = strips(size.height(), rows).zip(samples.chunks_mut(rows * width * count)).map(|(strip, samples)| {
-        let components = (0..count).map(|i| Component::new(model, coefficients, i, strip.start));
-        (components.collect::<Vec<_>>(), vec![vec![0.0; TILE * width]; count], strip, samples)
-    });
+    let jobs = division.strips(size.height()).zip(samples.chunks_mut(division.rows * width * count)).map(
+        |(strip, samples)| {
+            let components = (0..count).map(|i| Component::new(model, coefficients, i, strip.start));
+            (components.collect::<Vec<_>>(), vec![vec![0.0; TILE * width]; count], strip, samples)
+        },
+    );
     // Here, since memory that a thread takes is new to it.
     let jobs: Vec<_> = jobs.collect();
-    parallel::for_each(threads, jobs.into_iter(), |(mut components, mut tile, strip, samples)| {
+    parallel::for_each(division.threads, jobs.into_iter(), |(mut components, mut tile, strip, samples)| {
         for (top, samples) in strip.step_by(TILE).zip(samples.chunks_mut(TILE * width * count)) {
             let pixels = samples.len() / count;
             for (component, plane) in components.iter_mut().zip(&mut tile) {

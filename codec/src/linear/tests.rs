@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::strips::Division;
 use super::{Linear, Planes, analysis, naive, synthesis};
 use crate::model::Model;
 use crate::picture::{Channels, Picture, Size};
@@ -18,7 +19,7 @@ fn picture(width: usize, height: usize, channels: Channels) -> Picture {
     let mut state = side(width) * 641 + side(height);
     let samples = (0..size.pixels() * channels.count()).map(|i| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (i / 7 % 191) as u8 + (state >> 26) as u8
+        u8::try_from(i / 7 % 191).expect("a byte") + state.to_be_bytes()[0] / 4
     });
     Picture::new(size, channels, samples.collect()).expect("all samples")
 }
@@ -26,14 +27,15 @@ fn picture(width: usize, height: usize, channels: Channels) -> Picture {
 /// All ways through the transform, in strips of so many rows.
 fn check(model: &Model, picture: &Picture, threads: usize, rows: usize) {
     let linear = Linear::new(model.clone());
+    let division = Division { threads, rows };
     let what = format!("{:?} {:?}, {threads} threads, strips of {rows}", picture.size(), picture.channels());
     let planes = linear.planes(picture);
     let coefficients = naive::decompose(model, &planes);
-    assert!(analysis::of_planes(model, &planes, threads, rows) == coefficients, "decompose: {what}");
-    assert!(analysis::of_picture(model, picture, threads, rows) == coefficients, "analyse: {what}");
+    assert!(analysis::of_planes(model, &planes, division) == coefficients, "decompose: {what}");
+    assert!(analysis::of_picture(model, picture, division) == coefficients, "analyse: {what}");
     let back = naive::compose(model, &coefficients);
-    assert!(synthesis::planes(model, &coefficients, threads, rows) == back, "compose: {what}");
-    let rebuilt = synthesis::picture(model, &coefficients, threads, rows);
+    assert!(synthesis::planes(model, &coefficients, division) == back, "compose: {what}");
+    let rebuilt = synthesis::picture(model, &coefficients, division);
     assert!(rebuilt == linear.picture(&back), "synthesise: {what}");
     assert!(rebuilt == *picture, "there and back: {what}");
 }
