@@ -3,75 +3,129 @@
 use super::Planes;
 use crate::model::Model;
 use crate::parallel;
-use crate::picture::{Channels, Picture};
+use crate::picture::Picture;
 
 /// Pixels that one job takes: small enough to stay in cache, large enough to be worth a hand-over.
 const CHUNK: usize = 1 << 15;
+/// Pixels that are converted together; a multiple of eight.
+const BATCH: usize = 64;
 
 pub(super) fn from_picture(model: &Model, picture: &Picture, threads: usize) -> Planes {
     let (size, channels) = (picture.size(), picture.channels());
     let mut components = vec![vec![0.0_f32; size.pixels()]; channels.count()];
-    match channels {
-        Channels::Grey => {
-            let plane = components[0].chunks_mut(CHUNK);
-            parallel::for_each(threads, plane.zip(picture.samples().chunks(CHUNK)), |(plane, samples)| {
-                for (value, &sample) in plane.iter_mut().zip(samples) {
-                    *value = f32::from(sample) - 128.0;
-                }
-            });
-        }
-        Channels::Rgb => {
-            let m = model.colour;
-            let [y, u, v] = components.as_mut_slice() else { unreachable!("RGB has three planes") };
-            let [y, u, v] = [y, u, v].map(|plane| plane.chunks_mut(CHUNK));
-            let jobs = y.zip(u).zip(v).zip(picture.samples().chunks(3 * CHUNK));
-            parallel::for_each(threads, jobs, |(((y, u), v), samples)| {
-                for (((y, u), v), rgb) in y.iter_mut().zip(u).zip(v).zip(samples.as_chunks::<3>().0) {
-                    let [r, g, b] = rgb.map(|sample| f32::from(sample) - 128.0);
-                    *y = m[0] * r + m[1] * g + m[2] * b;
-                    *u = m[3] * r + m[4] * g + m[5] * b;
-                    *v = m[6] * r + m[7] * g + m[8] * b;
-                }
-            });
-        }
-    }
+    let mut parts: Vec<_> = components.iter_mut().map(|plane| plane.chunks_mut(CHUNK)).collect();
+    let jobs = picture.samples().chunks(CHUNK * channels.count()).map(|samples| {
+        let planes: Vec<&mut [f32]> = parts.iter_mut().filter_map(Iterator::next).collect();
+        (samples, planes)
+    });
+    parallel::for_each(threads, jobs, |(samples, mut planes)| to_planes(model, samples, &mut planes));
     Planes { size, channels, components }
 }
 
 pub(super) fn to_picture(model: &Model, planes: &Planes, threads: usize) -> Picture {
     let (size, channels) = (planes.size, planes.channels);
     let mut samples = vec![0_u8; size.pixels() * channels.count()];
-    match channels {
-        Channels::Grey => {
-            let jobs = planes.components[0].chunks(CHUNK).zip(samples.chunks_mut(CHUNK));
-            parallel::for_each(threads, jobs, |(plane, samples)| {
-                for (sample, &value) in samples.iter_mut().zip(plane) {
-                    *sample = to_sample(value);
-                }
-            });
-        }
-        Channels::Rgb => {
-            let m = model.colour_inverse;
-            let [y, u, v] = [0, 1, 2].map(|i| planes.components[i].chunks(CHUNK));
-            parallel::for_each(
-                threads,
-                y.zip(u).zip(v).zip(samples.chunks_mut(3 * CHUNK)),
-                |(((y, u), v), samples)| {
-                    for (((&y, &u), &v), rgb) in y.iter().zip(u).zip(v).zip(samples.as_chunks_mut::<3>().0) {
-                        rgb[0] = to_sample(m[0] * y + m[1] * u + m[2] * v);
-                        rgb[1] = to_sample(m[3] * y + m[4] * u + m[5] * v);
-                        rgb[2] = to_sample(m[6] * y + m[7] * u + m[8] * v);
-                    }
-                },
-            );
-        }
-    }
+    let jobs = samples.chunks_mut(CHUNK * channels.count()).enumerate();
+    parallel::for_each(threads, jobs, |(index, samples)| {
+        let planes: Vec<&[f32]> = planes.components.iter().map(|plane| &plane[index * CHUNK..]).collect();
+        to_samples(model, &planes, samples);
+    });
     Picture::new(size, channels, samples).expect("one sample for every pixel and channel")
 }
 
-/// Rounds half up; a conversion to `u8` saturates.
+/// Fills one plane from grey samples, or three from RGB.
+pub(super) fn to_planes<P: AsMut<[f32]>>(model: &Model, samples: &[u8], planes: &mut [P]) {
+    let m = &model.colour;
+    match planes {
+        [plane] => {
+            for (value, &sample) in plane.as_mut().iter_mut().zip(samples) {
+                *value = f32::from(sample) - 128.0;
+            }
+        }
+        [y, u, v] => {
+            let [y, u, v] = [y, u, v].map(|plane| plane.as_mut().chunks_mut(BATCH));
+            for (((samples, y), u), v) in samples.chunks(3 * BATCH).zip(y).zip(u).zip(v) {
+                let mut packed = [0; BATCH];
+                unpack(samples, &mut packed);
+                for (((&pixel, y), u), v) in packed.iter().zip(y).zip(u).zip(v) {
+                    let channel = |shift: u32| (pixel >> shift & 255) as i32 as f32 - 128.0;
+                    let [r, g, b] = [channel(0), channel(8), channel(16)];
+                    *y = m[0] * r + m[1] * g + m[2] * b;
+                    *u = m[3] * r + m[4] * g + m[5] * b;
+                    *v = m[6] * r + m[7] * g + m[8] * b;
+                }
+            }
+        }
+        _ => unreachable!("a picture has one or three components"),
+    }
+}
+
+/// Fills grey samples from one plane, or RGB from three, of which there may be more than samples.
+pub(super) fn to_samples<P: AsRef<[f32]>>(model: &Model, planes: &[P], samples: &mut [u8]) {
+    let m = &model.colour_inverse;
+    match planes {
+        [plane] => {
+            for (sample, &value) in samples.iter_mut().zip(plane.as_ref()) {
+                [*sample, ..] = to_sample(value).to_le_bytes();
+            }
+        }
+        [y, u, v] => {
+            let [y, u, v] = [y, u, v].map(|plane| plane.as_ref().chunks(BATCH));
+            for (((samples, y), u), v) in samples.chunks_mut(3 * BATCH).zip(y).zip(u).zip(v) {
+                let mut packed = [0; BATCH];
+                for (((pixel, &y), &u), &v) in packed.iter_mut().zip(y).zip(u).zip(v) {
+                    let r = to_sample(m[0] * y + m[1] * u + m[2] * v);
+                    let g = to_sample(m[3] * y + m[4] * u + m[5] * v);
+                    let b = to_sample(m[6] * y + m[7] * u + m[8] * v);
+                    *pixel = r | g << 8 | b << 16;
+                }
+                pack(&packed, samples);
+            }
+        }
+        _ => unreachable!("a picture has one or three components"),
+    }
+}
+
+/// Pixels of three bytes into the low bytes of words; the fourth byte is any.
+fn unpack(samples: &[u8], packed: &mut [u32; BATCH]) {
+    let (eights, rest) = samples.as_chunks::<24>();
+    let (words, last) = packed.split_at_mut(8 * eights.len());
+    for (bytes, words) in eights.iter().zip(words.as_chunks_mut::<8>().0) {
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        *words = std::array::from_fn(|i| if i < 7 { word(3 * i) } else { word(20) >> 8 });
+    }
+    for (&[r, g, b], word) in rest.as_chunks::<3>().0.iter().zip(last) {
+        *word = u32::from_le_bytes([r, g, b, 0]);
+    }
+}
+
+/// Pixels of three bytes out of the low bytes of words, whose fourth byte is 0.
+fn pack(packed: &[u32; BATCH], samples: &mut [u8]) {
+    let (eights, rest) = samples.as_chunks_mut::<24>();
+    let (words, last) = packed.split_at(8 * eights.len());
+    for (bytes, words) in eights.iter_mut().zip(words.as_chunks::<8>().0) {
+        let pair = |i: usize| u64::from(words[2 * i]) | u64::from(words[2 * i + 1]) << 24;
+        let [a, b, c, d] = [pair(0), pair(1), pair(2), pair(3)];
+        let [first, second, third] = [a | b << 48, b >> 16 | c << 32, c >> 32 | d << 16];
+        bytes[..8].copy_from_slice(&first.to_le_bytes());
+        bytes[8..16].copy_from_slice(&second.to_le_bytes());
+        bytes[16..].copy_from_slice(&third.to_le_bytes());
+    }
+    for (pixel, word) in rest.as_chunks_mut::<3>().0.iter_mut().zip(last) {
+        let [r, g, b, _] = word.to_le_bytes();
+        *pixel = [r, g, b];
+    }
+}
+
+/// Rounds half up and clips to 0..=255; what is not a number gives 0.
+///
+/// All of it has a vector instruction: between 0 and 256 the sum with `WHOLE` is `WHOLE` and the nearest integer.
 #[inline]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturation is what is wanted")]
-fn to_sample(value: f32) -> u8 {
-    (value + 128.5) as u8
+fn to_sample(value: f32) -> u32 {
+    const WHOLE: f32 = 8_388_608.0;
+    let value = value + 128.5;
+    let value = if value > 0.0 { value } else { 0.0 };
+    let value = if value < 255.0 { value } else { 255.0 };
+    let nearest = value + WHOLE;
+    nearest.to_bits() - WHOLE.to_bits() - u32::from(nearest - WHOLE > value)
 }

@@ -1,9 +1,21 @@
 //! The linear transform in plain Rust: colour matrix and lifting wavelet (spec, "Linear transform").
 
+mod analysis;
 mod colour;
 mod lift;
-mod wavelet;
+mod line;
+#[cfg(test)]
+mod naive;
+mod rows;
+mod strips;
+mod synthesis;
+#[cfg(test)]
+mod tests;
 
+use std::ops::Range;
+
+use self::strips::Division;
+use crate::layout::LEVELS;
 use crate::model::Model;
 use crate::picture::{Channels, Picture, Size};
 use crate::transform::{Analysis, Coefficients, Cut, Synthesis, TransformError};
@@ -71,7 +83,7 @@ impl Linear {
     #[must_use]
     pub fn decompose(&self, planes: Planes) -> Coefficients {
         planes.check();
-        wavelet::decompose(&self.model, planes, self.threads)
+        analysis::of_planes(&self.model, &planes, Division::new(planes.size, self.threads))
     }
 
     /// Wavelet synthesis: the planes of these coefficients.
@@ -80,19 +92,32 @@ impl Linear {
     /// Unless [`Coefficients::fits`].
     #[must_use]
     pub fn compose(&self, coefficients: Coefficients) -> Planes {
-        assert!(coefficients.fits(), "a unit does not have the coefficients that its picture's size fixes");
-        wavelet::compose(&self.model, coefficients, self.threads)
+        check(&coefficients);
+        synthesis::planes(&self.model, &coefficients, Division::new(coefficients.size, self.threads))
     }
+}
+
+fn check(coefficients: &Coefficients) {
+    assert!(coefficients.fits(), "a unit does not have the coefficients that its picture's size fixes");
+}
+
+/// The units of a component that are the detail bands of a level: HL, LH, HH.
+const fn details(component: usize, level: usize) -> Range<usize> {
+    let first = 3 + 9 * (LEVELS - level) + 3 * component;
+    first..first + 3
 }
 
 impl Analysis for Linear {
     fn analyse(&self, picture: &Picture) -> Result<Coefficients, TransformError> {
-        Ok(self.decompose(self.planes(picture)))
+        Ok(analysis::of_picture(&self.model, picture, Division::new(picture.size(), self.threads)))
     }
 }
 
 impl Synthesis for Linear {
+    /// # Panics
+    /// Unless [`Coefficients::fits`].
     fn synthesise(&self, coefficients: Coefficients, _cut: Cut) -> Result<Picture, TransformError> {
-        Ok(self.picture(&self.compose(coefficients)))
+        check(&coefficients);
+        Ok(synthesis::picture(&self.model, &coefficients, Division::new(coefficients.size, self.threads)))
     }
 }
