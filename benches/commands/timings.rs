@@ -6,18 +6,17 @@ use anyhow::Result;
 use clap::Args;
 use nestcast_benches::{table, timing};
 
-/// The variable that names the picture to time, as for `cargo bench`.
-const IMAGE: &str = "NESTCAST_BENCH_IMAGE";
-
 #[derive(Args)]
 pub(crate) struct Options {
     /// Criterion's folder: `criterion` in the target folder.
     criterion: PathBuf,
+    /// The picture that was coded: the one that `NESTCAST_BENCH_IMAGE` named.
+    #[arg(long, default_value = "spiral_firework.png")]
+    picture: PathBuf,
 }
 
 pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
-    let picture = std::env::var_os(IMAGE).map_or_else(|| "spiral_firework".into(), PathBuf::from);
-    let picture = picture.file_stem().unwrap_or_default().to_string_lossy();
+    let picture = options.picture.file_stem().unwrap_or_default().to_string_lossy();
     table::write(&results.join("timing.csv"), &timing::collect(&options.criterion, &machine(), &picture)?)
 }
 
