@@ -4,7 +4,7 @@
 //! behind it. Then the pieces are put into other orders, each unit's own in their order as they must be, and pictures are made of
 //! what the first so many bytes would hold. Pictures are exact; a piece keeps the bytes that it took in the stream.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nestcast_codec::{
     Channels, Coefficients, Cut, Decoder, Encoder, Linear, Picture, Progress, Size, Synthesis, UNITS,
@@ -15,6 +15,9 @@ use nestcast_models::Package;
 /// Budgets at which orders are compared, in equal ratios.
 const BUDGETS: usize = 24;
 const FIRST_BUDGET: f64 = 200.0;
+
+/// What a single budget may contradict: an order is compared at whole pieces.
+const TOLERANCE_DB: f64 = 0.05;
 
 /// A part of the bundled photo, small enough to be one stripe and for byte after byte.
 const PART: (u32, u32, u32, u32) = (192, 160, 384, 256);
@@ -59,6 +62,12 @@ fn left(decoder: &Decoder) -> usize {
     }
 }
 
+/// The unit of a piece, counted from the end of the stream.
+fn unit(piece: usize) -> usize {
+    let of_plane = 3 * UNITS;
+    (of_plane - 1 - (piece - 1) % of_plane) % UNITS
+}
+
 /// Decodes a stream byte after byte and takes it apart where one piece ends and the next begins.
 fn taken() -> Taken {
     let package = Package::builtin("photo").unwrap_or_else(|error| panic!("{error}"));
@@ -80,7 +89,13 @@ fn taken() -> Taken {
         if place == usize::MAX {
             taken.header = at + 1;
         } else {
-            let changed = (0..UNITS).filter(|&unit| coefficients.units[unit] != known.units[unit]);
+            // The next unit's first symbols may be in the same byte: they count with its own piece.
+            let passed: BTreeSet<usize> = (now + 1..=place).map(unit).collect();
+            for other in (0..UNITS).filter(|other| !passed.contains(other) && (now == 0 || *other != unit(now))) {
+                let what = "a unit changes in its own pieces only: are pieces where the specification says?";
+                assert!(coefficients.units[other] == known.units[other], "{what} (unit {other})");
+            }
+            let changed = passed.into_iter().filter(|&unit| coefficients.units[unit] != known.units[unit]);
             let after = changed.map(|unit| (unit, coefficients.units[unit].clone())).collect();
             taken.pieces.push(Piece { bytes: at + 1 - since, after, saved: distortion - error });
         }
@@ -175,7 +190,7 @@ fn above(shipped: &[f64], other: &[f64]) -> (f64, f64) {
 fn distortion_saved_a_byte_falls() {
     const GROWTH: f64 = 4.0 / 3.0;
     /// How much more a byte may save than one in the stretch before.
-    const SLACK: f64 = 1.1;
+    const SLACK: f64 = 1.25;
     let taken = taken();
     let (mut spent, mut edge) = (taken.header, FIRST_BUDGET);
     let (mut saved, mut bytes) = (0.0, 0);
@@ -198,10 +213,6 @@ fn distortion_saved_a_byte_falls() {
 fn permuted_orders_are_worse() {
     let taken = taken();
     let count = taken.pieces.len();
-    let bytes = |pieces: &mut dyn Iterator<Item = &Piece>| pieces.map(|piece| piece.bytes).sum::<usize>();
-    let (whole, single) =
-        (bytes(&mut taken.pieces.iter()), bytes(&mut taken.pieces.iter().filter(|piece| piece.after.len() == 1)));
-    assert!(single * 10 > whole * 9, "{single} of {whole} bytes are in pieces of one unit: are pieces found right?");
     let shipped = taken.quality(&(0..count).collect::<Vec<_>>());
     let pieces_a_plane = 3 * UNITS;
     let late = |piece: usize, by: bool| piece + if by { pieces_a_plane } else { 0 };
@@ -215,20 +226,20 @@ fn permuted_orders_are_worse() {
             taken.by(|piece, unit| (late(piece, is_detail_of_odd_level(unit)), 0)),
             0.05,
         ),
-        ("chroma a plane late", taken.by(|piece, unit| (late(piece, is_chroma(unit)), 0)), 0.05),
-        ("luma a plane late", taken.by(|piece, unit| (late(piece, !is_chroma(unit)), 0)), 0.05),
+        ("chroma a plane late", taken.by(|piece, unit| (late(piece, is_chroma(unit)), 0)), 0.3),
+        ("luma a plane late", taken.by(|piece, unit| (late(piece, !is_chroma(unit)), 0)), 0.3),
     ];
     let mut failures = Vec::new();
     for (name, order, least) in orders {
         assert_eq!(order.len(), count);
         let (mean, worst) = above(&shipped, &taken.quality(&order));
         println!("{name}: {mean:.3} dB worse than the stream on average, {worst:.3} dB where it is nearest");
-        if mean < least {
-            failures.push(format!("{name}: only {mean:.3} dB worse"));
+        if mean < least || worst < -TOLERANCE_DB {
+            failures.push(format!("{name}: only {mean:.3} dB worse, {worst:.3} dB somewhere"));
         }
     }
     let (gain, worst) = above(&taken.quality(&taken.greedy()), &shipped);
     println!("the greedy order: {gain:.3} dB better than the stream on average, {worst:.3} dB where it is least");
     assert!(failures.is_empty(), "{}", failures.join("; "));
-    assert!(gain < 0.25, "an order by measured distortion would be {gain:.3} dB better");
+    assert!(gain < 2.0 * TOLERANCE_DB, "an order by measured distortion would be {gain:.3} dB better");
 }

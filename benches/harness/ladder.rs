@@ -120,8 +120,8 @@ mod tests {
 
     fn expected(rungs: &[usize]) -> f64 {
         let of = |receiver: &Receiver| {
-            let fits = ENCODES.iter().filter(|e| rungs.contains(&e.bytes) && e.bytes <= receiver.budget(8.0));
-            fits.last().map_or(90.0, |encode| encode.distortion)
+            let mut fits = ENCODES.iter().filter(|e| rungs.contains(&e.bytes) && e.bytes <= receiver.budget(8.0));
+            fits.next_back().map_or(90.0, |encode| encode.distortion)
         };
         receivers().iter().map(|receiver| receiver.share * of(receiver)).sum()
     }

@@ -76,7 +76,7 @@ impl Page {
             self.report.pictures
         );
         for quality in [Quality::Psnr, Quality::MsSsim] {
-            let _ = write!(html, "<div class=\"wide\">{}</div>\n", self.report.chart(quality).svg());
+            let _ = writeln!(html, "<div class=\"wide\">{}</div>", self.report.chart(quality).svg());
         }
         html += "<h3>BD-rate</h3>\n<p>Bytes that nestcast needs beside the codec of the row at equal quality, on average over the qualities that \
                  nestcast has from 0.1 to 1.5 bpp; negative: fewer. A star marks curves that share little.</p>\n";
@@ -112,7 +112,7 @@ impl Page {
              known. A receiver for whom no file is small enough is counted as seeing the picture's mean colour.</p>\n",
         );
         for interval in INTERVALS_MS {
-            let _ = write!(html, "<div class=\"wide\">{}</div>\n", charts::population(&self.outcomes, interval).svg());
+            let _ = writeln!(html, "<div class=\"wide\">{}</div>", charts::population(&self.outcomes, interval).svg());
             let heads = ["", "encodes", "stored", "without a picture", "expected error as PSNR", "expected PSNR"];
             let rows = self.outcomes.iter().filter(|outcome| outcome.interval_ms == interval).map(|outcome| {
                 vec![
@@ -139,9 +139,9 @@ impl Page {
         );
         for (name, jpeg) in &self.sheets {
             let name = escaped(&name.replace('_', " "));
-            let _ = write!(
+            let _ = writeln!(
                 html,
-                "<figure><img alt=\"{name} by six codecs at equal bytes\" src=\"data:image/jpeg;base64,{}\"><figcaption>{name}</figcaption></figure>\n",
+                "<figure><img alt=\"{name} by six codecs at equal bytes\" src=\"data:image/jpeg;base64,{}\"><figcaption>{name}</figcaption></figure>",
                 BASE64.encode(jpeg)
             );
         }
@@ -177,7 +177,7 @@ impl Page {
             for cell in cells {
                 let _ = write!(html, "<td>{cell}</td>");
             }
-            let _ = write!(html, "<td class=\"bars\">{bar}</td></tr>\n");
+            let _ = writeln!(html, "<td class=\"bars\">{bar}</td></tr>");
         }
         html += "</table></div>\n<h3>Every stage and rival</h3>\n";
         let rows = self
@@ -196,7 +196,7 @@ impl Page {
             escaped(&first.machine)
         );
         for growth in [Growth::Time, Growth::Memory] {
-            let _ = write!(html, "<div class=\"wide\">{}</div>\n", charts::scaling(&self.scaling, growth).svg());
+            let _ = writeln!(html, "<div class=\"wide\">{}</div>", charts::scaling(&self.scaling, growth).svg());
         }
         let rows = self.scaling.iter().map(|row| {
             let memory = |scale: f64, unit: &str| {

@@ -26,7 +26,8 @@ pub fn tiled(picture: &Picture, (width, height): (u32, u32)) -> Result<Picture> 
     let (pixels, _) = picture.samples().as_chunks::<CHANNELS>();
     let (w, h) = (picture.size().width(), picture.size().height());
     ensure!(pixels.len() == w * h, "only RGB pictures are tiled");
-    let mirrored = |at: usize, side: usize| if at / side % 2 == 0 { at % side } else { side - 1 - at % side };
+    let mirrored =
+        |at: usize, side: usize| if (at / side).is_multiple_of(2) { at % side } else { side - 1 - at % side };
     let row = |y: usize| {
         let row = &pixels[mirrored(y, h) * w..][..w];
         (0..width as usize).flat_map(move |x| row[mirrored(x, w)])

@@ -47,7 +47,7 @@ pub struct Outcome {
     pub codec: String,
     /// How many times a picture is encoded.
     pub encodes: usize,
-    /// Bytes stored for a picture, all encodes together.
+    /// Bytes stored for a picture: all encodes together, or the longest prefix that anyone gets.
     pub stored_bytes: f64,
     /// Share of receivers that get no picture.
     pub unserved: f64,
@@ -184,12 +184,13 @@ impl Population<'_> {
                 Ok(ladder::cut(&cuts, nothing(picture, scale)?, self.receivers, self.interval_ms))
             })
         };
+        let most = self.receivers.iter().map(|receiver| receiver.budget(self.interval_ms)).max().unwrap_or(0);
         let stored_bytes = mean(pictures, |picture| {
-            let whole = encodes(picture, &[kind.name()], Scale::Decibel)?.iter().map(|cut| cut.bytes).max();
-            Ok(whole.unwrap_or(0) as f64)
+            let cuts = encodes(picture, &[kind.name()], Scale::Decibel)?;
+            Ok(cuts.iter().map(|cut| cut.bytes).filter(|&bytes| bytes <= most).max().unwrap_or(0) as f64)
         })?;
         let unserved = self.receivers.iter().filter(|r| r.budget(self.interval_ms) < MAX_HEADER).map(|r| r.share);
-        Ok(self.outcome(kind.name(), 1, (stored_bytes, unserved.sum()), expected)?)
+        self.outcome(kind.name(), 1, (stored_bytes, unserved.sum()), expected)
     }
 
     fn ladder(&self, pictures: &[Measured<'_>], codec: &str, rivals: &[&str], rungs: usize) -> Result<Outcome> {
