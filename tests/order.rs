@@ -224,7 +224,7 @@ fn permuted_orders_are_worse() {
         (
             "every second level a plane late",
             taken.by(|piece, unit| (late(piece, is_detail_of_odd_level(unit)), 0)),
-            0.05,
+            0.3,
         ),
         ("chroma a plane late", taken.by(|piece, unit| (late(piece, is_chroma(unit)), 0)), 0.3),
         ("luma a plane late", taken.by(|piece, unit| (late(piece, !is_chroma(unit)), 0)), 0.3),

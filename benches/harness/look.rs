@@ -3,7 +3,7 @@
 use crate::plot::{Line, Look};
 
 /// By id: name, colour, line. Variants of one codec share a colour.
-const CODECS: [(&str, &str, usize, Line); 25] = [
+const CODECS: [(&str, &str, usize, Line); 28] = [
     ("deep", "nestcast, deep", 0, Line::Solid),
     ("linear", "nestcast, linear", 1, Line::Solid),
     ("jpeg-420", "JPEG 4:2:0", 2, Line::Solid),
@@ -28,8 +28,17 @@ const CODECS: [(&str, &str, usize, Line); 25] = [
     ("decode-deep", "decode, deep", 0, Line::Dashed),
     ("local/jxl_0.7_e7", "JPEG XL 0.7, effort 7 (published)", 7, Line::Solid),
     ("cai/hm", "HM (published)", 8, Line::Solid),
+    ("progressive/VarMask_WACV25", "VarMask (published)", 7, Line::Dotted),
+    ("cai/compressai-bmshj2018-factorized_mse_cpu", "factorised prior (published)", 8, Line::Dotted),
+    ("cai/compressai-bmshj2018-hyperprior_mse_cpu", "hyperprior (published)", 8, Line::Dotted),
     ("progressive/CTC_2023", "CTC (published)", 7, Line::Dotted),
 ];
+
+/// Whether a codec has a name of its own.
+#[must_use]
+pub fn is_known(id: &str) -> bool {
+    CODECS.iter().any(|codec| codec.0 == id)
+}
 
 /// What a codec is called; its id, if it has no other name.
 #[must_use]

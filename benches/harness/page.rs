@@ -88,15 +88,18 @@ impl Page {
         let columns: Vec<String> = self.report.columns().iter().map(|column| look::name(&column.name)).collect();
         let (psnr, ssim) = (self.report.deltas(Quality::Psnr), self.report.deltas(Quality::MsSsim));
         let mut heads = vec!["against".to_owned()];
-        heads.extend(columns.iter().map(|column| format!("{column}, PSNR")));
-        heads.extend(columns.iter().map(|column| format!("{column}, MS-SSIM")));
-        let rows = psnr.iter().map(|(name, cells)| {
-            let other = ssim.iter().find(|row| row.0 == *name);
-            let others = (0..columns.len()).map(|n| other.map_or_else(String::new, |row| cell(row.1[n])));
-            let percents = cells.iter().map(|delta| cell(*delta)).chain(others);
-            let percents = percents.map(|text| if text.is_empty() { text } else { text + " %" });
-            [look::name(name)].into_iter().chain(percents).collect()
-        });
+        let short = |column: &String| column.trim_start_matches("nestcast, ").to_owned();
+        heads.extend(columns.iter().map(|column| short(column) + ", PSNR"));
+        heads.extend(columns.iter().map(|column| short(column) + ", MS-SSIM"));
+        // What was measured here is not listed again as somebody else's figures.
+        let rows =
+            psnr.iter().filter(|(name, _)| !name.starts_with("local/") || look::is_known(name)).map(|(name, cells)| {
+                let other = ssim.iter().find(|row| row.0 == *name);
+                let others = (0..columns.len()).map(|n| other.map_or_else(String::new, |row| cell(row.1[n])));
+                let percents = cells.iter().map(|delta| cell(*delta)).chain(others);
+                let percents = percents.map(|text| if text.is_empty() { text } else { text + " %" });
+                [look::name(name)].into_iter().chain(percents).collect()
+            });
         table(&heads, rows)
     }
 

@@ -15,7 +15,7 @@ pub struct Chart {
     pub x_range: (f64, f64),
     /// Whether x grows by factors instead of steps.
     pub x_log: bool,
-    /// The value that the range of y must reach down to, if any.
+    /// Where the range of y begins, if not at the lowest point; what is lower is cut off.
     pub y_from: Option<f64>,
     /// The curves, in the order of the legend.
     pub curves: Vec<Curve>,
@@ -167,17 +167,14 @@ impl Scale {
     fn new(chart: &Chart) -> Self {
         let (low, high) = chart.x_range;
         let shown = chart.curves.iter().flat_map(|curve| &curve.points).filter(|(x, _)| (low..=high).contains(x));
-        let from = chart.y_from.unwrap_or(f64::INFINITY);
         let (min, max) = shown
             .map(|&(_, y)| y)
             .filter(|y| y.is_finite())
-            .fold((from, f64::NEG_INFINITY), |(min, max), y| (min.min(y), max.max(y)));
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), y| (min.min(y), max.max(y)));
+        let min = chart.y_from.unwrap_or(min);
         let air = (max - min) * AIR;
-        let y = match (min < max, chart.y_from) {
-            (false, _) => (0.0, 1.0),
-            (true, Some(from)) if from <= min => (min, max + air),
-            (true, _) => (min - air, max + air),
-        };
+        let low = if chart.y_from.is_some() { min } else { min - air };
+        let y = if min < max { (low, max + air) } else { (0.0, 1.0) };
         Self { x: chart.x_range, x_log: chart.x_log, y }
     }
 

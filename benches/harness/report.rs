@@ -18,6 +18,9 @@ const RANGE_SLACK_BPP: f64 = 1e-3;
 /// Rates shown in plots, bits per pixel.
 const SHOWN_BPP: (f64, f64) = (0.0, 1.6);
 
+/// How far plots reach below the lowest quality of ours.
+const DEPTH_DB: f64 = 4.0;
+
 /// A BD-rate over fewer dB than this says little.
 const SHORT_OVERLAP_DB: f64 = 4.0;
 
@@ -92,6 +95,12 @@ impl Report {
         Ok(writer.flush()?)
     }
 
+    /// The lowest quality of ours; plots begin a little below it, because some rivals fall without end.
+    fn lowest(&self, quality: Quality) -> Option<f64> {
+        let all = self.ours.iter().flat_map(|series| series.curve(quality));
+        all.map(|point| point.quality).filter(|quality| quality.is_finite()).reduce(f64::min)
+    }
+
     /// BD-rate tables over PSNR and over MS-SSIM.
     pub fn markdown(&self) -> String {
         let (low, high) = RANGE_BPP;
@@ -163,7 +172,7 @@ impl Report {
             y_label: y_label.to_owned(),
             x_range: SHOWN_BPP,
             x_log: false,
-            y_from: None,
+            y_from: self.lowest(quality).map(|low| low - DEPTH_DB),
             curves: curves.filter(|curve| !curve.points.is_empty()).collect(),
         }
     }

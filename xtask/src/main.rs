@@ -22,7 +22,7 @@ cargo xtask COMMAND
                    the folder of its 24 pictures; `measure help` lists the parts; both need cmake, nasm and perl
   test             every test but the benchmarks' own; a build of the codec for WebAssembly where rustup can add that
                    target (else it says `skipped`); a check that the codec depends on no tokio, quinn, ort or image
-  lint             formatting, clippy and documentation; any warning fails; needs cmake and nasm
+  lint             formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
   runtime          fetch ONNX Runtime if it is not there, as demo, nestcast and test do too
   install-runtime  put ONNX Runtime where an installed nestcast finds it: the user's cache folder
   help             this text
@@ -51,7 +51,7 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
             nestcast(&arguments)
         }
         "nestcast" => nestcast(&arguments),
-        "report" => measure::run(&["report".into()]),
+        "report" => measure::report(),
         "measure" => measure::run(&arguments),
         "test" => test(),
         "lint" => lint(),

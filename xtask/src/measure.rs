@@ -16,6 +16,10 @@ const TIMED: &str = "kodim05.png";
 /// The variable that names it to the benchmarks.
 const TIMED_VARIABLE: &str = "NESTCAST_BENCH_IMAGE";
 
+/// Runs the measuring program, quietly: it was built before.
+const RUN: [&str; 9] =
+    ["run", "--locked", "--release", "--quiet", "--package", "nestcast-benches", "--bin", "measure", "--"];
+
 /// Runs a command of the measuring program, or with `all KODAK` everything that depends on nestcast.
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     let library = runtime::ensure()?;
@@ -32,6 +36,12 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     all(Path::new(kodak), &library)
 }
 
+/// Draws the report from what was measured; needs no ONNX Runtime.
+pub(crate) fn report() -> Result<()> {
+    build()?;
+    cargo::step(&[&RUN[..], &["report"]].concat(), &[])
+}
+
 fn all(kodak: &Path, library: &Path) -> Result<()> {
     let timed = std::path::absolute(kodak.join(TIMED)).map_err(Failure::at(kodak))?;
     if !timed.is_file() {
@@ -46,7 +56,7 @@ fn all(kodak: &Path, library: &Path) -> Result<()> {
     let criterion = runtime::target_folder()?.join("criterion");
     program(&["timings".into(), criterion.into(), "--picture".into(), TIMED.into()], library)?;
     program(&["scaling".into()], library)?;
-    program(&["report".into()], library)
+    report()
 }
 
 fn build() -> Result<()> {
@@ -54,8 +64,7 @@ fn build() -> Result<()> {
 }
 
 fn program(arguments: &[OsString], library: &Path) -> Result<()> {
-    let run = ["run", "--locked", "--release", "--quiet", "--package", "nestcast-benches", "--bin", "measure", "--"];
-    cargo::hand_over(&run, arguments, library)
+    cargo::hand_over(&RUN, arguments, library)
 }
 
 /// The folder of the committed tables.
