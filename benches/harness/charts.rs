@@ -12,24 +12,24 @@ pub fn population(outcomes: &[Outcome], interval_ms: f64) -> Chart {
     let of: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.interval_ms == interval_ms).collect();
     let mut codecs: Vec<&str> = of.iter().map(|outcome| outcome.codec.as_str()).collect();
     codecs.dedup();
-    // Ours come last in the legend's order of drawing, so that they lie on top.
     let mut curves: Vec<Curve> = Vec::new();
     for codec in codecs {
         let points: Vec<&&Outcome> = of.iter().filter(|outcome| outcome.codec == codec).collect();
         let look = Look { dots: true, ..look::look(codec) };
-        let plural = if points.len() > 1 { ": 1, 3, 7 encodes" } else { ": 1 encode, cut" };
+        let is_ladder = points.len() > 1;
+        let how = if is_ladder { ": 1, 3, 7 files" } else { ": cut" };
         curves.push(Curve {
-            name: look::name(codec) + plural,
+            name: look::name(codec) + how,
             points: points.iter().map(|outcome| (outcome.stored_bytes / 1e3, outcome.expected_db)).collect(),
             look,
-            labels: points.iter().map(|outcome| outcome.encodes.to_string()).collect(),
+            labels: points.iter().filter(|_| is_ladder).map(|outcome| outcome.encodes.to_string()).collect(),
         });
     }
     let stored = || of.iter().map(|outcome| outcome.stored_bytes / 1e3);
     let (least, most) = (stored().fold(f64::INFINITY, f64::min), stored().fold(0.0, f64::max));
     Chart {
         title: format!("A picture every {interval_ms} ms: expected quality over what is stored"),
-        x_label: "stored for a picture, all encodes together (kB)".to_owned(),
+        x_label: "stored for a picture, all its files together (kB)".to_owned(),
         y_label: "expected squared error over all receivers, as PSNR (dB)".to_owned(),
         x_range: (least / 1.3, most * 1.3),
         x_log: true,

@@ -112,7 +112,8 @@ impl Page {
              and links of a video service (Oboe), a third each. A picture is sent once an interval, so a receiver's \
              budget is its bandwidth times the interval. nestcast's stream is cut to every budget. A ladder's receivers take the largest file that \
              fits; its files are the best choice for each picture and population, found by an exact search over all qualities with the receivers \
-             known. A receiver for whom no file is small enough is counted as seeing the picture's mean colour.</p>\n",
+             known. A receiver for whom no file is small enough is counted as seeing the picture's mean colour. No file is of a smaller \
+             picture than the original.</p>\n",
         );
         for interval in INTERVALS_MS {
             let _ = writeln!(html, "<div class=\"wide\">{}</div>", charts::population(&self.outcomes, interval).svg());
