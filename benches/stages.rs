@@ -10,7 +10,7 @@ use criterion::{
 };
 use nestcast_benches::{
     picture,
-    rivals::{self, Baseline, Lossy, Rival, Sampling, SingleRate},
+    rivals::{self, Avif, Baseline, Lossy, Rival, Sampling, SingleRate},
 };
 use nestcast_codec::{Analysis, Cut, Decoder, Encoder, Model, Picture, Synthesis};
 use nestcast_metrics::{bpp, budget};
@@ -98,7 +98,7 @@ fn whole(criterion: &mut Criterion) {
 
 fn rivals(criterion: &mut Criterion) {
     let picture = photo();
-    let timed: [&dyn Rival; 3] = [&Baseline(Sampling::S420), &Lossy { method: 4 }, &SingleRate];
+    let timed: [&dyn Rival; 4] = [&Baseline(Sampling::S420), &Lossy { method: 4 }, &SingleRate, &Avif(Sampling::S420)];
     let mut group = group(criterion, "rival", &picture);
     for rival in timed {
         let (parameter, bytes) = rivals::nearest(rival, &picture, RATE_BPP).expect("the rival encodes");

@@ -1,13 +1,25 @@
-//! What the measurements share: rival codecs, rate-distortion series, BD-rate, plots.
+//! What the measurements share: rival codecs, rate-distortion series, BD-rate, ladders, plots, the report.
 //!
-//! Nothing here is shipped: the crate is outside the workspace's default members, and needs cmake and nasm (nasm on x86
-//! only) to build libjpeg-turbo. `cargo run --release -p nestcast-benches --bin rd -- --help` measures rate and
-//! distortion, `cargo bench -p nestcast-benches` times.
+//! Nothing here is shipped: the crate is outside the workspace's default members, and needs cmake, perl and nasm (nasm
+//! on x86 only) to build its rivals. `cargo xtask measure --help` measures, `cargo xtask report` draws what was
+//! measured, `cargo bench -p nestcast-benches` times.
 
 pub mod bd;
+pub mod charts;
+pub mod ladder;
+pub mod look;
 pub mod measure;
+pub mod ours;
+pub mod page;
 pub mod picture;
 pub mod plot;
+pub mod population;
+pub mod published;
+pub mod receivers;
 pub mod report;
 pub mod rivals;
+pub mod scaling;
 pub mod series;
+pub mod sheet;
+pub mod table;
+pub mod timing;

@@ -21,6 +21,44 @@ pub(crate) fn from_rgb(width: u32, height: u32, samples: Vec<u8>) -> Result<Pict
     Ok(Picture::new(Size::new(width, height)?, Channels::Rgb, samples)?)
 }
 
+/// A picture of another size, which repeats this one like mirrored tiles.
+pub fn tiled(picture: &Picture, (width, height): (u32, u32)) -> Result<Picture> {
+    let (pixels, _) = picture.samples().as_chunks::<CHANNELS>();
+    let (w, h) = (picture.size().width(), picture.size().height());
+    ensure!(pixels.len() == w * h, "only RGB pictures are tiled");
+    let mirrored =
+        |at: usize, side: usize| if (at / side).is_multiple_of(2) { at % side } else { side - 1 - at % side };
+    let row = |y: usize| {
+        let row = &pixels[mirrored(y, h) * w..][..w];
+        (0..width as usize).flat_map(move |x| row[mirrored(x, w)])
+    };
+    from_rgb(width, height, (0..height as usize).flat_map(row).collect())
+}
+
+/// A picture at another size, or a part of it: for contact sheets only, never measured.
+pub fn shown(picture: &Picture, part: Part, (width, height): (u32, u32)) -> Result<Picture> {
+    let Rgb { width: w, height: h, samples } = picture.try_into()?;
+    let image = image::RgbImage::from_raw(w, h, samples.to_vec()).context("not as many samples as pixels")?;
+    let filter = image::imageops::FilterType::CatmullRom;
+    let shown = match part {
+        Part::Whole => image::imageops::resize(&image, width, height, filter),
+        Part::Middle => {
+            let (x, y) = (w.saturating_sub(width) / 2, h.saturating_sub(height) / 2);
+            image::imageops::crop_imm(&image, x, y, width, height).to_image()
+        }
+    };
+    from_rgb(shown.width(), shown.height(), shown.into_raw())
+}
+
+/// What is shown of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it, scaled.
+    Whole,
+    /// Its middle, pixel by pixel.
+    Middle,
+}
+
 /// An RGB picture as a library takes it.
 pub(crate) struct Rgb<'a> {
     pub(crate) width: u32,
@@ -43,6 +81,23 @@ impl<'a> TryFrom<&'a Picture> for Rgb<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tiles_are_mirrored() {
+        let picture = from_rgb(2, 1, vec![1, 1, 1, 2, 2, 2]).expect("the shape fits");
+        let tiled = tiled(&picture, (5, 2)).expect("RGB");
+        let first: Vec<u8> = tiled.samples().chunks_exact(3).map(|pixel| pixel[0]).collect();
+        assert_eq!(first, [1, 2, 2, 1, 1, 1, 2, 2, 1, 1]);
+    }
+
+    #[test]
+    fn parts_have_the_size_asked_for() {
+        let picture = from_rgb(4, 2, (0..24).collect()).expect("the shape fits");
+        let middle = shown(&picture, Part::Middle, (2, 2)).expect("RGB");
+        assert_eq!(middle.samples()[..6], [3, 4, 5, 6, 7, 8]);
+        let whole = shown(&picture, Part::Whole, (2, 1)).expect("RGB");
+        assert_eq!((whole.size().width(), whole.size().height()), (2, 1));
+    }
 
     #[test]
     fn rgb_comes_back_and_grey_is_refused() {

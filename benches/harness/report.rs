@@ -1,4 +1,4 @@
-//! What `rd` writes: the averaged curves as CSV, BD-rates as Markdown, plots as SVG.
+//! Rate and distortion of all codecs: the averaged curves as CSV, BD-rates as Markdown, plots as SVG.
 
 use std::{fmt::Write, path::Path};
 
@@ -6,8 +6,8 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::{
-    bd,
-    plot::{Chart, Curve, Weight},
+    bd, look,
+    plot::{Chart, Curve},
     series::{Quality, Series},
 };
 
@@ -18,11 +18,14 @@ const RANGE_SLACK_BPP: f64 = 1e-3;
 /// Rates shown in plots, bits per pixel.
 const SHOWN_BPP: (f64, f64) = (0.0, 1.6);
 
+/// How far plots reach below the lowest quality of ours.
+const DEPTH_DB: f64 = 4.0;
+
 /// A BD-rate over fewer dB than this says little.
 const SHORT_OVERLAP_DB: f64 = 4.0;
 
-/// Published curves that tables list, if the anchors file has them: the codecs of the goals first, then the field.
-pub const TABLED_ANCHORS: [&str; 14] = [
+/// Published curves that are kept beside our results: the codecs of the goals first, then the field.
+pub const PUBLISHED: [&str; 14] = [
     "local/jpeg_turbo_420_opt",
     "local/jpeg2000_openjpeg_embedded_layers",
     "local/webp_m6",
@@ -40,7 +43,7 @@ pub const TABLED_ANCHORS: [&str; 14] = [
 ];
 
 /// Published curves that plots show.
-pub const DRAWN_ANCHORS: [&str; 4] = ["tfc/bpg444", "local/avif_libavif_s6_444", "progressive/DPICT", "cai/vtm"];
+const DRAWN: [&str; 3] = ["tfc/bpg444", "progressive/DPICT", "cai/vtm"];
 
 /// All curves of a report.
 #[derive(Clone, Debug)]
@@ -92,6 +95,12 @@ impl Report {
         Ok(writer.flush()?)
     }
 
+    /// The lowest quality of ours; plots begin a little below it, because some rivals fall without end.
+    fn lowest(&self, quality: Quality) -> Option<f64> {
+        let all = self.ours.iter().flat_map(|series| series.curve(quality));
+        all.map(|point| point.quality).filter(|quality| quality.is_finite()).reduce(f64::min)
+    }
+
     /// BD-rate tables over PSNR and over MS-SSIM.
     pub fn markdown(&self) -> String {
         let (low, high) = RANGE_BPP;
@@ -110,8 +119,23 @@ impl Report {
         text
     }
 
+    /// The columns of BD-rate tables: ours, or the rivals among themselves.
+    pub fn columns(&self) -> &[Series] {
+        if self.ours.is_empty() { &self.rivals } else { &self.ours }
+    }
+
+    /// BD-rates of every column against every rival and published curve that shares a range with one of them.
+    pub fn deltas(&self, quality: Quality) -> Vec<(&str, Vec<Option<bd::Delta>>)> {
+        let rows = self.rivals.iter().chain(&self.anchors).map(|row| {
+            let anchor = row.curve(quality);
+            let cells = self.columns().iter().map(|column| compared(&anchor, &column.curve(quality)));
+            (row.name.as_str(), cells.collect::<Vec<_>>())
+        });
+        rows.filter(|(_, cells)| cells.iter().any(Option::is_some)).collect()
+    }
+
     fn table(&self, quality: Quality) -> String {
-        let columns = if self.ours.is_empty() { &self.rivals } else { &self.ours };
+        let columns = self.columns();
         let mut text = String::from("| rival |");
         for column in columns {
             text += &format!(" {} |", column.name);
@@ -119,15 +143,11 @@ impl Report {
         text += "\n|---|";
         text += &"---:|".repeat(columns.len());
         text += "\n";
-        for row in self.rivals.iter().chain(&self.anchors) {
-            let anchor = row.curve(quality);
-            let cells: Vec<Option<bd::Delta>> =
-                columns.iter().map(|column| compared(&anchor, &column.curve(quality))).collect();
-            if cells.iter().any(Option::is_some) {
-                text += &format!("| {} |", row.name);
-                text += &cells.into_iter().map(cell).collect::<String>();
-                text += "\n";
-            }
+        for (name, cells) in self.deltas(quality) {
+            text += &format!("| {name} |");
+            text +=
+                &cells.into_iter().map(|delta| format!(" {} |", cell(delta)).replace("  |", " |")).collect::<String>();
+            text += "\n";
         }
         text
     }
@@ -138,19 +158,21 @@ impl Report {
             Quality::Psnr => ("Rate and PSNR", "RGB PSNR (dB)"),
             Quality::MsSsim => ("Rate and MS-SSIM", "MS-SSIM, -10 log10(1 - value) (dB)"),
         };
-        let drawn = self.anchors.iter().filter(|anchor| DRAWN_ANCHORS.contains(&anchor.name.as_str()));
-        let weighted = (self.ours.iter().map(|series| (series, Weight::Strong)))
-            .chain(self.rivals.iter().map(|series| (series, Weight::Plain)))
-            .chain(drawn.map(|series| (series, Weight::Faint)));
-        let curves = weighted.map(|(series, weight)| {
-            let points = series.curve(quality).into_iter().map(|point| (point.bpp, point.quality)).collect();
-            Curve { name: series.name.clone(), points, weight }
+        let drawn = self.anchors.iter().filter(|anchor| DRAWN.contains(&anchor.name.as_str()));
+        let all = self.ours.iter().rev().chain(&self.rivals).chain(drawn);
+        let curves = all.map(|series| Curve {
+            name: look::name(&series.name),
+            points: series.curve(quality).into_iter().map(|point| (point.bpp, point.quality)).collect(),
+            look: look::look(&series.name),
+            labels: Vec::new(),
         });
         Chart {
             title: title.to_owned(),
             x_label: "rate (bits per pixel)".to_owned(),
             y_label: y_label.to_owned(),
             x_range: SHOWN_BPP,
+            x_log: false,
+            y_from: self.lowest(quality).map(|low| low - DEPTH_DB),
             curves: curves.filter(|curve| !curve.points.is_empty()).collect(),
         }
     }
@@ -166,14 +188,13 @@ fn compared(anchor: &[bd::Point], column: &[bd::Point]) -> Option<bd::Delta> {
     bd::delta_rate_within(anchor, column, range)
 }
 
-fn cell(delta: Option<bd::Delta>) -> String {
-    delta.map_or_else(
-        || " |".to_owned(),
-        |delta| {
-            let short = delta.overlap.1 - delta.overlap.0 < SHORT_OVERLAP_DB;
-            format!(" {:+.1}{} |", delta.percent, if short { "*" } else { "" })
-        },
-    )
+/// A BD-rate in %, with a star where the curves share little.
+#[must_use]
+pub fn cell(delta: Option<bd::Delta>) -> String {
+    delta.map_or_else(String::new, |delta| {
+        let short = delta.overlap.1 - delta.overlap.0 < SHORT_OVERLAP_DB;
+        format!("{:+.1}{}", delta.percent, if short { "*" } else { "" })
+    })
 }
 
 #[cfg(test)]

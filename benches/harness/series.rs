@@ -1,8 +1,8 @@
-//! Rate-distortion series: measured rows as CSV, published curves as JSON, and their averages over images.
+//! Rate-distortion series: measured rows as CSV, and their averages over images.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use nestcast_metrics::ms_ssim_db;
@@ -76,24 +76,6 @@ impl Series {
     }
 }
 
-/// Reads rows from a CSV file with the header `image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms`.
-///
-/// An empty field is a value that was not measured.
-pub fn read_rows(path: &Path) -> Result<Vec<Row>> {
-    let name = || format!("rows from {}", path.display());
-    let rows: Result<Vec<Row>, _> = csv::Reader::from_path(path).with_context(name)?.into_deserialize().collect();
-    rows.with_context(name)
-}
-
-/// Writes rows as [`read_rows`] reads them.
-pub fn write_rows(path: &Path, rows: &[Row]) -> Result<()> {
-    let mut writer = csv::Writer::from_path(path).with_context(|| format!("rows to {}", path.display()))?;
-    for row in rows {
-        writer.serialize(row)?;
-    }
-    Ok(writer.flush()?)
-}
-
 /// Averages over images, one series a decoder: the n-th point is the mean of every image's n-th row.
 ///
 /// So a rival is averaged at equal parameter and ours at equal rate, PSNR in dB, as the published curves are. An image
@@ -139,47 +121,6 @@ fn mean_of_all(values: impl ExactSizeIterator<Item = Option<f64>>) -> Option<f64
     Some(values.sum::<Option<f64>>()? / count)
 }
 
-/// A published curve, as the anchors file holds it: parallel arrays, times in seconds on another machine.
-#[derive(Deserialize)]
-struct Published {
-    bpp: Vec<f64>,
-    psnr: Option<Vec<f64>>,
-    ms_ssim: Option<Vec<f64>>,
-    /// The rates of `ms_ssim`, where they are given apart.
-    bpp_ms: Option<Vec<f64>>,
-}
-
-/// Reads published curves: a JSON object of `name: { bpp: [..], psnr: [..], ms_ssim: [..] }`.
-///
-/// Names that begin with `_` are notes. Curves without PSNR are left out; MS-SSIM is dropped where it is on a grid of its
-/// own, and times always, because they are of other machines.
-pub fn read_anchors(path: &Path) -> Result<Vec<Series>> {
-    let name = || format!("anchors from {}", path.display());
-    let text = std::fs::read_to_string(path).with_context(name)?;
-    parse_anchors(&text).with_context(name)
-}
-
-fn parse_anchors(text: &str) -> Result<Vec<Series>> {
-    let all: BTreeMap<String, serde_json::Value> = serde_json::from_str(text)?;
-    let mut series = Vec::new();
-    for (name, value) in all.into_iter().filter(|(name, _)| !name.starts_with('_')) {
-        let Published { bpp, psnr, ms_ssim, bpp_ms } = serde_json::from_value(value).with_context(|| name.clone())?;
-        let Some(psnr) = psnr else { continue };
-        ensure!(psnr.len() == bpp.len(), "{name}: {} rates, {} PSNR", bpp.len(), psnr.len());
-        let one_grid = bpp_ms.is_none_or(|rates| rates == bpp);
-        let ms_ssim = ms_ssim.filter(|values| one_grid && values.len() == bpp.len());
-        let points = bpp.iter().zip(&psnr).enumerate().map(|(n, (&bpp, &psnr_db))| Point {
-            bpp,
-            psnr_db,
-            ms_ssim: ms_ssim.as_ref().map(|values| values[n]),
-            encode_ms: None,
-            decode_ms: None,
-        });
-        series.push(Series { name, points: points.collect() });
-    }
-    Ok(series)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,36 +160,5 @@ mod tests {
             row("b.png", "deep", 0.1, 26.0, None),
         ];
         assert!(average(&rows).is_err());
-    }
-
-    #[test]
-    fn rows_survive_a_file() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("rows.csv");
-        let rows = vec![row("a, b.png", "deep", 0.125, 30.5, Some(0.9)), row("c.png", "linear", 0.5, 31.0, None)];
-        write_rows(&path, &rows).expect("writes");
-        let text = std::fs::read_to_string(&path).expect("reads");
-        assert!(text.starts_with("image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms\n"), "{text}");
-        assert!(text.contains("c.png,linear,100,0.5,31.0,,,2.0"), "{text}");
-        assert_eq!(read_rows(&path).expect("reads"), rows);
-    }
-
-    #[test]
-    fn anchors_are_read() {
-        let text = r#"{ "_about": "a note",
-            "x/full": { "src": "s", "bpp": [0.1, 0.2], "psnr": [25.0, 27.5], "ms_ssim": [0.8, 0.99], "enc_s": [1, 1] },
-            "x/no-psnr": { "bpp": [0.1], "ms_ssim_db": [10.0] },
-            "x/own-grid": { "bpp": [0.1], "psnr": [25], "bpp_ms": [0.2], "ms_ssim": [0.8] } }"#;
-        let series = parse_anchors(text).expect("parses");
-        let names: Vec<&str> = series.iter().map(|s| s.name.as_str()).collect();
-        assert_eq!(names, ["x/full", "x/own-grid"]);
-        assert_eq!(series[0].curve(Quality::Psnr)[1], bd::Point { bpp: 0.2, quality: 27.5 });
-        assert!((series[0].curve(Quality::MsSsim)[1].quality - 20.0).abs() < 1e-9);
-        assert!(series[1].curve(Quality::MsSsim).is_empty());
-    }
-
-    #[test]
-    fn unequal_arrays_are_an_error() {
-        assert!(parse_anchors(r#"{ "x": { "bpp": [0.1, 0.2], "psnr": [25.0] } }"#).is_err());
     }
 }

@@ -3,6 +3,7 @@
 mod cargo;
 mod failure;
 mod install;
+mod measure;
 mod platform;
 mod python;
 mod runtime;
@@ -16,9 +17,12 @@ cargo xtask COMMAND
 
   demo [ARGS]      `nestcast demo ARGS`, built if need be
   nestcast ARGS    nestcast as released, built if need be
+  report           draw docs/report.html, plots and tables from benches/results; measures nothing
+  measure COMMAND  measure anew into benches/results: `measure all KODAK` does all that depends on nestcast, with KODAK
+                   the folder of its 24 pictures; `measure help` lists the parts; both need cmake, nasm and perl
   test             every test but the benchmarks' own; a build of the codec for WebAssembly where rustup can add that
                    target (else it says `skipped`); a check that the codec depends on no tokio, quinn, ort or image
-  lint             formatting, clippy and documentation; any warning fails; needs cmake and nasm
+  lint             formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
   runtime          fetch ONNX Runtime if it is not there, as demo, nestcast and test do too
   install-runtime  put ONNX Runtime where an installed nestcast finds it: the user's cache folder
   help             this text
@@ -36,7 +40,7 @@ fn main() -> ExitCode {
 fn run(mut arguments: Vec<OsString>) -> Result<()> {
     let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     let command = command.to_str().unwrap_or_default();
-    if !matches!(command, "demo" | "nestcast") && !arguments.is_empty() {
+    if !matches!(command, "demo" | "nestcast" | "measure") && !arguments.is_empty() {
         return Err(Failure::Usage(format!("`{command}` takes no arguments")));
     }
     match command {
@@ -47,6 +51,8 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
             nestcast(&arguments)
         }
         "nestcast" => nestcast(&arguments),
+        "report" => measure::report(),
+        "measure" => measure::run(&arguments),
         "test" => test(),
         "lint" => lint(),
         "help" | "-h" | "--help" => {

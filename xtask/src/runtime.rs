@@ -141,7 +141,7 @@ fn read_intact(path: &Path, sha256: &str) -> Result<Vec<u8>> {
 }
 
 /// Cargo's target folder: this program is in `<target>/<profile>/`, wherever that may be configured.
-fn target_folder() -> Result<PathBuf> {
+pub(crate) fn target_folder() -> Result<PathBuf> {
     let program = env::current_exe().map_err(|error| Failure::say(format!("cannot locate xtask: {error}")))?;
     program
         .ancestors()

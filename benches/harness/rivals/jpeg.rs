@@ -55,6 +55,10 @@ impl Rival for Baseline {
         &QUALITIES
     }
 
+    fn range(&self) -> (f32, f32) {
+        (1.0, 100.0)
+    }
+
     fn encode(&self, picture: &Picture, parameter: f32) -> Result<Vec<u8>> {
         compress(picture, self.0, parameter, false)
     }
@@ -74,6 +78,10 @@ impl Rival for Progressive {
 
     fn grid(&self) -> &'static [f32] {
         &CUTS_BPP
+    }
+
+    fn range(&self) -> (f32, f32) {
+        (CUTS_BPP[0], 24.0)
     }
 
     fn encode(&self, picture: &Picture, parameter: f32) -> Result<Vec<u8>> {

@@ -31,6 +31,9 @@ const CUTS_BPP: [f32; 15] = [0.08, 0.1, 0.125, 0.16, 0.2, 0.26, 0.33, 0.42, 0.53
 /// Bits of an uncoded pixel: OpenJPEG takes rates as ratios to it.
 const RAW_BPP: f32 = 24.0;
 
+/// The lowest rate asked of it; headers alone take more for small pictures.
+const LEAST_BPP: f32 = 0.01;
+
 /// OpenJPEG's "true".
 const DONE: i32 = 1;
 
@@ -58,6 +61,10 @@ impl Rival for SingleRate {
         &RATES_BPP
     }
 
+    fn range(&self) -> (f32, f32) {
+        (LEAST_BPP, RAW_BPP)
+    }
+
     fn encode(&self, picture: &Picture, parameter: f32) -> Result<Vec<u8>> {
         compress(picture, &[parameter])
     }
@@ -74,6 +81,10 @@ impl Rival for Layered {
 
     fn grid(&self) -> &'static [f32] {
         &CUTS_BPP
+    }
+
+    fn range(&self) -> (f32, f32) {
+        (FIRST_LAYER_BPP, LAST_LAYER_BPP)
     }
 
     fn encode(&self, picture: &Picture, parameter: f32) -> Result<Vec<u8>> {

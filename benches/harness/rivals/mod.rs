@@ -5,9 +5,11 @@
 //! | `jpeg-420`, `jpeg-444` | libjpeg-turbo | baseline, optimised Huffman tables, quality |
 //! | `jpeg-420-cut`, `jpeg-444-cut` | libjpeg-turbo | one progressive file (quality 75 or 90), cut at a byte |
 //! | `webp-m4`, `webp-m6` | libwebp | lossy, method 4 or 6, quality |
+//! | `avif-420`, `avif-444` | libavif, libaom | speed 6, quality |
 //! | `jpeg2000` | OpenJPEG | 9/7 wavelet, colour transform on, one layer, one stream a rate |
 //! | `jpeg2000-layers` | OpenJPEG | the same with a ladder of layers, cut between two of them |
 
+mod avif;
 mod jpeg;
 mod jpeg2000;
 mod webp;
@@ -17,6 +19,7 @@ use nestcast_codec::Picture;
 use nestcast_metrics::bpp;
 
 pub use self::{
+    avif::Avif,
     jpeg::{Baseline, Progressive, Sampling},
     jpeg2000::{Layered, SingleRate},
     webp::Lossy,
@@ -29,6 +32,9 @@ pub trait Rival {
 
     /// The parameters to measure at, from the lowest rate to the highest.
     fn grid(&self) -> &'static [f32];
+
+    /// The lowest and the highest parameter there is.
+    fn range(&self) -> (f32, f32);
 
     /// Codes `picture` at `parameter`; its meaning is the rival's own (a quality, or bits per pixel).
     fn encode(&self, picture: &Picture, parameter: f32) -> Result<Vec<u8>>;
@@ -46,6 +52,8 @@ pub fn all() -> Vec<Box<dyn Rival>> {
         Box::new(Progressive(Sampling::S444)),
         Box::new(Lossy { method: 4 }),
         Box::new(Lossy { method: 6 }),
+        Box::new(Avif(Sampling::S420)),
+        Box::new(Avif(Sampling::S444)),
         Box::new(SingleRate),
         Box::new(Layered),
     ]
@@ -62,6 +70,27 @@ pub fn nearest(rival: &dyn Rival, picture: &Picture, wanted_bpp: f64) -> Result<
         }
     }
     best.map(|(_, parameter, bytes)| (parameter, bytes)).context("a rival with an empty grid")
+}
+
+/// The largest file of at most `max_bytes`, as near as bisection of the parameter comes; `None` if none is so small.
+pub fn largest(rival: &dyn Rival, picture: &Picture, max_bytes: usize) -> Result<Option<Vec<u8>>> {
+    const HALVINGS: usize = 14;
+    let (mut low, mut high) = rival.range();
+    let fits = |parameter: f32| -> Result<Option<Vec<u8>>> {
+        Ok(Some(rival.encode(picture, parameter)?).filter(|bytes| bytes.len() <= max_bytes))
+    };
+    let mut best = fits(low)?;
+    for _ in 0..HALVINGS {
+        if best.is_none() {
+            break;
+        }
+        let middle = f32::midpoint(low, high);
+        match fits(middle)? {
+            Some(bytes) => (best, low) = (Some(bytes), middle),
+            None => high = middle,
+        }
+    }
+    Ok(best)
 }
 
 #[cfg(test)]
@@ -99,6 +128,17 @@ mod tests {
             });
             assert!(first.0 < last.0 && first.1 < last.1, "{}: {first:?} {last:?}", rival.name());
             assert!(last.1 > 28.0, "{}: {last:?}", rival.name());
+        }
+    }
+
+    #[test]
+    fn the_largest_file_fits_and_the_next_does_not() {
+        let picture = sample(200, 136);
+        for rival in all() {
+            let name = rival.name();
+            let bytes = largest(rival.as_ref(), &picture, 3000).expect("encodes").expect("some file fits");
+            assert!((2000..=3000).contains(&bytes.len()), "{name}: {} bytes", bytes.len());
+            assert!(largest(rival.as_ref(), &picture, 20).expect("encodes").is_none(), "{name}");
         }
     }
 

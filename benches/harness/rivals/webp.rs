@@ -29,6 +29,10 @@ impl Rival for Lossy {
         &QUALITIES
     }
 
+    fn range(&self) -> (f32, f32) {
+        (0.0, 100.0)
+    }
+
     fn encode(&self, picture: &Picture, parameter: f32) -> Result<Vec<u8>> {
         let mut config = webp::WebPConfig::new().map_err(|()| anyhow!("libwebp of another version"))?;
         config.method = self.method;

@@ -5,7 +5,6 @@ mod ladder;
 mod measure;
 mod page;
 mod sheet;
-mod text;
 
 use std::fmt::Write;
 use std::fs;

@@ -1,10 +1,10 @@
 //! The contact sheet: a row for each cut, a column for each decoder and JPEG.
 
 use anyhow::Result;
+use nestcast_canvas::{Canvas, Colour, Style};
 use nestcast_codec::Picture;
 
 use super::measure::{Cell, Report, Row};
-use super::text::{Canvas, Colour, Style};
 use crate::pictures;
 
 /// Longest side of a picture on the sheet.

@@ -1,14 +1,17 @@
-//! Pixels of the contact sheet: a canvas, pictures on it, and text in an anti-aliased bitmap font.
+//! Pixels of a contact sheet: a canvas, pictures on it, and text in an anti-aliased bitmap font.
 
 use nestcast_codec::{Channels, Error, Picture, Size};
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, RasterizedChar, get_raster, get_raster_width};
 
-pub(super) type Colour = [u8; 3];
+/// Red, green, blue.
+pub type Colour = [u8; 3];
 
 /// Which letters.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Style {
+pub enum Style {
+    /// Bold and large.
     Heading,
+    /// For what stands below a picture.
     Caption,
 }
 
@@ -21,26 +24,31 @@ impl Style {
     }
 
     /// Height of a line in pixels.
-    pub(super) const fn height(self) -> usize {
+    #[must_use]
+    pub const fn height(self) -> usize {
         self.font().1.val()
     }
 
     /// Width of a text in pixels: all letters are equally wide.
-    pub(super) fn width(self, text: &str) -> usize {
+    #[must_use]
+    pub fn width(self, text: &str) -> usize {
         let (weight, height) = self.font();
         get_raster_width(weight, height) * text.chars().count()
     }
 }
 
 /// An RGB picture that is drawn on. What lies outside it is dropped.
-pub(super) struct Canvas {
+#[derive(Debug)]
+pub struct Canvas {
     width: usize,
     height: usize,
     samples: Vec<u8>,
 }
 
 impl Canvas {
-    pub(super) fn new(width: usize, height: usize, colour: Colour) -> Self {
+    /// A canvas of one colour.
+    #[must_use]
+    pub fn new(width: usize, height: usize, colour: Colour) -> Self {
         Self { width, height, samples: colour.repeat(width * height) }
     }
 
@@ -56,7 +64,8 @@ impl Canvas {
         }
     }
 
-    pub(super) fn fill(&mut self, (x, y): (usize, usize), (width, height): (usize, usize), colour: Colour) {
+    /// Fills a rectangle, from its top left corner on.
+    pub fn fill(&mut self, (x, y): (usize, usize), (width, height): (usize, usize), colour: Colour) {
         for row in y..y + height {
             for column in x..x + width {
                 self.mix(column, row, colour, u8::MAX);
@@ -65,7 +74,7 @@ impl Canvas {
     }
 
     /// Puts an RGB picture with its top left corner at a place.
-    pub(super) fn place(&mut self, (x, y): (usize, usize), picture: &Picture) {
+    pub fn place(&mut self, (x, y): (usize, usize), picture: &Picture) {
         let (pixels, _) = picture.samples().as_chunks::<3>();
         for (index, &pixel) in pixels.iter().enumerate() {
             let width = picture.size().width();
@@ -74,7 +83,7 @@ impl Canvas {
     }
 
     /// Writes one line; letters that the font lacks become question marks.
-    pub(super) fn write(&mut self, (x, y): (usize, usize), text: &str, style: Style, colour: Colour) {
+    pub fn write(&mut self, (x, y): (usize, usize), text: &str, style: Style, colour: Colour) {
         let (weight, height) = style.font();
         let advance = get_raster_width(weight, height);
         for (position, letter) in text.chars().enumerate() {
@@ -87,7 +96,11 @@ impl Canvas {
         }
     }
 
-    pub(super) fn finish(self) -> Result<Picture, Error> {
+    /// The canvas as a picture.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if a side is longer than a picture's may be.
+    pub fn finish(self) -> Result<Picture, Error> {
         let side = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         let size = Size::new(side(self.width), side(self.height))?;
         Picture::new(size, Channels::Rgb, self.samples)

@@ -1,0 +1,43 @@
+//! `sheets`: contact sheets as JPEG files.
+
+use std::{
+    fs::File,
+    io::BufWriter,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use image::{ExtendedColorType, codecs::jpeg::JpegEncoder};
+use nestcast_benches::{ours::Ours, picture, sheet};
+
+/// Quality of the JPEG files; high enough to show what is wrong with a picture, not what is wrong with the sheet.
+const QUALITY: u8 = 88;
+
+/// Pictures that are in the repository, all CC0.
+const BUNDLED: [&str; 3] =
+    ["../cli/assets/spiral_firework.png", "pictures/budgie_branch.png", "pictures/mai_island.png"];
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Pictures of at least 336x224 pixels; those in the repository if none is named.
+    images: Vec<PathBuf>,
+}
+
+pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
+    let bundled = || BUNDLED.iter().map(|path| Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).collect();
+    let images: Vec<PathBuf> = if options.images.is_empty() { bundled() } else { options.images.clone() };
+    let folder = results.join("sheets");
+    std::fs::create_dir_all(&folder)?;
+    let ours = Ours::open(2)?;
+    for path in images {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        eprintln!("{name}");
+        let sheet = sheet::draw(&ours, &name, &picture::open(&path)?)?;
+        let out = folder.join(format!("{name}.jpg"));
+        let file = BufWriter::new(File::create(&out).with_context(|| out.display().to_string())?);
+        let (width, height) = (u32::try_from(sheet.size().width())?, u32::try_from(sheet.size().height())?);
+        JpegEncoder::new_with_quality(file, QUALITY).encode(sheet.samples(), width, height, ExtendedColorType::Rgb8)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! The receivers of the population benchmark: how much bandwidth how large a share of them has.
+//!
+//! The table is derived from public traces of bandwidth by [`tally`], and committed, because a benchmark that needs
+//! data which is not in the repository cannot be run again.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+/// Bins of bandwidth: their edges are powers of this ratio, in kbit/s.
+const EDGES_AN_OCTAVE: f64 = 4.0;
+/// The lowest edge that counts as a connection, kbit/s; below it a receiver has nothing.
+const LEAST_KBPS: f64 = 8.0;
+
+/// A bin: receivers of about the same bandwidth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bin {
+    /// Which collection of traces.
+    pub collection: String,
+    /// Bandwidth in kbit/s: the bin's lower edge, so that no receiver is given more than its link carried.
+    pub kbps: f64,
+    /// Share of the collection's time.
+    pub share: f64,
+}
+
+/// A receiver's link, with the share of all receivers that have it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Receiver {
+    /// Bandwidth in kbit/s.
+    pub kbps: f64,
+    /// 0 to 1; those of a population add up to 1.
+    pub share: f64,
+}
+
+impl Receiver {
+    /// Whole bytes that the link carries in so many milliseconds.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and saturates")]
+    pub fn budget(self, interval_ms: f64) -> usize {
+        (self.kbps * interval_ms / 8.0 + 1e-6) as usize
+    }
+}
+
+/// Reads the table, every collection of equal weight, and merges equal bandwidths; lowest first.
+pub fn read(path: &Path) -> Result<Vec<Receiver>> {
+    let name = || format!("bandwidths from {}", path.display());
+    let bins: Vec<Bin> = crate::table::read(path)?;
+    population(&bins).with_context(name)
+}
+
+fn population(bins: &[Bin]) -> Result<Vec<Receiver>> {
+    let mut names: Vec<&str> = bins.iter().map(|bin| bin.collection.as_str()).collect();
+    names.dedup();
+    let mut receivers: Vec<Receiver> =
+        bins.iter().map(|bin| Receiver { kbps: bin.kbps, share: bin.share / names.len() as f64 }).collect();
+    receivers.sort_by(|a, b| a.kbps.total_cmp(&b.kbps));
+    receivers.dedup_by(|next, kept| {
+        let same = next.kbps == kept.kbps;
+        kept.share += if same { next.share } else { 0.0 };
+        same
+    });
+    let all: f64 = receivers.iter().map(|receiver| receiver.share).sum();
+    ensure!((all - 1.0).abs() < 1e-3, "the shares add up to {all}");
+    Ok(receivers)
+}
+
+/// Bins of one collection: a folder of text files with a time in seconds and a bandwidth in Mbit/s a line.
+///
+/// A bandwidth holds until the next line's time. Files named `*_part*` are left out: they repeat parts of others.
+pub fn tally(collection: &str, folder: &Path) -> Result<Vec<Bin>> {
+    let name = || format!("traces in {}", folder.display());
+    let mut seconds: std::collections::BTreeMap<i32, f64> = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(folder).with_context(name)? {
+        let path = entry.with_context(name)?.path();
+        if path.file_name().is_some_and(|file| file.to_string_lossy().contains("_part")) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        for (kbps, time) in steps(&text).with_context(|| path.display().to_string())? {
+            *seconds.entry(bin(kbps)).or_default() += time;
+        }
+    }
+    let all: f64 = seconds.values().sum();
+    ensure!(all > 0.0, "{}: no time in it", folder.display());
+    let edge = |bin: i32| if bin == i32::MIN { 0.0 } else { (f64::from(bin) / EDGES_AN_OCTAVE).exp2() };
+    let bins = seconds.into_iter().map(|(bin, time)| Bin {
+        collection: collection.to_owned(),
+        kbps: crate::table::rounded(edge(bin), 2),
+        share: crate::table::rounded(time / all, 6),
+    });
+    Ok(bins.collect())
+}
+
+/// Bandwidths in kbit/s and for how many seconds each held.
+fn steps(text: &str) -> Result<Vec<(f64, f64)>> {
+    let mut rows = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let mut words = line.split_whitespace().map(str::parse::<f64>);
+        let (Some(Ok(time)), Some(Ok(mbps))) = (words.next(), words.next()) else {
+            anyhow::bail!("not a time and a bandwidth: {line}");
+        };
+        rows.push((time, mbps * 1000.0));
+    }
+    Ok(rows.windows(2).map(|pair| (pair[0].1, (pair[1].0 - pair[0].0).max(0.0))).collect())
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a few hundred at most")]
+fn bin(kbps: f64) -> i32 {
+    if kbps < LEAST_KBPS { i32::MIN } else { (kbps.log2() * EDGES_AN_OCTAVE + 1e-9).floor() as i32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_what_counts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        // 1024 kbit/s for 3 s, 0 for 1 s; the last line only ends.
+        std::fs::write(folder.path().join("a"), "0 1.024\n3 0\n4 9\n").expect("writes");
+        std::fs::write(folder.path().join("a_part0"), "0 100\n400 9\n").expect("writes");
+        let bins = tally("test", folder.path()).expect("two bins");
+        let found: Vec<(f64, f64)> = bins.iter().map(|bin| (bin.kbps, bin.share)).collect();
+        assert_eq!(found, [(0.0, 0.25), (1024.0, 0.75)]);
+    }
+
+    #[test]
+    fn no_receiver_gets_more_than_its_link_carried() {
+        for kbps in [8.0, 9.5, 100.0, 1023.0, 1024.0, 51_234.0] {
+            let edge = (f64::from(bin(kbps)) / EDGES_AN_OCTAVE).exp2();
+            assert!(edge <= kbps * (1.0 + 1e-9) && kbps < edge * 1.2, "{kbps}: {edge}");
+        }
+        assert_eq!(Receiver { kbps: 1024.0, share: 1.0 }.budget(250.0), 32_000);
+    }
+
+    #[test]
+    fn collections_weigh_alike() {
+        let bin = |collection: &str, kbps, share| Bin { collection: collection.to_owned(), kbps, share };
+        let receivers =
+            population(&[bin("a", 8.0, 0.5), bin("a", 16.0, 0.5), bin("b", 16.0, 1.0)]).expect("shares add up");
+        assert_eq!(receivers, [Receiver { kbps: 8.0, share: 0.25 }, Receiver { kbps: 16.0, share: 0.75 }]);
+        assert!(population(&[bin("a", 8.0, 0.5)]).is_err());
+    }
+}

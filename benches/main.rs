@@ -1,0 +1,49 @@
+//! The measurements: each writes tables into `benches/results`, from which `report` draws.
+
+mod commands;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Measures nestcast and its rivals. Run through `cargo xtask measure`, which sets ONNX Runtime up.
+#[derive(Parser)]
+struct Options {
+    /// Folder of the results.
+    #[arg(long, global = true, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/results"))]
+    results: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Rate and distortion of the rivals over a folder of pictures; needed again only when a rival changes.
+    Rivals(commands::rivals::Options),
+    /// One stream cut to each receiver of a population, against ladders of encodes.
+    Population(commands::population::Options),
+    /// Contact sheets: nestcast beside its rivals at equal bytes.
+    Sheets(commands::sheets::Options),
+    /// Time and memory from 0.1 to 33 megapixels, every figure from a process of its own.
+    Scaling(commands::scaling::Options),
+    /// Takes the medians of the last `cargo bench` over into the results.
+    Timings(commands::timings::Options),
+    /// Derives the table of bandwidths from a folder of traces.
+    Bandwidths(commands::bandwidths::Options),
+    /// Draws the report from the tables; measures nothing.
+    Report(commands::report::Options),
+}
+
+fn main() -> Result<()> {
+    let Options { results, command } = Options::parse();
+    match command {
+        Command::Rivals(options) => commands::rivals::run(&options, &results),
+        Command::Population(options) => commands::population::run(&options, &results),
+        Command::Sheets(options) => commands::sheets::run(&options, &results),
+        Command::Scaling(options) => commands::scaling::run(&options, &results),
+        Command::Timings(options) => commands::timings::run(&options, &results),
+        Command::Bandwidths(options) => commands::bandwidths::run(&options),
+        Command::Report(options) => commands::report::run(&options, &results),
+    }
+}

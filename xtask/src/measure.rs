@@ -1,0 +1,73 @@
+//! The measurements, and all of them in order.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    cargo,
+    failure::{Failure, Result},
+    runtime,
+};
+
+/// The picture of the timings, among Kodak's.
+const TIMED: &str = "kodim05.png";
+/// The variable that names it to the benchmarks.
+const TIMED_VARIABLE: &str = "NESTCAST_BENCH_IMAGE";
+
+/// Runs the measuring program, quietly: it was built before.
+const RUN: [&str; 9] =
+    ["run", "--locked", "--release", "--quiet", "--package", "nestcast-benches", "--bin", "measure", "--"];
+
+/// Runs a command of the measuring program, or with `all KODAK` everything that depends on nestcast.
+pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
+    let library = runtime::ensure()?;
+    let [first, rest @ ..] = arguments else {
+        return Err(Failure::Usage("`measure` needs a command: `measure help` lists them".to_owned()));
+    };
+    build()?;
+    if first != "all" {
+        return program(arguments, &library);
+    }
+    let [kodak] = rest else {
+        return Err(Failure::Usage("`measure all` needs the folder of Kodak's pictures".to_owned()));
+    };
+    all(Path::new(kodak), &library)
+}
+
+/// Draws the report from what was measured; needs no ONNX Runtime.
+pub(crate) fn report() -> Result<()> {
+    build()?;
+    cargo::step(&[&RUN[..], &["report"]].concat(), &[])
+}
+
+fn all(kodak: &Path, library: &Path) -> Result<()> {
+    let timed = std::path::absolute(kodak.join(TIMED)).map_err(Failure::at(kodak))?;
+    if !timed.is_file() {
+        return Err(Failure::say(format!("{} is not there: name the folder of Kodak's pictures", timed.display())));
+    }
+    let csv = results().join("kodak/nestcast.csv");
+    crate::nestcast(&["eval".into(), kodak.into(), "--csv".into(), csv.into()])?;
+    program(&["population".into(), "--images".into(), kodak.into()], library)?;
+    program(&["sheets".into()], library)?;
+    let variables = [(runtime::VARIABLE, library.as_os_str()), (TIMED_VARIABLE, timed.as_os_str())];
+    cargo::step(&["bench", "--locked", "--package", "nestcast-benches"], &variables)?;
+    let criterion = runtime::target_folder()?.join("criterion");
+    program(&["timings".into(), criterion.into(), "--picture".into(), TIMED.into()], library)?;
+    program(&["scaling".into()], library)?;
+    report()
+}
+
+fn build() -> Result<()> {
+    cargo::step(&["build", "--locked", "--release", "--package", "nestcast-benches", "--bin", "measure"], &[])
+}
+
+fn program(arguments: &[OsString], library: &Path) -> Result<()> {
+    cargo::hand_over(&RUN, arguments, library)
+}
+
+/// The folder of the committed tables.
+fn results() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../benches/results")
+}
