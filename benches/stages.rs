@@ -1,7 +1,8 @@
 //! Times of every stage on one picture, and of the rivals near the same rate, so that ratios can be read in one run.
 //!
 //! The picture is the file that `NESTCAST_BENCH_IMAGE` names, else the bundled photo. nestcast's whole encode and
-//! decode use two threads; its single stages and the rivals, which know no more, use one.
+//! decode use two threads; its single stages and the rivals, which know no more, use one. nestcast, like the
+//! program, allocates with mimalloc; the C libraries allocate as they always do.
 
 use std::{hint::black_box, path::PathBuf, time::Duration};
 
@@ -15,6 +16,10 @@ use nestcast_benches::{
 use nestcast_codec::{Analysis, Cut, Decoder, Encoder, Model, Picture, Synthesis};
 use nestcast_metrics::{bpp, budget};
 use nestcast_models::{Package, Runtime};
+
+/// As the program has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The rate at which all are timed, bits per pixel.
 const RATE_BPP: f64 = 1.0;

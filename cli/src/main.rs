@@ -20,6 +20,11 @@ use clap::Parser;
 
 use crate::args::{Arguments, Command};
 
+/// Keeps the memory of one frame for the next; the system's allocator hands it back and takes it anew, which
+/// costs a decoder up to a third of its time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match &arguments.command {
