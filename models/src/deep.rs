@@ -12,7 +12,7 @@ use crate::onnx::{Network, Workers};
 use crate::package::Ports;
 use crate::runtime::Runtime;
 use crate::tensor::{NetworkError, Tensor, View};
-use tiles::{BLOCK, Tile, Tiling};
+use tiles::{BLOCK, CHANNELS, SIDE, Tile, Tiling};
 
 /// Both halves. An encoder or decoder alone needs only its own, which loads one network.
 #[derive(Debug)]
@@ -91,8 +91,8 @@ impl Correction {
         let threads = sessions(threads);
         let network = Network::load(runtime, model, Workers::single_threaded(threads))?;
         let correction = Self { network, ports: ports.clone(), threads };
-        let sides = [2 * BLOCK, BLOCK];
-        let planes = Tensor { shape: vec![1, 3, sides[0], sides[1]], data: vec![0.0; 3 * sides[0] * sides[1]] };
+        let shape = vec![1, 2 * BLOCK / SIDE, BLOCK / SIDE, CHANNELS];
+        let planes = Tensor { data: vec![0.0; shape.iter().product()], shape };
         let cut = correction.ports.cut.as_ref().map(|_| 0.0);
         correction.run(&planes, cut, |_| ())?;
         Ok(correction)

@@ -57,6 +57,28 @@ fn furthest<'a>(a: impl IntoIterator<Item = &'a f32>, b: impl IntoIterator<Item 
     far
 }
 
+/// Three planes as a network takes them: 4 by 4 pixels after one another, component by component, row by row.
+fn blocks(planes: &Tensor) -> Tensor {
+    let [.., height, width] = planes.shape[..] else { panic!("planes") };
+    let mut data = Vec::new();
+    for (y, x) in (0..height / 4).flat_map(|y| (0..width / 4).map(move |x| (4 * y, 4 * x))) {
+        for row in planes.data.chunks_exact(width).enumerate().filter(|(row, _)| (y..y + 4).contains(&(row % height))) {
+            data.extend_from_slice(&row.1[x..x + 4]);
+        }
+    }
+    Tensor { shape: vec![1, height / 4, width / 4, 48], data }
+}
+
+/// The int8 synthesis: its sums are exact, but roundings of bytes at a half may fall either way with another
+/// machine's instructions, and every one may move a few bytes of the next layers by one step. A step is a hundredth of the
+/// largest correction.
+fn assert_as_close_as_bytes(given: &[f32], expected: &[f32]) {
+    let largest = expected.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+    let far = furthest(given, expected);
+    let mean = given.iter().zip(expected).map(|(a, b)| (a - b).abs()).sum::<f32>() / expected.len() as f32;
+    assert!(far <= 0.1 * largest && mean <= 1e-3 * largest, "synthesis: {far}, on average {mean}, of {largest}");
+}
+
 /// A network's output must agree to a thousandth of its largest value.
 fn assert_close(name: &str, given: &[f32], expected: &[f32]) {
     let largest = expected.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
@@ -87,14 +109,14 @@ fn the_linear_transform_agrees() {
 
 #[test]
 fn the_networks_agree() {
-    let mut planes = floats("planes.npy");
-    planes.shape.insert(0, 1);
+    let planes = blocks(&floats("planes.npy"));
     let load = |file| {
         let model = fs::read(folder().join(file)).expect("a network");
         Network::load(&runtime(), &model, Workers::single_threaded(1)).expect("a network")
     };
-    let analysis = load("analysis.onnx").run(&[("planes", &planes)]).expect("a correction");
-    assert_close("analysis", &analysis[0].data, &floats("analysis.npy").data);
+    let analysis = floats("analysis.npy");
+    let given = load("analysis.onnx").run(&[("planes", &planes)]).expect("a correction");
+    assert_close("analysis", &given[0].data, &blocks(&analysis).data);
 
     let expected = floats("synthesis.npy");
     let synthesis = load("synthesis.onnx");
@@ -102,7 +124,8 @@ fn the_networks_agree() {
     for (&cut, expected) in cuts.iter().zip(expected.data.chunks_exact(planes.data.len())) {
         let cut = Tensor { shape: vec![1], data: vec![cut] };
         let given = synthesis.run(&[("planes", &planes), ("cut", &cut)]).expect("a correction");
-        assert_close("synthesis", &given[0].data, expected);
+        let expected = Tensor { shape: analysis.shape.clone(), data: expected.to_vec() };
+        assert_as_close_as_bytes(&given[0].data, &blocks(&expected).data);
     }
 }
 

@@ -1,10 +1,11 @@
-"""Export a checkpoint as a model package: python export.py CHECKPOINT photo.toml --out DIR.
+"""Export a checkpoint as a model package: python export.py CHECKPOINT photo.toml --photos PHOTOS --out DIR.
 
 Where CHECKPOINT is the word `start`, the untrained model is exported: what training starts from.
 
 Writes tables.bin (spec/bitstream.md, "Model tables"), analysis.onnx, synthesis.onnx, golden/ (what PyTorch
-computes, for the Rust tests) and manifest.toml. What training does not know of the model, such as its
-licence, is in photo.package.toml. After tables.bin was rewritten: python manifest.py DIR.
+computes, for the Rust tests; for the synthesis what ONNX Runtime does) and manifest.toml. The synthesis is int8, its ranges
+found on the training photos. What training does not know of the model, such as its licence, is in
+photo.package.toml. After tables.bin was rewritten: python manifest.py DIR.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ import struct
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import torch
 import torch.nn.functional as F
 
+import graph
 import manifest
-from model import Codec
+from data import Photos
+from model import CHANNELS, SIDE, Codec, Correction
+from quantise import calibrate
 from settings import load
 
 PLANES = 15  # planes with a reconstruction point of their own
@@ -61,14 +66,25 @@ def tables(model: Codec) -> bytes:
     return bytes(out)
 
 
+class Packed(torch.nn.Module):
+    """A correction as it is exported: of blocks of pixels, (1, H/4, W/4, 48)."""
+
+    def __init__(self, correction: Correction):
+        super().__init__()
+        self.correction = correction
+
+    def forward(self, planes: torch.Tensor, cut: torch.Tensor | None = None) -> torch.Tensor:
+        return self.correction.of_blocks(planes.permute(0, 3, 1, 2), cut).permute(0, 2, 3, 1)
+
+
 def networks(model: Codec, out: Path) -> None:
-    """Both corrections: planes (1, 3, H, W), H and W multiples of 16 -> correction of the same shape."""
-    planes = torch.zeros(1, 3, 64, 64)
-    free = {"planes": {2: "height", 3: "width"}, "correction": {2: "height", 3: "width"}}
+    """Both corrections in floats: planes in blocks (1, H/4, W/4, 48), H and W multiples of 16 -> correction alike."""
+    planes = torch.zeros(1, 16, 16, CHANNELS)
+    free = {"planes": {1: "rows", 2: "columns"}, "correction": {1: "rows", 2: "columns"}}
     common = {"output_names": ["correction"], "dynamic_axes": free, "opset_version": 17, "dynamo": False}
-    torch.onnx.export(model.analysis, (planes,), out / "analysis.onnx", input_names=["planes"], **common)
-    cut = torch.zeros(1)
-    torch.onnx.export(model.synthesis, (planes, cut), out / "synthesis.onnx", input_names=["planes", "cut"], **common)
+    torch.onnx.export(Packed(model.analysis), (planes,), out / "analysis.onnx", input_names=["planes"], **common)
+    both = (planes, torch.zeros(1))
+    torch.onnx.export(Packed(model.synthesis), both, out / "synthesis.onnx", input_names=["planes", "cut"], **common)
 
 
 def unit_names(levels: int) -> list[str]:
@@ -87,6 +103,16 @@ def golden_picture() -> torch.Tensor:
     return rgb.round().clamp(0, 255)
 
 
+def corrected(network: Path, planes: torch.Tensor, cut: float) -> torch.Tensor:
+    """What ONNX Runtime computes with an exported synthesis, on one thread: (1, 3, H, W) like the planes."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+    blocks = F.pixel_unshuffle(planes, SIDE).permute(0, 2, 3, 1).contiguous()
+    (given,) = session.run(["correction"], {"planes": blocks.numpy(), "cut": np.array([cut], np.float32)})
+    return F.pixel_shuffle(torch.from_numpy(given).permute(0, 3, 1, 2), SIDE)
+
+
 @torch.no_grad()
 def golden(model: Codec, out: Path) -> None:
     """Arrays that the Rust code must reproduce; the networks' input is `planes` for both."""
@@ -99,7 +125,7 @@ def golden(model: Codec, out: Path) -> None:
         "planes": planes[0],  # (3, side, side)
         "coefficients": torch.cat([coefficients[level][0, i].flatten() for level, i in stream_order(model)]),
         "analysis": model.analysis(planes)[0],  # (3, side, side)
-        "synthesis": torch.cat([model.synthesis(planes, torch.tensor([cut])) for cut in GOLDEN_CUTS]),  # (cuts, 3, ...)
+        "synthesis": torch.cat([corrected(out / "synthesis.onnx", planes, cut) for cut in GOLDEN_CUTS]),  # (cuts, 3, ...)
     }
     (out / "golden").mkdir(exist_ok=True)
     for name, array in arrays.items():
@@ -144,15 +170,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkpoint", type=Path, help="RUN/checkpoint.pt, or the word start: the untrained model")
     parser.add_argument("settings", type=Path)
+    parser.add_argument("--photos", type=Path, required=True, help="those it was trained on")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--keep-tables", action="store_true", help="leave DIR's tables.bin, whose priors were learned")
     arguments = parser.parse_args()
-    model = Codec(load(arguments.settings))
+    settings = load(arguments.settings)
+    torch.manual_seed(settings.seed)
+    torch.set_flush_denormal(True)  # as in train.py
+    model = Codec(settings)
     if str(arguments.checkpoint) != "start":
         model.load_state_dict(torch.load(arguments.checkpoint, weights_only=True, map_location="cpu")["model"])
     model.eval()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / "tables.bin").write_bytes(tables(model))
+    if not arguments.keep_tables:
+        (arguments.out / "tables.bin").write_bytes(tables(model))
     networks(model, arguments.out)
+    ranges = calibrate(model, Photos(arguments.photos, settings.seed))
+    graph.write(model.synthesis, ranges, arguments.out / "synthesis.onnx")
     golden(model, arguments.out)
     about = arguments.settings.with_suffix(".package.toml").read_text(encoding="utf-8")
     manifest.write(arguments.out, head(model, about))

@@ -12,6 +12,7 @@ A cut is one number, t, in bit planes: t = 3.0 means every piece down to plane 3
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -21,11 +22,21 @@ import wavelet
 from rate import Scale, laplace_bits
 from settings import Settings
 
+SIDE = 4  # of a block of pixels, the networks' finest resolution
+CHANNELS = 3 * SIDE**2
 INPUT_SCALE = 64.0  # planes are divided by this before a network
 ANALYSIS_SCALE = 1.0  # the analysis network's output is multiplied by this
 SYNTHESIS_SCALE = 0.25  # and the synthesis network's by this share of the cut's quantiser step
 CUT_SCALE = 8.0
 PASSES = 3  # likely significance, refinement, remaining significance
+
+
+# Sees every activation of a network by its name, and gives what the network goes on with (quantise.py).
+Tap = Callable[[str, torch.Tensor], torch.Tensor]
+
+
+def untouched(_: str, x: torch.Tensor) -> torch.Tensor:
+    return x
 
 
 class Block(nn.Module):
@@ -39,18 +50,21 @@ class Block(nn.Module):
         self.spatial = nn.Conv2d(inner, inner, 3, padding=1)
         self.expand = nn.Conv2d(inner, channels, 1)
 
-    def forward(self, x: torch.Tensor, cut: torch.Tensor | None) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, cut: torch.Tensor | None, tap: Tap = untouched, name: str = "") -> torch.Tensor:
         y = self.reduce(x)
         if self.film is not None:
             scale, shift = self.film(cut).unsqueeze(2).unsqueeze(3).chunk(2, dim=1)
             y = y * (1 + scale) + shift
-        return x + self.expand(F.relu(self.spatial(F.relu(y))))
+        y = tap(f"{name}.reduce", F.relu(y))
+        y = tap(f"{name}.spatial", F.relu(self.spatial(y)))
+        return tap(name, x + tap(f"{name}.expand", self.expand(y)))
 
 
 class Correction(nn.Module):
     """A U-shaped network at 1/4, 1/8 and 1/16 resolution: planes (B, 3, H, W) -> correction, same shape.
 
-    H and W are multiples of 16. `cut` (B,) is t above; None for the analysis, which serves every cut.
+    H and W are multiples of 16. `cut` (B,) is t above; None for the analysis, which serves every cut. What is exported
+    is `of_blocks`: of 4 by 4 pixels each, component by component and row by row, 48 channels.
     """
 
     def __init__(self, channels: tuple[int, int, int], blocks: tuple[int, int, int], step: float, cut: bool):
@@ -59,7 +73,7 @@ class Correction(nn.Module):
         a, b, c = channels
         width = 32 if cut else 0
         self.embed = nn.Sequential(nn.Linear(1, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU()) if cut else None
-        self.head = nn.Conv2d(48, a, 3, padding=1)
+        self.head = nn.Conv2d(CHANNELS, a, 3, padding=1)
         self.fine_in = nn.ModuleList(Block(a, width) for _ in range(blocks[0]))
         self.down_b = nn.Conv2d(a, b, 2, stride=2)
         self.middle_in = nn.ModuleList(Block(b, width) for _ in range(blocks[1]))
@@ -69,7 +83,7 @@ class Correction(nn.Module):
         self.middle_out = nn.ModuleList(Block(b, width) for _ in range(blocks[1] - 1))
         self.up_a = nn.Conv2d(b, 4 * a, 1)
         self.fine_out = nn.ModuleList(Block(a, width) for _ in range(blocks[0]))
-        self.tail = nn.Conv2d(a, 48, 3, padding=1)
+        self.tail = nn.Conv2d(a, CHANNELS, 3, padding=1)
         nn.init.zeros_(self.tail.weight)
         nn.init.zeros_(self.tail.bias)
 
@@ -79,24 +93,25 @@ class Correction(nn.Module):
             return ANALYSIS_SCALE
         return (SYNTHESIS_SCALE * self.step * torch.exp(cut * math.log(2))).view(-1, 1, 1, 1)
 
-    def forward(self, planes: torch.Tensor, cut: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(self, planes: torch.Tensor, cut: torch.Tensor | None = None, tap: Tap = untouched) -> torch.Tensor:
+        return F.pixel_shuffle(self.of_blocks(F.pixel_unshuffle(planes, SIDE), cut, tap), SIDE)
+
+    def of_blocks(self, blocks: torch.Tensor, cut: torch.Tensor | None = None, tap: Tap = untouched) -> torch.Tensor:
+        """(B, 48, H/4, W/4) -> correction of the same shape."""
         e = self.embed(cut.view(-1, 1) / CUT_SCALE) if self.embed is not None else None
-        x = self.head(F.pixel_unshuffle(planes / INPUT_SCALE, 4))  # (B, a, H/4, W/4)
-        for block in self.fine_in:
-            x = block(x, e)
-        y = self.down_b(x)  # (B, b, H/8, W/8)
-        for block in self.middle_in:
-            y = block(y, e)
-        z = self.down_c(y)  # (B, c, H/16, W/16)
-        for block in self.coarse:
-            z = block(z, e)
-        y = y + F.pixel_shuffle(self.up_b(z), 2)
-        for block in self.middle_out:
-            y = block(y, e)
-        x = x + F.pixel_shuffle(self.up_a(y), 2)
-        for block in self.fine_out:
-            x = block(x, e)
-        return F.pixel_shuffle(self.tail(x), 4) * self.output_scale(cut)
+
+        def through(stage: str, x: torch.Tensor) -> torch.Tensor:
+            for i, block in enumerate(getattr(self, stage)):
+                x = block(x, e, tap, f"{stage}.{i}")
+            return x
+
+        x = tap("head", self.head(tap("blocks", blocks) / INPUT_SCALE))  # (B, a, H/4, W/4)
+        x = through("fine_in", x)
+        y = through("middle_in", tap("down_b", self.down_b(x)))  # (B, b, H/8, W/8)
+        z = through("coarse", tap("down_c", self.down_c(y)))  # (B, c, H/16, W/16)
+        y = through("middle_out", tap("sum_b", y + F.pixel_shuffle(tap("up_b", self.up_b(z)), 2)))
+        x = through("fine_out", tap("sum_a", x + F.pixel_shuffle(tap("up_a", self.up_a(y)), 2)))
+        return tap("tail", self.tail(x)) * self.output_scale(cut)
 
 
 def separable(planes: torch.Tensor, both: list[torch.Tensor]) -> torch.Tensor:

@@ -45,6 +45,8 @@ class Settings:
     clip: float = 1.0
     checkpoint_every: int = 1000
     device: str = "cpu"
+    # Export: the ranges of the synthesis in int8 come from so many training crops.
+    calibration: int = 96
 
     @property
     def steps(self) -> int:

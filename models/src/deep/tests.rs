@@ -141,5 +141,5 @@ fn a_network_of_another_kind_is_refused() {
     assert_eq!(refusal(SMALL[1], &ports(None)), "the network takes the inputs [planes, cut], but was given [planes]");
     let other = Ports { correction: "pixels".into(), ..ports(None) };
     let message = refusal(SMALL[0], &other);
-    assert!(message.ends_with("where nestcast needs pixels of the shape [1, 3, 32, 16]"), "{message}");
+    assert!(message.ends_with("where nestcast needs pixels of the shape [1, 8, 4, 48]"), "{message}");
 }

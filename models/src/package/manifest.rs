@@ -91,7 +91,7 @@ pub struct Networks {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ports {
-    /// The input of three planes.
+    /// The input of three planes, in blocks of 4 by 4 pixels: 1 x height/4 x width/4 x 48.
     pub planes: String,
     /// The input that is told the cut; the analysis has none.
     pub cut: Option<String>,

@@ -20,7 +20,7 @@ def add(file, element, a, b):
 
 def nothing(file, *inputs):
     """correction = 0 * (the sum of the inputs): the networks of a model that corrects nothing."""
-    shapes = {"planes": [1, 3, "h", "w"], "cut": [1]}
+    shapes = {"planes": [1, "rows", "columns", 48], "cut": [1]}
     zero = helper.make_tensor("zero", TensorProto.FLOAT, [1], [0.0])
     summed = [helper.make_node("Sum", list(inputs), ["sum"]), helper.make_node("Mul", ["sum", "zero"], ["correction"])]
     graph = helper.make_graph(
