@@ -1,0 +1,1 @@
+//! Receives a live broadcast: whatever prefix of each frame came in time, decoded.
