@@ -1,0 +1,68 @@
+//! `nestcast send`: a source to all who ask for it.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use nestcast_sender::{Broadcast, Config, Encoding, Identity, Statistics};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::lines::Line;
+use super::source;
+use crate::args::Send;
+use crate::files;
+use crate::transforms::Model;
+
+/// Bytes of a frame's stream for each pixel: beyond 4 bits a pixel nothing is seen, and encoding takes longer.
+const PIXELS_PER_BYTE: usize = 2;
+/// The least that a frame's stream is allowed.
+const LEAST_FRAME: usize = 16 * 1024;
+
+pub(crate) fn run(options: &Send) -> Result<()> {
+    let runtime = super::runtime()?;
+    let model = Model::open(&options.common)?;
+    let token = super::token(options.token_file.as_deref())?;
+    let identity = match (&options.cert, &options.key) {
+        (Some(chain), Some(key)) => Identity::from_pem(chain, key)?,
+        _ => Identity::generate()?,
+    };
+    let fingerprint = identity.fingerprint().to_string();
+    let source = source::open(options)?;
+    let most = (source.size().pixels() / PIXELS_PER_BYTE).clamp(LEAST_FRAME, nestcast_proto::MAX_FRAME as usize);
+    let encoding = Encoding::new(model.id(), model.encoder(most), model.analysis(options.analysis)?);
+    let config = Config { listen: options.listen, identity, token, max_receivers: options.max_receivers };
+
+    let outcome = runtime.block_on(async {
+        let broadcast = Broadcast::listen(config, source, encoding)?;
+        let address = broadcast.address().unwrap_or(options.listen).to_string();
+        let monitor = broadcast.monitor();
+        if options.json {
+            Line::Listening { address, fingerprint }.print()?;
+        } else {
+            files::note(&format!("receive with: nestcast receive {address} --fingerprint {fingerprint} -o -"));
+        }
+        let mut seconds = interval(Duration::from_secs(1));
+        seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut run = std::pin::pin!(broadcast.run(super::interrupted()));
+        let ended = loop {
+            tokio::select! {
+                ended = &mut run => break ended,
+                _ = seconds.tick() => if options.json { Line::from(&monitor.read()).print()? },
+            }
+        };
+        let figures = monitor.read();
+        if options.json {
+            Line::from(&figures).print()?;
+        } else {
+            files::note(&describe(&figures));
+        }
+        Ok(ended?)
+    });
+    // A thread that still waits for standard input ends with the process.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn describe(figures: &Statistics) -> String {
+    let Statistics { frames, skipped, accepted, refused, .. } = figures;
+    format!("{frames} frames encoded, {skipped} skipped; {accepted} receivers served, {refused} refused")
+}
