@@ -14,10 +14,11 @@ use crate::limits::{FIRST_BITRATE, LEAST_BITRATE, QUEUE_TARGET};
 /// Of 1000 bytes on the path so many are a frame's: the others are headers and acknowledgements.
 const PAYLOAD: u64 = 970;
 /// The first step up after a fall, and the longest, in permille of the rate.
-const FIRST_STEP: u64 = 1050;
+const FIRST_STEP: u64 = 1025;
 const LONGEST_STEP: u64 = 1500;
-/// Frames that the rate rests for after a fall, so that the queue drains: an eighth of a second at 30 a second.
-const REST: u32 = 4;
+/// Frames that the rate rests for after a fall: a quarter of a second at 30 a second, so that ten times the rate is
+/// reached within a second all the same.
+const REST: u32 = 8;
 /// Frames over which deliveries are counted.
 const MEMORY: usize = 8;
 
@@ -58,7 +59,7 @@ impl Budget {
     /// The bytes of the frame that is due now.
     pub(crate) fn next(&mut self, now: Duration, path: &Path, before: Outcome) -> u64 {
         let measured = self.measure(now, path);
-        let congested = before == Outcome::Cut || path.queue() > QUEUE_TARGET + QUEUE_TARGET / 2;
+        let congested = before == Outcome::Cut || path.standing_queue() > self.tolerable(path);
         if congested {
             self.rate = measured.unwrap_or(self.rate).min(self.rate);
             self.step = FIRST_STEP;
@@ -71,7 +72,23 @@ impl Budget {
         }
         let cap = self.cap.unwrap_or(Bitrate::from_bits(u64::MAX));
         self.rate = self.rate.max(Bitrate::from_bits(LEAST_BITRATE)).min(cap);
-        self.rate.scaled(PAYLOAD).bytes_in(self.interval)
+        let bytes = self.rate.scaled(PAYLOAD).bytes_in(self.interval);
+        if !congested {
+            return bytes;
+        }
+        // The queue drains at once, not over the frames to come.
+        let excess = path.standing_queue().saturating_sub(self.packet(path));
+        bytes.saturating_sub(self.rate.bytes_in(excess)).max(bytes / 4)
+    }
+
+    /// A queue that is no sign of too high a rate: twice what the window aims at, and a packet's own time.
+    fn tolerable(&self, path: &Path) -> Duration {
+        2 * QUEUE_TARGET + self.packet(path)
+    }
+
+    /// How long a packet takes at this rate.
+    fn packet(&self, path: &Path) -> Duration {
+        Duration::from_nanos(path.mtu * 8_000_000_000 / self.rate.bits().max(1))
     }
 
     /// What was delivered over the last two frames, or over as many as four packets took.

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::limits::{
-    INITIAL_WINDOW, LOSS_IS_CONGESTION, MAX_WINDOW, MIN_RTT_LIFE, MIN_WINDOW_PACKETS, QUEUE_TARGET,
+    INITIAL_WINDOW, LOSS_IS_CONGESTION, MAX_WINDOW, MIN_RTT_LIFE, MIN_WINDOW_PACKETS, QUEUE_TARGET, RECENT,
 };
 
 /// What is known of the path to a receiver.
@@ -21,17 +21,25 @@ pub struct Path {
     pub window: u64,
     /// The last round trip; zero if there was none yet.
     pub rtt: Duration,
-    /// The shortest of late.
+    /// The shortest of the last 20 to 40 ms: what even the luckiest packet waits for.
+    pub recent_rtt: Duration,
+    /// The shortest for long: the path without queues.
     pub min_rtt: Duration,
     /// Bytes of a packet.
     pub mtu: u64,
 }
 
 impl Path {
-    /// How long the last packet waited in queues.
+    /// How long the last packet waited in queues, and was being sent.
     #[must_use]
     pub fn queue(&self) -> Duration {
         self.rtt.saturating_sub(self.min_rtt)
+    }
+
+    /// How long every packet waits of late: a queue that does not drain.
+    #[must_use]
+    pub fn standing_queue(&self) -> Duration {
+        self.recent_rtt.saturating_sub(self.min_rtt)
     }
 }
 
@@ -42,6 +50,7 @@ impl Default for Path {
             lost: 0,
             window: INITIAL_WINDOW,
             rtt: Duration::ZERO,
+            recent_rtt: Duration::ZERO,
             min_rtt: Duration::ZERO,
             mtu: 1200,
         }
@@ -52,19 +61,35 @@ impl Default for Path {
 #[derive(Debug, Clone, Default)]
 pub struct Estimator {
     path: Path,
-    /// The shortest round trip of this half of [`MIN_RTT_LIFE`] and of the one before.
-    shortest: [Option<(Duration, Duration)>; 2],
+    shortest: Shortest,
+    recent: Shortest,
     round: Round,
     /// The shortest round trip in the batch of acknowledgements at hand: that of its newest packet, without the
     /// time that the peer held the acknowledgement back.
     newest: Option<Duration>,
 }
 
+/// The shortest round trip of this half of a time and of the half before.
+#[derive(Debug, Clone, Copy, Default)]
+struct Shortest([Option<(Duration, Duration)>; 2]);
+
+impl Shortest {
+    fn of(&mut self, now: Duration, rtt: Duration, life: Duration) -> Duration {
+        match &mut self.0[1] {
+            Some((since, shortest)) if now.saturating_sub(*since) < life / 2 => *shortest = rtt.min(*shortest),
+            _ => self.0 = [self.0[1], Some((now, rtt))],
+        }
+        self.0.iter().flatten().map(|(_, rtt)| *rtt).min().unwrap_or(rtt)
+    }
+}
+
 /// One round trip: it ends when a packet is acknowledged that was sent after it began.
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
     began: Duration,
-    shortest: Option<Duration>,
+    /// The sum of the round trips of its batches of acknowledgements, and how many those were.
+    sum: Duration,
+    batches: u32,
     /// Most bytes in flight.
     busiest: u64,
     delivered: u64,
@@ -105,8 +130,10 @@ impl Estimator {
     pub fn handle_acks_end(&mut self, now: Duration, in_flight: u64) {
         let Some(rtt) = self.newest.take() else { return };
         self.path.rtt = rtt;
-        self.remember_shortest(now, rtt);
-        self.round.shortest = Some(self.round.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
+        self.path.min_rtt = self.shortest.of(now, rtt, MIN_RTT_LIFE);
+        self.path.recent_rtt = self.recent.of(now, rtt, RECENT);
+        self.round.sum += rtt;
+        self.round.batches += 1;
         if self.round.began == Duration::MAX {
             self.end_round(now, in_flight);
         }
@@ -126,17 +153,9 @@ impl Estimator {
         }
     }
 
-    fn remember_shortest(&mut self, now: Duration, rtt: Duration) {
-        match &mut self.shortest[1] {
-            Some((since, shortest)) if now.saturating_sub(*since) < MIN_RTT_LIFE / 2 => *shortest = rtt.min(*shortest),
-            _ => self.shortest = [self.shortest[1], Some((now, rtt))],
-        }
-        self.path.min_rtt = self.shortest.iter().flatten().map(|(_, rtt)| *rtt).min().unwrap_or(rtt);
-    }
-
     fn end_round(&mut self, now: Duration, in_flight: u64) {
         let round = std::mem::replace(&mut self.round, Round { began: now, busiest: in_flight, ..Round::default() });
-        let rtt = round.shortest.unwrap_or(self.path.rtt).max(Duration::from_micros(100));
+        let rtt = (round.sum / round.batches.max(1)).max(Duration::from_micros(100));
         let wish = (self.path.min_rtt + QUEUE_TARGET).as_secs_f64() / rtt.as_secs_f64();
         // A window that was not used says nothing about a larger one.
         let most = if round.busiest + 2 * self.path.mtu >= self.path.window { 2.0 } else { 1.0 };

@@ -33,10 +33,12 @@ pub(crate) const MIN_WINDOW_PACKETS: u64 = 2;
 pub(crate) const MAX_WINDOW: u64 = 1024 * 1024;
 /// How long a smallest round trip is believed.
 pub(crate) const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
+/// How long a recent one is: about a frame interval at 30 frames a second.
+pub(crate) const RECENT: Duration = Duration::from_millis(40);
 /// More loss than this in a round is taken for a full queue; less is the air's.
 pub(crate) const LOSS_IS_CONGESTION: f64 = 0.05;
 
 /// The bitrate that a receiver of unknown bandwidth begins with.
-pub(crate) const FIRST_BITRATE: u64 = 500_000;
+pub(crate) const FIRST_BITRATE: u64 = 200_000;
 /// The least that is tried: one small packet a frame.
 pub(crate) const LEAST_BITRATE: u64 = 50_000;

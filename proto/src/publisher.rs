@@ -10,9 +10,11 @@ use crate::estimator::Path;
 use crate::frame::Frame;
 use crate::stream::StreamHead;
 
-/// Bytes that the transport may hold beyond its window, in packets, so that it never waits for the publisher: the
-/// most that a frame's cut can be late by.
-const AHEAD_PACKETS: u64 = 3;
+/// The part of its window that the transport may hold beyond it, so that it never waits for the publisher; at least
+/// a packet. A frame's cut is late by as much.
+const AHEAD: u64 = 8;
+/// What the transport holds at most of the bases of a path that stalls: no more than receivers that are gone may cost.
+const ROOM_FOR_BASES: u64 = 128 * 1024;
 
 /// What to do with the transport; see the crate's example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,11 +87,14 @@ impl Publisher {
         self.budget.rate()
     }
 
-    /// How many bytes the transport should hold at most, unacknowledged or unsent.
+    /// How many bytes the transport should hold at most, unacknowledged or unsent. There is always room for a base.
     #[must_use]
     pub fn window(&self, path: &Path) -> u64 {
         let base = self.current.as_ref().map_or(0, |sending| sending.base_left as u64);
-        path.window + AHEAD_PACKETS * path.mtu + base
+        if base > 0 && self.outcome == Outcome::Cut {
+            return ROOM_FOR_BASES;
+        }
+        path.window + path.mtu.max(path.window / AHEAD) + base
     }
 
     /// A frame is due: what of the one before is not written yet is dropped, but for its base.
@@ -143,7 +148,14 @@ impl Publisher {
     /// What [`Step::Write`] is to write.
     #[must_use]
     pub fn unwritten(&self) -> [Bytes; 2] {
-        self.current.as_ref().map_or_else(Default::default, |sending| sending.unwritten.clone())
+        let Some(sending) = &self.current else { return Default::default() };
+        let [head, body] = sending.unwritten.clone();
+        if sending.base_left > 0 && self.outcome == Outcome::Cut {
+            // The path is behind: the base goes in alone, past what waits.
+            let base = sending.base_left.saturating_sub(head.len()).min(body.len());
+            return [head, body.slice(..base)];
+        }
+        [head, body]
     }
 
     /// Lets the waiting frame in as soon as the current one's base is out.

@@ -123,6 +123,7 @@ fn transport() -> TransportConfig {
         .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
         .send_window(INITIAL_WINDOW)
         .datagram_receive_buffer_size(None)
+        .mtu_discovery_config(None)
         .initial_rtt(FIRST_RTT)
         .ack_frequency_config(Some(acks))
         .max_idle_timeout(IDLE.try_into().ok())
