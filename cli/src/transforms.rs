@@ -50,7 +50,7 @@ impl Model {
     }
 
     /// The same options with another package.
-    pub(crate) const fn with_package(&self, package: Package) -> Self {
+    pub(crate) fn with_package(&self, package: Package) -> Self {
         Self { package, threads: self.threads, max_pixels: self.max_pixels }
     }
 

@@ -76,8 +76,8 @@ impl Budget {
         if !congested {
             return bytes;
         }
-        // The queue drains at once, not over the frames to come.
-        let excess = path.standing_queue().saturating_sub(self.packet(path));
+        // What the window does not aim at drains at once, not over the frames to come.
+        let excess = path.standing_queue().saturating_sub(self.packet(path) + QUEUE_TARGET);
         bytes.saturating_sub(self.rate.bytes_in(excess)).max(bytes / 4)
     }
 

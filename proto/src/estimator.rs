@@ -164,7 +164,11 @@ impl Estimator {
         if lost > LOSS_IS_CONGESTION && round.lost > self.path.mtu {
             scale = scale.min(0.7);
         }
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "both factors are small and positive")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "both factors are small and positive"
+        )]
         let window = (self.path.window as f64 * scale) as u64;
         self.path.window = window.clamp(self.least(), MAX_WINDOW);
     }

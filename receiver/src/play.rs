@@ -37,8 +37,15 @@ impl Player {
         let (tasks, inbox) = mpsc::sync_channel(WAITING);
         let thread = std::thread::spawn(move || {
             let reported = Instant::now();
-            Screen { viewer, announced: None, decoding: None, past: Received::default(), totals: Totals::default(), reported }
-                .run(&inbox)
+            Screen {
+                viewer,
+                announced: None,
+                decoding: None,
+                past: Received::default(),
+                totals: Totals::default(),
+                reported,
+            }
+            .run(&inbox)
         });
         Self { tasks, thread }
     }
@@ -149,7 +156,11 @@ impl<V: Viewer> Screen<V> {
         }
     }
 
-    fn announce(&mut self, announced: Announcement, answer: oneshot::Sender<Result<bool, String>>) -> Result<(), String> {
+    fn announce(
+        &mut self,
+        announced: Announcement,
+        answer: oneshot::Sender<Result<bool, String>>,
+    ) -> Result<(), String> {
         self.announced = Some(announced);
         let decoding = self.viewer.handle_announcement(&announced);
         let told = decoding.as_ref().map(Option::is_some).map_err(Clone::clone);

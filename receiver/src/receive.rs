@@ -56,8 +56,21 @@ pub async fn receive(config: Config, viewer: impl Viewer, shutdown: impl Future<
 async fn connections(config: &Config, player: &Player) -> Result<(), Error> {
     let mut pause = FIRST_PAUSE;
     let mut alone = Instant::now();
+    let mut connected = false;
     loop {
-        let error = match connection(config, player, &mut alone, &mut pause).await {
+        let link = QuicLink::connect(config.address, &config.name, &config.trust).await;
+        let ended = match link {
+            Ok(link) => {
+                if std::mem::replace(&mut connected, true) {
+                    player.reconnected();
+                }
+                let ended = connection(config, player, &link).await;
+                (alone, pause) = (Instant::now(), FIRST_PAUSE);
+                ended
+            }
+            Err(error) => Err(error),
+        };
+        let error = match ended {
             Ok(()) | Err(Error::Closed(nestcast_proto::Code::Done)) => return Ok(()),
             Err(error) => error,
         };
@@ -67,17 +80,13 @@ async fn connections(config: &Config, player: &Player) -> Result<(), Error> {
         tracing::warn!("{error}; trying again in {} ms", pause.as_millis());
         tokio::time::sleep(pause).await;
         pause = (2 * pause).min(LONGEST_PAUSE);
-        player.reconnected();
     }
 }
 
-async fn connection(config: &Config, player: &Player, alone: &mut Instant, pause: &mut Duration) -> Result<(), Error> {
-    let link = QuicLink::connect(config.address, &config.name, &config.trust).await?;
+async fn connection(config: &Config, player: &Player, link: &QuicLink) -> Result<(), Error> {
     tracing::info!(address = %config.address, "connected");
-    let hello =
-        Hello { token: config.token.clone(), max_bitrate: config.max_bitrate, decoder: config.decoder };
-    let outcome = session::run(&link, hello, config.fetch_model, player).await;
-    (*alone, *pause) = (Instant::now(), FIRST_PAUSE);
+    let Config { token, max_bitrate, decoder, .. } = config.clone();
+    let outcome = session::run(link, Hello { token, max_bitrate, decoder }, config.fetch_model, player).await;
     link.settle().await;
     outcome
 }

@@ -50,7 +50,10 @@ async fn session<L: Link>(link: &L, hello: Hello, fetch: bool, player: &Player) 
     let known = player.announce(announced).await?;
     if !known {
         if !fetch {
-            let why = format!("the sender's model {} is not here: name its folder with --model, or let it be fetched", announced.model);
+            let why = format!(
+                "the sender's model {} is not here: name its folder with --model, or let it be fetched",
+                announced.model
+            );
             return Err(Error::View(why));
         }
         tracing::info!(model = %announced.model, "asking the sender for its model");
@@ -87,7 +90,12 @@ fn announcement(welcome: &Welcome) -> Result<Announcement, Error> {
 }
 
 /// Streams to frames, until the connection ends.
-async fn frames<L: Link>(link: &L, welcome: &Welcome, mut wanted: Option<ModelHash>, player: &Player) -> Result<(), Error> {
+async fn frames<L: Link>(
+    link: &L,
+    welcome: &Welcome,
+    mut wanted: Option<ModelHash>,
+    player: &Player,
+) -> Result<(), Error> {
     let (frames, seconds) = welcome.rate;
     let mut subscriber = Subscriber::new(Duration::from_secs(u64::from(seconds)) / frames);
     let epoch = Instant::now();
@@ -160,7 +168,12 @@ async fn read(mut stream: impl Incoming, events: mpsc::Sender<Event>) -> Result<
     }
 }
 
-async fn frame(header: FrameHeader, first: Bytes, mut stream: impl Incoming, events: &mpsc::Sender<Event>) -> Result<(), Error> {
+async fn frame(
+    header: FrameHeader,
+    first: Bytes,
+    mut stream: impl Incoming,
+    events: &mpsc::Sender<Event>,
+) -> Result<(), Error> {
     // Whoever no longer listens knows why.
     let _ = events.send(Event::Head(header)).await;
     let mut next = Some(first);
@@ -172,7 +185,12 @@ async fn frame(header: FrameHeader, first: Bytes, mut stream: impl Incoming, eve
     Ok(())
 }
 
-async fn model(header: ModelHeader, first: Bytes, mut stream: impl Incoming, events: &mpsc::Sender<Event>) -> Result<(), Error> {
+async fn model(
+    header: ModelHeader,
+    first: Bytes,
+    mut stream: impl Incoming,
+    events: &mpsc::Sender<Event>,
+) -> Result<(), Error> {
     let mut package = BytesMut::from(first);
     while let Some(bytes) = stream.read().await? {
         package.extend_from_slice(&bytes);

@@ -13,7 +13,10 @@ pub(crate) trait Link: Send + Sync + 'static {
     type Incoming: Incoming;
 
     /// Opens the control stream and says the first message on it.
-    fn open_control(&self, first: Bytes) -> impl Future<Output = Result<(Self::Outgoing, Self::Incoming), Error>> + Send;
+    fn open_control(
+        &self,
+        first: Bytes,
+    ) -> impl Future<Output = Result<(Self::Outgoing, Self::Incoming), Error>> + Send;
 
     /// Says another message.
     fn say(&self, control: &mut Self::Outgoing, message: Bytes) -> impl Future<Output = Result<(), Error>> + Send;

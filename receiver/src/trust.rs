@@ -25,8 +25,11 @@ impl Trust {
     /// Reads a fingerprint: 64 hexadecimal digits, colons allowed between them.
     #[must_use]
     pub fn fingerprint(text: &str) -> Option<Self> {
-        let digits: Vec<u8> =
-            text.chars().filter(|c| *c != ':').map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect::<Option<_>>()?;
+        let digits: Vec<u8> = text
+            .chars()
+            .filter(|c| *c != ':')
+            .map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok()))
+            .collect::<Option<_>>()?;
         let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
         (digits.len() == 64).then(|| bytes.try_into().ok()).flatten().map(Self::Fingerprint)
     }

@@ -41,7 +41,12 @@ pub(crate) enum End {
 }
 
 /// Lets a receiver in and feeds it until it leaves, breaks a rule, or the frames end.
-pub(crate) async fn run<P: Peer>(peer: P, number: u64, shared: Arc<Shared>, frames: watch::Receiver<Option<Arc<Frame>>>) {
+pub(crate) async fn run<P: Peer>(
+    peer: P,
+    number: u64,
+    shared: Arc<Shared>,
+    frames: watch::Receiver<Option<Arc<Frame>>>,
+) {
     let address = peer.address();
     let admitted = match tokio::time::timeout(PATIENCE, admit(&peer, &shared)).await {
         Ok(admitted) => admitted,

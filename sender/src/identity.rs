@@ -19,6 +19,12 @@ pub struct Identity {
     pub(crate) key: PrivateKeyDer<'static>,
 }
 
+impl Clone for Identity {
+    fn clone(&self) -> Self {
+        Self { chain: self.chain.clone(), key: self.key.clone_key() }
+    }
+}
+
 impl Identity {
     /// A new self-signed certificate, for development: receivers pin its fingerprint.
     ///
@@ -49,7 +55,7 @@ impl Identity {
     /// What a receiver pins.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint(Sha256::digest(&self.chain[0]).into())
+        Fingerprint(self.chain.first().map(Sha256::digest).unwrap_or_default().into())
     }
 }
 

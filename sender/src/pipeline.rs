@@ -62,7 +62,9 @@ impl Pipeline {
     /// Waits for the last frame; a source that still waits for its input is left behind.
     pub(crate) async fn join(self) -> Result<(), Error> {
         let stopped = self.stop.load(Ordering::Relaxed);
-        let ended = |handle: JoinHandle<Result<(), Error>>| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let ended = |handle: JoinHandle<Result<(), Error>>| {
+            handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
         if stopped && !self.reading.is_finished() {
             return Ok(());
         }

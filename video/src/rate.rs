@@ -18,7 +18,8 @@ impl Rate {
     /// [`Error::Corrupt`] if one is out of range.
     pub fn new(frames: u32, seconds: u32) -> Result<Self, Error> {
         let sound = |number| (1..=1_000_000).contains(&number);
-        let plausible = u64::from(frames) <= 1000 * u64::from(seconds) && u64::from(seconds) <= 1000 * u64::from(frames);
+        let plausible =
+            u64::from(frames) <= 1000 * u64::from(seconds) && u64::from(seconds) <= 1000 * u64::from(frames);
         if sound(frames) && sound(seconds) && plausible {
             Ok(Self { frames, seconds })
         } else {

@@ -11,10 +11,37 @@ use crate::files;
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(super) enum Line {
-    Listening { address: String, fingerprint: String },
-    Sent { frames: u64, skipped: u64, encoded_bytes: u64, encode_ms: f64, accepted: u64, refused: u64, receivers: Vec<Fed> },
-    Frame { id: u64, bytes: usize, full: u64, latency_ms: f64, receiving_ms: f64, decode_ms: f64, psnr_db: Option<f64> },
-    Received { shown: u64, blank: u64, bytes: u64, undecoded: u64, held: u64, corrupt: u64, reconnects: u64 },
+    Listening {
+        address: String,
+        fingerprint: String,
+    },
+    Sent {
+        frames: u64,
+        skipped: u64,
+        encoded_bytes: u64,
+        encode_ms: f64,
+        accepted: u64,
+        refused: u64,
+        receivers: Vec<Fed>,
+    },
+    Frame {
+        id: u64,
+        bytes: usize,
+        full: u64,
+        latency_ms: f64,
+        receiving_ms: f64,
+        decode_ms: f64,
+        psnr_db: Option<f64>,
+    },
+    Received {
+        shown: u64,
+        blank: u64,
+        bytes: u64,
+        undecoded: u64,
+        held: u64,
+        corrupt: u64,
+        reconnects: u64,
+    },
 }
 
 /// A receiver, as the sender sees it.

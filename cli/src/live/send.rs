@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use nestcast_sender::{Broadcast, Config, Encoding, Identity, Statistics};
+use nestcast_sender::{Broadcast, Config, Encoding, Identity, Package, Statistics};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::lines::Line;
@@ -28,7 +28,8 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     let fingerprint = identity.fingerprint().to_string();
     let source = source::open(options)?;
     let most = (source.size().pixels() / PIXELS_PER_BYTE).clamp(LEAST_FRAME, nestcast_proto::MAX_FRAME as usize);
-    let encoding = Encoding::new(model.id(), model.encoder(most), model.analysis(options.analysis)?);
+    let encoding = Encoding::new(model.id(), model.encoder(most), model.analysis(options.analysis)?)
+        .with_package(Package(model.package().archive()?.into()));
     let config = Config { listen: options.listen, identity, token, max_receivers: options.max_receivers };
 
     let outcome = runtime.block_on(async {

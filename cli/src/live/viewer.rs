@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::{self, IsTerminal as _, Stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use nestcast_codec::{Decoder, Picture};
+use nestcast_codec::{Decoder, ModelId, Picture};
 use nestcast_metrics as metrics;
+use nestcast_models::{Package, runtime};
 use nestcast_receiver::{Announcement, Decoding, Shown, Totals, Viewer};
 use nestcast_video::{Rate, Writer};
 
@@ -88,6 +89,49 @@ impl Screen {
     }
 }
 
+/// Where models that senders gave are kept, each in a folder of its id's name.
+fn cache() -> Result<PathBuf> {
+    let folder = runtime::user_cache().context("the system names no cache folder for a fetched model: set HOME")?;
+    Ok(folder.join("nestcast").join("models"))
+}
+
+/// A model that was fetched before, if it is sound still.
+fn cached(model: ModelId) -> Option<Package> {
+    Package::open(cache().ok()?.join(model.to_string())).ok().filter(|package| package.id() == model)
+}
+
+/// Checks a package that a sender gave, and keeps it.
+fn keep(model: ModelId, archive: &[u8]) -> Result<Package> {
+    let folder = cache()?;
+    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be written", folder.display()))?;
+    let unpacked = tempfile::tempdir_in(&folder).context("a fetched model cannot be written")?;
+    Package::unpack(archive, unpacked.path())?;
+    let package = Package::open(unpacked.path()).context("the sender's model is refused")?;
+    ensure!(
+        package.id() == model,
+        "the sender gave model {} where it announced {model}: do not trust it",
+        package.id()
+    );
+    install(unpacked, &folder.join(model.to_string()))?;
+    Ok(package)
+}
+
+/// Puts a sound package where it stays; who comes second finds the first one's.
+fn install(unpacked: tempfile::TempDir, place: &Path) -> Result<()> {
+    if fs::rename(unpacked.path(), place).is_ok() {
+        let _ = unpacked.keep();
+        return Ok(());
+    }
+    // A folder is there: kept by another receiver, or no longer sound.
+    if Package::open(place).is_err() {
+        fs::remove_dir_all(place)
+            .and_then(|()| fs::rename(unpacked.path(), place))
+            .context("a fetched model cannot be kept")?;
+        let _ = unpacked.keep();
+    }
+    Ok(())
+}
+
 /// One line of an error and its causes.
 fn line(error: anyhow::Error) -> String {
     format!("{error:#}")
@@ -104,13 +148,16 @@ impl Viewer for Screen {
             *writer = Some(Writer::new(io::stdout(), rate));
         }
         if self.model.id() != announced.model {
-            return Ok(None);
+            let Some(package) = cached(announced.model) else { return Ok(None) };
+            self.model = self.model.with_package(package);
         }
         self.decoding().map(Some).map_err(line)
     }
 
-    fn handle_package(&mut self, announced: &Announcement, _package: Bytes) -> Result<Decoding, String> {
-        Err(format!("model {} cannot be taken over", announced.model))
+    fn handle_package(&mut self, announced: &Announcement, package: Bytes) -> Result<Decoding, String> {
+        let package = keep(announced.model, &package).map_err(line)?;
+        self.model = self.model.with_package(package);
+        self.decoding().map_err(line)
     }
 
     fn show(&mut self, shown: &Shown<'_>) -> Result<(), String> {
