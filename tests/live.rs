@@ -121,8 +121,8 @@ impl Viewer for Eye {
 /// Waits for `count` frames; gives the bytes of the last.
 async fn look(seeing: Receiver<usize>, count: usize) -> (usize, Receiver<usize>) {
     let looking = tokio::task::spawn_blocking(move || {
-        let last = (0..count).map(|_| seeing.recv_timeout(PATIENCE).expect("frames come")).last();
-        (last.unwrap_or(0), seeing)
+        let last = (0..count).map(|_| seeing.recv_timeout(PATIENCE).expect("frames come")).fold(0, |_, bytes| bytes);
+        (last, seeing)
     });
     looking.await.expect("no panic")
 }

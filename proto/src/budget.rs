@@ -21,6 +21,8 @@ const LONGEST_STEP: u64 = 1500;
 const REST: u32 = 8;
 /// Frames over which deliveries are counted.
 const MEMORY: usize = 8;
+/// Packets that make a measurement: fewer would count a packet more or less as a change of rate.
+const ENOUGH: u64 = 4;
 
 /// One receiver's rate.
 #[derive(Debug, Clone)]
@@ -76,8 +78,8 @@ impl Budget {
         if !congested {
             return bytes;
         }
-        // What the window does not aim at drains at once, not over the frames to come.
-        let excess = path.standing_queue().saturating_sub(self.packet(path) + QUEUE_TARGET);
+        // The queue drains at once, not over the frames to come.
+        let excess = path.standing_queue().saturating_sub(self.packet(path));
         bytes.saturating_sub(self.rate.bytes_in(excess)).max(bytes / 4)
     }
 
@@ -91,11 +93,11 @@ impl Budget {
         Duration::from_nanos(path.mtu * 8_000_000_000 / self.rate.bits().max(1))
     }
 
-    /// What was delivered over the last two frames, or over as many as four packets took.
+    /// What was delivered over the last two frames, or over as many as [`ENOUGH`] packets took.
     fn measure(&mut self, now: Duration, path: &Path) -> Option<Bitrate> {
         let measured = self.delivered.iter().rev().skip(1).find_map(|&(then, delivered)| {
             let bytes = path.delivered.saturating_sub(delivered);
-            (bytes >= 4 * path.mtu).then(|| Bitrate::of(bytes, now.saturating_sub(then))).flatten()
+            (bytes >= ENOUGH * path.mtu).then(|| Bitrate::of(bytes, now.saturating_sub(then))).flatten()
         });
         let measured = measured.or_else(|| {
             let &(then, delivered) = self.delivered.front()?;

@@ -15,6 +15,8 @@ use crate::stream::StreamHead;
 const AHEAD: u64 = 8;
 /// What the transport holds at most of the bases of a path that stalls: no more than receivers that are gone may cost.
 const ROOM_FOR_BASES: u64 = 128 * 1024;
+/// A path of a window below so many packets may have no room when a frame is due.
+const SLOW_PACKETS: u64 = 8;
 
 /// What to do with the transport; see the crate's example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +54,8 @@ pub struct Publisher {
     outcome: Outcome,
     /// The budget that a waiting frame was given.
     bytes: u64,
+    /// The path is behind or slow: bases go in alone, past what waits.
+    tight: bool,
     tally: Tally,
 }
 
@@ -72,7 +76,15 @@ impl Publisher {
     #[must_use]
     pub fn new(interval: Duration, cap: Option<Bitrate>) -> Self {
         let budget = Budget::new(interval, cap);
-        Self { budget, current: None, waiting: None, outcome: Outcome::Short, bytes: 0, tally: Tally::default() }
+        Self {
+            budget,
+            current: None,
+            waiting: None,
+            outcome: Outcome::Short,
+            bytes: 0,
+            tight: false,
+            tally: Tally::default(),
+        }
     }
 
     /// What this receiver was given so far.
@@ -91,7 +103,7 @@ impl Publisher {
     #[must_use]
     pub fn window(&self, path: &Path) -> u64 {
         let base = self.current.as_ref().map_or(0, |sending| sending.base_left as u64);
-        if base > 0 && self.outcome == Outcome::Cut {
+        if base > 0 && self.tight {
             return ROOM_FOR_BASES;
         }
         path.window + path.mtu.max(path.window / AHEAD) + base
@@ -105,6 +117,7 @@ impl Publisher {
             None => self.outcome,
         };
         self.bytes = self.budget.next(now, path, outcome);
+        self.tight = outcome == Outcome::Cut || path.window < SLOW_PACKETS * path.mtu;
         if self.waiting.replace(frame.clone()).is_some() {
             self.tally.skipped += 1;
         }
@@ -150,8 +163,7 @@ impl Publisher {
     pub fn unwritten(&self) -> [Bytes; 2] {
         let Some(sending) = &self.current else { return Default::default() };
         let [head, body] = sending.unwritten.clone();
-        if sending.base_left > 0 && self.outcome == Outcome::Cut {
-            // The path is behind: the base goes in alone, past what waits.
+        if sending.base_left > 0 && self.tight {
             let base = sending.base_left.saturating_sub(head.len()).min(body.len());
             return [head, body.slice(..base)];
         }

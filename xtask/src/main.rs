@@ -16,8 +16,8 @@ cargo xtask COMMAND
 
   demo [ARGS]      `nestcast demo ARGS`, built if need be
   nestcast ARGS    nestcast as released, built if need be
-  test             every test but the benchmarks' own; a build of the codec for WebAssembly where rustup can add that
-                   target (else it says `skipped`); a check that the codec depends on no tokio, quinn, ort or image
+  test             every test but the benchmarks' own; a build of codec and proto for WebAssembly where rustup can
+                   add that target (else it says `skipped`); a check that they depend on no tokio, quinn, ort or image
   lint             formatting, clippy and documentation; any warning fails; needs cmake and nasm
   runtime          fetch ONNX Runtime if it is not there, as demo, nestcast and test do too
   install-runtime  put ONNX Runtime where an installed nestcast finds it: the user's cache folder
@@ -70,8 +70,8 @@ fn test() -> Result<()> {
     let library = runtime::ensure()?;
     let with_runtime = [(runtime::VARIABLE, library.as_os_str())];
     cargo::step(&["test", "--locked", "--workspace", "--exclude", "nestcast-benches"], &with_runtime)?;
-    cargo::build_codec_for_wasm()?;
-    cargo::codec_is_pure()
+    cargo::build_pure_for_wasm()?;
+    cargo::pure_crates_are()
 }
 
 fn lint() -> Result<()> {

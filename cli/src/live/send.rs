@@ -27,7 +27,8 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     };
     let fingerprint = identity.fingerprint().to_string();
     let source = source::open(options)?;
-    let most = (source.size().pixels() / PIXELS_PER_BYTE).clamp(LEAST_FRAME, nestcast_proto::MAX_FRAME as usize);
+    let most = usize::try_from(nestcast_proto::MAX_FRAME).unwrap_or(usize::MAX);
+    let most = (source.size().pixels() / PIXELS_PER_BYTE).clamp(LEAST_FRAME, most);
     let encoding = Encoding::new(model.id(), model.encoder(most), model.analysis(options.analysis)?)
         .with_package(Package(model.package().archive()?.into()));
     let config = Config { listen: options.listen, identity, token, max_receivers: options.max_receivers };
