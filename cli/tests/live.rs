@@ -3,7 +3,7 @@
 mod harness;
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use harness::{Bench, refusal};
 
@@ -20,6 +20,8 @@ fn clip(frames: u8) -> Vec<u8> {
 /// A sender that is ended with the test.
 struct Sender {
     child: Child,
+    /// Kept open: a sender whose output is closed ends.
+    _output: BufReader<ChildStdout>,
     address: String,
     fingerprint: String,
 }
@@ -33,11 +35,11 @@ impl Sender {
             .spawn()
             .expect("the binary starts");
         let mut line = String::new();
-        let output = child.stdout.take().expect("it is piped");
-        BufReader::new(output).read_line(&mut line).expect("a line");
+        let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
+        output.read_line(&mut line).expect("a line");
         let listening: serde_json::Value = serde_json::from_str(&line).expect("JSON");
         let text = |name: &str| listening[name].as_str().expect("text").to_owned();
-        Self { address: text("address"), fingerprint: text("fingerprint"), child }
+        Self { address: text("address"), fingerprint: text("fingerprint"), _output: output, child }
     }
 }
 

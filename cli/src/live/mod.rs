@@ -6,7 +6,7 @@ mod send;
 mod source;
 mod viewer;
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -23,7 +23,11 @@ use crate::files::Input;
 fn runtime() -> Result<tokio::runtime::Runtime> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
     // A second time in one process it fails, and the first one's log is good.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_ansi(io::stderr().is_terminal())
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .try_init();
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the system gives no threads")
 }
 
