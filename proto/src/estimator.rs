@@ -54,7 +54,8 @@ pub struct Estimator {
     path: Path,
     shortest: Shortest,
     round: Round,
-    /// When each packet was sent, and the bytes in flight with it; those of before the last acknowledgement are gone.
+    /// Moments at which packets were sent, with the bytes in flight before them and of those that arrived; what is
+    /// older than the last acknowledgement is gone.
     sent: VecDeque<(Duration, u64)>,
     /// When the path was last seen without a queue.
     drained: Duration,
@@ -118,9 +119,10 @@ impl Estimator {
         while self.sent.front().is_some_and(|(at, _)| *at < sent) {
             self.sent.pop_front();
         }
-        // A packet that was reordered finds that of a later one.
-        let flight = self.sent.pop_front().map_or(self.path.window, |(_, flight)| flight);
-        self.newest = Some((now.saturating_sub(sent), flight));
+        if let Some((at, flight)) = self.sent.front_mut().filter(|(at, _)| *at == sent) {
+            *flight += bytes;
+            self.newest = Some((now.saturating_sub(*at), *flight));
+        }
         if sent >= self.round.began {
             // The round is over once this batch is; marks it by a beginning that no later packet undercuts.
             self.round.began = Duration::MAX;
@@ -143,9 +145,11 @@ impl Estimator {
         }
     }
 
-    /// A packet was sent; with it `in_flight` are on their way.
-    pub fn handle_sent(&mut self, now: Duration, in_flight: u64) {
-        self.sent.push_back((now, in_flight));
+    /// Packets of so many bytes were sent; with them `in_flight` are on their way.
+    pub fn handle_sent(&mut self, now: Duration, bytes: u64, in_flight: u64) {
+        if self.sent.back().is_none_or(|(at, _)| *at < now) {
+            self.sent.push_back((now, in_flight.saturating_sub(bytes)));
+        }
         self.round.busiest = self.round.busiest.max(in_flight);
     }
 
@@ -172,7 +176,7 @@ impl Estimator {
         let mut aim = (rate * wish).clamp(window / 4.0, window * 2.0);
         // Without a queue the path may carry more than was tried, and a window that was not used tells nothing.
         if wish * f64::from(round.batches) >= round.time.as_secs_f64() {
-            let used = round.busiest + 2 * self.path.mtu >= self.path.window;
+            let used = round.busiest + self.path.mtu >= self.path.window;
             aim = if used { aim.max(window) } else { window };
         }
         let lost = round.lost as f64 / (round.lost + round.delivered).max(1) as f64;

@@ -218,7 +218,7 @@ impl Congestion {
 impl Controller for Congestion {
     fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
         self.in_flight += bytes;
-        self.estimator.handle_sent(self.moment(now), self.in_flight);
+        self.estimator.handle_sent(self.moment(now), bytes, self.in_flight);
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _limited: bool, _rtt: &quinn_proto::RttEstimator) {
