@@ -31,6 +31,8 @@ pub struct Received {
     pub blank: u64,
     /// Bytes of frames, in time or not.
     pub bytes: u64,
+    /// Those that came in time.
+    pub useful: u64,
 }
 
 /// Puts the frames of one connection together.
@@ -125,6 +127,7 @@ impl Subscriber {
             self.last = Some((id, header.skipped));
             if based.is_some() {
                 self.received.shown += 1;
+                self.received.useful += bytes.len() as u64;
                 return Some(Arrived { header, prefix: bytes.freeze(), first, shown: now });
             }
             self.received.blank += 1;
@@ -209,7 +212,7 @@ mod tests {
         assert_eq!(ids(&mut subscriber, 7), [(1, 5)], "the next base is there");
         assert_eq!(subscriber.poll_timeout(), Some(at(62)));
         assert_eq!(ids(&mut subscriber, 62), [(2, 4)], "its time is over");
-        assert_eq!(subscriber.received(), Received { shown: 3, blank: 0, bytes: 19 });
+        assert_eq!(subscriber.received(), Received { shown: 3, blank: 0, bytes: 19, useful: 19 });
     }
 
     #[test]
@@ -229,7 +232,7 @@ mod tests {
         arrive(&mut subscriber, 50, 11, 4);
         assert_eq!(ids(&mut subscriber, 109), []);
         assert_eq!(ids(&mut subscriber, 110), [(9, 4), (11, 4)], "the base of 8 and all of 10 did not come");
-        assert_eq!(subscriber.received(), Received { shown: 5, blank: 2, bytes: 23 });
+        assert_eq!(subscriber.received(), Received { shown: 5, blank: 2, bytes: 23, useful: 20 });
     }
 
     #[test]
@@ -245,7 +248,7 @@ mod tests {
         subscriber.handle_head(at(1), FrameHeader { skipped: 5, ..header(11) }).expect("a new frame");
         subscriber.handle_end(11);
         assert_eq!(ids(&mut subscriber, 2), []);
-        assert_eq!(subscriber.received(), Received { shown: 3, blank: 1, bytes: 12 });
+        assert_eq!(subscriber.received(), Received { shown: 3, blank: 1, bytes: 12, useful: 12 });
     }
 
     #[test]

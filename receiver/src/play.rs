@@ -211,7 +211,12 @@ fn interval(announced: &Announcement) -> Duration {
 }
 
 fn add(a: Received, b: Received) -> Received {
-    Received { shown: a.shown + b.shown, blank: a.blank + b.blank, bytes: a.bytes + b.bytes }
+    Received {
+        shown: a.shown + b.shown,
+        blank: a.blank + b.blank,
+        bytes: a.bytes + b.bytes,
+        useful: a.useful + b.useful,
+    }
 }
 
 /// How long ago a moment was, in microseconds since 1970.

@@ -2,15 +2,17 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use nestcast_proto::{Bitrate, DecoderKind, Hello};
+use nestcast_proto::{Bitrate, Close, Code, DecoderKind, Hello};
 
 use crate::error::Error;
 use crate::play::Player;
 use crate::quic::QuicLink;
 use crate::session;
+use crate::transport::Link as _;
 use crate::trust::Trust;
 use crate::view::Viewer;
 
@@ -39,54 +41,74 @@ pub struct Config {
     pub retry: Duration,
 }
 
-/// Receives until the broadcast ends, `shutdown` is ready, or no sender is found for [`Config::retry`].
+/// Receives until the broadcast ends, `shutdown` is ready, or no sender is found for [`Config::retry`]. The sender is told
+/// of a shutdown.
 ///
 /// # Errors
 /// Why it cannot go on.
 pub async fn receive(config: Config, viewer: impl Viewer, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
     let player = Player::start(viewer);
-    let outcome = tokio::select! {
-        outcome = connections(&config, &player) => outcome,
-        () = shutdown => Ok(()),
-    };
+    let outcome = connections(&config, &player, std::pin::pin!(shutdown)).await;
     // What the viewer says is nearer to the cause than what the connection does.
     player.finish().await.and(outcome)
 }
 
-async fn connections(config: &Config, player: &Player) -> Result<(), Error> {
+async fn connections<S: Future<Output = ()>>(
+    config: &Config,
+    player: &Player,
+    mut shutdown: Pin<&mut S>,
+) -> Result<(), Error> {
     let mut pause = FIRST_PAUSE;
     let mut alone = Instant::now();
     let mut connected = false;
     loop {
-        let link = QuicLink::connect(config.address, &config.name, &config.trust).await;
+        let link = tokio::select! {
+            link = QuicLink::connect(config.address, &config.name, &config.trust) => link,
+            () = &mut shutdown => return Ok(()),
+        };
         let ended = match link {
             Ok(link) => {
                 if std::mem::replace(&mut connected, true) {
                     player.reconnected();
                 }
-                let ended = connection(config, player, &link).await;
+                let ended = connection(config, player, &link, shutdown.as_mut()).await;
                 (alone, pause) = (Instant::now(), FIRST_PAUSE);
                 ended
             }
             Err(error) => Err(error),
         };
         let error = match ended {
-            Ok(()) | Err(Error::Closed(nestcast_proto::Code::Done)) => return Ok(()),
+            Ok(()) | Err(Error::Closed(Code::Done)) => return Ok(()),
             Err(error) => error,
         };
         if !error.may_retry() || alone.elapsed() + pause > config.retry {
             return Err(error);
         }
         tracing::warn!("{error}; trying again in {} ms", pause.as_millis());
-        tokio::time::sleep(pause).await;
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = &mut shutdown => return Ok(()),
+        }
         pause = (2 * pause).min(LONGEST_PAUSE);
     }
 }
 
-async fn connection(config: &Config, player: &Player, link: &QuicLink) -> Result<(), Error> {
+/// Ends well only by a shutdown.
+async fn connection(
+    config: &Config,
+    player: &Player,
+    link: &QuicLink,
+    shutdown: Pin<&mut impl Future<Output = ()>>,
+) -> Result<(), Error> {
     tracing::info!(address = %config.address, "connected");
     let Config { token, max_bitrate, decoder, .. } = config.clone();
-    let outcome = session::run(link, Hello { token, max_bitrate, decoder }, config.fetch_model, player).await;
+    let outcome = tokio::select! {
+        outcome = session::run(link, Hello { token, max_bitrate, decoder }, config.fetch_model, player) => outcome,
+        () = shutdown => {
+            link.close(Close { code: Code::Done, why: "the receiver leaves" });
+            Ok(())
+        }
+    };
     link.settle().await;
     outcome
 }

@@ -106,11 +106,10 @@ async fn frames<L: Link>(
         tokio::select! {
             biased;
             Some(event) = inbox.recv() => handle(event, epoch.elapsed(), &mut subscriber, &mut wanted, player)?,
-            Some(read) = readers.join_next() => {
-                if let Ok(read) = read {
-                    read?;
-                }
-            }
+            Some(read) = readers.join_next() => match read {
+                Ok(read) => read?,
+                Err(error) => std::panic::resume_unwind(error.into_panic()),
+            },
             stream = link.accept() => drop(readers.spawn(read(stream?, events.clone()))),
             () = until(due) => {}
         }

@@ -10,6 +10,7 @@ use nestcast_proto::{Close, Code, Frame, ModelHash, Welcome};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
+use crate::demand::Demand;
 use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::feed::{self, Shared};
@@ -74,7 +75,8 @@ impl Broadcast {
             rate: (source.rate.frames(), source.rate.seconds()),
         };
         let (interval, package) = (source.rate.interval(), encoding.package.clone());
-        let shared = Arc::new(Shared { token, welcome, interval, package, counters: Arc::default() });
+        let shared =
+            Arc::new(Shared { token, welcome, interval, package, counters: Arc::default(), demand: Demand::default() });
         Ok(Self { listener, source, encoding, shared, places: Arc::new(Semaphore::new(max_receivers)) })
     }
 
@@ -97,7 +99,7 @@ impl Broadcast {
     /// [`Error::Source`] if the source breaks off, [`Error::Encode`] if a picture cannot be encoded.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { listener, source, encoding, shared, places } = self;
-        let (pipeline, mut frames) = Pipeline::start(source, encoding, Arc::clone(&shared.counters));
+        let (pipeline, mut frames) = Pipeline::start(source, encoding, Arc::clone(&shared));
         let mut feeds = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
         let mut number = 0;
@@ -105,7 +107,11 @@ impl Broadcast {
             tokio::select! {
                 () = &mut shutdown => break true,
                 ended = ended(frames.clone()) => break !ended,
-                Some(_) = feeds.join_next() => {}
+                Some(ended) = feeds.join_next() => {
+                    if let Err(error) = ended {
+                        tracing::error!("a receiver's feed failed, please report this: {error}");
+                    }
+                }
                 knock = listener.accept() => {
                     let Some(knock) = knock else { break true };
                     number += 1;

@@ -35,7 +35,14 @@ impl Encoding {
         self
     }
 
-    pub(crate) fn encode(&self, picture: &Picture) -> Result<Embedded, EncodeError> {
-        self.encoder.encode(picture, &*self.analysis)
+    /// Encodes to at most `limit` bytes, and no more than the encoder makes.
+    pub(crate) fn encode(&self, picture: &Picture, limit: usize) -> Result<Embedded, EncodeError> {
+        let encoder = self.encoder.clone().with_max_bytes(self.most(limit));
+        encoder.encode(picture, &*self.analysis)
+    }
+
+    /// The most bytes of a frame under `limit`.
+    pub(crate) fn most(&self, limit: usize) -> usize {
+        limit.min(self.encoder.max_bytes())
     }
 }

@@ -10,6 +10,7 @@ use nestcast_proto::{
 };
 use tokio::sync::watch;
 
+use crate::demand::Demand;
 use crate::encoding::Package;
 use crate::statistics::{Counters, ReceiverStatistics};
 use crate::transport::{Gone, Incoming, Outgoing, Peer, Urgency};
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) interval: Duration,
     pub(crate) package: Option<Package>,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) demand: Demand,
 }
 
 /// Why a feed ended.
@@ -138,7 +140,10 @@ impl<P: Peer> Feed<'_, P> {
                 changed = frames.changed(), if live => {
                     let newest = frames.borrow_and_update().clone();
                     match (changed, newest) {
-                        (Ok(()), Some(frame)) => self.publisher.handle_frame(epoch.elapsed(), &frame, &self.peer.path()),
+                        (Ok(()), Some(frame)) => {
+                            self.publisher.handle_frame(epoch.elapsed(), &frame, &self.peer.path());
+                            self.shared.demand.ask(self.publisher.wish());
+                        }
                         (Ok(()), None) => {}
                         (Err(_), _) => live = false,
                     }

@@ -8,6 +8,7 @@
 //! frame's memory.
 
 mod broadcast;
+mod demand;
 mod encoding;
 mod error;
 mod feed;

@@ -9,8 +9,10 @@ use nestcast_codec::Picture;
 use nestcast_proto::Frame;
 use tokio::sync::watch;
 
+use crate::demand::Limit;
 use crate::encoding::Encoding;
 use crate::error::Error;
+use crate::feed::Shared;
 use crate::source::{self, Source};
 use crate::statistics::Counters;
 
@@ -37,7 +39,7 @@ impl Pipeline {
     pub(crate) fn start(
         source: Source,
         encoding: Encoding,
-        counters: Arc<Counters>,
+        shared: Arc<Shared>,
     ) -> (Self, watch::Receiver<Newest<Frame>>) {
         let stop = Arc::new(AtomicBool::new(false));
         let (pictures, newest) = watch::channel(None);
@@ -49,7 +51,7 @@ impl Pipeline {
         };
         let encoding = thread::spawn(move || {
             let next = |newest: &mut watch::Receiver<_>| runtime.block_on(newest.changed()).is_ok();
-            encode(&encoding, &counters, newest, &frames, next)
+            encode(&encoding, &shared, newest, &frames, next)
         });
         (Self { stop, reading, encoding }, feeds)
     }
@@ -96,28 +98,31 @@ fn read(mut source: Source, stop: &AtomicBool, pictures: &watch::Sender<Newest<C
 
 fn encode(
     encoding: &Encoding,
-    counters: &Counters,
+    shared: &Shared,
     mut newest: watch::Receiver<Newest<Captured>>,
     frames: &watch::Sender<Newest<Frame>>,
     next: impl Fn(&mut watch::Receiver<Newest<Captured>>) -> bool,
 ) -> Result<(), Error> {
-    let mut last: Option<(Arc<Captured>, Frame)> = None;
+    let Shared { counters, demand, .. } = shared;
+    let mut last: Option<(Arc<Captured>, Frame, usize)> = None;
     let mut skipped = 0;
+    let mut limit = Limit::new();
     while next(&mut newest) {
         let Some(captured) = newest.borrow_and_update().clone() else { continue };
-        let before = last.as_ref().map_or(0, |(last, _)| last.id + 1);
+        let before = last.as_ref().map_or(0, |(last, ..)| last.id + 1);
         skipped += captured.id.saturating_sub(before);
         Counters::add(&counters.skipped, captured.id.saturating_sub(before));
         let start = Instant::now();
-        let frame = match &last {
-            // A still picture is encoded once.
-            Some((same, frame)) if same.picture == captured.picture => {
-                Frame { id: captured.id, skipped, captured: captured.at, ..frame.clone() }
+        let limit = encoding.most(limit.next(demand));
+        let (frame, most) = match &last {
+            // A still picture is encoded again only if more of it is wanted.
+            Some((same, frame, most)) if *most >= limit && same.picture == captured.picture => {
+                (Frame { id: captured.id, skipped, captured: captured.at, ..frame.clone() }, *most)
             }
             _ => {
-                let bytes = encoding.encode(&captured.picture)?.bytes().clone();
+                let bytes = encoding.encode(&captured.picture, limit)?.bytes().clone();
                 let base = source::base_bytes(captured.picture.size(), captured.picture.channels()).min(bytes.len());
-                Frame { id: captured.id, skipped, captured: captured.at, base, bytes }
+                (Frame { id: captured.id, skipped, captured: captured.at, base, bytes }, limit)
             }
         };
         let took = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -125,7 +130,7 @@ fn encode(
         Counters::add(&counters.frames, 1);
         Counters::add(&counters.encoded_bytes, frame.bytes.len() as u64);
         frames.send_replace(Some(Arc::new(frame.clone())));
-        last = Some((captured, frame));
+        last = Some((captured, frame, most));
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Lines of JSON for programs that watch a broadcast.
 
 use anyhow::{Context, Result};
+use nestcast_proto::Received;
 use nestcast_receiver::{Shown, Totals};
 use nestcast_sender::Statistics;
 use serde::Serialize;
@@ -37,6 +38,7 @@ pub(super) enum Line {
         shown: u64,
         blank: u64,
         bytes: u64,
+        useful_bytes: u64,
         undecoded: u64,
         held: u64,
         corrupt: u64,
@@ -114,7 +116,7 @@ impl From<(&Shown<'_>, Option<f64>)> for Line {
 impl From<&Totals> for Line {
     fn from(totals: &Totals) -> Self {
         let Totals { received, undecoded, held, corrupt, reconnects } = *totals;
-        let (shown, blank, bytes) = (received.shown, received.blank, received.bytes);
-        Self::Received { shown, blank, bytes, undecoded, held, corrupt, reconnects }
+        let Received { shown, blank, bytes, useful: useful_bytes } = received;
+        Self::Received { shown, blank, bytes, useful_bytes, undecoded, held, corrupt, reconnects }
     }
 }
