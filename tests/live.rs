@@ -42,7 +42,8 @@ impl Running {
         let rate = Rate::new(RATE, 1).expect("a valid rate");
         let source = Source::pictures(size, rate, Box::new(next));
         let token = token.map(Bytes::from_static);
-        let config = nestcast_sender::Config { listen, identity: identity.clone(), token, max_receivers: 10 };
+        let config =
+            nestcast_sender::Config { listen, identity: identity.clone(), token, max_receivers: 10, qlog: None };
         let broadcast = Broadcast::listen(config, source, encoding).expect("a free port");
         let address = broadcast.address().expect("it listens");
         let (stop, stopped) = oneshot::channel();

@@ -55,6 +55,22 @@ impl Code {
         CODES.iter().find(|(_, known)| *known == number).map_or(Self::Other(number), |(code, _)| *code)
     }
 
+    /// A word for it, for programs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Violation => "violation",
+            Self::Version => "version",
+            Self::Token => "token",
+            Self::Full => "full",
+            Self::Slow => "slow",
+            Self::Model => "model",
+            Self::Failed => "failed",
+            Self::Other(_) => "other",
+        }
+    }
+
     /// Whether trying again may help without anyone changing anything.
     #[must_use]
     pub const fn may_retry(self) -> bool {

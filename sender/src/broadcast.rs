@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ pub struct Config {
     pub token: Option<Bytes>,
     /// Most receivers at once.
     pub max_receivers: usize,
+    /// Where to write a qlog file of each connection, if anywhere.
+    pub qlog: Option<PathBuf>,
 }
 
 /// A broadcast that listens already.
@@ -65,8 +68,8 @@ impl Broadcast {
     /// # Errors
     /// [`Error::Listen`] if the address cannot be had, [`Error::Tls`] if the identity cannot be used.
     pub fn listen(config: Config, source: Source, encoding: Encoding) -> Result<Self, Error> {
-        let Config { listen, identity, token, max_receivers } = config;
-        let listener = Listener::bind(listen, identity)?;
+        let Config { listen, identity, token, max_receivers, qlog } = config;
+        let listener = Listener::bind(listen, identity, qlog)?;
         let side = |length: usize| u32::try_from(length).expect("a side fits");
         let welcome = Welcome {
             model: ModelHash::new(encoding.model.0.to_vec()).expect("an id is 6 bytes"),
@@ -148,12 +151,12 @@ async fn answer(
     let peer = match knock.answer().await {
         Ok(peer) => peer,
         Err(error) => {
-            Counters::add(&shared.counters.refused, 1);
+            shared.counters.refuse("handshake");
             return tracing::debug!("handshake failed: {error}");
         }
     };
     let Ok(_place) = places.try_acquire() else {
-        Counters::add(&shared.counters.refused, 1);
+        shared.counters.refuse(Code::Full.name());
         return peer.close(Close { code: Code::Full, why: "all places are taken" });
     };
     feed::run(peer, number, shared, frames).await;

@@ -55,9 +55,8 @@ pub(crate) async fn run<P: Peer>(
     let (hello, incoming, control) = match admitted {
         Ok(admitted) => admitted,
         Err(end) => {
-            Counters::add(&shared.counters.refused, 1);
             tracing::info!(%address, "refused: {end}");
-            return tell(&peer, &end);
+            return tell(&peer, &end, &shared.counters);
         }
     };
     Counters::add(&shared.counters.accepted, 1);
@@ -68,11 +67,14 @@ pub(crate) async fn run<P: Peer>(
     shared.counters.forget(number);
     let end = end.unwrap_or(End::Close(Close { code: Code::Done, why: "the broadcast ended" }));
     tracing::info!(%address, tally = ?feed.publisher.tally(), "receiver left: {end}");
-    tell(&peer, &end);
+    tell(&peer, &end, &shared.counters);
 }
 
-fn tell(peer: &impl Peer, end: &End) {
+fn tell(peer: &impl Peer, end: &End, counters: &Counters) {
     if let End::Close(close) = end {
+        if close.code != Code::Done {
+            counters.refuse(close.code.name());
+        }
         peer.close(*close);
     }
 }
@@ -215,8 +217,9 @@ impl<P: Peer> Feed<'_, P> {
         if tally.frames >= self.noted {
             self.noted = tally.frames + NOTE_EVERY;
             let path = self.peer.path();
-            let figures =
-                ReceiverStatistics { address: self.peer.address(), estimate: self.publisher.estimate(), tally, path };
+            let (address, publisher) = (self.peer.address(), &self.publisher);
+            let (estimate, budget) = (publisher.estimate(), publisher.wish());
+            let figures = ReceiverStatistics { address, estimate, budget, tally, path };
             self.shared.counters.note(self.number, figures);
         }
     }

@@ -1,7 +1,10 @@
 //! QUIC by quinn: endpoint, limits, streams, and the congestion control of [`nestcast_proto::Estimator`].
 
 use std::any::Any;
+use std::fs::File;
+use std::io::BufWriter;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,7 +12,9 @@ use bytes::Bytes;
 use nestcast_proto::{ALPN, Close, Code, Estimator, INITIAL_WINDOW, Path};
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{AckFrequencyConfig, Connection, RecvStream, SendStream, ServerConfig, TransportConfig, VarInt};
+use quinn::{
+    AckFrequencyConfig, Connection, QlogConfig, RecvStream, SendStream, ServerConfig, TransportConfig, VarInt,
+};
 
 use crate::error::Error;
 use crate::identity::Identity;
@@ -38,13 +43,16 @@ const FIRST_RTT: Duration = Duration::from_millis(100);
 pub(crate) struct Listener {
     endpoint: quinn::Endpoint,
     handshakes: Arc<()>,
+    config: ServerConfig,
+    qlog: Option<PathBuf>,
 }
 
 impl Listener {
-    pub(crate) fn bind(address: SocketAddr, identity: Identity) -> Result<Self, Error> {
-        let endpoint = quinn::Endpoint::server(config(identity)?, address)
+    pub(crate) fn bind(address: SocketAddr, identity: Identity, qlog: Option<PathBuf>) -> Result<Self, Error> {
+        let config = config(identity)?;
+        let endpoint = quinn::Endpoint::server(config.clone(), address)
             .map_err(|error| Error::Listen { address, reason: error.to_string() })?;
-        Ok(Self { endpoint, handshakes: Arc::new(()) })
+        Ok(Self { endpoint, handshakes: Arc::new(()), config, qlog })
     }
 
     pub(crate) fn address(&self) -> Option<SocketAddr> {
@@ -63,9 +71,25 @@ impl Listener {
             } else if handshakes > RETRY_ABOVE && incoming.may_retry() && !incoming.remote_address_validated() {
                 let _ = incoming.retry();
             } else {
-                return Some(Knock { incoming, _handshake: Arc::clone(&self.handshakes) });
+                let config = self.qlog.as_deref().and_then(|folder| self.logging(folder, &incoming));
+                return Some(Knock { incoming, config, _handshake: Arc::clone(&self.handshakes) });
             }
         }
+    }
+
+    /// The configuration for one connection that is logged to a file of its own in `folder`.
+    fn logging(&self, folder: &std::path::Path, incoming: &quinn::Incoming) -> Option<Arc<ServerConfig>> {
+        let id = incoming.orig_dst_cid();
+        let file = folder.join(format!("{id}.sqlog"));
+        let created =
+            File::create(&file).inspect_err(|error| tracing::warn!("{} is not written: {error}", file.display()));
+        let mut log = QlogConfig::default();
+        log.writer(Box::new(BufWriter::new(created.ok()?)))
+            .title(Some(format!("nestcast send to {}", incoming.remote_address())));
+        let (mut config, mut transport) = (self.config.clone(), transport());
+        transport.qlog_stream(log.into_stream());
+        config.transport_config(Arc::new(transport));
+        Some(Arc::new(config))
     }
 
     /// Closes what is still open and waits until peers have been told.
@@ -79,12 +103,17 @@ impl Listener {
 #[derive(Debug)]
 pub(crate) struct Knock {
     incoming: quinn::Incoming,
+    config: Option<Arc<ServerConfig>>,
     _handshake: Arc<()>,
 }
 
 impl Knock {
     pub(crate) async fn answer(self) -> Result<QuicPeer, Gone> {
-        let connecting = self.incoming.accept().map_err(gone)?;
+        let connecting = match self.config {
+            Some(config) => self.incoming.accept_with(config),
+            None => self.incoming.accept(),
+        };
+        let connecting = connecting.map_err(gone)?;
         match tokio::time::timeout(HANDSHAKE, connecting).await {
             Ok(connection) => Ok(QuicPeer { connection: connection.map_err(gone)? }),
             Err(_) => Err(Gone("the handshake took too long".to_owned())),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nestcast_proto::{Bitrate, Path, Tally};
@@ -21,10 +21,19 @@ pub struct Statistics {
     pub encode_time: Duration,
     /// Receivers that were let in.
     pub accepted: u64,
-    /// Peers that were turned away: wrong token, version, or none of nestcast at all.
-    pub refused: u64,
+    /// Peers that were turned away or closed for what they did, by [`Code::name`](nestcast_proto::Code::name);
+    /// `"handshake"`: those that are none of nestcast, or never got so far.
+    pub refusals: BTreeMap<&'static str, u64>,
     /// The receivers of now.
     pub receivers: Vec<ReceiverStatistics>,
+}
+
+impl Statistics {
+    /// Peers that were turned away or closed for what they did.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refusals.values().sum()
+    }
 }
 
 /// One receiver.
@@ -32,8 +41,10 @@ pub struct Statistics {
 pub struct ReceiverStatistics {
     /// Where it is.
     pub address: SocketAddr,
-    /// Its estimated bandwidth.
+    /// What its path delivered of late.
     pub estimate: Bitrate,
+    /// The most bytes of the next frame that it may have use for.
+    pub budget: u64,
     /// What it was given.
     pub tally: Tally,
     /// Its path.
@@ -48,7 +59,7 @@ pub(crate) struct Counters {
     pub(crate) encoded_bytes: AtomicU64,
     pub(crate) encode_nanos: AtomicU64,
     pub(crate) accepted: AtomicU64,
-    pub(crate) refused: AtomicU64,
+    refusals: Mutex<BTreeMap<&'static str, u64>>,
     receivers: Mutex<BTreeMap<u64, ReceiverStatistics>>,
 }
 
@@ -57,13 +68,18 @@ impl Counters {
         counter.fetch_add(count, Ordering::Relaxed);
     }
 
+    /// A peer was turned away.
+    pub(crate) fn refuse(&self, why: &'static str) {
+        *held(&self.refusals).entry(why).or_default() += 1;
+    }
+
     /// Puts a receiver's figures in the place of its last ones.
     pub(crate) fn note(&self, receiver: u64, figures: ReceiverStatistics) {
-        self.receivers.lock().unwrap_or_else(PoisonError::into_inner).insert(receiver, figures);
+        held(&self.receivers).insert(receiver, figures);
     }
 
     pub(crate) fn forget(&self, receiver: u64) {
-        self.receivers.lock().unwrap_or_else(PoisonError::into_inner).remove(&receiver);
+        held(&self.receivers).remove(&receiver);
     }
 
     pub(crate) fn read(&self) -> Statistics {
@@ -74,8 +90,12 @@ impl Counters {
             encoded_bytes: load(&self.encoded_bytes),
             encode_time: Duration::from_nanos(load(&self.encode_nanos)),
             accepted: load(&self.accepted),
-            refused: load(&self.refused),
-            receivers: self.receivers.lock().unwrap_or_else(PoisonError::into_inner).values().copied().collect(),
+            refusals: held(&self.refusals).clone(),
+            receivers: held(&self.receivers).values().copied().collect(),
         }
     }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

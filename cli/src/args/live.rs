@@ -33,6 +33,12 @@ pub(crate) struct Send {
     /// Most receivers at once
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) max_receivers: usize,
+    /// Serve figures for Prometheus here, over HTTP at `/metrics`
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Write a qlog file of each connection to this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) qlog: Option<PathBuf>,
     /// The transform to encode with
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,

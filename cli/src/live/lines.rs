@@ -15,6 +15,7 @@ pub(super) enum Line {
     Listening {
         address: String,
         fingerprint: String,
+        metrics: Option<String>,
     },
     Sent {
         frames: u64,
@@ -93,7 +94,7 @@ impl From<&Statistics> for Line {
             encoded_bytes: statistics.encoded_bytes,
             encode_ms: milliseconds(statistics.encode_time),
             accepted: statistics.accepted,
-            refused: statistics.refused,
+            refused: statistics.refused(),
             receivers: receivers.collect(),
         }
     }

@@ -1,6 +1,7 @@
 //! `nestcast send` and `nestcast receive`: a broadcast from the command line.
 
 mod lines;
+mod metrics;
 mod receive;
 mod send;
 mod source;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use nestcast_sender::{Broadcast, Config, Encoding, Identity, Package, Statistics};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::lines::Line;
-use super::source;
+use super::{metrics, source};
 use crate::args::Send;
 use crate::files;
 use crate::transforms::Model;
@@ -31,23 +31,35 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     let most = (source.size().pixels() / PIXELS_PER_BYTE).clamp(LEAST_FRAME, most);
     let encoding = Encoding::new(model.id(), model.encoder(most), model.analysis(options.analysis)?)
         .with_package(Package(model.package().archive()?.into()));
-    let config = Config { listen: options.listen, identity, token, max_receivers: options.max_receivers };
+    if let Some(folder) = &options.qlog {
+        std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be written", folder.display()))?;
+    }
+    let (listen, max_receivers, qlog) = (options.listen, options.max_receivers, options.qlog.clone());
+    let config = Config { listen, identity, token, max_receivers, qlog };
 
     let outcome = runtime.block_on(async {
         let broadcast = Broadcast::listen(config, source, encoding)?;
         let address = broadcast.address().unwrap_or(options.listen).to_string();
         let monitor = broadcast.monitor();
+        let metrics = match options.metrics {
+            Some(address) => Some(metrics::listen(address).await?),
+            None => None,
+        };
         if options.json {
-            Line::Listening { address, fingerprint }.print()?;
+            let metrics =
+                metrics.as_ref().and_then(|listener| listener.local_addr().ok()).map(|address| address.to_string());
+            Line::Listening { address, fingerprint, metrics }.print()?;
         } else {
             files::note(&format!("receive with: nestcast receive {address} --fingerprint {fingerprint} -o -"));
         }
         let mut seconds = interval(Duration::from_secs(1));
         seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut serving = std::pin::pin!(metrics::serve(metrics, monitor.clone()));
         let mut run = std::pin::pin!(broadcast.run(super::interrupted()));
         let ended = loop {
             tokio::select! {
                 ended = &mut run => break ended,
+                () = &mut serving => {}
                 _ = seconds.tick() => if options.json { Line::from(&monitor.read()).print()? },
             }
         };
@@ -65,6 +77,7 @@ pub(crate) fn run(options: &Send) -> Result<()> {
 }
 
 fn describe(figures: &Statistics) -> String {
-    let Statistics { frames, skipped, accepted, refused, .. } = figures;
+    let Statistics { frames, skipped, accepted, .. } = figures;
+    let refused = figures.refused();
     format!("{frames} frames encoded, {skipped} skipped; {accepted} receivers served, {refused} refused")
 }
