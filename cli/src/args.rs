@@ -1,5 +1,7 @@
 //! The command line's words: subcommands, options, defaults.
 
+mod live;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -7,6 +9,8 @@ use std::str::FromStr;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use nestcast_codec::{DEFAULT_MAX_PIXELS, MAX_HEADER};
+
+pub(crate) use live::{Receive, Send};
 
 /// Most threads that may be asked for: more would only take memory.
 const MAX_THREADS: usize = 256;
@@ -35,6 +39,10 @@ pub(crate) enum Command {
     Inspect(Inspect),
     /// Measure rate and distortion of pictures on a grid of byte cuts
     Eval(Eval),
+    /// Broadcast pictures or video, cut to each receiver's bandwidth
+    Send(Send),
+    /// Receive a broadcast, as good as the network allows
+    Receive(Receive),
     /// Encode one photograph and show cuts of its stream beside JPEG of the same size
     Demo(Demo),
 }

@@ -79,7 +79,7 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
 }
 
 /// The pictures named, and those in the folders named, by name.
-fn pictures_of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
+pub(crate) fn pictures_of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for input in inputs {
         if files::is_standard(input) || !input.is_dir() {

@@ -9,6 +9,7 @@ mod eval;
 mod files;
 mod inspect;
 mod jpeg;
+mod live;
 mod pictures;
 mod progress;
 mod streams;
@@ -33,6 +34,8 @@ fn main() -> ExitCode {
         Command::Cut(options) => cut::run(options),
         Command::Inspect(options) => inspect::run(options),
         Command::Eval(options) => eval::run(options),
+        Command::Send(options) => live::send(options),
+        Command::Receive(options) => live::receive(options),
         Command::Demo(options) => demo::run(options),
     };
     match done {

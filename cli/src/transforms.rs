@@ -29,7 +29,7 @@ impl Model {
     }
 
     /// The transform to encode with.
-    pub(crate) fn analysis(&self, kind: Transform) -> Result<Box<dyn Analysis>> {
+    pub(crate) fn analysis(&self, kind: Transform) -> Result<Box<dyn Analysis + Send>> {
         Ok(match kind {
             Transform::Linear => Box::new(self.package.linear(self.threads)),
             Transform::Deep => Box::new(self.package.deep_analysis(&runtime("--analysis linear")?, self.threads)?),
@@ -44,6 +44,21 @@ impl Model {
         })
     }
 
+    /// The package itself.
+    pub(crate) const fn package(&self) -> &Package {
+        &self.package
+    }
+
+    /// The same options with another package.
+    pub(crate) fn with_package(&self, package: Package) -> Self {
+        Self { package, threads: self.threads, max_pixels: self.max_pixels }
+    }
+
+    /// An encoder that stops after `max_bytes`.
+    pub(crate) fn encoder(&self, max_bytes: usize) -> Encoder {
+        Encoder::new(self.package.tables().clone()).with_threads(self.threads).with_max_bytes(max_bytes)
+    }
+
     /// Encodes a picture; `max_bytes` stops early.
     pub(crate) fn encode(
         &self,
@@ -51,10 +66,7 @@ impl Model {
         analysis: &dyn Analysis,
         max_bytes: Option<usize>,
     ) -> Result<Embedded> {
-        let encoder = Encoder::new(self.package.tables().clone())
-            .with_threads(self.threads)
-            .with_max_bytes(max_bytes.unwrap_or(usize::MAX));
-        Ok(encoder.encode(picture, analysis)?)
+        Ok(self.encoder(max_bytes.unwrap_or(usize::MAX)).encode(picture, analysis)?)
     }
 
     /// A decoder that has seen nothing yet.

@@ -57,6 +57,12 @@ impl Encoder {
         self
     }
 
+    /// The limit of [`Encoder::with_max_bytes`].
+    #[must_use]
+    pub const fn max_bytes(&self) -> usize {
+        self.max_bytes
+    }
+
     /// Encodes a picture.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Model packages: a folder of tables, networks and a manifest, checked before anything of it is used.
 
+mod archive;
 mod fault;
 mod files;
 mod manifest;

@@ -113,7 +113,7 @@ impl Places {
 }
 
 /// The user's cache folder by each system's convention; `cargo xtask install-runtime` uses the same.
-fn user_cache() -> Option<PathBuf> {
+pub fn user_cache() -> Option<PathBuf> {
     let home = || variable("HOME").map(PathBuf::from);
     match consts::OS {
         "windows" => variable("LOCALAPPDATA").map(PathBuf::from),

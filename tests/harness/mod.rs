@@ -1,5 +1,7 @@
-//! What the tests share: a slow decoder written from the specification alone, pictures made by arithmetic, vectors.
+//! What the tests share: a slow decoder written from the specification alone, pictures made by arithmetic, vectors,
+//! a network in virtual time.
 
+pub mod network;
 pub mod pictures;
 pub mod probe;
 pub mod reference;

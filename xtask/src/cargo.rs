@@ -12,10 +12,11 @@ use crate::{
     runtime,
 };
 
-const CODEC: &str = "nestcast-codec";
+/// The crates that know no operating system.
+const PURE: [&str; 2] = ["nestcast-codec", "nestcast-proto"];
 const WASM: &str = "wasm32-unknown-unknown";
 
-/// Crates that would tie the codec to an operating system, a network or an image file format.
+/// Crates that would tie them to an operating system, a network or an image file format.
 const IMPURE: [&str; 4] = ["tokio", "quinn", "ort", "image"];
 
 fn cargo() -> Command {
@@ -50,39 +51,44 @@ pub(crate) fn hand_over(cargo_arguments: &[&str], arguments: &[OsString], librar
     Err(Failure::Exit(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
 }
 
-/// The codec builds where there is no operating system, if rustup can get that target here; else says that this
+/// The pure crates build where there is no operating system, if rustup can get that target here; else says that this
 /// was skipped and why.
-pub(crate) fn build_codec_for_wasm() -> Result<()> {
+pub(crate) fn build_pure_for_wasm() -> Result<()> {
     let why = match Command::new("rustup").args(["target", "add", WASM]).output() {
         Ok(output) if output.status.success() => {
-            return step(&["build", "--locked", "--package", CODEC, "--target", WASM], &[]);
+            let [codec, proto] = PURE;
+            return step(&["build", "--locked", "--package", codec, "--package", proto, "--target", WASM], &[]);
         }
         Ok(output) => last_line(&output),
         Err(_) => "rustup is not installed".to_owned(),
     };
-    eprintln!("skipped: wasm32 build of codec: {why}");
+    eprintln!("skipped: wasm32 build of codec and proto: {why}");
     Ok(())
 }
 
-/// The codec depends on nothing that does input, output or timing.
-pub(crate) fn codec_is_pure() -> Result<()> {
+/// The pure crates depend on nothing that does input, output or timing.
+pub(crate) fn pure_crates_are() -> Result<()> {
+    PURE.into_iter().try_for_each(is_pure)
+}
+
+fn is_pure(package: &str) -> Result<()> {
     let output = cargo()
-        .args(["tree", "--locked", "--package", CODEC, "--edges", "normal", "--prefix", "none"])
+        .args(["tree", "--locked", "--package", package, "--edges", "normal", "--prefix", "none"])
         .output()
         .map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;
     if !output.status.success() {
-        return Err(Failure::say(format!("`cargo tree --package {CODEC}` failed: {}", last_line(&output))));
+        return Err(Failure::say(format!("`cargo tree --package {package}` failed: {}", last_line(&output))));
     }
     let tree = String::from_utf8_lossy(&output.stdout);
     match impure(&tree) {
         None => Ok(()),
         Some(name) => Err(Failure::say(format!(
-            "{CODEC} depends on `{name}`: move what needs it to another crate (`cargo tree -p {CODEC} -i {name}`)"
+            "{package} depends on `{name}`: move what needs it to another crate (`cargo tree -p {package} -i {name}`)"
         ))),
     }
 }
 
-/// The first crate in the output of `cargo tree --prefix none` that the codec must not see.
+/// The first crate in the output of `cargo tree --prefix none` that a pure crate must not see.
 fn impure(tree: &str) -> Option<&str> {
     tree.lines().filter_map(|line| line.split_whitespace().next()).find(|name| IMPURE.contains(name))
 }

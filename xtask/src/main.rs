@@ -20,8 +20,8 @@ cargo xtask COMMAND
   report           draw docs/report.html, plots and tables from benches/results; measures nothing
   measure COMMAND  measure anew into benches/results: `measure all KODAK` does all that depends on nestcast, with KODAK
                    the folder of its 24 pictures; `measure help` lists the parts; both need cmake, nasm and perl
-  test             every test but the benchmarks' own; a build of the codec for WebAssembly where rustup can add that
-                   target (else it says `skipped`); a check that the codec depends on no tokio, quinn, ort or image
+  test             every test but the benchmarks' own; a build of codec and proto for WebAssembly where rustup can
+                   add that target (else it says `skipped`); a check that they depend on no tokio, quinn, ort or image
   lint             formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
   runtime          fetch ONNX Runtime if it is not there, as demo, nestcast and test do too
   install-runtime  put ONNX Runtime where an installed nestcast finds it: the user's cache folder
@@ -76,8 +76,8 @@ fn test() -> Result<()> {
     let library = runtime::ensure()?;
     let with_runtime = [(runtime::VARIABLE, library.as_os_str())];
     cargo::step(&["test", "--locked", "--workspace", "--exclude", "nestcast-benches"], &with_runtime)?;
-    cargo::build_codec_for_wasm()?;
-    cargo::codec_is_pure()
+    cargo::build_pure_for_wasm()?;
+    cargo::pure_crates_are()
 }
 
 fn lint() -> Result<()> {

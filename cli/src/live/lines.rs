@@ -1,0 +1,123 @@
+//! Lines of JSON for programs that watch a broadcast.
+
+use anyhow::{Context, Result};
+use nestcast_proto::Received;
+use nestcast_receiver::{Shown, Totals};
+use nestcast_sender::Statistics;
+use serde::Serialize;
+
+use crate::files;
+
+/// Everything that is told, one line each.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(super) enum Line {
+    Listening {
+        address: String,
+        fingerprint: String,
+        metrics: Option<String>,
+    },
+    Sent {
+        frames: u64,
+        skipped: u64,
+        encoded_bytes: u64,
+        encode_ms: f64,
+        accepted: u64,
+        refused: u64,
+        receivers: Vec<Fed>,
+    },
+    Frame {
+        id: u64,
+        bytes: usize,
+        full: u64,
+        latency_ms: f64,
+        receiving_ms: f64,
+        decode_ms: f64,
+        psnr_db: Option<f64>,
+    },
+    Received {
+        shown: u64,
+        blank: u64,
+        bytes: u64,
+        useful_bytes: u64,
+        undecoded: u64,
+        held: u64,
+        corrupt: u64,
+        reconnects: u64,
+    },
+}
+
+/// A receiver, as the sender sees it.
+#[derive(Debug, Serialize)]
+pub(super) struct Fed {
+    address: String,
+    estimate_bits: u64,
+    frames: u64,
+    skipped: u64,
+    cut: u64,
+    bytes: u64,
+    full: u64,
+    window: u64,
+    rtt_ms: f64,
+    queue_ms: f64,
+    lost_bytes: u64,
+}
+
+impl Line {
+    pub(super) fn print(&self) -> Result<()> {
+        files::print(&(serde_json::to_string(self).context("the JSON cannot be made")? + "\n"))
+    }
+}
+
+fn milliseconds(duration: std::time::Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+impl From<&Statistics> for Line {
+    fn from(statistics: &Statistics) -> Self {
+        let receivers = statistics.receivers.iter().map(|receiver| Fed {
+            address: receiver.address.to_string(),
+            estimate_bits: receiver.estimate.bits(),
+            frames: receiver.tally.frames,
+            skipped: receiver.tally.skipped,
+            cut: receiver.tally.cut,
+            bytes: receiver.tally.bytes,
+            full: receiver.tally.full,
+            window: receiver.path.window,
+            rtt_ms: milliseconds(receiver.path.rtt),
+            queue_ms: milliseconds(receiver.path.queue()),
+            lost_bytes: receiver.path.lost,
+        });
+        Self::Sent {
+            frames: statistics.frames,
+            skipped: statistics.skipped,
+            encoded_bytes: statistics.encoded_bytes,
+            encode_ms: milliseconds(statistics.encode_time),
+            accepted: statistics.accepted,
+            refused: statistics.refused(),
+            receivers: receivers.collect(),
+        }
+    }
+}
+
+impl From<(&Shown<'_>, Option<f64>)> for Line {
+    fn from((shown, psnr_db): (&Shown<'_>, Option<f64>)) -> Self {
+        Self::Frame {
+            id: shown.id,
+            bytes: shown.bytes,
+            full: shown.full,
+            latency_ms: milliseconds(shown.latency),
+            receiving_ms: milliseconds(shown.receiving),
+            decode_ms: milliseconds(shown.decoding),
+            psnr_db,
+        }
+    }
+}
+
+impl From<&Totals> for Line {
+    fn from(totals: &Totals) -> Self {
+        let Totals { received, undecoded, held, corrupt, reconnects } = *totals;
+        let Received { shown, blank, bytes, useful: useful_bytes } = received;
+        Self::Received { shown, blank, bytes, useful_bytes, undecoded, held, corrupt, reconnects }
+    }
+}

@@ -1,0 +1,59 @@
+//! `nestcast send` and `nestcast receive`: a broadcast from the command line.
+
+mod lines;
+mod metrics;
+mod receive;
+mod send;
+mod source;
+mod viewer;
+
+use std::io::{self, IsTerminal as _};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use nestcast_proto::MAX_TOKEN;
+use tracing_subscriber::EnvFilter;
+
+pub(crate) use receive::run as receive;
+pub(crate) use send::run as send;
+
+use crate::files::Input;
+
+/// What runs the network, and the log on standard error that `RUST_LOG` asks for.
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    // A second time in one process it fails, and the first one's log is good.
+    let _ = tracing_subscriber::fmt()
+        .with_ansi(io::stderr().is_terminal())
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .try_init();
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the system gives no threads")
+}
+
+/// Waits for ctrl-c, or to be asked to end.
+async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}
+
+/// A token: a file's content without the white space around it.
+fn token(path: Option<&Path>) -> Result<Option<Bytes>> {
+    let Some(path) = path else { return Ok(None) };
+    let mut input = Input::open(path)?;
+    let bytes = input.read_to(MAX_TOKEN as u64 + 3)?.trim_ascii();
+    ensure!(!bytes.is_empty(), "{} holds no token: write one into it", path.display());
+    ensure!(bytes.len() <= MAX_TOKEN, "{} is longer than a token of {MAX_TOKEN} bytes", path.display());
+    Ok(Some(Bytes::copy_from_slice(bytes)))
+}

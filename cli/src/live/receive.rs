@@ -1,0 +1,44 @@
+//! `nestcast receive`: a broadcast to a folder or a player.
+
+use std::net::ToSocketAddrs as _;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use nestcast_proto::{Bitrate, DecoderKind};
+use nestcast_receiver::{Config, Trust};
+
+use super::viewer::Screen;
+use crate::args::{self, Receive, Transform};
+use crate::files;
+
+pub(crate) fn run(options: &Receive) -> Result<()> {
+    if options.json && files::is_standard(&options.output) {
+        args::conflict("--json and `-o -` would both write to standard output");
+    }
+    let runtime = super::runtime()?;
+    let trust = match (&options.fingerprint, &options.ca) {
+        (Some(text), _) => {
+            Trust::fingerprint(text).ok_or_else(|| anyhow!("--fingerprint must be 64 hexadecimal digits"))?
+        }
+        (None, Some(file)) => Trust::Authorities(file.clone()),
+        (None, None) => args::conflict("give --fingerprint or --ca"),
+    };
+    let address = options.address.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
+    let name = options.address.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']);
+    let config = Config {
+        address: address.with_context(|| format!("{} is no host and port that can be found", options.address))?,
+        name: name.to_owned(),
+        trust,
+        token: super::token(options.token_file.as_deref())?.unwrap_or_default(),
+        max_bitrate: options.max_bitrate.map(Bitrate::from_bits),
+        decoder: match options.decoder {
+            Transform::Linear => DecoderKind::Linear,
+            Transform::Deep => DecoderKind::Deep,
+        },
+        fetch_model: !options.no_fetch_model,
+        retry: Duration::from_secs(options.retry.into()),
+    };
+    let screen = Screen::new(options)?;
+    runtime.block_on(nestcast_receiver::receive(config, screen, super::interrupted()))?;
+    Ok(())
+}

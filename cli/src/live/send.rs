@@ -1,0 +1,83 @@
+//! `nestcast send`: a source to all who ask for it.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use nestcast_sender::{Broadcast, Config, Encoding, Identity, Package, Statistics};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::lines::Line;
+use super::{metrics, source};
+use crate::args::Send;
+use crate::files;
+use crate::transforms::Model;
+
+/// Bytes of a frame's stream for each pixel: beyond 4 bits a pixel nothing is seen, and encoding takes longer.
+const PIXELS_PER_BYTE: usize = 2;
+/// The least that a frame's stream is allowed.
+const LEAST_FRAME: usize = 16 * 1024;
+
+pub(crate) fn run(options: &Send) -> Result<()> {
+    let runtime = super::runtime()?;
+    let model = Model::open(&options.common)?;
+    let token = super::token(options.token_file.as_deref())?;
+    let identity = match (&options.cert, &options.key) {
+        (Some(chain), Some(key)) => Identity::from_pem(chain, key)?,
+        _ => Identity::generate()?,
+    };
+    let fingerprint = identity.fingerprint().to_string();
+    let source = source::open(options)?;
+    let most = usize::try_from(nestcast_proto::MAX_FRAME).unwrap_or(usize::MAX);
+    let most = (source.size().pixels() / PIXELS_PER_BYTE).clamp(LEAST_FRAME, most);
+    let encoding = Encoding::new(model.id(), model.encoder(most), model.analysis(options.analysis)?)
+        .with_package(Package(model.package().archive()?.into()));
+    if let Some(folder) = &options.qlog {
+        std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be written", folder.display()))?;
+    }
+    let (listen, max_receivers, qlog) = (options.listen, options.max_receivers, options.qlog.clone());
+    let config = Config { listen, identity, token, max_receivers, qlog };
+
+    let outcome = runtime.block_on(async {
+        let broadcast = Broadcast::listen(config, source, encoding)?;
+        let address = broadcast.address().unwrap_or(options.listen).to_string();
+        let monitor = broadcast.monitor();
+        let metrics = match options.metrics {
+            Some(address) => Some(metrics::listen(address).await?),
+            None => None,
+        };
+        if options.json {
+            let metrics =
+                metrics.as_ref().and_then(|listener| listener.local_addr().ok()).map(|address| address.to_string());
+            Line::Listening { address, fingerprint, metrics }.print()?;
+        } else {
+            files::note(&format!("receive with: nestcast receive {address} --fingerprint {fingerprint} -o -"));
+        }
+        let mut seconds = interval(Duration::from_secs(1));
+        seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut serving = std::pin::pin!(metrics::serve(metrics, monitor.clone()));
+        let mut run = std::pin::pin!(broadcast.run(super::interrupted()));
+        let ended = loop {
+            tokio::select! {
+                ended = &mut run => break ended,
+                () = &mut serving => {}
+                _ = seconds.tick() => if options.json { Line::from(&monitor.read()).print()? },
+            }
+        };
+        let figures = monitor.read();
+        if options.json {
+            Line::from(&figures).print()?;
+        } else {
+            files::note(&describe(&figures));
+        }
+        Ok(ended?)
+    });
+    // A thread that still waits for standard input ends with the process.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn describe(figures: &Statistics) -> String {
+    let Statistics { frames, skipped, accepted, .. } = figures;
+    let refused = figures.refused();
+    format!("{frames} frames encoded, {skipped} skipped; {accepted} receivers served, {refused} refused")
+}

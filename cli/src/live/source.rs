@@ -1,0 +1,77 @@
+//! What `SOURCE` names: a picture, a folder of pictures, a y4m video, or one on standard input.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use nestcast_codec::Picture;
+use nestcast_sender::{Error, Source};
+use nestcast_video::{Rate, Reader};
+
+use crate::args::Send;
+use crate::{eval, files, pictures};
+
+const VIDEO: &[u8] = b"YUV4MPEG2";
+
+/// Opens the source of a broadcast.
+pub(super) fn open(options: &Send) -> Result<Source> {
+    let (path, max_pixels) = (&options.source, options.common.max_pixels);
+    let name = files::name(path);
+    if files::is_standard(path) {
+        ensure!(!options.again, "standard input cannot begin again: leave --loop out");
+        return Ok(Source::video(&name, max_pixels, io::stdin(), None)?);
+    }
+    let rate = Rate::new(options.rate, 1).context("--rate must be 1 to 1000")?;
+    if path.is_dir() {
+        return folder(path, max_pixels, rate, options.again);
+    }
+    if !is_video(path)? {
+        return Ok(Source::still(pictures::read(path, max_pixels)?, rate));
+    }
+    let open = || File::open(path);
+    let input = open().with_context(|| format!("{name} cannot be read"))?;
+    let again = options.again.then(|| {
+        let path = path.clone();
+        Box::new(move || File::open(&path)) as Box<dyn FnMut() -> io::Result<File> + core::marker::Send>
+    });
+    Ok(Source::video(&name, max_pixels, input, again)?)
+}
+
+/// All pictures of a video or a file, to compare with.
+pub(super) fn originals(path: &Path, max_pixels: u64) -> Result<Vec<Picture>> {
+    if !is_video(path)? {
+        return Ok(vec![pictures::read(path, max_pixels)?]);
+    }
+    let name = files::name(path);
+    let mut reader = Reader::new(File::open(path)?, max_pixels).with_context(|| name.clone())?;
+    let mut pictures = Vec::new();
+    while let Some(picture) = reader.read().with_context(|| name.clone())? {
+        pictures.push(picture);
+    }
+    ensure!(!pictures.is_empty(), "{name} has no frames");
+    Ok(pictures)
+}
+
+fn is_video(path: &Path) -> Result<bool> {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(VIDEO.len() as u64).read_to_end(&mut start));
+    read.with_context(|| format!("{} cannot be read", path.display()))?;
+    Ok(start == VIDEO)
+}
+
+fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Source> {
+    let files = eval::pictures_of(&[path.to_owned()])?;
+    let Some(first) = files.first() else { bail!("{} has no pictures", path.display()) };
+    let size = pictures::read(first, max_pixels)?.size();
+    let mut next = 0;
+    let pictures = move || {
+        if next == files.len() && again {
+            next = 0;
+        }
+        let Some(file) = files.get(next) else { return Ok(None) };
+        next += 1;
+        pictures::read(file, max_pixels).map(Some).map_err(|error| Error::Source(format!("{error:#}")))
+    };
+    Ok(Source::pictures(size, rate, Box::new(pictures)))
+}

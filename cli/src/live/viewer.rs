@@ -1,0 +1,193 @@
+//! Shows what came: PNG pictures in a folder, or y4m on standard output.
+
+use std::fs;
+use std::io::{self, IsTerminal as _, Stdout};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use nestcast_codec::{Decoder, ModelId, Picture};
+use nestcast_metrics as metrics;
+use nestcast_models::{Package, runtime};
+use nestcast_receiver::{Announcement, Decoding, Shown, Totals, Viewer};
+use nestcast_video::{Rate, Writer};
+
+use super::{lines::Line, source};
+use crate::args::{Receive, Transform};
+use crate::files::{self, Output};
+use crate::pictures;
+use crate::transforms::Model;
+
+/// What a receiver shows on.
+pub(super) struct Screen {
+    model: Model,
+    decoder: Transform,
+    max_pixels: u64,
+    sink: Sink,
+    last: Option<Picture>,
+    originals: Vec<Picture>,
+    json: bool,
+    totals: Totals,
+}
+
+enum Sink {
+    Folder(PathBuf),
+    /// y4m; there is no writer before the rate is known.
+    Video(Option<Writer<Stdout>>),
+}
+
+impl Screen {
+    pub(super) fn new(options: &Receive) -> Result<Self> {
+        let model = Model::open(&options.common)?;
+        // Fails now rather than when the first frame is there.
+        model.synthesis(options.decoder)?;
+        let max_pixels = options.common.max_pixels;
+        let originals = options.original.as_ref().map(|path| source::originals(path, max_pixels)).transpose()?;
+        let sink = if files::is_standard(&options.output) {
+            let what = "standard output is a terminal, which cannot show this: pipe it to a player, or name a folder";
+            ensure!(!io::stdout().is_terminal(), what);
+            Sink::Video(None)
+        } else {
+            let folder = options.output.clone();
+            let failed = || format!("{} cannot be written", folder.display());
+            fs::create_dir_all(&folder).with_context(failed)?;
+            let empty = fs::read_dir(&folder).with_context(failed)?.next().is_none();
+            ensure!(empty, "{} is not empty: name a new folder", folder.display());
+            Sink::Folder(folder)
+        };
+        let (decoder, json, originals) = (options.decoder, options.json, originals.unwrap_or_default());
+        Ok(Self { model, decoder, max_pixels, sink, last: None, originals, json, totals: Totals::default() })
+    }
+
+    fn decoding(&self) -> Result<Decoding> {
+        let tables = self.model.package().tables().clone();
+        let max_pixels = self.max_pixels;
+        // Frames are small and come often: one thread decodes as fast as they come.
+        let decoder = move || Decoder::new(tables.clone()).with_max_pixels(max_pixels);
+        Ok(Decoding { decoder: Box::new(decoder), synthesis: self.model.synthesis(self.decoder)? })
+    }
+
+    fn psnr(&self, shown: &Shown<'_>) -> Option<f64> {
+        let count = self.originals.len() as u64;
+        let at = usize::try_from(shown.id.checked_rem(count)?).ok()?;
+        let original = &self.originals[at];
+        let alike = (original.size(), original.channels()) == (shown.picture.size(), shown.picture.channels());
+        alike.then(|| metrics::psnr(original, shown.picture))
+    }
+
+    fn put(&mut self, id: u64, picture: &Picture) -> Result<()> {
+        match &mut self.sink {
+            Sink::Folder(folder) => {
+                let path = folder.join(format!("frame-{id:08}.png"));
+                Output::new(&path, &[])?.write(&pictures::png(picture)?)
+            }
+            Sink::Video(Some(writer)) => {
+                writer.write(picture).context("standard output takes no more: did the player end?")
+            }
+            Sink::Video(None) => Ok(()),
+        }
+    }
+}
+
+/// Where models that senders gave are kept, each in a folder of its id's name.
+fn cache() -> Result<PathBuf> {
+    let folder = runtime::user_cache().context("the system names no cache folder for a fetched model: set HOME")?;
+    Ok(folder.join("nestcast").join("models"))
+}
+
+/// A model that was fetched before, if it is sound still.
+fn cached(model: ModelId) -> Option<Package> {
+    Package::open(cache().ok()?.join(model.to_string())).ok().filter(|package| package.id() == model)
+}
+
+/// Checks a package that a sender gave, and keeps it.
+fn keep(model: ModelId, archive: &[u8]) -> Result<Package> {
+    let folder = cache()?;
+    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be written", folder.display()))?;
+    let unpacked = tempfile::tempdir_in(&folder).context("a fetched model cannot be written")?;
+    Package::unpack(archive, unpacked.path())?;
+    let package = Package::open(unpacked.path()).context("the sender's model is refused")?;
+    ensure!(
+        package.id() == model,
+        "the sender gave model {} where it announced {model}: do not trust it",
+        package.id()
+    );
+    install(unpacked, &folder.join(model.to_string()))?;
+    Ok(package)
+}
+
+/// Puts a sound package where it stays; who comes second finds the first one's.
+fn install(unpacked: tempfile::TempDir, place: &Path) -> Result<()> {
+    if fs::rename(unpacked.path(), place).is_ok() {
+        let _ = unpacked.keep();
+        return Ok(());
+    }
+    // A folder is there: kept by another receiver, or no longer sound.
+    if Package::open(place).is_err() {
+        fs::remove_dir_all(place)
+            .and_then(|()| fs::rename(unpacked.path(), place))
+            .context("a fetched model cannot be kept")?;
+        let _ = unpacked.keep();
+    }
+    Ok(())
+}
+
+/// One line of an error and its causes.
+fn line(error: anyhow::Error) -> String {
+    format!("{error:#}")
+}
+
+impl Viewer for Screen {
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, String> {
+        let pixels = announced.size.pixels() as u64;
+        if pixels > self.max_pixels {
+            return Err(format!("the sender's pictures have {pixels} pixels: raise --max-pixels if you trust it"));
+        }
+        if let Sink::Video(writer @ None) = &mut self.sink {
+            let rate = Rate::new(announced.rate.0, announced.rate.1).map_err(|error| error.to_string())?;
+            *writer = Some(Writer::new(io::stdout(), rate));
+        }
+        if self.model.id() != announced.model {
+            let Some(package) = cached(announced.model) else { return Ok(None) };
+            self.model = self.model.with_package(package);
+        }
+        self.decoding().map(Some).map_err(line)
+    }
+
+    fn handle_package(&mut self, announced: &Announcement, package: Bytes) -> Result<Decoding, String> {
+        let package = keep(announced.model, &package).map_err(line)?;
+        self.model = self.model.with_package(package);
+        self.decoding().map_err(line)
+    }
+
+    fn show(&mut self, shown: &Shown<'_>) -> Result<(), String> {
+        self.put(shown.id, shown.picture).map_err(line)?;
+        if matches!(self.sink, Sink::Video(_)) {
+            self.last = Some(shown.picture.clone());
+        }
+        if self.json {
+            Line::from((shown, self.psnr(shown))).print().map_err(line)?;
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self) -> Result<(), String> {
+        // A folder keeps the last picture anyway.
+        match self.last.take() {
+            Some(picture) => {
+                let shown = self.put(0, &picture).map_err(line);
+                self.last = Some(picture);
+                shown
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn report(&mut self, totals: &Totals) -> Result<(), String> {
+        self.totals = *totals;
+        if self.json {
+            Line::from(totals).print().map_err(line)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! `nestcast send` and `nestcast receive` as programs: a clip over loopback, and what each refuses.
+
+mod harness;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use harness::{Bench, refusal};
+
+/// A short clip of grey noise.
+fn clip(frames: u8) -> Vec<u8> {
+    let mut video = b"YUV4MPEG2 W32 H24 F30:1 Cmono\n".to_vec();
+    for frame in 0..frames {
+        video.extend(b"FRAME\n");
+        video.extend((0..32 * 24_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0] ^ frame));
+    }
+    video
+}
+
+/// A sender that is ended with the test.
+struct Sender {
+    child: Child,
+    /// Kept open: a sender whose output is closed ends.
+    _output: BufReader<ChildStdout>,
+    address: String,
+    fingerprint: String,
+}
+
+impl Sender {
+    fn start(bench: &Bench, source: &str) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+            .args(["send", source, "--loop", "--json", "--listen", "127.0.0.1:0"])
+            .current_dir(bench.path(""))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
+        output.read_line(&mut line).expect("a line");
+        let listening: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        let text = |name: &str| listening[name].as_str().expect("text").to_owned();
+        Self { address: text("address"), fingerprint: text("fingerprint"), _output: output, child }
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_clip_arrives_as_video_that_a_player_reads() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let sender = Sender::start(&bench, "clip.y4m");
+    let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+        .args(["receive", &sender.address, "--fingerprint", &sender.fingerprint, "-o", "-", "--decoder", "linear"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let output = receiver.stdout.take().expect("it is piped");
+    let mut video = nestcast_video::Reader::new(output, 10_000).expect("y4m");
+    assert_eq!((video.size().width(), video.rate().frames()), (32, 30));
+    for _ in 0..10 {
+        assert!(video.read().expect("a frame").is_some());
+    }
+    receiver.kill().expect("it runs");
+    receiver.wait().expect("it ends");
+}
+
+#[test]
+fn sources_that_cannot_be_sent_are_refused() {
+    let bench = Bench::new();
+    bench.write("broken.y4m", &clip(3)[..1500]);
+    bench.write("deep.y4m", b"YUV4MPEG2 W32 H24 F30:1 C420p10\n");
+    for (source, part) in
+        [("none.y4m", "none.y4m"), ("broken.y4m", "breaks off inside frame 1"), ("deep.y4m", "420p10")]
+    {
+        let arguments = ["send", source, "--listen", "127.0.0.1:0", "--json"];
+        let output = bench.run(&arguments, &[]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && error.contains(part) && error.lines().count() == 1, "{error}");
+    }
+    let arguments = ["send", "-", "--listen", "127.0.0.1:0"];
+    assert!(refusal(&arguments, &bench.run(&arguments, &[])).contains("empty"));
+}
+
+#[test]
+fn a_receiver_says_what_is_wrong_before_it_connects() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("full")).expect("a folder");
+    bench.write("full/precious.png", b"precious");
+    let digits = "00".repeat(32);
+    for (arguments, part) in [
+        (&["127.0.0.1:9", "--fingerprint", "00", "-o", "x"][..], "64 hexadecimal digits"),
+        (&["nowhere", "--fingerprint", &digits, "-o", "x"], "host and port"),
+        (&["127.0.0.1:9", "--fingerprint", &digits, "-o", "full"], "is not empty"),
+        (&["127.0.0.1:9", "--fingerprint", &digits, "-o", "x", "--token-file", "none"], "none"),
+    ] {
+        let arguments = [&["receive"][..], arguments, &["--decoder", "linear"]].concat();
+        let line = refusal(&arguments, &bench.run(&arguments, &[]));
+        assert!(line.contains(part), "{line}");
+    }
+    assert_eq!(bench.run(&["receive", "127.0.0.1:9", "-o", "x"], &[]).status.code(), Some(2));
+}

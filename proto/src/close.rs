@@ -1,0 +1,125 @@
+//! Why a connection ends (spec, "Close codes").
+
+use std::fmt;
+
+/// A close code, as both ends know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Code {
+    /// The broadcast or the receiver came to its end.
+    Done,
+    /// The peer broke the session's rules.
+    Violation,
+    /// The peer speaks another version.
+    Version,
+    /// The token is missing or wrong.
+    Token,
+    /// The sender has as many receivers as it takes.
+    Full,
+    /// The peer took too long to say what it must.
+    Slow,
+    /// The model cannot be had: the sender does not hand it out, or the receiver does not take it.
+    Model,
+    /// Something failed inside the peer.
+    Failed,
+    /// A code that this build does not know.
+    Other(u64),
+}
+
+/// All codes with their numbers.
+const CODES: [(Code, u64); 8] = [
+    (Code::Done, 0),
+    (Code::Violation, 1),
+    (Code::Version, 2),
+    (Code::Token, 3),
+    (Code::Full, 4),
+    (Code::Slow, 5),
+    (Code::Model, 6),
+    (Code::Failed, 7),
+];
+
+impl Code {
+    /// The number on the wire.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        let number = match self {
+            Self::Other(number) => number,
+            known => CODES.iter().find(|(code, _)| *code == known).map_or(u64::MAX, |(_, number)| *number),
+        };
+        u32::try_from(number).unwrap_or(u32::MAX)
+    }
+
+    /// The code that a number stands for.
+    #[must_use]
+    pub fn from_number(number: u64) -> Self {
+        CODES.iter().find(|(_, known)| *known == number).map_or(Self::Other(number), |(code, _)| *code)
+    }
+
+    /// A word for it, for programs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Violation => "violation",
+            Self::Version => "version",
+            Self::Token => "token",
+            Self::Full => "full",
+            Self::Slow => "slow",
+            Self::Model => "model",
+            Self::Failed => "failed",
+            Self::Other(_) => "other",
+        }
+    }
+
+    /// Whether trying again may help without anyone changing anything.
+    #[must_use]
+    pub const fn may_retry(self) -> bool {
+        matches!(self, Self::Done | Self::Full | Self::Slow | Self::Failed)
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::Done => "the broadcast ended",
+            Self::Violation => "the peer broke the session's rules: update nestcast at the older end",
+            Self::Version => "the peer speaks another version of the session: update nestcast at the older end",
+            Self::Token => "the token is missing or wrong: give the sender's with --token-file",
+            Self::Full => "the sender has as many receivers as it takes: try later",
+            Self::Slow => "the peer took too long to say what it must",
+            Self::Model => "the model cannot be had from the sender: name it with --model",
+            Self::Failed => "the peer failed inside",
+            Self::Other(number) => return write!(f, "closed with the unknown code {number}"),
+        };
+        f.write_str(text)
+    }
+}
+
+/// An end to a connection that this end decided: what to tell the peer, and what to log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct Close {
+    /// What the peer is told.
+    pub code: Code,
+    /// The rule that was broken.
+    pub why: &'static str,
+}
+
+impl Close {
+    /// The peer broke a rule.
+    pub(crate) const fn violation(why: &'static str) -> Self {
+        Self { code: Code::Violation, why }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_codes_are_each_others_inverse() {
+        for number in 0..20 {
+            assert_eq!(u64::from(Code::from_number(number).number()), number);
+        }
+    }
+}

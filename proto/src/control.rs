@@ -1,0 +1,116 @@
+//! The control stream: bytes as they arrive, to messages.
+
+use bytes::{Buf as _, BytesMut};
+
+use crate::close::Close;
+use crate::limits::MAX_MESSAGE;
+use crate::message::Message;
+use crate::wire::Reader;
+
+/// Puts the control stream's messages together.
+#[derive(Debug, Default)]
+pub struct Control {
+    buffer: BytesMut,
+}
+
+impl Control {
+    /// Takes bytes of the stream, in order. Poll until nothing comes before the next bytes: what is held is then
+    /// less than one message.
+    pub fn handle_bytes(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next whole message.
+    ///
+    /// # Errors
+    /// If the bytes are no message, or one that is too long: then the connection must be closed.
+    pub fn poll(&mut self) -> Result<Option<Message>, Close> {
+        let mut reader = Reader::new(&self.buffer);
+        let (Some(kind), Some(length)) = (reader.varint(), reader.varint()) else { return Ok(None) };
+        let length = usize::try_from(length).ok().filter(|length| *length <= MAX_MESSAGE);
+        let length = length.ok_or(Close::violation("a control message is too long"))?;
+        let Some(body) = reader.take(length) else { return Ok(None) };
+        let message = Message::decode(kind, body)?;
+        let left = reader.left();
+        self.buffer.advance(self.buffer.len() - left);
+        Ok(Some(message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Bitrate, Code, DecoderKind, Hello, MAX_TOKEN, ModelHash, ModelRequest, Welcome};
+
+    fn messages() -> impl Strategy<Value = Message> {
+        let hash = proptest::collection::vec(any::<u8>(), 1..=32)
+            .prop_map(|bytes| ModelHash::new(bytes).expect("a valid length"));
+        let token = proptest::collection::vec(any::<u8>(), 0..=MAX_TOKEN).prop_map(Bytes::from);
+        prop_oneof![
+            (token, 0..1_u64 << 40, any::<bool>()).prop_map(|(token, cap, deep)| {
+                let decoder = if deep { DecoderKind::Deep } else { DecoderKind::Linear };
+                let max_bitrate = (cap > 0).then_some(Bitrate::from_bits(cap));
+                Message::Hello(Hello { token, max_bitrate, decoder })
+            }),
+            (hash.clone(), 1..10_000_u32, 1..10_000_u32, 1..1000_u32, 1..1002_u32).prop_map(
+                |(model, width, height, frames, seconds)| {
+                    Message::Welcome(Welcome { model, width, height, rate: (frames, seconds) })
+                }
+            ),
+            hash.prop_map(|model| Message::ModelRequest(ModelRequest { model })),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn messages_round_trip_however_their_bytes_arrive(
+            sent in proptest::collection::vec(messages(), 1..5),
+            chunk in 1..50_usize,
+        ) {
+            let bytes: Vec<u8> = sent.iter().flat_map(|message| message.encode().to_vec()).collect();
+            let (mut control, mut received) = (Control::default(), Vec::new());
+            for chunk in bytes.chunks(chunk) {
+                control.handle_bytes(chunk);
+                while let Some(message) = control.poll().expect("valid messages") {
+                    received.push(message);
+                }
+            }
+            prop_assert_eq!(received, sent);
+        }
+
+        #[test]
+        fn any_bytes_are_messages_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let mut control = Control::default();
+            control.handle_bytes(&bytes);
+            while let Ok(Some(message)) = control.poll() {
+                let mut again = Control::default();
+                again.handle_bytes(&message.encode());
+                prop_assert_eq!(again.poll(), Ok(Some(message)));
+            }
+        }
+
+        #[test]
+        fn a_message_with_one_byte_more_or_less_is_refused(message in messages()) {
+            let encoded = message.encode();
+            // The length's varint is the second byte on; rebuild the message around a longer and a shorter body.
+            let mut reader = Reader::new(&encoded);
+            let kind = reader.varint().expect("a type");
+            let body = reader.bytes().expect("a body");
+            prop_assert!(Message::decode(kind, &body[..body.len() - 1]).is_err());
+            prop_assert!(Message::decode(kind, &[body, &[0]].concat()).is_err());
+        }
+    }
+
+    #[test]
+    fn other_versions_are_named_and_long_messages_refused_before_they_are_held() {
+        let mut control = Control::default();
+        control.handle_bytes(&[1, 4, 9, 0, 0, 0]);
+        assert_eq!(control.poll().expect_err("another version").code, Code::Version);
+        let mut control = Control::default();
+        control.handle_bytes(&[1, 0x80, 0, 0x10, 0]);
+        assert_eq!(control.poll().expect_err("too long").code, Code::Violation);
+    }
+}

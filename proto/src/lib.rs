@@ -1,0 +1,69 @@
+//! The sessions of a live broadcast as state machines: no I/O, no clock, no codec.
+//!
+//! A sender has one [`Publisher`] for each receiver, a receiver one [`Subscriber`]. Both move opaque bytes: a frame
+//! is a stream of bytes of which any prefix is worth something, and the first `base` bytes are worth the most.
+//! `spec/session.md` defines every byte that crosses the network.
+//!
+//! Moments are [`Duration`](std::time::Duration)s since a moment of the caller's choice, one for each machine.
+//!
+//! A sender's loop, for one receiver:
+//!
+//! ```
+//! use std::time::Duration;
+//! use bytes::Bytes;
+//! use nestcast_proto::{Bitrate, Frame, Path, Publisher, Step};
+//!
+//! let interval = Duration::from_millis(33);
+//! let mut publisher = Publisher::new(interval, Some(Bitrate::from_bits(1_000_000)));
+//!
+//! // A frame is due: say what the transport knows of the path, then do as the machine says.
+//! let frame = Frame { id: 7, skipped: 0, captured: 0, base: 20, bytes: Bytes::from(vec![1; 9000]) };
+//! publisher.handle_frame(Duration::ZERO, &frame, &Path::default());
+//! let mut sent = Vec::new();
+//! while let Some(step) = publisher.poll() {
+//!     match step {
+//!         Step::Open => {}   // open a stream: its bytes go after those of all before
+//!         Step::Write => {   // write as much as the transport takes, and say how much that was
+//!             let chunks = publisher.unwritten();
+//!             let taken = chunks[0].len() + chunks[1].len();
+//!             sent.extend(chunks.iter().flatten().copied());
+//!             publisher.handle_written(taken);
+//!         }
+//!         Step::Finish => {} // finish the stream: what was written is the frame
+//!     }
+//! }
+//! assert!(sent.len() > 20 && sent.len() < 9000, "as much as the receiver asked for");
+//! ```
+
+mod bitrate;
+mod budget;
+mod close;
+mod control;
+mod estimator;
+mod frame;
+mod limits;
+mod message;
+mod publisher;
+mod stream;
+mod subscriber;
+mod wire;
+
+pub use bitrate::Bitrate;
+pub use close::{Close, Code};
+pub use control::Control;
+pub use estimator::{Estimator, Path};
+pub use frame::{Frame, FrameHeader};
+pub use limits::{
+    ALPN, INITIAL_WINDOW, MAX_FRAME, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_TOKEN, QUEUE_TARGET, VERSION,
+};
+pub use message::{DecoderKind, Hello, Message, ModelHash, ModelRequest, Welcome};
+pub use publisher::{Publisher, Step, Tally};
+pub use stream::{ModelHeader, StreamHead};
+pub use subscriber::{Arrived, Received, Subscriber};
+
+/// Compares a receiver's token with the sender's in a time that does not tell where they differ.
+#[must_use]
+pub fn same_token(given: &[u8], wanted: &[u8]) -> bool {
+    let differ = given.iter().zip(wanted).fold(0, |differ, (a, b)| differ | (a ^ b));
+    given.len() == wanted.len() && std::hint::black_box(differ) == 0
+}

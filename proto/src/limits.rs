@@ -1,0 +1,40 @@
+//! Numbers that both ends agree on, and the tuned ones with their reasons.
+
+use std::time::Duration;
+
+/// What both ends say in the TLS handshake (spec, "Connection").
+pub const ALPN: &[u8] = b"nestcast/0";
+/// The version of the session that this build speaks.
+pub const VERSION: u64 = 0;
+
+/// Most bytes of a control message's body: a token, and ten times what else there is.
+pub const MAX_MESSAGE: usize = 1024;
+/// Most bytes of a token.
+pub const MAX_TOKEN: usize = 512;
+/// Most bytes of a frame's whole stream. At 30 frames a second this is 4 Gbit/s.
+pub const MAX_FRAME: u64 = 16 * 1024 * 1024;
+/// Most bytes of a model package on the wire: 12 MiB of files and their names.
+pub const MAX_MODEL: u64 = 13 * 1024 * 1024;
+/// Most frames that a receiver holds before they are shown; a sender has two on the way at most, loss and
+/// reordering keep a few more open.
+pub const MAX_OPEN_FRAMES: usize = 16;
+
+/// Most bytes of a model's name.
+pub(crate) const MAX_HASH: usize = 32;
+
+/// How long data may wait in the network's queue. Long enough for two packets at 1 Mbit/s, so that a slow link stays
+/// busy; half of a frame interval at 30 frames a second, so that a frame does not wait for the one before.
+pub const QUEUE_TARGET: Duration = Duration::from_millis(15);
+/// Bytes in flight before anything is known of a path: fewer than RFC 9002, section 7.2, allows, for a first frame that
+/// does not wait behind what is too much; doubled in each round trip.
+pub const INITIAL_WINDOW: u64 = 4_800;
+/// Fewest bytes in flight, in packets: two make the peer acknowledge at once (RFC 9000, section 13.2.2).
+pub(crate) const MIN_WINDOW_PACKETS: u64 = 2;
+/// Most bytes in flight: 80 Mbit/s at 100 ms.
+pub(crate) const MAX_WINDOW: u64 = 1024 * 1024;
+/// How long a smallest round trip is believed.
+pub(crate) const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
+/// How often the queue is drained to see the path without it, well within that life; costs a round trip's bytes at most.
+pub(crate) const DRAIN_EVERY: Duration = Duration::from_secs(4);
+/// More loss than this in a round is taken for a full queue; less is the air's.
+pub(crate) const LOSS_IS_CONGESTION: f64 = 0.05;

@@ -1,0 +1,181 @@
+//! Control messages (spec, "Messages"): what each end says of itself before frames flow.
+
+use bytes::{Bytes, BytesMut};
+
+use crate::bitrate::Bitrate;
+use crate::close::{Close, Code};
+use crate::limits::{MAX_FRAME, MAX_HASH, MAX_TOKEN, VERSION};
+use crate::wire::{Reader, put_bytes, put_varint};
+
+const HELLO: u64 = 1;
+const WELCOME: u64 = 2;
+const MODEL_REQUEST: u64 = 3;
+
+/// How a receiver decodes; a sender may count them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DecoderKind {
+    /// Plain arithmetic.
+    Linear,
+    /// With networks.
+    Deep,
+}
+
+/// A receiver's first words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hello {
+    /// What lets it in; empty if it has none. At most [`MAX_TOKEN`] bytes.
+    pub token: Bytes,
+    /// The most that it wants.
+    pub max_bitrate: Option<Bitrate>,
+    /// How it decodes.
+    pub decoder: DecoderKind,
+}
+
+/// A model's name, opaque here: 1 to 32 bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ModelHash(Bytes);
+
+impl ModelHash {
+    /// Checks the length.
+    #[must_use]
+    pub fn new(bytes: impl Into<Bytes>) -> Option<Self> {
+        let bytes = bytes.into();
+        (1..=MAX_HASH).contains(&bytes.len()).then_some(Self(bytes))
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// What a sender announces: once after a hello, and again whenever it changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Welcome {
+    /// What the frames were encoded with.
+    pub model: ModelHash,
+    /// Pixels.
+    pub width: u32,
+    /// Pixels.
+    pub height: u32,
+    /// Frames in `rate.1` seconds; both at least 1.
+    pub rate: (u32, u32),
+}
+
+/// Asks for the model package of this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelRequest {
+    /// The name that the welcome gave.
+    pub model: ModelHash,
+}
+
+/// A message of the control stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Message {
+    /// Receiver to sender, first.
+    Hello(Hello),
+    /// Sender to receiver.
+    Welcome(Welcome),
+    /// Receiver to sender.
+    ModelRequest(ModelRequest),
+}
+
+impl Message {
+    /// The message as it goes over the wire: type, length, body.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let mut body = BytesMut::new();
+        let kind = match self {
+            Self::Hello(hello) => {
+                put_varint(&mut body, VERSION);
+                put_bytes(&mut body, &hello.token);
+                put_varint(&mut body, hello.max_bitrate.map_or(0, Bitrate::bits));
+                put_varint(&mut body, u64::from(hello.decoder == DecoderKind::Deep));
+                HELLO
+            }
+            Self::Welcome(welcome) => {
+                put_varint(&mut body, VERSION);
+                put_bytes(&mut body, welcome.model.as_bytes());
+                for number in [welcome.width, welcome.height, welcome.rate.0, welcome.rate.1] {
+                    put_varint(&mut body, u64::from(number));
+                }
+                WELCOME
+            }
+            Self::ModelRequest(request) => {
+                put_bytes(&mut body, request.model.as_bytes());
+                MODEL_REQUEST
+            }
+        };
+        let mut out = BytesMut::with_capacity(body.len() + 4);
+        put_varint(&mut out, kind);
+        put_bytes(&mut out, &body);
+        out.freeze()
+    }
+
+    /// Reads a body of the given type.
+    ///
+    /// # Errors
+    /// [`Code::Version`] for another version, [`Code::Violation`] for anything that the specification does not
+    /// define.
+    pub(crate) fn decode(kind: u64, body: &[u8]) -> Result<Self, Close> {
+        let mut reader = Reader::new(body);
+        let message = match kind {
+            HELLO => Self::Hello(hello(&mut reader)?),
+            WELCOME => Self::Welcome(welcome(&mut reader)?),
+            MODEL_REQUEST => Self::ModelRequest(ModelRequest { model: model(&mut reader)? }),
+            _ => return Err(Close::violation("a control message has an unknown type")),
+        };
+        if reader.left() > 0 {
+            return Err(Close::violation("a control message is longer than its fields"));
+        }
+        Ok(message)
+    }
+}
+
+const SHORT: Close = Close::violation("a control message is shorter than its fields");
+
+fn hello(reader: &mut Reader<'_>) -> Result<Hello, Close> {
+    version(reader)?;
+    let token = reader.bytes().ok_or(SHORT)?;
+    if token.len() > MAX_TOKEN {
+        return Err(Close::violation("a token is too long"));
+    }
+    let cap = reader.varint().ok_or(SHORT)?;
+    let decoder = match reader.varint().ok_or(SHORT)? {
+        0 => DecoderKind::Linear,
+        1 => DecoderKind::Deep,
+        _ => return Err(Close::violation("a hello names an unknown decoder")),
+    };
+    let max_bitrate = (cap > 0).then_some(Bitrate::from_bits(cap));
+    Ok(Hello { token: Bytes::copy_from_slice(token), max_bitrate, decoder })
+}
+
+fn welcome(reader: &mut Reader<'_>) -> Result<Welcome, Close> {
+    version(reader)?;
+    let model = model(reader)?;
+    let mut number = || -> Result<u32, Close> {
+        let number = reader.varint().ok_or(SHORT)?;
+        let fits = u32::try_from(number).ok().filter(|number| (1..=1_000_000).contains(number));
+        fits.ok_or(Close::violation("a welcome has a number out of range"))
+    };
+    let welcome = Welcome { model, width: number()?, height: number()?, rate: (number()?, number()?) };
+    if u64::from(welcome.width) * u64::from(welcome.height) > 64 * MAX_FRAME {
+        return Err(Close::violation("a welcome announces too large a picture"));
+    }
+    Ok(welcome)
+}
+
+fn version(reader: &mut Reader<'_>) -> Result<(), Close> {
+    match reader.varint() {
+        Some(VERSION) => Ok(()),
+        Some(_) => Err(Close { code: Code::Version, why: "the peer speaks another version of the session" }),
+        None => Err(SHORT),
+    }
+}
+
+fn model(reader: &mut Reader<'_>) -> Result<ModelHash, Close> {
+    let bytes = reader.bytes().ok_or(SHORT)?;
+    ModelHash::new(Bytes::copy_from_slice(bytes)).ok_or(Close::violation("a model's name has no valid length"))
+}

@@ -1,0 +1,182 @@
+//! A sender's side of one receiver: which bytes of which frame go out next.
+
+use std::time::Duration;
+
+use bytes::{Buf as _, Bytes};
+
+use crate::bitrate::Bitrate;
+use crate::budget::Budget;
+use crate::estimator::Path;
+use crate::frame::Frame;
+use crate::stream::StreamHead;
+
+/// What the transport may hold of bases beyond its window. A path that stalls for longer than these take gets no
+/// more of them: they would be old, and in the way of newer ones.
+const ROOM_FOR_BASES: u64 = 8 * 1024;
+/// A receiver that took so many times a frame's bytes is not thought able to take more of the next.
+const GROWTH: u64 = 2;
+
+/// What to do with the transport; see the crate's example.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Open a stream; its bytes go after those of all earlier ones.
+    Open,
+    /// Write [`Publisher::unwritten`] to it, as far as it takes them, and tell [`Publisher::handle_written`].
+    Write,
+    /// Finish it. What was not written is not part of it.
+    Finish,
+}
+
+/// What a receiver was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Frames of which at least the base was written.
+    pub frames: u64,
+    /// Frames that were due while an earlier one's base was not written yet; nothing of these was sent.
+    pub skipped: u64,
+    /// Frames that the deadline cut.
+    pub cut: u64,
+    /// Bytes of frames that were written.
+    pub bytes: u64,
+    /// Bytes that those frames have in full.
+    pub full: u64,
+}
+
+/// Cuts frames for one receiver.
+#[derive(Debug)]
+pub struct Publisher {
+    budget: Budget,
+    current: Option<Sending>,
+    /// The newest frame, if it waits for the current one's base.
+    waiting: Option<Frame>,
+    /// Bytes of the last frame that was written.
+    last: u64,
+    tally: Tally,
+}
+
+#[derive(Debug)]
+struct Sending {
+    opened: bool,
+    /// The stream's head and the frame's bytes within its budget, as far as they are not written.
+    unwritten: [Bytes; 2],
+    /// Bytes to write until the base is whole.
+    base_left: usize,
+    written: usize,
+    finish: bool,
+}
+
+impl Publisher {
+    /// For frames that are due every `interval`, and at most `cap`.
+    #[must_use]
+    pub fn new(interval: Duration, cap: Option<Bitrate>) -> Self {
+        Self { budget: Budget::new(interval, cap), current: None, waiting: None, last: 0, tally: Tally::default() }
+    }
+
+    /// What this receiver was given so far.
+    #[must_use]
+    pub const fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// What the path delivered of late, all headers counted; it could do more if frames had more bytes.
+    #[must_use]
+    pub const fn estimate(&self) -> Bitrate {
+        self.budget.rate()
+    }
+
+    /// The most bytes of the next frame that this receiver may have use for.
+    #[must_use]
+    pub fn wish(&self) -> u64 {
+        let current = self.current.as_ref().map_or(0, |sending| sending.written as u64);
+        current.max(self.last).saturating_mul(GROWTH).min(self.budget.cap())
+    }
+
+    /// How many bytes the transport should hold at most, unacknowledged or unsent: what may be in flight, and a packet
+    /// so that it never waits for the publisher. There is room for the bases of a few frames beside.
+    #[must_use]
+    pub fn window(&self, path: &Path) -> u64 {
+        let base = self.current.as_ref().is_some_and(|sending| sending.base_left > 0);
+        path.window + path.mtu + if base { ROOM_FOR_BASES } else { 0 }
+    }
+
+    /// A frame is due: what of the one before is not written yet is dropped, but for its base.
+    pub fn handle_frame(&mut self, now: Duration, frame: &Frame, path: &Path) {
+        self.budget.measure(now, path);
+        if self.waiting.replace(frame.clone()).is_some() {
+            self.tally.skipped += 1;
+        }
+        self.turn();
+    }
+
+    /// The transport took `count` bytes of [`Publisher::unwritten`].
+    pub fn handle_written(&mut self, count: usize) {
+        let Some(sending) = &mut self.current else { return };
+        let head = count.min(sending.unwritten[0].len());
+        let body = (count - head).min(sending.unwritten[1].len());
+        sending.unwritten[0].advance(head);
+        sending.unwritten[1].advance(body);
+        let based = sending.base_left > 0 && head + body >= sending.base_left;
+        sending.base_left = sending.base_left.saturating_sub(head + body);
+        sending.written += body;
+        self.tally.bytes += body as u64;
+        self.tally.frames += u64::from(based);
+        if sending.unwritten.iter().all(Bytes::is_empty) {
+            sending.finish = true;
+        }
+        self.turn();
+    }
+
+    /// What to do now; nothing until the next `handle_...` if there is none.
+    pub fn poll(&mut self) -> Option<Step> {
+        let sending = self.current.as_mut()?;
+        if !sending.opened {
+            sending.opened = true;
+            return Some(Step::Open);
+        }
+        if !sending.finish {
+            return Some(Step::Write);
+        }
+        self.last = sending.written as u64;
+        self.current = None;
+        self.turn();
+        Some(Step::Finish)
+    }
+
+    /// What [`Step::Write`] is to write: the base alone, then the rest.
+    #[must_use]
+    pub fn unwritten(&self) -> [Bytes; 2] {
+        let Some(sending) = &self.current else { return Default::default() };
+        let [head, body] = sending.unwritten.clone();
+        if sending.base_left > 0 {
+            let base = sending.base_left.saturating_sub(head.len()).min(body.len());
+            return [head, body.slice(..base)];
+        }
+        [head, body]
+    }
+
+    /// Lets the waiting frame in as soon as the current one's base is out.
+    fn turn(&mut self) {
+        if self.waiting.is_none() {
+            return;
+        }
+        match &mut self.current {
+            None => self.current = self.waiting.take().map(|frame| self.begin(&frame)),
+            Some(sending) if sending.base_left == 0 && !sending.finish => {
+                sending.finish = true;
+                self.tally.cut += 1;
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn begin(&mut self, frame: &Frame) -> Sending {
+        let head = StreamHead::Frame(frame.header()).encode();
+        let full = frame.bytes.len();
+        let base = frame.base.min(full);
+        let budget = usize::try_from(self.budget.cap()).unwrap_or(usize::MAX).saturating_sub(head.len());
+        let body = frame.bytes.slice(..budget.clamp(base, full));
+        self.tally.full += full as u64;
+        let base_left = head.len() + base;
+        Sending { opened: false, unwritten: [head, body], base_left, written: 0, finish: false }
+    }
+}

@@ -1,0 +1,123 @@
+//! What a sender's stream begins with (spec, "Streams"): its kind, then that kind's header.
+
+use bytes::{Bytes, BytesMut};
+
+use crate::close::Close;
+use crate::frame::FrameHeader;
+use crate::limits::MAX_MODEL;
+use crate::message::ModelHash;
+use crate::wire::{Reader, put_bytes, put_varint};
+
+const FRAME: u64 = 0;
+const MODEL: u64 = 1;
+
+/// Most bytes that a stream's head takes: its kind and six integers, or a model's name and length.
+const MAX_HEAD: usize = 64;
+
+/// The head of a stream that a sender opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StreamHead {
+    /// A frame's bytes follow.
+    Frame(FrameHeader),
+    /// A model package follows.
+    Model(ModelHeader),
+}
+
+/// What goes before a model package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelHeader {
+    /// Its name.
+    pub model: ModelHash,
+    /// Its length in bytes.
+    pub length: u64,
+}
+
+impl StreamHead {
+    /// The head as it goes over the wire.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let mut out = BytesMut::with_capacity(MAX_HEAD);
+        match self {
+            Self::Frame(header) => {
+                put_varint(&mut out, FRAME);
+                header.write(&mut out);
+            }
+            Self::Model(header) => {
+                put_varint(&mut out, MODEL);
+                put_bytes(&mut out, header.model.as_bytes());
+                put_varint(&mut out, header.length);
+            }
+        }
+        out.freeze()
+    }
+
+    /// The head, and how many bytes it takes; `None` while they are not all there.
+    ///
+    /// # Errors
+    /// If the stream is of an unknown kind or announces more than is allowed.
+    pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Close> {
+        let mut reader = Reader::new(bytes);
+        let head = match reader.varint() {
+            None => None,
+            Some(FRAME) => FrameHeader::read(&mut reader)?.map(Self::Frame),
+            Some(MODEL) => model(&mut reader)?.map(Self::Model),
+            Some(_) => return Err(Close::violation("a stream is of an unknown kind")),
+        };
+        if head.is_none() && bytes.len() >= MAX_HEAD {
+            return Err(Close::violation("a stream's head is too long"));
+        }
+        Ok(head.map(|head| (head, bytes.len() - reader.left())))
+    }
+}
+
+fn model(reader: &mut Reader<'_>) -> Result<Option<ModelHeader>, Close> {
+    let (Some(name), Some(length)) = (reader.bytes(), reader.varint()) else { return Ok(None) };
+    let model = ModelHash::new(Bytes::copy_from_slice(name));
+    let model = model.ok_or(Close::violation("a model's name has no valid length"))?;
+    if length > MAX_MODEL {
+        return Err(Close::violation("a model package is too long"));
+    }
+    Ok(Some(ModelHeader { model, length }))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::limits::MAX_FRAME;
+
+    proptest! {
+        #[test]
+        fn heads_round_trip_and_wait_for_their_last_byte(
+            id in 0..1_u64 << 60, captured in 0..1_u64 << 60, full in 0..=MAX_FRAME, share in 0..=100_u64,
+        ) {
+            let head = StreamHead::Frame(FrameHeader { id, skipped: id / 3, captured, full, base: full * share / 100 });
+            let bytes = head.encode();
+            for cut in 0..bytes.len() {
+                prop_assert_eq!(StreamHead::parse(&bytes[..cut]), Ok(None));
+            }
+            let length = bytes.len();
+            prop_assert_eq!(StreamHead::parse(&[&bytes[..], b"more"].concat()), Ok(Some((head, length))));
+        }
+
+        #[test]
+        fn any_bytes_are_a_head_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+            if let Ok(Some((_, length))) = StreamHead::parse(&bytes) {
+                prop_assert!(length <= bytes.len());
+            }
+            prop_assert!(bytes.len() < MAX_HEAD || StreamHead::parse(&bytes) != Ok(None));
+        }
+    }
+
+    #[test]
+    fn lies_about_lengths_are_refused() {
+        let lie = |full, base| StreamHead::Frame(FrameHeader { id: 0, skipped: 0, captured: 0, full, base }).encode();
+        assert!(StreamHead::parse(&lie(10, 11)).is_err());
+        assert!(StreamHead::parse(&lie(MAX_FRAME + 1, 1)).is_err());
+        let lie = FrameHeader { id: 7, skipped: 8, captured: 0, full: 1, base: 1 };
+        assert!(StreamHead::parse(&StreamHead::Frame(lie).encode()).is_err());
+        let model = ModelHash::new(vec![1; 6]).expect("a valid length");
+        assert!(StreamHead::parse(&StreamHead::Model(ModelHeader { model, length: MAX_MODEL + 1 }).encode()).is_err());
+    }
+}

@@ -1,0 +1,265 @@
+//! A receiver's side: puts frames together and says when to show what came of them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::close::Close;
+use crate::frame::FrameHeader;
+use crate::limits::MAX_OPEN_FRAMES;
+
+/// A frame to show: the prefix that came in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrived {
+    /// What the frame said of itself.
+    pub header: FrameHeader,
+    /// As much of it as came; at least its base.
+    pub prefix: Bytes,
+    /// When its first bytes came.
+    pub first: Duration,
+    /// When it was given out.
+    pub shown: Duration,
+}
+
+/// What came so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Received {
+    /// Frames that were given out.
+    pub shown: u64,
+    /// Frames that were encoded and not given out: the base did not come in time, or nothing did.
+    pub blank: u64,
+    /// Bytes of frames, in time or not.
+    pub bytes: u64,
+    /// Those that came in time.
+    pub useful: u64,
+}
+
+/// Puts the frames of one connection together.
+#[derive(Debug)]
+pub struct Subscriber {
+    interval: Duration,
+    open: BTreeMap<u64, Open>,
+    /// The last frame that was given out or given up: its number, and pictures that were skipped before it.
+    last: Option<(u64, u64)>,
+    received: Received,
+}
+
+#[derive(Debug)]
+struct Open {
+    header: FrameHeader,
+    bytes: BytesMut,
+    first: Duration,
+    /// When its base was there.
+    based: Option<Duration>,
+    finished: bool,
+}
+
+impl Subscriber {
+    /// For frames that come every `interval`.
+    #[must_use]
+    pub fn new(interval: Duration) -> Self {
+        Self { interval, open: BTreeMap::new(), last: None, received: Received::default() }
+    }
+
+    /// What came so far.
+    #[must_use]
+    pub const fn received(&self) -> Received {
+        self.received
+    }
+
+    /// A stream began with this head.
+    ///
+    /// # Errors
+    /// If the frame is on the way already, or more frames are open than a sender may have.
+    pub fn handle_head(&mut self, now: Duration, header: FrameHeader) -> Result<(), Close> {
+        if self.last.is_some_and(|(last, _)| header.id <= last) {
+            return Ok(());
+        }
+        if self.open.contains_key(&header.id) {
+            return Err(Close::violation("a frame came on two streams"));
+        }
+        if self.open.len() >= MAX_OPEN_FRAMES {
+            return Err(Close::violation("too many frames are open at once"));
+        }
+        let bytes = BytesMut::new();
+        self.open.insert(header.id, Open { header, bytes, first: now, based: None, finished: false });
+        Ok(())
+    }
+
+    /// More bytes of frame `id` came, in their order. Those of a frame that was shown or dropped are only counted.
+    ///
+    /// # Errors
+    /// If they are more than the head announced.
+    pub fn handle_bytes(&mut self, now: Duration, id: u64, bytes: &[u8]) -> Result<(), Close> {
+        self.received.bytes += bytes.len() as u64;
+        let Some(open) = self.open.get_mut(&id) else { return Ok(()) };
+        if (open.bytes.len() + bytes.len()) as u64 > open.header.full {
+            return Err(Close::violation("a frame has more bytes than it announced"));
+        }
+        open.bytes.extend_from_slice(bytes);
+        if open.based.is_none() && open.bytes.len() as u64 >= open.header.base && !open.bytes.is_empty() {
+            open.based = Some(now);
+        }
+        Ok(())
+    }
+
+    /// The stream of frame `id` ended: no more of it comes.
+    pub fn handle_end(&mut self, id: u64) {
+        if let Some(open) = self.open.get_mut(&id) {
+            open.finished = true;
+        }
+    }
+
+    /// The next frame to show, in order; `None` until more comes or [`Subscriber::poll_timeout`].
+    pub fn poll(&mut self, now: Duration) -> Option<Arrived> {
+        // The newest that waits no longer: what is older is given out as it is, or given up.
+        let limit = self.based().rfind(|open| now >= self.latest(open)).map(|open| open.header.id);
+        while let Some((&id, open)) = self.open.first_key_value() {
+            let urgent = limit.is_some_and(|limit| limit >= id);
+            // Without its base it waits for that, unless no more can come.
+            let overtaken = || open.based.is_some() && self.overtaken(id).is_some_and(|at| now >= at);
+            if !(urgent || self.in_turn(open) && (open.finished || overtaken())) {
+                return None;
+            }
+            let Open { header, bytes, first, based, .. } = self.open.remove(&id)?;
+            self.received.blank += self.last.map_or(0, |last| missing(last, &header));
+            self.last = Some((id, header.skipped));
+            if based.is_some() {
+                self.received.shown += 1;
+                self.received.useful += bytes.len() as u64;
+                return Some(Arrived { header, prefix: bytes.freeze(), first, shown: now });
+            }
+            self.received.blank += 1;
+        }
+        None
+    }
+
+    /// When to poll again even if nothing comes.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Duration> {
+        let latest = self.based().map(|open| self.latest(open)).min();
+        let first = self.open.first_key_value().filter(|(_, open)| open.based.is_some() && self.in_turn(open));
+        let overtaken = first.and_then(|(id, _)| self.overtaken(*id));
+        latest.into_iter().chain(overtaken).min()
+    }
+
+    fn based(&self) -> impl DoubleEndedIterator<Item = &Open> {
+        self.open.values().filter(|open| open.based.is_some())
+    }
+
+    /// When a frame is shown as it is: the sender cut it half an interval ago.
+    fn latest(&self, open: &Open) -> Duration {
+        open.first + self.interval + self.interval / 2
+    }
+
+    /// How long the end of a frame is waited for when the next one is there: the two may come in one packet.
+    fn grace(&self) -> Duration {
+        self.interval / 8
+    }
+
+    /// When a newer frame's base will have been there for long enough.
+    fn overtaken(&self, id: u64) -> Option<Duration> {
+        let newer = self.open.range(id.saturating_add(1)..).filter_map(|(_, open)| open.based).min();
+        newer.map(|based| based + self.grace())
+    }
+
+    /// Whether all frames before it were given out.
+    fn in_turn(&self, open: &Open) -> bool {
+        self.last.is_none_or(|last| missing(last, &open.header) == 0)
+    }
+}
+
+/// Frames that were encoded between the one that was `last` and this one.
+fn missing((id, skipped): (u64, u64), header: &FrameHeader) -> u64 {
+    (header.id - id - 1).saturating_sub(header.skipped.saturating_sub(skipped))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_millis(40);
+
+    fn header(id: u64) -> FrameHeader {
+        FrameHeader { id, skipped: 0, captured: 0, full: 10, base: 4 }
+    }
+
+    fn at(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    fn ids(subscriber: &mut Subscriber, now: u64) -> Vec<(u64, usize)> {
+        std::iter::from_fn(|| subscriber.poll(at(now))).map(|shown| (shown.header.id, shown.prefix.len())).collect()
+    }
+
+    fn arrive(subscriber: &mut Subscriber, now: u64, id: u64, bytes: usize) {
+        subscriber.handle_head(at(now), header(id)).expect("a new frame");
+        subscriber.handle_bytes(at(now), id, &vec![0; bytes]).expect("within its length");
+    }
+
+    #[test]
+    fn a_frame_is_shown_when_it_ends_or_is_due_or_the_next_one_is_there() {
+        let mut subscriber = Subscriber::new(INTERVAL);
+        arrive(&mut subscriber, 0, 0, 10);
+        subscriber.handle_end(0);
+        assert_eq!(ids(&mut subscriber, 1), [(0, 10)]);
+        arrive(&mut subscriber, 1, 1, 5);
+        assert_eq!(ids(&mut subscriber, 2), []);
+        arrive(&mut subscriber, 2, 2, 4);
+        assert_eq!(ids(&mut subscriber, 3), [], "its end may be in the same packet");
+        assert_eq!(subscriber.poll_timeout(), Some(at(7)));
+        assert_eq!(ids(&mut subscriber, 7), [(1, 5)], "the next base is there");
+        assert_eq!(subscriber.poll_timeout(), Some(at(62)));
+        assert_eq!(ids(&mut subscriber, 62), [(2, 4)], "its time is over");
+        assert_eq!(subscriber.received(), Received { shown: 3, blank: 0, bytes: 19, useful: 19 });
+    }
+
+    #[test]
+    fn a_frame_waits_for_older_ones_as_long_as_it_may() {
+        let mut subscriber = Subscriber::new(INTERVAL);
+        for id in [5, 7] {
+            arrive(&mut subscriber, 0, id, 4);
+            subscriber.handle_end(id);
+        }
+        assert_eq!(ids(&mut subscriber, 1), [(5, 4)]);
+        assert_eq!(ids(&mut subscriber, 30), []);
+        arrive(&mut subscriber, 30, 6, 4);
+        subscriber.handle_end(6);
+        assert_eq!(ids(&mut subscriber, 30), [(6, 4), (7, 4)], "it was lost once");
+        arrive(&mut subscriber, 40, 8, 3);
+        arrive(&mut subscriber, 50, 9, 4);
+        arrive(&mut subscriber, 50, 11, 4);
+        assert_eq!(ids(&mut subscriber, 109), []);
+        assert_eq!(ids(&mut subscriber, 110), [(9, 4), (11, 4)], "the base of 8 and all of 10 did not come");
+        assert_eq!(subscriber.received(), Received { shown: 5, blank: 2, bytes: 23, useful: 20 });
+    }
+
+    #[test]
+    fn pictures_that_were_not_encoded_are_not_waited_for() {
+        let mut subscriber = Subscriber::new(INTERVAL);
+        for (id, skipped) in [(5, 2), (8, 4), (10, 5)] {
+            subscriber.handle_head(at(0), FrameHeader { skipped, ..header(id) }).expect("a new frame");
+            subscriber.handle_bytes(at(0), id, &[0; 4]).expect("within its length");
+            subscriber.handle_end(id);
+        }
+        assert_eq!(ids(&mut subscriber, 0), [(5, 4), (8, 4), (10, 4)]);
+        subscriber.handle_head(at(1), header(6)).expect("late, but no offence");
+        subscriber.handle_head(at(1), FrameHeader { skipped: 5, ..header(11) }).expect("a new frame");
+        subscriber.handle_end(11);
+        assert_eq!(ids(&mut subscriber, 2), []);
+        assert_eq!(subscriber.received(), Received { shown: 3, blank: 1, bytes: 12, useful: 12 });
+    }
+
+    #[test]
+    fn lies_close_the_connection() {
+        let mut subscriber = Subscriber::new(INTERVAL);
+        subscriber.handle_head(Duration::ZERO, header(0)).expect("a new frame");
+        assert!(subscriber.handle_head(Duration::ZERO, header(0)).is_err());
+        assert!(subscriber.handle_bytes(Duration::ZERO, 0, &[0; 11]).is_err());
+        for id in 1..MAX_OPEN_FRAMES as u64 {
+            subscriber.handle_head(Duration::ZERO, header(id)).expect("within the limit");
+        }
+        assert!(subscriber.handle_head(Duration::ZERO, header(99)).is_err());
+    }
+}

@@ -1,0 +1,152 @@
+//! QUIC by quinn: the connection to a sender, and its limits.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use nestcast_proto::{ALPN, Close, Code, MAX_OPEN_FRAMES};
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ConnectError, ConnectionError, Endpoint, RecvStream, SendStream, TransportConfig, VarInt};
+
+use crate::error::Error;
+use crate::transport::{Incoming, Link};
+use crate::trust::Trust;
+
+/// A sender that is silent for this long is gone.
+const IDLE: Duration = Duration::from_secs(6);
+/// Said to a sender that is silent, so that both ends know that the other is there.
+const KEEP_ALIVE: Duration = Duration::from_secs(2);
+/// Bytes that a sender may have on the way: what is read is read at once.
+const RECEIVE_WINDOW: u32 = 4 * 1024 * 1024;
+/// Most bytes of one read.
+const READ: usize = 64 * 1024;
+/// How long connecting may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// TLS's alert 120: the peer speaks another protocol (RFC 7301).
+const NO_APPLICATION_PROTOCOL: u8 = 120;
+
+/// A connection to a sender.
+#[derive(Debug)]
+pub(crate) struct QuicLink {
+    connection: quinn::Connection,
+    address: SocketAddr,
+    /// Kept open as long as the connection.
+    endpoint: Endpoint,
+}
+
+impl QuicLink {
+    /// Connects to the sender at `address` that has the name `name` and is trusted.
+    pub(crate) async fn connect(address: SocketAddr, name: &str, trust: &Trust) -> Result<Self, Error> {
+        let setup = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
+        let mut crypto = trust.config()?;
+        crypto.alpn_protocols = vec![ALPN.to_vec()];
+        crypto.enable_early_data = false;
+        let crypto = QuicClientConfig::try_from(crypto).map_err(|error| setup(&error))?;
+        let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+        config.transport_config(Arc::new(transport()));
+        let local: SocketAddr = if address.is_ipv6() { ([0_u16; 8], 0).into() } else { ([0_u8; 4], 0).into() };
+        let endpoint = Endpoint::client(local).map_err(|error| setup(&error))?;
+        let connecting = endpoint.connect_with(config, address, name).map_err(|error: ConnectError| setup(&error))?;
+        let connected = tokio::time::timeout(PATIENCE, connecting).await;
+        let connection = connected.map_err(|_| late(address))?.map_err(|error| failure(address, &error, true))?;
+        Ok(Self { connection, address, endpoint })
+    }
+
+    fn lost(&self, error: &ConnectionError) -> Error {
+        failure(self.address, error, false)
+    }
+}
+
+fn transport() -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    let streams = u32::try_from(MAX_OPEN_FRAMES).unwrap_or(u32::MAX);
+    transport
+        .max_concurrent_bidi_streams(VarInt::from_u32(0))
+        .max_concurrent_uni_streams(VarInt::from_u32(streams))
+        .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW))
+        .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
+        .datagram_receive_buffer_size(None)
+        .keep_alive_interval(Some(KEEP_ALIVE))
+        .max_idle_timeout(IDLE.try_into().ok());
+    transport
+}
+
+fn late(address: SocketAddr) -> Error {
+    Error::Connect { address, reason: "no answer: is a sender there?".to_owned() }
+}
+
+/// What a connection's end means.
+fn failure(address: SocketAddr, error: &ConnectionError, connecting: bool) -> Error {
+    match error {
+        ConnectionError::ApplicationClosed(close) => Error::Closed(Code::from_number(close.error_code.into())),
+        ConnectionError::TransportError(error) if alert(error.code) == Some(NO_APPLICATION_PROTOCOL) => {
+            Error::Closed(Code::Version)
+        }
+        ConnectionError::TransportError(error) if alert(error.code).is_some() => {
+            Error::Untrusted { address, reason: error.reason.clone() }
+        }
+        ConnectionError::TimedOut if connecting => late(address),
+        error if connecting => Error::Connect { address, reason: error.to_string() },
+        error => Error::Lost { address, reason: error.to_string() },
+    }
+}
+
+/// The TLS alert that a transport error stands for (RFC 9001, section 4.8).
+fn alert(code: quinn::TransportErrorCode) -> Option<u8> {
+    let code: u64 = code.into();
+    (code >> 8 == 1).then(|| u8::try_from(code & 0xFF).ok()).flatten()
+}
+
+impl Link for QuicLink {
+    type Outgoing = SendStream;
+    type Incoming = Stream;
+
+    async fn open_control(&self, first: Bytes) -> Result<(SendStream, Stream), Error> {
+        let (mut outgoing, incoming) = self.connection.open_bi().await.map_err(|error| self.lost(&error))?;
+        self.say(&mut outgoing, first).await?;
+        Ok((outgoing, Stream { stream: incoming, address: self.address }))
+    }
+
+    async fn say(&self, control: &mut SendStream, message: Bytes) -> Result<(), Error> {
+        control.write_chunk(message).await.map_err(|error| match error {
+            quinn::WriteError::ConnectionLost(error) => self.lost(&error),
+            other => Error::Lost { address: self.address, reason: other.to_string() },
+        })
+    }
+
+    async fn accept(&self) -> Result<Stream, Error> {
+        let stream = self.connection.accept_uni().await.map_err(|error| self.lost(&error))?;
+        Ok(Stream { stream, address: self.address })
+    }
+
+    fn close(&self, close: Close) {
+        self.connection.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
+    }
+}
+
+impl QuicLink {
+    /// Waits until the sender has been told of the end.
+    pub(crate) async fn settle(&self) {
+        let _ = tokio::time::timeout(Duration::from_millis(500), self.endpoint.wait_idle()).await;
+    }
+}
+
+/// A stream from the sender.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    stream: RecvStream,
+    address: SocketAddr,
+}
+
+impl Incoming for Stream {
+    async fn read(&mut self) -> Result<Option<Bytes>, Error> {
+        match self.stream.read_chunk(READ, true).await {
+            Ok(chunk) => Ok(chunk.map(|chunk| chunk.bytes)),
+            // A reset ends the frame where it is: the prefix is good.
+            Err(quinn::ReadError::Reset(_)) => Ok(None),
+            Err(quinn::ReadError::ConnectionLost(error)) => Err(failure(self.address, &error, false)),
+            Err(other) => Err(Error::Lost { address: self.address, reason: other.to_string() }),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Connection after connection, until the broadcast or the receiver ends.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use nestcast_proto::{Bitrate, Close, Code, DecoderKind, Hello};
+
+use crate::error::Error;
+use crate::play::Player;
+use crate::quic::QuicLink;
+use crate::session;
+use crate::transport::Link as _;
+use crate::trust::Trust;
+use crate::view::Viewer;
+
+/// Between two attempts to connect: twice as long after each, between these.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Whom to receive from, and how.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where the sender is.
+    pub address: SocketAddr,
+    /// The name in its certificate; not looked at where a fingerprint is pinned.
+    pub name: String,
+    /// How it is known.
+    pub trust: Trust,
+    /// What lets this receiver in; may be empty.
+    pub token: Bytes,
+    /// The most that is wanted.
+    pub max_bitrate: Option<Bitrate>,
+    /// How frames are decoded; told to the sender.
+    pub decoder: DecoderKind,
+    /// Ask the sender for its model if it is missing here.
+    pub fetch_model: bool,
+    /// How long to try to connect, first and again; zero: one attempt.
+    pub retry: Duration,
+}
+
+/// Receives until the broadcast ends, `shutdown` is ready, or no sender is found for [`Config::retry`]. The sender is told
+/// of a shutdown.
+///
+/// # Errors
+/// Why it cannot go on.
+pub async fn receive(config: Config, viewer: impl Viewer, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+    let player = Player::start(viewer);
+    let outcome = connections(&config, &player, std::pin::pin!(shutdown)).await;
+    // What the viewer says is nearer to the cause than what the connection does.
+    player.finish().await.and(outcome)
+}
+
+async fn connections<S: Future<Output = ()>>(
+    config: &Config,
+    player: &Player,
+    mut shutdown: Pin<&mut S>,
+) -> Result<(), Error> {
+    let mut pause = FIRST_PAUSE;
+    let mut alone = Instant::now();
+    let mut connected = false;
+    loop {
+        let link = tokio::select! {
+            link = QuicLink::connect(config.address, &config.name, &config.trust) => link,
+            () = &mut shutdown => return Ok(()),
+        };
+        let ended = match link {
+            Ok(link) => {
+                if std::mem::replace(&mut connected, true) {
+                    player.reconnected();
+                }
+                let ended = connection(config, player, &link, shutdown.as_mut()).await;
+                (alone, pause) = (Instant::now(), FIRST_PAUSE);
+                ended
+            }
+            Err(error) => Err(error),
+        };
+        let error = match ended {
+            Ok(()) | Err(Error::Closed(Code::Done)) => return Ok(()),
+            Err(error) => error,
+        };
+        if !error.may_retry() || alone.elapsed() + pause > config.retry {
+            return Err(error);
+        }
+        tracing::warn!("{error}; trying again in {} ms", pause.as_millis());
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = &mut shutdown => return Ok(()),
+        }
+        pause = (2 * pause).min(LONGEST_PAUSE);
+    }
+}
+
+/// Ends well only by a shutdown.
+async fn connection(
+    config: &Config,
+    player: &Player,
+    link: &QuicLink,
+    shutdown: Pin<&mut impl Future<Output = ()>>,
+) -> Result<(), Error> {
+    tracing::info!(address = %config.address, "connected");
+    let Config { token, max_bitrate, decoder, .. } = config.clone();
+    let outcome = tokio::select! {
+        outcome = session::run(link, Hello { token, max_bitrate, decoder }, config.fetch_model, player) => outcome,
+        () = shutdown => {
+            link.close(Close { code: Code::Done, why: "the receiver leaves" });
+            Ok(())
+        }
+    };
+    link.settle().await;
+    outcome
+}

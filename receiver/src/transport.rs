@@ -1,0 +1,35 @@
+//! What a session needs of a transport: the seam behind which QUIC is.
+
+use std::future::Future;
+
+use bytes::Bytes;
+use nestcast_proto::Close;
+
+use crate::Error;
+
+/// A connection to a sender.
+pub(crate) trait Link: Send + Sync + 'static {
+    type Outgoing: Send;
+    type Incoming: Incoming;
+
+    /// Opens the control stream and says the first message on it.
+    fn open_control(
+        &self,
+        first: Bytes,
+    ) -> impl Future<Output = Result<(Self::Outgoing, Self::Incoming), Error>> + Send;
+
+    /// Says another message.
+    fn say(&self, control: &mut Self::Outgoing, message: Bytes) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// The next stream that the sender opened.
+    fn accept(&self) -> impl Future<Output = Result<Self::Incoming, Error>> + Send;
+
+    /// Ends the connection and tells the sender why.
+    fn close(&self, close: Close);
+}
+
+/// A stream from a sender.
+pub(crate) trait Incoming: Send + 'static {
+    /// The next bytes in order; none at the end.
+    fn read(&mut self) -> impl Future<Output = Result<Option<Bytes>, Error>> + Send;
+}

@@ -1,0 +1,125 @@
+//! Which sender is the right one: by a pinned fingerprint, or by certificate authorities.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use sha2::{Digest as _, Sha256};
+
+use crate::Error;
+
+/// Whom a receiver believes.
+#[derive(Debug, Clone)]
+pub enum Trust {
+    /// The one with the certificate of this SHA-256, whatever its name.
+    Fingerprint([u8; 32]),
+    /// Those whose name an authority of this PEM file vouches for.
+    Authorities(PathBuf),
+}
+
+impl Trust {
+    /// Reads a fingerprint: 64 hexadecimal digits, colons allowed between them.
+    #[must_use]
+    pub fn fingerprint(text: &str) -> Option<Self> {
+        let digits: Vec<u8> = text
+            .chars()
+            .filter(|c| *c != ':')
+            .map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok()))
+            .collect::<Option<_>>()?;
+        let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+        (digits.len() == 64).then(|| bytes.try_into().ok()).flatten().map(Self::Fingerprint)
+    }
+
+    /// The TLS configuration that believes no one else.
+    pub(crate) fn config(&self) -> Result<ClientConfig, Error> {
+        let failed = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(|error| failed(&error))?;
+        Ok(match self {
+            Self::Fingerprint(expected) => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Pinned { expected: *expected, provider }))
+                .with_no_client_auth(),
+            Self::Authorities(file) => {
+                let mut roots = RootCertStore::empty();
+                let read = |error: &dyn std::fmt::Display| Error::Setup(format!("{}: {error}", file.display()));
+                for certificate in CertificateDer::pem_file_iter(file).map_err(|error| read(&error))? {
+                    let certificate = certificate.map_err(|error| read(&error))?;
+                    roots.add(certificate).map_err(|error| read(&error))?;
+                }
+                if roots.is_empty() {
+                    return Err(read(&"no certificate is in it: give a PEM file"));
+                }
+                builder.with_root_certificates(roots).with_no_client_auth()
+            }
+        })
+    }
+}
+
+/// Accepts one certificate. The handshake still proves that the peer has its key.
+#[derive(Debug)]
+struct Pinned {
+    expected: [u8; 32],
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let found: [u8; 32] = Sha256::digest(end_entity).into();
+        if found == self.expected {
+            Ok(ServerCertVerified::assertion())
+        } else {
+            Err(rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_are_64_digits() {
+        let digits = "00ff".repeat(16);
+        assert!(matches!(Trust::fingerprint(&digits), Some(Trust::Fingerprint(bytes)) if bytes[..2] == [0, 255]));
+        assert!(Trust::fingerprint(&"00:FF:".repeat(16)).is_some());
+        for wrong in ["", "00ff", &digits[1..], &digits.replace('f', "g"), &"é".repeat(64)] {
+            assert!(Trust::fingerprint(wrong).is_none(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! A broadcast: a source, an encoder, and a feed for each receiver that comes.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use nestcast_proto::{Close, Code, Frame, ModelHash, Welcome};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use crate::demand::Demand;
+use crate::encoding::Encoding;
+use crate::error::Error;
+use crate::feed::{self, Shared};
+use crate::identity::Identity;
+use crate::pipeline::Pipeline;
+use crate::quic::{Knock, Listener};
+use crate::source::Source;
+use crate::statistics::{Counters, Statistics};
+use crate::transport::Peer as _;
+
+/// How long receivers have, after the last frame, to take what is left of it.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// How to broadcast.
+#[derive(Debug)]
+pub struct Config {
+    /// Where receivers find it.
+    pub listen: SocketAddr,
+    /// Its certificate.
+    pub identity: Identity,
+    /// What receivers must know; nothing lets everyone in.
+    pub token: Option<Bytes>,
+    /// Most receivers at once.
+    pub max_receivers: usize,
+    /// Where to write a qlog file of each connection, if anywhere.
+    pub qlog: Option<PathBuf>,
+}
+
+/// A broadcast that listens already.
+#[derive(Debug)]
+pub struct Broadcast {
+    listener: Listener,
+    source: Source,
+    encoding: Encoding,
+    shared: Arc<Shared>,
+    places: Arc<Semaphore>,
+}
+
+/// Reads the figures of a broadcast that runs.
+#[derive(Debug, Clone)]
+pub struct Monitor(Arc<Counters>);
+
+impl Monitor {
+    /// The figures of now.
+    #[must_use]
+    pub fn read(&self) -> Statistics {
+        self.0.read()
+    }
+}
+
+impl Broadcast {
+    /// Listens; nothing is read of the source yet. Call it within a tokio runtime.
+    ///
+    /// # Errors
+    /// [`Error::Listen`] if the address cannot be had, [`Error::Tls`] if the identity cannot be used.
+    pub fn listen(config: Config, source: Source, encoding: Encoding) -> Result<Self, Error> {
+        let Config { listen, identity, token, max_receivers, qlog } = config;
+        let listener = Listener::bind(listen, identity, qlog)?;
+        let side = |length: usize| u32::try_from(length).expect("a side fits");
+        let welcome = Welcome {
+            model: ModelHash::new(encoding.model.0.to_vec()).expect("an id is 6 bytes"),
+            width: side(source.size.width()),
+            height: side(source.size.height()),
+            rate: (source.rate.frames(), source.rate.seconds()),
+        };
+        let (interval, package) = (source.rate.interval(), encoding.package.clone());
+        let shared =
+            Arc::new(Shared { token, welcome, interval, package, counters: Arc::default(), demand: Demand::default() });
+        Ok(Self { listener, source, encoding, shared, places: Arc::new(Semaphore::new(max_receivers)) })
+    }
+
+    /// The address that it listens on.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listener.address()
+    }
+
+    /// Reads its figures while it runs and after.
+    #[must_use]
+    pub fn monitor(&self) -> Monitor {
+        Monitor(Arc::clone(&self.shared.counters))
+    }
+
+    /// Broadcasts until the source ends or `shutdown` is ready; then the frame in flight is finished and receivers are
+    /// told.
+    ///
+    /// # Errors
+    /// [`Error::Source`] if the source breaks off, [`Error::Encode`] if a picture cannot be encoded.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+        let Self { listener, source, encoding, shared, places } = self;
+        let (pipeline, mut frames) = Pipeline::start(source, encoding, Arc::clone(&shared));
+        let mut feeds = JoinSet::new();
+        let mut shutdown = std::pin::pin!(shutdown);
+        let mut number = 0;
+        let stopped = loop {
+            tokio::select! {
+                () = &mut shutdown => break true,
+                ended = ended(frames.clone()) => break !ended,
+                Some(ended) = feeds.join_next() => {
+                    if let Err(error) = ended {
+                        tracing::error!("a receiver's feed failed, please report this: {error}");
+                    }
+                }
+                knock = listener.accept() => {
+                    let Some(knock) = knock else { break true };
+                    number += 1;
+                    feeds.spawn(answer(knock, number, Arc::clone(&shared), Arc::clone(&places), frames.clone()));
+                }
+            }
+        };
+        if stopped {
+            pipeline.stop();
+            // The frame that is being encoded still goes out, if it comes soon.
+            let _ = tokio::time::timeout(shared.interval.min(FAREWELL), frames.changed()).await;
+        }
+        drop(frames);
+        let outcome = pipeline.join().await;
+        let _ = tokio::time::timeout(FAREWELL, async { while feeds.join_next().await.is_some() {} }).await;
+        listener.close().await;
+        outcome
+    }
+}
+
+/// Waits for the end of the frames.
+async fn ended(mut frames: watch::Receiver<Option<Arc<Frame>>>) -> bool {
+    while frames.changed().await.is_ok() {}
+    true
+}
+
+async fn answer(
+    knock: Knock,
+    number: u64,
+    shared: Arc<Shared>,
+    places: Arc<Semaphore>,
+    frames: watch::Receiver<Option<Arc<Frame>>>,
+) {
+    let peer = match knock.answer().await {
+        Ok(peer) => peer,
+        Err(error) => {
+            shared.counters.refuse("handshake");
+            return tracing::debug!("handshake failed: {error}");
+        }
+    };
+    let Ok(_place) = places.try_acquire() else {
+        shared.counters.refuse(Code::Full.name());
+        return peer.close(Close { code: Code::Full, why: "all places are taken" });
+    };
+    feed::run(peer, number, shared, frames).await;
+}

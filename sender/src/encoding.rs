@@ -1,0 +1,48 @@
+//! How frames are encoded, and the model that goes with them.
+
+use bytes::Bytes;
+use nestcast_codec::{Analysis, Embedded, EncodeError, Encoder, ModelId, Picture};
+
+/// A model package as it goes to receivers that lack it (spec, "Model package").
+#[derive(Debug, Clone)]
+pub struct Package(pub Bytes);
+
+/// What turns pictures to streams.
+pub struct Encoding {
+    pub(crate) model: ModelId,
+    encoder: Encoder,
+    analysis: Box<dyn Analysis + Send>,
+    pub(crate) package: Option<Package>,
+}
+
+impl std::fmt::Debug for Encoding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Encoding").field("model", &self.model).finish_non_exhaustive()
+    }
+}
+
+impl Encoding {
+    /// Encodes with the model `model`.
+    #[must_use]
+    pub fn new(model: ModelId, encoder: Encoder, analysis: Box<dyn Analysis + Send>) -> Self {
+        Self { model, encoder, analysis, package: None }
+    }
+
+    /// Gives `package` to receivers that ask for the model.
+    #[must_use]
+    pub fn with_package(mut self, package: Package) -> Self {
+        self.package = Some(package);
+        self
+    }
+
+    /// Encodes to at most `limit` bytes, and no more than the encoder makes.
+    pub(crate) fn encode(&self, picture: &Picture, limit: usize) -> Result<Embedded, EncodeError> {
+        let encoder = self.encoder.clone().with_max_bytes(self.most(limit));
+        encoder.encode(picture, &*self.analysis)
+    }
+
+    /// The most bytes of a frame under `limit`.
+    pub(crate) fn most(&self, limit: usize) -> usize {
+        limit.min(self.encoder.max_bytes())
+    }
+}

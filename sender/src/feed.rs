@@ -1,0 +1,226 @@
+//! One receiver: let in or turned away, then fed frame by frame.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use nestcast_proto::{
+    Close, Code, Control, Frame, Hello, Message, ModelHash, ModelHeader, Publisher, Step, StreamHead, Welcome,
+    same_token,
+};
+use tokio::sync::watch;
+
+use crate::demand::Demand;
+use crate::encoding::Package;
+use crate::statistics::{Counters, ReceiverStatistics};
+use crate::transport::{Gone, Incoming, Outgoing, Peer, Urgency};
+
+/// How long a receiver may take to say hello.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Frames between two notes for the statistics.
+const NOTE_EVERY: u64 = 8;
+
+/// What all feeds share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) token: Option<Bytes>,
+    pub(crate) welcome: Welcome,
+    pub(crate) interval: Duration,
+    pub(crate) package: Option<Package>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) demand: Demand,
+}
+
+/// Why a feed ended.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum End {
+    #[error(transparent)]
+    Gone(#[from] Gone),
+    #[error(transparent)]
+    Close(#[from] Close),
+}
+
+/// Lets a receiver in and feeds it until it leaves, breaks a rule, or the frames end.
+pub(crate) async fn run<P: Peer>(
+    peer: P,
+    number: u64,
+    shared: Arc<Shared>,
+    frames: watch::Receiver<Option<Arc<Frame>>>,
+) {
+    let address = peer.address();
+    let admitted = match tokio::time::timeout(PATIENCE, admit(&peer, &shared)).await {
+        Ok(admitted) => admitted,
+        Err(_) => Err(Close { code: Code::Slow, why: "no hello came in time" }.into()),
+    };
+    let (hello, incoming, control) = match admitted {
+        Ok(admitted) => admitted,
+        Err(end) => {
+            tracing::info!(%address, "refused: {end}");
+            return tell(&peer, &end, &shared.counters);
+        }
+    };
+    Counters::add(&shared.counters.accepted, 1);
+    tracing::info!(%address, cap = hello.max_bitrate.map(nestcast_proto::Bitrate::bits), "receiver joined");
+    let publisher = Publisher::new(shared.interval, hello.max_bitrate);
+    let mut feed = Feed { peer: &peer, publisher, shared: &shared, number, stream: None, noted: 0 };
+    let end = feed.run(frames, incoming, control).await.err();
+    shared.counters.forget(number);
+    let end = end.unwrap_or(End::Close(Close { code: Code::Done, why: "the broadcast ended" }));
+    tracing::info!(%address, tally = ?feed.publisher.tally(), "receiver left: {end}");
+    tell(&peer, &end, &shared.counters);
+}
+
+fn tell(peer: &impl Peer, end: &End, counters: &Counters) {
+    if let End::Close(close) = end {
+        if close.code != Code::Done {
+            counters.refuse(close.code.name());
+        }
+        peer.close(*close);
+    }
+}
+
+/// Hello and welcome.
+async fn admit<P: Peer>(peer: &P, shared: &Shared) -> Result<(Hello, P::Incoming, Control), End> {
+    let (mut outgoing, mut incoming) = peer.accept_control().await?;
+    let mut control = Control::default();
+    let Message::Hello(hello) = message(&mut incoming, &mut control).await? else {
+        return Err(Close { code: Code::Violation, why: "the first message is no hello" }.into());
+    };
+    if shared.token.as_ref().is_some_and(|token| !same_token(&hello.token, token)) {
+        return Err(Close { code: Code::Token, why: "the token is missing or wrong" }.into());
+    }
+    let mut welcome = [Message::Welcome(shared.welcome.clone()).encode()];
+    while !welcome[0].is_empty() {
+        outgoing.write(&mut welcome).await?;
+    }
+    outgoing.finish();
+    Ok((hello, incoming, control))
+}
+
+/// The next message of a control stream.
+async fn message(incoming: &mut impl Incoming, control: &mut Control) -> Result<Message, End> {
+    loop {
+        if let Some(message) = control.poll()? {
+            return Ok(message);
+        }
+        match incoming.read().await? {
+            Some(bytes) => control.handle_bytes(&bytes),
+            // What a receiver that has nothing more to say does.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+struct Feed<'a, P: Peer> {
+    peer: &'a P,
+    publisher: Publisher,
+    shared: &'a Shared,
+    number: u64,
+    stream: Option<P::Outgoing>,
+    noted: u64,
+}
+
+impl<P: Peer> Feed<'_, P> {
+    async fn run(
+        &mut self,
+        mut frames: watch::Receiver<Option<Arc<Frame>>>,
+        mut incoming: P::Incoming,
+        mut control: Control,
+    ) -> Result<(), End> {
+        let epoch = Instant::now();
+        // Who joins late begins with the frame that is there.
+        frames.mark_changed();
+        let mut live = true;
+        loop {
+            let idle = self.drive_to_write().await?;
+            if idle && !live {
+                return Ok(());
+            }
+            // The order is that of urgency; every branch may be dropped while it waits.
+            tokio::select! {
+                biased;
+                changed = frames.changed(), if live => {
+                    let newest = frames.borrow_and_update().clone();
+                    match (changed, newest) {
+                        (Ok(()), Some(frame)) => {
+                            self.publisher.handle_frame(epoch.elapsed(), &frame, &self.peer.path());
+                            self.shared.demand.ask(self.publisher.wish());
+                        }
+                        (Ok(()), None) => {}
+                        (Err(_), _) => live = false,
+                    }
+                    self.note();
+                }
+                written = Self::write(self.stream.as_mut(), self.publisher.unwritten()), if !idle => {
+                    self.publisher.handle_written(written?);
+                }
+                message = message(&mut incoming, &mut control) => self.answer(message?).await?,
+            }
+        }
+    }
+
+    /// Does all that does not wait for room; gives whether there is nothing to write.
+    async fn drive_to_write(&mut self) -> Result<bool, Gone> {
+        while let Some(step) = self.publisher.poll() {
+            match step {
+                Step::Open => {
+                    self.stream = Some(self.peer.open(Urgency::InTurn).await?);
+                }
+                Step::Write => {
+                    self.peer.set_window(self.publisher.window(&self.peer.path()));
+                    return Ok(false);
+                }
+                Step::Finish => {
+                    if let Some(mut stream) = self.stream.take() {
+                        stream.finish();
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    async fn write(stream: Option<&mut P::Outgoing>, mut chunks: [Bytes; 2]) -> Result<usize, Gone> {
+        match stream {
+            Some(stream) => stream.write(&mut chunks).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// A message behind the hello.
+    async fn answer(&mut self, message: Message) -> Result<(), End> {
+        let Message::ModelRequest(request) = message else {
+            return Err(Close { code: Code::Violation, why: "a receiver may only ask for the model" }.into());
+        };
+        let package = self.shared.package.as_ref().filter(|_| request.model == self.shared.welcome.model);
+        let Some(Package(package)) = package else {
+            return Err(Close { code: Code::Model, why: "this sender does not hand out that model" }.into());
+        };
+        self.send_model(request.model, package.clone()).await.map_err(End::Gone)
+    }
+
+    async fn send_model(&mut self, model: ModelHash, package: Bytes) -> Result<(), Gone> {
+        // It goes before frames: without it they cannot be shown.
+        let head = StreamHead::Model(ModelHeader { model, length: package.len() as u64 }).encode();
+        let mut stream = self.peer.open(Urgency::First).await?;
+        let mut chunks = [head, package];
+        while chunks.iter().any(|chunk| !chunk.is_empty()) {
+            self.peer.set_window(self.publisher.window(&self.peer.path()));
+            stream.write(&mut chunks).await?;
+        }
+        stream.finish();
+        Ok(())
+    }
+
+    fn note(&mut self) {
+        let tally = self.publisher.tally();
+        if tally.frames >= self.noted {
+            self.noted = tally.frames + NOTE_EVERY;
+            let path = self.peer.path();
+            let (address, publisher) = (self.peer.address(), &self.publisher);
+            let (estimate, budget) = (publisher.estimate(), publisher.wish());
+            let figures = ReceiverStatistics { address, estimate, budget, tally, path };
+            self.shared.counters.note(self.number, figures);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Who a sender is: a certificate and its key, from files or made for the day.
+
+use std::fmt;
+use std::path::Path;
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use sha2::{Digest as _, Sha256};
+
+use crate::Error;
+
+/// The name in certificates made here; receivers that pin a fingerprint do not look at it.
+const NAME: &str = "nestcast";
+
+/// A certificate chain and the key of its first.
+#[derive(Debug)]
+pub struct Identity {
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) key: PrivateKeyDer<'static>,
+}
+
+impl Clone for Identity {
+    fn clone(&self) -> Self {
+        Self { chain: self.chain.clone(), key: self.key.clone_key() }
+    }
+}
+
+impl Identity {
+    /// A new self-signed certificate, for development: receivers pin its fingerprint.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub fn generate() -> Result<Self, Error> {
+        let failed = |error: rcgen::Error| Error::Tls(error.to_string());
+        let signed = rcgen::generate_simple_self_signed([NAME.to_owned(), "localhost".to_owned()]).map_err(failed)?;
+        let key = PrivatePkcs8KeyDer::from(signed.signing_key.serialize_der()).into();
+        Ok(Self { chain: vec![signed.cert.der().clone()], key })
+    }
+
+    /// From PEM files: the chain, the sender's own certificate first, and its key.
+    ///
+    /// # Errors
+    /// If a file cannot be read or holds none.
+    pub fn from_pem(chain: &Path, key: &Path) -> Result<Self, Error> {
+        let failed = |file: &Path, reason: String| Error::Certificate { file: file.to_owned(), reason };
+        let certificates: Result<Vec<_>, _> = CertificateDer::pem_file_iter(chain).and_then(Iterator::collect);
+        let certificates = certificates.map_err(|error| failed(chain, format!("no certificates: {error}")))?;
+        if certificates.is_empty() {
+            return Err(failed(chain, "no certificate is in it: give a PEM file".to_owned()));
+        }
+        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| failed(key, format!("no private key: {error}")))?;
+        Ok(Self { chain: certificates, key })
+    }
+
+    /// What a receiver pins.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint(self.chain.first().map(Sha256::digest).unwrap_or_default().into())
+    }
+}
+
+/// SHA-256 of a certificate; shown as 64 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint([u8; 32]);
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

@@ -1,0 +1,27 @@
+//! Sends a live broadcast: every frame is encoded once and cut to each receiver's bandwidth, over QUIC.
+//!
+//! ```text
+//! Source (thread, at its frame rate) -> newest picture -> encoder (thread) -> newest frame -> one feed per receiver
+//! ```
+//!
+//! Neither arrow blocks: who is late finds the newest picture or frame and skips what came before. All feeds share a
+//! frame's memory.
+
+mod broadcast;
+mod demand;
+mod encoding;
+mod error;
+mod feed;
+mod identity;
+mod pipeline;
+mod quic;
+mod source;
+mod statistics;
+mod transport;
+
+pub use broadcast::{Broadcast, Config, Monitor};
+pub use encoding::{Encoding, Package};
+pub use error::Error;
+pub use identity::{Fingerprint, Identity};
+pub use source::{Pictures, Source};
+pub use statistics::{ReceiverStatistics, Statistics};

@@ -1,0 +1,289 @@
+//! QUIC by quinn: endpoint, limits, streams, and the congestion control of [`nestcast_proto::Estimator`].
+
+use std::any::Any;
+use std::fs::File;
+use std::io::BufWriter;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use nestcast_proto::{ALPN, Close, Code, Estimator, INITIAL_WINDOW, Path};
+use quinn::congestion::{Controller, ControllerFactory};
+use quinn::crypto::rustls::QuicServerConfig;
+use quinn::{
+    AckFrequencyConfig, Connection, QlogConfig, RecvStream, SendStream, ServerConfig, TransportConfig, VarInt,
+};
+
+use crate::error::Error;
+use crate::identity::Identity;
+use crate::transport::{Gone, Incoming, Outgoing, Peer, Urgency};
+
+/// A receiver that is silent for this long is gone; it sends something every third of it.
+const IDLE: Duration = Duration::from_secs(9);
+/// What a receiver may send ahead: a hello and a request.
+const RECEIVE_WINDOW: u32 = 16 * 1024;
+/// Most bytes of one read of a control stream.
+const READ: usize = 2048;
+/// Handshakes at once beyond which addresses must be validated, and those beyond which peers are turned away.
+const RETRY_ABOVE: usize = 64;
+const REFUSE_ABOVE: usize = 512;
+/// How long a handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Packets of a receiver that may go unacknowledged, and for how long: few acknowledgements cost little, and late ones
+/// would be taken for a queue.
+const ACK_EVERY: u32 = 3;
+const ACK_WITHIN: Duration = Duration::from_millis(4);
+/// Before the first measurement.
+const FIRST_RTT: Duration = Duration::from_millis(100);
+
+/// Accepts receivers.
+#[derive(Debug, Clone)]
+pub(crate) struct Listener {
+    endpoint: quinn::Endpoint,
+    handshakes: Arc<()>,
+    config: ServerConfig,
+    qlog: Option<PathBuf>,
+}
+
+impl Listener {
+    pub(crate) fn bind(address: SocketAddr, identity: Identity, qlog: Option<PathBuf>) -> Result<Self, Error> {
+        let config = config(identity)?;
+        let endpoint = quinn::Endpoint::server(config.clone(), address)
+            .map_err(|error| Error::Listen { address, reason: error.to_string() })?;
+        Ok(Self { endpoint, handshakes: Arc::new(()), config, qlog })
+    }
+
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.endpoint.local_addr().ok()
+    }
+
+    /// The next peer that knocks; nothing once the endpoint is closed.
+    pub(crate) async fn accept(&self) -> Option<Knock> {
+        loop {
+            let incoming = self.endpoint.accept().await?;
+            // Each handshake in flight holds a clone.
+            let handshakes = Arc::strong_count(&self.handshakes);
+            if handshakes > REFUSE_ABOVE {
+                tracing::debug!(peer = %incoming.remote_address(), "refused: too many handshakes");
+                incoming.refuse();
+            } else if handshakes > RETRY_ABOVE && incoming.may_retry() && !incoming.remote_address_validated() {
+                let _ = incoming.retry();
+            } else {
+                let config = self.qlog.as_deref().and_then(|folder| self.logging(folder, &incoming));
+                return Some(Knock { incoming, config, _handshake: Arc::clone(&self.handshakes) });
+            }
+        }
+    }
+
+    /// The configuration for one connection that is logged to a file of its own in `folder`.
+    fn logging(&self, folder: &std::path::Path, incoming: &quinn::Incoming) -> Option<Arc<ServerConfig>> {
+        let id = incoming.orig_dst_cid();
+        let file = folder.join(format!("{id}.sqlog"));
+        let created =
+            File::create(&file).inspect_err(|error| tracing::warn!("{} is not written: {error}", file.display()));
+        let mut log = QlogConfig::default();
+        log.writer(Box::new(BufWriter::new(created.ok()?)))
+            .title(Some(format!("nestcast send to {}", incoming.remote_address())));
+        let (mut config, mut transport) = (self.config.clone(), transport());
+        transport.qlog_stream(log.into_stream());
+        config.transport_config(Arc::new(transport));
+        Some(Arc::new(config))
+    }
+
+    /// Closes what is still open and waits until peers have been told.
+    pub(crate) async fn close(&self) {
+        self.endpoint.close(VarInt::from_u32(Code::Done.number()), b"the broadcast ended");
+        let _ = tokio::time::timeout(Duration::from_secs(2), self.endpoint.wait_idle()).await;
+    }
+}
+
+/// A peer whose handshake is to come.
+#[derive(Debug)]
+pub(crate) struct Knock {
+    incoming: quinn::Incoming,
+    config: Option<Arc<ServerConfig>>,
+    _handshake: Arc<()>,
+}
+
+impl Knock {
+    pub(crate) async fn answer(self) -> Result<QuicPeer, Gone> {
+        let connecting = match self.config {
+            Some(config) => self.incoming.accept_with(config),
+            None => self.incoming.accept(),
+        };
+        let connecting = connecting.map_err(gone)?;
+        match tokio::time::timeout(HANDSHAKE, connecting).await {
+            Ok(connection) => Ok(QuicPeer { connection: connection.map_err(gone)? }),
+            Err(_) => Err(Gone("the handshake took too long".to_owned())),
+        }
+    }
+}
+
+fn config(identity: Identity) -> Result<ServerConfig, Error> {
+    let tls = |error: &dyn std::fmt::Display| Error::Tls(error.to_string());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut crypto = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(|error| tls(&error))?
+        .with_no_client_auth()
+        .with_single_cert(identity.chain, identity.key)
+        .map_err(|error| tls(&error))?;
+    crypto.alpn_protocols = vec![ALPN.to_vec()];
+    // Without tickets there is no resumption, so there are no 0-RTT data to replay.
+    crypto.send_tls13_tickets = 0;
+    crypto.max_early_data_size = 0;
+    let crypto = QuicServerConfig::try_from(crypto).map_err(|error| tls(&error))?;
+    let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+    config.transport_config(Arc::new(transport()));
+    config.max_incoming(REFUSE_ABOVE).incoming_buffer_size(8 * 1024).incoming_buffer_size_total(1024 * 1024);
+    Ok(config)
+}
+
+fn transport() -> TransportConfig {
+    let mut acks = AckFrequencyConfig::default();
+    acks.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY)).max_ack_delay(Some(ACK_WITHIN));
+    let mut transport = TransportConfig::default();
+    transport
+        .max_concurrent_bidi_streams(VarInt::from_u32(1))
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW))
+        .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
+        .send_window(INITIAL_WINDOW)
+        .send_fairness(false)
+        .datagram_receive_buffer_size(None)
+        .mtu_discovery_config(None)
+        .initial_rtt(FIRST_RTT)
+        .ack_frequency_config(Some(acks))
+        .max_idle_timeout(IDLE.try_into().ok())
+        .congestion_controller_factory(Arc::new(Factory));
+    transport
+}
+
+fn gone(error: impl std::fmt::Display) -> Gone {
+    Gone(error.to_string())
+}
+
+/// A connected receiver.
+#[derive(Debug)]
+pub(crate) struct QuicPeer {
+    connection: Connection,
+}
+
+impl Peer for QuicPeer {
+    type Outgoing = SendStream;
+    type Incoming = RecvStream;
+
+    fn address(&self) -> SocketAddr {
+        self.connection.remote_address()
+    }
+
+    fn path(&self) -> Path {
+        let state = self.connection.congestion_state().into_any();
+        state.downcast::<Congestion>().map(|congestion| congestion.estimator.path()).unwrap_or_default()
+    }
+
+    fn set_window(&self, bytes: u64) {
+        self.connection.set_send_window(bytes);
+    }
+
+    async fn accept_control(&self) -> Result<(SendStream, RecvStream), Gone> {
+        self.connection.accept_bi().await.map_err(gone)
+    }
+
+    async fn open(&self, urgency: Urgency) -> Result<SendStream, Gone> {
+        let stream = self.connection.open_uni().await.map_err(gone)?;
+        stream.set_priority(i32::from(urgency == Urgency::First)).map_err(gone)?;
+        Ok(stream)
+    }
+
+    fn close(&self, close: Close) {
+        self.connection.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
+    }
+}
+
+impl Outgoing for SendStream {
+    async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Gone> {
+        self.write_chunks(chunks).await.map(|written| written.bytes).map_err(gone)
+    }
+
+    fn finish(&mut self) {
+        // It fails only for a stream that the peer stopped: then nobody waits for its end.
+        let _ = Self::finish(self);
+    }
+}
+
+impl Incoming for RecvStream {
+    async fn read(&mut self) -> Result<Option<Bytes>, Gone> {
+        Ok(self.read_chunk(READ, true).await.map_err(gone)?.map(|chunk| chunk.bytes))
+    }
+}
+
+/// Builds the congestion control of a connection.
+#[derive(Debug)]
+struct Factory;
+
+impl ControllerFactory for Factory {
+    fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
+        Box::new(Congestion { estimator: Estimator::new(mtu.into()), epoch: now, in_flight: 0 })
+    }
+}
+
+/// The estimator as quinn's congestion control.
+#[derive(Debug, Clone)]
+struct Congestion {
+    estimator: Estimator,
+    epoch: Instant,
+    in_flight: u64,
+}
+
+impl Congestion {
+    fn moment(&self, instant: Instant) -> Duration {
+        instant.saturating_duration_since(self.epoch)
+    }
+}
+
+impl Controller for Congestion {
+    fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
+        self.in_flight += bytes;
+        self.estimator.handle_sent(self.moment(now), bytes, self.in_flight);
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _limited: bool, _rtt: &quinn_proto::RttEstimator) {
+        // Packets of an earlier path say nothing of this one.
+        if sent >= self.epoch {
+            self.estimator.handle_ack(self.moment(now), self.moment(sent), bytes);
+        }
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, _limited: bool, _largest: Option<u64>) {
+        self.in_flight = in_flight;
+        self.estimator.handle_acks_end(self.moment(now), in_flight);
+    }
+
+    fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, persistent: bool, lost: u64) {
+        self.estimator.handle_loss(lost, persistent);
+    }
+
+    fn on_mtu_update(&mut self, mtu: u16) {
+        self.estimator.handle_mtu(mtu.into());
+    }
+
+    /// quinn sends nothing that would fill the window to its last byte.
+    fn window(&self) -> u64 {
+        self.estimator.path().window + 1
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        INITIAL_WINDOW
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

@@ -1,0 +1,101 @@
+//! What a broadcast did so far, counted without locks on the way of frames.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use nestcast_proto::{Bitrate, Path, Tally};
+
+/// A moment's figures.
+#[derive(Debug, Clone, Default)]
+pub struct Statistics {
+    /// Frames that were encoded.
+    pub frames: u64,
+    /// Frames that could not be encoded in time.
+    pub skipped: u64,
+    /// Bytes of the encoded frames.
+    pub encoded_bytes: u64,
+    /// The time that encoding took.
+    pub encode_time: Duration,
+    /// Receivers that were let in.
+    pub accepted: u64,
+    /// Peers that were turned away or closed for what they did, by [`Code::name`](nestcast_proto::Code::name);
+    /// `"handshake"`: those that are none of nestcast, or never got so far.
+    pub refusals: BTreeMap<&'static str, u64>,
+    /// The receivers of now.
+    pub receivers: Vec<ReceiverStatistics>,
+}
+
+impl Statistics {
+    /// Peers that were turned away or closed for what they did.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refusals.values().sum()
+    }
+}
+
+/// One receiver.
+#[derive(Debug, Clone, Copy)]
+pub struct ReceiverStatistics {
+    /// Where it is.
+    pub address: SocketAddr,
+    /// What its path delivered of late.
+    pub estimate: Bitrate,
+    /// The most bytes of the next frame that it may have use for.
+    pub budget: u64,
+    /// What it was given.
+    pub tally: Tally,
+    /// Its path.
+    pub path: Path,
+}
+
+/// The counters behind [`Statistics`].
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) frames: AtomicU64,
+    pub(crate) skipped: AtomicU64,
+    pub(crate) encoded_bytes: AtomicU64,
+    pub(crate) encode_nanos: AtomicU64,
+    pub(crate) accepted: AtomicU64,
+    refusals: Mutex<BTreeMap<&'static str, u64>>,
+    receivers: Mutex<BTreeMap<u64, ReceiverStatistics>>,
+}
+
+impl Counters {
+    pub(crate) fn add(counter: &AtomicU64, count: u64) {
+        counter.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// A peer was turned away.
+    pub(crate) fn refuse(&self, why: &'static str) {
+        *held(&self.refusals).entry(why).or_default() += 1;
+    }
+
+    /// Puts a receiver's figures in the place of its last ones.
+    pub(crate) fn note(&self, receiver: u64, figures: ReceiverStatistics) {
+        held(&self.receivers).insert(receiver, figures);
+    }
+
+    pub(crate) fn forget(&self, receiver: u64) {
+        held(&self.receivers).remove(&receiver);
+    }
+
+    pub(crate) fn read(&self) -> Statistics {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Statistics {
+            frames: load(&self.frames),
+            skipped: load(&self.skipped),
+            encoded_bytes: load(&self.encoded_bytes),
+            encode_time: Duration::from_nanos(load(&self.encode_nanos)),
+            accepted: load(&self.accepted),
+            refusals: held(&self.refusals).clone(),
+            receivers: held(&self.receivers).values().copied().collect(),
+        }
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

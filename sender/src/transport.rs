@@ -1,0 +1,60 @@
+//! What a feed needs of a transport: the seam behind which QUIC is.
+
+use std::future::Future;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use nestcast_proto::{Close, Path};
+
+/// The connection is no more.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Gone(pub(crate) String);
+
+/// Whose bytes go first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// After those of all streams that were opened before.
+    InTurn,
+    /// Before those of all others.
+    First,
+}
+
+/// One connected receiver.
+pub(crate) trait Peer: Send + Sync + 'static {
+    type Outgoing: Outgoing;
+    type Incoming: Incoming;
+
+    fn address(&self) -> SocketAddr;
+
+    /// What is known of the path now.
+    fn path(&self) -> Path;
+
+    /// Holds at most so many bytes, unsent or unacknowledged.
+    fn set_window(&self, bytes: u64);
+
+    /// The stream that the receiver opens first, both ways.
+    fn accept_control(&self) -> impl Future<Output = Result<(Self::Outgoing, Self::Incoming), Gone>> + Send;
+
+    /// Opens a stream.
+    fn open(&self, urgency: Urgency) -> impl Future<Output = Result<Self::Outgoing, Gone>> + Send;
+
+    /// Ends the connection and tells the receiver why.
+    fn close(&self, close: Close);
+}
+
+/// A stream to a receiver.
+pub(crate) trait Outgoing: Send {
+    /// Writes the front of `chunks`, at least one byte, as much as there is room for; gives how much that was. May be
+    /// dropped while it waits: nothing is written then.
+    fn write(&mut self, chunks: &mut [Bytes]) -> impl Future<Output = Result<usize, Gone>> + Send;
+
+    /// No more will be written; what was, arrives.
+    fn finish(&mut self);
+}
+
+/// A stream from a receiver.
+pub(crate) trait Incoming: Send {
+    /// The next bytes; none at the end. May be dropped while it waits.
+    fn read(&mut self) -> impl Future<Output = Result<Option<Bytes>, Gone>> + Send;
+}

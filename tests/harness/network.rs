@@ -1,0 +1,338 @@
+//! A network in virtual time: a link of a given rate, delay, queue, loss and jitter, and over it a broadcast to one
+//! receiver with the state machines of `nestcast-proto` and the least of a transport. The same seed, the same run.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use bytes::Bytes;
+use nestcast_proto::{Arrived, Estimator, Frame, Publisher, Received, Step, StreamHead, Subscriber};
+
+/// The step of virtual time.
+const TICK: Duration = Duration::from_micros(250);
+/// Frames come at 30 a second.
+pub const INTERVAL: Duration = Duration::from_micros(33_333);
+/// A packet, what of it are streams' frames, the head of each of these, and what UDP and IP add on the link.
+const PACKET: u64 = 1200;
+const PAYLOAD: usize = 1170;
+const HEAD: usize = 7;
+const OVERHEAD: u64 = 28;
+
+/// A link in one direction; the way back has its delay alone.
+#[derive(Debug, Clone)]
+pub struct Link {
+    /// From each moment on so many bits per second; the first at zero.
+    pub rates: Vec<(Duration, u64)>,
+    /// One way.
+    pub delay: Duration,
+    /// What may wait before it is dropped.
+    pub queue: Duration,
+    /// Of a million packets so many are lost.
+    pub loss: u32,
+    /// A packet is late by up to so much, and may overtake.
+    pub jitter: Duration,
+    /// Of the losses and the jitter.
+    pub seed: u64,
+}
+
+impl Link {
+    /// Without loss; 5 ms each way and a queue of 100 ms.
+    pub fn steps(rates: &[(u64, u64)]) -> Self {
+        let rates = rates.iter().map(|&(second, bits)| (Duration::from_secs(second), bits)).collect();
+        let (delay, queue) = (Duration::from_millis(5), Duration::from_millis(100));
+        Self { rates, delay, queue, loss: 0, jitter: Duration::ZERO, seed: 1 }
+    }
+
+    /// Bits per second at a moment.
+    pub fn rate(&self, now: Duration) -> u64 {
+        self.rates.iter().rfind(|(from, _)| *from <= now).map_or(1, |(_, rate)| *rate)
+    }
+
+    /// A number below `below`; SplitMix64.
+    fn random(&mut self, below: u64) -> u64 {
+        self.seed = self.seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.seed ^ (self.seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % below.max(1)
+    }
+}
+
+/// What a run gave.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Frames in the order in which they were shown, with their times.
+    pub shown: Vec<Arrived>,
+    /// The receiver's counts.
+    pub received: Received,
+    /// How long each packet waited in the queue, with the moment it was sent.
+    pub waits: Vec<(Duration, Duration)>,
+}
+
+impl Outcome {
+    /// Bytes of frames that were shown between two moments.
+    pub fn bytes(&self, from: Duration, to: Duration) -> u64 {
+        let within = self.shown.iter().filter(|shown| (from..to).contains(&shown.shown));
+        within.map(|shown| shown.prefix.len() as u64).sum()
+    }
+
+    /// The wait in the queue that 95 % of the packets between two moments stayed below.
+    pub fn queue_p95(&self, from: Duration, to: Duration) -> Duration {
+        let within = self.waits.iter().filter(|(sent, _)| (from..to).contains(sent));
+        let mut waits: Vec<_> = within.map(|(_, wait)| *wait).collect();
+        waits.sort_unstable();
+        waits.get(waits.len() * 95 / 100).copied().unwrap_or_default()
+    }
+}
+
+/// A packet on its way: one piece of one stream.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Piece {
+    stream: u64,
+    offset: usize,
+    bytes: Vec<u8>,
+    end: bool,
+}
+
+#[derive(Debug, Default)]
+struct Outgoing {
+    written: Vec<u8>,
+    sent: usize,
+    finished: bool,
+    end_sent: bool,
+    lost: VecDeque<Piece>,
+}
+
+impl Outgoing {
+    /// What goes out next of stream `number` in at most `room` bytes.
+    fn piece(&mut self, number: u64, room: usize) -> Option<Piece> {
+        if room == 0 {
+            return None;
+        }
+        if let Some(mut piece) = self.lost.pop_front() {
+            if piece.bytes.len() > room {
+                let rest = piece.bytes.split_off(room);
+                let end = std::mem::replace(&mut piece.end, false);
+                self.lost.push_front(Piece { offset: piece.offset + room, bytes: rest, end, ..piece });
+            }
+            return Some(piece);
+        }
+        if self.sent == self.written.len() && (!self.finished || self.end_sent) {
+            return None;
+        }
+        let (offset, end) = (self.sent, self.written.len().min(self.sent + room));
+        let last = self.finished && end == self.written.len();
+        (self.sent, self.end_sent) = (end, last);
+        Some(Piece { stream: number, offset, bytes: self.written[offset..end].to_vec(), end: last })
+    }
+}
+
+/// Broadcasts for `time` frames of `full` bytes with a base of `base`.
+pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Outcome {
+    let mut sender = Sender {
+        publisher: Publisher::new(INTERVAL, None),
+        estimator: Estimator::new(PACKET),
+        streams: BTreeMap::new(),
+        flying: BTreeMap::new(),
+        in_flight: 0,
+        acked: Duration::ZERO,
+        packets: 0,
+    };
+    let mut receiver = Receiver { subscriber: Subscriber::new(INTERVAL), streams: BTreeMap::new(), shown: Vec::new() };
+    let mut forward: BTreeSet<(Duration, u64, Vec<Piece>)> = BTreeSet::new();
+    let mut back: BTreeSet<(Duration, u64)> = BTreeSet::new();
+    let (mut now, mut due, mut id, mut busy) = (Duration::ZERO, Duration::ZERO, 0, Duration::ZERO);
+    let mut waits = Vec::new();
+    let picture = Bytes::from(vec![7; full]);
+    while now < time {
+        while forward.first().is_some_and(|(at, ..)| *at <= now) {
+            let Some((_, number, pieces)) = forward.pop_first() else { break };
+            for piece in pieces {
+                receiver.take(now, piece);
+            }
+            back.insert((now + link.delay, number));
+        }
+        receiver.show(now);
+        sender.acknowledge(now, &mut back);
+        if now >= due {
+            let frame = Frame { id, skipped: 0, captured: 0, base, bytes: picture.clone() };
+            sender.publisher.handle_frame(now, &frame, &sender.estimator.path());
+            id += 1;
+            due += INTERVAL;
+        }
+        sender.drive();
+        while let Some((number, pieces, size)) = sender.packet(now) {
+            // What is ahead in the queue goes at the rate of now.
+            let wait = busy.saturating_sub(now);
+            if wait > link.queue || link.random(1_000_000) < u64::from(link.loss) {
+                continue;
+            }
+            waits.push((now, wait));
+            let nanos = (size + OVERHEAD) * 8_000_000_000 / link.rate(now);
+            busy = busy.max(now) + Duration::from_nanos(nanos);
+            let late = link.random(u64::try_from(link.jitter.as_nanos()).unwrap_or(0));
+            forward.insert((busy + link.delay + Duration::from_nanos(late), number, pieces));
+        }
+        let before = link.rate(now);
+        now += TICK;
+        // A change of rate changes how long the queue takes.
+        let after = link.rate(now);
+        if before != after {
+            let scale = before as f64 / after as f64;
+            let stretched = |at: Duration, now: Duration| now + at.saturating_sub(now).mul_f64(scale);
+            busy = stretched(busy, now);
+            forward = std::mem::take(&mut forward)
+                .into_iter()
+                .map(|(at, n, pieces)| (stretched(at, now), n, pieces))
+                .collect();
+        }
+    }
+    Outcome { received: receiver.subscriber.received(), shown: receiver.shown, waits }
+}
+
+struct Sender {
+    publisher: Publisher,
+    estimator: Estimator,
+    /// In the order in which they were opened.
+    streams: BTreeMap<u64, Outgoing>,
+    flying: BTreeMap<u64, (Duration, u64, Vec<Piece>)>,
+    in_flight: u64,
+    acked: Duration,
+    packets: u64,
+}
+
+impl Sender {
+    /// What was written and not acknowledged.
+    fn held(&self) -> u64 {
+        let unsent: usize = self.streams.values().map(|stream| stream.written.len() - stream.sent).sum();
+        unsent as u64 + self.in_flight
+    }
+
+    fn drive(&mut self) {
+        while let Some(step) = self.publisher.poll() {
+            let newest = self.streams.keys().last().copied().unwrap_or(0);
+            match step {
+                Step::Open => drop(self.streams.insert(newest + 1, Outgoing::default())),
+                Step::Finish => {
+                    if let Some(stream) = self.streams.get_mut(&newest) {
+                        stream.finished = true;
+                    }
+                }
+                Step::Write => {
+                    let window = self.publisher.window(&self.estimator.path());
+                    let room = usize::try_from(window.saturating_sub(self.held())).unwrap_or(usize::MAX);
+                    if room == 0 {
+                        return;
+                    }
+                    let bytes: Vec<u8> = self.publisher.unwritten().iter().flatten().copied().take(room).collect();
+                    if let Some(stream) = self.streams.get_mut(&newest) {
+                        stream.written.extend_from_slice(&bytes);
+                    }
+                    self.publisher.handle_written(bytes.len());
+                }
+            }
+        }
+    }
+
+    /// The next packet, if one may be sent: bytes of the oldest streams.
+    fn packet(&mut self, now: Duration) -> Option<(u64, Vec<Piece>, u64)> {
+        if self.in_flight + PACKET > self.estimator.path().window {
+            return None;
+        }
+        let (mut pieces, mut room) = (Vec::new(), PAYLOAD);
+        for (&number, stream) in &mut self.streams {
+            while let Some(piece) = stream.piece(number, room.saturating_sub(HEAD)) {
+                room -= HEAD + piece.bytes.len();
+                pieces.push(piece);
+            }
+        }
+        if pieces.is_empty() {
+            return None;
+        }
+        let size = PACKET - room as u64;
+        self.packets += 1;
+        self.in_flight += size;
+        self.estimator.handle_sent(now, size, self.in_flight);
+        self.flying.insert(self.packets, (now, size, pieces.clone()));
+        Some((self.packets, pieces, size))
+    }
+
+    fn acknowledge(&mut self, now: Duration, back: &mut BTreeSet<(Duration, u64)>) {
+        let mut newest = None;
+        while back.first().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, number)) = back.pop_first() else { break };
+            newest = newest.max(Some(number));
+            if let Some((sent, size, _)) = self.flying.remove(&number) {
+                self.in_flight -= size;
+                self.estimator.handle_ack(now, sent, size);
+            }
+        }
+        // RFC 9002: three packets behind an acknowledged one, or silence.
+        let behind = newest.map_or(0, |newest: u64| newest.saturating_sub(3));
+        let silent = newest.is_none() && now > self.acked + Duration::from_millis(300);
+        if newest.is_some() || silent {
+            self.acked = now;
+        }
+        let lost: Vec<u64> = self.flying.keys().copied().filter(|number| *number <= behind || silent).collect();
+        for number in lost {
+            let Some((_, size, pieces)) = self.flying.remove(&number) else { continue };
+            self.in_flight -= size;
+            self.estimator.handle_loss(size, false);
+            for piece in pieces {
+                if let Some(stream) = self.streams.get_mut(&piece.stream) {
+                    stream.lost.push_back(piece);
+                }
+            }
+        }
+        self.estimator.handle_acks_end(now, self.in_flight);
+        let gone = self.streams.len().saturating_sub(64);
+        for _ in 0..gone {
+            self.streams.pop_first();
+        }
+    }
+}
+
+struct Receiver {
+    subscriber: Subscriber,
+    streams: BTreeMap<u64, Incoming>,
+    shown: Vec<Arrived>,
+}
+
+#[derive(Default)]
+struct Incoming {
+    pieces: BTreeMap<usize, Piece>,
+    bytes: Vec<u8>,
+    /// The frame's id and how many of `bytes` were handed on.
+    head: Option<(u64, usize)>,
+    ended: bool,
+}
+
+impl Receiver {
+    fn take(&mut self, now: Duration, piece: Piece) {
+        let stream = self.streams.entry(piece.stream).or_default();
+        stream.pieces.insert(piece.offset, piece);
+        while let Some(piece) = stream.pieces.remove(&stream.bytes.len()) {
+            stream.bytes.extend_from_slice(&piece.bytes);
+            stream.ended |= piece.end;
+            if piece.bytes.is_empty() {
+                break;
+            }
+        }
+        if stream.head.is_none() {
+            let Ok(Some((StreamHead::Frame(header), length))) = StreamHead::parse(&stream.bytes) else { return };
+            self.subscriber.handle_head(now, header).expect("the sender keeps the rules");
+            stream.head = Some((header.id, length));
+        }
+        if let Some((id, handed)) = &mut stream.head {
+            self.subscriber.handle_bytes(now, *id, &stream.bytes[*handed..]).expect("the sender keeps the rules");
+            *handed = stream.bytes.len();
+            if stream.ended {
+                self.subscriber.handle_end(*id);
+            }
+        }
+    }
+
+    fn show(&mut self, now: Duration) {
+        while let Some(arrived) = self.subscriber.poll(now) {
+            self.shown.push(arrived);
+        }
+    }
+}

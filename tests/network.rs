@@ -1,0 +1,89 @@
+//! What a broadcast gives over links of constant and changing rate, with loss and jitter, in virtual time.
+
+use std::time::Duration;
+
+use nestcast_tests::network::{INTERVAL, Link, Outcome, broadcast};
+
+/// More than any link here carries, and a base of half a packet.
+const FULL: usize = 60_000;
+const BASE: usize = 400;
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds)
+}
+
+/// Bytes shown of those that the link carried.
+fn share(outcome: &Outcome, rate: u64, from: f64, to: f64) -> f64 {
+    outcome.bytes(seconds(from), seconds(to)) as f64 * 8.0 / (rate as f64 * (to - from))
+}
+
+fn describe(outcome: &Outcome) -> String {
+    let halves = (0..100)
+        .map(|half| outcome.bytes(seconds(f64::from(half) / 4.0), seconds(f64::from(half + 1) / 4.0)) * 32 / 1000);
+    let halves: Vec<_> = halves.take_while(|&kbits| kbits > 0).collect();
+    let ids: Vec<_> = outcome.shown.iter().map(|frame| frame.header.id).collect();
+    let gaps: Vec<_> = ids.windows(2).filter(|pair| pair[1] != pair[0] + 1).map(|pair| pair[0] + 1).collect();
+    format!("{:?}; first {:?}, missing {gaps:?}; kbit/s by quarter second {halves:?}", outcome.received, ids.first())
+}
+
+#[test]
+fn a_constant_link_is_used_and_its_queue_stays_short() {
+    // A frame at 0.3 Mbit/s is one packet: headers alone are 7 % of the link.
+    for (rate, least) in [(300_000, 0.84), (1_000_000, 0.86), (4_000_000, 0.9), (10_000_000, 0.9)] {
+        let outcome = broadcast(Link::steps(&[(0, rate)]), seconds(12.0), FULL, BASE);
+        let used = share(&outcome, rate, 2.0, 12.0);
+        let queue = outcome.queue_p95(seconds(2.0), seconds(12.0));
+        println!("{rate}: {used:.3}, queue p95 {queue:?}, {}", describe(&outcome));
+        assert!(used >= least, "{rate}: {used}");
+        assert!(queue <= INTERVAL, "{rate}: {queue:?}");
+        // Where a packet takes a frame interval, a base may be overtaken by the next one's.
+        let blank = if rate == 300_000 { 8 } else { 0 };
+        assert!(outcome.received.blank <= blank, "{rate}: {:?}", outcome.received);
+    }
+}
+
+#[test]
+fn after_a_step_every_frame_has_its_base_and_the_link_is_used_again_within_a_second() {
+    let link = Link::steps(&[(0, 4_000_000), (4, 1_000_000), (8, 10_000_000)]);
+    let outcome = broadcast(link, seconds(12.0), FULL, BASE);
+    println!("queue after the fall: {:?}, {}", outcome.queue_p95(seconds(4.1), seconds(8.0)), describe(&outcome));
+    assert_eq!(outcome.received.blank, 0);
+    assert!(share(&outcome, 1_000_000, 4.5, 8.0) >= 0.85, "after the fall");
+    assert!(outcome.queue_p95(seconds(4.1), seconds(8.0)) <= INTERVAL, "after the fall");
+    assert!(share(&outcome, 10_000_000, 9.0, 12.0) >= 0.9, "a second after the rise");
+    // Down within two frames: those that were begun then have no more than the link takes, by half.
+    let begun = |frame: &&nestcast_proto::Arrived| {
+        frame.header.id as f64 * INTERVAL.as_secs_f64() > 4.0 + 2.0 * INTERVAL.as_secs_f64()
+    };
+    let early: Vec<_> = outcome.shown.iter().filter(begun).take(4).map(|frame| frame.prefix.len()).collect();
+    assert!(early.iter().all(|&bytes| bytes <= 6250), "{early:?}");
+}
+
+#[test]
+fn loss_and_jitter_cost_quality_and_hardly_any_frame() {
+    for seed in 1..=3 {
+        let mut link = Link::steps(&[(0, 4_000_000)]);
+        (link.loss, link.delay, link.seed) = (10_000, Duration::from_millis(25), seed);
+        let outcome = broadcast(link, seconds(10.0), FULL, BASE);
+        println!("1 % loss: {:.3}, {}", share(&outcome, 4_000_000, 2.0, 10.0), describe(&outcome));
+        assert!(share(&outcome, 4_000_000, 2.0, 10.0) >= 0.7);
+        assert!(outcome.received.blank <= 12, "{:?}", outcome.received);
+
+        let mut link = Link::steps(&[(0, 4_000_000)]);
+        (link.jitter, link.seed) = (Duration::from_millis(3), seed);
+        let outcome = broadcast(link, seconds(10.0), FULL, BASE);
+        println!("jitter: {:.3}, {}", share(&outcome, 4_000_000, 2.0, 10.0), describe(&outcome));
+        assert!(share(&outcome, 4_000_000, 2.0, 10.0) >= 0.7);
+        assert_eq!(outcome.received.blank, 0);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let run = || {
+        let mut link = Link::steps(&[(0, 2_000_000)]);
+        (link.loss, link.jitter) = (20_000, Duration::from_millis(2));
+        broadcast(link, seconds(3.0), FULL, BASE).shown
+    };
+    assert_eq!(run(), run());
+}
