@@ -1,45 +1,24 @@
-//! Times of every stage on one picture, and of the rivals near the same rate, so that ratios can be read in one run.
-//!
-//! The picture is the file that `NESTCAST_BENCH_IMAGE` names, else the bundled photo. nestcast's whole encode and
-//! decode use two threads; its single stages and the rivals, which know no more, use one. nestcast, like the
-//! program, allocates with mimalloc; the C libraries allocate as they always do.
+//! Times of every stage on one picture; the rivals' near the same rate are taken by `rivals`, in the same run of
+//! `cargo bench`. A whole encode and decode use two threads, single stages one.
 
-use std::{hint::black_box, path::PathBuf, time::Duration};
+mod timed;
 
-use criterion::{
-    BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
-};
-use nestcast_benches::{
-    picture,
-    rivals::{self, Avif, Baseline, Lossy, Rival, Sampling, SingleRate},
-};
-use nestcast_codec::{Analysis, Cut, Decoder, Encoder, Model, Picture, Synthesis};
-use nestcast_metrics::{bpp, budget};
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use nestcast_codec::{Analysis, Cut, Decoder, Encoder, Model, Synthesis};
+use nestcast_metrics::budget;
 use nestcast_models::{Package, Runtime};
+use timed::{RATE_BPP, group, photo};
 
 /// As the program has it.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The rate at which all are timed, bits per pixel.
-const RATE_BPP: f64 = 1.0;
 /// Threads of a whole encode and decode.
 const THREADS: usize = 2;
 /// The cut told to the deep synthesis; its time does not depend on it.
 const CUT: Cut = Cut(3.0);
-
-fn photo() -> Picture {
-    let bundled = || [env!("CARGO_MANIFEST_DIR"), "..", "cli", "assets", "spiral_firework.png"].iter().collect();
-    let path: PathBuf = std::env::var_os("NESTCAST_BENCH_IMAGE").map_or_else(bundled, PathBuf::from);
-    picture::open(&path).expect("NESTCAST_BENCH_IMAGE must name a picture")
-}
-
-fn group<'a>(criterion: &'a mut Criterion, name: &str, picture: &Picture) -> BenchmarkGroup<'a, WallTime> {
-    let mut group = criterion.benchmark_group(name);
-    group.throughput(Throughput::Elements(picture.size().pixels() as u64));
-    group.sample_size(20).measurement_time(Duration::from_secs(3));
-    group
-}
 
 fn decoder(model: &Model, threads: usize, bytes: &[u8]) -> Decoder {
     let mut decoder = Decoder::new(model.clone()).with_threads(threads);
@@ -101,22 +80,5 @@ fn whole(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn rivals(criterion: &mut Criterion) {
-    let picture = photo();
-    let timed: [&dyn Rival; 4] = [&Baseline(Sampling::S420), &Lossy { method: 4 }, &SingleRate, &Avif(Sampling::S420)];
-    let mut group = group(criterion, "rival", &picture);
-    for rival in timed {
-        let (parameter, bytes) = rivals::nearest(rival, &picture, RATE_BPP).expect("the rival encodes");
-        let setting = format!("{} {parameter} ({:.2} bpp)", rival.name(), bpp(bytes.len(), picture.size()));
-        group.bench_function(BenchmarkId::new("encode", &setting), |b| {
-            b.iter(|| rival.encode(black_box(&picture), parameter).expect("the rival encodes"));
-        });
-        group.bench_function(BenchmarkId::new("decode", &setting), |b| {
-            b.iter(|| rival.decode(black_box(&bytes)).expect("the rival decodes"));
-        });
-    }
-    group.finish();
-}
-
-criterion_group!(stages, single_stages, whole, rivals);
+criterion_group!(stages, single_stages, whole);
 criterion_main!(stages);
