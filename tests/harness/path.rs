@@ -84,17 +84,19 @@ async fn forward(front: Arc<UdpSocket>, target: SocketAddr, shared: Arc<Shared>)
     let mut buffer = vec![0; 2048];
     loop {
         let Ok((length, from)) = front.recv_from(&mut buffer).await else { continue };
-        if !sockets.contains_key(&from) {
-            let Ok(socket) = UdpSocket::bind("127.0.0.1:0").await else { continue };
-            let socket = Arc::new(socket);
-            if !shared.path.one_way {
-                tasks.spawn(back(Arc::clone(&socket), Arc::clone(&front), from, Arc::clone(&shared)));
+        let socket = match sockets.get(&from) {
+            Some(socket) => Arc::clone(socket),
+            None => {
+                let Ok(socket) = UdpSocket::bind("127.0.0.1:0").await else { continue };
+                let socket = Arc::new(socket);
+                if !shared.path.one_way {
+                    tasks.spawn(back(Arc::clone(&socket), Arc::clone(&front), from, Arc::clone(&shared)));
+                }
+                sockets.insert(from, Arc::clone(&socket));
+                socket
             }
-            sockets.insert(from, socket);
-        }
-        if let Some(socket) = sockets.get(&from) {
-            shared.pass(&mut tasks, socket, buffer[..length].to_vec(), target);
-        }
+        };
+        shared.pass(&mut tasks, &socket, buffer[..length].to_vec(), target);
         while tasks.try_join_next().is_some() {}
     }
 }
