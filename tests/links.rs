@@ -144,6 +144,7 @@ fn mahimahi(text: &str, begin: u64, steps: u64) -> Rates {
 }
 
 /// Seconds and Mbit/s on each line.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates are positive and small")]
 fn columns(text: &str) -> Rates {
     let numbers = |line: &str| {
         let mut numbers = line.split_whitespace().map(str::parse::<f64>);

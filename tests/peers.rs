@@ -313,13 +313,12 @@ async fn a_receiver_without_the_model_gets_it_and_then_frames() {
 async fn a_source_that_breaks_off_ends_the_broadcast_and_says_why() {
     let identity = identity();
     let rate = Rate::new(30, 1).expect("a valid rate");
-    let (size, other) = (Size::new(16, 16).expect("valid"), Size::new(16, 8).expect("valid"));
+    let size = Size::new(16, 16).expect("a valid size");
     let mut count = 0;
     let next = move || {
         count += 1;
-        let height = if count < 5 { size } else { other };
-        let (width, height) = (height.width() as u32, height.height() as u32);
-        Ok(Some(pictures::picture(Content::Noise, width, height, Channels::Rgb, 1)))
+        let height = if count < 5 { 16 } else { 8 };
+        Ok(Some(pictures::picture(Content::Noise, 16, height, Channels::Rgb, 1)))
     };
     let source = Source::pictures(size, rate, Box::new(next));
     let broadcast = Plan::new(&identity).listen_with(source);
