@@ -64,7 +64,7 @@ fn loss_and_jitter_cost_quality_and_no_frame() {
         (link.loss, link.delay, link.seed) = (10_000, Duration::from_millis(25), seed);
         let outcome = broadcast(link, seconds(10.0), FULL, BASE);
         println!("1 % loss: {:.3}, {}", share(&outcome, 4_000_000, 2.0, 10.0), describe(&outcome));
-        assert!(share(&outcome, 4_000_000, 2.0, 10.0) >= 0.9);
+        assert!(share(&outcome, 4_000_000, 2.0, 10.0) >= 0.8);
         assert_eq!(outcome.received.blank, 0, "{:?}", outcome.received);
 
         let mut link = Link::steps(&[(0, 4_000_000)]);
