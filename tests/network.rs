@@ -28,17 +28,15 @@ fn describe(outcome: &Outcome) -> String {
 
 #[test]
 fn a_constant_link_is_used_and_its_queue_stays_short() {
-    // A frame at 0.3 Mbit/s is one packet: headers alone are 7 % of the link.
-    for (rate, least) in [(300_000, 0.84), (1_000_000, 0.86), (4_000_000, 0.9), (10_000_000, 0.9)] {
+    // Headers alone are 5 % of a link, and another 1 % where a frame is one packet.
+    for (rate, least) in [(300_000, 0.9), (1_000_000, 0.92), (4_000_000, 0.93), (10_000_000, 0.93)] {
         let outcome = broadcast(Link::steps(&[(0, rate)]), seconds(12.0), FULL, BASE);
         let used = share(&outcome, rate, 2.0, 12.0);
         let queue = outcome.queue_p95(seconds(2.0), seconds(12.0));
         println!("{rate}: {used:.3}, queue p95 {queue:?}, {}", describe(&outcome));
         assert!(used >= least, "{rate}: {used}");
         assert!(queue <= INTERVAL, "{rate}: {queue:?}");
-        // Where a packet takes a frame interval, a base may be overtaken by the next one's.
-        let blank = if rate == 300_000 { 8 } else { 0 };
-        assert!(outcome.received.blank <= blank, "{rate}: {:?}", outcome.received);
+        assert_eq!(outcome.received.blank, 0, "{rate}: {:?}", outcome.received);
     }
 }
 
@@ -48,7 +46,7 @@ fn after_a_step_every_frame_has_its_base_and_the_link_is_used_again_within_a_sec
     let outcome = broadcast(link, seconds(12.0), FULL, BASE);
     println!("queue after the fall: {:?}, {}", outcome.queue_p95(seconds(4.1), seconds(8.0)), describe(&outcome));
     assert_eq!(outcome.received.blank, 0);
-    assert!(share(&outcome, 1_000_000, 4.5, 8.0) >= 0.85, "after the fall");
+    assert!(share(&outcome, 1_000_000, 4.5, 8.0) >= 0.9, "after the fall");
     assert!(outcome.queue_p95(seconds(4.1), seconds(8.0)) <= INTERVAL, "after the fall");
     assert!(share(&outcome, 10_000_000, 9.0, 12.0) >= 0.9, "a second after the rise");
     // Down within two frames: those that were begun then have no more than the link takes, by half.
@@ -60,20 +58,20 @@ fn after_a_step_every_frame_has_its_base_and_the_link_is_used_again_within_a_sec
 }
 
 #[test]
-fn loss_and_jitter_cost_quality_and_hardly_any_frame() {
+fn loss_and_jitter_cost_quality_and_no_frame() {
     for seed in 1..=3 {
         let mut link = Link::steps(&[(0, 4_000_000)]);
         (link.loss, link.delay, link.seed) = (10_000, Duration::from_millis(25), seed);
         let outcome = broadcast(link, seconds(10.0), FULL, BASE);
         println!("1 % loss: {:.3}, {}", share(&outcome, 4_000_000, 2.0, 10.0), describe(&outcome));
-        assert!(share(&outcome, 4_000_000, 2.0, 10.0) >= 0.7);
-        assert!(outcome.received.blank <= 12, "{:?}", outcome.received);
+        assert!(share(&outcome, 4_000_000, 2.0, 10.0) >= 0.8);
+        assert_eq!(outcome.received.blank, 0, "{:?}", outcome.received);
 
         let mut link = Link::steps(&[(0, 4_000_000)]);
         (link.jitter, link.seed) = (Duration::from_millis(3), seed);
         let outcome = broadcast(link, seconds(10.0), FULL, BASE);
         println!("jitter: {:.3}, {}", share(&outcome, 4_000_000, 2.0, 10.0), describe(&outcome));
-        assert!(share(&outcome, 4_000_000, 2.0, 10.0) >= 0.7);
+        assert!(share(&outcome, 4_000_000, 2.0, 10.0) >= 0.9);
         assert_eq!(outcome.received.blank, 0);
     }
 }

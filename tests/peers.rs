@@ -1,1 +1,336 @@
+//! Peers that a sender should survive: garbage, other versions, many streams and handshakes, silence, bad links; and
+//! what good ones rely on: certificates, a model, an end.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use nestcast_codec::{Channels, ModelId, Size};
+use nestcast_models::Package;
+use nestcast_proto::{ALPN, Code, DecoderKind, Hello, Message};
+use nestcast_receiver::{Announcement, Decoding, Error, Shown, Totals, Trust, Viewer, receive};
+use nestcast_sender::{Identity, Source};
+use nestcast_tests::broadcasts::{self, Plan, Running, config, count, identity};
+use nestcast_tests::path::{Path, Proxy};
+use nestcast_tests::pictures::{self, Content};
+use nestcast_video::Rate;
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{Connection, ConnectionError, Endpoint, TransportConfig, VarInt};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, SignatureScheme};
+use tokio::time::{sleep, timeout};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Trusts anyone: a peer without manners.
+#[derive(Debug)]
+struct Anyone;
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::General("TLS 1.3 alone".to_owned()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        rustls::crypto::ring::default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// An endpoint that speaks QUIC and nothing of nestcast, with so many bytes of room for what comes.
+fn stranger(room: u32) -> Endpoint {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider);
+    let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).expect("TLS 1.3 is there");
+    let mut crypto = builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone)).with_no_client_auth();
+    crypto.alpn_protocols = vec![ALPN.to_vec()];
+    let crypto = QuicClientConfig::try_from(crypto).expect("it has the ciphers of QUIC");
+    let mut transport = TransportConfig::default();
+    transport.receive_window(VarInt::from_u32(room)).keep_alive_interval(Some(Duration::from_secs(1)));
+    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    config.transport_config(Arc::new(transport));
+    let mut endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).expect("a socket");
+    endpoint.set_default_client_config(config);
+    endpoint
+}
+
+async fn knock(endpoint: &Endpoint, address: SocketAddr) -> Connection {
+    endpoint.connect(address, "localhost").expect("a valid name").await.expect("it answers")
+}
+
+/// Sends `bytes` as the control stream's first; gives the close code that comes of it.
+async fn say(address: SocketAddr, bytes: &[u8]) -> Code {
+    let endpoint = stranger(1 << 20);
+    let connection = knock(&endpoint, address).await;
+    let (mut control, _answer) = connection.open_bi().await.expect("one stream is allowed");
+    control.write_all(bytes).await.expect("it is open");
+    closed(&connection).await
+}
+
+async fn closed(connection: &Connection) -> Code {
+    match timeout(PATIENCE, connection.closed()).await.expect("it is closed") {
+        ConnectionError::ApplicationClosed(close) => Code::from_number(close.error_code.into()),
+        other => panic!("no close code: {other}"),
+    }
+}
+
+fn hello() -> Bytes {
+    Message::Hello(Hello { token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear }).encode()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_hello_is_answered_with_a_close_code_that_is_counted() {
+    let identity = identity();
+    let broadcast = Running::start(Plan::new(&identity));
+    let address = broadcast.address;
+    let mut other = hello().to_vec();
+    other[2] = 1;
+    assert_eq!(say(address, &other).await, Code::Version);
+    let whole = hello();
+    let late = say(address, &whole[..5]);
+    let garbage: Vec<u8> = (0..2000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0]).collect();
+    for bytes in [&[9, 0][..], &[1, 0], &[2, 1, 0], &garbage, &[0xFF; 64], &[&hello()[..], &hello()].concat()] {
+        assert_eq!(say(address, bytes).await, Code::Violation, "{bytes:?}");
+    }
+    assert_eq!(late.await, Code::Slow, "a part of a hello");
+    let refusals = broadcast.monitor.read().refusals;
+    assert_eq!(refusals.into_iter().collect::<Vec<_>>(), [("slow", 1), ("version", 1), ("violation", 6)]);
+    broadcast.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_peer_gets_no_thousand_streams() {
+    let identity = identity();
+    let broadcast = Running::start(Plan::new(&identity));
+    let endpoint = stranger(1 << 20);
+    let connection = knock(&endpoint, broadcast.address).await;
+    let _control = connection.open_bi().await.expect("one stream is allowed");
+    for _ in 0..1000 {
+        assert!(timeout(Duration::from_micros(100), connection.open_bi()).await.is_err(), "a second control stream");
+        assert!(
+            timeout(Duration::from_micros(100), connection.open_uni()).await.is_err(),
+            "a stream of the receiver's"
+        );
+    }
+    let time = Duration::from_secs(2);
+    let counts = count(config(broadcast.address, &identity), Instant::now(), time).await.expect("others are served");
+    assert!(counts.last().received.shown > 10, "{counts:?}");
+    broadcast.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_reads_nothing_costs_another_nothing() {
+    let identity = identity();
+    let broadcast = Running::start(Plan { moving: false, ..Plan::new(&identity) });
+    let (address, time) = (broadcast.address, Duration::from_millis(3300));
+    let alone = count(config(address, &identity), Instant::now(), time).await.expect("it is served");
+    let endpoint = stranger(20_000);
+    let mut deaf = Vec::new();
+    for _ in 0..5 {
+        let connection = knock(&endpoint, address).await;
+        let (mut control, answer) = connection.open_bi().await.expect("one stream is allowed");
+        control.write_all(&hello()).await.expect("it is open");
+        deaf.push((connection, control, answer));
+    }
+    let beside = count(config(address, &identity), Instant::now(), time).await.expect("it is served");
+    let [alone, beside] = [alone, beside].map(|counts| counts.last().received.shown);
+    assert!(beside * 10 >= alone * 8, "{beside} frames beside deaf receivers, {alone} alone");
+    // Each holds a few bases and what its receiver took, no more.
+    let held: Vec<_> = broadcast.monitor.read().receivers.iter().map(|receiver| receiver.tally.bytes).collect();
+    assert!(held.len() >= 5 && held.iter().filter(|bytes| **bytes <= 20_000 + 8 * 1024).count() >= 5, "{held:?}");
+    drop(deaf);
+    broadcast.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_vanishes_is_forgotten() {
+    let identity = identity();
+    let broadcast = Running::start(Plan::new(&identity));
+    let path = Path { delay: Duration::ZERO, loss: 0, one_way: false, seed: 1 };
+    let proxy = Proxy::open(broadcast.address, path).await;
+    let lost = tokio::spawn(count(config(proxy.address, &identity), Instant::now(), PATIENCE));
+    let time = Duration::from_secs(2);
+    count(config(broadcast.address, &identity), Instant::now(), time).await.expect("it is served");
+    assert_eq!(broadcast.monitor.read().receivers.len(), 1);
+    proxy.silence();
+    let forgotten = async {
+        while !broadcast.monitor.read().receivers.is_empty() {
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(PATIENCE, forgotten).await.expect("it is forgotten");
+    assert!(matches!(lost.await.expect("no panic"), Err(Error::Lost { .. })));
+    broadcast.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_receivers_over_a_lossy_path_get_their_frames() {
+    let identity = identity();
+    let broadcast = Running::start(Plan { moving: false, ..Plan::new(&identity) });
+    let path = Path { delay: Duration::from_millis(25), loss: 10, one_way: false, seed: 7 };
+    let proxy = Proxy::open(broadcast.address, path).await;
+    let receivers: Vec<_> = (0..20)
+        .map(|_| {
+            let mut config = config(proxy.address, &identity);
+            config.max_bitrate = Some(nestcast_proto::Bitrate::from_bits(300_000));
+            tokio::spawn(count(config, Instant::now(), Duration::from_secs(6)))
+        })
+        .collect();
+    for receiver in receivers {
+        let received = receiver.await.expect("no panic").expect("it is served").last().received;
+        assert!(received.shown >= 60 && received.blank * 10 <= received.shown, "{received:?}");
+        assert!(received.useful * 10 >= received.bytes * 8, "{received:?}");
+    }
+    broadcast.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn under_many_handshakes_addresses_are_validated_and_receivers_come_in() {
+    let identity = identity();
+    let broadcast = Running::start(Plan::new(&identity));
+    let path = Path { delay: Duration::ZERO, loss: 0, one_way: true, seed: 1 };
+    let proxy = Proxy::open(broadcast.address, path).await;
+    let endpoint = stranger(1 << 20);
+    let silent: Vec<_> = (0..80).map(|_| endpoint.connect(proxy.address, "localhost").expect("a valid name")).collect();
+    sleep(Duration::from_millis(500)).await;
+    let time = Duration::from_secs(2);
+    let counts = count(config(broadcast.address, &identity), Instant::now(), time).await.expect("it comes in");
+    assert!(counts.last().received.shown > 10, "{counts:?}");
+    assert!(broadcast.monitor.read().retries > 0, "addresses were validated");
+    drop(silent);
+    broadcast.stop().await;
+}
+
+/// A certificate for `localhost` that an authority vouches for, as PEM files: chain, key, the authority's own.
+fn vouched(folder: &std::path::Path) -> [std::path::PathBuf; 3] {
+    let mut params = CertificateParams::new(Vec::new()).expect("no names");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().expect("random")).expect("a certificate");
+    let key = KeyPair::generate().expect("random");
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    let certificate = params.signed_by(&key, &authority).expect("a certificate");
+    let files = ["chain.pem", "key.pem", "authority.pem"].map(|name| folder.join(name));
+    for (file, text) in files.iter().zip([certificate.pem(), key.serialize_pem(), authority.pem()]) {
+        std::fs::write(file, text).expect("a new folder");
+    }
+    files
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_in_pem_files_are_trusted_by_their_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [chain, key, authority] = vouched(folder.path());
+    let identity = Identity::from_pem(&chain, &key).expect("sound files");
+    let broadcast = Running::start(Plan::new(&identity));
+    let mut config = config(broadcast.address, &identity);
+    config.trust = Trust::Authorities(authority);
+    let counts = count(config.clone(), Instant::now(), Duration::from_secs(2)).await.expect("it is trusted");
+    assert!(counts.last().received.shown > 10);
+    config.name = "elsewhere".to_owned();
+    let refused = count(config.clone(), Instant::now(), PATIENCE).await;
+    assert!(matches!(refused, Err(Error::Untrusted { .. })), "{refused:?}");
+    config.name = "localhost".to_owned();
+    config.trust = Trust::Authorities(folder.path().join("key.pem"));
+    assert!(count(config, Instant::now(), PATIENCE).await.is_err(), "a key is no authority");
+    broadcast.stop().await;
+}
+
+/// Has no model, and takes the one that comes.
+struct Student(std::sync::mpsc::Sender<ModelId>);
+
+impl Viewer for Student {
+    fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, String> {
+        Ok(None)
+    }
+
+    fn handle_package(&mut self, announced: &Announcement, package: Bytes) -> Result<Decoding, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        Package::unpack(&package, folder.path()).map_err(|error| error.to_string())?;
+        let package = Package::open(folder.path()).map_err(|error| error.to_string())?;
+        assert_eq!(package.id(), announced.model);
+        Ok(broadcasts::decoding(&package))
+    }
+
+    fn show(&mut self, shown: &Shown<'_>) -> Result<(), String> {
+        assert_eq!(shown.picture.channels(), Channels::Rgb);
+        // Whoever has seen enough no longer listens.
+        let _ = self.0.send(ModelId([0; 6]));
+        Ok(())
+    }
+
+    fn hold(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn report(&mut self, _totals: &Totals) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_without_the_model_gets_it_and_then_frames() {
+    let identity = identity();
+    let broadcast = Running::start(Plan { give_model: true, ..Plan::new(&identity) });
+    let mut config = config(broadcast.address, &identity);
+    config.fetch_model = true;
+    let (seen, seeing) = std::sync::mpsc::channel();
+    let receiver = tokio::spawn(receive(config, Student(seen), std::future::pending()));
+    let looking = tokio::task::spawn_blocking(move || (0..5).all(|_| seeing.recv_timeout(PATIENCE).is_ok()));
+    assert!(looking.await.expect("no panic"), "frames are shown");
+    broadcast.stop().await;
+    receiver.await.expect("no panic").expect("the broadcast's end is no error");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_breaks_off_ends_the_broadcast_and_says_why() {
+    let identity = identity();
+    let rate = Rate::new(30, 1).expect("a valid rate");
+    let size = Size::new(16, 16).expect("a valid size");
+    let mut count = 0;
+    let next = move || {
+        count += 1;
+        let height = if count < 5 { 16 } else { 8 };
+        Ok(Some(pictures::picture(Content::Noise, 16, height, Channels::Rgb, 1)))
+    };
+    let source = Source::pictures(size, rate, Box::new(next));
+    let broadcast = Plan::new(&identity).listen_with(source);
+    let ended = timeout(PATIENCE, broadcast.run(std::future::pending())).await.expect("it ends");
+    let why = ended.expect_err("another size").to_string();
+    assert!(why.contains("16x8") && why.contains("16x16"), "{why}");
+
+    let frame = |name: &str| [&format!("YUV4MPEG2 {name} F30:1 Cmono\nFRAME\n").into_bytes()[..], &[7; 64]].concat();
+    let again = move || Ok(std::io::Cursor::new(frame("W16 H4")));
+    let first = std::io::Cursor::new(frame("W8 H8"));
+    let source = Source::video("clip", 1000, first, Some(Box::new(again))).expect("y4m");
+    let ended = timeout(PATIENCE, Plan::new(&identity).listen_with(source).run(std::future::pending())).await;
+    let why = ended.expect("it ends").expect_err("another size").to_string();
+    assert!(why.contains("clip") && why.contains("size"), "{why}");
+}

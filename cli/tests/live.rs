@@ -2,7 +2,8 @@
 
 mod harness;
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use harness::{Bench, refusal};
@@ -24,12 +25,14 @@ struct Sender {
     _output: BufReader<ChildStdout>,
     address: String,
     fingerprint: String,
+    metrics: String,
 }
 
 impl Sender {
     fn start(bench: &Bench, source: &str) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_nestcast"))
-            .args(["send", source, "--loop", "--json", "--listen", "127.0.0.1:0"])
+            .args(["send", source, "--loop", "--json", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"])
+            .args(["--qlog", "logs"])
             .current_dir(bench.path(""))
             .stdout(Stdio::piped())
             .spawn()
@@ -39,7 +42,8 @@ impl Sender {
         output.read_line(&mut line).expect("a line");
         let listening: serde_json::Value = serde_json::from_str(&line).expect("JSON");
         let text = |name: &str| listening[name].as_str().expect("text").to_owned();
-        Self { address: text("address"), fingerprint: text("fingerprint"), _output: output, child }
+        let (address, fingerprint, metrics) = (text("address"), text("fingerprint"), text("metrics"));
+        Self { address, fingerprint, metrics, _output: output, child }
     }
 }
 
@@ -66,8 +70,36 @@ fn a_clip_arrives_as_video_that_a_player_reads() {
     for _ in 0..10 {
         assert!(video.read().expect("a frame").is_some());
     }
+    let figures = get(&sender.metrics, "/metrics");
+    assert!(figures.starts_with("HTTP/1.1 200") && figures.contains("\nnestcast_receivers 1\n"), "{figures}");
+    assert!(figures.contains("nestcast_receiver_bytes_total{receiver=\"127.0.0.1:"), "{figures}");
+    assert!(get(&sender.metrics, "/").starts_with("HTTP/1.1 404"));
+    let logs = std::fs::read_dir(bench.path("logs")).expect("a folder").count();
+    assert_eq!(logs, 1, "one connection");
     receiver.kill().expect("it runs");
     receiver.wait().expect("it ends");
+}
+
+/// The answer of an HTTP server.
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("text");
+    answer
+}
+
+#[test]
+fn standard_input_that_ends_is_the_broadcasts_end() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+        .args(["send", "-", "--listen", "127.0.0.1:0", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    child.stdin.take().expect("it is piped").write_all(&clip(5)).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{output:?}");
 }
 
 #[test]

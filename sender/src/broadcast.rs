@@ -69,7 +69,8 @@ impl Broadcast {
     /// [`Error::Listen`] if the address cannot be had, [`Error::Tls`] if the identity cannot be used.
     pub fn listen(config: Config, source: Source, encoding: Encoding) -> Result<Self, Error> {
         let Config { listen, identity, token, max_receivers, qlog } = config;
-        let listener = Listener::bind(listen, identity, qlog)?;
+        let counters: Arc<Counters> = Arc::default();
+        let listener = Listener::bind(listen, identity, qlog, Arc::clone(&counters))?;
         let side = |length: usize| u32::try_from(length).expect("a side fits");
         let welcome = Welcome {
             model: ModelHash::new(encoding.model.0.to_vec()).expect("an id is 6 bytes"),
@@ -78,8 +79,7 @@ impl Broadcast {
             rate: (source.rate.frames(), source.rate.seconds()),
         };
         let (interval, package) = (source.rate.interval(), encoding.package.clone());
-        let shared =
-            Arc::new(Shared { token, welcome, interval, package, counters: Arc::default(), demand: Demand::default() });
+        let shared = Arc::new(Shared { token, welcome, interval, package, counters, demand: Demand::default() });
         Ok(Self { listener, source, encoding, shared, places: Arc::new(Semaphore::new(max_receivers)) })
     }
 

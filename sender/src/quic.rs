@@ -18,6 +18,7 @@ use quinn::{
 
 use crate::error::Error;
 use crate::identity::Identity;
+use crate::statistics::Counters;
 use crate::transport::{Gone, Incoming, Outgoing, Peer, Urgency};
 
 /// A receiver that is silent for this long is gone; it sends something every third of it.
@@ -45,14 +46,21 @@ pub(crate) struct Listener {
     handshakes: Arc<()>,
     config: ServerConfig,
     qlog: Option<PathBuf>,
+    counters: Arc<Counters>,
 }
 
 impl Listener {
-    pub(crate) fn bind(address: SocketAddr, identity: Identity, qlog: Option<PathBuf>) -> Result<Self, Error> {
+    /// Writes a qlog file of each connection to the folder `qlog`.
+    pub(crate) fn bind(
+        address: SocketAddr,
+        identity: Identity,
+        qlog: Option<PathBuf>,
+        counters: Arc<Counters>,
+    ) -> Result<Self, Error> {
         let config = config(identity)?;
         let endpoint = quinn::Endpoint::server(config.clone(), address)
             .map_err(|error| Error::Listen { address, reason: error.to_string() })?;
-        Ok(Self { endpoint, handshakes: Arc::new(()), config, qlog })
+        Ok(Self { endpoint, handshakes: Arc::new(()), config, qlog, counters })
     }
 
     pub(crate) fn address(&self) -> Option<SocketAddr> {
@@ -66,9 +74,11 @@ impl Listener {
             // Each handshake in flight holds a clone.
             let handshakes = Arc::strong_count(&self.handshakes);
             if handshakes > REFUSE_ABOVE {
+                self.counters.refuse("handshake");
                 tracing::debug!(peer = %incoming.remote_address(), "refused: too many handshakes");
                 incoming.refuse();
             } else if handshakes > RETRY_ABOVE && incoming.may_retry() && !incoming.remote_address_validated() {
+                Counters::add(&self.counters.retries, 1);
                 let _ = incoming.retry();
             } else {
                 let config = self.qlog.as_deref().and_then(|folder| self.logging(folder, &incoming));

@@ -24,6 +24,8 @@ pub struct Statistics {
     /// Peers that were turned away or closed for what they did, by [`Code::name`](nestcast_proto::Code::name);
     /// `"handshake"`: those that are none of nestcast, or never got so far.
     pub refusals: BTreeMap<&'static str, u64>,
+    /// Peers whose address was validated first, because many handshakes were in flight.
+    pub retries: u64,
     /// The receivers of now.
     pub receivers: Vec<ReceiverStatistics>,
 }
@@ -59,6 +61,7 @@ pub(crate) struct Counters {
     pub(crate) encoded_bytes: AtomicU64,
     pub(crate) encode_nanos: AtomicU64,
     pub(crate) accepted: AtomicU64,
+    pub(crate) retries: AtomicU64,
     refusals: Mutex<BTreeMap<&'static str, u64>>,
     receivers: Mutex<BTreeMap<u64, ReceiverStatistics>>,
 }
@@ -90,6 +93,7 @@ impl Counters {
             encoded_bytes: load(&self.encoded_bytes),
             encode_time: Duration::from_nanos(load(&self.encode_nanos)),
             accepted: load(&self.accepted),
+            retries: load(&self.retries),
             refusals: held(&self.refusals).clone(),
             receivers: held(&self.receivers).values().copied().collect(),
         }

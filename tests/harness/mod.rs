@@ -1,7 +1,11 @@
 //! What the tests share: a slow decoder written from the specification alone, pictures made by arithmetic, vectors,
-//! a network in virtual time.
+//! a network in virtual time, and broadcasts over real ones.
 
+#[cfg(target_os = "linux")]
+pub mod bed;
+pub mod broadcasts;
 pub mod network;
+pub mod path;
 pub mod pictures;
 pub mod probe;
 pub mod reference;

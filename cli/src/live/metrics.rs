@@ -78,6 +78,7 @@ fn text(figures: &Statistics) -> String {
     for (code, count) in &figures.refusals {
         page.line("refusals_total", &format!("code=\"{code}\""), count);
     }
+    page.counter("retries_total", "Peers whose address was validated first.", figures.retries);
     page.head("receivers", "gauge", "Receivers of now.");
     page.line("receivers", "", figures.receivers.len());
     for (name, kind, help, figure) in FIGURES {

@@ -1,0 +1,114 @@
+//! Links of given rates in network namespaces of their own: `ip netns`, veth and `tc tbf`. It takes root.
+
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
+
+use nix::sched::{CloneFlags, setns};
+
+/// What may wait at a bottleneck.
+const LATENCY: &str = "100ms";
+/// Two packets: a link that is idle saves no more up.
+const BURST: &str = "3000";
+
+static BEDS: AtomicU32 = AtomicU32::new(0);
+
+/// Two namespaces, one for each end, and the links between them. They are taken down with it.
+#[derive(Debug)]
+pub struct Bed {
+    name: String,
+}
+
+/// An end of the links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Its packets pass the bottlenecks.
+    Sender,
+    /// It takes them.
+    Receiver,
+}
+
+impl Bed {
+    /// A link for each of `rates`, in bits per second.
+    ///
+    /// # Errors
+    /// Why there can be none here.
+    pub fn new(rates: &[u64]) -> Result<Self, String> {
+        let number = BEDS.fetch_add(1, Ordering::Relaxed);
+        let bed = Self { name: format!("nc{}-{number}", std::process::id()) };
+        let (sender, receiver) = (bed.namespace(End::Sender), bed.namespace(End::Receiver));
+        run("tc -Version")?;
+        run(&format!("ip netns add {sender}"))?;
+        run(&format!("ip netns add {receiver}"))?;
+        for (link, &rate) in rates.iter().enumerate() {
+            let SocketAddr::V4(address) = bed.address(link, 0) else { continue };
+            let [a, b, c, _] = address.ip().octets();
+            run(&format!("ip link add v{link} netns {sender} type veth peer name v{link} netns {receiver}"))?;
+            for (namespace, end) in [(&sender, 1), (&receiver, 2)] {
+                run(&format!("ip -n {namespace} addr add {a}.{b}.{c}.{end}/24 dev v{link}"))?;
+                run(&format!("ip -n {namespace} link set v{link} up"))?;
+            }
+            bed.shape("add", link, rate)?;
+        }
+        Ok(bed)
+    }
+
+    /// Where the sender is found over a link.
+    pub fn address(&self, link: usize, port: u16) -> SocketAddr {
+        let link = u8::try_from(link).expect("few links");
+        SocketAddr::new(Ipv4Addr::new(10, 77, link, 1).into(), port)
+    }
+
+    /// From now on the link has this rate, in bits per second.
+    ///
+    /// # Errors
+    /// If it cannot be changed.
+    pub fn set_rate(&self, link: usize, rate: u64) -> Result<(), String> {
+        self.shape("change", link, rate)
+    }
+
+    fn shape(&self, verb: &str, link: usize, rate: u64) -> Result<(), String> {
+        let sender = self.namespace(End::Sender);
+        let rate = rate.max(20_000);
+        run(&format!("tc -n {sender} qdisc {verb} dev v{link} root tbf rate {rate}bit burst {BURST} latency {LATENCY}"))
+    }
+
+    /// Does `work` on a thread whose sockets are at that end.
+    pub fn at<T: Send + 'static>(&self, end: End, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        let path = format!("/run/netns/{}", self.namespace(end));
+        std::thread::spawn(move || {
+            let namespace = File::open(path).expect("the namespace is there");
+            setns(namespace, CloneFlags::CLONE_NEWNET).expect("whoever made it may enter it");
+            work()
+        })
+    }
+
+    fn namespace(&self, end: End) -> String {
+        let letter = if end == End::Sender { 's' } else { 'r' };
+        format!("{}{letter}", self.name)
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        for end in [End::Sender, End::Receiver] {
+            // It may never have been made.
+            let _ = run(&format!("ip netns del {}", self.namespace(end)));
+        }
+    }
+}
+
+/// Runs a command; its last words if it fails.
+fn run(command: &str) -> Result<(), String> {
+    let mut words = command.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let output = Command::new(program).args(words).output();
+    let output = output.map_err(|error| format!("`{program}` cannot be run: {error}; install iproute2"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("`{command}` failed: {}; run it as root", said.lines().last().unwrap_or_default().trim()))
+}

@@ -1,0 +1,239 @@
+//! Broadcasts with real QUIC, of pictures made by arithmetic, and receivers that count.
+
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use nestcast_codec::{Channels, Decoder, Encoder, ModelId, Size};
+use nestcast_models::Package;
+use nestcast_proto::DecoderKind;
+use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, receive};
+use nestcast_sender::{Broadcast, Encoding, Identity, Monitor, Source};
+use nestcast_video::Rate;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::pictures::{self, Content};
+
+/// Frames per second.
+pub const RATE: u32 = 30;
+
+/// What is broadcast.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// As whom.
+    pub identity: Identity,
+    /// What receivers must know.
+    pub token: Option<&'static [u8]>,
+    /// The model that it claims to encode with; the right one if none.
+    pub model: Option<ModelId>,
+    /// Pixels in each direction, four by three.
+    pub size: (u32, u32),
+    /// Whether pictures change.
+    pub moving: bool,
+    /// Whether receivers may have the model.
+    pub give_model: bool,
+}
+
+impl Plan {
+    /// On a free port of this machine.
+    pub fn new(identity: &Identity) -> Self {
+        let listen = ([127, 0, 0, 1], 0).into();
+        let (identity, size) = (identity.clone(), (160, 120));
+        Self { listen, identity, token: None, model: None, size, moving: true, give_model: false }
+    }
+
+    fn source(&self) -> Source {
+        let (width, height) = self.size;
+        let size = Size::new(width, height).expect("a valid size");
+        let noise = move |seed| pictures::picture(Content::Noise, width, height, Channels::Rgb, seed);
+        let rate = Rate::new(RATE, 1).expect("a valid rate");
+        if !self.moving {
+            return Source::still(noise(1), rate);
+        }
+        let mut seed = 0;
+        let next = move || {
+            seed += 1;
+            Ok(Some(noise(seed)))
+        };
+        Source::pictures(size, rate, Box::new(next))
+    }
+
+    /// Listens; within a runtime.
+    pub fn listen(self) -> Broadcast {
+        let source = self.source();
+        self.listen_with(source)
+    }
+
+    /// Listens with another source.
+    pub fn listen_with(self, source: Source) -> Broadcast {
+        let package = Package::builtin("photo").expect("it is built in");
+        let linear = Box::new(package.linear(1));
+        let model = self.model.unwrap_or(package.id());
+        let mut encoding = Encoding::new(model, Encoder::new(package.tables().clone()), linear);
+        if self.give_model {
+            encoding = encoding.with_package(nestcast_sender::Package(package.archive().expect("sound").into()));
+        }
+        let Self { listen, identity, token, .. } = self;
+        let token = token.map(Bytes::from_static);
+        let config = nestcast_sender::Config { listen, identity, token, max_receivers: 500, qlog: None };
+        Broadcast::listen(config, source, encoding).expect("a free port")
+    }
+}
+
+/// A broadcast that runs.
+#[derive(Debug)]
+pub struct Running {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its figures.
+    pub monitor: Monitor,
+    stop: oneshot::Sender<()>,
+    ended: JoinHandle<Result<(), nestcast_sender::Error>>,
+}
+
+impl Running {
+    /// Within a runtime.
+    pub fn start(plan: Plan) -> Self {
+        Self::run(plan.listen())
+    }
+
+    /// Within a runtime.
+    pub fn run(broadcast: Broadcast) -> Self {
+        let address = broadcast.address().expect("it listens");
+        let monitor = broadcast.monitor();
+        let (stop, stopped) = oneshot::channel();
+        let ended = tokio::spawn(broadcast.run(async { drop(stopped.await) }));
+        Self { address, monitor, stop, ended }
+    }
+
+    /// Ends it.
+    pub async fn stop(self) {
+        let _ = self.stop.send(());
+        self.ended.await.expect("no panic").expect("a clean end");
+    }
+}
+
+/// A new identity.
+pub fn identity() -> Identity {
+    Identity::generate().expect("random numbers")
+}
+
+/// For a receiver that pins `identity`.
+pub fn config(address: SocketAddr, identity: &Identity) -> Config {
+    Config {
+        address,
+        name: "localhost".to_owned(),
+        trust: Trust::fingerprint(&identity.fingerprint().to_string()).expect("64 digits"),
+        token: Bytes::new(),
+        max_bitrate: None,
+        decoder: DecoderKind::Linear,
+        fetch_model: false,
+        retry: Duration::ZERO,
+    }
+}
+
+/// Tells the bytes of each frame.
+#[derive(Debug)]
+pub struct Eye(Sender<usize>, Option<ModelId>);
+
+impl Eye {
+    /// With where it tells them.
+    pub fn open() -> (Self, Receiver<usize>) {
+        let (seen, seeing) = channel();
+        (Self(seen, None), seeing)
+    }
+}
+
+impl Viewer for Eye {
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, String> {
+        let package = Package::builtin("photo").map_err(|error| error.to_string())?;
+        self.1 = Some(announced.model);
+        Ok((announced.model == package.id()).then(|| decoding(&package)))
+    }
+
+    fn handle_package(&mut self, _announced: &Announcement, _package: Bytes) -> Result<Decoding, String> {
+        Err("nothing was asked for".to_owned())
+    }
+
+    fn show(&mut self, shown: &Shown<'_>) -> Result<(), String> {
+        assert_eq!(shown.picture.channels(), Channels::Rgb);
+        // Whoever has seen enough no longer listens.
+        let _ = self.0.send(shown.bytes);
+        Ok(())
+    }
+
+    fn hold(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn report(&mut self, _totals: &Totals) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Decoding with the linear synthesis.
+pub fn decoding(package: &Package) -> Decoding {
+    let (tables, synthesis) = (package.tables().clone(), Box::new(package.linear(1)));
+    Decoding { decoder: Box::new(move || Decoder::new(tables.clone())), synthesis }
+}
+
+/// What a receiver counted, about once a second.
+#[derive(Debug, Clone, Default)]
+pub struct Counts(Vec<(Duration, Totals)>);
+
+impl Counts {
+    /// All that came.
+    pub fn last(&self) -> Totals {
+        self.0.last().map(|(_, totals)| *totals).unwrap_or_default()
+    }
+
+    /// Useful bits per second between the first counts at or behind `from` and the last before `to`, and that time.
+    pub fn goodput(&self, from: Duration, to: Duration) -> (f64, Duration) {
+        let within: Vec<_> = self.0.iter().filter(|(at, _)| (from..to).contains(at)).collect();
+        let (Some((first, before)), Some((last, after))) = (within.first(), within.last()) else { return (0.0, to) };
+        let time = last.saturating_sub(*first);
+        let bits = (after.received.useful - before.received.useful) as f64 * 8.0;
+        (bits / time.as_secs_f64().max(0.001), time)
+    }
+}
+
+/// Counts what comes.
+struct Counter(Sender<(Duration, Totals)>, Instant);
+
+impl Viewer for Counter {
+    fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, String> {
+        Ok(Some(decoding(&Package::builtin("photo").map_err(|error| error.to_string())?)))
+    }
+
+    fn handle_package(&mut self, _announced: &Announcement, _package: Bytes) -> Result<Decoding, String> {
+        Err("nothing was asked for".to_owned())
+    }
+
+    fn show(&mut self, _shown: &Shown<'_>) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn hold(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn report(&mut self, totals: &Totals) -> Result<(), String> {
+        // Whoever counts may have gone.
+        let _ = self.0.send((self.1.elapsed(), *totals));
+        Ok(())
+    }
+}
+
+/// Receives for `time`; gives what was counted since `began`.
+///
+/// # Errors
+/// Why it ended before.
+pub async fn count(config: Config, began: Instant, time: Duration) -> Result<Counts, Error> {
+    let (seen, seeing) = channel();
+    receive(config, Counter(seen, began), tokio::time::sleep(time)).await?;
+    Ok(Counts(seeing.try_iter().collect()))
+}

@@ -1,0 +1,112 @@
+//! A path through this process: UDP packets both ways with a delay, losses from a seed, and silence when asked for.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::net::UdpSocket;
+use tokio::task::JoinSet;
+
+/// What happens to packets.
+#[derive(Debug, Clone, Copy)]
+pub struct Path {
+    /// In each direction.
+    pub delay: Duration,
+    /// Of a thousand packets so many are lost, in each direction.
+    pub loss: u64,
+    /// Nothing comes back from the target.
+    pub one_way: bool,
+    /// Of the losses.
+    pub seed: u64,
+}
+
+/// A path that is open until it is dropped.
+#[derive(Debug)]
+pub struct Proxy {
+    /// Where it takes packets.
+    pub address: SocketAddr,
+    silent: Arc<AtomicBool>,
+    _tasks: JoinSet<()>,
+}
+
+impl Proxy {
+    /// A path to `target`; within a runtime.
+    ///
+    /// # Panics
+    /// If there are no sockets.
+    pub async fn open(target: SocketAddr, path: Path) -> Self {
+        let front = Arc::new(UdpSocket::bind("127.0.0.1:0").await.expect("a socket"));
+        let address = front.local_addr().expect("it is bound");
+        let silent = Arc::new(AtomicBool::new(false));
+        let shared = Arc::new(Shared { path, random: AtomicU64::new(path.seed), silent: Arc::clone(&silent) });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(forward(front, target, shared));
+        Self { address, silent, _tasks: tasks }
+    }
+
+    /// Lets nothing through any more.
+    pub fn silence(&self) {
+        self.silent.store(true, Ordering::Relaxed);
+    }
+}
+
+struct Shared {
+    path: Path,
+    random: AtomicU64,
+    silent: Arc<AtomicBool>,
+}
+
+impl Shared {
+    /// Sends a packet on when its time comes, if it is not lost.
+    fn pass(self: &Arc<Self>, tasks: &mut JoinSet<()>, socket: &Arc<UdpSocket>, packet: Vec<u8>, to: SocketAddr) {
+        // SplitMix64.
+        let state = self.random.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        if (z ^ (z >> 31)) % 1000 < self.path.loss || self.silent.load(Ordering::Relaxed) {
+            return;
+        }
+        let (socket, due) = (Arc::clone(socket), Instant::now() + self.path.delay);
+        tasks.spawn(async move {
+            tokio::time::sleep_until(due.into()).await;
+            // What cannot be sent is lost.
+            let _ = socket.send_to(&packet, to).await;
+        });
+    }
+}
+
+/// From whoever sends to `front` to the target, through a socket for each.
+async fn forward(front: Arc<UdpSocket>, target: SocketAddr, shared: Arc<Shared>) {
+    let mut sockets: BTreeMap<SocketAddr, Arc<UdpSocket>> = BTreeMap::new();
+    let mut tasks = JoinSet::new();
+    let mut buffer = vec![0; 2048];
+    loop {
+        let Ok((length, from)) = front.recv_from(&mut buffer).await else { continue };
+        let socket = match sockets.get(&from) {
+            Some(socket) => Arc::clone(socket),
+            None => {
+                let Ok(socket) = UdpSocket::bind("127.0.0.1:0").await else { continue };
+                let socket = Arc::new(socket);
+                if !shared.path.one_way {
+                    tasks.spawn(back(Arc::clone(&socket), Arc::clone(&front), from, Arc::clone(&shared)));
+                }
+                sockets.insert(from, Arc::clone(&socket));
+                socket
+            }
+        };
+        shared.pass(&mut tasks, &socket, buffer[..length].to_vec(), target);
+        while tasks.try_join_next().is_some() {}
+    }
+}
+
+async fn back(socket: Arc<UdpSocket>, front: Arc<UdpSocket>, to: SocketAddr, shared: Arc<Shared>) {
+    let mut tasks = JoinSet::new();
+    let mut buffer = vec![0; 2048];
+    loop {
+        let Ok((length, _)) = socket.recv_from(&mut buffer).await else { continue };
+        shared.pass(&mut tasks, &front, buffer[..length].to_vec(), to);
+        while tasks.try_join_next().is_some() {}
+    }
+}
