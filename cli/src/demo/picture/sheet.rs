@@ -4,7 +4,7 @@ use anyhow::Result;
 use nestcast_codec::Picture;
 
 use super::measure::{Cell, Report, Row};
-use super::text::{Canvas, Colour, Style};
+use crate::demo::text::{Canvas, Colour, Style};
 use crate::pictures;
 
 /// Longest side of a picture on the sheet.
