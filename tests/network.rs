@@ -21,7 +21,9 @@ fn describe(outcome: &Outcome) -> String {
     let halves = (0..100)
         .map(|half| outcome.bytes(seconds(f64::from(half) / 4.0), seconds(f64::from(half + 1) / 4.0)) * 32 / 1000);
     let halves: Vec<_> = halves.take_while(|&kbits| kbits > 0).collect();
-    format!("{:?}; kbit/s by quarter second {halves:?}", outcome.received)
+    let ids: Vec<_> = outcome.shown.iter().map(|frame| frame.header.id).collect();
+    let gaps: Vec<_> = ids.windows(2).filter(|pair| pair[1] != pair[0] + 1).map(|pair| pair[0] + 1).collect();
+    format!("{:?}; first {:?}, missing {gaps:?}; kbit/s by quarter second {halves:?}", outcome.received, ids.first())
 }
 
 #[test]

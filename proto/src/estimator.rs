@@ -1,14 +1,21 @@
 //! A path's bandwidth and delay from acknowledged bytes: how much may be in flight so that the queue stays short.
 //!
-//! Once in a round trip the window becomes `window * (min_rtt + QUEUE_TARGET) / rtt`, the update of FAST TCP (Wei,
-//! Jin, Low, Hegde 2006) with the wish for queued bytes stated as a time. So it falls to the right size in one round
-//! trip after the rate falls, and doubles at most in each after it rises. Loss counts only where there is much of it.
+//! A packet that finds `flight` bytes on the way and comes back after `rtt` shows a path of `flight / rtt` bytes a second
+//! (Little's law). Once in a round trip the window becomes what that rate carries in `min_rtt + QUEUE_TARGET`: the aim
+//! of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the flight is that of the packet's own sending.
+//! So the window falls to the right size in one round trip after the rate falls, and doubles at most in each after it
+//! rises. Loss counts only where there is much of it. A window that is always full never sees the path without a queue,
+//! so every few seconds it shrinks for one round.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::limits::{
-    INITIAL_WINDOW, LOSS_IS_CONGESTION, MAX_WINDOW, MIN_RTT_LIFE, MIN_WINDOW_PACKETS, QUEUE_TARGET, RECENT,
+    DRAIN_EVERY, INITIAL_WINDOW, LOSS_IS_CONGESTION, MAX_WINDOW, MIN_RTT_LIFE, MIN_WINDOW_PACKETS, QUEUE_TARGET,
 };
+
+/// A round trip that is longer than the shortest by less than this met no queue.
+const NO_QUEUE: Duration = Duration::from_millis(2);
 
 /// What is known of the path to a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +28,6 @@ pub struct Path {
     pub window: u64,
     /// The last round trip; zero if there was none yet.
     pub rtt: Duration,
-    /// The shortest of the last 20 to 40 ms: what even the luckiest packet waits for.
-    pub recent_rtt: Duration,
     /// The shortest for long: the path without queues.
     pub min_rtt: Duration,
     /// Bytes of a packet.
@@ -35,25 +40,11 @@ impl Path {
     pub fn queue(&self) -> Duration {
         self.rtt.saturating_sub(self.min_rtt)
     }
-
-    /// How long every packet waits of late: a queue that does not drain.
-    #[must_use]
-    pub fn standing_queue(&self) -> Duration {
-        self.recent_rtt.saturating_sub(self.min_rtt)
-    }
 }
 
 impl Default for Path {
     fn default() -> Self {
-        Self {
-            delivered: 0,
-            lost: 0,
-            window: INITIAL_WINDOW,
-            rtt: Duration::ZERO,
-            recent_rtt: Duration::ZERO,
-            min_rtt: Duration::ZERO,
-            mtu: 1200,
-        }
+        Self { delivered: 0, lost: 0, window: INITIAL_WINDOW, rtt: Duration::ZERO, min_rtt: Duration::ZERO, mtu: 1200 }
     }
 }
 
@@ -62,11 +53,17 @@ impl Default for Path {
 pub struct Estimator {
     path: Path,
     shortest: Shortest,
-    recent: Shortest,
     round: Round,
-    /// The shortest round trip in the batch of acknowledgements at hand: that of its newest packet, without the
-    /// time that the peer held the acknowledgement back.
-    newest: Option<Duration>,
+    /// Moments at which packets were sent, with the bytes in flight before them and of those that arrived; what is
+    /// older than the last acknowledgement is gone.
+    sent: VecDeque<(Duration, u64)>,
+    /// When the path was last seen without a queue.
+    drained: Duration,
+    /// The window to return to after a round in which the queue drains.
+    draining: Option<u64>,
+    /// The newest packet in the batch of acknowledgements at hand: its round trip, without the time that the peer held
+    /// the acknowledgement back, and the bytes that were in flight with it.
+    newest: Option<(Duration, u64)>,
 }
 
 /// The shortest round trip of this half of a time and of the half before.
@@ -87,8 +84,9 @@ impl Shortest {
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
     began: Duration,
-    /// The sum of the round trips of its batches of acknowledgements, and how many those were.
-    sum: Duration,
+    /// Of its batches of acknowledgements: the sum of the round trips, and of the bytes in flight.
+    time: Duration,
+    flight: u64,
     batches: u32,
     /// Most bytes in flight.
     busiest: u64,
@@ -118,8 +116,13 @@ impl Estimator {
     pub fn handle_ack(&mut self, now: Duration, sent: Duration, bytes: u64) {
         self.path.delivered += bytes;
         self.round.delivered += bytes;
-        let rtt = now.saturating_sub(sent);
-        self.newest = Some(self.newest.map_or(rtt, |newest| newest.min(rtt)));
+        while self.sent.front().is_some_and(|(at, _)| *at < sent) {
+            self.sent.pop_front();
+        }
+        if let Some((at, flight)) = self.sent.front_mut().filter(|(at, _)| *at == sent) {
+            *flight += bytes;
+            self.newest = Some((now.saturating_sub(*at), *flight));
+        }
         if sent >= self.round.began {
             // The round is over once this batch is; marks it by a beginning that no later packet undercuts.
             self.round.began = Duration::MAX;
@@ -128,19 +131,25 @@ impl Estimator {
 
     /// All acknowledgements that came together were told; `in_flight` bytes are still on their way.
     pub fn handle_acks_end(&mut self, now: Duration, in_flight: u64) {
-        let Some(rtt) = self.newest.take() else { return };
+        let Some((rtt, flight)) = self.newest.take() else { return };
         self.path.rtt = rtt;
         self.path.min_rtt = self.shortest.of(now, rtt, MIN_RTT_LIFE);
-        self.path.recent_rtt = self.recent.of(now, rtt, RECENT);
-        self.round.sum += rtt;
+        if rtt <= self.path.min_rtt + self.path.min_rtt / 8 + NO_QUEUE {
+            self.drained = now;
+        }
+        self.round.time += rtt;
+        self.round.flight += flight;
         self.round.batches += 1;
         if self.round.began == Duration::MAX {
             self.end_round(now, in_flight);
         }
     }
 
-    /// Bytes were sent; with them `in_flight` are on their way.
-    pub fn handle_sent(&mut self, in_flight: u64) {
+    /// Packets of so many bytes were sent; with them `in_flight` are on their way.
+    pub fn handle_sent(&mut self, now: Duration, bytes: u64, in_flight: u64) {
+        if self.sent.back().is_none_or(|(at, _)| *at < now) {
+            self.sent.push_back((now, in_flight.saturating_sub(bytes)));
+        }
         self.round.busiest = self.round.busiest.max(in_flight);
     }
 
@@ -150,30 +159,45 @@ impl Estimator {
         self.round.lost += bytes;
         if all {
             self.path.window = self.least();
+            self.draining = None;
         }
     }
 
     fn end_round(&mut self, now: Duration, in_flight: u64) {
         let round = std::mem::replace(&mut self.round, Round { began: now, busiest: in_flight, ..Round::default() });
-        let rtt = (round.sum / round.batches.max(1)).max(Duration::from_micros(100));
-        let wish = (self.path.min_rtt + QUEUE_TARGET).as_secs_f64() / rtt.as_secs_f64();
-        // A window that was not used says nothing about a larger one.
-        let most = if round.busiest + 2 * self.path.mtu >= self.path.window { 2.0 } else { 1.0 };
-        let mut scale = wish.clamp(0.25, most);
+        if let Some(window) = self.draining.take() {
+            self.path.window = window;
+            self.drained = now;
+            return;
+        }
+        let window = self.path.window as f64;
+        let wish = (self.path.min_rtt + QUEUE_TARGET).as_secs_f64();
+        let rate = round.flight as f64 / round.time.max(Duration::from_micros(100)).as_secs_f64();
+        let mut aim = (rate * wish).clamp(window / 4.0, window * 2.0);
+        // Without a queue the path may carry more than was tried, and a window that was not used tells nothing.
+        if wish * f64::from(round.batches) >= round.time.as_secs_f64() {
+            let used = round.busiest + self.path.mtu >= self.path.window;
+            aim = if used { aim.max(window) } else { window };
+        }
         let lost = round.lost as f64 / (round.lost + round.delivered).max(1) as f64;
         if lost > LOSS_IS_CONGESTION && round.lost > self.path.mtu {
-            scale = scale.min(0.7);
+            aim = aim.min(window * 0.7);
         }
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "both factors are small and positive"
-        )]
-        let window = (self.path.window as f64 * scale) as u64;
-        self.path.window = window.clamp(self.least(), MAX_WINDOW);
+        self.path.window = whole(aim).clamp(self.least(), MAX_WINDOW);
+        if now.saturating_sub(self.drained) > DRAIN_EVERY {
+            self.draining = Some(self.path.window);
+            // Half of what the path holds without a queue.
+            let path = self.path.min_rtt.as_secs_f64() / wish / 2.0;
+            self.path.window = whole(self.path.window as f64 * path).max(self.path.mtu);
+        }
     }
 
     const fn least(&self) -> u64 {
         MIN_WINDOW_PACKETS * self.path.mtu
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few windows at most, and positive")]
+fn whole(bytes: f64) -> u64 {
+    bytes as u64
 }

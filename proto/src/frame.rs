@@ -9,8 +9,10 @@ use crate::wire::{Reader, put_varint};
 /// One encoded frame: any prefix of `bytes` is worth something. All receivers share its memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Rises by one from frame to frame; a gap is a frame that was skipped.
+    /// The number of its picture in the source.
     pub id: u64,
+    /// Pictures before this one that were not encoded, of all so far.
+    pub skipped: u64,
     /// When it was captured, in microseconds since 1970-01-01 UTC.
     pub captured: u64,
     /// How many of the first bytes belong to the base: it is sent first and never cut.
@@ -24,7 +26,8 @@ impl Frame {
     #[must_use]
     pub fn header(&self) -> FrameHeader {
         let full = self.bytes.len() as u64;
-        FrameHeader { id: self.id, captured: self.captured, full, base: (self.base as u64).min(full) }
+        let Self { id, skipped, captured, .. } = *self;
+        FrameHeader { id, skipped, captured, full, base: (self.base as u64).min(full) }
     }
 }
 
@@ -33,6 +36,8 @@ impl Frame {
 pub struct FrameHeader {
     /// See [`Frame::id`].
     pub id: u64,
+    /// See [`Frame::skipped`].
+    pub skipped: u64,
     /// See [`Frame::captured`].
     pub captured: u64,
     /// How many bytes the whole frame has.
@@ -43,7 +48,7 @@ pub struct FrameHeader {
 
 impl FrameHeader {
     pub(crate) fn write(&self, out: &mut BytesMut) {
-        for number in [self.id, self.captured, self.full, self.base] {
+        for number in [self.id, self.skipped, self.captured, self.full, self.base] {
             put_varint(out, number);
         }
     }
@@ -51,15 +56,17 @@ impl FrameHeader {
     /// `None` while the bytes end inside the header.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, Close> {
         let mut number = || reader.varint();
-        let (Some(id), Some(captured), Some(full), Some(base)) = (number(), number(), number(), number()) else {
-            return Ok(None);
-        };
+        let (Some(id), Some(skipped), Some(captured)) = (number(), number(), number()) else { return Ok(None) };
+        let (Some(full), Some(base)) = (number(), number()) else { return Ok(None) };
+        if skipped > id {
+            return Err(Close::violation("more pictures are skipped than there were"));
+        }
         if full > MAX_FRAME {
             return Err(Close::violation("a frame is announced that is too long"));
         }
         if base > full {
             return Err(Close::violation("a frame's base is longer than the frame"));
         }
-        Ok(Some(Self { id, captured, full, base }))
+        Ok(Some(Self { id, skipped, captured, full, base }))
     }
 }

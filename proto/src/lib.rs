@@ -14,15 +14,15 @@
 //! use nestcast_proto::{Bitrate, Frame, Path, Publisher, Step};
 //!
 //! let interval = Duration::from_millis(33);
-//! let mut publisher = Publisher::new(interval, None);
+//! let mut publisher = Publisher::new(interval, Some(Bitrate::from_bits(1_000_000)));
 //!
 //! // A frame is due: say what the transport knows of the path, then do as the machine says.
-//! let frame = Frame { id: 7, captured: 0, base: 20, bytes: Bytes::from(vec![1; 9000]) };
+//! let frame = Frame { id: 7, skipped: 0, captured: 0, base: 20, bytes: Bytes::from(vec![1; 9000]) };
 //! publisher.handle_frame(Duration::ZERO, &frame, &Path::default());
 //! let mut sent = Vec::new();
 //! while let Some(step) = publisher.poll() {
 //!     match step {
-//!         Step::Open => {}   // open a stream, more urgent than all before
+//!         Step::Open => {}   // open a stream: its bytes go after those of all before
 //!         Step::Write => {   // write as much as the transport takes, and say how much that was
 //!             let chunks = publisher.unwritten();
 //!             let taken = chunks[0].len() + chunks[1].len();
@@ -32,7 +32,7 @@
 //!         Step::Finish => {} // finish the stream: what was written is the frame
 //!     }
 //! }
-//! assert!(sent.len() > 20 && sent.len() < 9000, "as much as a path of unknown bandwidth gets");
+//! assert!(sent.len() > 20 && sent.len() < 9000, "as much as the receiver asked for");
 //! ```
 
 mod bitrate;

@@ -25,20 +25,16 @@ pub(crate) const MAX_HASH: usize = 32;
 /// How long data may wait in the network's queue. Long enough for two packets at 1 Mbit/s, so that a slow link stays
 /// busy; half of a frame interval at 30 frames a second, so that a frame does not wait for the one before.
 pub const QUEUE_TARGET: Duration = Duration::from_millis(15);
-/// Bytes in flight before anything is known of a path: RFC 9002, section 7.2.
-pub const INITIAL_WINDOW: u64 = 12_000;
+/// Bytes in flight before anything is known of a path: fewer than RFC 9002, section 7.2, allows, for a first frame that
+/// does not wait behind what is too much; doubled in each round trip.
+pub const INITIAL_WINDOW: u64 = 4_800;
 /// Fewest bytes in flight, in packets: two make the peer acknowledge at once (RFC 9000, section 13.2.2).
 pub(crate) const MIN_WINDOW_PACKETS: u64 = 2;
 /// Most bytes in flight: 80 Mbit/s at 100 ms.
 pub(crate) const MAX_WINDOW: u64 = 1024 * 1024;
 /// How long a smallest round trip is believed.
 pub(crate) const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
-/// How long a recent one is: about a frame interval at 30 frames a second.
-pub(crate) const RECENT: Duration = Duration::from_millis(40);
+/// How often the queue is drained to see the path without it, well within that life; costs a round trip's bytes at most.
+pub(crate) const DRAIN_EVERY: Duration = Duration::from_secs(4);
 /// More loss than this in a round is taken for a full queue; less is the air's.
 pub(crate) const LOSS_IS_CONGESTION: f64 = 0.05;
-
-/// The bitrate that a receiver of unknown bandwidth begins with.
-pub(crate) const FIRST_BITRATE: u64 = 200_000;
-/// The least that is tried: one small packet a frame.
-pub(crate) const LEAST_BITRATE: u64 = 50_000;

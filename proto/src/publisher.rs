@@ -5,23 +5,21 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes};
 
 use crate::bitrate::Bitrate;
-use crate::budget::{Budget, Outcome};
+use crate::budget::Budget;
 use crate::estimator::Path;
 use crate::frame::Frame;
 use crate::stream::StreamHead;
 
-/// The part of its window that the transport may hold beyond it, so that it never waits for the publisher; at least
-/// a packet. A frame's cut is late by as much.
-const AHEAD: u64 = 8;
-/// What the transport holds at most of the bases of a path that stalls: no more than receivers that are gone may cost.
-const ROOM_FOR_BASES: u64 = 128 * 1024;
-/// A path of a window below so many packets may have no room when a frame is due.
-const SLOW_PACKETS: u64 = 8;
+/// What the transport may hold of bases beyond its window. A path that stalls for longer than these take gets no
+/// more of them: they would be old, and in the way of newer ones.
+const ROOM_FOR_BASES: u64 = 8 * 1024;
+/// A receiver that took so many times a frame's bytes is not thought able to take more of the next.
+const GROWTH: u64 = 2;
 
 /// What to do with the transport; see the crate's example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Open a stream whose bytes go before those of all earlier ones.
+    /// Open a stream; its bytes go after those of all earlier ones.
     Open,
     /// Write [`Publisher::unwritten`] to it, as far as it takes them, and tell [`Publisher::handle_written`].
     Write,
@@ -36,7 +34,7 @@ pub struct Tally {
     pub frames: u64,
     /// Frames that were due while an earlier one's base was not written yet; nothing of these was sent.
     pub skipped: u64,
-    /// Frames that the deadline cut before their budget was written.
+    /// Frames that the deadline cut.
     pub cut: u64,
     /// Bytes of frames that were written.
     pub bytes: u64,
@@ -51,11 +49,8 @@ pub struct Publisher {
     current: Option<Sending>,
     /// The newest frame, if it waits for the current one's base.
     waiting: Option<Frame>,
-    outcome: Outcome,
-    /// The budget that a waiting frame was given.
-    bytes: u64,
-    /// The path is behind or slow: bases go in alone, past what waits.
-    tight: bool,
+    /// Bytes of the last frame that was written.
+    last: u64,
     tally: Tally,
 }
 
@@ -66,7 +61,6 @@ struct Sending {
     unwritten: [Bytes; 2],
     /// Bytes to write until the base is whole.
     base_left: usize,
-    full: usize,
     written: usize,
     finish: bool,
 }
@@ -75,16 +69,7 @@ impl Publisher {
     /// For frames that are due every `interval`, and at most `cap`.
     #[must_use]
     pub fn new(interval: Duration, cap: Option<Bitrate>) -> Self {
-        let budget = Budget::new(interval, cap);
-        Self {
-            budget,
-            current: None,
-            waiting: None,
-            outcome: Outcome::Short,
-            bytes: 0,
-            tight: false,
-            tally: Tally::default(),
-        }
+        Self { budget: Budget::new(interval, cap), current: None, waiting: None, last: 0, tally: Tally::default() }
     }
 
     /// What this receiver was given so far.
@@ -93,31 +78,30 @@ impl Publisher {
         self.tally
     }
 
-    /// The estimate of the path that budgets come from.
+    /// What the path delivered of late, all headers counted; it could do more if frames had more bytes.
     #[must_use]
     pub const fn estimate(&self) -> Bitrate {
         self.budget.rate()
     }
 
-    /// How many bytes the transport should hold at most, unacknowledged or unsent. There is always room for a base.
+    /// The most bytes of the next frame that this receiver may have use for.
+    #[must_use]
+    pub fn wish(&self) -> u64 {
+        let current = self.current.as_ref().map_or(0, |sending| sending.written as u64);
+        current.max(self.last).saturating_mul(GROWTH).min(self.budget.cap())
+    }
+
+    /// How many bytes the transport should hold at most, unacknowledged or unsent: what may be in flight, and a packet
+    /// so that it never waits for the publisher. There is room for the bases of a few frames beside.
     #[must_use]
     pub fn window(&self, path: &Path) -> u64 {
-        let base = self.current.as_ref().map_or(0, |sending| sending.base_left as u64);
-        if base > 0 && self.tight {
-            return ROOM_FOR_BASES;
-        }
-        path.window + path.mtu.max(path.window / AHEAD) + base
+        let base = self.current.as_ref().is_some_and(|sending| sending.base_left > 0);
+        path.window + path.mtu + if base { ROOM_FOR_BASES } else { 0 }
     }
 
     /// A frame is due: what of the one before is not written yet is dropped, but for its base.
     pub fn handle_frame(&mut self, now: Duration, frame: &Frame, path: &Path) {
-        let outcome = match &self.current {
-            Some(sending) if sending.finish => self.outcome,
-            Some(_) => Outcome::Cut,
-            None => self.outcome,
-        };
-        self.bytes = self.budget.next(now, path, outcome);
-        self.tight = outcome == Outcome::Cut || path.window < SLOW_PACKETS * path.mtu;
+        self.budget.measure(now, path);
         if self.waiting.replace(frame.clone()).is_some() {
             self.tally.skipped += 1;
         }
@@ -137,7 +121,6 @@ impl Publisher {
         self.tally.bytes += body as u64;
         self.tally.frames += u64::from(based);
         if sending.unwritten.iter().all(Bytes::is_empty) {
-            self.outcome = if sending.written == sending.full { Outcome::Short } else { Outcome::Written };
             sending.finish = true;
         }
         self.turn();
@@ -153,17 +136,18 @@ impl Publisher {
         if !sending.finish {
             return Some(Step::Write);
         }
+        self.last = sending.written as u64;
         self.current = None;
         self.turn();
         Some(Step::Finish)
     }
 
-    /// What [`Step::Write`] is to write.
+    /// What [`Step::Write`] is to write: the base alone, then the rest.
     #[must_use]
     pub fn unwritten(&self) -> [Bytes; 2] {
         let Some(sending) = &self.current else { return Default::default() };
         let [head, body] = sending.unwritten.clone();
-        if sending.base_left > 0 && self.tight {
+        if sending.base_left > 0 {
             let base = sending.base_left.saturating_sub(head.len()).min(body.len());
             return [head, body.slice(..base)];
         }
@@ -179,7 +163,6 @@ impl Publisher {
             None => self.current = self.waiting.take().map(|frame| self.begin(&frame)),
             Some(sending) if sending.base_left == 0 && !sending.finish => {
                 sending.finish = true;
-                self.outcome = Outcome::Cut;
                 self.tally.cut += 1;
             }
             Some(_) => {}
@@ -190,10 +173,10 @@ impl Publisher {
         let head = StreamHead::Frame(frame.header()).encode();
         let full = frame.bytes.len();
         let base = frame.base.min(full);
-        let budget = usize::try_from(self.bytes).unwrap_or(usize::MAX).saturating_sub(head.len());
+        let budget = usize::try_from(self.budget.cap()).unwrap_or(usize::MAX).saturating_sub(head.len());
         let body = frame.bytes.slice(..budget.clamp(base, full));
         self.tally.full += full as u64;
         let base_left = head.len() + base;
-        Sending { opened: false, unwritten: [head, body], base_left, full, written: 0, finish: false }
+        Sending { opened: false, unwritten: [head, body], base_left, written: 0, finish: false }
     }
 }

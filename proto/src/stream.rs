@@ -11,7 +11,7 @@ use crate::wire::{Reader, put_bytes, put_varint};
 const FRAME: u64 = 0;
 const MODEL: u64 = 1;
 
-/// Most bytes that a stream's head takes: its kind and five integers, or a model's name and length.
+/// Most bytes that a stream's head takes: its kind and six integers, or a model's name and length.
 const MAX_HEAD: usize = 64;
 
 /// The head of a stream that a sender opened.
@@ -92,7 +92,7 @@ mod tests {
         fn heads_round_trip_and_wait_for_their_last_byte(
             id in 0..1_u64 << 60, captured in 0..1_u64 << 60, full in 0..=MAX_FRAME, share in 0..=100_u64,
         ) {
-            let head = StreamHead::Frame(FrameHeader { id, captured, full, base: full * share / 100 });
+            let head = StreamHead::Frame(FrameHeader { id, skipped: id / 3, captured, full, base: full * share / 100 });
             let bytes = head.encode();
             for cut in 0..bytes.len() {
                 prop_assert_eq!(StreamHead::parse(&bytes[..cut]), Ok(None));
@@ -112,9 +112,11 @@ mod tests {
 
     #[test]
     fn lies_about_lengths_are_refused() {
-        let lie = |full, base| StreamHead::Frame(FrameHeader { id: 0, captured: 0, full, base }).encode();
+        let lie = |full, base| StreamHead::Frame(FrameHeader { id: 0, skipped: 0, captured: 0, full, base }).encode();
         assert!(StreamHead::parse(&lie(10, 11)).is_err());
         assert!(StreamHead::parse(&lie(MAX_FRAME + 1, 1)).is_err());
+        let lie = FrameHeader { id: 7, skipped: 8, captured: 0, full: 1, base: 1 };
+        assert!(StreamHead::parse(&StreamHead::Frame(lie).encode()).is_err());
         let model = ModelHash::new(vec![1; 6]).expect("a valid length");
         assert!(StreamHead::parse(&StreamHead::Model(ModelHeader { model, length: MAX_MODEL + 1 }).encode()).is_err());
     }

@@ -27,7 +27,7 @@ pub struct Arrived {
 pub struct Received {
     /// Frames that were given out.
     pub shown: u64,
-    /// Frames that were not: the base did not come in time, or nothing did.
+    /// Frames that were encoded and not given out: the base did not come in time, or nothing did.
     pub blank: u64,
     /// Bytes of frames, in time or not.
     pub bytes: u64,
@@ -36,11 +36,10 @@ pub struct Received {
 /// Puts the frames of one connection together.
 #[derive(Debug)]
 pub struct Subscriber {
-    /// How long after its first bytes a frame is waited for: the sender cuts it when the next one is due.
-    patience: Duration,
+    interval: Duration,
     open: BTreeMap<u64, Open>,
-    /// The first frame that may still be shown.
-    next: Option<u64>,
+    /// The last frame that was given out or given up: its number, and pictures that were skipped before it.
+    last: Option<(u64, u64)>,
     received: Received,
 }
 
@@ -49,21 +48,16 @@ struct Open {
     header: FrameHeader,
     bytes: BytesMut,
     first: Duration,
+    /// When its base was there.
+    based: Option<Duration>,
     finished: bool,
-}
-
-impl Open {
-    fn based(&self) -> bool {
-        self.bytes.len() as u64 >= self.header.base && !self.bytes.is_empty()
-    }
 }
 
 impl Subscriber {
     /// For frames that come every `interval`.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
-        let patience = interval + interval / 2;
-        Self { patience, open: BTreeMap::new(), next: None, received: Received::default() }
+        Self { interval, open: BTreeMap::new(), last: None, received: Received::default() }
     }
 
     /// What came so far.
@@ -77,7 +71,7 @@ impl Subscriber {
     /// # Errors
     /// If the frame is on the way already, or more frames are open than a sender may have.
     pub fn handle_head(&mut self, now: Duration, header: FrameHeader) -> Result<(), Close> {
-        if self.next.is_some_and(|next| header.id < next) {
+        if self.last.is_some_and(|(last, _)| header.id <= last) {
             return Ok(());
         }
         if self.open.contains_key(&header.id) {
@@ -86,7 +80,8 @@ impl Subscriber {
         if self.open.len() >= MAX_OPEN_FRAMES {
             return Err(Close::violation("too many frames are open at once"));
         }
-        self.open.insert(header.id, Open { header, bytes: BytesMut::new(), first: now, finished: false });
+        let bytes = BytesMut::new();
+        self.open.insert(header.id, Open { header, bytes, first: now, based: None, finished: false });
         Ok(())
     }
 
@@ -94,13 +89,16 @@ impl Subscriber {
     ///
     /// # Errors
     /// If they are more than the head announced.
-    pub fn handle_bytes(&mut self, id: u64, bytes: &[u8]) -> Result<(), Close> {
+    pub fn handle_bytes(&mut self, now: Duration, id: u64, bytes: &[u8]) -> Result<(), Close> {
         self.received.bytes += bytes.len() as u64;
         let Some(open) = self.open.get_mut(&id) else { return Ok(()) };
         if (open.bytes.len() + bytes.len()) as u64 > open.header.full {
             return Err(Close::violation("a frame has more bytes than it announced"));
         }
         open.bytes.extend_from_slice(bytes);
+        if open.based.is_none() && open.bytes.len() as u64 >= open.header.base && !open.bytes.is_empty() {
+            open.based = Some(now);
+        }
         Ok(())
     }
 
@@ -113,27 +111,23 @@ impl Subscriber {
 
     /// The next frame to show, in order; `None` until more comes or [`Subscriber::poll_timeout`].
     pub fn poll(&mut self, now: Duration) -> Option<Arrived> {
-        // The newest that is ready: what is older would be late.
-        let newest = self.open.values().rfind(|open| open.based()).map(|open| open.header.id);
-        while let Some(entry) = self.open.first_entry() {
-            let (id, open) = (*entry.key(), entry.get());
-            let late = newest.is_some_and(|newest| newest > id);
-            let due = open.finished || late || now >= open.first + self.patience;
-            if !due {
+        // The newest that waits no longer: what is older is given out as it is, or given up.
+        let limit = self.based().rfind(|open| now >= self.latest(open)).map(|open| open.header.id);
+        while let Some((&id, open)) = self.open.first_key_value() {
+            let urgent = limit.is_some_and(|limit| limit >= id);
+            // Without its base it waits for that, unless no more can come.
+            let overtaken = || open.based.is_some() && self.overtaken(id).is_some_and(|at| now >= at);
+            if !(urgent || self.in_turn(open) && (open.finished || overtaken())) {
                 return None;
             }
-            let open = entry.remove();
-            if let Some(next) = self.next {
-                self.received.blank = self.received.blank.saturating_add(id.saturating_sub(next));
+            let Open { header, bytes, first, based, .. } = self.open.remove(&id)?;
+            self.received.blank += self.last.map_or(0, |last| missing(last, &header));
+            self.last = Some((id, header.skipped));
+            if based.is_some() {
+                self.received.shown += 1;
+                return Some(Arrived { header, prefix: bytes.freeze(), first, shown: now });
             }
-            self.next = id.checked_add(1);
-            if !open.based() {
-                self.received.blank += 1;
-                continue;
-            }
-            self.received.shown += 1;
-            let Open { header, bytes, first, .. } = open;
-            return Some(Arrived { header, prefix: bytes.freeze(), first, shown: now });
+            self.received.blank += 1;
         }
         None
     }
@@ -141,8 +135,41 @@ impl Subscriber {
     /// When to poll again even if nothing comes.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
-        self.open.values().map(|open| open.first + self.patience).min()
+        let latest = self.based().map(|open| self.latest(open)).min();
+        let first = self.open.first_key_value().filter(|(_, open)| open.based.is_some() && self.in_turn(open));
+        let overtaken = first.and_then(|(id, _)| self.overtaken(*id));
+        latest.into_iter().chain(overtaken).min()
     }
+
+    fn based(&self) -> impl DoubleEndedIterator<Item = &Open> {
+        self.open.values().filter(|open| open.based.is_some())
+    }
+
+    /// When a frame is shown as it is: the sender cut it half an interval ago.
+    fn latest(&self, open: &Open) -> Duration {
+        open.first + self.interval + self.interval / 2
+    }
+
+    /// How long the end of a frame is waited for when the next one is there: the two may come in one packet.
+    fn grace(&self) -> Duration {
+        self.interval / 8
+    }
+
+    /// When a newer frame's base will have been there for long enough.
+    fn overtaken(&self, id: u64) -> Option<Duration> {
+        let newer = self.open.range(id.saturating_add(1)..).filter_map(|(_, open)| open.based).min();
+        newer.map(|based| based + self.grace())
+    }
+
+    /// Whether all frames before it were given out.
+    fn in_turn(&self, open: &Open) -> bool {
+        self.last.is_none_or(|last| missing(last, &open.header) == 0)
+    }
+}
+
+/// Frames that were encoded between the one that was `last` and this one.
+fn missing((id, skipped): (u64, u64), header: &FrameHeader) -> u64 {
+    (header.id - id - 1).saturating_sub(header.skipped.saturating_sub(skipped))
 }
 
 #[cfg(test)]
@@ -152,45 +179,73 @@ mod tests {
     const INTERVAL: Duration = Duration::from_millis(40);
 
     fn header(id: u64) -> FrameHeader {
-        FrameHeader { id, captured: 0, full: 10, base: 4 }
+        FrameHeader { id, skipped: 0, captured: 0, full: 10, base: 4 }
+    }
+
+    fn at(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
     }
 
     fn ids(subscriber: &mut Subscriber, now: u64) -> Vec<(u64, usize)> {
-        let now = Duration::from_millis(now);
-        std::iter::from_fn(|| subscriber.poll(now)).map(|shown| (shown.header.id, shown.prefix.len())).collect()
+        std::iter::from_fn(|| subscriber.poll(at(now))).map(|shown| (shown.header.id, shown.prefix.len())).collect()
+    }
+
+    fn arrive(subscriber: &mut Subscriber, now: u64, id: u64, bytes: usize) {
+        subscriber.handle_head(at(now), header(id)).expect("a new frame");
+        subscriber.handle_bytes(at(now), id, &vec![0; bytes]).expect("within its length");
     }
 
     #[test]
     fn a_frame_is_shown_when_it_ends_or_is_due_or_the_next_one_is_there() {
         let mut subscriber = Subscriber::new(INTERVAL);
-        for id in 0..3 {
-            subscriber.handle_head(Duration::ZERO, header(id)).expect("a new frame");
-        }
-        subscriber.handle_bytes(0, &[0; 10]).expect("within its length");
+        arrive(&mut subscriber, 0, 0, 10);
         subscriber.handle_end(0);
         assert_eq!(ids(&mut subscriber, 1), [(0, 10)]);
-        subscriber.handle_bytes(1, &[0; 5]).expect("within its length");
+        arrive(&mut subscriber, 1, 1, 5);
         assert_eq!(ids(&mut subscriber, 2), []);
-        subscriber.handle_bytes(2, &[0; 4]).expect("within its length");
-        assert_eq!(ids(&mut subscriber, 3), [(1, 5)], "the next base is there");
-        assert_eq!(subscriber.poll_timeout(), Some(Duration::from_millis(60)));
-        assert_eq!(ids(&mut subscriber, 60), [(2, 4)], "its time is over");
+        arrive(&mut subscriber, 2, 2, 4);
+        assert_eq!(ids(&mut subscriber, 3), [], "its end may be in the same packet");
+        assert_eq!(subscriber.poll_timeout(), Some(at(7)));
+        assert_eq!(ids(&mut subscriber, 7), [(1, 5)], "the next base is there");
+        assert_eq!(subscriber.poll_timeout(), Some(at(62)));
+        assert_eq!(ids(&mut subscriber, 62), [(2, 4)], "its time is over");
         assert_eq!(subscriber.received(), Received { shown: 3, blank: 0, bytes: 19 });
     }
 
     #[test]
-    fn gaps_and_frames_without_a_base_are_blank_and_late_ones_ignored() {
+    fn a_frame_waits_for_older_ones_as_long_as_it_may() {
         let mut subscriber = Subscriber::new(INTERVAL);
-        for id in [5, 8] {
-            subscriber.handle_head(Duration::ZERO, header(id)).expect("a new frame");
-            subscriber.handle_bytes(id, &[0; 4]).expect("within its length");
+        for id in [5, 7] {
+            arrive(&mut subscriber, 0, id, 4);
+            subscriber.handle_end(id);
         }
-        assert_eq!(ids(&mut subscriber, 60), [(5, 4), (8, 4)]);
-        subscriber.handle_head(Duration::ZERO, header(6)).expect("late, but no offence");
-        subscriber.handle_head(Duration::ZERO, header(9)).expect("a new frame");
-        subscriber.handle_end(9);
-        assert_eq!(ids(&mut subscriber, 61), []);
-        assert_eq!(subscriber.received(), Received { shown: 2, blank: 3, bytes: 8 });
+        assert_eq!(ids(&mut subscriber, 1), [(5, 4)]);
+        assert_eq!(ids(&mut subscriber, 30), []);
+        arrive(&mut subscriber, 30, 6, 4);
+        subscriber.handle_end(6);
+        assert_eq!(ids(&mut subscriber, 30), [(6, 4), (7, 4)], "it was lost once");
+        arrive(&mut subscriber, 40, 8, 3);
+        arrive(&mut subscriber, 50, 9, 4);
+        arrive(&mut subscriber, 50, 11, 4);
+        assert_eq!(ids(&mut subscriber, 109), []);
+        assert_eq!(ids(&mut subscriber, 110), [(9, 4), (11, 4)], "the base of 8 and all of 10 did not come");
+        assert_eq!(subscriber.received(), Received { shown: 5, blank: 2, bytes: 23 });
+    }
+
+    #[test]
+    fn pictures_that_were_not_encoded_are_not_waited_for() {
+        let mut subscriber = Subscriber::new(INTERVAL);
+        for (id, skipped) in [(5, 2), (8, 4), (10, 5)] {
+            subscriber.handle_head(at(0), FrameHeader { skipped, ..header(id) }).expect("a new frame");
+            subscriber.handle_bytes(at(0), id, &[0; 4]).expect("within its length");
+            subscriber.handle_end(id);
+        }
+        assert_eq!(ids(&mut subscriber, 0), [(5, 4), (8, 4), (10, 4)]);
+        subscriber.handle_head(at(1), header(6)).expect("late, but no offence");
+        subscriber.handle_head(at(1), FrameHeader { skipped: 5, ..header(11) }).expect("a new frame");
+        subscriber.handle_end(11);
+        assert_eq!(ids(&mut subscriber, 2), []);
+        assert_eq!(subscriber.received(), Received { shown: 3, blank: 1, bytes: 12 });
     }
 
     #[test]
@@ -198,7 +253,7 @@ mod tests {
         let mut subscriber = Subscriber::new(INTERVAL);
         subscriber.handle_head(Duration::ZERO, header(0)).expect("a new frame");
         assert!(subscriber.handle_head(Duration::ZERO, header(0)).is_err());
-        assert!(subscriber.handle_bytes(0, &[0; 11]).is_err());
+        assert!(subscriber.handle_bytes(Duration::ZERO, 0, &[0; 11]).is_err());
         for id in 1..MAX_OPEN_FRAMES as u64 {
             subscriber.handle_head(Duration::ZERO, header(id)).expect("within the limit");
         }

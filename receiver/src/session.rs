@@ -136,7 +136,7 @@ fn handle(
 ) -> Result<(), Error> {
     match event {
         Event::Head(header) => subscriber.handle_head(now, header)?,
-        Event::Bytes(id, bytes) => subscriber.handle_bytes(id, &bytes)?,
+        Event::Bytes(id, bytes) => subscriber.handle_bytes(now, id, &bytes)?,
         Event::End(id) => subscriber.handle_end(id),
         Event::Model(model, package) => {
             if wanted.take() != Some(model) {

@@ -12,12 +12,10 @@ use tokio::sync::watch;
 
 use crate::encoding::Package;
 use crate::statistics::{Counters, ReceiverStatistics};
-use crate::transport::{Gone, Incoming, Outgoing, Peer};
+use crate::transport::{Gone, Incoming, Outgoing, Peer, Urgency};
 
 /// How long a receiver may take to say hello.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The model goes before frames: without it they cannot be shown.
-const MODEL_URGENCY: i32 = i32::MAX;
 /// Frames between two notes for the statistics.
 const NOTE_EVERY: u64 = 8;
 
@@ -63,7 +61,7 @@ pub(crate) async fn run<P: Peer>(
     Counters::add(&shared.counters.accepted, 1);
     tracing::info!(%address, cap = hello.max_bitrate.map(nestcast_proto::Bitrate::bits), "receiver joined");
     let publisher = Publisher::new(shared.interval, hello.max_bitrate);
-    let mut feed = Feed { peer: &peer, publisher, shared: &shared, number, urgency: 0, stream: None, noted: 0 };
+    let mut feed = Feed { peer: &peer, publisher, shared: &shared, number, stream: None, noted: 0 };
     let end = feed.run(frames, incoming, control).await.err();
     shared.counters.forget(number);
     let end = end.unwrap_or(End::Close(Close { code: Code::Done, why: "the broadcast ended" }));
@@ -114,7 +112,6 @@ struct Feed<'a, P: Peer> {
     publisher: Publisher,
     shared: &'a Shared,
     number: u64,
-    urgency: i32,
     stream: Option<P::Outgoing>,
     noted: u64,
 }
@@ -160,8 +157,7 @@ impl<P: Peer> Feed<'_, P> {
         while let Some(step) = self.publisher.poll() {
             match step {
                 Step::Open => {
-                    self.urgency = self.urgency.saturating_add(1).min(MODEL_URGENCY - 1);
-                    self.stream = Some(self.peer.open(self.urgency).await?);
+                    self.stream = Some(self.peer.open(Urgency::InTurn).await?);
                 }
                 Step::Write => {
                     self.peer.set_window(self.publisher.window(&self.peer.path()));
@@ -197,8 +193,9 @@ impl<P: Peer> Feed<'_, P> {
     }
 
     async fn send_model(&mut self, model: ModelHash, package: Bytes) -> Result<(), Gone> {
+        // It goes before frames: without it they cannot be shown.
         let head = StreamHead::Model(ModelHeader { model, length: package.len() as u64 }).encode();
-        let mut stream = self.peer.open(MODEL_URGENCY).await?;
+        let mut stream = self.peer.open(Urgency::First).await?;
         let mut chunks = [head, package];
         while chunks.iter().any(|chunk| !chunk.is_empty()) {
             self.peer.set_window(self.publisher.window(&self.peer.path()));

@@ -102,20 +102,22 @@ fn encode(
     next: impl Fn(&mut watch::Receiver<Newest<Captured>>) -> bool,
 ) -> Result<(), Error> {
     let mut last: Option<(Arc<Captured>, Frame)> = None;
+    let mut skipped = 0;
     while next(&mut newest) {
         let Some(captured) = newest.borrow_and_update().clone() else { continue };
         let before = last.as_ref().map_or(0, |(last, _)| last.id + 1);
+        skipped += captured.id.saturating_sub(before);
         Counters::add(&counters.skipped, captured.id.saturating_sub(before));
         let start = Instant::now();
         let frame = match &last {
             // A still picture is encoded once.
             Some((same, frame)) if same.picture == captured.picture => {
-                Frame { id: captured.id, captured: captured.at, ..frame.clone() }
+                Frame { id: captured.id, skipped, captured: captured.at, ..frame.clone() }
             }
             _ => {
                 let bytes = encoding.encode(&captured.picture)?.bytes().clone();
                 let base = source::base_bytes(captured.picture.size(), captured.picture.channels()).min(bytes.len());
-                Frame { id: captured.id, captured: captured.at, base, bytes }
+                Frame { id: captured.id, skipped, captured: captured.at, base, bytes }
             }
         };
         let took = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);

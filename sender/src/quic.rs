@@ -13,7 +13,7 @@ use quinn::{AckFrequencyConfig, Connection, RecvStream, SendStream, ServerConfig
 
 use crate::error::Error;
 use crate::identity::Identity;
-use crate::transport::{Gone, Incoming, Outgoing, Peer};
+use crate::transport::{Gone, Incoming, Outgoing, Peer, Urgency};
 
 /// A receiver that is silent for this long is gone; it sends something every third of it.
 const IDLE: Duration = Duration::from_secs(9);
@@ -122,6 +122,7 @@ fn transport() -> TransportConfig {
         .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW))
         .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
         .send_window(INITIAL_WINDOW)
+        .send_fairness(false)
         .datagram_receive_buffer_size(None)
         .mtu_discovery_config(None)
         .initial_rtt(FIRST_RTT)
@@ -162,9 +163,9 @@ impl Peer for QuicPeer {
         self.connection.accept_bi().await.map_err(gone)
     }
 
-    async fn open(&self, urgency: i32) -> Result<SendStream, Gone> {
+    async fn open(&self, urgency: Urgency) -> Result<SendStream, Gone> {
         let stream = self.connection.open_uni().await.map_err(gone)?;
-        stream.set_priority(urgency).map_err(gone)?;
+        stream.set_priority(i32::from(urgency == Urgency::First)).map_err(gone)?;
         Ok(stream)
     }
 
@@ -215,9 +216,9 @@ impl Congestion {
 }
 
 impl Controller for Congestion {
-    fn on_sent(&mut self, _now: Instant, bytes: u64, _last_packet_number: u64) {
+    fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
         self.in_flight += bytes;
-        self.estimator.handle_sent(self.in_flight);
+        self.estimator.handle_sent(self.moment(now), bytes, self.in_flight);
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _limited: bool, _rtt: &quinn_proto::RttEstimator) {
@@ -240,8 +241,9 @@ impl Controller for Congestion {
         self.estimator.handle_mtu(mtu.into());
     }
 
+    /// quinn sends nothing that would fill the window to its last byte.
     fn window(&self) -> u64 {
-        self.estimator.path().window
+        self.estimator.path().window + 1
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {

@@ -11,6 +11,15 @@ use nestcast_proto::{Close, Path};
 #[error("{0}")]
 pub(crate) struct Gone(pub(crate) String);
 
+/// Whose bytes go first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// After those of all streams that were opened before.
+    InTurn,
+    /// Before those of all others.
+    First,
+}
+
 /// One connected receiver.
 pub(crate) trait Peer: Send + Sync + 'static {
     type Outgoing: Outgoing;
@@ -27,8 +36,8 @@ pub(crate) trait Peer: Send + Sync + 'static {
     /// The stream that the receiver opens first, both ways.
     fn accept_control(&self) -> impl Future<Output = Result<(Self::Outgoing, Self::Incoming), Gone>> + Send;
 
-    /// Opens a stream; those of higher urgency go first.
-    fn open(&self, urgency: i32) -> impl Future<Output = Result<Self::Outgoing, Gone>> + Send;
+    /// Opens a stream.
+    fn open(&self, urgency: Urgency) -> impl Future<Output = Result<Self::Outgoing, Gone>> + Send;
 
     /// Ends the connection and tells the receiver why.
     fn close(&self, close: Close);

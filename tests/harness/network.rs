@@ -11,9 +11,10 @@ use nestcast_proto::{Arrived, Estimator, Frame, Publisher, Received, Step, Strea
 const TICK: Duration = Duration::from_micros(250);
 /// Frames come at 30 a second.
 pub const INTERVAL: Duration = Duration::from_micros(33_333);
-/// A packet, what of it is a stream's, and what UDP and IP add on the link.
+/// A packet, what of it are streams' frames, the head of each of these, and what UDP and IP add on the link.
 const PACKET: u64 = 1200;
-const PAYLOAD: usize = 1165;
+const PAYLOAD: usize = 1170;
+const HEAD: usize = 7;
 const OVERHEAD: u64 = 28;
 
 /// A link in one direction; the way back has its delay alone.
@@ -85,7 +86,7 @@ impl Outcome {
 /// A packet on its way: one piece of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Piece {
-    stream: i32,
+    stream: u64,
     offset: usize,
     bytes: Vec<u8>,
     end: bool,
@@ -100,6 +101,30 @@ struct Outgoing {
     lost: VecDeque<Piece>,
 }
 
+impl Outgoing {
+    /// What goes out next of stream `number` in at most `room` bytes.
+    fn piece(&mut self, number: u64, room: usize) -> Option<Piece> {
+        if room == 0 {
+            return None;
+        }
+        if let Some(mut piece) = self.lost.pop_front() {
+            if piece.bytes.len() > room {
+                let rest = piece.bytes.split_off(room);
+                let end = std::mem::replace(&mut piece.end, false);
+                self.lost.push_front(Piece { offset: piece.offset + room, bytes: rest, end, ..piece });
+            }
+            return Some(piece);
+        }
+        if self.sent == self.written.len() && (!self.finished || self.end_sent) {
+            return None;
+        }
+        let (offset, end) = (self.sent, self.written.len().min(self.sent + room));
+        let last = self.finished && end == self.written.len();
+        (self.sent, self.end_sent) = (end, last);
+        Some(Piece { stream: number, offset, bytes: self.written[offset..end].to_vec(), end: last })
+    }
+}
+
 /// Broadcasts for `time` frames of `full` bytes with a base of `base`.
 pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Outcome {
     let mut sender = Sender {
@@ -112,27 +137,29 @@ pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Ou
         packets: 0,
     };
     let mut receiver = Receiver { subscriber: Subscriber::new(INTERVAL), streams: BTreeMap::new(), shown: Vec::new() };
-    let mut forward: BTreeSet<(Duration, u64, Piece)> = BTreeSet::new();
+    let mut forward: BTreeSet<(Duration, u64, Vec<Piece>)> = BTreeSet::new();
     let mut back: BTreeSet<(Duration, u64)> = BTreeSet::new();
     let (mut now, mut due, mut id, mut busy) = (Duration::ZERO, Duration::ZERO, 0, Duration::ZERO);
     let mut waits = Vec::new();
     let picture = Bytes::from(vec![7; full]);
     while now < time {
         while forward.first().is_some_and(|(at, ..)| *at <= now) {
-            let Some((_, number, piece)) = forward.pop_first() else { break };
-            receiver.take(now, piece);
+            let Some((_, number, pieces)) = forward.pop_first() else { break };
+            for piece in pieces {
+                receiver.take(now, piece);
+            }
             back.insert((now + link.delay, number));
         }
         receiver.show(now);
         sender.acknowledge(now, &mut back);
         if now >= due {
-            let frame = Frame { id, captured: 0, base, bytes: picture.clone() };
+            let frame = Frame { id, skipped: 0, captured: 0, base, bytes: picture.clone() };
             sender.publisher.handle_frame(now, &frame, &sender.estimator.path());
             id += 1;
             due += INTERVAL;
         }
         sender.drive();
-        while let Some((number, piece, size)) = sender.packet(now) {
+        while let Some((number, pieces, size)) = sender.packet(now) {
             // What is ahead in the queue goes at the rate of now.
             let wait = busy.saturating_sub(now);
             if wait > link.queue || link.random(1_000_000) < u64::from(link.loss) {
@@ -142,7 +169,7 @@ pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Ou
             let nanos = (size + OVERHEAD) * 8_000_000_000 / link.rate(now);
             busy = busy.max(now) + Duration::from_nanos(nanos);
             let late = link.random(u64::try_from(link.jitter.as_nanos()).unwrap_or(0));
-            forward.insert((busy + link.delay + Duration::from_nanos(late), number, piece));
+            forward.insert((busy + link.delay + Duration::from_nanos(late), number, pieces));
         }
         let before = link.rate(now);
         now += TICK;
@@ -152,8 +179,10 @@ pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Ou
             let scale = before as f64 / after as f64;
             let stretched = |at: Duration, now: Duration| now + at.saturating_sub(now).mul_f64(scale);
             busy = stretched(busy, now);
-            forward =
-                std::mem::take(&mut forward).into_iter().map(|(at, n, piece)| (stretched(at, now), n, piece)).collect();
+            forward = std::mem::take(&mut forward)
+                .into_iter()
+                .map(|(at, n, pieces)| (stretched(at, now), n, pieces))
+                .collect();
         }
     }
     Outcome { received: receiver.subscriber.received(), shown: receiver.shown, waits }
@@ -162,9 +191,9 @@ pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Ou
 struct Sender {
     publisher: Publisher,
     estimator: Estimator,
-    /// By urgency.
-    streams: BTreeMap<i32, Outgoing>,
-    flying: BTreeMap<u64, (Duration, u64, Piece)>,
+    /// In the order in which they were opened.
+    streams: BTreeMap<u64, Outgoing>,
+    flying: BTreeMap<u64, (Duration, u64, Vec<Piece>)>,
     in_flight: u64,
     acked: Duration,
     packets: u64,
@@ -203,28 +232,27 @@ impl Sender {
         }
     }
 
-    /// The next packet, if one may be sent.
-    fn packet(&mut self, now: Duration) -> Option<(u64, Piece, u64)> {
+    /// The next packet, if one may be sent: bytes of the oldest streams.
+    fn packet(&mut self, now: Duration) -> Option<(u64, Vec<Piece>, u64)> {
         if self.in_flight + PACKET > self.estimator.path().window {
             return None;
         }
-        let (&urgency, stream) = self.streams.iter_mut().rev().find(|(_, stream)| {
-            !stream.lost.is_empty() || stream.sent < stream.written.len() || stream.finished && !stream.end_sent
-        })?;
-        let piece = stream.lost.pop_front().unwrap_or_else(|| {
-            let end = stream.written.len().min(stream.sent + PAYLOAD);
-            let last = stream.finished && end == stream.written.len();
-            let bytes = stream.written[stream.sent..end].to_vec();
-            let piece = Piece { stream: urgency, offset: stream.sent, bytes, end: last };
-            (stream.sent, stream.end_sent) = (end, last);
-            piece
-        });
-        let size = piece.bytes.len() as u64 + PACKET - PAYLOAD as u64;
+        let (mut pieces, mut room) = (Vec::new(), PAYLOAD);
+        for (&number, stream) in &mut self.streams {
+            while let Some(piece) = stream.piece(number, room.saturating_sub(HEAD)) {
+                room -= HEAD + piece.bytes.len();
+                pieces.push(piece);
+            }
+        }
+        if pieces.is_empty() {
+            return None;
+        }
+        let size = PACKET - room as u64;
         self.packets += 1;
         self.in_flight += size;
-        self.estimator.handle_sent(self.in_flight);
-        self.flying.insert(self.packets, (now, size, piece.clone()));
-        Some((self.packets, piece, size))
+        self.estimator.handle_sent(now, size, self.in_flight);
+        self.flying.insert(self.packets, (now, size, pieces.clone()));
+        Some((self.packets, pieces, size))
     }
 
     fn acknowledge(&mut self, now: Duration, back: &mut BTreeSet<(Duration, u64)>) {
@@ -245,11 +273,13 @@ impl Sender {
         }
         let lost: Vec<u64> = self.flying.keys().copied().filter(|number| *number <= behind || silent).collect();
         for number in lost {
-            let Some((_, size, piece)) = self.flying.remove(&number) else { continue };
+            let Some((_, size, pieces)) = self.flying.remove(&number) else { continue };
             self.in_flight -= size;
             self.estimator.handle_loss(size, false);
-            if let Some(stream) = self.streams.get_mut(&piece.stream) {
-                stream.lost.push_back(piece);
+            for piece in pieces {
+                if let Some(stream) = self.streams.get_mut(&piece.stream) {
+                    stream.lost.push_back(piece);
+                }
             }
         }
         self.estimator.handle_acks_end(now, self.in_flight);
@@ -262,7 +292,7 @@ impl Sender {
 
 struct Receiver {
     subscriber: Subscriber,
-    streams: BTreeMap<i32, Incoming>,
+    streams: BTreeMap<u64, Incoming>,
     shown: Vec<Arrived>,
 }
 
@@ -292,7 +322,7 @@ impl Receiver {
             stream.head = Some((header.id, length));
         }
         if let Some((id, handed)) = &mut stream.head {
-            self.subscriber.handle_bytes(*id, &stream.bytes[*handed..]).expect("the sender keeps the rules");
+            self.subscriber.handle_bytes(now, *id, &stream.bytes[*handed..]).expect("the sender keeps the rules");
             *handed = stream.bytes.len();
             if stream.ended {
                 self.subscriber.handle_end(*id);
