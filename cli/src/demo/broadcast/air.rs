@@ -29,8 +29,8 @@ const MIDDLE: u64 = 1_000_000;
 const FAST: u64 = 4_000_000;
 /// The moments whose pictures are shown, in seconds: long after the start, during the fall, after it.
 pub(super) const MOMENTS: [f64; 3] = [4.0, 6.5, 10.5];
-/// Frames from a moment on of which one is shown, so that all receivers have it.
-const AROUND: f64 = 6.0;
+/// Frames from a moment on of which one is shown that all receivers have.
+const AROUND: f64 = 9.0;
 /// How long the last frames may be on their way.
 const LAST: Duration = Duration::from_millis(500);
 /// Between two states of the live table.
@@ -129,7 +129,7 @@ fn watcher(clip: &Arc<Clip>, package: &Package, notebook: &Notebook) -> Watcher 
 }
 
 /// Whether a frame's picture may be shown.
-pub(super) fn is_kept(clip: &Clip, id: u64) -> bool {
+fn is_kept(clip: &Clip, id: u64) -> bool {
     MOMENTS.iter().any(|moment| {
         let frames = (clip.seconds(id) - moment) / clip.rate.interval().as_secs_f64();
         (0.0..AROUND).contains(&frames)

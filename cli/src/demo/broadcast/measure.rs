@@ -120,14 +120,32 @@ fn column(clip: &Clip, receiver: &Receiver, rival: &mut Rival<'_>, progress: &Pr
     })
 }
 
-/// The first frame from `seconds` on that all receivers kept.
+/// Of the frames from `seconds` on that all receivers kept, the one whose bytes are most like those of the others.
 fn moment(clip: &Clip, seconds: f64, receivers: &[Receiver], rival: &mut Rival<'_>) -> Option<Result<Moment>> {
-    let kept = |receiver: &'_ Receiver, id: u64| receiver.seen.iter().any(|seen| seen.id == id && seen.picture.is_some());
-    let near = receivers[0].seen.iter().filter(|seen| clip.seconds(seen.id) >= seconds).map(|seen| seen.id);
-    let id = near.take_while(|id| air::is_kept(clip, *id)).find(|id| receivers.iter().all(|one| kept(one, *id)))?;
-    let cells = receivers.iter().filter_map(|receiver| receiver.seen.iter().find(|seen| seen.id == id));
-    let cells: Result<Vec<Cell>> = cells.filter_map(|seen| cell(seen, rival)).collect();
-    Some(cells.map(|cells| Moment { seconds: clip.seconds(id), cells }))
+    let near: Vec<Vec<&Seen>> = receivers.iter().map(|receiver| kept(clip, seconds, &receiver.seen)).collect();
+    let of = |id: u64| -> Option<Vec<&Seen>> {
+        near.iter().map(|seen| seen.iter().find(|seen| seen.id == id).copied()).collect()
+    };
+    let middle: Vec<f64> = near.iter().map(|seen| median(seen.iter().map(|seen| seen.bytes).collect())).collect();
+    let oddness = |seen: &[&Seen]| -> f64 {
+        seen.iter().zip(&middle).map(|(seen, middle)| (seen.bytes as f64 / middle).ln().abs()).sum()
+    };
+    let common = near.first()?.iter().filter_map(|seen| of(seen.id));
+    let typical = common.min_by(|a, b| oddness(a).total_cmp(&oddness(b)))?;
+    let seconds = clip.seconds(typical[0].id);
+    let cells: Result<Vec<Cell>> = typical.into_iter().filter_map(|seen| cell(seen, rival)).collect();
+    Some(cells.map(|cells| Moment { seconds, cells }))
+}
+
+/// The frames with a picture in the second from `seconds` on.
+fn kept<'a>(clip: &Clip, seconds: f64, seen: &'a [Seen]) -> Vec<&'a Seen> {
+    let near = |seen: &&Seen| (seconds..seconds + 1.0).contains(&clip.seconds(seen.id)) && seen.picture.is_some();
+    seen.iter().filter(near).collect()
+}
+
+fn median(mut values: Vec<usize>) -> f64 {
+    values.sort_unstable();
+    values.get(values.len() / 2).map_or(1.0, |value| *value as f64)
 }
 
 fn cell(seen: &Seen, rival: &mut Rival<'_>) -> Option<Result<Cell>> {

@@ -72,7 +72,7 @@ fn table(page: &mut String, columns: &[Column]) {
 fn section(page: &mut String, report: &Report<'_>, moment: &Moment) -> Result<()> {
     let _ = writeln!(
         page,
-        "<section>\n<h2>{:.1} s <small>one frame, as each receiver saw it</small></h2>\n<div class=\"row\">",
+        "<section>\n<h2>{:.1} s <small>one frame, as each receiver saw it</small></h2>\n<div class=\"row three\">",
         moment.seconds
     );
     for (column, cell) in report.columns.iter().zip(&moment.cells) {
