@@ -52,7 +52,7 @@ impl Course {
 
     /// Two columns, seconds and Mbit/s; or one, the millisecond of each packet that goes through, as mahimahi has it.
     fn trace(name: &str, text: &str) -> Result<Self> {
-        const SECONDS: u32 = 20;
+        const SECONDS: u32 = 15;
         let lines: Vec<Vec<f64>> = text
             .lines()
             .map(|line| line.split_whitespace().map(str::parse).collect::<Result<_, _>>())

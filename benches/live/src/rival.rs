@@ -71,7 +71,8 @@ impl Ladder {
     fn rung(&mut self, now: Instant, skipped: u64, estimate: Bitrate) -> usize {
         let failed = std::mem::replace(&mut self.skipped, skipped) < skipped;
         if failed {
-            let carried = RUNGS.iter().rposition(|&rung| rung <= estimate.bits()).unwrap_or(0);
+            // What was delivered of late is of the rung before, which need not fill the path.
+            let carried = RUNGS.iter().rposition(|&rung| rung * 85 / 100 <= estimate.bits()).unwrap_or(0);
             if carried < self.rung {
                 self.patience = (2 * self.patience).min(LONGEST_PATIENCE);
             }

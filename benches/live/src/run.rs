@@ -157,4 +157,3 @@ async fn jpeg(
     };
     Ok((seen, relay, began))
 }
-

@@ -27,10 +27,7 @@ pub(super) fn end(page: &mut String) {
 /// A picture file inside the page; `kind` is `png` or `jpeg`.
 pub(super) fn image(page: &mut String, name: &str, size: Size, kind: &str, bytes: &[u8]) {
     let (width, height) = (size.width(), size.height());
-    let _ = write!(
-        page,
-        "<img alt=\"{name}\" width=\"{width}\" height=\"{height}\" src=\"data:image/{kind};base64,",
-    );
+    let _ = write!(page, "<img alt=\"{name}\" width=\"{width}\" height=\"{height}\" src=\"data:image/{kind};base64,",);
     STANDARD.encode_string(bytes, page);
     page.push_str("\">");
 }

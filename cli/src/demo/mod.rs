@@ -21,7 +21,9 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
     ensure!(!folder.exists() || folder.is_dir(), "{} is a file: name a folder with -o", folder.display());
     let model = Model::open(&options.common)?;
     match &options.source {
-        Some(video) if !files::is_standard(video) && is_video(video)? => files::print(&broadcast::run(options, Some(video), &model)?),
+        Some(video) if !files::is_standard(video) && is_video(video)? => {
+            files::print(&broadcast::run(options, Some(video), &model)?)
+        }
         Some(image) => files::print(&picture::run(options, Some(image), &model)?),
         None => {
             // Fails now rather than after the broadcast.

@@ -146,7 +146,12 @@ fn finish(mut svg: String, mut names: Vec<(f64, String, &str)>) -> String {
     let mut above = f64::NEG_INFINITY;
     for (y, class, name) in names {
         above = y.max(above + NAME_HEIGHT);
-        let _ = writeln!(svg, "<text class=\"name {class}\" x=\"{}\" y=\"{:.1}\">{name}</text>", WIDTH - RIGHT + 8.0, above + 4.0);
+        let _ = writeln!(
+            svg,
+            "<text class=\"name {class}\" x=\"{}\" y=\"{:.1}\">{name}</text>",
+            WIDTH - RIGHT + 8.0,
+            above + 4.0
+        );
     }
     svg.push_str("</svg>\n");
     svg

@@ -14,7 +14,8 @@ use crate::files;
 /// What is shown unless another video is named; `assets/README.md` says where it is from.
 const CLIP: &[u8] = include_bytes!("../../../assets/signing.y4m.xz");
 const CLIP_NAME: &str = "Sign language";
-const CLIP_CREDIT: &str = "Video: a clip of the sign for \u{201c}book\u{201d} in American Sign Language, CC BY 4.0, shortened.";
+const CLIP_CREDIT: &str =
+    "Video: a clip of the sign for \u{201c}book\u{201d} in American Sign Language, CC BY 4.0, shortened.";
 /// Samples of the frames that are kept of a long video.
 const MAX_SAMPLES: usize = 256 << 20;
 

@@ -92,7 +92,8 @@ fn column(clip: &Clip, receiver: &Receiver, rival: &mut Rival<'_>, progress: &Pr
     let mut rows = Vec::new();
     for seen in &receiver.seen {
         let quality = rival.fitting(seen.id, seen.bytes)?;
-        let jpeg = quality.map(|quality| Ok::<_, anyhow::Error>((quality, rival.psnr(seen.id, quality)?))).transpose()?;
+        let jpeg =
+            quality.map(|quality| Ok::<_, anyhow::Error>((quality, rival.psnr(seen.id, quality)?))).transpose()?;
         let Seen { id, bytes, latency, psnr, .. } = *seen;
         rows.push(Row { id, seconds: clip.seconds(id), bytes, latency, psnr, jpeg });
         progress.step();

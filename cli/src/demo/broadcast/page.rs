@@ -103,10 +103,8 @@ fn jpeg(page: &mut String, report: &Report<'_>, cell: &Cell) {
         }
         None => {
             let (width, height) = (report.clip.size.width(), report.clip.size.height());
-            let _ = write!(
-                page,
-                "<div class=\"none\" style=\"aspect-ratio:{width}/{height}\">no JPEG is this small</div>"
-            );
+            let _ =
+                write!(page, "<div class=\"none\" style=\"aspect-ratio:{width}/{height}\">no JPEG is this small</div>");
             String::new()
         }
     };

@@ -104,6 +104,10 @@ mod tests {
         assert!(rival.size(0, quality + 1).expect("encodes") > 5000);
         let file = rival.picture(0, quality).expect("decodes").1;
         let size = rival.size(0, quality).expect("encodes");
-        assert!(size > file.len() / 2 && size < file.len() - 500, "{size} of {}: the tables are not counted", file.len());
+        assert!(
+            size > file.len() / 2 && size < file.len() - 500,
+            "{size} of {}: the tables are not counted",
+            file.len()
+        );
     }
 }

@@ -12,8 +12,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use nestcast_codec::Picture;
 
-use crate::args::Demo;
 use super::save;
+use crate::args::Demo;
 use crate::files;
 use crate::pictures;
 use crate::transforms::Model;
