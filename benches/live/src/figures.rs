@@ -56,7 +56,7 @@ impl Row {
         let passed = || outcome.passages.iter().filter(|passage| passage.at >= SETTLED && passage.at < end);
         let mut latencies: Vec<Duration> = settled.iter().filter_map(|seen| seen.latency).collect();
         let mut waits: Vec<Duration> = passed().filter_map(|passage| passage.wait).collect();
-        let seconds = settled.chunks(FRAMES_PER_SECOND as usize).map(|second| mean(second));
+        let seconds = settled.chunks(FRAMES_PER_SECOND as usize).map(mean);
         Self {
             link: course.name.clone(),
             scheme: scheme.name(),
