@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Send(Send),
     /// Receive a broadcast, as good as the network allows
     Receive(Receive),
-    /// Encode one photograph and show cuts of its stream beside JPEG of the same size
+    /// Show a broadcast to three unequal receivers, and one photograph cut at four places, beside JPEG
     Demo(Demo),
 }
 
@@ -209,13 +209,13 @@ pub(crate) struct Eval {
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// The picture to show [default: a photograph that is built in]
-    #[arg(value_name = "IMAGE")]
-    pub(crate) image: Option<PathBuf>,
+    /// A y4m video to broadcast or a picture to cut [default: both, with what is built in]
+    #[arg(value_name = "VIDEO|IMAGE")]
+    pub(crate) source: Option<PathBuf>,
     /// The folder to write into
     #[arg(short, long, value_name = "DIR", default_value = "nestcast-demo")]
     pub(crate) output: PathBuf,
-    /// The decoders to show; `linear` needs no ONNX Runtime, for encoding neither
+    /// The decoders to show of a picture, a broadcast is linear; `linear` needs no ONNX Runtime, for encoding neither
     #[arg(long, value_enum, default_value_t = Decoders::Both)]
     pub(crate) decoder: Decoders,
     #[command(flatten)]

@@ -87,16 +87,16 @@ fn eval_writes_a_row_for_each_picture_and_rate() {
 }
 
 #[test]
-fn the_demo_is_one_page_that_loads_nothing() {
+fn the_demo_of_a_picture_is_one_page_that_loads_nothing() {
     let bench = Bench::new();
     bench.write("p.png", &png::rgb(96, 64));
     let (text, _) = bench.succeed(&["demo", "p.png", "-o", "shown", "--decoder", "linear"]);
     for percent in ["  1 %", "  5 %", " 20 %", "100 %"] {
         assert!(text.contains(percent), "{text}");
     }
-    assert!(bench.read("shown/contact-sheet.png").starts_with(b"\x89PNG"));
+    assert!(bench.read("shown/picture-sheet.png").starts_with(b"\x89PNG"));
     assert!(bench.read("shown/picture.nst").starts_with(b"nst"));
-    let page = String::from_utf8(bench.read("shown/index.html")).expect("text");
+    let page = String::from_utf8(bench.read("shown/picture.html")).expect("text");
     assert!(
         page.contains("<svg") && page.contains("data:image/png;base64,") && page.contains("data:image/jpeg;base64,")
     );

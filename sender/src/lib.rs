@@ -24,4 +24,9 @@ pub use encoding::{Encoding, Package};
 pub use error::Error;
 pub use identity::{Fingerprint, Identity};
 pub use source::{Pictures, Source};
+/// The QUIC that a broadcast runs over, so that other things can be measured over the same.
+#[doc(hidden)]
+pub mod measured {
+    pub use crate::quic::{config as server_config, path};
+}
 pub use statistics::{ReceiverStatistics, Statistics};

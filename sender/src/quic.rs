@@ -131,7 +131,11 @@ impl Knock {
     }
 }
 
-fn config(identity: Identity) -> Result<ServerConfig, Error> {
+/// What a broadcast listens with.
+///
+/// # Errors
+/// [`Error::Tls`] if the identity cannot be used.
+pub fn config(identity: Identity) -> Result<ServerConfig, Error> {
     let tls = |error: &dyn std::fmt::Display| Error::Tls(error.to_string());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut crypto = rustls::ServerConfig::builder_with_provider(provider)
@@ -171,6 +175,13 @@ fn transport() -> TransportConfig {
     transport
 }
 
+/// What is known of the path of a connection that such a configuration accepted.
+#[must_use]
+pub fn path(connection: &Connection) -> Path {
+    let state = connection.congestion_state().into_any();
+    state.downcast::<Congestion>().map(|congestion| congestion.estimator.path()).unwrap_or_default()
+}
+
 fn gone(error: impl std::fmt::Display) -> Gone {
     Gone(error.to_string())
 }
@@ -190,8 +201,7 @@ impl Peer for QuicPeer {
     }
 
     fn path(&self) -> Path {
-        let state = self.connection.congestion_state().into_any();
-        state.downcast::<Congestion>().map(|congestion| congestion.estimator.path()).unwrap_or_default()
+        path(&self.connection)
     }
 
     fn set_window(&self, bytes: u64) {

@@ -16,12 +16,13 @@ use nestcast_proto::MAX_TOKEN;
 use tracing_subscriber::EnvFilter;
 
 pub(crate) use receive::run as receive;
-pub(crate) use send::run as send;
+pub(crate) use send::{frame_limit, run as send};
+pub(crate) use source::is_video;
 
 use crate::files::Input;
 
 /// What runs the network, and the log on standard error that `RUST_LOG` asks for.
-fn runtime() -> Result<tokio::runtime::Runtime> {
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
     // A second time in one process it fails, and the first one's log is good.
     let _ = tracing_subscriber::fmt()

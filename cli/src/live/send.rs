@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use nestcast_codec::Size;
 use nestcast_sender::{Broadcast, Config, Encoding, Identity, Package, Statistics};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -27,8 +28,7 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     };
     let fingerprint = identity.fingerprint().to_string();
     let source = source::open(options)?;
-    let most = usize::try_from(nestcast_proto::MAX_FRAME).unwrap_or(usize::MAX);
-    let most = (source.size().pixels() / PIXELS_PER_BYTE).clamp(LEAST_FRAME, most);
+    let most = frame_limit(source.size());
     let encoding = Encoding::new(model.id(), model.encoder(most), model.analysis(options.analysis)?)
         .with_package(Package(model.package().archive()?.into()));
     if let Some(folder) = &options.qlog {
@@ -74,6 +74,12 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     // A thread that still waits for standard input ends with the process.
     runtime.shutdown_background();
     outcome
+}
+
+/// Most bytes of a frame of this size.
+pub(crate) fn frame_limit(size: Size) -> usize {
+    let most = usize::try_from(nestcast_proto::MAX_FRAME).unwrap_or(usize::MAX);
+    (size.pixels() / PIXELS_PER_BYTE).clamp(LEAST_FRAME, most)
 }
 
 fn describe(figures: &Statistics) -> String {

@@ -53,7 +53,8 @@ pub(super) fn originals(path: &Path, max_pixels: u64) -> Result<Vec<Picture>> {
     Ok(pictures)
 }
 
-fn is_video(path: &Path) -> Result<bool> {
+/// Whether a file begins as a y4m video does.
+pub(crate) fn is_video(path: &Path) -> Result<bool> {
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(VIDEO.len() as u64).read_to_end(&mut start));
     read.with_context(|| format!("{} cannot be read", path.display()))?;

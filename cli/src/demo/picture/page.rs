@@ -1,23 +1,18 @@
-//! The demo's web page: one file, nothing loaded from elsewhere.
+//! The picture's web page.
 
 use std::fmt::Write;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-
 use super::chart;
 use super::measure::{Cell, Report, Row};
+use crate::demo::html::{self, escaped, grouped};
 use crate::{jpeg, pictures};
-
-const STYLE: &str = include_str!("page.css");
 
 pub(super) fn write(report: &Report) -> anyhow::Result<String> {
     let size = report.size;
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>nestcast: {name}</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>One stream, cut anywhere</h1>\n\
+    let mut page = html::begin(&report.name);
+    let _ = write!(
+        page,
+        "<header>\n<h1>One stream, cut anywhere</h1>\n\
          <p>{name}, {width}&times;{height} pixels, was encoded once, into {bytes} bytes. Every picture below by <b>{decoders}</b> \
          is decoded from the first bytes of that one stream. Every <b>JPEG</b> was encoded anew for its size.</p>\n</header>\n",
         name = escaped(&report.name),
@@ -41,7 +36,7 @@ pub(super) fn write(report: &Report) -> anyhow::Result<String> {
         chart::draw(report)
     );
     footer(&mut page, report);
-    page.push_str("</body>\n</html>\n");
+    html::end(&mut page);
     Ok(page)
 }
 
@@ -111,15 +106,7 @@ fn image(page: &mut String, name: &str, cell: &Cell) -> anyhow::Result<()> {
         Some(step) => ("jpeg", step.file.clone()),
         None => ("png", pictures::png(&cell.picture)?),
     };
-    let size = cell.picture.size();
-    let _ = write!(
-        page,
-        "<img alt=\"{name}\" width=\"{}\" height=\"{}\" src=\"data:image/{kind};base64,",
-        size.width(),
-        size.height()
-    );
-    STANDARD.encode_string(bytes, page);
-    page.push_str("\">");
+    html::image(page, name, cell.picture.size(), kind, &bytes);
     Ok(())
 }
 
@@ -136,36 +123,4 @@ fn footer(page: &mut String, report: &Report) {
         let _ = writeln!(page, "<p>{credit}</p>");
     }
     page.push_str("</footer>\n");
-}
-
-/// Digits in groups of three, with thin spaces that do not break.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push('\u{202f}');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1\u{202f}000", "1\u{202f}234\u{202f}567"]);
-    }
-
-    #[test]
-    fn names_cannot_break_the_page() {
-        assert_eq!(escaped("<a href=\"x\">&"), "&lt;a href=&quot;x&quot;&gt;&amp;");
-    }
 }

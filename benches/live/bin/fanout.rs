@@ -1,0 +1,173 @@
+//! Receivers per core: one sender that encodes nothing, and N receivers of 2 Mbit/s at 30 frames a second.
+//!
+//! The sender and the receivers are processes of their own, so that the sender's processor time and memory are its own.
+//! The time is what the kernel counted (`/proc/PID/stat`): other work on the machine makes a run longer, not dearer.
+//! Linux only.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, Subcommand};
+use nestcast_live_benches::{
+    crowd, given,
+    process::{Usage, page_bytes},
+};
+use serde::Serialize;
+
+/// What the sender costs for each receiver.
+#[derive(Parser)]
+struct Options {
+    #[command(subcommand)]
+    role: Option<Role>,
+    /// How many receivers, one run for each.
+    #[arg(long, value_delimiter = ',', default_value = "1,10,100,500,1000")]
+    counts: Vec<usize>,
+    /// Seconds of each run that are measured.
+    #[arg(long, default_value_t = 8)]
+    seconds: u64,
+    /// Threads of the sender's network; more than one core is no use to a figure per core.
+    #[arg(long, default_value_t = 1)]
+    workers: usize,
+    /// The table to write.
+    #[arg(long, value_name = "OUT.csv")]
+    csv: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Role {
+    /// (a process of its own) Broadcasts with the certificate and key of a folder
+    Send {
+        identity: PathBuf,
+        #[arg(long)]
+        workers: usize,
+    },
+    /// (a process of its own) Receives and discards
+    Receive { identity: PathBuf, address: SocketAddr, count: usize },
+}
+
+/// One run.
+#[derive(Debug, Serialize)]
+struct Row {
+    receivers: usize,
+    seconds: f64,
+    frames_per_second: f64,
+    mbits_per_second: f64,
+    sender_cpu_seconds: f64,
+    cpu_microseconds_per_receiver_second: f64,
+    receivers_per_core: f64,
+    kilobytes_per_receiver: f64,
+    receivers_cpu_seconds: f64,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    match &options.role {
+        Some(Role::Send { identity, workers }) => given::send(identity, *workers),
+        Some(Role::Receive { identity, address, count }) => crowd::receive(identity, *address, *count),
+        None => measure(&options),
+    }
+}
+
+fn measure(options: &Options) -> Result<()> {
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    println!("receivers  frames/s  Mbit/s  sender CPU s  us/receiver/s  receivers/core  kB/receiver");
+    for &count in &options.counts {
+        let row = run(count, options)?;
+        println!(
+            "{:>9}  {:>8.1}  {:>6.2}  {:>12.2}  {:>13.0}  {:>14.0}  {:>11.0}",
+            row.receivers,
+            row.frames_per_second,
+            row.mbits_per_second,
+            row.sender_cpu_seconds,
+            row.cpu_microseconds_per_receiver_second,
+            row.receivers_per_core,
+            row.kilobytes_per_receiver
+        );
+        rows.serialize(row)?;
+    }
+    if let Some(path) = &options.csv {
+        std::fs::write(path, rows.into_inner()?)?;
+    }
+    Ok(())
+}
+
+fn run(count: usize, options: &Options) -> Result<Row> {
+    let folder = tempfile::tempdir()?;
+    given::write_identity(folder.path())?;
+    let workers = options.workers.to_string();
+    let mut sender = Part::start(&["send", "--workers", &workers], folder.path(), &[])?;
+    let address = sender.line()?;
+    let before = Usage::of(sender.child.id())?;
+    let mut receivers = Part::start(&["receive"], folder.path(), &[&address, &count.to_string()])?;
+    ensure!(receivers.line()? == "ready", "the receivers did not all get a frame");
+    std::thread::sleep(Duration::from_secs(2));
+
+    let start = (Instant::now(), sender.usage()?, receivers.usage()?, receivers.count()?);
+    std::thread::sleep(Duration::from_secs(options.seconds));
+    let end = (Instant::now(), sender.usage()?, receivers.usage()?, receivers.count()?);
+    let seconds = (end.0 - start.0).as_secs_f64();
+    let [frames, bytes] = [0, 1].map(|at| (end.3[at] - start.3[at]) as f64);
+    let cpu = (end.1.cpu - start.1.cpu).as_secs_f64();
+    let receiver_seconds = count as f64 * seconds;
+    let grown = (end.1.resident.saturating_sub(before.resident) * page_bytes()) as f64;
+    Ok(Row {
+        receivers: count,
+        seconds,
+        frames_per_second: frames / receiver_seconds,
+        mbits_per_second: bytes * 8e-6 / receiver_seconds,
+        sender_cpu_seconds: cpu,
+        cpu_microseconds_per_receiver_second: cpu * 1e6 / receiver_seconds,
+        receivers_per_core: receiver_seconds / cpu,
+        kilobytes_per_receiver: grown / 1024.0 / count as f64,
+        receivers_cpu_seconds: (end.2.cpu - start.2.cpu).as_secs_f64(),
+    })
+}
+
+/// A process with one role; it ends with its owner.
+struct Part {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Part {
+    fn start(role: &[&str], identity: &Path, rest: &[&str]) -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(role).arg(identity).args(rest).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let input = child.stdin.take().context("a pipe")?;
+        let output = BufReader::new(child.stdout.take().context("a pipe")?);
+        Ok(Self { child, input, output })
+    }
+
+    /// The next line that it says.
+    fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        ensure!(self.output.read_line(&mut line)? > 0, "a process of the benchmark ended early");
+        Ok(line.trim().to_owned())
+    }
+
+    /// Asks for the frames and the bytes that came by now.
+    fn count(&mut self) -> Result<[u64; 2]> {
+        writeln!(self.input)?;
+        let line = self.line()?;
+        let (frames, bytes) = line.split_once(' ').context("two numbers")?;
+        Ok([frames.parse()?, bytes.parse()?])
+    }
+
+    fn usage(&self) -> Result<Usage> {
+        Usage::of(self.child.id())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

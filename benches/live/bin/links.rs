@@ -1,0 +1,73 @@
+//! nestcast beside Motion JPEG over simulated links: how much of the link is used, what is seen, how late.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use clap::Parser;
+use nestcast_live_benches::clip::Clip;
+use nestcast_live_benches::figures::Row;
+use nestcast_live_benches::links::Course;
+use nestcast_live_benches::run::{Scheme, run};
+
+/// One broadcast to one receiver for every link and scheme, in real time.
+#[derive(Parser)]
+struct Options {
+    /// Only this link (may be repeated); its name is the table's.
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// A further link: a trace with two columns, seconds and Mbit/s, or mahimahi's (may be repeated).
+    #[arg(long, value_name = "FILE")]
+    trace: Vec<PathBuf>,
+    /// The table to write.
+    #[arg(long, value_name = "OUT.csv")]
+    csv: Option<PathBuf>,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    let mut courses = Course::all()?;
+    courses.retain(|course| options.only.is_empty() || options.only.contains(&course.name));
+    for path in &options.trace {
+        courses.push(Course::open(path)?);
+    }
+    ensure!(!courses.is_empty(), "no link of that name");
+    let clip = Arc::new(Clip::open()?);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let mut table = csv::Writer::from_writer(Vec::new());
+    println!(
+        "link           scheme         used  blank/due   PSNR  worst s  latency p50  p95  queue p95  drops   down    up"
+    );
+    for course in &courses {
+        for scheme in Scheme::ALL {
+            let outcome = runtime.block_on(run(scheme, course, &clip))?;
+            let row = Row::new(scheme, course, &outcome);
+            print(&row);
+            table.serialize(row)?;
+        }
+    }
+    if let Some(path) = &options.csv {
+        std::fs::write(path, table.into_inner()?)?;
+    }
+    Ok(())
+}
+
+fn print(row: &Row) {
+    let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.0}"));
+    println!(
+        "{:<13}  {:<13}  {:>3.0} %  {:>5}/{:<4}  {:>5.2}  {:>7.2}  {:>8.0} ms  {:>3.0}  {:>6.0} ms  {:>5}  {:>5}  {:>4}",
+        row.link,
+        row.scheme,
+        row.used_percent,
+        row.blank,
+        row.due,
+        row.psnr_db,
+        row.worst_second_db,
+        row.latency_p50_ms,
+        row.latency_p95_ms,
+        row.queue_p95_ms,
+        row.dropped,
+        optional(row.down_ms),
+        optional(row.up_ms)
+    );
+}

@@ -1,0 +1,77 @@
+//! Who looks at a broadcast for the demo: notes what comes, and keeps some of the pictures.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use nestcast_codec::{Decoder, Picture};
+use nestcast_metrics as metrics;
+use nestcast_models::Package;
+use nestcast_receiver::{Announcement, Decoding, Shown, Totals, Viewer};
+
+use super::clip::Clip;
+
+/// A frame that was shown.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub(super) id: u64,
+    pub(super) bytes: usize,
+    /// From the moment it was due at the sender to its picture.
+    pub(super) latency: Duration,
+    pub(super) psnr: f64,
+    /// Kept for the moments that the page shows.
+    pub(super) picture: Option<Picture>,
+}
+
+/// What one receiver noted so far.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    pub(super) seen: Vec<Seen>,
+    pub(super) totals: Totals,
+}
+
+/// Notes that are being taken.
+pub(super) type Notebook = Arc<Mutex<Notes>>;
+
+/// What is noted by now; whoever panicked left it whole.
+pub(super) fn open(notebook: &Notebook) -> MutexGuard<'_, Notes> {
+    notebook.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes notes.
+pub(super) struct Watcher {
+    pub(super) clip: Arc<Clip>,
+    pub(super) package: Package,
+    /// Whether a frame's picture is kept.
+    pub(super) keep: fn(&Clip, u64) -> bool,
+    pub(super) notebook: Notebook,
+}
+
+impl Viewer for Watcher {
+    fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, String> {
+        let tables = self.package.tables().clone();
+        let synthesis = Box::new(self.package.linear(1));
+        Ok(Some(Decoding { decoder: Box::new(move || Decoder::new(tables.clone())), synthesis }))
+    }
+
+    fn handle_package(&mut self, _announced: &Announcement, _package: Bytes) -> Result<Decoding, String> {
+        Err("the demo's receivers have the model".to_owned())
+    }
+
+    fn show(&mut self, shown: &Shown<'_>) -> Result<(), String> {
+        let psnr = metrics::psnr(self.clip.at(shown.id), shown.picture);
+        let picture = (self.keep)(&self.clip, shown.id).then(|| shown.picture.clone());
+        let seen = Seen { id: shown.id, bytes: shown.bytes, latency: shown.latency, psnr, picture };
+        open(&self.notebook).seen.push(seen);
+        Ok(())
+    }
+
+    fn hold(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn report(&mut self, totals: &Totals) -> Result<(), String> {
+        open(&self.notebook).totals = *totals;
+        Ok(())
+    }
+}
