@@ -39,7 +39,7 @@ pub fn send(identity: &Path, workers: usize) -> Result<()> {
     let encoding = Encoding::new(package.id(), encoder, Box::new(package.linear(1)));
     let source = Source::still(noise()?, Rate::new(FRAMES, 1)?);
     let listen = ([127, 0, 0, 1], 0).into();
-    let config = Config { listen, identity, token: None, max_receivers: usize::MAX >> 4 };
+    let config = Config { listen, identity, token: None, max_receivers: usize::MAX >> 4, qlog: None };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
     runtime.block_on(async {
         let broadcast = Broadcast::listen(config, source, encoding)?;

@@ -4,8 +4,8 @@ use anyhow::Result;
 use nestcast_codec::Picture;
 
 use super::measure::{Cell, Moment, Report};
-use nestcast_canvas::{Canvas, Colour, Style};
 use crate::pictures;
+use nestcast_canvas::{Canvas, Colour, Style};
 
 /// Longest side of a picture on the sheet.
 const PICTURE: u32 = 480;
