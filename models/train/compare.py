@@ -80,6 +80,7 @@ def receivers(table: Path, interval: float) -> list[tuple[float, float]]:
 
 def population(arguments, pictures: list[Path], folder: Path) -> None:
     people = receivers(arguments.bandwidths, arguments.interval)
+    first = None
     for package in arguments.packages:
         squared, decibels = [], []
         for picture in pictures:
@@ -89,7 +90,10 @@ def population(arguments, pictures: list[Path], folder: Path) -> None:
             squared.append(sum(share * error for error, share in errors))
             decibels.append(sum(share * decibel(error) for error, share in errors))
         errors, means = np.mean(squared), np.mean(decibels)
-        print(f"{package.name}: expected squared error {errors:.3f} ({decibel(errors):.3f} dB), mean {means:.3f} dB", flush=True)
+        first = first or squared
+        better = sum(one < other for one, other in zip(squared, first))
+        print(f"{package.name}: expected squared error {errors:.3f} ({decibel(errors):.3f} dB), mean {means:.3f} dB; ", end="")
+        print(f"less than {arguments.packages[0].name} on {better} of {len(pictures)} pictures", flush=True)
 
 
 def nesting(arguments, pictures: list[Path], folder: Path) -> None:
