@@ -103,11 +103,11 @@ fn the_linear_transform_agrees() {
         let linear = package(model).linear(1);
         let given = linear.planes(&picture(model));
         let far = furthest(given.components.iter().flatten(), &floats(model, "planes.npy").data);
-        assert!(far < 1e-3, "planes: {far}");
+        assert!(far < 1e-3, "{model}: planes: {far}");
 
         let given = linear.decompose(given);
         let far = furthest(given.units.iter().flatten(), &floats(model, "coefficients.npy").data);
-        assert!(far < 1e-2, "coefficients: {far}");
+        assert!(far < 1e-2, "{model}: coefficients: {far}");
     }
 }
 
@@ -149,7 +149,7 @@ fn the_deep_transform_agrees() {
         let given = deep.analyse(&picture(model)).expect("an analysis");
         let expected = linear.decompose(planes_and(&floats(model, "analysis.npy").data));
         let far = furthest(given.units.iter().flatten(), expected.units.iter().flatten());
-        assert!(far < 2e-2, "analysis: {far}");
+        assert!(far < 2e-2, "{model}: analysis: {far}");
 
         let coefficients = linear.decompose(planes(size, &floats(model, "planes.npy")));
         let corrections = floats(model, "synthesis.npy");
@@ -157,8 +157,11 @@ fn the_deep_transform_agrees() {
         for (&cut, correction) in cuts.iter().zip(corrections.data.chunks_exact(coefficients.size.pixels() * 3)) {
             let given = deep.synthesise(coefficients.clone(), Cut(cut)).expect("a picture");
             let expected = linear.picture(&planes_and(correction));
-            let far = given.samples().iter().zip(expected.samples()).map(|(a, b)| a.abs_diff(*b)).max();
-            assert!(far <= Some(1), "synthesis at {cut}: {far:?}");
+            // Planes differ in their last bits, and so may some of the synthesis's bytes (`assert_as_close_as_bytes`).
+            let pairs = given.samples().iter().zip(expected.samples());
+            let apart: Vec<u8> = pairs.map(|(a, b)| a.abs_diff(*b)).filter(|&apart| apart > 1).collect();
+            let rare = apart.len() * 1000 < given.samples().len();
+            assert!(rare && apart.iter().all(|&apart| apart == 2), "{model}: synthesis at {cut}: {apart:?}");
         }
     }
 }
