@@ -115,6 +115,7 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
             paths.push(path);
         }
     }
-    paths.sort();
+    // By stem: `nestcast` comes before `nestcast-ssim`.
+    paths.sort_by(|a, b| a.file_stem().cmp(&b.file_stem()));
     Ok(paths)
 }

@@ -8,12 +8,12 @@ use nestcast_models::onnx::{Network, Tensor, Workers};
 use nestcast_models::{Package, Runtime};
 use sha2::{Digest as _, Sha256};
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join("photo")
+fn folder(model: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join(model)
 }
 
-fn package() -> Package {
-    Package::open(folder()).unwrap_or_else(|error| panic!("{error}"))
+fn package(model: &str) -> Package {
+    Package::open(folder(model)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn runtime() -> Runtime {
@@ -21,8 +21,8 @@ fn runtime() -> Runtime {
 }
 
 /// Shape and bytes of a version 1 `.npy` file of the element type `kind`.
-fn array(name: &str, kind: &str) -> (Vec<usize>, Vec<u8>) {
-    let bytes = fs::read(folder().join("golden").join(name)).expect("a golden array");
+fn array(model: &str, name: &str, kind: &str) -> (Vec<usize>, Vec<u8>) {
+    let bytes = fs::read(folder(model).join("golden").join(name)).expect("a golden array");
     let length = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     let header = str::from_utf8(&bytes[10..10 + length]).expect("a header in ASCII");
     assert!(header.contains(kind) && header.contains("'fortran_order': False"), "{name}: {header}");
@@ -31,23 +31,23 @@ fn array(name: &str, kind: &str) -> (Vec<usize>, Vec<u8>) {
     (shape, bytes[10 + length..].to_vec())
 }
 
-fn floats(name: &str) -> Tensor {
-    let (shape, bytes) = array(name, "'<f4'");
+fn floats(model: &str, name: &str) -> Tensor {
+    let (shape, bytes) = array(model, name, "'<f4'");
     let data: Vec<f32> = bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
     assert_eq!(data.len(), shape.iter().product::<usize>(), "{name}");
     Tensor { shape, data }
 }
 
-fn picture() -> Picture {
-    let (shape, samples) = array("rgb.npy", "'|u1'");
+fn picture(model: &str) -> Picture {
+    let (shape, samples) = array(model, "rgb.npy", "'|u1'");
     let side = |index: usize| u32::try_from(shape[index]).expect("a small picture");
     let size = Size::new(side(1), side(0)).expect("a valid size");
     Picture::new(size, Channels::Rgb, samples).expect("three samples a pixel")
 }
 
-fn planes(tensor: &Tensor) -> Planes {
+fn planes(size: Size, tensor: &Tensor) -> Planes {
     let components: Vec<_> = tensor.data.chunks_exact(tensor.data.len() / 3).map(<[f32]>::to_vec).collect();
-    Planes { size: picture().size(), channels: Channels::Rgb, components }
+    Planes { size, channels: Channels::Rgb, components }
 }
 
 fn furthest<'a>(a: impl IntoIterator<Item = &'a f32>, b: impl IntoIterator<Item = &'a f32>) -> f32 {
@@ -88,68 +88,80 @@ fn assert_close(name: &str, given: &[f32], expected: &[f32]) {
 
 #[test]
 fn golden_arrays_match_the_manifest() {
-    for (name, expected) in package().manifest().files.iter().filter(|(name, _)| name.starts_with("golden/")) {
-        let digest = Sha256::digest(fs::read(folder().join(name)).expect("a golden array"));
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(digest, *expected, "{name}");
+    for model in Package::names() {
+        for (name, expected) in package(model).manifest().files.iter().filter(|(name, _)| name.starts_with("golden/")) {
+            let digest = Sha256::digest(fs::read(folder(model).join(name)).expect("a golden array"));
+            let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(digest, *expected, "{name}");
+        }
     }
 }
 
 #[test]
 fn the_linear_transform_agrees() {
-    let linear = package().linear(1);
-    let given = linear.planes(&picture());
-    let far = furthest(given.components.iter().flatten(), &floats("planes.npy").data);
-    assert!(far < 1e-3, "planes: {far}");
+    for model in Package::names() {
+        let linear = package(model).linear(1);
+        let given = linear.planes(&picture(model));
+        let far = furthest(given.components.iter().flatten(), &floats(model, "planes.npy").data);
+        assert!(far < 1e-3, "{model}: planes: {far}");
 
-    let given = linear.decompose(given);
-    let far = furthest(given.units.iter().flatten(), &floats("coefficients.npy").data);
-    assert!(far < 1e-2, "coefficients: {far}");
+        let given = linear.decompose(given);
+        let far = furthest(given.units.iter().flatten(), &floats(model, "coefficients.npy").data);
+        assert!(far < 1e-2, "{model}: coefficients: {far}");
+    }
 }
 
 #[test]
 fn the_networks_agree() {
-    let planes = blocks(&floats("planes.npy"));
-    let load = |file| {
-        let model = fs::read(folder().join(file)).expect("a network");
-        Network::load(&runtime(), &model, Workers::single_threaded(1)).expect("a network")
-    };
-    let analysis = floats("analysis.npy");
-    let given = load("analysis.onnx").run(&[("planes", &planes)]).expect("a correction");
-    assert_close("analysis", &given[0].data, &blocks(&analysis).data);
+    for model in Package::names() {
+        let planes = blocks(&floats(model, "planes.npy"));
+        let load = |file| {
+            let model = fs::read(folder(model).join(file)).expect("a network");
+            Network::load(&runtime(), &model, Workers::single_threaded(1)).expect("a network")
+        };
+        let analysis = floats(model, "analysis.npy");
+        let given = load("analysis.onnx").run(&[("planes", &planes)]).expect("a correction");
+        assert_close("analysis", &given[0].data, &blocks(&analysis).data);
 
-    let expected = floats("synthesis.npy");
-    let synthesis = load("synthesis.onnx");
-    let cuts = package().manifest().golden.clone().expect("cuts").cuts;
-    for (&cut, expected) in cuts.iter().zip(expected.data.chunks_exact(planes.data.len())) {
-        let cut = Tensor { shape: vec![1], data: vec![cut] };
-        let given = synthesis.run(&[("planes", &planes), ("cut", &cut)]).expect("a correction");
-        let expected = Tensor { shape: analysis.shape.clone(), data: expected.to_vec() };
-        assert_as_close_as_bytes(&given[0].data, &blocks(&expected).data);
+        let expected = floats(model, "synthesis.npy");
+        let synthesis = load("synthesis.onnx");
+        let cuts = package(model).manifest().golden.clone().expect("cuts").cuts;
+        for (&cut, expected) in cuts.iter().zip(expected.data.chunks_exact(planes.data.len())) {
+            let cut = Tensor { shape: vec![1], data: vec![cut] };
+            let given = synthesis.run(&[("planes", &planes), ("cut", &cut)]).expect("a correction");
+            let expected = Tensor { shape: analysis.shape.clone(), data: expected.to_vec() };
+            assert_as_close_as_bytes(&given[0].data, &blocks(&expected).data);
+        }
     }
 }
 
 #[test]
 fn the_deep_transform_agrees() {
-    let package = package();
-    let (linear, deep) = (package.linear(1), package.deep(&runtime(), 2).unwrap_or_else(|error| panic!("{error}")));
-    let planes_and = |correction: &[f32]| {
-        let mut tensor = floats("planes.npy");
-        tensor.data.iter_mut().zip(correction).for_each(|(value, more)| *value += more);
-        planes(&tensor)
-    };
-    let given = deep.analyse(&picture()).expect("an analysis");
-    let expected = linear.decompose(planes_and(&floats("analysis.npy").data));
-    let far = furthest(given.units.iter().flatten(), expected.units.iter().flatten());
-    assert!(far < 2e-2, "analysis: {far}");
+    for model in Package::names() {
+        let package = package(model);
+        let size = picture(model).size();
+        let (linear, deep) = (package.linear(1), package.deep(&runtime(), 2).unwrap_or_else(|error| panic!("{error}")));
+        let planes_and = |correction: &[f32]| {
+            let mut tensor = floats(model, "planes.npy");
+            tensor.data.iter_mut().zip(correction).for_each(|(value, more)| *value += more);
+            planes(size, &tensor)
+        };
+        let given = deep.analyse(&picture(model)).expect("an analysis");
+        let expected = linear.decompose(planes_and(&floats(model, "analysis.npy").data));
+        let far = furthest(given.units.iter().flatten(), expected.units.iter().flatten());
+        assert!(far < 2e-2, "{model}: analysis: {far}");
 
-    let coefficients = linear.decompose(planes(&floats("planes.npy")));
-    let corrections = floats("synthesis.npy");
-    let cuts = &package.manifest().golden.as_ref().expect("cuts").cuts;
-    for (&cut, correction) in cuts.iter().zip(corrections.data.chunks_exact(coefficients.size.pixels() * 3)) {
-        let given = deep.synthesise(coefficients.clone(), Cut(cut)).expect("a picture");
-        let expected = linear.picture(&planes_and(correction));
-        let far = given.samples().iter().zip(expected.samples()).map(|(a, b)| a.abs_diff(*b)).max();
-        assert!(far <= Some(1), "synthesis at {cut}: {far:?}");
+        let coefficients = linear.decompose(planes(size, &floats(model, "planes.npy")));
+        let corrections = floats(model, "synthesis.npy");
+        let cuts = &package.manifest().golden.as_ref().expect("cuts").cuts;
+        for (&cut, correction) in cuts.iter().zip(corrections.data.chunks_exact(coefficients.size.pixels() * 3)) {
+            let given = deep.synthesise(coefficients.clone(), Cut(cut)).expect("a picture");
+            let expected = linear.picture(&planes_and(correction));
+            // Planes differ in their last bits, and so may some of the synthesis's bytes (`assert_as_close_as_bytes`).
+            let pairs = given.samples().iter().zip(expected.samples());
+            let apart: Vec<u8> = pairs.map(|(a, b)| a.abs_diff(*b)).filter(|&apart| apart > 1).collect();
+            let rare = apart.len() * 1000 < given.samples().len();
+            assert!(rare && apart.iter().all(|&apart| apart == 2), "{model}: synthesis at {cut}: {apart:?}");
+        }
     }
 }

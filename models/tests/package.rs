@@ -44,23 +44,32 @@ fn fault_with(from: &str, to: &str) -> Fault {
 }
 
 #[test]
-fn the_shipped_package_is_the_built_in_one() {
-    let [open, builtin] = [Package::open(photo()), Package::builtin("photo")].map(|p| p.expect("a sound package"));
-    assert_eq!(open.id(), builtin.id());
-    assert_eq!(open.manifest(), builtin.manifest());
-    assert_eq!((builtin.name(), builtin.manifest().format), ("photo", 1));
-    assert!(!builtin.manifest().data.is_empty() && !builtin.manifest().licence.is_empty());
+fn the_shipped_packages_are_the_built_in_ones() {
+    for name in Package::names() {
+        let folder = photo().with_file_name(name);
+        let [open, builtin] = [Package::open(folder), Package::builtin(name)].map(|p| p.expect("a sound package"));
+        assert_eq!(open.id(), builtin.id());
+        assert_eq!(open.manifest(), builtin.manifest());
+        assert_eq!((builtin.name(), builtin.manifest().format), (name, 1));
+        assert!(!builtin.manifest().data.is_empty() && !builtin.manifest().licence.is_empty());
+    }
+}
+
+#[test]
+fn operating_points_are_different_models() {
+    let ids: Vec<_> = Package::names().map(|name| Package::builtin(name).expect("a sound package").id()).collect();
+    assert!(ids.len() == 2 && ids[0] != ids[1], "streams of one would be decoded with the other's tables");
 }
 
 #[test]
 fn a_name_or_a_folder_is_found() {
-    assert_eq!(Package::names().collect::<Vec<_>>(), ["photo"]);
+    assert_eq!(Package::names().collect::<Vec<_>>(), ["photo", "photo-ssim"]);
     assert_eq!(Package::find("photo").expect("built in").name(), "photo");
     let folder = copy();
     let folder = folder.path().to_str().expect("a name in UTF-8");
     assert_eq!(Package::find(folder).expect("a folder").name(), "photo");
     let message = Package::find("phto").expect_err("no such model").to_string();
-    assert_eq!(message, "no model is called phto, nor is there a folder of that name; built in: photo");
+    assert_eq!(message, "no model is called phto, nor is there a folder of that name; built in: photo, photo-ssim");
 }
 
 #[test]

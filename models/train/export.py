@@ -173,6 +173,7 @@ def main() -> None:
     parser.add_argument("--photos", type=Path, required=True, help="those it was trained on")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--keep-tables", action="store_true", help="leave DIR's tables.bin, whose priors were learned")
+    parser.add_argument("--only-tables", action="store_true", help="write no more than DIR's tables.bin")
     arguments = parser.parse_args()
     settings = load(arguments.settings)
     torch.manual_seed(settings.seed)
@@ -184,6 +185,8 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     if not arguments.keep_tables:
         (arguments.out / "tables.bin").write_bytes(tables(model))
+    if arguments.only_tables:
+        return
     networks(model, arguments.out)
     ranges = calibrate(model, Photos(arguments.photos, settings.seed))
     graph.write(model.synthesis, ranges, arguments.out / "synthesis.onnx")

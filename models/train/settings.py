@@ -26,11 +26,16 @@ class Settings:
     cuts: str = "log-uniform"  # "log-uniform" | "geometric" | "histogram"
     cut_range: tuple[float, float] = (0.0, 7.0)  # in planes; 0 = the whole stream
     geometric_p: float = 0.02  # per piece, head first (the paper's law)
-    histogram: str = ""  # file of bandwidths in bits per pixel, one a line
+    histogram: str = ""  # table of bandwidths with their shares, as benches/data/bandwidths.csv
+    interval: float = 0.04  # seconds that a receiver of the histogram has for a picture
+    pixels: int = 768 * 512  # of that picture
     # Objective.
     slope: float = 0.27  # dD/dR at the end of a plane, in squared steps per bit
     least_rate: float = 0.1  # bits per pixel; cuts below weigh no more than this one
+    similarity: float = 0.0  # share of 1 - MS-SSIM in the distortion; the rest is squared error
+    similarity_worth: float = 3500.0  # squared error, summed over R, G and B, that 1 - MS-SSIM = 1 is worth
     linear_weight: float = 0.3  # weight of the linear decoder's distortion beside the deep one's
+    start: str = ""  # checkpoint whose weights the run starts from; none: the untrained model
     # Phases: the linear core and the rate model; the deep synthesis; all together with the analysis.
     core_steps: int = 3000
     synthesis_steps: int = 14000

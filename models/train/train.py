@@ -7,6 +7,7 @@ p_B, plus the rate, each cut weighed by the inverse of its usual rate so that al
 from __future__ import annotations
 
 import argparse
+import csv
 import dataclasses
 import json
 import math
@@ -18,6 +19,7 @@ import torch
 from data import Photos
 from model import PASSES, Codec
 from settings import Settings, load
+from similarity import ms_ssim
 
 VALIDATION_CUTS = (0.5, 2.0, 3.0, 3.5, 4.0, 5.0, 6.0)
 
@@ -35,8 +37,11 @@ class Cuts:
         self.settings = settings
         self.bpp = [4.3 * math.exp(-0.68 * t) for t in range(settings.planes + 2)]
         if settings.cuts == "histogram":
-            with open(settings.histogram) as file:
-                self.bandwidths = torch.tensor([float(line) for line in file if line.strip()])
+            with open(settings.histogram, newline="") as file:
+                rows = [(float(row["kbps"]), float(row["share"])) for row in csv.DictReader(file)]
+            kbps, shares = torch.tensor(rows).unbind(1)
+            self.bandwidths = (kbps * 1000 * settings.interval / settings.pixels).clamp(min=1e-3)  # bits per pixel
+            self.shares = shares
 
     def draw(self, count: int) -> torch.Tensor:
         low, high = self.settings.cut_range
@@ -46,7 +51,8 @@ class Cuts:
             pieces = torch.empty(count).geometric_(self.settings.geometric_p)
             return (high - pieces / (PASSES * (3 + 9 * self.settings.levels))).clamp(low, high)
         if self.settings.cuts == "histogram":
-            picked = self.bandwidths[torch.randint(len(self.bandwidths), (count,))]
+            picked = self.bandwidths[self.shares.multinomial(count, replacement=True)]
+            picked = picked * torch.exp2(torch.rand(count) / 4)  # bins are a quarter of an octave wide
             return torch.tensor([self.position(b) for b in picked.tolist()]).clamp(low, high)
         raise SystemExit(f"cuts = {self.settings.cuts!r}: not log-uniform, geometric or histogram")
 
@@ -117,7 +123,14 @@ def objective(model: Codec, rgb: torch.Tensor, cut: torch.Tensor, cuts: Cuts, ph
     rate = phase.name != "synthesis"
     linear, deep, bits = model(rgb, cut, phase.networks, rate)
     pixels = rgb.shape[2] * rgb.shape[3]
-    error = lambda picture: (picture - rgb).square().sum((1, 2, 3)) / pixels
+
+    def error(picture: torch.Tensor) -> torch.Tensor:
+        squared = (picture - rgb).square().sum((1, 2, 3)) / pixels
+        if settings.similarity == 0:
+            return squared
+        dissimilar = settings.similarity_worth * (1 - ms_ssim(picture, rgb))
+        return (1 - settings.similarity) * squared + settings.similarity * dissimilar
+
     distortion = (error(deep) + settings.linear_weight * error(linear)) / (1 + settings.linear_weight)
     bpp = bits / pixels if rate else 0.0
     slope = settings.slope * (settings.step * torch.exp2(cut)).square()
@@ -168,6 +181,10 @@ def main() -> None:
     held_out = photos.held_out(192)
     model = Codec(settings).to(settings.device, memory_format=torch.channels_last)
     adam, cuts, step = torch.optim.Adam(groups(model)), Cuts(settings), 0
+    if settings.start and not saved:
+        start = torch.load(settings.start, weights_only=True, map_location="cpu")
+        model.load_state_dict(start["model"])
+        cuts.bpp = start["bpp"]
     if saved:
         model.load_state_dict(saved["model"])
         adam.load_state_dict(saved["adam"])

@@ -24,16 +24,23 @@ const MAX_PACKAGE: u64 = 12 * 1024 * 1024;
 type Bytes = Cow<'static, [u8]>;
 type Embedded = [(&'static str, &'static [u8])];
 
+/// A package of `artifacts/` as part of this build.
+macro_rules! built_in {
+    ($name:literal) => {
+        (
+            $name,
+            &[
+                (MANIFEST, include_bytes!(concat!("../../artifacts/", $name, "/manifest.toml"))),
+                (TABLES, include_bytes!(concat!("../../artifacts/", $name, "/tables.bin"))),
+                (ANALYSIS, include_bytes!(concat!("../../artifacts/", $name, "/analysis.onnx"))),
+                (SYNTHESIS, include_bytes!(concat!("../../artifacts/", $name, "/synthesis.onnx"))),
+            ],
+        )
+    };
+}
+
 /// The packages that are part of this build, by name.
-pub(super) const BUILT_IN: &[(&str, &Embedded)] = &[(
-    "photo",
-    &[
-        (MANIFEST, include_bytes!("../../artifacts/photo/manifest.toml")),
-        (TABLES, include_bytes!("../../artifacts/photo/tables.bin")),
-        (ANALYSIS, include_bytes!("../../artifacts/photo/analysis.onnx")),
-        (SYNTHESIS, include_bytes!("../../artifacts/photo/synthesis.onnx")),
-    ],
-)];
+pub(super) const BUILT_IN: &[(&str, &Embedded)] = &[built_in!("photo"), built_in!("photo-ssim")];
 
 /// Where a package's files are, and how many bytes of them may still be read.
 pub(super) struct Files<'a> {
