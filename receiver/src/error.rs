@@ -51,6 +51,8 @@ impl Error {
     pub(crate) const fn may_retry(&self) -> bool {
         match self {
             Self::Connect { .. } | Self::Lost { .. } => true,
+            // A sender that is starved, not one that breaks rules.
+            Self::Violation(close) => matches!(close.code, Code::Slow),
             Self::Closed(code) => code.may_retry() && !matches!(code, Code::Done),
             _ => false,
         }

@@ -11,8 +11,10 @@ use tokio::sync::oneshot;
 use crate::error::Error;
 use crate::view::{Announcement, Decoding, Shown, Totals, Viewer};
 
-/// Tasks that may wait: half a second of frames. More are dropped, for a viewer that does not look.
+/// Tasks that may wait: half a second of frames. More frames are dropped, for a viewer that does not look.
 const WAITING: usize = 16;
+/// Between two attempts to hand over what must not be dropped.
+const PAUSE: Duration = Duration::from_millis(10);
 /// Between two reports.
 const REPORT: Duration = Duration::from_secs(1);
 
@@ -53,7 +55,7 @@ impl Player {
     /// Tells of a sender; gives whether its model is there.
     pub(crate) async fn announce(&self, announced: Announcement) -> Result<bool, Error> {
         let (answer, answered) = oneshot::channel();
-        self.tell(Task::Announce(announced, answer));
+        self.insist(Task::Announce(announced, answer)).await;
         match answered.await {
             Ok(known) => known.map_err(Error::View),
             Err(_) => Err(self.closed()),
@@ -61,19 +63,19 @@ impl Player {
     }
 
     /// Hands a model package over.
-    pub(crate) fn package(&self, package: Bytes) -> Result<(), Error> {
-        self.tell(Task::Package(package)).then_some(()).ok_or_else(|| self.closed())
+    pub(crate) async fn package(&self, package: Bytes) -> Result<(), Error> {
+        self.insist(Task::Package(package)).await.then_some(()).ok_or_else(|| self.closed())
     }
 
     /// Hands a frame over.
     pub(crate) fn frame(&self, arrived: Arrived, received: Received) -> Result<(), Error> {
-        let open = self.tell(Task::Frame(Box::new(arrived))) && self.tell(Task::Totals(received));
+        let open = self.offer(Task::Frame(Box::new(arrived))) && self.offer(Task::Totals(received));
         open.then_some(()).ok_or_else(|| self.closed())
     }
 
     /// The next frames come on another connection.
-    pub(crate) fn reconnected(&self) {
-        self.tell(Task::Reconnected);
+    pub(crate) async fn reconnected(&self) {
+        self.insist(Task::Reconnected).await;
     }
 
     /// Shows what is there and ends; gives why the viewer gave up, if it did.
@@ -87,8 +89,20 @@ impl Player {
         }
     }
 
-    /// False once the thread ended.
-    fn tell(&self, task: Task) -> bool {
+    /// Waits for room; false once the thread ended.
+    async fn insist(&self, mut task: Task) -> bool {
+        loop {
+            match self.tasks.try_send(task) {
+                Ok(()) => return true,
+                Err(TrySendError::Full(back)) => task = back,
+                Err(TrySendError::Disconnected(_)) => return false,
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Drops the task if there is no room; false once the thread ended.
+    fn offer(&self, task: Task) -> bool {
         match self.tasks.try_send(task) {
             Ok(()) => true,
             Err(TrySendError::Full(_)) => {
