@@ -58,3 +58,18 @@ impl Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nestcast_proto::Close;
+
+    use super::*;
+
+    #[test]
+    fn a_sender_that_is_late_is_tried_again_but_not_one_that_breaks_rules() {
+        let late = Error::from(Close { code: Code::Slow, why: "no welcome came in time" });
+        let rude = Error::from(Close { code: Code::Violation, why: "the first message is no welcome" });
+        assert!(late.may_retry() && !rude.may_retry());
+        assert!(Error::Closed(Code::Failed).may_retry() && !Error::Closed(Code::Done).may_retry());
+    }
+}

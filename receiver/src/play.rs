@@ -238,3 +238,62 @@ fn since(captured: u64) -> Duration {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     now.saturating_sub(Duration::from_micros(captured))
 }
+
+#[cfg(test)]
+mod tests {
+    use nestcast_codec::{ModelId, Size};
+    use nestcast_proto::FrameHeader;
+
+    use super::*;
+
+    /// Looks at nothing until it is told to, once for each announcement.
+    struct Slow(Receiver<()>);
+
+    impl Viewer for Slow {
+        fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, String> {
+            self.0.recv().map_err(|error| error.to_string())?;
+            Ok(None)
+        }
+
+        fn handle_package(&mut self, _announced: &Announcement, package: Bytes) -> Result<Decoding, String> {
+            Err(format!("a package of {} bytes came", package.len()))
+        }
+
+        fn show(&mut self, _shown: &Shown<'_>) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn hold(&mut self) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn report(&mut self, _totals: &Totals) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_slow_viewer_loses_frames_but_neither_a_sender_nor_a_model() {
+        let (look, looking) = mpsc::channel();
+        let player = Player::start(Slow(looking));
+        let size = Size::new(16, 16).expect("a valid size");
+        let announced = Announcement { model: ModelId([0; 6]), size, rate: (30, 1) };
+        let header = FrameHeader { id: 0, skipped: 0, captured: 0, full: 0, base: 0 };
+        let frame = Arrived { header, prefix: Bytes::new(), first: Duration::ZERO, shown: Duration::ZERO };
+        let fill = || (0..=WAITING).try_for_each(|_| player.frame(frame.clone(), Received::default()));
+        let release = async {
+            fill().expect("it runs");
+            tokio::time::sleep(2 * PAUSE).await;
+            look.send(()).expect("it runs");
+        };
+        let (first, ()) = tokio::join!(player.announce(announced), release);
+        assert!(!first.expect("it runs"));
+        look.send(()).expect("it runs");
+        fill().expect("it runs");
+        assert!(!player.announce(announced).await.expect("it waits for room"));
+        fill().expect("it runs");
+        player.package(Bytes::from_static(b"model")).await.expect("it waits for room");
+        let ended = player.finish().await;
+        assert!(matches!(&ended, Err(Error::View(why)) if why.contains("5 bytes")), "{ended:?}");
+    }
+}
