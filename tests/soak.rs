@@ -115,7 +115,9 @@ async fn come_and_go(config: Config, number: u64) -> bool {
     if number.is_multiple_of(4) {
         return tokio::time::timeout(stay / 2, receiving).await.is_err();
     }
-    receiving.await.expect("it is let in").last().received.shown > 0
+    // One whose machine stalls for longer than its idle timeout is not served, nor a reason to stop.
+    let counts = receiving.await.inspect_err(|error| println!("receiver {number}: {error}"));
+    counts.is_ok_and(|counts| counts.last().received.shown > 0)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,6 +127,7 @@ async fn nothing_grows_while_receivers_come_and_go() {
     let (began, time) = (Instant::now(), Duration::from_secs(seconds));
     let (mut sender, mut config) = Sender::start();
     config.max_bitrate = Some(Bitrate::from_bits(100_000));
+    config.retry = Duration::from_secs(5);
     let idle = sender.usage();
     let mut receivers = JoinSet::new();
     let (mut number, mut served, mut told) = (0_u64, 0, 0);
