@@ -1,18 +1,21 @@
 //! A broadcast over loopback, with real QUIC: several receivers, wrong secrets, senders that come back.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::ModelId;
+use nestcast_codec::{Channels, ModelId, Size};
 use nestcast_proto::{Bitrate, Code};
 use nestcast_receiver::{Error, receive};
-use nestcast_sender::Identity;
+use nestcast_sender::{Identity, Source};
 use nestcast_tests::broadcasts::{Eye, Plan, RATE, Running, config, identity};
+use nestcast_tests::pictures::{self, Content};
+use nestcast_video::Rate;
 
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than anything here takes, and than a shared machine stands still.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Broadcasts a picture that changes, as `identity`.
 fn start(listen: SocketAddr, identity: &Identity, token: Option<&'static [u8]>, model: Option<ModelId>) -> Running {
@@ -106,6 +109,35 @@ async fn a_receiver_that_reads_nothing_and_goes_leaves_the_others_alone() {
     let (_, _seeing) = look(seeing, 30).await;
     broadcast.stop().await;
     stays.await.expect("no panic").expect("the broadcast's end is no error");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broadcast_that_breaks_off_has_not_ended_and_leaves_no_thread_behind() {
+    let identity = identity();
+    let plan = Plan::new(&identity);
+    let (width, height) = plan.size;
+    let picture = pictures::picture(Content::Noise, width, height, Channels::Rgb, 1);
+    let alive = Arc::new(());
+    let held = Arc::clone(&alive);
+    let next = move || {
+        let _held = &held;
+        Ok(Some(picture.clone()))
+    };
+    let size = Size::new(width, height).expect("a valid size");
+    let source = Source::pictures(size, Rate::new(RATE, 1).expect("a valid rate"), Box::new(next));
+    let broadcast = Running::run(plan.listen_with(source));
+    let (eye, seeing) = Eye::open();
+    let received = tokio::spawn(receive(config(broadcast.address, &identity), eye, std::future::pending()));
+    let (_, _seeing) = look(seeing, 2).await;
+    broadcast.break_off();
+    let told = received.await.expect("no panic");
+    assert!(matches!(told, Err(Error::Closed(Code::Failed))), "{told:?}");
+    let dropped = async {
+        while Arc::strong_count(&alive) > 1 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, dropped).await.expect("the source is no longer read");
 }
 
 /// The sender vanishes without a word, as when its machine loses power: its runtime is dropped.

@@ -1,26 +1,123 @@
 //! A hundred receivers come and go for minutes, and nothing grows. Run it with
 //! `NESTCAST_SOAK=600 cargo test --locked -p nestcast-tests --test soak -- --ignored --nocapture`: so many seconds.
+//!
+//! The broadcast is a process of its own: what its receivers take, a socket buffer of 3 MB each to begin with, is not
+//! taken for its memory. Their process is watched too.
 #![cfg(target_os = "linux")]
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nestcast_proto::Bitrate;
-use nestcast_tests::broadcasts::{Plan, Running, config, count, identity};
+use nestcast_receiver::Config;
+use nestcast_tests::broadcasts::{count, pinned};
 use tokio::task::JoinSet;
 
 const RECEIVERS: usize = 100;
-/// By when the first memory is taken, and every pool is filled.
-const WARM: Duration = Duration::from_secs(30);
-/// How much may be there at the end that was not there by then.
-const SLACK_KB: u64 = 32 * 1024;
-const SLACK_FILES: usize = 40;
+/// The most that a receiver may take of the sender's memory.
+const RECEIVER_KB: u64 = 256;
+/// How much more may be taken in the last third of the time than in the middle third: by the sender, some 300 bytes
+/// for each receiver that comes in ten minutes; by the receivers, a fifth of their socket buffers.
+const SENDER_SLACK_KB: u64 = 2 * 1024;
+const RECEIVERS_SLACK_KB: u64 = 64 * 1024;
+const SLACK_FILES: u64 = 20;
 
-/// Resident memory in kB, and open files.
-fn usage() -> (u64, usize) {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux has it");
-    let memory = line.trim().trim_end_matches(" kB").parse().expect("a number");
-    (memory, std::fs::read_dir("/proc/self/fd").expect("Linux has it").count())
+/// What a process holds.
+#[derive(Debug, Clone, Copy)]
+struct Usage {
+    resident_kb: u64,
+    files: u64,
+    threads: u64,
+}
+
+impl Usage {
+    fn of(process: u32) -> Self {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("Linux has it");
+        let field = |name| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("Linux has it");
+            line.trim().trim_end_matches(" kB").parse().expect("a number")
+        };
+        let files = std::fs::read_dir(format!("/proc/{process}/fd")).expect("Linux has it").count() as u64;
+        Self { resident_kb: field("VmRSS:"), files, threads: field("Threads:") }
+    }
+}
+
+/// The usual use in a third of the samples, counted from zero: its median.
+fn usual(samples: &[Usage], third: usize, of: impl Fn(&Usage) -> u64) -> u64 {
+    let third = &samples[samples.len() * third / 3..samples.len() * (third + 1) / 3];
+    let mut values: Vec<_> = third.iter().map(of).collect();
+    values.sort_unstable();
+    values[values.len() / 2]
+}
+
+fn assert_steady(who: &str, samples: &[Usage], slack_kb: u64) {
+    let thirds = |of: fn(&Usage) -> u64| [0, 1, 2].map(|third| usual(samples, third, of));
+    let (memory, files, threads) = (thirds(|at| at.resident_kb), thirds(|at| at.files), thirds(|at| at.threads));
+    println!("{who}, in each third: {memory:?} kB, {files:?} files, {threads:?} threads");
+    assert!(memory[2] <= memory[1] + slack_kb, "the memory of the {who} grows");
+    assert!(files[2] <= files[1] + SLACK_FILES, "the open files of the {who} grow");
+    assert!(threads[2] <= threads[1] + SLACK_FILES, "the threads of the {who} grow");
+}
+
+/// The process of the broadcast; it ends with its owner.
+struct Sender {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Sender {
+    /// With how to receive from it.
+    fn start() -> (Self, Config) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_broadcast"));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let input = child.stdin.take().expect("a pipe");
+        let output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut sender = Self { child, input, output };
+        let line = sender.line();
+        let (address, fingerprint) = line.split_once(' ').expect("two words");
+        let config = pinned(address.parse().expect("an address"), fingerprint);
+        (sender, config)
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("it runs");
+        line.trim().to_owned()
+    }
+
+    /// The receivers that it has, and those that it has let in so far.
+    fn receivers(&mut self) -> (u64, u64) {
+        writeln!(self.input).expect("it runs");
+        let line = self.line();
+        let (now, accepted) = line.split_once(' ').expect("two numbers");
+        (now.parse().expect("a number"), accepted.parse().expect("a number"))
+    }
+
+    fn usage(&self) -> Usage {
+        Usage::of(self.child.id())
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Receives for a while; whether a picture came. One in four vanishes in the middle without a word of its own.
+async fn come_and_go(config: Config, number: u64) -> bool {
+    let stay = Duration::from_millis(2000 + number * 7919 % 8000);
+    let receiving = count(config, Instant::now(), stay);
+    if number.is_multiple_of(4) {
+        return tokio::time::timeout(stay / 2, receiving).await.is_err();
+    }
+    // One whose machine stalls for longer than its idle timeout is not served, nor a reason to stop.
+    let counts = receiving.await.inspect_err(|error| println!("receiver {number}: {error}"));
+    counts.is_ok_and(|counts| counts.last().received.shown > 0)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,45 +125,38 @@ fn usage() -> (u64, usize) {
 async fn nothing_grows_while_receivers_come_and_go() {
     let seconds = std::env::var("NESTCAST_SOAK").ok().and_then(|text| text.parse().ok()).unwrap_or(600);
     let (began, time) = (Instant::now(), Duration::from_secs(seconds));
-    let identity = identity();
-    let broadcast = Running::start(Plan { moving: false, size: (64, 48), ..Plan::new(&identity) });
+    let (mut sender, mut config) = Sender::start();
+    config.max_bitrate = Some(Bitrate::from_bits(100_000));
+    config.retry = Duration::from_secs(5);
+    let idle = sender.usage();
     let mut receivers = JoinSet::new();
-    let (mut warm, mut number, mut served, mut told) = (None, 0_u64, 0, 0);
+    let (mut number, mut served, mut told) = (0_u64, 0, 0);
+    let (mut sending, mut receiving) = (Vec::new(), Vec::new());
+    let mut tick = tokio::time::interval(Duration::from_millis(500));
     while began.elapsed() < time {
         while receivers.len() < RECEIVERS {
             number += 1;
-            let mut config = config(broadcast.address, &identity);
-            config.max_bitrate = Some(Bitrate::from_bits(100_000));
-            let stay = Duration::from_millis(2000 + number * 7919 % 8000);
-            receivers.spawn(async move {
-                let receiving = count(config, Instant::now(), stay);
-                if number % 4 > 0 {
-                    return receiving.await.map(|counts| counts.last().received.shown);
-                }
-                // One in four vanishes without a word.
-                let _ = tokio::time::timeout(stay / 2, receiving).await;
-                Ok(1)
-            });
+            receivers.spawn(come_and_go(config.clone(), number));
         }
-        if let Ok(Some(ended)) = tokio::time::timeout(Duration::from_millis(200), receivers.join_next()).await {
-            served += u64::from(ended.expect("no panic").expect("it is let in") > 0);
-        }
-        if began.elapsed() > WARM.min(time / 2) && warm.is_none() {
-            warm = Some(usage());
+        tokio::select! {
+            Some(ended) = receivers.join_next() => served += u64::from(ended.expect("no panic")),
+            _ = tick.tick() => {
+                sending.push(sender.usage());
+                receiving.push(Usage::of(std::process::id()));
+            }
         }
         if began.elapsed().as_secs() / 10 > told {
             told = began.elapsed().as_secs() / 10;
-            let figures = broadcast.monitor.read();
-            let now = figures.receivers.len();
-            println!("{:?}: (kB, files) {:?}; {now} receivers, {} so far", began.elapsed(), usage(), figures.accepted);
+            let ((now, accepted), sender) = (sender.receivers(), sender.usage());
+            println!("{} s: {now} receivers, {accepted} so far; {sender:?}", told * 10);
         }
     }
-    let (memory, files) = usage();
-    let (before, open) = warm.expect("it ran for some time");
-    println!("from {before} kB and {open} files to {memory} kB and {files} files, {number} receivers");
-    assert!(memory <= before + SLACK_KB && files <= open + SLACK_FILES, "it grows");
+    let each = usual(&sending, 2, |usage| usage.resident_kb).saturating_sub(idle.resident_kb) / RECEIVERS as u64;
+    println!("{number} receivers, {served} served; {each} kB of the sender for each that is there");
+    assert_steady("sender", &sending, SENDER_SLACK_KB);
+    assert_steady("receivers", &receiving, RECEIVERS_SLACK_KB);
+    assert!(each <= RECEIVER_KB, "a receiver takes {each} kB of the sender");
     // A busy machine may let a short one go without a picture.
     assert!(served * 2 > number - RECEIVERS as u64, "{served} of {number} were served");
     receivers.shutdown().await;
-    broadcast.stop().await;
 }

@@ -51,8 +51,25 @@ impl Error {
     pub(crate) const fn may_retry(&self) -> bool {
         match self {
             Self::Connect { .. } | Self::Lost { .. } => true,
+            // A sender that is starved, not one that breaks rules.
+            Self::Violation(close) => matches!(close.code, Code::Slow),
             Self::Closed(code) => code.may_retry() && !matches!(code, Code::Done),
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_proto::Close;
+
+    use super::*;
+
+    #[test]
+    fn a_sender_that_is_late_is_tried_again_but_not_one_that_breaks_rules() {
+        let late = Error::from(Close { code: Code::Slow, why: "no welcome came in time" });
+        let rude = Error::from(Close { code: Code::Violation, why: "the first message is no welcome" });
+        assert!(late.may_retry() && !rude.may_retry());
+        assert!(Error::Closed(Code::Failed).may_retry() && !Error::Closed(Code::Done).may_retry());
     }
 }

@@ -11,8 +11,10 @@ use tokio::sync::oneshot;
 use crate::error::Error;
 use crate::view::{Announcement, Decoding, Shown, Totals, Viewer};
 
-/// Tasks that may wait: half a second of frames. More are dropped, for a viewer that does not look.
+/// Tasks that may wait: half a second of frames. More frames are dropped, for a viewer that does not look.
 const WAITING: usize = 16;
+/// Between two attempts to hand over what must not be dropped.
+const PAUSE: Duration = Duration::from_millis(10);
 /// Between two reports.
 const REPORT: Duration = Duration::from_secs(1);
 
@@ -53,7 +55,7 @@ impl Player {
     /// Tells of a sender; gives whether its model is there.
     pub(crate) async fn announce(&self, announced: Announcement) -> Result<bool, Error> {
         let (answer, answered) = oneshot::channel();
-        self.tell(Task::Announce(announced, answer));
+        self.insist(Task::Announce(announced, answer)).await;
         match answered.await {
             Ok(known) => known.map_err(Error::View),
             Err(_) => Err(self.closed()),
@@ -61,19 +63,19 @@ impl Player {
     }
 
     /// Hands a model package over.
-    pub(crate) fn package(&self, package: Bytes) -> Result<(), Error> {
-        self.tell(Task::Package(package)).then_some(()).ok_or_else(|| self.closed())
+    pub(crate) async fn package(&self, package: Bytes) -> Result<(), Error> {
+        self.insist(Task::Package(package)).await.then_some(()).ok_or_else(|| self.closed())
     }
 
     /// Hands a frame over.
     pub(crate) fn frame(&self, arrived: Arrived, received: Received) -> Result<(), Error> {
-        let open = self.tell(Task::Frame(Box::new(arrived))) && self.tell(Task::Totals(received));
+        let open = self.offer(Task::Frame(Box::new(arrived))) && self.offer(Task::Totals(received));
         open.then_some(()).ok_or_else(|| self.closed())
     }
 
     /// The next frames come on another connection.
-    pub(crate) fn reconnected(&self) {
-        self.tell(Task::Reconnected);
+    pub(crate) async fn reconnected(&self) {
+        self.insist(Task::Reconnected).await;
     }
 
     /// Shows what is there and ends; gives why the viewer gave up, if it did.
@@ -87,8 +89,20 @@ impl Player {
         }
     }
 
-    /// False once the thread ended.
-    fn tell(&self, task: Task) -> bool {
+    /// Waits for room; false once the thread ended.
+    async fn insist(&self, mut task: Task) -> bool {
+        loop {
+            match self.tasks.try_send(task) {
+                Ok(()) => return true,
+                Err(TrySendError::Full(back)) => task = back,
+                Err(TrySendError::Disconnected(_)) => return false,
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Drops the task if there is no room; false once the thread ended.
+    fn offer(&self, task: Task) -> bool {
         match self.tasks.try_send(task) {
             Ok(()) => true,
             Err(TrySendError::Full(_)) => {
@@ -223,4 +237,63 @@ fn add(a: Received, b: Received) -> Received {
 fn since(captured: u64) -> Duration {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     now.saturating_sub(Duration::from_micros(captured))
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_codec::{ModelId, Size};
+    use nestcast_proto::FrameHeader;
+
+    use super::*;
+
+    /// Looks at nothing until it is told to, once for each announcement.
+    struct Slow(Receiver<()>);
+
+    impl Viewer for Slow {
+        fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, String> {
+            self.0.recv().map_err(|error| error.to_string())?;
+            Ok(None)
+        }
+
+        fn handle_package(&mut self, _announced: &Announcement, package: Bytes) -> Result<Decoding, String> {
+            Err(format!("a package of {} bytes came", package.len()))
+        }
+
+        fn show(&mut self, _shown: &Shown<'_>) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn hold(&mut self) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn report(&mut self, _totals: &Totals) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_slow_viewer_loses_frames_but_neither_a_sender_nor_a_model() {
+        let (look, looking) = mpsc::channel();
+        let player = Player::start(Slow(looking));
+        let size = Size::new(16, 16).expect("a valid size");
+        let announced = Announcement { model: ModelId([0; 6]), size, rate: (30, 1) };
+        let header = FrameHeader { id: 0, skipped: 0, captured: 0, full: 0, base: 0 };
+        let frame = Arrived { header, prefix: Bytes::new(), first: Duration::ZERO, shown: Duration::ZERO };
+        let fill = || (0..=WAITING).try_for_each(|_| player.frame(frame.clone(), Received::default()));
+        let release = async {
+            fill().expect("it runs");
+            tokio::time::sleep(2 * PAUSE).await;
+            look.send(()).expect("it runs");
+        };
+        let (first, ()) = tokio::join!(player.announce(announced), release);
+        assert!(!first.expect("it runs"));
+        look.send(()).expect("it runs");
+        fill().expect("it runs");
+        assert!(!player.announce(announced).await.expect("it waits for room"));
+        fill().expect("it runs");
+        player.package(Bytes::from_static(b"model")).await.expect("it waits for room");
+        let ended = player.finish().await;
+        assert!(matches!(&ended, Err(Error::View(why)) if why.contains("5 bytes")), "{ended:?}");
+    }
 }

@@ -69,7 +69,7 @@ async fn connections<S: Future<Output = ()>>(
         let ended = match link {
             Ok(link) => {
                 if std::mem::replace(&mut connected, true) {
-                    player.reconnected();
+                    player.reconnected().await;
                 }
                 let ended = connection(config, player, &link, shutdown.as_mut()).await;
                 (alone, pause) = (Instant::now(), FIRST_PAUSE);

@@ -105,7 +105,7 @@ async fn frames<L: Link>(
         let due = subscriber.poll_timeout().map(|due| epoch + due);
         tokio::select! {
             biased;
-            Some(event) = inbox.recv() => handle(event, epoch.elapsed(), &mut subscriber, &mut wanted, player)?,
+            Some(event) = inbox.recv() => handle(event, epoch.elapsed(), &mut subscriber, &mut wanted, player).await?,
             Some(read) = readers.join_next() => match read {
                 Ok(read) => read?,
                 Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -126,7 +126,7 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-fn handle(
+async fn handle(
     event: Event,
     now: Duration,
     subscriber: &mut Subscriber,
@@ -141,7 +141,7 @@ fn handle(
             if wanted.take() != Some(model) {
                 return Err(violation("a model came that was not asked for"));
             }
-            player.package(package)?;
+            player.package(package).await?;
         }
     }
     Ok(())

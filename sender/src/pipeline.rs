@@ -26,10 +26,26 @@ struct Captured {
 
 type Newest<T> = Option<Arc<T>>;
 
+/// Ends the reading of pictures, and with it the encoding, once it is set or dropped.
+#[derive(Debug)]
+struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.set();
+    }
+}
+
 /// The running threads; frames come out of the channel that [`Pipeline::start`] gave.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
-    stop: Arc<AtomicBool>,
+    stop: Stop,
     reading: JoinHandle<Result<(), Error>>,
     encoding: JoinHandle<Result<(), Error>>,
 }
@@ -53,17 +69,17 @@ impl Pipeline {
             let next = |newest: &mut watch::Receiver<_>| runtime.block_on(newest.changed()).is_ok();
             encode(&encoding, &shared, newest, &frames, next)
         });
-        (Self { stop, reading, encoding }, feeds)
+        (Self { stop: Stop(stop), reading, encoding }, feeds)
     }
 
     /// Reads no further picture.
     pub(crate) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.set();
     }
 
     /// Waits for the last frame; a source that still waits for its input is left behind.
     pub(crate) async fn join(self) -> Result<(), Error> {
-        let stopped = self.stop.load(Ordering::Relaxed);
+        let stopped = self.stop.0.load(Ordering::Relaxed);
         let ended = |handle: JoinHandle<Result<(), Error>>| {
             handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };

@@ -192,6 +192,15 @@ pub(crate) struct QuicPeer {
     connection: Connection,
 }
 
+impl Drop for QuicPeer {
+    /// A feed that breaks off has not said why, and quinn would say code 0: that the broadcast came to its end.
+    fn drop(&mut self) {
+        if self.connection.close_reason().is_none() {
+            self.close(Close { code: Code::Failed, why: "the feed broke off" });
+        }
+    }
+}
+
 impl Peer for QuicPeer {
     type Outgoing = SendStream;
     type Incoming = RecvStream;

@@ -110,6 +110,11 @@ impl Running {
         Self { address, monitor, stop, ended }
     }
 
+    /// Breaks it off, as a panic would.
+    pub fn break_off(self) {
+        self.ended.abort();
+    }
+
     /// Ends it.
     pub async fn stop(self) {
         let _ = self.stop.send(());
@@ -124,10 +129,15 @@ pub fn identity() -> Identity {
 
 /// For a receiver that pins `identity`.
 pub fn config(address: SocketAddr, identity: &Identity) -> Config {
+    pinned(address, &identity.fingerprint().to_string())
+}
+
+/// For a receiver that pins a fingerprint.
+pub fn pinned(address: SocketAddr, fingerprint: &str) -> Config {
     Config {
         address,
         name: "localhost".to_owned(),
-        trust: Trust::fingerprint(&identity.fingerprint().to_string()).expect("64 digits"),
+        trust: Trust::fingerprint(fingerprint).expect("64 digits"),
         token: Bytes::new(),
         max_bitrate: None,
         decoder: DecoderKind::Linear,

@@ -1,0 +1,23 @@
+//! A broadcast in a process of its own, so that its memory is its own: says its address and its certificate's
+//! fingerprint in a line, broadcasts a still picture, answers each line of input with how many receivers it has let
+//! in, and ends with its input.
+
+use std::io::BufRead as _;
+
+use nestcast_tests::broadcasts::{Plan, Running, identity};
+use tokio::runtime::Runtime;
+
+fn main() -> std::io::Result<()> {
+    let runtime = Runtime::new()?;
+    let identity = identity();
+    let plan = Plan { moving: false, size: (64, 48), ..Plan::new(&identity) };
+    let broadcast = runtime.block_on(async { Running::start(plan) });
+    println!("{} {}", broadcast.address, identity.fingerprint());
+    for line in std::io::stdin().lock().lines() {
+        line?;
+        let figures = broadcast.monitor.read();
+        println!("{} {}", figures.receivers.len(), figures.accepted);
+    }
+    runtime.block_on(broadcast.stop());
+    Ok(())
+}
