@@ -77,6 +77,14 @@ fn loss_and_jitter_cost_quality_and_no_frame() {
 }
 
 #[test]
+fn frames_that_share_a_packet_are_seen_one_after_the_other() {
+    let outcome = broadcast(Link::steps(&[(0, 250_000)]), seconds(12.0), FULL, BASE);
+    let shown: Vec<_> = outcome.shown.iter().map(|frame| frame.shown).collect();
+    let together = shown.windows(2).filter(|pair| pair[1] - pair[0] < INTERVAL / 8).count();
+    assert!(shown.len() > 300 && together == 0, "{together} of {}", shown.len());
+}
+
+#[test]
 fn the_same_seed_gives_the_same_run() {
     let run = || {
         let mut link = Link::steps(&[(0, 2_000_000)]);

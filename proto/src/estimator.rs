@@ -1,10 +1,10 @@
 //! A path's bandwidth and delay from acknowledged bytes: how much may be in flight so that the queue stays short.
 //!
 //! A packet that finds `flight` bytes on the way and comes back after `rtt` shows a path of `flight / rtt` bytes a second
-//! (Little's law). Once in a round trip the window becomes what that rate carries in `min_rtt + QUEUE_TARGET`: the aim
-//! of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the flight is that of the packet's own sending.
-//! So the window falls to the right size in one round trip after the rate falls, and doubles at most in each after it
-//! rises. Loss counts only where there is much of it. A window that is always full never sees the path without a queue,
+//! (Little's law). Once in a round trip the window becomes what that rate carries in `min_rtt + QUEUE_TARGET`, and one
+//! packet, the one that is being sent: the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the
+//! flight is that of the packet's own sending. So the window falls to the right size in one round trip after the rate
+//! falls, and doubles at most in each after it rises. Loss counts only where there is much of it. A window that is always full never sees the path without a queue,
 //! so every few seconds it shrinks for one round.
 
 use std::collections::VecDeque;
@@ -171,8 +171,10 @@ impl Estimator {
             return;
         }
         let window = self.path.window as f64;
-        let wish = (self.path.min_rtt + QUEUE_TARGET).as_secs_f64();
         let rate = round.flight as f64 / round.time.max(Duration::from_micros(100)).as_secs_f64();
+        // The shortest round trip may be that of a small packet; the time that sending a whole one takes is no queue.
+        let packet = self.path.mtu as f64 / rate.max(1.0);
+        let wish = (self.path.min_rtt + QUEUE_TARGET).as_secs_f64() + packet;
         let mut aim = (rate * wish).clamp(window / 4.0, window * 2.0);
         // Without a queue the path may carry more than was tried, and a window that was not used tells nothing.
         if wish * f64::from(round.batches) >= round.time.as_secs_f64() {

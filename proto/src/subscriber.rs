@@ -42,6 +42,8 @@ pub struct Subscriber {
     open: BTreeMap<u64, Open>,
     /// The last frame that was given out or given up: its number, and pictures that were skipped before it.
     last: Option<(u64, u64)>,
+    /// When the last frame was given out.
+    shown: Option<Duration>,
     received: Received,
 }
 
@@ -59,7 +61,7 @@ impl Subscriber {
     /// For frames that come every `interval`.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
-        Self { interval, open: BTreeMap::new(), last: None, received: Received::default() }
+        Self { interval, open: BTreeMap::new(), last: None, shown: None, received: Received::default() }
     }
 
     /// What came so far.
@@ -117,9 +119,8 @@ impl Subscriber {
         let limit = self.based().rfind(|open| now >= self.latest(open)).map(|open| open.header.id);
         while let Some((&id, open)) = self.open.first_key_value() {
             let urgent = limit.is_some_and(|limit| limit >= id);
-            // Without its base it waits for that, unless no more can come.
-            let overtaken = || open.based.is_some() && self.overtaken(id).is_some_and(|at| now >= at);
-            if !(urgent || self.in_turn(open) && (open.finished || overtaken())) {
+            let ready = || self.ready(id, open).is_some_and(|at| now >= at);
+            if !(urgent || self.in_turn(open) && ready()) {
                 return None;
             }
             let Open { header, bytes, first, based, .. } = self.open.remove(&id)?;
@@ -128,6 +129,7 @@ impl Subscriber {
             if based.is_some() {
                 self.received.shown += 1;
                 self.received.useful += bytes.len() as u64;
+                self.shown = Some(now);
                 return Some(Arrived { header, prefix: bytes.freeze(), first, shown: now });
             }
             self.received.blank += 1;
@@ -139,9 +141,9 @@ impl Subscriber {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
         let latest = self.based().map(|open| self.latest(open)).min();
-        let first = self.open.first_key_value().filter(|(_, open)| open.based.is_some() && self.in_turn(open));
-        let overtaken = first.and_then(|(id, _)| self.overtaken(*id));
-        latest.into_iter().chain(overtaken).min()
+        let first = self.open.first_key_value().filter(|(_, open)| self.in_turn(open));
+        let ready = first.and_then(|(id, open)| self.ready(*id, open));
+        latest.into_iter().chain(ready).min()
     }
 
     fn based(&self) -> impl DoubleEndedIterator<Item = &Open> {
@@ -156,6 +158,18 @@ impl Subscriber {
     /// How long the end of a frame is waited for when the next one is there: the two may come in one packet.
     fn grace(&self) -> Duration {
         self.interval / 8
+    }
+
+    /// When a frame may be given out in its turn: it ended or was overtaken, and the one before was seen for a while.
+    /// On a slow link several come in one packet; at once, only the last of them would be seen.
+    fn ready(&self, id: u64, open: &Open) -> Option<Duration> {
+        // Without its base it waits for that, unless no more can come.
+        if open.based.is_none() {
+            return open.finished.then_some(Duration::ZERO);
+        }
+        let whole = if open.finished { Duration::ZERO } else { self.overtaken(id)? };
+        let seen = self.shown.map_or(Duration::ZERO, |shown| shown + self.interval / 2);
+        Some(whole.max(seen))
     }
 
     /// When a newer frame's base will have been there for long enough.
@@ -207,9 +221,9 @@ mod tests {
         arrive(&mut subscriber, 1, 1, 5);
         assert_eq!(ids(&mut subscriber, 2), []);
         arrive(&mut subscriber, 2, 2, 4);
-        assert_eq!(ids(&mut subscriber, 3), [], "its end may be in the same packet");
-        assert_eq!(subscriber.poll_timeout(), Some(at(7)));
-        assert_eq!(ids(&mut subscriber, 7), [(1, 5)], "the next base is there");
+        assert_eq!(ids(&mut subscriber, 7), [], "the one before was not seen for long");
+        assert_eq!(subscriber.poll_timeout(), Some(at(21)));
+        assert_eq!(ids(&mut subscriber, 21), [(1, 5)], "the next base is there");
         assert_eq!(subscriber.poll_timeout(), Some(at(62)));
         assert_eq!(ids(&mut subscriber, 62), [(2, 4)], "its time is over");
         assert_eq!(subscriber.received(), Received { shown: 3, blank: 0, bytes: 19, useful: 19 });
@@ -226,7 +240,9 @@ mod tests {
         assert_eq!(ids(&mut subscriber, 30), []);
         arrive(&mut subscriber, 30, 6, 4);
         subscriber.handle_end(6);
-        assert_eq!(ids(&mut subscriber, 30), [(6, 4), (7, 4)], "it was lost once");
+        assert_eq!(ids(&mut subscriber, 30), [(6, 4)], "it was lost once");
+        assert_eq!(subscriber.poll_timeout(), Some(at(50)));
+        assert_eq!(ids(&mut subscriber, 50), [(7, 4)], "each is seen for half an interval");
         arrive(&mut subscriber, 40, 8, 3);
         arrive(&mut subscriber, 50, 9, 4);
         arrive(&mut subscriber, 50, 11, 4);
@@ -243,7 +259,9 @@ mod tests {
             subscriber.handle_bytes(at(0), id, &[0; 4]).expect("within its length");
             subscriber.handle_end(id);
         }
-        assert_eq!(ids(&mut subscriber, 0), [(5, 4), (8, 4), (10, 4)]);
+        assert_eq!(ids(&mut subscriber, 0), [(5, 4)]);
+        assert_eq!(ids(&mut subscriber, 20), [(8, 4)]);
+        assert_eq!(ids(&mut subscriber, 40), [(10, 4)]);
         subscriber.handle_head(at(1), header(6)).expect("late, but no offence");
         subscriber.handle_head(at(1), FrameHeader { skipped: 5, ..header(11) }).expect("a new frame");
         subscriber.handle_end(11);

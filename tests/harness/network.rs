@@ -16,6 +16,11 @@ const PACKET: u64 = 1200;
 const PAYLOAD: usize = 1170;
 const HEAD: usize = 7;
 const OVERHEAD: u64 = 28;
+/// What the sender says first: the answer to a hello, a packet much smaller than those of frames.
+const WELCOME: usize = 40;
+/// The receiver acknowledges more packets than this at once, fewer after so long.
+const ACK_EVERY: usize = 3;
+const ACK_WITHIN: Duration = Duration::from_millis(4);
 
 /// A link in one direction; the way back has its delay alone.
 #[derive(Debug, Clone)]
@@ -130,7 +135,7 @@ pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Ou
     let mut sender = Sender {
         publisher: Publisher::new(INTERVAL, None),
         estimator: Estimator::new(PACKET),
-        streams: BTreeMap::new(),
+        streams: BTreeMap::from([(0, Outgoing { written: vec![0; WELCOME], finished: true, ..Outgoing::default() })]),
         flying: BTreeMap::new(),
         in_flight: 0,
         acked: Duration::ZERO,
@@ -139,7 +144,9 @@ pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Ou
     let mut receiver = Receiver { subscriber: Subscriber::new(INTERVAL), streams: BTreeMap::new(), shown: Vec::new() };
     let mut forward: BTreeSet<(Duration, u64, Vec<Piece>)> = BTreeSet::new();
     let mut back: BTreeSet<(Duration, u64)> = BTreeSet::new();
-    let (mut now, mut due, mut id, mut busy) = (Duration::ZERO, Duration::ZERO, 0, Duration::ZERO);
+    let mut unacknowledged: Vec<(Duration, u64)> = Vec::new();
+    // The first frame comes behind the welcome.
+    let (mut now, mut due, mut id, mut busy) = (Duration::ZERO, INTERVAL, 0, Duration::ZERO);
     let mut waits = Vec::new();
     let picture = Bytes::from(vec![7; full]);
     while now < time {
@@ -148,7 +155,11 @@ pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Ou
             for piece in pieces {
                 receiver.take(now, piece);
             }
-            back.insert((now + link.delay, number));
+            unacknowledged.push((now, number));
+        }
+        let held = unacknowledged.first().is_some_and(|(since, _)| now >= *since + ACK_WITHIN);
+        if held || unacknowledged.len() > ACK_EVERY {
+            back.extend(unacknowledged.drain(..).map(|(_, number)| (now + link.delay, number)));
         }
         receiver.show(now);
         sender.acknowledge(now, &mut back);
@@ -307,6 +318,10 @@ struct Incoming {
 
 impl Receiver {
     fn take(&mut self, now: Duration, piece: Piece) {
+        // The welcome.
+        if piece.stream == 0 {
+            return;
+        }
         let stream = self.streams.entry(piece.stream).or_default();
         stream.pieces.insert(piece.offset, piece);
         while let Some(piece) = stream.pieces.remove(&stream.bytes.len()) {
