@@ -150,9 +150,10 @@ impl Subscriber {
         self.open.values().filter(|open| open.based.is_some())
     }
 
-    /// When a frame is shown as it is: the sender cut it half an interval ago.
+    /// When a frame is shown as it is: the sender cut it an interval ago, as long as the last packet takes on a link that
+    /// carries one a frame.
     fn latest(&self, open: &Open) -> Duration {
-        open.first + self.interval + self.interval / 2
+        open.first + 2 * self.interval
     }
 
     /// How long the end of a frame is waited for when the next one is there: the two may come in one packet.
@@ -224,8 +225,8 @@ mod tests {
         assert_eq!(ids(&mut subscriber, 7), [], "the one before was not seen for long");
         assert_eq!(subscriber.poll_timeout(), Some(at(21)));
         assert_eq!(ids(&mut subscriber, 21), [(1, 5)], "the next base is there");
-        assert_eq!(subscriber.poll_timeout(), Some(at(62)));
-        assert_eq!(ids(&mut subscriber, 62), [(2, 4)], "its time is over");
+        assert_eq!(subscriber.poll_timeout(), Some(at(82)));
+        assert_eq!(ids(&mut subscriber, 82), [(2, 4)], "its time is over");
         assert_eq!(subscriber.received(), Received { shown: 3, blank: 0, bytes: 19, useful: 19 });
     }
 
@@ -246,8 +247,8 @@ mod tests {
         arrive(&mut subscriber, 40, 8, 3);
         arrive(&mut subscriber, 50, 9, 4);
         arrive(&mut subscriber, 50, 11, 4);
-        assert_eq!(ids(&mut subscriber, 109), []);
-        assert_eq!(ids(&mut subscriber, 110), [(9, 4), (11, 4)], "the base of 8 and all of 10 did not come");
+        assert_eq!(ids(&mut subscriber, 129), []);
+        assert_eq!(ids(&mut subscriber, 130), [(9, 4), (11, 4)], "the base of 8 and all of 10 did not come");
         assert_eq!(subscriber.received(), Received { shown: 5, blank: 2, bytes: 23, useful: 20 });
     }
 
