@@ -37,8 +37,6 @@ pub(crate) struct UnitMap {
     /// The blocks of the next coarser unit.
     pub(crate) parent: Option<Grid>,
     pub(crate) active: bool,
-    /// Something may be expected of it.
-    stirred: bool,
     /// An encoder's knowledge: all its magnitudes, or-ed.
     pub(crate) all: u16,
 }
@@ -104,7 +102,6 @@ impl Stripe {
                 luma,
                 parent: layout::parent(index).and_then(find).map(|parent| parent.grid),
                 active: false,
-                stirred: false,
                 all: 0,
             });
             samples += stride * (height + 2);
@@ -134,11 +131,11 @@ impl Stripe {
             let kin =
                 [layout::parent(map.index), Some(layout::sibling(map.index, 0)), Some(layout::sibling(map.index, 1))];
             let moved = |other: usize| self.units[..=at].iter().any(|map| map.index == other && map.active);
-            if map.stirred || map.active || kin.into_iter().flatten().any(moved) {
+            // Only an active unit lets others expect anything, and it stays active.
+            if map.active || kin.into_iter().flatten().any(moved) {
                 for expected in &mut self.expected[map.origin - map.stride - 1..][..map.stride * (map.height + 2)] {
                     *expected = 2 * (*expected).min(MUCH);
                 }
-                self.units[at].stirred = true;
             }
         }
     }

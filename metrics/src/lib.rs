@@ -24,7 +24,7 @@ mod rate;
 
 pub use ms_ssim::{MsSsim, ms_ssim_db};
 pub use psnr::psnr;
-pub use rate::{bpp, budget};
+pub use rate::{bpp, budget, jpeg_over_rtp};
 
 use nestcast_codec::{Channels, Picture, Size};
 

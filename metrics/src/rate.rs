@@ -1,4 +1,4 @@
-//! Bits per pixel, of bytes and back.
+//! Bits per pixel, of bytes and back; bytes of a rival as a network carries it.
 
 use nestcast_codec::Size;
 
@@ -16,6 +16,24 @@ pub fn bpp(bytes: usize, size: Size) -> f64 {
 #[expect(clippy::cast_possible_truncation, reason = "a cast to an integer saturates")]
 pub fn budget(bpp: f64, size: Size) -> usize {
     (bpp * size.pixels() as f64 / 8.0 + SLACK_BYTES) as usize
+}
+
+/// Bytes of a baseline JPEG as RTP carries it (RFC 2435): its entropy-coded scan and a header of 8 bytes, as the tables follow
+/// from one number. `None` if `file` has no scan.
+#[must_use]
+pub fn jpeg_over_rtp(file: &[u8]) -> Option<usize> {
+    /// RFC 2435, section 3.1.
+    const HEADER: usize = 8;
+    const START_OF_SCAN: u8 = 0xDA;
+    const END: usize = 2;
+    let mut at = 2;
+    while let Some(&[0xFF, marker, high, low]) = file.get(at..at + 4) {
+        at += 2 + usize::from(u16::from_be_bytes([high, low]));
+        if marker == START_OF_SCAN {
+            return file.len().checked_sub(at + END).map(|scan| scan + HEADER);
+        }
+    }
+    None
 }
 
 #[cfg(test)]

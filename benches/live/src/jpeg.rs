@@ -13,8 +13,6 @@ use nestcast_codec::{Channels, Picture, Size};
 
 use crate::clip::Clip;
 
-/// RFC 2435, section 3.1.
-const HEADER: usize = 8;
 const BEST: u8 = 100;
 
 /// The clip as JPEG, encoded when first asked for.
@@ -47,7 +45,7 @@ impl<'a> Jpegs<'a> {
 
     /// Bytes of one picture on the way.
     pub fn bytes(&self, index: usize, quality: u8) -> Result<usize> {
-        Ok(scan_bytes(&self.file(index, quality)?).context("a JPEG has a scan")? + HEADER)
+        nestcast_metrics::jpeg_over_rtp(&self.file(index, quality)?).context("a JPEG has a scan")
     }
 
     /// The highest quality at which one picture takes at most `bytes`; the lowest there is if none does.
@@ -79,18 +77,4 @@ impl<'a> Jpegs<'a> {
 pub fn decode(file: &[u8]) -> Result<Picture> {
     let image = image::ImageReader::with_format(Cursor::new(file), image::ImageFormat::Jpeg).decode()?.into_rgb8();
     Ok(Picture::new(Size::new(image.width(), image.height())?, Channels::Rgb, image.into_raw())?)
-}
-
-/// Bytes of the entropy-coded scan of a baseline JPEG.
-fn scan_bytes(file: &[u8]) -> Option<usize> {
-    const START_OF_SCAN: u8 = 0xDA;
-    const END: usize = 2;
-    let mut at = 2;
-    while let Some(&[0xFF, marker, high, low]) = file.get(at..at + 4) {
-        at += 2 + usize::from(u16::from_be_bytes([high, low]));
-        if marker == START_OF_SCAN {
-            return file.len().checked_sub(at + END);
-        }
-    }
-    None
 }

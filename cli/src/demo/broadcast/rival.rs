@@ -16,8 +16,6 @@ use crate::pictures;
 /// How the rival is made; the page shows it.
 pub(super) const DESCRIPTION: &str = "4:2:0 JPEG with the standard's tables, encoded anew for every frame and receiver \
      at the highest quality that fits; its bytes are counted as RTP carries them (RFC 2435), without tables";
-/// RFC 2435, section 3.1.
-const HEADER: usize = 8;
 
 /// The JPEGs of a clip's frames, made when they are asked for.
 pub(super) struct Rival<'a> {
@@ -65,7 +63,7 @@ impl<'a> Rival<'a> {
         if let Some(size) = self.sizes.get(&key) {
             return Ok(*size);
         }
-        let size = scan_bytes(&self.encode(id, quality)?).context("a JPEG has a scan")? + HEADER;
+        let size = metrics::jpeg_over_rtp(&self.encode(id, quality)?).context("a JPEG has a scan")?;
         self.sizes.insert(key, size);
         Ok(size)
     }
@@ -73,20 +71,6 @@ impl<'a> Rival<'a> {
     fn encode(&self, id: u64, quality: u8) -> Result<Vec<u8>> {
         jpeg::encode(self.clip.at(id), quality, Sampling::Quarter, Tables::Fixed)
     }
-}
-
-/// Bytes of the entropy-coded scan of a baseline JPEG.
-fn scan_bytes(file: &[u8]) -> Option<usize> {
-    const START_OF_SCAN: u8 = 0xDA;
-    const END: usize = 2;
-    let mut at = 2;
-    while let Some(&[0xFF, marker, high, low]) = file.get(at..at + 4) {
-        at += 2 + usize::from(u16::from_be_bytes([high, low]));
-        if marker == START_OF_SCAN {
-            return file.len().checked_sub(at + END);
-        }
-    }
-    None
 }
 
 #[cfg(test)]
