@@ -26,6 +26,8 @@ struct Report {
     height: usize,
     channels: usize,
     planes: u8,
+    /// Angles of the colour axes, in 1/1024 of half a turn; absent for grey.
+    axes: Option<[i16; 3]>,
     model_id: String,
     /// The model's name if this is the one at hand.
     model: Option<String>,
@@ -58,6 +60,7 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
         height: header.size.height(),
         channels: header.channels.count(),
         planes: header.planes,
+        axes: (header.channels == Channels::Rgb).then(|| header.axes.angles()),
         model_id: header.model.to_string(),
         model: known.then(|| model.name().to_owned()),
         whole: None,
@@ -110,8 +113,11 @@ fn describe(report: &Report, channels: Channels) -> String {
         Some(false) => "a prefix: more bytes would make the picture better",
         None => "unknown",
     };
+    let turns = |angle: i16| f32::from(angle) * 180.0 / 1024.0;
+    let axes = report.axes.map(|axes| axes.map(turns));
+    let axes = axes.map_or(String::new(), |[a, b, c]| format!(", colours turned by {a:.1}, {b:.1} and {c:.1} degrees"));
     let mut text = format!(
-        "{}\n  picture   {}x{} {colours}\n  bytes     {}, {} of them header\n  rate      {:.3} bpp\n  planes    {}\n  model     {model}\n  progress  {progress}\n",
+        "{}\n  picture   {}x{} {colours}{axes}\n  bytes     {}, {} of them header\n  rate      {:.3} bpp\n  planes    {}\n  model     {model}\n  progress  {progress}\n",
         report.file, report.width, report.height, report.bytes, report.header_bytes, report.bpp, report.planes
     );
     if !report.cuts.is_empty() {

@@ -210,7 +210,7 @@ impl Body {
 
     fn coefficients(&self, model: &Model, threads: usize) -> Coefficients {
         let (size, channels) = (self.header.size, self.header.channels);
-        let mut out = Coefficients::zero(size, channels);
+        let mut out = Coefficients { axes: self.header.axes, ..Coefficients::zero(size, channels) };
         let mut slices: Vec<Vec<&mut [f32]>> = self.stripes.iter().map(|_| Vec::new()).collect();
         for (index, values) in out.units.iter_mut().enumerate() {
             let unit = Unit::at(index);

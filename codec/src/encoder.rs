@@ -77,7 +77,7 @@ impl Encoder {
     /// # Errors
     /// [`Error::Argument`] if the units' lengths do not fit the picture's size.
     pub fn encode_coefficients(&self, coefficients: Coefficients) -> Result<Embedded, Error> {
-        let (size, channels) = (coefficients.size, coefficients.channels);
+        let (size, channels, axes) = (coefficients.size, coefficients.channels, coefficients.axes);
         let (mut stripes, planes) = self.quantise(coefficients)?;
         let enough = segments::enough(self.max_bytes, stripes.len());
         let mut coded: Vec<Option<Coded>> = stripes.iter().map(|_| None).collect();
@@ -85,7 +85,7 @@ impl Encoder {
             *slot = Some(code(&mut stripe, planes, enough));
         });
         let coded: Vec<Coded> = coded.into_iter().flatten().collect();
-        let header = Header { size, channels, model: self.model.id(), planes };
+        let header = Header { size, channels, model: self.model.id(), planes, axes };
         let mut bytes = Vec::new();
         header.write(&mut bytes);
         let least = bytes.len();

@@ -1,15 +1,16 @@
-//! The first bytes of a stream (spec, "Header"): at most 16.
+//! The first bytes of a stream (spec, "Header"): at most 20.
 
 use crate::Error;
+use crate::axes::Axes;
 use crate::model::ModelId;
 use crate::picture::{Channels, MAX_SIDE, Size};
 
 /// What a stream begins with.
 pub(crate) const MAGIC: [u8; 3] = *b"nst";
 /// The version of the stream that this build writes and reads.
-pub(crate) const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 2;
 /// Most bytes that a header takes.
-pub const MAX_HEADER: usize = 16;
+pub const MAX_HEADER: usize = 20;
 /// Most bit planes a stream has.
 pub(crate) const MAX_PLANES: u8 = 15;
 
@@ -24,6 +25,8 @@ pub struct Header {
     pub model: ModelId,
     /// Bit planes, 0..=15.
     pub planes: u8,
+    /// What the planes of an RGB picture hold; the default for grey.
+    pub axes: Axes,
 }
 
 /// What the bytes at hand say of a header.
@@ -49,6 +52,9 @@ impl Header {
         write_varint(out, self.size.height() - 1);
         out.extend(self.model.0);
         out.push(self.planes);
+        if self.channels == Channels::Rgb {
+            out.extend(self.axes.to_bits().to_le_bytes());
+        }
     }
 
     /// Reads a header from the start of a stream.
@@ -107,7 +113,15 @@ impl Header {
             return Err(corrupt("it has more than 15 bit planes"));
         }
         let model = ModelId(std::array::from_fn(|i| id[i]));
-        Ok(Parsed::Whole(Self { size, channels, model, planes: planes[0] }, at))
+        let axes = match channels {
+            Channels::Grey => Axes::default(),
+            Channels::Rgb => {
+                let Some(bits) = next(4) else { return Ok(Parsed::NeedMore(at - bytes.len())) };
+                let bits = u32::from_le_bytes(std::array::from_fn(|i| bits[i]));
+                Axes::from_bits(bits).ok_or(corrupt("a reserved bit of its colour axes is set"))?
+            }
+        };
+        Ok(Parsed::Whole(Self { size, channels, model, planes: planes[0], axes }, at))
     }
 }
 
@@ -129,11 +143,12 @@ mod tests {
 
     fn header(width: u32, height: u32) -> Header {
         let size = Size::new(width, height).expect("a valid size");
-        Header { size, channels: Channels::Rgb, model: ModelId([1, 2, 3, 4, 5, 6]), planes: 12 }
+        let axes = Axes::from_angles([1, -512, 511]).expect("angles within their range");
+        Header { size, channels: Channels::Rgb, model: ModelId([1, 2, 3, 4, 5, 6]), planes: 12, axes }
     }
 
     #[test]
-    fn a_header_round_trips_in_sixteen_bytes_and_every_prefix_asks_for_more() {
+    fn a_header_round_trips_in_twenty_bytes_and_every_prefix_asks_for_more() {
         for (width, height) in [(1, 1), (128, 129), (768, 512), (MAX_SIDE, MAX_SIDE)] {
             let mut bytes = Vec::new();
             header(width, height).write(&mut bytes);
@@ -147,8 +162,8 @@ mod tests {
 
     #[test]
     fn the_layout_is_the_one_of_the_specification() {
-        let bytes = b"nst\x01\x01\xFF\x05\xFF\x03\x01\x02\x03\x04\x05\x06\x0C";
-        assert_eq!(Header::parse(bytes), Ok(Parsed::Whole(header(768, 512), 16)));
+        let bytes = b"nst\x02\x01\xFF\x05\xFF\x03\x01\x02\x03\x04\x05\x06\x0C\x01\x02\xF0\x3F";
+        assert_eq!(Header::parse(bytes), Ok(Parsed::Whole(header(768, 512), 20)));
         let mut written = Vec::new();
         header(768, 512).write(&mut written);
         assert_eq!(written, bytes);
@@ -158,7 +173,7 @@ mod tests {
     fn what_is_no_stream_is_refused_by_name() {
         assert!(matches!(Header::parse(b"\x89PNG"), Err(Error::Corrupt { .. })));
         assert_eq!(Header::parse(b"nst\x09"), Err(Error::Version { what: "stream", version: 9, known: VERSION }));
-        assert!(matches!(Header::parse(b"nst\x01\x07"), Err(Error::Corrupt { .. })));
-        assert!(matches!(Header::parse(b"nst\x01\x01\xFF\xFF\x7F"), Err(Error::Limit { .. })));
+        assert!(matches!(Header::parse(b"nst\x02\x07"), Err(Error::Corrupt { .. })));
+        assert!(matches!(Header::parse(b"nst\x02\x01\xFF\xFF\x7F"), Err(Error::Limit { .. })));
     }
 }

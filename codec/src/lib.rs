@@ -1,7 +1,7 @@
 //! The ordered, embedded picture codec of nestcast: no I/O, no clock, no network.
 //!
 //! A picture is encoded once into one byte stream. Any prefix of it, cut at any byte behind the header of at
-//! most 16 bytes, decodes to a full picture, and every further byte makes that picture better. The bytes are
+//! most 20 bytes, decodes to a full picture, and every further byte makes that picture better. The bytes are
 //! defined by `spec/bitstream.md`.
 //!
 //! ```text
@@ -50,6 +50,7 @@
 //! says who must act, takes memory only for pictures up to [`Decoder::with_max_pixels`], and never panics.
 //! That a stream is short is no error: [`Progress`] tells how far it came.
 
+mod axes;
 mod block;
 mod contexts;
 mod decoder;
@@ -70,6 +71,7 @@ mod segments;
 mod stripe;
 mod transform;
 
+pub use axes::Axes;
 pub use decoder::{DEFAULT_MAX_PIXELS, DecodeError, Decoder, Progress};
 pub use encoder::{Embedded, EncodeError, Encoder};
 pub use error::Error;

@@ -7,13 +7,13 @@ use crate::contexts::CONTEXTS;
 use crate::layout::{LEVELS, UNITS};
 
 const MAGIC: &[u8; 4] = b"NSTM";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Bit planes with a reconstruction point of their own.
 pub(crate) const PLANES: usize = 15;
 /// Lifting steps of a wavelet level.
 pub(crate) const STEPS: usize = 4;
 const HEADER: usize = 8;
-const FLOATS: usize = 18 + LEVELS * 2 * STEPS * 2 + UNITS * (1 + PLANES);
+const FLOATS: usize = LEVELS * 2 * STEPS * 2 + UNITS * (1 + PLANES);
 const WEIGHTS: usize = 6;
 /// Length of the tables in bytes.
 const LENGTH: usize = HEADER + 4 * FLOATS + UNITS * WEIGHTS + 2 * CONTEXTS;
@@ -39,7 +39,7 @@ pub(crate) struct Weights {
     pub(crate) diagonal: u16,
     pub(crate) parent: u16,
     pub(crate) from_luma: u16,
-    pub(crate) from_cb: u16,
+    pub(crate) from_u: u16,
 }
 
 /// What the tables say of one unit.
@@ -56,10 +56,6 @@ pub(crate) struct UnitTables {
 #[derive(Debug, Clone)]
 pub struct Model {
     id: ModelId,
-    /// Planes from RGB - 128, row-major.
-    pub(crate) colour: [f32; 9],
-    /// RGB - 128 from planes, row-major.
-    pub(crate) colour_inverse: [f32; 9],
     /// By level (0 = finest), then luma or chroma.
     pub(crate) taps: [[Taps; 2]; LEVELS],
     pub(crate) units: Vec<UnitTables>,
@@ -115,8 +111,6 @@ impl Model {
         let mut reader = Reader(&bytes[HEADER..]);
         let model = Self {
             id,
-            colour: reader.floats(),
-            colour_inverse: reader.floats(),
             taps: std::array::from_fn(|_| std::array::from_fn(|_| std::array::from_fn(|_| reader.floats()))),
             units: (0..UNITS)
                 .map(|_| UnitTables {
@@ -128,15 +122,14 @@ impl Model {
                         diagonal: reader.weight(),
                         parent: reader.weight(),
                         from_luma: reader.weight(),
-                        from_cb: reader.weight(),
+                        from_u: reader.weight(),
                     },
                 })
                 .collect(),
             priors: (0..CONTEXTS).map(|_| u16::from_le_bytes(reader.take())).collect(),
         };
         let sane = |v: &f32| v.is_finite() && v.abs() < 1e4;
-        let floats =
-            model.colour.iter().chain(&model.colour_inverse).chain(model.taps.iter().flatten().flatten().flatten());
+        let floats = model.taps.iter().flatten().flatten().flatten();
         if !floats.chain(model.units.iter().flat_map(|unit| &unit.offsets)).all(sane) {
             return Err(corrupt("a number is not finite or out of range"));
         }

@@ -115,7 +115,7 @@ impl Stripe {
             let component = Unit::at(index).component;
             let followers = [1, 2].map(|other| {
                 let map = find(layout::sibling(index, other)).filter(|_| other > component)?;
-                Some((map.origin - origin, if component == 0 { map.weights.from_luma } else { map.weights.from_cb }))
+                Some((map.origin - origin, if component == 0 { map.weights.from_luma } else { map.weights.from_u }))
             });
             (units[at].child, units[at].followers) = (child, followers);
         }

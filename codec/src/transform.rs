@@ -1,5 +1,6 @@
 //! The seam between pixels and coefficients; `nestcast-models` implements it with networks, [`crate::Linear`] in plain Rust.
 
+use crate::axes::Axes;
 use crate::layout::{UNITS, Unit};
 use crate::picture::{Channels, Picture, Size};
 
@@ -13,12 +14,14 @@ pub struct Coefficients {
     pub size: Size,
     /// Grey pictures have no chroma units.
     pub channels: Channels,
+    /// What the components are.
+    pub axes: Axes,
     /// By unit in the order of the stream: row-major, `Unit::size` wide and high; empty if it has none.
     pub units: Vec<Vec<f32>>,
 }
 
 impl Coefficients {
-    /// All zero.
+    /// All zero, along the default axes.
     #[must_use]
     pub fn zero(size: Size, channels: Channels) -> Self {
         let units = (0..UNITS).map(|index| {
@@ -27,7 +30,7 @@ impl Coefficients {
             let present = channels == Channels::Rgb || unit.component == 0;
             vec![0.0; if present { width * height } else { 0 }]
         });
-        Self { size, channels, units: units.collect() }
+        Self { size, channels, axes: Axes::default(), units: units.collect() }
     }
 
     /// Whether every unit has the coefficients that the picture's size and channels fix.

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use nestcast_codec::{Analysis, Coefficients, Cut, Linear, Picture, Planes, Synthesis, TransformError};
+use nestcast_codec::{Analysis, Axes, Coefficients, Cut, Linear, Picture, Planes, Synthesis, TransformError};
 
 use crate::onnx::{Network, Workers};
 use crate::package::Ports;
@@ -53,7 +53,7 @@ impl Synthesis for Deep {
 
 impl Analysis for DeepAnalysis {
     fn analyse(&self, picture: &Picture) -> Result<Coefficients, TransformError> {
-        let mut planes = self.linear.planes(picture);
+        let mut planes = self.linear.planes(picture, Axes::of(picture));
         self.correction.add_to(&mut planes, None)?;
         Ok(self.linear.decompose(planes))
     }

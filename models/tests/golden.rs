@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nestcast_codec::{Analysis as _, Channels, Cut, Picture, Planes, Size, Synthesis as _};
+use nestcast_codec::{Analysis as _, Axes, Channels, Cut, Picture, Planes, Size, Synthesis as _};
 use nestcast_models::onnx::{Network, Tensor, Workers};
 use nestcast_models::{Package, Runtime};
 use sha2::{Digest as _, Sha256};
@@ -45,9 +45,14 @@ fn picture(model: &str) -> Picture {
     Picture::new(size, Channels::Rgb, samples).expect("three samples a pixel")
 }
 
-fn planes(size: Size, tensor: &Tensor) -> Planes {
+fn axes(model: &str) -> Axes {
+    let angles = package(model).manifest().golden.as_ref().expect("golden axes").axes;
+    Axes::from_angles(angles).expect("angles within their range")
+}
+
+fn planes(model: &str, size: Size, tensor: &Tensor) -> Planes {
     let components: Vec<_> = tensor.data.chunks_exact(tensor.data.len() / 3).map(<[f32]>::to_vec).collect();
-    Planes { size, channels: Channels::Rgb, components }
+    Planes { size, channels: Channels::Rgb, axes: axes(model), components }
 }
 
 fn furthest<'a>(a: impl IntoIterator<Item = &'a f32>, b: impl IntoIterator<Item = &'a f32>) -> f32 {
@@ -98,10 +103,17 @@ fn golden_arrays_match_the_manifest() {
 }
 
 #[test]
+fn the_axes_of_a_picture_are_found() {
+    for model in Package::names() {
+        assert_eq!(Axes::of(&picture(model)), axes(model));
+    }
+}
+
+#[test]
 fn the_linear_transform_agrees() {
     for model in Package::names() {
         let linear = package(model).linear(1);
-        let given = linear.planes(&picture(model));
+        let given = linear.planes(&picture(model), axes(model));
         let far = furthest(given.components.iter().flatten(), &floats(model, "planes.npy").data);
         assert!(far < 1e-3, "{model}: planes: {far}");
 
@@ -144,14 +156,14 @@ fn the_deep_transform_agrees() {
         let planes_and = |correction: &[f32]| {
             let mut tensor = floats(model, "planes.npy");
             tensor.data.iter_mut().zip(correction).for_each(|(value, more)| *value += more);
-            planes(size, &tensor)
+            planes(model, size, &tensor)
         };
         let given = deep.analyse(&picture(model)).expect("an analysis");
         let expected = linear.decompose(planes_and(&floats(model, "analysis.npy").data));
         let far = furthest(given.units.iter().flatten(), expected.units.iter().flatten());
         assert!(far < 2e-2, "{model}: analysis: {far}");
 
-        let coefficients = linear.decompose(planes(size, &floats(model, "planes.npy")));
+        let coefficients = linear.decompose(planes(model, size, &floats(model, "planes.npy")));
         let corrections = floats(model, "synthesis.npy");
         let cuts = &package.manifest().golden.as_ref().expect("cuts").cuts;
         for (&cut, correction) in cuts.iter().zip(corrections.data.chunks_exact(coefficients.size.pixels() * 3)) {

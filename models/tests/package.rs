@@ -126,7 +126,7 @@ fn another_format_asks_for_an_update() {
     assert_eq!(format, Fault::Format { format: 2, known: 1 });
     assert!(format.to_string().contains("update nestcast"));
     assert_eq!(fault_with("stride = 64", "stride = 32"), Fault::Transform);
-    assert_eq!(fault_with("\"cb-ll6\", \"cr-ll6\"", "\"cr-ll6\", \"cb-ll6\""), Fault::Transform);
+    assert_eq!(fault_with("\"u-ll6\", \"v-ll6\"", "\"v-ll6\", \"u-ll6\""), Fault::Transform);
 }
 
 #[test]

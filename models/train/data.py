@@ -13,12 +13,15 @@ import numpy as np
 import torch
 from PIL import Image
 
+import axes
+
 OPEN = ("elementary", "budgie", "aosc_open")  # folders whose licences allow shipped weights
 HELD_OUT = 18  # every 18th photo is for validation
 
 
 class Photos:
-    """Crops of photos at several sizes, as float tensors (B, 3, crop, crop), 0..255."""
+    """Crops of photos at several sizes, as float tensors (B, 3, crop, crop), 0..255, and the colour axes of
+    the pictures that they are from, (B, 3, 3)."""
 
     def __init__(self, folder: str | Path, seed: int):
         files = sorted(f for name in OPEN for f in (Path(folder) / name).glob("*.jpg"))
@@ -35,35 +38,43 @@ class Photos:
                 size = [round(n * share) for n in picture.size]
                 if min(size) >= 256:
                     scaled = picture if share == 1 else picture.resize(size, Image.LANCZOS)
-                    self.pictures.append(np.asarray(scaled))
+                    pixels = np.asarray(scaled)
+                    self.pictures.append((pixels, axes.axes(axes.search(pixels))))
 
-    def batch(self, count: int, crop: int) -> torch.Tensor:
+    def batch(self, count: int, crop: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Random crops; of three candidates the one of middle or high variance, flipped at random."""
-        crops = []
+        crops, turned = [], []
         for _ in range(count):
-            tries = sorted((self.crop(crop) for _ in range(3)), key=lambda c: c[::4, ::4].var())
-            one = tries[self.random.choice((1, 2, 2))]
+            tries = sorted((self.crop(crop) for _ in range(3)), key=lambda c: c[0][::4, ::4].var())
+            one, own = tries[self.random.choice((1, 2, 2))]
             if self.random.random() < 0.5:
                 one = one[:, ::-1]
             if self.random.random() < 0.25:
                 one = one.transpose(1, 0, 2)
             crops.append(np.ascontiguousarray(one.transpose(2, 0, 1)))
-        return torch.from_numpy(np.stack(crops)).float()
+            turned.append(own)
+        return stacked(crops), stacked(turned)
 
-    def crop(self, size: int) -> np.ndarray:
-        picture = self.random.choice(self.pictures)
+    def crop(self, size: int) -> tuple[np.ndarray, np.ndarray]:
+        picture, own = self.random.choice(self.pictures)
         y = self.random.randrange(picture.shape[0] - size + 1)
         x = self.random.randrange(picture.shape[1] - size + 1)
-        return picture[y : y + size, x : x + size]
+        return picture[y : y + size, x : x + size], own
 
-    def held_out(self, size: int) -> torch.Tensor:
-        """The middle (size, size) of every held-out photo at half size, (N, 3, size, size)."""
-        crops = []
+    def held_out(self, size: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """The middle (size, size) of every held-out photo at half size, (N, 3, size, size), and their axes."""
+        crops, turned = [], []
         for file in self.validation:
             picture = Image.open(file).convert("RGB")
             picture = picture.resize([n // 2 for n in picture.size], Image.LANCZOS)
             if min(picture.size) < size:
                 continue
             x, y = ((n - size) // 2 for n in picture.size)
-            crops.append(np.asarray(picture)[y : y + size, x : x + size].transpose(2, 0, 1))
-        return torch.from_numpy(np.stack(crops)).float()
+            pixels = np.asarray(picture)
+            crops.append(pixels[y : y + size, x : x + size].transpose(2, 0, 1))
+            turned.append(axes.axes(axes.search(pixels)))
+        return stacked(crops), stacked(turned)
+
+
+def stacked(arrays: list[np.ndarray]) -> torch.Tensor:
+    return torch.from_numpy(np.stack(arrays)).float()

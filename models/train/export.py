@@ -19,6 +19,7 @@ import onnxruntime
 import torch
 import torch.nn.functional as F
 
+import axes
 import graph
 import manifest
 from data import Photos
@@ -28,10 +29,10 @@ from settings import load
 
 PLANES = 15  # planes with a reconstruction point of their own
 CONTEXTS = 1959  # adaptive probabilities; examples/priors.rs learns their priors by coding photos
-VERSION = 1
+VERSION = 2
 WEIGHT_ONE = 64  # context weights are in 1/64
-FORMAT = 1  # of the manifest
-COMPONENTS = ("y", "cb", "cr")
+FORMAT = 2  # of the manifest
+COMPONENTS = ("y", "u", "v")
 DETAILS = ("hl", "lh", "hh")
 GOLDEN_SIDE = 64  # pixels; every wavelet level of it is even, as the matrices need
 GOLDEN_CUTS = (1.0, 4.5)
@@ -48,9 +49,6 @@ def tables(model: Codec) -> bytes:
     """All that the bytes and the linear decoder depend on."""
     out = bytearray(b"NSTM" + bytes([VERSION, 0, 0, 0]))
     floats = lambda values: out.extend(struct.pack(f"<{len(values)}f", *values))
-    colour = model.colour.detach().double()
-    floats(colour.flatten().tolist())
-    floats(torch.linalg.inv(colour).flatten().tolist())
     floats(model.taps.detach().flatten().tolist())
     for level, i in stream_order(model):
         floats([model.log_steps[level][i].exp().item()])
@@ -59,8 +57,8 @@ def tables(model: Codec) -> bytes:
         weights = F.softplus(scale.near[i]).tolist()
         weights += [F.softplus(scale.parent[i]).item() if scale.has_parent else 0.0]
         component = i * 3 // scale.units
-        from_luma, from_cb = F.softplus(scale.colour[i]).tolist()
-        weights += [from_luma if component > 0 else 0.0, from_cb if component > 1 else 0.0]
+        from_luma, from_u = F.softplus(scale.colour[i]).tolist()
+        weights += [from_luma if component > 0 else 0.0, from_u if component > 1 else 0.0]
         out.extend(min(255, round(WEIGHT_ONE * w)) for w in weights)
     out.extend(struct.pack("<H", 0x8000) * CONTEXTS)
     return bytes(out)
@@ -103,6 +101,11 @@ def golden_picture() -> torch.Tensor:
     return rgb.round().clamp(0, 255)
 
 
+def golden_axes() -> tuple[int, int, int]:
+    """Angles of the golden picture."""
+    return axes.search(golden_picture()[0].permute(1, 2, 0).numpy())
+
+
 def corrected(network: Path, planes: torch.Tensor, cut: float) -> torch.Tensor:
     """What ONNX Runtime computes with an exported synthesis, on one thread: (1, 3, H, W) like the planes."""
     options = onnxruntime.SessionOptions()
@@ -117,7 +120,7 @@ def corrected(network: Path, planes: torch.Tensor, cut: float) -> torch.Tensor:
 def golden(model: Codec, out: Path) -> None:
     """Arrays that the Rust code must reproduce; the networks' input is `planes` for both."""
     rgb = golden_picture()
-    planes = model.to_planes(rgb)
+    planes = model.to_planes(rgb, torch.from_numpy(axes.axes(golden_axes()))[None].float())
     coefficients, _ = model.forward_wavelet(planes)
     coefficients = [c * steps.exp().view(1, -1, 1, 1) for c, steps in zip(coefficients, model.log_steps)]
     arrays = {
@@ -149,7 +152,7 @@ units = [{units}]
 
 [ranges]
 samples = [0.0, 255.0]
-planes = [-180.0, 180.0]
+planes = [-222.0, 222.0]
 cut = [{settings.cut_range[0]}, {settings.cut_range[1]}]  # in bit planes; the synthesis was trained for these
 
 [networks.analysis]
@@ -163,6 +166,7 @@ correction = "correction"
 
 [golden]
 cuts = {list(GOLDEN_CUTS)}
+axes = {list(golden_axes())}
 """
 
 

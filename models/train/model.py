@@ -1,8 +1,8 @@
 """The codec as a differentiable model: a wavelet core with two learned corrections that start at zero.
 
-    RGB -> colour -> planes --+-----------------+-> wavelet -> / steps -> Levels (any cut)
+    RGB -> axes   -> planes --+-----------------+-> wavelet -> / steps -> Levels (any cut)
                               +-> analysis net -+                            |
-    RGB <- colour <- planes <-+-----------------+<- wavelet <- * steps <-----+
+    RGB <- axes   <- planes <-+-----------------+<- wavelet <- * steps <-----+
              (linear)         +-> synthesis net +   (deep = linear + correction, told the cut)
 
 A cut is one number, t, in bit planes: t = 3.0 means every piece down to plane 3 arrived, 2.4 that
@@ -24,6 +24,7 @@ from settings import Settings
 
 SIDE = 4  # of a block of pixels, the networks' finest resolution
 CHANNELS = 3 * SIDE**2
+PLANE_SCALE = math.sqrt(3)  # so that the plane of grey is the mean of red, green and blue
 INPUT_SCALE = 64.0  # planes are divided by this before a network
 ANALYSIS_SCALE = 1.0  # the analysis network's output is multiplied by this
 SYNTHESIS_SCALE = 0.25  # and the synthesis network's by this share of the cut's quantiser step
@@ -131,18 +132,16 @@ class Codec(nn.Module):
         self.settings = settings
         levels = settings.levels
         self.units = 3 + 9 * levels
-        self.colour = nn.Parameter(torch.tensor(wavelet.ICT))
         self.taps = nn.Parameter(wavelet.start_taps(levels))
         self.analysis = Correction(settings.analysis_channels, settings.analysis_blocks, settings.step, cut=False)
         self.synthesis = Correction(settings.synthesis_channels, settings.synthesis_blocks, settings.step, cut=True)
         norms = wavelet.norms_1d(levels)
-        colour_norm = torch.linalg.inv(self.colour.detach()).norm(dim=0)  # (3,)
         self.log_steps = nn.ParameterList()  # level 0 = finest; the last is LL
         for low, high in norms:
             bands = torch.tensor([high * low, low * high, high * high])
-            self.log_steps.append((settings.step / (colour_norm[:, None] * bands)).log().flatten())
+            self.log_steps.append((settings.step / (PLANE_SCALE * bands)).log().repeat(3))
         low = norms[-1][0]
-        self.log_steps.append((settings.step / (colour_norm * low * low)).log())
+        self.log_steps.append(torch.tensor(settings.step / (PLANE_SCALE * low * low)).log().repeat(3))
         self.offsets = nn.ParameterList(  # reconstruction point inside a bin, per unit and plane
             torch.full((len(steps), settings.planes + 1), 0.45) for steps in self.log_steps
         )
@@ -152,11 +151,14 @@ class Codec(nn.Module):
 
     # Colour and wavelet.
 
-    def to_planes(self, rgb: torch.Tensor) -> torch.Tensor:
-        return F.conv2d(rgb - 128, self.colour.view(3, 3, 1, 1))
+    @staticmethod
+    def to_planes(rgb: torch.Tensor, axes: torch.Tensor) -> torch.Tensor:
+        """axes (B, 3, 3): rows orthonormal, the directions in RGB of the three planes (axes.py)."""
+        return torch.einsum("bij,bjhw->bihw", axes, rgb - 128) / PLANE_SCALE
 
-    def to_rgb(self, planes: torch.Tensor) -> torch.Tensor:
-        return F.conv2d(planes, torch.linalg.inv(self.colour).view(3, 3, 1, 1)) + 128
+    @staticmethod
+    def to_rgb(planes: torch.Tensor, axes: torch.Tensor) -> torch.Tensor:
+        return torch.einsum("bij,bihw->bjhw", axes, planes) * PLANE_SCALE + 128
 
     def matrices(self, level: int, n: int):
         """Analysis matrices of one level for luma and chroma, (n, n) each."""
@@ -229,12 +231,14 @@ class Codec(nn.Module):
         above = table[:, (plane.long() + 1).clamp(max=top)].t()[:, :, None, None]
         return torch.where(arrived, at, above)
 
-    def forward(self, rgb: torch.Tensor, cut: torch.Tensor, networks: tuple[str, ...], rate: bool = True):
-        """rgb (B, 3, n, n), cut (B,) -> (linear, deep) pictures, bits per example (B,), 0 without `rate`.
+    def forward(
+        self, rgb: torch.Tensor, axes: torch.Tensor, cut: torch.Tensor, networks: tuple[str, ...], rate: bool = True
+    ):
+        """rgb (B, 3, n, n), axes (B, 3, 3), cut (B,) -> (linear, deep) pictures, bits per example (B,), 0 without `rate`.
 
         networks: those of "analysis" and "synthesis" that take part; without them it is the linear codec.
         """
-        planes = self.to_planes(rgb)
+        planes = self.to_planes(rgb, axes)
         if "analysis" in networks:
             planes = planes + self.analysis(planes)
         coefficients, inverses = self.forward_wavelet(planes)
@@ -246,4 +250,4 @@ class Codec(nn.Module):
                 parent = known.repeat_interleave(2, 2).repeat_interleave(2, 3)
         linear = self.inverse_wavelet(out, inverses)
         deep = linear + self.synthesis(linear, cut) if "synthesis" in networks else linear
-        return self.to_rgb(linear), self.to_rgb(deep), bits
+        return self.to_rgb(linear, axes), self.to_rgb(deep, axes), bits

@@ -16,7 +16,7 @@ from model import CHANNELS, Codec
 
 WEIGHT_TOP = 64  # weights are -64..64: 2 * 64 * 255 < 2**15
 MIDDLE = 128  # zero point of the blocks
-COMPONENTS = ("blocks.y", "blocks.cb", "blocks.cr")
+COMPONENTS = ("blocks.y", "blocks.u", "blocks.v")
 SAMPLES = 20_000  # of an activation, from each picture that ranges are found on
 SHRINK = np.geomspace(1, 0.4, 24).tolist()  # of the range that was seen, to find the one of least squared error
 
@@ -81,8 +81,8 @@ def calibrate(model: Codec, photos: Photos) -> Ranges:
     observer = Observer(settings.seed)
     low, high = settings.cut_range
     for i in range(settings.calibration):
-        rgb = photos.batch(1, settings.crop)
+        rgb, axes = photos.batch(1, settings.crop)
         cut = torch.full((1,), low + (high - low) * (i + 0.5) / settings.calibration)
-        linear, _, _ = model(rgb, cut, ("analysis",), rate=False)
-        model.synthesis(model.to_planes(linear), cut, observer)
+        linear, _, _ = model(rgb, axes, cut, ("analysis",), rate=False)
+        model.synthesis(model.to_planes(linear, axes), cut, observer)
     return observer.ranges()

@@ -36,7 +36,7 @@ def laplace_bits(value: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
 class Scale(nn.Module):
     """Expected magnitude of every coefficient of one level's units.
 
-    units: 9 = component (Y, Cb, Cr) x band (HL, LH, HH), or 3 for the LL band.
+    units: 9 = component (Y, U, V) x band (HL, LH, HH), or 3 for the LL band.
     """
 
     def __init__(self, units: int, has_parent: bool):
@@ -45,7 +45,7 @@ class Scale(nn.Module):
         self.floor = nn.Parameter(torch.full((units,), -2.0))
         self.near = nn.Parameter(torch.full((units, 3), -2.5))
         self.parent = nn.Parameter(torch.full((units,), -2.0))
-        self.colour = nn.Parameter(torch.full((units, 2), -3.0))  # from Y; from Cb
+        self.colour = nn.Parameter(torch.full((units, 2), -3.0))  # from Y; from U
 
     def kernel(self) -> torch.Tensor:
         """(units, 1, 3, 3) non-negative neighbour weights, centre zero."""

@@ -44,7 +44,7 @@ class Settings:
     batch: int = 4
     crop: int = 192
     learning_rate: float = 6e-4  # networks; the joint phase has a third of all rates
-    core_rate: float = 3e-4  # wavelet taps and colour matrix
+    core_rate: float = 3e-4  # wavelet taps
     step_rate: float = 2e-3  # logarithms of the quantiser steps
     table_rate: float = 5e-3  # rate model and reconstruction points
     clip: float = 1.0

@@ -111,17 +111,17 @@ def groups(model: Codec) -> list[dict]:
     return [
         {"name": "analysis", "params": list(model.analysis.parameters()), "base": settings.learning_rate},
         {"name": "synthesis", "params": list(model.synthesis.parameters()), "base": settings.learning_rate},
-        {"name": "core", "params": [model.colour, model.taps], "base": settings.core_rate},
+        {"name": "core", "params": [model.taps], "base": settings.core_rate},
         {"name": "steps", "params": list(model.log_steps), "base": settings.step_rate},
         {"name": "tables", "params": [*model.scales.parameters(), *model.offsets], "base": settings.table_rate},
     ]
 
 
-def objective(model: Codec, rgb: torch.Tensor, cut: torch.Tensor, cuts: Cuts, phase: Phase):
+def objective(model: Codec, rgb: torch.Tensor, axes: torch.Tensor, cut: torch.Tensor, cuts: Cuts, phase: Phase):
     """Weighted rate-distortion loss, and the bits per pixel of each example if they count in this phase."""
     settings = model.settings
     rate = phase.name != "synthesis"
-    linear, deep, bits = model(rgb, cut, phase.networks, rate)
+    linear, deep, bits = model(rgb, axes, cut, phase.networks, rate)
     pixels = rgb.shape[2] * rgb.shape[3]
 
     def error(picture: torch.Tensor) -> torch.Tensor:
@@ -139,16 +139,17 @@ def objective(model: Codec, rgb: torch.Tensor, cut: torch.Tensor, cuts: Cuts, ph
 
 
 @torch.no_grad()
-def validate(model: Codec, pictures: torch.Tensor) -> list[dict]:
+def validate(model: Codec, pictures: torch.Tensor, axes: torch.Tensor) -> list[dict]:
     """Estimated rate and PSNR at fixed cuts: with both networks, and of the linear codec alone."""
     rows = []
     for t in VALIDATION_CUTS:
         row = {"cut": t}
         for networks in (("analysis", "synthesis"), ()):
             sums = torch.zeros(3)
-            for picture in pictures.to(model.settings.device).split(2):
+            pairs = zip(pictures.to(model.settings.device).split(2), axes.to(model.settings.device).split(2))
+            for picture, own in pairs:
                 cut = torch.full((len(picture),), t, device=picture.device)
-                linear, deep, bits = model(picture, cut, networks)
+                linear, deep, bits = model(picture, own, cut, networks)
                 for i, one in enumerate((linear, deep)):
                     mse = (one.clamp(0, 255).round() - picture).square().mean((1, 2, 3))
                     sums[i + 1] += (10 * torch.log10(255**2 / mse)).sum().item()
@@ -198,9 +199,9 @@ def main() -> None:
             group["lr"] = group["base"] * share
             for parameter in group["params"]:
                 parameter.requires_grad_(group["name"] in phase.trained)
-        rgb = photos.batch(settings.batch, settings.crop).to(settings.device)
+        rgb, axes = (part.to(settings.device) for part in photos.batch(settings.batch, settings.crop))
         cut = cuts.draw(settings.batch).to(settings.device)
-        loss, bpp = objective(model, rgb, cut, cuts, phase)
+        loss, bpp = objective(model, rgb, axes, cut, cuts, phase)
         adam.zero_grad(set_to_none=True)
         loss.backward()
         for group in adam.param_groups:
@@ -214,7 +215,7 @@ def main() -> None:
             print(f"{step} {phase.name} loss {smooth:.4f} {(time.time() - started):.0f} s", flush=True)
         if step % settings.checkpoint_every == 0 or step == last:
             save(checkpoint, {"model": model.state_dict(), "adam": adam.state_dict(), "bpp": cuts.bpp, "step": step})
-            for row in validate(model, held_out):
+            for row in validate(model, *held_out):
                 log.write(json.dumps({"step": step, "loss": round(smooth, 4), **row}) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""The linear transform: colour matrix and a learnable lifting wavelet, as matrices.
+"""The linear transform: a learnable lifting wavelet, as matrices.
 
 A crop has a fixed size, so one level of the wavelet along one axis is an (n, n) matrix; it is built by
 running the lifting steps on the identity, which keeps the taps differentiable and treats borders
@@ -11,9 +11,6 @@ import torch
 
 # CDF 9/7 (JPEG 2000, T.800 Annex F), without the final scaling: the quantiser steps carry it.
 CDF97 = (-1.586134342059924, -0.052980118572961, 0.882911075530934, 0.443506852043971)
-
-# JPEG 2000's irreversible colour transform; rows Y, Cb, Cr.
-ICT = ((0.299, 0.587, 0.114), (-0.168736, -0.331264, 0.5), (0.5, -0.418688, -0.081312))
 
 
 def reflect(position: int, n: int) -> int:

@@ -9,6 +9,7 @@ use self::component::{Component, Share, side};
 use super::Planes;
 use super::colour;
 use super::strips::{Division, TILE};
+use crate::axes::Axes;
 use crate::layout::{LEVELS, Unit};
 use crate::model::Model;
 use crate::parallel;
@@ -23,7 +24,7 @@ const PARALLEL: usize = 1 << 17;
 
 /// The coefficients of these planes, so divided.
 pub(super) fn of_planes(model: &Model, planes: &Planes, division: Division) -> Coefficients {
-    let mut out = Coefficients::zero(planes.size, planes.channels);
+    let mut out = Coefficients { axes: planes.axes, ..Coefficients::zero(planes.size, planes.channels) };
     let width = planes.size.width();
     analyse(model, &mut out, division, 0, |Job { components, needed: rows, .. }| {
         for (component, plane) in components.iter_mut().zip(&planes.components) {
@@ -38,12 +39,13 @@ pub(super) fn of_planes(model: &Model, planes: &Planes, division: Division) -> C
 /// The coefficients of this picture, so divided.
 pub(super) fn of_picture(model: &Model, picture: &Picture, division: Division) -> Coefficients {
     let (size, count) = (picture.size(), picture.channels().count());
-    let mut out = Coefficients::zero(size, picture.channels());
+    let axes = Axes::of(picture);
+    let mut out = Coefficients { axes, ..Coefficients::zero(size, picture.channels()) };
     let width = size.width();
     analyse(model, &mut out, division, TILE * width, |Job { components, needed: rows, tile }| {
         let samples = &picture.samples()[rows.start * width * count..rows.end * width * count];
         for samples in samples.chunks(TILE * width * count) {
-            colour::to_planes(model, samples, tile);
+            colour::to_planes(axes, samples, tile);
             for (component, plane) in components.iter_mut().zip(&*tile) {
                 for row in plane[..samples.len() / count].chunks(width) {
                     component.push(row);

@@ -1,7 +1,7 @@
-//! RGB to the model's three planes and back.
+//! RGB to a picture's three planes and back.
 
 use super::Planes;
-use crate::model::Model;
+use crate::axes::Axes;
 use crate::parallel;
 use crate::picture::Picture;
 
@@ -10,7 +10,7 @@ const CHUNK: usize = 1 << 15;
 /// Pixels that are converted together; a multiple of eight.
 const BATCH: usize = 64;
 
-pub(super) fn from_picture(model: &Model, picture: &Picture, threads: usize) -> Planes {
+pub(super) fn from_picture(picture: &Picture, axes: Axes, threads: usize) -> Planes {
     let (size, channels) = (picture.size(), picture.channels());
     let mut components = vec![vec![0.0_f32; size.pixels()]; channels.count()];
     let mut parts: Vec<_> = components.iter_mut().map(|plane| plane.chunks_mut(CHUNK)).collect();
@@ -18,24 +18,24 @@ pub(super) fn from_picture(model: &Model, picture: &Picture, threads: usize) -> 
         let planes: Vec<&mut [f32]> = parts.iter_mut().filter_map(Iterator::next).collect();
         (samples, planes)
     });
-    parallel::for_each(threads, jobs, |(samples, mut planes)| to_planes(model, samples, &mut planes));
-    Planes { size, channels, components }
+    parallel::for_each(threads, jobs, |(samples, mut planes)| to_planes(axes, samples, &mut planes));
+    Planes { size, channels, axes, components }
 }
 
-pub(super) fn to_picture(model: &Model, planes: &Planes, threads: usize) -> Picture {
-    let (size, channels) = (planes.size, planes.channels);
+pub(super) fn to_picture(planes: &Planes, threads: usize) -> Picture {
+    let (size, channels, axes) = (planes.size, planes.channels, planes.axes);
     let mut samples = vec![0_u8; size.pixels() * channels.count()];
     let jobs = samples.chunks_mut(CHUNK * channels.count()).enumerate();
     parallel::for_each(threads, jobs, |(index, samples)| {
         let planes: Vec<&[f32]> = planes.components.iter().map(|plane| &plane[index * CHUNK..]).collect();
-        to_samples(model, &planes, samples);
+        to_samples(axes, &planes, samples);
     });
     Picture::new(size, channels, samples).expect("one sample for every pixel and channel")
 }
 
 /// Fills one plane from grey samples, or three from RGB.
-pub(super) fn to_planes<P: AsMut<[f32]>>(model: &Model, samples: &[u8], planes: &mut [P]) {
-    let m = &model.colour;
+pub(super) fn to_planes<P: AsMut<[f32]>>(axes: Axes, samples: &[u8], planes: &mut [P]) {
+    let m = axes.analysis();
     match planes {
         [plane] => {
             for (value, &sample) in plane.as_mut().iter_mut().zip(samples) {
@@ -61,8 +61,8 @@ pub(super) fn to_planes<P: AsMut<[f32]>>(model: &Model, samples: &[u8], planes: 
 }
 
 /// Fills grey samples from one plane, or RGB from three, of which there may be more than samples.
-pub(super) fn to_samples<P: AsRef<[f32]>>(model: &Model, planes: &[P], samples: &mut [u8]) {
-    let m = &model.colour_inverse;
+pub(super) fn to_samples<P: AsRef<[f32]>>(axes: Axes, planes: &[P], samples: &mut [u8]) {
+    let m = axes.synthesis();
     match planes {
         [plane] => {
             for (sample, &value) in samples.iter_mut().zip(plane.as_ref()) {

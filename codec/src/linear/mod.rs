@@ -1,4 +1,4 @@
-//! The linear transform in plain Rust: colour matrix and lifting wavelet (spec, "Linear transform").
+//! The linear transform in plain Rust: colour axes and lifting wavelet (spec, "Linear transform").
 
 mod analysis;
 mod colour;
@@ -15,6 +15,7 @@ mod tests;
 use std::ops::Range;
 
 use self::strips::Division;
+use crate::axes::Axes;
 use crate::layout::LEVELS;
 use crate::model::Model;
 use crate::picture::{Channels, Picture, Size};
@@ -27,14 +28,16 @@ pub struct Linear {
     threads: usize,
 }
 
-/// A picture as one array of `f32` per component, in the model's colour space; luma alone for grey.
+/// A picture as one array of `f32` per component, its colours along three axes; luma alone for grey.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planes {
     /// Width and height of every plane.
     pub size: Size,
     /// Grey: one plane; RGB: three.
     pub channels: Channels,
-    /// Row-major planes, centred on zero, about -180..180.
+    /// What the planes are.
+    pub axes: Axes,
+    /// Row-major planes, centred on zero, within -222..222.
     pub components: Vec<Vec<f32>>,
 }
 
@@ -60,10 +63,10 @@ impl Linear {
         self
     }
 
-    /// The picture in the model's colour space.
+    /// The picture's colours along these axes; [`Axes::of`] finds its own.
     #[must_use]
-    pub fn planes(&self, picture: &Picture) -> Planes {
-        colour::from_picture(&self.model, picture, self.threads)
+    pub fn planes(&self, picture: &Picture, axes: Axes) -> Planes {
+        colour::from_picture(picture, axes, self.threads)
     }
 
     /// The picture of these planes, rounded and clipped to 8 bits.
@@ -73,7 +76,7 @@ impl Linear {
     #[must_use]
     pub fn picture(&self, planes: &Planes) -> Picture {
         planes.check();
-        colour::to_picture(&self.model, planes, self.threads)
+        colour::to_picture(planes, self.threads)
     }
 
     /// Wavelet analysis of planes.

@@ -54,7 +54,7 @@ impl Grid {
 const BANDS: [(usize, usize); 3] = [(1, 0), (0, 1), (1, 1)];
 
 pub(super) fn decompose(model: &Model, planes: &Planes) -> Coefficients {
-    let mut out = Coefficients::zero(planes.size, planes.channels);
+    let mut out = Coefficients { axes: planes.axes, ..Coefficients::zero(planes.size, planes.channels) };
     for (component, plane) in planes.components.iter().enumerate() {
         let mut grid = Grid { width: planes.size.width(), height: planes.size.height(), samples: plane.clone() };
         for level in 1..=LEVELS {
@@ -87,5 +87,5 @@ pub(super) fn compose(model: &Model, coefficients: &Coefficients) -> Planes {
         }
         low
     });
-    Planes { size, channels, components: components.collect() }
+    Planes { size, channels, axes: coefficients.axes, components: components.collect() }
 }

@@ -30,7 +30,7 @@ pub(super) fn planes(model: &Model, coefficients: &Coefficients, division: Divis
             component.row(y, row);
         }
     });
-    Planes { size, channels, components }
+    Planes { size, channels, axes: coefficients.axes, components }
 }
 
 /// The picture of these coefficients, so divided.
@@ -54,7 +54,7 @@ pub(super) fn picture(model: &Model, coefficients: &Coefficients, division: Divi
                     component.row(y, row);
                 }
             }
-            colour::to_samples(model, &tile, samples);
+            colour::to_samples(coefficients.axes, &tile, samples);
         }
     });
     Picture::new(size, channels, samples).expect("one sample for every pixel and channel")

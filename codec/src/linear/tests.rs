@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::strips::Division;
 use super::{Linear, Planes, analysis, naive, synthesis};
+use crate::axes::Axes;
 use crate::model::Model;
 use crate::picture::{Channels, Picture, Size};
 use crate::transform::{Analysis as _, Cut, Synthesis as _};
@@ -29,7 +30,7 @@ fn check(model: &Model, picture: &Picture, threads: usize, rows: usize) {
     let linear = Linear::new(model.clone());
     let division = Division { threads, rows };
     let what = format!("{:?} {:?}, {threads} threads, strips of {rows}", picture.size(), picture.channels());
-    let planes = linear.planes(picture);
+    let planes = linear.planes(picture, Axes::of(picture));
     let coefficients = naive::decompose(model, &planes);
     assert!(analysis::of_planes(model, &planes, division) == coefficients, "decompose: {what}");
     assert!(analysis::of_picture(model, picture, division) == coefficients, "analyse: {what}");
@@ -65,7 +66,7 @@ fn the_public_ways_agree_at_a_size_of_several_strips() {
     let picture = picture(701, 517, Channels::Rgb);
     let once = Linear::new(model());
     let coefficients = once.analyse(&picture).expect("linear never fails");
-    assert!(coefficients == once.decompose(once.planes(&picture)));
+    assert!(coefficients == once.decompose(once.planes(&picture, Axes::of(&picture))));
     for threads in [1, 2, 5, 300] {
         let linear = once.clone().with_threads(threads);
         assert!(linear.analyse(&picture).expect("linear never fails") == coefficients, "{threads} threads");
@@ -80,7 +81,7 @@ fn samples_round_half_up_and_saturate() {
     let values = [f32::NAN, f32::NEG_INFINITY, -1e9, -128.5, -127.6, -127.5, -0.6, -0.5, 0.5, 126.4, 126.5, 1e9];
     let expected = [0, 0, 0, 0, 0, 1, 127, 128, 129, 254, 255, 255];
     let size = Size::new(12, 1).expect("a valid size");
-    let planes = Planes { size, channels: Channels::Grey, components: vec![values.to_vec()] };
+    let planes = Planes { size, channels: Channels::Grey, axes: Axes::default(), components: vec![values.to_vec()] };
     assert_eq!(Linear::new(model()).picture(&planes).samples(), expected);
 }
 

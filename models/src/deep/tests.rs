@@ -72,7 +72,7 @@ fn networks_that_correct_nothing_leave_the_linear_transform() {
 fn tiles_have_no_visible_borders() {
     let deep = deep(SMALL, 2);
     let picture = picture(760, 500, Channels::Rgb);
-    let planes = deep.synthesis.linear.planes(&picture);
+    let planes = deep.synthesis.linear.planes(&picture, Axes::of(&picture));
     for (correction, cut) in [(&deep.analysis.correction, None), (&deep.synthesis.correction, Some(4.0))] {
         let tiled = |counts| {
             let mut planes = planes.clone();
@@ -115,8 +115,8 @@ fn grey_is_luma_without_chroma() {
     let size = Size::new(40, 24).expect("a valid size");
     let luma: Vec<f32> = (0..size.pixels()).map(|i| (i % 97) as f32 - 48.0).collect();
     let nothing = vec![0.0; size.pixels()];
-    let mut grey = Planes { size, channels: Channels::Grey, components: vec![luma.clone()] };
-    let mut rgb = Planes { size, channels: Channels::Rgb, components: vec![luma, nothing.clone(), nothing] };
+    let mut grey = Planes { size, channels: Channels::Grey, axes: Axes::default(), components: vec![luma.clone()] };
+    let mut rgb = Planes { size, channels: Channels::Rgb, axes: Axes::default(), components: vec![luma, nothing.clone(), nothing] };
     correction.add_to(&mut grey, Some(3.0)).expect("a correction");
     correction.add_to(&mut rgb, Some(3.0)).expect("a correction");
     assert_eq!(grey.components, rgb.components[..1]);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::Fault;
 
 /// Version of the manifest that this build reads.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Pixels to a sample of the coarsest units, each way.
 const STRIDE: usize = 1 << LEVELS;
 /// The bit planes of the largest coefficient: no cut lies above.
@@ -105,6 +105,8 @@ pub struct Ports {
 pub struct Golden {
     /// The cuts that the synthesis was told.
     pub cuts: Vec<f32>,
+    /// The angles of the picture's colour axes.
+    pub axes: [i16; 3],
 }
 
 /// What any format has.
@@ -176,7 +178,7 @@ fn unit_name(index: usize) -> String {
         Band::Lh => "lh",
         Band::Hh => "hh",
     };
-    format!("{}-{band}{level}", ["y", "cb", "cr"][component])
+    format!("{}-{band}{level}", ["y", "u", "v"][component])
 }
 
 #[cfg(test)]
@@ -197,6 +199,6 @@ mod tests {
     #[test]
     fn units_are_named_in_the_order_of_the_stream() {
         let names: Vec<_> = [0, 1, 3, 8, UNITS - 1].map(unit_name).into();
-        assert_eq!(names, ["y-ll6", "cb-ll6", "y-hl6", "cb-hh6", "cr-hh1"]);
+        assert_eq!(names, ["y-ll6", "u-ll6", "y-hl6", "u-hh6", "v-hh1"]);
     }
 }

@@ -15,6 +15,8 @@ pub struct Header {
     pub model: [u8; 6],
     /// Bit planes.
     pub planes: i32,
+    /// Angles of the colour axes, in 1/1024 of half a turn; 0 for grey.
+    pub axes: [i32; 3],
     /// Bytes of the header itself.
     pub bytes: usize,
 }
@@ -37,7 +39,7 @@ impl Header {
         }
         match left.next() {
             None => return Ok(None),
-            Some(1) => {}
+            Some(2) => {}
             Some(_) => return Err(Fault::Unsupported),
         }
         let colour = match left.next() {
@@ -53,12 +55,26 @@ impl Header {
             let Some(next) = left.next() else { return Ok(None) };
             *byte = next;
         }
-        match left.next() {
-            None => Ok(None),
-            Some(planes @ 0..=15) => Ok(Some(Self { colour, width, height, model, planes: planes.into(), bytes: 0 })),
-            Some(_) => Err(Fault::Corrupt),
+        let planes = match left.next() {
+            None => return Ok(None),
+            Some(planes @ 0..=15) => planes.into(),
+            Some(_) => return Err(Fault::Corrupt),
+        };
+        let axes = if colour { axes(left)? } else { Some([0; 3]) };
+        Ok(axes.map(|axes| Self { colour, width, height, model, planes, axes, bytes: 0 }))
+    }
+}
+
+fn axes(left: &mut impl Iterator<Item = u8>) -> Result<Option<[i32; 3]>, Fault> {
+    let mut number = 0;
+    for index in 0..4 {
+        let Some(byte) = left.next() else { return Ok(None) };
+        number += i32::from(byte & if index == 3 { 0x3F } else { 0xFF }) << (8 * index);
+        if index == 3 && byte > 0x3F {
+            return Err(Fault::Corrupt);
         }
     }
+    Ok(Some([number % 1024 - 512, number / 1024 % 1024 - 512, number / 1024 / 1024 - 512]))
 }
 
 fn side(left: &mut impl Iterator<Item = u8>) -> Result<Option<usize>, Fault> {

@@ -5,7 +5,7 @@ pub fn level(unit: usize) -> usize {
     if unit < 3 { 6 } else { 6 - (unit - 3) / 9 }
 }
 
-/// Component of a unit: 0 luma, 1 Cb, 2 Cr.
+/// Component of a unit: 0 luma, 1 U, 2 V.
 pub fn component(unit: usize) -> usize {
     if unit < 3 { unit } else { (unit - 3) % 9 / 3 }
 }

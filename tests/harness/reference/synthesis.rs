@@ -6,6 +6,7 @@ use super::{Header, Levels, Tables};
 pub(super) fn picture(tables: &Tables, header: &Header, units: &[Levels]) -> Vec<u8> {
     let components = if header.colour { 3 } else { 1 };
     let planes: Vec<Vec<f64>> = (0..components).map(|c| plane(tables, header, units, c)).collect();
+    let axes = axes(header.axes);
     let mut samples = Vec::new();
     for pixel in 0..header.width * header.height {
         let yuv: Vec<f64> = planes.iter().map(|plane| plane[pixel]).collect();
@@ -13,11 +14,30 @@ pub(super) fn picture(tables: &Tables, header: &Header, units: &[Levels]) -> Vec
             samples.push(sample(yuv[0]));
             continue;
         }
-        for row in tables.inverse.chunks(3) {
-            samples.push(sample(row[0] * yuv[0] + row[1] * yuv[1] + row[2] * yuv[2]));
+        for channel in 0..3 {
+            let value: f64 = (0..3).map(|plane| axes[plane][channel] * yuv[plane]).sum();
+            samples.push(sample(3_f64.sqrt() * value));
         }
     }
     samples
+}
+
+/// The rows of A.
+fn axes([a, b, c]: [i32; 3]) -> [[f64; 3]; 3] {
+    let mut rows = [
+        [1.0, 1.0, 1.0].map(|value: f64| value / 3_f64.sqrt()),
+        [-1.0, -1.0, 2.0].map(|value: f64| value / 6_f64.sqrt()),
+        [1.0, -1.0, 0.0].map(|value: f64| value / 2_f64.sqrt()),
+    ];
+    for (i, j, angle) in [(0, 1, a), (0, 2, b), (1, 2, c)] {
+        let angle = f64::from(angle) * std::f64::consts::PI / 1024.0;
+        let before = rows;
+        for k in 0..3 {
+            rows[i][k] = angle.cos() * before[i][k] - angle.sin() * before[j][k];
+            rows[j][k] = angle.sin() * before[i][k] + angle.cos() * before[j][k];
+        }
+    }
+    rows
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "it is clamped to 0..=255")]

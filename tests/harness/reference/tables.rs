@@ -9,8 +9,6 @@ use super::Fault;
 pub struct Tables {
     /// First 6 bytes of the SHA-256 of the file.
     pub id: [u8; 6],
-    /// Inverse colour matrix.
-    pub(super) inverse: Vec<f64>,
     /// Level 1..6 less 1, kind, step, near then far: 96 in file order.
     pub(super) taps: Vec<f64>,
     pub(super) units: Vec<Record>,
@@ -22,7 +20,7 @@ pub struct Tables {
 pub(super) struct Record {
     pub(super) step: f64,
     pub(super) offsets: Vec<f64>,
-    /// side, above, diagonal, parent, from luma, from Cb.
+    /// side, above, diagonal, parent, from luma, from U.
     pub(super) weights: Vec<u32>,
 }
 
@@ -32,22 +30,20 @@ impl Tables {
         if bytes.len() < 5 || &bytes[..4] != b"NSTM" {
             return Err(Fault::Corrupt);
         }
-        if bytes[4] != 1 {
+        if bytes[4] != 2 {
             return Err(Fault::Unsupported);
         }
-        if bytes.len() != 8372 || bytes[5..8] != [0, 0, 0] {
+        if bytes.len() != 8300 || bytes[5..8] != [0, 0, 0] {
             return Err(Fault::Corrupt);
         }
         let hash = Sha256::digest(bytes);
         let small = |from: usize, count: usize| floats(bytes, from, count, |value| value.abs() < 10000.0);
-        small(8, 9)?;
-        let units = (0..57).map(|unit| record(bytes, 464 + 70 * unit));
+        let units = (0..57).map(|unit| record(bytes, 392 + 70 * unit));
         Ok(Self {
             id: std::array::from_fn(|index| hash[index]),
-            inverse: small(44, 9)?,
-            taps: small(80, 96)?,
+            taps: small(8, 96)?,
             units: units.collect::<Result<_, _>>()?,
-            priors: bytes[4454..].chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect(),
+            priors: bytes[4382..].chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect(),
         })
     }
 
