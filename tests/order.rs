@@ -74,7 +74,8 @@ fn taken() -> Taken {
     let (original, linear) = (photo(), package.linear(2));
     let stream = Encoder::new(package.tables().clone()).encode(&original, &linear).expect("a stream");
     let mut decoder = Decoder::new(package.tables().clone());
-    let empty = Coefficients::zero(original.size(), Channels::Rgb);
+    let axes = stream.header().axes;
+    let empty = Coefficients { axes, ..Coefficients::zero(original.size(), Channels::Rgb) };
     let mut taken = Taken { original, linear, empty: empty.clone(), header: 0, pieces: Vec::new() };
     let (mut known, mut distortion) = (empty, 0.0);
     let (mut place, mut since) = (usize::MAX, 0);

@@ -1,6 +1,6 @@
 //! Bytes and pictures do not depend on threads or runs, and a limited stream is exactly a prefix.
 
-use nestcast_codec::{Analysis as _, Channels, Coefficients, Decoder, Encoder, Header, Linear, Parsed};
+use nestcast_codec::{Analysis as _, Channels, Coefficients, Decoder, Encoder, Header, Linear, MAX_HEADER, Parsed};
 use nestcast_tests::pictures::{Content, picture};
 use nestcast_tests::vectors;
 
@@ -28,7 +28,7 @@ fn the_same_bytes_and_picture_with_any_threads() {
             decoder.push(bytes).expect("a valid stream");
             decoder.render(&Linear::new(model.clone()).with_threads(threads)).expect("a picture")
         };
-        let cuts = [stream.len(), (stream.len() / 3).max(16)];
+        let cuts = [stream.len(), (stream.len() / 3).max(MAX_HEADER)];
         let once = cuts.map(|cut| render(1, &stream[..cut]));
         for threads in [1, 2, 5] {
             let again = encode(Encoder::new(model.clone()).with_threads(threads), &coefficients);

@@ -14,7 +14,7 @@ use crate::reference::{Cut, Levels};
 pub fn tables(tables: &[u8]) -> Vec<u8> {
     let mut probe = tables.to_vec();
     for unit in 0..57 {
-        let at = 464 + 70 * unit;
+        let at = 392 + 70 * unit;
         probe[at..at + 4].copy_from_slice(&1_f32.to_le_bytes());
         for (plane, offset) in probe[at + 4..at + 64].chunks_mut(4).enumerate() {
             let value = (plane as f32 + 1.0) / 32.0 / (1 << plane) as f32;
