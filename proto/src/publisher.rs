@@ -91,12 +91,12 @@ impl Publisher {
         current.max(self.last).saturating_mul(GROWTH).min(self.budget.cap())
     }
 
-    /// How many bytes the transport should hold at most, unacknowledged or unsent: what may be in flight, and a packet
-    /// so that it never waits for the publisher. There is room for the bases of a few frames beside.
+    /// How many bytes the transport should hold at most, unacknowledged or unsent: what may be in flight. There is room for
+    /// the bases of a few frames beside.
     #[must_use]
     pub fn window(&self, path: &Path) -> u64 {
         let base = self.current.as_ref().is_some_and(|sending| sending.base_left > 0);
-        path.window + path.mtu + if base { ROOM_FOR_BASES } else { 0 }
+        path.window + if base { ROOM_FOR_BASES } else { 0 }
     }
 
     /// A frame is due: what of the one before is not written yet is dropped, but for its base.

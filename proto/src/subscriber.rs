@@ -70,10 +70,11 @@ impl Subscriber {
         self.received
     }
 
-    /// A stream began with this head.
+    /// A stream began with this head. If too many frames are open, as when a path that was down carries again, the oldest
+    /// is given up.
     ///
     /// # Errors
-    /// If the frame is on the way already, or more frames are open than a sender may have.
+    /// If the frame is on the way already.
     pub fn handle_head(&mut self, now: Duration, header: FrameHeader) -> Result<(), Close> {
         if self.last.is_some_and(|(last, _)| header.id <= last) {
             return Ok(());
@@ -81,8 +82,15 @@ impl Subscriber {
         if self.open.contains_key(&header.id) {
             return Err(Close::violation("a frame came on two streams"));
         }
-        if self.open.len() >= MAX_OPEN_FRAMES {
-            return Err(Close::violation("too many frames are open at once"));
+        if self.open.len() >= MAX_OPEN_FRAMES
+            && let Some((_, oldest)) = self.open.pop_first()
+        {
+            self.pass(&oldest.header);
+            self.received.blank += 1;
+            // The new one may be older still.
+            if self.last.is_some_and(|(last, _)| header.id <= last) {
+                return Ok(());
+            }
         }
         let bytes = BytesMut::new();
         self.open.insert(header.id, Open { header, bytes, first: now, based: None, finished: false });
@@ -124,8 +132,7 @@ impl Subscriber {
                 return None;
             }
             let Open { header, bytes, first, based, .. } = self.open.remove(&id)?;
-            self.received.blank += self.last.map_or(0, |last| missing(last, &header));
-            self.last = Some((id, header.skipped));
+            self.pass(&header);
             if based.is_some() {
                 self.received.shown += 1;
                 self.received.useful += bytes.len() as u64;
@@ -135,6 +142,12 @@ impl Subscriber {
             self.received.blank += 1;
         }
         None
+    }
+
+    /// A frame is given out or given up, and with it those before it that did not come.
+    fn pass(&mut self, header: &FrameHeader) {
+        self.received.blank += self.last.map_or(0, |last| missing(last, header));
+        self.last = Some((header.id, header.skipped));
     }
 
     /// When to poll again even if nothing comes.
@@ -276,9 +289,19 @@ mod tests {
         subscriber.handle_head(Duration::ZERO, header(0)).expect("a new frame");
         assert!(subscriber.handle_head(Duration::ZERO, header(0)).is_err());
         assert!(subscriber.handle_bytes(Duration::ZERO, 0, &[0; 11]).is_err());
-        for id in 1..MAX_OPEN_FRAMES as u64 {
-            subscriber.handle_head(Duration::ZERO, header(id)).expect("within the limit");
+    }
+
+    #[test]
+    fn what_comes_all_at_once_behind_an_outage_makes_room_for_the_newest() {
+        let mut subscriber = Subscriber::new(INTERVAL);
+        let count = MAX_OPEN_FRAMES as u64 + 4;
+        for id in 0..count {
+            arrive(&mut subscriber, 0, id, 4);
+            subscriber.handle_end(id);
         }
-        assert!(subscriber.handle_head(Duration::ZERO, header(99)).is_err());
+        subscriber.handle_head(at(0), header(3)).expect("late, but no offence");
+        assert_eq!(ids(&mut subscriber, 0), [(4, 4)], "the oldest that there is room for");
+        assert_eq!(ids(&mut subscriber, 80).last(), Some(&(count - 1, 4)));
+        assert_eq!(subscriber.received(), Received { shown: 16, blank: 4, bytes: 80, useful: 64 });
     }
 }

@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use nestcast_proto::{ALPN, Close, Code, Estimator, INITIAL_WINDOW, Path};
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
     AckFrequencyConfig, Connection, QlogConfig, RecvStream, SendStream, ServerConfig, TransportConfig, VarInt,
+    WriteError,
 };
 
 use crate::error::Error;
@@ -36,6 +37,10 @@ const HANDSHAKE: Duration = Duration::from_secs(5);
 /// would be taken for a queue.
 const ACK_EVERY: u32 = 3;
 const ACK_WITHIN: Duration = Duration::from_millis(4);
+/// quinn takes what was acknowledged of a piece for held until all of it is: in pieces of half a packet, room comes
+/// with every acknowledgement and not in lumps.
+const PIECE: usize = 600;
+const PIECES: usize = 16;
 /// Before the first measurement.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
@@ -175,6 +180,28 @@ fn transport() -> TransportConfig {
     transport
 }
 
+/// Writes the front of `chunks` as far as there is room; gives how many bytes that was. May be dropped while it waits:
+/// nothing is written then.
+///
+/// # Errors
+/// If the stream or its connection is no more.
+pub async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usize, WriteError> {
+    let pieces = chunks.iter().flat_map(|chunk| {
+        let ends = |at: usize| at..chunk.len().min(at + PIECE);
+        (0..chunk.len()).step_by(PIECE).map(move |at| chunk.slice(ends(at)))
+    });
+    let mut front = [const { Bytes::new() }; PIECES];
+    let count = front.iter_mut().zip(pieces).map(|(slot, piece)| *slot = piece).count();
+    let written = stream.write_chunks(&mut front[..count]).await?.bytes;
+    let mut left = written;
+    for chunk in chunks {
+        let from_chunk = left.min(chunk.len());
+        chunk.advance(from_chunk);
+        left -= from_chunk;
+    }
+    Ok(written)
+}
+
 /// What is known of the path of a connection that such a configuration accepted.
 #[must_use]
 pub fn path(connection: &Connection) -> Path {
@@ -234,7 +261,7 @@ impl Peer for QuicPeer {
 
 impl Outgoing for SendStream {
     async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Gone> {
-        self.write_chunks(chunks).await.map(|written| written.bytes).map_err(gone)
+        write(self, chunks).await.map_err(gone)
     }
 
     fn finish(&mut self) {
