@@ -12,6 +12,7 @@ mod demand;
 mod encoding;
 mod error;
 mod feed;
+mod frames;
 mod identity;
 mod pipeline;
 mod quic;

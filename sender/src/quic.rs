@@ -268,6 +268,11 @@ impl Outgoing for SendStream {
         // It fails only for a stream that the peer stopped: then nobody waits for its end.
         let _ = Self::finish(self);
     }
+
+    async fn settled(&mut self) {
+        // It fails with the connection: then nothing more arrives.
+        let _ = self.stopped().await;
+    }
 }
 
 impl Incoming for RecvStream {
