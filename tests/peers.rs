@@ -206,8 +206,8 @@ async fn twenty_receivers_over_a_lossy_path_get_their_frames() {
         .collect();
     for receiver in receivers {
         let received = receiver.await.expect("no panic").expect("it is served").last().received;
-        assert!(received.shown >= 60 && received.blank * 10 <= received.shown, "{received:?}");
-        assert!(received.useful * 10 >= received.bytes * 8, "{received:?}");
+        assert!(received.shown >= 60 && received.blank * 40 <= received.shown, "{received:?}");
+        assert!(received.useful * 20 >= received.bytes * 19, "{received:?}");
     }
     broadcast.stop().await;
 }
