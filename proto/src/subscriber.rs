@@ -44,6 +44,8 @@ pub struct Subscriber {
     last: Option<(u64, u64)>,
     /// When the last frame was given out.
     shown: Option<Duration>,
+    /// Nothing more comes.
+    closed: bool,
     received: Received,
 }
 
@@ -61,7 +63,7 @@ impl Subscriber {
     /// For frames that come every `interval`.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
-        Self { interval, open: BTreeMap::new(), last: None, shown: None, received: Received::default() }
+        Self { interval, open: BTreeMap::new(), last: None, shown: None, closed: false, received: Received::default() }
     }
 
     /// What came so far.
@@ -121,10 +123,15 @@ impl Subscriber {
         }
     }
 
+    /// The connection ended: what is there is not waited for.
+    pub const fn handle_close(&mut self) {
+        self.closed = true;
+    }
+
     /// The next frame to show, in order; `None` until more comes or [`Subscriber::poll_timeout`].
     pub fn poll(&mut self, now: Duration) -> Option<Arrived> {
         // The newest that waits no longer: what is older is given out as it is, or given up.
-        let limit = self.based().rfind(|open| now >= self.latest(open)).map(|open| open.header.id);
+        let limit = self.based().rfind(|open| self.closed || now >= self.latest(open)).map(|open| open.header.id);
         while let Some((&id, open)) = self.open.first_key_value() {
             let urgent = limit.is_some_and(|limit| limit >= id);
             let ready = || self.ready(id, open).is_some_and(|at| now >= at);
@@ -281,6 +288,17 @@ mod tests {
         subscriber.handle_end(11);
         assert_eq!(ids(&mut subscriber, 2), []);
         assert_eq!(subscriber.received(), Received { shown: 3, blank: 1, bytes: 12, useful: 12 });
+    }
+
+    #[test]
+    fn what_is_there_at_the_end_is_shown() {
+        let mut subscriber = Subscriber::new(INTERVAL);
+        arrive(&mut subscriber, 0, 3, 5);
+        arrive(&mut subscriber, 0, 4, 3);
+        arrive(&mut subscriber, 0, 5, 6);
+        assert_eq!(ids(&mut subscriber, 1), []);
+        subscriber.handle_close();
+        assert_eq!(ids(&mut subscriber, 1), [(3, 5), (5, 6)]);
     }
 
     #[test]
