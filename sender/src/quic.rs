@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, Bytes};
@@ -130,7 +130,10 @@ impl Knock {
         };
         let connecting = connecting.map_err(gone)?;
         match tokio::time::timeout(HANDSHAKE, connecting).await {
-            Ok(connection) => Ok(QuicPeer { connection: connection.map_err(gone)? }),
+            Ok(connection) => {
+                let connection = connection.map_err(gone)?;
+                Ok(QuicPeer { known: known(&connection), connection })
+            }
             Err(_) => Err(Gone("the handshake took too long".to_owned())),
         }
     }
@@ -205,8 +208,17 @@ pub async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usiz
 /// What is known of the path of a connection that such a configuration accepted.
 #[must_use]
 pub fn path(connection: &Connection) -> Path {
+    *held(&known(connection))
+}
+
+/// Where what is known of a connection's path is kept up to date.
+fn known(connection: &Connection) -> Arc<Mutex<Path>> {
     let state = connection.congestion_state().into_any();
-    state.downcast::<Congestion>().map(|congestion| congestion.estimator.path()).unwrap_or_default()
+    state.downcast::<Congestion>().map(|congestion| congestion.known).unwrap_or_default()
+}
+
+fn held(path: &Mutex<Path>) -> MutexGuard<'_, Path> {
+    path.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn gone(error: impl std::fmt::Display) -> Gone {
@@ -217,6 +229,7 @@ fn gone(error: impl std::fmt::Display) -> Gone {
 #[derive(Debug)]
 pub(crate) struct QuicPeer {
     connection: Connection,
+    known: Arc<Mutex<Path>>,
 }
 
 impl Drop for QuicPeer {
@@ -237,7 +250,7 @@ impl Peer for QuicPeer {
     }
 
     fn path(&self) -> Path {
-        path(&self.connection)
+        *held(&self.known)
     }
 
     fn set_window(&self, bytes: u64) {
@@ -287,7 +300,7 @@ struct Factory;
 
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        Box::new(Congestion { estimator: Estimator::new(mtu.into()), epoch: now, in_flight: 0 })
+        Box::new(Congestion { estimator: Estimator::new(mtu.into()), epoch: now, in_flight: 0, known: Arc::default() })
     }
 }
 
@@ -297,9 +310,15 @@ struct Congestion {
     estimator: Estimator,
     epoch: Instant,
     in_flight: u64,
+    /// What the feed reads: quinn would copy all of this for it each time.
+    known: Arc<Mutex<Path>>,
 }
 
 impl Congestion {
+    fn tell(&self) {
+        *held(&self.known) = self.estimator.path();
+    }
+
     fn moment(&self, instant: Instant) -> Duration {
         instant.saturating_duration_since(self.epoch)
     }
@@ -321,14 +340,17 @@ impl Controller for Congestion {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, _limited: bool, _largest: Option<u64>) {
         self.in_flight = in_flight;
         self.estimator.handle_acks_end(self.moment(now), in_flight);
+        self.tell();
     }
 
     fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, persistent: bool, lost: u64) {
         self.estimator.handle_loss(lost, persistent);
+        self.tell();
     }
 
     fn on_mtu_update(&mut self, mtu: u16) {
         self.estimator.handle_mtu(mtu.into());
+        self.tell();
     }
 
     /// quinn sends nothing that would fill the window to its last byte.
