@@ -88,14 +88,14 @@ fn capacity(rates: &Rates, from: Duration, to: Duration) -> f64 {
 
 /// Of what the link carried so much was of use between two moments.
 fn share(counts: &Counts, rates: &Rates, from: Duration, to: Duration) -> f64 {
-    let (goodput, time) = counts.goodput(from, to);
-    let mean = capacity(rates, from, to) / (to - from).as_secs_f64();
-    println!("{goodput:.0} of {mean:.0} bit/s in {time:?}: {:?}", counts.last());
-    goodput / mean
+    let (bits, [first, last]) = counts.goodput(from, to);
+    let share = bits / capacity(rates, first, last).max(1.0);
+    println!("{share:.3} of the link from {first:?} to {last:?}: {:?}", counts.last());
+    share
 }
 
-/// At most one in `of` frames did not come. In virtual time it is none; here a machine that is busy elsewhere may let a
-/// feed sleep through one.
+/// At most one in `of` frames did not come. In virtual time it is none; here a machine may stand still for longer than a
+/// feed can make good.
 fn few_blank(counts: &Counts, of: u64) -> bool {
     let received = counts.last().received;
     received.shown > 30 && received.blank * of <= received.shown
@@ -116,8 +116,8 @@ fn links_of_constant_rate_are_used_and_no_frame_lacks_its_base() {
     let Some(counts) = broadcast("links of constant rate", &rates.map(constant), time) else { return };
     for (rate, counts) in rates.into_iter().zip(&counts) {
         let share = share(counts, &constant(rate), START, time);
-        assert!((0.75..=1.0).contains(&share), "{rate}: {share}");
-        assert!(few_blank(counts, 25), "{rate}: {:?}", counts.last());
+        assert!((0.8..=1.0).contains(&share), "{rate}: {share}");
+        assert!(few_blank(counts, 100), "{rate}: {:?}", counts.last());
     }
 }
 
@@ -128,9 +128,9 @@ fn every_frame_has_its_base_after_a_step_down_and_up() {
     let Some(counts) = broadcast("a step down and up", std::slice::from_ref(&steps), time) else { return };
     for (from, to) in [(2.0, 4.0), (4.5, 8.0), (9.0, 12.0)] {
         let share = share(&counts[0], &steps, seconds(from), seconds(to));
-        assert!((0.7..=1.1).contains(&share), "{from} s to {to} s: {share}");
+        assert!((0.8..=1.1).contains(&share), "{from} s to {to} s: {share}");
     }
-    assert!(few_blank(&counts[0], 25), "{:?}", counts[0].last());
+    assert!(few_blank(&counts[0], 100), "{:?}", counts[0].last());
 }
 
 /// One 1500-byte packet on each line, by its millisecond; in steps of half a second from `begin` on.
@@ -155,7 +155,10 @@ fn columns(text: &str) -> Rates {
 
 #[test]
 fn recorded_links_are_used() {
-    let mut traces = vec![("Norway, by bus", columns(include_str!("traces/norway_bus_14.txt")))];
+    let mut traces = vec![
+        ("Norway, by bus", columns(include_str!("traces/norway_bus_14.txt"))),
+        ("Norway, by metro", columns(include_str!("../benches/live/data/norway_metro_2.txt"))),
+    ];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/traces/mahimahi");
     // Its licence does not allow a copy here.
     match std::fs::read_to_string(folder.join("ATT-LTE-driving-2016.down")) {
@@ -167,8 +170,9 @@ fn recorded_links_are_used() {
     let Some(counts) = broadcast("recorded links", &links, time) else { return };
     for ((name, rates), counts) in traces.iter().zip(&counts) {
         let share = share(counts, rates, START, time);
-        assert!((0.6..=1.1).contains(&share), "{name}: {share}");
-        // While the link carries next to nothing there are no frames.
-        assert!(few_blank(counts, 5), "{name}: {:?}", counts.last());
+        // While the link carries nothing, in AT&T's for a second, there are no frames; what was lost is sent again late.
+        let (least, of) = if name.starts_with("AT&T") { (0.6, 8) } else { (0.8, 100) };
+        assert!((least..=1.1).contains(&share), "{name}: {share}");
+        assert!(few_blank(counts, of), "{name}: {:?}", counts.last());
     }
 }

@@ -49,12 +49,60 @@ fn after_a_step_every_frame_has_its_base_and_the_link_is_used_again_within_a_sec
     assert!(share(&outcome, 1_000_000, 4.5, 8.0) >= 0.9, "after the fall");
     assert!(outcome.queue_p95(seconds(4.1), seconds(8.0)) <= INTERVAL, "after the fall");
     assert!(share(&outcome, 10_000_000, 9.0, 12.0) >= 0.9, "a second after the rise");
-    // Down within two frames: those that were begun then have no more than the link takes, by half.
+    // Down within two frames: what is sent then does not wait behind what is too much, and those frames that were begun then have no more than the link takes, by half.
+    let late = |&&(sent, wait): &&(Duration, Duration)| {
+        (seconds(4.0) + 2 * INTERVAL..seconds(8.0)).contains(&sent) && wait > INTERVAL
+    };
+    assert_eq!(outcome.waits.iter().filter(late).count(), 0, "two frames after the fall");
     let begun = |frame: &&nestcast_proto::Arrived| {
         frame.header.id as f64 * INTERVAL.as_secs_f64() > 4.0 + 2.0 * INTERVAL.as_secs_f64()
     };
     let early: Vec<_> = outcome.shown.iter().filter(begun).take(4).map(|frame| frame.prefix.len()).collect();
     assert!(early.iter().all(|&bytes| bytes <= 6250), "{early:?}");
+}
+
+#[test]
+fn recorded_links_are_used_and_every_frame_has_its_base() {
+    let traces = [
+        ("Norway, by bus", include_str!("traces/norway_bus_14.txt")),
+        ("Norway, by metro", include_str!("../benches/live/data/norway_metro_2.txt")),
+    ];
+    for (name, text) in traces {
+        let (link, time) = (Link::recorded(text), seconds(17.0));
+        let outcome = broadcast(link.clone(), time, FULL, BASE);
+        let used = outcome.bytes(seconds(1.0), time) as f64 * 8.0 / link.capacity(seconds(1.0), time);
+        let queue = outcome.queue_p95(seconds(1.0), time);
+        println!("{name}: {used:.3}, queue p95 {queue:?}, {}", describe(&outcome));
+        assert!(used >= 0.9, "{name}: {used}");
+        assert!(queue <= INTERVAL, "{name}: {queue:?}");
+        assert_eq!(outcome.received.blank, 0, "{name}: {:?}", outcome.received);
+    }
+}
+
+#[test]
+fn a_frame_is_seen_soon_even_where_a_packet_takes_a_frame_interval() {
+    for (rate, most) in [(300_000, 110), (1_000_000, 75), (4_000_000, 60)] {
+        let outcome = broadcast(Link::steps(&[(0, rate)]), seconds(12.0), FULL, BASE);
+        let latency = outcome.latency(seconds(2.0), seconds(12.0));
+        println!("{rate}: {latency:?}");
+        assert!(latency <= Duration::from_millis(most), "{rate}: {latency:?}");
+    }
+}
+
+#[test]
+fn behind_an_outage_new_frames_come_again() {
+    for down in [200, 500, 1000, 2000] {
+        let mut link = Link::steps(&[(0, 2_000_000), (4, 1_000)]);
+        let up = seconds(4.0) + Duration::from_millis(down);
+        link.rates.push((up, 2_000_000));
+        let outcome = broadcast(link, up + seconds(3.0), FULL, 60);
+        println!("{down} ms: {}", describe(&outcome));
+        let captured = |frame: &nestcast_proto::Arrived| Duration::from_micros(frame.header.captured);
+        let fresh = outcome.shown.iter().find(|frame| captured(frame) >= up).expect("the session goes on");
+        // What was lost is noticed by silence, of up to 300 ms twice.
+        assert!(fresh.shown <= up + Duration::from_millis(700), "{down}: {:?}", fresh.shown - up);
+        assert!(share(&outcome, 2_000_000, up.as_secs_f64() + 1.0, up.as_secs_f64() + 3.0) >= 0.9, "{down}");
+    }
 }
 
 #[test]

@@ -150,8 +150,7 @@ async fn a_peer_gets_no_thousand_streams() {
 async fn a_receiver_that_reads_nothing_costs_another_nothing() {
     let identity = identity();
     let broadcast = Running::start(Plan { moving: false, ..Plan::new(&identity) });
-    let (address, time) = (broadcast.address, Duration::from_millis(3300));
-    let alone = count(config(address, &identity), Instant::now(), time).await.expect("it is served");
+    let address = broadcast.address;
     let endpoint = stranger(20_000);
     let mut deaf = Vec::new();
     for _ in 0..5 {
@@ -160,9 +159,10 @@ async fn a_receiver_that_reads_nothing_costs_another_nothing() {
         control.write_all(&hello()).await.expect("it is open");
         deaf.push((connection, control, answer));
     }
-    let beside = count(config(address, &identity), Instant::now(), time).await.expect("it is served");
-    let [alone, beside] = [alone, beside].map(|counts| counts.last().received.shown);
-    assert!(beside * 10 >= alone * 8, "{beside} frames beside deaf receivers, {alone} alone");
+    let time = Duration::from_millis(3300);
+    let beside = count(config(address, &identity), Instant::now(), time).await.expect("it is served").last().received;
+    // Of what was encoded; a machine that is busy encodes less.
+    assert!(beside.shown > 10 && beside.blank * 50 <= beside.shown, "{beside:?}");
     // Each holds a few bases and what its receiver took, no more.
     let held: Vec<_> = broadcast.monitor.read().receivers.iter().map(|receiver| receiver.tally.bytes).collect();
     assert!(held.len() >= 5 && held.iter().filter(|bytes| **bytes <= 20_000 + 8 * 1024).count() >= 5, "{held:?}");
@@ -206,8 +206,8 @@ async fn twenty_receivers_over_a_lossy_path_get_their_frames() {
         .collect();
     for receiver in receivers {
         let received = receiver.await.expect("no panic").expect("it is served").last().received;
-        assert!(received.shown >= 60 && received.blank * 10 <= received.shown, "{received:?}");
-        assert!(received.useful * 10 >= received.bytes * 8, "{received:?}");
+        assert!(received.shown >= 60 && received.blank * 40 <= received.shown, "{received:?}");
+        assert!(received.useful * 20 >= received.bytes * 19, "{received:?}");
     }
     broadcast.stop().await;
 }

@@ -2,63 +2,18 @@
 
 mod harness;
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
+use harness::live::{Sender, clip};
 use harness::{Bench, refusal};
-
-/// A short clip of grey noise.
-fn clip(frames: u8) -> Vec<u8> {
-    let mut video = b"YUV4MPEG2 W32 H24 F30:1 Cmono\n".to_vec();
-    for frame in 0..frames {
-        video.extend(b"FRAME\n");
-        video.extend((0..32 * 24_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0] ^ frame));
-    }
-    video
-}
-
-/// A sender that is ended with the test.
-struct Sender {
-    child: Child,
-    /// Kept open: a sender whose output is closed ends.
-    _output: BufReader<ChildStdout>,
-    address: String,
-    fingerprint: String,
-    metrics: String,
-}
-
-impl Sender {
-    fn start(bench: &Bench, source: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_nestcast"))
-            .args(["send", source, "--loop", "--json", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"])
-            .args(["--qlog", "logs"])
-            .current_dir(bench.path(""))
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary starts");
-        let mut line = String::new();
-        let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
-        output.read_line(&mut line).expect("a line");
-        let listening: serde_json::Value = serde_json::from_str(&line).expect("JSON");
-        let text = |name: &str| listening[name].as_str().expect("text").to_owned();
-        let (address, fingerprint, metrics) = (text("address"), text("fingerprint"), text("metrics"));
-        Self { address, fingerprint, metrics, _output: output, child }
-    }
-}
-
-impl Drop for Sender {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 #[test]
 fn a_clip_arrives_as_video_that_a_player_reads() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));
-    let sender = Sender::start(&bench, "clip.y4m");
+    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
     let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
         .args(["receive", &sender.address, "--fingerprint", &sender.fingerprint, "-o", "-", "--decoder", "linear"])
         .stdout(Stdio::piped())

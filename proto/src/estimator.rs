@@ -4,12 +4,13 @@
 //! (Little's law). Once in a round trip the window becomes what that rate carries in `min_rtt + QUEUE_TARGET`, and one
 //! packet, the one that is being sent: the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the
 //! flight is that of the packet's own sending. So the window falls to the right size in one round trip after the rate
-//! falls, and doubles at most in each after it rises. Loss counts only where there is much of it. A window that is always full never sees the path without a queue,
+//! falls, and doubles at most in each after it rises; a fall to less than half shows in the deliveries before that. Loss counts only where there is much of it. A window that is always full never sees the path without a queue,
 //! so every few seconds it shrinks for one round.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::falls::Falls;
 use crate::limits::{
     DRAIN_EVERY, INITIAL_WINDOW, LOSS_IS_CONGESTION, MAX_WINDOW, MIN_RTT_LIFE, MIN_WINDOW_PACKETS, QUEUE_TARGET,
 };
@@ -64,6 +65,7 @@ pub struct Estimator {
     /// The newest packet in the batch of acknowledgements at hand: its round trip, without the time that the peer held
     /// the acknowledgement back, and the bytes that were in flight with it.
     newest: Option<(Duration, u64)>,
+    falls: Falls,
 }
 
 /// The shortest round trip of this half of a time and of the half before.
@@ -143,6 +145,26 @@ impl Estimator {
         if self.round.began == Duration::MAX {
             self.end_round(now, in_flight);
         }
+        self.watch_falls(now, in_flight);
+    }
+
+    /// Takes the window down at once if the path delivers less than half of what it is for.
+    fn watch_falls(&mut self, now: Duration, in_flight: u64) {
+        let busy = 2 * in_flight >= self.path.window && self.draining.is_none();
+        let Some(rate) = self.falls.rate(now, self.path.delivered, busy) else { return };
+        let aim = whole(rate * self.wish(rate)).max(self.least());
+        if self.falls.certain(now, 2 * aim < self.path.window) {
+            self.path.window = aim;
+            self.falls = Falls::default();
+            self.round = Round { began: now, busiest: in_flight, ..Round::default() };
+        }
+    }
+
+    /// The round trip that a window is for, in seconds, where the path carries `rate` bytes a second.
+    fn wish(&self, rate: f64) -> f64 {
+        // The shortest round trip may be that of a small packet; the time that sending a whole one takes is no queue.
+        let packet = self.path.mtu as f64 / rate.max(1.0);
+        (self.path.min_rtt + QUEUE_TARGET).as_secs_f64() + packet.min(QUEUE_TARGET.as_secs_f64())
     }
 
     /// Packets of so many bytes were sent; with them `in_flight` are on their way.
@@ -172,9 +194,7 @@ impl Estimator {
         }
         let window = self.path.window as f64;
         let rate = round.flight as f64 / round.time.max(Duration::from_micros(100)).as_secs_f64();
-        // The shortest round trip may be that of a small packet; the time that sending a whole one takes is no queue.
-        let packet = self.path.mtu as f64 / rate.max(1.0);
-        let wish = (self.path.min_rtt + QUEUE_TARGET).as_secs_f64() + packet;
+        let wish = self.wish(rate);
         let mut aim = (rate * wish).clamp(window / 4.0, window * 2.0);
         // Without a queue the path may carry more than was tried, and a window that was not used tells nothing.
         if wish * f64::from(round.batches) >= round.time.as_secs_f64() {

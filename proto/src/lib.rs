@@ -40,6 +40,7 @@ mod budget;
 mod close;
 mod control;
 mod estimator;
+mod falls;
 mod frame;
 mod limits;
 mod message;

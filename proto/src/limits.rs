@@ -16,7 +16,7 @@ pub const MAX_FRAME: u64 = 16 * 1024 * 1024;
 /// Most bytes of a model package on the wire: 12 MiB of files and their names.
 pub const MAX_MODEL: u64 = 13 * 1024 * 1024;
 /// Most frames that a receiver holds before they are shown; a sender has two on the way at most, loss and
-/// reordering keep a few more open.
+/// reordering keep a few more open. Behind an outage more come, and the oldest are given up.
 pub const MAX_OPEN_FRAMES: usize = 16;
 
 /// Most bytes of a model's name.
@@ -38,3 +38,6 @@ pub(crate) const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
 pub(crate) const DRAIN_EVERY: Duration = Duration::from_secs(4);
 /// More loss than this in a round is taken for a full queue; less is the air's.
 pub(crate) const LOSS_IS_CONGESTION: f64 = 0.05;
+/// Over how long deliveries are counted to see that a rate fell, and how long that must last.
+pub(crate) const FALL_SEEN: Duration = Duration::from_millis(25);
+pub(crate) const FALL_CERTAIN: Duration = Duration::from_millis(4);

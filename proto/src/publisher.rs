@@ -32,7 +32,7 @@ pub enum Step {
 pub struct Tally {
     /// Frames of which at least the base was written.
     pub frames: u64,
-    /// Frames that were due while an earlier one's base was not written yet; nothing of these was sent.
+    /// Frames that were due while an earlier one's base was not written yet, or missed; nothing of these was sent.
     pub skipped: u64,
     /// Frames that the deadline cut.
     pub cut: u64,
@@ -91,12 +91,17 @@ impl Publisher {
         current.max(self.last).saturating_mul(GROWTH).min(self.budget.cap())
     }
 
-    /// How many bytes the transport should hold at most, unacknowledged or unsent: what may be in flight, and a packet
-    /// so that it never waits for the publisher. There is room for the bases of a few frames beside.
+    /// How many bytes the transport should hold at most, unacknowledged or unsent: what may be in flight. There is room for
+    /// the bases of a few frames beside.
     #[must_use]
     pub fn window(&self, path: &Path) -> u64 {
-        let base = self.current.as_ref().is_some_and(|sending| sending.base_left > 0);
-        path.window + path.mtu + if base { ROOM_FOR_BASES } else { 0 }
+        path.window + if self.owes_base() { ROOM_FOR_BASES } else { 0 }
+    }
+
+    /// Whether a base is not written yet: that is more urgent than the next frame, which would wait for it.
+    #[must_use]
+    pub fn owes_base(&self) -> bool {
+        self.current.as_ref().is_some_and(|sending| sending.base_left > 0)
     }
 
     /// A frame is due: what of the one before is not written yet is dropped, but for its base.
@@ -106,6 +111,11 @@ impl Publisher {
             self.tally.skipped += 1;
         }
         self.turn();
+    }
+
+    /// So many frames were due and never handed over.
+    pub const fn handle_missed(&mut self, count: u64) {
+        self.tally.skipped += count;
     }
 
     /// The transport took `count` bytes of [`Publisher::unwritten`].

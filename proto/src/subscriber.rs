@@ -44,6 +44,8 @@ pub struct Subscriber {
     last: Option<(u64, u64)>,
     /// When the last frame was given out.
     shown: Option<Duration>,
+    /// Nothing more comes.
+    closed: bool,
     received: Received,
 }
 
@@ -61,7 +63,7 @@ impl Subscriber {
     /// For frames that come every `interval`.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
-        Self { interval, open: BTreeMap::new(), last: None, shown: None, received: Received::default() }
+        Self { interval, open: BTreeMap::new(), last: None, shown: None, closed: false, received: Received::default() }
     }
 
     /// What came so far.
@@ -70,10 +72,11 @@ impl Subscriber {
         self.received
     }
 
-    /// A stream began with this head.
+    /// A stream began with this head. If too many frames are open, as when a path that was down carries again, the oldest
+    /// is given up.
     ///
     /// # Errors
-    /// If the frame is on the way already, or more frames are open than a sender may have.
+    /// If the frame is on the way already.
     pub fn handle_head(&mut self, now: Duration, header: FrameHeader) -> Result<(), Close> {
         if self.last.is_some_and(|(last, _)| header.id <= last) {
             return Ok(());
@@ -81,8 +84,15 @@ impl Subscriber {
         if self.open.contains_key(&header.id) {
             return Err(Close::violation("a frame came on two streams"));
         }
-        if self.open.len() >= MAX_OPEN_FRAMES {
-            return Err(Close::violation("too many frames are open at once"));
+        if self.open.len() >= MAX_OPEN_FRAMES
+            && let Some((_, oldest)) = self.open.pop_first()
+        {
+            self.pass(&oldest.header);
+            self.received.blank += 1;
+            // The new one may be older still.
+            if self.last.is_some_and(|(last, _)| header.id <= last) {
+                return Ok(());
+            }
         }
         let bytes = BytesMut::new();
         self.open.insert(header.id, Open { header, bytes, first: now, based: None, finished: false });
@@ -113,10 +123,15 @@ impl Subscriber {
         }
     }
 
+    /// The connection ended: what is there is not waited for.
+    pub const fn handle_close(&mut self) {
+        self.closed = true;
+    }
+
     /// The next frame to show, in order; `None` until more comes or [`Subscriber::poll_timeout`].
     pub fn poll(&mut self, now: Duration) -> Option<Arrived> {
         // The newest that waits no longer: what is older is given out as it is, or given up.
-        let limit = self.based().rfind(|open| now >= self.latest(open)).map(|open| open.header.id);
+        let limit = self.based().rfind(|open| self.closed || now >= self.latest(open)).map(|open| open.header.id);
         while let Some((&id, open)) = self.open.first_key_value() {
             let urgent = limit.is_some_and(|limit| limit >= id);
             let ready = || self.ready(id, open).is_some_and(|at| now >= at);
@@ -124,8 +139,7 @@ impl Subscriber {
                 return None;
             }
             let Open { header, bytes, first, based, .. } = self.open.remove(&id)?;
-            self.received.blank += self.last.map_or(0, |last| missing(last, &header));
-            self.last = Some((id, header.skipped));
+            self.pass(&header);
             if based.is_some() {
                 self.received.shown += 1;
                 self.received.useful += bytes.len() as u64;
@@ -135,6 +149,12 @@ impl Subscriber {
             self.received.blank += 1;
         }
         None
+    }
+
+    /// A frame is given out or given up, and with it those before it that did not come.
+    fn pass(&mut self, header: &FrameHeader) {
+        self.received.blank += self.last.map_or(0, |last| missing(last, header));
+        self.last = Some((header.id, header.skipped));
     }
 
     /// When to poll again even if nothing comes.
@@ -271,14 +291,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_there_at_the_end_is_shown() {
+        let mut subscriber = Subscriber::new(INTERVAL);
+        arrive(&mut subscriber, 0, 3, 5);
+        arrive(&mut subscriber, 0, 4, 3);
+        arrive(&mut subscriber, 0, 5, 6);
+        assert_eq!(ids(&mut subscriber, 1), []);
+        subscriber.handle_close();
+        assert_eq!(ids(&mut subscriber, 1), [(3, 5), (5, 6)]);
+    }
+
+    #[test]
     fn lies_close_the_connection() {
         let mut subscriber = Subscriber::new(INTERVAL);
         subscriber.handle_head(Duration::ZERO, header(0)).expect("a new frame");
         assert!(subscriber.handle_head(Duration::ZERO, header(0)).is_err());
         assert!(subscriber.handle_bytes(Duration::ZERO, 0, &[0; 11]).is_err());
-        for id in 1..MAX_OPEN_FRAMES as u64 {
-            subscriber.handle_head(Duration::ZERO, header(id)).expect("within the limit");
+    }
+
+    #[test]
+    fn what_comes_all_at_once_behind_an_outage_makes_room_for_the_newest() {
+        let mut subscriber = Subscriber::new(INTERVAL);
+        let count = MAX_OPEN_FRAMES as u64 + 4;
+        for id in 0..count {
+            arrive(&mut subscriber, 0, id, 4);
+            subscriber.handle_end(id);
         }
-        assert!(subscriber.handle_head(Duration::ZERO, header(99)).is_err());
+        subscriber.handle_head(at(0), header(3)).expect("late, but no offence");
+        assert_eq!(ids(&mut subscriber, 0), [(4, 4)], "the oldest that there is room for");
+        assert_eq!(ids(&mut subscriber, 80).last(), Some(&(count - 1, 4)));
+        assert_eq!(subscriber.received(), Received { shown: 16, blank: 4, bytes: 80, useful: 64 });
     }
 }

@@ -101,7 +101,7 @@ async fn frames<L: Link>(
     let epoch = Instant::now();
     let (events, mut inbox) = mpsc::channel(WAITING);
     let mut readers = JoinSet::new();
-    loop {
+    let end = loop {
         let due = subscriber.poll_timeout().map(|due| epoch + due);
         tokio::select! {
             biased;
@@ -110,13 +110,27 @@ async fn frames<L: Link>(
                 Ok(read) => read?,
                 Err(error) => std::panic::resume_unwind(error.into_panic()),
             },
-            stream = link.accept() => drop(readers.spawn(read(stream?, events.clone()))),
+            stream = link.accept() => match stream {
+                Ok(stream) => drop(readers.spawn(read(stream, events.clone()))),
+                Err(end) => break end,
+            },
             () = until(due) => {}
         }
         while let Some(arrived) = subscriber.poll(epoch.elapsed()) {
             player.frame(arrived, subscriber.received())?;
         }
+    };
+    // What came before the end is still shown.
+    readers.detach_all();
+    drop(events);
+    while let Some(event) = inbox.recv().await {
+        handle(event, epoch.elapsed(), &mut subscriber, &mut wanted, player).await?;
     }
+    subscriber.handle_close();
+    while let Some(arrived) = subscriber.poll(epoch.elapsed()) {
+        player.frame(arrived, subscriber.received())?;
+    }
+    Err(end)
 }
 
 async fn until(due: Option<Instant>) {

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Close, Code, Frame, ModelHash, Welcome};
-use tokio::sync::{Semaphore, watch};
+use nestcast_proto::{Close, Code, ModelHash, Welcome};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::demand::Demand;
 use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::feed::{self, Shared};
+use crate::frames::Frames;
 use crate::identity::Identity;
 use crate::pipeline::Pipeline;
 use crate::quic::{Knock, Listener};
@@ -109,7 +110,7 @@ impl Broadcast {
         let stopped = loop {
             tokio::select! {
                 () = &mut shutdown => break true,
-                ended = ended(frames.clone()) => break !ended,
+                () = frames.clone().ended() => break false,
                 Some(ended) = feeds.join_next() => {
                     if let Err(error) = ended {
                         tracing::error!("a receiver's feed failed, please report this: {error}");
@@ -135,19 +136,7 @@ impl Broadcast {
     }
 }
 
-/// Waits for the end of the frames.
-async fn ended(mut frames: watch::Receiver<Option<Arc<Frame>>>) -> bool {
-    while frames.changed().await.is_ok() {}
-    true
-}
-
-async fn answer(
-    knock: Knock,
-    number: u64,
-    shared: Arc<Shared>,
-    places: Arc<Semaphore>,
-    frames: watch::Receiver<Option<Arc<Frame>>>,
-) {
+async fn answer(knock: Knock, number: u64, shared: Arc<Shared>, places: Arc<Semaphore>, frames: Frames) {
     let peer = match knock.answer().await {
         Ok(peer) => peer,
         Err(error) => {

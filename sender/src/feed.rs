@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Close, Code, Control, Frame, Hello, Message, ModelHash, ModelHeader, Publisher, Step, StreamHead, Welcome,
-    same_token,
+    Close, Code, Control, Hello, Message, ModelHash, ModelHeader, Publisher, Step, StreamHead, Welcome, same_token,
 };
-use tokio::sync::watch;
 
 use crate::demand::Demand;
 use crate::encoding::Package;
+use crate::frames::{Frames, Next};
 use crate::statistics::{Counters, ReceiverStatistics};
 use crate::transport::{Gone, Incoming, Outgoing, Peer, Urgency};
 
@@ -41,12 +40,7 @@ pub(crate) enum End {
 }
 
 /// Lets a receiver in and feeds it until it leaves, breaks a rule, or the frames end.
-pub(crate) async fn run<P: Peer>(
-    peer: P,
-    number: u64,
-    shared: Arc<Shared>,
-    frames: watch::Receiver<Option<Arc<Frame>>>,
-) {
+pub(crate) async fn run<P: Peer>(peer: P, number: u64, shared: Arc<Shared>, frames: Frames) {
     let address = peer.address();
     let admitted = match tokio::time::timeout(PATIENCE, admit(&peer, &shared)).await {
         Ok(admitted) => admitted,
@@ -62,8 +56,9 @@ pub(crate) async fn run<P: Peer>(
     Counters::add(&shared.counters.accepted, 1);
     tracing::info!(%address, cap = hello.max_bitrate.map(nestcast_proto::Bitrate::bits), "receiver joined");
     let publisher = Publisher::new(shared.interval, hello.max_bitrate);
-    let mut feed = Feed { peer: &peer, publisher, shared: &shared, number, stream: None, noted: 0 };
-    let end = feed.run(frames, incoming, control).await.err();
+    let mut feed = Feed { peer: &peer, publisher, shared: &shared, number, stream: None, finished: None, noted: 0 };
+    // Who comes begins with the frame that is there now.
+    let end = feed.run(frames.clone(), incoming, control).await.err();
     shared.counters.forget(number);
     let end = end.unwrap_or(End::Close(Close { code: Code::Done, why: "the broadcast ended" }));
     tracing::info!(%address, tally = ?feed.publisher.tally(), "receiver left: {end}");
@@ -117,44 +112,73 @@ struct Feed<'a, P: Peer> {
     shared: &'a Shared,
     number: u64,
     stream: Option<P::Outgoing>,
+    /// The stream of the frame before.
+    finished: Option<P::Outgoing>,
     noted: u64,
 }
 
+/// What a feed waits for.
+enum Event {
+    Frame(Next),
+    Written(usize),
+    Message(Message),
+}
+
 impl<P: Peer> Feed<'_, P> {
-    async fn run(
-        &mut self,
-        mut frames: watch::Receiver<Option<Arc<Frame>>>,
-        mut incoming: P::Incoming,
-        mut control: Control,
-    ) -> Result<(), End> {
+    async fn run(&mut self, mut frames: Frames, mut incoming: P::Incoming, mut control: Control) -> Result<(), End> {
         let epoch = Instant::now();
-        // Who joins late begins with the frame that is there.
-        frames.mark_changed();
         let mut live = true;
         loop {
             let idle = self.drive_to_write().await?;
             if idle && !live {
+                // A close would overtake what is on the way.
+                if let Some(last) = &mut self.finished {
+                    last.settled().await;
+                }
                 return Ok(());
             }
-            // The order is that of urgency; every branch may be dropped while it waits.
-            tokio::select! {
-                biased;
-                changed = frames.changed(), if live => {
-                    let newest = frames.borrow_and_update().clone();
-                    match (changed, newest) {
-                        (Ok(()), Some(frame)) => {
-                            self.publisher.handle_frame(epoch.elapsed(), &frame, &self.peer.path());
-                            self.shared.demand.ask(self.publisher.wish());
-                        }
-                        (Ok(()), None) => {}
-                        (Err(_), _) => live = false,
-                    }
+            match self.event(&mut frames, live, idle, &mut incoming, &mut control).await? {
+                Event::Frame(Next::Frame(frame)) => {
+                    self.publisher.handle_frame(epoch.elapsed(), &frame, &self.peer.path());
+                    self.shared.demand.ask(self.publisher.wish());
                     self.note();
                 }
-                written = Self::write(self.stream.as_mut(), self.publisher.unwritten()), if !idle => {
-                    self.publisher.handle_written(written?);
+                Event::Frame(Next::Missed(count)) => self.publisher.handle_missed(count),
+                Event::Frame(Next::End) => {
+                    live = false;
+                    self.note();
                 }
-                message = message(&mut incoming, &mut control) => self.answer(message?).await?,
+                Event::Written(count) => self.publisher.handle_written(count),
+                Event::Message(message) => self.answer(message).await?,
+            }
+        }
+    }
+
+    /// Waits for what comes first. Of what is there the most urgent: a base goes before the frame that would end its own,
+    /// and that before the rest. Every branch may be dropped while it waits.
+    async fn event(
+        &mut self,
+        frames: &mut Frames,
+        live: bool,
+        idle: bool,
+        incoming: &mut P::Incoming,
+        control: &mut Control,
+    ) -> Result<Event, End> {
+        let base = self.publisher.owes_base();
+        let write = Self::write(self.stream.as_mut(), self.publisher.unwritten());
+        if base {
+            tokio::select! {
+                biased;
+                written = write, if !idle => Ok(Event::Written(written?)),
+                next = frames.next(), if live => Ok(Event::Frame(next)),
+                message = message(incoming, control) => Ok(Event::Message(message?)),
+            }
+        } else {
+            tokio::select! {
+                biased;
+                next = frames.next(), if live => Ok(Event::Frame(next)),
+                written = write, if !idle => Ok(Event::Written(written?)),
+                message = message(incoming, control) => Ok(Event::Message(message?)),
             }
         }
     }
@@ -173,6 +197,7 @@ impl<P: Peer> Feed<'_, P> {
                 Step::Finish => {
                     if let Some(mut stream) = self.stream.take() {
                         stream.finish();
+                        self.finished = Some(stream);
                     }
                 }
             }
@@ -224,3 +249,6 @@ impl<P: Peer> Feed<'_, P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ mod demand;
 mod encoding;
 mod error;
 mod feed;
+mod frames;
 mod identity;
 mod pipeline;
 mod quic;
@@ -27,6 +28,6 @@ pub use source::{Pictures, Source};
 /// The QUIC that a broadcast runs over, so that other things can be measured over the same.
 #[doc(hidden)]
 pub mod measured {
-    pub use crate::quic::{config as server_config, path};
+    pub use crate::quic::{config as server_config, path, write};
 }
 pub use statistics::{ReceiverStatistics, Statistics};

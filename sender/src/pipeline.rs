@@ -13,6 +13,7 @@ use crate::demand::Limit;
 use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::feed::Shared;
+use crate::frames::{self, Frames, Outlet};
 use crate::source::{self, Source};
 use crate::statistics::Counters;
 
@@ -52,14 +53,10 @@ pub(crate) struct Pipeline {
 
 impl Pipeline {
     /// Starts both threads; the channel closes when the source ends.
-    pub(crate) fn start(
-        source: Source,
-        encoding: Encoding,
-        shared: Arc<Shared>,
-    ) -> (Self, watch::Receiver<Newest<Frame>>) {
+    pub(crate) fn start(source: Source, encoding: Encoding, shared: Arc<Shared>) -> (Self, Frames) {
         let stop = Arc::new(AtomicBool::new(false));
         let (pictures, newest) = watch::channel(None);
-        let (frames, feeds) = watch::channel(None);
+        let (frames, feeds) = frames::channel();
         let runtime = tokio::runtime::Handle::current();
         let reading = {
             let stop = Arc::clone(&stop);
@@ -116,7 +113,7 @@ fn encode(
     encoding: &Encoding,
     shared: &Shared,
     mut newest: watch::Receiver<Newest<Captured>>,
-    frames: &watch::Sender<Newest<Frame>>,
+    frames: &Outlet,
     next: impl Fn(&mut watch::Receiver<Newest<Captured>>) -> bool,
 ) -> Result<(), Error> {
     let Shared { counters, demand, .. } = shared;
@@ -145,7 +142,7 @@ fn encode(
         Counters::add(&counters.encode_nanos, took);
         Counters::add(&counters.frames, 1);
         Counters::add(&counters.encoded_bytes, frame.bytes.len() as u64);
-        frames.send_replace(Some(Arc::new(frame.clone())));
+        frames.put(Arc::new(frame.clone()));
         last = Some((captured, frame, most));
     }
     Ok(())

@@ -5,15 +5,16 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use nestcast_proto::{ALPN, Close, Code, Estimator, INITIAL_WINDOW, Path};
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
-    AckFrequencyConfig, Connection, QlogConfig, RecvStream, SendStream, ServerConfig, TransportConfig, VarInt,
+    AckFrequencyConfig, Connection, MtuDiscoveryConfig, QlogConfig, RecvStream, SendStream, ServerConfig,
+    TransportConfig, VarInt, WriteError,
 };
 
 use crate::error::Error;
@@ -36,6 +37,10 @@ const HANDSHAKE: Duration = Duration::from_secs(5);
 /// would be taken for a queue.
 const ACK_EVERY: u32 = 3;
 const ACK_WITHIN: Duration = Duration::from_millis(4);
+/// quinn takes what was acknowledged of a piece for held until all of it is: in pieces of half a packet, room comes
+/// with every acknowledgement and not in lumps.
+const PIECE: usize = 600;
+const PIECES: usize = 16;
 /// Before the first measurement.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
@@ -125,7 +130,10 @@ impl Knock {
         };
         let connecting = connecting.map_err(gone)?;
         match tokio::time::timeout(HANDSHAKE, connecting).await {
-            Ok(connection) => Ok(QuicPeer { connection: connection.map_err(gone)? }),
+            Ok(connection) => {
+                let connection = connection.map_err(gone)?;
+                Ok(QuicPeer { known: known(&connection), connection })
+            }
             Err(_) => Err(Gone("the handshake took too long".to_owned())),
         }
     }
@@ -167,7 +175,7 @@ fn transport() -> TransportConfig {
         .send_window(INITIAL_WINDOW)
         .send_fairness(false)
         .datagram_receive_buffer_size(None)
-        .mtu_discovery_config(None)
+        .mtu_discovery_config(Some(MtuDiscoveryConfig::default()))
         .initial_rtt(FIRST_RTT)
         .ack_frequency_config(Some(acks))
         .max_idle_timeout(IDLE.try_into().ok())
@@ -175,11 +183,42 @@ fn transport() -> TransportConfig {
     transport
 }
 
+/// Writes the front of `chunks` as far as there is room; gives how many bytes that was. May be dropped while it waits:
+/// nothing is written then.
+///
+/// # Errors
+/// If the stream or its connection is no more.
+pub async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usize, WriteError> {
+    let pieces = chunks.iter().flat_map(|chunk| {
+        let ends = |at: usize| at..chunk.len().min(at + PIECE);
+        (0..chunk.len()).step_by(PIECE).map(move |at| chunk.slice(ends(at)))
+    });
+    let mut front = [const { Bytes::new() }; PIECES];
+    let count = front.iter_mut().zip(pieces).map(|(slot, piece)| *slot = piece).count();
+    let written = stream.write_chunks(&mut front[..count]).await?.bytes;
+    let mut left = written;
+    for chunk in chunks {
+        let from_chunk = left.min(chunk.len());
+        chunk.advance(from_chunk);
+        left -= from_chunk;
+    }
+    Ok(written)
+}
+
 /// What is known of the path of a connection that such a configuration accepted.
 #[must_use]
 pub fn path(connection: &Connection) -> Path {
+    *held(&known(connection))
+}
+
+/// Where what is known of a connection's path is kept up to date.
+fn known(connection: &Connection) -> Arc<Mutex<Path>> {
     let state = connection.congestion_state().into_any();
-    state.downcast::<Congestion>().map(|congestion| congestion.estimator.path()).unwrap_or_default()
+    state.downcast::<Congestion>().map(|congestion| congestion.known).unwrap_or_default()
+}
+
+fn held(path: &Mutex<Path>) -> MutexGuard<'_, Path> {
+    path.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn gone(error: impl std::fmt::Display) -> Gone {
@@ -190,6 +229,7 @@ fn gone(error: impl std::fmt::Display) -> Gone {
 #[derive(Debug)]
 pub(crate) struct QuicPeer {
     connection: Connection,
+    known: Arc<Mutex<Path>>,
 }
 
 impl Drop for QuicPeer {
@@ -210,7 +250,7 @@ impl Peer for QuicPeer {
     }
 
     fn path(&self) -> Path {
-        path(&self.connection)
+        *held(&self.known)
     }
 
     fn set_window(&self, bytes: u64) {
@@ -234,12 +274,17 @@ impl Peer for QuicPeer {
 
 impl Outgoing for SendStream {
     async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Gone> {
-        self.write_chunks(chunks).await.map(|written| written.bytes).map_err(gone)
+        write(self, chunks).await.map_err(gone)
     }
 
     fn finish(&mut self) {
         // It fails only for a stream that the peer stopped: then nobody waits for its end.
         let _ = Self::finish(self);
+    }
+
+    async fn settled(&mut self) {
+        // It fails with the connection: then nothing more arrives.
+        let _ = self.stopped().await;
     }
 }
 
@@ -255,7 +300,7 @@ struct Factory;
 
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        Box::new(Congestion { estimator: Estimator::new(mtu.into()), epoch: now, in_flight: 0 })
+        Box::new(Congestion { estimator: Estimator::new(mtu.into()), epoch: now, in_flight: 0, known: Arc::default() })
     }
 }
 
@@ -265,9 +310,15 @@ struct Congestion {
     estimator: Estimator,
     epoch: Instant,
     in_flight: u64,
+    /// What the feed reads: quinn would copy all of this for it each time.
+    known: Arc<Mutex<Path>>,
 }
 
 impl Congestion {
+    fn tell(&self) {
+        *held(&self.known) = self.estimator.path();
+    }
+
     fn moment(&self, instant: Instant) -> Duration {
         instant.saturating_duration_since(self.epoch)
     }
@@ -289,14 +340,17 @@ impl Controller for Congestion {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, _limited: bool, _largest: Option<u64>) {
         self.in_flight = in_flight;
         self.estimator.handle_acks_end(self.moment(now), in_flight);
+        self.tell();
     }
 
     fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, persistent: bool, lost: u64) {
         self.estimator.handle_loss(lost, persistent);
+        self.tell();
     }
 
     fn on_mtu_update(&mut self, mtu: u16) {
         self.estimator.handle_mtu(mtu.into());
+        self.tell();
     }
 
     /// quinn sends nothing that would fill the window to its last byte.

@@ -51,6 +51,9 @@ pub(crate) trait Outgoing: Send {
 
     /// No more will be written; what was, arrives.
     fn finish(&mut self);
+
+    /// Waits until all of a finished stream arrived, or nobody wants it.
+    fn settled(&mut self) -> impl Future<Output = ()> + Send;
 }
 
 /// A stream from a receiver.

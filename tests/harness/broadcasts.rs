@@ -201,13 +201,13 @@ impl Counts {
         self.0.last().map(|(_, totals)| *totals).unwrap_or_default()
     }
 
-    /// Useful bits per second between the first counts at or behind `from` and the last before `to`, and that time.
-    pub fn goodput(&self, from: Duration, to: Duration) -> (f64, Duration) {
+    /// Useful bits between the first count at or behind `from` and the last before `to`, and the moments of these two.
+    pub fn goodput(&self, from: Duration, to: Duration) -> (f64, [Duration; 2]) {
         let within: Vec<_> = self.0.iter().filter(|(at, _)| (from..to).contains(at)).collect();
-        let (Some((first, before)), Some((last, after))) = (within.first(), within.last()) else { return (0.0, to) };
-        let time = last.saturating_sub(*first);
-        let bits = (after.received.useful - before.received.useful) as f64 * 8.0;
-        (bits / time.as_secs_f64().max(0.001), time)
+        let (Some((first, before)), Some((last, after))) = (within.first(), within.last()) else {
+            return (0.0, [from, to]);
+        };
+        ((after.received.useful - before.received.useful) as f64 * 8.0, [*first, *last])
     }
 }
 

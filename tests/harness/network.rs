@@ -47,6 +47,31 @@ impl Link {
         Self { rates, delay, queue, loss: 0, jitter: Duration::ZERO, seed: 1 }
     }
 
+    /// Of a recording: seconds and Mbit/s on each line.
+    ///
+    /// # Panics
+    /// If it is none.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates are positive and small")]
+    pub fn recorded(text: &str) -> Self {
+        let numbers = |line: &str| {
+            let mut numbers = line.split_whitespace().map(|word| word.parse().expect("a number"));
+            (numbers.next().expect("seconds"), numbers.next().expect("Mbit/s"))
+        };
+        let rate = |(at, megabits): (f64, f64)| (Duration::from_secs_f64(at), (megabits * 1e6) as u64);
+        Self { rates: text.lines().map(|line| rate(numbers(line))).collect(), ..Self::steps(&[]) }
+    }
+
+    /// The bits that it carries between two moments.
+    pub fn capacity(&self, from: Duration, to: Duration) -> f64 {
+        let ends = self.rates.iter().skip(1).map(|(at, _)| *at).chain([Duration::MAX]);
+        let pieces = self
+            .rates
+            .iter()
+            .zip(ends)
+            .map(|(&(begin, rate), end)| rate as f64 * end.min(to).saturating_sub(begin.max(from)).as_secs_f64());
+        pieces.sum()
+    }
+
     /// Bits per second at a moment.
     pub fn rate(&self, now: Duration) -> u64 {
         self.rates.iter().rfind(|(from, _)| *from <= now).map_or(1, |(_, rate)| *rate)
@@ -77,6 +102,15 @@ impl Outcome {
     pub fn bytes(&self, from: Duration, to: Duration) -> u64 {
         let within = self.shown.iter().filter(|shown| (from..to).contains(&shown.shown));
         within.map(|shown| shown.prefix.len() as u64).sum()
+    }
+
+    /// From capture until it was shown: of half of the frames between two moments it took no longer.
+    pub fn latency(&self, from: Duration, to: Duration) -> Duration {
+        let within = self.shown.iter().filter(|shown| (from..to).contains(&shown.shown));
+        let mut latencies: Vec<_> =
+            within.map(|shown| shown.shown.saturating_sub(Duration::from_micros(shown.header.captured))).collect();
+        latencies.sort_unstable();
+        latencies.get(latencies.len() / 2).copied().unwrap_or_default()
     }
 
     /// The wait in the queue that 95 % of the packets between two moments stayed below.
@@ -164,7 +198,8 @@ pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Ou
         receiver.show(now);
         sender.acknowledge(now, &mut back);
         if now >= due {
-            let frame = Frame { id, skipped: 0, captured: 0, base, bytes: picture.clone() };
+            let captured = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
+            let frame = Frame { id, skipped: 0, captured, base, bytes: picture.clone() };
             sender.publisher.handle_frame(now, &frame, &sender.estimator.path());
             id += 1;
             due += INTERVAL;

@@ -16,7 +16,11 @@ struct Options {
     /// Only this link (may be repeated); its name is the table's.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// A further link: a trace with two columns, seconds and Mbit/s, or mahimahi's (may be repeated).
+    /// Only this scheme (may be repeated); its name is the table's.
+    #[arg(long, value_name = "NAME")]
+    scheme: Vec<String>,
+    /// This link too, and without --only it alone: a trace with two columns, seconds and Mbit/s, or mahimahi's (may be
+    /// repeated).
     #[arg(long, value_name = "FILE")]
     trace: Vec<PathBuf>,
     /// The table to write.
@@ -27,7 +31,8 @@ struct Options {
 fn main() -> Result<()> {
     let options = Options::parse();
     let mut courses = Course::all()?;
-    courses.retain(|course| options.only.is_empty() || options.only.contains(&course.name));
+    let all = options.only.is_empty() && options.trace.is_empty();
+    courses.retain(|course| all || options.only.contains(&course.name));
     for path in &options.trace {
         courses.push(Course::open(path)?);
     }
@@ -39,7 +44,9 @@ fn main() -> Result<()> {
         "link           scheme         used  blank/due   PSNR  worst s  latency p50  p95  queue p95  drops   down    up"
     );
     for course in &courses {
-        for scheme in Scheme::ALL {
+        let asked =
+            |scheme: &Scheme| options.scheme.is_empty() || options.scheme.iter().any(|name| name == scheme.name());
+        for scheme in Scheme::ALL.into_iter().filter(asked) {
             let outcome = runtime.block_on(run(scheme, course, &clip))?;
             let row = Row::new(scheme, course, &outcome);
             print(&row);

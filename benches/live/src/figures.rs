@@ -24,6 +24,8 @@ pub struct Row {
     pub scheme: &'static str,
     /// Bytes of shown frames over what the link carries with all headers, in percent.
     pub used_percent: f64,
+    /// The same where the link counts for no more than whole frames need, in percent; a rival chooses what it needs.
+    pub used_of_need_percent: Option<f64>,
     /// Frames that were due, and those of them that were not shown.
     pub due: usize,
     /// See `due`.
@@ -61,6 +63,8 @@ impl Row {
             link: course.name.clone(),
             scheme: scheme.name(),
             used_percent: 100.0 * payload as f64 * 8.0 / course.link.capacity(SETTLED, end),
+            used_of_need_percent: (scheme == Scheme::Nestcast)
+                .then(|| 100.0 * payload as f64 * 8.0 / needed(&course.link, &settled).capacity(SETTLED, end)),
             due: settled.len(),
             blank: settled.iter().filter(|seen| seen.latency.is_none()).count(),
             psnr_db: mean(&settled),
@@ -73,6 +77,13 @@ impl Row {
             up_ms: course.steps.and_then(|(_, up)| risen(outcome, &course.link, up, end)),
         }
     }
+}
+
+/// The link as far as whole frames need it.
+fn needed(link: &Link, seen: &[&Seen]) -> Link {
+    let largest = seen.iter().map(|seen| seen.full).max().unwrap_or(0);
+    let need = largest * 8 * u64::from(FRAMES_PER_SECOND);
+    Link { rates: link.rates.iter().map(|&(at, rate)| (at, rate.min(need))).collect(), ..link.clone() }
 }
 
 fn frames(count: u64) -> Duration {

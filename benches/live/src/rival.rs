@@ -162,7 +162,7 @@ impl Feed {
 
 async fn write(stream: Option<&mut SendStream>, chunks: &mut [Bytes]) -> Result<usize> {
     match stream {
-        Some(stream) => Ok(stream.write_chunks(chunks).await?.bytes),
+        Some(stream) => Ok(measured::write(stream, chunks).await?),
         None => std::future::pending().await,
     }
 }

@@ -28,6 +28,8 @@ pub struct Seen {
     pub latency: Option<Duration>,
     /// What a viewer sees at its time, against the original.
     pub psnr: f64,
+    /// Bytes that the frame has in full; zero if it was not shown.
+    pub full: u64,
 }
 
 enum Event {
@@ -109,11 +111,12 @@ impl Eye<'_> {
         if let Some((last, picture)) = &self.last {
             for id in last + 1..id {
                 let psnr = metrics::psnr(self.clip.at(id), picture);
-                self.seen.push(Seen { id, bytes: 0, latency: None, psnr });
+                self.seen.push(Seen { id, bytes: 0, latency: None, psnr, full: 0 });
             }
         }
         let psnr = metrics::psnr(self.clip.at(id), &picture);
-        self.seen.push(Seen { id, bytes: arrived.prefix.len(), latency: Some(latency), psnr });
+        let (bytes, full) = (arrived.prefix.len(), arrived.header.full);
+        self.seen.push(Seen { id, bytes, latency: Some(latency), psnr, full });
         self.last = Some((id, Arc::new(picture)));
     }
 }

@@ -95,7 +95,12 @@ fn cache() -> Result<PathBuf> {
     Ok(folder.join("nestcast").join("models"))
 }
 
-/// A model that was fetched before, if it is sound still.
+/// A built-in model, or one that was fetched before, if it is sound still.
+fn known(model: ModelId) -> Option<Package> {
+    let mut builtin = Package::names().filter_map(|name| Package::builtin(name).ok());
+    builtin.find(|package| package.id() == model).or_else(|| cached(model))
+}
+
 fn cached(model: ModelId) -> Option<Package> {
     Package::open(cache().ok()?.join(model.to_string())).ok().filter(|package| package.id() == model)
 }
@@ -148,7 +153,7 @@ impl Viewer for Screen {
             *writer = Some(Writer::new(io::stdout(), rate));
         }
         if self.model.id() != announced.model {
-            let Some(package) = cached(announced.model) else { return Ok(None) };
+            let Some(package) = known(announced.model) else { return Ok(None) };
             self.model = self.model.with_package(package);
         }
         self.decoding().map(Some).map_err(line)

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub(crate) mod live;
 pub(crate) mod png;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,77 @@
+//! A clip, and the program that sends it.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+
+use super::Bench;
+
+/// A short clip of grey noise.
+pub(crate) fn clip(frames: u8) -> Vec<u8> {
+    let mut video = b"YUV4MPEG2 W32 H24 F30:1 Cmono\n".to_vec();
+    for frame in 0..frames {
+        video.extend(b"FRAME\n");
+        video.extend((0..32 * 24_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0] ^ frame));
+    }
+    video
+}
+
+/// A sender that is ended with the test.
+pub(crate) struct Sender {
+    pub(crate) child: Child,
+    output: BufReader<ChildStdout>,
+    pub(crate) address: String,
+    pub(crate) fingerprint: String,
+    pub(crate) metrics: String,
+}
+
+impl Sender {
+    /// Sends with lines of JSON, metrics and logs.
+    pub(crate) fn start(bench: &Bench, arguments: &[&str]) -> Self {
+        Self::start_with(bench, arguments, &[])
+    }
+
+    /// Gives it so much of standard input, which stays open.
+    pub(crate) fn start_with(bench: &Bench, arguments: &[&str], input: &[u8]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+            .arg("send")
+            .args(arguments)
+            .args(["--json", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--qlog", "logs"])
+            .current_dir(bench.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        child.stdin.as_mut().expect("it is piped").write_all(input).expect("it reads, or the pipe holds it");
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
+        output.read_line(&mut line).expect("a line");
+        let listening: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        let text = |name: &str| listening[name].as_str().expect("text").to_owned();
+        let (address, fingerprint, metrics) = (text("address"), text("fingerprint"), text("metrics"));
+        Self { child, output, address, fingerprint, metrics }
+    }
+
+    /// How to receive from it, with the linear decoder.
+    pub(crate) fn receive<'a>(&'a self, rest: &[&'a str]) -> Vec<&'a str> {
+        let fixed = ["receive", &self.address, "--fingerprint", &self.fingerprint, "--decoder", "linear"];
+        [&fixed[..], rest].concat()
+    }
+
+    /// Waits for its end; gives its last line of JSON, and what it said on standard error.
+    pub(crate) fn wait(&mut self) -> (ExitStatus, serde_json::Value, String) {
+        let lines: Vec<String> = (&mut self.output).lines().map(|line| line.expect("text")).collect();
+        let mut error = String::new();
+        self.child.stderr.take().expect("it is piped").read_to_string(&mut error).expect("text");
+        let last = lines.last().map(|line| serde_json::from_str(line).expect("JSON")).unwrap_or_default();
+        (self.child.wait().expect("it ends"), last, error)
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

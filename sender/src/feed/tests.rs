@@ -1,0 +1,188 @@
+//! Feeds over a transport that is none, in virtual time: what one receiver gets beside others, and what a feed does that
+//! wakes late.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use nestcast_proto::{DecoderKind, Frame, Path};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use super::*;
+use crate::frames;
+
+const INTERVAL: Duration = Duration::from_millis(33);
+const BASE: usize = 400;
+const FULL: usize = 20_000;
+/// What a receiver's buffer takes at once.
+const BUFFER: f64 = 6000.0;
+
+/// A receiver that takes so many bytes a second.
+#[derive(Clone)]
+struct Taker {
+    rate: f64,
+    began: Instant,
+    taken: Arc<Mutex<Taken>>,
+}
+
+#[derive(Default)]
+struct Taken {
+    /// Bytes of each stream.
+    streams: BTreeMap<usize, usize>,
+    /// Bytes in the buffer, and since when.
+    level: f64,
+    at: Duration,
+}
+
+impl Taker {
+    fn new(rate: f64) -> Self {
+        Self { rate, began: Instant::now(), taken: Arc::default() }
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of each stream.
+    fn streams(&self) -> Vec<usize> {
+        self.taken().streams.values().copied().collect()
+    }
+
+    /// Takes of `offered` bytes what there is room for.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a buffer's bytes")]
+    fn take(&self, stream: usize, offered: usize) -> usize {
+        let mut taken = self.taken();
+        let now = self.began.elapsed();
+        taken.level = (taken.level - self.rate * (now - taken.at).as_secs_f64()).max(0.0);
+        taken.at = now;
+        let count = offered.min((BUFFER - taken.level).max(0.0) as usize);
+        taken.level += count as f64;
+        *taken.streams.entry(stream).or_default() += count;
+        count
+    }
+}
+
+/// A stream to a taker; none is that of its control stream, which takes all.
+struct Stream(Option<usize>, Taker);
+
+impl Outgoing for Stream {
+    async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Gone> {
+        let offered: usize = chunks.iter().map(Bytes::len).sum();
+        let count = loop {
+            let Some(stream) = self.0 else { break offered };
+            let count = self.1.take(stream, offered);
+            if count > 0 {
+                break count;
+            }
+            sleep(Duration::from_millis(1)).await;
+        };
+        let mut left = count;
+        for chunk in chunks {
+            let part = left.min(chunk.len());
+            *chunk = chunk.slice(part..);
+            left -= part;
+        }
+        Ok(count)
+    }
+
+    fn finish(&mut self) {}
+
+    async fn settled(&mut self) {}
+}
+
+/// A control stream with one message.
+struct Said(Option<Bytes>);
+
+impl Incoming for Said {
+    async fn read(&mut self) -> Result<Option<Bytes>, Gone> {
+        match self.0.take() {
+            Some(bytes) => Ok(Some(bytes)),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Peer for Taker {
+    type Outgoing = Stream;
+    type Incoming = Said;
+
+    fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], 1).into()
+    }
+
+    fn path(&self) -> Path {
+        Path::default()
+    }
+
+    fn set_window(&self, _bytes: u64) {}
+
+    async fn accept_control(&self) -> Result<(Stream, Said), Gone> {
+        let hello = Message::Hello(Hello { token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear });
+        Ok((Stream(None, self.clone()), Said(Some(hello.encode()))))
+    }
+
+    async fn open(&self, _urgency: Urgency) -> Result<Stream, Gone> {
+        let mut taken = self.taken();
+        let stream = taken.streams.len();
+        taken.streams.insert(stream, 0);
+        Ok(Stream(Some(stream), self.clone()))
+    }
+
+    fn close(&self, _close: Close) {}
+}
+
+fn shared() -> Arc<Shared> {
+    let model = ModelHash::new(vec![7; 6]).expect("it is short");
+    let welcome = Welcome { model, width: 16, height: 16, rate: (30, 1) };
+    let (counters, demand) = (Arc::default(), Demand::default());
+    Arc::new(Shared { token: None, welcome, interval: INTERVAL, package: None, counters, demand })
+}
+
+fn frame(id: u64) -> Arc<Frame> {
+    Arc::new(Frame { id, skipped: 0, captured: 0, base: BASE, bytes: vec![7; FULL].into() })
+}
+
+/// Feeds receivers of such rates with 300 frames; gives the bytes of each frame that the first one got.
+async fn first_of(rates: &[f64]) -> Vec<usize> {
+    let (outlet, frames) = frames::channel();
+    let shared = shared();
+    let takers: Vec<_> = rates.iter().map(|&rate| Taker::new(rate)).collect();
+    let mut feeds = JoinSet::new();
+    for (number, taker) in takers.iter().enumerate() {
+        feeds.spawn(run(taker.clone(), number as u64, Arc::clone(&shared), frames.clone()));
+    }
+    for id in 0..300 {
+        sleep(INTERVAL).await;
+        outlet.put(frame(id));
+    }
+    sleep(INTERVAL).await;
+    feeds.shutdown().await;
+    takers[0].streams()
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_and_deaf_receivers_change_nothing_for_another() {
+    let alone = first_of(&[150_000.0]).await;
+    assert_eq!(alone.len(), 300);
+    let beside = first_of(&[150_000.0, 0.0, 0.0, 0.0, 3_000.0, 10_000.0, 1e9]).await;
+    let [alone, beside] = [alone, beside].map(|frames| frames.iter().sum::<usize>());
+    assert!(alone > 1_400_000, "{alone}");
+    assert!(alone.abs_diff(beside) * 50 < alone, "{beside} beside others, {alone} alone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_that_wakes_late_sends_the_base_of_every_frame_and_the_newest_as_far_as_it_may() {
+    let (outlet, frames) = frames::channel();
+    let taker = Taker::new(150_000.0);
+    let feed = tokio::spawn(run(taker.clone(), 0, shared(), frames.clone()));
+    sleep(INTERVAL).await;
+    // All at once: the feed does not run in between.
+    (0..5).for_each(|id| outlet.put(frame(id)));
+    sleep(INTERVAL).await;
+    let streams = taker.streams();
+    assert!(streams.len() == 5 && streams.iter().all(|&bytes| bytes >= BASE), "{streams:?}");
+    assert!(streams[4] > 8 * BASE, "{streams:?}");
+    drop(outlet);
+    feed.await.expect("it ends with the frames");
+}

@@ -1,0 +1,135 @@
+//! Encoded frames on their way from the encoder to every feed. A feed that wakes late still gets each frame of the last
+//! while, in order; one that joins begins with the newest.
+
+use std::sync::Arc;
+
+use nestcast_proto::Frame;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
+
+/// Frames that a feed may be late by: a quarter of a second at 30 a second.
+const KEPT: usize = 8;
+
+type Newest = Option<Arc<Frame>>;
+
+/// Where the encoder puts frames.
+#[derive(Debug)]
+pub(crate) struct Outlet {
+    newest: watch::Sender<Newest>,
+    all: broadcast::Sender<Arc<Frame>>,
+}
+
+/// Where a feed takes them. A copy begins with the frame that is the newest then.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    newest: watch::Receiver<Newest>,
+    all: broadcast::Receiver<Arc<Frame>>,
+    /// The frame to begin with.
+    first: Newest,
+    /// The number of the last frame that was taken.
+    last: Option<u64>,
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub(crate) enum Next {
+    Frame(Arc<Frame>),
+    /// So many frames were missed: whoever takes them slept for too long.
+    Missed(u64),
+    /// There are no more.
+    End,
+}
+
+/// A new way for frames.
+pub(crate) fn channel() -> (Outlet, Frames) {
+    let (newest, watching) = watch::channel(None);
+    let (all, taking) = broadcast::channel(KEPT);
+    (Outlet { newest, all }, Frames { newest: watching, all: taking, first: None, last: None })
+}
+
+impl Outlet {
+    /// Hands a frame to all feeds.
+    pub(crate) fn put(&self, frame: Arc<Frame>) {
+        self.newest.send_replace(Some(Arc::clone(&frame)));
+        // Nobody may be there to take it.
+        let _ = self.all.send(frame);
+    }
+}
+
+impl Clone for Frames {
+    fn clone(&self) -> Self {
+        // In this order a frame may come twice, and is known by its number; in the other it could be missed.
+        let (all, newest) = (self.all.resubscribe(), self.newest.clone());
+        let first = newest.borrow().clone();
+        Self { newest, all, first, last: None }
+    }
+}
+
+impl Frames {
+    /// May be dropped while it waits.
+    pub(crate) async fn next(&mut self) -> Next {
+        if let Some(first) = self.first.take() {
+            self.last = Some(first.id);
+            return Next::Frame(first);
+        }
+        loop {
+            match self.all.recv().await {
+                Ok(frame) if self.last.is_some_and(|last| frame.id <= last) => {}
+                Ok(frame) => {
+                    self.last = Some(frame.id);
+                    return Next::Frame(frame);
+                }
+                Err(RecvError::Lagged(count)) => return Next::Missed(count),
+                Err(RecvError::Closed) => return Next::End,
+            }
+        }
+    }
+
+    /// Waits until another frame comes or none will.
+    pub(crate) async fn changed(&mut self) {
+        self.newest.mark_unchanged();
+        let _ = self.newest.changed().await;
+    }
+
+    /// Waits until there will be no more.
+    pub(crate) async fn ended(mut self) {
+        while self.newest.changed().await.is_ok() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn frame(id: u64) -> Arc<Frame> {
+        Arc::new(Frame { id, skipped: 0, captured: 0, base: 1, bytes: Bytes::from_static(&[7; 9]) })
+    }
+
+    async fn take(frames: &mut Frames) -> Option<u64> {
+        match frames.next().await {
+            Next::Frame(frame) => Some(frame.id),
+            Next::Missed(count) => Some(1000 + count),
+            Next::End => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn who_is_late_gets_every_frame_of_a_while_and_who_joins_the_newest() {
+        let (outlet, frames) = channel();
+        let mut early = frames.clone();
+        (0..3).for_each(|id| outlet.put(frame(id)));
+        let mut late = frames.clone();
+        outlet.put(frame(3));
+        for id in 0..4 {
+            assert_eq!(take(&mut early).await, Some(id));
+        }
+        assert_eq!([take(&mut late).await, take(&mut late).await], [Some(2), Some(3)]);
+        (4..24).for_each(|id| outlet.put(frame(id)));
+        assert_eq!([take(&mut early).await, take(&mut early).await], [Some(1012), Some(16)]);
+        drop(outlet);
+        assert_eq!(take(&mut frames.clone()).await, Some(23));
+        frames.ended().await;
+    }
+}
