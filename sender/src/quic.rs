@@ -13,8 +13,8 @@ use nestcast_proto::{ALPN, Close, Code, Estimator, INITIAL_WINDOW, Path};
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
-    AckFrequencyConfig, Connection, MtuDiscoveryConfig, QlogConfig, RecvStream, SendStream, ServerConfig,
-    TransportConfig, VarInt, WriteError,
+    AckFrequencyConfig, Connection, QlogConfig, RecvStream, SendStream, ServerConfig, TransportConfig, VarInt,
+    WriteError,
 };
 
 use crate::error::Error;
@@ -175,7 +175,7 @@ fn transport() -> TransportConfig {
         .send_window(INITIAL_WINDOW)
         .send_fairness(false)
         .datagram_receive_buffer_size(None)
-        .mtu_discovery_config(Some(MtuDiscoveryConfig::default()))
+        .mtu_discovery_config(None)
         .initial_rtt(FIRST_RTT)
         .ack_frequency_config(Some(acks))
         .max_idle_timeout(IDLE.try_into().ok())
