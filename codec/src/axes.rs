@@ -194,9 +194,10 @@ impl Differences {
 
     /// The sum of squares along one direction.
     fn energy(&self, direction: [f64; 3]) -> f64 {
-        let squares = self.chunks.iter().flat_map(|[r, g, b]| {
-            (0..LANES).map(move |i| dot(direction, [r[i], g[i], b[i]].map(f64::from)).powi(2))
-        });
+        let squares = self
+            .chunks
+            .iter()
+            .flat_map(|[r, g, b]| (0..LANES).map(move |i| dot(direction, [r[i], g[i], b[i]].map(f64::from)).powi(2)));
         squares.sum()
     }
 

@@ -116,7 +116,12 @@ fn grey_is_luma_without_chroma() {
     let luma: Vec<f32> = (0..size.pixels()).map(|i| (i % 97) as f32 - 48.0).collect();
     let nothing = vec![0.0; size.pixels()];
     let mut grey = Planes { size, channels: Channels::Grey, axes: Axes::default(), components: vec![luma.clone()] };
-    let mut rgb = Planes { size, channels: Channels::Rgb, axes: Axes::default(), components: vec![luma, nothing.clone(), nothing] };
+    let mut rgb = Planes {
+        size,
+        channels: Channels::Rgb,
+        axes: Axes::default(),
+        components: vec![luma, nothing.clone(), nothing],
+    };
     correction.add_to(&mut grey, Some(3.0)).expect("a correction");
     correction.add_to(&mut rgb, Some(3.0)).expect("a correction");
     assert_eq!(grey.components, rgb.components[..1]);

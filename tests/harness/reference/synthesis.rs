@@ -14,10 +14,10 @@ pub(super) fn picture(tables: &Tables, header: &Header, units: &[Levels]) -> Vec
             samples.push(sample(yuv[0]));
             continue;
         }
-        for channel in 0..3 {
-            let value: f64 = (0..3).map(|plane| axes[plane][channel] * yuv[plane]).sum();
-            samples.push(sample(3_f64.sqrt() * value));
-        }
+        samples.extend([0, 1, 2].map(|channel| {
+            let value: f64 = axes.iter().zip(&yuv).map(|(axis, value)| axis[channel] * value).sum();
+            sample(3_f64.sqrt() * value)
+        }));
     }
     samples
 }
