@@ -89,7 +89,7 @@ proptest! {
 
     /// Every field of the header, with every value, cut anywhere.
     #[test]
-    fn damaged_headers(which in 0..12_usize, at in 0..17_usize, values in vec(any::<u8>(), 1..3), keep in 0..40_usize) {
+    fn damaged_headers(which in 0..12_usize, at in 0..21_usize, values in vec(any::<u8>(), 1..3), keep in 0..40_usize) {
         let tables = vectors::tables();
         let mut stream = vectors::read()[which].stream.clone();
         stream.resize(stream.len().max(at + 2), 0);

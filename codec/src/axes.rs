@@ -1,7 +1,7 @@
 //! The colour axes of a picture: three orthogonal directions in RGB, found for it (spec, "Colour").
 //!
 //! The colours of most pictures vary along few directions of their own. A picture's planes are its colours along such axes,
-//! which leaves the planes less in common than any fixed matrix does; undoing it is a matrix all the same.
+//! which leaves the planes less in common than a matrix for all pictures does; undoing it is a matrix all the same.
 
 use crate::picture::{Channels, Picture};
 
@@ -28,7 +28,7 @@ const LANES: usize = 16;
 
 /// Three orthogonal directions in RGB, along which a picture's planes hold its colours.
 ///
-/// Grey pictures have the default: the planes of grey, of blue against yellow, of red against green.
+/// Grey pictures, and those one pixel wide or high, have the default: the planes of grey, of blue against yellow, of red against green.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Axes {
     angles: [i16; 3],
@@ -109,7 +109,8 @@ impl Axes {
         let across = |row: [f64; 3], axis: usize| dot(row, default[axis]);
         let [x, y, z] = std::array::from_fn(|axis| across(rows[0], axis));
         let a = near(-y.atan2(x));
-        let b = near(-z.atan2(x.hypot(y) * x.signum()));
+        // Not the root of x * x + y * y: the angle may have been turned to the opposite one.
+        let b = near(-z.atan2(dot(rows[0], Self { angles: [a, 0, 0] }.rows()[0])));
         let turned = Self { angles: [a, b, 0] }.rows();
         let c = near(-dot(rows[1], turned[2]).atan2(dot(rows[1], turned[1])));
         Self { angles: [a, b, c] }
@@ -258,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_axes_are_orthonormal_and_both_matrices_are_each_others_inverse() {
-        for angles in [[0, 0, 0], [511, -512, 17], [-300, 5, 400]] {
+        for angles in [[0, 0, 0], [0, 0, 200], [0, 0, -200], [511, -512, 17], [-300, 5, 400]] {
             let axes = Axes::from_angles(angles).expect("angles within their range");
             let (there, back) = (axes.analysis(), axes.synthesis());
             for i in 0..9 {

@@ -1,7 +1,7 @@
 """The colour axes of a picture: three orthogonal directions in RGB, found for it (spec/bitstream.md, "Colour").
 
-A picture's colours mostly vary along few directions of its own. Turned to these, its planes have less in common
-than under any fixed matrix, and the rotation commutes with all that follows.
+A picture's colours mostly vary along few directions of its own. Turned to these, its planes have less in common than
+under one matrix for all pictures; the transpose turns them back.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def with_first(angles: tuple[int, ...], first: int) -> tuple[int, ...]:
 
     x, y, z = OPPONENT @ rows[0]
     a = near(-math.atan2(y, x))
-    b = near(-math.atan2(z, math.copysign(math.hypot(x, y), x)))
+    b = near(-math.atan2(z, rows[0] @ axes((a, 0, 0))[0]))
     turned = axes((a, b, 0))
     return a, b, near(-math.atan2(rows[1] @ turned[2], rows[1] @ turned[1]))
 

@@ -152,7 +152,7 @@ units = [{units}]
 
 [ranges]
 samples = [0.0, 255.0]
-planes = [-222.0, 222.0]
+planes = [-128.0, 128.0]
 cut = [{settings.cut_range[0]}, {settings.cut_range[1]}]  # in bit planes; the synthesis was trained for these
 
 [networks.analysis]

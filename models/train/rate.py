@@ -70,11 +70,11 @@ class Scale(nn.Module):
         if self.has_parent:
             scale = scale + F.softplus(self.parent).view(1, -1, 1, 1) * parent
         third = self.units // 3
-        luma, cb = causal[:, :third], causal[:, third : 2 * third]
+        luma, u = causal[:, :third], causal[:, third : 2 * third]
         weight = F.softplus(self.colour).view(self.units, 2, 1, 1)
         chroma = [
             torch.zeros_like(luma),
             weight[third : 2 * third, 0] * luma,
-            weight[2 * third :, 0] * luma + weight[2 * third :, 1] * cb,
+            weight[2 * third :, 0] * luma + weight[2 * third :, 1] * u,
         ]
         return scale + torch.cat(chroma, 1)

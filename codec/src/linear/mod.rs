@@ -37,7 +37,7 @@ pub struct Planes {
     pub channels: Channels,
     /// What the planes are.
     pub axes: Axes,
-    /// Row-major planes, centred on zero, within -222..222.
+    /// Row-major planes, centred on zero; those of a picture are within -128..128.
     pub components: Vec<Vec<f32>>,
 }
 

@@ -9,7 +9,7 @@ const ABOVE: usize = 1;
 const DIAGONAL: usize = 2;
 const PARENT: usize = 3;
 const FROM_LUMA: usize = 4;
-const FROM_CB: usize = 5;
+const FROM_U: usize = 5;
 
 fn bin(expected: u32) -> usize {
     if expected == 0 {
@@ -36,7 +36,7 @@ impl Stripe<'_> {
             sum += weights[FROM_LUMA] * self.units[sibling(unit, 0)].magnitude(x, y);
         }
         if component(unit) == 2 {
-            sum += weights[FROM_CB] * self.units[sibling(unit, 1)].magnitude(x, y);
+            sum += weights[FROM_U] * self.units[sibling(unit, 1)].magnitude(x, y);
         }
         sum
     }
