@@ -40,12 +40,13 @@ pub(super) fn of_planes(model: &Model, planes: &Planes, division: Division) -> C
 pub(super) fn of_picture(model: &Model, picture: &Picture, division: Division) -> Coefficients {
     let (size, count) = (picture.size(), picture.channels().count());
     let axes = Axes::of(picture);
+    let matrix = axes.analysis();
     let mut out = Coefficients { axes, ..Coefficients::zero(size, picture.channels()) };
     let width = size.width();
     analyse(model, &mut out, division, TILE * width, |Job { components, needed: rows, tile }| {
         let samples = &picture.samples()[rows.start * width * count..rows.end * width * count];
         for samples in samples.chunks(TILE * width * count) {
-            colour::to_planes(axes, samples, tile);
+            colour::to_planes(&matrix, samples, tile);
             for (component, plane) in components.iter_mut().zip(&*tile) {
                 for row in plane[..samples.len() / count].chunks(width) {
                     component.push(row);

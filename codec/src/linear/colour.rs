@@ -18,24 +18,24 @@ pub(super) fn from_picture(picture: &Picture, axes: Axes, threads: usize) -> Pla
         let planes: Vec<&mut [f32]> = parts.iter_mut().filter_map(Iterator::next).collect();
         (samples, planes)
     });
-    parallel::for_each(threads, jobs, |(samples, mut planes)| to_planes(axes, samples, &mut planes));
+    let matrix = axes.analysis();
+    parallel::for_each(threads, jobs, |(samples, mut planes)| to_planes(&matrix, samples, &mut planes));
     Planes { size, channels, axes, components }
 }
 
 pub(super) fn to_picture(planes: &Planes, threads: usize) -> Picture {
-    let (size, channels, axes) = (planes.size, planes.channels, planes.axes);
+    let (size, channels, matrix) = (planes.size, planes.channels, planes.axes.synthesis());
     let mut samples = vec![0_u8; size.pixels() * channels.count()];
     let jobs = samples.chunks_mut(CHUNK * channels.count()).enumerate();
     parallel::for_each(threads, jobs, |(index, samples)| {
         let planes: Vec<&[f32]> = planes.components.iter().map(|plane| &plane[index * CHUNK..]).collect();
-        to_samples(axes, &planes, samples);
+        to_samples(&matrix, &planes, samples);
     });
     Picture::new(size, channels, samples).expect("one sample for every pixel and channel")
 }
 
-/// Fills one plane from grey samples, or three from RGB.
-pub(super) fn to_planes<P: AsMut<[f32]>>(axes: Axes, samples: &[u8], planes: &mut [P]) {
-    let m = axes.analysis();
+/// Fills one plane from grey samples, or three from RGB by the matrix of [`Axes::analysis`].
+pub(super) fn to_planes<P: AsMut<[f32]>>(m: &[f32; 9], samples: &[u8], planes: &mut [P]) {
     match planes {
         [plane] => {
             for (value, &sample) in plane.as_mut().iter_mut().zip(samples) {
@@ -60,9 +60,8 @@ pub(super) fn to_planes<P: AsMut<[f32]>>(axes: Axes, samples: &[u8], planes: &mu
     }
 }
 
-/// Fills grey samples from one plane, or RGB from three, of which there may be more than samples.
-pub(super) fn to_samples<P: AsRef<[f32]>>(axes: Axes, planes: &[P], samples: &mut [u8]) {
-    let m = axes.synthesis();
+/// Fills grey samples from one plane, or RGB from three by the matrix of [`Axes::synthesis`]. Of planes there may be more than samples.
+pub(super) fn to_samples<P: AsRef<[f32]>>(m: &[f32; 9], planes: &[P], samples: &mut [u8]) {
     match planes {
         [plane] => {
             for (sample, &value) in samples.iter_mut().zip(plane.as_ref()) {

@@ -37,6 +37,7 @@ pub(super) fn planes(model: &Model, coefficients: &Coefficients, division: Divis
 pub(super) fn picture(model: &Model, coefficients: &Coefficients, division: Division) -> Picture {
     let (size, channels) = (coefficients.size, coefficients.channels);
     let (width, count) = (size.width(), channels.count());
+    let matrix = coefficients.axes.synthesis();
     let mut samples = vec![0; size.pixels() * count];
     let jobs = division.strips(size.height()).zip(samples.chunks_mut(division.rows * width * count)).map(
         |(strip, samples)| {
@@ -54,7 +55,7 @@ pub(super) fn picture(model: &Model, coefficients: &Coefficients, division: Divi
                     component.row(y, row);
                 }
             }
-            colour::to_samples(coefficients.axes, &tile, samples);
+            colour::to_samples(&matrix, &tile, samples);
         }
     });
     Picture::new(size, channels, samples).expect("one sample for every pixel and channel")
