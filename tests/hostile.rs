@@ -39,7 +39,7 @@ fn probe_tables() -> Vec<u8> {
 
 /// A header of the probe's model.
 fn header(rgb: bool, width: usize, height: usize, planes: u8) -> Vec<u8> {
-    let mut header = vec![b'n', b's', b't', 2, u8::from(rgb)];
+    let mut header = vec![b'n', b's', b't', 3, u8::from(rgb)];
     for side in [width - 1, height - 1] {
         let byte = |value: usize| u8::try_from(value).expect("a side is at most 16384");
         if side < 128 { header.push(byte(side)) } else { header.extend([byte(side % 128) | 128, byte(side / 128)]) }
@@ -111,17 +111,17 @@ proptest! {
     /// Tables are refused exactly as section 3 says.
     #[test]
     fn damaged_tables(
-        at in prop_oneof![0..90_usize, 0..4600_usize, 0..8300_usize],
+        at in prop_oneof![0..90_usize, 0..4600_usize, 0..18_524_usize],
         value in prop_oneof![
             any::<[u8; 4]>(),
             proptest::sample::select(vec![f32::NAN, f32::INFINITY, 1e4, -1e4, 9999.0, 0.001, 0.000_999, 0.0, -1.0])
                 .prop_map(f32::to_le_bytes),
         ],
         aligned: bool,
-        length in prop_oneof![Just(8300_usize), 0..8400_usize],
+        length in prop_oneof![Just(18_524_usize), 0..18_600_usize],
     ) {
         let mut tables = vectors::tables();
-        let at = if aligned { at / 4 * 4 } else { at }.min(8296);
+        let at = if aligned { at / 4 * 4 } else { at }.min(18_520);
         tables[at..at + 4].copy_from_slice(&value);
         tables.resize(length, 0);
         assert_tables(&tables);

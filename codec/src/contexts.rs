@@ -5,25 +5,29 @@ use crate::layout::{Band, Unit};
 /// Bins of the expected magnitude: two an octave.
 const BINS: usize = 20;
 const CLASSES: usize = 2 * 4 * 3;
-/// By class, bin, and whether the block or row was found non-zero and shows nothing yet.
-const SIGNIFICANCE: usize = CLASSES * BINS * 2;
+/// By bin, and whether the block or row was found non-zero and shows nothing yet.
+const SIGNIFICANCE: usize = BINS * 2;
+/// What else is known at a coefficient's place: how many of the two other bands are significant there; in chroma also
+/// whether luma is: not, since this plane, or before.
+const KIN: [usize; 2] = [3, 3 * 3];
 /// By class, number of coefficients in the quiet row, and whether the block shows nothing yet.
 const QUIET: usize = CLASSES * 7 * 2;
 /// By class, first or later refinement, and bin.
 const REFINEMENT_BINS: usize = 8;
 const REFINEMENT: usize = CLASSES * 2 * REFINEMENT_BINS;
-/// By luma or chroma, band, side signs, above signs, luma's sign.
-const SIGN: usize = 2 * 3 * 3 * 3 * 3;
-/// By luma or chroma, near coefficients, active neighbours, parent, luma.
-const BLOCK: usize = 2 * 3 * 4 * 2 * 2;
+/// By band; then side signs and above signs, in chroma also luma's sign and what it says of this one. What all signs
+/// turned round would give is the same context.
+const SIGN: [usize; 2] = [9_usize.div_ceil(2), 81_usize.div_ceil(2)];
+/// By near coefficients, active neighbours, parent, other bands; in chroma also luma.
+const BLOCK: [usize; 2] = [3 * 4 * 3 * 3, 3 * 4 * 3 * 3 * 3];
 /// By component and level.
 const UNIT: usize = 3 * 7;
 
-const QUIET_BASE: usize = SIGNIFICANCE;
+const QUIET_BASE: usize = CLASSES / 2 * SIGNIFICANCE * (KIN[0] + KIN[1]);
 const REFINEMENT_BASE: usize = QUIET_BASE + QUIET;
 const SIGN_BASE: usize = REFINEMENT_BASE + REFINEMENT;
-const BLOCK_BASE: usize = SIGN_BASE + SIGN;
-const UNIT_BASE: usize = BLOCK_BASE + BLOCK;
+const BLOCK_BASE: usize = SIGN_BASE + 3 * (SIGN[0] + SIGN[1]);
+const UNIT_BASE: usize = BLOCK_BASE + BLOCK[0] + BLOCK[1];
 /// Number of adaptive probabilities of a stripe.
 pub(crate) const CONTEXTS: usize = UNIT_BASE + UNIT;
 
@@ -53,6 +57,8 @@ fn bin(expected: u16) -> usize {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Class {
     significance: usize,
+    /// Cases of what else is known at a coefficient's place.
+    kin: usize,
     quiet: usize,
     refinement: usize,
     sign: usize,
@@ -70,19 +76,22 @@ impl Class {
         };
         let class = (chroma * 4 + unit.level.min(4) - 1) * 3 + band;
         let row = if unit.band == Band::Low { 0 } else { unit.level };
+        let before = chroma * (CLASSES / 2);
         Self {
-            significance: class * BINS * 2,
+            significance: SIGNIFICANCE * (before * KIN[0] + (class - before) * KIN[chroma]),
+            kin: KIN[chroma],
             quiet: QUIET_BASE + class * 14,
             refinement: REFINEMENT_BASE + class * 2 * REFINEMENT_BINS,
-            sign: SIGN_BASE + (chroma * 3 + band) * 27,
-            block: BLOCK_BASE + chroma * (BLOCK / 2),
+            sign: SIGN_BASE + chroma * 3 * SIGN[0] + band * SIGN[chroma],
+            block: BLOCK_BASE + chroma * BLOCK[0],
             unit: UNIT_BASE + unit.component * 7 + row,
         }
     }
 
+    /// `kin`: 0 to 2, of other bands; in chroma three times that, and 0 to 2 of luma.
     #[inline]
-    pub(crate) fn significance(self, expected: u16, sought: bool) -> usize {
-        self.significance + bin(expected) * 2 + sought as usize
+    pub(crate) fn significance(self, expected: u16, sought: bool, kin: usize) -> usize {
+        self.significance + (bin(expected) * 2 + sought as usize) * self.kin + kin
     }
 
     /// For a row of `count` (2 to 8) coefficients around which nothing is known.
@@ -98,17 +107,22 @@ impl Class {
         self.refinement + if first { 0 } else { REFINEMENT_BINS } + bin
     }
 
-    /// Signs are -1, 0 or 1; `side` and `above` are sums of two.
+    /// Whether a negative sign is coded as a zero, and the context. `side` and `above` are sums of two signs; `luma` is
+    /// luma's sign and the one that it suggests here, each -1, 0 or 1, or both 0 in luma itself.
     #[inline]
-    pub(crate) fn sign(self, side: i8, above: i8, luma: i8) -> usize {
-        let third = |sum: i8| usize::from((sum.signum() + 1).cast_unsigned());
-        self.sign + (third(side) * 3 + third(above)) * 3 + third(luma)
+    pub(crate) fn sign(self, side: i8, above: i8, luma: Option<(i8, i8)>) -> (bool, usize) {
+        let own = side.signum() * 3 + above.signum();
+        let all = luma.map_or(own, |(sign, suggested)| own * 9 + sign * 3 + suggested);
+        (all < 0, self.sign + usize::from(all.unsigned_abs()))
     }
 
+    /// Numbers of significant coefficients, or near or active ones, in and around a block.
     #[inline]
-    pub(crate) fn block(self, near: u32, active: usize, parent: bool, luma: bool) -> usize {
+    pub(crate) fn block(self, near: u32, active: usize, parent: u32, others: u32, luma: Option<u32>) -> usize {
         let near = near.div_ceil(2).min(2) as usize;
-        self.block + ((near * 4 + active.min(3)) * 2 + usize::from(parent)) * 2 + usize::from(luma)
+        let third = |count: u32, many: u32| usize::from(count > 0) + usize::from(count >= many);
+        let own = ((near * 4 + active.min(3)) * 3 + third(parent, 3)) * 3 + third(others, 4);
+        self.block + luma.map_or(own, |luma| own * 3 + third(luma, 4))
     }
 
     pub(crate) const fn unit(self) -> usize {

@@ -79,6 +79,15 @@ pub(crate) const fn sibling(index: usize, component: usize) -> usize {
     if index < 3 { component } else { index - 3 * Unit::at(index).component + 3 * component }
 }
 
+/// Indices of the other two bands of the same level and component; the low band has none.
+pub(crate) const fn other_bands(index: usize) -> [Option<usize>; 2] {
+    if index < 3 {
+        return [None; 2];
+    }
+    let band = index % 3;
+    [Some(index - band + (band + 1) % 3), Some(index - band + (band + 2) % 3)]
+}
+
 /// Lengths of the low and the high half of `n` samples after `level` levels.
 const fn halves(n: usize, level: usize) -> (usize, usize) {
     let mut low = n;
@@ -123,6 +132,8 @@ mod tests {
         assert_eq!(child(3), Some(12));
         assert_eq!(child(UNITS - 9), None);
         assert_eq!(sibling(4, 2), 10);
+        assert_eq!(other_bands(2), [None; 2]);
+        assert_eq!(other_bands(13), [Some(14), Some(12)]);
         assert_eq!(sibling(1, 0), 0);
     }
 

@@ -7,7 +7,7 @@ use crate::contexts::CONTEXTS;
 use crate::layout::{LEVELS, UNITS};
 
 const MAGIC: &[u8; 4] = b"NSTM";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Bit planes with a reconstruction point of their own.
 pub(crate) const PLANES: usize = 15;
 /// Lifting steps of a wavelet level.

@@ -2,7 +2,7 @@
 
 use crate::block::{BLOCK, Block, mark_outside};
 use crate::pieces::{NEAR, REFINE, Within};
-use crate::probability::Probability;
+use crate::probability::{Probability, STEADY, SWIFT};
 use crate::range::Coder;
 use crate::stripe::{NEGATIVE, Stripe, UnitMap};
 
@@ -30,6 +30,8 @@ struct Here {
     /// Its position in the stripe's blocks, and its first coefficient's in the other arrays.
     at: usize,
     corner: usize,
+    /// What is significant at the same place in the other two bands.
+    others: [u64; 2],
 }
 
 impl<'a> Piece<'a> {
@@ -83,6 +85,7 @@ impl<'a> Piece<'a> {
         if idle {
             return Some(());
         }
+        let here = if PASS == REFINE { here } else { Here { others: self.others(here), ..here } };
         let done = match PASS {
             NEAR => self.near(&mut block, here, within, coder),
             REFINE => self.refine(&mut block, here, coder),
@@ -95,7 +98,15 @@ impl<'a> Piece<'a> {
     #[inline(always)]
     const fn here(&self, bx: usize, by: usize) -> Here {
         let corner = self.map.origin + by * BLOCK * self.map.stride + bx * BLOCK;
-        Here { bx, by, at: self.map.grid.at(bx, by), corner }
+        Here { bx, by, at: self.map.grid.at(bx, by), corner, others: [0; 2] }
+    }
+
+    #[inline(always)]
+    fn others(&self, Here { bx, by, .. }: Here) -> [u64; 2] {
+        self.map.others.map(|grid| match grid {
+            Some(grid) if bx < grid.across && by < grid.down => self.blocks[grid.at(bx, by)].significant,
+            _ => 0,
+        })
     }
 
     /// Puts a block back, and lets those around it know what became significant.
@@ -119,8 +130,7 @@ impl<'a> Piece<'a> {
         let mut sought = block.fresh && block.significant == 0;
         while left != 0 {
             let bit = left.trailing_zeros();
-            let place = self.place(here, bit);
-            if self.significance(place, sought, coder)? {
+            if self.significance(here, bit, sought, coder)? {
                 self.found(block, here, bit, within, coder)?;
                 sought = false;
                 left = block.likely();
@@ -143,7 +153,7 @@ impl<'a> Piece<'a> {
             let first = (self.levels[place] & !NEGATIVE) >> (self.plane + 1) == 1;
             let context = self.map.class.refinement(self.expected[place], first);
             let truth = C::WRITES && (self.truth[place] >> self.plane) & 1 != 0;
-            let one = coder.code(self.probabilities, context, truth)?;
+            let one = coder.code::<STEADY>(self.probabilities, context, truth)?;
             block.visited |= 1 << bit;
             if one {
                 self.levels[place] |= 1 << self.plane;
@@ -172,7 +182,7 @@ impl<'a> Piece<'a> {
             return Some(());
         }
         let context = self.activity(block, here);
-        block.active = coder.code(self.probabilities, context, block.all >> self.plane != 0)?;
+        block.active = coder.code::<SWIFT>(self.probabilities, context, block.all >> self.plane != 0)?;
         block.fresh = block.active;
         block.decided = true;
         block.plane = self.plane + 1;
@@ -180,17 +190,19 @@ impl<'a> Piece<'a> {
     }
 
     /// The context of whether a block becomes active.
-    fn activity(&self, block: &Block, Here { bx, by, at, .. }: Here) -> usize {
+    fn activity(&self, block: &Block, Here { bx, by, at, others, .. }: Here) -> usize {
         let (map, blocks) = (&self.map, &*self.blocks);
         let around = [at - 1, at + 1, at - map.grid.stride, at + map.grid.stride];
         let active = around.iter().filter(|&&other| blocks[other].active).count();
-        let parent = map.parent.is_some_and(|parent| {
+        let parent = map.parent.map_or(0, |parent| {
             let quarter = 0x0F0F_0F0F_u64 << (4 * (bx & 1) + 32 * (by & 1));
             let (px, py) = (bx / 2, by / 2);
-            px < parent.across && py < parent.down && blocks[parent.at(px, py)].significant & quarter != 0
+            let inside = px < parent.across && py < parent.down;
+            if inside { (blocks[parent.at(px, py)].significant & quarter).count_ones() } else { 0 }
         });
-        let luma = map.luma.is_some_and(|(_, grid)| blocks[grid.at(bx, by)].active);
-        map.class.block(block.near.count_ones(), active, parent, luma)
+        let others = others.iter().map(|other| other.count_ones()).sum();
+        let luma = map.luma.map(|(_, grid)| blocks[grid.at(bx, by)].significant.count_ones());
+        map.class.block(block.near.count_ones(), active, parent, others, luma)
     }
 
     /// Around most of the other coefficients nothing is known; a row of such is coded as one while it stays
@@ -207,7 +219,7 @@ impl<'a> Piece<'a> {
                 if count > 1 {
                     let context = self.map.class.quiet(count, fresh);
                     let truth = C::WRITES && self.any(here, row);
-                    if coder.code(self.probabilities, context, truth)? {
+                    if coder.code::<STEADY>(self.probabilities, context, truth)? {
                         (within.row, within.sought) = (row, true);
                     } else {
                         block.visited |= row;
@@ -220,8 +232,7 @@ impl<'a> Piece<'a> {
                 if found == 0 { (left.trailing_zeros(), fresh) } else { (found.trailing_zeros(), within.sought) };
             // The last one of a row that holds one is that one.
             let certain = within.sought && found == 1 << bit;
-            let place = self.place(here, bit);
-            if certain || self.significance(place, sought, coder)? {
+            if certain || self.significance(here, bit, sought, coder)? {
                 within.sought = false;
                 self.found(block, here, bit, within, coder)?;
                 fresh = false;
@@ -259,10 +270,15 @@ impl<'a> Piece<'a> {
 
     /// Codes whether one coefficient becomes significant.
     #[inline(always)]
-    fn significance<C: Coder>(&mut self, place: usize, sought: bool, coder: &mut C) -> Option<bool> {
-        let context = self.map.class.significance(self.expected[place], sought);
+    fn significance<C: Coder>(&mut self, here: Here, bit: u32, sought: bool, coder: &mut C) -> Option<bool> {
+        let place = self.place(here, bit);
+        let mut kin: usize = here.others.iter().map(|other| usize::from(other >> bit & 1 != 0)).sum();
+        if let Some((before, _)) = self.map.luma {
+            kin = kin * 3 + usize::from((self.levels[place - before] & !NEGATIVE) >> self.plane).min(2);
+        }
+        let context = self.map.class.significance(self.expected[place], sought, kin);
         let truth = C::WRITES && (self.truth[place] & !NEGATIVE) >> self.plane != 0;
-        coder.code(self.probabilities, context, truth)
+        coder.code::<STEADY>(self.probabilities, context, truth)
     }
 
     /// A coefficient became significant: codes its sign, now or where the coder goes on.
@@ -287,20 +303,37 @@ impl<'a> Piece<'a> {
     #[inline(always)]
     fn sign<C: Coder>(&mut self, block: &mut Block, here: Here, bit: u32, coder: &mut C) -> Option<()> {
         let place = self.place(here, bit);
-        let sign = |place: usize| {
-            let level = self.levels[place];
-            i8::from(level != 0) - 2 * i8::from(level & NEGATIVE != 0)
-        };
-        let luma = self.map.luma.map_or(0, |(before, _)| sign(place - before));
-        let side = sign(place - 1) + sign(place + 1);
-        let above = sign(place - self.map.stride) + sign(place + self.map.stride);
-        let context = self.map.class.sign(side, above, luma);
-        let truth = C::WRITES && self.truth[place] & NEGATIVE != 0;
-        let negative = coder.code(self.probabilities, context, truth)?;
+        let side = self.sign_at(place - 1) + self.sign_at(place + 1);
+        let above = self.sign_at(place - self.map.stride) + self.sign_at(place + self.map.stride);
+        let luma = self.map.luma.map(|(before, _)| self.suggestion(place, before));
+        let (turned, context) = self.map.class.sign(side, above, luma);
+        let truth = C::WRITES && (self.truth[place] & NEGATIVE != 0) != turned;
+        let negative = coder.code::<SWIFT>(self.probabilities, context, truth)? != turned;
         self.levels[place] = 1 << self.plane | u16::from(negative) << 15;
         block.mark_significant(bit);
         self.spread(here, bit, place);
         Some(())
+    }
+
+    /// -1, 0 or 1.
+    #[inline(always)]
+    fn sign_at(&self, place: usize) -> i8 {
+        let level = self.levels[place];
+        i8::from(level != 0) - 2 * i8::from(level & NEGATIVE != 0)
+    }
+
+    /// Luma's sign, and the one that it suggests here: the same if, around, signs of both are more often the same.
+    #[inline(always)]
+    fn suggestion(&self, place: usize, before: usize) -> (i8, i8) {
+        let luma = self.sign_at(place - before);
+        if luma == 0 {
+            return (0, 0);
+        }
+        let rows = [place - self.map.stride, place, place + self.map.stride];
+        let around = rows.into_iter().flat_map(|row| [row - 1, row, row + 1]);
+        // The coefficient itself has no sign yet.
+        let same: i8 = around.map(|at| self.sign_at(at) * self.sign_at(at - before)).sum();
+        (luma, luma * same.signum())
     }
 
     /// Adds to what is expected around a coefficient that grew by one step of this plane: neighbours, children,

@@ -4,6 +4,7 @@
 //! on from there when more arrive; nothing is decoded twice.
 
 use crate::piece::Piece;
+use crate::probability::SWIFT;
 use crate::range::Coder;
 use crate::stripe::Stripe;
 
@@ -89,7 +90,7 @@ fn piece<C: Coder>(stripe: &mut Stripe, cursor: &mut Cursor, coder: &mut C) -> R
             return Ok(());
         }
         let truth = map.all >> plane != 0;
-        map.active = coder.code(&mut stripe.probabilities, map.class.unit(), truth).ok_or(Starved)?;
+        map.active = coder.code::<SWIFT>(&mut stripe.probabilities, map.class.unit(), truth).ok_or(Starved)?;
         if !map.active {
             return Ok(());
         }

@@ -2,7 +2,10 @@
 
 /// Bits of a probability as the range coder uses it.
 pub(crate) const PROBABILITY_BITS: u32 = 15;
-const FAST: u32 = 4;
+/// How fast the fast estimate follows: of significance and refinement,
+pub(crate) const STEADY: u32 = 5;
+/// and of signs, which depend on where in the picture they are, and all else.
+pub(crate) const SWIFT: u32 = 4;
 const SLOW: u32 = 8;
 /// Keeps both symbols possible: the unlikely one has at least 2^-10 of the range.
 const MARGIN: u32 = 32;
@@ -27,14 +30,14 @@ impl Probability {
 
     /// Moves both estimates towards one.
     #[inline(always)]
-    pub(crate) fn rise(&mut self) {
+    pub(crate) fn rise<const FAST: u32>(&mut self) {
         self.fast = kept(self.fast, FAST, 0xFFFF);
         self.slow = kept(self.slow, SLOW, 0xFFFF);
     }
 
     /// Moves both estimates towards zero.
     #[inline(always)]
-    pub(crate) fn fall(&mut self) {
+    pub(crate) fn fall<const FAST: u32>(&mut self) {
         self.fast = kept(self.fast, FAST, 0);
         self.slow = kept(self.slow, SLOW, 0);
     }

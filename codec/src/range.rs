@@ -13,9 +13,9 @@ pub(crate) trait Coder: Default {
     /// Whether it needs to be told the bits.
     const WRITES: bool;
 
-    /// Codes one bit with `probabilities[context]`: an encoder writes `bit` and returns it, a decoder ignores `bit` and returns what it
+    /// Codes one bit with `probabilities[context]`, whose fast estimate moves by 2^-`FAST`: an encoder writes `bit` and returns it, a decoder ignores `bit` and returns what it
     /// read, or `None` if the bytes at hand do not determine it.
-    fn code(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool>;
+    fn code<const FAST: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool>;
 
     /// Bytes written or read so far.
     fn position(&self) -> usize;
@@ -71,7 +71,7 @@ impl Coder for RangeEncoder {
     const WRITES: bool = true;
 
     #[inline(always)]
-    fn code(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
+    fn code<const FAST: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
         let probability = &mut probabilities[context];
         let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
         if bit {
@@ -81,9 +81,9 @@ impl Coder for RangeEncoder {
             self.range -= bound;
         }
         if bit {
-            probability.rise();
+            probability.rise::<FAST>();
         } else {
-            probability.fall();
+            probability.fall::<FAST>();
         }
         while self.range < TOP {
             self.range <<= 8;
@@ -183,7 +183,7 @@ impl Coder for RangeDecoder {
 
     // Two whole ways, not one with selections: a processor that guesses the bit is by then at the next one.
     #[inline(always)]
-    fn code(&mut self, probabilities: &mut [Probability], context: usize, _bit: bool) -> Option<bool> {
+    fn code<const FAST: u32>(&mut self, probabilities: &mut [Probability], context: usize, _bit: bool) -> Option<bool> {
         let probability = &mut probabilities[context];
         let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
         if self.code < bound {
@@ -191,13 +191,13 @@ impl Coder for RangeDecoder {
                 return None;
             }
             self.range = bound;
-            probability.rise();
+            probability.rise::<FAST>();
             self.normalise();
             Some(true)
         } else {
             self.code -= bound;
             self.range -= bound;
-            probability.fall();
+            probability.fall::<FAST>();
             self.normalise();
             Some(false)
         }
@@ -229,7 +229,7 @@ impl Default for Counter {
 impl Coder for Counter {
     const WRITES: bool = true;
 
-    fn code(&mut self, _probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
+    fn code<const FAST: u32>(&mut self, _probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
         self.counts[context][usize::from(bit)] += 1;
         Some(bit)
     }
@@ -258,14 +258,14 @@ mod tests {
     fn encode(symbols: &[(usize, bool)]) -> Vec<u8> {
         let (mut coder, mut probabilities) = (RangeEncoder::new(), fresh());
         for &(context, bit) in symbols {
-            coder.code(&mut probabilities, context, bit);
+            coder.code::<4>(&mut probabilities, context, bit);
         }
         coder.finish()
     }
 
     /// How many symbols a decoder reads until it starves, checked against those that were written.
     fn decode(coder: &mut RangeDecoder, probabilities: &mut [Probability], symbols: &[(usize, bool)]) -> usize {
-        let read = symbols.iter().take_while(|&&(context, bit)| match coder.code(probabilities, context, false) {
+        let read = symbols.iter().take_while(|&&(context, bit)| match coder.code::<4>(probabilities, context, false) {
             Some(read) => {
                 assert_eq!(read, bit);
                 true
@@ -299,7 +299,7 @@ mod tests {
                     coder.push(&bytes[..count]);
                     coder.push(&vec![tail; 3100]);
                     let mut probabilities = fresh();
-                    let bits = symbols.iter().map(|&(context, _)| coder.code(&mut probabilities, context, false));
+                    let bits = symbols.iter().map(|&(context, _)| coder.code::<4>(&mut probabilities, context, false));
                     bits.collect::<Vec<_>>()
                 });
                 let agreed = zeros.iter().zip(&ones).take_while(|(zero, one)| zero == one).count();
@@ -314,11 +314,11 @@ mod tests {
             let mut whole = RangeDecoder::new();
             whole.push(&bytes);
             let mut probabilities = fresh();
-            let at_once: Vec<bool> = contexts.iter().map_while(|&c| whole.code(&mut probabilities, c, false)).collect();
+            let at_once: Vec<bool> = contexts.iter().map_while(|&c| whole.code::<4>(&mut probabilities, c, false)).collect();
             let (mut parts, mut probabilities, mut in_parts) = (RangeDecoder::new(), fresh(), Vec::new());
             for part in [&bytes[..cut], &bytes[cut..]] {
                 parts.push(part);
-                while let Some(bit) = contexts.get(in_parts.len()).and_then(|&c| parts.code(&mut probabilities, c, false)) {
+                while let Some(bit) = contexts.get(in_parts.len()).and_then(|&c| parts.code::<4>(&mut probabilities, c, false)) {
                     in_parts.push(bit);
                 }
                 parts.rest();

@@ -36,6 +36,8 @@ pub(crate) struct UnitMap {
     pub(crate) luma: Option<(usize, Grid)>,
     /// The blocks of the next coarser unit.
     pub(crate) parent: Option<Grid>,
+    /// Those of the other two bands of the same level and component.
+    pub(crate) others: [Option<Grid>; 2],
     pub(crate) active: bool,
     /// An encoder's knowledge: all its magnitudes, or-ed.
     pub(crate) all: u16,
@@ -101,6 +103,7 @@ impl Stripe {
                 followers: [None; 2],
                 luma,
                 parent: layout::parent(index).and_then(find).map(|parent| parent.grid),
+                others: [None; 2],
                 active: false,
                 all: 0,
             });
@@ -117,7 +120,8 @@ impl Stripe {
                 let map = find(layout::sibling(index, other)).filter(|_| other > component)?;
                 Some((map.origin - origin, if component == 0 { map.weights.from_luma } else { map.weights.from_u }))
             });
-            (units[at].child, units[at].followers) = (child, followers);
+            let others = layout::other_bands(index).map(|other| other.and_then(find).map(|map| map.grid));
+            (units[at].child, units[at].followers, units[at].others) = (child, followers, others);
         }
         let probabilities = model.priors.iter().map(|&prior| Probability::new(prior)).collect();
         let cells = samples + MARGIN;

@@ -28,8 +28,8 @@ from quantise import calibrate
 from settings import load
 
 PLANES = 15  # planes with a reconstruction point of their own
-CONTEXTS = 1959  # adaptive probabilities; examples/priors.rs learns their priors by coding photos
-VERSION = 2
+CONTEXTS = 7071  # adaptive probabilities; examples/priors.rs learns their priors by coding photos
+VERSION = 3
 WEIGHT_ONE = 64  # context weights are in 1/64
 FORMAT = 2  # of the manifest
 COMPONENTS = ("y", "u", "v")

@@ -1,6 +1,6 @@
 //! Section 10: contexts, each gathered from what it depends on.
 
-use super::layout::{band, component, parent, sibling};
+use super::layout::{band, component, other_bands, parent, sibling};
 use super::stripe::{Stripe, positions};
 
 /// The five kinds of `expected` beside the unit's own neighbours.
@@ -62,26 +62,40 @@ impl Stripe<'_> {
     }
 
     pub(super) fn significance_context(&self, unit: usize, x: i32, y: i32, f: bool) -> usize {
-        self.class(unit) * 40 + bin(self.expected_now(unit, x, y)) * 2 + usize::from(f)
+        let o = other_bands(unit).into_iter().filter(|&other| self.units[other].significant(x, y)).count();
+        let own = bin(self.expected_now(unit, x, y)) * 2 + usize::from(f);
+        if component(unit) == 0 {
+            return self.class(unit) * 120 + own * 3 + o;
+        }
+        let l = (self.units[sibling(unit, 0)].magnitude(x, y) >> self.place.plane).min(2) as usize;
+        1440 + (self.class(unit) - 12) * 360 + own * 9 + o * 3 + l
     }
 
     pub(super) fn quiet_context(&self, unit: usize, count: usize, new: bool) -> usize {
-        960 + self.class(unit) * 14 + (count - 2) * 2 + usize::from(new)
+        5760 + self.class(unit) * 14 + (count - 2) * 2 + usize::from(new)
     }
 
     pub(super) fn refinement_context(&self, unit: usize, x: i32, y: i32) -> usize {
         let first = self.units[unit].magnitude(x, y) >> (self.place.plane + 1) == 1;
         let bin = (bin(self.expected_now(unit, x, y)) / 2).saturating_sub(2);
-        1296 + self.class(unit) * 16 + if first { 0 } else { 8 } + bin
+        6096 + self.class(unit) * 16 + if first { 0 } else { 8 } + bin
     }
 
-    pub(super) fn sign_context(&self, unit: usize, x: i32, y: i32) -> usize {
+    /// And whether the symbol is turned round.
+    pub(super) fn sign_context(&self, unit: usize, x: i32, y: i32) -> (usize, bool) {
         let of = &self.units[unit];
-        let three = |sum: i32| (sum.signum() + 1) as usize;
-        let s = three(of.sign(x - 1, y) + of.sign(x + 1, y));
-        let v = three(of.sign(x, y - 1) + of.sign(x, y + 1));
-        let luma = if component(unit) > 0 { self.units[sibling(unit, 0)].sign(x, y) } else { 0 };
-        1680 + (self.chroma(unit) * 3 + self.b(unit)) * 27 + (s * 3 + v) * 3 + three(luma)
+        let s = (of.sign(x - 1, y) + of.sign(x + 1, y)).signum();
+        let v = (of.sign(x, y - 1) + of.sign(x, y + 1)).signum();
+        if component(unit) == 0 {
+            let k = 3 * s + v;
+            return (6480 + self.b(unit) * 5 + k.unsigned_abs() as usize, k < 0);
+        }
+        let luma = &self.units[sibling(unit, 0)];
+        let l = luma.sign(x, y);
+        let around = (-1..=1).flat_map(|dy| (-1..=1).map(move |dx| (x + dx, y + dy))).filter(|&at| at != (x, y));
+        let alike: i32 = around.map(|(x, y)| of.sign(x, y) * luma.sign(x, y)).sum();
+        let k = 27 * s + 9 * v + 3 * l + l * alike.signum();
+        (6495 + self.b(unit) * 41 + k.unsigned_abs() as usize, k < 0)
     }
 
     pub(super) fn block_context(&self, unit: usize, bx: i32, by: i32) -> usize {
@@ -90,16 +104,18 @@ impl Stripe<'_> {
         let around = [(bx - 1, by), (bx + 1, by), (bx, by - 1), (bx, by + 1)];
         let active = |&&(bx, by): &&(i32, i32)| of.block(bx, by).is_some_and(|block| block.active);
         let a = around.iter().filter(active).count().min(3);
-        let parent = parent(unit).is_some_and(|parent| {
-            let mut area = (0..16).map(|at| (4 * bx + at % 4, 4 * by + at / 4));
-            area.any(|(x, y)| self.units[parent].significant(x, y))
+        let third = |count: usize, many: usize| usize::from(count >= 1) + usize::from(count >= many);
+        let parent = parent(unit).map_or(0, |parent| {
+            let area = (0..16).map(|at| (4 * bx + at % 4, 4 * by + at / 4));
+            area.filter(|&(x, y)| self.units[parent].significant(x, y)).count()
         });
-        let luma = component(unit) > 0 && self.units[sibling(unit, 0)].block(bx, by).is_some_and(|block| block.active);
-        let chroma = self.chroma(unit);
-        1842 + chroma * 48 + ((n * 4 + a) * 2 + usize::from(parent)) * 2 + usize::from(luma)
+        let within = |other: usize| positions(bx, by).filter(|&(x, y)| self.units[other].significant(x, y)).count();
+        let others = other_bands(unit).into_iter().map(within).sum();
+        let own = ((n * 4 + a) * 3 + third(parent, 3)) * 3 + third(others, 4);
+        if component(unit) == 0 { 6618 + own } else { 6726 + own * 3 + third(within(sibling(unit, 0)), 4) }
     }
 
     pub(super) fn unit_context(&self, unit: usize) -> usize {
-        1938 + component(unit) * 7 + if band(unit) == 0 { 0 } else { self.level(unit) }
+        7050 + component(unit) * 7 + if band(unit) == 0 { 0 } else { self.level(unit) }
     }
 }

@@ -39,7 +39,7 @@ impl Header {
         }
         match left.next() {
             None => return Ok(None),
-            Some(2) => {}
+            Some(3) => {}
             Some(_) => return Err(Fault::Unsupported),
         }
         let colour = match left.next() {

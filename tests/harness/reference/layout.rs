@@ -44,6 +44,12 @@ pub(super) fn sibling(unit: usize, of: usize) -> usize {
     if unit < 3 { of } else { unit + 3 * of - 3 * component(unit) }
 }
 
+/// The units of the other two bands of the same level and component.
+pub(super) fn other_bands(unit: usize) -> Vec<usize> {
+    let same = |&other: &usize| level(other) == level(unit) && component(other) == component(unit);
+    (3..57).filter(same).filter(|&other| unit >= 3 && other != unit).collect()
+}
+
 /// The first row of every stripe, and behind them the height.
 pub(super) fn borders(width: usize, height: usize) -> Vec<usize> {
     let bands = height.div_ceil(64);

@@ -145,7 +145,8 @@ impl Stripe<'_> {
 
     fn found(&mut self, unit: usize, x: i32, y: i32) -> Result<(), Ended> {
         self.visit(unit, x, y);
-        let negative = self.code(self.sign_context(unit, x, y))?;
+        let (context, turned) = self.sign_context(unit, x, y);
+        let negative = self.code(context)? != turned;
         self.set(unit, x, y, negative);
         Ok(())
     }

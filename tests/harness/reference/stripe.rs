@@ -204,7 +204,8 @@ impl<'a> Stripe<'a> {
             }
         };
         let target = if bit { 65535 } else { 0 };
-        self.probabilities[context] = (fast + ((target - fast) >> 4), slow + ((target - slow) >> 8));
+        let shift = if context < 6480 { 5 } else { 4 };
+        self.probabilities[context] = (fast + ((target - fast) >> shift), slow + ((target - slow) >> 8));
         Ok(bit)
     }
 

@@ -30,10 +30,10 @@ impl Tables {
         if bytes.len() < 5 || &bytes[..4] != b"NSTM" {
             return Err(Fault::Corrupt);
         }
-        if bytes[4] != 2 {
+        if bytes[4] != 3 {
             return Err(Fault::Unsupported);
         }
-        if bytes.len() != 8300 || bytes[5..8] != [0, 0, 0] {
+        if bytes.len() != 18524 || bytes[5..8] != [0, 0, 0] {
             return Err(Fault::Corrupt);
         }
         let hash = Sha256::digest(bytes);
