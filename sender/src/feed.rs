@@ -140,6 +140,9 @@ impl<P: Peer> Feed<'_, P> {
             match self.event(&mut frames, live, idle, &mut incoming, &mut control).await? {
                 Event::Frame(Next::Frame(frame)) => {
                     self.publisher.handle_frame(epoch.elapsed(), &frame, &self.peer.path());
+                    if self.publisher.stalled() {
+                        self.peer.probe();
+                    }
                     self.shared.demand.ask(self.publisher.wish());
                     self.note();
                 }

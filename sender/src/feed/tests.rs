@@ -117,6 +117,8 @@ impl Peer for Taker {
 
     fn set_window(&self, _bytes: u64) {}
 
+    fn probe(&self) {}
+
     async fn accept_control(&self) -> Result<(Stream, Said), Gone> {
         let hello = Message::Hello(Hello { token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear });
         Ok((Stream(None, self.clone()), Said(Some(hello.encode()))))
