@@ -109,8 +109,8 @@ impl Listener {
     }
 
     /// Closes what is still open and waits until peers have been told.
-    pub(crate) async fn close(&self) {
-        self.endpoint.close(VarInt::from_u32(Code::Done.number()), b"the broadcast ended");
+    pub(crate) async fn close(&self, close: Close) {
+        self.endpoint.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
         let _ = tokio::time::timeout(Duration::from_secs(2), self.endpoint.wait_idle()).await;
     }
 }
