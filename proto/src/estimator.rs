@@ -1,11 +1,12 @@
 //! A path's bandwidth and delay from acknowledged bytes: how much may be in flight so that the queue stays short.
 //!
 //! A packet that finds `flight` bytes on the way and comes back after `rtt` shows a path of `flight / rtt` bytes a second
-//! (Little's law). Once in a round trip the window becomes what that rate carries in `min_rtt + QUEUE_TARGET`, and one
+//! (Little's law). Once in a round trip the window becomes what that rate carries in `min_rtt`, a short queue, and one
 //! packet, the one that is being sent: the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the
 //! flight is that of the packet's own sending. So the window falls to the right size in one round trip after the rate
-//! falls, and doubles at most in each after it rises; a fall to less than half shows in the deliveries before that. Loss counts only where there is much of it. A window that is always full never sees the path without a queue,
-//! so every few seconds it shrinks for one round.
+//! falls, and doubles at most in each after it rises; a fall to less than half shows in the deliveries before that. Loss
+//! counts only where there is much of it. A window that is always full never sees the path without a queue, so every few
+//! seconds it shrinks for one round.
 
 use std::collections::VecDeque;
 use std::time::Duration;
