@@ -12,7 +12,7 @@ use crate::stream::StreamHead;
 
 /// What the transport may hold of bases beyond its window. A path that stalls for longer than these take gets no
 /// more of them: they would be old, and in the way of newer ones.
-const ROOM_FOR_BASES: u64 = 8 * 1024;
+const ROOM_FOR_BASES: u64 = 16 * 1024;
 /// A receiver that took so many times a frame's bytes is not thought able to take more of the next.
 const GROWTH: u64 = 2;
 

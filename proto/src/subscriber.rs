@@ -182,13 +182,13 @@ impl Subscriber {
         first.map(|first| first + (2 * self.interval).max(BASE_WAIT))
     }
 
-    /// When no more of a frame is waited for: it ended, was overtaken, or was cut by the sender an interval ago, as long
-    /// as the last packet takes on a link that carries one a frame.
+    /// When no more of a frame is waited for: it ended, was overtaken, or was cut by the sender more than an interval ago,
+    /// longer than the last packet takes on a link that carries one a frame.
     fn whole(&self, id: u64, open: &Open) -> Duration {
         if open.finished {
             return Duration::ZERO;
         }
-        let latest = open.first + 2 * self.interval;
+        let latest = open.first + 5 * self.interval / 2;
         self.overtaken(id).map_or(latest, |at| at.min(latest))
     }
 
@@ -249,8 +249,8 @@ mod tests {
         assert_eq!(ids(&mut subscriber, 7), [], "the one before was not seen for long");
         assert_eq!(subscriber.poll_timeout(), Some(at(21)));
         assert_eq!(ids(&mut subscriber, 21), [(1, 5)], "the next base is there");
-        assert_eq!(subscriber.poll_timeout(), Some(at(82)));
-        assert_eq!(ids(&mut subscriber, 82), [(2, 4)], "its time is over");
+        assert_eq!(subscriber.poll_timeout(), Some(at(102)));
+        assert_eq!(ids(&mut subscriber, 102), [(2, 4)], "its time is over");
         assert_eq!(subscriber.received(), Received { shown: 3, blank: 0, bytes: 19, useful: 19 });
     }
 
