@@ -51,9 +51,9 @@ pub struct Publisher {
     waiting: Option<Frame>,
     /// Bytes of the last frame that was written.
     last: u64,
-    /// Bytes that had been delivered when the last frame was due, and whether none were since the one before.
+    /// Bytes that had been delivered when the last frame was due, and for how many frames none were.
     delivered: u64,
-    stalled: bool,
+    stalled: u32,
     tally: Tally,
 }
 
@@ -73,7 +73,7 @@ impl Publisher {
     #[must_use]
     pub fn new(interval: Duration, cap: Option<Bitrate>) -> Self {
         let (budget, tally) = (Budget::new(interval, cap), Tally::default());
-        Self { budget, current: None, waiting: None, last: 0, delivered: 0, stalled: false, tally }
+        Self { budget, current: None, waiting: None, last: 0, delivered: 0, stalled: 0, tally }
     }
 
     /// What this receiver was given so far.
@@ -108,17 +108,18 @@ impl Publisher {
         self.current.as_ref().is_some_and(|sending| sending.base_left > 0)
     }
 
-    /// Whether nothing was delivered for a frame interval: the last frame's base is worth a packet beyond the window. It
+    /// Whether nothing was delivered for two frame intervals, longer than a packet takes on a slow link: the last frame's base is worth a packet beyond the window. It
     /// is news of a path that fell or was down, where all of the window may be lost or far back in a queue.
     #[must_use]
     pub const fn stalled(&self) -> bool {
-        self.stalled
+        self.stalled >= 2
     }
 
     /// A frame is due: what of the one before is not written yet is dropped, but for its base.
     pub fn handle_frame(&mut self, now: Duration, frame: &Frame, path: &Path) {
         self.budget.measure(now, path);
-        self.stalled = std::mem::replace(&mut self.delivered, path.delivered) == path.delivered;
+        let still = std::mem::replace(&mut self.delivered, path.delivered) == path.delivered;
+        self.stalled = if still { self.stalled + 1 } else { 0 };
         if self.waiting.replace(frame.clone()).is_some() {
             self.tally.skipped += 1;
         }
