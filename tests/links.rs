@@ -133,6 +133,18 @@ fn every_frame_has_its_base_after_a_step_down_and_up() {
     assert!(few_blank(&counts[0], 100), "{:?}", counts[0].last());
 }
 
+#[test]
+fn a_fall_to_a_tenth_costs_no_frame() {
+    let falls = [(10_000_000, 1_000_000), (4_000_000, 300_000)];
+    let steps = falls.map(|(before, after)| vec![(seconds(0.0), before), (seconds(4.0), after)]);
+    let Some(counts) = broadcast("falls to a tenth", &steps, seconds(9.0)) else { return };
+    for (rates, counts) in steps.iter().zip(&counts) {
+        let share = share(counts, rates, seconds(5.5), seconds(9.0));
+        assert!((0.8..=1.1).contains(&share), "{share}");
+        assert!(few_blank(counts, 100), "{:?}", counts.last());
+    }
+}
+
 /// One 1500-byte packet on each line, by its millisecond; in steps of half a second from `begin` on.
 fn mahimahi(text: &str, begin: u64, steps: u64) -> Rates {
     let packets: Vec<u64> = text.lines().filter_map(|line| line.parse().ok()).collect();

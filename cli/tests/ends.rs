@@ -2,7 +2,7 @@
 
 mod harness;
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -62,6 +62,60 @@ fn a_pipe_that_breaks_off_inside_a_frame_is_said_in_one_line() {
     assert!(error.contains("standard input") && error.contains("breaks off inside frame 7"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
     assert!(last["frames"].as_u64().is_some_and(|frames| frames > 0), "what was whole was sent: {last}");
+}
+
+/// Lets a receiver see a frame of what `sender` has, gives the sender `rest` of its input and closes that; gives both ends'
+/// exit status, what they said on standard error, the sender's count of sources that broke off, and frames kept.
+fn end_with(bench: &Bench, mut sender: Sender, rest: &[u8]) -> ([Option<i32>; 2], [String; 2], u64, usize) {
+    let mut receiver = start(bench, &sender.receive(&["-o", "frames", "--json"]));
+    let mut lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+    assert!(lines.by_ref().any(|line| frame(&line).is_some()), "a frame comes");
+    let mut input = sender.child.stdin.take().expect("it is piped");
+    // A sender that reads a file does not read this.
+    let _ = input.write_all(rest);
+    drop(input);
+    lines.for_each(drop);
+    let (status, last, said) = sender.wait();
+    let received = receiver.wait_with_output().expect("it ends");
+    let failures = last["source_failures"].as_u64().expect("a number");
+    let kept = std::fs::read_dir(bench.path("frames")).expect("a folder").count();
+    let heard = String::from_utf8_lossy(&received.stderr).into_owned();
+    ([status.code(), received.status.code()], [said, heard], failures, kept)
+}
+
+#[test]
+fn receivers_are_told_that_a_source_broke_off() {
+    let (whole, other) = (clip(20), clip(1));
+    let header = other.iter().position(|&byte| byte == b'\n').expect("a line") + 1;
+    let wider = [b"YUV4MPEG2 W40 H24 F30:1 Cmono\nFRAME\n".as_slice(), &[7; 40 * 24]].concat();
+    let cut = &other[header..other.len() - 100];
+    for (rest, part) in [(cut, "breaks off inside frame 20"), (&wider, "did the video change its size?")] {
+        let bench = Bench::new();
+        let sender = Sender::start_with(&bench, &["-"], &whole);
+        let (statuses, [said, heard], failures, kept) = end_with(&bench, sender, rest);
+        assert_eq!((statuses, failures), ([Some(1), Some(1)], 1), "{said}{heard}");
+        assert!(said.contains(part) && said.lines().count() == 1, "{said}");
+        assert!(heard.contains("lost its source") && heard.lines().count() == 1, "{heard}");
+        assert!(kept > 0, "what came is kept");
+    }
+
+    let bench = Bench::new();
+    let video = clip(180);
+    bench.write("clip.y4m", &video[..video.len() - 100]);
+    let (statuses, [said, heard], failures, kept) = end_with(&bench, Sender::start(&bench, &["clip.y4m"]), &[]);
+    assert_eq!((statuses, failures), ([Some(1), Some(1)], 1), "{said}{heard}");
+    assert!(said.contains("clip.y4m") && said.contains("breaks off inside frame 179"), "{said}");
+    assert!(heard.contains("lost its source") && kept > 0, "{heard}");
+}
+
+#[test]
+fn standard_input_that_closes_between_two_frames_ends_a_broadcast_well() {
+    let bench = Bench::new();
+    let sender = Sender::start_with(&bench, &["-"], &clip(20));
+    let header = b"YUV4MPEG2 W32 H24 F30:1 Cmono\n".len();
+    let (statuses, said, failures, kept) = end_with(&bench, sender, &clip(5)[header..]);
+    assert_eq!((statuses, failures), ([Some(0), Some(0)], 0), "{said:?}");
+    assert!(said.iter().all(String::is_empty) && kept > 0, "{said:?}");
 }
 
 #[test]

@@ -22,12 +22,14 @@ pub enum Code {
     Model,
     /// Something failed inside the peer.
     Failed,
+    /// The broadcast's source broke off.
+    Source,
     /// A code that this build does not know.
     Other(u64),
 }
 
 /// All codes with their numbers.
-const CODES: [(Code, u64); 8] = [
+const CODES: [(Code, u64); 9] = [
     (Code::Done, 0),
     (Code::Violation, 1),
     (Code::Version, 2),
@@ -36,6 +38,7 @@ const CODES: [(Code, u64); 8] = [
     (Code::Slow, 5),
     (Code::Model, 6),
     (Code::Failed, 7),
+    (Code::Source, 8),
 ];
 
 impl Code {
@@ -67,6 +70,7 @@ impl Code {
             Self::Slow => "slow",
             Self::Model => "model",
             Self::Failed => "failed",
+            Self::Source => "source",
             Self::Other(_) => "other",
         }
     }
@@ -89,6 +93,7 @@ impl fmt::Display for Code {
             Self::Slow => "the peer took too long to say what it must",
             Self::Model => "the model cannot be had from the sender: name it with --model",
             Self::Failed => "the peer failed inside",
+            Self::Source => "the broadcast broke off: the sender lost its source; frames until then are kept",
             Self::Other(number) => return write!(f, "closed with the unknown code {number}"),
         };
         f.write_str(text)

@@ -1,18 +1,20 @@
 //! A path's bandwidth and delay from acknowledged bytes: how much may be in flight so that the queue stays short.
 //!
 //! A packet that finds `flight` bytes on the way and comes back after `rtt` shows a path of `flight / rtt` bytes a second
-//! (Little's law). Once in a round trip the window becomes what that rate carries in `min_rtt + QUEUE_TARGET`, and one
+//! (Little's law). Once in a round trip the window becomes what that rate carries in `min_rtt`, a short queue, and one
 //! packet, the one that is being sent: the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the
 //! flight is that of the packet's own sending. So the window falls to the right size in one round trip after the rate
-//! falls, and doubles at most in each after it rises; a fall to less than half shows in the deliveries before that. Loss counts only where there is much of it. A window that is always full never sees the path without a queue,
-//! so every few seconds it shrinks for one round.
+//! falls, and doubles at most in each after it rises; a fall to less than half shows in the deliveries before that. Loss
+//! counts only where there is much of it. A window that is always full never sees the path without a queue, so every few
+//! seconds it shrinks for one round.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::falls::Falls;
 use crate::limits::{
-    DRAIN_EVERY, INITIAL_WINDOW, LOSS_IS_CONGESTION, MAX_WINDOW, MIN_RTT_LIFE, MIN_WINDOW_PACKETS, QUEUE_TARGET,
+    DRAIN_EVERY, INITIAL_WINDOW, LOSS_IS_CONGESTION, MAX_WINDOW, MIN_RTT_LIFE, MIN_WINDOW_PACKETS, QUEUE_LEAST,
+    QUEUE_PACKETS, QUEUE_TARGET,
 };
 
 /// A round trip that is longer than the shortest by less than this met no queue.
@@ -27,6 +29,8 @@ pub struct Path {
     pub lost: u64,
     /// Bytes that may be in flight.
     pub window: u64,
+    /// Bytes that are in flight. They are more than may be after the window fell.
+    pub in_flight: u64,
     /// The last round trip; zero if there was none yet.
     pub rtt: Duration,
     /// The shortest for long: the path without queues.
@@ -45,7 +49,15 @@ impl Path {
 
 impl Default for Path {
     fn default() -> Self {
-        Self { delivered: 0, lost: 0, window: INITIAL_WINDOW, rtt: Duration::ZERO, min_rtt: Duration::ZERO, mtu: 1200 }
+        Self {
+            delivered: 0,
+            lost: 0,
+            window: INITIAL_WINDOW,
+            in_flight: 0,
+            rtt: Duration::ZERO,
+            min_rtt: Duration::ZERO,
+            mtu: 1200,
+        }
     }
 }
 
@@ -133,6 +145,7 @@ impl Estimator {
 
     /// All acknowledgements that came together were told; `in_flight` bytes are still on their way.
     pub fn handle_acks_end(&mut self, now: Duration, in_flight: u64) {
+        self.path.in_flight = in_flight;
         let Some((rtt, flight)) = self.newest.take() else { return };
         self.path.rtt = rtt;
         self.path.min_rtt = self.shortest.of(now, rtt, MIN_RTT_LIFE);
@@ -162,13 +175,16 @@ impl Estimator {
 
     /// The round trip that a window is for, in seconds, where the path carries `rate` bytes a second.
     fn wish(&self, rate: f64) -> f64 {
-        // The shortest round trip may be that of a small packet; the time that sending a whole one takes is no queue.
         let packet = self.path.mtu as f64 / rate.max(1.0);
-        (self.path.min_rtt + QUEUE_TARGET).as_secs_f64() + packet.min(QUEUE_TARGET.as_secs_f64())
+        let (least, most) = (QUEUE_LEAST.as_secs_f64(), QUEUE_TARGET.as_secs_f64());
+        let queue = (QUEUE_PACKETS * packet).clamp(least, most);
+        // The shortest round trip may be that of a small packet; the time that sending a whole one takes is no queue.
+        self.path.min_rtt.as_secs_f64() + queue + packet.min(most)
     }
 
     /// Packets of so many bytes were sent; with them `in_flight` are on their way.
     pub fn handle_sent(&mut self, now: Duration, bytes: u64, in_flight: u64) {
+        self.path.in_flight = in_flight;
         if self.sent.back().is_none_or(|(at, _)| *at < now) {
             self.sent.push_back((now, in_flight.saturating_sub(bytes)));
         }

@@ -19,12 +19,20 @@ pub const MAX_MODEL: u64 = 13 * 1024 * 1024;
 /// reordering keep a few more open. Behind an outage more come, and the oldest are given up.
 pub const MAX_OPEN_FRAMES: usize = 16;
 
+/// How long a receiver waits for a base that did not come while later ones did, if that is longer than two frames. A
+/// path that falls to a tenth drops bases, and the sender learns of it from behind what stands in the queue.
+pub(crate) const BASE_WAIT: Duration = Duration::from_millis(300);
+
 /// Most bytes of a model's name.
 pub(crate) const MAX_HASH: usize = 32;
 
-/// How long data may wait in the network's queue. Long enough for two packets at 1 Mbit/s, so that a slow link stays
-/// busy; half of a frame interval at 30 frames a second, so that a frame does not wait for the one before.
+/// How long data may wait in the network's queue, at most. Long enough for two packets at 1 Mbit/s, so that a slow link
+/// stays busy; half of a frame interval at 30 frames a second, so that a frame does not wait for the one before.
 pub const QUEUE_TARGET: Duration = Duration::from_millis(15);
+/// A fast link stays busy with less: as many packets as are acknowledged together, and what the ends' clocks and
+/// schedulers need. When its rate falls, what stands in the queue is what all later frames wait for.
+pub(crate) const QUEUE_PACKETS: f64 = 4.0;
+pub(crate) const QUEUE_LEAST: Duration = Duration::from_millis(5);
 /// Bytes in flight before anything is known of a path: fewer than RFC 9002, section 7.2, allows, for a first frame that
 /// does not wait behind what is too much; doubled in each round trip.
 pub const INITIAL_WINDOW: u64 = 4_800;

@@ -12,7 +12,7 @@ use crate::stream::StreamHead;
 
 /// What the transport may hold of bases beyond its window. A path that stalls for longer than these take gets no
 /// more of them: they would be old, and in the way of newer ones.
-const ROOM_FOR_BASES: u64 = 8 * 1024;
+const ROOM_FOR_BASES: u64 = 16 * 1024;
 /// A receiver that took so many times a frame's bytes is not thought able to take more of the next.
 const GROWTH: u64 = 2;
 
@@ -51,6 +51,9 @@ pub struct Publisher {
     waiting: Option<Frame>,
     /// Bytes of the last frame that was written.
     last: u64,
+    /// Bytes that had been delivered when the last frame was due, and for how many frames none were.
+    delivered: u64,
+    stalled: u32,
     tally: Tally,
 }
 
@@ -69,7 +72,8 @@ impl Publisher {
     /// For frames that are due every `interval`, and at most `cap`.
     #[must_use]
     pub fn new(interval: Duration, cap: Option<Bitrate>) -> Self {
-        Self { budget: Budget::new(interval, cap), current: None, waiting: None, last: 0, tally: Tally::default() }
+        let (budget, tally) = (Budget::new(interval, cap), Tally::default());
+        Self { budget, current: None, waiting: None, last: 0, delivered: 0, stalled: 0, tally }
     }
 
     /// What this receiver was given so far.
@@ -92,10 +96,10 @@ impl Publisher {
     }
 
     /// How many bytes the transport should hold at most, unacknowledged or unsent: what may be in flight. There is room for
-    /// the bases of a few frames beside.
+    /// the bases of a few frames beside, also where more is in flight than may be since the window fell.
     #[must_use]
     pub fn window(&self, path: &Path) -> u64 {
-        path.window + if self.owes_base() { ROOM_FOR_BASES } else { 0 }
+        if self.owes_base() { path.window.max(path.in_flight) + ROOM_FOR_BASES } else { path.window }
     }
 
     /// Whether a base is not written yet: that is more urgent than the next frame, which would wait for it.
@@ -104,9 +108,18 @@ impl Publisher {
         self.current.as_ref().is_some_and(|sending| sending.base_left > 0)
     }
 
+    /// Whether nothing was delivered for two frame intervals, longer than a packet takes on a slow link: the last frame's base is worth a packet beyond the window. It
+    /// is news of a path that fell or was down, where all of the window may be lost or far back in a queue.
+    #[must_use]
+    pub const fn stalled(&self) -> bool {
+        self.stalled >= 2
+    }
+
     /// A frame is due: what of the one before is not written yet is dropped, but for its base.
     pub fn handle_frame(&mut self, now: Duration, frame: &Frame, path: &Path) {
         self.budget.measure(now, path);
+        let still = std::mem::replace(&mut self.delivered, path.delivered) == path.delivered;
+        self.stalled = if still { self.stalled + 1 } else { 0 };
         if self.waiting.replace(frame.clone()).is_some() {
             self.tally.skipped += 1;
         }

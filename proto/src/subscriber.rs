@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::close::Close;
 use crate::frame::FrameHeader;
-use crate::limits::MAX_OPEN_FRAMES;
+use crate::limits::{BASE_WAIT, MAX_OPEN_FRAMES};
 
 /// A frame to show: the prefix that came in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,12 +130,8 @@ impl Subscriber {
 
     /// The next frame to show, in order; `None` until more comes or [`Subscriber::poll_timeout`].
     pub fn poll(&mut self, now: Duration) -> Option<Arrived> {
-        // The newest that waits no longer: what is older is given out as it is, or given up.
-        let limit = self.based().rfind(|open| self.closed || now >= self.latest(open)).map(|open| open.header.id);
         while let Some((&id, open)) = self.open.first_key_value() {
-            let urgent = limit.is_some_and(|limit| limit >= id);
-            let ready = || self.ready(id, open).is_some_and(|at| now >= at);
-            if !(urgent || self.in_turn(open) && ready()) {
+            if self.due(id, open).is_none_or(|due| now < due) {
                 return None;
             }
             let Open { header, bytes, first, based, .. } = self.open.remove(&id)?;
@@ -160,37 +156,45 @@ impl Subscriber {
     /// When to poll again even if nothing comes.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
-        let latest = self.based().map(|open| self.latest(open)).min();
-        let first = self.open.first_key_value().filter(|(_, open)| self.in_turn(open));
-        let ready = first.and_then(|(id, open)| self.ready(*id, open));
-        latest.into_iter().chain(ready).min()
+        let (id, open) = self.open.first_key_value()?;
+        self.due(*id, open)
     }
 
-    fn based(&self) -> impl DoubleEndedIterator<Item = &Open> {
-        self.open.values().filter(|open| open.based.is_some())
+    /// When the oldest frame is given out, or given up.
+    fn due(&self, id: u64, open: &Open) -> Option<Duration> {
+        if self.closed {
+            return Some(Duration::ZERO);
+        }
+        let turn = self.in_turn(open);
+        if open.based.is_none() {
+            // Without its base it waits for that, unless no more can come.
+            return if turn && open.finished { Some(Duration::ZERO) } else { self.overdue() };
+        }
+        let ready = if turn { self.whole(id, open) } else { self.overdue()? };
+        // What was held up comes several frames at a time; at once, only the last of them would be seen.
+        let seen = self.shown.map_or(Duration::ZERO, |shown| shown + self.interval / 2);
+        Some(ready.max(seen))
     }
 
-    /// When a frame is shown as it is: the sender cut it an interval ago, as long as the last packet takes on a link that
-    /// carries one a frame.
-    fn latest(&self, open: &Open) -> Duration {
-        open.first + 2 * self.interval
+    /// When bases that did not come are no longer waited for.
+    fn overdue(&self) -> Option<Duration> {
+        let first = self.open.values().filter(|open| open.based.is_some()).map(|open| open.first).min();
+        first.map(|first| first + (2 * self.interval).max(BASE_WAIT))
+    }
+
+    /// When no more of a frame is waited for: it ended, was overtaken, or was cut by the sender more than an interval ago,
+    /// longer than the last packet takes on a link that carries one a frame.
+    fn whole(&self, id: u64, open: &Open) -> Duration {
+        if open.finished {
+            return Duration::ZERO;
+        }
+        let latest = open.first + 5 * self.interval / 2;
+        self.overtaken(id).map_or(latest, |at| at.min(latest))
     }
 
     /// How long the end of a frame is waited for when the next one is there: the two may come in one packet.
     fn grace(&self) -> Duration {
         self.interval / 8
-    }
-
-    /// When a frame may be given out in its turn: it ended or was overtaken, and the one before was seen for a while.
-    /// On a slow link several come in one packet; at once, only the last of them would be seen.
-    fn ready(&self, id: u64, open: &Open) -> Option<Duration> {
-        // Without its base it waits for that, unless no more can come.
-        if open.based.is_none() {
-            return open.finished.then_some(Duration::ZERO);
-        }
-        let whole = if open.finished { Duration::ZERO } else { self.overtaken(id)? };
-        let seen = self.shown.map_or(Duration::ZERO, |shown| shown + self.interval / 2);
-        Some(whole.max(seen))
     }
 
     /// When a newer frame's base will have been there for long enough.
@@ -245,8 +249,8 @@ mod tests {
         assert_eq!(ids(&mut subscriber, 7), [], "the one before was not seen for long");
         assert_eq!(subscriber.poll_timeout(), Some(at(21)));
         assert_eq!(ids(&mut subscriber, 21), [(1, 5)], "the next base is there");
-        assert_eq!(subscriber.poll_timeout(), Some(at(82)));
-        assert_eq!(ids(&mut subscriber, 82), [(2, 4)], "its time is over");
+        assert_eq!(subscriber.poll_timeout(), Some(at(102)));
+        assert_eq!(ids(&mut subscriber, 102), [(2, 4)], "its time is over");
         assert_eq!(subscriber.received(), Received { shown: 3, blank: 0, bytes: 19, useful: 19 });
     }
 
@@ -267,8 +271,9 @@ mod tests {
         arrive(&mut subscriber, 40, 8, 3);
         arrive(&mut subscriber, 50, 9, 4);
         arrive(&mut subscriber, 50, 11, 4);
-        assert_eq!(ids(&mut subscriber, 129), []);
-        assert_eq!(ids(&mut subscriber, 130), [(9, 4), (11, 4)], "the base of 8 and all of 10 did not come");
+        assert_eq!(ids(&mut subscriber, 349), []);
+        assert_eq!(ids(&mut subscriber, 350), [(9, 4)], "the base of 8 did not come");
+        assert_eq!(ids(&mut subscriber, 370), [(11, 4)], "nor did 10");
         assert_eq!(subscriber.received(), Received { shown: 5, blank: 2, bytes: 23, useful: 20 });
     }
 
@@ -318,8 +323,10 @@ mod tests {
             subscriber.handle_end(id);
         }
         subscriber.handle_head(at(0), header(3)).expect("late, but no offence");
-        assert_eq!(ids(&mut subscriber, 0), [(4, 4)], "the oldest that there is room for");
-        assert_eq!(ids(&mut subscriber, 80).last(), Some(&(count - 1, 4)));
+        for id in 4..count {
+            let at = (id - 4) * 20;
+            assert_eq!(ids(&mut subscriber, at), [(id, 4)], "from the oldest that there is room for, one by one");
+        }
         assert_eq!(subscriber.received(), Received { shown: 16, blank: 4, bytes: 80, useful: 64 });
     }
 }

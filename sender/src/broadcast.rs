@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -79,8 +79,9 @@ impl Broadcast {
             height: side(source.size.height()),
             rate: (source.rate.frames(), source.rate.seconds()),
         };
-        let (interval, package) = (source.rate.interval(), encoding.package.clone());
-        let shared = Arc::new(Shared { token, welcome, interval, package, counters, demand: Demand::default() });
+        let (interval, package, end) = (source.rate.interval(), encoding.package.clone(), OnceLock::new());
+        let shared = Shared { token, welcome, interval, package, counters, demand: Demand::default(), end };
+        let shared = Arc::new(shared);
         Ok(Self { listener, source, encoding, shared, places: Arc::new(Semaphore::new(max_receivers)) })
     }
 
@@ -131,7 +132,8 @@ impl Broadcast {
         drop(frames);
         let outcome = pipeline.join().await;
         let _ = tokio::time::timeout(FAREWELL, async { while feeds.join_next().await.is_some() {} }).await;
-        listener.close().await;
+        let asked = Close { code: Code::Done, why: "the broadcast ended" };
+        listener.close(if stopped { asked } else { shared.end() }).await;
         outcome
     }
 }

@@ -1,6 +1,6 @@
 //! One receiver: let in or turned away, then fed frame by frame.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -28,6 +28,15 @@ pub(crate) struct Shared {
     pub(crate) package: Option<Package>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) demand: Demand,
+    /// Why there are no more frames, once there are none.
+    pub(crate) end: OnceLock<Close>,
+}
+
+impl Shared {
+    /// What receivers are told when there are no more frames.
+    pub(crate) fn end(&self) -> Close {
+        self.end.get().copied().unwrap_or(Close { code: Code::Failed, why: "the sender failed" })
+    }
 }
 
 /// Why a feed ended.
@@ -58,18 +67,25 @@ pub(crate) async fn run<P: Peer>(peer: P, number: u64, shared: Arc<Shared>, fram
     let publisher = Publisher::new(shared.interval, hello.max_bitrate);
     let mut feed = Feed { peer: &peer, publisher, shared: &shared, number, stream: None, finished: None, noted: 0 };
     // Who comes begins with the frame that is there now.
-    let end = feed.run(frames.clone(), incoming, control).await.err();
+    let ended = feed.run(frames.clone(), incoming, control).await;
     shared.counters.forget(number);
-    let end = end.unwrap_or(End::Close(Close { code: Code::Done, why: "the broadcast ended" }));
-    tracing::info!(%address, tally = ?feed.publisher.tally(), "receiver left: {end}");
-    tell(&peer, &end, &shared.counters);
+    let tally = feed.publisher.tally();
+    match ended {
+        Ok(()) => {
+            let close = shared.end();
+            tracing::info!(%address, ?tally, "the end: {close}");
+            peer.close(close);
+        }
+        Err(end) => {
+            tracing::info!(%address, ?tally, "receiver left: {end}");
+            tell(&peer, &end, &shared.counters);
+        }
+    }
 }
 
 fn tell(peer: &impl Peer, end: &End, counters: &Counters) {
     if let End::Close(close) = end {
-        if close.code != Code::Done {
-            counters.refuse(close.code.name());
-        }
+        counters.refuse(close.code.name());
         peer.close(*close);
     }
 }
@@ -140,6 +156,9 @@ impl<P: Peer> Feed<'_, P> {
             match self.event(&mut frames, live, idle, &mut incoming, &mut control).await? {
                 Event::Frame(Next::Frame(frame)) => {
                     self.publisher.handle_frame(epoch.elapsed(), &frame, &self.peer.path());
+                    if self.publisher.stalled() {
+                        self.peer.probe();
+                    }
                     self.shared.demand.ask(self.publisher.wish());
                     self.note();
                 }

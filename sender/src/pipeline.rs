@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nestcast_codec::Picture;
-use nestcast_proto::Frame;
+use nestcast_proto::{Close, Code, Frame};
 use tokio::sync::watch;
 
 use crate::demand::Limit;
@@ -59,12 +59,25 @@ impl Pipeline {
         let (frames, feeds) = frames::channel();
         let runtime = tokio::runtime::Handle::current();
         let reading = {
-            let stop = Arc::clone(&stop);
-            thread::spawn(move || read(source, &stop, &pictures))
+            let (stop, shared) = (Arc::clone(&stop), Arc::clone(&shared));
+            thread::spawn(move || {
+                let outcome = read(source, &stop, &pictures);
+                if outcome.is_err() {
+                    Counters::add(&shared.counters.source_failures, 1);
+                    let _ = shared.end.set(Close { code: Code::Source, why: "the source broke off" });
+                }
+                outcome
+            })
         };
         let encoding = thread::spawn(move || {
             let next = |newest: &mut watch::Receiver<_>| runtime.block_on(newest.changed()).is_ok();
-            encode(&encoding, &shared, newest, &frames, next)
+            let outcome = encode(&encoding, &shared, newest, &frames, next);
+            // Before the channel of frames closes. What broke the source off, if anything did, was said before.
+            let _ = shared.end.set(match &outcome {
+                Ok(()) => Close { code: Code::Done, why: "the broadcast ended" },
+                Err(_) => Close { code: Code::Failed, why: "a picture could not be encoded" },
+            });
+            outcome
         });
         (Self { stop: Stop(stop), reading, encoding }, feeds)
     }

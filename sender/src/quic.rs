@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -108,8 +109,8 @@ impl Listener {
     }
 
     /// Closes what is still open and waits until peers have been told.
-    pub(crate) async fn close(&self) {
-        self.endpoint.close(VarInt::from_u32(Code::Done.number()), b"the broadcast ended");
+    pub(crate) async fn close(&self, close: Close) {
+        self.endpoint.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
         let _ = tokio::time::timeout(Duration::from_secs(2), self.endpoint.wait_idle()).await;
     }
 }
@@ -208,11 +209,25 @@ pub async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usiz
 /// What is known of the path of a connection that such a configuration accepted.
 #[must_use]
 pub fn path(connection: &Connection) -> Path {
-    *held(&known(connection))
+    known(connection).path()
 }
 
-/// Where what is known of a connection's path is kept up to date.
-fn known(connection: &Connection) -> Arc<Mutex<Path>> {
+/// What a connection's congestion control and its feed tell each other.
+#[derive(Debug, Default)]
+struct Known {
+    path: Mutex<Path>,
+    /// The next packet may go beyond the window.
+    probe: AtomicBool,
+}
+
+impl Known {
+    fn path(&self) -> Path {
+        *held(&self.path)
+    }
+}
+
+/// That of a connection.
+fn known(connection: &Connection) -> Arc<Known> {
     let state = connection.congestion_state().into_any();
     state.downcast::<Congestion>().map(|congestion| congestion.known).unwrap_or_default()
 }
@@ -229,7 +244,7 @@ fn gone(error: impl std::fmt::Display) -> Gone {
 #[derive(Debug)]
 pub(crate) struct QuicPeer {
     connection: Connection,
-    known: Arc<Mutex<Path>>,
+    known: Arc<Known>,
 }
 
 impl Drop for QuicPeer {
@@ -250,11 +265,15 @@ impl Peer for QuicPeer {
     }
 
     fn path(&self) -> Path {
-        *held(&self.known)
+        self.known.path()
     }
 
     fn set_window(&self, bytes: u64) {
         self.connection.set_send_window(bytes);
+    }
+
+    fn probe(&self) {
+        self.known.probe.store(true, Ordering::Relaxed);
     }
 
     async fn accept_control(&self) -> Result<(SendStream, RecvStream), Gone> {
@@ -311,12 +330,12 @@ struct Congestion {
     epoch: Instant,
     in_flight: u64,
     /// What the feed reads: quinn would copy all of this for it each time.
-    known: Arc<Mutex<Path>>,
+    known: Arc<Known>,
 }
 
 impl Congestion {
     fn tell(&self) {
-        *held(&self.known) = self.estimator.path();
+        *held(&self.known.path) = self.estimator.path();
     }
 
     fn moment(&self, instant: Instant) -> Duration {
@@ -327,6 +346,7 @@ impl Congestion {
 impl Controller for Congestion {
     fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
         self.in_flight += bytes;
+        self.known.probe.store(false, Ordering::Relaxed);
         self.estimator.handle_sent(self.moment(now), bytes, self.in_flight);
     }
 
@@ -355,7 +375,9 @@ impl Controller for Congestion {
 
     /// quinn sends nothing that would fill the window to its last byte.
     fn window(&self) -> u64 {
-        self.estimator.path().window + 1
+        let Path { window, mtu, .. } = self.estimator.path();
+        let probe = if self.known.probe.load(Ordering::Relaxed) { self.in_flight + mtu } else { 0 };
+        window.max(probe) + 1
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {

@@ -26,6 +26,8 @@ pub struct Statistics {
     pub refusals: BTreeMap<&'static str, u64>,
     /// Peers whose address was validated first, because many handshakes were in flight.
     pub retries: u64,
+    /// Times that the source broke off; the broadcast ends with the first.
+    pub source_failures: u64,
     /// The receivers of now.
     pub receivers: Vec<ReceiverStatistics>,
 }
@@ -62,6 +64,7 @@ pub(crate) struct Counters {
     pub(crate) encode_nanos: AtomicU64,
     pub(crate) accepted: AtomicU64,
     pub(crate) retries: AtomicU64,
+    pub(crate) source_failures: AtomicU64,
     refusals: Mutex<BTreeMap<&'static str, u64>>,
     receivers: Mutex<BTreeMap<u64, ReceiverStatistics>>,
 }
@@ -94,6 +97,7 @@ impl Counters {
             encode_time: Duration::from_nanos(load(&self.encode_nanos)),
             accepted: load(&self.accepted),
             retries: load(&self.retries),
+            source_failures: load(&self.source_failures),
             refusals: held(&self.refusals).clone(),
             receivers: held(&self.receivers).values().copied().collect(),
         }

@@ -33,6 +33,9 @@ pub(crate) trait Peer: Send + Sync + 'static {
     /// Holds at most so many bytes, unsent or unacknowledged.
     fn set_window(&self, bytes: u64);
 
+    /// The next packet may go beyond what may be in flight.
+    fn probe(&self);
+
     /// The stream that the receiver opens first, both ways.
     fn accept_control(&self) -> impl Future<Output = Result<(Self::Outgoing, Self::Incoming), Gone>> + Send;
 

@@ -21,6 +21,8 @@ const WELCOME: usize = 40;
 /// The receiver acknowledges more packets than this at once, fewer after so long.
 const ACK_EVERY: usize = 3;
 const ACK_WITHIN: Duration = Duration::from_millis(4);
+/// Until the first round trip is known: quinn's of three times 100 ms.
+const FIRST_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A link in one direction; the way back has its delay alone.
 #[derive(Debug, Clone)]
@@ -172,11 +174,12 @@ pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Ou
         streams: BTreeMap::from([(0, Outgoing { written: vec![0; WELCOME], finished: true, ..Outgoing::default() })]),
         flying: BTreeMap::new(),
         in_flight: 0,
-        acked: Duration::ZERO,
+        recovery: Recovery { newest: 0, rtt: [Duration::ZERO; 3], sent: Duration::ZERO, probed: 0, probes: 0 },
         packets: 0,
     };
     let mut receiver = Receiver { subscriber: Subscriber::new(INTERVAL), streams: BTreeMap::new(), shown: Vec::new() };
-    let mut forward: BTreeSet<(Duration, u64, Vec<Piece>)> = BTreeSet::new();
+    // When each arrives, its number, and when it leaves the queue.
+    let mut forward: BTreeSet<(Duration, u64, Duration, Vec<Piece>)> = BTreeSet::new();
     let mut back: BTreeSet<(Duration, u64)> = BTreeSet::new();
     let mut unacknowledged: Vec<(Duration, u64)> = Vec::new();
     // The first frame comes behind the welcome.
@@ -185,7 +188,7 @@ pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Ou
     let picture = Bytes::from(vec![7; full]);
     while now < time {
         while forward.first().is_some_and(|(at, ..)| *at <= now) {
-            let Some((_, number, pieces)) = forward.pop_first() else { break };
+            let Some((_, number, _, pieces)) = forward.pop_first() else { break };
             for piece in pieces {
                 receiver.take(now, piece);
             }
@@ -201,6 +204,7 @@ pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Ou
             let captured = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
             let frame = Frame { id, skipped: 0, captured, base, bytes: picture.clone() };
             sender.publisher.handle_frame(now, &frame, &sender.estimator.path());
+            sender.recovery.probes = sender.recovery.probes.max(sender.publisher.stalled().into());
             id += 1;
             due += INTERVAL;
         }
@@ -215,19 +219,19 @@ pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Ou
             let nanos = (size + OVERHEAD) * 8_000_000_000 / link.rate(now);
             busy = busy.max(now) + Duration::from_nanos(nanos);
             let late = link.random(u64::try_from(link.jitter.as_nanos()).unwrap_or(0));
-            forward.insert((busy + link.delay + Duration::from_nanos(late), number, pieces));
+            forward.insert((busy + link.delay + Duration::from_nanos(late), number, busy, pieces));
         }
         let before = link.rate(now);
         now += TICK;
-        // A change of rate changes how long the queue takes.
+        // A change of rate changes how long the queue takes; what left it is on its way.
         let after = link.rate(now);
         if before != after {
             let scale = before as f64 / after as f64;
-            let stretched = |at: Duration, now: Duration| now + at.saturating_sub(now).mul_f64(scale);
-            busy = stretched(busy, now);
+            let stretched = |left: Duration| left.min(now) + left.saturating_sub(now).mul_f64(scale);
+            busy = stretched(busy);
             forward = std::mem::take(&mut forward)
                 .into_iter()
-                .map(|(at, n, pieces)| (stretched(at, now), n, pieces))
+                .map(|(at, number, left, pieces)| (at - left + stretched(left), number, stretched(left), pieces))
                 .collect();
         }
     }
@@ -241,8 +245,45 @@ struct Sender {
     streams: BTreeMap<u64, Outgoing>,
     flying: BTreeMap<u64, (Duration, u64, Vec<Piece>)>,
     in_flight: u64,
-    acked: Duration,
+    recovery: Recovery,
     packets: u64,
+}
+
+/// Loss detection and probes of RFC 9002, section 6.
+#[derive(Debug)]
+struct Recovery {
+    /// The newest packet that was acknowledged.
+    newest: u64,
+    /// Round trips: the last, the smoothed, and how much they vary.
+    rtt: [Duration; 3],
+    /// When the last packet was sent.
+    sent: Duration,
+    /// Probes since the last acknowledgement, and packets that may be sent now whatever the window is.
+    probed: u32,
+    probes: u32,
+}
+
+impl Recovery {
+    fn handle_ack(&mut self, number: u64, rtt: Duration) {
+        self.newest = self.newest.max(number);
+        let [_, smoothed, varying] = self.rtt;
+        self.rtt = if smoothed.is_zero() {
+            [rtt, rtt, rtt / 2]
+        } else {
+            [rtt, (7 * smoothed + rtt) / 8, (3 * varying + smoothed.abs_diff(rtt)) / 4]
+        };
+    }
+
+    fn is_lost(&self, now: Duration, number: u64, sent: Duration) -> bool {
+        let [last, smoothed, _] = self.rtt;
+        number < self.newest && (number + 3 <= self.newest || now >= sent + last.max(smoothed) * 9 / 8)
+    }
+
+    fn probe_due(&self) -> Duration {
+        let [_, smoothed, varying] = self.rtt;
+        let timeout = if smoothed.is_zero() { FIRST_TIMEOUT } else { smoothed + 4 * varying + ACK_WITHIN };
+        self.sent + timeout * 2_u32.pow(self.probed.min(8))
+    }
 }
 
 impl Sender {
@@ -280,7 +321,8 @@ impl Sender {
 
     /// The next packet, if one may be sent: bytes of the oldest streams.
     fn packet(&mut self, now: Duration) -> Option<(u64, Vec<Piece>, u64)> {
-        if self.in_flight + PACKET > self.estimator.path().window {
+        let probe = self.recovery.probes > 0;
+        if self.in_flight + PACKET > self.estimator.path().window && !probe {
             return None;
         }
         let (mut pieces, mut room) = (Vec::new(), PAYLOAD);
@@ -290,9 +332,12 @@ impl Sender {
                 pieces.push(piece);
             }
         }
-        if pieces.is_empty() {
+        // A probe without data is a ping.
+        if pieces.is_empty() && !probe {
             return None;
         }
+        self.recovery.probes = self.recovery.probes.saturating_sub(1);
+        self.recovery.sent = now;
         let size = PACKET - room as u64;
         self.packets += 1;
         self.in_flight += size;
@@ -305,19 +350,22 @@ impl Sender {
         let mut newest = None;
         while back.first().is_some_and(|(at, _)| *at <= now) {
             let Some((_, number)) = back.pop_first() else { break };
-            newest = newest.max(Some(number));
             if let Some((sent, size, _)) = self.flying.remove(&number) {
+                newest = newest.max(Some(number));
+                self.recovery.handle_ack(number, now - sent);
                 self.in_flight -= size;
                 self.estimator.handle_ack(now, sent, size);
             }
         }
-        // RFC 9002: three packets behind an acknowledged one, or silence.
-        let behind = newest.map_or(0, |newest: u64| newest.saturating_sub(3));
-        let silent = newest.is_none() && now > self.acked + Duration::from_millis(300);
-        if newest.is_some() || silent {
-            self.acked = now;
+        if newest.is_some() {
+            self.recovery.probed = 0;
         }
-        let lost: Vec<u64> = self.flying.keys().copied().filter(|number| *number <= behind || silent).collect();
+        let lost: Vec<u64> = self
+            .flying
+            .iter()
+            .filter(|(number, (sent, ..))| self.recovery.is_lost(now, **number, *sent))
+            .map(|(number, _)| *number)
+            .collect();
         for number in lost {
             let Some((_, size, pieces)) = self.flying.remove(&number) else { continue };
             self.in_flight -= size;
@@ -327,6 +375,10 @@ impl Sender {
                     stream.lost.push_back(piece);
                 }
             }
+        }
+        if !self.flying.is_empty() && now >= self.recovery.probe_due() {
+            (self.recovery.probed, self.recovery.probes) = (self.recovery.probed + 1, 2);
+            self.recovery.sent = now;
         }
         self.estimator.handle_acks_end(now, self.in_flight);
         let gone = self.streams.len().saturating_sub(64);

@@ -28,10 +28,10 @@ const READ: usize = 64 * 1024;
 
 /// What came, of all receivers.
 #[derive(Debug, Default)]
-struct Counters {
+pub(crate) struct Counters {
     started: AtomicU64,
     frames: AtomicU64,
-    bytes: AtomicU64,
+    pub(crate) bytes: AtomicU64,
 }
 
 /// Connects `count` receivers; says `ready` once each has a frame, then answers each line with frames and bytes.
@@ -80,7 +80,12 @@ async fn one(
     let mine = turn.acquire_owned().await?;
     let connection = endpoint.connect_with(config, address, "localhost")?.await?;
     drop(mine);
-    let _control = greet(&connection).await?;
+    take(&connection, counters).await
+}
+
+/// Says hello, then reads and discards until the connection ends.
+pub(crate) async fn take(connection: &Connection, counters: &Counters) -> Result<()> {
+    let _control = greet(connection).await?;
     let mut first = true;
     loop {
         let stream = connection.accept_uni().await?;

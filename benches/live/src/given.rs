@@ -33,19 +33,24 @@ pub fn identity(folder: &Path) -> Result<Identity> {
 
 /// Broadcasts until the process is ended; says its address on standard output.
 pub fn send(identity: &Path, workers: usize) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
+    runtime.block_on(async {
+        let broadcast = listen(identity, FRAME_BYTES)?;
+        println!("{}", broadcast.address().context("it listens")?);
+        Ok(broadcast.run(std::future::pending()).await?)
+    })
+}
+
+/// A broadcast of frames of so many bytes. Call it within a tokio runtime.
+pub(crate) fn listen(identity: &Path, bytes: usize) -> Result<Broadcast> {
     let identity = self::identity(identity)?;
     let package = Package::builtin("photo")?;
-    let encoder = Encoder::new(package.tables().clone()).with_max_bytes(FRAME_BYTES);
+    let encoder = Encoder::new(package.tables().clone()).with_max_bytes(bytes);
     let encoding = Encoding::new(package.id(), encoder, Box::new(package.linear(1)));
     let source = Source::still(noise()?, Rate::new(FRAMES, 1)?);
     let listen = ([127, 0, 0, 1], 0).into();
     let config = Config { listen, identity, token: None, max_receivers: usize::MAX >> 4, qlog: None };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
-    runtime.block_on(async {
-        let broadcast = Broadcast::listen(config, source, encoding)?;
-        println!("{}", broadcast.address().context("it listens")?);
-        Ok(broadcast.run(std::future::pending()).await?)
-    })
+    Ok(Broadcast::listen(config, source, encoding)?)
 }
 
 /// A picture whose stream has more bytes than are sent.

@@ -1,6 +1,6 @@
-//! Broadcasts that are measured: over simulated links beside Motion JPEG, and to crowds of receivers.
+//! Broadcasts that are measured: over simulated links beside Motion JPEG, to crowds of receivers, and to one beside bad ones.
 //!
-//! `cargo run --release -p nestcast-live-benches --bin links` and `--bin fanout`; the results are in
+//! `cargo run --release -p nestcast-live-benches --bin links`, `--bin fanout` and `--bin neighbours`; the results are in
 //! `benches/results/live`.
 
 pub mod clip;
@@ -9,6 +9,7 @@ pub mod figures;
 pub mod given;
 pub mod jpeg;
 pub mod links;
+pub mod neighbours;
 pub mod process;
 pub mod rival;
 pub mod run;

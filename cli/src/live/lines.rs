@@ -24,6 +24,7 @@ pub(super) enum Line {
         encode_ms: f64,
         accepted: u64,
         refused: u64,
+        source_failures: u64,
         receivers: Vec<Fed>,
     },
     Frame {
@@ -95,6 +96,7 @@ impl From<&Statistics> for Line {
             encode_ms: milliseconds(statistics.encode_time),
             accepted: statistics.accepted,
             refused: statistics.refused(),
+            source_failures: statistics.source_failures,
             receivers: receivers.collect(),
         }
     }

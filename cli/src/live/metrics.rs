@@ -79,6 +79,7 @@ fn text(figures: &Statistics) -> String {
         page.line("refusals_total", &format!("code=\"{code}\""), count);
     }
     page.counter("retries_total", "Peers whose address was validated first.", figures.retries);
+    page.counter("source_failures_total", "Times that the source broke off.", figures.source_failures);
     page.head("receivers", "gauge", "Receivers of now.");
     page.line("receivers", "", figures.receivers.len());
     for (name, kind, help, figure) in FIGURES {

@@ -117,6 +117,8 @@ impl Peer for Taker {
 
     fn set_window(&self, _bytes: u64) {}
 
+    fn probe(&self) {}
+
     async fn accept_control(&self) -> Result<(Stream, Said), Gone> {
         let hello = Message::Hello(Hello { token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear });
         Ok((Stream(None, self.clone()), Said(Some(hello.encode()))))
@@ -135,8 +137,8 @@ impl Peer for Taker {
 fn shared() -> Arc<Shared> {
     let model = ModelHash::new(vec![7; 6]).expect("it is short");
     let welcome = Welcome { model, width: 16, height: 16, rate: (30, 1) };
-    let (counters, demand) = (Arc::default(), Demand::default());
-    Arc::new(Shared { token: None, welcome, interval: INTERVAL, package: None, counters, demand })
+    let (counters, demand, end) = (Arc::default(), Demand::default(), OnceLock::new());
+    Arc::new(Shared { token: None, welcome, interval: INTERVAL, package: None, counters, demand, end })
 }
 
 fn frame(id: u64) -> Arc<Frame> {

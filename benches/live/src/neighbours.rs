@@ -1,0 +1,152 @@
+//! One healthy receiver's goodput, alone and beside receivers that are a burden. Real QUIC, each run a sender of its own.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use nestcast_link::{Link, Relay};
+use quinn::{ClientConfig, Connection, Endpoint};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::crowd::{self, Counters};
+use crate::given;
+
+/// The healthy receiver's link, and a slow one's.
+const LINK: u64 = 4_000_000;
+const TENTH: u64 = LINK / 10;
+/// As good as no link: what a receiver is behind that vanishes.
+const FAST: u64 = 1_000_000_000;
+/// Bytes of a frame: several times what the link carries, 9.6 Mbit/s.
+const FRAME_BYTES: usize = 40_000;
+/// Until rates are found, and neighbours are what they are.
+const SETTLE: Duration = Duration::from_millis(1500);
+
+/// Who else receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neighbour {
+    /// Nobody.
+    Nobody,
+    /// One that reads nothing, but acknowledges.
+    Deaf,
+    /// One that is no longer there and has not said so.
+    Vanished,
+    /// One whose link has a tenth of the rate.
+    Slow,
+}
+
+impl Neighbour {
+    /// Those that are a burden.
+    pub const BURDENS: [Self; 3] = [Self::Deaf, Self::Vanished, Self::Slow];
+
+    /// For the table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nobody => "nobody",
+            Self::Deaf => "reads nothing",
+            Self::Vanished => "vanished",
+            Self::Slow => "a tenth of the rate",
+        }
+    }
+
+    /// Receives as such a one until what is given is dropped.
+    async fn join(self, sender: SocketAddr, config: &ClientConfig) -> Result<Option<Joined>> {
+        let relay = match self {
+            Self::Nobody => return Ok(None),
+            Self::Deaf => None,
+            Self::Vanished => Some(Relay::start(sender, Link::constant(FAST)).await?),
+            Self::Slow => Some(Relay::start(sender, Link::constant(TENTH)).await?),
+        };
+        let address = relay.as_ref().map_or(sender, Relay::address);
+        let (endpoint, connection) = connect(address, config).await?;
+        let taker = connection.clone();
+        let taking = tokio::spawn(async move {
+            if self == Self::Deaf {
+                // The control stream stays open.
+                let _control = crowd::greet(&taker).await?;
+                return std::future::pending().await;
+            }
+            crowd::take(&taker, &Counters::default()).await
+        });
+        if self == Self::Vanished {
+            tokio::time::sleep(SETTLE / 3).await;
+            drop(relay);
+            return Ok(Some(Joined { _endpoint: endpoint, _connection: connection, _relay: None, taking }));
+        }
+        Ok(Some(Joined { _endpoint: endpoint, _connection: connection, _relay: relay, taking }))
+    }
+}
+
+/// A neighbour that receives.
+struct Joined {
+    _endpoint: Endpoint,
+    _connection: Connection,
+    _relay: Option<Relay>,
+    taking: tokio::task::JoinHandle<Result<()>>,
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        self.taking.abort();
+    }
+}
+
+/// The goodput of a healthy receiver beside `count` such neighbours, in Mbit/s: behind a link of 4 Mbit/s, or directly on
+/// loopback, where whole frames are the limit.
+pub fn goodput(neighbour: Neighbour, count: usize, linked: bool, time: Duration) -> Result<f64> {
+    let folder = tempfile::tempdir()?;
+    given::write_identity(folder.path())?;
+    // The sender has one thread for its network, as each who receives: what one feed costs another shows.
+    let [sending, receiving, beside] = [worker()?, worker()?, worker()?];
+    let sender = sending.block_on(start(folder.path()))?;
+    let config = crowd::client(folder.path())?;
+    let neighbours = beside.block_on(async {
+        let mut joined = Vec::new();
+        for _ in 0..count {
+            joined.push(neighbour.join(sender, &config).await?);
+        }
+        anyhow::Ok(joined)
+    })?;
+    let rate = receiving.block_on(healthy(sender, config, linked, time));
+    beside.block_on(async { drop(neighbours) });
+    for runtime in [sending, receiving, beside] {
+        runtime.shutdown_background();
+    }
+    rate
+}
+
+fn worker() -> Result<Runtime> {
+    Ok(Builder::new_multi_thread().worker_threads(1).enable_all().build()?)
+}
+
+async fn start(identity: &Path) -> Result<SocketAddr> {
+    let broadcast = given::listen(identity, FRAME_BYTES)?;
+    let address = broadcast.address().context("it listens")?;
+    tokio::spawn(broadcast.run(std::future::pending()));
+    Ok(address)
+}
+
+async fn connect(address: SocketAddr, config: &ClientConfig) -> Result<(Endpoint, Connection)> {
+    let endpoint = Endpoint::client(([127, 0, 0, 1], 0).into())?;
+    let connection = endpoint.connect_with(config.clone(), address, "localhost")?.await?;
+    Ok((endpoint, connection))
+}
+
+async fn healthy(sender: SocketAddr, config: ClientConfig, linked: bool, time: Duration) -> Result<f64> {
+    let relay = if linked { Some(Relay::start(sender, Link::constant(LINK)).await?) } else { None };
+    let address = relay.as_ref().map_or(sender, Relay::address);
+    let (_endpoint, connection) = connect(address, &config).await?;
+    let counters: Arc<Counters> = Arc::default();
+    let counting = Arc::clone(&counters);
+    let taking = tokio::spawn(async move { crowd::take(&connection, &counting).await });
+    tokio::time::sleep(SETTLE).await;
+    let (began, before) = (Instant::now(), counters.bytes.load(Ordering::Relaxed));
+    tokio::time::sleep(time).await;
+    let bytes = counters.bytes.load(Ordering::Relaxed) - before;
+    let seconds = began.elapsed().as_secs_f64();
+    ensure!(!taking.is_finished(), "the healthy receiver lost its connection");
+    taking.abort();
+    Ok(bytes as f64 * 8e-6 / seconds)
+}
