@@ -31,8 +31,7 @@ class Settings:
     pixels: int = 768 * 512  # of that picture
     # Objective.
     slope: float = 0.27  # dD/dR at the end of a plane, in squared steps per bit
-    weights: str = "relative"  # of cuts: "relative", rates count in proportion | "distortion", squared errors add up
-    least_rate: float = 0.1  # bits per pixel; cuts below weigh no more than this one, where rates are relative
+    least_rate: float = 0.1  # bits per pixel; cuts below weigh no more than this one
     similarity: float = 0.0  # share of 1 - MS-SSIM in the distortion; the rest is squared error
     similarity_worth: float = 3500.0  # squared error, summed over R, G and B, that 1 - MS-SSIM = 1 is worth
     linear_weight: float = 0.3  # weight of the linear decoder's distortion beside the deep one's

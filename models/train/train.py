@@ -1,8 +1,7 @@
 """Train a model: python train.py photo.toml --photos DIR --out DIR [--resume].
 
 Minimises Equation 16 of Rippel, Gelbart and Adams (2014), the expected distortion over cuts drawn from
-p_B, plus the rate: with each cut weighed by the inverse of its usual rate, so that all bandwidths count alike, or as
-the equation has it, so that squared errors add up.
+p_B, plus the rate, each cut weighed by the inverse of its usual rate so that all bandwidths count alike.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from model import PASSES, Codec
 from settings import Settings, load
 from similarity import ms_ssim
 
-MIDDLE = 3.0  # the cut that weighs 1 where squared errors add up
 VALIDATION_CUTS = (0.5, 2.0, 3.0, 3.5, 4.0, 5.0, 6.0)
 
 
@@ -136,13 +134,8 @@ def objective(model: Codec, rgb: torch.Tensor, axes: torch.Tensor, cut: torch.Te
     distortion = (error(deep) + settings.linear_weight * error(linear)) / (1 + settings.linear_weight)
     bpp = bits / pixels if rate else 0.0
     slope = settings.slope * (settings.step * torch.exp2(cut)).square()
-    if settings.weights == "relative":
-        weight = 1 / torch.tensor([max(settings.least_rate, cuts.rate(t)) for t in cut.tolist()], device=rgb.device)
-    elif settings.weights == "distortion":
-        weight = slope / (settings.slope * settings.step**2 * 4**MIDDLE)
-    else:
-        raise SystemExit(f"weights = {settings.weights!r}: not relative or distortion")
-    return ((bpp + distortion / slope) * weight).mean(), bpp.detach() if rate else None
+    usual = torch.tensor([max(settings.least_rate, cuts.rate(t)) for t in cut.tolist()], device=rgb.device)
+    return ((bpp + distortion / slope) / usual).mean(), bpp.detach() if rate else None
 
 
 @torch.no_grad()
