@@ -134,7 +134,7 @@ fn every_frame_has_its_base_after_a_step_down_and_up() {
 }
 
 #[test]
-fn a_fall_to_a_tenth_costs_no_frame() {
+fn large_falls_cost_next_to_no_frame() {
     let falls = [(10_000_000, 1_000_000), (4_000_000, 300_000)];
     let steps = falls.map(|(before, after)| vec![(seconds(0.0), before), (seconds(4.0), after)]);
     let Some(counts) = broadcast("falls to a tenth", &steps, seconds(9.0)) else { return };

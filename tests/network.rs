@@ -110,12 +110,12 @@ fn a_frame_is_seen_soon_even_where_a_packet_takes_a_frame_interval() {
 
 #[test]
 fn behind_an_outage_new_frames_come_again() {
-    for down in [200, 500, 1000, 2000] {
+    for (down, base) in [200, 500, 1000, 2000].into_iter().flat_map(|down| [(down, 60), (down, BASE)]) {
         let mut link = Link::steps(&[(0, 2_000_000), (4, 1_000)]);
         let up = seconds(4.0) + Duration::from_millis(down);
         link.rates.push((up, 2_000_000));
-        let outcome = broadcast(link, up + seconds(3.0), FULL, 60);
-        println!("{down} ms: {}", describe(&outcome));
+        let outcome = broadcast(link, up + seconds(3.0), FULL, base);
+        println!("{down} ms, bases of {base}: {}", describe(&outcome));
         let captured = |frame: &nestcast_proto::Arrived| Duration::from_micros(frame.header.captured);
         let fresh = outcome.shown.iter().find(|frame| captured(frame) >= up).expect("the session goes on");
         // Each frame's base finds out whether the path carries again; what stood still is shown first, at double speed.

@@ -108,7 +108,7 @@ impl Class {
     }
 
     /// Whether a negative sign is coded as a zero, and the context. `side` and `above` are sums of two signs; `luma` is
-    /// luma's sign and the one that it suggests here, each -1, 0 or 1, or both 0 in luma itself.
+    /// luma's sign and the one that it suggests here, each -1, 0 or 1; there is none in luma itself.
     #[inline]
     pub(crate) fn sign(self, side: i8, above: i8, luma: Option<(i8, i8)>) -> (bool, usize) {
         let own = side.signum() * 3 + above.signum();

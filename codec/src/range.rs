@@ -13,8 +13,8 @@ pub(crate) trait Coder: Default {
     /// Whether it needs to be told the bits.
     const WRITES: bool;
 
-    /// Codes one bit with `probabilities[context]`, whose fast estimate moves by 2^-`FAST`: an encoder writes `bit` and returns it, a decoder ignores `bit` and returns what it
-    /// read, or `None` if the bytes at hand do not determine it.
+    /// Codes one bit with `probabilities[context]`, whose fast estimate moves by 2^-`FAST`: an encoder writes `bit` and
+    /// returns it, a decoder ignores `bit` and returns what it read, or `None` if the bytes at hand do not determine it.
     fn code<const FAST: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool>;
 
     /// Bytes written or read so far.

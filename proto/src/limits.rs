@@ -22,6 +22,8 @@ pub const MAX_OPEN_FRAMES: usize = 16;
 /// How long a receiver waits for a base that did not come while later ones did, if that is longer than two frames. A
 /// path that falls to a tenth drops bases, and the sender learns of it from behind what stands in the queue.
 pub(crate) const BASE_WAIT: Duration = Duration::from_millis(300);
+/// It waits for no more frames than this, so that those which came meanwhile have room.
+pub(crate) const BASE_WAIT_FRAMES: u32 = 12;
 
 /// Most bytes of a model's name.
 pub(crate) const MAX_HASH: usize = 32;

@@ -108,8 +108,9 @@ impl Publisher {
         self.current.as_ref().is_some_and(|sending| sending.base_left > 0)
     }
 
-    /// Whether nothing was delivered for two frame intervals, longer than a packet takes on a slow link: the last frame's base is worth a packet beyond the window. It
-    /// is news of a path that fell or was down, where all of the window may be lost or far back in a queue.
+    /// Whether nothing was delivered for two frame intervals, longer than a packet takes on a slow link: each frame's base is
+    /// worth a packet beyond the window then. It is news of a path that fell or was down, where all of the window may be
+    /// lost or far back in a queue.
     #[must_use]
     pub const fn stalled(&self) -> bool {
         self.stalled >= 2

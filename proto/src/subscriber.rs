@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::close::Close;
 use crate::frame::FrameHeader;
-use crate::limits::{BASE_WAIT, MAX_OPEN_FRAMES};
+use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, MAX_OPEN_FRAMES};
 
 /// A frame to show: the prefix that came in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -179,7 +179,7 @@ impl Subscriber {
     /// When bases that did not come are no longer waited for.
     fn overdue(&self) -> Option<Duration> {
         let first = self.open.values().filter(|open| open.based.is_some()).map(|open| open.first).min();
-        first.map(|first| first + (2 * self.interval).max(BASE_WAIT))
+        first.map(|first| first + (2 * self.interval).max(BASE_WAIT.min(BASE_WAIT_FRAMES * self.interval)))
     }
 
     /// When no more of a frame is waited for: it ended, was overtaken, or was cut by the sender more than an interval ago,
@@ -275,6 +275,24 @@ mod tests {
         assert_eq!(ids(&mut subscriber, 350), [(9, 4)], "the base of 8 did not come");
         assert_eq!(ids(&mut subscriber, 370), [(11, 4)], "nor did 10");
         assert_eq!(subscriber.received(), Received { shown: 5, blank: 2, bytes: 23, useful: 20 });
+    }
+
+    #[test]
+    fn a_base_that_does_not_come_costs_no_other_frame_at_high_frame_rates() {
+        for interval in [4, 8, 16, 33] {
+            let mut subscriber = Subscriber::new(at(interval));
+            for id in (0..100).filter(|&id| id != 8) {
+                arrive(&mut subscriber, id * interval, id, 4);
+                subscriber.handle_end(id);
+                for step in 0..4 {
+                    ids(&mut subscriber, id * interval + step * interval / 4);
+                }
+            }
+            subscriber.handle_close();
+            ids(&mut subscriber, 100 * interval);
+            let Received { shown, blank, .. } = subscriber.received();
+            assert_eq!((shown, blank), (99, 1), "every {interval} ms");
+        }
     }
 
     #[test]

@@ -124,7 +124,10 @@ impl Broadcast {
                 }
             }
         };
+        let asked = Close { code: Code::Done, why: "the broadcast ended" };
         if stopped {
+            // A source that breaks off from now on, as a pipe does whose writer was stopped too, is no failure.
+            let _ = shared.end.set(asked.clone());
             pipeline.stop();
             // The frame that is being encoded still goes out, if it comes soon.
             let _ = tokio::time::timeout(shared.interval.min(FAREWELL), frames.changed()).await;
@@ -132,7 +135,6 @@ impl Broadcast {
         drop(frames);
         let outcome = pipeline.join().await;
         let _ = tokio::time::timeout(FAREWELL, async { while feeds.join_next().await.is_some() {} }).await;
-        let asked = Close { code: Code::Done, why: "the broadcast ended" };
         listener.close(if stopped { asked } else { shared.end() }).await;
         outcome
     }

@@ -62,6 +62,9 @@ impl Pipeline {
             let (stop, shared) = (Arc::clone(&stop), Arc::clone(&shared));
             thread::spawn(move || {
                 let outcome = read(source, &stop, &pictures);
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
                 if outcome.is_err() {
                     Counters::add(&shared.counters.source_failures, 1);
                     let _ = shared.end.set(Close { code: Code::Source, why: "the source broke off" });

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -216,13 +216,15 @@ pub fn path(connection: &Connection) -> Path {
 #[derive(Debug, Default)]
 struct Known {
     path: Mutex<Path>,
+    /// Bytes in flight, which change with every packet; the path is told with acknowledgements.
+    in_flight: AtomicU64,
     /// The next packet may go beyond the window.
     probe: AtomicBool,
 }
 
 impl Known {
     fn path(&self) -> Path {
-        *held(&self.path)
+        Path { in_flight: self.in_flight.load(Ordering::Relaxed), ..*held(&self.path) }
     }
 }
 
@@ -338,6 +340,12 @@ impl Congestion {
         *held(&self.known.path) = self.estimator.path();
     }
 
+    /// So many bytes are on their way now.
+    fn fly(&mut self, in_flight: u64) {
+        self.in_flight = in_flight;
+        self.known.in_flight.store(in_flight, Ordering::Relaxed);
+    }
+
     fn moment(&self, instant: Instant) -> Duration {
         instant.saturating_duration_since(self.epoch)
     }
@@ -345,7 +353,7 @@ impl Congestion {
 
 impl Controller for Congestion {
     fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
-        self.in_flight += bytes;
+        self.fly(self.in_flight + bytes);
         self.known.probe.store(false, Ordering::Relaxed);
         self.estimator.handle_sent(self.moment(now), bytes, self.in_flight);
     }
@@ -358,12 +366,14 @@ impl Controller for Congestion {
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, _limited: bool, _largest: Option<u64>) {
-        self.in_flight = in_flight;
+        self.fly(in_flight);
         self.estimator.handle_acks_end(self.moment(now), in_flight);
         self.tell();
     }
 
     fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, persistent: bool, lost: u64) {
+        // quinn tells of acknowledgements first, and what was lost was still in flight then.
+        self.fly(self.in_flight.saturating_sub(lost));
         self.estimator.handle_loss(lost, persistent);
         self.tell();
     }
