@@ -127,7 +127,7 @@ impl Broadcast {
         let asked = Close { code: Code::Done, why: "the broadcast ended" };
         if stopped {
             // A source that breaks off from now on, as a pipe does whose writer was stopped too, is no failure.
-            let _ = shared.end.set(asked.clone());
+            let _ = shared.end.set(asked);
             pipeline.stop();
             // The frame that is being encoded still goes out, if it comes soon.
             let _ = tokio::time::timeout(shared.interval.min(FAREWELL), frames.changed()).await;
