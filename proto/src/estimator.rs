@@ -182,18 +182,20 @@ impl Estimator {
         self.path.min_rtt.as_secs_f64() + queue + packet.min(most)
     }
 
-    /// Packets of so many bytes were sent; with them `in_flight` are on their way.
-    pub fn handle_sent(&mut self, now: Duration, bytes: u64, in_flight: u64) {
-        self.path.in_flight = in_flight;
+    /// Packets of so many bytes were sent.
+    pub fn handle_sent(&mut self, now: Duration, bytes: u64) {
         if self.sent.back().is_none_or(|(at, _)| *at < now) {
-            self.sent.push_back((now, in_flight.saturating_sub(bytes)));
+            self.sent.push_back((now, self.path.in_flight));
         }
-        self.round.busiest = self.round.busiest.max(in_flight);
+        self.path.in_flight += bytes;
+        self.round.busiest = self.round.busiest.max(self.path.in_flight);
     }
 
     /// Bytes were lost; `all` if nothing got through for long.
     pub fn handle_loss(&mut self, bytes: u64, all: bool) {
         self.path.lost += bytes;
+        // A transport may tell of acknowledgements first, when what was lost was still in flight.
+        self.path.in_flight = self.path.in_flight.saturating_sub(bytes);
         self.round.lost += bytes;
         if all {
             self.path.window = self.least();

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::demand::Demand;
 use crate::encoding::Encoding;
 use crate::error::Error;
-use crate::feed::{self, Shared};
+use crate::feed::{self, DONE, Shared};
 use crate::frames::Frames;
 use crate::identity::Identity;
 use crate::pipeline::Pipeline;
@@ -124,10 +124,9 @@ impl Broadcast {
                 }
             }
         };
-        let asked = Close { code: Code::Done, why: "the broadcast ended" };
         if stopped {
             // A source that breaks off from now on, as a pipe does whose writer was stopped too, is no failure.
-            let _ = shared.end.set(asked);
+            let _ = shared.end.set(DONE);
             pipeline.stop();
             // The frame that is being encoded still goes out, if it comes soon.
             let _ = tokio::time::timeout(shared.interval.min(FAREWELL), frames.changed()).await;
@@ -135,7 +134,7 @@ impl Broadcast {
         drop(frames);
         let outcome = pipeline.join().await;
         let _ = tokio::time::timeout(FAREWELL, async { while feeds.join_next().await.is_some() {} }).await;
-        listener.close(if stopped { asked } else { shared.end() }).await;
+        listener.close(shared.end()).await;
         outcome
     }
 }

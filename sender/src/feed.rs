@@ -32,6 +32,9 @@ pub(crate) struct Shared {
     pub(crate) end: OnceLock<Close>,
 }
 
+/// How a broadcast ends well.
+pub(crate) const DONE: Close = Close { code: Code::Done, why: "the broadcast ended" };
+
 impl Shared {
     /// What receivers are told when there are no more frames.
     pub(crate) fn end(&self) -> Close {

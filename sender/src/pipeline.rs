@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::demand::Limit;
 use crate::encoding::Encoding;
 use crate::error::Error;
-use crate::feed::Shared;
+use crate::feed::{DONE, Shared};
 use crate::frames::{self, Frames, Outlet};
 use crate::source::{self, Source};
 use crate::statistics::Counters;
@@ -77,7 +77,7 @@ impl Pipeline {
             let outcome = encode(&encoding, &shared, newest, &frames, next);
             // Before the channel of frames closes. What broke the source off, if anything did, was said before.
             let _ = shared.end.set(match &outcome {
-                Ok(()) => Close { code: Code::Done, why: "the broadcast ended" },
+                Ok(()) => DONE,
                 Err(_) => Close { code: Code::Failed, why: "a picture could not be encoded" },
             });
             outcome

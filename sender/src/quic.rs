@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -133,7 +133,8 @@ impl Knock {
         match tokio::time::timeout(HANDSHAKE, connecting).await {
             Ok(connection) => {
                 let connection = connection.map_err(gone)?;
-                Ok(QuicPeer { known: known(&connection), connection })
+                let known = Mutex::new((connection.remote_address(), known(&connection)));
+                Ok(QuicPeer { connection, known })
             }
             Err(_) => Err(Gone("the handshake took too long".to_owned())),
         }
@@ -216,15 +217,13 @@ pub fn path(connection: &Connection) -> Path {
 #[derive(Debug, Default)]
 struct Known {
     path: Mutex<Path>,
-    /// Bytes in flight, which change with every packet; the path is told with acknowledgements.
-    in_flight: AtomicU64,
     /// The next packet may go beyond the window.
     probe: AtomicBool,
 }
 
 impl Known {
     fn path(&self) -> Path {
-        Path { in_flight: self.in_flight.load(Ordering::Relaxed), ..*held(&self.path) }
+        *held(&self.path)
     }
 }
 
@@ -234,8 +233,8 @@ fn known(connection: &Connection) -> Arc<Known> {
     state.downcast::<Congestion>().map(|congestion| congestion.known).unwrap_or_default()
 }
 
-fn held(path: &Mutex<Path>) -> MutexGuard<'_, Path> {
-    path.lock().unwrap_or_else(PoisonError::into_inner)
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn gone(error: impl std::fmt::Display) -> Gone {
@@ -246,7 +245,19 @@ fn gone(error: impl std::fmt::Display) -> Gone {
 #[derive(Debug)]
 pub(crate) struct QuicPeer {
     connection: Connection,
-    known: Arc<Known>,
+    /// Of the path to this address. A peer that moves to another has a path, and a congestion control, of its own there.
+    known: Mutex<(SocketAddr, Arc<Known>)>,
+}
+
+impl QuicPeer {
+    fn known(&self) -> Arc<Known> {
+        let address = self.connection.remote_address();
+        let mut of = held(&self.known);
+        if of.0 != address {
+            *of = (address, known(&self.connection));
+        }
+        Arc::clone(&of.1)
+    }
 }
 
 impl Drop for QuicPeer {
@@ -267,7 +278,7 @@ impl Peer for QuicPeer {
     }
 
     fn path(&self) -> Path {
-        self.known.path()
+        self.known().path()
     }
 
     fn set_window(&self, bytes: u64) {
@@ -275,7 +286,7 @@ impl Peer for QuicPeer {
     }
 
     fn probe(&self) {
-        self.known.probe.store(true, Ordering::Relaxed);
+        self.known().probe.store(true, Ordering::Relaxed);
     }
 
     async fn accept_control(&self) -> Result<(SendStream, RecvStream), Gone> {
@@ -321,7 +332,7 @@ struct Factory;
 
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        Box::new(Congestion { estimator: Estimator::new(mtu.into()), epoch: now, in_flight: 0, known: Arc::default() })
+        Box::new(Congestion { estimator: Estimator::new(mtu.into()), epoch: now, known: Arc::default() })
     }
 }
 
@@ -330,7 +341,6 @@ impl ControllerFactory for Factory {
 struct Congestion {
     estimator: Estimator,
     epoch: Instant,
-    in_flight: u64,
     /// What the feed reads: quinn would copy all of this for it each time.
     known: Arc<Known>,
 }
@@ -340,12 +350,6 @@ impl Congestion {
         *held(&self.known.path) = self.estimator.path();
     }
 
-    /// So many bytes are on their way now.
-    fn fly(&mut self, in_flight: u64) {
-        self.in_flight = in_flight;
-        self.known.in_flight.store(in_flight, Ordering::Relaxed);
-    }
-
     fn moment(&self, instant: Instant) -> Duration {
         instant.saturating_duration_since(self.epoch)
     }
@@ -353,9 +357,9 @@ impl Congestion {
 
 impl Controller for Congestion {
     fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
-        self.fly(self.in_flight + bytes);
         self.known.probe.store(false, Ordering::Relaxed);
-        self.estimator.handle_sent(self.moment(now), bytes, self.in_flight);
+        self.estimator.handle_sent(self.moment(now), bytes);
+        self.tell();
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _limited: bool, _rtt: &quinn_proto::RttEstimator) {
@@ -366,14 +370,11 @@ impl Controller for Congestion {
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, _limited: bool, _largest: Option<u64>) {
-        self.fly(in_flight);
         self.estimator.handle_acks_end(self.moment(now), in_flight);
         self.tell();
     }
 
     fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, persistent: bool, lost: u64) {
-        // quinn tells of acknowledgements first, and what was lost was still in flight then.
-        self.fly(self.in_flight.saturating_sub(lost));
         self.estimator.handle_loss(lost, persistent);
         self.tell();
     }
@@ -385,8 +386,8 @@ impl Controller for Congestion {
 
     /// quinn sends nothing that would fill the window to its last byte.
     fn window(&self) -> u64 {
-        let Path { window, mtu, .. } = self.estimator.path();
-        let probe = if self.known.probe.load(Ordering::Relaxed) { self.in_flight + mtu } else { 0 };
+        let Path { window, mtu, in_flight, .. } = self.estimator.path();
+        let probe = if self.known.probe.load(Ordering::Relaxed) { in_flight + mtu } else { 0 };
         window.max(probe) + 1
     }
 

@@ -341,7 +341,7 @@ impl Sender {
         let size = PACKET - room as u64;
         self.packets += 1;
         self.in_flight += size;
-        self.estimator.handle_sent(now, size, self.in_flight);
+        self.estimator.handle_sent(now, size);
         self.flying.insert(self.packets, (now, size, pieces.clone()));
         Some((self.packets, pieces, size))
     }
