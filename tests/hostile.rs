@@ -39,7 +39,7 @@ fn probe_tables() -> Vec<u8> {
 
 /// A header of the probe's model.
 fn header(rgb: bool, width: usize, height: usize, planes: u8) -> Vec<u8> {
-    let mut header = vec![b'n', b's', b't', 3, u8::from(rgb)];
+    let mut header = vec![b'n', b's', b't', 4, u8::from(rgb)];
     for side in [width - 1, height - 1] {
         let byte = |value: usize| u8::try_from(value).expect("a side is at most 16384");
         if side < 128 { header.push(byte(side)) } else { header.extend([byte(side % 128) | 128, byte(side / 128)]) }

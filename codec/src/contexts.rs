@@ -1,6 +1,8 @@
 //! What selects a probability (spec, "Contexts"): integers that both sides know at that symbol.
 
 use crate::layout::{Band, Unit};
+use crate::regions::MOST;
+use crate::rotation::ANGLE_BITS;
 
 /// Bins of the expected magnitude: two an octave.
 const BINS: usize = 20;
@@ -28,8 +30,19 @@ const REFINEMENT_BASE: usize = QUIET_BASE + QUIET;
 const SIGN_BASE: usize = REFINEMENT_BASE + REFINEMENT;
 const BLOCK_BASE: usize = SIGN_BASE + 3 * (SIGN[0] + SIGN[1]);
 const UNIT_BASE: usize = BLOCK_BASE + BLOCK[0] + BLOCK[1];
+/// Whether a region is rotated like the one to its left: by which of that, the one above and the one between are alike.
+const LIKE_LEFT: usize = UNIT_BASE + UNIT;
+/// Whether it is rotated like the one above, if that and the one to the left are not alike.
+const LIKE_ABOVE: usize = LIKE_LEFT + 5;
+/// Whether its rotation is a new one, by how many there are.
+const NEW_ROTATION: usize = LIKE_ABOVE + 3;
+/// Bits of a rotation's number, by node of their tree.
+const ROTATION: usize = NEW_ROTATION + MOST - 1;
+/// Bits of an angle, by axis and node of their tree.
+const ANGLE: usize = ROTATION + (MOST - 1);
+const ANGLE_NODES: usize = (1 << ANGLE_BITS) - 1;
 /// Number of adaptive probabilities of a stripe.
-pub(crate) const CONTEXTS: usize = UNIT_BASE + UNIT;
+pub(crate) const CONTEXTS: usize = ANGLE + 3 * ANGLE_NODES;
 
 /// From here on an expected magnitude is in the last bin.
 const MANY: usize = 512;
@@ -51,6 +64,41 @@ const BIN: [u8; MANY + 1] = {
 #[inline]
 fn bin(expected: u16) -> usize {
     usize::from(BIN[usize::from(expected).min(MANY)])
+}
+
+/// The numbers of the rotations to the left, above, and between.
+pub(crate) const fn like_left(left: usize, above: usize, between: usize) -> usize {
+    LIKE_LEFT + if left == above { 3 + (between == left) as usize } else { odd(left, above, between) }
+}
+
+/// The same, if the first two are not alike.
+pub(crate) const fn like_above(left: usize, above: usize, between: usize) -> usize {
+    LIKE_ABOVE + odd(left, above, between)
+}
+
+const fn odd(left: usize, above: usize, between: usize) -> usize {
+    if between == left {
+        1
+    } else if between == above {
+        2
+    } else {
+        0
+    }
+}
+
+/// `count`: rotations so far, 1 to 7.
+pub(crate) const fn new_rotation(count: usize) -> usize {
+    NEW_ROTATION + count - 1
+}
+
+/// `node`: 1 to 7.
+pub(crate) const fn rotation(node: usize) -> usize {
+    ROTATION + node - 1
+}
+
+/// `node`: 1 to 63.
+pub(crate) const fn angle(axis: usize, node: usize) -> usize {
+    ANGLE + axis * ANGLE_NODES + node - 1
 }
 
 /// Statistics that units share.

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::header::{Header, Parsed};
 use crate::layout;
 use crate::model::Model;
+use crate::palette;
 use crate::parallel;
 use crate::picture::Picture;
 use crate::pieces::{self, Cursor};
@@ -33,13 +34,14 @@ pub struct Encoder {
     model: Model,
     threads: usize,
     max_bytes: usize,
+    rotations: bool,
 }
 
 impl Encoder {
     /// An encoder on one thread, without a limit.
     #[must_use]
     pub const fn new(model: Model) -> Self {
-        Self { model, threads: 1, max_bytes: usize::MAX }
+        Self { model, threads: 1, max_bytes: usize::MAX, rotations: true }
     }
 
     /// Uses up to `threads` threads; the bytes do not depend on it.
@@ -54,6 +56,14 @@ impl Encoder {
     #[must_use]
     pub const fn with_max_bytes(mut self, max_bytes: usize) -> Self {
         self.max_bytes = max_bytes;
+        self
+    }
+
+    /// Whether the components of regions may be rotated, as they are unless told otherwise. Without, an RGB picture is encoded a
+    /// quarter faster and takes 1 to 8 % more bytes. Decoders need not be told.
+    #[must_use]
+    pub const fn with_rotations(mut self, rotations: bool) -> Self {
+        self.rotations = rotations;
         self
     }
 
@@ -119,6 +129,9 @@ impl Encoder {
         let mut stripes: Vec<Option<(Stripe, u8)>> = vec![None; rows.len()];
         parallel::for_each(self.threads, stripes.iter_mut().zip(&rows), |(slot, rows)| {
             let mut stripe = Stripe::new(&self.model, channels, size.width(), rows.len());
+            if self.rotations {
+                stripe.regions.truth = palette::rotations(&self.model, &coefficients, rows);
+            }
             let planes = quantise::quantise(&self.model, &coefficients, rows, &mut stripe);
             *slot = Some((stripe, planes));
         });

@@ -8,7 +8,7 @@ use crate::picture::{Channels, MAX_SIDE, Size};
 /// What a stream begins with.
 pub(crate) const MAGIC: [u8; 3] = *b"nst";
 /// The version of the stream that this build writes and reads.
-pub(crate) const VERSION: u8 = 3;
+pub(crate) const VERSION: u8 = 4;
 /// Most bytes that a header takes.
 pub const MAX_HEADER: usize = 20;
 /// Most bit planes a stream has.

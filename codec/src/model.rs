@@ -7,13 +7,13 @@ use crate::contexts::CONTEXTS;
 use crate::layout::{LEVELS, UNITS};
 
 const MAGIC: &[u8; 4] = b"NSTM";
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 /// Bit planes with a reconstruction point of their own.
 pub(crate) const PLANES: usize = 15;
 /// Lifting steps of a wavelet level.
 pub(crate) const STEPS: usize = 4;
 const HEADER: usize = 8;
-const FLOATS: usize = LEVELS * 2 * STEPS * 2 + UNITS * (1 + PLANES);
+const FLOATS: usize = LEVELS * STEPS * 2 + UNITS * (1 + PLANES);
 const WEIGHTS: usize = 6;
 /// Length of the tables in bytes.
 const LENGTH: usize = HEADER + 4 * FLOATS + UNITS * WEIGHTS + 2 * CONTEXTS;
@@ -56,8 +56,8 @@ pub(crate) struct UnitTables {
 #[derive(Debug, Clone)]
 pub struct Model {
     id: ModelId,
-    /// By level (0 = finest), then luma or chroma.
-    pub(crate) taps: [[Taps; 2]; LEVELS],
+    /// By level (0 = finest).
+    pub(crate) taps: [Taps; LEVELS],
     pub(crate) units: Vec<UnitTables>,
     /// Prior probability of a one in each context, in 1/65536.
     pub(crate) priors: Vec<u16>,
@@ -111,7 +111,7 @@ impl Model {
         let mut reader = Reader(&bytes[HEADER..]);
         let model = Self {
             id,
-            taps: std::array::from_fn(|_| std::array::from_fn(|_| std::array::from_fn(|_| reader.floats()))),
+            taps: std::array::from_fn(|_| std::array::from_fn(|_| reader.floats())),
             units: (0..UNITS)
                 .map(|_| UnitTables {
                     step: reader.float(),
@@ -129,7 +129,7 @@ impl Model {
             priors: (0..CONTEXTS).map(|_| u16::from_le_bytes(reader.take())).collect(),
         };
         let sane = |v: &f32| v.is_finite() && v.abs() < 1e4;
-        let floats = model.taps.iter().flatten().flatten().flatten();
+        let floats = model.taps.iter().flatten().flatten();
         if !floats.chain(model.units.iter().flat_map(|unit| &unit.offsets)).all(sane) {
             return Err(corrupt("a number is not finite or out of range"));
         }

@@ -36,7 +36,7 @@ struct Here {
 
 impl<'a> Piece<'a> {
     pub(crate) fn new(stripe: &'a mut Stripe, unit: usize, plane: u8) -> Self {
-        let Stripe { units, blocks, levels, truth, expected, probabilities } = stripe;
+        let Stripe { units, blocks, levels, truth, expected, probabilities, .. } = stripe;
         let map = units[unit];
         let weights = map.weights;
         let beside = packed(&[weights.diagonal, weights.above, weights.diagonal, 0]);

@@ -1,4 +1,5 @@
-//! The order of the symbols: planes from the top, in each three passes, in each every unit (spec, "Pieces").
+//! The order of the symbols: planes from the top, in each the regions and three passes, in each of these every unit (spec,
+//! "Pieces").
 //!
 //! One traversal serves both sides. Where a decoder runs out of bytes it stops between two symbols and goes
 //! on from there when more arrive; nothing is decoded twice.
@@ -6,6 +7,7 @@
 use crate::piece::Piece;
 use crate::probability::SWIFT;
 use crate::range::Coder;
+use crate::regions;
 use crate::stripe::Stripe;
 
 /// Passes over a unit in one plane.
@@ -60,6 +62,7 @@ pub(crate) fn run<C: Coder>(
     mut piece_done: impl FnMut(usize) -> bool,
 ) -> Result<(), Starved> {
     while cursor.planes > 0 {
+        regions::tell(stripe, coder).ok_or(Starved)?;
         piece(stripe, cursor, coder)?;
         cursor.by = 0;
         cursor.unit += 1;

@@ -5,13 +5,14 @@ use crate::header::MAX_PLANES;
 use crate::layout::{self, Unit};
 use crate::model::{Model, PLANES};
 use crate::picture::Channels;
+use crate::regions::rotates;
 use crate::stripe::{NEGATIVE, Stripe};
 use crate::transform::{Coefficients, Cut};
 
 /// Largest magnitude: one below the sign's bit.
 const LARGEST: u16 = NEGATIVE - 1;
 
-/// Fills an empty stripe with the levels of its rows, and says how many bit planes they take.
+/// Fills an empty stripe, which knows its regions' rotations, with the levels of its rows, and says how many bit planes they take.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -24,15 +25,28 @@ pub(crate) fn quantise(
     stripe: &mut Stripe,
 ) -> u8 {
     let (width, height) = (coefficients.size.width(), coefficients.size.height());
-    let mut all = 0;
+    let (mut all, mut buffer) = (0, Vec::new());
     stripe.truth = vec![0; stripe.levels.len()];
     for map in &mut stripe.units {
         let unit = Unit::at(map.index);
         let inverse = 1.0 / model.units[map.index].step;
         let own = layout::rows(unit, height, rows);
         let stride = unit.size(width, height).0;
+        let rotated = rotates(unit, map.index) && stripe.regions.rotated();
         for y in 0..map.height {
-            let line = &coefficients.units[map.index][(own.start + y) * stride..][..map.width];
+            let row = |index: usize| &coefficients.units[index][(own.start + y) * stride..][..map.width];
+            let line = if rotated {
+                buffer.resize(map.width, 0.0);
+                stripe.regions.rotate(
+                    unit,
+                    y,
+                    [0, 1, 2].map(|other| row(layout::sibling(map.index, other))),
+                    &mut buffer,
+                );
+                &buffer
+            } else {
+                row(map.index)
+            };
             let levels = &mut stripe.truth[map.origin + y * map.stride..][..map.width];
             for (level, &value) in levels.iter_mut().zip(line) {
                 let magnitude = ((value.abs() * inverse) as u16).min(LARGEST);
@@ -51,7 +65,7 @@ pub(crate) fn quantise(
 
 /// Writes what a stripe knows into its rows of the coefficients.
 pub(crate) fn dequantise(model: &Model, stripe: &Stripe, out: &mut [&mut [f32]]) {
-    for (map, out) in stripe.units.iter().zip(out) {
+    for (map, out) in stripe.units.iter().zip(&mut *out) {
         if !map.active {
             continue;
         }
@@ -76,6 +90,7 @@ pub(crate) fn dequantise(model: &Model, stripe: &Stripe, out: &mut [&mut [f32]])
             }
         }
     }
+    stripe.regions.undo(|unit| stripe.units[unit].width, out);
 }
 
 /// The cut that stripes are at, given (planes left, pieces done of the current plane, rows of pixels) of each.

@@ -1,12 +1,17 @@
 //! How the stripes' bytes share one stream (spec, "Segments").
 //!
-//! Every stripe is one range-coded string. The stream takes a slice of each in turn, so that every prefix
-//! holds all stripes to nearly the same piece. A picture of one stripe needs no lengths at all.
+//! Every stripe is one range-coded string. The stream is a row of segments, in which all strings come to the same piece;
+//! a segment takes a slice of each string in turn, many times, so that every prefix holds all stripes to nearly the same
+//! place. A picture of one stripe needs no lengths at all.
+
+use std::ops::Range;
 
 use crate::header::write_varint;
 
 /// A segment is closed when it holds at least one byte for every `SHARE` bytes before it.
-const SHARE: usize = 4;
+const SHARE: usize = 2;
+/// Slices of a segment's share of each string.
+const ROUNDS: usize = 16;
 /// Least bytes of a segment for every stripe.
 const LEAST: usize = 16;
 
@@ -43,30 +48,40 @@ pub(crate) fn write(out: &mut Vec<u8>, stripes: &[Coded]) {
         for (&end, sent) in ends.iter().zip(&sent) {
             write_varint(out, end - sent);
         }
-        for ((stripe, &end), sent) in stripes.iter().zip(&ends).zip(&sent) {
-            out.extend_from_slice(&stripe.bytes[*sent..end]);
+        for round in 0..ROUNDS {
+            for ((stripe, &end), &sent) in stripes.iter().zip(&ends).zip(&sent) {
+                let slice = slice(end - sent, round);
+                out.extend_from_slice(&stripe.bytes[sent + slice.start..sent + slice.end]);
+            }
         }
         sent = ends;
         before = now;
     }
 }
 
+/// What a round takes of `length` bytes.
+const fn slice(length: usize, round: usize) -> Range<usize> {
+    length * round / ROUNDS..length * (round + 1) / ROUNDS
+}
+
 /// Sorts a stream's bytes back to the stripes as they arrive.
 #[derive(Debug)]
 pub(crate) struct Splitter {
-    /// Bytes still to come for each stripe in this segment.
+    /// Bytes for each stripe in this segment.
     lengths: Vec<usize>,
     /// Lengths read so far of the segment's head; all of them when its body is being read.
     read: usize,
-    /// The stripe whose bytes come next.
+    /// The slice that comes next, and how many bytes of it are still to come.
+    round: usize,
     stripe: usize,
+    left: usize,
     /// A length of which some bytes arrived, and how many bits those are.
     partial: (usize, u32),
 }
 
 impl Splitter {
     pub(crate) fn new(stripes: usize) -> Self {
-        Self { lengths: vec![0; stripes], read: 0, stripe: 0, partial: (0, 0) }
+        Self { lengths: vec![0; stripes], read: 0, round: 0, stripe: 0, left: 0, partial: (0, 0) }
     }
 
     /// Hands out `bytes`, calling `give(stripe, bytes)`.
@@ -83,12 +98,12 @@ impl Splitter {
                 self.length(bytes[0])?;
                 bytes = &bytes[1..];
             } else {
-                let count = self.lengths[self.stripe].min(bytes.len());
+                let count = self.left.min(bytes.len());
                 give(self.stripe, &bytes[..count]);
-                self.lengths[self.stripe] -= count;
+                self.left -= count;
                 bytes = &bytes[count..];
+                self.advance();
             }
-            self.advance();
         }
         Ok(())
     }
@@ -104,20 +119,25 @@ impl Splitter {
             self.partial = (0, 0);
             self.read += 1;
         }
+        if self.read == self.lengths.len() {
+            self.left = slice(self.lengths[0], 0).len();
+            self.advance();
+        }
         Ok(())
     }
 
-    /// Passes over the stripes that have all their bytes, and on to the next segment.
+    /// Passes over slices without bytes, and on to the next segment.
     fn advance(&mut self) {
-        if self.read < self.lengths.len() {
-            return;
-        }
-        while self.stripe < self.lengths.len() && self.lengths[self.stripe] == 0 {
+        while self.left == 0 {
             self.stripe += 1;
-        }
-        if self.stripe == self.lengths.len() {
-            self.read = 0;
-            self.stripe = 0;
+            if self.stripe == self.lengths.len() {
+                (self.stripe, self.round) = (0, self.round + 1);
+            }
+            if self.round == ROUNDS {
+                (self.read, self.round) = (0, 0);
+                return;
+            }
+            self.left = slice(self.lengths[self.stripe], self.round).len();
         }
     }
 }

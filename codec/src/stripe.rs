@@ -6,6 +6,7 @@ use crate::layout::{self, Unit};
 use crate::model::{Model, Weights};
 use crate::picture::Channels;
 use crate::probability::Probability;
+use crate::regions::Regions;
 
 /// In `Stripe::levels`: set if the coefficient is negative.
 pub(crate) const NEGATIVE: u16 = 1 << 15;
@@ -68,6 +69,7 @@ impl Grid {
 pub(crate) struct Stripe {
     pub(crate) units: Vec<UnitMap>,
     pub(crate) blocks: Vec<Block>,
+    pub(crate) regions: Regions,
     /// What is known: magnitude, and `NEGATIVE`.
     pub(crate) levels: Vec<u16>,
     /// What an encoder knows beyond; empty in a decoder.
@@ -125,11 +127,14 @@ impl Stripe {
         }
         let probabilities = model.priors.iter().map(|&prior| Probability::new(prior)).collect();
         let cells = samples + MARGIN;
-        Self { units, blocks, levels: vec![0; cells], truth: Vec::new(), expected: vec![0; cells], probabilities }
+        let regions = Regions::new(channels, width, rows);
+        let (levels, expected) = (vec![0; cells], vec![0; cells]);
+        Self { units, blocks, regions, levels, truth: Vec::new(), expected, probabilities }
     }
 
     /// Goes on to the next finer plane, in whose steps all that is expected is twice as much.
     pub(crate) fn descend(&mut self) {
+        self.regions.descend();
         for at in 0..self.units.len() {
             let map = &self.units[at];
             let kin =

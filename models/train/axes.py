@@ -7,6 +7,7 @@ under one matrix for all pictures; the transpose turns them back.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -27,17 +28,22 @@ def turn(i: int, j: int, angle: float) -> np.ndarray:
     return matrix
 
 
+def turns(angles, unit: float) -> np.ndarray:
+    """(3, 3), rows orthonormal: turns in the planes of axes 0 and 1, 0 and 2, 1 and 2, in units of `unit` radians."""
+    a, b, c = (unit * angle for angle in angles)
+    return turn(1, 2, c) @ turn(0, 2, b) @ turn(0, 1, a)
+
+
 def axes(angles) -> np.ndarray:
     """(3, 3), rows orthonormal, of three angles in units of pi / TURN."""
-    a, b, c = (math.pi / TURN * angle for angle in angles)
-    return turn(1, 2, c) @ turn(0, 2, b) @ turn(0, 1, a) @ OPPONENT
+    return turns(angles, math.pi / TURN) @ OPPONENT
 
 
-def differences(picture: np.ndarray) -> np.ndarray:
-    """(N, 3): RGB differences of pixels 1, 2 and 4 apart, both ways, on a grid; small ones left out."""
+def differences(picture: np.ndarray, grid: int = GRID) -> np.ndarray:
+    """(N, 3): RGB differences of pixels 1, 2 and 4 apart, both ways, at about `grid` points; small ones left out."""
     picture = picture.astype(np.float32)
     height, width = picture.shape[:2]
-    stride = max(1, math.isqrt(height * width // GRID))
+    stride = max(1, math.isqrt(height * width // grid))
     found = [np.zeros((0, 3), np.float32)]
     for distance in (1, 2, 4):
         if min(height, width) <= distance:
@@ -50,25 +56,27 @@ def differences(picture: np.ndarray) -> np.ndarray:
     return all_found[np.abs(all_found).max(1, initial=0) >= 4]
 
 
-def cost(samples: np.ndarray, angles) -> int:
-    """About the bits that differences take along these axes: the sum of log2(1 + (c / SMALL)^2).
+def cost(samples: np.ndarray, rows: np.ndarray) -> int:
+    """About the bits that differences take along the axes `rows`: the sum of log2(1 + (c / SMALL)^2).
 
     The bits of a float, read as an integer, are its logarithm closely enough (as in codec/src/axes.rs).
     """
-    along = samples @ (axes(angles).T / SMALL).astype(np.float32)
+    along = samples @ (rows.T / SMALL).astype(np.float32)
     return int((1 + np.square(along)).prod(1).view(np.int32).sum(dtype=np.int64))
 
 
-def descend(samples: np.ndarray, best: tuple[int, ...], step: int) -> tuple[int, ...]:
-    """Angles of least cost that are found from `best`, by steps that halve."""
-    least = cost(samples, best)
+def descend(
+    samples: np.ndarray, rows: Callable, best: tuple[int, ...], step: int, largest: int = LARGEST
+) -> tuple[int, ...]:
+    """Angles of `rows` of least cost that are found from `best`, by steps that halve."""
+    least = cost(samples, rows(best))
     while step >= 1:
         moved = False
         for i in range(3):
             for change in (step, -step):
                 tried = list(best)
-                tried[i] = max(-LARGEST - 1, min(LARGEST, best[i] + change))
-                value = cost(samples, tried)
+                tried[i] = max(-largest - 1, min(largest, best[i] + change))
+                value = cost(samples, rows(tried))
                 if value < least:
                     least, best, moved = value, tuple(tried), True
         if not moved:
@@ -97,6 +105,6 @@ def search(picture: np.ndarray) -> tuple[int, ...]:
     samples = differences(picture)
     if len(samples) == 0:
         return 0, 0, 0
-    found = descend(samples, (0, 0, 0), FIRST_STEP)
+    found = descend(samples, axes, (0, 0, 0), FIRST_STEP)
     most = int(np.square(samples @ axes(found).T).sum(0).argmax())
-    return found if most == 0 else descend(samples, with_first(found, most), 1)
+    return found if most == 0 else descend(samples, axes, with_first(found, most), 1)

@@ -7,6 +7,7 @@ is CC0 or public domain; `aosc_open` is CC0, CC BY, CC BY-SA 4.0, Unsplash Licen
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +15,15 @@ import torch
 from PIL import Image
 
 import axes
+import rotations
 
 OPEN = ("elementary", "budgie", "aosc_open")  # folders whose licences allow shipped weights
 HELD_OUT = 18  # every 18th photo is for validation
 
 
 class Photos:
-    """Crops of photos at several sizes, as float tensors (B, 3, crop, crop), 0..255, and the colour axes of
-    the pictures that they are from, (B, 3, 3)."""
+    """Crops of photos at several sizes, as float tensors (B, 3, crop, crop), 0..255, the colour axes of
+    the pictures that they are from, (B, 3, 3), and the rotations of their details, alike."""
 
     def __init__(self, folder: str | Path, seed: int):
         files = sorted(f for name in OPEN for f in (Path(folder) / name).glob("*.jpg"))
@@ -41,9 +43,9 @@ class Photos:
                     pixels = np.asarray(scaled)
                     self.pictures.append((pixels, axes.axes(axes.search(pixels))))
 
-    def batch(self, count: int, crop: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def batch(self, count: int, crop: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Random crops; of three candidates the one of middle or high variance, flipped at random."""
-        crops, turned = [], []
+        crops = []
         for _ in range(count):
             tries = sorted((self.crop(crop) for _ in range(3)), key=lambda c: c[0][::4, ::4].var())
             one, own = tries[self.random.choice((1, 2, 2))]
@@ -51,9 +53,8 @@ class Photos:
                 one = one[:, ::-1]
             if self.random.random() < 0.25:
                 one = one.transpose(1, 0, 2)
-            crops.append(np.ascontiguousarray(one.transpose(2, 0, 1)))
-            turned.append(own)
-        return stacked(crops), stacked(turned)
+            crops.append((one, own))
+        return with_rotations(crops)
 
     def crop(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         picture, own = self.random.choice(self.pictures)
@@ -61,9 +62,9 @@ class Photos:
         x = self.random.randrange(picture.shape[1] - size + 1)
         return picture[y : y + size, x : x + size], own
 
-    def held_out(self, size: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """The middle (size, size) of every held-out photo at half size, (N, 3, size, size), and their axes."""
-        crops, turned = [], []
+    def held_out(self, size: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The middle (size, size) of every held-out photo at half size, (N, 3, size, size), their axes and rotations."""
+        crops = []
         for file in self.validation:
             picture = Image.open(file).convert("RGB")
             picture = picture.resize([n // 2 for n in picture.size], Image.LANCZOS)
@@ -71,10 +72,16 @@ class Photos:
                 continue
             x, y = ((n - size) // 2 for n in picture.size)
             pixels = np.asarray(picture)
-            crops.append(pixels[y : y + size, x : x + size].transpose(2, 0, 1))
-            turned.append(axes.axes(axes.search(pixels)))
-        return stacked(crops), stacked(turned)
+            crops.append((pixels[y : y + size, x : x + size], axes.axes(axes.search(pixels))))
+        return with_rotations(crops)
 
 
-def stacked(arrays: list[np.ndarray]) -> torch.Tensor:
+def with_rotations(crops: list[tuple[np.ndarray, np.ndarray]]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(H, W, 3) crops and their pictures' axes -> crops (B, 3, H, W), axes and rotations (B, 3, 3)."""
+    pictures, axes_of = zip(*crops)
+    found = [rotations.matrix(rotations.search(one, own)) for one, own in crops]
+    return stacked([one.transpose(2, 0, 1) for one in pictures]), stacked(axes_of), stacked(found)
+
+
+def stacked(arrays: Sequence[np.ndarray]) -> torch.Tensor:
     return torch.from_numpy(np.stack(arrays)).float()

@@ -28,8 +28,8 @@ from quantise import calibrate
 from settings import load
 
 PLANES = 15  # planes with a reconstruction point of their own
-CONTEXTS = 7071  # adaptive probabilities; examples/priors.rs learns their priors by coding photos
-VERSION = 3
+CONTEXTS = 7282  # adaptive probabilities; examples/priors.rs learns their priors by coding photos
+VERSION = 4
 WEIGHT_ONE = 64  # context weights are in 1/64
 FORMAT = 2  # of the manifest
 COMPONENTS = ("y", "u", "v")
@@ -121,12 +121,12 @@ def golden(model: Codec, out: Path) -> None:
     """Arrays that the Rust code must reproduce; the networks' input is `planes` for both."""
     rgb = golden_picture()
     planes = model.to_planes(rgb, torch.from_numpy(axes.axes(golden_axes()))[None].float())
-    coefficients, _ = model.forward_wavelet(planes)
+    coefficients, _ = model.forward_wavelet(planes, torch.eye(3)[None])
     coefficients = [c * steps.exp().view(1, -1, 1, 1) for c, steps in zip(coefficients, model.log_steps)]
     arrays = {
         "rgb": rgb[0].permute(1, 2, 0).byte(),  # (side, side, 3)
         "planes": planes[0],  # (3, side, side)
-        "coefficients": torch.cat([coefficients[level][0, i].flatten() for level, i in stream_order(model)]),
+        "coefficients": torch.cat([coefficients[level][0, i].flatten() for level, i in stream_order(model)]),  # not rotated
         "analysis": model.analysis(planes)[0],  # (3, side, side)
         "synthesis": torch.cat([corrected(out / "synthesis.onnx", planes, cut) for cut in GOLDEN_CUTS]),  # (cuts, 3, ...)
     }

@@ -1,8 +1,8 @@
 """The codec as a differentiable model: a wavelet core with two learned corrections that start at zero.
 
-    RGB -> axes   -> planes --+-----------------+-> wavelet -> / steps -> Levels (any cut)
-                              +-> analysis net -+                            |
-    RGB <- axes   <- planes <-+-----------------+<- wavelet <- * steps <-----+
+    RGB -> axes   -> planes --+-----------------+-> wavelet -> rotation -> / steps -> Levels (any cut)
+                              +-> analysis net -+                                        |
+    RGB <- axes   <- planes <-+-----------------+<- wavelet <- rotation <- * steps <-----+
              (linear)         +-> synthesis net +   (deep = linear + correction, told the cut)
 
 A cut is one number, t, in bit planes: t = 3.0 means every piece down to plane 3 arrived, 2.4 that
@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import rotations
 import wavelet
 from rate import Scale, laplace_bits
 from settings import Settings
@@ -115,13 +116,15 @@ class Correction(nn.Module):
         return tap("tail", self.tail(x)) * self.output_scale(cut)
 
 
-def separable(planes: torch.Tensor, both: list[torch.Tensor]) -> torch.Tensor:
-    """Both axes of planes (B, 3, n, n) times the luma or chroma matrix (n, n)."""
-    parts = []
-    for part, m in zip((planes[:, :1], planes[:, 1:]), both):
-        across = F.linear(part.contiguous(), m)
-        parts.append(F.linear(across.transpose(2, 3).contiguous(), m).transpose(2, 3))
-    return torch.cat(parts, 1)
+def separable(planes: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
+    """Both axes of planes (B, 3, n, n) times the matrix (n, n)."""
+    across = F.linear(planes.contiguous(), matrix)
+    return F.linear(across.transpose(2, 3).contiguous(), matrix).transpose(2, 3)
+
+
+def rotated(details: torch.Tensor, rotation: torch.Tensor) -> torch.Tensor:
+    """The components of details (B, 9, h, w) rotated together by (B, 3, 3); by its transpose, back."""
+    return (rotation @ details.reshape(len(details), 3, -1)).view_as(details)
 
 
 class Codec(nn.Module):
@@ -160,30 +163,30 @@ class Codec(nn.Module):
     def to_rgb(planes: torch.Tensor, axes: torch.Tensor) -> torch.Tensor:
         return torch.einsum("bij,bihw->bjhw", axes, planes) * PLANE_SCALE + 128
 
-    def matrices(self, level: int, n: int):
-        """Analysis matrices of one level for luma and chroma, (n, n) each."""
-        return [wavelet.matrix(n, self.taps[level, kind]) for kind in (0, 1)]
-
-    def forward_wavelet(self, planes: torch.Tensor):
-        """planes (B, 3, n, n) -> details per level (B, 9, n/2, n/2), ..., LL (B, 3, m, m); in steps."""
+    def forward_wavelet(self, planes: torch.Tensor, rotation: torch.Tensor):
+        """planes (B, 3, n, n), rotation (B, 3, 3) -> details per level (B, 9, n/2, n/2), ..., LL (B, 3, m, m); in steps."""
         out, low, inverses = [], planes, []
         for level in range(self.settings.levels):
             n = low.shape[-1]
-            both = self.matrices(level, n)
-            inverses.append([torch.linalg.inv(m) for m in both])
-            all_bands = separable(low, both)
+            matrix = wavelet.matrix(n, self.taps[level])
+            inverses.append(torch.linalg.inv(matrix))
+            all_bands = separable(low, matrix)
             h = n // 2
             low = all_bands[:, :, :h, :h]
             bands = (all_bands[:, :, :h, h:], all_bands[:, :, h:, :h], all_bands[:, :, h:, h:])
             details = torch.stack(bands, 2).flatten(1, 2)  # (B, comp*3+band, h, h)
+            if level < rotations.LEVELS:
+                details = rotated(details, rotation)
             out.append(details / self.log_steps[level].exp().view(1, -1, 1, 1))
         out.append(low / self.log_steps[-1].exp().view(1, -1, 1, 1))
         return out, inverses
 
-    def inverse_wavelet(self, coefficients, inverses) -> torch.Tensor:
+    def inverse_wavelet(self, coefficients, inverses, rotation: torch.Tensor) -> torch.Tensor:
         low = coefficients[-1] * self.log_steps[-1].exp().view(1, -1, 1, 1)
         for level in reversed(range(self.settings.levels)):
             details = coefficients[level] * self.log_steps[level].exp().view(1, -1, 1, 1)
+            if level < rotations.LEVELS:
+                details = rotated(details, rotation.mT)
             hl, lh, hh = details.unflatten(1, (3, 3)).unbind(2)
             rows = torch.cat([torch.cat([low, hl], 3), torch.cat([lh, hh], 3)], 2)
             low = separable(rows, inverses[level])
@@ -232,22 +235,29 @@ class Codec(nn.Module):
         return torch.where(arrived, at, above)
 
     def forward(
-        self, rgb: torch.Tensor, axes: torch.Tensor, cut: torch.Tensor, networks: tuple[str, ...], rate: bool = True
+        self,
+        rgb: torch.Tensor,
+        axes: torch.Tensor,
+        rotation: torch.Tensor,
+        cut: torch.Tensor,
+        networks: tuple[str, ...],
+        rate: bool = True,
     ):
-        """rgb (B, 3, n, n), axes (B, 3, 3), cut (B,) -> (linear, deep) pictures, bits per example (B,), 0 without `rate`.
+        """rgb (B, 3, n, n), axes and rotation (B, 3, 3), cut (B,) -> (linear, deep) pictures, bits per example (B,), 0
+        without `rate`.
 
         networks: those of "analysis" and "synthesis" that take part; without them it is the linear codec.
         """
         planes = self.to_planes(rgb, axes)
         if "analysis" in networks:
             planes = planes + self.analysis(planes)
-        coefficients, inverses = self.forward_wavelet(planes)
+        coefficients, inverses = self.forward_wavelet(planes, rotation)
         out, bits, parent = [None] * len(coefficients), 0, None
         for level in reversed(range(len(coefficients))):
             out[level], cost, known = self.quantise(level, coefficients[level], parent, cut, rate)
             bits = bits + cost
             if rate and 0 < level < self.settings.levels:
                 parent = known.repeat_interleave(2, 2).repeat_interleave(2, 3)
-        linear = self.inverse_wavelet(out, inverses)
+        linear = self.inverse_wavelet(out, inverses, rotation)
         deep = linear + self.synthesis(linear, cut) if "synthesis" in networks else linear
         return self.to_rgb(linear, axes), self.to_rgb(deep, axes), bits

@@ -81,8 +81,8 @@ def calibrate(model: Codec, photos: Photos) -> Ranges:
     observer = Observer(settings.seed)
     low, high = settings.cut_range
     for i in range(settings.calibration):
-        rgb, axes = photos.batch(1, settings.crop)
+        rgb, axes, rotation = photos.batch(1, settings.crop)
         cut = torch.full((1,), low + (high - low) * (i + 0.5) / settings.calibration)
-        linear, _, _ = model(rgb, axes, cut, ("analysis",), rate=False)
+        linear, _, _ = model(rgb, axes, rotation, cut, ("analysis",), rate=False)
         model.synthesis(model.to_planes(linear, axes), cut, observer)
     return observer.ranges()

@@ -117,11 +117,19 @@ def groups(model: Codec) -> list[dict]:
     ]
 
 
-def objective(model: Codec, rgb: torch.Tensor, axes: torch.Tensor, cut: torch.Tensor, cuts: Cuts, phase: Phase):
+def objective(
+    model: Codec,
+    rgb: torch.Tensor,
+    axes: torch.Tensor,
+    rotation: torch.Tensor,
+    cut: torch.Tensor,
+    cuts: Cuts,
+    phase: Phase,
+):
     """Weighted rate-distortion loss, and the bits per pixel of each example if they count in this phase."""
     settings = model.settings
     rate = phase.name != "synthesis"
-    linear, deep, bits = model(rgb, axes, cut, phase.networks, rate)
+    linear, deep, bits = model(rgb, axes, rotation, cut, phase.networks, rate)
     pixels = rgb.shape[2] * rgb.shape[3]
 
     def error(picture: torch.Tensor) -> torch.Tensor:
@@ -139,17 +147,17 @@ def objective(model: Codec, rgb: torch.Tensor, axes: torch.Tensor, cut: torch.Te
 
 
 @torch.no_grad()
-def validate(model: Codec, pictures: torch.Tensor, axes: torch.Tensor) -> list[dict]:
+def validate(model: Codec, pictures: torch.Tensor, axes: torch.Tensor, rotations: torch.Tensor) -> list[dict]:
     """Estimated rate and PSNR at fixed cuts: with both networks, and of the linear codec alone."""
     rows = []
     for t in VALIDATION_CUTS:
         row = {"cut": t}
         for networks in (("analysis", "synthesis"), ()):
             sums = torch.zeros(3)
-            pairs = zip(pictures.to(model.settings.device).split(2), axes.to(model.settings.device).split(2))
-            for picture, own in pairs:
+            parts = (part.to(model.settings.device).split(2) for part in (pictures, axes, rotations))
+            for picture, own, rotation in zip(*parts):
                 cut = torch.full((len(picture),), t, device=picture.device)
-                linear, deep, bits = model(picture, own, cut, networks)
+                linear, deep, bits = model(picture, own, rotation, cut, networks)
                 for i, one in enumerate((linear, deep)):
                     mse = (one.clamp(0, 255).round() - picture).square().mean((1, 2, 3))
                     sums[i + 1] += (10 * torch.log10(255**2 / mse)).sum().item()
@@ -189,6 +197,8 @@ def main() -> None:
     if saved:
         model.load_state_dict(saved["model"])
         adam.load_state_dict(saved["adam"])
+        for group, own in zip(adam.param_groups, groups(model)):
+            group["base"] = own["base"]  # the settings' rates, not those of the run that saved it
         cuts.bpp, step = saved["bpp"], saved["step"]
     log = open(arguments.out / "log.jsonl", "a", buffering=1)
     started, smooth = time.time(), None
@@ -199,9 +209,9 @@ def main() -> None:
             group["lr"] = group["base"] * share
             for parameter in group["params"]:
                 parameter.requires_grad_(group["name"] in phase.trained)
-        rgb, axes = (part.to(settings.device) for part in photos.batch(settings.batch, settings.crop))
+        rgb, axes, rotation = (part.to(settings.device) for part in photos.batch(settings.batch, settings.crop))
         cut = cuts.draw(settings.batch).to(settings.device)
-        loss, bpp = objective(model, rgb, axes, cut, cuts, phase)
+        loss, bpp = objective(model, rgb, axes, rotation, cut, cuts, phase)
         adam.zero_grad(set_to_none=True)
         loss.backward()
         for group in adam.param_groups:

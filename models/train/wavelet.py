@@ -46,16 +46,16 @@ def matrix(n: int, taps: torch.Tensor) -> torch.Tensor:
 
 
 def start_taps(levels: int) -> torch.Tensor:
-    """(levels, 2 component classes, 4 steps, 2 taps), all CDF 9/7."""
-    taps = torch.zeros(levels, 2, 4, 2)
-    taps[:, :, :, 0] = torch.tensor(CDF97)
+    """(levels, 4 steps, 2 taps), all CDF 9/7."""
+    taps = torch.zeros(levels, 4, 2)
+    taps[:, :, 0] = torch.tensor(CDF97)
     return taps
 
 
 def norms_1d(levels: int) -> list[tuple[float, float]]:
     """L2 norms of the 1-D synthesis basis functions (low, high) at each level, for CDF 9/7."""
     size = 1024
-    taps = start_taps(1)[0, 0].double()
+    taps = start_taps(1)[0].double()
     inverse = torch.eye(size, dtype=torch.float64)
     norms = []
     n = size

@@ -10,6 +10,7 @@ mod contexts;
 mod header;
 mod layout;
 mod pieces;
+mod regions;
 mod stripe;
 mod synthesis;
 mod tables;
@@ -19,6 +20,7 @@ pub use layout::{band, component, level, unit_size, units};
 pub use tables::Tables;
 
 use layout::{Strings, borders};
+pub use regions::Regions;
 use stripe::Journal;
 
 /// Why bytes are refused (section 15).
@@ -46,6 +48,8 @@ pub struct Reference {
 pub struct Cut {
     /// All 57 units, those of absent components without coefficients.
     pub units: Vec<Levels>,
+    /// The rotations of all regions, as far as they are known.
+    pub regions: Regions,
     /// Section 14: how far the stream has come, in bit planes.
     pub t: f64,
     /// Whether the prefix holds a corrupt segment length (section 6). There is a picture even so.
@@ -96,6 +100,7 @@ impl Reference {
         let borders = borders(header.width, header.height);
         let strings = Strings::of(&self.stream[header.bytes..bytes], borders.len() - 1);
         let mut units: Vec<Levels> = (0..57).map(|unit| self.empty(unit)).collect();
+        let mut rotations = Vec::new();
         let (mut sum, mut rows) = (0.0, 0.0);
         for (index, journal) in self.stripes.iter().enumerate() {
             let arrived = strings.of_stripes[index].len();
@@ -105,21 +110,27 @@ impl Reference {
                 unit.levels[at] = change.level;
                 unit.known[at] = change.plane;
             }
+            let mut own = vec![[0; 3]; self.regions(borders[index + 1] - borders[index])];
+            for &(region, angles) in journal.rotations_within(arrived) {
+                own[region] = angles;
+            }
+            rotations.push(own);
             let height = (borders[index + 1] - borders[index]) as f64;
             sum += journal.at(arrived) * height;
             rows += height;
         }
-        Cut { units, t: sum / rows, corrupt: strings.corrupt }
+        let regions = Regions { width: header.width, borders, rotations };
+        Cut { units, regions, t: sum / rows, corrupt: strings.corrupt }
     }
 
     /// The picture that the linear synthesis makes of a cut: samples row by row, red, green, blue or grey.
     pub fn picture(&self, cut: &Cut) -> Vec<u8> {
-        synthesis::picture(&self.tables, &self.header, &cut.units)
+        synthesis::picture(&self.tables, &self.header, &cut.units, &cut.regions)
     }
 
-    /// Section 12: the values of a unit of a cut.
-    pub fn values(&self, cut: &Cut, unit: usize) -> Vec<f64> {
-        synthesis::values(&self.tables, &cut.units, unit)
+    /// Regions of a stripe of so many rows.
+    fn regions(&self, rows: usize) -> usize {
+        if self.header.colour { self.header.width.div_ceil(32) * rows.div_ceil(32) } else { 0 }
     }
 
     fn empty(&self, unit: usize) -> Levels {

@@ -69,9 +69,9 @@ fn analyse(model: &Model, out: &mut Coefficients, division: Division, tile: usiz
     let mut parts: Vec<_> = lows.iter_mut().map(|low| low.chunks_mut((division.rows >> IN_STRIPS) * width)).collect();
     let parted = bands(details, size, 1..=IN_STRIPS, strips.len(), division.rows);
     let jobs = strips.into_iter().zip(parted).map(|(strip, bands)| {
-        let components = parts.iter_mut().zip(bands).enumerate().map(|(component, (low, bands))| {
+        let components = parts.iter_mut().zip(bands).map(|(low, bands)| {
             let share = Share { rows: strip.clone(), bands, low: low.next().unwrap_or_default() };
-            Component::new(model, size, component, 1..=IN_STRIPS, share)
+            Component::new(model, size, 1..=IN_STRIPS, share)
         });
         let (components, needed): (Vec<_>, Vec<_>) = components.unzip();
         Job { components, needed: needed[0].clone(), tile: vec![vec![0.0; tile]; count] }
@@ -85,9 +85,9 @@ fn analyse(model: &Model, out: &mut Coefficients, division: Division, tile: usiz
 
     let rows = size.height().next_multiple_of(1 << LEVELS);
     let bands = bands(details, size, IN_STRIPS + 1..=LEVELS, 1, rows).into_iter().flatten();
-    let jobs = lows.iter().zip(low_units).zip(bands).enumerate().map(|(component, ((rows, low), bands))| {
+    let jobs = lows.iter().zip(low_units).zip(bands).map(|((rows, low), bands)| {
         let share = Share { rows: 0..size.height(), bands, low };
-        (rows, Component::new(model, size, component, IN_STRIPS + 1..=LEVELS, share).0)
+        (rows, Component::new(model, size, IN_STRIPS + 1..=LEVELS, share).0)
     });
     let jobs: Vec<_> = jobs.collect();
     let threads = if width * height * count < PARALLEL { 1 } else { division.threads };

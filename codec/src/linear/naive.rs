@@ -58,7 +58,7 @@ pub(super) fn decompose(model: &Model, planes: &Planes) -> Coefficients {
     for (component, plane) in planes.components.iter().enumerate() {
         let mut grid = Grid { width: planes.size.width(), height: planes.size.height(), samples: plane.clone() };
         for level in 1..=LEVELS {
-            grid.lift(&model.taps[level - 1][usize::from(component > 0)], true);
+            grid.lift(&model.taps[level - 1], true);
             for (unit, (x, y)) in super::details(component, level).zip(BANDS) {
                 out.units[unit] = grid.band(x, y).map(|value| *value).collect();
             }
@@ -82,7 +82,7 @@ pub(super) fn compose(model: &Model, coefficients: &Coefficients) -> Planes {
             for (unit, (x, y)) in super::details(component, level).zip(BANDS) {
                 grid.band(x, y).zip(&coefficients.units[unit]).for_each(|(to, &from)| *to = from);
             }
-            grid.lift(&model.taps[level - 1][usize::from(component > 0)], false);
+            grid.lift(&model.taps[level - 1], false);
             low = grid.samples;
         }
         low

@@ -87,7 +87,7 @@ impl<'a> Component<'a> {
         let (mut width, mut height) = (size.width(), size.height());
         let levels = (1..=LEVELS).map(|number| {
             first = first.saturating_sub(DELAY);
-            let taps = &model.taps[number - 1][usize::from(component > 0)];
+            let taps = &model.taps[number - 1];
             let level = Level {
                 bands: &coefficients.units[super::details(component, number)],
                 height,

@@ -39,7 +39,7 @@ impl Header {
         }
         match left.next() {
             None => return Ok(None),
-            Some(3) => {}
+            Some(4) => {}
             Some(_) => return Err(Fault::Unsupported),
         }
         let colour = match left.next() {

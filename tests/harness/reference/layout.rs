@@ -81,9 +81,11 @@ impl Strings {
         for _ in 0..self.of_stripes.len() {
             lengths.push(self.length(left)?);
         }
-        for (string, length) in self.of_stripes.iter_mut().zip(lengths) {
-            for _ in 0..length {
-                string.push(left.next()?);
+        for round in 0..16 {
+            for (string, length) in self.of_stripes.iter_mut().zip(&lengths) {
+                for _ in length * round / 16..length * (round + 1) / 16 {
+                    string.push(left.next()?);
+                }
             }
         }
         Some(())

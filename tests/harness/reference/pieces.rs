@@ -14,6 +14,8 @@ struct B {
 impl Stripe<'_> {
     pub(super) fn planes(&mut self, planes: i32) -> Result<(), Ended> {
         for plane in (0..planes).rev() {
+            self.place = Place { plane, ..Place::default() };
+            self.regions()?;
             for pass in 0..3 {
                 for (order, unit) in units(self.colour).into_iter().enumerate() {
                     let blocks = self.units[unit].blocks.len();

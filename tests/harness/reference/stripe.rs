@@ -2,6 +2,7 @@
 
 use super::coder::Coder;
 use super::layout::{component, level, unit_size};
+use super::regions::{Angles, Numbers};
 use super::tables::Tables;
 
 /// The pixels of a stripe.
@@ -36,8 +37,10 @@ pub(super) struct Place {
 #[derive(Debug, Default)]
 pub(super) struct Journal {
     changes: Vec<Change>,
-    /// Number of changes and place when the first 0, 1, 2, ... bytes determined no more. Beyond these: the end.
-    stops: Vec<(usize, Place)>,
+    /// Region and angles.
+    pub(super) rotations: Vec<(usize, Angles)>,
+    /// Numbers of changes and of rotations, and place, when the first 0, 1, 2, ... bytes determined no more. Beyond these: the end.
+    stops: Vec<(usize, usize, Place)>,
     units: usize,
 }
 
@@ -51,14 +54,21 @@ impl Journal {
 
     pub(super) fn changes_within(&self, bytes: usize) -> &[Change] {
         match self.stops.get(bytes) {
-            Some(&(count, _)) => &self.changes[..count],
+            Some(&(count, ..)) => &self.changes[..count],
             None => &self.changes,
+        }
+    }
+
+    pub(super) fn rotations_within(&self, bytes: usize) -> &[(usize, Angles)] {
+        match self.stops.get(bytes) {
+            Some(&(_, count, _)) => &self.rotations[..count],
+            None => &self.rotations,
         }
     }
 
     /// Section 14, for this stripe.
     pub(super) fn at(&self, bytes: usize) -> f64 {
-        let Some((_, place)) = self.stops.get(bytes) else {
+        let Some((.., place)) = self.stops.get(bytes) else {
             return 0.0;
         };
         let part = place.block as f64 / place.blocks.max(1) as f64;
@@ -170,6 +180,7 @@ pub(super) struct Stripe<'a> {
     pub(super) colour: bool,
     /// All 57; those of absent components are never looked at.
     pub(super) units: Vec<Unit>,
+    pub(super) numbers: Numbers,
     pub(super) place: Place,
     probabilities: Vec<(i32, i32)>,
     coder: Coder<'a>,
@@ -183,6 +194,7 @@ impl<'a> Stripe<'a> {
             tables,
             colour: area.colour,
             units: (0..57).map(|unit| Unit::new(unit, area)).collect(),
+            numbers: Numbers::new(area.width, area.height, area.colour),
             place: Place::default(),
             probabilities: tables.priors.iter().map(|&prior| (prior.into(), prior.into())).collect(),
             coder: Coder::new(string),
@@ -198,7 +210,8 @@ impl<'a> Stripe<'a> {
             if let Some(bit) = self.coder.symbol(q) {
                 break bit;
             }
-            self.journal.stops.push((self.journal.changes.len(), self.place));
+            let journal = &mut self.journal;
+            journal.stops.push((journal.changes.len(), journal.rotations.len(), self.place));
             if !self.coder.grow() {
                 return Err(Ended);
             }

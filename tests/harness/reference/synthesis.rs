@@ -1,11 +1,14 @@
 //! Sections 12 and 13: values and the linear synthesis, in doubles.
 
 use super::layout::low;
+use super::regions::Regions;
 use super::{Header, Levels, Tables};
 
-pub(super) fn picture(tables: &Tables, header: &Header, units: &[Levels]) -> Vec<u8> {
+pub(super) fn picture(tables: &Tables, header: &Header, units: &[Levels], regions: &Regions) -> Vec<u8> {
     let components = if header.colour { 3 } else { 1 };
-    let planes: Vec<Vec<f64>> = (0..components).map(|c| plane(tables, header, units, c)).collect();
+    let mut values: Vec<Vec<f64>> = (0..57).map(|unit| values(tables, units, unit)).collect();
+    regions.undo(&mut values);
+    let planes: Vec<Vec<f64>> = (0..components).map(|c| plane(tables, header, &values, c)).collect();
     let axes = axes(header.axes);
     let mut samples = Vec::new();
     for pixel in 0..header.width * header.height {
@@ -55,19 +58,19 @@ fn value(tables: &Tables, unit: usize, level: i32, known: i32) -> f64 {
     f64::from(level.signum()) * (f64::from(level.abs()) + offset) * record.step
 }
 
-pub(super) fn values(tables: &Tables, units: &[Levels], unit: usize) -> Vec<f64> {
+fn values(tables: &Tables, units: &[Levels], unit: usize) -> Vec<f64> {
     let of = &units[unit];
     of.levels.iter().zip(&of.known).map(|(&level, &known)| value(tables, unit, level, known)).collect()
 }
 
-fn plane(tables: &Tables, header: &Header, units: &[Levels], component: usize) -> Vec<f64> {
-    let values = |unit| values(tables, units, unit);
+fn plane(tables: &Tables, header: &Header, values: &[Vec<f64>], component: usize) -> Vec<f64> {
+    let values = |unit: usize| values[unit].clone();
     let mut lowest = values(component);
     for level in (1..=6).rev() {
         let first = 3 + 9 * (6 - level) + 3 * component;
         let bands = [lowest, values(first), values(first + 1), values(first + 2)];
         let size = (low(header.width, level - 1), low(header.height, level - 1));
-        let steps: Vec<_> = (0..4).map(|step| tables.tap(level, component.min(1), step)).collect();
+        let steps: Vec<_> = (0..4).map(|step| tables.tap(level, step)).collect();
         lowest = join(&bands, size, &steps);
     }
     lowest

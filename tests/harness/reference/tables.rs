@@ -9,7 +9,7 @@ use super::Fault;
 pub struct Tables {
     /// First 6 bytes of the SHA-256 of the file.
     pub id: [u8; 6],
-    /// Level 1..6 less 1, kind, step, near then far: 96 in file order.
+    /// Level 1..6 less 1, step, near then far: 48 in file order.
     pub(super) taps: Vec<f64>,
     pub(super) units: Vec<Record>,
     pub(super) priors: Vec<u16>,
@@ -30,26 +30,26 @@ impl Tables {
         if bytes.len() < 5 || &bytes[..4] != b"NSTM" {
             return Err(Fault::Corrupt);
         }
-        if bytes[4] != 3 {
+        if bytes[4] != 4 {
             return Err(Fault::Unsupported);
         }
-        if bytes.len() != 18524 || bytes[5..8] != [0, 0, 0] {
+        if bytes.len() != 18754 || bytes[5..8] != [0, 0, 0] {
             return Err(Fault::Corrupt);
         }
         let hash = Sha256::digest(bytes);
         let small = |from: usize, count: usize| floats(bytes, from, count, |value| value.abs() < 10000.0);
-        let units = (0..57).map(|unit| record(bytes, 392 + 70 * unit));
+        let units = (0..57).map(|unit| record(bytes, 200 + 70 * unit));
         Ok(Self {
             id: std::array::from_fn(|index| hash[index]),
-            taps: small(8, 96)?,
+            taps: small(8, 48)?,
             units: units.collect::<Result<_, _>>()?,
-            priors: bytes[4382..].chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect(),
+            priors: bytes[4190..].chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect(),
         })
     }
 
     /// Near and far tap of a lifting step.
-    pub(super) fn tap(&self, level: usize, kind: usize, step: usize) -> (f64, f64) {
-        let at = 16 * (level - 1) + 8 * kind + 2 * step;
+    pub(super) fn tap(&self, level: usize, step: usize) -> (f64, f64) {
+        let at = 8 * (level - 1) + 2 * step;
         (self.taps[at], self.taps[at + 1])
     }
 }

@@ -51,7 +51,6 @@ impl<'a> Component<'a> {
     pub(super) fn new(
         model: &Model,
         size: Size,
-        component: usize,
         numbers: RangeInclusive<usize>,
         share: Share<'a>,
     ) -> (Self, Range<usize>) {
@@ -66,7 +65,7 @@ impl<'a> Component<'a> {
             let low = needed.take().map_or(own.clone(), |low| 2 * low.start..2 * low.end - 1);
             let first = own.start.min(low.start).saturating_sub(DELAY);
             needed = Some(first..(own.end.max(low.end) + WAIT).min(height));
-            let taps = &model.taps[number - 1][usize::from(component > 0)];
+            let taps = &model.taps[number - 1];
             Level {
                 height,
                 own,
