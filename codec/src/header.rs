@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_layout_is_the_one_of_the_specification() {
-        let bytes = b"nst\x03\x01\xFF\x05\xFF\x03\x01\x02\x03\x04\x05\x06\x0C\x01\x02\xF0\x3F";
+        let bytes = b"nst\x04\x01\xFF\x05\xFF\x03\x01\x02\x03\x04\x05\x06\x0C\x01\x02\xF0\x3F";
         assert_eq!(Header::parse(bytes), Ok(Parsed::Whole(header(768, 512), 20)));
         let mut written = Vec::new();
         header(768, 512).write(&mut written);
@@ -173,7 +173,7 @@ mod tests {
     fn what_is_no_stream_is_refused_by_name() {
         assert!(matches!(Header::parse(b"\x89PNG"), Err(Error::Corrupt { .. })));
         assert_eq!(Header::parse(b"nst\x09"), Err(Error::Version { what: "stream", version: 9, known: VERSION }));
-        assert!(matches!(Header::parse(b"nst\x03\x07"), Err(Error::Corrupt { .. })));
-        assert!(matches!(Header::parse(b"nst\x03\x01\xFF\xFF\x7F"), Err(Error::Limit { .. })));
+        assert!(matches!(Header::parse(b"nst\x04\x07"), Err(Error::Corrupt { .. })));
+        assert!(matches!(Header::parse(b"nst\x04\x01\xFF\xFF\x7F"), Err(Error::Limit { .. })));
     }
 }

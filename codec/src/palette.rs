@@ -272,3 +272,56 @@ impl Squares {
         numbers
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Analysis as _, Encoder, Linear, Picture, Size};
+
+    /// Grain along one direction of colour on the left, along another on the right.
+    fn picture(left: [u32; 3], right: [u32; 3]) -> Picture {
+        let (width, height, mut state) = (256, 128, 5_u32);
+        let samples = (0..width * height).flat_map(|at| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let colour = if at % width < width / 2 { left } else { right };
+            colour.map(|part| (60 + part * (state >> 8 & 31)).to_le_bytes()[0])
+        });
+        let size = Size::new(width, height).expect("a valid size");
+        Picture::new(size, Channels::Rgb, samples.collect()).expect("all samples")
+    }
+
+    fn model() -> Model {
+        Model::from_bytes(include_bytes!("../../models/artifacts/photo/tables.bin")).expect("the tables")
+    }
+
+    #[test]
+    fn parts_of_other_colours_have_rotations_of_their_own_and_take_fewer_bytes() {
+        let (model, picture) = (model(), picture([3, 3, 3], [1, 0, 4]));
+        let linear = Linear::new(model.clone());
+        let coefficients = linear.analyse(&picture).expect("linear");
+        let found = rotations(&model, &coefficients, &(0..128));
+        assert_eq!(found.len(), 8 * 4);
+        for row in found.chunks(8) {
+            assert!(row[..3].iter().all(|rotation| *rotation == row[0]), "{row:?}");
+            assert!(row[5..].iter().all(|rotation| *rotation == row[7]), "{row:?}");
+            assert_ne!(row[0], row[7]);
+        }
+        let bytes = |rotations: bool| {
+            let encoder = Encoder::new(model.clone()).with_rotations(rotations);
+            encoder.encode(&picture, &linear).expect("a stream").bytes().len()
+        };
+        let (with, without) = (bytes(true), bytes(false));
+        assert!(with * 10 < without * 9, "{with} bytes with rotations, {without} without");
+    }
+
+    #[test]
+    fn a_picture_of_one_direction_and_a_grey_one_need_none() {
+        let model = model();
+        let linear = Linear::new(model.clone());
+        let one = linear.analyse(&picture([3, 2, 1], [3, 2, 1])).expect("linear");
+        assert!(rotations(&model, &one, &(0..128)).iter().all(|rotation| *rotation == Rotation::default()));
+        let size = Size::new(64, 64).expect("a valid size");
+        let grey = Picture::new(size, Channels::Grey, vec![7; 64 * 64]).expect("all samples");
+        assert!(rotations(&model, &linear.analyse(&grey).expect("linear"), &(0..64)).is_empty());
+    }
+}
