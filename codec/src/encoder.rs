@@ -130,7 +130,7 @@ impl Encoder {
         parallel::for_each(self.threads, stripes.iter_mut().zip(&rows), |(slot, rows)| {
             let mut stripe = Stripe::new(&self.model, channels, size.width(), rows.len());
             if self.rotations {
-                stripe.regions.truth = palette::rotations(&self.model, &coefficients, rows);
+                stripe.regions.decide(palette::rotations(&self.model, &coefficients, rows));
             }
             let planes = quantise::quantise(&self.model, &coefficients, rows, &mut stripe);
             *slot = Some((stripe, planes));

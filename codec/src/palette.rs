@@ -79,7 +79,7 @@ impl Scale {
         let inverse = |plane: usize| 0.25_f32.powi(i32::try_from(plane).unwrap_or(i32::MAX));
         let bits = |plane: usize| {
             let one = Self { inverses: [inverse(plane); PLANES], weights: [1.0, 0.0, 0.0] };
-            sketch.cost(0..sketch.chunks.len(), Rotation::default(), &one) / pixels
+            sketch.cost(0..sketch.chunks.len(), &Rotation::default().matrix(), &one) / pixels
         };
         let first = (0..model::PLANES).find(|&plane| bits(plane) <= BITS).unwrap_or(0);
         let weights: [f32; PLANES] = std::array::from_fn(|plane| bits(first + plane).max(1e-4).sqrt().recip());
@@ -160,8 +160,7 @@ impl Squares {
 
     /// About the bits that these chunks take when rotated: half of log2(1 + mean square) for each coefficient, over
     /// the planes. The bits of a float, read as an integer, are its logarithm closely enough.
-    fn cost(&self, chunks: Range<usize>, rotation: Rotation, scale: &Scale) -> f32 {
-        let matrix: Matrix = rotation.matrix();
+    fn cost(&self, chunks: Range<usize>, matrix: &Matrix, scale: &Scale) -> f32 {
         let mut sums = [0.0; LANES];
         for Chunk { products: [aa, bb, cc, ab, ac, bc], inverses } in &self.chunks[chunks] {
             for lane in 0..LANES {
@@ -183,7 +182,8 @@ impl Squares {
     /// The rotation of least cost for these regions that is found from `best`, by steps that halve.
     fn search(&self, regions: &[usize], mut best: Rotation, mut step: i8, scale: &Scale) -> Rotation {
         let cost = |rotation: Rotation| -> f32 {
-            regions.iter().map(|&region| self.cost(self.range(region), rotation, scale)).sum()
+            let matrix = rotation.matrix();
+            regions.iter().map(|&region| self.cost(self.range(region), &matrix, scale)).sum()
         };
         let mut least = cost(best);
         while step > 0 {
@@ -247,7 +247,8 @@ impl Squares {
 
     /// What each region costs under a rotation.
     fn costs(&self, rotation: Rotation, scale: &Scale) -> Vec<f32> {
-        (0..self.ends.len()).map(|region| self.cost(self.range(region), rotation, scale)).collect()
+        let matrix = rotation.matrix();
+        (0..self.ends.len()).map(|region| self.cost(self.range(region), &matrix, scale)).collect()
     }
 
     /// The number of each region's rotation: of little cost, and mostly its neighbours'.

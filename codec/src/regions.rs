@@ -6,7 +6,7 @@ use crate::layout::{self, Unit};
 use crate::picture::Channels;
 use crate::probability::{Probability, SWIFT};
 use crate::range::Coder;
-use crate::rotation::{ANGLE_BITS, RANGE, Rotation, transposed};
+use crate::rotation::{ANGLE_BITS, Matrix, RANGE, Rotation, transposed};
 use crate::stripe::Stripe;
 
 /// Side of a region in pixels.
@@ -27,7 +27,8 @@ pub(crate) struct Regions {
     /// The number of each region's rotation, once it was told.
     told: Vec<Option<u8>>,
     /// An encoder's knowledge: each region's rotation. Empty in a decoder.
-    pub(crate) truth: Vec<Rotation>,
+    truth: Vec<Rotation>,
+    matrices: Vec<Matrix>,
     /// The region that is asked next in the current plane.
     next: usize,
     /// Its symbols that came before the coder starved.
@@ -53,6 +54,12 @@ impl Regions {
             Channels::Rgb => (width.div_ceil(SIDE), rows.div_ceil(SIDE)),
         };
         Self { across, rotations: vec![Rotation::default()], told: vec![None; across * down], ..Self::default() }
+    }
+
+    /// Makes an encoder know each region's rotation.
+    pub(crate) fn decide(&mut self, truth: Vec<Rotation>) {
+        self.matrices = truth.iter().map(|rotation| rotation.matrix()).collect();
+        self.truth = truth;
     }
 
     /// Another plane begins.
@@ -129,10 +136,10 @@ impl Regions {
     /// Makes, of a unit's row in all components, what a component has there after each region's rotation.
     pub(crate) fn rotate(&self, unit: Unit, y: usize, from: [&[f32]; 3], out: &mut [f32]) {
         let side = SIDE >> unit.level;
-        let own = &self.truth[y / side * self.across..];
+        let own = &self.matrices[y / side * self.across..];
         let [luma, u, v] = from.map(|row| row.chunks(side));
-        for ((((out, luma), u), v), rotation) in out.chunks_mut(side).zip(luma).zip(u).zip(v).zip(own) {
-            let [a, b, c] = rotation.matrix()[unit.component];
+        for ((((out, luma), u), v), matrix) in out.chunks_mut(side).zip(luma).zip(u).zip(v).zip(own) {
+            let [a, b, c] = matrix[unit.component];
             for (((out, luma), u), v) in out.iter_mut().zip(luma).zip(u).zip(v) {
                 *out = a * luma + b * u + c * v;
             }

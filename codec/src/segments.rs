@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::header::write_varint;
 
 /// A segment is closed when it holds at least one byte for every `SHARE` bytes before it.
-const SHARE: usize = 2;
+const SHARE: usize = 4;
 /// Slices of a segment's share of each string.
 const ROUNDS: usize = 16;
 /// Least bytes of a segment for every stripe.
