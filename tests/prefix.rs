@@ -158,7 +158,7 @@ fn a_tail_that_just_reaches_the_bound() {
         // All contexts begin with this probability; the first bound is then a multiple of 256 and 255.
         let mut tables = probe::tables(&vectors::tables());
         let prior = u16::try_from(2 * q).expect("16 bits").to_le_bytes();
-        tables[4382..].chunks_mut(2).for_each(|of| of.copy_from_slice(&prior));
+        tables[4190..].chunks_mut(2).for_each(|of| of.copy_from_slice(&prior));
         let bound = (u32::MAX >> 15) * q;
         let tiny = vector("grey");
         let mut stream = probe::stream(&tiny.stream[..14], &tables);

@@ -60,7 +60,7 @@ impl Encoder {
     }
 
     /// Whether the components of regions may be rotated, as they are unless told otherwise. Without, an RGB picture is encoded a
-    /// quarter faster and takes 1 to 8 % more bytes. Decoders need not be told.
+    /// quarter faster and mostly takes 1 to 8 % more bytes. Decoders need not be told.
     #[must_use]
     pub const fn with_rotations(mut self, rotations: bool) -> Self {
         self.rotations = rotations;

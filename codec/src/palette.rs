@@ -109,11 +109,10 @@ impl Squares {
                 let (stride, _) = unit.size(width, height);
                 let (own, side) = (layout::rows(unit, height, rows), SIDE >> unit.level);
                 let (left, top) = (x * side, own.start + y * side);
-                let reach = usize::from(side > 1);
-                for y in (top..(top + side).min(own.end).saturating_sub(reach)).step_by(2) {
-                    for x in (left..(left + side).min(stride).saturating_sub(reach)).step_by(2) {
+                for y in (top..(top + side).min(own.end).saturating_sub(1)).step_by(2) {
+                    for x in (left..(left + side).min(stride).saturating_sub(1)).step_by(2) {
                         let at = y * stride + x;
-                        let places = [at, at + reach, at + reach * stride, at + reach * (stride + 1)];
+                        let places = [at, at + 1, at + stride, at + stride + 1];
                         let squares = bands.map(|band| places.map(|at| band[at]));
                         let product = |i: usize, j: usize| {
                             let products = squares[i].iter().zip(squares[j]).map(|(a, b)| a * b);

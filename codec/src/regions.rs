@@ -167,6 +167,10 @@ impl Regions {
                 let parts = luma.chunks_mut(side).zip(u.chunks_mut(side)).zip(v.chunks_mut(side));
                 for (((luma, u), v), number) in parts.zip(own) {
                     let Some(number @ 1..) = *number else { continue };
+                    // Memory that was never written to is not taken either.
+                    if [&*luma, &*u, &*v].iter().all(|part| part.iter().all(|value| *value == 0.0)) {
+                        continue;
+                    }
                     let [to_luma, to_u, to_v] = matrices[usize::from(number)];
                     for ((luma, u), v) in luma.iter_mut().zip(u).zip(v) {
                         let from = [*luma, *u, *v];

@@ -3,7 +3,7 @@
 use super::layout::{band, component, other_bands, parent, sibling};
 use super::stripe::{Stripe, positions};
 
-/// The five kinds of `expected` beside the unit's own neighbours.
+/// The six kinds of `expected` beside the unit's own neighbours.
 const SIDE: usize = 0;
 const ABOVE: usize = 1;
 const DIAGONAL: usize = 2;
