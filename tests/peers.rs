@@ -127,6 +127,32 @@ async fn what_is_no_hello_is_answered_with_a_close_code_that_is_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_close_that_is_held_up_still_has_its_code() {
+    let identity = identity();
+    let broadcast = Running::start(Plan::new(&identity));
+    let path = Path { delay: Duration::ZERO, loss: 0, one_way: false, seed: 1 };
+    let proxy = Proxy::open(broadcast.address, path).await;
+    let endpoint = stranger(1 << 20);
+    let mut strangers = Vec::new();
+    for _ in 0..10 {
+        let connection = knock(&endpoint, proxy.address).await;
+        let (control, answer) = connection.open_bi().await.expect("one stream is allowed");
+        strangers.push((connection, control, answer));
+    }
+    proxy.hold_back(true);
+    for (_, control, _) in &mut strangers {
+        control.write_all(&[9, 0]).await.expect("it is open");
+    }
+    // Until the sender has closed and forgotten them all, and each has said again what nobody acknowledged.
+    sleep(Duration::from_secs(1)).await;
+    proxy.hold_back(false);
+    for (connection, ..) in &strangers {
+        assert_eq!(closed(connection).await, Code::Violation);
+    }
+    broadcast.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_peer_gets_no_thousand_streams() {
     let identity = identity();
     let broadcast = Running::start(Plan::new(&identity));

@@ -8,6 +8,7 @@
 //! frame's memory.
 
 mod broadcast;
+mod connection_ids;
 mod demand;
 mod encoding;
 mod error;

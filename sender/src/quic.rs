@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fs::File;
 use std::io::BufWriter;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,10 +14,11 @@ use nestcast_proto::{ALPN, Close, Code, Estimator, INITIAL_WINDOW, Path};
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
-    AckFrequencyConfig, Connection, QlogConfig, RecvStream, SendStream, ServerConfig, TransportConfig, VarInt,
-    WriteError,
+    AckFrequencyConfig, Connection, EndpointConfig, QlogConfig, RecvStream, SendStream, ServerConfig, TokioRuntime,
+    TransportConfig, VarInt, WriteError,
 };
 
+use crate::connection_ids::ConnectionIds;
 use crate::error::Error;
 use crate::identity::Identity;
 use crate::statistics::Counters;
@@ -64,7 +65,10 @@ impl Listener {
         counters: Arc<Counters>,
     ) -> Result<Self, Error> {
         let config = config(identity)?;
-        let endpoint = quinn::Endpoint::server(config.clone(), address)
+        let mut own = EndpointConfig::default();
+        own.cid_generator(|| Box::<ConnectionIds>::default());
+        let endpoint = UdpSocket::bind(address)
+            .and_then(|socket| quinn::Endpoint::new(own, Some(config.clone()), socket, Arc::new(TokioRuntime)))
             .map_err(|error| Error::Listen { address, reason: error.to_string() })?;
         Ok(Self { endpoint, handshakes: Arc::new(()), config, qlog, counters })
     }

@@ -1,4 +1,5 @@
-//! A path through this process: UDP packets both ways with a delay, losses from a seed, and silence when asked for.
+//! A path through this process: UDP packets both ways with a delay, losses from a seed, and silence or
+//! a halt when asked for.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::net::UdpSocket;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// What happens to packets.
@@ -28,6 +30,7 @@ pub struct Proxy {
     /// Where it takes packets.
     pub address: SocketAddr,
     silent: Arc<AtomicBool>,
+    held: watch::Sender<bool>,
     _tasks: JoinSet<()>,
 }
 
@@ -40,15 +43,22 @@ impl Proxy {
         let front = Arc::new(UdpSocket::bind("127.0.0.1:0").await.expect("a socket"));
         let address = front.local_addr().expect("it is bound");
         let silent = Arc::new(AtomicBool::new(false));
-        let shared = Arc::new(Shared { path, random: AtomicU64::new(path.seed), silent: Arc::clone(&silent) });
+        let (held, holding) = watch::channel(false);
+        let random = AtomicU64::new(path.seed);
+        let shared = Arc::new(Shared { path, random, silent: Arc::clone(&silent), held: holding });
         let mut tasks = JoinSet::new();
         tasks.spawn(forward(front, target, shared));
-        Self { address, silent, _tasks: tasks }
+        Self { address, silent, held, _tasks: tasks }
     }
 
     /// Lets nothing through any more.
     pub fn silence(&self) {
         self.silent.store(true, Ordering::Relaxed);
+    }
+
+    /// Keeps what comes back from the target, or lets it go on, all at once.
+    pub fn hold_back(&self, held: bool) {
+        self.held.send_replace(held);
     }
 }
 
@@ -56,6 +66,7 @@ struct Shared {
     path: Path,
     random: AtomicU64,
     silent: Arc<AtomicBool>,
+    held: watch::Receiver<bool>,
 }
 
 impl Shared {
@@ -103,8 +114,11 @@ async fn forward(front: Arc<UdpSocket>, target: SocketAddr, shared: Arc<Shared>)
 
 async fn back(socket: Arc<UdpSocket>, front: Arc<UdpSocket>, to: SocketAddr, shared: Arc<Shared>) {
     let mut tasks = JoinSet::new();
+    let mut held = shared.held.clone();
     let mut buffer = vec![0; 2048];
     loop {
+        // It fails only once the path is dropped.
+        let _ = held.wait_for(|held| !held).await;
         let Ok((length, _)) = socket.recv_from(&mut buffer).await else { continue };
         shared.pass(&mut tasks, &front, buffer[..length].to_vec(), to);
         while tasks.try_join_next().is_some() {}
