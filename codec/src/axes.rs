@@ -4,6 +4,7 @@
 //! which leaves the planes less in common than a matrix for all pictures does; undoing it is a matrix all the same.
 
 use crate::picture::{Channels, Picture};
+use crate::rotation::turned;
 
 /// What the angles 0, 0, 0 stand for: grey, yellow to blue, green to red. Not yet of length 1.
 const OPPONENT: [[f64; 3]; 3] = [[1.0, 1.0, 1.0], [-1.0, -1.0, 2.0], [1.0, -1.0, 0.0]];
@@ -82,17 +83,11 @@ impl Axes {
 
     /// The axes as rows, each of length 1.
     fn rows(self) -> [[f64; 3]; 3] {
-        let mut rows = OPPONENT.map(|row| {
+        let opponent = OPPONENT.map(|row| {
             let length = row.iter().map(|value| value * value).sum::<f64>().sqrt();
             row.map(|value| value / length)
         });
-        for ((i, j), angle) in [(0, 1), (0, 2), (1, 2)].into_iter().zip(self.angles) {
-            let (sine, cosine) = (f64::from(angle) * std::f64::consts::PI / HALF_TURN).sin_cos();
-            let (first, second) = (rows[i], rows[j]);
-            rows[i] = std::array::from_fn(|k| cosine * first[k] - sine * second[k]);
-            rows[j] = std::array::from_fn(|k| sine * first[k] + cosine * second[k]);
-        }
-        rows
+        turned(opponent, self.angles.map(|angle| f64::from(angle) * std::f64::consts::PI / HALF_TURN))
     }
 
     /// About the same axes, with another one first.

@@ -32,7 +32,7 @@ pub(crate) fn quantise(
         let inverse = 1.0 / model.units[map.index].step;
         let own = layout::rows(unit, height, rows);
         let stride = unit.size(width, height).0;
-        let rotated = rotates(unit, map.index) && stripe.regions.rotated();
+        let rotated = rotates(unit) && stripe.regions.rotated();
         for y in 0..map.height {
             let row = |index: usize| &coefficients.units[index][(own.start + y) * stride..][..map.width];
             let line = if rotated {

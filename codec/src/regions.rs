@@ -12,7 +12,7 @@ use crate::stripe::Stripe;
 /// Side of a region in pixels.
 pub(crate) const SIDE: usize = 32;
 /// The coarsest level of which a region has coefficients of its own: one.
-pub(crate) const COARSEST: usize = 5;
+const COARSEST: usize = 5;
 /// Rotations of a stripe at most, with the one that does nothing.
 pub(crate) const MOST: usize = 8;
 /// Bits of a rotation's number.
@@ -21,7 +21,7 @@ const NUMBER_BITS: u32 = 3;
 /// A stripe's regions, row by row; a grey picture has none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Regions {
-    pub(crate) across: usize,
+    across: usize,
     /// By number, in the order in which they were told; the first does nothing.
     rotations: Vec<Rotation>,
     /// The number of each region's rotation, once it was told.
@@ -42,9 +42,9 @@ struct Symbols {
     count: u32,
 }
 
-/// Whether the detail unit is one whose coefficients are rotated.
-pub(crate) fn rotates(unit: Unit, index: usize) -> bool {
-    index >= 3 && unit.level <= COARSEST
+/// Whether the unit is one whose coefficients are rotated; the low ones are not, being of the last level.
+pub(crate) const fn rotates(unit: Unit) -> bool {
+    unit.level <= COARSEST
 }
 
 impl Regions {
@@ -154,7 +154,7 @@ impl Regions {
         let matrices: Vec<_> = self.rotations.iter().map(|rotation| transposed(&rotation.matrix())).collect();
         for index in 3..units.len() {
             let unit = Unit::at(index);
-            if unit.component > 0 || !rotates(unit, index) {
+            if unit.component > 0 || !rotates(unit) {
                 continue;
             }
             let (side, width) = (SIDE >> unit.level, widths(index).max(1));
@@ -213,7 +213,7 @@ fn shows(stripe: &Stripe, region: usize) -> bool {
     let (x, y) = (region % stripe.regions.across, region / stripe.regions.across);
     stripe.units.iter().any(|map| {
         let unit = Unit::at(map.index);
-        if !map.active || !rotates(unit, map.index) {
+        if !map.active || !rotates(unit) {
             return false;
         }
         let side = SIDE >> unit.level;

@@ -1,5 +1,7 @@
 //! Rotations of three components (spec, "Rotations").
 
+use std::f64::consts::PI;
+
 /// Steps of an angle in half a turn.
 const HALF_TURN: f64 = 64.0;
 /// Bits of an angle in a stream.
@@ -20,14 +22,9 @@ pub(crate) type Matrix = [[f32; 3]; 3];
 impl Rotation {
     #[expect(clippy::cast_possible_truncation, reason = "coefficients are single precision")]
     pub(crate) fn matrix(self) -> Matrix {
-        let mut rows = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0_f64]];
-        for ((i, j), angle) in [(0, 1), (0, 2), (1, 2)].into_iter().zip(self.angles) {
-            let (sine, cosine) = (f64::from(angle) * std::f64::consts::PI / HALF_TURN).sin_cos();
-            let (first, second) = (rows[i], rows[j]);
-            rows[i] = std::array::from_fn(|k| cosine * first[k] - sine * second[k]);
-            rows[j] = std::array::from_fn(|k| sine * first[k] + cosine * second[k]);
-        }
-        rows.map(|row| row.map(|value| value as f32))
+        let identity = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+        let angles = self.angles.map(|angle| f64::from(angle) * PI / HALF_TURN);
+        turned(identity, angles).map(|row| row.map(|value| value as f32))
     }
 
     /// This rotation with one angle changed, if it stays within its range.
@@ -35,6 +32,17 @@ impl Rotation {
         self.angles[angle] += by;
         (-RANGE..RANGE).contains(&self.angles[angle]).then_some(self)
     }
+}
+
+/// These rows, turned by three angles in radians: in the planes of the first and second, first and third, second and third.
+pub(crate) fn turned(mut rows: [[f64; 3]; 3], angles: [f64; 3]) -> [[f64; 3]; 3] {
+    for ((i, j), angle) in [(0, 1), (0, 2), (1, 2)].into_iter().zip(angles) {
+        let (sine, cosine) = angle.sin_cos();
+        let (first, second) = (rows[i], rows[j]);
+        rows[i] = std::array::from_fn(|k| cosine * first[k] - sine * second[k]);
+        rows[j] = std::array::from_fn(|k| sine * first[k] + cosine * second[k]);
+    }
+    rows
 }
 
 pub(crate) const fn transposed(m: &Matrix) -> Matrix {

@@ -45,9 +45,13 @@ impl Regions {
 }
 
 fn matrix(angles: Angles) -> [[f64; 3]; 3] {
-    let mut rows = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0_f64]];
+    let identity = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    turned(identity, angles.map(|angle| f64::from(angle) * std::f64::consts::PI / 64.0))
+}
+
+/// `turn` of sections 12 and 13 three times, by angles in radians.
+pub(super) fn turned(mut rows: [[f64; 3]; 3], angles: [f64; 3]) -> [[f64; 3]; 3] {
     for ((i, j), angle) in [(0, 1), (0, 2), (1, 2)].into_iter().zip(angles) {
-        let angle = f64::from(angle) * std::f64::consts::PI / 64.0;
         let before = rows;
         for k in 0..3 {
             rows[i][k] = angle.cos() * before[i][k] - angle.sin() * before[j][k];

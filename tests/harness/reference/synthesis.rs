@@ -1,7 +1,7 @@
 //! Sections 12 and 13: values and the linear synthesis, in doubles.
 
 use super::layout::low;
-use super::regions::Regions;
+use super::regions::{Regions, turned};
 use super::{Header, Levels, Tables};
 
 pub(super) fn picture(tables: &Tables, header: &Header, units: &[Levels], regions: &Regions) -> Vec<u8> {
@@ -27,20 +27,12 @@ pub(super) fn picture(tables: &Tables, header: &Header, units: &[Levels], region
 
 /// The rows of A.
 fn axes([a, b, c]: [i32; 3]) -> [[f64; 3]; 3] {
-    let mut rows = [
+    let rows = [
         [1.0, 1.0, 1.0].map(|value: f64| value / 3_f64.sqrt()),
         [-1.0, -1.0, 2.0].map(|value: f64| value / 6_f64.sqrt()),
         [1.0, -1.0, 0.0].map(|value: f64| value / 2_f64.sqrt()),
     ];
-    for (i, j, angle) in [(0, 1, a), (0, 2, b), (1, 2, c)] {
-        let angle = f64::from(angle) * std::f64::consts::PI / 1024.0;
-        let before = rows;
-        for k in 0..3 {
-            rows[i][k] = angle.cos() * before[i][k] - angle.sin() * before[j][k];
-            rows[j][k] = angle.sin() * before[i][k] + angle.cos() * before[j][k];
-        }
-    }
-    rows
+    turned(rows, [a, b, c].map(|angle| f64::from(angle) * std::f64::consts::PI / 1024.0))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "it is clamped to 0..=255")]
