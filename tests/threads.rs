@@ -1,16 +1,23 @@
 //! Bytes and pictures do not depend on threads or runs, and a limited stream is exactly a prefix.
 
-use nestcast_codec::{Analysis as _, Channels, Coefficients, Decoder, Encoder, Header, Linear, MAX_HEADER, Parsed};
+use nestcast_codec::{
+    Analysis as _, Channels, Coefficients, Decoder, Encoder, Header, Linear, MAX_HEADER, Parsed, Picture,
+};
 use nestcast_tests::pictures::{Content, picture};
 use nestcast_tests::vectors;
 
-/// Three stripes of grey, two of RGB, and one.
+/// Three stripes of grey, two of RGB, and one; two of which the upper shows little.
 fn coefficients() -> Vec<Coefficients> {
     let linear = Linear::new(vectors::model());
     let sizes =
         [(1000, 700, Channels::Grey), (640, 620, Channels::Rgb), (129, 77, Channels::Rgb), (3, 1, Channels::Rgb)];
     let pictures = sizes.map(|(width, height, channels)| picture(Content::Photo, width, height, channels, 11));
-    pictures.iter().map(|picture| linear.analyse(picture).expect("linear never fails")).collect()
+    let mut samples = pictures[1].samples().to_vec();
+    for sample in &mut samples[..640 * 290 * 3] {
+        *sample = 100 + *sample / 64;
+    }
+    let calm = Picture::new(pictures[1].size(), Channels::Rgb, samples).expect("as many as there were");
+    pictures.iter().chain([&calm]).map(|picture| linear.analyse(picture).expect("linear never fails")).collect()
 }
 
 fn encode(encoder: Encoder, coefficients: &Coefficients) -> Vec<u8> {

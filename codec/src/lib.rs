@@ -71,6 +71,7 @@ mod range;
 mod regions;
 mod rotation;
 mod segments;
+mod strings;
 mod stripe;
 mod transform;
 

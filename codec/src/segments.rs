@@ -23,9 +23,12 @@ pub(crate) struct Coded {
     pub(crate) whole: bool,
 }
 
-/// Bytes of each of `stripes` stripes that fix the first `bytes` of a stream: every segment that begins in
-/// those is closed by then.
+/// Bytes of all of `stripes` stripes together, behind the same piece, that fix the first `bytes` of a stream: every segment
+/// that begins in those is closed by then.
 pub(crate) const fn enough(bytes: usize, stripes: usize) -> usize {
+    if stripes == 1 {
+        return bytes;
+    }
     bytes.saturating_add(bytes / SHARE).saturating_add(LEAST * stripes)
 }
 
