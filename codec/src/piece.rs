@@ -4,7 +4,7 @@ use crate::block::{BLOCK, Block, mark_outside};
 use crate::pieces::{NEAR, REFINE, Within};
 use crate::probability::{Probability, STEADY, SWIFT};
 use crate::range::Coder;
-use crate::stripe::{NEGATIVE, Stripe, UnitMap};
+use crate::stripe::{Grid, NEGATIVE, Stripe, UnitMap};
 
 /// One unit in one plane, its stripe's arrays at hand.
 pub(crate) struct Piece<'a> {
@@ -17,8 +17,8 @@ pub(crate) struct Piece<'a> {
     probabilities: &'a mut [Probability],
     /// What a significant coefficient adds to its left, to its place and to its right, in the rows beside its
     /// own and in its own.
-    beside: u64,
-    own: u64,
+    beside: [u16; 3],
+    own: [u16; 3],
 }
 
 /// Where the block that is being coded is.
@@ -39,8 +39,8 @@ impl<'a> Piece<'a> {
         let Stripe { units, blocks, levels, truth, expected, probabilities, .. } = stripe;
         let map = units[unit];
         let weights = map.weights;
-        let beside = packed(&[weights.diagonal, weights.above, weights.diagonal, 0]);
-        let own = packed(&[weights.side, 0, weights.side, 0]);
+        let beside = [weights.diagonal, weights.above, weights.diagonal];
+        let own = [weights.side, 0, weights.side];
         Self { map, plane, blocks, levels, truth, expected, probabilities, beside, own }
     }
 
@@ -103,10 +103,11 @@ impl<'a> Piece<'a> {
 
     #[inline(always)]
     fn others(&self, Here { bx, by, .. }: Here) -> [u64; 2] {
-        self.map.others.map(|grid| match grid {
+        let significant = |grid: Option<Grid>| match grid {
             Some(grid) if bx < grid.across && by < grid.down => self.blocks[grid.at(bx, by)].significant,
             _ => 0,
-        })
+        };
+        [significant(self.map.others[0]), significant(self.map.others[1])]
     }
 
     /// Puts a block back, and lets those around it know what became significant.
@@ -253,8 +254,8 @@ impl<'a> Piece<'a> {
         }
         let start = first & !7;
         let row: &[u16; BLOCK] = self.expected[self.place(here, start)..].first_chunk().expect("the arrays' margin");
-        let [low, high] = [&row[..4], &row[4..]].map(|four| zeros(packed(four.try_into().expect("four of eight"))));
-        left & (low | high << 4) << start
+        let [a, b, c, d, e, f, g, h] = *row;
+        left & (zeros(packed([a, b, c, d])) | zeros(packed([e, f, g, h])) << 4) << start
     }
 
     /// An encoder's knowledge: whether any of these coefficients is significant in this plane.
@@ -342,11 +343,14 @@ impl<'a> Piece<'a> {
     fn spread(&mut self, here: Here, bit: u32, place: usize) {
         let map = &self.map;
         let before = place - 1;
-        for (row, amounts) in
+        // One by one: what was just stored in one go cannot be loaded again in another that overlaps it in part, but waits.
+        for (row, [first, second, third]) in
             [(before - map.stride, self.beside), (before, self.own), (before + map.stride, self.beside)]
         {
-            let four: &mut [u16; 4] = self.expected[row..].first_chunk_mut().expect("the arrays' margin");
-            *four = unpacked(packed(four) + amounts);
+            let three: &mut [u16; 3] = self.expected[row..].first_chunk_mut().expect("the arrays' margin");
+            three[0] += first;
+            three[1] += second;
+            three[2] += third;
         }
         if let Some((origin, stride, weight)) = map.child {
             let (x, y) = (here.bx * BLOCK + (bit & 7) as usize, here.by * BLOCK + (bit >> 3) as usize);
@@ -372,16 +376,10 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Four numbers as the quarters of one, for operations on all of them at once; no sum of ours overflows a quarter.
+/// Four numbers as the quarters of one.
 #[inline(always)]
-fn packed(four: &[u16; 4]) -> u64 {
-    four.iter().rev().fold(0, |all, &one| all << 16 | u64::from(one))
-}
-
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "each takes its quarter")]
-fn unpacked(four: u64) -> [u16; 4] {
-    std::array::from_fn(|i| (four >> (16 * i)) as u16)
+fn packed([a, b, c, d]: [u16; 4]) -> u64 {
+    u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
 }
 
 /// Bit i is set if quarter i is zero.
@@ -402,8 +400,7 @@ mod tests {
         for pattern in 0..16_u64 {
             for value in [1, 0x7FFF, 0x8000, 0xFFFF] {
                 let four = std::array::from_fn(|i| if pattern >> i & 1 == 1 { 0 } else { value });
-                assert_eq!(zeros(packed(&four)), pattern);
-                assert_eq!(unpacked(packed(&four)), four);
+                assert_eq!(zeros(packed(four)), pattern);
             }
         }
     }
