@@ -90,8 +90,7 @@ impl Encoder {
     pub fn encode_coefficients(&self, coefficients: Coefficients) -> Result<Embedded, Error> {
         let (size, channels, axes) = (coefficients.size, coefficients.channels, coefficients.axes);
         let (stripes, planes) = self.quantise(coefficients)?;
-        let enough = segments::enough(self.max_bytes, stripes.len());
-        let coded = strings::code(stripes, planes, enough, self.threads);
+        let coded = strings::code(stripes, planes, self.max_bytes, self.threads);
         let header = Header { size, channels, model: self.model.id(), planes, axes };
         let mut bytes = Vec::new();
         header.write(&mut bytes);

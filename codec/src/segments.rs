@@ -23,13 +23,27 @@ pub(crate) struct Coded {
     pub(crate) whole: bool,
 }
 
-/// Bytes of all of `stripes` stripes together, behind the same piece, that fix the first `bytes` of a stream: every segment
-/// that begins in those is closed by then.
-pub(crate) const fn enough(bytes: usize, stripes: usize) -> usize {
-    if stripes == 1 {
-        return bytes;
+/// Where segments end.
+pub(crate) struct Ends {
+    stripes: usize,
+    /// Bytes of all stripes in the segments that are closed.
+    pub(crate) closed: usize,
+}
+
+impl Ends {
+    pub(crate) const fn new(stripes: usize) -> Self {
+        Self { stripes, closed: 0 }
     }
-    bytes.saturating_add(bytes / SHARE).saturating_add(LEAST * stripes)
+
+    /// Whether a segment ends behind a piece up to which all stripes have `written` bytes. A single stripe is cut anywhere.
+    pub(crate) fn close(&mut self, written: usize) -> bool {
+        let least = (self.closed / SHARE).max(LEAST * self.stripes);
+        let closes = self.stripes == 1 || written >= self.closed + least;
+        if closes {
+            self.closed = written;
+        }
+        closes
+    }
 }
 
 /// Appends the stripes' bytes to `out`, interleaved.
@@ -39,13 +53,13 @@ pub(crate) fn write(out: &mut Vec<u8>, stripes: &[Coded]) {
     }
     let pieces = stripes.iter().map(|stripe| stripe.marks.len()).min().unwrap_or(0);
     let whole = stripes.iter().all(|stripe| stripe.whole);
-    let (mut sent, mut before) = (vec![0; stripes.len()], 0);
+    let (mut sent, mut closing) = (vec![0; stripes.len()], Ends::new(stripes.len()));
     for piece in 0..pieces {
         let last = whole && piece + 1 == pieces;
         let end = |stripe: &Coded| if last { stripe.bytes.len() } else { stripe.marks[piece] };
         let ends: Vec<usize> = stripes.iter().map(end).collect();
-        let now: usize = ends.iter().sum();
-        if now == before || !last && now < before + (before / SHARE).max(LEAST * stripes.len()) {
+        let written: usize = ends.iter().sum();
+        if !closing.close(written) && (!last || written == closing.closed) {
             continue;
         }
         for (&end, sent) in ends.iter().zip(&sent) {
@@ -58,7 +72,6 @@ pub(crate) fn write(out: &mut Vec<u8>, stripes: &[Coded]) {
             }
         }
         sent = ends;
-        before = now;
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::parallel;
 use crate::pieces::{self, Cursor};
 use crate::range::RangeEncoder;
-use crate::segments::Coded;
+use crate::segments::{Coded, Ends};
 use crate::stripe::Stripe;
 
 /// A stripe that is being coded.
@@ -32,37 +32,55 @@ impl Job {
 
 /// How far all stripes have come.
 struct Progress {
-    /// Bytes of the stripes that are behind a piece, for each piece.
-    written: Vec<usize>,
-    /// How many pieces are enough, once that is known.
-    last: usize,
+    /// For each piece how many stripes are behind it, and how many bytes they have there.
+    behind: Vec<(usize, usize)>,
+    /// Pieces that all stripes are behind.
+    done: usize,
+    ends: Ends,
+    /// Whether those pieces are enough.
+    enough: bool,
 }
 
-/// Codes stripes of equal units down to the last plane, or at least to the first piece behind which they have more than
-/// `enough` bytes together. On several threads those that are ahead come further.
-pub(crate) fn code(stripes: Vec<Stripe>, planes: u8, enough: usize, threads: usize) -> Vec<Coded> {
+/// Codes stripes of equal units down to the last plane, or to the end of the segment that holds the `bytes`th byte of all. On
+/// several threads those that are ahead come further.
+pub(crate) fn code(stripes: Vec<Stripe>, planes: u8, bytes: usize, threads: usize) -> Vec<Coded> {
+    let count = stripes.len();
     let job = |stripe| Job { stripe, cursor: Cursor::new(planes), coder: RangeEncoder::new(), marks: Vec::new() };
     let mut jobs: Vec<Job> = stripes.into_iter().map(job).collect();
-    let share = jobs.len().div_ceil(threads).max(1);
-    let progress = Mutex::new(Progress { written: Vec::new(), last: usize::MAX });
+    let progress = Progress { behind: Vec::new(), done: 0, ends: Ends::new(count), enough: false };
+    let progress = Mutex::new(progress);
+    let share = count.div_ceil(threads).max(1);
     parallel::for_each(threads, jobs.chunks_mut(share), |jobs| {
-        let mut pieces = 0;
+        let mut piece = 0;
         while jobs.iter().all(|job| job.cursor.planes > 0) {
             let written: usize = jobs.iter_mut().map(Job::piece).sum();
             let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
-            if progress.written.len() == pieces {
-                progress.written.push(0);
-            }
-            progress.written[pieces] += written;
-            pieces += 1;
-            if progress.written[pieces - 1] > enough {
-                progress.last = progress.last.min(pieces);
-            }
-            if pieces >= progress.last {
+            progress.note(piece, jobs.len(), written, count, bytes);
+            piece += 1;
+            // What is enough was counted where all came, so nobody is before that.
+            if progress.enough {
                 break;
             }
         }
     });
     let coded = |job: Job| Coded { bytes: job.coder.finish(), marks: job.marks, whole: job.cursor.planes == 0 };
     jobs.into_iter().map(coded).collect()
+}
+
+impl Progress {
+    /// So many stripes are behind a piece, with so many bytes.
+    fn note(&mut self, piece: usize, stripes: usize, written: usize, all: usize, bytes: usize) {
+        if self.behind.len() == piece {
+            self.behind.push((0, 0));
+        }
+        self.behind[piece].0 += stripes;
+        self.behind[piece].1 += written;
+        while let Some(&(stripes, written)) = self.behind.get(self.done)
+            && stripes == all
+            && !self.enough
+        {
+            self.done += 1;
+            self.enough = self.ends.close(written) && written >= bytes;
+        }
+    }
 }
