@@ -108,17 +108,12 @@ impl Squares {
                 let bands = kin.map(|index| coefficients.units[index].as_slice());
                 let (stride, _) = unit.size(width, height);
                 let (own, side) = (layout::rows(unit, height, rows), SIDE >> unit.level);
-                let (left, top) = (x * side, own.start + y * side);
+                let (left, top) = ((x * side).min(stride), own.start + y * side);
+                let columns = left..(left + side).min(stride);
                 for y in (top..(top + side).min(own.end).saturating_sub(1)).step_by(2) {
-                    for x in (left..(left + side).min(stride).saturating_sub(1)).step_by(2) {
-                        let at = y * stride + x;
-                        let places = [at, at + 1, at + stride, at + stride + 1];
-                        let squares = bands.map(|band| places.map(|at| band[at]));
-                        let product = |i: usize, j: usize| {
-                            let products = squares[i].iter().zip(squares[j]).map(|(a, b)| a * b);
-                            products.sum::<f32>() / SQUARE
-                        };
-                        let own = [product(0, 0), product(1, 1), product(2, 2)];
+                    let [a, b, c] = bands.map(|band| squares(band, stride, &columns, y));
+                    for ((a, b), c) in a.zip(b).zip(c) {
+                        let own = [product(a, a), product(b, b), product(c, c)];
                         if own.iter().zip(inverses).all(|(own, inverse)| own * inverse < LEAST) {
                             continue;
                         }
@@ -126,7 +121,7 @@ impl Squares {
                             out.chunks.push(Chunk { products: [[0.0; LANES]; 6], inverses: [[0.0; LANES]; 3] });
                         }
                         let chunk = out.chunks.last_mut().expect("one was pushed");
-                        let products = [own[0], own[1], own[2], product(0, 1), product(0, 2), product(1, 2)];
+                        let products = [own[0], own[1], own[2], product(a, b), product(a, c), product(b, c)];
                         for (lanes, value) in chunk.products.iter_mut().zip(products) {
                             lanes[count % LANES] = value;
                         }
@@ -271,6 +266,22 @@ impl Squares {
         }
         numbers
     }
+}
+
+/// The squares of a band in these columns of the rows `y` and `y + 1`.
+fn squares<'a>(
+    band: &'a [f32],
+    stride: usize,
+    columns: &Range<usize>,
+    y: usize,
+) -> impl Iterator<Item = [f32; 4]> + use<'a> {
+    let row = |y: usize| band[y * stride..][columns.clone()].as_chunks::<2>().0;
+    row(y).iter().zip(row(y + 1)).map(|(&[a, b], &[c, d])| [a, b, c, d])
+}
+
+/// The mean product of two squares.
+fn product(a: [f32; 4], b: [f32; 4]) -> f32 {
+    (a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]) / SQUARE
 }
 
 #[cfg(test)]
