@@ -148,8 +148,8 @@ proptest! {
 
     /// Segments whose lengths are anything, in a picture of two stripes.
     #[test]
-    fn lying_segments(parts in vec((0..5_u8, any::<[u8; 5]>(), vec(any::<u8>(), 0..30)), 0..8), half in 0..200_usize) {
-        let mut stream = header(false, 640, 620, 9);
+    fn lying_segments(parts in vec((0..5_u8, any::<[u8; 5]>(), vec(any::<u8>(), 0..30)), 0..8), rgb: bool, half in 0..200_usize) {
+        let mut stream = header(rgb, 640, 620, 9);
         for (kind, bytes, body) in parts {
             let mut lengths = match kind {
                 0 => bytes.to_vec(),
