@@ -3,7 +3,7 @@
 Where CHECKPOINT is the word `start`, the untrained model is exported: what training starts from.
 
 Writes tables.bin (spec/bitstream.md, "Model tables"), analysis.onnx, synthesis.onnx, golden/ (what PyTorch
-computes, for the Rust tests; for the synthesis what ONNX Runtime does) and manifest.toml. The synthesis is int8, its ranges
+computes, for the Rust tests; for the networks what ONNX Runtime does) and manifest.toml. The networks are int8, their ranges
 found on the training photos. What training does not know of the model, such as its licence, is in
 photo.package.toml. After tables.bin was rewritten: python manifest.py DIR.
 """
@@ -23,7 +23,7 @@ import axes
 import graph
 import manifest
 from data import Photos
-from model import CHANNELS, SIDE, Codec, Correction
+from model import SIDE, Codec
 from quantise import calibrate
 from settings import load
 
@@ -64,27 +64,6 @@ def tables(model: Codec) -> bytes:
     return bytes(out)
 
 
-class Packed(torch.nn.Module):
-    """A correction as it is exported: of blocks of pixels, (1, H/4, W/4, 48)."""
-
-    def __init__(self, correction: Correction):
-        super().__init__()
-        self.correction = correction
-
-    def forward(self, planes: torch.Tensor, cut: torch.Tensor | None = None) -> torch.Tensor:
-        return self.correction.of_blocks(planes.permute(0, 3, 1, 2), cut).permute(0, 2, 3, 1)
-
-
-def networks(model: Codec, out: Path) -> None:
-    """Both corrections in floats: planes in blocks (1, H/4, W/4, 48), H and W multiples of 16 -> correction alike."""
-    planes = torch.zeros(1, 16, 16, CHANNELS)
-    free = {"planes": {1: "rows", 2: "columns"}, "correction": {1: "rows", 2: "columns"}}
-    common = {"output_names": ["correction"], "dynamic_axes": free, "opset_version": 17, "dynamo": False}
-    torch.onnx.export(Packed(model.analysis), (planes,), out / "analysis.onnx", input_names=["planes"], **common)
-    both = (planes, torch.zeros(1))
-    torch.onnx.export(Packed(model.synthesis), both, out / "synthesis.onnx", input_names=["planes", "cut"], **common)
-
-
 def unit_names(levels: int) -> list[str]:
     """component-band-level (6 = coarsest), in the order of the stream."""
     low = [f"{component}-ll{levels}" for component in COMPONENTS]
@@ -106,13 +85,13 @@ def golden_axes() -> tuple[int, int, int]:
     return axes.search(golden_picture()[0].permute(1, 2, 0).numpy())
 
 
-def corrected(network: Path, planes: torch.Tensor, cut: float) -> torch.Tensor:
-    """What ONNX Runtime computes with an exported synthesis, on one thread: (1, 3, H, W) like the planes."""
+def corrected(network: Path, planes: torch.Tensor, **told: np.ndarray) -> torch.Tensor:
+    """What ONNX Runtime computes with an exported network, on one thread: (1, 3, H, W) like the planes."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
     blocks = F.pixel_unshuffle(planes, SIDE).permute(0, 2, 3, 1).contiguous()
-    (given,) = session.run(["correction"], {"planes": blocks.numpy(), "cut": np.array([cut], np.float32)})
+    (given,) = session.run(["correction"], {"planes": blocks.numpy(), **told})
     return F.pixel_shuffle(torch.from_numpy(given).permute(0, 3, 1, 2), SIDE)
 
 
@@ -123,12 +102,16 @@ def golden(model: Codec, out: Path) -> None:
     planes = model.to_planes(rgb, torch.from_numpy(axes.axes(golden_axes()))[None].float())
     coefficients, _ = model.forward_wavelet(planes, torch.eye(3)[None])
     coefficients = [c * steps.exp().view(1, -1, 1, 1) for c, steps in zip(coefficients, model.log_steps)]
+
+    def synthesis(cut: float) -> torch.Tensor:
+        return corrected(out / "synthesis.onnx", planes, cut=np.array([cut], np.float32))
+
     arrays = {
         "rgb": rgb[0].permute(1, 2, 0).byte(),  # (side, side, 3)
         "planes": planes[0],  # (3, side, side)
         "coefficients": torch.cat([coefficients[level][0, i].flatten() for level, i in stream_order(model)]),  # not rotated
-        "analysis": model.analysis(planes)[0],  # (3, side, side)
-        "synthesis": torch.cat([corrected(out / "synthesis.onnx", planes, cut) for cut in GOLDEN_CUTS]),  # (cuts, 3, ...)
+        "analysis": corrected(out / "analysis.onnx", planes)[0],  # (3, side, side)
+        "synthesis": torch.cat([synthesis(cut) for cut in GOLDEN_CUTS]),  # (cuts, 3, side, side)
     }
     (out / "golden").mkdir(exist_ok=True)
     for name, array in arrays.items():
@@ -191,9 +174,9 @@ def main() -> None:
         (arguments.out / "tables.bin").write_bytes(tables(model))
     if arguments.only_tables:
         return
-    networks(model, arguments.out)
-    ranges = calibrate(model, Photos(arguments.photos, settings.seed))
-    graph.write(model.synthesis, ranges, arguments.out / "synthesis.onnx")
+    analysis, synthesis = calibrate(model, Photos(arguments.photos, settings.seed))
+    graph.write(model.analysis, analysis, arguments.out / "analysis.onnx", settings.analysis_share)
+    graph.write(model.synthesis, synthesis, arguments.out / "synthesis.onnx")
     golden(model, arguments.out)
     about = arguments.settings.with_suffix(".package.toml").read_text(encoding="utf-8")
     manifest.write(arguments.out, head(model, about))

@@ -1,8 +1,8 @@
-"""The synthesis as an int8 ONNX graph (quantise.py), in ONNX Runtime's integer operators.
+"""A network as an int8 ONNX graph (quantise.py), in ONNX Runtime's integer operators.
 
 Channels come last and every activation stays in bytes from the blocks of pixels to the correction, so that a run is
-convolutions and little else. The cut is worked out on vectors: it scales the weights' scales and moves the biases of
-the convolutions that it conditions.
+convolutions and little else. The cut, which the synthesis is told, is worked out on vectors: it scales the weights' scales
+and moves the biases of the convolutions that it conditions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from model import CHANNELS, CUT_SCALE, INPUT_SCALE, SYNTHESIS_SCALE, Block, Correction
+from model import ANALYSIS_SCALE, CHANNELS, CUT_SCALE, INPUT_SCALE, SYNTHESIS_SCALE, Block, Correction
 from quantise import COMPONENTS, MIDDLE, WEIGHT_TOP, Ranges, affine, component_scales, weight_scales
 
 OPSET, IR = 17, 8
@@ -88,8 +88,9 @@ class Graph:
         shape = {"kernel_shape": [size] * 2, "pads": [layer.padding[0]] * 4, "strides": [stride] * 2}
         return self.node("QLinearConv", inputs, name, RUNTIME, channels_last=1, **shape)
 
-    def block(self, x: str, block: Block, name: str, cut: Cut) -> str:
-        y = self.convolution(x, block.reduce, f"{name}.reduce", condition=partial(cut.condition, block.film))
+    def block(self, x: str, block: Block, name: str, cut: Cut | None) -> str:
+        condition = partial(cut.condition, block.film) if cut else None
+        y = self.convolution(x, block.reduce, f"{name}.reduce", condition=condition)
         y = self.convolution(y, block.spatial, f"{name}.spatial")
         return self.add(x, self.convolution(y, block.expand, f"{name}.expand"), name)
 
@@ -138,6 +139,13 @@ class Cut:
         g.node("Add", ["cut/zero", g.constant(f"{name}/x zero", np.float32(g.affine[x][1]))], f"{name}/zero as float")
         return g.node("Cast", [f"{name}/zero as float"], f"{name}/zero of x", to=TensorProto.UINT8)
 
+    def scale(self, unit: float) -> str:
+        """Of the correction, of bytes in such units: what is missing at a cut is in proportion to its quantiser step."""
+        g = self.graph
+        g.node("Exp", [g.node("Mul", ["cut/scalar", g.constant("cut/log 2", np.float32(math.log(2)))], "cut/log step")], "cut/step")
+        finest = np.float32(unit * SYNTHESIS_SCALE * self.network.step)
+        return g.node("Mul", ["cut/step", g.constant("tail/finest scale", finest)], "tail/cut scale")
+
     def conditioned(self) -> None:
         """Keeps all promises."""
         g = self.graph
@@ -163,10 +171,11 @@ class Cut:
             g.node("Split", [f"{values}/flat", sizes], [f"{name}/{part}" for name, *_ in self.layers], axis=0)
 
 
-def write(network: Correction, ranges: Ranges, path: Path) -> None:
-    """blocks (1, H/4, W/4, 48) and the cut (1,) -> correction like the blocks, all float32 at the ports."""
+def write(network: Correction, ranges: Ranges, path: Path, share: float = 1.0) -> None:
+    """blocks (1, H/4, W/4, 48) -> `share` of the correction, like the blocks, all float32 at the ports. The synthesis also takes
+    the cut (1,)."""
     g = Graph(ranges)
-    cut = Cut(g, network)
+    cut = Cut(g, network) if network.embed else None
 
     def through(stage: str, x: str) -> str:
         for i, block in enumerate(getattr(network, stage)):
@@ -184,16 +193,19 @@ def write(network: Correction, ranges: Ranges, path: Path) -> None:
     y = through("middle_out", g.up(z, network.up_b, "up_b", y, "sum_b"))
     x = through("fine_out", g.up(y, network.up_a, "up_a", x, "sum_a"))
     g.convolution(x, network.tail, "tail")
-    g.node("Exp", [g.node("Mul", ["cut/scalar", g.constant("cut/log 2", np.float32(math.log(2)))], "cut/log step")], "cut/step")
-    finest = g.constant("tail/finest scale", np.float32(g.affine["tail"][0] * SYNTHESIS_SCALE * network.step))
-    g.node("DequantizeLinear", ["tail", g.node("Mul", ["cut/step", finest], "tail/cut scale"), "tail/zero"], "correction")
-    cut.conditioned()
+    unit = share * g.affine["tail"][0]
+    scale = cut.scale(unit) if cut else g.constant("tail/output scale", np.float32(unit * ANALYSIS_SCALE))
+    g.node("DequantizeLinear", ["tail", scale, "tail/zero"], "correction")
+    if cut:
+        cut.conditioned()
 
     def port(name: str) -> onnx.ValueInfoProto:
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, "rows", "columns", CHANNELS])
 
-    inputs = [port("planes"), helper.make_tensor_value_info("cut", TensorProto.FLOAT, [1])]
-    graph = helper.make_graph(in_order(g), "synthesis", inputs, [port("correction")], g.constants)
+    inputs = [port("planes")]
+    if cut:
+        inputs.append(helper.make_tensor_value_info("cut", TensorProto.FLOAT, [1]))
+    graph = helper.make_graph(in_order(g), path.stem, inputs, [port("correction")], g.constants)
     versions = [helper.make_opsetid("", OPSET), helper.make_opsetid(RUNTIME, 1)]
     onnx.save(helper.make_model(graph, opset_imports=versions, ir_version=IR, producer_name="nestcast"), path)
 

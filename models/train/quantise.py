@@ -1,4 +1,4 @@
-"""The synthesis in int8: how its activations and weights are rounded, and over which ranges.
+"""The networks in int8: how their activations and weights are rounded, and over which ranges.
 
 Activations are unsigned bytes with a scale and a zero point of their own each; weights are signed and have a
 scale for every output channel. Weights use 7 bits: with 8 the products of two neighbours overflow 16 bits on x86
@@ -75,14 +75,15 @@ def best_range(values: torch.Tensor) -> tuple[float, float]:
 
 
 @torch.no_grad()
-def calibrate(model: Codec, photos: Photos) -> Ranges:
-    """Ranges of the synthesis's activations, from training crops at cuts of every kind."""
+def calibrate(model: Codec, photos: Photos) -> tuple[Ranges, Ranges]:
+    """Ranges of the activations of the analysis and of the synthesis, from training crops at cuts of every kind."""
     settings = model.settings
-    observer = Observer(settings.seed)
+    analysis, synthesis = Observer(settings.seed), Observer(settings.seed)
     low, high = settings.cut_range
     for i in range(settings.calibration):
         rgb, axes, rotation = photos.batch(1, settings.crop)
         cut = torch.full((1,), low + (high - low) * (i + 0.5) / settings.calibration)
         linear, _, _ = model(rgb, axes, rotation, cut, ("analysis",), rate=False)
-        model.synthesis(model.to_planes(linear, axes), cut, observer)
-    return observer.ranges()
+        model.analysis(model.to_planes(rgb, axes), tap=analysis)
+        model.synthesis(model.to_planes(linear, axes), cut, synthesis)
+    return analysis.ranges(), synthesis.ranges()

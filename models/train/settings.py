@@ -50,8 +50,10 @@ class Settings:
     clip: float = 1.0
     checkpoint_every: int = 1000
     device: str = "cpu"
-    # Export: the ranges of the synthesis in int8 come from so many training crops.
+    # Export: the ranges of the networks in int8 come from so many training crops, and so much of the analysis's correction
+    # is used: in real bytes all of it was too much (README).
     calibration: int = 96
+    analysis_share: float = 0.5
 
     @property
     def steps(self) -> int:
