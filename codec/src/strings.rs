@@ -42,18 +42,21 @@ struct Progress {
 }
 
 /// Codes stripes of equal units down to the last plane, or to the end of the segment that holds the `bytes`th byte of all. On
-/// several threads those that are ahead come further.
+/// several threads those that are ahead come further, up to the last plane if the system grants fewer threads than asked for.
 pub(crate) fn code(stripes: Vec<Stripe>, planes: u8, bytes: usize, threads: usize) -> Vec<Coded> {
     let count = stripes.len();
     let job = |stripe| Job { stripe, cursor: Cursor::new(planes), coder: RangeEncoder::new(), marks: Vec::new() };
     let mut jobs: Vec<Job> = stripes.into_iter().map(job).collect();
     let progress = Progress { behind: Vec::new(), done: 0, ends: Ends::new(count), enough: false };
     let progress = Mutex::new(progress);
-    let share = count.div_ceil(threads).max(1);
-    parallel::for_each(threads, jobs.chunks_mut(share), |jobs| {
+    // Neighbours are alike, so they are dealt out. Without a limit each goes to its end by itself, for whoever is free.
+    let hands = if bytes == usize::MAX { count } else { threads.min(count) }.max(1);
+    let mut dealt: Vec<Vec<&mut Job>> = (0..hands).map(|_| Vec::new()).collect();
+    jobs.iter_mut().enumerate().for_each(|(at, job)| dealt[at % hands].push(job));
+    parallel::for_each(threads, dealt.into_iter(), |mut jobs| {
         let mut piece = 0;
         while jobs.iter().all(|job| job.cursor.planes > 0) {
-            let written: usize = jobs.iter_mut().map(Job::piece).sum();
+            let written: usize = jobs.iter_mut().map(|job| job.piece()).sum();
             let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
             progress.note(piece, jobs.len(), written, count, bytes);
             piece += 1;

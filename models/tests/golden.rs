@@ -1,4 +1,4 @@
-//! What PyTorch computed when the package was exported, and what this crate and the codec compute.
+//! What PyTorch and ONNX Runtime computed when the package was exported, and what this crate and the codec compute.
 
 use std::fs;
 use std::path::{Path, PathBuf};

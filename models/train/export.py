@@ -36,6 +36,7 @@ COMPONENTS = ("y", "u", "v")
 DETAILS = ("hl", "lh", "hh")
 GOLDEN_SIDE = 64  # pixels; every wavelet level of it is even, as the matrices need
 GOLDEN_CUTS = (1.0, 4.5)
+MOST_APART = 0.3  # root of the mean square difference of int8 to floats, by that of the correction
 
 
 def stream_order(model: Codec) -> list[tuple[int, int]]:
@@ -95,6 +96,13 @@ def corrected(network: Path, planes: torch.Tensor, **told: np.ndarray) -> torch.
     return F.pixel_shuffle(torch.from_numpy(given).permute(0, 3, 1, 2), SIDE)
 
 
+def agree(name: str, exported: torch.Tensor, floats: torch.Tensor) -> None:
+    """Stops where an exported network is not the trained one but for its roundings."""
+    apart = ((exported - floats).square().mean() / floats.square().mean()).sqrt().item()
+    if apart > MOST_APART:
+        raise SystemExit(f"{name}.onnx is apart from the trained network by {apart:.2f} of its correction, rms; at most {MOST_APART}")
+
+
 @torch.no_grad()
 def golden(model: Codec, out: Path) -> None:
     """Arrays that the Rust code must reproduce; the networks' input is `planes` for both."""
@@ -113,6 +121,9 @@ def golden(model: Codec, out: Path) -> None:
         "analysis": corrected(out / "analysis.onnx", planes)[0],  # (3, side, side)
         "synthesis": torch.cat([synthesis(cut) for cut in GOLDEN_CUTS]),  # (cuts, 3, side, side)
     }
+    agree("analysis", arrays["analysis"], model.settings.analysis_share * model.analysis(planes)[0])
+    floats = [model.synthesis(planes, torch.full((1,), cut)) for cut in GOLDEN_CUTS]
+    agree("synthesis", arrays["synthesis"], torch.cat(floats))
     (out / "golden").mkdir(exist_ok=True)
     for name, array in arrays.items():
         np.save(out / "golden" / f"{name}.npy", array.contiguous().numpy())

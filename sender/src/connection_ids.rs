@@ -9,7 +9,8 @@ use quinn_proto::{InvalidCid, RandomConnectionIdGenerator};
 ///
 /// quinn forgets a connection three probe timeouts after it closed it, on a short path 16 ms. What a receiver sends later,
 /// since it was held up, would be answered by a reset; quinn lets that take the place of the close that is read along
-/// with it, and so the receiver would not learn why it was closed.
+/// with it, and so the receiver would not learn why it was closed. The price: where the close itself was lost, a receiver
+/// waits for its idle timeout, and not for its next packet's answer.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionIds(RandomConnectionIdGenerator);
 

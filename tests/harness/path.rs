@@ -117,9 +117,9 @@ async fn back(socket: Arc<UdpSocket>, front: Arc<UdpSocket>, to: SocketAddr, sha
     let mut held = shared.held.clone();
     let mut buffer = vec![0; 2048];
     loop {
+        let Ok((length, _)) = socket.recv_from(&mut buffer).await else { continue };
         // It fails only once the path is dropped.
         let _ = held.wait_for(|held| !held).await;
-        let Ok((length, _)) = socket.recv_from(&mut buffer).await else { continue };
         shared.pass(&mut tasks, &front, buffer[..length].to_vec(), to);
         while tasks.try_join_next().is_some() {}
     }

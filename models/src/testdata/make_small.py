@@ -9,9 +9,20 @@ import torch
 here = Path(__file__).parent
 sys.path.insert(0, str(here.parents[1] / "train"))
 
-from export import networks  # noqa: E402
-from model import Codec  # noqa: E402
+from model import CHANNELS, Codec, Correction  # noqa: E402
 from settings import Settings  # noqa: E402
+
+
+class Packed(torch.nn.Module):
+    """A correction of blocks of pixels, (1, H/4, W/4, 48), in floats."""
+
+    def __init__(self, correction: Correction):
+        super().__init__()
+        self.correction = correction
+
+    def forward(self, planes: torch.Tensor, cut: torch.Tensor | None = None) -> torch.Tensor:
+        return self.correction.of_blocks(planes.permute(0, 3, 1, 2), cut).permute(0, 2, 3, 1)
+
 
 few = (8, 8, 8)
 model = Codec(Settings(analysis_channels=few, synthesis_channels=few))
@@ -21,6 +32,9 @@ for part in model.modules():
         part.reset_parameters()
 with torch.no_grad():
     model.analysis.tail.weight *= 8  # a correction of a few levels, as the synthesis has
-networks(model, here)
-for name in ("analysis", "synthesis"):
-    (here / f"{name}.onnx").rename(here / f"small_{name}.onnx")
+inputs = {"planes": torch.zeros(1, 16, 16, CHANNELS), "cut": torch.zeros(1)}
+free = {"planes": {1: "rows", 2: "columns"}, "correction": {1: "rows", 2: "columns"}}
+for name, network, ports in (("analysis", model.analysis, ["planes"]), ("synthesis", model.synthesis, ["planes", "cut"])):
+    given = tuple(inputs[port] for port in ports)
+    common = {"output_names": ["correction"], "dynamic_axes": free, "opset_version": 17, "dynamo": False}
+    torch.onnx.export(Packed(network), given, here / f"small_{name}.onnx", input_names=ports, **common)
