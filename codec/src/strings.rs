@@ -50,7 +50,7 @@ pub(crate) fn code(stripes: Vec<Stripe>, planes: u8, bytes: usize, threads: usiz
     let progress = Progress { behind: Vec::new(), done: 0, ends: Ends::new(count), enough: false };
     let progress = Mutex::new(progress);
     // Neighbours are alike, so they are dealt out. Without a limit each goes to its end by itself, for whoever is free.
-    let hands = if bytes == usize::MAX { count } else { threads.min(count) }.max(1);
+    let hands = if bytes == usize::MAX { count } else { threads.min(count) };
     let mut dealt: Vec<Vec<&mut Job>> = (0..hands).map(|_| Vec::new()).collect();
     jobs.iter_mut().enumerate().for_each(|(at, job)| dealt[at % hands].push(job));
     parallel::for_each(threads, dealt.into_iter(), |mut jobs| {

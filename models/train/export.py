@@ -23,7 +23,7 @@ import axes
 import graph
 import manifest
 from data import Photos
-from model import SIDE, Codec
+from model import SIDE, Codec, start_steps
 from quantise import calibrate
 from settings import load
 
@@ -46,13 +46,22 @@ def stream_order(model: Codec) -> list[tuple[int, int]]:
     return [(levels, i) for i in range(3)] + details
 
 
+def shipped_steps(model: Codec) -> list[torch.Tensor]:
+    """Logarithms of the steps, by level: between those that training began with and those that it learned; the mean stays."""
+    learned = [steps.detach() for steps in model.log_steps]
+    changes = [steps - start for steps, start in zip(learned, start_steps(model.settings))]
+    mean, share = torch.cat(changes).mean(), model.settings.step_share
+    return [steps + (share - 1) * (change - mean) for steps, change in zip(learned, changes)]
+
+
 def tables(model: Codec) -> bytes:
     """All that the bytes and the linear decoder depend on."""
     out = bytearray(b"NSTM" + bytes([VERSION, 0, 0, 0]))
     floats = lambda values: out.extend(struct.pack(f"<{len(values)}f", *values))
     floats(model.taps.detach().flatten().tolist())
+    log_steps = shipped_steps(model)
     for level, i in stream_order(model):
-        floats([model.log_steps[level][i].exp().item()])
+        floats([log_steps[level][i].exp().item()])
         floats(model.offsets[level][i].detach().clamp(0, 1).tolist()[:PLANES] + [0.45] * (PLANES - model.offsets[level].shape[1]))
         scale = model.scales[level]
         weights = F.softplus(scale.near[i]).tolist()

@@ -127,6 +127,15 @@ def rotated(details: torch.Tensor, rotation: torch.Tensor) -> torch.Tensor:
     return (rotation @ details.reshape(len(details), 3, -1)).view_as(details)
 
 
+def start_steps(settings: Settings) -> list[torch.Tensor]:
+    """Logarithms of the units' steps before training: of equal error in pixels. Level 0 is the finest, the last is LL."""
+    norms = wavelet.norms_1d(settings.levels)
+    bands = [torch.tensor([high * low, low * high, high * high]) for low, high in norms]
+    low = norms[-1][0]
+    bands.append(torch.tensor([low * low]))
+    return [(settings.step / (PLANE_SCALE * norm)).log().repeat(3) for norm in bands]
+
+
 class Codec(nn.Module):
     """Both transforms, the quantiser and the rate model."""
 
@@ -138,13 +147,7 @@ class Codec(nn.Module):
         self.taps = nn.Parameter(wavelet.start_taps(levels))
         self.analysis = Correction(settings.analysis_channels, settings.analysis_blocks, settings.step, cut=False)
         self.synthesis = Correction(settings.synthesis_channels, settings.synthesis_blocks, settings.step, cut=True)
-        norms = wavelet.norms_1d(levels)
-        self.log_steps = nn.ParameterList()  # level 0 = finest; the last is LL
-        for low, high in norms:
-            bands = torch.tensor([high * low, low * high, high * high])
-            self.log_steps.append((settings.step / (PLANE_SCALE * bands)).log().repeat(3))
-        low = norms[-1][0]
-        self.log_steps.append(torch.tensor(settings.step / (PLANE_SCALE * low * low)).log().repeat(3))
+        self.log_steps = nn.ParameterList(start_steps(settings))
         self.offsets = nn.ParameterList(  # reconstruction point inside a bin, per unit and plane
             torch.full((len(steps), settings.planes + 1), 0.45) for steps in self.log_steps
         )

@@ -50,10 +50,11 @@ class Settings:
     clip: float = 1.0
     checkpoint_every: int = 1000
     device: str = "cpu"
-    # Export: the ranges of the networks in int8 come from so many training crops, and so much of the analysis's correction
-    # is used: in real bytes all of it was too much (README).
+    # Export: the ranges of the networks in int8 come from so many training crops. In real bytes all of the analysis's correction,
+    # and of what the steps' ratios learned, was too much (README): so much of them is used.
     calibration: int = 96
     analysis_share: float = 0.5
+    step_share: float = 1.0
 
     @property
     def steps(self) -> int:
