@@ -35,8 +35,10 @@
 //! assert!(sent.len() > 20 && sent.len() < 9000, "as much as the receiver asked for");
 //! ```
 
+mod bases;
 mod bitrate;
 mod budget;
+mod busy;
 mod close;
 mod control;
 mod estimator;
@@ -45,10 +47,12 @@ mod frame;
 mod limits;
 mod message;
 mod publisher;
+mod recent;
 mod stream;
 mod subscriber;
 mod wire;
 
+pub use bases::Bases;
 pub use bitrate::Bitrate;
 pub use close::{Close, Code};
 pub use control::Control;

@@ -57,6 +57,8 @@ struct Open {
     /// When its base was there.
     based: Option<Duration>,
     finished: bool,
+    /// It has the base that came again: what else comes of it is not put together with that.
+    again: bool,
 }
 
 impl Subscriber {
@@ -81,9 +83,31 @@ impl Subscriber {
         if self.last.is_some_and(|(last, _)| header.id <= last) {
             return Ok(());
         }
-        if self.open.contains_key(&header.id) {
-            return Err(Close::violation("a frame came on two streams"));
+        match self.open.get(&header.id) {
+            // Its base came again, and overtook it.
+            Some(open) if open.again => return Ok(()),
+            Some(_) => return Err(Close::violation("a frame came on two streams")),
+            None => self.open(now, header),
         }
+        Ok(())
+    }
+
+    /// The base of a frame came again, on a stream for such. It counts where the frame's own stream has not brought it.
+    pub fn handle_base(&mut self, now: Duration, header: FrameHeader, base: &[u8]) {
+        self.received.bytes += base.len() as u64;
+        if self.last.is_some_and(|(last, _)| header.id <= last) {
+            return;
+        }
+        if !self.open.contains_key(&header.id) {
+            self.open(now, header);
+        }
+        if let Some(open) = self.open.get_mut(&header.id).filter(|open| open.based.is_none()) {
+            open.bytes = BytesMut::from(base);
+            (open.based, open.finished, open.again) = (Some(now), true, true);
+        }
+    }
+
+    fn open(&mut self, now: Duration, header: FrameHeader) {
         if self.open.len() >= MAX_OPEN_FRAMES
             && let Some((_, oldest)) = self.open.pop_first()
         {
@@ -91,12 +115,11 @@ impl Subscriber {
             self.received.blank += 1;
             // The new one may be older still.
             if self.last.is_some_and(|(last, _)| header.id <= last) {
-                return Ok(());
+                return;
             }
         }
         let bytes = BytesMut::new();
-        self.open.insert(header.id, Open { header, bytes, first: now, based: None, finished: false });
-        Ok(())
+        self.open.insert(header.id, Open { header, bytes, first: now, based: None, finished: false, again: false });
     }
 
     /// More bytes of frame `id` came, in their order. Those of a frame that was shown or dropped are only counted.
@@ -105,7 +128,7 @@ impl Subscriber {
     /// If they are more than the head announced.
     pub fn handle_bytes(&mut self, now: Duration, id: u64, bytes: &[u8]) -> Result<(), Close> {
         self.received.bytes += bytes.len() as u64;
-        let Some(open) = self.open.get_mut(&id) else { return Ok(()) };
+        let Some(open) = self.open.get_mut(&id).filter(|open| !open.again) else { return Ok(()) };
         if (open.bytes.len() + bytes.len()) as u64 > open.header.full {
             return Err(Close::violation("a frame has more bytes than it announced"));
         }

@@ -19,3 +19,8 @@ pub use error::Error;
 pub use receive::{Config, receive};
 pub use trust::Trust;
 pub use view::{Announcement, Decoding, Shown, Totals, Viewer};
+/// The QUIC that a receiver uses, so that other things can be measured over the same.
+#[doc(hidden)]
+pub mod measured {
+    pub use crate::quic::config as client_config;
+}

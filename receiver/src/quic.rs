@@ -39,12 +39,7 @@ impl QuicLink {
     /// Connects to the sender at `address` that has the name `name` and is trusted.
     pub(crate) async fn connect(address: SocketAddr, name: &str, trust: &Trust) -> Result<Self, Error> {
         let setup = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
-        let mut crypto = trust.config()?;
-        crypto.alpn_protocols = vec![ALPN.to_vec()];
-        crypto.enable_early_data = false;
-        let crypto = QuicClientConfig::try_from(crypto).map_err(|error| setup(&error))?;
-        let mut config = quinn::ClientConfig::new(Arc::new(crypto));
-        config.transport_config(Arc::new(transport()));
+        let config = config(trust)?;
         let local: SocketAddr = if address.is_ipv6() { ([0_u16; 8], 0).into() } else { ([0_u8; 4], 0).into() };
         let endpoint = Endpoint::client(local).map_err(|error| setup(&error))?;
         let connecting = endpoint.connect_with(config, address, name).map_err(|error: ConnectError| setup(&error))?;
@@ -56,6 +51,20 @@ impl QuicLink {
     fn lost(&self, error: &ConnectionError) -> Error {
         failure(self.address, error, false)
     }
+}
+
+/// What a receiver connects with.
+///
+/// # Errors
+/// [`Error::Setup`] if the trusted certificates cannot be used.
+pub fn config(trust: &Trust) -> Result<quinn::ClientConfig, Error> {
+    let mut crypto = trust.config()?;
+    crypto.alpn_protocols = vec![ALPN.to_vec()];
+    crypto.enable_early_data = false;
+    let crypto = QuicClientConfig::try_from(crypto).map_err(|error| Error::Setup(error.to_string()))?;
+    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    config.transport_config(Arc::new(transport()));
+    Ok(config)
 }
 
 fn transport() -> TransportConfig {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use nestcast_codec::{ModelId, Size};
 use nestcast_proto::{
-    Close, Code, Control, FrameHeader, Hello, Message, ModelHash, ModelHeader, ModelRequest, StreamHead, Subscriber,
+    Bases, Close, Code, Control, FrameHeader, Hello, Message, ModelHash, ModelHeader, ModelRequest, StreamHead, Subscriber,
     Welcome,
 };
 use tokio::sync::mpsc;
@@ -26,6 +26,7 @@ enum Event {
     Head(FrameHeader),
     Bytes(u64, Bytes),
     End(u64),
+    Base(FrameHeader, Bytes),
     Model(ModelHash, Bytes),
 }
 
@@ -151,6 +152,7 @@ async fn handle(
         Event::Head(header) => subscriber.handle_head(now, header)?,
         Event::Bytes(id, bytes) => subscriber.handle_bytes(now, id, &bytes)?,
         Event::End(id) => subscriber.handle_end(id),
+        Event::Base(header, base) => subscriber.handle_base(now, header, &base),
         Event::Model(model, package) => {
             if wanted.take() != Some(model) {
                 return Err(violation("a model came that was not asked for"));
@@ -178,7 +180,22 @@ async fn read(mut stream: impl Incoming, events: mpsc::Sender<Event>) -> Result<
     match head {
         StreamHead::Frame(header) => frame(header, first, stream, &events).await,
         StreamHead::Model(header) => model(header, first, stream, &events).await,
+        StreamHead::Bases => bases(first, stream, &events).await,
     }
+}
+
+async fn bases(first: Bytes, mut stream: impl Incoming, events: &mpsc::Sender<Event>) -> Result<(), Error> {
+    let mut bases = Bases::default();
+    let mut next = Some(first);
+    while let Some(bytes) = next {
+        bases.handle_bytes(&bytes);
+        while let Some((header, base)) = bases.poll()? {
+            // Whoever no longer listens knows why.
+            let _ = events.send(Event::Base(header, base)).await;
+        }
+        next = stream.read().await?;
+    }
+    Ok(())
 }
 
 async fn frame(

@@ -1,12 +1,14 @@
 //! One receiver: let in or turned away, then fed frame by frame.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Close, Code, Control, Hello, Message, ModelHash, ModelHeader, Publisher, Step, StreamHead, Welcome, same_token,
+    Close, Code, Control, Hello, MAX_OPEN_FRAMES, Message, ModelHash, ModelHeader, Publisher, Step, StreamHead, Welcome, same_token,
 };
+use tokio::time::Instant;
 
 use crate::demand::Demand;
 use crate::encoding::Package;
@@ -68,7 +70,7 @@ pub(crate) async fn run<P: Peer>(peer: P, number: u64, shared: Arc<Shared>, fram
     Counters::add(&shared.counters.accepted, 1);
     tracing::info!(%address, cap = hello.max_bitrate.map(nestcast_proto::Bitrate::bits), "receiver joined");
     let publisher = Publisher::new(shared.interval, hello.max_bitrate);
-    let mut feed = Feed { peer: &peer, publisher, shared: &shared, number, stream: None, finished: None, noted: 0 };
+    let mut feed = Feed { peer: &peer, publisher, shared: &shared, number, stream: None, finished: VecDeque::new(), noted: 0 };
     // Who comes begins with the frame that is there now.
     let ended = feed.run(frames.clone(), incoming, control).await;
     shared.counters.forget(number);
@@ -131,8 +133,8 @@ struct Feed<'a, P: Peer> {
     shared: &'a Shared,
     number: u64,
     stream: Option<P::Outgoing>,
-    /// The stream of the frame before.
-    finished: Option<P::Outgoing>,
+    /// The streams of the frames before, as many as may be on the way; the newest last.
+    finished: VecDeque<P::Outgoing>,
     noted: u64,
 }
 
@@ -151,7 +153,7 @@ impl<P: Peer> Feed<'_, P> {
             let idle = self.drive_to_write().await?;
             if idle && !live {
                 // A close would overtake what is on the way.
-                if let Some(last) = &mut self.finished {
+                if let Some(last) = self.finished.back_mut() {
                     last.settled().await;
                 }
                 return Ok(());
@@ -159,9 +161,7 @@ impl<P: Peer> Feed<'_, P> {
             match self.event(&mut frames, live, idle, &mut incoming, &mut control).await? {
                 Event::Frame(Next::Frame(frame)) => {
                     self.publisher.handle_frame(epoch.elapsed(), &frame, &self.peer.path());
-                    if self.publisher.stalled() {
-                        self.peer.probe();
-                    }
+                    self.peer.allow_beyond(self.publisher.packets_beyond(&self.peer.path()));
                     self.shared.demand.ask(self.publisher.wish());
                     self.note();
                 }
@@ -219,8 +219,15 @@ impl<P: Peer> Feed<'_, P> {
                 Step::Finish => {
                     if let Some(mut stream) = self.stream.take() {
                         stream.finish();
-                        self.finished = Some(stream);
+                        if self.finished.len() == MAX_OPEN_FRAMES {
+                            self.finished.pop_front();
+                        }
+                        self.finished.push_back(stream);
                     }
+                }
+                Step::Again => {
+                    self.finished.drain(..).chain(self.stream.take()).for_each(|mut stream| stream.reset());
+                    self.stream = Some(self.peer.open(Urgency::First).await?);
                 }
             }
         }

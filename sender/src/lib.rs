@@ -18,6 +18,7 @@ mod identity;
 mod pipeline;
 mod quic;
 mod source;
+mod serve;
 mod statistics;
 mod transport;
 
@@ -30,5 +31,6 @@ pub use source::{Pictures, Source};
 #[doc(hidden)]
 pub mod measured {
     pub use crate::quic::{config as server_config, path, write};
+    pub use crate::serve::serve;
 }
 pub use statistics::{ReceiverStatistics, Statistics};

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -71,6 +71,11 @@ impl Listener {
             .and_then(|socket| quinn::Endpoint::new(own, Some(config.clone()), socket, Arc::new(TokioRuntime)))
             .map_err(|error| Error::Listen { address, reason: error.to_string() })?;
         Ok(Self { endpoint, handshakes: Arc::new(()), config, qlog, counters })
+    }
+
+    /// Over an endpoint that is there already and has [`config`].
+    pub(crate) fn on(endpoint: quinn::Endpoint, config: ServerConfig, counters: Arc<Counters>) -> Self {
+        Self { endpoint, handshakes: Arc::new(()), config, qlog: None, counters }
     }
 
     pub(crate) fn address(&self) -> Option<SocketAddr> {
@@ -221,8 +226,8 @@ pub fn path(connection: &Connection) -> Path {
 #[derive(Debug, Default)]
 struct Known {
     path: Mutex<Path>,
-    /// The next packet may go beyond the window.
-    probe: AtomicBool,
+    /// Packets that may go beyond the window.
+    beyond: AtomicU64,
 }
 
 impl Known {
@@ -289,8 +294,8 @@ impl Peer for QuicPeer {
         self.connection.set_send_window(bytes);
     }
 
-    fn probe(&self) {
-        self.known().probe.store(true, Ordering::Relaxed);
+    fn allow_beyond(&self, packets: u64) {
+        self.known().beyond.store(packets, Ordering::Relaxed);
     }
 
     async fn accept_control(&self) -> Result<(SendStream, RecvStream), Gone> {
@@ -316,6 +321,11 @@ impl Outgoing for SendStream {
     fn finish(&mut self) {
         // It fails only for a stream that the peer stopped: then nobody waits for its end.
         let _ = Self::finish(self);
+    }
+
+    fn reset(&mut self) {
+        // It fails only for a stream that is done with.
+        let _ = Self::reset(self, VarInt::from_u32(0));
     }
 
     async fn settled(&mut self) {
@@ -361,14 +371,15 @@ impl Congestion {
 
 impl Controller for Congestion {
     fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
-        self.known.probe.store(false, Ordering::Relaxed);
+        let _ = self.known.beyond.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packets| packets.checked_sub(1));
         self.estimator.handle_sent(self.moment(now), bytes);
         self.tell();
     }
 
-    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _limited: bool, _rtt: &quinn_proto::RttEstimator) {
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _limited: bool, rtt: &quinn_proto::RttEstimator) {
         // Packets of an earlier path say nothing of this one.
         if sent >= self.epoch {
+            self.estimator.handle_smoothed(rtt.get());
             self.estimator.handle_ack(self.moment(now), self.moment(sent), bytes);
         }
     }
@@ -391,8 +402,11 @@ impl Controller for Congestion {
     /// quinn sends nothing that would fill the window to its last byte.
     fn window(&self) -> u64 {
         let Path { window, mtu, in_flight, .. } = self.estimator.path();
-        let probe = if self.known.probe.load(Ordering::Relaxed) { in_flight + mtu } else { 0 };
-        window.max(probe) + 1
+        let beyond = match self.known.beyond.load(Ordering::Relaxed) {
+            0 => 0,
+            packets => in_flight + packets.saturating_mul(mtu),
+        };
+        window.max(beyond) + 1
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {

@@ -3,6 +3,7 @@
 
 #[cfg(target_os = "linux")]
 pub mod bed;
+pub mod bottleneck;
 pub mod broadcasts;
 pub mod network;
 pub mod path;

@@ -88,6 +88,8 @@ impl Outgoing for Stream {
 
     fn finish(&mut self) {}
 
+    fn reset(&mut self) {}
+
     async fn settled(&mut self) {}
 }
 
@@ -117,7 +119,7 @@ impl Peer for Taker {
 
     fn set_window(&self, _bytes: u64) {}
 
-    fn probe(&self) {}
+    fn allow_beyond(&self, _packets: u64) {}
 
     async fn accept_control(&self) -> Result<(Stream, Said), Gone> {
         let hello = Message::Hello(Hello { token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear });
