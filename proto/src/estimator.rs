@@ -1,25 +1,37 @@
 //! A path's bandwidth and delay from acknowledged bytes: how much may be in flight so that the queue stays short.
 //!
-//! A packet that finds `flight` bytes on the way and comes back after `rtt` shows a path of `flight / rtt` bytes a second
-//! (Little's law). Once in a round trip the window becomes what that rate carries in `min_rtt`, a short queue, and one
-//! packet, the one that is being sent: the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the
-//! flight is that of the packet's own sending. So the window falls to the right size in one round trip after the rate
-//! falls, and doubles at most in each after it rises; a fall to less than half shows in the deliveries before that. Loss
-//! counts only where there is much of it. A window that is always full never sees the path without a queue, so every few
-//! seconds it shrinks for one round.
+//! While a queue stands before the path's slowest link, and only then, what arrives shows its rate ([`Busy`]). Once in a
+//! round trip the window becomes what that rate carries in the shortest round trip, a short queue, and one packet, the one
+//! that is being sent: the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the rate does not depend on
+//! the window. Where no queue shows, the window doubles in a round trip at first (slow start, RFC 9002, section 7.3.1), and
+//! later grows by steps, since the path may have become faster. A fall of the rate to less than half shows in the deliveries
+//! before a round is over ([`Falls`]). Loss counts only where there is much of it, or where another flow fills the queue
+//! ([`Competition`]). A window that is always full never sees the path without a queue, so every few seconds it shrinks
+//! for one round.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::busy::Busy;
+use crate::competition::Competition;
 use crate::falls::Falls;
 use crate::limits::{
-    DRAIN_EVERY, INITIAL_WINDOW, LOSS_IS_CONGESTION, MAX_WINDOW, MIN_RTT_LIFE, MIN_WINDOW_PACKETS, QUEUE_LEAST,
-    QUEUE_PACKETS, QUEUE_TARGET,
+    DRAIN_EVERY, INITIAL_WINDOW, LOSS_COUNTED, LOSS_IS_CONGESTION, MAX_WINDOW, MIN_RTT_LIFE, MIN_WINDOW_PACKETS,
+    QUEUE_LEAST, QUEUE_PACKETS, QUEUE_TARGET,
 };
+use crate::round::{Round, seconds};
+use crate::shortest::Shortest;
 
 /// A round trip that is longer than the shortest by less than this met no queue.
 const NO_QUEUE: Duration = Duration::from_millis(2);
+/// A queue that is shorter than this may be nothing but late clocks and acknowledgements.
+const SURE_QUEUE: Duration = Duration::from_millis(3);
+/// Rounds without a queue after which a path is taken for one of unknown, higher rate.
+const FREE_ROUNDS: u32 = 3;
+/// How much of a window goes where a lossy path or a lossy competitor takes it, and what comes back in each round beside
+/// the latter, in packets.
+const CUT: f64 = 0.7;
+const REGROWTH: f64 = 2.0;
 
 /// What is known of the path to a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +50,9 @@ pub struct Path {
     pub min_rtt: Duration,
     /// Bytes of a packet.
     pub mtu: u64,
+    /// Bytes that were lost in this round trip and the last: they are on the way again, and what came behind them waits for
+    /// them.
+    pub repairing: u64,
     /// How often its rate fell so far that most of what was on the way is lost.
     pub falls: u64,
 }
@@ -60,22 +75,9 @@ impl Default for Path {
             rtt: Duration::ZERO,
             min_rtt: Duration::ZERO,
             mtu: 1200,
+            repairing: 0,
             falls: 0,
         }
-    }
-}
-
-/// The shortest round trip of this half of a time and of the half before.
-#[derive(Debug, Clone, Copy, Default)]
-struct Shortest([Option<(Duration, Duration)>; 2]);
-
-impl Shortest {
-    fn of(&mut self, now: Duration, rtt: Duration, life: Duration) -> Duration {
-        match &mut self.0[1] {
-            Some((since, shortest)) if now.saturating_sub(*since) < life / 2 => *shortest = rtt.min(*shortest),
-            _ => self.0 = [self.0[1], Some((now, rtt))],
-        }
-        self.0.iter().flatten().map(|(_, rtt)| *rtt).min().unwrap_or(rtt)
     }
 }
 
@@ -88,26 +90,35 @@ pub struct Estimator {
     /// Moments at which packets were sent, with the bytes in flight before them and of those that arrived; what is
     /// older than the last acknowledgement is gone.
     sent: VecDeque<(Duration, u64)>,
-    /// The newest packet in the batch of acknowledgements at hand: its round trip, without the time that the peer held
-    /// the acknowledgement back, and the bytes that were in flight with it.
-    newest: Option<(Duration, u64, u64)>,
-    /// A queue stood once: the path's size is known.
-    filled: bool,
-    busy: Busy,
-    /// Bytes that the batch of acknowledgements at hand acknowledges.
-    batch: u64,
-    /// A whole packet was acknowledged.
-    whole: bool,
-    /// What the path carried when it was last seen busy, in bytes a second.
+    batch: Batch,
+    /// What the path carried when it was last seen busy, in bytes a second; `None` while the window doubles.
     rate: Option<f64>,
-    /// Rounds in a row that saw no queue although all that the path should carry was in flight.
-    free: usize,
-    /// The round trip smoothed as the transport does it, and how much longer it is than the transport's: the time for which
-    /// the peer holds acknowledgements back.
-    smoothed: Option<Duration>,
-    held: Duration,
-    drain: Drain,
+    /// Rounds in a row that saw no queue although all that the path should carry was in flight, and rounds that saw a long
+    /// one.
+    free: u32,
+    late: u32,
+    busy: Busy,
     falls: Falls,
+    competition: Competition,
+    drain: Drain,
+    held: Held,
+    loss: Loss,
+}
+
+/// Acknowledgements that came together.
+#[derive(Debug, Clone, Copy, Default)]
+struct Batch {
+    delivered: u64,
+    newest: Option<Newest>,
+}
+
+/// The newest packet of a batch: others waited for it to be acknowledged.
+#[derive(Debug, Clone, Copy)]
+struct Newest {
+    rtt: Duration,
+    /// Bytes that were in flight when it was sent, and its own.
+    flight: u64,
+    bytes: u64,
 }
 
 /// The round in which the queue drains, so that the path is seen without it.
@@ -119,30 +130,19 @@ struct Drain {
     window: Option<u64>,
 }
 
-/// One round trip: it ends when a packet is acknowledged that was sent after it began.
+/// For how long the peer holds acknowledgements back: the transport's smoothed round trip is without that time.
 #[derive(Debug, Clone, Copy, Default)]
-struct Round {
-    began: Duration,
-    /// The batch at hand is its last.
-    over: bool,
-    /// Of its batches of acknowledgements: the sum of the round trips, and of the bytes in flight.
+struct Held {
+    /// The round trip smoothed as the transport does it (RFC 9002, section 5.3), with that time.
+    smoothed: Option<Duration>,
     time: Duration,
-    flight: u64,
-    batches: u32,
-    /// The shortest queue.
-    standing: Duration,
-    /// The largest of the bytes in flight, those of packets that were sent a round trip ago.
-    largest: u64,
-    /// Most bytes in flight.
-    busiest: u64,
-    delivered: u64,
-    lost: u64,
 }
 
-impl Round {
-    fn new(now: Duration, in_flight: u64) -> Self {
-        Self { began: now, busiest: in_flight, standing: Duration::MAX, ..Self::default() }
-    }
+/// Loss over enough packets to tell a full queue from the air.
+#[derive(Debug, Clone, Copy, Default)]
+struct Loss {
+    lost: u64,
+    delivered: u64,
 }
 
 impl Estimator {
@@ -163,44 +163,62 @@ impl Estimator {
         self.path.mtu = mtu;
     }
 
+    /// Packets of so many bytes were sent.
+    pub fn handle_sent(&mut self, now: Duration, bytes: u64) {
+        if self.sent.back().is_none_or(|(at, _)| *at < now) {
+            self.sent.push_back((now, self.path.in_flight));
+        }
+        self.path.in_flight += bytes;
+        self.round.busiest = self.round.busiest.max(self.path.in_flight);
+    }
+
+    /// The transport's smoothed round trip as it was before the acknowledgements at hand, less what the peer held
+    /// acknowledgements back for (RFC 9002, section 5.3).
+    pub fn handle_smoothed(&mut self, transport: Duration) {
+        self.held.time = self.held.smoothed.unwrap_or_default().saturating_sub(transport);
+    }
+
     /// A packet of `bytes` that was sent at `sent` arrived.
     pub fn handle_ack(&mut self, now: Duration, sent: Duration, bytes: u64) {
         self.path.delivered += bytes;
-        self.round.delivered += bytes;
-        self.batch += bytes;
+        self.batch.delivered += bytes;
         while self.sent.front().is_some_and(|(at, _)| *at < sent) {
             self.sent.pop_front();
         }
         if let Some((at, flight)) = self.sent.front_mut().filter(|(at, _)| *at == sent) {
             *flight += bytes;
-            self.newest = Some((now.saturating_sub(*at), *flight, bytes));
+            self.batch.newest = Some(Newest { rtt: now.saturating_sub(*at), flight: *flight, bytes });
         }
         self.round.over |= sent >= self.round.began;
+    }
+
+    /// Bytes were lost; `all` if nothing got through for long.
+    pub fn handle_loss(&mut self, now: Duration, bytes: u64, all: bool) {
+        self.path.lost += bytes;
+        // A transport may tell of acknowledgements first, when what was lost was still in flight.
+        self.path.in_flight = self.path.in_flight.saturating_sub(bytes);
+        self.path.repairing += bytes;
+        self.round.lost += bytes;
+        self.competition.handle_loss(now);
+        if all {
+            self.path.window = self.least();
+            self.drain.window = None;
+        }
     }
 
     /// All acknowledgements that came together were told; `in_flight` bytes are still on their way.
     pub fn handle_acks_end(&mut self, now: Duration, in_flight: u64) {
         self.path.in_flight = in_flight;
-        let delivered = std::mem::take(&mut self.batch);
-        let Some((rtt, flight, bytes)) = self.newest.take() else { return };
-        let rtt = self.as_whole(rtt, bytes);
-        self.path.rtt = rtt;
-        self.smoothed = Some(self.smoothed.map_or(rtt, |smoothed| (7 * smoothed + rtt) / 8));
-        self.path.min_rtt = self.shortest.of(now, rtt, MIN_RTT_LIFE);
-        if rtt <= self.path.min_rtt + self.path.min_rtt / 8 + NO_QUEUE {
-            self.drain.last = now;
-        }
-        self.round.time += rtt;
-        self.round.flight += flight;
-        self.round.batches += 1;
+        let Batch { delivered, newest } = std::mem::take(&mut self.batch);
+        self.round.delivered += delivered;
+        let Some(Newest { rtt, flight, bytes }) = newest else { return };
+        self.held.smoothed = Some(self.held.smoothed.map_or(rtt, |smoothed| (7 * smoothed + rtt) / 8));
+        self.see_round_trip(now, rtt, bytes);
         let queue = self.queue();
-        if std::env::var_os("NC_BATCH").is_some() {
-            eprintln!("   {now:?} batch rtt {rtt:?} flight {flight} in flight {in_flight} delivered {} queue {queue:?} window {}", self.path.delivered, self.path.window);
-        }
-        self.round.standing = self.round.standing.min(queue);
-        let least = (self.target(self.rate.unwrap_or(f64::MAX)) / 3).max(Duration::from_millis(3));
+        self.round.handle_batch(self.path.rtt, queue, flight);
+        let least = (self.target(self.rate.unwrap_or(f64::MAX)) / 3).max(SURE_QUEUE);
         self.busy.handle_batch(now, self.path.delivered, self.path.mtu, queue, least);
-        self.round.largest = self.round.largest.max(flight);
+        self.competition.handle_queue(now, queue);
         if self.rate.is_none() {
             self.start(delivered);
         }
@@ -210,30 +228,33 @@ impl Estimator {
         self.watch_falls(now, in_flight);
     }
 
-    /// The round trip of a packet of `bytes` as that of a whole one, which takes longer to be sent. Where the path's rate is
-    /// not known, the shortest round trip is that of whole packets, as soon as there is one.
-    fn as_whole(&mut self, rtt: Duration, bytes: u64) -> Duration {
+    /// The round trip of a packet of `bytes`, and the shortest. A whole packet takes longer to be sent: those that are not are
+    /// counted as if they were, or, where the path's rate is not known yet, do not count beside whole ones.
+    fn see_round_trip(&mut self, now: Duration, rtt: Duration, bytes: u64) {
         let missing = self.path.mtu.saturating_sub(bytes);
-        match self.rate {
-            Some(rate) => rtt + Duration::from_secs_f64((missing as f64 / rate.max(1.0)).min(2.0 * QUEUE_TARGET.as_secs_f64())),
-            None if missing > self.path.mtu / 8 && self.whole => rtt.max(self.path.min_rtt),
-            None => {
-                if missing <= self.path.mtu / 8 && !std::mem::replace(&mut self.whole, true) {
-                    self.shortest = Shortest::default();
-                }
-                rtt
+        let (rtt, whole) = match self.rate {
+            Some(rate) => {
+                let rest = Duration::from_secs_f64(missing as f64 / rate.max(1.0));
+                (rtt + rest.min(2 * QUEUE_TARGET), true)
             }
+            None => (rtt, missing <= self.path.mtu / 8),
+        };
+        self.path.rtt = rtt;
+        // Behind a competitor's queue the shortest round trip is not seen, and is as it was.
+        let life = if self.competes(now) { Duration::MAX } else { MIN_RTT_LIFE };
+        self.path.min_rtt = self.shortest.of(now, rtt, whole, life);
+        if rtt <= self.path.min_rtt + self.path.min_rtt / 8 + NO_QUEUE {
+            self.drain.last = now;
         }
     }
 
     /// How long the last packet waited in queues; what the peer held acknowledgements back for is none.
     fn queue(&self) -> Duration {
-        self.path.queue().saturating_sub(self.held)
+        self.path.queue().saturating_sub(self.held.time)
     }
 
-    /// The transport's smoothed round trip of the packets before, without what the peer held acknowledgements back for.
-    pub fn handle_smoothed(&mut self, transport: Duration) {
-        self.held = self.smoothed.unwrap_or_default().saturating_sub(transport);
+    fn competes(&self, now: Duration) -> bool {
+        self.competition.is_there(now, self.target(self.rate.unwrap_or(f64::MAX)))
     }
 
     /// Whether all of the window was in flight in this round.
@@ -241,12 +262,12 @@ impl Estimator {
         self.round.busiest + self.path.mtu >= self.path.window
     }
 
-    /// Doubles the window in a round trip (RFC 9002, section 7.3.1) until a queue shows the path's rate.
+    /// Doubles the window in a round trip until a queue shows the path's rate.
     fn start(&mut self, delivered: u64) {
-        self.rate = self.busy.take();
+        self.rate = self.busy.take(self.path.mtu);
         if let Some(rate) = self.rate {
-            let path = whole(rate * seconds(self.path.min_rtt + self.target(rate)));
-            self.path.window = self.path.window.min(path).max(self.least());
+            let carried = rate * seconds(self.path.min_rtt + self.target(rate));
+            self.path.window = self.path.window.min(whole(carried)).max(self.least());
             self.free = 0;
         } else if self.used() && self.queue() < self.target(f64::MAX) {
             self.path.window = (self.path.window + delivered).min(MAX_WINDOW);
@@ -264,9 +285,7 @@ impl Estimator {
             self.path.window = aim;
             self.path.falls += 1;
             self.rate = Some(rate);
-            self.busy = Busy::default();
-            self.falls = Falls::default();
-            self.filled = true;
+            (self.busy, self.falls) = (Busy::default(), Falls::default());
             self.round = Round::new(now, in_flight);
         }
     }
@@ -275,83 +294,79 @@ impl Estimator {
     fn target(&self, rate: f64) -> Duration {
         let packet = self.path.mtu as f64 / rate.max(1.0);
         let (least, most) = (QUEUE_LEAST.as_secs_f64(), QUEUE_TARGET.as_secs_f64());
-        let queue = (QUEUE_PACKETS * packet).clamp(least, most);
-        // The shortest round trip may be that of a small packet; the time that sending a whole one takes is no queue.
-        Duration::from_secs_f64(queue + packet.min(most))
-    }
-
-    /// Packets of so many bytes were sent.
-    pub fn handle_sent(&mut self, now: Duration, bytes: u64) {
-        if self.sent.back().is_none_or(|(at, _)| *at < now) {
-            self.sent.push_back((now, self.path.in_flight));
-        }
-        self.path.in_flight += bytes;
-        self.round.busiest = self.round.busiest.max(self.path.in_flight);
-    }
-
-    /// Bytes were lost; `all` if nothing got through for long.
-    pub fn handle_loss(&mut self, bytes: u64, all: bool) {
-        self.path.lost += bytes;
-        // A transport may tell of acknowledgements first, when what was lost was still in flight.
-        self.path.in_flight = self.path.in_flight.saturating_sub(bytes);
-        self.round.lost += bytes;
-        if all {
-            self.path.window = self.least();
-            self.drain.window = None;
-        }
+        // Whole packets alone are sent: the window has room for one that the path has no room for yet.
+        Duration::from_secs_f64((QUEUE_PACKETS * packet).clamp(least, most) + packet.min(most))
     }
 
     fn end_round(&mut self, now: Duration, in_flight: u64) {
         let used = self.used();
         let round = std::mem::replace(&mut self.round, Round::new(now, in_flight));
+        self.path.repairing = round.lost;
         if let Some(window) = self.drain.window.take() {
             self.path.window = window;
             self.drain.last = now;
             return;
         }
-        let mean = (round.time / round.batches.max(1)).saturating_sub(self.path.min_rtt + self.held);
-        let (window, largest) = (self.path.window as f64, round.largest as f64);
-        let seen = self.busy.take();
-        self.rate = seen.or(self.rate);
-        let flight = round.flight as f64 / f64::from(round.batches.max(1));
-        let law = flight / seconds(round.time / round.batches.max(1));
-        let rate = self.rate.unwrap_or(law);
-        let target = self.target(rate);
-        let path = rate * seconds(self.path.min_rtt + target);
-        let mut aim = if seen.is_some() || mean > target {
-            self.free = 0;
-            // Where the queue stood all the time, what was in flight made it, and shows what is too much or too little.
-            let stood = round.standing > target / 4;
-            let right = if stood { flight + rate * (seconds(target) - seconds(mean)) } else { path };
-            right.clamp(0.95 * path, 1.05 * path).clamp(window / 4.0, window.max(largest * 2.0))
-        } else if self.rate.is_some() && largest < 0.95 * path {
-            path
-        } else if self.rate.is_some() && largest + 2.0 * self.path.mtu as f64 >= window {
-            self.free += 1;
-            if self.free >= 3 { self.rate = None; }
-            largest + rate * QUEUE_TARGET.as_secs_f64()
-        } else {
-            window
+        let window = self.path.window as f64;
+        let mut aim = match self.competes(now) {
+            true if round.lost > 0 => CUT * window,
+            true => window + REGROWTH * self.path.mtu as f64,
+            false => self.aim(now, &round),
         };
         if !used {
             aim = aim.min(window);
         }
-        let standing = round.standing;
-        let lost = round.lost as f64 / (round.lost + round.delivered).max(1) as f64;
-        if lost > LOSS_IS_CONGESTION && round.lost > self.path.mtu {
-            aim = aim.min(self.path.window as f64 * 0.7);
-        }
-        if std::env::var_os("NC_DEBUG").is_some() {
-            eprintln!("{now:?} {} held {:?} W {} aim {aim:.0} rate {:.0} kbit/s mean {mean:?} standing {standing:?} target {target:?} used {used} lost {} batches {} flight {in_flight}", if seen.is_some() {"seen"} else {"-"}, self.held, self.path.window, rate*8e-3, round.lost, round.batches);
+        if self.loss.is_congestion(&round, self.path.mtu) {
+            aim = aim.min(CUT * window);
         }
         self.path.window = whole(aim).clamp(self.least(), MAX_WINDOW);
         if now.saturating_sub(self.drain.last) > DRAIN_EVERY {
-            self.drain.window = Some(self.path.window);
-            // Less by twice the queue, or half of what the path holds without one.
-            let (path, queue) = (seconds(self.path.min_rtt), seconds(target));
-            let path = (path / 2.0).max(path - queue) / (path + queue);
-            self.path.window = whole(self.path.window as f64 * path).max(self.path.mtu);
+            self.begin_drain(now);
         }
+    }
+
+    /// The window that the last round trip speaks for.
+    fn aim(&mut self, now: Duration, round: &Round) -> f64 {
+        let (window, largest) = (self.path.window as f64, round.largest as f64);
+        let queue = round.mean_rtt().saturating_sub(self.path.min_rtt + self.held.time);
+        let seen = self.busy.take(self.path.mtu);
+        let target = self.target(seen.or(self.rate).unwrap_or_else(|| round.flown()));
+        self.late = if queue > 2 * target { self.late + 1 } else { 0 };
+        // A flow's packets that come between those of others show more than its share, for a while.
+        let seen = if self.late >= 2 {
+            Some(seen.map_or(round.arrived(now), |rate| rate.min(round.arrived(now))))
+        } else {
+            seen
+        };
+        self.rate = seen.or(self.rate);
+        let Some(rate) = self.rate else { return if queue > target { 0.5 * window } else { window } };
+        let carried = rate * seconds(self.path.min_rtt + target);
+        if seen.is_some() || queue > target {
+            self.free = 0;
+            // Where the queue stood all the time, what was in flight made it, and shows what is too much or too little.
+            let stood = round.standing > target / 4;
+            let right = if stood { round.mean_flight() + rate * (seconds(target) - seconds(queue)) } else { carried };
+            right.clamp(0.95 * carried, 1.05 * carried).clamp(window / 4.0, window.max(2.0 * largest))
+        } else if largest < 0.95 * carried {
+            carried
+        } else if largest + 2.0 * self.path.mtu as f64 >= window {
+            self.free += 1;
+            if self.free == FREE_ROUNDS {
+                self.rate = None;
+            }
+            largest + rate * seconds(QUEUE_TARGET)
+        } else {
+            window
+        }
+    }
+
+    /// Less by twice the queue for a round, or half of what the path holds without one.
+    fn begin_drain(&mut self, now: Duration) {
+        let Some(rate) = self.rate else { return };
+        self.drain.window = Some(self.path.window);
+        let (path, queue) = (seconds(self.path.min_rtt), seconds(self.target(rate)));
+        let time = if self.competes(now) { path / 2.0 } else { (path / 2.0).max(path - queue) };
+        self.path.window = whole(rate * time).clamp(self.path.mtu, self.path.window);
     }
 
     const fn least(&self) -> u64 {
@@ -359,9 +374,17 @@ impl Estimator {
     }
 }
 
-/// At least a tenth of a millisecond, to divide by.
-fn seconds(time: Duration) -> f64 {
-    time.max(Duration::from_micros(100)).as_secs_f64()
+impl Loss {
+    /// Counts a round's packets; whether too many were lost of the last.
+    fn is_congestion(&mut self, round: &Round, mtu: u64) -> bool {
+        self.lost += round.lost;
+        self.delivered += round.delivered;
+        let all = self.lost + self.delivered;
+        if all < LOSS_COUNTED * mtu {
+            return false;
+        }
+        std::mem::take(self).lost as f64 > LOSS_IS_CONGESTION * all as f64
+    }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few windows at most, and positive")]

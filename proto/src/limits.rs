@@ -24,7 +24,7 @@ pub const MAX_BASE_AGAIN: usize = 64 * 1024;
 
 /// How long a receiver waits for a base that did not come while later ones did, if that is longer than two frames. A
 /// path that falls to a tenth drops bases, and the sender learns of it from behind what stands in the queue.
-pub(crate) const BASE_WAIT: Duration = Duration::from_millis(300);
+pub(crate) const BASE_WAIT: Duration = Duration::from_millis(400);
 /// It waits for no more frames than this, so that those which came meanwhile have room.
 pub(crate) const BASE_WAIT_FRAMES: u32 = 12;
 
@@ -49,8 +49,9 @@ pub(crate) const MAX_WINDOW: u64 = 1024 * 1024;
 pub(crate) const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
 /// How often the queue is drained to see the path without it, well within that life; costs a round trip's bytes at most.
 pub(crate) const DRAIN_EVERY: Duration = Duration::from_secs(4);
-/// More loss than this in a round is taken for a full queue; less is the air's.
-pub(crate) const LOSS_IS_CONGESTION: f64 = 0.05;
+/// More loss than this, of so many packets or more, is taken for a full queue; less is the air's.
+pub(crate) const LOSS_IS_CONGESTION: f64 = 0.08;
+pub(crate) const LOSS_COUNTED: u64 = 100;
 /// Over how long deliveries are counted to see that a rate fell, and how long that must last.
 pub(crate) const FALL_SEEN: Duration = Duration::from_millis(25);
 pub(crate) const FALL_CERTAIN: Duration = Duration::from_millis(4);

@@ -104,10 +104,16 @@ impl Publisher {
     }
 
     /// How many bytes the transport should hold at most, unacknowledged or unsent: what may be in flight. There is room for
-    /// the bases of a few frames beside, also where more is in flight than may be since the window fell.
+    /// the bases of a few frames beside, also where more is in flight than may be since the window fell. And for what came
+    /// behind a packet that was lost: the transport holds it until that came again.
     #[must_use]
     pub fn window(&self, path: &Path) -> u64 {
-        if self.owes_base() { path.window.max(path.in_flight) + ROOM_FOR_BASES } else { path.window }
+        // What came behind a lost packet is held too, until that came again: at most all that was on the way with it.
+        let holes = if path.repairing > 0 { path.window } else { 0 };
+        if self.owes_base() {
+            return path.window.max(path.in_flight) + holes + ROOM_FOR_BASES;
+        }
+        path.window + holes / 4
     }
 
     /// Whether a base is not written yet: that is more urgent than the next frame, which would wait for it.

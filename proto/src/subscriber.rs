@@ -44,6 +44,8 @@ pub struct Subscriber {
     last: Option<(u64, u64)>,
     /// When the last frame was given out.
     shown: Option<Duration>,
+    /// The path's.
+    rtt: Duration,
     /// Nothing more comes.
     closed: bool,
     received: Received,
@@ -65,7 +67,15 @@ impl Subscriber {
     /// For frames that come every `interval`.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
-        Self { interval, open: BTreeMap::new(), last: None, shown: None, closed: false, received: Received::default() }
+        Self {
+            interval,
+            open: BTreeMap::new(),
+            last: None,
+            shown: None,
+            rtt: Duration::ZERO,
+            closed: false,
+            received: Received::default(),
+        }
     }
 
     /// What came so far.
@@ -146,6 +156,11 @@ impl Subscriber {
         }
     }
 
+    /// The path's round trip is this now.
+    pub const fn handle_round_trip(&mut self, rtt: Duration) {
+        self.rtt = rtt;
+    }
+
     /// The connection ended: what is there is not waited for.
     pub const fn handle_close(&mut self) {
         self.closed = true;
@@ -190,8 +205,8 @@ impl Subscriber {
         }
         let turn = self.in_turn(open);
         if open.based.is_none() {
-            // Without its base it waits for that, unless no more can come.
-            return if turn && open.finished { Some(Duration::ZERO) } else { self.overdue() };
+            // It may come again on another stream.
+            return self.overdue();
         }
         let ready = if turn { self.whole(id, open) } else { self.overdue()? };
         // What was held up comes several frames at a time; at once, only the last of them would be seen.
@@ -215,9 +230,11 @@ impl Subscriber {
         self.overtaken(id).map_or(latest, |at| at.min(latest))
     }
 
-    /// How long the end of a frame is waited for when the next one is there: the two may come in one packet.
+    /// How long the end of a frame is waited for when the next one is there: the two may come in one packet, and a packet that
+    /// was lost comes again after a round trip, if that is soon enough.
     fn grace(&self) -> Duration {
-        self.interval / 8
+        let again = self.rtt * 5 / 4 + self.interval / 8;
+        if again <= self.interval * 9 / 4 { again } else { self.interval / 8 }
     }
 
     /// When a newer frame's base will have been there for long enough.

@@ -319,6 +319,8 @@ impl Outgoing for SendStream {
     }
 
     fn finish(&mut self) {
+        // What of it is lost goes before what is newer: quinn would send that again when nothing else waits.
+        let _ = self.set_priority(1);
         // It fails only for a stream that the peer stopped: then nobody waits for its end.
         let _ = Self::finish(self);
     }
@@ -389,8 +391,8 @@ impl Controller for Congestion {
         self.tell();
     }
 
-    fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, persistent: bool, lost: u64) {
-        self.estimator.handle_loss(lost, persistent);
+    fn on_congestion_event(&mut self, now: Instant, _sent: Instant, persistent: bool, lost: u64) {
+        self.estimator.handle_loss(self.moment(now), lost, persistent);
         self.tell();
     }
 

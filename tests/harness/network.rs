@@ -242,6 +242,7 @@ async fn watch(network: &Bottleneck, trust: &Trust, address: SocketAddr, end: Du
             }
             () = tokio::time::sleep_until(began + due) => {}
         }
+        subscriber.handle_round_trip(connection.rtt());
         shown.extend(std::iter::from_fn(|| subscriber.poll(network.now())));
     }
     connection.close(VarInt::from_u32(0), b"");
