@@ -16,14 +16,12 @@ use crate::busy::Busy;
 use crate::competition::Competition;
 use crate::falls::Falls;
 use crate::limits::{
-    DRAIN_EVERY, INITIAL_WINDOW, LOSS_COUNTED, LOSS_IS_CONGESTION, MAX_WINDOW, MIN_RTT_LIFE, MIN_WINDOW_PACKETS,
+    DRAIN_EVERY, DRAIN_LEAST, DRAIN_SUSPECTED, INITIAL_WINDOW, LOSS_COUNTED, LOSS_IS_CONGESTION, MAX_WINDOW, MIN_RTT_LIFE, MIN_RTT_LIFE_BEHIND_QUEUE, MIN_WINDOW_PACKETS,
     QUEUE_LEAST, QUEUE_PACKETS, QUEUE_TARGET,
 };
 use crate::round::{Round, seconds};
 use crate::shortest::Shortest;
 
-/// A round trip that is longer than the shortest by less than this met no queue.
-const NO_QUEUE: Duration = Duration::from_millis(2);
 /// A queue that is shorter than this may be nothing but late clocks and acknowledgements.
 const SURE_QUEUE: Duration = Duration::from_millis(3);
 /// Rounds without a queue after which a path is taken for one of unknown, higher rate.
@@ -121,13 +119,16 @@ struct Newest {
     bytes: u64,
 }
 
-/// The round in which the queue drains, so that the path is seen without it.
+/// The round in which the queue drains, so that the path is seen without it. All flows of one sender do that at the same
+/// moments: those that share a link see it without the others' queues too, or who came last would take theirs for the path.
 #[derive(Debug, Clone, Copy, Default)]
 struct Drain {
-    /// When the path was last seen without a queue.
-    last: Duration,
-    /// The window to return to.
-    window: Option<u64>,
+    /// The window to return to, and when it began.
+    window: Option<(u64, Duration)>,
+    /// What the sender's clock says at the zero of this flow's.
+    clock: Duration,
+    /// The turn in which it drained last.
+    turn: u128,
 }
 
 /// For how long the peer holds acknowledgements back: the transport's smoothed round trip is without that time.
@@ -146,10 +147,11 @@ struct Loss {
 }
 
 impl Estimator {
-    /// For packets of `mtu` bytes.
+    /// For packets of `mtu` bytes. `clock` is the time on a clock that all flows of a sender share, when this one's begins.
     #[must_use]
-    pub fn new(mtu: u64) -> Self {
-        Self { path: Path { mtu, ..Path::default() }, round: Round::new(Duration::ZERO, 0), ..Self::default() }
+    pub fn new(mtu: u64, clock: Duration) -> Self {
+        let drain = Drain { clock, ..Drain::default() };
+        Self { path: Path { mtu, ..Path::default() }, round: Round::new(Duration::ZERO, 0), drain, ..Self::default() }
     }
 
     /// What is known now.
@@ -193,13 +195,12 @@ impl Estimator {
     }
 
     /// Bytes were lost; `all` if nothing got through for long.
-    pub fn handle_loss(&mut self, now: Duration, bytes: u64, all: bool) {
+    pub fn handle_loss(&mut self, bytes: u64, all: bool) {
         self.path.lost += bytes;
         // A transport may tell of acknowledgements first, when what was lost was still in flight.
         self.path.in_flight = self.path.in_flight.saturating_sub(bytes);
         self.path.repairing += bytes;
         self.round.lost += bytes;
-        self.competition.handle_loss(now);
         if all {
             self.path.window = self.least();
             self.drain.window = None;
@@ -218,7 +219,6 @@ impl Estimator {
         self.round.handle_batch(self.path.rtt, queue, flight);
         let least = (self.target(self.rate.unwrap_or(f64::MAX)) / 3).max(SURE_QUEUE);
         self.busy.handle_batch(now, self.path.delivered, self.path.mtu, queue, least);
-        self.competition.handle_queue(now, queue);
         if self.rate.is_none() {
             self.start(delivered);
         }
@@ -241,20 +241,13 @@ impl Estimator {
         };
         self.path.rtt = rtt;
         // Behind a competitor's queue the shortest round trip is not seen, and is as it was.
-        let life = if self.competes(now) { Duration::MAX } else { MIN_RTT_LIFE };
+        let life = if self.competition.is_suspected(now) { MIN_RTT_LIFE_BEHIND_QUEUE } else { MIN_RTT_LIFE };
         self.path.min_rtt = self.shortest.of(now, rtt, whole, life);
-        if rtt <= self.path.min_rtt + self.path.min_rtt / 8 + NO_QUEUE {
-            self.drain.last = now;
-        }
     }
 
     /// How long the last packet waited in queues; what the peer held acknowledgements back for is none.
     fn queue(&self) -> Duration {
         self.path.queue().saturating_sub(self.held.time)
-    }
-
-    fn competes(&self, now: Duration) -> bool {
-        self.competition.is_there(now, self.target(self.rate.unwrap_or(f64::MAX)))
     }
 
     /// Whether all of the window was in flight in this round.
@@ -276,15 +269,20 @@ impl Estimator {
 
     /// Takes the window down at once if the path delivers less than half of what it is for, behind a queue.
     fn watch_falls(&mut self, now: Duration, in_flight: u64) {
-        let busy = 2 * in_flight >= self.path.window && self.drain.window.is_none();
+        let busy = 2 * in_flight >= self.path.window && !self.competition.is_there();
         let Some(rate) = self.falls.rate(now, self.path.delivered, busy) else { return };
         let target = self.target(rate);
         let aim = whole(rate * seconds(self.path.min_rtt + target)).max(self.least());
-        // Without a queue these are the gaps between what was sent in bursts.
-        if self.falls.certain(now, self.queue() > target && 2 * aim < self.path.window) {
+        // Without a queue these are the gaps between what was sent in bursts, or the queue drains.
+        let (window, queue) = match self.drain.window {
+            Some((window, _)) => (window, 2 * target),
+            None => (self.path.window, target),
+        };
+        if self.falls.certain(now, self.queue() > queue && 2 * aim < window) {
             self.path.window = aim;
             self.path.falls += 1;
             self.rate = Some(rate);
+            self.drain.window = None;
             (self.busy, self.falls) = (Busy::default(), Falls::default());
             self.round = Round::new(now, in_flight);
         }
@@ -302,13 +300,23 @@ impl Estimator {
         let used = self.used();
         let round = std::mem::replace(&mut self.round, Round::new(now, in_flight));
         self.path.repairing = round.lost;
-        if let Some(window) = self.drain.window.take() {
-            self.path.window = window;
-            self.drain.last = now;
+        self.competition.handle_round(now, round.standing);
+        if let Some((window, since)) = self.drain.window {
+            if now.saturating_sub(since) >= DRAIN_LEAST.max(3 * self.path.rtt / 2) {
+                // Where a queue stands all the same, the path fell meanwhile.
+                let rate = round.arrived(now);
+                let target = self.target(rate);
+                let carried = whole(rate * seconds(self.path.min_rtt + target));
+                self.path.window = if round.standing > 2 * target { window.min(carried).max(self.least()) } else { window };
+                self.drain.window = None;
+            }
             return;
         }
+        if std::env::var_os("NC_DEBUG").is_some() {
+            eprintln!("{now:?} W {} rate {:?} competes {:?} rtt {:?} min {:?} lost {} used {used}", self.path.window, self.rate.map(|r| r*8e-3), self.competition.is_there(), round.mean_rtt(), self.path.min_rtt, round.lost);
+        }
         let window = self.path.window as f64;
-        let mut aim = match self.competes(now) {
+        let mut aim = match self.competition.is_there() {
             true if round.lost > 0 => CUT * window,
             true => window + REGROWTH * self.path.mtu as f64,
             false => self.aim(now, &round),
@@ -320,7 +328,9 @@ impl Estimator {
             aim = aim.min(CUT * window);
         }
         self.path.window = whole(aim).clamp(self.least(), MAX_WINDOW);
-        if now.saturating_sub(self.drain.last) > DRAIN_EVERY {
+        let every = if self.competition.is_suspected(now) { DRAIN_SUSPECTED } else { DRAIN_EVERY };
+        let turn = (self.drain.clock + now).as_nanos() / every.as_nanos();
+        if turn != std::mem::replace(&mut self.drain.turn, turn) && used {
             self.begin_drain(now);
         }
     }
@@ -360,13 +370,11 @@ impl Estimator {
         }
     }
 
-    /// Less by twice the queue for a round, or half of what the path holds without one.
+    /// Leaves the path half empty, so that the queue drains.
     fn begin_drain(&mut self, now: Duration) {
         let Some(rate) = self.rate else { return };
-        self.drain.window = Some(self.path.window);
-        let (path, queue) = (seconds(self.path.min_rtt), seconds(self.target(rate)));
-        let time = if self.competes(now) { path / 2.0 } else { (path / 2.0).max(path - queue) };
-        self.path.window = whole(rate * time).clamp(self.path.mtu, self.path.window);
+        self.drain.window = Some((self.path.window, now));
+        self.path.window = whole(rate * seconds(self.path.min_rtt) / 2.0).clamp(self.path.mtu, self.path.window);
     }
 
     const fn least(&self) -> u64 {

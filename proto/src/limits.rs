@@ -45,10 +45,15 @@ pub const INITIAL_WINDOW: u64 = 4_800;
 pub(crate) const MIN_WINDOW_PACKETS: u64 = 2;
 /// Most bytes in flight: 80 Mbit/s at 100 ms.
 pub(crate) const MAX_WINDOW: u64 = 1024 * 1024;
-/// How long a smallest round trip is believed.
+/// How long a smallest round trip is believed, and where another flow's queue may hide the path.
 pub(crate) const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
+pub(crate) const MIN_RTT_LIFE_BEHIND_QUEUE: Duration = Duration::from_secs(60);
 /// How often the queue is drained to see the path without it, well within that life; costs a round trip's bytes at most.
-pub(crate) const DRAIN_EVERY: Duration = Duration::from_secs(4);
+pub(crate) const DRAIN_EVERY: Duration = Duration::from_secs(5);
+/// How long that takes at least: flows that share a link begin within a round trip of each other.
+pub(crate) const DRAIN_LEAST: Duration = Duration::from_millis(30);
+/// The same while a queue stands that another flow may have made.
+pub(crate) const DRAIN_SUSPECTED: Duration = Duration::from_millis(1000);
 /// More loss than this, of so many packets or more, is taken for a full queue; less is the air's.
 pub(crate) const LOSS_IS_CONGESTION: f64 = 0.08;
 pub(crate) const LOSS_COUNTED: u64 = 100;

@@ -54,6 +54,7 @@ pub(crate) struct Listener {
     config: ServerConfig,
     qlog: Option<PathBuf>,
     counters: Arc<Counters>,
+    began: Instant,
 }
 
 impl Listener {
@@ -70,12 +71,12 @@ impl Listener {
         let endpoint = UdpSocket::bind(address)
             .and_then(|socket| quinn::Endpoint::new(own, Some(config.clone()), socket, Arc::new(TokioRuntime)))
             .map_err(|error| Error::Listen { address, reason: error.to_string() })?;
-        Ok(Self { endpoint, handshakes: Arc::new(()), config, qlog, counters })
+        Ok(Self { endpoint, handshakes: Arc::new(()), config, qlog, counters, began: Instant::now() })
     }
 
     /// Over an endpoint that is there already and has [`config`].
     pub(crate) fn on(endpoint: quinn::Endpoint, config: ServerConfig, counters: Arc<Counters>) -> Self {
-        Self { endpoint, handshakes: Arc::new(()), config, qlog: None, counters }
+        Self { endpoint, handshakes: Arc::new(()), config, qlog: None, counters, began: Instant::now() }
     }
 
     pub(crate) fn address(&self) -> Option<SocketAddr> {
@@ -111,7 +112,7 @@ impl Listener {
         let mut log = QlogConfig::default();
         log.writer(Box::new(BufWriter::new(created.ok()?)))
             .title(Some(format!("nestcast send to {}", incoming.remote_address())));
-        let (mut config, mut transport) = (self.config.clone(), transport());
+        let (mut config, mut transport) = (self.config.clone(), transport(self.began));
         transport.qlog_stream(log.into_stream());
         config.transport_config(Arc::new(transport));
         Some(Arc::new(config))
@@ -169,12 +170,13 @@ pub fn config(identity: Identity) -> Result<ServerConfig, Error> {
     crypto.max_early_data_size = 0;
     let crypto = QuicServerConfig::try_from(crypto).map_err(|error| tls(&error))?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(Arc::new(transport()));
+    config.transport_config(Arc::new(transport(tokio::time::Instant::now().into_std())));
     config.max_incoming(REFUSE_ABOVE).incoming_buffer_size(8 * 1024).incoming_buffer_size_total(1024 * 1024);
     Ok(config)
 }
 
-fn transport() -> TransportConfig {
+/// For connections that share a clock, which began at `began`.
+fn transport(began: Instant) -> TransportConfig {
     let mut acks = AckFrequencyConfig::default();
     acks.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY)).max_ack_delay(Some(ACK_WITHIN));
     let mut transport = TransportConfig::default();
@@ -190,7 +192,7 @@ fn transport() -> TransportConfig {
         .initial_rtt(FIRST_RTT)
         .ack_frequency_config(Some(acks))
         .max_idle_timeout(IDLE.try_into().ok())
-        .congestion_controller_factory(Arc::new(Factory));
+        .congestion_controller_factory(Arc::new(Factory { began }));
     transport
 }
 
@@ -344,11 +346,15 @@ impl Incoming for RecvStream {
 
 /// Builds the congestion control of a connection.
 #[derive(Debug)]
-struct Factory;
+struct Factory {
+    /// The zero of the clock that all connections share.
+    began: Instant,
+}
 
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        Box::new(Congestion { estimator: Estimator::new(mtu.into()), epoch: now, known: Arc::default() })
+        let clock = now.saturating_duration_since(self.began);
+        Box::new(Congestion { estimator: Estimator::new(mtu.into(), clock), epoch: now, known: Arc::default() })
     }
 }
 
@@ -391,8 +397,8 @@ impl Controller for Congestion {
         self.tell();
     }
 
-    fn on_congestion_event(&mut self, now: Instant, _sent: Instant, persistent: bool, lost: u64) {
-        self.estimator.handle_loss(self.moment(now), lost, persistent);
+    fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, persistent: bool, lost: u64) {
+        self.estimator.handle_loss(lost, persistent);
         self.tell();
     }
 

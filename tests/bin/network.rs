@@ -106,7 +106,7 @@ fn main() {
         if n.len() > 4 {
             link.rates.push((Duration::from_millis(n[3]), n[4] * 1000));
         }
-        let o = broadcast(&link, Scenario::lasting(s(12.0)));
+        let o = broadcast(&link, if std::env::var_os("NC_CUBIC").is_some() { Scenario { download: Some(s(3.0)), ..Scenario::lasting(s(40.0)) } } else { Scenario::lasting(s(12.0)) });
         println!("{:.0} % blank {} drops {}", share(&o, &link, 2.0, 12.0), o.seen().received.blank, o.dropped(s(0.0), s(12.0)));
         let ids: Vec<_> = o.seen().shown.iter().map(|f| f.header.id).collect();
         println!("missing {:?}", ids.windows(2).filter(|p| p[1] != p[0] + 1).map(|p| (p[0] + 1, p[1] - p[0] - 1)).collect::<Vec<_>>());
