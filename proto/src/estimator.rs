@@ -16,8 +16,8 @@ use crate::busy::Busy;
 use crate::competition::Competition;
 use crate::falls::Falls;
 use crate::limits::{
-    DRAIN_EVERY, DRAIN_LEAST, DRAIN_SUSPECTED, INITIAL_WINDOW, LOSS_COUNTED, LOSS_IS_CONGESTION, MAX_WINDOW, MIN_RTT_LIFE, MIN_RTT_LIFE_BEHIND_QUEUE, MIN_WINDOW_PACKETS,
-    QUEUE_LEAST, QUEUE_PACKETS, QUEUE_TARGET,
+    DRAIN_EVERY, DRAIN_LEAST, DRAIN_SUSPECTED, INITIAL_WINDOW, LOSS_COUNTED, LOSS_IS_CONGESTION, MAX_WINDOW,
+    MIN_RTT_LIFE, MIN_RTT_LIFE_BEHIND_QUEUE, MIN_WINDOW_PACKETS, QUEUE_LEAST, QUEUE_PACKETS, QUEUE_TARGET,
 };
 use crate::round::{Round, seconds};
 use crate::shortest::Shortest;
@@ -307,13 +307,11 @@ impl Estimator {
                 let rate = round.arrived(now);
                 let target = self.target(rate);
                 let carried = whole(rate * seconds(self.path.min_rtt + target));
-                self.path.window = if round.standing > 2 * target { window.min(carried).max(self.least()) } else { window };
+                self.path.window =
+                    if round.standing > 2 * target { window.min(carried).max(self.least()) } else { window };
                 self.drain.window = None;
             }
             return;
-        }
-        if std::env::var_os("NC_DEBUG").is_some() {
-            eprintln!("{now:?} W {} rate {:?} competes {:?} rtt {:?} min {:?} lost {} used {used}", self.path.window, self.rate.map(|r| r*8e-3), self.competition.is_there(), round.mean_rtt(), self.path.min_rtt, round.lost);
         }
         let window = self.path.window as f64;
         let mut aim = match self.competition.is_there() {
@@ -359,14 +357,16 @@ impl Estimator {
             right.clamp(0.95 * carried, 1.05 * carried).clamp(window / 4.0, window.max(2.0 * largest))
         } else if largest < 0.95 * carried {
             carried
-        } else if largest + 2.0 * self.path.mtu as f64 >= window {
+        } else if window > largest + 2.0 * self.path.mtu as f64 {
+            window
+        } else if queue > (target / 4).max(SURE_QUEUE) {
+            largest + rate * (seconds(target) - seconds(queue))
+        } else {
             self.free += 1;
             if self.free == FREE_ROUNDS {
                 self.rate = None;
             }
             largest + rate * seconds(QUEUE_TARGET)
-        } else {
-            window
         }
     }
 

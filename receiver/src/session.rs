@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use nestcast_codec::{ModelId, Size};
 use nestcast_proto::{
-    Bases, Close, Code, Control, FrameHeader, Hello, Message, ModelHash, ModelHeader, ModelRequest, StreamHead, Subscriber,
-    Welcome,
+    Bases, Close, Code, Control, FrameHeader, Hello, Message, ModelHash, ModelHeader, ModelRequest, StreamHead,
+    Subscriber, Welcome,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;

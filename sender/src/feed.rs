@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Close, Code, Control, Hello, MAX_OPEN_FRAMES, Message, ModelHash, ModelHeader, Publisher, Step, StreamHead, Welcome, same_token,
+    Close, Code, Control, Hello, MAX_OPEN_FRAMES, Message, ModelHash, ModelHeader, Publisher, Step, StreamHead,
+    Welcome, same_token,
 };
 use tokio::time::Instant;
 
@@ -70,7 +71,8 @@ pub(crate) async fn run<P: Peer>(peer: P, number: u64, shared: Arc<Shared>, fram
     Counters::add(&shared.counters.accepted, 1);
     tracing::info!(%address, cap = hello.max_bitrate.map(nestcast_proto::Bitrate::bits), "receiver joined");
     let publisher = Publisher::new(shared.interval, hello.max_bitrate);
-    let mut feed = Feed { peer: &peer, publisher, shared: &shared, number, stream: None, finished: VecDeque::new(), noted: 0 };
+    let mut feed =
+        Feed { peer: &peer, publisher, shared: &shared, number, stream: None, finished: VecDeque::new(), noted: 0 };
     // Who comes begins with the frame that is there now.
     let ended = feed.run(frames.clone(), incoming, control).await;
     shared.counters.forget(number);

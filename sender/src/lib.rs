@@ -17,8 +17,8 @@ mod frames;
 mod identity;
 mod pipeline;
 mod quic;
-mod source;
 mod serve;
+mod source;
 mod statistics;
 mod transport;
 

@@ -46,7 +46,8 @@ fn falls(moments: u64) {
                 let blank: Vec<u64> = (0..moments)
                     .map(|step| {
                         let fall = Duration::from_micros(4_000_000 + 100_800 / moments * step);
-                        let link = Link::varying(vec![(Duration::ZERO, before), (fall, after)]).with_rtt(Duration::from_millis(rtt));
+                        let link = Link::varying(vec![(Duration::ZERO, before), (fall, after)])
+                            .with_rtt(Duration::from_millis(rtt));
                         broadcast(&link, Scenario::lasting(s(7.0))).seen().received.blank
                     })
                     .collect();
@@ -57,11 +58,19 @@ fn falls(moments: u64) {
 }
 
 fn changes() {
-    println!("4-1-10: used after fall, after rise (a second later), queue p95 after fall, blank; traces: used, queue p95, blank");
+    println!(
+        "4-1-10: used after fall, after rise (a second later), queue p95 after fall, blank; traces: used, queue p95, blank"
+    );
     for rtt in RTTS {
         let link = steps(&[(0, 4_000_000), (4, 1_000_000), (8, 10_000_000)]).with_rtt(Duration::from_millis(rtt));
         let o = broadcast(&link, Scenario::lasting(s(12.0)));
-        let waits: Vec<_> = o.passages.iter().filter(|p| p.at > s(4.0) && p.at < s(8.0)).filter(|p| p.wait.is_none_or(|w| w > Duration::from_millis(33))).map(|p| p.at).collect();
+        let waits: Vec<_> = o
+            .passages
+            .iter()
+            .filter(|p| p.at > s(4.0) && p.at < s(8.0))
+            .filter(|p| p.wait.is_none_or(|w| w > Duration::from_millis(33)))
+            .map(|p| p.at)
+            .collect();
         println!(
             "  {rtt:>3} ms: {:.0} % {:.0} % {:?} {} blank; down {:?}",
             share(&o, &link, 4.5, 8.0),
@@ -76,7 +85,12 @@ fn changes() {
         ] {
             let link = recorded(text).with_rtt(Duration::from_millis(rtt));
             let o = broadcast(&link, Scenario::lasting(s(17.0)));
-            println!("      {name}: {:.0} % {:?} {} blank", share(&o, &link, 1.0, 17.0), o.queue_p95(s(1.0), s(17.0)), o.seen().received.blank);
+            println!(
+                "      {name}: {:.0} % {:?} {} blank",
+                share(&o, &link, 1.0, 17.0),
+                o.queue_p95(s(1.0), s(17.0)),
+                o.seen().received.blank
+            );
         }
     }
 }
@@ -91,10 +105,21 @@ fn sharing() {
             let (sum, squares) = (shares.iter().sum::<f64>(), shares.iter().map(|x| x * x).sum::<f64>());
             let used = sum * 800.0 / link.capacity(s(8.0), s(24.0));
             let blank: u64 = o.receivers.iter().map(|seen| seen.received.blank).sum();
-            print!("  {rtt:>3} ms {:>4}: {:.2} {used:.0} % p95 {:?} {blank} blank {:?}", rate as f64 / 1e6, sum * sum / 4.0 / squares, o.queue_p95(s(8.0), s(24.0)), shares.iter().map(|x| (100.0 * x / sum).round()).collect::<Vec<_>>());
+            print!(
+                "  {rtt:>3} ms {:>4}: {:.2} {used:.0} % p95 {:?} {blank} blank {:?}",
+                rate as f64 / 1e6,
+                sum * sum / 4.0 / squares,
+                o.queue_p95(s(8.0), s(24.0)),
+                shares.iter().map(|x| (100.0 * x / sum).round()).collect::<Vec<_>>()
+            );
             let o = broadcast(&link, Scenario { download: Some(s(3.0)), ..Scenario::lasting(s(40.0)) });
             let down: usize = o.downloaded.iter().filter(|(at, _)| *at > s(10.0)).map(|(_, bytes)| bytes).sum();
-            println!("   cubic: ours {:.0} %, its {:.0} %, {} blank", share(&o, &link, 10.0, 40.0), down as f64 * 800.0 / link.capacity(s(10.0), s(40.0)), o.seen().received.blank);
+            println!(
+                "   cubic: ours {:.0} %, its {:.0} %, {} blank",
+                share(&o, &link, 10.0, 40.0),
+                down as f64 * 800.0 / link.capacity(s(10.0), s(40.0)),
+                o.seen().received.blank
+            );
         }
     }
 }
@@ -106,12 +131,36 @@ fn main() {
         if n.len() > 4 {
             link.rates.push((Duration::from_millis(n[3]), n[4] * 1000));
         }
-        let o = broadcast(&link, if std::env::var_os("NC_CUBIC").is_some() { Scenario { download: Some(s(3.0)), ..Scenario::lasting(s(40.0)) } } else { Scenario::lasting(s(12.0)) });
-        println!("{:.0} % blank {} drops {}", share(&o, &link, 2.0, 12.0), o.seen().received.blank, o.dropped(s(0.0), s(12.0)));
+        let o = broadcast(
+            &link,
+            if std::env::var_os("NC_CUBIC").is_some() {
+                Scenario { download: Some(s(3.0)), ..Scenario::lasting(s(40.0)) }
+            } else {
+                Scenario::lasting(s(12.0))
+            },
+        );
+        println!(
+            "{:.0} % blank {} drops {}",
+            share(&o, &link, 2.0, 12.0),
+            o.seen().received.blank,
+            o.dropped(s(0.0), s(12.0))
+        );
         let ids: Vec<_> = o.seen().shown.iter().map(|f| f.header.id).collect();
-        println!("missing {:?}", ids.windows(2).filter(|p| p[1] != p[0] + 1).map(|p| (p[0] + 1, p[1] - p[0] - 1)).collect::<Vec<_>>());
+        println!(
+            "missing {:?}",
+            ids.windows(2).filter(|p| p[1] != p[0] + 1).map(|p| (p[0] + 1, p[1] - p[0] - 1)).collect::<Vec<_>>()
+        );
         if std::env::var_os("NC_FRAMES").is_some() {
-            for f in &o.seen().shown { println!("{} captured {} first {:?} shown {:?} {} bytes", f.header.id, f.header.captured as f64 / 1e6, f.first, f.shown, f.prefix.len()); }
+            for f in &o.seen().shown {
+                println!(
+                    "{} captured {} first {:?} shown {:?} {} bytes",
+                    f.header.id,
+                    f.header.captured as f64 / 1e6,
+                    f.first,
+                    f.shown,
+                    f.prefix.len()
+                );
+            }
         }
         return;
     }
