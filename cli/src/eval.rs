@@ -66,6 +66,7 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
     for input in &inputs {
         match bench.measure(input, &progress) {
             Ok(measured) => rows.extend(measured),
+            Err(error) if inputs.len() == 1 => return Err(error),
             Err(error) => {
                 progress.note(&format!("{error:#}"));
                 left_out.push(files::name(input));

@@ -84,7 +84,9 @@ fn ensure_open() -> Result<()> {
 fn is_closed() -> bool {
     use rustix::fs::{OFlags, fcntl_getfl, fstat, stat};
     let stdout = io::stdout();
-    let (Ok(flags), Ok(own), Ok(null)) = (fcntl_getfl(&stdout), fstat(&stdout), stat("/dev/null")) else { return false };
+    let (Ok(flags), Ok(own), Ok(null)) = (fcntl_getfl(&stdout), fstat(&stdout), stat("/dev/null")) else {
+        return false;
+    };
     flags.contains(OFlags::RDWR) && own.st_rdev == null.st_rdev && own.st_mode == null.st_mode
 }
 

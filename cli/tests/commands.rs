@@ -110,10 +110,14 @@ fn eval_goes_on_behind_a_broken_picture_and_says_which() {
     assert_eq!(csv.lines().count(), 1 + 4);
 
     bench.write("bad.png", &whole[..200]);
-    let output = bench.run(&[&["eval", "bad.png", "--csv", "none.csv"], &linear[..]].concat(), &[]);
+    bench.write("worse.png", b"");
+    let eval = |pictures: &[&str]| [&["eval"], pictures, &["--csv", "out"], &linear[..]].concat();
+    assert!(bench.refuse(&eval(&["bad.png"])).contains("bad.png is refused"));
+    bench.write("out", b"old");
+    let output = bench.run(&eval(&["bad.png", "worse.png"]), &[]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no picture can be measured: bad.png"));
-    assert!(!bench.path("none.csv").exists());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no picture can be measured: bad.png, worse.png"));
+    assert_eq!(bench.read("out"), b"old");
 }
 
 #[test]

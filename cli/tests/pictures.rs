@@ -171,7 +171,7 @@ fn pixels_that_the_files_bytes_cannot_hold_are_refused() {
 #[test]
 fn a_jpeg_of_many_scans_is_refused_before_it_is_decoded() {
     let bench = Bench::new();
-    let scans = |scans| hostile::jpeg((1024, 1024), 2_048, scans);
+    let scans = |scans| hostile::jpeg((1024, 1024), 128 * 128, scans);
     bench.write("in.jpg", &scans(20));
     bench.succeed(&["encode", "in.jpg", "-o", "s.nst", "--analysis", "linear"]);
     for count in [24, 2_000] {

@@ -4,8 +4,9 @@ use anyhow::{Result, bail, ensure};
 
 /// Most pixels for a byte: each block of 8x8 takes a bit at least.
 pub(super) const MAX_PIXELS: u64 = 8 * 64;
-/// How often all samples may be gone over. Each scan of a progressive file costs the decoder a walk over the picture, but
-/// next to no bytes. libjpeg goes over them 6 times; coding every bit plane of two bands by itself takes 20.
+/// How often all samples may be gone over. Each scan of a progressive file costs the decoder a walk over the picture (100
+/// scans of 100 megapixels: 4.5 s), but next to no bytes. libjpeg goes over luma 6 times; DC and two bands with four
+/// refinements each take 15.
 const MAX_PASSES: usize = 24;
 /// Most segments: 255 of a colour profile, 1600 of 100 MB of metadata, and four tables before every scan are less.
 const MAX_SEGMENTS: usize = 4096;
