@@ -96,6 +96,21 @@ fn a_killed_process_leaves_the_old_file_or_the_whole_new_one() {
 }
 
 #[test]
+fn a_file_is_on_the_disk_before_it_has_its_name() {
+    let bench = Bench::new();
+    bench.stream("small.nst");
+    let output = bench.shell(r#"strace -f -o calls -e trace=fsync,/^rename "$0" "$@""#, &cut("out"));
+    if !output.status.success() {
+        return skip("the order of fsync and rename", "it takes `strace`");
+    }
+    let calls = String::from_utf8(bench.read("calls")).expect("text");
+    let calls: Vec<&str> = calls.lines().filter(|line| line.contains("fsync") || line.contains("rename")).collect();
+    let kinds: Vec<bool> = calls.iter().map(|line| line.contains("rename")).collect();
+    // The file, its name, the folder that has the name.
+    assert_eq!(kinds, [false, true, false], "{calls:?}");
+}
+
+#[test]
 fn a_file_that_would_be_too_large_is_refused() {
     let bench = Bench::new();
     bench.large_stream();

@@ -218,3 +218,19 @@ fn a_profile_over_the_limit_is_skipped_with_a_note() {
     let line = encode_refused(&bench, &png::file(SIZE, 8, png::RGB, &[(b"tEXt", text), (b"IDAT", data)]));
     assert!(line.contains("metadata needs more than"), "{line}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_small_file_with_a_huge_profile_takes_little_memory() {
+    let bench = Bench::new();
+    let encode = |picture: &[u8]| {
+        bench.write("in", picture);
+        let arguments = ["encode", "in", "-o", "s.nst", "--analysis", "linear", "--threads", "1"];
+        bench.shell(r#"ulimit -v 250000; exec "$0" "$@""#, &arguments)
+    };
+    if !encode(&png::rgb(SIZE.0, SIZE.1)).status.success() {
+        return harness::faults::skip("a limit of 250 MB", "not even an ordinary picture fits into it here");
+    }
+    let output = encode(&hostile::png_with_profile(SIZE, 256 << 20));
+    assert!(output.status.success(), "{output:?}");
+}
