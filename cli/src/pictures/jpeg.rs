@@ -50,6 +50,7 @@ impl Structure {
                 structure.whole = in_scan;
                 break;
             }
+            ensure!(marker != START_OF_IMAGE, "a second picture begins inside it: get it again");
             let Some(body) = segment(bytes, start) else { break };
             segments += 1;
             ensure!(segments <= MAX_SEGMENTS, "it has more than {MAX_SEGMENTS} segments: save it anew");
@@ -61,8 +62,6 @@ impl Structure {
             } else if is_frame(marker) {
                 ensure!(frame.is_none(), "it has two frames: save it anew");
                 structure.components = frame.insert(Frame::of(marker, body)).components.len();
-            } else if marker == START_OF_IMAGE {
-                bail!("a second picture begins inside it: get it again");
             }
             at = start + 2 + body.len();
         }

@@ -10,8 +10,8 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use super::{Bench, NESTCAST};
 
 /// What `cut` writes in the tests of this kind.
-pub(crate) const CUT: usize = 12 << 20;
-const CUT_TEXT: &str = "12582912";
+pub(crate) const CUT: usize = 4 << 20;
+const CUT_TEXT: &str = "4194304";
 
 impl Bench {
     /// Writes `large.nst`, a stream that is only good to be cut. Gives the [`CUT`] bytes of it.
