@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::close::Close;
 use crate::frame::FrameHeader;
-use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, MAX_OPEN_FRAMES};
+use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, MAX_FRAME, MAX_OPEN_FRAMES};
 
 /// A frame to show: the prefix that came in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub struct Received {
 #[derive(Debug)]
 pub struct Subscriber {
     interval: Duration,
+    /// Most bytes that are kept of a frame.
+    max_frame: u64,
     open: BTreeMap<u64, Open>,
     /// The last frame that was given out or given up: its number, and pictures that were skipped before it.
     last: Option<(u64, u64)>,
@@ -52,6 +54,8 @@ pub struct Subscriber {
 #[derive(Debug)]
 struct Open {
     header: FrameHeader,
+    /// Bytes that came, and those of them that are kept.
+    came: u64,
     bytes: BytesMut,
     first: Duration,
     /// When its base was there.
@@ -59,11 +63,34 @@ struct Open {
     finished: bool,
 }
 
+impl Open {
+    /// Keeps more bytes, `most` in all, in memory that grows to twice its size and never beyond what may come.
+    fn keep(&mut self, bytes: &[u8], most: u64) {
+        let most = usize::try_from(most.min(self.header.full)).unwrap_or(usize::MAX);
+        let bytes = &bytes[..bytes.len().min(most - self.bytes.len())];
+        let length = self.bytes.len() + bytes.len();
+        if length > self.bytes.capacity() {
+            let mut larger = BytesMut::with_capacity((2 * self.bytes.capacity()).clamp(length, most));
+            larger.extend_from_slice(&self.bytes);
+            self.bytes = larger;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
 impl Subscriber {
     /// For frames that come every `interval`.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
-        Self { interval, open: BTreeMap::new(), last: None, shown: None, closed: false, received: Received::default() }
+        let received = Received::default();
+        Self { interval, max_frame: MAX_FRAME, open: BTreeMap::new(), last: None, shown: None, closed: false, received }
+    }
+
+    /// Keeps no more than the first `bytes` of a frame: of [`MAX_OPEN_FRAMES`] so many are held at most.
+    #[must_use]
+    pub const fn with_max_frame(mut self, bytes: u64) -> Self {
+        self.max_frame = bytes;
+        self
     }
 
     /// What came so far.
@@ -95,7 +122,7 @@ impl Subscriber {
             }
         }
         let bytes = BytesMut::new();
-        self.open.insert(header.id, Open { header, bytes, first: now, based: None, finished: false });
+        self.open.insert(header.id, Open { header, came: 0, bytes, first: now, based: None, finished: false });
         Ok(())
     }
 
@@ -106,11 +133,12 @@ impl Subscriber {
     pub fn handle_bytes(&mut self, now: Duration, id: u64, bytes: &[u8]) -> Result<(), Close> {
         self.received.bytes += bytes.len() as u64;
         let Some(open) = self.open.get_mut(&id) else { return Ok(()) };
-        if (open.bytes.len() + bytes.len()) as u64 > open.header.full {
+        open.came += bytes.len() as u64;
+        if open.came > open.header.full {
             return Err(Close::violation("a frame has more bytes than it announced"));
         }
-        open.bytes.extend_from_slice(bytes);
-        if open.based.is_none() && open.bytes.len() as u64 >= open.header.base && !open.bytes.is_empty() {
+        open.keep(bytes, self.max_frame);
+        if open.based.is_none() && open.came >= open.header.base && open.came > 0 {
             open.based = Some(now);
         }
         Ok(())
@@ -330,6 +358,24 @@ mod tests {
         subscriber.handle_head(Duration::ZERO, header(0)).expect("a new frame");
         assert!(subscriber.handle_head(Duration::ZERO, header(0)).is_err());
         assert!(subscriber.handle_bytes(Duration::ZERO, 0, &[0; 11]).is_err());
+    }
+
+    #[test]
+    fn no_more_of_a_frame_is_kept_than_is_wanted_and_the_rest_still_counts() {
+        let mut subscriber = Subscriber::new(INTERVAL).with_max_frame(6);
+        subscriber.handle_head(at(0), header(0)).expect("a new frame");
+        for _ in 0..5 {
+            subscriber.handle_bytes(at(0), 0, &[7; 2]).expect("within its length");
+        }
+        subscriber.handle_end(0);
+        assert_eq!(ids(&mut subscriber, 0), [(0, 6)]);
+        subscriber.handle_head(at(1), FrameHeader { base: 10, ..header(1) }).expect("a new frame");
+        subscriber.handle_bytes(at(1), 1, &[7; 10]).expect("within its length");
+        subscriber.handle_end(1);
+        assert_eq!(ids(&mut subscriber, 60), [(1, 6)], "its base came, though not all of it is kept");
+        assert_eq!(subscriber.received(), Received { shown: 2, blank: 0, bytes: 20, useful: 12 });
+        subscriber.handle_head(at(61), header(2)).expect("a new frame");
+        assert!(subscriber.handle_bytes(at(61), 2, &[7; 11]).is_err(), "more than announced");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use nestcast_proto::{ALPN, Close, Code, MAX_OPEN_FRAMES};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ConnectError, ConnectionError, Endpoint, RecvStream, SendStream, TransportConfig, VarInt};
+use rustls::client::Resumption;
 
 use crate::error::Error;
 use crate::transport::{Incoming, Link};
@@ -17,8 +18,9 @@ use crate::trust::Trust;
 const IDLE: Duration = Duration::from_secs(6);
 /// Said to a sender that is silent, so that both ends know that the other is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
-/// Bytes that a sender may have on the way: what is read is read at once.
-const RECEIVE_WINDOW: u32 = 4 * 1024 * 1024;
+/// Bytes that a sender may have on the way, and may make this end hold: twice the most that a sender of this project has
+/// on the way, as what comes is read at once.
+const RECEIVE_WINDOW: u32 = 2 * 1024 * 1024;
 /// Most bytes of one read.
 const READ: usize = 64 * 1024;
 /// How long connecting may take.
@@ -42,6 +44,8 @@ impl QuicLink {
         let mut crypto = trust.config()?;
         crypto.alpn_protocols = vec![ALPN.to_vec()];
         crypto.enable_early_data = false;
+        // A sender issues no tickets; none are held of one that does.
+        crypto.resumption = Resumption::disabled();
         let crypto = QuicClientConfig::try_from(crypto).map_err(|error| setup(&error))?;
         let mut config = quinn::ClientConfig::new(Arc::new(crypto));
         config.transport_config(Arc::new(transport()));
