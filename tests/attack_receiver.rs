@@ -61,15 +61,6 @@ async fn meet(scenario: Scenario, retry_seconds: u64) -> Outcome {
     outcome
 }
 
-/// Scenarios that take their time are left to the longer form; says so.
-fn skipped() -> bool {
-    let full = std::env::var("NESTCAST_ATTACK").is_ok_and(|form| form == "full");
-    if !full {
-        println!("skipped: it waits for real time; run it with NESTCAST_ATTACK=full");
-    }
-    !full
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn pictures_larger_than_announced_take_no_memory_and_are_given_up() {
     let outcome = meet(Scenario::LargerPictures, 0).await;
@@ -87,17 +78,24 @@ async fn a_sender_that_refuses_is_met_a_few_times_and_then_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_that_never_end_and_frames_without_end_are_held_in_little_memory() {
+async fn a_sender_that_fails_after_each_first_frame_is_met_less_and_less_often() {
+    let outcome = meet(Scenario::FailsAfterAFrame, 2).await;
+    assert!((2..=5).contains(&outcome.connections) && outcome.pictures > 0, "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn frames_without_end_are_held_in_little_memory() {
     let outcome = meet(Scenario::LongFrames, 0).await;
-    assert!(outcome.words.contains("can be decoded") || outcome.pictures > 0, "{outcome:?}");
+    assert!(outcome.words == "the broadcast ended" && outcome.pictures > 0, "{outcome:?}");
+    let outcome = meet(Scenario::EndlessFrames, 0).await;
+    assert!(outcome.words == "the broadcast ended" && outcome.pictures == 0, "{outcome:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn frames_that_are_no_pictures_are_given_up() {
     for scenario in [Scenario::Undecodable, Scenario::TinyFrames] {
         let outcome = meet(scenario, 0).await;
-        assert!(outcome.pictures == 0 && outcome.corrupt >= 99, "{outcome:?}");
-        assert!(outcome.words.contains("can be decoded"), "{outcome:?}");
+        assert!(outcome.pictures == 0 && outcome.words.contains("can be decoded"), "{outcome:?}");
     }
 }
 
@@ -133,18 +131,9 @@ async fn a_package_that_is_refused_ends_the_receiver_with_a_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sender_that_fails_after_each_first_frame_is_met_less_and_less_often() {
-    if skipped() {
-        return;
-    }
-    let sender = Scenario::FailsAfterAFrame;
-    let met = timeout(Duration::from_secs(20), meet(sender.clone(), 30)).await;
-    assert!(met.is_err(), "pictures come: {met:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn whoever_makes_a_receiver_wait_is_left() {
-    if skipped() {
+    if std::env::var("NESTCAST_ATTACK").ok().as_deref() != Some("full") {
+        println!("skipped: it waits for a minute; run it with NESTCAST_ATTACK=full");
         return;
     }
     for (scenario, words) in [
@@ -153,13 +142,13 @@ async fn whoever_makes_a_receiver_wait_is_left() {
         (Scenario::NoModel, "its model did not come in time"),
         (Scenario::ModelStops, "its model did not come in time"),
         (Scenario::NoFrames, "no frame came in time"),
-        (Scenario::EndlessFrames, "no frame came in time"),
     ] {
         let outcome = meet(scenario, 0).await;
         assert!(outcome.words.contains(words), "{outcome:?}");
     }
 }
 
+/// What a receiver keeps of a frame (spec, "Limits").
 #[test]
 fn all_of_an_honest_frame_is_kept() {
     let package = Package::builtin("photo").expect("it is built in");
@@ -168,8 +157,8 @@ fn all_of_an_honest_frame_is_kept() {
         for (width, height) in [(16, 16), (320, 240), (640, 480)] {
             let picture = pictures::picture(content, width, height, Channels::Rgb, 1);
             let stream = encoder.encode(&picture, &package.linear(1)).expect("a stream");
-            let per_pixel = stream.bytes().len() as f64 / f64::from(width * height);
-            println!("{content:?} {width}x{height}: {per_pixel:.2} bytes a pixel");
+            let kept = 65_536 + 4 * picture.size().pixels();
+            assert!(stream.bytes().len() <= kept, "{content:?}, {width}x{height}: {} bytes", stream.bytes().len());
         }
     }
 }

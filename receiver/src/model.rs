@@ -17,8 +17,6 @@ const STALL: Duration = Duration::from_secs(10);
 /// How long all of it may take: so long, and what it takes at this rate.
 const LEAST_TIME: Duration = Duration::from_secs(30);
 const LEAST_BYTES_PER_SECOND: u64 = 8 * 1024;
-/// Memory that is taken for its first bytes.
-const FIRST_MEMORY: usize = 64 * 1024;
 
 const LATE: Error = Error::Late("its model did not come");
 
@@ -61,7 +59,7 @@ pub(crate) async fn expect(begins: oneshot::Receiver<()>) -> Result<(), Error> {
     timeout(STALL, begins).await.map_or(Err(LATE), |_| Ok(()))
 }
 
-/// Reads a package, of which `first` has come. Memory is taken for no more than comes and never for more than is announced.
+/// Reads a package, of which `first` has come.
 pub(crate) async fn read(header: &ModelHeader, first: Bytes, stream: &mut impl Incoming) -> Result<Bytes, Error> {
     let whole = LEAST_TIME + Duration::from_secs(header.length / LEAST_BYTES_PER_SECOND);
     timeout(whole, collect(header.length, first, stream)).await.unwrap_or(Err(LATE))
@@ -69,17 +67,12 @@ pub(crate) async fn read(header: &ModelHeader, first: Bytes, stream: &mut impl I
 
 async fn collect(length: u64, first: Bytes, stream: &mut impl Incoming) -> Result<Bytes, Error> {
     let length = usize::try_from(length).map_err(|_| Error::violation("a model package is too long"))?;
-    let mut package = BytesMut::new();
+    // A head announces no more than a package may have, and one at a time is read.
+    let mut package = BytesMut::with_capacity(length);
     let mut next = Some(first);
     while let Some(bytes) = next {
         if bytes.len() > length - package.len() {
             return Err(Error::violation("a model package is longer than announced"));
-        }
-        if package.capacity() - package.len() < bytes.len() {
-            let twice = (2 * package.capacity()).max(FIRST_MEMORY).max(package.len() + bytes.len());
-            let mut larger = BytesMut::with_capacity(twice.min(length));
-            larger.extend_from_slice(&package);
-            package = larger;
         }
         package.extend_from_slice(&bytes);
         next = timeout(STALL, stream.read()).await.unwrap_or(Err(LATE))?;

@@ -22,9 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const NO_FRAME: Duration = Duration::from_secs(30);
 /// Events of streams that wait to be put together.
 const WAITING: usize = 64;
-/// What is kept of a frame: no picture needs more of its stream than so many bytes, and so many for each pixel.
+/// What is kept of a frame: so many bytes, and so many for each pixel. Noise takes 3 of RGB, and a prefix is a picture.
 const FRAME_BYTES: u64 = 64 * 1024;
-const FRAME_BYTES_PER_PIXEL: u64 = 8;
+const FRAME_BYTES_PER_PIXEL: u64 = 4;
 /// Most frames in a second: no display shows more, and held pictures are shown at this rate.
 const MAX_RATE: u32 = 1000;
 

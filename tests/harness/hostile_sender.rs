@@ -16,7 +16,7 @@ use quinn::{Connection, Endpoint, SendStream, ServerConfig, TransportConfig, Var
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use sha2::{Digest as _, Sha256};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// The size that every scenario announces.
 pub const SIZE: (u32, u32) = (320, 240);
@@ -44,9 +44,9 @@ pub enum Scenario {
     RateBeyondReason,
     /// A welcome after the other on the control stream.
     TalksOn,
-    /// Frames of 16 MiB on every stream, none of which ends.
+    /// Frames of 16 MiB on every stream, none of which ends, for three seconds; then the broadcast's end.
     EndlessFrames,
-    /// Whole frames of 16 MiB, one after the other, behind a true header.
+    /// Ten whole frames of 16 MiB behind a true header; then the broadcast's end.
     LongFrames,
     /// Frames of one byte, as fast as they go.
     TinyFrames,
@@ -153,7 +153,7 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
         hello.read_chunk(2048, true).await?;
     }
     match scenario {
-        Scenario::LargerPictures => frames(connection, |_| picture(10_000, 10_000, &[0x55; 190])).await,
+        Scenario::LargerPictures => frames(connection, &picture(10_000, 10_000, &[0x55; 190])).await,
         Scenario::FailsAfterAFrame => {
             frame(connection, 0, &picture(SIZE.0, SIZE.1, &[0x55; 190])).await?.stopped().await?;
             sleep(Duration::from_millis(200)).await;
@@ -162,21 +162,28 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
         Scenario::TalksOn => loop {
             control.write_all(&welcome).await?;
         },
-        Scenario::EndlessFrames => on_every_stream(connection, |id| endless_frame(id), MAX_FRAME).await,
+        Scenario::EndlessFrames => {
+            let writing = on_every_stream(connection, endless_frame, MAX_FRAME);
+            let _ = timeout(Duration::from_secs(3), writing).await;
+            Ok(connection.close(Code::Done.number().into(), b""))
+        }
         Scenario::LongFrames => {
-            let long = picture(SIZE.0, SIZE.1, &vec![0xA5; MAX_FRAME as usize - MAX_HEADER]);
-            frames(connection, |_| long.clone()).await
+            let long = picture(SIZE.0, SIZE.1, &vec![0xA5; usize::try_from(MAX_FRAME)? - MAX_HEADER]);
+            for id in 0..10 {
+                frame(connection, id, &long).await?.stopped().await?;
+            }
+            Ok(connection.close(Code::Done.number().into(), b""))
         }
         Scenario::TinyFrames => tiny_frames(connection).await,
-        Scenario::Undecodable => frames(connection, |_| vec![0xA5; 1000]).await,
+        Scenario::Undecodable => frames(connection, &[0xA5; 1000]).await,
         Scenario::UnaskedModels | Scenario::ManyModels => {
             on_every_stream(connection, |_| head(MAX_MODEL), MAX_MODEL).await
         }
-        Scenario::NoModel => frames(connection, |_| picture(SIZE.0, SIZE.1, &[0x55; 190])).await,
+        Scenario::NoModel => frames(connection, &picture(SIZE.0, SIZE.1, &[0x55; 190])).await,
         Scenario::ModelStops => {
             let mut stream = connection.open_uni().await?;
             stream.write_all(&[&head(MAX_MODEL)[..], &[0]].concat()).await?;
-            frames(connection, |_| picture(SIZE.0, SIZE.1, &[0x55; 190])).await
+            frames(connection, &picture(SIZE.0, SIZE.1, &[0x55; 190])).await
         }
         Scenario::Model(package) => {
             let mut stream = connection.open_uni().await?;
@@ -189,9 +196,9 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
 }
 
 /// Sends a frame every 20 ms, for as long as it is taken.
-async fn frames(connection: &Connection, bytes: impl Fn(u64) -> Vec<u8>) -> Result<(), Ended> {
+async fn frames(connection: &Connection, bytes: &[u8]) -> Result<(), Ended> {
     for id in 0.. {
-        frame(connection, id, &bytes(id)).await?;
+        frame(connection, id, bytes).await?;
         sleep(Duration::from_millis(20)).await;
     }
     Ok(())
