@@ -63,21 +63,6 @@ struct Open {
     finished: bool,
 }
 
-impl Open {
-    /// Keeps more bytes, `most` in all, in memory that grows to twice its size and never beyond what may come.
-    fn keep(&mut self, bytes: &[u8], most: u64) {
-        let most = usize::try_from(most.min(self.header.full)).unwrap_or(usize::MAX);
-        let bytes = &bytes[..bytes.len().min(most - self.bytes.len())];
-        let length = self.bytes.len() + bytes.len();
-        if length > self.bytes.capacity() {
-            let mut larger = BytesMut::with_capacity((2 * self.bytes.capacity()).clamp(length, most));
-            larger.extend_from_slice(&self.bytes);
-            self.bytes = larger;
-        }
-        self.bytes.extend_from_slice(bytes);
-    }
-}
-
 impl Subscriber {
     /// For frames that come every `interval`.
     #[must_use]
@@ -121,7 +106,9 @@ impl Subscriber {
                 return Ok(());
             }
         }
-        let bytes = BytesMut::new();
+        // All that may be kept of it, at once: what grows leaves as much behind again.
+        let most = usize::try_from(header.full.min(self.max_frame)).unwrap_or(usize::MAX);
+        let bytes = BytesMut::with_capacity(most);
         self.open.insert(header.id, Open { header, came: 0, bytes, first: now, based: None, finished: false });
         Ok(())
     }
@@ -137,7 +124,8 @@ impl Subscriber {
         if open.came > open.header.full {
             return Err(Close::violation("a frame has more bytes than it announced"));
         }
-        open.keep(bytes, self.max_frame);
+        let kept = bytes.len().min(open.bytes.capacity() - open.bytes.len());
+        open.bytes.extend_from_slice(&bytes[..kept]);
         if open.based.is_none() && open.came >= open.header.base && open.came > 0 {
             open.based = Some(now);
         }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use nestcast_proto::{ModelHash, ModelHeader};
+use nestcast_proto::{ModelHeader, PackageHash};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -23,7 +23,7 @@ const LATE: Error = Error::Late("its model did not come");
 /// A request for a model.
 #[derive(Debug)]
 pub(crate) struct Request {
-    model: ModelHash,
+    package: PackageHash,
     /// Told when the stream that brings it begins.
     begun: Mutex<Option<oneshot::Sender<()>>>,
     fulfilled: AtomicBool,
@@ -31,9 +31,9 @@ pub(crate) struct Request {
 
 impl Request {
     /// With what is told when the model begins to come.
-    pub(crate) fn new(model: ModelHash) -> (Self, oneshot::Receiver<()>) {
+    pub(crate) fn new(package: PackageHash) -> (Self, oneshot::Receiver<()>) {
         let (begun, begins) = oneshot::channel();
-        (Self { model, begun: Mutex::new(Some(begun)), fulfilled: AtomicBool::new(false) }, begins)
+        (Self { package, begun: Mutex::new(Some(begun)), fulfilled: AtomicBool::new(false) }, begins)
     }
 
     /// Whether the model is not there yet, so that no frame can be shown.
@@ -50,7 +50,7 @@ impl Request {
     pub(crate) fn begin(&self, header: &ModelHeader) -> bool {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever waited for it is told, or has gone with the connection.
-        header.model == self.model && begun.take().is_some_and(|begun| begun.send(()).is_ok())
+        header.package == self.package && begun.take().is_some_and(|begun| begun.send(()).is_ok())
     }
 }
 

@@ -194,7 +194,7 @@ mod tests {
     use std::sync::mpsc;
 
     use nestcast_codec::{Decoder, Linear, Model, ModelId, Size};
-    use nestcast_proto::FrameHeader;
+    use nestcast_proto::{FrameHeader, PackageHash};
 
     use super::*;
     use crate::view::{Decoding, Shown};
@@ -227,7 +227,7 @@ mod tests {
 
     fn announced() -> Announcement {
         let size = Size::new(16, 16).expect("a valid size");
-        Announcement { model: ModelId([0; 6]), size, rate: (30, 1) }
+        Announcement { model: ModelId([0; 6]), package: PackageHash([0; 32]), size, rate: (30, 1) }
     }
 
     fn frame() -> Arrived {

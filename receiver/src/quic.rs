@@ -1,13 +1,16 @@
 //! QUIC by quinn: the connection to a sender, and its limits.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::{ALPN, Close, Code, MAX_OPEN_FRAMES};
 use quinn::crypto::rustls::QuicClientConfig;
-use quinn::{ConnectError, ConnectionError, Endpoint, RecvStream, SendStream, TransportConfig, VarInt};
+use quinn::{
+    ConnectError, ConnectionError, Endpoint, EndpointConfig, RecvStream, SendStream, TokioRuntime, TransportConfig,
+    VarInt,
+};
 use rustls::client::Resumption;
 
 use crate::error::Error;
@@ -50,7 +53,13 @@ impl QuicLink {
         let mut config = quinn::ClientConfig::new(Arc::new(crypto));
         config.transport_config(Arc::new(transport()));
         let local: SocketAddr = if address.is_ipv6() { ([0_u16; 8], 0).into() } else { ([0_u8; 4], 0).into() };
-        let endpoint = Endpoint::client(local).map_err(|error| setup(&error))?;
+        let endpoint = UdpSocket::bind(local).and_then(|socket| {
+            let same = socket.try_clone()?;
+            let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, Arc::new(TokioRuntime))?;
+            separate(&same);
+            Ok(endpoint)
+        });
+        let endpoint = endpoint.map_err(|error| setup(&error))?;
         let connecting = endpoint.connect_with(config, address, name).map_err(|error: ConnectError| setup(&error))?;
         let connected = tokio::time::timeout(PATIENCE, connecting).await;
         let connection = connected.map_err(|_| late(address))?.map_err(|error| failure(address, &error, true))?;
@@ -60,6 +69,19 @@ impl QuicLink {
     fn lost(&self, error: &ConnectionError) -> Error {
         failure(self.address, error, false)
     }
+}
+
+/// Has the system not join datagrams, which quinn asks it to: each of them that waits to be put in order would hold the
+/// memory of all that were joined with it, 64 KiB for 1.
+fn separate(socket: &UdpSocket) {
+    #[cfg(target_os = "linux")]
+    {
+        use nix::sys::socket::{setsockopt, sockopt};
+        // A system that does not know of it does not join them.
+        let _ = setsockopt(socket, sockopt::UdpGroSegment, &false);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = socket;
 }
 
 fn transport() -> TransportConfig {

@@ -59,16 +59,16 @@ async fn session<L: Link>(link: &L, hello: Hello, fetch: bool, player: &Player) 
     if !player.announce(announced).await? {
         if !fetch {
             let why = format!(
-                "the sender's model {} is not here: name its folder with --model, or let it be fetched",
-                announced.model
+                "the sender's model package {} is not here: name its folder with --model, or let it be fetched",
+                announced.package
             );
             return Err(Error::View(why));
         }
-        tracing::info!(model = %announced.model, "asking the sender for its model");
-        let request = ModelRequest { model: welcome.model.clone() };
+        tracing::info!(package = %announced.package, "asking the sender for its model");
+        let request = ModelRequest { package: welcome.package };
         let asking = link.say(&mut outgoing, Message::ModelRequest(request).encode());
         timeout(PATIENCE, asking).await.unwrap_or(Err(Error::Late("it takes no request for its model")))?;
-        let (request, begins) = Request::new(welcome.model);
+        let (request, begins) = Request::new(welcome.package);
         frames.reader.request = Some(Arc::new(request));
         frames.readers.spawn(model::expect(begins));
     }
@@ -92,12 +92,11 @@ async fn welcome(incoming: &mut impl Incoming, control: &mut Control) -> Result<
 
 fn announcement(welcome: &Welcome) -> Result<Announcement, Error> {
     let size = Size::new(welcome.width, welcome.height).map_err(|error| Error::View(error.to_string()))?;
-    let id = welcome.model.as_bytes().try_into().map_err(|_| Error::violation("a model's name is not 6 bytes"))?;
     let (frames, seconds) = welcome.rate;
     if frames > seconds.saturating_mul(MAX_RATE) {
         return Err(Error::violation("a welcome announces more than 1000 frames a second"));
     }
-    Ok(Announcement { model: ModelId(id), size, rate: welcome.rate })
+    Ok(Announcement { model: ModelId(welcome.model), package: welcome.package, size, rate: welcome.rate })
 }
 
 /// Streams to frames, until the connection ends.

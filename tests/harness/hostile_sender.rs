@@ -9,7 +9,7 @@ use bytes::Bytes;
 use nestcast_codec::{MAX_HEADER, ModelId};
 use nestcast_models::Package;
 use nestcast_proto::{
-    ALPN, Code, FrameHeader, MAX_FRAME, MAX_MODEL, Message, ModelHash, ModelHeader, StreamHead, Welcome,
+    ALPN, Code, FrameHeader, MAX_FRAME, MAX_MODEL, Message, ModelHeader, PackageHash, StreamHead, Welcome,
 };
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Connection, Endpoint, SendStream, ServerConfig, TransportConfig, VarInt};
@@ -22,8 +22,8 @@ use tokio::time::{sleep, timeout};
 pub const SIZE: (u32, u32) = (320, 240);
 /// Streams that a receiver grants at once.
 const STREAMS: u64 = 16;
-/// What a model is called that no receiver has.
-const UNKNOWN: ModelId = ModelId([9; 6]);
+/// A model and a package that no receiver has.
+const UNKNOWN: (ModelId, PackageHash) = (ModelId([9; 6]), PackageHash([9; 32]));
 
 /// What a sender does to those who come.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub enum Scenario {
 }
 
 impl Scenario {
-    fn model(&self) -> ModelId {
+    fn model(&self) -> (ModelId, PackageHash) {
         match self {
             Self::ManyModels | Self::NoModel | Self::ModelStops | Self::Model(_) => UNKNOWN,
             _ => photo(),
@@ -144,11 +144,11 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
         Scenario::NoControlStream | Scenario::NoWelcome => return Ok(connection.closed().await).map(drop),
         _ => {}
     }
-    let model = ModelHash::new(scenario.model().0.to_vec()).ok_or("a name")?;
+    let (ModelId(model), package) = scenario.model();
     let rate = if *scenario == Scenario::RateBeyondReason { (1_000_000, 1) } else { (30, 1) };
-    let welcome = Message::Welcome(Welcome { model: model.clone(), width: SIZE.0, height: SIZE.1, rate }).encode();
+    let welcome = Message::Welcome(Welcome { model, package, width: SIZE.0, height: SIZE.1, rate }).encode();
     control.write_all(&welcome).await?;
-    let head = |length| StreamHead::Model(ModelHeader { model: model.clone(), length }).encode();
+    let head = |length| StreamHead::Model(ModelHeader { package, length }).encode();
     if scenario.model() == UNKNOWN {
         hello.read_chunk(2048, true).await?;
     }
@@ -185,10 +185,10 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
             stream.write_all(&[&head(MAX_MODEL)[..], &[0]].concat()).await?;
             frames(connection, &picture(SIZE.0, SIZE.1, &[0x55; 190])).await
         }
-        Scenario::Model(package) => {
+        Scenario::Model(bytes) => {
             let mut stream = connection.open_uni().await?;
-            stream.write_all(&head(package.len() as u64)).await?;
-            stream.write_all(package).await?;
+            stream.write_all(&head(bytes.len() as u64)).await?;
+            stream.write_all(bytes).await?;
             Ok(stream.finish()?)
         }
         _ => Ok(()),
@@ -243,8 +243,9 @@ async fn on_every_stream(connection: &Connection, head: impl Fn(u64) -> Bytes, l
     writing.join_all().await.into_iter().collect()
 }
 
-fn photo() -> ModelId {
-    Package::builtin("photo").expect("it is built in").id()
+fn photo() -> (ModelId, PackageHash) {
+    let package = Package::builtin("photo").expect("it is built in");
+    (package.id(), PackageHash(package.hash()))
 }
 
 /// A stream with a true header of 15 planes, and a body of any bytes.
@@ -254,7 +255,7 @@ fn picture(width: u32, height: u32, body: &[u8]) -> Vec<u8> {
         let [low, high, ..] = (side << 1).to_le_bytes();
         stream.extend(if side < 128 { vec![low >> 1] } else { vec![low >> 1 | 0x80, high] });
     }
-    stream.extend(photo().0);
+    stream.extend(photo().0.0);
     stream.push(15);
     stream.extend([0; 4]);
     stream.extend(body);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use nestcast_codec::{Decoder, Linear, Model};
-use nestcast_proto::{DecoderKind, FrameHeader, MAX_MODEL, ModelHash, ModelHeader, StreamHead};
+use nestcast_proto::{DecoderKind, FrameHeader, MAX_MODEL, ModelHeader, PackageHash, StreamHead};
 use tokio::time::sleep;
 
 use super::*;
@@ -14,6 +14,7 @@ use crate::view::{Decoding, Shown, Totals, Viewer};
 
 const TABLES: &[u8] = include_bytes!("../../../models/artifacts/photo/tables.bin");
 const MISSING: [u8; 6] = [9; 6];
+const PACKAGE: PackageHash = PackageHash([9; 32]);
 
 /// Takes one model; another is refused by what its package is.
 struct Judge;
@@ -137,8 +138,7 @@ fn known() -> [u8; 6] {
 }
 
 fn welcome_at(model: [u8; 6], rate: (u32, u32)) -> Bytes {
-    let model = ModelHash::new(model.to_vec()).expect("a valid length");
-    Message::Welcome(Welcome { model, width: 64, height: 48, rate }).encode()
+    Message::Welcome(Welcome { model, package: PACKAGE, width: 64, height: 48, rate }).encode()
 }
 
 fn welcome(model: [u8; 6]) -> Option<Script> {
@@ -146,8 +146,7 @@ fn welcome(model: [u8; 6]) -> Option<Script> {
 }
 
 fn model_head(length: u64) -> Bytes {
-    let model = ModelHash::new(MISSING.to_vec()).expect("a valid length");
-    StreamHead::Model(ModelHeader { model, length }).encode()
+    StreamHead::Model(ModelHeader { package: PACKAGE, length }).encode()
 }
 
 /// A frame that is no stream of the codec.
