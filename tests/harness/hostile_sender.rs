@@ -42,7 +42,7 @@ pub enum Scenario {
     NoFrames,
     /// A rate of a million frames a second.
     RateBeyondReason,
-    /// A welcome after the other on the control stream.
+    /// A second welcome on the control stream.
     TalksOn,
     /// Frames of 16 MiB on every stream, none of which ends, for three seconds; then the broadcast's end.
     EndlessFrames,
@@ -139,29 +139,63 @@ async fn serve(endpoint: Endpoint, scenario: Scenario, connections: Arc<AtomicU6
 async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ended> {
     let (mut control, mut hello) = connection.accept_bi().await?;
     hello.read_chunk(2048, true).await?;
-    match scenario {
-        Scenario::Refuses(code) => return Ok(connection.close(code.number().into(), b"")),
-        Scenario::NoControlStream | Scenario::NoWelcome => return Ok(connection.closed().await).map(drop),
-        _ => {}
+    if let Scenario::Refuses(code) = scenario {
+        return Ok(connection.close(code.number().into(), b""));
+    }
+    if *scenario == Scenario::NoWelcome {
+        return Err(connection.closed().await.into());
     }
     let (ModelId(model), package) = scenario.model();
     let rate = if *scenario == Scenario::RateBeyondReason { (1_000_000, 1) } else { (30, 1) };
     let welcome = Message::Welcome(Welcome { model, package, width: SIZE.0, height: SIZE.1, rate }).encode();
     control.write_all(&welcome).await?;
-    let head = |length| StreamHead::Model(ModelHeader { package, length }).encode();
+    if *scenario == Scenario::TalksOn {
+        control.write_all(&welcome).await?;
+    }
     if scenario.model() == UNKNOWN {
         hello.read_chunk(2048, true).await?;
     }
+    send_models(connection, scenario, package).await?;
+    send_frames(connection, scenario).await
+}
+
+async fn send_models(connection: &Connection, scenario: &Scenario, package: PackageHash) -> Result<(), Ended> {
+    let head = |length| StreamHead::Model(ModelHeader { package, length }).encode();
+    match scenario {
+        Scenario::UnaskedModels | Scenario::ManyModels => {
+            on_every_stream(connection, |_| head(MAX_MODEL), MAX_MODEL).await
+        }
+        Scenario::ModelStops => {
+            let mut stream = connection.open_uni().await?;
+            stream.write_all(&[&head(MAX_MODEL)[..], &[0]].concat()).await?;
+            let connection = connection.clone();
+            // It stays open.
+            tokio::spawn(async move {
+                connection.closed().await;
+                drop(stream);
+            });
+            Ok(())
+        }
+        Scenario::Model(bytes) => {
+            let mut stream = connection.open_uni().await?;
+            stream.write_all(&head(bytes.len() as u64)).await?;
+            stream.write_all(bytes).await?;
+            Ok(stream.finish()?)
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn send_frames(connection: &Connection, scenario: &Scenario) -> Result<(), Ended> {
+    let good = picture(SIZE.0, SIZE.1, &[0x55; 190]);
     match scenario {
         Scenario::LargerPictures => frames(connection, &picture(10_000, 10_000, &[0x55; 190])).await,
         Scenario::FailsAfterAFrame => {
-            frame(connection, 0, &picture(SIZE.0, SIZE.1, &[0x55; 190])).await?.stopped().await?;
+            frame(connection, 0, &good).await?.stopped().await?;
+            // So that it is decoded before the end is known.
             sleep(Duration::from_millis(200)).await;
             Ok(connection.close(Code::Failed.number().into(), b""))
         }
-        Scenario::TalksOn => loop {
-            control.write_all(&welcome).await?;
-        },
         Scenario::EndlessFrames => {
             let writing = on_every_stream(connection, endless_frame, MAX_FRAME);
             let _ = timeout(Duration::from_secs(3), writing).await;
@@ -176,21 +210,7 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
         }
         Scenario::TinyFrames => tiny_frames(connection).await,
         Scenario::Undecodable => frames(connection, &[0xA5; 1000]).await,
-        Scenario::UnaskedModels | Scenario::ManyModels => {
-            on_every_stream(connection, |_| head(MAX_MODEL), MAX_MODEL).await
-        }
-        Scenario::NoModel => frames(connection, &picture(SIZE.0, SIZE.1, &[0x55; 190])).await,
-        Scenario::ModelStops => {
-            let mut stream = connection.open_uni().await?;
-            stream.write_all(&[&head(MAX_MODEL)[..], &[0]].concat()).await?;
-            frames(connection, &picture(SIZE.0, SIZE.1, &[0x55; 190])).await
-        }
-        Scenario::Model(bytes) => {
-            let mut stream = connection.open_uni().await?;
-            stream.write_all(&head(bytes.len() as u64)).await?;
-            stream.write_all(bytes).await?;
-            Ok(stream.finish()?)
-        }
+        Scenario::NoModel | Scenario::ModelStops => frames(connection, &good).await,
         _ => Ok(()),
     }
 }
