@@ -45,6 +45,27 @@ fn get(address: &str, path: &str) -> String {
 }
 
 #[test]
+fn a_receiver_that_is_refused_again_and_again_gives_up_with_one_line() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let sender = Sender::start(&bench, &["clip.y4m", "--loop", "--max-receivers", "1"]);
+    let receive = |rest: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nestcast"));
+        command.args(sender.receive(rest)).current_dir(bench.path("")).env("RUST_LOG", "error");
+        command
+    };
+    let mut first = receive(&["-o", "-"]).stdout(Stdio::piped()).spawn().expect("the binary starts");
+    let output = first.stdout.take().expect("it is piped");
+    let mut video = nestcast_video::Reader::new(output, 10_000).expect("the first one is let in");
+    assert!(video.read().expect("a frame").is_some());
+    let arguments = ["receive", "a full sender"];
+    let line = refusal(&arguments, &receive(&["-o", "second", "--retry", "1"]).output().expect("the binary starts"));
+    assert!(line.contains("as many receivers as it takes") && line.contains("gave up after"), "{line}");
+    first.kill().expect("it runs");
+    first.wait().expect("it ends");
+}
+
+#[test]
 fn standard_input_that_ends_is_the_broadcasts_end() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_nestcast"))
         .args(["send", "-", "--listen", "127.0.0.1:0", "--json"])

@@ -20,16 +20,13 @@ pub const MAX_MODEL: u64 = 13 * 1024 * 1024;
 pub const MAX_OPEN_FRAMES: usize = 16;
 
 /// Most bytes of a base that is sent again, many times what one has.
-pub const MAX_BASE_AGAIN: usize = 64 * 1024;
+pub(crate) const MAX_BASE_AGAIN: usize = 64 * 1024;
 
 /// How long a receiver waits for a base that did not come while later ones did, if that is longer than two frames. A
 /// path that falls to a tenth drops bases, and the sender learns of it from behind what stands in the queue.
 pub(crate) const BASE_WAIT: Duration = Duration::from_millis(400);
 /// It waits for no more frames than this, so that those which came meanwhile have room.
 pub(crate) const BASE_WAIT_FRAMES: u32 = 12;
-
-/// Most bytes of a model's name.
-pub(crate) const MAX_HASH: usize = 32;
 
 /// How long data may wait in the network's queue, at most. Long enough for two packets at 1 Mbit/s, so that a slow link
 /// stays busy; half of a frame interval at 30 frames a second, so that a frame does not wait for the one before.

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::close::Close;
 use crate::frame::FrameHeader;
-use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, MAX_OPEN_FRAMES};
+use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, MAX_FRAME, MAX_OPEN_FRAMES};
 
 /// A frame to show: the prefix that came in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub struct Received {
 #[derive(Debug)]
 pub struct Subscriber {
     interval: Duration,
+    /// Most bytes that are kept of a frame.
+    max_frame: u64,
     open: BTreeMap<u64, Open>,
     /// The last frame that was given out or given up: its number, and pictures that were skipped before it.
     last: Option<(u64, u64)>,
@@ -54,6 +56,8 @@ pub struct Subscriber {
 #[derive(Debug)]
 struct Open {
     header: FrameHeader,
+    /// Bytes that came, and those of them that are kept.
+    came: u64,
     bytes: BytesMut,
     first: Duration,
     /// When its base was there.
@@ -69,6 +73,7 @@ impl Subscriber {
     pub fn new(interval: Duration) -> Self {
         Self {
             interval,
+            max_frame: MAX_FRAME,
             open: BTreeMap::new(),
             last: None,
             shown: None,
@@ -76,6 +81,13 @@ impl Subscriber {
             closed: false,
             received: Received::default(),
         }
+    }
+
+    /// Keeps no more than the first `bytes` of a frame: of [`MAX_OPEN_FRAMES`] so many are held at most.
+    #[must_use]
+    pub const fn with_max_frame(mut self, bytes: u64) -> Self {
+        self.max_frame = bytes;
+        self
     }
 
     /// What came so far.
@@ -128,8 +140,11 @@ impl Subscriber {
                 return;
             }
         }
-        let bytes = BytesMut::new();
-        self.open.insert(header.id, Open { header, bytes, first: now, based: None, finished: false, again: false });
+        // All that may be kept of it, at once: what grows leaves as much behind again.
+        let most = usize::try_from(header.full.min(self.max_frame)).unwrap_or(usize::MAX);
+        let bytes = BytesMut::with_capacity(most);
+        let open = Open { header, came: 0, bytes, first: now, based: None, finished: false, again: false };
+        self.open.insert(header.id, open);
     }
 
     /// More bytes of frame `id` came, in their order. Those of a frame that was shown or dropped are only counted.
@@ -139,11 +154,13 @@ impl Subscriber {
     pub fn handle_bytes(&mut self, now: Duration, id: u64, bytes: &[u8]) -> Result<(), Close> {
         self.received.bytes += bytes.len() as u64;
         let Some(open) = self.open.get_mut(&id).filter(|open| !open.again) else { return Ok(()) };
-        if (open.bytes.len() + bytes.len()) as u64 > open.header.full {
+        open.came += bytes.len() as u64;
+        if open.came > open.header.full {
             return Err(Close::violation("a frame has more bytes than it announced"));
         }
-        open.bytes.extend_from_slice(bytes);
-        if open.based.is_none() && open.bytes.len() as u64 >= open.header.base && !open.bytes.is_empty() {
+        let kept = bytes.len().min(open.bytes.capacity() - open.bytes.len());
+        open.bytes.extend_from_slice(&bytes[..kept]);
+        if open.based.is_none() && open.came >= open.header.base && open.came > 0 {
             open.based = Some(now);
         }
         Ok(())
@@ -370,6 +387,24 @@ mod tests {
         subscriber.handle_head(Duration::ZERO, header(0)).expect("a new frame");
         assert!(subscriber.handle_head(Duration::ZERO, header(0)).is_err());
         assert!(subscriber.handle_bytes(Duration::ZERO, 0, &[0; 11]).is_err());
+    }
+
+    #[test]
+    fn no_more_of_a_frame_is_kept_than_is_wanted_and_the_rest_still_counts() {
+        let mut subscriber = Subscriber::new(INTERVAL).with_max_frame(6);
+        subscriber.handle_head(at(0), header(0)).expect("a new frame");
+        for _ in 0..5 {
+            subscriber.handle_bytes(at(0), 0, &[7; 2]).expect("within its length");
+        }
+        subscriber.handle_end(0);
+        assert_eq!(ids(&mut subscriber, 0), [(0, 6)]);
+        subscriber.handle_head(at(1), FrameHeader { base: 10, ..header(1) }).expect("a new frame");
+        subscriber.handle_bytes(at(1), 1, &[7; 10]).expect("within its length");
+        subscriber.handle_end(1);
+        assert_eq!(ids(&mut subscriber, 60), [(1, 6)], "its base came, though not all of it is kept");
+        assert_eq!(subscriber.received(), Received { shown: 2, blank: 0, bytes: 20, useful: 12 });
+        subscriber.handle_head(at(61), header(2)).expect("a new frame");
+        assert!(subscriber.handle_bytes(at(61), 2, &[7; 11]).is_err(), "more than announced");
     }
 
     #[test]

@@ -5,12 +5,19 @@
 //! ```
 //!
 //! The network never waits for the decoder: one that is late finds the newest prefix and skips what came before.
+//!
+//! A sender is not trusted: what it makes a receiver hold is bounded by the size of picture that it announced, and so is
+//! every time that it makes a receiver wait.
 
 mod error;
-mod play;
+mod model;
+mod player;
 mod quic;
 mod receive;
+mod retry;
+mod screen;
 mod session;
+mod streams;
 mod transport;
 mod trust;
 mod view;
