@@ -36,7 +36,7 @@ impl Message {
         self
     }
 
-    fn put(self, field: u64, message: Message) -> Self {
+    fn put(self, field: u64, message: Self) -> Self {
         self.bytes(field, message.0)
     }
 
