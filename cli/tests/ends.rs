@@ -205,7 +205,7 @@ fn other_networks_are_another_package_and_only_those_who_run_networks_need_it() 
     let sender = Sender::start(&bench, &["clip.y4m", "--loop", "--model", "other", "--analysis", "linear"]);
     let error = refused(&bench, &sender, &["-o", "none", "--decoder", "deep", "--no-fetch-model"]);
     assert!(error.contains("model package") && error.contains("--model"), "{error}");
-    five_frames(&bench, &sender, &["-o", "linear", "--decoder", "linear", "--no-fetch-model"]);
+    five_frames(&bench, &sender, &["-o", "linear", "--no-fetch-model"]);
     five_frames(&bench, &sender, &["-o", "named", "--decoder", "deep", "--no-fetch-model", "--model", "other"]);
     five_frames(&bench, &sender, &["-o", "fetched", "--decoder", "deep"]);
     let kept = std::fs::read_dir(bench.path("cache/nestcast/models")).map(Iterator::count);
