@@ -5,6 +5,7 @@ mod harness;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use harness::live::{Sender, clip};
 use harness::{Bench, refusal};
@@ -38,6 +39,7 @@ fn a_clip_arrives_as_video_that_a_player_reads() {
 /// The answer of an HTTP server.
 fn get(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").expect("it reads");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("text");
@@ -63,6 +65,18 @@ fn a_receiver_that_is_refused_again_and_again_gives_up_with_one_line() {
     assert!(line.contains("as many receivers as it takes") && line.contains("gave up after"), "{line}");
     first.kill().expect("it runs");
     first.wait().expect("it ends");
+}
+
+#[test]
+fn idle_connections_keep_nobody_from_the_metrics() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+    let connect = |_| TcpStream::connect(&sender.metrics).expect("it listens");
+    let idle: Vec<_> = (0..1000).map(connect).collect();
+    let figures = get(&sender.metrics, "/metrics");
+    assert!(figures.starts_with("HTTP/1.1 200"), "{figures}");
+    drop(idle);
 }
 
 #[test]

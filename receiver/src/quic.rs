@@ -28,6 +28,8 @@ const RECEIVE_WINDOW: u32 = 2 * 1024 * 1024;
 const READ: usize = 64 * 1024;
 /// How long connecting may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// QUIC version 1 alone: quinn takes drafts besides.
+const QUIC_VERSIONS: [u32; 1] = [1];
 /// TLS's alert 120: the peer speaks another protocol (RFC 7301).
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 
@@ -48,7 +50,9 @@ impl QuicLink {
         let local: SocketAddr = if address.is_ipv6() { ([0_u16; 8], 0).into() } else { ([0_u8; 4], 0).into() };
         let endpoint = UdpSocket::bind(local).and_then(|socket| {
             let same = socket.try_clone()?;
-            let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, Arc::new(TokioRuntime))?;
+            let mut own = EndpointConfig::default();
+            own.supported_versions(QUIC_VERSIONS.to_vec());
+            let endpoint = Endpoint::new(own, None, socket, Arc::new(TokioRuntime))?;
             separate(&same);
             Ok(endpoint)
         });

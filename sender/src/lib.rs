@@ -7,6 +7,8 @@
 //! Neither arrow blocks: who is late finds the newest picture or frame and skips what came before. All feeds share a
 //! frame's memory.
 
+mod address_prefix;
+mod admission;
 mod broadcast;
 mod connection_ids;
 mod demand;
@@ -16,11 +18,14 @@ mod feed;
 mod frames;
 mod identity;
 mod pipeline;
+mod places;
 mod quic;
 mod serve;
 mod source;
 mod statistics;
 mod transport;
+mod unadmitted;
+mod waiting;
 
 pub use broadcast::{Broadcast, Config, Monitor};
 pub use encoding::{Encoding, Package};

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,11 +17,11 @@ use quinn::{
     AckFrequencyConfig, Connection, EndpointConfig, QlogConfig, RecvStream, SendStream, ServerConfig, TokioRuntime,
     TransportConfig, VarInt, WriteError,
 };
+use socket2::SockRef;
 
 use crate::connection_ids::ConnectionIds;
 use crate::error::Error;
 use crate::identity::Identity;
-use crate::statistics::Counters;
 use crate::transport::{Gone, Incoming, Outgoing, Peer, Urgency};
 
 /// A receiver that is silent for this long is gone; it sends something every third of it.
@@ -30,11 +30,12 @@ const IDLE: Duration = Duration::from_secs(9);
 const RECEIVE_WINDOW: u32 = 16 * 1024;
 /// Most bytes of one read of a control stream.
 const READ: usize = 2048;
-/// Handshakes at once beyond which addresses must be validated, and those beyond which peers are turned away.
-const RETRY_ABOVE: usize = 64;
-const REFUSE_ABOVE: usize = 512;
-/// How long a handshake may take.
-const HANDSHAKE: Duration = Duration::from_secs(5);
+/// What may wait to be read, of all receivers: the first packets of a thousand that come at once.
+const SOCKET_BUFFER: usize = 2 * 1024 * 1024;
+/// First packets that may wait to be looked at; quinn drops others unread.
+const MAX_INCOMING: usize = 2048;
+/// QUIC version 1 alone: quinn offers drafts besides.
+const QUIC_VERSIONS: [u32; 1] = [1];
 /// Packets of a receiver that may go unacknowledged, and for how long: few acknowledgements cost little, and late ones
 /// would be taken for a queue.
 const ACK_EVERY: u32 = 3;
@@ -50,57 +51,36 @@ const FIRST_RTT: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone)]
 pub(crate) struct Listener {
     endpoint: quinn::Endpoint,
-    handshakes: Arc<()>,
     config: ServerConfig,
     qlog: Option<PathBuf>,
-    counters: Arc<Counters>,
     began: Instant,
 }
 
 impl Listener {
     /// Writes a qlog file of each connection to the folder `qlog`.
-    pub(crate) fn bind(
-        address: SocketAddr,
-        identity: Identity,
-        qlog: Option<PathBuf>,
-        counters: Arc<Counters>,
-    ) -> Result<Self, Error> {
+    pub(crate) fn bind(address: SocketAddr, identity: Identity, qlog: Option<PathBuf>) -> Result<Self, Error> {
         let config = config(identity)?;
         let mut own = EndpointConfig::default();
-        own.cid_generator(|| Box::<ConnectionIds>::default());
-        let endpoint = UdpSocket::bind(address)
+        own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(|| Box::<ConnectionIds>::default());
+        let endpoint = socket(address)
             .and_then(|socket| quinn::Endpoint::new(own, Some(config.clone()), socket, Arc::new(TokioRuntime)))
             .map_err(|error| Error::Listen { address, reason: error.to_string() })?;
-        Ok(Self { endpoint, handshakes: Arc::new(()), config, qlog, counters, began: Instant::now() })
+        Ok(Self { endpoint, config, qlog, began: Instant::now() })
     }
 
     /// Over an endpoint that is there already and has [`config`].
-    pub(crate) fn on(endpoint: quinn::Endpoint, config: ServerConfig, counters: Arc<Counters>) -> Self {
-        Self { endpoint, handshakes: Arc::new(()), config, qlog: None, counters, began: Instant::now() }
+    pub(crate) fn on(endpoint: quinn::Endpoint, config: ServerConfig) -> Self {
+        Self { endpoint, config, qlog: None, began: Instant::now() }
     }
 
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.endpoint.local_addr().ok()
     }
 
-    /// The next peer that knocks; nothing once the endpoint is closed.
-    pub(crate) async fn accept(&self) -> Option<Knock> {
-        loop {
-            let incoming = self.endpoint.accept().await?;
-            // Each handshake in flight holds a clone.
-            let handshakes = Arc::strong_count(&self.handshakes);
-            if handshakes > REFUSE_ABOVE {
-                self.counters.refuse("handshake");
-                tracing::debug!(peer = %incoming.remote_address(), "refused: too many handshakes");
-                incoming.refuse();
-            } else if handshakes > RETRY_ABOVE && incoming.may_retry() && !incoming.remote_address_validated() {
-                Counters::add(&self.counters.retries, 1);
-                let _ = incoming.retry();
-            } else {
-                let config = self.qlog.as_deref().and_then(|folder| self.logging(folder, &incoming));
-                return Some(Knock { incoming, config, _handshake: Arc::clone(&self.handshakes) });
-            }
-        }
+    /// The next peer that asks for a connection; nothing once the endpoint is closed. May be dropped while it waits.
+    pub(crate) async fn accept(&self) -> Option<Handshake> {
+        let incoming = self.endpoint.accept().await?;
+        Some(Handshake { incoming, listener: self.clone() })
     }
 
     /// The configuration for one connection that is logged to a file of its own in `folder`.
@@ -125,30 +105,54 @@ impl Listener {
     }
 }
 
-/// A peer whose handshake is to come.
+/// A handshake that has not begun. One that is dropped is refused with an answer.
 #[derive(Debug)]
-pub(crate) struct Knock {
+pub(crate) struct Handshake {
     incoming: quinn::Incoming,
-    config: Option<Arc<ServerConfig>>,
-    _handshake: Arc<()>,
+    listener: Listener,
 }
 
-impl Knock {
-    pub(crate) async fn answer(self) -> Result<QuicPeer, Gone> {
-        let connecting = match self.config {
-            Some(config) => self.incoming.accept_with(config),
-            None => self.incoming.accept(),
-        };
-        let connecting = connecting.map_err(gone)?;
-        match tokio::time::timeout(HANDSHAKE, connecting).await {
-            Ok(connection) => {
-                let connection = connection.map_err(gone)?;
-                let known = Mutex::new((connection.remote_address(), known(&connection)));
-                Ok(QuicPeer { connection, known })
-            }
-            Err(_) => Err(Gone("the handshake took too long".to_owned())),
-        }
+impl Handshake {
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.incoming.remote_address()
     }
+
+    /// Whether the peer has answered from its address.
+    pub(crate) fn address_validated(&self) -> bool {
+        self.incoming.remote_address_validated()
+    }
+
+    /// Has the peer come again with a token, which shows that it answers from its address.
+    pub(crate) fn retry(self) {
+        // It fails only for an address that is validated.
+        let _ = self.incoming.retry();
+    }
+
+    /// Sends no answer: the peer will come again.
+    pub(crate) fn ignore(self) {
+        self.incoming.ignore();
+    }
+
+    /// Performs it.
+    pub(crate) async fn perform(self) -> Result<QuicPeer, Gone> {
+        let Self { incoming, listener } = self;
+        let connecting = match listener.qlog.as_deref().and_then(|folder| listener.logging(folder, &incoming)) {
+            Some(config) => incoming.accept_with(config),
+            None => incoming.accept(),
+        };
+        let connection = connecting.map_err(gone)?.await.map_err(gone)?;
+        let known = Mutex::new((connection.remote_address(), known(&connection)));
+        Ok(QuicPeer { connection, known })
+    }
+}
+
+fn socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(address)?;
+    // A system that allows less gives what it allows.
+    if let Err(error) = SockRef::from(&socket).set_recv_buffer_size(SOCKET_BUFFER) {
+        tracing::debug!("the socket's buffer stays as it is: {error}");
+    }
+    Ok(socket)
 }
 
 /// What a broadcast listens with.
@@ -171,7 +175,7 @@ pub fn config(identity: Identity) -> Result<ServerConfig, Error> {
     let crypto = QuicServerConfig::try_from(crypto).map_err(|error| tls(&error))?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
     config.transport_config(Arc::new(transport(tokio::time::Instant::now().into_std())));
-    config.max_incoming(REFUSE_ABOVE).incoming_buffer_size(8 * 1024).incoming_buffer_size_total(1024 * 1024);
+    config.max_incoming(MAX_INCOMING).incoming_buffer_size(8 * 1024).incoming_buffer_size_total(1024 * 1024);
     Ok(config)
 }
 
@@ -230,6 +234,9 @@ struct Known {
     path: Mutex<Path>,
     /// Packets that may go beyond the window.
     beyond: AtomicU64,
+    /// The next packet is the connection's close. quinn-proto 0.11.19 counts it against the window while stream bytes
+    /// are unsent, and reads no acknowledgements any more: a close that finds the window full would never be sent.
+    closing: AtomicBool,
 }
 
 impl Known {
@@ -311,6 +318,8 @@ impl Peer for QuicPeer {
     }
 
     fn close(&self, close: Close) {
+        // Before the close itself: the packet is built at once.
+        self.known().closing.store(true, Ordering::Relaxed);
         self.connection.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
     }
 }
@@ -409,6 +418,10 @@ impl Controller for Congestion {
 
     /// quinn sends nothing that would fill the window to its last byte.
     fn window(&self) -> u64 {
+        if self.known.closing.load(Ordering::Relaxed) {
+            // Beyond `u32::MAX` quinn does not pace either.
+            return u64::MAX;
+        }
         let Path { window, mtu, in_flight, .. } = self.estimator.path();
         let beyond = match self.known.beyond.load(Ordering::Relaxed) {
             0 => 0,

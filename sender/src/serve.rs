@@ -4,14 +4,16 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use nestcast_proto::{Frame, Welcome};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use crate::admission::Admission;
+use crate::broadcast;
 use crate::demand::Demand;
-use crate::feed::{self, DONE, Shared};
+use crate::feed::{DONE, Shared};
 use crate::frames;
+use crate::places::Places;
 use crate::quic::Listener;
-use crate::statistics::Counters;
 
 /// Serves `frames`, one every `interval`, to everyone who connects to `endpoint`, which must have been made with `config`,
 /// that of [`crate::measured::server_config`]. Ends when there are no more frames and all receivers have been told.
@@ -21,11 +23,19 @@ pub async fn serve(
     interval: Duration,
     mut frames: mpsc::Receiver<Frame>,
 ) {
-    let counters: Arc<Counters> = Arc::default();
-    let listener = Listener::on(endpoint, config, Arc::clone(&counters));
-    let demand = Demand::default();
-    let shared = Shared { token: None, welcome, interval, package: None, counters, demand, end: OnceLock::from(DONE) };
-    let shared = Arc::new(shared);
+    let everyone = usize::MAX >> 4;
+    let shared = Arc::new(Shared {
+        token: None,
+        welcome,
+        interval,
+        package: None,
+        counters: Arc::default(),
+        demand: Demand::default(),
+        places: Arc::new(Places::new(everyone, everyone)),
+        end: OnceLock::from(DONE),
+        cut_off: watch::Sender::new(false),
+    });
+    let mut admission = Admission::new(Listener::on(endpoint, config), Arc::clone(&shared.counters));
     let (outlet, inlet) = frames::channel();
     let mut feeds = JoinSet::new();
     let mut number = 0;
@@ -36,20 +46,14 @@ pub async fn serve(
                 Some(frame) => outlet.put(Arc::new(frame)),
                 None => break,
             },
-            knock = listener.accept() => {
-                let Some(knock) = knock else { break };
+            begun = admission.next() => {
+                let Some((handshake, ticket)) = begun else { break };
                 number += 1;
-                let (shared, inlet) = (Arc::clone(&shared), inlet.clone());
-                feeds.spawn(async move {
-                    match knock.answer().await {
-                        Ok(peer) => feed::run(peer, number, shared, inlet).await,
-                        Err(error) => tracing::debug!("handshake failed: {error}"),
-                    }
-                });
+                feeds.spawn(broadcast::serve(handshake, ticket, number, Arc::clone(&shared), inlet.clone()));
             }
         }
     }
     drop((outlet, inlet));
     while feeds.join_next().await.is_some() {}
-    listener.close(DONE).await;
+    admission.close(DONE).await;
 }

@@ -36,6 +36,8 @@ pub struct Plan {
     pub moving: bool,
     /// Whether receivers may have the model.
     pub give_model: bool,
+    /// Most receivers at once.
+    pub max_receivers: usize,
 }
 
 impl Plan {
@@ -43,7 +45,8 @@ impl Plan {
     pub fn new(identity: &Identity) -> Self {
         let listen = ([127, 0, 0, 1], 0).into();
         let (identity, size) = (identity.clone(), (160, 120));
-        Self { listen, identity, token: None, package: None, size, moving: true, give_model: false }
+        let max_receivers = 500;
+        Self { listen, identity, token: None, package: None, size, moving: true, give_model: false, max_receivers }
     }
 
     fn source(&self) -> Source {
@@ -77,9 +80,16 @@ impl Plan {
         if self.give_model {
             encoding = encoding.with_package(nestcast_sender::Package(package.archive().into()));
         }
-        let Self { listen, identity, token, .. } = self;
+        let Self { listen, identity, token, max_receivers, .. } = self;
         let token = token.map(Bytes::from_static);
-        let config = nestcast_sender::Config { listen, identity, token, max_receivers: 500, qlog: None };
+        let config = nestcast_sender::Config {
+            listen,
+            identity,
+            token,
+            max_receivers,
+            max_receivers_per_address: max_receivers,
+            qlog: None,
+        };
         Broadcast::listen(config, source, encoding).expect("a free port")
     }
 }

@@ -5,6 +5,7 @@
 pub mod bed;
 pub mod bottleneck;
 pub mod broadcasts;
+pub mod hostile_receiver;
 pub mod hostile_sender;
 pub mod network;
 pub mod path;

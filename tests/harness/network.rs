@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use nestcast_link::Link;
 use nestcast_proto::{
-    Arrived, Bases, Control, DecoderKind, Frame, FrameHeader, Hello, Message, ModelHash, Received, StreamHead,
+    Arrived, Bases, Control, DecoderKind, Frame, FrameHeader, Hello, Message, PackageHash, Received, StreamHead,
     Subscriber, Welcome,
 };
 use nestcast_receiver::Trust;
@@ -154,7 +154,7 @@ async fn run(link: &Link, scenario: Scenario) -> Outcome {
     let config = measured::server_config(identity).expect("a configuration");
     let endpoint = network.server(config.clone());
     let address = endpoint.local_addr().expect("it is bound");
-    let welcome = Welcome { model: ModelHash::new(vec![1; 6]).expect("short"), width: 1, height: 1, rate: (30, 1) };
+    let welcome = Welcome { model: [1; 6], package: PackageHash([1; 32]), width: 1, height: 1, rate: (30, 1) };
     let (frames, inlet) = mpsc::channel(WAITING);
     tokio::spawn(measured::serve((endpoint, config.clone()), welcome, INTERVAL, inlet));
     tokio::spawn(make_frames(frames, scenario));

@@ -33,6 +33,9 @@ pub(crate) struct Send {
     /// Most receivers at once
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) max_receivers: usize,
+    /// Most receivers at once at one address, as behind one router (of IPv6: in one network of 64 bits)
+    #[arg(long, value_name = "N", default_value_t = 250)]
+    pub(crate) max_receivers_per_address: usize,
     /// Serve figures for Prometheus here, over HTTP at `/metrics`
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<SocketAddr>,
