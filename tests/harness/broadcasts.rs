@@ -251,9 +251,7 @@ impl Viewer for Counter {
 /// # Errors
 /// Why it ended before.
 pub async fn count(config: Config, began: Instant, time: Duration) -> Result<Counts, Error> {
-    let (totals, counted) = channel();
-    receive(config, Counter { began, totals, shown: watch::Sender::default() }, sleep(time)).await?;
-    Ok(Counts(counted.try_iter().collect()))
+    count_while(config, began, |_| sleep(time)).await
 }
 
 /// Receives until so many pictures were shown, however long a busy machine takes; gives all that came.
@@ -264,14 +262,33 @@ pub async fn count(config: Config, began: Instant, time: Duration) -> Result<Cou
 /// # Panics
 /// If they do not come.
 pub async fn count_frames(config: Config, frames: u64) -> Result<Totals, Error> {
-    let ((totals, counted), (shown, mut showing)) = (channel(), watch::channel(0));
-    let seen = async {
-        // It is an error that nobody shows any more, which `receive` tells.
-        let seen = timeout(PATIENCE, showing.wait_for(|shown| *shown >= frames)).await;
-        drop(seen.unwrap_or_else(|_| panic!("{frames} frames do not come")));
-    };
-    receive(config, Counter { began: Instant::now(), totals, shown }, seen).await?;
-    Ok(Counts(counted.try_iter().collect()).last())
+    let seen = async |mut showing: watch::Receiver<u64>| see(&mut showing, frames).await;
+    Ok(count_while(config, Instant::now(), seen).await?.last())
+}
+
+/// Receives until `stay`, which is given the number of pictures shown so far, ends; gives what was counted since `began`.
+///
+/// # Errors
+/// Why it ended before.
+pub async fn count_while<F: Future<Output = ()>>(
+    config: Config,
+    began: Instant,
+    stay: impl FnOnce(watch::Receiver<u64>) -> F,
+) -> Result<Counts, Error> {
+    let ((totals, counted), (shown, showing)) = (channel(), watch::channel(0));
+    receive(config, Counter { began, totals, shown }, stay(showing)).await?;
+    Ok(Counts(counted.try_iter().collect()))
+}
+
+/// Waits for so many pictures more.
+///
+/// # Panics
+/// If they do not come.
+pub async fn see(showing: &mut watch::Receiver<u64>, frames: u64) {
+    let until = *showing.borrow() + frames;
+    let seen = timeout(PATIENCE, showing.wait_for(|shown| *shown >= until)).await;
+    // Where nobody shows any more, `receive` tells why.
+    drop(seen.unwrap_or_else(|_| panic!("{frames} frames do not come within {PATIENCE:?}")));
 }
 
 /// Waits for what comes to be, on a busy machine later than on an idle one.

@@ -1,4 +1,4 @@
-//! Bit-exactness: the digests of `codec/examples/digests.rs` from builds for several processors are one set.
+//! Bit-exactness: the digests of `tests/bitexact` from builds for several processors are one set.
 
 use std::{
     collections::BTreeMap,
@@ -128,7 +128,7 @@ impl Build {
         // Each in a folder of its own: builds with other flags would replace each other.
         let folder: String = self.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let output = cargo::cargo()
-            .args(["run", "--locked", "--quiet", "--package", "nestcast-codec", "--example", "digests", "--target-dir"])
+            .args(["run", "--locked", "--quiet", "--package", "nestcast-bitexact", "--target-dir"])
             .arg(runtime::target_folder()?.join("bitexact").join(folder))
             .args(self.arguments)
             .arg("--")

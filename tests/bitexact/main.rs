@@ -1,5 +1,5 @@
 //! Prints digests of what must be the same on every machine, for `cargo xtask bitexact`:
-//! `cargo run --release -p nestcast-codec --example digests -- THREADS...`.
+//! `cargo run --release -p nestcast-bitexact -- THREADS...`.
 //!
 //! Each line is what was made, the number of threads, and the SHA-256 of it: of streams; of coefficients as a decoder knows
 //! them at some cuts, which are the levels and their reconstruction points; of the planes of the linear synthesis before
@@ -7,7 +7,8 @@
 //! besides.
 
 use std::error::Error;
-use std::fs;
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use nestcast_codec::{
@@ -19,10 +20,10 @@ use crate::pictures::CONTENTS;
 use crate::recipes::RECIPES;
 
 #[allow(dead_code, unreachable_pub, missing_docs, reason = "it is part of the tests' library")]
-#[path = "../../tests/harness/pictures.rs"]
+#[path = "../harness/pictures.rs"]
 mod pictures;
 #[allow(dead_code, unreachable_pub, missing_docs, reason = "it is part of the tests' library")]
-#[path = "../../tests/harness/recipes.rs"]
+#[path = "../harness/recipes.rs"]
 mod recipes;
 
 /// The photos that the repository has.
@@ -32,7 +33,7 @@ const PHOTOS: [&str; 3] =
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let counts = std::env::args().skip(1).map(|word| word.parse()).collect::<Result<Vec<usize>, _>>()?;
     if counts.is_empty() {
-        return Err("usage: digests THREADS...".into());
+        return Err("usage: bitexact THREADS...".into());
     }
     let frozen = Model::from_bytes(&fs::read(file("spec/vectors/tables.bin"))?)?;
     let photo = Model::from_bytes(&fs::read(file("models/artifacts/photo/tables.bin"))?)?;
@@ -126,11 +127,13 @@ fn floats(parts: &[Vec<f32>]) -> Vec<u8> {
 }
 
 fn file(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
+/// Reads a photo: 8 bits, RGB.
 fn open(path: &str) -> Result<Picture, Box<dyn Error + Send + Sync>> {
-    let photo = image::open(file(path))?.into_rgb8();
-    let size = Size::new(photo.width(), photo.height())?;
-    Ok(Picture::new(size, Channels::Rgb, photo.into_raw())?)
+    let mut reader = png::Decoder::new(BufReader::new(File::open(file(path))?)).read_info()?;
+    let mut samples = vec![0; reader.output_buffer_size().ok_or("too large a photo")?];
+    let frame = reader.next_frame(&mut samples)?;
+    Ok(Picture::new(Size::new(frame.width, frame.height)?, Channels::Rgb, samples)?)
 }
