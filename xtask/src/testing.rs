@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
+    hint,
     io::{self, BufRead as _, BufReader, Write as _},
     process::ExitStatus,
     sync::atomic::{AtomicBool, Ordering},
@@ -133,7 +134,11 @@ pub(crate) fn beside_busy_loops(times: u32, arguments: &[&str], variables: &[(&s
     let mut counts = BTreeMap::<Failed, u32>::new();
     let outcome = thread::scope(|scope| {
         for _ in 0..cores {
-            scope.spawn(|| while !stop.load(Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    hint::spin_loop();
+                }
+            });
         }
         let outcome = (1..=times).try_for_each(|time| {
             eprintln!("run {time} of {times}, beside {}", plural(cores, "busy loop"));
