@@ -14,7 +14,7 @@ fn has_test(source: &str, name: &str) -> bool {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let function = [format!("fn {name}("), format!("async fn {name}(")];
     let is_function = |line: &&str| function.iter().any(|start| line.starts_with(start));
-    let Some(at) = lines.iter().position(|line| is_function(&line)) else { return false };
+    let Some(at) = lines.iter().position(is_function) else { return false };
     let above: Vec<_> = lines[..at].iter().rev().take_while(|line| line.starts_with("#[")).collect();
     let test = |line: &&&str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
     above.iter().any(test) && !above.iter().any(|line| line.starts_with("#[ignore"))
