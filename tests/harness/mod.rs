@@ -11,6 +11,7 @@ pub mod network;
 pub mod path;
 pub mod pictures;
 pub mod probe;
+pub mod recipes;
 pub mod reference;
 pub mod vectors;
 
