@@ -19,7 +19,7 @@ const WASM: &str = "wasm32-unknown-unknown";
 /// Crates that would tie them to an operating system, a network or an image file format.
 const IMPURE: [&str; 4] = ["tokio", "quinn", "ort", "image"];
 
-fn cargo() -> Command {
+pub(crate) fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 

@@ -2,6 +2,7 @@
 
 mod cargo;
 mod failure;
+mod fuzz;
 mod install;
 mod measure;
 mod platform;
@@ -22,6 +23,9 @@ cargo xtask COMMAND
                    the folder of its 24 pictures; `measure help` lists the parts; both need cmake, nasm and perl
   test             every test but the benchmarks' own; a build of codec and proto for WebAssembly where rustup can
                    add that target (else it says `skipped`); a check that they depend on no tokio, quinn, ort or image
+  fuzz [TARGET] [--minutes N] [--keep]
+                   fuzz one target of fuzz/, or all, for N minutes each, 1 unless told; installs cargo-fuzz if it is not
+                   there; --keep makes the committed corpus the smallest that reaches what was reached
   lint             formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
   runtime          fetch ONNX Runtime if it is not there, as demo, nestcast and test do too
   install-runtime  put ONNX Runtime where an installed nestcast finds it: the user's cache folder
@@ -40,7 +44,7 @@ fn main() -> ExitCode {
 fn run(mut arguments: Vec<OsString>) -> Result<()> {
     let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     let command = command.to_str().unwrap_or_default();
-    if !matches!(command, "demo" | "nestcast" | "measure") && !arguments.is_empty() {
+    if !matches!(command, "demo" | "nestcast" | "measure" | "fuzz") && !arguments.is_empty() {
         return Err(Failure::Usage(format!("`{command}` takes no arguments")));
     }
     match command {
@@ -54,6 +58,7 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "report" => measure::report(),
         "measure" => measure::run(&arguments),
         "test" => test(),
+        "fuzz" => fuzz::run(&arguments),
         "lint" => lint(),
         "help" | "-h" | "--help" => {
             println!("{HELP}");
