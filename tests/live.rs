@@ -6,8 +6,8 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::{Channels, ModelId, Size};
-use nestcast_proto::{Bitrate, Code};
+use nestcast_codec::{Channels, Size};
+use nestcast_proto::{Bitrate, Code, PackageHash};
 use nestcast_receiver::{Error, receive};
 use nestcast_sender::{Identity, Source};
 use nestcast_tests::broadcasts::{Eye, Plan, RATE, Running, config, identity};
@@ -18,8 +18,13 @@ use nestcast_video::Rate;
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Broadcasts a picture that changes, as `identity`.
-fn start(listen: SocketAddr, identity: &Identity, token: Option<&'static [u8]>, model: Option<ModelId>) -> Running {
-    Running::start(Plan { listen, token, model, ..Plan::new(identity) })
+fn start(
+    listen: SocketAddr,
+    identity: &Identity,
+    token: Option<&'static [u8]>,
+    package: Option<PackageHash>,
+) -> Running {
+    Running::start(Plan { listen, token, package, ..Plan::new(identity) })
 }
 
 fn anywhere() -> SocketAddr {
@@ -80,10 +85,10 @@ async fn wrong_secrets_are_refused_by_name() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_model_is_refused_by_a_receiver_that_may_not_ask_and_by_a_sender_that_does_not_give() {
     let identity = identity();
-    let unknown = ModelId([1, 2, 3, 4, 5, 6]);
+    let unknown = PackageHash([0xAB; 32]);
     let broadcast = start(anywhere(), &identity, None, Some(unknown));
     let refused = receive(config(broadcast.address, &identity), Eye::open().0, std::future::pending()).await;
-    assert!(matches!(&refused, Err(Error::View(why)) if why.contains("010203040506")), "{refused:?}");
+    assert!(matches!(&refused, Err(Error::View(why)) if why.contains(&unknown.to_string())), "{refused:?}");
     let mut config = config(broadcast.address, &identity);
     config.fetch_model = true;
     let refused = receive(config, Eye::open().0, std::future::pending()).await;

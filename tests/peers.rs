@@ -298,10 +298,8 @@ impl Viewer for Student {
     }
 
     fn handle_package(&mut self, announced: &Announcement, package: Bytes) -> Result<Decoding, String> {
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        Package::unpack(&package, folder.path()).map_err(|error| error.to_string())?;
-        let package = Package::open(folder.path()).map_err(|error| error.to_string())?;
-        assert_eq!(package.id(), announced.model);
+        let package = Package::from_archive(&package, "sent").map_err(|error| error.to_string())?;
+        assert_eq!((package.id(), package.hash()), (announced.model, announced.package.0));
         Ok(broadcasts::decoding(&package))
     }
 

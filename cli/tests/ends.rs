@@ -133,8 +133,8 @@ fn a_player_that_ends_is_said_in_one_line() {
     assert!(error.contains("standard output") && error.lines().count() == 1 && !error.contains("panicked"), "{error}");
 }
 
-/// A package of a model that is built into no program: that of `photo` with another last bit.
-fn other_model(bench: &Bench) {
+/// A package that is built into no program: `photo` with one file altered.
+fn other_package(bench: &Bench, file: &str, alter: impl Fn(&Path, &mut Vec<u8>)) {
     let artifacts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/artifacts/photo");
     std::fs::create_dir_all(bench.path("other/golden")).expect("a folder");
     let mut manifest = std::fs::read_to_string(artifacts.join("manifest.toml")).expect("it is there");
@@ -142,12 +142,11 @@ fn other_model(bench: &Bench) {
         manifest.lines().filter_map(|line| line.strip_prefix('"')?.split('"').next()).map(str::to_owned).collect();
     for name in files {
         let mut bytes = std::fs::read(artifacts.join(&name)).expect("the manifest names it");
-        if name == "tables.bin" {
+        if name == file {
             let hash =
                 |bytes: &[u8]| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
             let before = hash(&bytes);
-            // The lowest bit of the first unit's step.
-            bytes[464] ^= 1;
+            alter(&artifacts, &mut bytes);
             manifest = manifest.replace(&before, &hash(&bytes));
         }
         bench.write(&format!("other/{name}"), &bytes);
@@ -155,27 +154,67 @@ fn other_model(bench: &Bench) {
     bench.write("other/manifest.toml", manifest.as_bytes());
 }
 
+/// Other tables: the lowest bit of the first unit's step.
+fn other_tables(bench: &Bench) {
+    other_package(bench, "tables.bin", |_, bytes| bytes[464] ^= 1);
+}
+
+/// The tables of `photo` with another synthesis.
+fn other_networks(bench: &Bench) {
+    other_package(bench, "synthesis.onnx", |photo, bytes| {
+        *bytes = std::fs::read(photo.with_file_name("photo-ssim").join("synthesis.onnx")).expect("it is there");
+    });
+}
+
+/// A receiver that is refused before a frame, in one line, which is given.
+fn refused(bench: &Bench, sender: &Sender, arguments: &[&str]) -> String {
+    let ended = start(bench, &sender.receive(arguments)).wait_with_output().expect("it ends");
+    let error = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!((ended.status.code(), error.lines().count()), (Some(1), 1), "{error}");
+    error
+}
+
+/// Receives five frames and leaves.
+fn five_frames(bench: &Bench, sender: &Sender, arguments: &[&str]) {
+    let mut receiver = start(bench, &sender.receive(&[arguments, &["--json"]].concat()));
+    let lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+    assert_eq!(lines.filter_map(|line| frame(&line)).take(5).count(), 5, "{arguments:?}");
+    receiver.kill().expect("it runs");
+    receiver.wait().expect("it ends");
+}
+
 #[test]
 fn a_receiver_fetches_a_model_that_it_lacks_once_unless_it_may_not() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));
-    other_model(&bench);
+    other_tables(&bench);
     let sender = Sender::start(&bench, &["clip.y4m", "--loop", "--model", "other", "--analysis", "linear"]);
-
-    let refused =
-        start(&bench, &sender.receive(&["-o", "none", "--no-fetch-model"])).wait_with_output().expect("it ends");
-    let error = String::from_utf8_lossy(&refused.stderr);
-    assert_eq!(refused.status.code(), Some(1), "{error}");
-    assert!(error.contains("model") && error.contains("--model") && error.lines().count() == 1, "{error}");
-
+    let error = refused(&bench, &sender, &["-o", "none", "--no-fetch-model"]);
+    assert!(error.contains("model") && error.contains("--model"), "{error}");
     // The second finds what the first kept.
     for (folder, rest) in [("first", &[][..]), ("second", &["--no-fetch-model"])] {
-        let mut receiver = start(&bench, &sender.receive(&[&["-o", folder, "--json"], rest].concat()));
-        let lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
-        assert_eq!(lines.filter_map(|line| frame(&line)).take(5).count(), 5, "{folder}");
-        receiver.kill().expect("it runs");
-        receiver.wait().expect("it ends");
+        five_frames(&bench, &sender, &[&["-o", folder], rest].concat());
     }
+}
+
+#[test]
+fn other_networks_are_another_package_and_only_those_who_run_networks_need_it() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    other_networks(&bench);
+    let sender = Sender::start(&bench, &["clip.y4m", "--loop", "--model", "other", "--analysis", "linear"]);
+    let error = refused(&bench, &sender, &["-o", "none", "--decoder", "deep", "--no-fetch-model"]);
+    assert!(error.contains("model package") && error.contains("--model"), "{error}");
+    five_frames(&bench, &sender, &["-o", "linear", "--decoder", "linear", "--no-fetch-model"]);
+    five_frames(&bench, &sender, &["-o", "named", "--decoder", "deep", "--no-fetch-model", "--model", "other"]);
+    five_frames(&bench, &sender, &["-o", "fetched", "--decoder", "deep"]);
+    let kept = std::fs::read_dir(bench.path("cache/nestcast/models")).map(Iterator::count);
+    // Where the user's cache is within it, as on Linux.
+    assert!(!cfg!(target_os = "linux") || kept.is_ok_and(|kept| kept == 1));
+
+    // What was fetched is no part of a broadcast of `photo`.
+    let photo = Sender::start(&bench, &["clip.y4m", "--loop", "--analysis", "linear"]);
+    five_frames(&bench, &photo, &["-o", "photo", "--decoder", "deep", "--no-fetch-model"]);
 }
 
 #[test]

@@ -12,7 +12,8 @@ use crate::onnx::{Network, Workers};
 use crate::package::Ports;
 use crate::runtime::Runtime;
 use crate::tensor::{NetworkError, Tensor, View};
-use tiles::{BLOCK, CHANNELS, SIDE, Tile, Tiling};
+use tiles::{BLOCK, Tile, Tiling};
+pub(crate) use tiles::{CHANNELS, LONGEST_OUTER, SIDE};
 
 /// Both halves. An encoder or decoder alone needs only its own, which loads one network.
 #[derive(Debug)]

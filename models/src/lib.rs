@@ -25,6 +25,7 @@
 //! never decide a stream's meaning: two machines may differ in a pixel's last bit, never in the order of bytes.
 
 mod deep;
+pub mod graph;
 pub mod onnx;
 mod package;
 pub mod runtime;

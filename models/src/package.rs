@@ -5,11 +5,11 @@ mod fault;
 mod files;
 mod manifest;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 
 use nestcast_codec::{Linear, Model, ModelId};
+use sha2::{Digest as _, Sha256};
 
 pub use fault::{Fault, PackageError};
 pub use manifest::{Golden, Manifest, Networks, Ports, Ranges, Source, Transform};
@@ -17,7 +17,7 @@ pub use manifest::{Golden, Manifest, Networks, Ports, Ranges, Source, Transform}
 use crate::deep::{Correction, Deep, DeepAnalysis, DeepSynthesis};
 use crate::runtime::Runtime;
 use crate::tensor::NetworkError;
-use files::{ANALYSIS, BUILT_IN, Files, SYNTHESIS};
+use files::{ANALYSIS, BUILT_IN, Bytes, Contents, Files, SYNTHESIS};
 
 /// A model: what streams depend on, and both networks, not loaded yet. Cheap enough to keep; hard to break:
 /// all its bytes match the manifest.
@@ -27,8 +27,8 @@ pub struct Package {
     place: String,
     manifest: Manifest,
     tables: Model,
-    analysis: Cow<'static, [u8]>,
-    synthesis: Cow<'static, [u8]>,
+    /// In the order of [`files::FILES`].
+    files: [Bytes; 4],
 }
 
 impl Package {
@@ -71,7 +71,7 @@ impl Package {
 
     fn read(files: Files<'_>, place: String) -> Result<Self, PackageError> {
         match files.read() {
-            Ok((manifest, tables, [analysis, synthesis])) => Ok(Self { place, manifest, tables, analysis, synthesis }),
+            Ok(Contents { manifest, tables, files }) => Ok(Self { place, manifest, tables, files }),
             Err(fault) => Err(PackageError::Refused { package: place, fault }),
         }
     }
@@ -82,10 +82,17 @@ impl Package {
         &self.manifest.name
     }
 
-    /// The model's name in streams.
+    /// The model's name in streams: a hash of the tables alone. Another package may have the same tables.
     #[must_use]
     pub const fn id(&self) -> ModelId {
         self.tables.id()
+    }
+
+    /// The whole package's name: the SHA-256 of its manifest, which has the SHA-256 of every file.
+    #[must_use]
+    pub fn hash(&self) -> [u8; 32] {
+        let [manifest, ..] = &self.files;
+        Sha256::digest(manifest).into()
     }
 
     /// What the package says of itself.
@@ -122,7 +129,8 @@ impl Package {
     /// As [`Package::deep`].
     pub fn deep_analysis(&self, runtime: &Runtime, threads: usize) -> Result<DeepAnalysis, PackageError> {
         let ports = &self.manifest.networks.analysis;
-        let correction = Correction::load(runtime, &self.analysis, ports, threads).map_err(self.fault_of(ANALYSIS))?;
+        let [_, _, analysis, _] = &self.files;
+        let correction = Correction::load(runtime, analysis, ports, threads).map_err(self.fault_of(ANALYSIS))?;
         Ok(DeepAnalysis { linear: self.linear(threads), correction })
     }
 
@@ -132,8 +140,8 @@ impl Package {
     /// As [`Package::deep`].
     pub fn deep_synthesis(&self, runtime: &Runtime, threads: usize) -> Result<DeepSynthesis, PackageError> {
         let ports = &self.manifest.networks.synthesis;
-        let correction =
-            Correction::load(runtime, &self.synthesis, ports, threads).map_err(self.fault_of(SYNTHESIS))?;
+        let [_, _, _, synthesis] = &self.files;
+        let correction = Correction::load(runtime, synthesis, ports, threads).map_err(self.fault_of(SYNTHESIS))?;
         Ok(DeepSynthesis { linear: self.linear(threads), correction, cuts: self.manifest.ranges.cut })
     }
 

@@ -165,13 +165,118 @@ fn links_are_refused() {
 
 #[test]
 fn tables_are_parsed_behind_their_hash() {
+    assert!(matches!(fault(with_file("tables.bin", b"not tables").path()), Fault::Tables(_)));
+}
+
+/// A copy of the shipped package with `file` replaced, as its manifest says too.
+fn with_file(file: &str, bytes: &[u8]) -> TempDir {
     let folder = copy();
-    let tables = b"not tables";
-    fs::write(folder.path().join("tables.bin"), tables).expect("a file");
+    fs::write(folder.path().join(file), bytes).expect("a file");
     let path = folder.path().join("manifest.toml");
     let text = fs::read_to_string(&path).expect("a manifest");
-    let (before, after) = text.split_once("\"tables.bin\" = \"").expect("a hash");
-    let digest: String = Sha256::digest(tables).iter().map(|byte| format!("{byte:02x}")).collect();
-    fs::write(path, format!("{before}\"tables.bin\" = \"{digest}{}", &after[64..])).expect("a manifest");
-    assert!(matches!(fault(folder.path()), Fault::Tables(_)));
+    let (before, after) = text.split_once(&format!("\"{file}\" = \"")).expect("a hash");
+    let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    fs::write(path, format!("{before}\"{file}\" = \"{digest}{}", &after[64..])).expect("a manifest");
+    folder
+}
+
+#[test]
+fn the_same_tables_with_other_networks_are_another_package() {
+    let photo = Package::builtin("photo").expect("it is built in");
+    let networks = fs::read(self::photo().with_file_name("photo-ssim").join("synthesis.onnx")).expect("a network");
+    let other = with_file("synthesis.onnx", &networks);
+    let other = Package::open(other.path()).expect("a sound package");
+    assert_eq!(other.id(), photo.id(), "streams are the same");
+    assert_ne!(other.hash(), photo.hash());
+}
+
+#[test]
+fn a_folder_its_archive_and_what_is_built_in_are_one_package() {
+    for name in Package::names() {
+        let builtin = Package::builtin(name).expect("it is built in");
+        let opened = Package::open(photo().with_file_name(name)).expect("a sound package");
+        let archive = opened.archive();
+        let sent = Package::from_archive(&archive, "sent").expect("a sound package");
+        assert_eq!([opened.hash(), sent.hash()], [builtin.hash(); 2]);
+        assert_eq!([builtin.archive(), sent.archive()], [&archive[..]; 2]);
+        assert_eq!(sent.id(), builtin.id());
+        let manifest = fs::read(photo().with_file_name(name).join("manifest.toml")).expect("a manifest");
+        assert_eq!(builtin.hash()[..], Sha256::digest(manifest)[..], "as the specification has it");
+    }
+}
+
+#[test]
+fn a_package_is_sent_as_it_was_opened() {
+    let folder = copy();
+    let package = Package::open(folder.path()).expect("a sound package");
+    fs::write(folder.path().join("synthesis.onnx"), "another").expect("a file");
+    let sent = Package::from_archive(&package.archive(), "sent").expect("a sound package");
+    assert_eq!(sent.hash(), package.hash());
+}
+
+#[test]
+fn a_cut_archive_is_refused_at_every_byte() {
+    let archive = Package::builtin("photo").expect("it is built in").archive();
+    for cut in 0..archive.len() {
+        let refused = Package::from_archive(&archive[..cut], "sent");
+        assert!(matches!(refused, Err(PackageError::Refused { fault: Fault::Archive, .. })), "{cut}");
+    }
+    let more = [&archive[..], &[0]].concat();
+    assert!(Package::from_archive(&more, "sent").is_err());
+}
+
+#[test]
+fn an_altered_archive_is_refused_or_another_package() {
+    let package = Package::builtin("photo").expect("it is built in");
+    let archive = package.archive();
+    // The manifest and all lengths and names, and some of every file.
+    let (mut offset, mut picked) = (0, Vec::new());
+    for name in FILES {
+        let length = fs::metadata(photo().join(name)).expect("a file").len() as usize;
+        let start = offset + 8 + name.len() + 8;
+        picked.extend(offset..start);
+        picked.extend((start..start + length).step_by(if name == "manifest.toml" { 3 } else { 20_011 }));
+        offset = start + length;
+    }
+    assert_eq!(offset, archive.len());
+    for at in picked {
+        let mut altered = archive.clone();
+        altered[at] ^= 1 << (at % 8);
+        if let Ok(other) = Package::from_archive(&altered, "sent") {
+            assert_ne!(other.hash(), package.hash(), "{at}");
+        }
+    }
+}
+
+#[test]
+fn an_archive_has_the_four_files_in_their_order() {
+    let file = |name: &str| {
+        let bytes = fs::read(photo().join(name)).expect("a file");
+        let string = |bytes: &[u8]| [&(bytes.len() as u32 | 1 << 31).to_be_bytes()[..], bytes].concat();
+        [string(name.as_bytes()), string(&bytes)].concat()
+    };
+    let of = |names: &[&str]| names.iter().flat_map(|name| file(name)).collect::<Vec<_>>();
+    Package::from_archive(&of(&FILES), "sent").expect("a length may be of any width");
+    let [manifest, tables, analysis, synthesis] = FILES;
+    for names in [
+        &[tables, manifest, analysis, synthesis][..],
+        &[manifest, tables, analysis],
+        &[manifest, tables, analysis, analysis],
+        &[manifest, tables, analysis, synthesis, synthesis],
+    ] {
+        assert!(Package::from_archive(&of(names), "sent").is_err(), "{names:?}");
+    }
+    // Of 2^62 - 1 bytes.
+    let liar = [&[13][..], manifest.as_bytes(), &[0xFF; 8]].concat();
+    assert!(Package::from_archive(&liar, "sent").is_err());
+}
+
+#[test]
+fn a_network_that_onnx_runtime_is_not_given_is_found_before_it_is() {
+    for network in ["add.onnx", "small_synthesis.onnx", "zero_synthesis.onnx"] {
+        let bytes = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/testdata").join(network));
+        let folder = with_file("synthesis.onnx", &bytes.expect("a network"));
+        let fault = fault(folder.path());
+        assert!(matches!(&fault, Fault::Graph { file, .. } if file == "synthesis.onnx"), "{fault}");
+    }
 }

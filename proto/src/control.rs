@@ -43,11 +43,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Bitrate, Code, DecoderKind, Hello, MAX_TOKEN, ModelHash, ModelRequest, Welcome};
+    use crate::{Bitrate, Code, DecoderKind, Hello, MAX_TOKEN, ModelRequest, PackageHash, Welcome};
 
     fn messages() -> impl Strategy<Value = Message> {
-        let hash = proptest::collection::vec(any::<u8>(), 1..=32)
-            .prop_map(|bytes| ModelHash::new(bytes).expect("a valid length"));
+        let hash = any::<[u8; 32]>().prop_map(PackageHash);
         let token = proptest::collection::vec(any::<u8>(), 0..=MAX_TOKEN).prop_map(Bytes::from);
         prop_oneof![
             (token, 0..1_u64 << 40, any::<bool>()).prop_map(|(token, cap, deep)| {
@@ -55,12 +54,12 @@ mod tests {
                 let max_bitrate = (cap > 0).then_some(Bitrate::from_bits(cap));
                 Message::Hello(Hello { token, max_bitrate, decoder })
             }),
-            (hash.clone(), 1..10_000_u32, 1..10_000_u32, 1..1000_u32, 1..1002_u32).prop_map(
-                |(model, width, height, frames, seconds)| {
-                    Message::Welcome(Welcome { model, width, height, rate: (frames, seconds) })
+            (any::<[u8; 6]>(), hash.clone(), 1..10_000_u32, 1..10_000_u32, (1..1000_u32, 1..1002_u32)).prop_map(
+                |(model, package, width, height, rate)| {
+                    Message::Welcome(Welcome { model, package, width, height, rate })
                 }
             ),
-            hash.prop_map(|model| Message::ModelRequest(ModelRequest { model })),
+            hash.prop_map(|package| Message::ModelRequest(ModelRequest { package })),
         ]
     }
 
@@ -101,6 +100,25 @@ mod tests {
             let body = reader.bytes().expect("a body");
             prop_assert!(Message::decode(kind, &body[..body.len() - 1]).is_err());
             prop_assert!(Message::decode(kind, &[body, &[0]].concat()).is_err());
+        }
+    }
+
+    #[test]
+    fn a_model_and_its_package_have_names_of_one_length() {
+        let request = |length: u8| [&[3, length + 1, length][..], &vec![7; length.into()]].concat();
+        let welcome = |model: u8, package: u8| {
+            let fields =
+                [&[0, model][..], &vec![1; model.into()], &[package], &vec![2; package.into()], &[9; 4]].concat();
+            [&[2, u8::try_from(fields.len()).expect("short")][..], &fields].concat()
+        };
+        let taken = |bytes: Vec<u8>| {
+            let mut control = Control::default();
+            control.handle_bytes(&bytes);
+            control.poll().map(|message| message.is_some()).map_err(|close| close.code)
+        };
+        assert_eq!([taken(request(32)), taken(welcome(6, 32))], [Ok(true), Ok(true)]);
+        for bytes in [request(31), request(33), request(6), welcome(5, 32), welcome(6, 6), welcome(6, 0)] {
+            assert_eq!(taken(bytes), Err(Code::Violation));
         }
     }
 

@@ -57,7 +57,7 @@ pub use frame::{Frame, FrameHeader};
 pub use limits::{
     ALPN, INITIAL_WINDOW, MAX_FRAME, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_TOKEN, QUEUE_TARGET, VERSION,
 };
-pub use message::{DecoderKind, Hello, Message, ModelHash, ModelRequest, Welcome};
+pub use message::{DecoderKind, Hello, Message, ModelRequest, PackageHash, Welcome};
 pub use publisher::{Publisher, Step, Tally};
 pub use stream::{ModelHeader, StreamHead};
 pub use subscriber::{Arrived, Received, Subscriber};

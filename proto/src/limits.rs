@@ -25,9 +25,6 @@ pub(crate) const BASE_WAIT: Duration = Duration::from_millis(300);
 /// It waits for no more frames than this, so that those which came meanwhile have room.
 pub(crate) const BASE_WAIT_FRAMES: u32 = 12;
 
-/// Most bytes of a model's name.
-pub(crate) const MAX_HASH: usize = 32;
-
 /// How long data may wait in the network's queue, at most. Long enough for two packets at 1 Mbit/s, so that a slow link
 /// stays busy; half of a frame interval at 30 frames a second, so that a frame does not wait for the one before.
 pub const QUEUE_TARGET: Duration = Duration::from_millis(15);

@@ -1,10 +1,12 @@
 //! Control messages (spec, "Messages"): what each end says of itself before frames flow.
 
+use std::fmt;
+
 use bytes::{Bytes, BytesMut};
 
 use crate::bitrate::Bitrate;
 use crate::close::{Close, Code};
-use crate::limits::{MAX_FRAME, MAX_HASH, MAX_TOKEN, VERSION};
+use crate::limits::{MAX_FRAME, MAX_TOKEN, VERSION};
 use crate::wire::{Reader, put_bytes, put_varint};
 
 const HELLO: u64 = 1;
@@ -31,30 +33,23 @@ pub struct Hello {
     pub decoder: DecoderKind,
 }
 
-/// A model's name, opaque here: 1 to 32 bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ModelHash(Bytes);
+/// A model package's name: the SHA-256 of its manifest, which has the SHA-256 of every file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PackageHash(pub [u8; 32]);
 
-impl ModelHash {
-    /// Checks the length.
-    #[must_use]
-    pub fn new(bytes: impl Into<Bytes>) -> Option<Self> {
-        let bytes = bytes.into();
-        (1..=MAX_HASH).contains(&bytes.len()).then_some(Self(bytes))
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+impl fmt::Display for PackageHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
 /// What a sender announces: once after a hello, and again whenever it changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Welcome {
-    /// What the frames were encoded with.
-    pub model: ModelHash,
+    /// The model id that every frame's stream has: of the tables alone.
+    pub model: [u8; 6],
+    /// The package with these tables and the networks that go with them.
+    pub package: PackageHash,
     /// Pixels.
     pub width: u32,
     /// Pixels.
@@ -63,11 +58,11 @@ pub struct Welcome {
     pub rate: (u32, u32),
 }
 
-/// Asks for the model package of this name.
+/// Asks for a model package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelRequest {
-    /// The name that the welcome gave.
-    pub model: ModelHash,
+    /// The one that the welcome named.
+    pub package: PackageHash,
 }
 
 /// A message of the control stream.
@@ -97,14 +92,15 @@ impl Message {
             }
             Self::Welcome(welcome) => {
                 put_varint(&mut body, VERSION);
-                put_bytes(&mut body, welcome.model.as_bytes());
+                put_bytes(&mut body, &welcome.model);
+                put_bytes(&mut body, &welcome.package.0);
                 for number in [welcome.width, welcome.height, welcome.rate.0, welcome.rate.1] {
                     put_varint(&mut body, u64::from(number));
                 }
                 WELCOME
             }
             Self::ModelRequest(request) => {
-                put_bytes(&mut body, request.model.as_bytes());
+                put_bytes(&mut body, &request.package.0);
                 MODEL_REQUEST
             }
         };
@@ -124,7 +120,7 @@ impl Message {
         let message = match kind {
             HELLO => Self::Hello(hello(&mut reader)?),
             WELCOME => Self::Welcome(welcome(&mut reader)?),
-            MODEL_REQUEST => Self::ModelRequest(ModelRequest { model: model(&mut reader)? }),
+            MODEL_REQUEST => Self::ModelRequest(ModelRequest { package: package(&mut reader)? }),
             _ => return Err(Close::violation("a control message has an unknown type")),
         };
         if reader.left() > 0 {
@@ -154,13 +150,15 @@ fn hello(reader: &mut Reader<'_>) -> Result<Hello, Close> {
 
 fn welcome(reader: &mut Reader<'_>) -> Result<Welcome, Close> {
     version(reader)?;
-    let model = model(reader)?;
+    let model = reader.bytes().ok_or(SHORT)?;
+    let model = model.try_into().map_err(|_| Close::violation("a model id is not 6 bytes"))?;
+    let package = package(reader)?;
     let mut number = || -> Result<u32, Close> {
         let number = reader.varint().ok_or(SHORT)?;
         let fits = u32::try_from(number).ok().filter(|number| (1..=1_000_000).contains(number));
         fits.ok_or(Close::violation("a welcome has a number out of range"))
     };
-    let welcome = Welcome { model, width: number()?, height: number()?, rate: (number()?, number()?) };
+    let welcome = Welcome { model, package, width: number()?, height: number()?, rate: (number()?, number()?) };
     if u64::from(welcome.width) * u64::from(welcome.height) > 64 * MAX_FRAME {
         return Err(Close::violation("a welcome announces too large a picture"));
     }
@@ -175,7 +173,11 @@ fn version(reader: &mut Reader<'_>) -> Result<(), Close> {
     }
 }
 
-fn model(reader: &mut Reader<'_>) -> Result<ModelHash, Close> {
-    let bytes = reader.bytes().ok_or(SHORT)?;
-    ModelHash::new(Bytes::copy_from_slice(bytes)).ok_or(Close::violation("a model's name has no valid length"))
+fn package(reader: &mut Reader<'_>) -> Result<PackageHash, Close> {
+    package_hash(reader.bytes().ok_or(SHORT)?)
+}
+
+/// A hash of the one length that it has.
+pub(crate) fn package_hash(bytes: &[u8]) -> Result<PackageHash, Close> {
+    bytes.try_into().map(PackageHash).map_err(|_| Close::violation("a model package's hash is not 32 bytes"))
 }

@@ -5,13 +5,13 @@ use bytes::{Bytes, BytesMut};
 use crate::close::Close;
 use crate::frame::FrameHeader;
 use crate::limits::MAX_MODEL;
-use crate::message::ModelHash;
+use crate::message::{PackageHash, package_hash};
 use crate::wire::{Reader, put_bytes, put_varint};
 
 const FRAME: u64 = 0;
 const MODEL: u64 = 1;
 
-/// Most bytes that a stream's head takes: its kind and six integers, or a model's name and length.
+/// Most bytes that a stream's head takes: its kind and six integers, or a package's hash and length.
 const MAX_HEAD: usize = 64;
 
 /// The head of a stream that a sender opened.
@@ -27,7 +27,7 @@ pub enum StreamHead {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelHeader {
     /// Its name.
-    pub model: ModelHash,
+    pub package: PackageHash,
     /// Its length in bytes.
     pub length: u64,
 }
@@ -44,7 +44,7 @@ impl StreamHead {
             }
             Self::Model(header) => {
                 put_varint(&mut out, MODEL);
-                put_bytes(&mut out, header.model.as_bytes());
+                put_bytes(&mut out, &header.package.0);
                 put_varint(&mut out, header.length);
             }
         }
@@ -71,13 +71,12 @@ impl StreamHead {
 }
 
 fn model(reader: &mut Reader<'_>) -> Result<Option<ModelHeader>, Close> {
-    let (Some(name), Some(length)) = (reader.bytes(), reader.varint()) else { return Ok(None) };
-    let model = ModelHash::new(Bytes::copy_from_slice(name));
-    let model = model.ok_or(Close::violation("a model's name has no valid length"))?;
+    let (Some(hash), Some(length)) = (reader.bytes(), reader.varint()) else { return Ok(None) };
+    let package = package_hash(hash)?;
     if length > MAX_MODEL {
         return Err(Close::violation("a model package is too long"));
     }
-    Ok(Some(ModelHeader { model, length }))
+    Ok(Some(ModelHeader { package, length }))
 }
 
 #[cfg(test)]
@@ -117,7 +116,16 @@ mod tests {
         assert!(StreamHead::parse(&lie(MAX_FRAME + 1, 1)).is_err());
         let lie = FrameHeader { id: 7, skipped: 8, captured: 0, full: 1, base: 1 };
         assert!(StreamHead::parse(&StreamHead::Frame(lie).encode()).is_err());
-        let model = ModelHash::new(vec![1; 6]).expect("a valid length");
-        assert!(StreamHead::parse(&StreamHead::Model(ModelHeader { model, length: MAX_MODEL + 1 }).encode()).is_err());
+        let model = |length| StreamHead::Model(ModelHeader { package: PackageHash([1; 32]), length });
+        assert!(StreamHead::parse(&model(MAX_MODEL + 1).encode()).is_err());
+        let encoded = model(MAX_MODEL).encode();
+        assert_eq!(StreamHead::parse(&encoded), Ok(Some((model(MAX_MODEL), encoded.len()))));
+        for length in [0, 6, 31, 33] {
+            let mut hash = BytesMut::new();
+            put_varint(&mut hash, MODEL);
+            put_bytes(&mut hash, &[1; 33][..length]);
+            put_varint(&mut hash, 5);
+            assert!(StreamHead::parse(&hash).is_err(), "{length}");
+        }
     }
 }

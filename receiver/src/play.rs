@@ -242,7 +242,7 @@ fn since(captured: u64) -> Duration {
 #[cfg(test)]
 mod tests {
     use nestcast_codec::{ModelId, Size};
-    use nestcast_proto::FrameHeader;
+    use nestcast_proto::{FrameHeader, PackageHash};
 
     use super::*;
 
@@ -277,7 +277,7 @@ mod tests {
         let (look, looking) = mpsc::channel();
         let player = Player::start(Slow(looking));
         let size = Size::new(16, 16).expect("a valid size");
-        let announced = Announcement { model: ModelId([0; 6]), size, rate: (30, 1) };
+        let announced = Announcement { model: ModelId([0; 6]), package: PackageHash([0; 32]), size, rate: (30, 1) };
         let header = FrameHeader { id: 0, skipped: 0, captured: 0, full: 0, base: 0 };
         let frame = Arrived { header, prefix: Bytes::new(), first: Duration::ZERO, shown: Duration::ZERO };
         let fill = || (0..=WAITING).try_for_each(|_| player.frame(frame.clone(), Received::default()));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use nestcast_codec::{ModelId, Size};
 use nestcast_proto::{
-    Close, Code, Control, FrameHeader, Hello, Message, ModelHash, ModelHeader, ModelRequest, StreamHead, Subscriber,
+    Close, Code, Control, FrameHeader, Hello, Message, ModelHeader, ModelRequest, PackageHash, StreamHead, Subscriber,
     Welcome,
 };
 use tokio::sync::mpsc;
@@ -26,7 +26,7 @@ enum Event {
     Head(FrameHeader),
     Bytes(u64, Bytes),
     End(u64),
-    Model(ModelHash, Bytes),
+    Model(PackageHash, Bytes),
 }
 
 /// Runs one connection to its end.
@@ -51,16 +51,16 @@ async fn session<L: Link>(link: &L, hello: Hello, fetch: bool, player: &Player) 
     if !known {
         if !fetch {
             let why = format!(
-                "the sender's model {} is not here: name its folder with --model, or let it be fetched",
-                announced.model
+                "the sender's model package {} is not here: name its folder with --model, or let it be fetched",
+                announced.package
             );
             return Err(Error::View(why));
         }
-        tracing::info!(model = %announced.model, "asking the sender for its model");
-        let request = ModelRequest { model: welcome.model.clone() };
+        tracing::info!(package = %announced.package, "asking the sender for its model");
+        let request = ModelRequest { package: welcome.package };
         link.say(&mut outgoing, Message::ModelRequest(request).encode()).await?;
     }
-    let wanted = (!known).then_some(welcome.model.clone());
+    let wanted = (!known).then_some(welcome.package);
     frames(link, &welcome, wanted, player).await
 }
 
@@ -85,15 +85,14 @@ fn violation(why: &'static str) -> Error {
 
 fn announcement(welcome: &Welcome) -> Result<Announcement, Error> {
     let size = Size::new(welcome.width, welcome.height).map_err(|error| Error::View(error.to_string()))?;
-    let id = welcome.model.as_bytes().try_into().map_err(|_| violation("a model's name is not 6 bytes"))?;
-    Ok(Announcement { model: ModelId(id), size, rate: welcome.rate })
+    Ok(Announcement { model: ModelId(welcome.model), package: welcome.package, size, rate: welcome.rate })
 }
 
 /// Streams to frames, until the connection ends.
 async fn frames<L: Link>(
     link: &L,
     welcome: &Welcome,
-    mut wanted: Option<ModelHash>,
+    mut wanted: Option<PackageHash>,
     player: &Player,
 ) -> Result<(), Error> {
     let (frames, seconds) = welcome.rate;
@@ -144,15 +143,15 @@ async fn handle(
     event: Event,
     now: Duration,
     subscriber: &mut Subscriber,
-    wanted: &mut Option<ModelHash>,
+    wanted: &mut Option<PackageHash>,
     player: &Player,
 ) -> Result<(), Error> {
     match event {
         Event::Head(header) => subscriber.handle_head(now, header)?,
         Event::Bytes(id, bytes) => subscriber.handle_bytes(now, id, &bytes)?,
         Event::End(id) => subscriber.handle_end(id),
-        Event::Model(model, package) => {
-            if wanted.take() != Some(model) {
+        Event::Model(hash, package) => {
+            if wanted.take() != Some(hash) {
                 return Err(violation("a model came that was not asked for"));
             }
             player.package(package).await?;
@@ -214,6 +213,6 @@ async fn model(
     if package.len() as u64 != header.length {
         return Err(violation("a model package is shorter than announced"));
     }
-    let _ = events.send(Event::Model(header.model, package.freeze())).await;
+    let _ = events.send(Event::Model(header.package, package.freeze())).await;
     Ok(())
 }

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{Decoder, ModelId, Picture, Size, Synthesis};
-use nestcast_proto::Received;
+use nestcast_proto::{PackageHash, Received};
 
 /// What the sender announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Announcement {
-    /// What the frames were encoded with.
+    /// The tables that the frames were encoded with: who decodes without networks needs no more.
     pub model: ModelId,
+    /// The package with these tables and the networks that go with them.
+    pub package: PackageHash,
     /// The size of every picture.
     pub size: Size,
     /// Frames in so many seconds.

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Close, Code, ModelHash, Welcome};
+use nestcast_proto::{Close, Code, Welcome};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -74,7 +74,8 @@ impl Broadcast {
         let listener = Listener::bind(listen, identity, qlog, Arc::clone(&counters))?;
         let side = |length: usize| u32::try_from(length).expect("a side fits");
         let welcome = Welcome {
-            model: ModelHash::new(encoding.model.0.to_vec()).expect("an id is 6 bytes"),
+            model: encoding.model.0,
+            package: encoding.hash,
             width: side(source.size.width()),
             height: side(source.size.height()),
             rate: (source.rate.frames(), source.rate.seconds()),

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use nestcast_codec::{Analysis, Embedded, EncodeError, Encoder, ModelId, Picture};
+use nestcast_proto::PackageHash;
 
 /// A model package as it goes to receivers that lack it (spec, "Model package").
 #[derive(Debug, Clone)]
@@ -10,6 +11,8 @@ pub struct Package(pub Bytes);
 /// What turns pictures to streams.
 pub struct Encoding {
     pub(crate) model: ModelId,
+    /// The name of the package that frames are encoded with, given or not.
+    pub(crate) hash: PackageHash,
     encoder: Encoder,
     analysis: Box<dyn Analysis + Send>,
     pub(crate) package: Option<Package>,
@@ -22,13 +25,13 @@ impl std::fmt::Debug for Encoding {
 }
 
 impl Encoding {
-    /// Encodes with the model `model`.
+    /// Encodes with the tables `model` of the package `hash`.
     #[must_use]
-    pub fn new(model: ModelId, encoder: Encoder, analysis: Box<dyn Analysis + Send>) -> Self {
-        Self { model, encoder, analysis, package: None }
+    pub fn new(model: ModelId, hash: PackageHash, encoder: Encoder, analysis: Box<dyn Analysis + Send>) -> Self {
+        Self { model, hash, encoder, analysis, package: None }
     }
 
-    /// Gives `package` to receivers that ask for the model.
+    /// Gives `package`, which has the hash, to receivers that ask for it.
     #[must_use]
     pub fn with_package(mut self, package: Package) -> Self {
         self.package = Some(package);

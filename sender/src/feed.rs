@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Close, Code, Control, Hello, Message, ModelHash, ModelHeader, Publisher, Step, StreamHead, Welcome, same_token,
+    Close, Code, Control, Hello, Message, ModelHeader, PackageHash, Publisher, Step, StreamHead, Welcome, same_token,
 };
 
 use crate::demand::Demand;
@@ -239,16 +239,16 @@ impl<P: Peer> Feed<'_, P> {
         let Message::ModelRequest(request) = message else {
             return Err(Close { code: Code::Violation, why: "a receiver may only ask for the model" }.into());
         };
-        let package = self.shared.package.as_ref().filter(|_| request.model == self.shared.welcome.model);
+        let package = self.shared.package.as_ref().filter(|_| request.package == self.shared.welcome.package);
         let Some(Package(package)) = package else {
             return Err(Close { code: Code::Model, why: "this sender does not hand out that model" }.into());
         };
-        self.send_model(request.model, package.clone()).await.map_err(End::Gone)
+        self.send_model(request.package, package.clone()).await.map_err(End::Gone)
     }
 
-    async fn send_model(&mut self, model: ModelHash, package: Bytes) -> Result<(), Gone> {
+    async fn send_model(&mut self, hash: PackageHash, package: Bytes) -> Result<(), Gone> {
         // It goes before frames: without it they cannot be shown.
-        let head = StreamHead::Model(ModelHeader { model, length: package.len() as u64 }).encode();
+        let head = StreamHead::Model(ModelHeader { package: hash, length: package.len() as u64 }).encode();
         let mut stream = self.peer.open(Urgency::First).await?;
         let mut chunks = [head, package];
         while chunks.iter().any(|chunk| !chunk.is_empty()) {

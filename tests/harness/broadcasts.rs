@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use nestcast_codec::{Channels, Decoder, Encoder, ModelId, Size};
+use nestcast_codec::{Channels, Decoder, Encoder, Size};
 use nestcast_models::Package;
-use nestcast_proto::DecoderKind;
+use nestcast_proto::{DecoderKind, PackageHash};
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, receive};
 use nestcast_sender::{Broadcast, Encoding, Identity, Monitor, Source};
 use nestcast_video::Rate;
@@ -28,8 +28,8 @@ pub struct Plan {
     pub identity: Identity,
     /// What receivers must know.
     pub token: Option<&'static [u8]>,
-    /// The model that it claims to encode with; the right one if none.
-    pub model: Option<ModelId>,
+    /// The package that it claims to encode with; the right one if none.
+    pub package: Option<PackageHash>,
     /// Pixels in each direction, four by three.
     pub size: (u32, u32),
     /// Whether pictures change.
@@ -43,7 +43,7 @@ impl Plan {
     pub fn new(identity: &Identity) -> Self {
         let listen = ([127, 0, 0, 1], 0).into();
         let (identity, size) = (identity.clone(), (160, 120));
-        Self { listen, identity, token: None, model: None, size, moving: true, give_model: false }
+        Self { listen, identity, token: None, package: None, size, moving: true, give_model: false }
     }
 
     fn source(&self) -> Source {
@@ -72,10 +72,10 @@ impl Plan {
     pub fn listen_with(self, source: Source) -> Broadcast {
         let package = Package::builtin("photo").expect("it is built in");
         let linear = Box::new(package.linear(1));
-        let model = self.model.unwrap_or(package.id());
-        let mut encoding = Encoding::new(model, Encoder::new(package.tables().clone()), linear);
+        let hash = self.package.unwrap_or(PackageHash(package.hash()));
+        let mut encoding = Encoding::new(package.id(), hash, Encoder::new(package.tables().clone()), linear);
         if self.give_model {
-            encoding = encoding.with_package(nestcast_sender::Package(package.archive().expect("sound").into()));
+            encoding = encoding.with_package(nestcast_sender::Package(package.archive().into()));
         }
         let Self { listen, identity, token, .. } = self;
         let token = token.map(Bytes::from_static);
@@ -148,21 +148,20 @@ pub fn pinned(address: SocketAddr, fingerprint: &str) -> Config {
 
 /// Tells the bytes of each frame.
 #[derive(Debug)]
-pub struct Eye(Sender<usize>, Option<ModelId>);
+pub struct Eye(Sender<usize>);
 
 impl Eye {
     /// With where it tells them.
     pub fn open() -> (Self, Receiver<usize>) {
         let (seen, seeing) = channel();
-        (Self(seen, None), seeing)
+        (Self(seen), seeing)
     }
 }
 
 impl Viewer for Eye {
     fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, String> {
         let package = Package::builtin("photo").map_err(|error| error.to_string())?;
-        self.1 = Some(announced.model);
-        Ok((announced.model == package.id()).then(|| decoding(&package)))
+        Ok((announced.package.0 == package.hash()).then(|| decoding(&package)))
     }
 
     fn handle_package(&mut self, _announced: &Announcement, _package: Bytes) -> Result<Decoding, String> {

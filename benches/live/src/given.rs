@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use nestcast_codec::{Channels, Encoder, Picture, Size};
 use nestcast_models::Package;
+use nestcast_proto::PackageHash;
 use nestcast_sender::{Broadcast, Config, Encoding, Identity, Source};
 use nestcast_video::Rate;
 
@@ -46,7 +47,7 @@ pub(crate) fn listen(identity: &Path, bytes: usize) -> Result<Broadcast> {
     let identity = self::identity(identity)?;
     let package = Package::builtin("photo")?;
     let encoder = Encoder::new(package.tables().clone()).with_max_bytes(bytes);
-    let encoding = Encoding::new(package.id(), encoder, Box::new(package.linear(1)));
+    let encoding = Encoding::new(package.id(), PackageHash(package.hash()), encoder, Box::new(package.linear(1)));
     let source = Source::still(noise()?, Rate::new(FRAMES, 1)?);
     let listen = ([127, 0, 0, 1], 0).into();
     let config = Config { listen, identity, token: None, max_receivers: usize::MAX >> 4, qlog: None };

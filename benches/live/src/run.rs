@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use nestcast_codec::{Decoder, Encoder};
 use nestcast_link::{Passage, Relay};
 use nestcast_models::Package;
+use nestcast_proto::PackageHash;
 use nestcast_sender::{Broadcast, Config, Encoding, Identity, Source};
 use nestcast_video::Rate;
 
@@ -107,7 +108,7 @@ async fn nestcast(
 ) -> Result<(Vec<Seen>, Relay, Instant)> {
     let package = Package::builtin("photo")?;
     let encoder = Encoder::new(package.tables().clone()).with_threads(2).with_max_bytes(MAX_FRAME);
-    let encoding = Encoding::new(package.id(), encoder, Box::new(package.linear(2)));
+    let encoding = Encoding::new(package.id(), PackageHash(package.hash()), encoder, Box::new(package.linear(2)));
     let (playing, mut ids) = (Arc::clone(clip), 0..count);
     let next = move || Ok(ids.next().map(|id| playing.at(id).clone()));
     let source = Source::pictures(clip.at(0).size(), Rate::new(FRAMES_PER_SECOND, 1)?, Box::new(next));

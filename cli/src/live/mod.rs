@@ -2,6 +2,7 @@
 
 mod lines;
 mod metrics;
+mod packages;
 mod receive;
 mod send;
 mod source;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use nestcast_codec::Size;
+use nestcast_proto::PackageHash;
 use nestcast_sender::{Broadcast, Config, Encoding, Identity, Package, Statistics};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -29,8 +30,9 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     let fingerprint = identity.fingerprint().to_string();
     let source = source::open(options)?;
     let most = frame_limit(source.size());
-    let encoding = Encoding::new(model.id(), model.encoder(most), model.analysis(options.analysis)?)
-        .with_package(Package(model.package().archive()?.into()));
+    let hash = PackageHash(model.package().hash());
+    let encoding = Encoding::new(model.id(), hash, model.encoder(most), model.analysis(options.analysis)?)
+        .with_package(Package(model.package().archive().into()));
     if let Some(folder) = &options.qlog {
         std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be written", folder.display()))?;
     }

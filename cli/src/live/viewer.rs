@@ -2,17 +2,21 @@
 
 use std::fs;
 use std::io::{self, IsTerminal as _, Stdout};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use nestcast_codec::{Decoder, ModelId, Picture};
+use nestcast_codec::{Decoder, Picture};
 use nestcast_metrics as metrics;
-use nestcast_models::{Package, runtime};
+use nestcast_models::Package;
 use nestcast_receiver::{Announcement, Decoding, Shown, Totals, Viewer};
 use nestcast_video::{Rate, Writer};
 
-use super::{lines::Line, source};
+use super::{
+    lines::Line,
+    packages::{self, Packages},
+    source,
+};
 use crate::args::{Receive, Transform};
 use crate::files::{self, Output};
 use crate::pictures;
@@ -21,6 +25,7 @@ use crate::transforms::Model;
 /// What a receiver shows on.
 pub(super) struct Screen {
     model: Model,
+    packages: Packages,
     decoder: Transform,
     max_pixels: u64,
     sink: Sink,
@@ -56,15 +61,19 @@ impl Screen {
             Sink::Folder(folder)
         };
         let (decoder, json, originals) = (options.decoder, options.json, originals.unwrap_or_default());
-        Ok(Self { model, decoder, max_pixels, sink, last: None, originals, json, totals: Totals::default() })
+        let packages = Packages::new(decoder, model.package().clone());
+        Ok(Self { model, packages, decoder, max_pixels, sink, last: None, originals, json, totals: Totals::default() })
     }
 
-    fn decoding(&self) -> Result<Decoding> {
-        let tables = self.model.package().tables().clone();
+    fn decoding(&self, package: Package) -> Result<Decoding> {
+        let tables = package.tables().clone();
         let max_pixels = self.max_pixels;
         // Frames are small and come often: one thread decodes as fast as they come.
         let decoder = move || Decoder::new(tables.clone()).with_max_pixels(max_pixels);
-        Ok(Decoding { decoder: Box::new(decoder), synthesis: self.model.synthesis(self.decoder)? })
+        Ok(Decoding {
+            decoder: Box::new(decoder),
+            synthesis: self.model.with_package(package).synthesis(self.decoder)?,
+        })
     }
 
     fn psnr(&self, shown: &Shown<'_>) -> Option<f64> {
@@ -89,54 +98,6 @@ impl Screen {
     }
 }
 
-/// Where models that senders gave are kept, each in a folder of its id's name.
-fn cache() -> Result<PathBuf> {
-    let folder = runtime::user_cache().context("the system names no cache folder for a fetched model: set HOME")?;
-    Ok(folder.join("nestcast").join("models"))
-}
-
-/// A built-in model, or one that was fetched before, if it is sound still.
-fn known(model: ModelId) -> Option<Package> {
-    let mut builtin = Package::names().filter_map(|name| Package::builtin(name).ok());
-    builtin.find(|package| package.id() == model).or_else(|| cached(model))
-}
-
-fn cached(model: ModelId) -> Option<Package> {
-    Package::open(cache().ok()?.join(model.to_string())).ok().filter(|package| package.id() == model)
-}
-
-/// Checks a package that a sender gave, and keeps it.
-fn keep(model: ModelId, archive: &[u8]) -> Result<Package> {
-    let folder = cache()?;
-    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be written", folder.display()))?;
-    let unpacked = tempfile::tempdir_in(&folder).context("a fetched model cannot be written")?;
-    Package::unpack(archive, unpacked.path())?;
-    let package = Package::open(unpacked.path()).context("the sender's model is refused")?;
-    ensure!(
-        package.id() == model,
-        "the sender gave model {} where it announced {model}: do not trust it",
-        package.id()
-    );
-    install(unpacked, &folder.join(model.to_string()))?;
-    Ok(package)
-}
-
-/// Puts a sound package where it stays; who comes second finds the first one's.
-fn install(unpacked: tempfile::TempDir, place: &Path) -> Result<()> {
-    if fs::rename(unpacked.path(), place).is_ok() {
-        let _ = unpacked.keep();
-        return Ok(());
-    }
-    // A folder is there: kept by another receiver, or no longer sound.
-    if Package::open(place).is_err() {
-        fs::remove_dir_all(place)
-            .and_then(|()| fs::rename(unpacked.path(), place))
-            .context("a fetched model cannot be kept")?;
-        let _ = unpacked.keep();
-    }
-    Ok(())
-}
-
 /// One line of an error and its causes.
 fn line(error: anyhow::Error) -> String {
     format!("{error:#}")
@@ -152,17 +113,16 @@ impl Viewer for Screen {
             let rate = Rate::new(announced.rate.0, announced.rate.1).map_err(|error| error.to_string())?;
             *writer = Some(Writer::new(io::stdout(), rate));
         }
-        if self.model.id() != announced.model {
-            let Some(package) = known(announced.model) else { return Ok(None) };
-            self.model = self.model.with_package(package);
-        }
-        self.decoding().map(Some).map_err(line)
+        self.packages.find(announced).map(|package| self.decoding(package)).transpose().map_err(line)
     }
 
-    fn handle_package(&mut self, announced: &Announcement, package: Bytes) -> Result<Decoding, String> {
-        let package = keep(announced.model, &package).map_err(line)?;
-        self.model = self.model.with_package(package);
-        self.decoding().map_err(line)
+    fn handle_package(&mut self, announced: &Announcement, archive: Bytes) -> Result<Decoding, String> {
+        let package = packages::checked(announced, &archive).map_err(line)?;
+        let decoding = self.decoding(package).map_err(line)?;
+        if let Err(error) = self.packages.keep(announced.package, &archive) {
+            files::note(&format!("the fetched model is used, but not kept: {error:#}"));
+        }
+        Ok(decoding)
     }
 
     fn show(&mut self, shown: &Shown<'_>) -> Result<(), String> {

@@ -2,6 +2,7 @@
 
 use nestcast_codec::Error;
 
+use crate::graph::GraphError;
 use crate::tensor::NetworkError;
 
 /// Why there is no such model. Every message is one line that says what to do.
@@ -80,6 +81,17 @@ pub enum Fault {
     /// The tables break the specification.
     #[error("tables.bin: {0}: export the package again")]
     Tables(Error),
+    /// A network has what ONNX Runtime is not given.
+    #[error("{file}: {error}: do not use it, or export the package again")]
+    Graph {
+        /// The network's file.
+        file: String,
+        /// What is wrong with it.
+        error: GraphError,
+    },
+    /// Not the files of a package, each with its name, in their order.
+    #[error("it is cut, or no model package: fetch it again")]
+    Archive,
     /// A network cannot be loaded, or is not of the kind that a package holds.
     #[error("{file}: {error}: export the package again")]
     Network {

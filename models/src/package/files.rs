@@ -9,38 +9,41 @@ use std::path::Path;
 use nestcast_codec::Model;
 use sha2::{Digest as _, Sha256};
 
-use super::{Fault, Manifest};
+use super::{Fault, Manifest, Ports};
+use crate::graph;
 
 pub(super) const ANALYSIS: &str = "analysis.onnx";
 pub(super) const SYNTHESIS: &str = "synthesis.onnx";
 const MANIFEST: &str = "manifest.toml";
 const TABLES: &str = "tables.bin";
+/// All that a build reads of a package, in the order of its archive.
+pub(super) const FILES: [&str; 4] = [MANIFEST, TABLES, ANALYSIS, SYNTHESIS];
 
 /// Most bytes of a manifest: thirty times those of the shipped one.
 const MAX_MANIFEST: u64 = 64 * 1024;
 /// Most bytes of a package: over four times those of the shipped one.
 const MAX_PACKAGE: u64 = 12 * 1024 * 1024;
 
-type Bytes = Cow<'static, [u8]>;
-type Embedded = [(&'static str, &'static [u8])];
+pub(super) type Bytes = Cow<'static, [u8]>;
+type Embedded = [&'static [u8]; 4];
 
 /// A package of `artifacts/` as part of this build.
 macro_rules! built_in {
     ($name:literal) => {
         (
             $name,
-            &[
-                (MANIFEST, include_bytes!(concat!("../../artifacts/", $name, "/manifest.toml"))),
-                (TABLES, include_bytes!(concat!("../../artifacts/", $name, "/tables.bin"))),
-                (ANALYSIS, include_bytes!(concat!("../../artifacts/", $name, "/analysis.onnx"))),
-                (SYNTHESIS, include_bytes!(concat!("../../artifacts/", $name, "/synthesis.onnx"))),
+            [
+                include_bytes!(concat!("../../artifacts/", $name, "/manifest.toml")),
+                include_bytes!(concat!("../../artifacts/", $name, "/tables.bin")),
+                include_bytes!(concat!("../../artifacts/", $name, "/analysis.onnx")),
+                include_bytes!(concat!("../../artifacts/", $name, "/synthesis.onnx")),
             ],
         )
     };
 }
 
 /// The packages that are part of this build, by name.
-pub(super) const BUILT_IN: &[(&str, &Embedded)] = &[built_in!("photo"), built_in!("photo-ssim")];
+pub(super) const BUILT_IN: &[(&str, Embedded)] = &[built_in!("photo"), built_in!("photo-ssim")];
 
 /// Where a package's files are, and how many bytes of them may still be read.
 pub(super) struct Files<'a> {
@@ -51,6 +54,15 @@ pub(super) struct Files<'a> {
 enum Place<'a> {
     Folder(&'a Path),
     BuiltIn(&'a Embedded),
+    Archive([&'a [u8]; 4]),
+}
+
+/// What a package's files hold, all checked against the manifest.
+pub(super) struct Contents {
+    pub(super) manifest: Manifest,
+    pub(super) tables: Model,
+    /// The files, in the order of [`FILES`].
+    pub(super) files: [Bytes; 4],
 }
 
 impl<'a> Files<'a> {
@@ -62,13 +74,25 @@ impl<'a> Files<'a> {
         Self { place: Place::BuiltIn(files), left: MAX_PACKAGE }
     }
 
-    /// The manifest, the tables, and the analysis and synthesis networks: all checked against the manifest.
-    pub(super) fn read(mut self) -> Result<(Manifest, Model, [Bytes; 2]), Fault> {
-        let manifest = Manifest::parse(&self.file(MANIFEST, MAX_MANIFEST)?)?;
-        let tables = self.vouched(TABLES, &manifest)?;
-        let tables = Model::from_bytes(&tables).map_err(Fault::Tables)?;
-        let networks = [self.vouched(ANALYSIS, &manifest)?, self.vouched(SYNTHESIS, &manifest)?];
-        Ok((manifest, tables, networks))
+    pub(super) const fn archive(files: [&'a [u8]; 4]) -> Self {
+        Self { place: Place::Archive(files), left: MAX_PACKAGE }
+    }
+
+    pub(super) fn read(mut self) -> Result<Contents, Fault> {
+        let manifest_file = self.file(MANIFEST, MAX_MANIFEST)?;
+        let manifest = Manifest::parse(&manifest_file)?;
+        let tables_file = self.vouched(TABLES, &manifest)?;
+        let tables = Model::from_bytes(&tables_file).map_err(Fault::Tables)?;
+        let analysis = self.network(ANALYSIS, &manifest, &manifest.networks.analysis)?;
+        let synthesis = self.network(SYNTHESIS, &manifest, &manifest.networks.synthesis)?;
+        Ok(Contents { manifest, tables, files: [manifest_file, tables_file, analysis, synthesis] })
+    }
+
+    /// A network that ONNX Runtime may be given.
+    fn network(&mut self, name: &str, manifest: &Manifest, ports: &Ports) -> Result<Bytes, Fault> {
+        let bytes = self.vouched(name, manifest)?;
+        graph::check(&bytes, ports).map_err(|error| Fault::Graph { file: name.into(), error })?;
+        Ok(bytes)
     }
 
     /// A file that the manifest vouches for.
@@ -82,13 +106,15 @@ impl<'a> Files<'a> {
     }
 
     fn file(&mut self, name: &str, max: u64) -> Result<Bytes, Fault> {
+        let index = FILES.iter().position(|file| *file == name);
+        let index = index.ok_or_else(|| Fault::Missing(name.into()))?;
         let bytes = match &self.place {
             Place::Folder(folder) => Cow::Owned(read(folder, name, max)?),
-            Place::BuiltIn(files) => {
-                let (_, bytes) =
-                    files.iter().find(|(file, _)| *file == name).ok_or_else(|| Fault::Missing(name.into()))?;
-                Cow::Borrowed(*bytes)
+            Place::BuiltIn(files) => Cow::Borrowed(files[index]),
+            Place::Archive(files) if files[index].len() as u64 > max => {
+                return Err(Fault::TooLarge { file: name.into(), max });
             }
+            Place::Archive(files) => Cow::Owned(files[index].to_vec()),
         };
         self.left = self.left.saturating_sub(bytes.len() as u64);
         Ok(bytes)

@@ -135,8 +135,7 @@ impl Peer for Taker {
 }
 
 fn shared() -> Arc<Shared> {
-    let model = ModelHash::new(vec![7; 6]).expect("it is short");
-    let welcome = Welcome { model, width: 16, height: 16, rate: (30, 1) };
+    let welcome = Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 16, height: 16, rate: (30, 1) };
     let (counters, demand, end) = (Arc::default(), Demand::default(), OnceLock::new());
     Arc::new(Shared { token: None, welcome, interval: INTERVAL, package: None, counters, demand, end })
 }

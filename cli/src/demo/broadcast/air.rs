@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use bytes::Bytes;
 use nestcast_link::{Link, Passage, Relay};
 use nestcast_models::Package;
-use nestcast_proto::DecoderKind;
+use nestcast_proto::{DecoderKind, PackageHash};
 use nestcast_receiver::Trust;
 use nestcast_sender::{Broadcast, Encoding, Identity, Source, Statistics};
 use tokio::sync::oneshot;
@@ -66,7 +66,8 @@ pub(super) fn broadcast(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
 async fn on_air(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
     let identity = Identity::generate()?;
     let encoder = model.encoder(live::frame_limit(clip.size));
-    let encoding = Encoding::new(model.id(), encoder, model.analysis(Transform::Linear)?);
+    let encoding =
+        Encoding::new(model.id(), PackageHash(model.package().hash()), encoder, model.analysis(Transform::Linear)?);
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).context("a fingerprint is 64 digits")?;
     let listen = ([127, 0, 0, 1], 0).into();
     let config = nestcast_sender::Config { listen, identity, token: None, max_receivers: links().len(), qlog: None };

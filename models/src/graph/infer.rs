@@ -1,0 +1,351 @@
+//! The operators that a network may use, the shapes that they give, and what they cost on the largest tile.
+//!
+//! No operator here can make a shape out of numbers that were computed: what `Reshape` and `Split` are told is constant or
+//! the shape of another value. So no value of a smaller tile is larger than the same value of the largest one.
+
+use std::collections::HashMap;
+
+use super::proto::{Element, Graph, Node, Port, RUNTIME, STANDARD, elements};
+use super::{GraphError, MAX_MEMORY, MAX_RANK, MAX_WORK, limit};
+use crate::deep::{CHANNELS, LONGEST_OUTER, SIDE};
+use crate::package::Ports;
+
+/// What a run of a network takes at most, on the largest tile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cost {
+    /// Bytes of all its values and of what convolutions gather; a run frees many of them before it is done.
+    pub memory: u64,
+    /// Multiplications.
+    pub work: u64,
+}
+
+/// Operators by domain and name, with their number of inputs and the names of their attributes, all of which are
+/// needed. Those of `models/train/graph.py`, and `Sub`.
+const OPERATORS: [(&str, &str, usize, &[&str]); 17] = [
+    (STANDARD, "Add", 2, &[]),
+    (STANDARD, "Cast", 1, &["to"]),
+    (STANDARD, "DequantizeLinear", 3, &[]),
+    (STANDARD, "Div", 2, &[]),
+    (STANDARD, "Exp", 1, &[]),
+    (STANDARD, "Gemm", 3, &[]),
+    (STANDARD, "Mul", 2, &[]),
+    (RUNTIME, "QLinearAdd", 8, &[]),
+    (RUNTIME, "QLinearConv", 9, &["channels_last", "kernel_shape", "pads", "strides"]),
+    (STANDARD, "QuantizeLinear", 3, &[]),
+    (STANDARD, "Relu", 1, &[]),
+    (STANDARD, "Reshape", 2, &[]),
+    (STANDARD, "Round", 1, &[]),
+    (STANDARD, "Shape", 1, &[]),
+    (STANDARD, "Split", 2, &["axis"]),
+    (STANDARD, "Sub", 2, &[]),
+    (STANDARD, "Transpose", 1, &["perm"]),
+];
+
+/// What is known of a value.
+#[derive(Debug, Clone)]
+struct Value {
+    element: Element,
+    shape: Vec<usize>,
+    /// Its integers, where they are known.
+    integers: Option<Vec<i64>>,
+}
+
+impl Value {
+    const fn of(element: Element, shape: Vec<usize>) -> Self {
+        Self { element, shape, integers: None }
+    }
+
+    fn has(&self, element: Element, shape: &[usize]) -> bool {
+        self.element == element && self.shape == shape
+    }
+
+    /// One number, as a scalar or a vector.
+    fn is_one(&self, element: Element) -> bool {
+        self.element == element && matches!(self.shape[..], [] | [1])
+    }
+}
+
+/// What is wrong with a node.
+type Wrong = &'static str;
+const OPERANDS: Wrong = "inputs whose types or shapes do not fit its operator";
+const ATTRIBUTES: Wrong = "attributes that do not fit its operator or its inputs";
+const TOO_LARGE: Wrong = "an output that is too large";
+
+/// Works out all shapes; gives what they cost.
+pub(super) fn cost(graph: &Graph<'_>, ports: &Ports) -> Result<Cost, GraphError> {
+    let mut values = HashMap::new();
+    for port in &graph.inputs {
+        define(&mut values, port.name, input(port, ports)?)?;
+    }
+    if graph.inputs.len() != 1 + usize::from(ports.cut.is_some()) {
+        return Err(GraphError::Ports("does not take the inputs that the manifest names"));
+    }
+    for constant in &graph.constants {
+        let integers = constant.integers();
+        define(&mut values, constant.name, Value { integers, ..Value::of(constant.element, constant.shape.clone()) })?;
+    }
+    let mut cost = Cost::default();
+    for node in &graph.nodes {
+        for (name, value) in node.outputs.iter().zip(run(node, &values, &mut cost)?) {
+            let bytes = elements(&value.shape).and_then(|elements| elements.checked_mul(value.element.bytes()));
+            spend(&mut cost, node, bytes, Some(0))?;
+            define(&mut values, name, value)?;
+        }
+    }
+    let [output] = &graph.outputs[..] else { return Err(GraphError::Ports("has no output")) };
+    let given = values.get(output.name).filter(|value| value.has(Element::Float, &planes()));
+    if output.name != ports.correction || !declares_planes(output) || given.is_none() {
+        return Err(GraphError::Ports("does not give the correction of its planes that the manifest names"));
+    }
+    Ok(cost)
+}
+
+/// The shape of the largest tile, in blocks.
+fn planes() -> [usize; 4] {
+    [1, LONGEST_OUTER / SIDE, LONGEST_OUTER / SIDE, CHANNELS]
+}
+
+fn declares_planes(port: &Port<'_>) -> bool {
+    port.element == Element::Float && port.shape == [Some(1), None, None, Some(CHANNELS as i64)]
+}
+
+/// What an input holds.
+fn input(port: &Port<'_>, ports: &Ports) -> Result<Value, GraphError> {
+    if port.name == ports.planes && declares_planes(port) {
+        return Ok(Value::of(Element::Float, planes().to_vec()));
+    }
+    if ports.cut.as_deref() == Some(port.name) && port.element == Element::Float && port.shape == [Some(1)] {
+        return Ok(Value::of(Element::Float, vec![1]));
+    }
+    Err(GraphError::Ports("takes an input that the manifest does not name, or of another shape"))
+}
+
+/// Every value has one name and something in it, but for the shape of a scalar; and comes before those who use it.
+fn define<'a>(values: &mut HashMap<&'a str, Value>, name: &'a str, value: Value) -> Result<(), GraphError> {
+    if value.element != Element::I64 && elements(&value.shape) == Some(0) {
+        return Err(GraphError::Form("a value without elements"));
+    }
+    if name.is_empty() || values.insert(name, value).is_some() {
+        return Err(GraphError::Form("two values of one name, or a value without a name"));
+    }
+    Ok(())
+}
+
+/// Adds to the cost; `None` is what cannot be counted.
+fn spend(cost: &mut Cost, node: &Node<'_>, memory: Option<u64>, work: Option<u64>) -> Result<(), GraphError> {
+    let (Some(memory), Some(work)) = (memory, work) else { return Err(wrong(node, TOO_LARGE)) };
+    cost.memory = cost.memory.saturating_add(memory);
+    cost.work = cost.work.saturating_add(work);
+    limit("bytes of values in a run", cost.memory, MAX_MEMORY)?;
+    limit("multiplications in a run", cost.work, MAX_WORK)
+}
+
+fn wrong(node: &Node<'_>, what: Wrong) -> GraphError {
+    GraphError::Node { node: node.name.to_owned(), what }
+}
+
+/// The outputs of a node.
+fn run(node: &Node<'_>, values: &HashMap<&str, Value>, cost: &mut Cost) -> Result<Vec<Value>, GraphError> {
+    let known = OPERATORS.iter().find(|(domain, name, ..)| (*domain, *name) == (node.domain, node.operator));
+    let (_, operator, inputs, attributes) =
+        known.ok_or_else(|| GraphError::Operator(format!("{}.{}", node.domain, node.operator)))?;
+    let has = |name: &&str| node.attributes.iter().any(|attribute| attribute.name == *name);
+    if node.attributes.len() != attributes.len() || !attributes.iter().all(has) {
+        return Err(wrong(node, ATTRIBUTES));
+    }
+    let operands: Option<Vec<_>> = node.inputs.iter().map(|name| values.get(name)).collect();
+    let operands = operands.filter(|operands| operands.len() == *inputs).ok_or_else(|| wrong(node, OPERANDS))?;
+    let outputs = match *operator {
+        "QLinearConv" => {
+            let (output, memory, work) = convolution(node, &operands).map_err(|what| wrong(node, what))?;
+            spend(cost, node, memory, work)?;
+            Ok(vec![output])
+        }
+        "Gemm" => {
+            let (output, work) = product(&operands).map_err(|what| wrong(node, what))?;
+            spend(cost, node, Some(0), work)?;
+            Ok(vec![output])
+        }
+        "Split" => split(node, &operands),
+        other => single(other, node, &operands).map(|output| vec![output]),
+    };
+    let outputs = outputs.map_err(|what| wrong(node, what))?;
+    if outputs.len() != node.outputs.len() {
+        return Err(wrong(node, "another number of outputs than its operator gives"));
+    }
+    Ok(outputs)
+}
+
+/// The output of an operator that has one and costs little more than writing it.
+fn single(operator: &str, node: &Node<'_>, operands: &[&Value]) -> Result<Value, Wrong> {
+    match (operator, operands) {
+        ("Add" | "Sub" | "Mul" | "Div", [a, b]) => broadcast(a, b),
+        ("Relu" | "Exp" | "Round", [x]) if x.element == Element::Float => Ok(Value::clone(x)),
+        ("Cast", [x]) if x.element == Element::Float => match Element::of(integer(node, "to")?) {
+            Ok(to @ (Element::U8 | Element::I32)) => Ok(Value::of(to, x.shape.clone())),
+            _ => Err(ATTRIBUTES),
+        },
+        ("QuantizeLinear", [x, scale, zero])
+            if x.element == Element::Float && scale.is_one(Element::Float) && zero.is_one(Element::U8) =>
+        {
+            Ok(Value::of(Element::U8, x.shape.clone()))
+        }
+        ("DequantizeLinear", [x, scale, zero])
+            if x.element == Element::U8 && scale.is_one(Element::Float) && zero.is_one(Element::U8) =>
+        {
+            Ok(Value::of(Element::Float, x.shape.clone()))
+        }
+        ("QLinearAdd", [a, a_scale, a_zero, b, b_scale, b_zero, scale, zero]) => {
+            let scales = [a_scale, b_scale, scale].iter().all(|value| value.is_one(Element::Float));
+            let zeros = [a_zero, b_zero, zero].iter().all(|value| value.is_one(Element::U8));
+            let fit = a.element == Element::U8 && b.has(Element::U8, &a.shape);
+            (scales && zeros && fit).then(|| Value::clone(a)).ok_or(OPERANDS)
+        }
+        ("Shape", [x]) => {
+            let integers = x.shape.iter().map(|&length| i64::try_from(length)).collect::<Result<_, _>>();
+            let integers = Some(integers.map_err(|_| TOO_LARGE)?);
+            Ok(Value { integers, ..Value::of(Element::I64, vec![x.shape.len()]) })
+        }
+        ("Reshape", [x, to]) => reshape(x, to),
+        ("Transpose", [x]) => transpose(x, list(node, "perm")?),
+        _ => Err(OPERANDS),
+    }
+}
+
+fn list<'a>(node: &'a Node<'_>, name: &str) -> Result<&'a [i64], Wrong> {
+    let attribute = node.attributes.iter().find(|attribute| attribute.name == name && attribute.list);
+    attribute.map(|attribute| &attribute.integers[..]).ok_or(ATTRIBUTES)
+}
+
+fn integer(node: &Node<'_>, name: &str) -> Result<i64, Wrong> {
+    let attribute = node.attributes.iter().find(|attribute| attribute.name == name && !attribute.list);
+    attribute.and_then(|attribute| attribute.integers.first().copied()).ok_or(ATTRIBUTES)
+}
+
+/// Two float values whose shapes are alike from the last dimension on, or 1.
+fn broadcast(a: &Value, b: &Value) -> Result<Value, Wrong> {
+    let rank = a.shape.len().max(b.shape.len());
+    let length = |value: &Value, index: usize| {
+        (index + value.shape.len()).checked_sub(rank).map_or(1, |index| value.shape[index])
+    };
+    let lengths = (0..rank).map(|index| match (length(a, index), length(b, index)) {
+        (a, b) if a == b || b == 1 => Ok(a),
+        (1, b) => Ok(b),
+        _ => Err(OPERANDS),
+    });
+    let shape = lengths.collect::<Result<_, _>>()?;
+    if [a, b].iter().all(|value| value.element == Element::Float) {
+        Ok(Value::of(Element::Float, shape))
+    } else {
+        Err(OPERANDS)
+    }
+}
+
+/// 0 keeps a length, one -1 takes what is left.
+fn reshape(x: &Value, to: &Value) -> Result<Value, Wrong> {
+    let wanted = to.integers.as_ref().filter(|wanted| wanted.len() <= MAX_RANK && to.shape.len() == 1);
+    let wanted = wanted.ok_or(OPERANDS)?;
+    let kept = |(index, &length): (usize, &i64)| match length {
+        0 => x.shape.get(index).copied().map(Some).ok_or(OPERANDS),
+        -1 => Ok(None),
+        length => usize::try_from(length).map(Some).map_err(|_| OPERANDS),
+    };
+    let lengths = wanted.iter().enumerate().map(kept).collect::<Result<Vec<_>, _>>()?;
+    let known: Vec<_> = lengths.iter().copied().flatten().collect();
+    let (all, known_elements) = (elements(&x.shape).ok_or(TOO_LARGE)?, elements(&known).ok_or(TOO_LARGE)?);
+    let rest = match lengths.len() - known.len() {
+        0 if all == known_elements => 1,
+        1 if known_elements > 0 && all.is_multiple_of(known_elements) => {
+            usize::try_from(all / known_elements).map_err(|_| TOO_LARGE)?
+        }
+        _ => return Err(OPERANDS),
+    };
+    let shape = lengths.into_iter().map(|length| length.unwrap_or(rest)).collect();
+    Ok(Value::of(x.element, shape))
+}
+
+fn transpose(x: &Value, order: &[i64]) -> Result<Value, Wrong> {
+    let mut sorted = order.to_vec();
+    sorted.sort_unstable();
+    if !(0..).zip(&sorted).all(|(index, &axis): (i64, _)| index == axis) || sorted.len() != x.shape.len() {
+        return Err(ATTRIBUTES);
+    }
+    let axes = order.iter().filter_map(|&axis| usize::try_from(axis).ok());
+    Ok(Value::of(x.element, axes.map(|axis| x.shape[axis]).collect()))
+}
+
+fn split(node: &Node<'_>, operands: &[&Value]) -> Result<Vec<Value>, Wrong> {
+    let [x, sizes] = operands else { return Err(OPERANDS) };
+    let axis = usize::try_from(integer(node, "axis")?).ok().filter(|&axis| axis < x.shape.len()).ok_or(ATTRIBUTES)?;
+    let sizes = sizes.integers.as_ref().ok_or(OPERANDS)?;
+    let sizes = sizes.iter().map(|&size| usize::try_from(size)).collect::<Result<Vec<_>, _>>().map_err(|_| OPERANDS)?;
+    let sum = sizes.iter().try_fold(0_usize, |sum, &size| sum.checked_add(size));
+    if sum != Some(x.shape[axis]) {
+        return Err(OPERANDS);
+    }
+    let part = |size: usize| {
+        let mut shape = x.shape.clone();
+        shape[axis] = size;
+        Value::of(x.element, shape)
+    };
+    Ok(sizes.into_iter().map(part).collect())
+}
+
+/// A product of float matrices, and a vector that is added to each row.
+fn product(operands: &[&Value]) -> Result<(Value, Option<u64>), Wrong> {
+    let [a, b, c] = operands else { return Err(OPERANDS) };
+    let ([rows, inner], [same, columns]) = (&a.shape[..], &b.shape[..]) else { return Err(OPERANDS) };
+    let floats = operands.iter().all(|value| value.element == Element::Float);
+    if !floats || inner != same || c.shape != [*columns] {
+        return Err(OPERANDS);
+    }
+    Ok((Value::of(Element::Float, vec![*rows, *columns]), elements(&[*rows, *inner, *columns])))
+}
+
+/// A convolution of bytes, channels last: its output, the bytes that it gathers, and its multiplications.
+fn convolution(node: &Node<'_>, operands: &[&Value]) -> Result<(Value, Option<u64>, Option<u64>), Wrong> {
+    let [x, x_scale, x_zero, weights, scales, zeros, scale, zero, bias] = operands else { return Err(OPERANDS) };
+    let ([count, height, width, channels], &[filters, depth, rows, columns]) = (&x.shape[..], &weights.shape[..])
+    else {
+        return Err(OPERANDS);
+    };
+    let bytes = x.element == Element::U8 && weights.element == Element::I8 && depth == *channels;
+    let steps = [x_scale, scale].iter().all(|value| value.is_one(Element::Float))
+        && [x_zero, zero].iter().all(|value| value.is_one(Element::U8));
+    let vectors = scales.has(Element::Float, &[filters])
+        && zeros.has(Element::I8, &[filters])
+        && bias.has(Element::I32, &[filters]);
+    if !bytes || !steps || !vectors {
+        return Err(OPERANDS);
+    }
+    let (kernel, pads, strides) = (list(node, "kernel_shape")?, list(node, "pads")?, list(node, "strides")?);
+    let (&[top, left, bottom, right], &[down, across]) = (pads, strides) else { return Err(ATTRIBUTES) };
+    let same = kernel.iter().map(|&side| usize::try_from(side).ok()).eq([Some(rows), Some(columns)]);
+    if !same || integer(node, "channels_last")? != 1 {
+        return Err(ATTRIBUTES);
+    }
+    let shape = vec![
+        *count,
+        positions(*height, rows, [top, bottom], down)?,
+        positions(*width, columns, [left, right], across)?,
+        filters,
+    ];
+    let (places, area) = (elements(&shape[..3]), elements(&[rows, columns]));
+    // A pointer to each of the kernel's pixels, or the pixels themselves, whichever is more.
+    let gathered = places.zip(area).and_then(|(places, area)| {
+        if area == 1 { Some(0) } else { places.checked_mul(area)?.checked_mul(depth.max(8) as u64) }
+    });
+    let work = elements(&weights.shape).zip(places).and_then(|(weights, places)| weights.checked_mul(places));
+    Ok((Value::of(Element::U8, shape), gathered, work))
+}
+
+/// How often a kernel fits, with less padding than the kernel has at each side.
+fn positions(length: usize, kernel: usize, pads: [i64; 2], stride: i64) -> Result<usize, Wrong> {
+    let pads = pads.map(|pad| usize::try_from(pad).ok().filter(|&pad| pad < kernel));
+    let ([Some(before), Some(after)], Some(stride)) = (pads, usize::try_from(stride).ok().filter(|&stride| stride > 0))
+    else {
+        return Err(ATTRIBUTES);
+    };
+    let padded = length.checked_add(before).and_then(|length| length.checked_add(after)).ok_or(TOO_LARGE)?;
+    padded.checked_sub(kernel).map(|free| free / stride + 1).ok_or(ATTRIBUTES)
+}

@@ -1,0 +1,287 @@
+//! The part of `onnx.proto` that a package's networks have; every other field is refused, and every field given twice.
+
+use super::wire::{Fields, Value};
+use super::{GraphError, MAX_CONSTANTS, MAX_NODES, MAX_OPERANDS, MAX_RANK, limit};
+
+/// What `models/train/graph.py` writes: the version of ONNX's files, and of both sets of operators.
+const IR: i64 = 8;
+pub(super) const STANDARD: &str = "";
+pub(super) const RUNTIME: &str = "com.microsoft";
+const OPSETS: [(&str, i64); 2] = [(STANDARD, 17), (RUNTIME, 1)];
+
+const UNKNOWN: GraphError = GraphError::Form("a field that a package's networks do not have");
+const TWICE: GraphError = GraphError::Form("a field twice that may be there once");
+const LACKS: GraphError = GraphError::Form("less than a network needs");
+
+/// The type of a value's elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Element {
+    Float,
+    U8,
+    I8,
+    I32,
+    I64,
+}
+
+impl Element {
+    /// By its number in `TensorProto.DataType`.
+    pub(super) fn of(number: i64) -> Result<Self, GraphError> {
+        match number {
+            1 => Ok(Self::Float),
+            2 => Ok(Self::U8),
+            3 => Ok(Self::I8),
+            6 => Ok(Self::I32),
+            7 => Ok(Self::I64),
+            _ => Err(GraphError::Form("a type of elements that a package's networks do not have")),
+        }
+    }
+
+    pub(super) const fn bytes(self) -> u64 {
+        match self {
+            Self::U8 | Self::I8 => 1,
+            Self::Float | Self::I32 => 4,
+            Self::I64 => 8,
+        }
+    }
+}
+
+/// A network.
+#[derive(Debug)]
+pub(super) struct Graph<'a> {
+    pub(super) nodes: Vec<Node<'a>>,
+    pub(super) constants: Vec<Constant<'a>>,
+    pub(super) inputs: Vec<Port<'a>>,
+    pub(super) outputs: Vec<Port<'a>>,
+}
+
+/// An operator at work.
+#[derive(Debug, Default)]
+pub(super) struct Node<'a> {
+    pub(super) name: &'a str,
+    pub(super) domain: &'a str,
+    pub(super) operator: &'a str,
+    pub(super) inputs: Vec<&'a str>,
+    pub(super) outputs: Vec<&'a str>,
+    pub(super) attributes: Vec<Attribute<'a>>,
+}
+
+/// An integer, or a list of them.
+#[derive(Debug)]
+pub(super) struct Attribute<'a> {
+    pub(super) name: &'a str,
+    pub(super) integers: Vec<i64>,
+    pub(super) list: bool,
+}
+
+/// A value that the file holds.
+#[derive(Debug)]
+pub(super) struct Constant<'a> {
+    pub(super) name: &'a str,
+    pub(super) element: Element,
+    pub(super) shape: Vec<usize>,
+    pub(super) data: &'a [u8],
+}
+
+/// An input or output of the network; `None` where any length will do.
+#[derive(Debug)]
+pub(super) struct Port<'a> {
+    pub(super) name: &'a str,
+    pub(super) element: Element,
+    pub(super) shape: Vec<Option<i64>>,
+}
+
+/// A field that may be there once.
+fn once<T>(place: &mut Option<T>, value: T) -> Result<(), GraphError> {
+    if place.replace(value).is_some() { Err(TWICE) } else { Ok(()) }
+}
+
+/// One more of what there may be `max` of.
+fn more<T>(list: &mut Vec<T>, what: &'static str, max: usize, item: T) -> Result<(), GraphError> {
+    limit(what, list.len() as u64 + 1, max as u64)?;
+    list.push(item);
+    Ok(())
+}
+
+impl<'a> Graph<'a> {
+    /// Reads a `ModelProto`.
+    pub(super) fn read(model: &'a [u8]) -> Result<Self, GraphError> {
+        let (mut version, mut producer, mut graph, mut opsets) = (None, None, None, Vec::new());
+        for field in Fields(model) {
+            match field? {
+                (1, value) => once(&mut version, value.integer()?)?,
+                (2, value) => once(&mut producer, value.name()?)?,
+                (7, value) => once(&mut graph, value)?,
+                (8, value) => more(&mut opsets, "sets of operators", OPSETS.len(), opset(value)?)?,
+                _ => return Err(UNKNOWN),
+            }
+        }
+        let known = OPSETS.iter().all(|opset| opsets.contains(opset)) && opsets.len() == OPSETS.len();
+        if version != Some(IR) || !known {
+            return Err(GraphError::Form("another version of ONNX, or of its operators, than this build takes"));
+        }
+        Self::of(graph.ok_or(LACKS)?)
+    }
+
+    /// Reads a `GraphProto`.
+    fn of(graph: Value<'a>) -> Result<Self, GraphError> {
+        let (mut nodes, mut constants, mut inputs, mut outputs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut name = None;
+        for field in graph.fields()? {
+            match field? {
+                (1, value) => more(&mut nodes, "nodes", MAX_NODES, Node::read(value)?)?,
+                (2, value) => once(&mut name, value.name()?)?,
+                (5, value) => more(&mut constants, "constants", MAX_CONSTANTS, Constant::read(value)?)?,
+                (11, value) => more(&mut inputs, "inputs", 2, Port::read(value)?)?,
+                (12, value) => more(&mut outputs, "outputs", 1, Port::read(value)?)?,
+                _ => return Err(UNKNOWN),
+            }
+        }
+        Ok(Self { nodes, constants, inputs, outputs })
+    }
+}
+
+/// Reads an `OperatorSetIdProto`.
+fn opset(value: Value<'_>) -> Result<(&str, i64), GraphError> {
+    let (mut domain, mut version) = (None, None);
+    for field in value.fields()? {
+        match field? {
+            (1, value) => once(&mut domain, value.name()?)?,
+            (2, value) => once(&mut version, value.integer()?)?,
+            _ => return Err(UNKNOWN),
+        }
+    }
+    Ok((domain.unwrap_or_default(), version.ok_or(LACKS)?))
+}
+
+impl<'a> Node<'a> {
+    /// Reads a `NodeProto`.
+    fn read(value: Value<'a>) -> Result<Self, GraphError> {
+        let (mut node, mut name, mut operator, mut domain) = (Self::default(), None, None, None);
+        for field in value.fields()? {
+            match field? {
+                (1, value) => more(&mut node.inputs, "inputs of a node", MAX_OPERANDS, value.name()?)?,
+                (2, value) => more(&mut node.outputs, "outputs of a node", MAX_OPERANDS, value.name()?)?,
+                (3, value) => once(&mut name, value.name()?)?,
+                (4, value) => once(&mut operator, value.name()?)?,
+                (5, value) => more(&mut node.attributes, "attributes of a node", 4, Attribute::read(value)?)?,
+                (7, value) => once(&mut domain, value.name()?)?,
+                _ => return Err(UNKNOWN),
+            }
+        }
+        (node.name, node.domain) = (name.unwrap_or_default(), domain.unwrap_or_default());
+        node.operator = operator.ok_or(LACKS)?;
+        Ok(node)
+    }
+}
+
+impl<'a> Attribute<'a> {
+    /// Reads an `AttributeProto` of the type INT or INTS.
+    fn read(value: Value<'a>) -> Result<Self, GraphError> {
+        const INT: i64 = 2;
+        const INTS: i64 = 7;
+        let (mut name, mut kind, mut single, mut integers) = (None, None, None, Vec::new());
+        for field in value.fields()? {
+            match field? {
+                (1, value) => once(&mut name, value.name()?)?,
+                (3, value) => once(&mut single, value.integer()?)?,
+                (8, value) => more(&mut integers, "integers of an attribute", MAX_OPERANDS, value.integer()?)?,
+                (20, value) => once(&mut kind, value.integer()?)?,
+                _ => return Err(UNKNOWN),
+            }
+        }
+        let name = name.ok_or(LACKS)?;
+        match (kind, single) {
+            (Some(INT), Some(single)) if integers.is_empty() => Ok(Self { name, integers: vec![single], list: false }),
+            (Some(INTS), None) => Ok(Self { name, integers, list: true }),
+            _ => Err(GraphError::Form("an attribute that is neither an integer nor a list of them")),
+        }
+    }
+}
+
+impl<'a> Constant<'a> {
+    /// Reads a `TensorProto` whose data are in the field of raw bytes.
+    fn read(value: Value<'a>) -> Result<Self, GraphError> {
+        let (mut name, mut element, mut data, mut shape) = (None, None, None, Vec::new());
+        for field in value.fields()? {
+            match field? {
+                (1, value) => {
+                    let length = usize::try_from(value.integer()?);
+                    let length = length.map_err(|_| GraphError::Form("a constant of a negative length"))?;
+                    more(&mut shape, "dimensions of a value", MAX_RANK, length)?;
+                }
+                (2, value) => once(&mut element, Element::of(value.integer()?)?)?,
+                (8, value) => once(&mut name, value.name()?)?,
+                (9, value) => once(&mut data, value.bytes()?)?,
+                _ => return Err(UNKNOWN),
+            }
+        }
+        let (name, element) = (name.ok_or(LACKS)?, element.ok_or(LACKS)?);
+        let data = data.unwrap_or_default();
+        let bytes = elements(&shape).and_then(|elements| elements.checked_mul(element.bytes()));
+        if bytes != Some(data.len() as u64) {
+            return Err(GraphError::Form("a constant whose data do not fill its shape"));
+        }
+        Ok(Self { name, element, shape, data })
+    }
+
+    /// The integers of a vector of them, if it is one.
+    pub(super) fn integers(&self) -> Option<Vec<i64>> {
+        let vector = self.element == Element::I64 && self.shape.len() <= 1 && self.data.len() <= 8 * MAX_OPERANDS;
+        vector.then(|| self.data.as_chunks().0.iter().map(|&bytes| i64::from_le_bytes(bytes)).collect())
+    }
+}
+
+/// How many elements a value of this shape has.
+pub(super) fn elements(shape: &[usize]) -> Option<u64> {
+    shape.iter().try_fold(1_u64, |elements, &length| elements.checked_mul(length as u64))
+}
+
+impl<'a> Port<'a> {
+    /// Reads a `ValueInfoProto` of a tensor.
+    fn read(value: Value<'a>) -> Result<Self, GraphError> {
+        let (mut name, mut kind) = (None, None);
+        for field in value.fields()? {
+            match field? {
+                (1, value) => once(&mut name, value.name()?)?,
+                (2, value) => once(&mut kind, value)?,
+                _ => return Err(UNKNOWN),
+            }
+        }
+        let tensor = only_field(kind.ok_or(LACKS)?, 1)?;
+        let (mut element, mut shape) = (None, None);
+        for field in tensor.fields()? {
+            match field? {
+                (1, value) => once(&mut element, Element::of(value.integer()?)?)?,
+                (2, value) => once(&mut shape, value)?,
+                _ => return Err(UNKNOWN),
+            }
+        }
+        let mut lengths = Vec::new();
+        for field in shape.ok_or(LACKS)?.fields()? {
+            match field? {
+                (1, value) => more(&mut lengths, "dimensions of a value", MAX_RANK, length(value)?)?,
+                _ => return Err(UNKNOWN),
+            }
+        }
+        Ok(Self { name: name.ok_or(LACKS)?, element: element.ok_or(LACKS)?, shape: lengths })
+    }
+}
+
+/// The one field of a message that has this one alone.
+fn only_field(value: Value<'_>, number: u64) -> Result<Value<'_>, GraphError> {
+    let mut fields = value.fields()?;
+    match (fields.next().transpose()?, fields.next()) {
+        (Some((given, value)), None) if given == number => Ok(value),
+        _ => Err(UNKNOWN),
+    }
+}
+
+/// Reads a `TensorShapeProto.Dimension`: a length, or the name of any length.
+fn length(value: Value<'_>) -> Result<Option<i64>, GraphError> {
+    let mut fields = value.fields()?;
+    match (fields.next().transpose()?, fields.next()) {
+        (Some((1, value)), None) => value.integer().map(Some),
+        (Some((2, value)), None) => value.name().map(|_| None),
+        _ => Err(UNKNOWN),
+    }
+}
