@@ -21,14 +21,15 @@ pub fn decode(data: &[u8]) {
     let shape = Shape::of(*shape, SIDE);
     let (stream, _) = shape.stream(MODEL.id(), body);
     let most = LEAST + BYTES_PER_PIXEL * shape.pixels() + 4 * stream.len();
-    bounded::within(most, "decoding", || {
-        let parts = in_parts(shape, &stream, by, at);
+    let parts = bounded::within(most, "decoding", || in_parts(shape, &stream, by, at));
+    let once = bounded::within(most, "decoding", || {
         let mut once = Decoder::new(MODEL.clone());
         let progress = once.push(&stream).expect("one stripe has no lengths that could be corrupt");
         assert_eq!(progress, parts.progress(), "in parts it comes as far");
-        same(&once, &parts);
         checked(&once, shape);
+        once
     });
+    same(&once, &parts);
 }
 
 /// The decoder of a stream that arrived in pieces.
@@ -64,7 +65,7 @@ pub(crate) fn same(one: &Decoder, other: &Decoder) {
     assert_eq!(one.1, other.1, "the cut");
     assert_eq!(one.0.axes, other.0.axes);
     for (index, (one, other)) in one.0.units.iter().zip(&other.0.units).enumerate() {
-        let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
-        assert!(one == other && bits(one) == bits(other), "the coefficients of unit {index} differ");
+        let [one, other] = [one, other].map(|values| values.iter().map(|value| value.to_bits()));
+        assert!(one.eq(other), "the coefficients of unit {index} differ");
     }
 }

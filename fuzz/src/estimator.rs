@@ -67,6 +67,7 @@ struct Driver {
     now: Duration,
     /// When each packet on the way was sent, and its bytes.
     packets: VecDeque<(Duration, u64)>,
+    in_flight: u64,
     delivered: u64,
     lost: u64,
 }
@@ -74,7 +75,7 @@ struct Driver {
 impl Driver {
     fn new(mtu: u64) -> Self {
         let (estimator, packets) = (Estimator::new(mtu), VecDeque::new());
-        Self { estimator, mtu, now: Duration::ZERO, packets, delivered: 0, lost: 0 }
+        Self { estimator, mtu, now: Duration::ZERO, packets, in_flight: 0, delivered: 0, lost: 0 }
     }
 
     fn handle(&mut self, event: &Event) {
@@ -83,6 +84,7 @@ impl Driver {
             Event::Ack { which, bytes } => {
                 let at = usize::from(which).min(self.packets.len().saturating_sub(1));
                 if let Some((sent, whole)) = self.packets.remove(at) {
+                    self.in_flight -= whole;
                     self.ack(sent, bytes.map_or(whole, u64::from));
                 }
             }
@@ -90,12 +92,12 @@ impl Driver {
                 self.ack(self.now.saturating_sub(Duration::from_micros(back.into())), bytes.into());
             }
             Event::AcksEnd { in_flight } => {
-                let in_flight = in_flight.map_or_else(|| self.in_flight(), u64::from);
+                let in_flight = in_flight.map_or_else(|| self.in_flight, u64::from);
                 self.estimator.handle_acks_end(self.now, in_flight);
             }
             Event::Loss { bytes, all } => {
                 self.lost += u64::from(bytes);
-                self.packets.pop_front();
+                self.in_flight -= self.packets.pop_front().map_or(0, |(_, bytes)| bytes);
                 self.estimator.handle_loss(bytes.into(), all);
             }
             Event::Wait { micros } => self.now += Duration::from_micros(micros.into()),
@@ -110,6 +112,7 @@ impl Driver {
 
     fn send(&mut self, bytes: u64) {
         self.packets.push_back((self.now, bytes));
+        self.in_flight += bytes;
         self.estimator.handle_sent(self.now, bytes);
     }
 
@@ -119,20 +122,17 @@ impl Driver {
     }
 
     fn round(&mut self, packets: u8, rtt: u16, gap: u16) {
-        for _ in 0..packets {
+        for _ in 0..packets % 32 {
             self.send(1200);
         }
         self.now += Duration::from_micros(16 * u64::from(rtt));
         while let Some((sent, bytes)) = self.packets.pop_front() {
+            self.in_flight -= bytes;
             self.ack(sent, bytes);
-            self.estimator.handle_acks_end(self.now, self.in_flight());
+            self.estimator.handle_acks_end(self.now, self.in_flight);
             self.check();
             self.now += Duration::from_micros(gap.into());
         }
-    }
-
-    fn in_flight(&self) -> u64 {
-        self.packets.iter().map(|(_, bytes)| bytes).sum()
     }
 
     fn check(&self) {

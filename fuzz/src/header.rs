@@ -1,7 +1,7 @@
 //! A stream's header.
 
 use nestcast_codec::{Channels, Error, Header, MAX_HEADER, Parsed};
-use nestcast_tests::reference::{self, Fault};
+use nestcast_reference::{self as reference, Fault};
 
 /// The reference's word for an error of the codec.
 pub(crate) fn fault(error: Error) -> Fault {

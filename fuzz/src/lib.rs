@@ -9,6 +9,7 @@ mod encode;
 mod estimator;
 mod header;
 mod messages;
+mod network;
 mod package;
 mod publisher;
 mod reference;
@@ -23,6 +24,7 @@ pub use encode::encode;
 pub use estimator::estimator;
 pub use header::header;
 pub use messages::messages;
+pub use network::network;
 pub use package::package;
 pub use publisher::publisher;
 pub use reference::reference;
@@ -35,12 +37,13 @@ pub use y4m::y4m;
 pub type Run = fn(&[u8]);
 
 /// All targets by name; each has a program in `fuzz_targets/` and a folder in `corpus/`.
-pub const TARGETS: [(&str, Run); 12] = [
+pub const TARGETS: [(&str, Run); 13] = [
     ("decode", decode),
     ("encode", encode),
     ("estimator", estimator),
     ("header", header),
     ("messages", messages),
+    ("network", network),
     ("package", package),
     ("publisher", publisher),
     ("reference", reference),

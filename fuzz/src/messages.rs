@@ -14,7 +14,7 @@ const MAX_HEAD: usize = 64;
 /// The input: in which pieces it arrives, then the stream.
 pub fn messages(data: &[u8]) {
     let Some((&by, bytes)) = data.split_first() else { return };
-    bounded::within(8 * (MAX_MESSAGE + bytes.len()), "reading messages", || {
+    bounded::within(8 * MAX_MESSAGE + 128 * bytes.len(), "reading messages", || {
         let whole = read(std::iter::once(bytes));
         assert_eq!(whole, read(chunks(bytes, by)), "at once and in pieces");
         for message in &whole.0 {

@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use nestcast_codec::{Decoder, Model};
-use nestcast_tests::probe;
-use nestcast_tests::reference::Reference;
+use nestcast_reference::Reference;
+use nestcast_reference::probe;
 
 use crate::stream::{Shape, TABLES};
 

@@ -1,7 +1,7 @@
 //! A model's tables.
 
 use nestcast_codec::{Decoder, Linear, Model};
-use nestcast_tests::reference::Tables;
+use nestcast_reference::Tables;
 
 use crate::header::fault;
 use crate::stream::{Shape, TABLES};

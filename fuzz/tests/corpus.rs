@@ -54,7 +54,7 @@ macro_rules! targets {
     };
 }
 
-targets! { decode encode estimator header messages package publisher reference segments subscriber tables y4m }
+targets! { decode encode estimator header messages network package publisher reference segments subscriber tables y4m }
 
 #[test]
 fn every_target_is_tested_and_has_a_program_and_nothing_else_is_committed() {

@@ -8,7 +8,7 @@
 use nestcast_codec::{Decoder, Model};
 use sha2::{Digest as _, Sha256};
 
-use crate::reference::{Cut, Levels};
+use crate::{Cut, Levels};
 
 /// The same weights and priors, with steps and offsets that tell Levels.
 pub fn tables(tables: &[u8]) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! The slow, obvious twin of the codec's decoder, written from `spec/bitstream.md` alone. Sections named are its.
 //!
-//! Nothing here is shared with the codec and nothing is clever. What a prefix determines is found by decoding it twice,
+//! Nothing of the decoder is shared with the codec ([`probe`] compares them) and nothing is clever. What a prefix determines is found by decoding it twice,
 //! with a tail of `00` and with a tail of `ff`; contexts are gathered from the neighbours anew for every symbol; the
 //! synthesis is in doubles. One thing is kept for speed: the decoder of a stripe notes, each time its bytes so far
 //! determine no more, what it knew then. So one run over a whole stream answers for every prefix of it.
@@ -10,6 +10,7 @@ mod contexts;
 mod header;
 mod layout;
 mod pieces;
+pub mod probe;
 mod regions;
 mod stripe;
 mod synthesis;
