@@ -6,7 +6,7 @@ use crate::bounded;
 use crate::stream::{LINEAR, MODEL, Shape, chunks};
 
 /// Longest side of a picture: four regions, and a few blocks of the finest units.
-const SIDE: usize = 48;
+const SIDE: usize = 40;
 /// What a decoder and its caller hold of a picture of one pixel: tables and probabilities.
 const LEAST: usize = 200_000;
 /// The codec's own promise.

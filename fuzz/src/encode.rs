@@ -5,7 +5,7 @@ use nestcast_codec::{Channels, Decoder, Encoder, Picture, Progress, Size};
 use crate::decode::same;
 use crate::stream::{LINEAR, MODEL};
 
-const SIDE: usize = 40;
+const SIDE: usize = 24;
 
 /// Any picture is encoded to a stream that decodes whole; an encoder with a limit writes a prefix of it, or all.
 ///

@@ -15,7 +15,7 @@ const SIZES: [(usize, usize); 3] = [(6050, 65), (6050, 97), (4608, 129)];
 pub fn segments(data: &[u8]) {
     let Some((&[size, by, planes, threads], body)) = data.split_first_chunk::<4>() else { return };
     let (width, height) = SIZES[usize::from(size >> 1) % SIZES.len()];
-    let shape = Shape { rgb: false, width, height, planes: planes % 16, axes: [0; 4] };
+    let shape = Shape { rgb: false, width, height, planes: planes % 4, axes: [0; 4] };
     let (stream, header) = shape.stream(MODEL.id(), body);
     // Fewer than are worth a thread are never given to one.
     let mut once = Decoder::new(MODEL.clone()).with_threads(usize::from(threads) % 3 + 1);

@@ -74,7 +74,7 @@ pub(crate) fn chunks(bytes: &[u8], by: u8) -> impl Iterator<Item = &[u8]> {
         let (chunk, behind) = rest.split_at(next.min(rest.len()));
         rest = behind;
         if by & 1 == 1 {
-            next = next * 5 % 61;
+            next = (next * 5 + 3) % 61;
         }
         Some(chunk)
     })

@@ -16,12 +16,12 @@ use crate::{
 /// The fuzzer's driver, as cargo installs it.
 const CARGO_FUZZ: [&str; 5] = ["install", "cargo-fuzz", "--version", "0.13.2", "--locked"];
 /// Without a sanitizer it builds with a stable compiler; nothing here is unsafe, and overflows and debug assertions panic.
-const BUILD: [&str; 6] = ["--fuzz-dir", "fuzz", "--sanitizer", "none", "--features", "libfuzzer"];
+const BUILD: [&str; 7] = ["--fuzz-dir", "fuzz", "--sanitizer", "none", "--no-trace-compares", "--features", "libfuzzer"];
 /// Seconds that a finding is made smaller for.
 const SHRINKING: u32 = 60;
 /// Longest input in bytes: longer ones reach nothing that these do not, and take their time. An input that takes seconds, or
 /// gigabytes, is a finding.
-const LIMITS: [&str; 3] = ["-max_len=768", "-timeout=10", "-rss_limit_mb=1024"];
+const LIMITS: [&str; 3] = ["-max_len=512", "-timeout=10", "-rss_limit_mb=1024"];
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
