@@ -5,7 +5,7 @@ use nestcast_codec::{Channels, Decoder, Encoder, Picture, Progress, Size};
 use crate::decode::same;
 use crate::stream::{LINEAR, MODEL};
 
-const SIDE: usize = 24;
+const SIDE: u8 = 24;
 
 /// Any picture is encoded to a stream that decodes whole; an encoder with a limit writes a prefix of it, or all.
 ///
@@ -13,8 +13,8 @@ const SIDE: usize = 24;
 pub fn encode(data: &[u8]) {
     let Some((&[kind, width, height, limit], samples)) = data.split_first_chunk::<4>() else { return };
     let channels = if kind & 1 == 1 { Channels::Rgb } else { Channels::Grey };
-    let [width, height] = [width, height].map(|side| usize::from(side) % SIDE + 1);
-    let size = Size::new(width as u32, height as u32).expect("within the limits");
+    let [width, height] = [width, height].map(|side| u32::from(side % SIDE + 1));
+    let size = Size::new(width, height).expect("within the limits");
     let count = size.pixels() * channels.count();
     let period = if samples.is_empty() { &[0][..] } else { samples };
     let samples = period.iter().copied().cycle().take(count).collect();

@@ -13,7 +13,7 @@ static PATTERN: [u8; 1 << 17] = {
     let mut pattern = [0; 1 << 17];
     let mut at = 0;
     while at < pattern.len() {
-        pattern[at] = (at * 167 >> 4) as u8;
+        [pattern[at], ..] = ((at * 167) >> 4).to_le_bytes();
         at += 1;
     }
     pattern

@@ -78,7 +78,8 @@ struct Driver {
 
 /// A frame's byte at a position.
 fn pattern(id: u64, at: usize) -> u8 {
-    (id as usize).wrapping_mul(31).wrapping_add(at).to_le_bytes()[0]
+    let [low, next, ..] = id.to_le_bytes();
+    low.wrapping_mul(31).wrapping_add(next).wrapping_add(at.to_le_bytes()[0])
 }
 
 impl Driver {

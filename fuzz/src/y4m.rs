@@ -8,9 +8,9 @@ use nestcast_video::{Reader, Writer};
 
 use crate::bounded;
 
-const MAX_PIXELS: u64 = 4096;
+const MAX_PIXELS: usize = 4096;
 /// A header's line, a read buffer, and of the largest frame its bytes, its samples and what converts them.
-const MOST: usize = 4096 + 8192 + 16 * MAX_PIXELS as usize + 1024;
+const MOST: usize = 4096 + 8192 + 16 * MAX_PIXELS + 1024;
 
 /// Any bytes are pictures of one size within the limit, or an error; it does not matter in which pieces they arrive; what was
 /// read is written as y4m that reads as pictures of that size and rate; and memory is bounded.
@@ -22,7 +22,7 @@ pub fn y4m(data: &[u8]) {
             _ => panic!("it is refused only in pieces, or only at once"),
         };
         assert_eq!((whole.size(), whole.rate()), (slow.size(), slow.rate()));
-        assert!(whole.size().pixels() as u64 <= MAX_PIXELS && whole.rate().interval() > Duration::ZERO);
+        assert!(whole.size().pixels() <= MAX_PIXELS && whole.rate().interval() > Duration::ZERO);
         for _ in 0..4 {
             let (picture, again) = (whole.read(), slow.read());
             match (&picture, &again) {
@@ -39,7 +39,7 @@ pub fn y4m(data: &[u8]) {
 
 /// A reader, or one line that says why not.
 fn opened<R: Read>(input: R) -> Result<Reader<R>, String> {
-    Reader::new(input, MAX_PIXELS).map_err(|error| {
+    Reader::new(input, MAX_PIXELS as u64).map_err(|error| {
         let line = error.to_string();
         assert!(!line.contains(|c: char| c.is_control()), "no line for a terminal: {line:?}");
         line
@@ -50,7 +50,7 @@ fn written(picture: &Picture, like: &Reader<&[u8]>) {
     let mut writer = Writer::new(Vec::new(), like.rate());
     writer.write(picture).expect("memory takes it");
     let bytes = writer.into_inner();
-    let mut again = Reader::new(&bytes[..], MAX_PIXELS).expect("what was written is read");
+    let mut again = Reader::new(&bytes[..], MAX_PIXELS as u64).expect("what was written is read");
     assert_eq!(again.rate(), like.rate());
     let read = again.read().expect("what was written is read").expect("one picture");
     assert_eq!((read.size(), read.channels()), (picture.size(), picture.channels()));
