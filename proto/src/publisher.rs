@@ -74,6 +74,8 @@ struct Sending {
     base_left: usize,
     written: usize,
     finish: bool,
+    /// It is no frame: it carries bases of earlier ones again.
+    again: bool,
 }
 
 impl Publisher {
@@ -166,7 +168,7 @@ impl Publisher {
         sending.base_left = sending.base_left.saturating_sub(head + body);
         sending.written += body;
         self.tally.bytes += body as u64;
-        self.tally.frames += u64::from(based);
+        self.tally.frames += u64::from(based && !sending.again);
         if sending.unwritten.iter().all(Bytes::is_empty) {
             sending.finish = true;
         }
@@ -182,7 +184,9 @@ impl Publisher {
         if !sending.finish {
             return Some(Step::Write);
         }
-        self.last = sending.written as u64;
+        if !sending.again {
+            self.last = sending.written as u64;
+        }
         self.current = None;
         self.turn();
         Some(Step::Finish)
@@ -217,13 +221,13 @@ impl Publisher {
 
     /// What is being sent is given up for `bases`.
     fn again(&mut self, bases: Bytes) {
-        if let Some(sending) = self.current.as_ref().filter(|sending| sending.base_left == 0) {
-            self.tally.cut += u64::from(!sending.finish);
+        if self.current.as_ref().is_some_and(|sending| !sending.again && !sending.finish) {
+            self.tally.cut += 1;
         }
         self.tally.again += 1;
         let (base_left, unwritten) = (bases.len(), [bases, Bytes::new()]);
         let open = Some(Step::Again);
-        self.current = Some(Sending { open, unwritten, base_left, written: 0, finish: false });
+        self.current = Some(Sending { open, unwritten, base_left, written: 0, finish: false, again: true });
     }
 
     fn begin(&mut self, frame: &Frame) -> Sending {
@@ -234,6 +238,6 @@ impl Publisher {
         let body = frame.bytes.slice(..budget.clamp(base, full));
         self.tally.full += full as u64;
         let base_left = head.len() + base;
-        Sending { open: Some(Step::Open), unwritten: [head, body], base_left, written: 0, finish: false }
+        Sending { open: Some(Step::Open), unwritten: [head, body], base_left, written: 0, finish: false, again: false }
     }
 }

@@ -117,7 +117,7 @@ impl Subscriber {
     /// The base of a frame came again, on a stream for such. It counts where the frame's own stream has not brought it.
     pub fn handle_base(&mut self, now: Duration, header: FrameHeader, base: &[u8]) {
         self.received.bytes += base.len() as u64;
-        if self.last.is_some_and(|(last, _)| header.id <= last) {
+        if base.is_empty() || self.last.is_some_and(|(last, _)| header.id <= last) {
             return;
         }
         if !self.open.contains_key(&header.id) {

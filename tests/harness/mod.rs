@@ -10,12 +10,13 @@ pub mod hostile_sender;
 pub mod network;
 pub mod path;
 pub mod pictures;
-pub mod probe;
 pub mod recipes;
-pub mod reference;
 pub mod vectors;
 
 use nestcast_codec::Picture;
+
+pub use nestcast_reference as reference;
+pub use nestcast_reference::probe;
 
 /// Mean squared error between the samples of two pictures.
 ///

@@ -4,6 +4,7 @@ mod attack;
 mod bitexact;
 mod cargo;
 mod failure;
+mod fuzz;
 mod install;
 mod measure;
 mod platform;
@@ -31,6 +32,9 @@ cargo xtask COMMAND
   bitexact         one set of digests of streams, coefficients and pictures from builds for this processor's baseline,
                    AVX2, all that it has, and aarch64 under qemu, in debug and release, on 1 to 7 threads; says which
                    of these it skipped and why
+  fuzz [TARGET] [--minutes N] [--keep]
+                   fuzz one target of fuzz/, or all, for N minutes each, 1 unless told; installs cargo-fuzz if it is not
+                   there; --keep makes the committed corpus the smallest that reaches what was reached
   lint             formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
   runtime          fetch ONNX Runtime if it is not there, as demo, nestcast and test do too
   install-runtime  put ONNX Runtime where an installed nestcast finds it: the user's cache folder
@@ -49,7 +53,7 @@ fn main() -> ExitCode {
 fn run(mut arguments: Vec<OsString>) -> Result<()> {
     let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     let command = command.to_str().unwrap_or_default();
-    if !matches!(command, "demo" | "nestcast" | "measure" | "test") && !arguments.is_empty() {
+    if !matches!(command, "demo" | "nestcast" | "measure" | "test" | "fuzz") && !arguments.is_empty() {
         return Err(Failure::Usage(format!("`{command}` takes no arguments")));
     }
     match command {
@@ -65,6 +69,7 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "test" => test(&arguments),
         "attack" => attack::run(),
         "bitexact" => bitexact::run(),
+        "fuzz" => fuzz::run(&arguments),
         "lint" => lint(),
         "help" | "-h" | "--help" => {
             println!("{HELP}");

@@ -122,7 +122,7 @@ impl Manifest {
         let refused = |error: toml::de::Error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             let what = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-            Fault::Manifest(format!("line {line}: {what}"))
+            Fault::Manifest(format!("line {line}: {}", printable(&what)))
         };
         let Versioned { format } = toml::from_str(text).map_err(refused)?;
         if format != FORMAT {
@@ -136,7 +136,7 @@ impl Manifest {
     fn check(&self) -> Result<(), Fault> {
         for (name, digest) in &self.files {
             if !stays_inside(name) {
-                return Err(Fault::Outside(name.clone()));
+                return Err(Fault::Outside(printable(name)));
             }
             if digest.len() != 64 || !digest.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
                 return Err(Fault::Manifest(format!(
@@ -157,6 +157,11 @@ impl Manifest {
         }
         Ok(())
     }
+}
+
+/// What a stranger wrote, as a message may quote it: short, and nothing that moves a terminal's cursor.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
 /// A relative path of plain names, the same on every system.

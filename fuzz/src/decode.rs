@@ -1,0 +1,71 @@
+//! Any bytes behind a valid header.
+
+use nestcast_codec::{Cut, Decoder, Picture, Progress};
+
+use crate::bounded;
+use crate::stream::{LINEAR, MODEL, Shape, chunks};
+
+/// Longest side of a picture: four regions, and a few blocks of the finest units.
+const SIDE: usize = 40;
+/// What a decoder and its caller hold of a picture of one pixel: tables and probabilities.
+const LEAST: usize = 200_000;
+/// The codec's own promise.
+const BYTES_PER_PIXEL: usize = 50;
+
+/// Any bytes decode to a picture of the header's size, at every cut; it does not matter in which pieces they arrive;
+/// each brings the stream forward; and no more memory is held than the picture's size allows.
+///
+/// The input: a picture's shape, in which pieces it arrives, at which it is rendered, then the stream's body.
+pub fn decode(data: &[u8]) {
+    let Some((&[ref shape @ .., by, at], body)) = data.split_first_chunk::<10>() else { return };
+    let shape = Shape::of(*shape, SIDE);
+    let (stream, _) = shape.stream(MODEL.id(), body);
+    let most = LEAST + BYTES_PER_PIXEL * shape.pixels() + 4 * stream.len();
+    let parts = bounded::within(most, "decoding", || in_parts(shape, &stream, by, at));
+    let once = bounded::within(most, "decoding", || {
+        let mut once = Decoder::new(MODEL.clone());
+        let progress = once.push(&stream).expect("one stripe has no lengths that could be corrupt");
+        assert_eq!(progress, parts.progress(), "in parts it comes as far");
+        checked(&once, shape);
+        once
+    });
+    same(&once, &parts);
+}
+
+/// The decoder of a stream that arrived in pieces.
+fn in_parts(shape: Shape, stream: &[u8], by: u8, at: u8) -> Decoder {
+    let mut decoder = Decoder::new(MODEL.clone());
+    let mut before = Cut(f32::INFINITY);
+    for (number, chunk) in chunks(stream, by).enumerate() {
+        match decoder.push(chunk).expect("one stripe has no lengths that could be corrupt") {
+            Progress::NeedMore(more) => assert!(more > 0 && decoder.header().is_none()),
+            Progress::Picture(cut) => {
+                assert!(Cut(0.0) < cut && cut <= before && cut <= Cut(15.0), "from {before:?} to {cut:?}");
+                before = cut;
+            }
+            Progress::Whole => before = Cut(0.0),
+        }
+        if number == usize::from(at) && decoder.header().is_some() {
+            checked(&decoder, shape);
+        }
+    }
+    decoder
+}
+
+fn checked(decoder: &Decoder, shape: Shape) -> Picture {
+    let picture = decoder.render(&*LINEAR).expect("the header is there");
+    assert_eq!((picture.size().width(), picture.size().height()), (shape.width, shape.height));
+    assert_eq!(picture.samples().len(), shape.pixels() * if shape.rgb { 3 } else { 1 });
+    picture
+}
+
+/// What two decoders know is the same to the last bit.
+pub(crate) fn same(one: &Decoder, other: &Decoder) {
+    let (one, other) = [one, other].map(|decoder| decoder.coefficients().expect("the header is there")).into();
+    assert_eq!(one.1, other.1, "the cut");
+    assert_eq!(one.0.axes, other.0.axes);
+    for (index, (one, other)) in one.0.units.iter().zip(&other.0.units).enumerate() {
+        let [one, other] = [one, other].map(|values| values.iter().map(|value| value.to_bits()));
+        assert!(one.eq(other), "the coefficients of unit {index} differ");
+    }
+}

@@ -1,0 +1,40 @@
+//! Any small picture through the encoder.
+
+use nestcast_codec::{Channels, Decoder, Encoder, Picture, Progress, Size};
+
+use crate::decode::same;
+use crate::stream::{LINEAR, MODEL};
+
+const SIDE: u8 = 24;
+
+/// Any picture is encoded to a stream that decodes whole; an encoder with a limit writes a prefix of it, or all.
+///
+/// The input: kind, width, height, limit, then samples; where they end the last ones repeat.
+pub fn encode(data: &[u8]) {
+    let Some((&[kind, width, height, limit], samples)) = data.split_first_chunk::<4>() else { return };
+    let channels = if kind & 1 == 1 { Channels::Rgb } else { Channels::Grey };
+    let [width, height] = [width, height].map(|side| u32::from(side % SIDE + 1));
+    let size = Size::new(width, height).expect("within the limits");
+    let count = size.pixels() * channels.count();
+    let period = if samples.is_empty() { &[0][..] } else { samples };
+    let samples = period.iter().copied().cycle().take(count).collect();
+    let picture = Picture::new(size, channels, samples).expect("as many samples as pixels");
+
+    let encoder = Encoder::new(MODEL.clone()).with_rotations(kind & 2 == 0);
+    let stream = encoder.encode(&picture, &*LINEAR).expect("any picture is encoded");
+    let mut decoder = Decoder::new(MODEL.clone());
+    assert_eq!(decoder.push(stream.bytes()), Ok(Progress::Whole), "all of a stream is whole");
+    let rendered = decoder.render(&*LINEAR).expect("the header is there");
+    assert_eq!((rendered.size(), rendered.channels()), (size, channels));
+
+    let limit = usize::from(limit) * 4;
+    let limited = encoder.with_max_bytes(limit).encode(&picture, &*LINEAR).expect("any picture is encoded");
+    let length = limited.bytes().len();
+    assert!(length <= limit.max(20), "{length} bytes with a limit of {limit}");
+    assert_eq!(limited.bytes(), &stream.prefix(length), "a limit cuts and changes nothing");
+    let mut cut = Decoder::new(MODEL.clone());
+    cut.push(limited.bytes()).expect("a prefix decodes");
+    if length == stream.bytes().len() {
+        same(&cut, &decoder);
+    }
+}

@@ -1,0 +1,47 @@
+//! A stream's header.
+
+use nestcast_codec::{Channels, Error, Header, MAX_HEADER, Parsed};
+use nestcast_reference::{self as reference, Fault};
+
+/// The reference's word for an error of the codec.
+pub(crate) fn fault(error: Error) -> Fault {
+    match error {
+        Error::Corrupt { .. } => Fault::Corrupt,
+        Error::Version { .. } | Error::Model { .. } => Fault::Unsupported,
+        Error::Limit { .. } => Fault::Limit,
+        other => panic!("no error for bytes: {other}"),
+    }
+}
+
+/// Any bytes are the header that the reference decoder reads in them, or the same error, or a header that is not whole, and
+/// how many bytes that lacks is never more than it lacks.
+pub fn header(data: &[u8]) {
+    let expected = reference::Header::read(data);
+    match Header::parse(data).map_err(fault) {
+        Err(fault) => assert_eq!(expected, Err(fault)),
+        Ok(Parsed::NeedMore(more)) => {
+            assert_eq!(expected, Ok(None));
+            assert!(more > 0 && data.len() + more <= MAX_HEADER, "{more} more than {}", data.len());
+        }
+        Ok(Parsed::Whole(header, length)) => {
+            assert!(length <= data.len() && length <= MAX_HEADER);
+            let axes = header.axes.angles().map(i32::from);
+            let same = reference::Header {
+                colour: header.channels == Channels::Rgb,
+                width: header.size.width(),
+                height: header.size.height(),
+                model: header.model.0,
+                planes: header.planes.into(),
+                axes,
+                bytes: length,
+            };
+            assert_eq!(expected, Ok(Some(same)));
+            for cut in 0..length {
+                match Header::parse(&data[..cut]) {
+                    Ok(Parsed::NeedMore(more)) => assert!(more > 0 && cut + more <= length, "{more} more than {cut}"),
+                    other => panic!("the first {cut} bytes of a header: {other:?}"),
+                }
+            }
+        }
+    }
+}

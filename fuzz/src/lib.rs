@@ -1,0 +1,54 @@
+//! What must hold for any bytes: one function for each interface that takes bytes which somebody else made.
+//!
+//! Each function panics where a promise is broken and returns where it is kept. libFuzzer calls them with inputs of its
+//! own (`cargo xtask fuzz`), and `tests/corpus.rs` with the committed ones.
+
+mod bounded;
+mod decode;
+mod encode;
+mod estimator;
+mod header;
+mod messages;
+mod network;
+mod package;
+mod publisher;
+mod reference;
+mod segments;
+mod stream;
+mod subscriber;
+mod tables;
+mod y4m;
+
+pub use decode::decode;
+pub use encode::encode;
+pub use estimator::estimator;
+pub use header::header;
+pub use messages::messages;
+pub use network::network;
+pub use package::package;
+pub use publisher::publisher;
+pub use reference::reference;
+pub use segments::segments;
+pub use subscriber::subscriber;
+pub use tables::tables;
+pub use y4m::y4m;
+
+/// A target's function.
+pub type Run = fn(&[u8]);
+
+/// All targets by name; each has a program in `fuzz_targets/` and a folder in `corpus/`.
+pub const TARGETS: [(&str, Run); 13] = [
+    ("decode", decode),
+    ("encode", encode),
+    ("estimator", estimator),
+    ("header", header),
+    ("messages", messages),
+    ("network", network),
+    ("package", package),
+    ("publisher", publisher),
+    ("reference", reference),
+    ("segments", segments),
+    ("subscriber", subscriber),
+    ("tables", tables),
+    ("y4m", y4m),
+];

@@ -1,0 +1,68 @@
+//! The control stream's messages, and the heads of a sender's streams.
+
+use nestcast_proto::{Close, Code, Control, MAX_MESSAGE, Message, StreamHead};
+
+use crate::bounded;
+use crate::stream::chunks;
+
+/// Most bytes of a stream's head (session specification, "Limits").
+const MAX_HEAD: usize = 64;
+
+/// Any bytes of the control stream are the same messages in any pieces, up to the same broken rule; any bytes of a stream
+/// are one head; and a message or head that was read is written in a form, no longer than it came, that reads as the same.
+///
+/// The input: in which pieces it arrives, then the stream.
+pub fn messages(data: &[u8]) {
+    let Some((&by, bytes)) = data.split_first() else { return };
+    bounded::within(8 * MAX_MESSAGE + 128 * bytes.len(), "reading messages", || {
+        let whole = read(std::iter::once(bytes));
+        assert_eq!(whole, read(chunks(bytes, by)), "at once and in pieces");
+        for message in &whole.0 {
+            let written = message.encode();
+            assert_eq!(read(std::iter::once(&written[..])), (vec![message.clone()], None));
+        }
+        head(bytes);
+    });
+    code(bytes);
+}
+
+/// The messages in a stream that arrives in these pieces, and the rule that it breaks.
+fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Message>, Option<Close>) {
+    let (mut control, mut messages) = (Control::default(), Vec::new());
+    for piece in pieces {
+        control.handle_bytes(piece);
+        loop {
+            match control.poll() {
+                Ok(Some(message)) => messages.push(message),
+                Ok(None) => break,
+                Err(close) => return (messages, Some(close)),
+            }
+        }
+    }
+    (messages, None)
+}
+
+fn head(bytes: &[u8]) {
+    match StreamHead::parse(bytes) {
+        Ok(Some((head, length))) => {
+            assert!(length <= bytes.len().min(MAX_HEAD), "a head of {length} bytes");
+            for cut in 0..length {
+                assert_eq!(StreamHead::parse(&bytes[..cut]), Ok(None), "the first {cut} bytes of a head");
+            }
+            let written = head.encode();
+            assert!(written.len() <= length, "written it is {} bytes, read it was {length}", written.len());
+            assert_eq!(StreamHead::parse(&written), Ok(Some((head, written.len()))));
+        }
+        Ok(None) => assert!(bytes.len() < MAX_HEAD, "more than a head's bytes are waited for"),
+        Err(close) => assert_eq!(close.code, Code::Violation),
+    }
+}
+
+/// A peer closes with any number.
+fn code(bytes: &[u8]) {
+    let Some((&number, _)) = bytes.split_first_chunk() else { return };
+    let number = u64::from_le_bytes(number);
+    let code = Code::from_number(number);
+    assert_eq!(u64::from(code.number()), number.min(u32::MAX.into()), "a code keeps its number");
+    assert!(!code.to_string().contains('\n') && !code.name().is_empty());
+}

@@ -1,0 +1,93 @@
+//! A model package as one string of bytes from a sender.
+
+use std::fmt::Write as _;
+
+use nestcast_models::Package;
+use sha2::{Digest as _, Sha256};
+
+use crate::bounded;
+use crate::stream::TABLES;
+
+const MANIFEST: &str = include_str!("../../models/artifacts/photo/manifest.toml");
+/// Networks that add nothing, the smallest that a package may have.
+const NETWORKS: [&[u8]; 2] = [
+    include_bytes!("../../models/src/testdata/zero_analysis.onnx"),
+    include_bytes!("../../models/src/testdata/zero_synthesis.onnx"),
+];
+/// Memory for tables, twice, a manifest as text and as values, and what reads it.
+const LEAST: usize = 256 * 1024;
+
+/// Any bytes in place of a package are refused in one line, or are a package that gives, packed and read again, a package of
+/// the same hash; and memory is bounded by the bytes.
+///
+/// The input: how it is made, then what it is made of: the bytes as they are, or files with a manifest that is true of
+/// them, which is the text given or that of `photo` with parts replaced, or with parts of one network replaced.
+pub fn package(data: &[u8]) {
+    let Some((&how, rest)) = data.split_first() else { return };
+    let [analysis, synthesis] = NETWORKS;
+    let archive = match how % 5 {
+        0 => rest.to_vec(),
+        1 => vouched(rest, [TABLES, analysis, synthesis]),
+        2 => vouched(&patched(MANIFEST.as_bytes(), rest), [TABLES, analysis, synthesis]),
+        3 => vouched(MANIFEST.as_bytes(), [TABLES, &patched(analysis, rest), synthesis]),
+        _ => vouched(MANIFEST.as_bytes(), [TABLES, analysis, &patched(synthesis, rest)]),
+    };
+    bounded::within(LEAST + 16 * archive.len(), "opening a package", || opened(&archive));
+}
+
+fn opened(archive: &[u8]) {
+    match Package::from_archive(archive, "sender") {
+        Ok(package) => {
+            let again = Package::from_archive(&package.archive(), "sender").expect("it is as sound as before");
+            assert_eq!((again.hash(), again.id()), (package.hash(), package.id()));
+        }
+        Err(error) => {
+            let line = error.to_string();
+            assert!(!line.contains(|c: char| c.is_control()), "no line for a terminal: {line:?}");
+        }
+    }
+}
+
+/// A package whose manifest is true of the other files.
+fn vouched(manifest: &[u8], files: [&[u8]; 3]) -> Vec<u8> {
+    let names = ["tables.bin", "analysis.onnx", "synthesis.onnx"];
+    let mut text = Vec::new();
+    for line in manifest.split_inclusive(|&byte| byte == b'\n') {
+        let of = |name: &str| line.windows(name.len()).any(|window| window == name.as_bytes());
+        match names.iter().zip(files).find(|(name, _)| of(name)) {
+            Some((name, bytes)) => text.extend(format!("\"{name}\" = \"{}\"\n", hexadecimal(bytes)).bytes()),
+            None => text.extend(line),
+        }
+    }
+    let mut archive = Vec::new();
+    put(&mut archive, b"manifest.toml", &text);
+    names.iter().zip(files).for_each(|(name, bytes)| put(&mut archive, name.as_bytes(), bytes));
+    archive
+}
+
+/// Bytes of which parts were replaced: each a position, how many are left out, how many are put there, and these.
+fn patched(original: &[u8], mut patches: &[u8]) -> Vec<u8> {
+    let mut bytes = original.to_vec();
+    while let Some((&[low, high, out, count], behind)) = patches.split_first_chunk::<4>() {
+        let (new, behind) = behind.split_at(usize::from(count % 32).min(behind.len()));
+        patches = behind;
+        let at = usize::from(u16::from_le_bytes([low, high])) % (bytes.len() + 1);
+        let end = (at + usize::from(out)).min(bytes.len());
+        bytes.splice(at..end, new.iter().copied());
+    }
+    bytes
+}
+
+fn put(archive: &mut Vec<u8>, name: &[u8], content: &[u8]) {
+    for string in [name, content] {
+        archive.extend((string.len() as u64 | 0xC0 << 56).to_be_bytes());
+        archive.extend(string);
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes all that is written");
+        text
+    })
+}

@@ -1,0 +1,230 @@
+//! A sender's side of one receiver under any schedule of frames, writes and paths.
+
+use std::time::Duration;
+
+use arbitrary::{Arbitrary, Unstructured};
+use bytes::Bytes;
+use nestcast_proto::{Bases, Bitrate, Frame, Path, Publisher, Step, StreamHead};
+
+/// Steps that a publisher may ask for between two events: two frames' at most, each in a few writes.
+const MANY_STEPS: usize = 64;
+/// A frame's bytes are cut out of these, so that a wrong one is seen.
+static PATTERN: [u8; 1 << 17] = {
+    let mut pattern = [0; 1 << 17];
+    let mut at = 0;
+    while at < pattern.len() {
+        [pattern[at], ..] = ((at * 167) >> 4).to_le_bytes();
+        at += 1;
+    }
+    pattern
+};
+
+#[derive(Debug, Arbitrary)]
+enum Event {
+    /// A frame is due, so many numbers after the one before.
+    Frame {
+        step: u8,
+        skipped: u8,
+        length: u16,
+        base: u16,
+        path: AnyPath,
+    },
+    Missed(u8),
+    /// The transport takes so many bytes.
+    Room(u16),
+    Wait(u32),
+}
+
+#[derive(Debug, Arbitrary)]
+struct AnyPath {
+    delivered: u16,
+    window: u32,
+    in_flight: u32,
+    rtt: u32,
+    fell: bool,
+    lost: u16,
+}
+
+/// Whatever is due when and however little the transport takes: streams are opened, written and finished one after the
+/// other; each is its frame's head and a prefix with at least the base, within the receiver's cap; ids rise; what is
+/// counted adds up; and the machine comes to rest.
+///
+/// The input: the receiver's cap and the frame interval, then the events.
+pub fn publisher(data: &[u8]) {
+    let mut input = Unstructured::new(data);
+    let Ok((interval, cap)) = input.arbitrary::<(u32, u32)>() else { return };
+    let interval = Duration::from_micros(u64::from(interval) + 1);
+    let cap = (cap > 0).then(|| Bitrate::from_bits(u64::from(cap) << 4));
+    let most = cap.map_or(u64::MAX, |cap| cap.bytes_in(interval));
+    let mut driver = Driver::new(Publisher::new(interval, cap), usize::try_from(most).unwrap_or(usize::MAX));
+    while !input.is_empty() {
+        let Ok(event) = input.arbitrary() else { break };
+        driver.handle(&event);
+    }
+}
+
+struct Driver {
+    publisher: Publisher,
+    /// Most bytes of a frame that the receiver's cap allows, without its head.
+    cap: usize,
+    now: Duration,
+    path: Path,
+    frames: Vec<Frame>,
+    /// The stream that is open.
+    open: Option<Vec<u8>>,
+    last: Option<u64>,
+    opened: u64,
+    handed: u64,
+    missed: u64,
+    written: u64,
+    full: u64,
+    based: u64,
+    again: u64,
+}
+
+impl Driver {
+    fn new(publisher: Publisher, cap: usize) -> Self {
+        Self {
+            publisher,
+            cap,
+            now: Duration::ZERO,
+            path: Path::default(),
+            frames: Vec::new(),
+            open: None,
+            last: None,
+            opened: 0,
+            handed: 0,
+            missed: 0,
+            written: 0,
+            full: 0,
+            based: 0,
+            again: 0,
+        }
+    }
+
+    fn handle(&mut self, event: &Event) {
+        match *event {
+            Event::Frame { step, skipped, length, base, ref path } => self.frame(step, skipped, length, base, path),
+            Event::Missed(count) => {
+                self.missed += u64::from(count);
+                self.publisher.handle_missed(count.into());
+            }
+            Event::Wait(micros) => self.now += Duration::from_micros(micros.into()),
+            Event::Room(room) => return self.drive(room.into()),
+        }
+        self.drive(0);
+    }
+
+    fn frame(&mut self, step: u8, skipped: u8, length: u16, base: u16, path: &AnyPath) {
+        let id = self.frames.last().map_or(0, |frame| frame.id) + u64::from(step) + 1;
+        let from = usize::from(id.to_le_bytes()[0]);
+        let bytes = Bytes::from_static(&PATTERN[from..from + usize::from(length)]);
+        let frame = Frame { id, skipped: u64::from(skipped).min(id), captured: id, base: base.into(), bytes };
+        self.path = Path {
+            delivered: self.path.delivered + u64::from(path.delivered),
+            window: path.window.into(),
+            in_flight: path.in_flight.into(),
+            rtt: Duration::from_micros(path.rtt.into()),
+            falls: self.path.falls + u64::from(path.fell),
+            repairing: path.lost.into(),
+            ..self.path
+        };
+        self.publisher.handle_frame(self.now, &frame, &self.path);
+        self.handed += 1;
+        self.frames.push(frame);
+    }
+
+    /// Does what the publisher says until it waits or the transport takes no more.
+    fn drive(&mut self, mut room: usize) {
+        for _ in 0..MANY_STEPS {
+            match self.publisher.poll() {
+                None => return self.check(),
+                Some(Step::Open) => {
+                    assert!(self.open.replace(Vec::new()).is_none(), "two streams at once");
+                    self.opened += 1;
+                }
+                Some(Step::Write) => {
+                    let taken = self.write(room);
+                    if taken == 0 {
+                        return self.check();
+                    }
+                    room -= taken;
+                }
+                Some(Step::Again) => {
+                    // What was open is reset.
+                    self.open = Some(Vec::new());
+                    self.again += 1;
+                }
+                Some(Step::Finish) => self.finish(),
+            }
+        }
+        panic!("it does not come to rest");
+    }
+
+    fn write(&mut self, room: usize) -> usize {
+        let [head, body] = self.publisher.unwritten();
+        let owed = self.publisher.owes_base();
+        let open = self.open.as_mut().expect("a stream is open");
+        let offered = head.len() + body.len();
+        assert!(offered > 0, "there is nothing to write");
+        let taken = room.min(offered);
+        let before = open.len();
+        open.extend(head.iter().chain(&body).take(taken));
+        self.publisher.handle_written(taken);
+        let body = taken.saturating_sub(head.len());
+        self.written += body as u64;
+        let bases = open.first() == Some(&2);
+        self.based += u64::from(owed && taken == offered && !bases);
+        assert_eq!(open.len(), before + taken);
+        taken
+    }
+
+    /// The stream that ended is a frame's.
+    fn finish(&mut self) {
+        let stream = self.open.take().expect("a stream is open");
+        let (head, length) = StreamHead::parse(&stream).expect("a valid head").expect("a whole head");
+        let header = match head {
+            StreamHead::Frame(header) => header,
+            StreamHead::Bases => return self.finish_bases(&stream[length..]),
+            StreamHead::Model(_) => panic!("no frame's head: {head:?}"),
+        };
+        let frame = self.frames.iter().find(|frame| frame.id == header.id).expect("a frame that was handed over");
+        assert_eq!(header, frame.header());
+        assert!(self.last.is_none_or(|last| last < header.id), "ids rise");
+        self.last = Some(header.id);
+        let body = &stream[length..];
+        let base = frame.base.min(frame.bytes.len());
+        assert_eq!(body, &frame.bytes[..body.len()], "a prefix of the frame");
+        assert!(base <= body.len() && body.len() <= self.cap.max(base), "{} bytes, base {base}", body.len());
+        self.full += frame.bytes.len() as u64;
+    }
+
+    /// The stream that ended carried bases again, of frames that were handed over, in their order.
+    fn finish_bases(&self, stream: &[u8]) {
+        let mut bases = Bases::default();
+        bases.handle_bytes(stream);
+        let mut last = None;
+        while let Some((header, base)) = bases.poll().expect("it keeps the rules") {
+            let frame = self.frames.iter().find(|frame| frame.id == header.id).expect("a frame that was handed over");
+            assert_eq!(header, frame.header());
+            assert_eq!(base, frame.bytes[..base.len()], "its base");
+            assert!(last.is_none_or(|last| last < header.id), "ids rise");
+            last = Some(header.id);
+        }
+        assert!(last.is_some(), "there is one at least");
+    }
+
+    fn check(&self) {
+        let tally = self.publisher.tally();
+        assert_eq!((tally.bytes, tally.frames), (self.written, self.based));
+        let waits = (self.handed + self.missed).checked_sub(self.opened + tally.skipped);
+        assert!(matches!(waits, Some(0 | 1)), "{} frames opened, {tally:?}, {} handed over", self.opened, self.handed);
+        assert!(tally.cut <= self.opened && tally.full >= self.full && tally.full >= tally.bytes);
+        assert!(self.publisher.wish() <= self.cap as u64, "more than the cap is wished for");
+        let window = self.publisher.window(&self.path);
+        let holes = self.path.repairing > 0;
+        assert!(window >= self.path.window && (window == self.path.window || self.publisher.owes_base() || holes));
+        let _ = (self.publisher.estimate(), self.publisher.packets_beyond(&self.path));
+        assert_eq!(tally.again, self.again);
+    }
+}

@@ -1,0 +1,36 @@
+//! The decoder against the one that was written from the specification alone.
+
+use std::sync::LazyLock;
+
+use nestcast_codec::{Decoder, Model};
+use nestcast_reference::Reference;
+use nestcast_reference::probe;
+
+use crate::stream::{Shape, TABLES};
+
+/// The reference is slow: a picture has a few blocks in its finest units, and one region or four.
+const SIDE: usize = 36;
+
+/// Tables that tell Levels and planes, and their model.
+static PROBE: LazyLock<(Vec<u8>, Model)> = LazyLock::new(|| {
+    let tables = probe::tables(TABLES);
+    let model = Model::from_bytes(&tables).expect("the tables are valid");
+    (tables, model)
+});
+
+/// Of any bytes, cut anywhere, the decoder knows the Levels, planes, rotations and cut that the reference decoder knows.
+///
+/// The input: a picture's shape, where it is cut, then the stream's body.
+pub fn reference(data: &[u8]) {
+    let Some((&[ref shape @ .., cut], body)) = data.split_first_chunk::<9>() else { return };
+    let shape = Shape::of(*shape, SIDE);
+    let (tables, model) = &*PROBE;
+    let (stream, header) = shape.stream(model.id(), body);
+    let reference = Reference::decode(tables, &stream).expect("a valid header").expect("a whole header");
+    let cut = header + usize::from(cut).min(body.len());
+    let mut decoder = Decoder::new(model.clone());
+    for (from, to) in [(0, cut), (cut, stream.len())] {
+        decoder.push(&stream[from..to]).expect("one stripe has no lengths that could be corrupt");
+        probe::assert_same(&decoder, &reference.at(to), "the codec and the reference");
+    }
+}

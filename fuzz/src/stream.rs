@@ -1,0 +1,81 @@
+//! Streams with a header that is valid, so that inputs reach the decoder behind it.
+
+use std::sync::LazyLock;
+
+use nestcast_codec::{Linear, Model, ModelId};
+
+/// The tables of the vectors.
+pub(crate) const TABLES: &[u8] = include_bytes!("../../spec/vectors/tables.bin");
+
+/// Their model.
+pub(crate) static MODEL: LazyLock<Model> = LazyLock::new(|| Model::from_bytes(TABLES).expect("the tables are valid"));
+
+/// Its linear transform.
+pub(crate) static LINEAR: LazyLock<Linear> = LazyLock::new(|| Linear::new(MODEL.clone()));
+
+/// A picture's shape as a stream's header has it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) rgb: bool,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) planes: u8,
+    pub(crate) axes: [u8; 4],
+}
+
+impl Shape {
+    /// The first eight bytes of an input name a picture of at most `side` pixels each way.
+    pub(crate) fn of(bytes: [u8; 8], side: usize) -> Self {
+        let [kind, width, height, planes, axes @ ..] = bytes;
+        Self {
+            rgb: kind & 1 == 1,
+            width: usize::from(width) % side + 1,
+            height: usize::from(height) % side + 1,
+            planes: planes % 16,
+            axes,
+        }
+    }
+
+    pub(crate) const fn pixels(self) -> usize {
+        self.width * self.height
+    }
+
+    /// The stream of this shape with `body` behind its header, and the header's length.
+    pub(crate) fn stream(self, model: ModelId, body: &[u8]) -> (Vec<u8>, usize) {
+        let mut stream = b"nst\x04".to_vec();
+        stream.push(u8::from(self.rgb));
+        for side in [self.width - 1, self.height - 1] {
+            let [low, high, ..] = (side << 1).to_le_bytes();
+            match side {
+                0..0x80 => stream.push(low >> 1),
+                _ => stream.extend([low >> 1 | 0x80, high]),
+            }
+        }
+        stream.extend(model.0);
+        stream.push(self.planes);
+        if self.rgb {
+            let [a, b, c, d] = self.axes;
+            stream.extend([a, b, c, d & 0x3F]);
+        }
+        let header = stream.len();
+        stream.extend_from_slice(body);
+        (stream, header)
+    }
+}
+
+/// The lengths of the pieces in which a stream arrives, by an input's byte: all equal, or growing, with empty ones between.
+pub(crate) fn chunks(bytes: &[u8], by: u8) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes;
+    let mut next = usize::from(by) + 1;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (chunk, behind) = rest.split_at(next.min(rest.len()));
+        rest = behind;
+        if by & 1 == 1 {
+            next = (next * 5 + 3) % 61;
+        }
+        Some(chunk)
+    })
+}

@@ -1,0 +1,223 @@
+//! A receiver's side of a connection under any order of heads, bytes, ends and moments.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use arbitrary::{Arbitrary, Unstructured};
+use nestcast_proto::{Arrived, FrameHeader, MAX_OPEN_FRAMES, StreamHead, Subscriber};
+
+use crate::bounded;
+
+#[derive(Debug, Arbitrary)]
+enum Event {
+    /// A frame's head, near the newest one.
+    Head {
+        step: i8,
+        skipped: u8,
+        full: u16,
+        base: u16,
+    },
+    /// One with any numbers.
+    FarHead {
+        id: u64,
+        skipped: u64,
+        full: u64,
+        base: u64,
+    },
+    /// The base of a frame near the newest one, again.
+    Base {
+        step: i8,
+        skipped: u8,
+        base: u16,
+    },
+    /// The path's round trip.
+    RoundTrip {
+        micros: u32,
+    },
+    /// Bytes of one of the last frames.
+    Bytes {
+        which: u8,
+        count: u16,
+    },
+    End {
+        which: u8,
+    },
+    Wait {
+        micros: u32,
+    },
+    /// Waits for as long as the subscriber asks for.
+    Sleep,
+    Close,
+}
+
+/// However frames arrive, those that are shown are shown in order and once, each a prefix of what was sent with at least
+/// its base; what is counted adds up; no more frames are open than allowed; after every wait that the subscriber asks for
+/// something happens; and memory grows with what came and with nothing else.
+///
+/// The input: frames and seconds of a welcome's rate, then the events.
+pub fn subscriber(data: &[u8]) {
+    let mut input = Unstructured::new(data);
+    let Ok((frames, seconds)) = input.arbitrary::<(u16, u8)>() else { return };
+    // Any rate that a welcome may state has an interval of 1 us to 11 days; events reach a few minutes.
+    let interval = Duration::from_secs(u64::from(seconds) + 1) / (u32::from(frames) + 1);
+    let open = MAX_OPEN_FRAMES * usize::from(u16::MAX);
+    let most = open + 2 * 64 * data.len() + 4 * input.len() * usize::from(u16::MAX) / 4 + 65536;
+    bounded::within(most, "receiving frames", || {
+        let mut driver = Driver::new(interval);
+        while !input.is_empty() {
+            let Ok(event) = input.arbitrary() else { break };
+            if driver.handle(&event).is_none() {
+                return;
+            }
+        }
+        driver.end();
+    });
+}
+
+struct Driver {
+    subscriber: Subscriber,
+    now: Duration,
+    /// What came of each frame whose head came: its head and its bytes so far.
+    sent: BTreeMap<u64, (FrameHeader, usize)>,
+    /// In the order of their heads.
+    ids: Vec<u64>,
+    last: Option<u64>,
+    bytes: u64,
+    useful: u64,
+    shown: u64,
+}
+
+/// A frame's byte at a position.
+fn pattern(id: u64, at: usize) -> u8 {
+    let [low, next, ..] = id.to_le_bytes();
+    low.wrapping_mul(31).wrapping_add(next).wrapping_add(at.to_le_bytes()[0])
+}
+
+impl Driver {
+    fn new(interval: Duration) -> Self {
+        Self {
+            subscriber: Subscriber::new(interval).with_max_frame(u16::MAX.into()),
+            now: Duration::ZERO,
+            sent: BTreeMap::new(),
+            ids: Vec::new(),
+            last: None,
+            bytes: 0,
+            useful: 0,
+            shown: 0,
+        }
+    }
+
+    /// `None` if the peer broke a rule.
+    fn handle(&mut self, event: &Event) -> Option<()> {
+        match *event {
+            Event::Head { step, skipped, full, base } => {
+                let newest = self.ids.last().copied().unwrap_or(200);
+                let id = newest.saturating_add_signed(step.into());
+                let skipped = id / 2 + u64::from(skipped);
+                self.head(FrameHeader { id, skipped, captured: 7, full: full.into(), base: base.into() })?;
+            }
+            Event::FarHead { id, skipped, full, base } => {
+                self.head(FrameHeader { id, skipped, captured: 7, full: full % (1 << 25), base: base % (1 << 25) })?;
+            }
+            Event::Base { step, skipped, base } => self.base(step, skipped, base.into()),
+            Event::RoundTrip { micros } => self.subscriber.handle_round_trip(Duration::from_micros(micros.into())),
+            Event::Bytes { which, count } => self.bytes(which, count.into())?,
+            Event::End { which } => {
+                if let Some(id) = self.id(which) {
+                    self.subscriber.handle_end(id);
+                }
+            }
+            Event::Wait { micros } => self.now += Duration::from_micros(micros.into()),
+            Event::Sleep => self.sleep(),
+            Event::Close => self.subscriber.handle_close(),
+        }
+        self.poll();
+        Some(())
+    }
+
+    /// As the wire gives it: through bytes, which refuse what no head may say.
+    fn head(&mut self, header: FrameHeader) -> Option<()> {
+        let wire = StreamHead::Frame(header).encode();
+        let Ok(Some((StreamHead::Frame(header), _))) = StreamHead::parse(&wire) else { return Some(()) };
+        self.subscriber.handle_head(self.now, header).ok()?;
+        // A late frame's head is taken and nothing of it shown, so the one that counts is the first.
+        self.sent.entry(header.id).or_insert((header, 0));
+        self.ids.push(header.id);
+        Some(())
+    }
+
+    /// A base that comes again; the frame's own stream may have come, or come later.
+    fn base(&mut self, step: i8, skipped: u8, base: u64) {
+        let newest = self.ids.last().copied().unwrap_or(200);
+        let id = newest.saturating_add_signed(step.into());
+        let skipped = (id / 2 + u64::from(skipped)).min(id);
+        let header = FrameHeader { id, skipped, captured: 7, full: base, base };
+        let (header, length) = self.sent.entry(id).or_insert((header, 0));
+        let count = usize::try_from(header.base).unwrap_or(usize::MAX).min(usize::from(u16::MAX));
+        if count as u64 != header.base {
+            return;
+        }
+        let bytes: Vec<u8> = (0..count).map(|at| pattern(id, at)).collect();
+        *length = count.max(*length);
+        self.bytes += count as u64;
+        self.subscriber.handle_base(self.now, *header, &bytes);
+        self.ids.push(id);
+    }
+
+    fn id(&self, which: u8) -> Option<u64> {
+        self.ids.iter().rev().nth(usize::from(which) % 32).copied()
+    }
+
+    fn bytes(&mut self, which: u8, count: usize) -> Option<()> {
+        let Some(id) = self.id(which) else { return Some(()) };
+        let (_, length) = self.sent.get_mut(&id)?;
+        let bytes: Vec<u8> = (*length..*length + count).map(|at| pattern(id, at)).collect();
+        self.bytes += count as u64;
+        *length += count;
+        self.subscriber.handle_bytes(self.now, id, &bytes).ok()
+    }
+
+    /// Waits for as long as the subscriber asks for; then a frame is shown or given up.
+    fn sleep(&mut self) {
+        let Some(due) = self.subscriber.poll_timeout() else { return };
+        assert!(due > self.now, "it is polled until nothing is due");
+        self.now = due;
+        let before = self.subscriber.received();
+        self.poll();
+        assert_ne!(before, self.subscriber.received(), "it asked for a moment at which nothing happens");
+    }
+
+    fn poll(&mut self) {
+        for polls in 0.. {
+            assert!(polls <= MAX_OPEN_FRAMES, "more frames than may be open");
+            let Some(frame) = self.subscriber.poll(self.now) else { break };
+            self.show(&frame);
+        }
+        let due = self.subscriber.poll_timeout();
+        assert!(due.is_none_or(|due| due > self.now), "{due:?} has passed, and nothing came of it");
+        let received = self.subscriber.received();
+        assert_eq!((received.bytes, received.useful, received.shown), (self.bytes, self.useful, self.shown));
+    }
+
+    fn show(&mut self, frame: &Arrived) {
+        let header = frame.header;
+        assert!(self.last.is_none_or(|last| last < header.id), "frames are shown in order");
+        self.last = Some(header.id);
+        let (sent, length) = self.sent.get(&header.id).expect("a frame whose head came");
+        assert_eq!(*sent, header);
+        let count = frame.prefix.len();
+        assert!(0 < count && count <= *length && count as u64 >= header.base && count as u64 <= header.full);
+        assert!(frame.prefix.iter().enumerate().all(|(at, &byte)| byte == pattern(header.id, at)), "its own bytes");
+        assert!(frame.first <= frame.shown && frame.shown == self.now);
+        self.useful += count as u64;
+        self.shown += 1;
+    }
+
+    /// What is there at the end is shown, and then nothing is left.
+    fn end(&mut self) {
+        self.subscriber.handle_close();
+        self.poll();
+        assert_eq!(self.subscriber.poll_timeout(), None, "nothing is left");
+        assert!(self.subscriber.poll(Duration::MAX).is_none());
+    }
+}

@@ -1,0 +1,35 @@
+//! A model's tables.
+
+use nestcast_codec::{Decoder, Linear, Model};
+use nestcast_reference::Tables;
+
+use crate::header::fault;
+use crate::stream::{Shape, TABLES};
+
+/// Tables in which any numbers were changed are refused exactly where the reference decoder refuses them; where they
+/// are not, any stream decodes with them, to a picture of its size.
+///
+/// The input: how many changes, each a position and four bytes, then the picture's shape, then the stream's body.
+pub fn tables(data: &[u8]) {
+    let Some((&count, mut rest)) = data.split_first() else { return };
+    let mut changed = TABLES.to_vec();
+    for _ in 0..count % 16 {
+        let Some((&[low, high, value @ ..], behind)) = rest.split_first_chunk::<6>() else { return };
+        rest = behind;
+        let at = usize::from(u16::from_le_bytes([low, high])) % (TABLES.len() - 3);
+        // Of odd positions the table's length is one: longer or shorter than its version fixes.
+        if count >= 240 {
+            changed.resize(at, 0);
+            break;
+        }
+        changed[at..at + 4].copy_from_slice(&value);
+    }
+    let model = Model::from_bytes(&changed);
+    assert_eq!(model.as_ref().map(|_| ()).map_err(|error| fault(*error)), Tables::read(&changed).map(|_| ()));
+    let (Ok(model), Some((&shape, body))) = (model, rest.split_first_chunk::<8>()) else { return };
+    let shape = Shape::of(shape, 24);
+    let mut decoder = Decoder::new(model.clone());
+    decoder.push(&shape.stream(model.id(), body).0).expect("a valid header, and one stripe");
+    let picture = decoder.render(&Linear::new(model)).expect("a whole header");
+    assert_eq!((picture.size().width(), picture.size().height()), (shape.width, shape.height));
+}

@@ -1,0 +1,67 @@
+//! y4m video.
+
+use std::io::{self, Read};
+use std::time::Duration;
+
+use nestcast_codec::Picture;
+use nestcast_video::{Reader, Writer};
+
+use crate::bounded;
+
+const MAX_PIXELS: usize = 4096;
+/// A header's line, a read buffer, and of the largest frame its bytes, its samples and what converts them.
+const MOST: usize = 4096 + 8192 + 16 * MAX_PIXELS + 1024;
+
+/// Any bytes are pictures of one size within the limit, or an error; it does not matter in which pieces they arrive; what was
+/// read is written as y4m that reads as pictures of that size and rate; and memory is bounded.
+pub fn y4m(data: &[u8]) {
+    bounded::within(3 * MOST + 2 * data.len(), "reading y4m", || {
+        let (mut whole, mut slow) = match (opened(data), opened(Trickle(data))) {
+            (Ok(whole), Ok(slow)) => (whole, slow),
+            (Err(one), Err(other)) => return assert_eq!(one, other),
+            _ => panic!("it is refused only in pieces, or only at once"),
+        };
+        assert_eq!((whole.size(), whole.rate()), (slow.size(), slow.rate()));
+        assert!(whole.size().pixels() <= MAX_PIXELS && whole.rate().interval() > Duration::ZERO);
+        for _ in 0..4 {
+            let (picture, again) = (whole.read(), slow.read());
+            match (&picture, &again) {
+                (Ok(one), Ok(other)) => assert_eq!(one, other),
+                (Err(one), Err(other)) => assert_eq!(one.to_string(), other.to_string()),
+                _ => panic!("{picture:?} at once, {again:?} in pieces"),
+            }
+            let Ok(Some(picture)) = picture else { break };
+            assert_eq!(picture.size(), whole.size());
+            written(&picture, &whole);
+        }
+    });
+}
+
+/// A reader, or one line that says why not.
+fn opened<R: Read>(input: R) -> Result<Reader<R>, String> {
+    Reader::new(input, MAX_PIXELS as u64).map_err(|error| {
+        let line = error.to_string();
+        assert!(!line.contains(|c: char| c.is_control()), "no line for a terminal: {line:?}");
+        line
+    })
+}
+
+fn written(picture: &Picture, like: &Reader<&[u8]>) {
+    let mut writer = Writer::new(Vec::new(), like.rate());
+    writer.write(picture).expect("memory takes it");
+    let bytes = writer.into_inner();
+    let mut again = Reader::new(&bytes[..], MAX_PIXELS as u64).expect("what was written is read");
+    assert_eq!(again.rate(), like.rate());
+    let read = again.read().expect("what was written is read").expect("one picture");
+    assert_eq!((read.size(), read.channels()), (picture.size(), picture.channels()));
+}
+
+/// Gives a few bytes at a time.
+struct Trickle<'a>(&'a [u8]);
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = buffer.len().min(7);
+        self.0.read(&mut buffer[..count])
+    }
+}

@@ -1,0 +1,144 @@
+//! The slow, obvious twin of the codec's decoder, written from `spec/bitstream.md` alone. Sections named are its.
+//!
+//! Nothing of the decoder is shared with the codec ([`probe`] compares them) and nothing is clever. What a prefix determines is found by decoding it twice,
+//! with a tail of `00` and with a tail of `ff`; contexts are gathered from the neighbours anew for every symbol; the
+//! synthesis is in doubles. One thing is kept for speed: the decoder of a stripe notes, each time its bytes so far
+//! determine no more, what it knew then. So one run over a whole stream answers for every prefix of it.
+
+mod coder;
+mod contexts;
+mod header;
+mod layout;
+mod pieces;
+pub mod probe;
+mod regions;
+mod stripe;
+mod synthesis;
+mod tables;
+
+pub use header::Header;
+pub use layout::{band, component, level, unit_size, units};
+pub use tables::Tables;
+
+use layout::{Strings, borders};
+pub use regions::Regions;
+use stripe::Journal;
+
+/// Why bytes are refused (section 15).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The bytes break the document.
+    Corrupt,
+    /// They need another version or another model.
+    Unsupported,
+    /// Too large for the format.
+    Limit,
+}
+
+/// A decoded stream, which can be asked for every prefix of it.
+#[derive(Debug)]
+pub struct Reference {
+    tables: Tables,
+    header: Header,
+    stream: Vec<u8>,
+    stripes: Vec<Journal>,
+}
+
+/// What a prefix says.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// All 57 units, those of absent components without coefficients.
+    pub units: Vec<Levels>,
+    /// The rotations of all regions, as far as they are known.
+    pub regions: Regions,
+    /// Section 14: how far the stream has come, in bit planes.
+    pub t: f64,
+    /// Whether the prefix holds a corrupt segment length (section 6). There is a picture even so.
+    pub corrupt: bool,
+}
+
+/// One unit of the whole picture.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Levels {
+    /// Columns.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// The signed Levels as far as they are known, row by row.
+    pub levels: Vec<i32>,
+    /// The plane each is known to, -1 for those that are zero so far.
+    pub known: Vec<i32>,
+}
+
+impl Reference {
+    /// Decodes a stream. `None`: it ends inside its header.
+    pub fn decode(tables: &[u8], stream: &[u8]) -> Result<Option<Self>, Fault> {
+        let tables = Tables::read(tables)?;
+        let Some(header) = Header::read(stream)? else {
+            return Ok(None);
+        };
+        if header.model != tables.id {
+            return Err(Fault::Unsupported);
+        }
+        let borders = borders(header.width, header.height);
+        let strings = Strings::of(&stream[header.bytes..], borders.len() - 1);
+        let stripes = borders.windows(2).zip(&strings.of_stripes).map(|(rows, string)| {
+            let area = stripe::Area { width: header.width, height: rows[1] - rows[0], colour: header.colour };
+            Journal::of(&tables, area, header.planes, string)
+        });
+        let stripes = stripes.collect();
+        Ok(Some(Self { tables, header, stream: stream.to_vec(), stripes }))
+    }
+
+    /// The stream's header.
+    pub fn header(&self) -> Header {
+        self.header
+    }
+
+    /// What the first `bytes` bytes of the stream say; at least the header, at most the stream.
+    pub fn at(&self, bytes: usize) -> Cut {
+        let header = self.header;
+        let borders = borders(header.width, header.height);
+        let strings = Strings::of(&self.stream[header.bytes..bytes], borders.len() - 1);
+        let mut units: Vec<Levels> = (0..57).map(|unit| self.empty(unit)).collect();
+        let mut rotations = Vec::new();
+        let (mut sum, mut rows) = (0.0, 0.0);
+        for (index, journal) in self.stripes.iter().enumerate() {
+            let arrived = strings.of_stripes[index].len();
+            for change in journal.changes_within(arrived) {
+                let unit = &mut units[change.unit];
+                let at = ((borders[index] >> level(change.unit)) + change.y) * unit.width + change.x;
+                unit.levels[at] = change.level;
+                unit.known[at] = change.plane;
+            }
+            let mut own = vec![[0; 3]; self.regions(borders[index + 1] - borders[index])];
+            for &(region, angles) in journal.rotations_within(arrived) {
+                own[region] = angles;
+            }
+            rotations.push(own);
+            let height = (borders[index + 1] - borders[index]) as f64;
+            sum += journal.at(arrived) * height;
+            rows += height;
+        }
+        let regions = Regions { width: header.width, borders, rotations };
+        Cut { units, regions, t: sum / rows, corrupt: strings.corrupt }
+    }
+
+    /// The picture that the linear synthesis makes of a cut: samples row by row, red, green, blue or grey.
+    pub fn picture(&self, cut: &Cut) -> Vec<u8> {
+        synthesis::picture(&self.tables, &self.header, &cut.units, &cut.regions)
+    }
+
+    /// Regions of a stripe of so many rows.
+    fn regions(&self, rows: usize) -> usize {
+        if self.header.colour { self.header.width.div_ceil(32) * rows.div_ceil(32) } else { 0 }
+    }
+
+    fn empty(&self, unit: usize) -> Levels {
+        if component(unit) > 0 && !self.header.colour {
+            return Levels::default();
+        }
+        let (width, height) = unit_size(unit, self.header.width, self.header.height);
+        Levels { width, height, levels: vec![0; width * height], known: vec![-1; width * height] }
+    }
+}

@@ -1,0 +1,80 @@
+//! Tables through which the codec's public values tell Levels and planes exactly.
+//!
+//! The codec gives coefficients as floats. With a step of 1 and an offset of `(p + 1) / 32` steps for plane `p`, the
+//! float of a Level `l` known to plane `p` is `sign * (|l| + (p + 1) / 32)`: 20 bits, exact, and both can be read
+//! back. Steps and offsets have no part in what bits mean, so a stream for the one tables is a stream for the other
+//! once its header names them.
+
+use nestcast_codec::{Decoder, Model};
+use sha2::{Digest as _, Sha256};
+
+use crate::{Cut, Levels};
+
+/// The same weights and priors, with steps and offsets that tell Levels.
+pub fn tables(tables: &[u8]) -> Vec<u8> {
+    let mut probe = tables.to_vec();
+    for unit in 0..57 {
+        let at = 200 + 70 * unit;
+        probe[at..at + 4].copy_from_slice(&1_f32.to_le_bytes());
+        for (plane, offset) in probe[at + 4..at + 64].chunks_mut(4).enumerate() {
+            let value = (plane as f32 + 1.0) / 32.0 / (1 << plane) as f32;
+            offset.copy_from_slice(&value.to_le_bytes());
+        }
+    }
+    probe
+}
+
+/// A stream with another model's id in its header.
+///
+/// # Panics
+/// If the header is not whole.
+pub fn stream(stream: &[u8], tables: &[u8]) -> Vec<u8> {
+    let mut renamed = stream.to_vec();
+    let side = |at: usize| if stream[at] < 0x80 { 1 } else { 2 };
+    let height = 5 + side(5);
+    let model = height + side(height);
+    renamed[model..model + 6].copy_from_slice(&Sha256::digest(tables)[..6]);
+    renamed
+}
+
+/// A decoder for streams of the probe tables.
+///
+/// # Panics
+/// If the tables are refused.
+pub fn decoder(tables: &[u8]) -> Decoder {
+    Decoder::new(Model::from_bytes(tables).unwrap_or_else(|error| panic!("tables: {error}")))
+}
+
+/// Holds the Levels, planes and `t` that a decoder knows to those of the reference.
+///
+/// # Panics
+/// If they differ, with the first difference.
+pub fn assert_same(decoder: &Decoder, expected: &Cut, what: &str) {
+    let (coefficients, cut) = decoder.coefficients().unwrap_or_else(|error| panic!("{what}: {error}"));
+    let exact = |levels: &Levels| (0..levels.levels.len()).map(|at| exact(levels, at)).collect();
+    let mut all: Vec<Vec<f64>> = expected.units.iter().map(exact).collect();
+    expected.regions.undo(&mut all);
+    // Rotated back they are exact no longer; a Level or a plane that is not the reference's moves one by 0.018 at least.
+    let tolerance = if expected.regions.rotate() { 0.01 } else { 0.0 };
+    for (unit, ((values, expected), all)) in coefficients.units.iter().zip(&expected.units).zip(&all).enumerate() {
+        assert_eq!(values.len(), expected.levels.len(), "{what}: size of unit {unit}");
+        for (at, value) in values.iter().enumerate() {
+            let exact = all[at];
+            assert!(
+                (f64::from(*value) - exact).abs() <= tolerance,
+                "{what}: unit {unit} ({} wide), coefficient {at}: value {value}, the reference says {exact} \
+                 (Level {}, known to plane {})",
+                expected.width,
+                expected.levels[at],
+                expected.known[at],
+            );
+        }
+    }
+    let t = f64::from(cut.0);
+    assert!((t - expected.t).abs() < 1e-4, "{what}: the cut is {t}, the reference says {}", expected.t);
+}
+
+fn exact(expected: &Levels, at: usize) -> f64 {
+    let level = f64::from(expected.levels[at]);
+    if level == 0.0 { 0.0 } else { level + level.signum() * f64::from(expected.known[at] + 1) / 32.0 }
+}

@@ -1,0 +1,261 @@
+//! `cargo xtask fuzz`: cargo-fuzz on the targets of `fuzz/`, for a bounded time each.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use crate::{
+    cargo::{self, cargo, last_line},
+    failure::{Failure, Result},
+    runtime::target_folder,
+};
+
+/// The fuzzer's driver, as cargo installs it.
+const CARGO_FUZZ: [&str; 5] = ["install", "cargo-fuzz", "--version", "0.13.2", "--locked"];
+/// Without a sanitizer it builds with a stable compiler; nothing here is unsafe, and overflows and debug assertions panic.
+const BUILD: [&str; 7] = ["--fuzz-dir", "fuzz", "--sanitizer", "none", "--no-trace-compares", "--features", "libfuzzer"];
+/// Seconds that a finding is made smaller for.
+const SHRINKING: u32 = 60;
+/// Longest input in bytes: longer ones reach nothing that these do not, and take their time. An input that takes seconds, or
+/// gigabytes, is a finding.
+const LIMITS: [&str; 3] = ["-max_len=512", "-timeout=10", "-rss_limit_mb=1024"];
+
+/// What was asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    target: Option<String>,
+    minutes: u32,
+    keep: bool,
+}
+
+impl Plan {
+    fn parse(arguments: &[OsString]) -> Result<Self> {
+        let usage = |why: String| Failure::Usage(format!("`fuzz`: {why}"));
+        let mut plan = Self { target: None, minutes: 1, keep: false };
+        let mut arguments = arguments.iter().map(|argument| argument.to_string_lossy());
+        while let Some(argument) = arguments.next() {
+            match &*argument {
+                "--minutes" => {
+                    let minutes = arguments.next().and_then(|minutes| minutes.parse().ok());
+                    let minutes = minutes.filter(|minutes| (1..=1440).contains(minutes));
+                    plan.minutes = minutes.ok_or_else(|| usage("--minutes takes a number of 1 to 1440".to_owned()))?;
+                }
+                "--keep" => plan.keep = true,
+                name if plan.target.is_none() && !name.starts_with('-') => plan.target = Some(name.to_owned()),
+                other => return Err(usage(format!("it has no use for `{other}`"))),
+            }
+        }
+        Ok(plan)
+    }
+}
+
+pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
+    let plan = Plan::parse(arguments)?;
+    let known = targets()?;
+    let chosen: Vec<&String> =
+        known.iter().filter(|name| plan.target.as_ref().is_none_or(|own| own == *name)).collect();
+    if chosen.is_empty() {
+        return Err(Failure::Usage(format!("`fuzz` has no such target; it has {}", known.join(", "))));
+    }
+    install()?;
+    println!("{} targets, {} minutes each; one core is busy", chosen.len(), plan.minutes);
+    let mut found = Vec::new();
+    for name in chosen {
+        let target = Target::new(name)?;
+        found.extend(target.fuzz(plan.minutes)?);
+        if plan.keep {
+            target.keep()?;
+        }
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = found.iter().map(|path| path.display().to_string()).collect();
+    Err(Failure::say(format!(
+        "{} findings: mend each at its cause and commit it with a telling name: {}",
+        names.len(),
+        names.join(", ")
+    )))
+}
+
+/// The targets are the programs in `fuzz/fuzz_targets`.
+fn targets() -> Result<Vec<String>> {
+    let folder = root().join("fuzz/fuzz_targets");
+    let entries = fs::read_dir(&folder).map_err(Failure::at(&folder))?;
+    let names = entries.filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned()));
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    Ok(names)
+}
+
+/// cargo-fuzz by its name from the registry, if it is not there.
+fn install() -> Result<()> {
+    if cargo().args(["fuzz", "--version"]).output().is_ok_and(|output| output.status.success()) {
+        return Ok(());
+    }
+    println!("cargo-fuzz is not installed: running `cargo {}`", CARGO_FUZZ.join(" "));
+    cargo::step(&CARGO_FUZZ, &[])
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// One target's folders: what is committed, and what is made while fuzzing.
+struct Target<'a> {
+    name: &'a str,
+    work: PathBuf,
+}
+
+impl<'a> Target<'a> {
+    fn new(name: &'a str) -> Result<Self> {
+        let work = target_folder()?.join("fuzz");
+        for folder in ["corpus", "artifacts", "smallest"] {
+            let folder = work.join(folder).join(name);
+            fs::create_dir_all(&folder).map_err(Failure::at(&folder))?;
+        }
+        Ok(Self { name, work })
+    }
+
+    fn committed(&self, kind: &str) -> PathBuf {
+        root().join("fuzz").join(kind).join(self.name)
+    }
+
+    fn made(&self, kind: &str) -> PathBuf {
+        self.work.join(kind).join(self.name)
+    }
+
+    /// Runs the fuzzer, prints one line, and gives the finding, made smaller, if there is one.
+    fn fuzz(&self, minutes: u32) -> Result<Option<PathBuf>> {
+        println!("{}: building and fuzzing ...", self.name);
+        let prefix = format!("-artifact_prefix={}/", self.made("artifacts").display());
+        let time = format!("-max_total_time={}", 60 * minutes);
+        let corpora = [self.made("corpus"), self.committed("corpus"), self.committed("findings")];
+        let corpora: Vec<_> = corpora.iter().filter(|folder| folder.is_dir()).map(PathBuf::as_path).collect();
+        let arguments = [&LIMITS[..], &[&prefix, &time, "-print_final_stats=1"]].concat();
+        let (said, fine) = self.program(&corpora, &arguments)?;
+        println!("{}: {}", self.name, Figures::of(&said));
+        match said.lines().find_map(|line| line.split_once("Test unit written to ")) {
+            Some((_, artifact)) => self.shrink(Path::new(artifact.trim())).map(Some),
+            None if fine => Ok(None),
+            None => Err(Failure::say(format!("{}: cargo-fuzz failed:\n{said}", self.name))),
+        }
+    }
+
+    /// Puts a smaller input that fails as well among the findings.
+    fn shrink(&self, artifact: &Path) -> Result<PathBuf> {
+        let findings = self.committed("findings");
+        fs::create_dir_all(&findings).map_err(Failure::at(&findings))?;
+        let kept = findings.join(artifact.file_name().unwrap_or_default());
+        fs::copy(artifact, &kept).map_err(Failure::at(artifact))?;
+        let exact = format!("-exact_artifact_path={}", kept.display());
+        let time = format!("-max_total_time={SHRINKING}");
+        // It ends with an error once it finds nothing smaller.
+        self.program(&[artifact], &["-minimize_crash=1", &time, &exact])?;
+        println!("{}: a finding: {}", self.name, kept.display());
+        println!("  run it again: cargo test -p nestcast-fuzz --test corpus {}", self.name);
+        Ok(kept)
+    }
+
+    /// Makes the committed corpus the smallest set of inputs that reaches all edges that both corpora reach.
+    fn keep(&self) -> Result<()> {
+        let (smallest, committed) = (self.made("smallest"), self.committed("corpus"));
+        fs::remove_dir_all(&smallest).and_then(|()| fs::create_dir(&smallest)).map_err(Failure::at(&smallest))?;
+        let from = [&*smallest, &*self.made("corpus"), &*committed];
+        let (said, fine) = self.program(&from, &["-set_cover_merge=1", "-use_counters=0", LIMITS[0]])?;
+        if !fine {
+            return Err(Failure::say(format!("{}: the corpora cannot be merged:\n{said}", self.name)));
+        }
+        fs::remove_dir_all(&committed).and_then(|()| fs::create_dir(&committed)).map_err(Failure::at(&committed))?;
+        let entries = fs::read_dir(&smallest).map_err(Failure::at(&smallest))?;
+        for entry in entries.flatten() {
+            // Half of the hash that libFuzzer names it by.
+            let name = entry.file_name().to_string_lossy().chars().take(20).collect::<String>();
+            fs::copy(entry.path(), committed.join(name)).map_err(Failure::at(&committed))?;
+        }
+        Ok(())
+    }
+
+    /// Runs the target's program; what it said, and whether it ended well.
+    fn program(&self, inputs: &[&Path], arguments: &[&str]) -> Result<(String, bool)> {
+        let folder = self.work.as_os_str();
+        let output = Command::new("cargo")
+            .args(["fuzz", "run"])
+            .args(BUILD)
+            .arg("--target-dir")
+            .arg(folder)
+            .arg(self.name)
+            .args(inputs)
+            .arg("--")
+            .args(arguments)
+            .current_dir(root())
+            // Linking twelve programs as one unit each takes longer than it gains.
+            .env("CARGO_PROFILE_RELEASE_LTO", "off")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if said.is_empty() {
+            return Err(Failure::say(format!("{}: cargo-fuzz said nothing: {}", self.name, last_line(&output))));
+        }
+        Ok((said, output.status.success()))
+    }
+}
+
+/// What libFuzzer counts.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Figures {
+    executions: u64,
+    a_second: u64,
+    edges: u64,
+}
+
+impl Figures {
+    fn of(said: &str) -> Self {
+        let number = |before: &str| {
+            let behind = said.rsplit_once(before)?.1.trim_start();
+            behind.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        };
+        Self {
+            executions: number("stat::number_of_executed_units:").unwrap_or(0),
+            a_second: number("stat::average_exec_per_sec:").unwrap_or(0),
+            edges: number(" cov:").unwrap_or(0),
+        }
+    }
+}
+
+impl std::fmt::Display for Figures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} executions, {} a second, {} edges reached", self.executions, self.a_second, self.edges)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(words: &[&str]) -> Result<Plan> {
+        Plan::parse(&words.iter().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_plan_is_a_target_or_all_and_a_bounded_time() {
+        assert_eq!(plan(&[]), Ok(Plan { target: None, minutes: 1, keep: false }));
+        let own = Plan { target: Some("decode".to_owned()), minutes: 30, keep: true };
+        assert_eq!(plan(&["--keep", "decode", "--minutes", "30"]), Ok(own));
+        for wrong in [&["--minutes"][..], &["--minutes", "0"], &["--minutes", "x"], &["a", "b"], &["--what"]] {
+            assert!(matches!(plan(wrong), Err(Failure::Usage(_))), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn figures_are_the_last_that_were_said() {
+        let said = "#12\tNEW    cov: 100 ft: 110\n#99\tDONE   cov: 431 ft: 900 corp: 7/99b exec/s: 49\n\
+                    stat::number_of_executed_units: 99\nstat::average_exec_per_sec:     49\n";
+        assert_eq!(Figures::of(said), Figures { executions: 99, a_second: 49, edges: 431 });
+        assert_eq!(Figures::of("error: no such target"), Figures::default());
+    }
+}
