@@ -26,6 +26,8 @@ use crate::shortest::Shortest;
 const SURE_QUEUE: Duration = Duration::from_millis(3);
 /// Rounds without a queue after which a path is taken for one of unknown, higher rate.
 const FREE_ROUNDS: u32 = 3;
+/// As long as a peer may hold acknowledgements back (RFC 9000, section 18.2).
+const LUMP_MOST: Duration = Duration::from_millis(25);
 /// How much of a window goes where a lossy path or a lossy competitor takes it, and what comes back in each round beside
 /// the latter, in packets.
 const CUT: f64 = 0.7;
@@ -100,6 +102,8 @@ pub struct Estimator {
     competition: Competition,
     drain: Drain,
     held: Held,
+    /// Bytes that are acknowledged together, on average of a round.
+    lump: f64,
     loss: Loss,
 }
 
@@ -293,13 +297,15 @@ impl Estimator {
         let packet = self.path.mtu as f64 / rate.max(1.0);
         let (least, most) = (QUEUE_LEAST.as_secs_f64(), QUEUE_TARGET.as_secs_f64());
         // Whole packets alone are sent: the window has room for one that the path has no room for yet.
-        Duration::from_secs_f64((QUEUE_PACKETS * packet).clamp(least, most) + packet.min(most))
+        let lump = (self.lump / rate.max(1.0) - QUEUE_PACKETS * packet).clamp(0.0, LUMP_MOST.as_secs_f64());
+        Duration::from_secs_f64((QUEUE_PACKETS * packet).clamp(least, most) + packet.min(most) + lump)
     }
 
     fn end_round(&mut self, now: Duration, in_flight: u64) {
         let used = self.used();
         let round = std::mem::replace(&mut self.round, Round::new(now, in_flight));
         self.path.repairing = round.lost;
+        self.lump = round.lump();
         self.competition.handle_round(now, round.standing);
         if let Some((window, since)) = self.drain.window {
             if now.saturating_sub(since) >= DRAIN_LEAST.max(3 * self.path.rtt / 2) {
@@ -348,7 +354,7 @@ impl Estimator {
         };
         self.rate = seen.or(self.rate);
         let Some(rate) = self.rate else { return if queue > target { 0.5 * window } else { window } };
-        let carried = rate * seconds(self.path.min_rtt + target);
+        let carried = rate * seconds(self.path.min_rtt + self.held.time + target);
         if seen.is_some() || queue > target {
             self.free = 0;
             // Where the queue stood all the time, what was in flight made it, and shows what is too much or too little.

@@ -30,6 +30,7 @@
 //!             publisher.handle_written(taken);
 //!         }
 //!         Step::Finish => {} // finish the stream: what was written is the frame
+//!         Step::Again => {}  // reset the frames' streams and open one for their bases, which go first
 //!     }
 //! }
 //! assert!(sent.len() > 20 && sent.len() < 9000, "as much as the receiver asked for");

@@ -20,7 +20,7 @@ pub const MAX_MODEL: u64 = 13 * 1024 * 1024;
 pub const MAX_OPEN_FRAMES: usize = 16;
 
 /// Most bytes of a base that is sent again, many times what one has.
-pub const MAX_BASE_AGAIN: usize = 64 * 1024;
+pub(crate) const MAX_BASE_AGAIN: usize = 64 * 1024;
 
 /// How long a receiver waits for a base that did not come while later ones did, if that is longer than two frames. A
 /// path that falls to a tenth drops bases, and the sender learns of it from behind what stands in the queue.
