@@ -305,7 +305,7 @@ impl Estimator {
         let used = self.used();
         let round = std::mem::replace(&mut self.round, Round::new(now, in_flight));
         self.path.repairing = round.lost;
-        self.lump = round.lump();
+        self.lump = round.lump().max(0.9 * self.lump);
         self.competition.handle_round(now, round.standing);
         if let Some((window, since)) = self.drain.window {
             if now.saturating_sub(since) >= DRAIN_LEAST.max(3 * self.path.rtt / 2) {
