@@ -85,7 +85,7 @@ async fn read(mut stream: RecvStream, events: mpsc::UnboundedSender<Event>) -> R
             break parsed;
         }
     };
-    let StreamHead::Frame(header) = head else { return Ok(()) };
+    XX
     events.send(Event::Head(header))?;
     let mut next = Some(start.split_off(length).freeze());
     while let Some(bytes) = next {
