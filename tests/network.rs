@@ -32,7 +32,8 @@ fn constant_links(rtts: [u64; 4], loss: u32, least: [[f64; 4]; 4], longest: Dura
             let outcome = broadcast(&link, Scenario::lasting(ms(12_000)));
             let used = outcome.used(&link, ms(2000), ms(12_000));
             let queue = outcome.queue_p95(ms(2000), ms(12_000));
-            let result = format!("{rate} bit/s, {rtt} ms: {used:.1} %, queue p95 {queue:?}, {}", describe(outcome.seen()));
+            let result =
+                format!("{rate} bit/s, {rtt} ms: {used:.1} %, queue p95 {queue:?}, {}", describe(outcome.seen()));
             println!("{result}");
             if used < least || queue > longest || outcome.blank() > 0 {
                 failed.push(format!("{result}; asked for {least} % and {longest:?}"));
@@ -52,15 +53,13 @@ fn a_constant_link_is_used_and_its_queue_stays_short() {
 
 #[test]
 fn of_a_link_that_loses_one_packet_in_a_hundred_most_is_used() {
-    let least =
-        [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]];
+    let least = [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]];
     constant_links(RTTS, 10_000, least, ms(50));
 }
 
 #[test]
 fn loss_of_three_packets_in_a_hundred_costs_quality_and_no_frame_at_ordinary_round_trips() {
-    let least =
-        [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]];
+    let least = [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]];
     constant_links([10, 25, 50, 100], 30_000, least, ms(50));
 }
 
@@ -208,8 +207,7 @@ fn receivers_behind_one_link_share_it() {
         for rate in [1_000_000, 4_000_000, 10_000_000] {
             let link = constant(rate, rtt);
             let outcome = broadcast(&link, Scenario { receivers: 4, ..Scenario::lasting(ms(24_000)) });
-            let (fairness, used) =
-                (outcome.fairness(ms(8000), ms(24_000)), outcome.used(&link, ms(8000), ms(24_000)));
+            let (fairness, used) = (outcome.fairness(ms(8000), ms(24_000)), outcome.used(&link, ms(8000), ms(24_000)));
             println!("{rate} bit/s, {rtt} ms: {fairness:.3}, {used:.1} %, {} blank", outcome.blank());
         }
     }

@@ -47,6 +47,7 @@ mod estimator;
 mod falls;
 mod frame;
 mod limits;
+mod loss;
 mod message;
 mod publisher;
 mod recent;
@@ -63,7 +64,8 @@ pub use control::Control;
 pub use estimator::{Estimator, Path};
 pub use frame::{Frame, FrameHeader};
 pub use limits::{
-    ALPN, INITIAL_WINDOW, MAX_FRAME, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN, QUEUE_TARGET, VERSION,
+    ALPN, INITIAL_WINDOW, MAX_FRAME, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN, QUEUE_TARGET,
+    VERSION,
 };
 pub use message::{DecoderKind, Hello, Message, ModelHash, ModelRequest, Welcome};
 pub use publisher::{Publisher, Step, Tally};
