@@ -23,11 +23,12 @@ fn describe(seen: &Seen) -> String {
     format!("{:?}; first {:?}, missing {gaps:?}", seen.received, ids.first())
 }
 
-/// For every constant link and round trip of `rtts`: at least so many percent of it are used, and packets wait no longer.
-fn constant_links(rtts: [u64; 4], loss: u32, least: [[f64; 4]; 4], longest: Duration) {
+/// For every constant link and round trip of `rtts`: at least so many percent of it are used, packets wait no longer than so
+/// many milliseconds, and no more frames are without a picture.
+fn constant_links(rtts: [u64; 4], loss: u32, least: [[f64; 4]; 4], longest: [u64; 4], most: [u64; 4]) {
     let mut failed = Vec::new();
     for (rate, least) in RATES.into_iter().zip(least) {
-        for (rtt, least) in rtts.into_iter().zip(least) {
+        for (at, (rtt, least)) in rtts.into_iter().zip(least).enumerate() {
             let link = constant(rate, rtt).with_loss(loss, 1);
             let outcome = broadcast(&link, Scenario::lasting(ms(12_000)));
             let used = outcome.used(&link, ms(2000), ms(12_000));
@@ -35,8 +36,8 @@ fn constant_links(rtts: [u64; 4], loss: u32, least: [[f64; 4]; 4], longest: Dura
             let result =
                 format!("{rate} bit/s, {rtt} ms: {used:.1} %, queue p95 {queue:?}, {}", describe(outcome.seen()));
             println!("{result}");
-            if used < least || queue > longest || outcome.blank() > 0 {
-                failed.push(format!("{result}; asked for {least} % and {longest:?}"));
+            if used < least || queue > ms(longest[at]) || outcome.blank() > most[at] {
+                failed.push(format!("{result}; asked for {least} %, {} ms and {}", longest[at], most[at]));
             }
         }
     }
@@ -47,20 +48,23 @@ fn constant_links(rtts: [u64; 4], loss: u32, least: [[f64; 4]; 4], longest: Dura
 fn a_constant_link_is_used_and_its_queue_stays_short() {
     // Headers alone are 5 % of a link, and another 1 % where a frame is one packet.
     let least =
-        [[91.0, 89.0, 88.0, 86.0], [92.0, 91.0, 90.0, 87.0], [92.0, 92.0, 91.0, 89.0], [93.0, 92.0, 90.0, 85.0]];
-    constant_links(RTTS, 0, least, ms(36));
+        [[90.5, 89.0, 88.0, 79.0], [91.5, 90.5, 90.0, 84.0], [92.5, 91.5, 90.5, 86.0], [93.0, 92.0, 90.5, 80.0]];
+    // A frame interval is 33 ms.
+    constant_links(RTTS, 0, least, [33, 33, 33, 45], [0; 4]);
 }
 
 #[test]
 fn of_a_link_that_loses_one_packet_in_a_hundred_most_is_used() {
-    let least = [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]];
-    constant_links(RTTS, 10_000, least, ms(50));
+    let least =
+        [[85.0, 83.0, 82.0, 75.0], [89.0, 86.0, 85.0, 80.0], [88.0, 78.0, 77.0, 74.0], [85.0, 72.0, 66.0, 61.0]];
+    constant_links(RTTS, 10_000, least, [33, 33, 40, 65], [0, 0, 0, 4]);
 }
 
 #[test]
-fn loss_of_three_packets_in_a_hundred_costs_quality_and_no_frame_at_ordinary_round_trips() {
-    let least = [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]];
-    constant_links([10, 25, 50, 100], 30_000, least, ms(50));
+fn loss_of_three_packets_in_a_hundred_costs_quality_and_no_frame() {
+    let least =
+        [[79.0, 78.0, 76.0, 76.0], [84.0, 81.0, 75.0, 74.0], [82.0, 77.0, 56.0, 50.0], [74.0, 61.0, 39.0, 35.0]];
+    constant_links([10, 25, 50, 100], 30_000, least, [42, 42, 42, 60], [0; 4]);
 }
 
 /// The most frames without a picture after a fall at moments spread over three frame intervals.
@@ -99,7 +103,7 @@ fn after_a_fall_at_any_moment_at_most_three_frames_lack_their_bases_at_100_ms() 
 #[test]
 fn after_a_step_every_frame_has_its_base_and_the_link_is_used_again_within_a_second() {
     for (rtt, fallen, risen, longest) in
-        [(10, 91.0, 93.0, 23), (50, 88.0, 91.0, 25), (100, 79.0, 84.0, 70), (200, 63.0, 64.0, 100)]
+        [(10, 91.0, 92.0, 23), (50, 87.0, 91.0, 25), (100, 79.0, 84.0, 72), (200, 60.0, 62.0, 100)]
     {
         let link = steps(&[(0, 4_000_000), (4, 1_000_000), (8, 10_000_000)]).with_rtt(ms(rtt));
         let outcome = broadcast(&link, Scenario::lasting(ms(12_000)));
@@ -115,14 +119,15 @@ fn after_a_step_every_frame_has_its_base_and_the_link_is_used_again_within_a_sec
 }
 
 #[test]
-fn two_frames_after_a_fall_packets_no_longer_wait_and_frames_are_as_small_as_the_link_takes() {
+fn two_frames_after_a_fall_two_packets_wait_for_long_at_most_and_frames_are_as_small_as_the_link_takes() {
     let link = steps(&[(0, 4_000_000), (4, 1_000_000)]);
     let outcome = broadcast(&link, Scenario::lasting(ms(8000)));
     let after = ms(4000) + 2 * INTERVAL;
     let late = |passage: &&nestcast_tests::bottleneck::Passage| {
         passage.at >= after && passage.wait.is_none_or(|wait| wait > INTERVAL)
     };
-    assert_eq!(outcome.passages.iter().filter(late).count(), 0);
+    let late = outcome.passages.iter().filter(late).count();
+    assert!(late <= 2, "{late}");
     // By half more than the link takes in a frame interval.
     let begun = outcome.seen().shown.iter().filter(|frame| Duration::from_micros(frame.header.captured) > after);
     let early: Vec<_> = begun.take(4).map(|frame| frame.prefix.len()).collect();
@@ -130,10 +135,10 @@ fn two_frames_after_a_fall_packets_no_longer_wait_and_frames_are_as_small_as_the
 }
 
 #[test]
-fn recorded_links_are_used_and_every_frame_has_its_base() {
+fn recorded_links_are_used_and_one_frame_at_most_lacks_its_base() {
     let traces = [
-        ("by bus", include_str!("traces/norway_bus_14.txt"), [91.0, 89.0, 80.0], 28),
-        ("by metro", include_str!("../benches/live/data/norway_metro_2.txt"), [91.0, 85.0, 83.0], 45),
+        ("by bus", include_str!("traces/norway_bus_14.txt"), [91.0, 87.0, 82.0], 30),
+        ("by metro", include_str!("../benches/live/data/norway_metro_2.txt"), [90.5, 85.0, 79.0], 58),
     ];
     for (name, text, least, longest) in traces {
         for (rtt, least) in RTTS.into_iter().zip(least) {
@@ -144,14 +149,14 @@ fn recorded_links_are_used_and_every_frame_has_its_base() {
             println!("{name}, {rtt} ms: {used:.1} %, queue p95 {queue:?}, {}", describe(outcome.seen()));
             assert!(used >= least, "{name}, {rtt} ms: {used} %");
             assert!(queue <= ms(longest), "{name}, {rtt} ms: {queue:?}");
-            assert_eq!(outcome.blank(), 0, "{name}, {rtt} ms");
+            assert!(outcome.blank() <= u64::from(rtt >= 100), "{name}, {rtt} ms");
         }
     }
 }
 
 #[test]
 fn a_frame_is_seen_soon_even_where_a_packet_takes_a_frame_interval() {
-    for (rate, most) in [(300_000, 97), (1_000_000, 77), (4_000_000, 54), (10_000_000, 47)] {
+    for (rate, most) in [(300_000, 105), (1_000_000, 80), (4_000_000, 55), (10_000_000, 47)] {
         let outcome = broadcast(&constant(rate, 10), Scenario::lasting(ms(12_000)));
         let latency = outcome.seen().latency(ms(2000), ms(12_000));
         println!("{rate}: {latency:?}");
@@ -169,9 +174,9 @@ fn behind_an_outage_new_frames_come_again() {
         let captured = |frame: &nestcast_proto::Arrived| Duration::from_micros(frame.header.captured);
         let fresh = outcome.seen().shown.iter().find(|frame| captured(frame) >= up).expect("the session goes on");
         // Each frame's base finds out whether the path carries again; what stood still is shown first, at double speed.
-        println!("fresh after {:?}", fresh.shown - up);
+        assert!(fresh.shown <= up + ms(500), "{down}: {:?}", fresh.shown - up);
         let used = outcome.used(&link, up + ms(1000), up + ms(3000));
-        println!("{used}");
+        assert!(used >= 90.0, "{down}: {used} %");
     }
 }
 
@@ -182,46 +187,57 @@ fn jitter_costs_little() {
         let outcome = broadcast(&link, Scenario::lasting(ms(10_000)));
         let used = outcome.used(&link, ms(2000), ms(10_000));
         println!("{rtt} ms: {used:.1} %, {}", describe(outcome.seen()));
-        assert!(used >= 85.0, "{rtt} ms: {used} %");
+        assert!(used >= 90.0, "{rtt} ms: {used} %");
         assert_eq!(outcome.blank(), 0, "{rtt} ms");
     }
 }
 
 #[test]
 fn late_acknowledgements_are_taken_for_no_queue() {
+    // As browsers acknowledge. At 0.3 Mbit/s a packet takes longer than that.
+    let acks = Some((10, ms(25)));
     for rtt in RTTS {
         for rate in RATES {
             let link = constant(rate, rtt);
-            let scenario = Scenario { acks: Some((10, ms(25))), ..Scenario::lasting(ms(12_000)) };
-            let outcome = broadcast(&link, scenario);
+            let outcome = broadcast(&link, Scenario { acks, ..Scenario::lasting(ms(12_000)) });
             let used = outcome.used(&link, ms(2000), ms(12_000));
-            let queue = outcome.queue_p95(ms(2000), ms(12_000));
-            println!("{rate} bit/s, {rtt} ms: {used:.1} %, queue p95 {queue:?}, {}", describe(outcome.seen()));
+            println!("{rate} bit/s, {rtt} ms: {used:.1} %, {}", describe(outcome.seen()));
+            let least = if rate < 1_000_000 || rtt > 100 { 79.0 } else { 85.0 };
+            assert!(used >= least, "{rate} bit/s, {rtt} ms: {used} %");
+            assert!(outcome.blank() <= if rtt > 100 { 5 } else { 0 }, "{rate} bit/s, {rtt} ms");
         }
     }
 }
 
 #[test]
 fn receivers_behind_one_link_share_it() {
-    for rtt in [10, 50, 100] {
-        for rate in [1_000_000, 4_000_000, 10_000_000] {
-            let link = constant(rate, rtt);
+    let least = [(10, [0.93, 0.96, 0.98]), (50, [0.93, 0.72, 0.98]), (100, [0.72, 0.72, 0.97])];
+    for (rtt, least) in least {
+        for (rate, least) in RATES[1..].iter().zip(least) {
+            let link = constant(*rate, rtt);
             let outcome = broadcast(&link, Scenario { receivers: 4, ..Scenario::lasting(ms(24_000)) });
             let (fairness, used) = (outcome.fairness(ms(8000), ms(24_000)), outcome.used(&link, ms(8000), ms(24_000)));
             println!("{rate} bit/s, {rtt} ms: {fairness:.3}, {used:.1} %, {} blank", outcome.blank());
+            assert!(fairness >= least, "{rate} bit/s, {rtt} ms: {fairness}");
+            assert!(used >= 70.0, "{rate} bit/s, {rtt} ms: {used} %");
+            assert!(outcome.blank() <= 4, "{rate} bit/s, {rtt} ms");
         }
     }
 }
 
 #[test]
 fn beside_a_download_a_broadcast_keeps_a_share() {
-    for rtt in [10, 50, 100] {
-        for rate in [1_000_000, 4_000_000, 10_000_000] {
-            let link = constant(rate, rtt);
+    // Of a link that two use, a fair share is 50 %.
+    let least = [(10, [15.0, 26.0, 8.0]), (50, [15.0, 12.0, 5.0]), (100, [8.0, 6.0, 2.0])];
+    for (rtt, least) in least {
+        for (rate, least) in RATES[1..].iter().zip(least) {
+            let link = constant(*rate, rtt);
             let outcome = broadcast(&link, Scenario { download: Some(ms(3000)), ..Scenario::lasting(ms(40_000)) });
             let used = outcome.used(&link, ms(10_000), ms(40_000));
             let download = outcome.used_by_download(&link, ms(10_000), ms(40_000));
             println!("{rate} bit/s, {rtt} ms: {used:.1} %, {download:.1} %, {} blank", outcome.blank());
+            assert!(used >= least, "{rate} bit/s, {rtt} ms: {used} %");
+            assert!(outcome.blank() <= 12, "{rate} bit/s, {rtt} ms");
         }
     }
 }

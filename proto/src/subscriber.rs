@@ -311,9 +311,9 @@ mod tests {
         arrive(&mut subscriber, 40, 8, 3);
         arrive(&mut subscriber, 50, 9, 4);
         arrive(&mut subscriber, 50, 11, 4);
-        assert_eq!(ids(&mut subscriber, 349), []);
-        assert_eq!(ids(&mut subscriber, 350), [(9, 4)], "the base of 8 did not come");
-        assert_eq!(ids(&mut subscriber, 370), [(11, 4)], "nor did 10");
+        assert_eq!(ids(&mut subscriber, 449), []);
+        assert_eq!(ids(&mut subscriber, 450), [(9, 4)], "the base of 8 did not come");
+        assert_eq!(ids(&mut subscriber, 470), [(11, 4)], "nor did 10");
         assert_eq!(subscriber.received(), Received { shown: 5, blank: 2, bytes: 23, useful: 20 });
     }
 
@@ -350,6 +350,9 @@ mod tests {
         subscriber.handle_head(at(1), FrameHeader { skipped: 5, ..header(11) }).expect("a new frame");
         subscriber.handle_end(11);
         assert_eq!(ids(&mut subscriber, 2), []);
+        assert_eq!(subscriber.received().blank, 0, "the base of 11 may come again");
+        subscriber.handle_close();
+        assert_eq!(ids(&mut subscriber, 3), []);
         assert_eq!(subscriber.received(), Received { shown: 3, blank: 1, bytes: 12, useful: 12 });
     }
 
