@@ -5,7 +5,8 @@
 //! that is being sent: the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the rate does not depend on
 //! the window. Where no queue shows, the window doubles in a round trip at first (slow start, RFC 9002, section 7.3.1), and
 //! later grows by steps, since the path may have become faster. A fall of the rate to less than half shows in the deliveries
-//! before a round is over ([`Falls`]). Loss counts only where there is much of it, or where another flow fills the queue
+//! before a round is over ([`Falls`]). What a peer acknowledges together is sent together: the queue has room for that.
+//! Loss counts only where there is much of it, or where another flow fills the queue
 //! ([`Competition`]). A window that is always full never sees the path without a queue, so every few seconds it shrinks
 //! for one round.
 
@@ -16,9 +17,10 @@ use crate::busy::Busy;
 use crate::competition::Competition;
 use crate::falls::Falls;
 use crate::limits::{
-    DRAIN_EVERY, DRAIN_LEAST, DRAIN_SUSPECTED, INITIAL_WINDOW, LOSS_COUNTED, LOSS_IS_CONGESTION, MAX_WINDOW,
-    MIN_RTT_LIFE, MIN_RTT_LIFE_BEHIND_QUEUE, MIN_WINDOW_PACKETS, QUEUE_LEAST, QUEUE_PACKETS, QUEUE_TARGET,
+    DRAIN_EVERY, DRAIN_LEAST, DRAIN_SUSPECTED, INITIAL_WINDOW, MAX_WINDOW, MIN_RTT_LIFE, MIN_RTT_LIFE_BEHIND_QUEUE,
+    MIN_WINDOW_PACKETS, QUEUE_LEAST, QUEUE_PACKETS, QUEUE_TARGET,
 };
+use crate::loss::Loss;
 use crate::round::{Round, seconds};
 use crate::shortest::Shortest;
 
@@ -26,6 +28,10 @@ use crate::shortest::Shortest;
 const SURE_QUEUE: Duration = Duration::from_millis(3);
 /// Rounds without a queue after which a path is taken for one of unknown, higher rate.
 const FREE_ROUNDS: u32 = 3;
+/// As long as a peer may hold acknowledgements back (RFC 9000, section 18.2).
+const LUMP_MOST: Duration = Duration::from_millis(25);
+/// What stays in each round of how much is acknowledged together.
+const LUMP_KEPT: f64 = 0.9;
 /// How much of a window goes where a lossy path or a lossy competitor takes it, and what comes back in each round beside
 /// the latter, in packets.
 const CUT: f64 = 0.7;
@@ -100,6 +106,9 @@ pub struct Estimator {
     competition: Competition,
     drain: Drain,
     held: Held,
+    /// Bytes that the peer acknowledges together. An average over a round: less than in the last one only slowly, since
+    /// windows that are too small for a peer's habit make it acknowledge fewer together, but late.
+    lump: f64,
     loss: Loss,
 }
 
@@ -137,13 +146,6 @@ struct Held {
     /// The round trip smoothed as the transport does it (RFC 9002, section 5.3), with that time.
     smoothed: Option<Duration>,
     time: Duration,
-}
-
-/// Loss over enough packets to tell a full queue from the air.
-#[derive(Debug, Clone, Copy, Default)]
-struct Loss {
-    lost: u64,
-    delivered: u64,
 }
 
 impl Estimator {
@@ -293,13 +295,16 @@ impl Estimator {
         let packet = self.path.mtu as f64 / rate.max(1.0);
         let (least, most) = (QUEUE_LEAST.as_secs_f64(), QUEUE_TARGET.as_secs_f64());
         // Whole packets alone are sent: the window has room for one that the path has no room for yet.
-        Duration::from_secs_f64((QUEUE_PACKETS * packet).clamp(least, most) + packet.min(most))
+        // What is acknowledged together is sent together, and waits for itself.
+        let lump = (self.lump / rate.max(1.0) - QUEUE_PACKETS * packet).clamp(0.0, LUMP_MOST.as_secs_f64());
+        Duration::from_secs_f64((QUEUE_PACKETS * packet).clamp(least, most) + packet.min(most) + lump)
     }
 
     fn end_round(&mut self, now: Duration, in_flight: u64) {
         let used = self.used();
         let round = std::mem::replace(&mut self.round, Round::new(now, in_flight));
         self.path.repairing = round.lost;
+        self.lump = round.lump().max(LUMP_KEPT * self.lump);
         self.competition.handle_round(now, round.standing);
         if let Some((window, since)) = self.drain.window {
             if now.saturating_sub(since) >= DRAIN_LEAST.max(3 * self.path.rtt / 2) {
@@ -348,7 +353,7 @@ impl Estimator {
         };
         self.rate = seen.or(self.rate);
         let Some(rate) = self.rate else { return if queue > target { 0.5 * window } else { window } };
-        let carried = rate * seconds(self.path.min_rtt + target);
+        let carried = rate * seconds(self.path.min_rtt + self.held.time + target);
         if seen.is_some() || queue > target {
             self.free = 0;
             // Where the queue stood all the time, what was in flight made it, and shows what is too much or too little.
@@ -382,20 +387,120 @@ impl Estimator {
     }
 }
 
-impl Loss {
-    /// Counts a round's packets; whether too many were lost of the last.
-    fn is_congestion(&mut self, round: &Round, mtu: u64) -> bool {
-        self.lost += round.lost;
-        self.delivered += round.delivered;
-        let all = self.lost + self.delivered;
-        if all < LOSS_COUNTED * mtu {
-            return false;
-        }
-        std::mem::take(self).lost as f64 > LOSS_IS_CONGESTION * all as f64
-    }
-}
-
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few windows at most, and positive")]
 fn whole(bytes: f64) -> u64 {
     bytes as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MTU: u64 = 1200;
+
+    /// A sender that always has packets to send, a link, and a peer that acknowledges.
+    struct Simulation {
+        estimator: Estimator,
+        now: Duration,
+        /// When the link has sent all that it has, and how long it takes for a packet.
+        free: Duration,
+        packet: Duration,
+        rtt: Duration,
+        /// The peer acknowledges so many packets at once, or after so long.
+        acks: (usize, Duration),
+        /// When packets were sent and when they arrive, as far as they are not acknowledged.
+        flying: VecDeque<(Duration, Duration)>,
+        smoothed: Duration,
+    }
+
+    impl Simulation {
+        fn new(rate: u64, rtt: u64, acks: (usize, u64)) -> Self {
+            Self {
+                estimator: Estimator::new(MTU, Duration::ZERO),
+                now: Duration::ZERO,
+                free: Duration::ZERO,
+                packet: Duration::from_secs_f64(MTU as f64 * 8.0 / rate as f64),
+                rtt: Duration::from_millis(rtt),
+                acks: (acks.0, Duration::from_millis(acks.1)),
+                flying: VecDeque::new(),
+                smoothed: Duration::ZERO,
+            }
+        }
+
+        /// Runs until `end` milliseconds; gives what was delivered since the call, of what the link carries.
+        fn run(&mut self, end: u64) -> f64 {
+            let (began, before) = (self.now, self.estimator.path().delivered);
+            while self.now < Duration::from_millis(end) {
+                self.send();
+                self.acknowledge();
+            }
+            let packets = (self.now - began).as_secs_f64() / self.packet.as_secs_f64();
+            (self.estimator.path().delivered - before) as f64 / MTU as f64 / packets
+        }
+
+        fn send(&mut self) {
+            while self.estimator.path().in_flight + MTU <= self.estimator.path().window {
+                self.estimator.handle_sent(self.now, MTU);
+                self.free = self.free.max(self.now) + self.packet;
+                self.flying.push_back((self.now, self.free + self.rtt));
+            }
+        }
+
+        fn acknowledge(&mut self) {
+            let late = self.flying[0].1 + self.acks.1;
+            self.now = self.flying.get(self.acks.0 - 1).map_or(late, |(_, arrives)| late.min(*arrives));
+            self.estimator.handle_smoothed(self.smoothed);
+            let mut newest = (Duration::ZERO, Duration::ZERO);
+            while let Some(packet) = self.flying.pop_front_if(|(_, arrives)| *arrives <= self.now) {
+                self.estimator.handle_ack(self.now, packet.0, MTU);
+                newest = packet;
+            }
+            let rtt = newest.1 - newest.0;
+            self.smoothed = if self.smoothed.is_zero() { rtt } else { (7 * self.smoothed + rtt) / 8 };
+            self.estimator.handle_acks_end(self.now, self.flying.len() as u64 * MTU);
+        }
+    }
+
+    #[test]
+    fn on_an_empty_path_the_window_doubles_in_each_round_trip() {
+        let mut simulation = Simulation::new(100_000_000, 100, (4, 4));
+        for round in 1..=6 {
+            simulation.run(110 * round);
+            let window = simulation.estimator.path().window;
+            assert!(window >= INITIAL_WINDOW << (round - 1), "{window} after {round}");
+        }
+    }
+
+    #[test]
+    fn bursts_without_a_queue_are_no_fall() {
+        let mut simulation = Simulation::new(1_000_000_000, 100, (4, 4));
+        simulation.run(4000);
+        assert_eq!(simulation.estimator.path().falls, 0);
+        assert_eq!(simulation.estimator.path().window, MAX_WINDOW);
+    }
+
+    #[test]
+    fn a_fall_shows_before_a_round_trip_is_over() {
+        let mut simulation = Simulation::new(4_000_000, 50, (4, 4));
+        simulation.run(3000);
+        assert_eq!(simulation.estimator.path().falls, 0);
+        let window = simulation.estimator.path().window;
+        simulation.packet *= 10;
+        simulation.run(3000 + 150);
+        assert_eq!(simulation.estimator.path().falls, 1);
+        assert!(simulation.estimator.path().window < window / 3);
+    }
+
+    #[test]
+    fn acknowledgements_that_come_late_or_together_are_no_queue() {
+        for rate in [1_000_000, 4_000_000, 10_000_000] {
+            for rtt in [10, 50, 100] {
+                let mut simulation = Simulation::new(rate, rtt, (10, 25));
+                simulation.run(2000);
+                let used = simulation.run(12_000);
+                println!("{rate} bit/s, {rtt} ms: {used:.3}");
+                assert!(used >= 0.9, "{rate} bit/s, {rtt} ms: {used}");
+            }
+        }
+    }
 }

@@ -30,7 +30,7 @@
 //!             publisher.handle_written(taken);
 //!         }
 //!         Step::Finish => {} // finish the stream: what was written is the frame
-//!         Step::Again => {}  // reset all streams of frames, open one whose bytes go first
+//!         Step::Again => {}  // reset the frames' streams and open one for their bases, which go first
 //!     }
 //! }
 //! assert!(sent.len() > 20 && sent.len() < 9000, "as much as the receiver asked for");
@@ -47,6 +47,7 @@ mod estimator;
 mod falls;
 mod frame;
 mod limits;
+mod loss;
 mod message;
 mod publisher;
 mod recent;
@@ -63,7 +64,8 @@ pub use control::Control;
 pub use estimator::{Estimator, Path};
 pub use frame::{Frame, FrameHeader};
 pub use limits::{
-    ALPN, INITIAL_WINDOW, MAX_FRAME, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_TOKEN, QUEUE_TARGET, VERSION,
+    ALPN, INITIAL_WINDOW, MAX_FRAME, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN, QUEUE_TARGET,
+    VERSION,
 };
 pub use message::{DecoderKind, Hello, Message, ModelRequest, PackageHash, Welcome};
 pub use publisher::{Publisher, Step, Tally};

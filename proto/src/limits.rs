@@ -19,6 +19,10 @@ pub const MAX_MODEL: u64 = 13 * 1024 * 1024;
 /// reordering keep a few more open. Behind an outage more come, and the oldest are given up.
 pub const MAX_OPEN_FRAMES: usize = 16;
 
+/// Unidirectional streams that a receiver grants at once: while a path is down, each frame's base is sent on one, and
+/// none of them ends before the path carries again.
+pub const MAX_STREAMS: u32 = 64;
+
 /// Most bytes of a base that is sent again, many times what one has.
 pub(crate) const MAX_BASE_AGAIN: usize = 64 * 1024;
 

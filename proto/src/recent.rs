@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::bases;
 use crate::estimator::Path;
 use crate::frame::Frame;
-use crate::limits::MAX_OPEN_FRAMES;
+use crate::limits::{MAX_BASE_AGAIN, MAX_OPEN_FRAMES};
 
 /// Frames that are on their way to one receiver.
 #[derive(Debug)]
@@ -40,9 +40,41 @@ impl Recent {
             return None;
         }
         let since = now.saturating_sub(path.rtt + 2 * self.interval);
-        let on_the_way = self.frames.iter().filter(|(due, _)| *due >= since).map(|(_, frame)| frame);
-        let mut on_the_way = on_the_way.peekable();
+        let on_the_way = self.frames.iter().filter(|(due, frame)| *due >= since && frame.base <= MAX_BASE_AGAIN);
+        let mut on_the_way = on_the_way.map(|(_, frame)| frame).peekable();
         on_the_way.peek()?;
         Some(bases::encode(on_the_way))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bases::Bases;
+
+    const INTERVAL: Duration = Duration::from_millis(33);
+
+    /// The ids whose bases go again after a fall, if frames with such bases were due one an interval.
+    fn again(bases: &[usize], rtt: Duration) -> Vec<u64> {
+        let mut recent = Recent::new(INTERVAL);
+        for (id, &base) in (0..).zip(bases) {
+            let frame = Frame { id, skipped: 0, captured: 0, base, bytes: vec![0; base + 10].into() };
+            recent.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame);
+        }
+        let now = INTERVAL * u32::try_from(bases.len()).expect("few");
+        let path = Path { rtt, falls: 1, ..Path::default() };
+        let Some(stream) = recent.handle_path(now, &path) else { return Vec::new() };
+        assert!(recent.handle_path(now, &path).is_none(), "once for each fall");
+        let mut read = Bases::default();
+        read.handle_bytes(&stream[1..]);
+        std::iter::from_fn(|| read.poll().expect("it keeps the limits")).map(|(header, _)| header.id).collect()
+    }
+
+    #[test]
+    fn bases_of_frames_on_the_way_go_again_if_they_are_not_too_long() {
+        assert_eq!(again(&[100; 8], INTERVAL), [5, 6, 7]);
+        assert_eq!(again(&[100; 40], Duration::from_secs(9)).len(), MAX_OPEN_FRAMES);
+        assert_eq!(again(&[100, MAX_BASE_AGAIN + 1, 100], INTERVAL), [0, 2]);
+        assert_eq!(again(&[MAX_BASE_AGAIN + 1], INTERVAL), []);
     }
 }

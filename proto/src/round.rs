@@ -46,6 +46,11 @@ impl Round {
         self.flight as f64 / f64::from(self.batches.max(1))
     }
 
+    /// Bytes that were acknowledged together, on average.
+    pub(crate) fn lump(&self) -> f64 {
+        self.delivered as f64 / f64::from(self.batches.max(1))
+    }
+
     /// Bytes a second by Little's law: no more than the path carries, and less if it was not always busy.
     pub(crate) fn flown(&self) -> f64 {
         self.mean_flight() / seconds(self.mean_rtt())

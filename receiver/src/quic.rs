@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{ALPN, Close, Code, MAX_OPEN_FRAMES};
+use nestcast_proto::{ALPN, Close, Code, MAX_STREAMS};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{
     ConnectError, ConnectionError, Endpoint, EndpointConfig, RecvStream, SendStream, TokioRuntime, TransportConfig,
@@ -99,10 +99,9 @@ fn separate(socket: &UdpSocket) {
 
 fn transport() -> TransportConfig {
     let mut transport = TransportConfig::default();
-    let streams = u32::try_from(MAX_OPEN_FRAMES).unwrap_or(u32::MAX);
     transport
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
-        .max_concurrent_uni_streams(VarInt::from_u32(streams))
+        .max_concurrent_uni_streams(VarInt::from_u32(MAX_STREAMS))
         .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW))
         .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
         .datagram_receive_buffer_size(None)

@@ -35,7 +35,7 @@ pub use source::{Pictures, Source};
 /// The QUIC that a broadcast runs over, so that other things can be measured over the same.
 #[doc(hidden)]
 pub mod measured {
-    pub use crate::quic::{config as server_config, path, write};
+    pub use crate::quic::{ask_for_acks, config as server_config, path, write};
     pub use crate::serve::serve;
 }
 pub use statistics::{ReceiverStatistics, Statistics};

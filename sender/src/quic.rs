@@ -92,7 +92,7 @@ impl Listener {
         let mut log = QlogConfig::default();
         log.writer(Box::new(BufWriter::new(created.ok()?)))
             .title(Some(format!("nestcast send to {}", incoming.remote_address())));
-        let (mut config, mut transport) = (self.config.clone(), transport(self.began));
+        let (mut config, mut transport) = (self.config.clone(), transport(self.began, acks(ACK_EVERY, ACK_WITHIN)));
         transport.qlog_stream(log.into_stream());
         config.transport_config(Arc::new(transport));
         Some(Arc::new(config))
@@ -174,15 +174,24 @@ pub fn config(identity: Identity) -> Result<ServerConfig, Error> {
     crypto.max_early_data_size = 0;
     let crypto = QuicServerConfig::try_from(crypto).map_err(|error| tls(&error))?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(Arc::new(transport(tokio::time::Instant::now().into_std())));
+    config.transport_config(Arc::new(transport(tokio::time::Instant::now().into_std(), acks(ACK_EVERY, ACK_WITHIN))));
     config.max_incoming(MAX_INCOMING).incoming_buffer_size(8 * 1024).incoming_buffer_size_total(1024 * 1024);
     Ok(config)
 }
 
-/// For connections that share a clock, which began at `began`.
-fn transport(began: Instant) -> TransportConfig {
+/// Asks receivers to acknowledge more seldom than broadcasts do: every so many packets, or after so long.
+pub fn ask_for_acks(config: &mut ServerConfig, every: u32, within: Duration) {
+    config.transport_config(Arc::new(transport(tokio::time::Instant::now().into_std(), acks(every - 1, within))));
+}
+
+fn acks(unacknowledged: u32, within: Duration) -> AckFrequencyConfig {
     let mut acks = AckFrequencyConfig::default();
-    acks.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY)).max_ack_delay(Some(ACK_WITHIN));
+    acks.ack_eliciting_threshold(VarInt::from_u32(unacknowledged)).max_ack_delay(Some(within));
+    acks
+}
+
+/// For connections that share a clock, which began at `began`.
+fn transport(began: Instant, acks: AckFrequencyConfig) -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport
         .max_concurrent_bidi_streams(VarInt::from_u32(1))

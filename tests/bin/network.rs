@@ -1,178 +1,209 @@
-//! What broadcasts give over simulated links at round trips from 10 to 200 ms, in virtual time.
+//! What broadcasts give over simulated links at round trips from 10 to 200 ms, in virtual time, as one table.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use clap::Parser;
 use nestcast_link::Link;
 use nestcast_tests::network::{Outcome, Scenario, broadcast, recorded, steps};
 
-const RTTS: [u64; 4] = [10, 50, 100, 200];
-const RATES: [u64; 4] = [300_000, 1_000_000, 4_000_000, 10_000_000];
+/// Moments over which a fall is spread, within three frame intervals.
+const FALLS: u32 = 12;
+/// Seeds of the links that lose packets.
+const SEEDS: u64 = 3;
 
-fn s(seconds: f64) -> Duration {
-    Duration::from_secs_f64(seconds)
+/// Broadcasts over simulated links with the QUIC, the feed and the congestion control of the product: for each link and
+/// round trip the share of the link that frames use, the queue's 95th percentile and the frames that were not shown, of
+/// the worst of several runs where moments of falls or lost packets differ.
+#[derive(Parser)]
+struct Options {
+    /// One line for each link and round trip as comma-separated values, in place of a Markdown table
+    #[arg(long)]
+    csv: bool,
+    /// Round trips without queues, in milliseconds
+    #[arg(long, value_name = "MS", value_delimiter = ',', default_value = "10,50,100,200")]
+    rtt: Vec<u64>,
+    /// Only links whose name contains this
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
 }
 
-fn share(o: &Outcome, link: &Link, from: f64, to: f64) -> f64 {
-    o.seen().bytes(s(from), s(to)) as f64 * 800.0 / link.capacity(s(from), s(to))
+/// A row of the table: runs of which the worst counts.
+struct Course {
+    name: String,
+    runs: Vec<Run>,
 }
 
-fn constant(loss: u32) {
-    println!("constant, loss {loss} ppm: used / queue p95 / drops / blank / latency p50");
-    for rate in RATES {
-        for rtt in RTTS {
-            let link = Link::constant(rate).with_rtt(Duration::from_millis(rtt)).with_loss(loss, 1);
-            let o = broadcast(&link, Scenario::lasting(s(12.0)));
-            println!(
-                "  {:>4} Mbit/s {rtt:>3} ms: {:>4.0} %  {:>5.1} ms  {:>3} drops ({} at first) {} blank, {:?}; first second {:.0} %",
-                rate as f64 / 1e6,
-                share(&o, &link, 2.0, 12.0),
-                o.queue_p95(s(2.0), s(12.0)).as_secs_f64() * 1e3,
-                o.dropped(s(2.0), s(12.0)),
-                o.dropped(s(0.0), s(2.0)),
-                o.seen().received.blank,
-                o.seen().latency(s(2.0), s(12.0)),
-                share(&o, &link, 0.0, 1.0),
-            );
-        }
-    }
+/// A broadcast, and between which moments it is measured.
+struct Run {
+    link: Link,
+    scenario: Scenario,
+    from: Duration,
+    until: Duration,
 }
 
-fn falls(moments: u64) {
-    println!("falls: blank frames, at {moments} moments");
-    let rates = [10_000_000, 4_000_000, 2_000_000, 1_000_000, 300_000];
-    for rtt in RTTS {
-        for (at, &before) in rates.iter().enumerate() {
-            for &after in &rates[at + 1..] {
-                let blank: Vec<u64> = (0..moments)
-                    .map(|step| {
-                        let fall = Duration::from_micros(4_000_000 + 100_800 / moments * step);
-                        let link = Link::varying(vec![(Duration::ZERO, before), (fall, after)])
-                            .with_rtt(Duration::from_millis(rtt));
-                        broadcast(&link, Scenario::lasting(s(7.0))).seen().received.blank
-                    })
-                    .collect();
-                println!("  {rtt:>3} ms {:>4} to {:>4}: {blank:?}", before as f64 / 1e6, after as f64 / 1e6);
-            }
-        }
-    }
-}
-
-fn changes() {
-    println!(
-        "4-1-10: used after fall, after rise (a second later), queue p95 after fall, blank; traces: used, queue p95, blank"
-    );
-    for rtt in RTTS {
-        let link = steps(&[(0, 4_000_000), (4, 1_000_000), (8, 10_000_000)]).with_rtt(Duration::from_millis(rtt));
-        let o = broadcast(&link, Scenario::lasting(s(12.0)));
-        let waits: Vec<_> = o
-            .passages
-            .iter()
-            .filter(|p| p.at > s(4.0) && p.at < s(8.0))
-            .filter(|p| p.wait.is_none_or(|w| w > Duration::from_millis(33)))
-            .map(|p| p.at)
-            .collect();
-        println!(
-            "  {rtt:>3} ms: {:.0} % {:.0} % {:?} {} blank; down {:?}",
-            share(&o, &link, 4.5, 8.0),
-            share(&o, &link, 9.0, 12.0),
-            o.queue_p95(s(4.1), s(8.0)),
-            o.seen().received.blank,
-            waits.last().map(|at| *at - s(4.0)),
-        );
-        for (name, text) in [
-            ("bus", include_str!("../traces/norway_bus_14.txt")),
-            ("metro", include_str!("../../benches/live/data/norway_metro_2.txt")),
-        ] {
-            let link = recorded(text).with_rtt(Duration::from_millis(rtt));
-            let o = broadcast(&link, Scenario::lasting(s(17.0)));
-            println!(
-                "      {name}: {:.0} % {:?} {} blank",
-                share(&o, &link, 1.0, 17.0),
-                o.queue_p95(s(1.0), s(17.0)),
-                o.seen().received.blank
-            );
-        }
-    }
-}
-
-fn sharing() {
-    println!("four receivers: Jain's index, sum; beside CUBIC: share of the link in 10..40 s (fair: 50 %), cubic's");
-    for rtt in RTTS {
-        for rate in [1_000_000, 4_000_000, 10_000_000] {
-            let link = Link::constant(rate).with_rtt(Duration::from_millis(rtt));
-            let o = broadcast(&link, Scenario { receivers: 4, ..Scenario::lasting(s(24.0)) });
-            let shares: Vec<f64> = o.receivers.iter().map(|seen| seen.bytes(s(8.0), s(24.0)) as f64).collect();
-            let (sum, squares) = (shares.iter().sum::<f64>(), shares.iter().map(|x| x * x).sum::<f64>());
-            let used = sum * 800.0 / link.capacity(s(8.0), s(24.0));
-            let blank: u64 = o.receivers.iter().map(|seen| seen.received.blank).sum();
-            print!(
-                "  {rtt:>3} ms {:>4}: {:.2} {used:.0} % p95 {:?} {blank} blank {:?}",
-                rate as f64 / 1e6,
-                sum * sum / 4.0 / squares,
-                o.queue_p95(s(8.0), s(24.0)),
-                shares.iter().map(|x| (100.0 * x / sum).round()).collect::<Vec<_>>()
-            );
-            let o = broadcast(&link, Scenario { download: Some(s(3.0)), ..Scenario::lasting(s(40.0)) });
-            let down: usize = o.downloaded.iter().filter(|(at, _)| *at > s(10.0)).map(|(_, bytes)| bytes).sum();
-            println!(
-                "   cubic: ours {:.0} %, its {:.0} %, {} blank",
-                share(&o, &link, 10.0, 40.0),
-                down as f64 * 800.0 / link.capacity(s(10.0), s(40.0)),
-                o.seen().received.blank
-            );
-        }
-    }
+/// What the worst of a course's runs gave.
+#[derive(Debug, Clone, Copy)]
+struct Figures {
+    used: f64,
+    queue: Duration,
+    blank: u64,
+    latency: Duration,
+    /// Of several receivers, Jain's index.
+    fairness: Option<f64>,
+    /// What the download beside it used.
+    download: Option<f64>,
 }
 
 fn main() {
-    if let Ok(one) = std::env::var("NC_ONE") {
-        let n: Vec<u64> = one.split(' ').map(|x| x.parse().unwrap()).collect();
-        let mut link = Link::constant(n[0] * 1000).with_rtt(Duration::from_millis(n[1])).with_loss(n[2] as u32, 1);
-        if n.len() > 4 {
-            link.rates.push((Duration::from_millis(n[3]), n[4] * 1000));
-        }
-        let o = broadcast(
-            &link,
-            if std::env::var_os("NC_CUBIC").is_some() {
-                Scenario { download: Some(s(3.0)), ..Scenario::lasting(s(40.0)) }
-            } else {
-                Scenario::lasting(s(12.0))
-            },
-        );
+    let options = Options::parse();
+    let courses = courses().into_iter().filter(|course| course.name.contains(&options.only));
+    if options.csv {
         println!(
-            "{:.0} % blank {} drops {}",
-            share(&o, &link, 2.0, 12.0),
-            o.seen().received.blank,
-            o.dropped(s(0.0), s(12.0))
+            "link,rtt_ms,used_percent,queue_p95_ms,frames_not_shown,latency_p50_ms,jain_index,download_used_percent"
         );
-        let ids: Vec<_> = o.seen().shown.iter().map(|f| f.header.id).collect();
-        println!(
-            "missing {:?}",
-            ids.windows(2).filter(|p| p[1] != p[0] + 1).map(|p| (p[0] + 1, p[1] - p[0] - 1)).collect::<Vec<_>>()
-        );
-        if std::env::var_os("NC_FRAMES").is_some() {
-            for f in &o.seen().shown {
-                println!(
-                    "{} captured {} first {:?} shown {:?} {} bytes",
-                    f.header.id,
-                    f.header.captured as f64 / 1e6,
-                    f.first,
-                    f.shown,
-                    f.prefix.len()
-                );
-            }
-        }
-        return;
+    } else {
+        println!("| link |{}", options.rtt.iter().map(|rtt| format!(" {rtt} ms |")).collect::<String>());
+        println!("|---|{}", "---|".repeat(options.rtt.len()));
     }
-    for what in std::env::args().skip(1) {
-        match what.as_str() {
-            "constant" => constant(0),
-            "loss1" => constant(10_000),
-            "loss3" => constant(30_000),
-            "falls" => falls(12),
-            "changes" => changes(),
-            "sharing" => sharing(),
-            _ => eprintln!("?"),
+    for course in courses {
+        let figures: BTreeMap<u64, Figures> = options.rtt.iter().map(|&rtt| (rtt, course.figures(rtt))).collect();
+        if options.csv {
+            figures.iter().for_each(|(rtt, figures)| println!("\"{}\",{rtt},{}", course.name, figures.csv()));
+        } else {
+            let cells: String = options.rtt.iter().map(|rtt| format!(" {} |", figures[rtt].cell())).collect();
+            println!("| {} |{cells}", course.name);
         }
+    }
+}
+
+const fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn megabits(rate: u64) -> f64 {
+    rate as f64 / 1e6
+}
+
+/// All rows.
+fn courses() -> Vec<Course> {
+    let rates = [300_000, 1_000_000, 4_000_000, 10_000_000];
+    let mut all = Vec::new();
+    for percent in [0, 1, 3] {
+        all.extend(rates.iter().map(|&rate| constant(rate, percent)));
+    }
+    all.extend(changes());
+    let falling = [10_000_000, 4_000_000, 2_000_000, 1_000_000, 300_000];
+    for (at, &before) in falling.iter().enumerate() {
+        all.extend(falling[at + 1..].iter().map(|&after| fall(before, after)));
+    }
+    all.extend(rates.iter().map(|&rate| late_acks(rate)));
+    for rate in &rates[1..] {
+        let scenario = Scenario { receivers: 4, ..Scenario::lasting(seconds(24)) };
+        let run = Run { link: Link::constant(*rate), scenario, from: seconds(8), until: seconds(24) };
+        all.push(Course { name: format!("{} Mbit/s, four receivers", megabits(*rate)), runs: vec![run] });
+    }
+    for rate in &rates[1..] {
+        let scenario = Scenario { download: Some(seconds(3)), ..Scenario::lasting(seconds(40)) };
+        let run = Run { link: Link::constant(*rate), scenario, from: seconds(10), until: seconds(40) };
+        all.push(Course { name: format!("{} Mbit/s, beside CUBIC", megabits(*rate)), runs: vec![run] });
+    }
+    all
+}
+
+fn constant(rate: u64, percent: u32) -> Course {
+    let seeds = if percent == 0 { 1..=1 } else { 1..=SEEDS };
+    let run = |seed| {
+        let link = Link::constant(rate).with_loss(percent * 10_000, seed);
+        Run { link, scenario: Scenario::lasting(seconds(12)), from: seconds(2), until: seconds(12) }
+    };
+    let loss = if percent == 0 { String::new() } else { format!(", {percent} % loss") };
+    Course { name: format!("{} Mbit/s{loss}", megabits(rate)), runs: seeds.map(run).collect() }
+}
+
+/// A peer that acknowledges every ten packets or after 25 ms.
+fn late_acks(rate: u64) -> Course {
+    let scenario = Scenario { acks: Some((10, Duration::from_millis(25))), ..Scenario::lasting(seconds(12)) };
+    let run = Run { link: Link::constant(rate), scenario, from: seconds(2), until: seconds(12) };
+    Course { name: format!("{} Mbit/s, late acknowledgements", megabits(rate)), runs: vec![run] }
+}
+
+/// Steps and recordings.
+fn changes() -> Vec<Course> {
+    let link = steps(&[(0, 4_000_000), (4, 1_000_000), (8, 10_000_000)]);
+    let stepping = |from, until| Run { link: link.clone(), scenario: Scenario::lasting(seconds(12)), from, until };
+    let recording = |text: &str| Run {
+        link: recorded(text),
+        scenario: Scenario::lasting(seconds(17)),
+        from: seconds(1),
+        until: seconds(17),
+    };
+    let course = |name: &str, run| Course { name: name.to_owned(), runs: vec![run] };
+    vec![
+        course("4-1-10 Mbit/s: after the fall", stepping(Duration::from_millis(4500), seconds(8))),
+        course("4-1-10 Mbit/s: after the rise", stepping(seconds(9), seconds(12))),
+        course("Norway by bus", recording(include_str!("../traces/norway_bus_14.txt"))),
+        course("Norway by metro", recording(include_str!("../../benches/live/data/norway_metro_2.txt"))),
+    ]
+}
+
+/// Falls at moments spread over three frame intervals, measured from a second later on.
+fn fall(before: u64, after: u64) -> Course {
+    let run = |step| {
+        let moment = seconds(4) + Duration::from_millis(100) * step / FALLS;
+        let link = Link::varying(vec![(Duration::ZERO, before), (moment, after)]);
+        Run { link, scenario: Scenario::lasting(seconds(7)), from: moment + seconds(1), until: seconds(7) }
+    };
+    let name = format!("fall from {} to {} Mbit/s", megabits(before), megabits(after));
+    Course { name, runs: (0..FALLS).map(run).collect() }
+}
+
+impl Course {
+    fn figures(&self, rtt: u64) -> Figures {
+        let figures = self.runs.iter().map(|run| run.figures(Duration::from_millis(rtt)));
+        figures.reduce(Figures::worse).expect("a course has runs")
+    }
+}
+
+impl Run {
+    fn figures(&self, rtt: Duration) -> Figures {
+        let (from, until) = (self.from, self.until);
+        let link = self.link.clone().with_rtt(rtt);
+        let outcome: Outcome = broadcast(&link, self.scenario);
+        let latencies = outcome.receivers.iter().map(|seen| seen.latency(from, until));
+        Figures {
+            used: outcome.used(&link, from, until),
+            queue: outcome.queue_p95(from, until),
+            blank: outcome.blank(),
+            latency: latencies.max().unwrap_or_default(),
+            fairness: (self.scenario.receivers > 1).then(|| outcome.fairness(from, until)),
+            download: self.scenario.download.map(|_| outcome.used_by_download(&link, from, until)),
+        }
+    }
+}
+
+impl Figures {
+    fn worse(self, other: Self) -> Self {
+        Self {
+            used: self.used.min(other.used),
+            queue: self.queue.max(other.queue),
+            blank: self.blank.max(other.blank),
+            latency: self.latency.max(other.latency),
+            fairness: self.fairness.zip(other.fairness).map(|(one, two)| one.min(two)),
+            download: self.download.zip(other.download).map(|(one, two)| one.max(two)),
+        }
+    }
+
+    fn cell(&self) -> String {
+        let fairness = self.fairness.map(|index| format!(" / {index:.2}")).unwrap_or_default();
+        let download = self.download.map(|used| format!(" / {used:.0} %")).unwrap_or_default();
+        format!("{:.0} % / {} / {}{fairness}{download}", self.used, self.queue.as_millis(), self.blank)
+    }
+
+    fn csv(&self) -> String {
+        let fairness = self.fairness.map(|index| format!("{index:.3}")).unwrap_or_default();
+        let download = self.download.map(|used| format!("{used:.1}")).unwrap_or_default();
+        let [queue, latency] = [self.queue, self.latency].map(|time| time.as_secs_f64() * 1e3);
+        format!("{:.1},{queue:.1},{},{latency:.1},{fairness},{download}", self.used, self.blank)
     }
 }

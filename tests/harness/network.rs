@@ -64,13 +64,15 @@ pub struct Scenario {
     pub receivers: usize,
     /// A download over QUIC with CUBIC shares the link, from this moment on.
     pub download: Option<Duration>,
+    /// The peer acknowledges when so many packets came or after so long, if not as the sender asks by itself.
+    pub acks: Option<(u32, Duration)>,
 }
 
 impl Scenario {
     /// Frames of more than a link carries, to one receiver.
     #[must_use]
     pub const fn lasting(time: Duration) -> Self {
-        Self { time, full: FULL, base: BASE, receivers: 1, download: None }
+        Self { time, full: FULL, base: BASE, receivers: 1, download: None, acks: None }
     }
 }
 
@@ -120,6 +122,36 @@ impl Outcome {
         &self.receivers[0]
     }
 
+    /// Of what the link carried between two moments, the share that was bytes of frames that were shown, in percent.
+    #[must_use]
+    pub fn used(&self, link: &Link, from: Duration, to: Duration) -> f64 {
+        let bytes: u64 = self.receivers.iter().map(|seen| seen.bytes(from, to)).sum();
+        bytes as f64 * 800.0 / link.capacity(from, to)
+    }
+
+    /// The same of the download's bytes.
+    #[must_use]
+    pub fn used_by_download(&self, link: &Link, from: Duration, to: Duration) -> f64 {
+        let within = self.downloaded.iter().filter(|(at, _)| (from..to).contains(at));
+        let bytes: usize = within.map(|(_, bytes)| bytes).sum();
+        bytes as f64 * 800.0 / link.capacity(from, to)
+    }
+
+    /// How evenly the receivers share what they get between two moments: 1 if all get the same, 1/n if one of n gets all
+    /// (Jain, Chiu, Hawe 1984).
+    #[must_use]
+    pub fn fairness(&self, from: Duration, to: Duration) -> f64 {
+        let shares = self.receivers.iter().map(|seen| seen.bytes(from, to) as f64);
+        let (sum, squares) = shares.fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
+        sum * sum / squares / self.receivers.len() as f64
+    }
+
+    /// Frames that a receiver did not get to show, of all receivers.
+    #[must_use]
+    pub fn blank(&self) -> u64 {
+        self.receivers.iter().map(|seen| seen.received.blank).sum()
+    }
+
     /// The wait in the queue that 95 % of the packets between two moments stayed below.
     #[must_use]
     pub fn queue_p95(&self, from: Duration, to: Duration) -> Duration {
@@ -151,7 +183,10 @@ async fn run(link: &Link, scenario: Scenario) -> Outcome {
     let network = Bottleneck::new(link);
     let identity = identity();
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
-    let config = measured::server_config(identity).expect("a configuration");
+    let mut config = measured::server_config(identity).expect("a configuration");
+    if let Some((every, within)) = scenario.acks {
+        measured::ask_for_acks(&mut config, every, within);
+    }
     let endpoint = network.server(config.clone());
     let address = endpoint.local_addr().expect("it is bound");
     let welcome = Welcome { model: [1; 6], package: PackageHash([1; 32]), width: 1, height: 1, rate: (30, 1) };
@@ -182,10 +217,11 @@ async fn run(link: &Link, scenario: Scenario) -> Outcome {
     Outcome { receivers: seen, passages, downloaded }
 }
 
-/// With a key whose signatures all have one length, so that every run sends the same packets.
+/// With a serial number, a key and signatures that always have one length, so that every run sends the same packets.
 fn identity() -> Identity {
     let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).expect("a key");
-    let parameters = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("a name");
+    let mut parameters = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("a name");
+    parameters.serial_number = Some(rcgen::SerialNumber::from(1));
     let certificate = parameters.self_signed(&key).expect("a certificate");
     let folder = tempfile::tempdir().expect("a folder");
     let [chain, secret] = ["chain.pem", "key.pem"].map(|name| folder.path().join(name));

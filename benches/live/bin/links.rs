@@ -23,6 +23,12 @@ struct Options {
     /// repeated).
     #[arg(long, value_name = "FILE")]
     trace: Vec<PathBuf>,
+    /// Round trip of the links without queues, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 10)]
+    rtt: u64,
+    /// Packets that the links lose, in percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    loss: f64,
     /// The table to write.
     #[arg(long, value_name = "OUT.csv")]
     csv: Option<PathBuf>,
@@ -36,6 +42,7 @@ fn main() -> Result<()> {
     for path in &options.trace {
         courses.push(Course::open(path)?);
     }
+    courses = courses.into_iter().map(|course| course.over(options.rtt, options.loss)).collect();
     ensure!(!courses.is_empty(), "no link of that name");
     let clip = Arc::new(Clip::open()?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

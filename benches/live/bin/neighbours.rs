@@ -22,6 +22,12 @@ struct Options {
     /// Seconds of each run that are measured.
     #[arg(long, default_value_t = 6)]
     seconds: u64,
+    /// Round trip of the links without queues, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 10)]
+    rtt: u64,
+    /// Packets that the links lose, in percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    loss: f64,
     /// The table to write.
     #[arg(long, value_name = "OUT.csv")]
     csv: Option<PathBuf>,
@@ -43,8 +49,8 @@ fn main() -> Result<()> {
     let options = Options::parse();
     let mut table = csv::Writer::from_writer(Vec::new());
     println!("path        neighbours           Mbit/s  alone before, after  change");
-    for (path, linked) in [("4 Mbit/s", true), ("loopback", false)] {
-        let run = |neighbour| goodput(neighbour, options.count, linked, Duration::from_secs(options.seconds));
+    for (path, link) in [("4 Mbit/s", Some((options.rtt, options.loss))), ("loopback", None)] {
+        let run = |neighbour| goodput(neighbour, options.count, link, Duration::from_secs(options.seconds));
         let mut alone = run(Neighbour::Nobody)?;
         for neighbour in (0..options.rounds).flat_map(|_| Neighbour::BURDENS) {
             let (beside, after) = (run(neighbour)?, run(Neighbour::Nobody)?);

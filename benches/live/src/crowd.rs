@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use nestcast_proto::{ALPN, DecoderKind, Hello, MAX_OPEN_FRAMES, Message};
+use nestcast_proto::{ALPN, DecoderKind, Hello, MAX_STREAMS, Message};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, TransportConfig, VarInt};
 use rustls::RootCertStore;
@@ -124,7 +124,7 @@ pub(crate) fn client(identity: &Path) -> Result<ClientConfig> {
     crypto.alpn_protocols = vec![ALPN.to_vec()];
     let mut transport = TransportConfig::default();
     transport
-        .max_concurrent_uni_streams(VarInt::from_u32(u32::try_from(MAX_OPEN_FRAMES)?))
+        .max_concurrent_uni_streams(VarInt::from_u32(MAX_STREAMS))
         .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW))
         .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
         .datagram_receive_buffer_size(None);

@@ -43,6 +43,12 @@ impl Course {
         Self { name: "4-1-10 Mbit/s".to_owned(), link: Link::varying(rates), seconds: 12, steps: Some((down, up)) }
     }
 
+    /// With a round trip of so many milliseconds without queues, and so many percent of the packets lost.
+    #[must_use]
+    pub fn over(self, rtt: u64, loss: f64) -> Self {
+        Self { link: over(self.link, rtt, loss), ..self }
+    }
+
     /// Reads a trace from a file.
     pub fn open(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
@@ -65,6 +71,13 @@ impl Course {
         ensure!(!rates.is_empty(), "it has neither one nor two columns");
         Ok(Self { name: name.to_owned(), link: Link::varying(rates), seconds: SECONDS, steps: None })
     }
+}
+
+/// A link with a round trip of so many milliseconds without queues, and so many percent of the packets lost.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a percentage")]
+pub(crate) fn over(link: Link, rtt: u64, loss: f64) -> Link {
+    let seed = link.seed;
+    link.with_rtt(Duration::from_millis(rtt)).with_loss((loss.clamp(0.0, 100.0) * 1e4) as u32, seed)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates of links are small and positive")]

@@ -13,6 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::crowd::{self, Counters};
 use crate::given;
+use crate::links::over;
 
 /// The healthy receiver's link, and a slow one's.
 const LINK: u64 = 4_000_000;
@@ -93,9 +94,9 @@ impl Drop for Joined {
     }
 }
 
-/// The goodput of a healthy receiver beside `count` such neighbours, in Mbit/s: behind a link of 4 Mbit/s, or directly on
-/// loopback, where whole frames are the limit.
-pub fn goodput(neighbour: Neighbour, count: usize, linked: bool, time: Duration) -> Result<f64> {
+/// The goodput of a healthy receiver beside `count` such neighbours, in Mbit/s: behind a link of 4 Mbit/s with a round trip in
+/// milliseconds and a loss in percent, or directly on loopback, where whole frames are the limit.
+pub fn goodput(neighbour: Neighbour, count: usize, link: Option<(u64, f64)>, time: Duration) -> Result<f64> {
     let folder = tempfile::tempdir()?;
     given::write_identity(folder.path())?;
     // The sender has one thread for its network, as each who receives: what one feed costs another shows.
@@ -109,7 +110,7 @@ pub fn goodput(neighbour: Neighbour, count: usize, linked: bool, time: Duration)
         }
         anyhow::Ok(joined)
     })?;
-    let rate = receiving.block_on(healthy(sender, config, linked, time));
+    let rate = receiving.block_on(healthy(sender, config, link, time));
     beside.block_on(async { drop(neighbours) });
     for runtime in [sending, receiving, beside] {
         runtime.shutdown_background();
@@ -134,8 +135,11 @@ async fn connect(address: SocketAddr, config: &ClientConfig) -> Result<(Endpoint
     Ok((endpoint, connection))
 }
 
-async fn healthy(sender: SocketAddr, config: ClientConfig, linked: bool, time: Duration) -> Result<f64> {
-    let relay = if linked { Some(Relay::start(sender, Link::constant(LINK)).await?) } else { None };
+async fn healthy(sender: SocketAddr, config: ClientConfig, link: Option<(u64, f64)>, time: Duration) -> Result<f64> {
+    let relay = match link {
+        Some((rtt, loss)) => Some(Relay::start(sender, over(Link::constant(LINK), rtt, loss)).await?),
+        None => None,
+    };
     let address = relay.as_ref().map_or(sender, Relay::address);
     let (_endpoint, connection) = connect(address, &config).await?;
     let counters: Arc<Counters> = Arc::default();

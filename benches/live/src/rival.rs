@@ -3,13 +3,14 @@
 //! A JPEG is of no use in part, so that all of a frame is its base: it is never cut, and while it is on its way the
 //! newest picture waits.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use nestcast_proto::{Bitrate, Frame, Publisher, Step};
+use nestcast_proto::{Bitrate, Frame, MAX_OPEN_FRAMES, Publisher, Step};
 use nestcast_sender::{Identity, measured};
-use quinn::{Connection, Endpoint, SendStream};
+use quinn::{Connection, Endpoint, SendStream, VarInt};
 
 use crate::clip::{Clip, FRAMES_PER_SECOND};
 use crate::jpeg::Jpegs;
@@ -96,7 +97,8 @@ pub async fn serve(
     // The receiver's hello; nothing depends on it.
     let _control = connection.accept_bi().await?;
     let interval = Duration::from_secs(1) / FRAMES_PER_SECOND;
-    let mut feed = Feed { connection, publisher: Publisher::new(interval, None), stream: None };
+    let mut feed =
+        Feed { connection, publisher: Publisher::new(interval, None), stream: None, finished: VecDeque::new() };
     let epoch = Instant::now();
     let mut qualities = Vec::new();
     for id in 0..count {
@@ -123,6 +125,8 @@ struct Feed {
     connection: Connection,
     publisher: Publisher,
     stream: Option<SendStream>,
+    /// Those of the frames before; the newest last.
+    finished: VecDeque<SendStream>,
 }
 
 impl Feed {
@@ -152,7 +156,20 @@ impl Feed {
                 Step::Finish => {
                     if let Some(mut stream) = self.stream.take() {
                         stream.finish()?;
+                        if self.finished.len() == MAX_OPEN_FRAMES {
+                            self.finished.pop_front();
+                        }
+                        self.finished.push_back(stream);
                     }
+                }
+                Step::Again => {
+                    for mut stream in self.finished.drain(..).chain(self.stream.take()) {
+                        // It fails only for a stream that is done with.
+                        let _ = stream.reset(VarInt::from_u32(0));
+                    }
+                    let stream = self.connection.open_uni().await?;
+                    stream.set_priority(1)?;
+                    self.stream = Some(stream);
                 }
             }
         }

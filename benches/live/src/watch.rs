@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use bytes::{Bytes, BytesMut};
 use nestcast_codec::Picture;
 use nestcast_metrics as metrics;
-use nestcast_proto::{Arrived, FrameHeader, StreamHead, Subscriber};
+use nestcast_proto::{Arrived, Bases, FrameHeader, StreamHead, Subscriber};
 use quinn::{ClientConfig, Endpoint, RecvStream};
 use tokio::sync::mpsc;
 
@@ -36,6 +36,7 @@ enum Event {
     Head(FrameHeader),
     Bytes(u64, Bytes),
     End(u64),
+    Base(FrameHeader, Bytes),
 }
 
 /// Receives until the connection ends or `time` is over. `decode` gets a frame's number and prefix.
@@ -61,6 +62,7 @@ pub async fn watch(
                 Event::Head(header) => subscriber.handle_head(epoch.elapsed(), header)?,
                 Event::Bytes(id, bytes) => subscriber.handle_bytes(epoch.elapsed(), id, &bytes)?,
                 Event::End(id) => subscriber.handle_end(id),
+                Event::Base(header, base) => subscriber.handle_base(epoch.elapsed(), header, &base),
             },
             stream = connection.accept_uni() => match stream {
                 Ok(stream) => drop(tokio::spawn(read(stream, events.clone()))),
@@ -68,6 +70,7 @@ pub async fn watch(
             },
             () = tokio::time::sleep_until(due.into()) => if epoch.elapsed() >= time { break },
         }
+        subscriber.handle_round_trip(connection.rtt());
         while let Some(arrived) = subscriber.poll(epoch.elapsed()) {
             eye.show(&arrived, &decode);
         }
@@ -85,14 +88,35 @@ async fn read(mut stream: RecvStream, events: mpsc::UnboundedSender<Event>) -> R
             break parsed;
         }
     };
-    let StreamHead::Frame(header) = head else { return Ok(()) };
-    events.send(Event::Head(header))?;
     let mut next = Some(start.split_off(length).freeze());
+    let header = match head {
+        StreamHead::Frame(header) => header,
+        StreamHead::Bases => return read_bases(stream, next, events).await,
+        StreamHead::Model(_) => return Ok(()),
+    };
+    events.send(Event::Head(header))?;
     while let Some(bytes) = next {
         events.send(Event::Bytes(header.id, bytes))?;
         next = stream.read_chunk(READ, true).await?.map(|chunk| chunk.bytes);
     }
     events.send(Event::End(header.id))?;
+    Ok(())
+}
+
+/// Reads the bases that come again, from `next` on.
+async fn read_bases(
+    mut stream: RecvStream,
+    mut next: Option<Bytes>,
+    events: mpsc::UnboundedSender<Event>,
+) -> Result<()> {
+    let mut bases = Bases::default();
+    while let Some(bytes) = next {
+        bases.handle_bytes(&bytes);
+        while let Some((header, base)) = bases.poll()? {
+            events.send(Event::Base(header, base))?;
+        }
+        next = stream.read_chunk(READ, true).await?.map(|chunk| chunk.bytes);
+    }
     Ok(())
 }
 
