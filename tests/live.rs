@@ -10,12 +10,9 @@ use nestcast_codec::{Channels, Size};
 use nestcast_proto::{Bitrate, Code, PackageHash};
 use nestcast_receiver::{Error, receive};
 use nestcast_sender::{Identity, Source};
-use nestcast_tests::broadcasts::{Eye, Plan, RATE, Running, config, identity};
+use nestcast_tests::broadcasts::{Eye, PATIENCE, Plan, RATE, Running, config, eventually, identity};
 use nestcast_tests::pictures::{self, Content};
 use nestcast_video::Rate;
-
-/// Longer than anything here takes, and than a shared machine stands still.
-const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Broadcasts a picture that changes, as `identity`.
 fn start(
@@ -31,11 +28,27 @@ fn anywhere() -> SocketAddr {
     ([127, 0, 0, 1], 0).into()
 }
 
-/// Waits for `count` frames; gives the bytes of the last.
-async fn look(seeing: Receiver<usize>, count: usize) -> (usize, Receiver<usize>) {
+/// Waits for `count` frames.
+async fn look(seeing: Receiver<usize>, count: usize) -> Receiver<usize> {
     let looking = tokio::task::spawn_blocking(move || {
-        let last = (0..count).map(|_| seeing.recv_timeout(PATIENCE).expect("frames come")).fold(0, |_, bytes| bytes);
-        (last, seeing)
+        for _ in 0..count {
+            seeing.recv_timeout(PATIENCE).expect("frames come");
+        }
+        seeing
+    });
+    looking.await.expect("no panic")
+}
+
+/// Waits for a frame of at least `least` bytes, to which a rate grows; none may have more than `most`.
+async fn look_for(seeing: Receiver<usize>, least: usize, most: usize) -> Receiver<usize> {
+    let looking = tokio::task::spawn_blocking(move || {
+        loop {
+            let bytes = seeing.recv_timeout(PATIENCE).expect("frames come");
+            assert!(bytes <= most, "{bytes} of {most}");
+            if bytes >= least {
+                return seeing;
+            }
+        }
     });
     looking.await.expect("no panic")
 }
@@ -47,17 +60,15 @@ async fn each_of_several_receivers_gets_what_it_asks_for_until_the_end() {
     let mut receivers = Vec::new();
     for cap in [200_000, 600_000] {
         let mut config = config(broadcast.address, &identity);
-        config.max_bitrate = Some(Bitrate::from_bits(cap));
+        config.max_bitrate = Some(Bitrate::from_bits(cap as u64));
         config.token = Bytes::from_static(b"secret");
         let (eye, seeing) = Eye::open();
         receivers.push((cap, tokio::spawn(receive(config, eye, std::future::pending())), seeing));
     }
     let mut ends = Vec::new();
     for (cap, end, seeing) in receivers {
-        let (bytes, seeing) = look(seeing, 30).await;
-        assert!(bytes as u64 <= cap / 8 / u64::from(RATE), "{bytes} of {cap}");
-        assert!(bytes as u64 >= cap / 8 / u64::from(RATE) / 2, "{bytes} of {cap}");
-        ends.push((end, seeing));
+        let frame = cap / 8 / RATE as usize;
+        ends.push((end, look_for(seeing, frame / 2, frame).await));
     }
     broadcast.stop().await;
     for (end, _seeing) in ends {
@@ -109,9 +120,9 @@ async fn a_receiver_that_reads_nothing_and_goes_leaves_the_others_alone() {
     let gone = tokio::spawn(receive(config(broadcast.address, &identity), Eye::open().0, std::future::pending()));
     let (eye, seeing) = Eye::open();
     let stays = tokio::spawn(receive(config(broadcast.address, &identity), eye, std::future::pending()));
-    let (_, seeing) = look(seeing, 5).await;
+    let seeing = look(seeing, 5).await;
     gone.abort();
-    let (_, _seeing) = look(seeing, 30).await;
+    let _seeing = look(seeing, 30).await;
     broadcast.stop().await;
     stays.await.expect("no panic").expect("the broadcast's end is no error");
 }
@@ -133,16 +144,11 @@ async fn a_broadcast_that_breaks_off_has_not_ended_and_leaves_no_thread_behind()
     let broadcast = Running::run(plan.listen_with(source));
     let (eye, seeing) = Eye::open();
     let received = tokio::spawn(receive(config(broadcast.address, &identity), eye, std::future::pending()));
-    let (_, _seeing) = look(seeing, 2).await;
+    let _seeing = look(seeing, 2).await;
     broadcast.break_off();
     let told = received.await.expect("no panic");
     assert!(matches!(told, Err(Error::Closed(Code::Failed))), "{told:?}");
-    let dropped = async {
-        while Arc::strong_count(&alive) > 1 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, dropped).await.expect("the source is no longer read");
+    eventually("the source is no longer read", || Arc::strong_count(&alive) == 1).await;
 }
 
 /// The sender vanishes without a word, as when its machine loses power: its runtime is dropped.
@@ -155,12 +161,12 @@ fn a_receiver_finds_a_sender_that_comes_back() {
     config.retry = PATIENCE;
     let (eye, seeing) = Eye::open();
     let received = receiving.spawn(receive(config, eye, std::future::pending()));
-    let (_, seeing) = receiving.block_on(look(seeing, 5));
+    let seeing = receiving.block_on(look(seeing, 5));
     let address = before.address;
     first.shutdown_timeout(Duration::from_secs(1));
     let after = second.block_on(async { start(address, &identity, None, None) });
     // What was on the way, and more.
-    let (_, _seeing) = receiving.block_on(look(seeing, 60));
+    let _seeing = receiving.block_on(look(seeing, 60));
     second.block_on(after.stop());
     receiving.block_on(received).expect("no panic").expect("the broadcast's end is no error");
 }

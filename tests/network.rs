@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use nestcast_tests::network::{INTERVAL, Link, Outcome, broadcast};
+use nestcast_link::Link;
+use nestcast_tests::network::{INTERVAL, Outcome, Scenario, Seen, broadcast, recorded, steps};
 
 /// More than any link here carries, and a base of half a packet.
 const FULL: usize = 60_000;

@@ -19,7 +19,8 @@ const MAX_POINTS: f64 = 10_000.0;
 
 /// Encode a picture once, cut the stream at any byte, decode every prefix.
 ///
-/// `-` is standard input or output wherever a file is named.
+/// `-` is standard input or output wherever a file is named. Files appear whole or not at all: only a process that is
+/// killed leaves an unfinished one, .nestcast-*, which may be deleted.
 #[derive(Debug, Parser)]
 #[command(name = "nestcast", version, propagate_version = true)]
 pub(crate) struct Arguments {

@@ -32,7 +32,11 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
     };
     let model = Model::open(&options.common)?;
     let synthesis = model.synthesis(options.decoder)?;
-    let picture = model.decode(&bytes, &*synthesis).with_context(failed)?;
+    let (picture, fault) = model.decode_before_fault(&bytes, &*synthesis).with_context(failed)?;
+    if let Some(fault) = fault {
+        let name = files::name(&options.input);
+        files::note(&format!("{name}: {fault}: the picture shows what came before; get the stream again for the rest"));
+    }
     output.write(&pictures::png(&picture)?)?;
     if output.is_standard() {
         return Ok(());

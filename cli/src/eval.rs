@@ -62,20 +62,35 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
     };
 
     let progress = Progress::new(inputs.len() * decoders.len() * bench.rates.len());
-    let mut rows = Vec::new();
+    let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     for input in &inputs {
-        rows.extend(bench.measure(input, &progress)?);
+        match bench.measure(input, &progress) {
+            Ok(measured) => rows.extend(measured),
+            Err(error) if inputs.len() == 1 => return Err(error),
+            Err(error) => {
+                progress.note(&format!("{error:#}"));
+                left_out.push(files::name(input));
+            }
+        }
     }
     drop(progress);
+    ensure!(!rows.is_empty(), "no picture can be measured: {}", left_out.join(", "));
+    report(options, output.as_ref(), &rows, &bench)?;
+    let (count, all) = (left_out.len(), inputs.len());
+    ensure!(count == 0, "{count} of {all} pictures are not in the table: {}", left_out.join(", "));
+    Ok(())
+}
 
-    let csv = to_csv(&rows)?;
-    let Some(output) = output else { return files::print(&csv) };
+/// Writes the table and prints its means.
+fn report(options: &Eval, output: Option<&Output<'_>>, rows: &[Row], bench: &Bench) -> Result<()> {
+    let csv = to_csv(rows)?;
+    let Some(output) = output else { return files::print_result(&csv) };
     output.write(csv.as_bytes())?;
-    let means = means(&rows, &bench);
+    let means = means(rows, bench);
     if options.json {
         return files::print_json(&means);
     }
-    files::print(&table(&means, &bench))
+    files::print(&table(&means, bench))
 }
 
 /// The pictures named, and those in the folders named, by name.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use anyhow::{Context, Result};
-use nestcast_codec::{Channels, Progress};
+use nestcast_codec::{Channels, Error, Progress};
 use nestcast_metrics as metrics;
 use serde::Serialize;
 
@@ -33,6 +33,8 @@ struct Report {
     model: Option<String>,
     /// Whether further bytes would change nothing; absent where the model is not at hand.
     whole: Option<bool>,
+    /// What the stream breaks behind its header; cuts end before it.
+    fault: Option<String>,
     /// Bit planes that are still missing.
     planes_left: Option<f32>,
     cuts: Vec<Cut>,
@@ -64,42 +66,49 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
         model_id: header.model.to_string(),
         model: known.then(|| model.name().to_owned()),
         whole: None,
+        fault: None,
         planes_left: None,
         cuts: Vec::new(),
     };
     // Cuts are found by decoding, which needs the model, and memory for the picture.
     if known && header.size.pixels() as u64 <= options.common.max_pixels {
         let failed = || format!("{} cannot be decoded", files::name(&options.input));
-        report.cuts = cuts(&stream, &model, &mut report.whole).with_context(failed)?;
+        cuts(&stream, &model, &mut report).with_context(failed)?;
         report.planes_left = report.cuts.last().map(|cut| cut.planes_left);
     }
     if options.json {
         return files::print_json(&report);
     }
-    files::print(&describe(&report, header.channels))
+    files::print_result(&describe(&report, header.channels))
 }
 
 /// Decodes the stream from cut to cut.
-fn cuts(stream: &Stream, model: &Model, whole: &mut Option<bool>) -> Result<Vec<Cut>> {
+fn cuts(stream: &Stream, model: &Model, report: &mut Report) -> Result<()> {
     let mut decoder = model.decoder();
-    let mut cuts = Vec::new();
     let mut at = 0;
     for percent in PERCENTS {
         let bytes = stream.bytes.len() * percent / 100;
         if bytes < stream.header_bytes {
             continue;
         }
-        let progress = decoder.push(&stream.bytes[at..bytes]).map_err(transforms::advise)?;
+        let progress = match decoder.push(&stream.bytes[at..bytes]) {
+            Ok(progress) => progress,
+            Err(fault @ Error::Corrupt { .. }) => {
+                (report.fault, report.whole) = (Some(fault.to_string()), Some(false));
+                break;
+            }
+            Err(error) => return Err(transforms::advise(error)),
+        };
         at = bytes;
-        *whole = Some(progress == Progress::Whole);
+        report.whole = Some(progress == Progress::Whole);
         let planes_left = match progress {
             Progress::Picture(cut) => cut.0,
             _ => 0.0,
         };
         let bpp = metrics::bpp(bytes, stream.header.size);
-        cuts.push(Cut { percent, bytes, bpp, planes_left });
+        report.cuts.push(Cut { percent, bytes, bpp, planes_left });
     }
-    Ok(cuts)
+    Ok(())
 }
 
 fn describe(report: &Report, channels: Channels) -> String {
@@ -108,10 +117,11 @@ fn describe(report: &Report, channels: Channels) -> String {
         Some(name) => format!("{} ({name})", report.model_id),
         None => format!("{}, which is not the model at hand: name its folder with --model", report.model_id),
     };
-    let progress = match report.whole {
-        Some(true) => "the whole stream",
-        Some(false) => "a prefix: more bytes would make the picture better",
-        None => "unknown",
+    let progress = match (&report.fault, report.whole) {
+        (Some(fault), _) => &format!("{fault}: what comes before it decodes; get the stream again"),
+        (None, Some(true)) => "the whole stream",
+        (None, Some(false)) => "a prefix: more bytes would make the picture better",
+        (None, None) => "unknown",
     };
     let turns = |angle: i16| f32::from(angle) * 180.0 / 1024.0;
     let axes = report.axes.map(|axes| axes.map(turns));

@@ -28,6 +28,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if !matches!(arguments.command, Command::Send(_) | Command::Receive(_)) {
+        files::end_without_temporary_files();
+    }
     let done = match &arguments.command {
         Command::Encode(options) => encode::run(options),
         Command::Decode(options) => decode::run(options),

@@ -1,24 +1,29 @@
 //! Pictures in files: reads PNG and JPEG, writes PNG. The only file that names the `image` crate.
 
+mod jpeg;
+mod png;
+
 use std::io::Cursor;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use image::codecs::jpeg::JpegDecoder;
 use image::codecs::png::{CompressionType, FilterType, PngDecoder, PngEncoder};
 use image::metadata::Orientation;
-use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageFormat, Limits, imageops};
+use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError, ImageFormat, Limits, imageops};
 use nestcast_codec::{Channels, MAX_SIDE, Picture, Size};
 
 use crate::files::{self, Input};
-use crate::jpeg;
 
 /// Most bytes of a pixel in a file: RGBA of 16 bits.
 const MAX_PIXEL_BYTES: u64 = 8;
-/// Memory a PNG may take for all but its pixels.
-const METADATA_BYTES: u64 = 64 << 20;
+/// Memory for all of a picture but its pixels. Colour profiles have less than 4 MB; what Photoshop writes of a picture's
+/// history has had 20.
+const METADATA_BYTES: u64 = 32 << 20;
 /// Pixels of the largest picture there is.
 const MOST_PIXELS: u64 = (MAX_SIDE as u64).pow(2);
+/// What is said of a colour profile that is not sRGB's.
+const PROFILE_DROPPED: &str = "its colour profile is dropped: colours are taken as sRGB";
 /// Bytes that tell a file's format.
 const MAGIC: u64 = 16;
 
@@ -58,36 +63,51 @@ fn format(start: &[u8]) -> Result<ImageFormat> {
 /// Decodes the bytes of a PNG or JPEG file.
 pub(crate) fn decode(bytes: &[u8], max_pixels: u64, notes: &mut Vec<&'static str>) -> Result<Picture> {
     match format(bytes)? {
-        ImageFormat::Png => {
-            let mut limits = Limits::no_limits();
-            limits.max_alloc = Some(max_pixels.saturating_mul(MAX_PIXEL_BYTES).saturating_add(METADATA_BYTES));
-            let decoder = PngDecoder::with_limits(Cursor::new(bytes), limits)?;
-            let animated = decoder.is_apng()?;
-            let picture = convert(decoder, max_pixels, notes)?;
-            if animated {
-                notes.push("it is animated: its first picture is used");
-            }
-            Ok(picture)
-        }
-        _ => {
-            let facts = jpeg::Facts::of(bytes);
-            let decoder = JpegDecoder::new(Cursor::new(bytes))?;
-            ensure!(facts.whole, "its end is missing: get the whole JPEG file");
-            ensure!(
-                !facts.scattered,
-                "its JPEG scans are not interleaved, which is rare and not supported: save it anew"
-            );
-            let picture = convert(decoder, max_pixels, notes)?;
-            if facts.components == 4 {
-                notes.push("it is CMYK: its colours are converted without a profile and may differ from print");
-            }
-            Ok(picture)
-        }
+        ImageFormat::Png => decode_png(bytes, max_pixels, notes),
+        _ => decode_jpeg(bytes, max_pixels, notes),
     }
 }
 
-/// Decodes the pixels once the header says that they are not too many.
-fn convert(mut decoder: impl ImageDecoder, max_pixels: u64, notes: &mut Vec<&'static str>) -> Result<Picture> {
+fn decode_png(bytes: &[u8], max_pixels: u64, notes: &mut Vec<&'static str>) -> Result<Picture> {
+    let mut limits = Limits::no_limits();
+    // The decoder counts metadata and a few rows here, not the picture.
+    limits.max_alloc = Some(METADATA_BYTES);
+    let mut decoder = PngDecoder::with_limits(Cursor::new(bytes), limits).map_err(|error| match error {
+        ImageError::Limits(_) => anyhow!("its metadata needs more than {METADATA_BYTES} bytes: save it without"),
+        error => error.into(),
+    })?;
+    // A profile over the limit is skipped, and the picture decoded.
+    if decoder.icc_profile()?.is_none() && png::has_profile(bytes) {
+        notes.push(PROFILE_DROPPED);
+    }
+    let animated = decoder.is_apng()?;
+    let picture = convert(decoder, (bytes.len(), png::MAX_PIXELS), max_pixels, notes)?;
+    if animated {
+        notes.push("it is animated: its first picture is used");
+    }
+    Ok(picture)
+}
+
+fn decode_jpeg(bytes: &[u8], max_pixels: u64, notes: &mut Vec<&'static str>) -> Result<Picture> {
+    let structure = jpeg::Structure::of(bytes)?;
+    ensure!(structure.whole, "its end is missing: get the whole JPEG file");
+    ensure!(!structure.scattered, "its JPEG scans are not interleaved, which is rare and not supported: save it anew");
+    let decoder = JpegDecoder::new(Cursor::new(bytes))?;
+    let picture = convert(decoder, (bytes.len(), jpeg::MAX_PIXELS), max_pixels, notes)?;
+    if structure.components == 4 {
+        notes.push("it is CMYK: its colours are converted without a profile and may differ from print");
+    }
+    Ok(picture)
+}
+
+/// Decodes the pixels once the header says that they are not too many: neither for this process nor for a file of
+/// `bytes` bytes of at most `densest` pixels each.
+fn convert(
+    mut decoder: impl ImageDecoder,
+    (bytes, densest): (usize, u64),
+    max_pixels: u64,
+    notes: &mut Vec<&'static str>,
+) -> Result<Picture> {
     let (width, height) = decoder.dimensions();
     let pixels = u64::from(width) * u64::from(height);
     ensure!(
@@ -98,9 +118,13 @@ fn convert(mut decoder: impl ImageDecoder, max_pixels: u64, notes: &mut Vec<&'st
         pixels <= max_pixels,
         "it has {pixels} pixels, over the limit of {max_pixels}: scale it down or raise --max-pixels"
     );
+    ensure!(
+        pixels <= densest.saturating_mul(bytes as u64),
+        "it would have {pixels} pixels in {bytes} bytes: get it again, its data are missing"
+    );
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     if decoder.icc_profile().ok().flatten().is_some_and(|profile| !is_srgb(&profile)) {
-        notes.push("its colour profile is dropped: colours are taken as sRGB");
+        notes.push(PROFILE_DROPPED);
     }
     let mut image = DynamicImage::from_decoder(decoder)?;
     image.apply_orientation(orientation);

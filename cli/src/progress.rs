@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::files;
+
 /// A bar of `steps`; it is hidden where standard error is no terminal, and goes when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Progress(ProgressBar);
@@ -19,6 +21,11 @@ impl Progress {
     /// Says what is being done now.
     pub(crate) fn say(&self, what: &str) {
         self.0.set_message(what.to_owned());
+    }
+
+    /// Notes something on standard error, above the bar.
+    pub(crate) fn note(&self, text: &str) {
+        self.0.suspend(|| files::note(text));
     }
 
     pub(crate) fn step(&self) {

@@ -76,9 +76,25 @@ impl Model {
 
     /// Decodes a stream or a prefix of one.
     pub(crate) fn decode(&self, bytes: &[u8], synthesis: &dyn Synthesis) -> Result<Picture> {
+        match self.decode_before_fault(bytes, synthesis)? {
+            (picture, None) => Ok(picture),
+            (_, Some(fault)) => Err(advise(fault)),
+        }
+    }
+
+    /// Decodes a stream as far as it keeps to the specification; with the picture comes what it breaks behind its header.
+    pub(crate) fn decode_before_fault(
+        &self,
+        bytes: &[u8],
+        synthesis: &dyn Synthesis,
+    ) -> Result<(Picture, Option<Error>)> {
         let mut decoder = self.decoder();
-        decoder.push(bytes).map_err(advise)?;
-        Ok(decoder.render(synthesis)?)
+        let fault = match decoder.push(bytes) {
+            Ok(_) => None,
+            Err(fault @ Error::Corrupt { .. }) if decoder.header().is_some() => Some(fault),
+            Err(error) => return Err(advise(error)),
+        };
+        Ok((decoder.render(synthesis)?, fault))
     }
 }
 

@@ -87,6 +87,40 @@ fn eval_writes_a_row_for_each_picture_and_rate() {
 }
 
 #[test]
+fn eval_goes_on_behind_a_broken_picture_and_says_which() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("photos")).expect("a folder");
+    let whole = png::rgb(64, 48);
+    bench.write("photos/a.png", &whole);
+    bench.write("photos/b.png", &whole[..200]);
+    bench.write("photos/c.png", &whole);
+    // What a killed process left is no picture.
+    bench.write("photos/.nestcast-Ab3dE6", &whole);
+    let linear = ["--decoder", "linear", "--grid", "0.5:1.0:0.5"];
+    let output = bench.run(&[&["eval", "photos", "--csv", "out.csv"], &linear[..]].concat(), &[]);
+    let errors = String::from_utf8(output.stderr).expect("text");
+    let lines: Vec<&str> = errors.lines().collect();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert_eq!(lines.len(), 2, "{errors}");
+    assert!(lines[0].contains("note: photos/b.png is refused"), "{errors}");
+    assert!(lines[1].contains("1 of 3 pictures") && lines[1].ends_with("photos/b.png"), "{errors}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("means over 2 pictures"));
+    let csv = String::from_utf8(bench.read("out.csv")).expect("text");
+    assert_eq!(csv.lines().filter(|line| line.starts_with("a.png,") || line.starts_with("c.png,")).count(), 4);
+    assert_eq!(csv.lines().count(), 1 + 4);
+
+    bench.write("bad.png", &whole[..200]);
+    bench.write("worse.png", b"");
+    let one = [&["eval", "bad.png", "--csv", "out"], &linear[..]].concat();
+    assert!(bench.refuse(&one).contains("bad.png is refused"));
+    bench.write("out", b"old");
+    let output = bench.run(&[&["eval", "bad.png", "worse.png", "--csv", "out"], &linear[..]].concat(), &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no picture can be measured: bad.png, worse.png"));
+    assert_eq!(bench.read("out"), b"old");
+}
+
+#[test]
 fn the_demo_of_a_picture_is_one_page_that_loads_nothing() {
     let bench = Bench::new();
     bench.write("p.png", &png::rgb(96, 64));

@@ -100,7 +100,9 @@ fn receivers_are_told_that_a_source_broke_off() {
     }
 
     let bench = Bench::new();
-    let video = clip(180);
+    // A file plays whether or not somebody is there: 15 s leave a receiver on a busy machine time to come.
+    let video = String::from_utf8_lossy(&clip(0)).replace("F30:1", "F12:1").into_bytes();
+    let video = [&video[..], &clip(180)[video.len()..]].concat();
     bench.write("clip.y4m", &video[..video.len() - 100]);
     let (statuses, [said, heard], failures, kept) = end_with(&bench, Sender::start(&bench, &["clip.y4m"]), &[]);
     assert_eq!((statuses, failures), ([Some(1), Some(1)], 1), "{said}{heard}");
@@ -205,7 +207,7 @@ fn other_networks_are_another_package_and_only_those_who_run_networks_need_it() 
     let sender = Sender::start(&bench, &["clip.y4m", "--loop", "--model", "other", "--analysis", "linear"]);
     let error = refused(&bench, &sender, &["-o", "none", "--decoder", "deep", "--no-fetch-model"]);
     assert!(error.contains("model package") && error.contains("--model"), "{error}");
-    five_frames(&bench, &sender, &["-o", "linear", "--decoder", "linear", "--no-fetch-model"]);
+    five_frames(&bench, &sender, &["-o", "linear", "--no-fetch-model"]);
     five_frames(&bench, &sender, &["-o", "named", "--decoder", "deep", "--no-fetch-model", "--model", "other"]);
     five_frames(&bench, &sender, &["-o", "fetched", "--decoder", "deep"]);
     let kept = std::fs::read_dir(bench.path("cache/nestcast/models")).map(Iterator::count);

@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{Bench, png, samples};
+use harness::{Bench, hostile, png, samples};
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 
 const SIZE: (u32, u32) = (40, 24);
@@ -157,4 +157,80 @@ fn exif_orientation_is_applied() {
     });
     let (back, _) = round_trip(&bench, &turned);
     assert_eq!((back.width(), back.height()), (24, 40));
+}
+
+#[test]
+fn pixels_that_the_files_bytes_cannot_hold_are_refused() {
+    let bench = Bench::new();
+    let data = png::pixels(&[0; 30], 30);
+    let empty = png::file((9_999, 9_999), 16, png::RGBA, &[(b"IDAT", data)]);
+    assert!(encode_refused(&bench, &empty).contains("data are missing"));
+    assert!(encode_refused(&bench, &hostile::jpeg((9_999, 9_999), 0, 0)).contains("data are missing"));
+}
+
+#[test]
+fn a_jpeg_of_many_scans_is_refused_before_it_is_decoded() {
+    let bench = Bench::new();
+    let scans = |scans| hostile::jpeg((1024, 1024), 128 * 128, scans);
+    bench.write("in.jpg", &scans(20));
+    bench.succeed(&["encode", "in.jpg", "-o", "s.nst", "--analysis", "linear"]);
+    for count in [24, 2_000] {
+        let line = encode_refused(&bench, &scans(count));
+        assert!(line.contains("more than 24 times"), "{line}");
+    }
+}
+
+#[test]
+fn a_jpeg_of_many_tables_is_refused_before_it_is_decoded() {
+    let bench = Bench::new();
+    let file = hostile::jpeg((64, 64), 64, 1);
+    let tables = [0xFF, 0xDD, 0, 4, 0, 0].repeat(5_000);
+    let line = encode_refused(&bench, &[&file[..2], &tables, &file[2..]].concat());
+    assert!(line.contains("4096 segments"), "{line}");
+}
+
+#[test]
+fn what_a_png_says_of_its_animation_costs_nothing() {
+    let bench = Bench::new();
+    let control = [u32::MAX.to_be_bytes(), 0u32.to_be_bytes()].concat();
+    let data = png::pixels(&samples(40, 24), 120);
+    for (width, height) in [(SIZE.0, SIZE.1), (u32::MAX, u32::MAX), (1, 1)] {
+        let mut frame: Vec<u8> = [0, width, height, 0, 0].iter().flat_map(|number| number.to_be_bytes()).collect();
+        frame.extend([0, 1, 0, 10, 0, 0]);
+        let chunks: [(&[u8; 4], Vec<u8>); 3] = [(b"acTL", control.clone()), (b"fcTL", frame), (b"IDAT", data.clone())];
+        let picture = png::file(SIZE, 8, png::RGB, &chunks);
+        if (width, height) == SIZE {
+            round_trip(&bench, &picture);
+        } else {
+            encode_refused(&bench, &picture);
+        }
+    }
+    round_trip(&bench, &png::file(SIZE, 8, png::RGB, &[(b"acTL", control), (b"IDAT", data)]));
+}
+
+#[test]
+fn a_profile_over_the_limit_is_skipped_with_a_note() {
+    let bench = Bench::new();
+    let (_, notes) = round_trip(&bench, &hostile::png_with_profile(SIZE, 64 << 20));
+    assert!(notes.contains("colour profile is dropped") && notes.lines().count() == 1, "{notes}");
+    let text = [b"Comment\0".to_vec(), vec![b'x'; 40 << 20]].concat();
+    let data = png::pixels(&samples(40, 24), 120);
+    let line = encode_refused(&bench, &png::file(SIZE, 8, png::RGB, &[(b"tEXt", text), (b"IDAT", data)]));
+    assert!(line.contains("metadata needs more than"), "{line}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_small_file_with_a_huge_profile_takes_little_memory() {
+    let bench = Bench::new();
+    let encode = |picture: &[u8]| {
+        bench.write("in", picture);
+        let arguments = ["encode", "in", "-o", "s.nst", "--analysis", "linear", "--threads", "1"];
+        bench.shell(r#"ulimit -v 250000; exec "$0" "$@""#, &arguments)
+    };
+    if !encode(&png::rgb(SIZE.0, SIZE.1)).status.success() {
+        return harness::faults::skip("a limit of 250 MB", "not even an ordinary picture fits into it here");
+    }
+    let output = encode(&hostile::png_with_profile(SIZE, 256 << 20));
+    assert!(output.status.success(), "{output:?}");
 }

@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{Bench, refusal};
+use harness::{Bench, png, refusal};
 
 /// Where the header of a 64x48 picture holds its model, and its length.
 const MODEL: std::ops::Range<usize> = 7..13;
@@ -124,6 +124,35 @@ fn a_flipped_bit_gives_a_picture_or_one_line() {
             refusal(&arguments, &output);
         }
     }
+}
+
+#[test]
+fn before_a_corrupt_segment_there_is_a_picture_and_a_note() {
+    let bench = Bench::new();
+    bench.write("large.png", &png::rgb(640, 620));
+    let limits = ["--analysis", "linear", "--max-bytes", "3000"];
+    bench.succeed(&[&["encode", "large.png", "-o", "whole.nst"], &limits[..]].concat());
+    let whole = bench.read("whole.nst");
+    // Two stripes: two lengths, which for the first segment are one byte each.
+    let header = HEADER + 2;
+    assert!(whole[header] < 0x80 && whole[header + 1] < 0x80, "{:?}", &whole[..30]);
+    let end = header + 2 + usize::from(whole[header]) + usize::from(whole[header + 1]);
+    let corrupt = [&whole[..end], &[0xFF; 5], &whole[end..]].concat();
+    bench.write("corrupt.nst", &corrupt);
+    bench.write("before.nst", &whole[..end]);
+
+    let linear = ["--decoder", "linear"];
+    let (_, note) = bench.succeed(&[&["decode", "corrupt.nst", "-o", "corrupt.png"], &linear[..]].concat());
+    assert!(note.contains("note: corrupt.nst: corrupt stream") && note.lines().count() == 1, "{note}");
+    let (_, silence) = bench.succeed(&[&["decode", "before.nst", "-o", "before.png"], &linear[..]].concat());
+    assert_eq!(silence, "");
+    assert_eq!(bench.read("corrupt.png"), bench.read("before.png"));
+
+    let (text, _) = bench.succeed(&["inspect", "corrupt.nst", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert!(json["fault"].as_str().is_some_and(|fault| fault.contains("corrupt")), "{text}");
+    assert_eq!(json["whole"], false);
+    assert!(bench.succeed(&["inspect", "corrupt.nst"]).0.contains("what comes before it decodes"));
 }
 
 #[test]

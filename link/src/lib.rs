@@ -14,4 +14,4 @@ mod relay;
 mod schedule;
 
 pub use relay::{Passage, Relay};
-pub use schedule::Link;
+pub use schedule::{Link, Schedule};

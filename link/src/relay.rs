@@ -12,8 +12,6 @@ use crate::schedule::{Link, Schedule};
 
 /// The largest UDP packet.
 const LARGEST: usize = 65_536;
-/// Rate of the way back: as good as none.
-const FAST: u64 = 1_000_000_000;
 
 /// A packet that came to the link from the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +51,7 @@ impl Relay {
         let began = Instant::now();
         let passed = Arc::default();
         let client = Arc::new(Mutex::new(None));
-        let back = Link { rates: vec![(Duration::ZERO, FAST)], ..link.clone() };
+        let back = link.back();
         let up = Way { from: Arc::clone(&near), to: Arc::clone(&far), client: Arc::clone(&client), began };
         let down = Way { from: far, to: near, client, began };
         let tasks = [
@@ -98,7 +96,7 @@ struct Way {
 
 impl Way {
     /// The way from the server keeps a log, the other learns where the client is.
-    async fn run(self, mut schedule: Schedule, log: Option<Arc<Mutex<Vec<Passage>>>>) {
+    async fn run(self, mut schedule: Schedule<Vec<u8>>, log: Option<Arc<Mutex<Vec<Passage>>>>) {
         let mut buffer = vec![0; LARGEST];
         loop {
             let due = schedule.due().map(|due| self.began + due);
@@ -106,7 +104,7 @@ impl Way {
                 // An error is that of an earlier packet, which nobody listened for: as if it were lost.
                 received = self.from.recv_from(&mut buffer) => if let Ok((bytes, peer)) = received {
                     let at = self.began.elapsed();
-                    let wait = schedule.push(at, buffer[..bytes].to_vec());
+                    let wait = schedule.push(at, bytes, buffer[..bytes].to_vec());
                     match &log {
                         Some(log) => log.lock().unwrap_or_else(PoisonError::into_inner).push(Passage { at, bytes, wait }),
                         None => *self.client() = Some(peer),

@@ -1,35 +1,62 @@
-//! When a packet leaves a link whose rate changes.
+//! When a packet leaves a link whose rate changes, which packets are lost, and which are late.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What UDP and IPv4 add to a packet.
 const OVERHEAD: u64 = 28;
+/// Bits per second of the way back.
+const BACK: u64 = 1_000_000_000;
 /// Nothing waits for longer than this, even where a rate stays at zero.
 const FOREVER: Duration = Duration::from_secs(3600);
 
-/// One direction of a link; the other has its delay alone.
+/// One direction of a link; the other has its delay, loss and jitter alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// From each moment on so many bits per second, by time; before the first, the first.
     pub rates: Vec<(Duration, u64)>,
-    /// One way.
+    /// One way: half of the round trip without queues.
     pub delay: Duration,
     /// What would wait longer is dropped.
     pub queue: Duration,
+    /// Of a million packets so many are lost on the air, behind the queue.
+    pub loss: u32,
+    /// A packet is late by up to so much, and may be overtaken.
+    pub jitter: Duration,
+    /// Of loss and jitter: the same seed, the same losses.
+    pub seed: u64,
 }
 
 impl Link {
-    /// A constant rate; 5 ms each way and a queue of 100 ms.
+    /// A constant rate; 5 ms each way and a queue of 100 ms, without loss or jitter.
     #[must_use]
     pub fn constant(bits_per_second: u64) -> Self {
         Self::varying(vec![(Duration::ZERO, bits_per_second)])
     }
 
-    /// A rate that changes at moments after the start; 5 ms each way and a queue of 100 ms.
+    /// A rate that changes at moments after the start; 5 ms each way and a queue of 100 ms, without loss or jitter.
     #[must_use]
     pub const fn varying(rates: Vec<(Duration, u64)>) -> Self {
-        Self { rates, delay: Duration::from_millis(5), queue: Duration::from_millis(100) }
+        let (delay, queue) = (Duration::from_millis(5), Duration::from_millis(100));
+        Self { rates, delay, queue, loss: 0, jitter: Duration::ZERO, seed: 1 }
+    }
+
+    /// With a round trip of `rtt` where no queue stands.
+    #[must_use]
+    pub fn with_rtt(self, rtt: Duration) -> Self {
+        Self { delay: rtt / 2, ..self }
+    }
+
+    /// With `loss` packets of a million lost in each direction.
+    #[must_use]
+    pub fn with_loss(self, loss: u32, seed: u64) -> Self {
+        Self { loss, seed, ..self }
+    }
+
+    /// The other direction: as fast as makes no difference, with the same delay, loss and jitter.
+    #[must_use]
+    pub fn back(&self) -> Self {
+        Self { rates: vec![(Duration::ZERO, BACK)], seed: !self.seed, ..self.clone() }
     }
 
     /// Bits per second at a moment.
@@ -74,40 +101,61 @@ impl Link {
     }
 }
 
-/// The packets on a link, first in, first out.
+/// The packets on a link: first in, first out, but for jitter.
 #[derive(Debug)]
-pub(crate) struct Schedule {
+pub struct Schedule<T> {
     link: Link,
-    /// When the last packet has left.
+    /// When the last packet has left the queue.
     busy: Duration,
-    packets: VecDeque<(Duration, Vec<u8>)>,
+    /// By arrival, then by number.
+    packets: BTreeMap<(Duration, u64), T>,
+    count: u64,
+    random: u64,
 }
 
-impl Schedule {
-    pub(crate) const fn new(link: Link) -> Self {
-        Self { link, busy: Duration::ZERO, packets: VecDeque::new() }
+impl<T> Schedule<T> {
+    /// An empty link.
+    #[must_use]
+    pub const fn new(link: Link) -> Self {
+        let random = link.seed;
+        Self { link, busy: Duration::ZERO, packets: BTreeMap::new(), count: 0, random }
     }
 
-    /// A packet comes; gives how long it waits for those before it, or nothing if it is dropped.
-    pub(crate) fn push(&mut self, now: Duration, packet: Vec<u8>) -> Option<Duration> {
+    /// A packet of `bytes` comes; gives how long it waits for those before it, or nothing if the queue has no room for it.
+    pub fn push(&mut self, now: Duration, bytes: usize, packet: T) -> Option<Duration> {
         let wait = self.busy.saturating_sub(now);
         if wait > self.link.queue {
             return None;
         }
-        self.busy = self.link.through(self.busy.max(now), (packet.len() as u64 + OVERHEAD) * 8);
-        self.packets.push_back((self.busy + self.link.delay, packet));
+        self.busy = self.link.through(self.busy.max(now), (bytes as u64 + OVERHEAD) * 8);
+        let lost = self.random(1_000_000) < u64::from(self.link.loss);
+        let late = self.random(u64::try_from(self.link.jitter.as_nanos()).unwrap_or(u64::MAX));
+        if !lost {
+            self.count += 1;
+            self.packets.insert((self.busy + self.link.delay + Duration::from_nanos(late), self.count), packet);
+        }
         Some(wait)
     }
 
     /// When the next packet arrives.
-    pub(crate) fn due(&self) -> Option<Duration> {
-        self.packets.front().map(|(at, _)| *at)
+    #[must_use]
+    pub fn due(&self) -> Option<Duration> {
+        self.packets.first_key_value().map(|((at, _), _)| *at)
     }
 
     /// A packet that has arrived.
-    pub(crate) fn pop(&mut self, now: Duration) -> Option<Vec<u8>> {
+    pub fn pop(&mut self, now: Duration) -> Option<T> {
         self.due().filter(|due| *due <= now)?;
-        self.packets.pop_front().map(|(_, packet)| packet)
+        self.packets.pop_first().map(|(_, packet)| packet)
+    }
+
+    /// A number below `below`, or zero: SplitMix64 (Steele, Lea, Flood 2014).
+    const fn random(&mut self, below: u64) -> u64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.random ^ (self.random >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        let z = z ^ (z >> 31);
+        if below == 0 { 0 } else { z % below }
     }
 }
 
@@ -126,12 +174,11 @@ mod tests {
         // 1000 bytes with their overhead take 8 ms at 1 Mbit/s, and 80 at 0.1.
         let link = Link::varying(vec![(Duration::ZERO, 1_000_000), (milliseconds(12), 100_000)]);
         let mut schedule = Schedule::new(link);
-        let packet = || vec![7; 972];
-        assert_eq!(schedule.push(Duration::ZERO, packet()), Some(Duration::ZERO));
-        assert_eq!(schedule.push(Duration::ZERO, packet()), Some(milliseconds(8)));
+        assert_eq!(schedule.push(Duration::ZERO, 972, 'a'), Some(Duration::ZERO));
+        assert_eq!(schedule.push(Duration::ZERO, 972, 'b'), Some(milliseconds(8)));
         assert_eq!(schedule.due(), Some(milliseconds(8 + 5)));
         assert_eq!(schedule.pop(milliseconds(12)), None);
-        assert_eq!(schedule.pop(milliseconds(13)), Some(packet()));
+        assert_eq!(schedule.pop(milliseconds(13)), Some('a'));
         // The second goes halfway at the first rate, the rest at the second.
         assert_eq!(schedule.due(), Some(milliseconds(12 + 40 + 5)));
     }
@@ -139,16 +186,16 @@ mod tests {
     #[test]
     fn what_would_wait_too_long_is_dropped_and_the_queue_drains() {
         let mut schedule = Schedule::new(Link::constant(1_000_000));
-        let taken = (0..100).filter(|_| schedule.push(Duration::ZERO, vec![0; 972]).is_some()).count();
+        let taken = (0..100).filter(|_| schedule.push(Duration::ZERO, 972, ()).is_some()).count();
         assert_eq!(taken, 13, "those that wait 0, 8, ... 96 ms");
-        assert_eq!(schedule.push(SECOND, vec![0; 972]), Some(Duration::ZERO));
+        assert_eq!(schedule.push(SECOND, 972, ()), Some(Duration::ZERO));
     }
 
     #[test]
     fn a_link_that_stands_still_drops_all_but_the_first() {
         let mut schedule = Schedule::new(Link::constant(0));
-        assert!(schedule.push(SECOND, vec![0; 10]).is_some());
-        assert!(schedule.push(SECOND, vec![0; 10]).is_none());
+        assert!(schedule.push(SECOND, 10, ()).is_some());
+        assert!(schedule.push(SECOND, 10, ()).is_none());
         assert_eq!(schedule.pop(2 * SECOND), None);
     }
 
@@ -157,5 +204,32 @@ mod tests {
         let link = Link::varying(vec![(Duration::ZERO, 4_000), (SECOND, 1_000), (3 * SECOND, 10_000)]);
         let capacity = link.capacity(milliseconds(500), 4 * SECOND);
         assert!((capacity - (2_000.0 + 2_000.0 + 10_000.0)).abs() < 1e-6, "{capacity}");
+    }
+
+    #[test]
+    fn of_many_packets_the_given_share_is_lost_and_the_same_seed_loses_the_same() {
+        let arrived = |seed| {
+            let mut schedule = Schedule::new(Link::constant(1_000_000_000).with_loss(30_000, seed));
+            for number in 0..10_000 {
+                schedule.push(number * milliseconds(1), 972, number);
+            }
+            std::iter::from_fn(|| schedule.pop(Duration::MAX)).collect::<Vec<_>>()
+        };
+        let count = arrived(1).len();
+        assert!((9600..9800).contains(&count), "{count}");
+        assert_eq!(arrived(1), arrived(1));
+        assert_ne!(arrived(1), arrived(2));
+    }
+
+    #[test]
+    fn jitter_delays_packets_and_lets_them_overtake() {
+        let link = Link { jitter: milliseconds(3), ..Link::constant(100_000_000) };
+        let mut schedule = Schedule::new(link);
+        for number in 0..100 {
+            schedule.push(Duration::ZERO, 972, number);
+        }
+        let order: Vec<u32> = std::iter::from_fn(|| schedule.pop(milliseconds(5 + 8 + 3))).collect();
+        assert_eq!(order.len(), 100, "none is later than the jitter");
+        assert!(!order.is_sorted());
     }
 }

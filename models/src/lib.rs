@@ -26,6 +26,7 @@
 
 mod deep;
 pub mod graph;
+mod library;
 pub mod onnx;
 mod package;
 pub mod runtime;

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::library::{self, Origin};
 use crate::onnx::Engine;
 
 /// The ONNX Runtime release this crate is tested with, and the one `cargo xtask runtime` fetches.
@@ -50,15 +51,16 @@ impl Runtime {
     /// Finds the library and loads it.
     ///
     /// It is looked for in `ORT_DYLIB_PATH`, next to the executable, in the `target` folder the executable
-    /// was built in, and in the user's cache, in this order. A process loads it once: later calls return the
+    /// was built in, and in the user's cache, in this order. A file that is damaged is passed over; the pinned library's
+    /// hash is compared once, which a file beside it remembers. A process loads it once: later calls return the
     /// same runtime without searching. After an error, a later call tries again.
     pub fn open() -> Result<Self, RuntimeError> {
-        Self::loaded_or(|| Places::of_this_process().find())
+        Self::loaded_or(|| Places::of_this_process().find(library::check))
     }
 
     /// Loads the library from `library`, or returns the runtime this process has loaded already.
     pub fn open_at(library: &Path) -> Result<Self, RuntimeError> {
-        Self::loaded_or(|| Ok(library.to_path_buf()))
+        Self::loaded_or(|| sound(library.to_path_buf(), Origin::Chosen, &library::check))
     }
 
     fn loaded_or(find: impl FnOnce() -> Result<PathBuf, RuntimeError>) -> Result<Self, RuntimeError> {
@@ -89,17 +91,30 @@ impl Places {
         }
     }
 
-    fn find(self) -> Result<PathBuf, RuntimeError> {
+    /// The first library that is there and passes its check.
+    fn find(self, check: impl Fn(&Path, Origin) -> Result<(), String>) -> Result<PathBuf, RuntimeError> {
         if let Some(library) = self.explicit {
             // Absolute, because `ort` takes a relative path from the executable's folder.
             let library = std::path::absolute(&library).unwrap_or(library);
-            return if library.is_file() { Ok(library) } else { Err(RuntimeError::NotAFile(library)) };
+            return if library.is_file() {
+                sound(library, Origin::Chosen, &check)
+            } else {
+                Err(RuntimeError::NotAFile(library))
+            };
         }
-        self.candidates().into_iter().find(|file| file.is_file()).ok_or(RuntimeError::NotFound)
+        let mut error = RuntimeError::NotFound;
+        for (library, origin) in self.candidates().into_iter().filter(|(file, _)| file.is_file()) {
+            match sound(library, origin, &check) {
+                Ok(library) => return Ok(library),
+                Err(unusable) if error == RuntimeError::NotFound => error = unusable,
+                Err(_) => {}
+            }
+        }
+        Err(error)
     }
 
     /// The files looked for, in order. `cargo xtask runtime` and `install-runtime` write the last two kinds.
-    fn candidates(&self) -> Vec<PathBuf> {
+    fn candidates(&self) -> Vec<(PathBuf, Origin)> {
         let name = format!("{}onnxruntime{}", consts::DLL_PREFIX, consts::DLL_SUFFIX);
         let platform = format!("{}-{}", consts::OS, consts::ARCH);
         let release = Path::new("onnxruntime").join(VERSION);
@@ -108,7 +123,20 @@ impl Places {
         let beside = folders.clone().take(1).map(|folder| folder.join(&name));
         let built = folders.map(|folder| folder.join(&release).join(&platform).join(&name));
         let cached = self.user_cache.iter().map(|cache| cache.join("nestcast").join(&release).join(&name));
-        beside.chain(built).chain(cached).collect()
+        let pinned = built.chain(cached).map(|file| (file, Origin::Pinned));
+        beside.map(|file| (file, Origin::Chosen)).chain(pinned).collect()
+    }
+}
+
+/// The library's path, if its file passes the check.
+fn sound(
+    library: PathBuf,
+    origin: Origin,
+    check: &impl Fn(&Path, Origin) -> Result<(), String>,
+) -> Result<PathBuf, RuntimeError> {
+    match check(&library, origin) {
+        Ok(()) => Ok(library),
+        Err(reason) => Err(RuntimeError::Unusable { library, reason }),
     }
 }
 
@@ -158,7 +186,8 @@ mod tests {
         let name = format!("{}onnxruntime{}", consts::DLL_PREFIX, consts::DLL_SUFFIX);
         let platform = format!("{}-{}", consts::OS, consts::ARCH);
         let release = Path::new("onnxruntime").join("1.24.4");
-        assert_eq!(places(root).find(), Err(RuntimeError::NotFound));
+        let any = |_: &Path, _| Ok(());
+        assert_eq!(places(root).find(any), Err(RuntimeError::NotFound));
 
         let nearer_and_nearer = [
             root.join("cache").join("nestcast").join(&release).join(&name),
@@ -167,11 +196,28 @@ mod tests {
         ];
         for file in nearer_and_nearer {
             let file = touch(file);
-            assert_eq!(places(root).find(), Ok(file));
+            assert_eq!(places(root).find(any), Ok(file));
         }
 
         let explicit = touch(root.join("mine.so"));
-        assert_eq!(Places { explicit: Some(explicit.clone()), ..places(root) }.find(), Ok(explicit));
+        assert_eq!(Places { explicit: Some(explicit.clone()), ..places(root) }.find(any), Ok(explicit));
+    }
+
+    #[test]
+    fn a_damaged_library_is_passed_over_or_named() {
+        let root = tempfile::tempdir().expect("temporary folder");
+        let root = root.path();
+        let name = format!("{}onnxruntime{}", consts::DLL_PREFIX, consts::DLL_SUFFIX);
+        let cached = touch(root.join("cache").join("nestcast").join("onnxruntime").join("1.24.4").join(&name));
+        let beside = touch(root.join("target").join("debug").join("deps").join(&name));
+        let damaged = |file: &Path| RuntimeError::Unusable { library: file.into(), reason: "damaged".into() };
+        let check = |path: &Path, _| if path == beside { Err("damaged".to_owned()) } else { Ok(()) };
+        assert_eq!(places(root).find(check), Ok(cached.clone()));
+        assert_eq!(places(root).find(|_, _| Err("damaged".into())), Err(damaged(&beside)));
+        let explicit = Places { explicit: Some(beside.clone()), ..places(root) };
+        assert_eq!(explicit.find(check), Err(damaged(&beside)));
+        let origins: Vec<Origin> = places(root).candidates().into_iter().map(|(_, origin)| origin).collect();
+        assert_eq!((origins[0], origins[origins.len() - 1]), (Origin::Chosen, Origin::Pinned));
     }
 
     #[test]
@@ -180,7 +226,7 @@ mod tests {
         touch(root.path().join("target").join("debug").join("deps").join(consts::DLL_PREFIX));
         let missing = root.path().join("missing.so");
         let places = Places { explicit: Some(missing.clone()), ..places(root.path()) };
-        assert_eq!(places.find(), Err(RuntimeError::NotAFile(missing)));
+        assert_eq!(places.find(|_, _| Ok(())), Err(RuntimeError::NotAFile(missing)));
     }
 
     #[test]

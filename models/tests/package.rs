@@ -232,7 +232,7 @@ fn an_altered_archive_is_refused_or_another_package() {
     // The manifest and all lengths and names, and some of every file.
     let (mut offset, mut picked) = (0, Vec::new());
     for name in FILES {
-        let length = fs::metadata(photo().join(name)).expect("a file").len() as usize;
+        let length = fs::read(photo().join(name)).expect("a file").len();
         let start = offset + 8 + name.len() + 8;
         picked.extend(offset..start);
         picked.extend((start..start + length).step_by(if name == "manifest.toml" { 3 } else { 20_011 }));
@@ -252,7 +252,8 @@ fn an_altered_archive_is_refused_or_another_package() {
 fn an_archive_has_the_four_files_in_their_order() {
     let file = |name: &str| {
         let bytes = fs::read(photo().join(name)).expect("a file");
-        let string = |bytes: &[u8]| [&(bytes.len() as u32 | 1 << 31).to_be_bytes()[..], bytes].concat();
+        let length = |bytes: &[u8]| u32::try_from(bytes.len()).expect("a short file") | 1 << 31;
+        let string = |bytes: &[u8]| [&length(bytes).to_be_bytes()[..], bytes].concat();
         [string(name.as_bytes()), string(&bytes)].concat()
     };
     let of = |names: &[&str]| names.iter().flat_map(|name| file(name)).collect::<Vec<_>>();

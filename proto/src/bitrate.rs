@@ -33,6 +33,13 @@ impl Bitrate {
         u64::try_from(u128::from(self.0).saturating_mul(time.as_nanos()) / 8_000_000_000).unwrap_or(u64::MAX)
     }
 
+    /// How long `bytes` take; for ever at a rate of nothing.
+    #[must_use]
+    pub fn time_for(self, bytes: u64) -> Duration {
+        let nanos = (u128::from(bytes) * 8_000_000_000).checked_div(u128::from(self.0));
+        nanos.and_then(|nanos| u64::try_from(nanos).ok()).map_or(Duration::MAX, Duration::from_nanos)
+    }
+
     /// This times `permille` / 1000.
     #[must_use]
     pub(crate) fn scaled(self, permille: u64) -> Self {

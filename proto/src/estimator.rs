@@ -1,24 +1,35 @@
 //! A path's bandwidth and delay from acknowledged bytes: how much may be in flight so that the queue stays short.
 //!
-//! A packet that finds `flight` bytes on the way and comes back after `rtt` shows a path of `flight / rtt` bytes a second
-//! (Little's law). Once in a round trip the window becomes what that rate carries in `min_rtt`, a short queue, and one
-//! packet, the one that is being sent: the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the
-//! flight is that of the packet's own sending. So the window falls to the right size in one round trip after the rate
-//! falls, and doubles at most in each after it rises; a fall to less than half shows in the deliveries before that. Loss
-//! counts only where there is much of it. A window that is always full never sees the path without a queue, so every few
-//! seconds it shrinks for one round.
+//! While a queue stands before the path's slowest link, and only then, what arrives shows its rate ([`Busy`]). Once in a
+//! round trip the window becomes what that rate carries in the shortest round trip, a short queue, and one packet, the one
+//! that is being sent: the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the rate does not depend on
+//! the window. Where no queue shows, the window doubles in a round trip at first (slow start, RFC 9002, section 7.3.1), and
+//! later grows by steps, since the path may have become faster. A fall of the rate to less than half shows in the deliveries
+//! before a round is over ([`Falls`]). Loss counts only where there is much of it, or where another flow fills the queue
+//! ([`Competition`]). A window that is always full never sees the path without a queue, so every few seconds it shrinks
+//! for one round.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::busy::Busy;
+use crate::competition::Competition;
 use crate::falls::Falls;
 use crate::limits::{
-    DRAIN_EVERY, INITIAL_WINDOW, LOSS_IS_CONGESTION, MAX_WINDOW, MIN_RTT_LIFE, MIN_WINDOW_PACKETS, QUEUE_LEAST,
-    QUEUE_PACKETS, QUEUE_TARGET,
+    DRAIN_EVERY, DRAIN_LEAST, DRAIN_SUSPECTED, INITIAL_WINDOW, LOSS_COUNTED, LOSS_IS_CONGESTION, MAX_WINDOW,
+    MIN_RTT_LIFE, MIN_RTT_LIFE_BEHIND_QUEUE, MIN_WINDOW_PACKETS, QUEUE_LEAST, QUEUE_PACKETS, QUEUE_TARGET,
 };
+use crate::round::{Round, seconds};
+use crate::shortest::Shortest;
 
-/// A round trip that is longer than the shortest by less than this met no queue.
-const NO_QUEUE: Duration = Duration::from_millis(2);
+/// A queue that is shorter than this may be nothing but late clocks and acknowledgements.
+const SURE_QUEUE: Duration = Duration::from_millis(3);
+/// Rounds without a queue after which a path is taken for one of unknown, higher rate.
+const FREE_ROUNDS: u32 = 3;
+/// How much of a window goes where a lossy path or a lossy competitor takes it, and what comes back in each round beside
+/// the latter, in packets.
+const CUT: f64 = 0.7;
+const REGROWTH: f64 = 2.0;
 
 /// What is known of the path to a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +48,11 @@ pub struct Path {
     pub min_rtt: Duration,
     /// Bytes of a packet.
     pub mtu: u64,
+    /// Bytes that were lost in this round trip and the last: they are on the way again, and what came behind them waits for
+    /// them.
+    pub repairing: u64,
+    /// How often its rate fell so far that most of what was on the way is lost.
+    pub falls: u64,
 }
 
 impl Path {
@@ -57,6 +73,8 @@ impl Default for Path {
             rtt: Duration::ZERO,
             min_rtt: Duration::ZERO,
             mtu: 1200,
+            repairing: 0,
+            falls: 0,
         }
     }
 }
@@ -70,49 +88,70 @@ pub struct Estimator {
     /// Moments at which packets were sent, with the bytes in flight before them and of those that arrived; what is
     /// older than the last acknowledgement is gone.
     sent: VecDeque<(Duration, u64)>,
-    /// When the path was last seen without a queue.
-    drained: Duration,
-    /// The window to return to after a round in which the queue drains.
-    draining: Option<u64>,
-    /// The newest packet in the batch of acknowledgements at hand: its round trip, without the time that the peer held
-    /// the acknowledgement back, and the bytes that were in flight with it.
-    newest: Option<(Duration, u64)>,
+    batch: Batch,
+    /// What the path carried when it was last seen busy, in bytes a second; `None` while the window doubles.
+    rate: Option<f64>,
+    /// Rounds in a row that saw no queue although all that the path should carry was in flight, and rounds that saw a long
+    /// one.
+    free: u32,
+    late: u32,
+    busy: Busy,
     falls: Falls,
+    competition: Competition,
+    drain: Drain,
+    held: Held,
+    loss: Loss,
 }
 
-/// The shortest round trip of this half of a time and of the half before.
+/// Acknowledgements that came together.
 #[derive(Debug, Clone, Copy, Default)]
-struct Shortest([Option<(Duration, Duration)>; 2]);
-
-impl Shortest {
-    fn of(&mut self, now: Duration, rtt: Duration, life: Duration) -> Duration {
-        match &mut self.0[1] {
-            Some((since, shortest)) if now.saturating_sub(*since) < life / 2 => *shortest = rtt.min(*shortest),
-            _ => self.0 = [self.0[1], Some((now, rtt))],
-        }
-        self.0.iter().flatten().map(|(_, rtt)| *rtt).min().unwrap_or(rtt)
-    }
-}
-
-/// One round trip: it ends when a packet is acknowledged that was sent after it began.
-#[derive(Debug, Clone, Copy, Default)]
-struct Round {
-    began: Duration,
-    /// Of its batches of acknowledgements: the sum of the round trips, and of the bytes in flight.
-    time: Duration,
-    flight: u64,
-    batches: u32,
-    /// Most bytes in flight.
-    busiest: u64,
+struct Batch {
     delivered: u64,
+    newest: Option<Newest>,
+}
+
+/// The newest packet of a batch: others waited for it to be acknowledged.
+#[derive(Debug, Clone, Copy)]
+struct Newest {
+    rtt: Duration,
+    /// Bytes that were in flight when it was sent, and its own.
+    flight: u64,
+    bytes: u64,
+}
+
+/// The round in which the queue drains, so that the path is seen without it. All flows of one sender do that at the same
+/// moments: those that share a link see it without the others' queues too, or who came last would take theirs for the path.
+#[derive(Debug, Clone, Copy, Default)]
+struct Drain {
+    /// The window to return to, and when it began.
+    window: Option<(u64, Duration)>,
+    /// What the sender's clock says at the zero of this flow's.
+    clock: Duration,
+    /// The turn in which it drained last.
+    turn: u128,
+}
+
+/// For how long the peer holds acknowledgements back: the transport's smoothed round trip is without that time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Held {
+    /// The round trip smoothed as the transport does it (RFC 9002, section 5.3), with that time.
+    smoothed: Option<Duration>,
+    time: Duration,
+}
+
+/// Loss over enough packets to tell a full queue from the air.
+#[derive(Debug, Clone, Copy, Default)]
+struct Loss {
     lost: u64,
+    delivered: u64,
 }
 
 impl Estimator {
-    /// For packets of `mtu` bytes.
+    /// For packets of `mtu` bytes. `clock` is the time on a clock that all flows of a sender share, when this one's begins.
     #[must_use]
-    pub fn new(mtu: u64) -> Self {
-        Self { path: Path { mtu, ..Path::default() }, ..Self::default() }
+    pub fn new(mtu: u64, clock: Duration) -> Self {
+        let drain = Drain { clock, ..Drain::default() };
+        Self { path: Path { mtu, ..Path::default() }, round: Round::new(Duration::ZERO, 0), drain, ..Self::default() }
     }
 
     /// What is known now.
@@ -126,62 +165,6 @@ impl Estimator {
         self.path.mtu = mtu;
     }
 
-    /// A packet of `bytes` that was sent at `sent` arrived.
-    pub fn handle_ack(&mut self, now: Duration, sent: Duration, bytes: u64) {
-        self.path.delivered += bytes;
-        self.round.delivered += bytes;
-        while self.sent.front().is_some_and(|(at, _)| *at < sent) {
-            self.sent.pop_front();
-        }
-        if let Some((at, flight)) = self.sent.front_mut().filter(|(at, _)| *at == sent) {
-            *flight += bytes;
-            self.newest = Some((now.saturating_sub(*at), *flight));
-        }
-        if sent >= self.round.began {
-            // The round is over once this batch is; marks it by a beginning that no later packet undercuts.
-            self.round.began = Duration::MAX;
-        }
-    }
-
-    /// All acknowledgements that came together were told; `in_flight` bytes are still on their way.
-    pub fn handle_acks_end(&mut self, now: Duration, in_flight: u64) {
-        self.path.in_flight = in_flight;
-        let Some((rtt, flight)) = self.newest.take() else { return };
-        self.path.rtt = rtt;
-        self.path.min_rtt = self.shortest.of(now, rtt, MIN_RTT_LIFE);
-        if rtt <= self.path.min_rtt + self.path.min_rtt / 8 + NO_QUEUE {
-            self.drained = now;
-        }
-        self.round.time += rtt;
-        self.round.flight += flight;
-        self.round.batches += 1;
-        if self.round.began == Duration::MAX {
-            self.end_round(now, in_flight);
-        }
-        self.watch_falls(now, in_flight);
-    }
-
-    /// Takes the window down at once if the path delivers less than half of what it is for.
-    fn watch_falls(&mut self, now: Duration, in_flight: u64) {
-        let busy = 2 * in_flight >= self.path.window && self.draining.is_none();
-        let Some(rate) = self.falls.rate(now, self.path.delivered, busy) else { return };
-        let aim = whole(rate * self.wish(rate)).max(self.least());
-        if self.falls.certain(now, 2 * aim < self.path.window) {
-            self.path.window = aim;
-            self.falls = Falls::default();
-            self.round = Round { began: now, busiest: in_flight, ..Round::default() };
-        }
-    }
-
-    /// The round trip that a window is for, in seconds, where the path carries `rate` bytes a second.
-    fn wish(&self, rate: f64) -> f64 {
-        let packet = self.path.mtu as f64 / rate.max(1.0);
-        let (least, most) = (QUEUE_LEAST.as_secs_f64(), QUEUE_TARGET.as_secs_f64());
-        let queue = (QUEUE_PACKETS * packet).clamp(least, most);
-        // The shortest round trip may be that of a small packet; the time that sending a whole one takes is no queue.
-        self.path.min_rtt.as_secs_f64() + queue + packet.min(most)
-    }
-
     /// Packets of so many bytes were sent.
     pub fn handle_sent(&mut self, now: Duration, bytes: u64) {
         if self.sent.back().is_none_or(|(at, _)| *at < now) {
@@ -191,49 +174,224 @@ impl Estimator {
         self.round.busiest = self.round.busiest.max(self.path.in_flight);
     }
 
+    /// The transport's smoothed round trip as it was before the acknowledgements at hand, less what the peer held
+    /// acknowledgements back for (RFC 9002, section 5.3).
+    pub fn handle_smoothed(&mut self, transport: Duration) {
+        self.held.time = self.held.smoothed.unwrap_or_default().saturating_sub(transport);
+    }
+
+    /// A packet of `bytes` that was sent at `sent` arrived.
+    pub fn handle_ack(&mut self, now: Duration, sent: Duration, bytes: u64) {
+        self.path.delivered += bytes;
+        self.batch.delivered += bytes;
+        while self.sent.front().is_some_and(|(at, _)| *at < sent) {
+            self.sent.pop_front();
+        }
+        if let Some((at, flight)) = self.sent.front_mut().filter(|(at, _)| *at == sent) {
+            *flight += bytes;
+            self.batch.newest = Some(Newest { rtt: now.saturating_sub(*at), flight: *flight, bytes });
+        }
+        self.round.over |= sent >= self.round.began;
+    }
+
     /// Bytes were lost; `all` if nothing got through for long.
     pub fn handle_loss(&mut self, bytes: u64, all: bool) {
         self.path.lost += bytes;
         // A transport may tell of acknowledgements first, when what was lost was still in flight.
         self.path.in_flight = self.path.in_flight.saturating_sub(bytes);
+        self.path.repairing += bytes;
         self.round.lost += bytes;
         if all {
             self.path.window = self.least();
-            self.draining = None;
+            self.drain.window = None;
         }
     }
 
+    /// All acknowledgements that came together were told; `in_flight` bytes are still on their way.
+    pub fn handle_acks_end(&mut self, now: Duration, in_flight: u64) {
+        self.path.in_flight = in_flight;
+        let Batch { delivered, newest } = std::mem::take(&mut self.batch);
+        self.round.delivered += delivered;
+        let Some(Newest { rtt, flight, bytes }) = newest else { return };
+        self.held.smoothed = Some(self.held.smoothed.map_or(rtt, |smoothed| (7 * smoothed + rtt) / 8));
+        self.see_round_trip(now, rtt, bytes);
+        let queue = self.queue();
+        self.round.handle_batch(self.path.rtt, queue, flight);
+        let least = (self.target(self.rate.unwrap_or(f64::MAX)) / 3).max(SURE_QUEUE);
+        self.busy.handle_batch(now, self.path.delivered, self.path.mtu, queue, least);
+        if self.rate.is_none() {
+            self.start(delivered);
+        }
+        if self.round.over {
+            self.end_round(now, in_flight);
+        }
+        self.watch_falls(now, in_flight);
+    }
+
+    /// The round trip of a packet of `bytes`, and the shortest. A whole packet takes longer to be sent: those that are not are
+    /// counted as if they were, or, where the path's rate is not known yet, do not count beside whole ones.
+    fn see_round_trip(&mut self, now: Duration, rtt: Duration, bytes: u64) {
+        let missing = self.path.mtu.saturating_sub(bytes);
+        let (rtt, whole) = match self.rate {
+            Some(rate) => {
+                let rest = Duration::from_secs_f64(missing as f64 / rate.max(1.0));
+                (rtt + rest.min(2 * QUEUE_TARGET), true)
+            }
+            None => (rtt, missing <= self.path.mtu / 8),
+        };
+        self.path.rtt = rtt;
+        // Behind a competitor's queue the shortest round trip is not seen, and is as it was.
+        let life = if self.competition.is_suspected(now) { MIN_RTT_LIFE_BEHIND_QUEUE } else { MIN_RTT_LIFE };
+        self.path.min_rtt = self.shortest.of(now, rtt, whole, life);
+    }
+
+    /// How long the last packet waited in queues; what the peer held acknowledgements back for is none.
+    fn queue(&self) -> Duration {
+        self.path.queue().saturating_sub(self.held.time)
+    }
+
+    /// Whether all of the window was in flight in this round.
+    const fn used(&self) -> bool {
+        self.round.busiest + self.path.mtu >= self.path.window
+    }
+
+    /// Doubles the window in a round trip until a queue shows the path's rate.
+    fn start(&mut self, delivered: u64) {
+        self.rate = self.busy.take(self.path.mtu);
+        if let Some(rate) = self.rate {
+            let carried = rate * seconds(self.path.min_rtt + self.target(rate));
+            self.path.window = self.path.window.min(whole(carried)).max(self.least());
+            self.free = 0;
+        } else if self.used() && self.queue() < self.target(f64::MAX) {
+            self.path.window = (self.path.window + delivered).min(MAX_WINDOW);
+        }
+    }
+
+    /// Takes the window down at once if the path delivers less than half of what it is for, behind a queue.
+    fn watch_falls(&mut self, now: Duration, in_flight: u64) {
+        let busy = 2 * in_flight >= self.path.window && !self.competition.is_there();
+        let Some(rate) = self.falls.rate(now, self.path.delivered, busy) else { return };
+        let target = self.target(rate);
+        let aim = whole(rate * seconds(self.path.min_rtt + target)).max(self.least());
+        // Without a queue these are the gaps between what was sent in bursts, or the queue drains.
+        let (window, queue) = match self.drain.window {
+            Some((window, _)) => (window, 2 * target),
+            None => (self.path.window, target),
+        };
+        if self.falls.certain(now, self.queue() > queue && 2 * aim < window) {
+            self.path.window = aim;
+            self.path.falls += 1;
+            self.rate = Some(rate);
+            self.drain.window = None;
+            (self.busy, self.falls) = (Busy::default(), Falls::default());
+            self.round = Round::new(now, in_flight);
+        }
+    }
+
+    /// How long packets should wait before a path that carries `rate` bytes a second, and be sent.
+    fn target(&self, rate: f64) -> Duration {
+        let packet = self.path.mtu as f64 / rate.max(1.0);
+        let (least, most) = (QUEUE_LEAST.as_secs_f64(), QUEUE_TARGET.as_secs_f64());
+        // Whole packets alone are sent: the window has room for one that the path has no room for yet.
+        Duration::from_secs_f64((QUEUE_PACKETS * packet).clamp(least, most) + packet.min(most))
+    }
+
     fn end_round(&mut self, now: Duration, in_flight: u64) {
-        let round = std::mem::replace(&mut self.round, Round { began: now, busiest: in_flight, ..Round::default() });
-        if let Some(window) = self.draining.take() {
-            self.path.window = window;
-            self.drained = now;
+        let used = self.used();
+        let round = std::mem::replace(&mut self.round, Round::new(now, in_flight));
+        self.path.repairing = round.lost;
+        self.competition.handle_round(now, round.standing);
+        if let Some((window, since)) = self.drain.window {
+            if now.saturating_sub(since) >= DRAIN_LEAST.max(3 * self.path.rtt / 2) {
+                // Where a queue stands all the same, the path fell meanwhile.
+                let rate = round.arrived(now);
+                let target = self.target(rate);
+                let carried = whole(rate * seconds(self.path.min_rtt + target));
+                self.path.window =
+                    if round.standing > 2 * target { window.min(carried).max(self.least()) } else { window };
+                self.drain.window = None;
+            }
             return;
         }
         let window = self.path.window as f64;
-        let rate = round.flight as f64 / round.time.max(Duration::from_micros(100)).as_secs_f64();
-        let wish = self.wish(rate);
-        let mut aim = (rate * wish).clamp(window / 4.0, window * 2.0);
-        // Without a queue the path may carry more than was tried, and a window that was not used tells nothing.
-        if wish * f64::from(round.batches) >= round.time.as_secs_f64() {
-            let used = round.busiest + self.path.mtu >= self.path.window;
-            aim = if used { aim.max(window) } else { window };
+        let mut aim = match self.competition.is_there() {
+            true if round.lost > 0 => CUT * window,
+            true => window + REGROWTH * self.path.mtu as f64,
+            false => self.aim(now, &round),
+        };
+        if !used {
+            aim = aim.min(window);
         }
-        let lost = round.lost as f64 / (round.lost + round.delivered).max(1) as f64;
-        if lost > LOSS_IS_CONGESTION && round.lost > self.path.mtu {
-            aim = aim.min(window * 0.7);
+        if self.loss.is_congestion(&round, self.path.mtu) {
+            aim = aim.min(CUT * window);
         }
         self.path.window = whole(aim).clamp(self.least(), MAX_WINDOW);
-        if now.saturating_sub(self.drained) > DRAIN_EVERY {
-            self.draining = Some(self.path.window);
-            // Half of what the path holds without a queue.
-            let path = self.path.min_rtt.as_secs_f64() / wish / 2.0;
-            self.path.window = whole(self.path.window as f64 * path).max(self.path.mtu);
+        let every = if self.competition.is_suspected(now) { DRAIN_SUSPECTED } else { DRAIN_EVERY };
+        let turn = (self.drain.clock + now).as_nanos() / every.as_nanos();
+        if turn != std::mem::replace(&mut self.drain.turn, turn) && used {
+            self.begin_drain(now);
         }
+    }
+
+    /// The window that the last round trip speaks for.
+    fn aim(&mut self, now: Duration, round: &Round) -> f64 {
+        let (window, largest) = (self.path.window as f64, round.largest as f64);
+        let queue = round.mean_rtt().saturating_sub(self.path.min_rtt + self.held.time);
+        let seen = self.busy.take(self.path.mtu);
+        let target = self.target(seen.or(self.rate).unwrap_or_else(|| round.flown()));
+        self.late = if queue > 2 * target { self.late + 1 } else { 0 };
+        // A flow's packets that come between those of others show more than its share, for a while.
+        let seen = if self.late >= 2 {
+            Some(seen.map_or(round.arrived(now), |rate| rate.min(round.arrived(now))))
+        } else {
+            seen
+        };
+        self.rate = seen.or(self.rate);
+        let Some(rate) = self.rate else { return if queue > target { 0.5 * window } else { window } };
+        let carried = rate * seconds(self.path.min_rtt + target);
+        if seen.is_some() || queue > target {
+            self.free = 0;
+            // Where the queue stood all the time, what was in flight made it, and shows what is too much or too little.
+            let stood = round.standing > target / 4;
+            let right = if stood { round.mean_flight() + rate * (seconds(target) - seconds(queue)) } else { carried };
+            right.clamp(0.95 * carried, 1.05 * carried).clamp(window / 4.0, window.max(2.0 * largest))
+        } else if largest < 0.95 * carried {
+            carried
+        } else if window > largest + 2.0 * self.path.mtu as f64 {
+            window
+        } else if queue > (target / 4).max(SURE_QUEUE) {
+            largest + rate * (seconds(target) - seconds(queue))
+        } else {
+            self.free += 1;
+            if self.free == FREE_ROUNDS {
+                self.rate = None;
+            }
+            largest + rate * seconds(QUEUE_TARGET)
+        }
+    }
+
+    /// Leaves the path half empty, so that the queue drains.
+    fn begin_drain(&mut self, now: Duration) {
+        let Some(rate) = self.rate else { return };
+        self.drain.window = Some((self.path.window, now));
+        self.path.window = whole(rate * seconds(self.path.min_rtt) / 2.0).clamp(self.path.mtu, self.path.window);
     }
 
     const fn least(&self) -> u64 {
         MIN_WINDOW_PACKETS * self.path.mtu
+    }
+}
+
+impl Loss {
+    /// Counts a round's packets; whether too many were lost of the last.
+    fn is_congestion(&mut self, round: &Round, mtu: u64) -> bool {
+        self.lost += round.lost;
+        self.delivered += round.delivered;
+        let all = self.lost + self.delivered;
+        if all < LOSS_COUNTED * mtu {
+            return false;
+        }
+        std::mem::take(self).lost as f64 > LOSS_IS_CONGESTION * all as f64
     }
 }
 

@@ -35,9 +35,12 @@
 //! assert!(sent.len() > 20 && sent.len() < 9000, "as much as the receiver asked for");
 //! ```
 
+mod bases;
 mod bitrate;
 mod budget;
+mod busy;
 mod close;
+mod competition;
 mod control;
 mod estimator;
 mod falls;
@@ -45,10 +48,14 @@ mod frame;
 mod limits;
 mod message;
 mod publisher;
+mod recent;
+mod round;
+mod shortest;
 mod stream;
 mod subscriber;
 mod wire;
 
+pub use bases::Bases;
 pub use bitrate::Bitrate;
 pub use close::{Close, Code};
 pub use control::Control;

@@ -19,9 +19,12 @@ pub const MAX_MODEL: u64 = 13 * 1024 * 1024;
 /// reordering keep a few more open. Behind an outage more come, and the oldest are given up.
 pub const MAX_OPEN_FRAMES: usize = 16;
 
+/// Most bytes of a base that is sent again, many times what one has.
+pub(crate) const MAX_BASE_AGAIN: usize = 64 * 1024;
+
 /// How long a receiver waits for a base that did not come while later ones did, if that is longer than two frames. A
 /// path that falls to a tenth drops bases, and the sender learns of it from behind what stands in the queue.
-pub(crate) const BASE_WAIT: Duration = Duration::from_millis(300);
+pub(crate) const BASE_WAIT: Duration = Duration::from_millis(400);
 /// It waits for no more frames than this, so that those which came meanwhile have room.
 pub(crate) const BASE_WAIT_FRAMES: u32 = 12;
 
@@ -39,12 +42,18 @@ pub const INITIAL_WINDOW: u64 = 4_800;
 pub(crate) const MIN_WINDOW_PACKETS: u64 = 2;
 /// Most bytes in flight: 80 Mbit/s at 100 ms.
 pub(crate) const MAX_WINDOW: u64 = 1024 * 1024;
-/// How long a smallest round trip is believed.
+/// How long a smallest round trip is believed, and where another flow's queue may hide the path.
 pub(crate) const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
+pub(crate) const MIN_RTT_LIFE_BEHIND_QUEUE: Duration = Duration::from_secs(60);
 /// How often the queue is drained to see the path without it, well within that life; costs a round trip's bytes at most.
-pub(crate) const DRAIN_EVERY: Duration = Duration::from_secs(4);
-/// More loss than this in a round is taken for a full queue; less is the air's.
-pub(crate) const LOSS_IS_CONGESTION: f64 = 0.05;
+pub(crate) const DRAIN_EVERY: Duration = Duration::from_secs(5);
+/// How long that takes at least: flows that share a link begin within a round trip of each other.
+pub(crate) const DRAIN_LEAST: Duration = Duration::from_millis(30);
+/// The same while a queue stands that another flow may have made.
+pub(crate) const DRAIN_SUSPECTED: Duration = Duration::from_millis(1000);
+/// More loss than this, of so many packets or more, is taken for a full queue; less is the air's.
+pub(crate) const LOSS_IS_CONGESTION: f64 = 0.08;
+pub(crate) const LOSS_COUNTED: u64 = 100;
 /// Over how long deliveries are counted to see that a rate fell, and how long that must last.
 pub(crate) const FALL_SEEN: Duration = Duration::from_millis(25);
 pub(crate) const FALL_CERTAIN: Duration = Duration::from_millis(4);

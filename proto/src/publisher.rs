@@ -8,6 +8,7 @@ use crate::bitrate::Bitrate;
 use crate::budget::Budget;
 use crate::estimator::Path;
 use crate::frame::Frame;
+use crate::recent::Recent;
 use crate::stream::StreamHead;
 
 /// What the transport may hold of bases beyond its window. A path that stalls for longer than these take gets no
@@ -25,6 +26,9 @@ pub enum Step {
     Write,
     /// Finish it. What was not written is not part of it.
     Finish,
+    /// Reset all streams of frames that were opened so far: most of what is on the way is lost, and none of it is worth
+    /// sending again. Then open one for the bases of these frames, whose bytes go before all others'.
+    Again,
 }
 
 /// What a receiver was given.
@@ -40,6 +44,8 @@ pub struct Tally {
     pub bytes: u64,
     /// Bytes that those frames have in full.
     pub full: u64,
+    /// How often the bases of frames on the way were sent again.
+    pub again: u64,
 }
 
 /// Cuts frames for one receiver.
@@ -54,12 +60,14 @@ pub struct Publisher {
     /// Bytes that had been delivered when the last frame was due, and for how many frames none were.
     delivered: u64,
     stalled: u32,
+    recent: Recent,
     tally: Tally,
 }
 
 #[derive(Debug)]
 struct Sending {
-    opened: bool,
+    /// How it begins, until it did.
+    open: Option<Step>,
     /// The stream's head and the frame's bytes within its budget, as far as they are not written.
     unwritten: [Bytes; 2],
     /// Bytes to write until the base is whole.
@@ -72,8 +80,8 @@ impl Publisher {
     /// For frames that are due every `interval`, and at most `cap`.
     #[must_use]
     pub fn new(interval: Duration, cap: Option<Bitrate>) -> Self {
-        let (budget, tally) = (Budget::new(interval, cap), Tally::default());
-        Self { budget, current: None, waiting: None, last: 0, delivered: 0, stalled: 0, tally }
+        let (budget, recent, tally) = (Budget::new(interval, cap), Recent::new(interval), Tally::default());
+        Self { budget, current: None, waiting: None, last: 0, delivered: 0, stalled: 0, recent, tally }
     }
 
     /// What this receiver was given so far.
@@ -96,10 +104,16 @@ impl Publisher {
     }
 
     /// How many bytes the transport should hold at most, unacknowledged or unsent: what may be in flight. There is room for
-    /// the bases of a few frames beside, also where more is in flight than may be since the window fell.
+    /// the bases of a few frames beside, also where more is in flight than may be since the window fell. And for what came
+    /// behind a packet that was lost: the transport holds it until that came again.
     #[must_use]
     pub fn window(&self, path: &Path) -> u64 {
-        if self.owes_base() { path.window.max(path.in_flight) + ROOM_FOR_BASES } else { path.window }
+        // What came behind a lost packet is held too, until that came again: at most all that was on the way with it.
+        let holes = if path.repairing > 0 { path.window } else { 0 };
+        if self.owes_base() {
+            return path.window.max(path.in_flight) + holes + ROOM_FOR_BASES;
+        }
+        path.window + holes / 4
     }
 
     /// Whether a base is not written yet: that is more urgent than the next frame, which would wait for it.
@@ -108,12 +122,17 @@ impl Publisher {
         self.current.as_ref().is_some_and(|sending| sending.base_left > 0)
     }
 
-    /// Whether nothing was delivered for two frame intervals, longer than a packet takes on a slow link: each frame's base is
-    /// worth a packet beyond the window then. It is news of a path that fell or was down, where all of the window may be
-    /// lost or far back in a queue.
+    /// Packets that may go beyond the window, for bases alone. Where more is in flight than may be, since the path's rate fell,
+    /// the bases of a frame are worth that; and where nothing was delivered for two frame intervals, longer than a packet
+    /// takes on a slow link, one packet is news of a path where all of the window may be lost or far back in a queue.
     #[must_use]
-    pub const fn stalled(&self) -> bool {
-        self.stalled >= 2
+    pub fn packets_beyond(&self, path: &Path) -> u64 {
+        let base = self.current.as_ref().map_or(0, |sending| sending.base_left as u64);
+        if path.in_flight + base.min(path.mtu) > path.window || self.stalled >= 2 {
+            base.div_ceil(path.mtu * 9 / 10).max(u64::from(self.stalled >= 2))
+        } else {
+            0
+        }
     }
 
     /// A frame is due: what of the one before is not written yet is dropped, but for its base.
@@ -121,6 +140,10 @@ impl Publisher {
         self.budget.measure(now, path);
         let still = std::mem::replace(&mut self.delivered, path.delivered) == path.delivered;
         self.stalled = if still { self.stalled + 1 } else { 0 };
+        if let Some(bases) = self.recent.handle_path(now, path) {
+            self.again(bases);
+        }
+        self.recent.handle_frame(now, frame);
         if self.waiting.replace(frame.clone()).is_some() {
             self.tally.skipped += 1;
         }
@@ -153,9 +176,8 @@ impl Publisher {
     /// What to do now; nothing until the next `handle_...` if there is none.
     pub fn poll(&mut self) -> Option<Step> {
         let sending = self.current.as_mut()?;
-        if !sending.opened {
-            sending.opened = true;
-            return Some(Step::Open);
+        if let Some(step) = sending.open.take() {
+            return Some(step);
         }
         if !sending.finish {
             return Some(Step::Write);
@@ -193,6 +215,17 @@ impl Publisher {
         }
     }
 
+    /// What is being sent is given up for `bases`.
+    fn again(&mut self, bases: Bytes) {
+        if let Some(sending) = self.current.as_ref().filter(|sending| sending.base_left == 0) {
+            self.tally.cut += u64::from(!sending.finish);
+        }
+        self.tally.again += 1;
+        let (base_left, unwritten) = (bases.len(), [bases, Bytes::new()]);
+        let open = Some(Step::Again);
+        self.current = Some(Sending { open, unwritten, base_left, written: 0, finish: false });
+    }
+
     fn begin(&mut self, frame: &Frame) -> Sending {
         let head = StreamHead::Frame(frame.header()).encode();
         let full = frame.bytes.len();
@@ -201,6 +234,6 @@ impl Publisher {
         let body = frame.bytes.slice(..budget.clamp(base, full));
         self.tally.full += full as u64;
         let base_left = head.len() + base;
-        Sending { opened: false, unwritten: [head, body], base_left, written: 0, finish: false }
+        Sending { open: Some(Step::Open), unwritten: [head, body], base_left, written: 0, finish: false }
     }
 }

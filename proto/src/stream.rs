@@ -10,6 +10,7 @@ use crate::wire::{Reader, put_bytes, put_varint};
 
 const FRAME: u64 = 0;
 const MODEL: u64 = 1;
+const BASES: u64 = 2;
 
 /// Most bytes that a stream's head takes: its kind and six integers, or a package's hash and length.
 const MAX_HEAD: usize = 64;
@@ -21,6 +22,8 @@ pub enum StreamHead {
     Frame(FrameHeader),
     /// A model package follows.
     Model(ModelHeader),
+    /// Bases that may have been lost follow, each behind its frame's header: see [`FrameHeader::parse`].
+    Bases,
 }
 
 /// What goes before a model package.
@@ -47,6 +50,7 @@ impl StreamHead {
                 put_bytes(&mut out, &header.package.0);
                 put_varint(&mut out, header.length);
             }
+            Self::Bases => put_varint(&mut out, BASES),
         }
         out.freeze()
     }
@@ -61,6 +65,7 @@ impl StreamHead {
             None => None,
             Some(FRAME) => FrameHeader::read(&mut reader)?.map(Self::Frame),
             Some(MODEL) => model(&mut reader)?.map(Self::Model),
+            Some(BASES) => Some(Self::Bases),
             Some(_) => return Err(Close::violation("a stream is of an unknown kind")),
         };
         if head.is_none() && bytes.len() >= MAX_HEAD {

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::close::Close;
 use crate::frame::FrameHeader;
-use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, MAX_OPEN_FRAMES};
+use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, MAX_FRAME, MAX_OPEN_FRAMES};
 
 /// A frame to show: the prefix that came in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,11 +39,15 @@ pub struct Received {
 #[derive(Debug)]
 pub struct Subscriber {
     interval: Duration,
+    /// Most bytes that are kept of a frame.
+    max_frame: u64,
     open: BTreeMap<u64, Open>,
     /// The last frame that was given out or given up: its number, and pictures that were skipped before it.
     last: Option<(u64, u64)>,
     /// When the last frame was given out.
     shown: Option<Duration>,
+    /// The path's.
+    rtt: Duration,
     /// Nothing more comes.
     closed: bool,
     received: Received,
@@ -52,18 +56,38 @@ pub struct Subscriber {
 #[derive(Debug)]
 struct Open {
     header: FrameHeader,
+    /// Bytes that came, and those of them that are kept.
+    came: u64,
     bytes: BytesMut,
     first: Duration,
     /// When its base was there.
     based: Option<Duration>,
     finished: bool,
+    /// It has the base that came again: what else comes of it is not put together with that.
+    again: bool,
 }
 
 impl Subscriber {
     /// For frames that come every `interval`.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
-        Self { interval, open: BTreeMap::new(), last: None, shown: None, closed: false, received: Received::default() }
+        Self {
+            interval,
+            max_frame: MAX_FRAME,
+            open: BTreeMap::new(),
+            last: None,
+            shown: None,
+            rtt: Duration::ZERO,
+            closed: false,
+            received: Received::default(),
+        }
+    }
+
+    /// Keeps no more than the first `bytes` of a frame: of [`MAX_OPEN_FRAMES`] so many are held at most.
+    #[must_use]
+    pub const fn with_max_frame(mut self, bytes: u64) -> Self {
+        self.max_frame = bytes;
+        self
     }
 
     /// What came so far.
@@ -81,9 +105,31 @@ impl Subscriber {
         if self.last.is_some_and(|(last, _)| header.id <= last) {
             return Ok(());
         }
-        if self.open.contains_key(&header.id) {
-            return Err(Close::violation("a frame came on two streams"));
+        match self.open.get(&header.id) {
+            // Its base came again, and overtook it.
+            Some(open) if open.again => return Ok(()),
+            Some(_) => return Err(Close::violation("a frame came on two streams")),
+            None => self.open(now, header),
         }
+        Ok(())
+    }
+
+    /// The base of a frame came again, on a stream for such. It counts where the frame's own stream has not brought it.
+    pub fn handle_base(&mut self, now: Duration, header: FrameHeader, base: &[u8]) {
+        self.received.bytes += base.len() as u64;
+        if self.last.is_some_and(|(last, _)| header.id <= last) {
+            return;
+        }
+        if !self.open.contains_key(&header.id) {
+            self.open(now, header);
+        }
+        if let Some(open) = self.open.get_mut(&header.id).filter(|open| open.based.is_none()) {
+            open.bytes = BytesMut::from(base);
+            (open.based, open.finished, open.again) = (Some(now), true, true);
+        }
+    }
+
+    fn open(&mut self, now: Duration, header: FrameHeader) {
         if self.open.len() >= MAX_OPEN_FRAMES
             && let Some((_, oldest)) = self.open.pop_first()
         {
@@ -91,12 +137,14 @@ impl Subscriber {
             self.received.blank += 1;
             // The new one may be older still.
             if self.last.is_some_and(|(last, _)| header.id <= last) {
-                return Ok(());
+                return;
             }
         }
-        let bytes = BytesMut::new();
-        self.open.insert(header.id, Open { header, bytes, first: now, based: None, finished: false });
-        Ok(())
+        // All that may be kept of it, at once: what grows leaves as much behind again.
+        let most = usize::try_from(header.full.min(self.max_frame)).unwrap_or(usize::MAX);
+        let bytes = BytesMut::with_capacity(most);
+        let open = Open { header, came: 0, bytes, first: now, based: None, finished: false, again: false };
+        self.open.insert(header.id, open);
     }
 
     /// More bytes of frame `id` came, in their order. Those of a frame that was shown or dropped are only counted.
@@ -105,12 +153,14 @@ impl Subscriber {
     /// If they are more than the head announced.
     pub fn handle_bytes(&mut self, now: Duration, id: u64, bytes: &[u8]) -> Result<(), Close> {
         self.received.bytes += bytes.len() as u64;
-        let Some(open) = self.open.get_mut(&id) else { return Ok(()) };
-        if (open.bytes.len() + bytes.len()) as u64 > open.header.full {
+        let Some(open) = self.open.get_mut(&id).filter(|open| !open.again) else { return Ok(()) };
+        open.came += bytes.len() as u64;
+        if open.came > open.header.full {
             return Err(Close::violation("a frame has more bytes than it announced"));
         }
-        open.bytes.extend_from_slice(bytes);
-        if open.based.is_none() && open.bytes.len() as u64 >= open.header.base && !open.bytes.is_empty() {
+        let kept = bytes.len().min(open.bytes.capacity() - open.bytes.len());
+        open.bytes.extend_from_slice(&bytes[..kept]);
+        if open.based.is_none() && open.came >= open.header.base && open.came > 0 {
             open.based = Some(now);
         }
         Ok(())
@@ -121,6 +171,11 @@ impl Subscriber {
         if let Some(open) = self.open.get_mut(&id) {
             open.finished = true;
         }
+    }
+
+    /// The path's round trip is this now.
+    pub const fn handle_round_trip(&mut self, rtt: Duration) {
+        self.rtt = rtt;
     }
 
     /// The connection ended: what is there is not waited for.
@@ -167,8 +222,8 @@ impl Subscriber {
         }
         let turn = self.in_turn(open);
         if open.based.is_none() {
-            // Without its base it waits for that, unless no more can come.
-            return if turn && open.finished { Some(Duration::ZERO) } else { self.overdue() };
+            // It may come again on another stream.
+            return self.overdue();
         }
         let ready = if turn { self.whole(id, open) } else { self.overdue()? };
         // What was held up comes several frames at a time; at once, only the last of them would be seen.
@@ -192,9 +247,11 @@ impl Subscriber {
         self.overtaken(id).map_or(latest, |at| at.min(latest))
     }
 
-    /// How long the end of a frame is waited for when the next one is there: the two may come in one packet.
+    /// How long the end of a frame is waited for when the next one is there: the two may come in one packet, and a packet that
+    /// was lost comes again after a round trip, if that is soon enough.
     fn grace(&self) -> Duration {
-        self.interval / 8
+        let again = self.rtt * 5 / 4 + self.interval / 8;
+        if again <= self.interval * 9 / 4 { again } else { self.interval / 8 }
     }
 
     /// When a newer frame's base will have been there for long enough.
@@ -330,6 +387,24 @@ mod tests {
         subscriber.handle_head(Duration::ZERO, header(0)).expect("a new frame");
         assert!(subscriber.handle_head(Duration::ZERO, header(0)).is_err());
         assert!(subscriber.handle_bytes(Duration::ZERO, 0, &[0; 11]).is_err());
+    }
+
+    #[test]
+    fn no_more_of_a_frame_is_kept_than_is_wanted_and_the_rest_still_counts() {
+        let mut subscriber = Subscriber::new(INTERVAL).with_max_frame(6);
+        subscriber.handle_head(at(0), header(0)).expect("a new frame");
+        for _ in 0..5 {
+            subscriber.handle_bytes(at(0), 0, &[7; 2]).expect("within its length");
+        }
+        subscriber.handle_end(0);
+        assert_eq!(ids(&mut subscriber, 0), [(0, 6)]);
+        subscriber.handle_head(at(1), FrameHeader { base: 10, ..header(1) }).expect("a new frame");
+        subscriber.handle_bytes(at(1), 1, &[7; 10]).expect("within its length");
+        subscriber.handle_end(1);
+        assert_eq!(ids(&mut subscriber, 60), [(1, 6)], "its base came, though not all of it is kept");
+        assert_eq!(subscriber.received(), Received { shown: 2, blank: 0, bytes: 20, useful: 12 });
+        subscriber.handle_head(at(61), header(2)).expect("a new frame");
+        assert!(subscriber.handle_bytes(at(61), 2, &[7; 11]).is_err(), "more than announced");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Why receiving could not begin or go on.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use nestcast_proto::Code;
+use nestcast_proto::{Close, Code};
 
 /// What went wrong, in one line that says who must act.
 #[derive(Debug, thiserror::Error)]
@@ -30,9 +31,12 @@ pub enum Error {
     /// The sender ended the connection, and said why.
     #[error("{0}")]
     Closed(Code),
-    /// The sender broke the rules.
-    #[error("the sender breaks the session's rules: {0}")]
-    Violation(#[from] nestcast_proto::Close),
+    /// The sender broke the rules, or speaks another version of them.
+    #[error("{}", broken(.0))]
+    Violation(#[from] Close),
+    /// The sender did not do in time what it must.
+    #[error("the sender is too slow: {0} in time")]
+    Late(&'static str),
     /// The connection broke.
     #[error("the connection to {address} broke: {reason}")]
     Lost {
@@ -44,15 +48,36 @@ pub enum Error {
     /// The viewer cannot go on: its output is closed, or the model is not to be had.
     #[error("{0}")]
     View(String),
+    /// Connecting again and again did not help.
+    #[error("{last}; gave up after {attempts} attempts in {} s", .time.as_secs())]
+    GaveUp {
+        /// Why the last attempt failed.
+        last: Box<Self>,
+        /// How often it was tried since pictures last came.
+        attempts: u32,
+        /// For how long.
+        time: Duration,
+    },
+}
+
+/// What a sender is refused for.
+fn broken(close: &Close) -> String {
+    match close.code {
+        Code::Version => Code::Version.to_string(),
+        _ => format!("the sender breaks the session's rules: {close}"),
+    }
 }
 
 impl Error {
+    /// The sender broke a rule.
+    pub(crate) const fn violation(why: &'static str) -> Self {
+        Self::Violation(Close { code: Code::Violation, why })
+    }
+
     /// Whether connecting anew may help without anyone changing anything.
     pub(crate) const fn may_retry(&self) -> bool {
         match self {
-            Self::Connect { .. } | Self::Lost { .. } => true,
-            // A sender that is starved, not one that breaks rules.
-            Self::Violation(close) => matches!(close.code, Code::Slow),
+            Self::Connect { .. } | Self::Lost { .. } | Self::Late(_) => true,
             Self::Closed(code) => code.may_retry() && !matches!(code, Code::Done),
             _ => false,
         }
@@ -61,15 +86,17 @@ impl Error {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_proto::Close;
-
     use super::*;
 
     #[test]
-    fn a_sender_that_is_late_is_tried_again_but_not_one_that_breaks_rules() {
-        let late = Error::from(Close { code: Code::Slow, why: "no welcome came in time" });
-        let rude = Error::from(Close { code: Code::Violation, why: "the first message is no welcome" });
+    fn a_sender_that_is_late_is_tried_again_and_said_to_be_slow_but_not_one_that_breaks_rules() {
+        let late = Error::Late("no welcome came");
+        let rude = Error::violation("the first message is no welcome");
         assert!(late.may_retry() && !rude.may_retry());
+        assert_eq!(late.to_string(), "the sender is too slow: no welcome came in time");
+        assert!(rude.to_string().contains("breaks the session's rules"));
+        let other = Error::from(Close { code: Code::Version, why: "the peer speaks another version of the session" });
+        assert!(!other.to_string().contains("breaks"), "{other}");
         assert!(Error::Closed(Code::Failed).may_retry() && !Error::Closed(Code::Done).may_retry());
     }
 }

@@ -1,13 +1,17 @@
 //! QUIC by quinn: the connection to a sender, and its limits.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::{ALPN, Close, Code, MAX_OPEN_FRAMES};
 use quinn::crypto::rustls::QuicClientConfig;
-use quinn::{ConnectError, ConnectionError, Endpoint, RecvStream, SendStream, TransportConfig, VarInt};
+use quinn::{
+    ConnectError, ConnectionError, Endpoint, EndpointConfig, RecvStream, SendStream, TokioRuntime, TransportConfig,
+    VarInt,
+};
+use rustls::client::Resumption;
 
 use crate::error::Error;
 use crate::transport::{Incoming, Link};
@@ -17,12 +21,15 @@ use crate::trust::Trust;
 const IDLE: Duration = Duration::from_secs(6);
 /// Said to a sender that is silent, so that both ends know that the other is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
-/// Bytes that a sender may have on the way: what is read is read at once.
-const RECEIVE_WINDOW: u32 = 4 * 1024 * 1024;
+/// Bytes that a sender may have on the way, and may make this end hold: twice the most that a sender of this project has
+/// on the way, as what comes is read at once.
+const RECEIVE_WINDOW: u32 = 2 * 1024 * 1024;
 /// Most bytes of one read.
 const READ: usize = 64 * 1024;
 /// How long connecting may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// QUIC version 1 alone: quinn takes drafts besides.
+const QUIC_VERSIONS: [u32; 1] = [1];
 /// TLS's alert 120: the peer speaks another protocol (RFC 7301).
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 
@@ -39,14 +46,17 @@ impl QuicLink {
     /// Connects to the sender at `address` that has the name `name` and is trusted.
     pub(crate) async fn connect(address: SocketAddr, name: &str, trust: &Trust) -> Result<Self, Error> {
         let setup = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
-        let mut crypto = trust.config()?;
-        crypto.alpn_protocols = vec![ALPN.to_vec()];
-        crypto.enable_early_data = false;
-        let crypto = QuicClientConfig::try_from(crypto).map_err(|error| setup(&error))?;
-        let mut config = quinn::ClientConfig::new(Arc::new(crypto));
-        config.transport_config(Arc::new(transport()));
+        let config = config(trust)?;
         let local: SocketAddr = if address.is_ipv6() { ([0_u16; 8], 0).into() } else { ([0_u8; 4], 0).into() };
-        let endpoint = Endpoint::client(local).map_err(|error| setup(&error))?;
+        let endpoint = UdpSocket::bind(local).and_then(|socket| {
+            let same = socket.try_clone()?;
+            let mut own = EndpointConfig::default();
+            own.supported_versions(QUIC_VERSIONS.to_vec());
+            let endpoint = Endpoint::new(own, None, socket, Arc::new(TokioRuntime))?;
+            separate(&same);
+            Ok(endpoint)
+        });
+        let endpoint = endpoint.map_err(|error| setup(&error))?;
         let connecting = endpoint.connect_with(config, address, name).map_err(|error: ConnectError| setup(&error))?;
         let connected = tokio::time::timeout(PATIENCE, connecting).await;
         let connection = connected.map_err(|_| late(address))?.map_err(|error| failure(address, &error, true))?;
@@ -56,6 +66,35 @@ impl QuicLink {
     fn lost(&self, error: &ConnectionError) -> Error {
         failure(self.address, error, false)
     }
+}
+
+/// What a receiver connects with.
+///
+/// # Errors
+/// [`Error::Setup`] if the trusted certificates cannot be used.
+pub fn config(trust: &Trust) -> Result<quinn::ClientConfig, Error> {
+    let mut crypto = trust.config()?;
+    crypto.alpn_protocols = vec![ALPN.to_vec()];
+    crypto.enable_early_data = false;
+    // A sender issues no tickets; none are held of one that does.
+    crypto.resumption = Resumption::disabled();
+    let crypto = QuicClientConfig::try_from(crypto).map_err(|error| Error::Setup(error.to_string()))?;
+    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    config.transport_config(Arc::new(transport()));
+    Ok(config)
+}
+
+/// Has the system not join datagrams, which quinn asks it to: each of them that waits to be put in order would hold the
+/// memory of all that were joined with it, 64 KiB for 1.
+fn separate(socket: &UdpSocket) {
+    #[cfg(target_os = "linux")]
+    {
+        use nix::sys::socket::{setsockopt, sockopt};
+        // A system that does not know of it does not join them.
+        let _ = setsockopt(socket, sockopt::UdpGroSegment, &false);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = socket;
 }
 
 fn transport() -> TransportConfig {
@@ -118,6 +157,10 @@ impl Link for QuicLink {
     async fn accept(&self) -> Result<Stream, Error> {
         let stream = self.connection.accept_uni().await.map_err(|error| self.lost(&error))?;
         Ok(Stream { stream, address: self.address })
+    }
+
+    fn rtt(&self) -> Duration {
+        self.connection.rtt()
     }
 
     fn close(&self, close: Close) {

@@ -3,22 +3,19 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::{Bitrate, Close, Code, DecoderKind, Hello};
 
 use crate::error::Error;
-use crate::play::Player;
+use crate::player::Player;
 use crate::quic::QuicLink;
+use crate::retry::Retry;
 use crate::session;
 use crate::transport::Link as _;
 use crate::trust::Trust;
 use crate::view::Viewer;
-
-/// Between two attempts to connect: twice as long after each, between these.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Whom to receive from, and how.
 #[derive(Debug, Clone)]
@@ -37,20 +34,20 @@ pub struct Config {
     pub decoder: DecoderKind,
     /// Ask the sender for its model if it is missing here.
     pub fetch_model: bool,
-    /// How long to try to connect, first and again; zero: one attempt.
+    /// How long to try again while no picture comes, at the start and later; zero: one attempt.
     pub retry: Duration,
 }
 
-/// Receives until the broadcast ends, `shutdown` is ready, or no sender is found for [`Config::retry`]. The sender is told
-/// of a shutdown.
+/// Receives until the broadcast ends, `shutdown` is ready, or no picture came for [`Config::retry`] and the connection
+/// ended. The sender is told of a shutdown.
 ///
 /// # Errors
 /// Why it cannot go on.
 pub async fn receive(config: Config, viewer: impl Viewer, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-    let player = Player::start(viewer);
+    let (player, thread) = Player::start(viewer);
     let outcome = connections(&config, &player, std::pin::pin!(shutdown)).await;
     // What the viewer says is nearer to the cause than what the connection does.
-    player.finish().await.and(outcome)
+    player.finish(thread).await.and(outcome)
 }
 
 async fn connections<S: Future<Output = ()>>(
@@ -58,38 +55,40 @@ async fn connections<S: Future<Output = ()>>(
     player: &Player,
     mut shutdown: Pin<&mut S>,
 ) -> Result<(), Error> {
-    let mut pause = FIRST_PAUSE;
-    let mut alone = Instant::now();
-    let mut connected = false;
+    let mut retry = Retry::new(config.retry);
     loop {
-        let link = tokio::select! {
+        let ended = tokio::select! {
             link = QuicLink::connect(config.address, &config.name, &config.trust) => link,
             () = &mut shutdown => return Ok(()),
         };
-        let ended = match link {
+        let (ended, pictures) = match ended {
             Ok(link) => {
-                if std::mem::replace(&mut connected, true) {
-                    player.reconnected().await;
-                }
-                let ended = connection(config, player, &link, shutdown.as_mut()).await;
-                (alone, pause) = (Instant::now(), FIRST_PAUSE);
-                ended
+                player.connected();
+                (connection(config, player, &link, shutdown.as_mut()).await, player.pictures())
             }
-            Err(error) => Err(error),
+            Err(error) => (Err(error), None),
         };
         let error = match ended {
             Ok(()) | Err(Error::Closed(Code::Done)) => return Ok(()),
             Err(error) => error,
         };
-        if !error.may_retry() || alone.elapsed() + pause > config.retry {
+        if !error.may_retry() {
             return Err(error);
         }
+        let Some(pause) = retry.next(pictures, fastrand::f64()) else { return Err(given_up(error, &retry)) };
         tracing::warn!("{error}; trying again in {} ms", pause.as_millis());
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = &mut shutdown => return Ok(()),
+            error = player.ended() => return Err(error),
         }
-        pause = (2 * pause).min(LONGEST_PAUSE);
+    }
+}
+
+fn given_up(last: Error, retry: &Retry) -> Error {
+    match retry.spent() {
+        (1, _) => last,
+        (attempts, time) => Error::GaveUp { last: Box::new(last), attempts, time },
     }
 }
 

@@ -1,39 +1,42 @@
 //! One connection: hello, welcome, the model if it is missing, then frames until the end.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
 use nestcast_codec::{ModelId, Size};
-use nestcast_proto::{
-    Close, Code, Control, FrameHeader, Hello, Message, ModelHeader, ModelRequest, PackageHash, StreamHead, Subscriber,
-    Welcome,
-};
+use nestcast_proto::{Close, Code, Control, Hello, MAX_FRAME, Message, ModelRequest, Subscriber, Welcome};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::error::Error;
-use crate::play::Player;
+use crate::model::{self, Request};
+use crate::player::Player;
+use crate::streams::{self, Event, Reader};
 use crate::transport::{Incoming, Link};
 use crate::view::Announcement;
 
-/// How long a sender may take to say welcome.
+/// How long a sender may take for each answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long no frame may come: so long, and four frame intervals.
+const NO_FRAME: Duration = Duration::from_secs(30);
 /// Events of streams that wait to be put together.
 const WAITING: usize = 64;
-
-/// What a stream brought.
-enum Event {
-    Head(FrameHeader),
-    Bytes(u64, Bytes),
-    End(u64),
-    Model(PackageHash, Bytes),
-}
+/// What is kept of a frame: so many bytes, and so many for each pixel. Noise takes 3 of RGB, and a prefix is a picture.
+const FRAME_BYTES: u64 = 64 * 1024;
+const FRAME_BYTES_PER_PIXEL: u64 = 4;
+/// Most frames in a second: no display shows more, and held pictures are shown at this rate.
+const MAX_RATE: u32 = 1000;
 
 /// Runs one connection to its end.
 pub(crate) async fn run<L: Link>(link: &L, hello: Hello, fetch: bool, player: &Player) -> Result<(), Error> {
-    let outcome = session(link, hello, fetch, player).await;
+    let outcome = tokio::select! {
+        outcome = session(link, hello, fetch, player) => outcome,
+        error = player.ended() => Err(error),
+    };
     let close = match &outcome {
         Err(Error::Violation(close)) => *close,
+        Err(Error::Late(why)) => Close { code: Code::Slow, why },
         Err(Error::View(_)) => Close { code: Code::Model, why: "the receiver cannot show this" },
         _ => Close { code: Code::Done, why: "the receiver leaves" },
     };
@@ -42,13 +45,18 @@ pub(crate) async fn run<L: Link>(link: &L, hello: Hello, fetch: bool, player: &P
 }
 
 async fn session<L: Link>(link: &L, hello: Hello, fetch: bool, player: &Player) -> Result<(), Error> {
-    let (mut outgoing, mut incoming) = link.open_control(Message::Hello(hello).encode()).await?;
-    let mut control = Control::default();
-    let welcome = tokio::time::timeout(PATIENCE, welcome(&mut incoming, &mut control)).await;
-    let welcome = welcome.map_err(|_| Close { code: Code::Slow, why: "no welcome came in time" })??;
+    let greeting = async {
+        let (outgoing, mut incoming) = link.open_control(Message::Hello(hello).encode()).await?;
+        let mut control = Control::default();
+        let welcome = welcome(&mut incoming, &mut control).await?;
+        Ok((outgoing, incoming, control, welcome))
+    };
+    let late = Error::Late("no welcome came");
+    let (mut outgoing, incoming, control, welcome) = timeout(PATIENCE, greeting).await.unwrap_or(Err(late))?;
     let announced = announcement(&welcome)?;
-    let known = player.announce(announced).await?;
-    if !known {
+    let mut frames = Frames::new(link, &announced, player);
+    frames.readers.spawn(streams::silence(incoming, control));
+    if !player.announce(announced).await? {
         if !fetch {
             let why = format!(
                 "the sender's model package {} is not here: name its folder with --model, or let it be fetched",
@@ -58,17 +66,20 @@ async fn session<L: Link>(link: &L, hello: Hello, fetch: bool, player: &Player) 
         }
         tracing::info!(package = %announced.package, "asking the sender for its model");
         let request = ModelRequest { package: welcome.package };
-        link.say(&mut outgoing, Message::ModelRequest(request).encode()).await?;
+        let asking = link.say(&mut outgoing, Message::ModelRequest(request).encode());
+        timeout(PATIENCE, asking).await.unwrap_or(Err(Error::Late("it takes no request for its model")))?;
+        let (request, begins) = Request::new(welcome.package);
+        frames.reader.request = Some(Arc::new(request));
+        frames.readers.spawn(model::expect(begins));
     }
-    let wanted = (!known).then_some(welcome.package);
-    frames(link, &welcome, wanted, player).await
+    frames.run().await
 }
 
 async fn welcome(incoming: &mut impl Incoming, control: &mut Control) -> Result<Welcome, Error> {
     loop {
         match control.poll()? {
             Some(Message::Welcome(welcome)) => return Ok(welcome),
-            Some(_) => return Err(violation("the first message is no welcome")),
+            Some(_) => return Err(Error::violation("the first message is no welcome")),
             None => {}
         }
         match incoming.read().await? {
@@ -79,140 +90,116 @@ async fn welcome(incoming: &mut impl Incoming, control: &mut Control) -> Result<
     }
 }
 
-fn violation(why: &'static str) -> Error {
-    Error::Violation(Close { code: Code::Violation, why })
-}
-
 fn announcement(welcome: &Welcome) -> Result<Announcement, Error> {
     let size = Size::new(welcome.width, welcome.height).map_err(|error| Error::View(error.to_string()))?;
+    let (frames, seconds) = welcome.rate;
+    if frames > seconds.saturating_mul(MAX_RATE) {
+        return Err(Error::violation("a welcome announces more than 1000 frames a second"));
+    }
     Ok(Announcement { model: ModelId(welcome.model), package: welcome.package, size, rate: welcome.rate })
 }
 
 /// Streams to frames, until the connection ends.
-async fn frames<L: Link>(
-    link: &L,
-    welcome: &Welcome,
-    mut wanted: Option<PackageHash>,
-    player: &Player,
-) -> Result<(), Error> {
-    let (frames, seconds) = welcome.rate;
-    let mut subscriber = Subscriber::new(Duration::from_secs(u64::from(seconds)) / frames);
-    let epoch = Instant::now();
-    let (events, mut inbox) = mpsc::channel(WAITING);
-    let mut readers = JoinSet::new();
-    let end = loop {
-        let due = subscriber.poll_timeout().map(|due| epoch + due);
-        tokio::select! {
-            biased;
-            Some(event) = inbox.recv() => handle(event, epoch.elapsed(), &mut subscriber, &mut wanted, player).await?,
-            Some(read) = readers.join_next() => match read {
-                Ok(read) => read?,
-                Err(error) => std::panic::resume_unwind(error.into_panic()),
-            },
-            stream = link.accept() => match stream {
-                Ok(stream) => drop(readers.spawn(read(stream, events.clone()))),
-                Err(end) => break end,
-            },
-            () = until(due) => {}
-        }
-        while let Some(arrived) = subscriber.poll(epoch.elapsed()) {
-            player.frame(arrived, subscriber.received())?;
-        }
-    };
-    // What came before the end is still shown.
-    readers.detach_all();
-    drop(events);
-    while let Some(event) = inbox.recv().await {
-        handle(event, epoch.elapsed(), &mut subscriber, &mut wanted, player).await?;
-    }
-    subscriber.handle_close();
-    while let Some(arrived) = subscriber.poll(epoch.elapsed()) {
-        player.frame(arrived, subscriber.received())?;
-    }
-    Err(end)
+struct Frames<'a, L> {
+    link: &'a L,
+    player: &'a Player,
+    subscriber: Subscriber,
+    epoch: Instant,
+    inbox: mpsc::Receiver<Event>,
+    /// What reads a stream.
+    reader: Reader,
+    readers: JoinSet<Result<(), Error>>,
+    /// How long no frame may come, and until when.
+    patience: Duration,
+    overdue: Instant,
 }
 
-async fn until(due: Option<Instant>) {
-    match due {
-        Some(due) => tokio::time::sleep_until(due.into()).await,
-        None => std::future::pending().await,
+impl<'a, L: Link> Frames<'a, L> {
+    fn new(link: &'a L, announced: &Announcement, player: &'a Player) -> Self {
+        let (events, inbox) = mpsc::channel(WAITING);
+        let most = FRAME_BYTES + FRAME_BYTES_PER_PIXEL * announced.size.pixels() as u64;
+        let (epoch, patience) = (Instant::now(), NO_FRAME + 4 * announced.interval());
+        Self {
+            link,
+            player,
+            subscriber: Subscriber::new(announced.interval()).with_max_frame(most.min(MAX_FRAME)),
+            epoch,
+            inbox,
+            reader: Reader { events, request: None, player: player.clone() },
+            readers: JoinSet::new(),
+            patience,
+            overdue: epoch + patience,
+        }
+    }
+
+    async fn run(mut self) -> Result<(), Error> {
+        let end = loop {
+            let due = self.subscriber.poll_timeout().map_or(self.overdue, |due| self.overdue.min(self.epoch + due));
+            tokio::select! {
+                Some(event) = self.inbox.recv() => handle(event, self.epoch.elapsed(), &mut self.subscriber)?,
+                Some(read) = self.readers.join_next() => match read {
+                    Ok(Ok(())) => {}
+                    Ok(Err(end @ (Error::Closed(_) | Error::Lost { .. }))) => break end,
+                    Ok(Err(error)) => return Err(error),
+                    Err(error) => std::panic::resume_unwind(error.into_panic()),
+                },
+                stream = self.link.accept() => match stream {
+                    Ok(stream) => drop(self.readers.spawn(self.reader.clone().read(stream))),
+                    Err(end) => break end,
+                },
+                () = sleep_until(due) => {}
+            }
+            self.subscriber.handle_round_trip(self.link.rtt());
+            self.show();
+            self.check_frames()?;
+        };
+        self.finish().await?;
+        Err(end)
+    }
+
+    fn show(&mut self) {
+        while let Some(arrived) = self.subscriber.poll(self.epoch.elapsed()) {
+            self.overdue = Instant::now() + self.patience;
+            self.player.frame(arrived, self.subscriber.received());
+        }
+    }
+
+    fn check_frames(&mut self) -> Result<(), Error> {
+        if Instant::now() < self.overdue {
+            return Ok(());
+        }
+        // While the model comes no frame can be shown; it has bounds of its own.
+        if self.reader.request.as_ref().is_some_and(|request| request.is_open()) {
+            self.overdue = Instant::now() + self.patience;
+            return Ok(());
+        }
+        Err(Error::Late("no frame came"))
+    }
+
+    /// What came before the end is still shown.
+    async fn finish(mut self) -> Result<(), Error> {
+        self.readers.detach_all();
+        drop(self.reader);
+        while let Some(event) = self.inbox.recv().await {
+            handle(event, self.epoch.elapsed(), &mut self.subscriber)?;
+        }
+        self.subscriber.handle_close();
+        while let Some(arrived) = self.subscriber.poll(self.epoch.elapsed()) {
+            self.player.frame(arrived, self.subscriber.received());
+        }
+        Ok(())
     }
 }
 
-async fn handle(
-    event: Event,
-    now: Duration,
-    subscriber: &mut Subscriber,
-    wanted: &mut Option<PackageHash>,
-    player: &Player,
-) -> Result<(), Error> {
+fn handle(event: Event, now: Duration, subscriber: &mut Subscriber) -> Result<(), Error> {
     match event {
         Event::Head(header) => subscriber.handle_head(now, header)?,
         Event::Bytes(id, bytes) => subscriber.handle_bytes(now, id, &bytes)?,
         Event::End(id) => subscriber.handle_end(id),
-        Event::Model(hash, package) => {
-            if wanted.take() != Some(hash) {
-                return Err(violation("a model came that was not asked for"));
-            }
-            player.package(package).await?;
-        }
+        Event::Base(header, base) => subscriber.handle_base(now, header, &base),
     }
     Ok(())
 }
 
-/// Reads one stream to its end.
-async fn read(mut stream: impl Incoming, events: mpsc::Sender<Event>) -> Result<(), Error> {
-    let mut start = BytesMut::new();
-    let (head, length) = loop {
-        let Some(bytes) = stream.read().await? else {
-            // Cut inside its head: there is nothing to show.
-            return Ok(());
-        };
-        start.extend_from_slice(&bytes);
-        if let Some(parsed) = StreamHead::parse(&start)? {
-            break parsed;
-        }
-    };
-    let first = start.split_off(length).freeze();
-    match head {
-        StreamHead::Frame(header) => frame(header, first, stream, &events).await,
-        StreamHead::Model(header) => model(header, first, stream, &events).await,
-    }
-}
-
-async fn frame(
-    header: FrameHeader,
-    first: Bytes,
-    mut stream: impl Incoming,
-    events: &mpsc::Sender<Event>,
-) -> Result<(), Error> {
-    // Whoever no longer listens knows why.
-    let _ = events.send(Event::Head(header)).await;
-    let mut next = Some(first);
-    while let Some(bytes) = next {
-        let _ = events.send(Event::Bytes(header.id, bytes)).await;
-        next = stream.read().await?;
-    }
-    let _ = events.send(Event::End(header.id)).await;
-    Ok(())
-}
-
-async fn model(
-    header: ModelHeader,
-    first: Bytes,
-    mut stream: impl Incoming,
-    events: &mpsc::Sender<Event>,
-) -> Result<(), Error> {
-    let mut package = BytesMut::from(first);
-    while let Some(bytes) = stream.read().await? {
-        package.extend_from_slice(&bytes);
-        if package.len() as u64 > header.length {
-            return Err(violation("a model package is longer than announced"));
-        }
-    }
-    if package.len() as u64 != header.length {
-        return Err(violation("a model package is shorter than announced"));
-    }
-    let _ = events.send(Event::Model(header.package, package.freeze())).await;
-    Ok(())
-}
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What a session needs of a transport: the seam behind which QUIC is.
 
 use std::future::Future;
+use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::Close;
@@ -23,6 +24,9 @@ pub(crate) trait Link: Send + Sync + 'static {
 
     /// The next stream that the sender opened.
     fn accept(&self) -> impl Future<Output = Result<Self::Incoming, Error>> + Send;
+
+    /// The path's round trip, as far as it is known.
+    fn rtt(&self) -> Duration;
 
     /// Ends the connection and tells the sender why.
     fn close(&self, close: Close);

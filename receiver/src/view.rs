@@ -19,6 +19,14 @@ pub struct Announcement {
     pub rate: (u32, u32),
 }
 
+impl Announcement {
+    /// From frame to frame.
+    pub(crate) fn interval(&self) -> Duration {
+        let (frames, seconds) = self.rate;
+        Duration::from_secs(u64::from(seconds)) / frames.max(1)
+    }
+}
+
 /// A picture to show.
 #[derive(Debug)]
 pub struct Shown<'a> {

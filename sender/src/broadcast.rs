@@ -7,10 +7,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Close, Code, Welcome};
-use tokio::sync::Semaphore;
+use nestcast_proto::Welcome;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::admission::{self, Admission};
 use crate::demand::Demand;
 use crate::encoding::Encoding;
 use crate::error::Error;
@@ -18,10 +19,11 @@ use crate::feed::{self, DONE, Shared};
 use crate::frames::Frames;
 use crate::identity::Identity;
 use crate::pipeline::Pipeline;
-use crate::quic::{Knock, Listener};
+use crate::places::Places;
+use crate::quic::{Handshake, Listener};
 use crate::source::Source;
 use crate::statistics::{Counters, Statistics};
-use crate::transport::Peer as _;
+use crate::unadmitted::Ticket;
 
 /// How long receivers have, after the last frame, to take what is left of it.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -37,6 +39,8 @@ pub struct Config {
     pub token: Option<Bytes>,
     /// Most receivers at once.
     pub max_receivers: usize,
+    /// Most receivers at once at one address (of IPv6: in one network of 64 bits).
+    pub max_receivers_per_address: usize,
     /// Where to write a qlog file of each connection, if anywhere.
     pub qlog: Option<PathBuf>,
 }
@@ -48,7 +52,6 @@ pub struct Broadcast {
     source: Source,
     encoding: Encoding,
     shared: Arc<Shared>,
-    places: Arc<Semaphore>,
 }
 
 /// Reads the figures of a broadcast that runs.
@@ -69,9 +72,10 @@ impl Broadcast {
     /// # Errors
     /// [`Error::Listen`] if the address cannot be had, [`Error::Tls`] if the identity cannot be used.
     pub fn listen(config: Config, source: Source, encoding: Encoding) -> Result<Self, Error> {
-        let Config { listen, identity, token, max_receivers, qlog } = config;
+        let Config { listen, identity, token, max_receivers, max_receivers_per_address, qlog } = config;
         let counters: Arc<Counters> = Arc::default();
-        let listener = Listener::bind(listen, identity, qlog, Arc::clone(&counters))?;
+        let places = Arc::new(Places::new(max_receivers, max_receivers_per_address));
+        let listener = Listener::bind(listen, identity, qlog)?;
         let side = |length: usize| u32::try_from(length).expect("a side fits");
         let welcome = Welcome {
             model: encoding.model.0,
@@ -80,10 +84,10 @@ impl Broadcast {
             height: side(source.size.height()),
             rate: (source.rate.frames(), source.rate.seconds()),
         };
-        let (interval, package, end) = (source.rate.interval(), encoding.package.clone(), OnceLock::new());
-        let shared = Shared { token, welcome, interval, package, counters, demand: Demand::default(), end };
-        let shared = Arc::new(shared);
-        Ok(Self { listener, source, encoding, shared, places: Arc::new(Semaphore::new(max_receivers)) })
+        let (interval, package) = (source.rate.interval(), encoding.package.clone());
+        let (demand, end, cut_off) = (Demand::default(), OnceLock::new(), watch::Sender::new(false));
+        let shared = Shared { token, welcome, interval, package, counters, demand, places, end, cut_off };
+        Ok(Self { listener, source, encoding, shared: Arc::new(shared) })
     }
 
     /// The address that it listens on.
@@ -104,7 +108,8 @@ impl Broadcast {
     /// # Errors
     /// [`Error::Source`] if the source breaks off, [`Error::Encode`] if a picture cannot be encoded.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-        let Self { listener, source, encoding, shared, places } = self;
+        let Self { listener, source, encoding, shared } = self;
+        let mut admission = Admission::new(listener, Arc::clone(&shared.counters));
         let (pipeline, mut frames) = Pipeline::start(source, encoding, Arc::clone(&shared));
         let mut feeds = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
@@ -118,10 +123,10 @@ impl Broadcast {
                         tracing::error!("a receiver's feed failed, please report this: {error}");
                     }
                 }
-                knock = listener.accept() => {
-                    let Some(knock) = knock else { break true };
+                begun = admission.next() => {
+                    let Some((handshake, ticket)) = begun else { break true };
                     number += 1;
-                    feeds.spawn(answer(knock, number, Arc::clone(&shared), Arc::clone(&places), frames.clone()));
+                    feeds.spawn(serve(handshake, ticket, number, Arc::clone(&shared), frames.clone()));
                 }
             }
         };
@@ -134,23 +139,33 @@ impl Broadcast {
         }
         drop(frames);
         let outcome = pipeline.join().await;
-        let _ = tokio::time::timeout(FAREWELL, async { while feeds.join_next().await.is_some() {} }).await;
-        listener.close(shared.end()).await;
+        if tokio::time::timeout(FAREWELL, ended(&mut feeds)).await.is_err() {
+            shared.cut_off.send_replace(true);
+            ended(&mut feeds).await;
+        }
+        admission.close(shared.end()).await;
         outcome
     }
 }
 
-async fn answer(knock: Knock, number: u64, shared: Arc<Shared>, places: Arc<Semaphore>, frames: Frames) {
-    let peer = match knock.answer().await {
-        Ok(peer) => peer,
+/// Waits until all feeds ended.
+async fn ended(feeds: &mut JoinSet<()>) {
+    while feeds.join_next().await.is_some() {}
+}
+
+/// One peer, from its handshake on.
+pub(crate) async fn serve(handshake: Handshake, ticket: Ticket, number: u64, shared: Arc<Shared>, frames: Frames) {
+    let mut time_is_up = Box::pin(admission::time_is_up(ticket));
+    let performed = tokio::select! {
+        performed = handshake.perform() => performed.map_err(|error| error.to_string()),
+        close = &mut time_is_up => Err(close.to_string()),
+        () = shared.is_cut_off() => return,
+    };
+    match performed {
+        Ok(peer) => feed::run(peer, time_is_up, number, shared, frames).await,
         Err(error) => {
             shared.counters.refuse("handshake");
-            return tracing::debug!("handshake failed: {error}");
+            tracing::debug!("handshake failed: {error}");
         }
-    };
-    let Ok(_place) = places.try_acquire() else {
-        shared.counters.refuse(Code::Full.name());
-        return peer.close(Close { code: Code::Full, why: "all places are taken" });
-    };
-    feed::run(peer, number, shared, frames).await;
+    }
 }

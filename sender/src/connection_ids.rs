@@ -7,10 +7,10 @@ use quinn_proto::{InvalidCid, RandomConnectionIdGenerator};
 
 /// Random ones, for which no stateless reset is sent (RFC 9000, section 10.3).
 ///
-/// quinn forgets a connection three probe timeouts after it closed it, on a short path 16 ms. What a receiver sends later,
-/// since it was held up, would be answered by a reset; quinn lets that take the place of the close that is read along
-/// with it, and so the receiver would not learn why it was closed. The price: where the close itself was lost, a receiver
-/// waits for its idle timeout, and not for its next packet's answer.
+/// quinn forgets a connection three probe timeouts after it closed it, on a short path 16 ms. A receiver whose path holds back
+/// what comes from the sender does not have the close by then, and what it sends would be answered by a reset. quinn reads the
+/// held-up close and the reset together and tells the receiver of the later, the reset, which has no code. The price: a
+/// receiver that a close did not reach, since it was lost, waits for its idle timeout and not for an answer to its next packet.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionIds(RandomConnectionIdGenerator);
 

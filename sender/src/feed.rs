@@ -1,21 +1,25 @@
 //! One receiver: let in or turned away, then fed frame by frame.
 
+use std::collections::VecDeque;
+use std::future::Future;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Close, Code, Control, Hello, Message, ModelHeader, PackageHash, Publisher, Step, StreamHead, Welcome, same_token,
+    Bitrate, Close, Code, Control, Hello, MAX_OPEN_FRAMES, Message, ModelHeader, PackageHash, Publisher, Step,
+    StreamHead, Welcome, same_token,
 };
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::demand::Demand;
 use crate::encoding::Package;
 use crate::frames::{Frames, Next};
+use crate::places::{Place, Places};
 use crate::statistics::{Counters, ReceiverStatistics};
 use crate::transport::{Gone, Incoming, Outgoing, Peer, Urgency};
 
-/// How long a receiver may take to say hello.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Frames between two notes for the statistics.
 const NOTE_EVERY: u64 = 8;
 
@@ -28,8 +32,11 @@ pub(crate) struct Shared {
     pub(crate) package: Option<Package>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) demand: Demand,
+    pub(crate) places: Arc<Places>,
     /// Why there are no more frames, once there are none.
     pub(crate) end: OnceLock<Close>,
+    /// Whether feeds must end though something of the last frame is unsent.
+    pub(crate) cut_off: watch::Sender<bool>,
 }
 
 /// How a broadcast ends well.
@@ -39,6 +46,12 @@ impl Shared {
     /// What receivers are told when there are no more frames.
     pub(crate) fn end(&self) -> Close {
         self.end.get().copied().unwrap_or(Close { code: Code::Failed, why: "the sender failed" })
+    }
+
+    /// Waits until feeds must end.
+    pub(crate) async fn is_cut_off(&self) {
+        // It fails only once nobody can cut off any more, which is held here.
+        let _ = self.cut_off.subscribe().wait_for(|cut_off| *cut_off).await;
     }
 }
 
@@ -51,14 +64,21 @@ pub(crate) enum End {
     Close(#[from] Close),
 }
 
-/// Lets a receiver in and feeds it until it leaves, breaks a rule, or the frames end.
-pub(crate) async fn run<P: Peer>(peer: P, number: u64, shared: Arc<Shared>, frames: Frames) {
+/// Lets a receiver in that says hello before `time_is_up`, and feeds it until it leaves, breaks a rule, or the frames end.
+pub(crate) async fn run<P: Peer>(
+    peer: P,
+    time_is_up: impl Future<Output = Close>,
+    number: u64,
+    shared: Arc<Shared>,
+    frames: Frames,
+) {
     let address = peer.address();
-    let admitted = match tokio::time::timeout(PATIENCE, admit(&peer, &shared)).await {
-        Ok(admitted) => admitted,
-        Err(_) => Err(Close { code: Code::Slow, why: "no hello came in time" }.into()),
+    let admitted = tokio::select! {
+        admitted = admit(&peer, &shared) => admitted,
+        close = time_is_up => Err(close.into()),
+        () = shared.is_cut_off() => return peer.close(shared.end()),
     };
-    let (hello, incoming, control) = match admitted {
+    let Admitted { hello, incoming, control, _place } = match admitted {
         Ok(admitted) => admitted,
         Err(end) => {
             tracing::info!(%address, "refused: {end}");
@@ -66,11 +86,14 @@ pub(crate) async fn run<P: Peer>(peer: P, number: u64, shared: Arc<Shared>, fram
         }
     };
     Counters::add(&shared.counters.accepted, 1);
-    tracing::info!(%address, cap = hello.max_bitrate.map(nestcast_proto::Bitrate::bits), "receiver joined");
-    let publisher = Publisher::new(shared.interval, hello.max_bitrate);
-    let mut feed = Feed { peer: &peer, publisher, shared: &shared, number, stream: None, finished: None, noted: 0 };
+    let cap = hello.max_bitrate;
+    tracing::info!(%address, cap = cap.map(Bitrate::bits), "receiver joined");
+    let mut feed = Feed::new(&peer, cap, number, &shared);
     // Who comes begins with the frame that is there now.
-    let ended = feed.run(frames.clone(), incoming, control).await;
+    let ended = tokio::select! {
+        ended = feed.run(frames.clone(), incoming, control) => ended,
+        () = shared.is_cut_off() => Ok(()),
+    };
     shared.counters.forget(number);
     let tally = feed.publisher.tally();
     match ended {
@@ -93,8 +116,16 @@ fn tell(peer: &impl Peer, end: &End, counters: &Counters) {
     }
 }
 
-/// Hello and welcome.
-async fn admit<P: Peer>(peer: &P, shared: &Shared) -> Result<(Hello, P::Incoming, Control), End> {
+/// A receiver that was let in.
+struct Admitted<I> {
+    hello: Hello,
+    incoming: I,
+    control: Control,
+    _place: Place,
+}
+
+/// Hello and welcome. The place is taken between them: who does not say hello, or lacks the token, takes none.
+async fn admit<P: Peer>(peer: &P, shared: &Shared) -> Result<Admitted<P::Incoming>, End> {
     let (mut outgoing, mut incoming) = peer.accept_control().await?;
     let mut control = Control::default();
     let Message::Hello(hello) = message(&mut incoming, &mut control).await? else {
@@ -103,12 +134,14 @@ async fn admit<P: Peer>(peer: &P, shared: &Shared) -> Result<(Hello, P::Incoming
     if shared.token.as_ref().is_some_and(|token| !same_token(&hello.token, token)) {
         return Err(Close { code: Code::Token, why: "the token is missing or wrong" }.into());
     }
+    let place = shared.places.take(peer.address());
+    let _place = place.ok_or(Close { code: Code::Full, why: "all places are taken" })?;
     let mut welcome = [Message::Welcome(shared.welcome.clone()).encode()];
     while !welcome[0].is_empty() {
         outgoing.write(&mut welcome).await?;
     }
     outgoing.finish();
-    Ok((hello, incoming, control))
+    Ok(Admitted { hello, incoming, control, _place })
 }
 
 /// The next message of a control stream.
@@ -131,9 +164,12 @@ struct Feed<'a, P: Peer> {
     shared: &'a Shared,
     number: u64,
     stream: Option<P::Outgoing>,
-    /// The stream of the frame before.
-    finished: Option<P::Outgoing>,
+    /// The streams of the frames before, as many as may be on the way; the newest last.
+    finished: VecDeque<P::Outgoing>,
     noted: u64,
+    cap: Option<Bitrate>,
+    /// Whether the model was asked for.
+    asked: bool,
 }
 
 /// What a feed waits for.
@@ -143,7 +179,12 @@ enum Event {
     Message(Message),
 }
 
-impl<P: Peer> Feed<'_, P> {
+impl<'a, P: Peer> Feed<'a, P> {
+    fn new(peer: &'a P, cap: Option<Bitrate>, number: u64, shared: &'a Shared) -> Self {
+        let publisher = Publisher::new(shared.interval, cap);
+        Self { peer, publisher, shared, number, stream: None, finished: VecDeque::new(), noted: 0, cap, asked: false }
+    }
+
     async fn run(&mut self, mut frames: Frames, mut incoming: P::Incoming, mut control: Control) -> Result<(), End> {
         let epoch = Instant::now();
         let mut live = true;
@@ -151,7 +192,7 @@ impl<P: Peer> Feed<'_, P> {
             let idle = self.drive_to_write().await?;
             if idle && !live {
                 // A close would overtake what is on the way.
-                if let Some(last) = &mut self.finished {
+                if let Some(last) = self.finished.back_mut() {
                     last.settled().await;
                 }
                 return Ok(());
@@ -159,9 +200,7 @@ impl<P: Peer> Feed<'_, P> {
             match self.event(&mut frames, live, idle, &mut incoming, &mut control).await? {
                 Event::Frame(Next::Frame(frame)) => {
                     self.publisher.handle_frame(epoch.elapsed(), &frame, &self.peer.path());
-                    if self.publisher.stalled() {
-                        self.peer.probe();
-                    }
+                    self.peer.allow_beyond(self.publisher.packets_beyond(&self.peer.path()));
                     self.shared.demand.ask(self.publisher.wish());
                     self.note();
                 }
@@ -219,8 +258,15 @@ impl<P: Peer> Feed<'_, P> {
                 Step::Finish => {
                     if let Some(mut stream) = self.stream.take() {
                         stream.finish();
-                        self.finished = Some(stream);
+                        if self.finished.len() == MAX_OPEN_FRAMES {
+                            self.finished.pop_front();
+                        }
+                        self.finished.push_back(stream);
                     }
+                }
+                Step::Again => {
+                    self.finished.drain(..).chain(self.stream.take()).for_each(|mut stream| stream.reset());
+                    self.stream = Some(self.peer.open(Urgency::First).await?);
                 }
             }
         }
@@ -239,6 +285,9 @@ impl<P: Peer> Feed<'_, P> {
         let Message::ModelRequest(request) = message else {
             return Err(Close { code: Code::Violation, why: "a receiver may only ask for the model" }.into());
         };
+        if std::mem::replace(&mut self.asked, true) {
+            return Err(Close { code: Code::Violation, why: "the model was asked for before" }.into());
+        }
         let package = self.shared.package.as_ref().filter(|_| request.package == self.shared.welcome.package);
         let Some(Package(package)) = package else {
             return Err(Close { code: Code::Model, why: "this sender does not hand out that model" }.into());
@@ -253,7 +302,11 @@ impl<P: Peer> Feed<'_, P> {
         let mut chunks = [head, package];
         while chunks.iter().any(|chunk| !chunk.is_empty()) {
             self.peer.set_window(self.publisher.window(&self.peer.path()));
-            stream.write(&mut chunks).await?;
+            let written = stream.write(&mut chunks).await?;
+            if let Some(cap) = self.cap {
+                // With its headers, a packet has a sixteenth more.
+                tokio::time::sleep(cap.time_for((written + written / 16) as u64)).await;
+            }
         }
         stream.finish();
         Ok(())

@@ -7,6 +7,8 @@
 //! Neither arrow blocks: who is late finds the newest picture or frame and skips what came before. All feeds share a
 //! frame's memory.
 
+mod address_prefix;
+mod admission;
 mod broadcast;
 mod connection_ids;
 mod demand;
@@ -16,10 +18,14 @@ mod feed;
 mod frames;
 mod identity;
 mod pipeline;
+mod places;
 mod quic;
+mod serve;
 mod source;
 mod statistics;
 mod transport;
+mod unadmitted;
+mod waiting;
 
 pub use broadcast::{Broadcast, Config, Monitor};
 pub use encoding::{Encoding, Package};
@@ -30,5 +36,6 @@ pub use source::{Pictures, Source};
 #[doc(hidden)]
 pub mod measured {
     pub use crate::quic::{config as server_config, path, write};
+    pub use crate::serve::serve;
 }
 pub use statistics::{ReceiverStatistics, Statistics};

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,11 +17,11 @@ use quinn::{
     AckFrequencyConfig, Connection, EndpointConfig, QlogConfig, RecvStream, SendStream, ServerConfig, TokioRuntime,
     TransportConfig, VarInt, WriteError,
 };
+use socket2::SockRef;
 
 use crate::connection_ids::ConnectionIds;
 use crate::error::Error;
 use crate::identity::Identity;
-use crate::statistics::Counters;
 use crate::transport::{Gone, Incoming, Outgoing, Peer, Urgency};
 
 /// A receiver that is silent for this long is gone; it sends something every third of it.
@@ -30,11 +30,12 @@ const IDLE: Duration = Duration::from_secs(9);
 const RECEIVE_WINDOW: u32 = 16 * 1024;
 /// Most bytes of one read of a control stream.
 const READ: usize = 2048;
-/// Handshakes at once beyond which addresses must be validated, and those beyond which peers are turned away.
-const RETRY_ABOVE: usize = 64;
-const REFUSE_ABOVE: usize = 512;
-/// How long a handshake may take.
-const HANDSHAKE: Duration = Duration::from_secs(5);
+/// What may wait to be read, of all receivers: the first packets of a thousand that come at once.
+const SOCKET_BUFFER: usize = 2 * 1024 * 1024;
+/// First packets that may wait to be looked at; quinn drops others unread.
+const MAX_INCOMING: usize = 2048;
+/// QUIC version 1 alone: quinn offers drafts besides.
+const QUIC_VERSIONS: [u32; 1] = [1];
 /// Packets of a receiver that may go unacknowledged, and for how long: few acknowledgements cost little, and late ones
 /// would be taken for a queue.
 const ACK_EVERY: u32 = 3;
@@ -50,51 +51,36 @@ const FIRST_RTT: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone)]
 pub(crate) struct Listener {
     endpoint: quinn::Endpoint,
-    handshakes: Arc<()>,
     config: ServerConfig,
     qlog: Option<PathBuf>,
-    counters: Arc<Counters>,
+    began: Instant,
 }
 
 impl Listener {
     /// Writes a qlog file of each connection to the folder `qlog`.
-    pub(crate) fn bind(
-        address: SocketAddr,
-        identity: Identity,
-        qlog: Option<PathBuf>,
-        counters: Arc<Counters>,
-    ) -> Result<Self, Error> {
+    pub(crate) fn bind(address: SocketAddr, identity: Identity, qlog: Option<PathBuf>) -> Result<Self, Error> {
         let config = config(identity)?;
         let mut own = EndpointConfig::default();
-        own.cid_generator(|| Box::<ConnectionIds>::default());
-        let endpoint = UdpSocket::bind(address)
+        own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(|| Box::<ConnectionIds>::default());
+        let endpoint = socket(address)
             .and_then(|socket| quinn::Endpoint::new(own, Some(config.clone()), socket, Arc::new(TokioRuntime)))
             .map_err(|error| Error::Listen { address, reason: error.to_string() })?;
-        Ok(Self { endpoint, handshakes: Arc::new(()), config, qlog, counters })
+        Ok(Self { endpoint, config, qlog, began: Instant::now() })
+    }
+
+    /// Over an endpoint that is there already and has [`config`].
+    pub(crate) fn on(endpoint: quinn::Endpoint, config: ServerConfig) -> Self {
+        Self { endpoint, config, qlog: None, began: Instant::now() }
     }
 
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.endpoint.local_addr().ok()
     }
 
-    /// The next peer that knocks; nothing once the endpoint is closed.
-    pub(crate) async fn accept(&self) -> Option<Knock> {
-        loop {
-            let incoming = self.endpoint.accept().await?;
-            // Each handshake in flight holds a clone.
-            let handshakes = Arc::strong_count(&self.handshakes);
-            if handshakes > REFUSE_ABOVE {
-                self.counters.refuse("handshake");
-                tracing::debug!(peer = %incoming.remote_address(), "refused: too many handshakes");
-                incoming.refuse();
-            } else if handshakes > RETRY_ABOVE && incoming.may_retry() && !incoming.remote_address_validated() {
-                Counters::add(&self.counters.retries, 1);
-                let _ = incoming.retry();
-            } else {
-                let config = self.qlog.as_deref().and_then(|folder| self.logging(folder, &incoming));
-                return Some(Knock { incoming, config, _handshake: Arc::clone(&self.handshakes) });
-            }
-        }
+    /// The next peer that asks for a connection; nothing once the endpoint is closed. May be dropped while it waits.
+    pub(crate) async fn accept(&self) -> Option<Handshake> {
+        let incoming = self.endpoint.accept().await?;
+        Some(Handshake { incoming, listener: self.clone() })
     }
 
     /// The configuration for one connection that is logged to a file of its own in `folder`.
@@ -106,7 +92,7 @@ impl Listener {
         let mut log = QlogConfig::default();
         log.writer(Box::new(BufWriter::new(created.ok()?)))
             .title(Some(format!("nestcast send to {}", incoming.remote_address())));
-        let (mut config, mut transport) = (self.config.clone(), transport());
+        let (mut config, mut transport) = (self.config.clone(), transport(self.began));
         transport.qlog_stream(log.into_stream());
         config.transport_config(Arc::new(transport));
         Some(Arc::new(config))
@@ -119,30 +105,54 @@ impl Listener {
     }
 }
 
-/// A peer whose handshake is to come.
+/// A handshake that has not begun. One that is dropped is refused with an answer.
 #[derive(Debug)]
-pub(crate) struct Knock {
+pub(crate) struct Handshake {
     incoming: quinn::Incoming,
-    config: Option<Arc<ServerConfig>>,
-    _handshake: Arc<()>,
+    listener: Listener,
 }
 
-impl Knock {
-    pub(crate) async fn answer(self) -> Result<QuicPeer, Gone> {
-        let connecting = match self.config {
-            Some(config) => self.incoming.accept_with(config),
-            None => self.incoming.accept(),
-        };
-        let connecting = connecting.map_err(gone)?;
-        match tokio::time::timeout(HANDSHAKE, connecting).await {
-            Ok(connection) => {
-                let connection = connection.map_err(gone)?;
-                let known = Mutex::new((connection.remote_address(), known(&connection)));
-                Ok(QuicPeer { connection, known })
-            }
-            Err(_) => Err(Gone("the handshake took too long".to_owned())),
-        }
+impl Handshake {
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.incoming.remote_address()
     }
+
+    /// Whether the peer has answered from its address.
+    pub(crate) fn address_validated(&self) -> bool {
+        self.incoming.remote_address_validated()
+    }
+
+    /// Has the peer come again with a token, which shows that it answers from its address.
+    pub(crate) fn retry(self) {
+        // It fails only for an address that is validated.
+        let _ = self.incoming.retry();
+    }
+
+    /// Sends no answer: the peer will come again.
+    pub(crate) fn ignore(self) {
+        self.incoming.ignore();
+    }
+
+    /// Performs it.
+    pub(crate) async fn perform(self) -> Result<QuicPeer, Gone> {
+        let Self { incoming, listener } = self;
+        let connecting = match listener.qlog.as_deref().and_then(|folder| listener.logging(folder, &incoming)) {
+            Some(config) => incoming.accept_with(config),
+            None => incoming.accept(),
+        };
+        let connection = connecting.map_err(gone)?.await.map_err(gone)?;
+        let known = Mutex::new((connection.remote_address(), known(&connection)));
+        Ok(QuicPeer { connection, known })
+    }
+}
+
+fn socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(address)?;
+    // A system that allows less gives what it allows.
+    if let Err(error) = SockRef::from(&socket).set_recv_buffer_size(SOCKET_BUFFER) {
+        tracing::debug!("the socket's buffer stays as it is: {error}");
+    }
+    Ok(socket)
 }
 
 /// What a broadcast listens with.
@@ -164,12 +174,13 @@ pub fn config(identity: Identity) -> Result<ServerConfig, Error> {
     crypto.max_early_data_size = 0;
     let crypto = QuicServerConfig::try_from(crypto).map_err(|error| tls(&error))?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(Arc::new(transport()));
-    config.max_incoming(REFUSE_ABOVE).incoming_buffer_size(8 * 1024).incoming_buffer_size_total(1024 * 1024);
+    config.transport_config(Arc::new(transport(tokio::time::Instant::now().into_std())));
+    config.max_incoming(MAX_INCOMING).incoming_buffer_size(8 * 1024).incoming_buffer_size_total(1024 * 1024);
     Ok(config)
 }
 
-fn transport() -> TransportConfig {
+/// For connections that share a clock, which began at `began`.
+fn transport(began: Instant) -> TransportConfig {
     let mut acks = AckFrequencyConfig::default();
     acks.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY)).max_ack_delay(Some(ACK_WITHIN));
     let mut transport = TransportConfig::default();
@@ -185,7 +196,7 @@ fn transport() -> TransportConfig {
         .initial_rtt(FIRST_RTT)
         .ack_frequency_config(Some(acks))
         .max_idle_timeout(IDLE.try_into().ok())
-        .congestion_controller_factory(Arc::new(Factory));
+        .congestion_controller_factory(Arc::new(Factory { began }));
     transport
 }
 
@@ -221,8 +232,11 @@ pub fn path(connection: &Connection) -> Path {
 #[derive(Debug, Default)]
 struct Known {
     path: Mutex<Path>,
-    /// The next packet may go beyond the window.
-    probe: AtomicBool,
+    /// Packets that may go beyond the window.
+    beyond: AtomicU64,
+    /// The next packet is the connection's close. quinn-proto 0.11.19 counts it against the window while stream bytes
+    /// are unsent, and reads no acknowledgements any more: a close that finds the window full would never be sent.
+    closing: AtomicBool,
 }
 
 impl Known {
@@ -289,8 +303,8 @@ impl Peer for QuicPeer {
         self.connection.set_send_window(bytes);
     }
 
-    fn probe(&self) {
-        self.known().probe.store(true, Ordering::Relaxed);
+    fn allow_beyond(&self, packets: u64) {
+        self.known().beyond.store(packets, Ordering::Relaxed);
     }
 
     async fn accept_control(&self) -> Result<(SendStream, RecvStream), Gone> {
@@ -304,6 +318,8 @@ impl Peer for QuicPeer {
     }
 
     fn close(&self, close: Close) {
+        // Before the close itself: the packet is built at once.
+        self.known().closing.store(true, Ordering::Relaxed);
         self.connection.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
     }
 }
@@ -314,8 +330,15 @@ impl Outgoing for SendStream {
     }
 
     fn finish(&mut self) {
+        // What of it is lost goes before what is newer: quinn would send that again when nothing else waits.
+        let _ = self.set_priority(1);
         // It fails only for a stream that the peer stopped: then nobody waits for its end.
         let _ = Self::finish(self);
+    }
+
+    fn reset(&mut self) {
+        // It fails only for a stream that is done with.
+        let _ = Self::reset(self, VarInt::from_u32(0));
     }
 
     async fn settled(&mut self) {
@@ -332,11 +355,15 @@ impl Incoming for RecvStream {
 
 /// Builds the congestion control of a connection.
 #[derive(Debug)]
-struct Factory;
+struct Factory {
+    /// The zero of the clock that all connections share.
+    began: Instant,
+}
 
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        Box::new(Congestion { estimator: Estimator::new(mtu.into()), epoch: now, known: Arc::default() })
+        let clock = now.saturating_duration_since(self.began);
+        Box::new(Congestion { estimator: Estimator::new(mtu.into(), clock), epoch: now, known: Arc::default() })
     }
 }
 
@@ -361,14 +388,15 @@ impl Congestion {
 
 impl Controller for Congestion {
     fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
-        self.known.probe.store(false, Ordering::Relaxed);
+        let _ = self.known.beyond.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packets| packets.checked_sub(1));
         self.estimator.handle_sent(self.moment(now), bytes);
         self.tell();
     }
 
-    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _limited: bool, _rtt: &quinn_proto::RttEstimator) {
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _limited: bool, rtt: &quinn_proto::RttEstimator) {
         // Packets of an earlier path say nothing of this one.
         if sent >= self.epoch {
+            self.estimator.handle_smoothed(rtt.get());
             self.estimator.handle_ack(self.moment(now), self.moment(sent), bytes);
         }
     }
@@ -390,9 +418,16 @@ impl Controller for Congestion {
 
     /// quinn sends nothing that would fill the window to its last byte.
     fn window(&self) -> u64 {
+        if self.known.closing.load(Ordering::Relaxed) {
+            // Beyond `u32::MAX` quinn does not pace either.
+            return u64::MAX;
+        }
         let Path { window, mtu, in_flight, .. } = self.estimator.path();
-        let probe = if self.known.probe.load(Ordering::Relaxed) { in_flight + mtu } else { 0 };
-        window.max(probe) + 1
+        let beyond = match self.known.beyond.load(Ordering::Relaxed) {
+            0 => 0,
+            packets => in_flight + packets.saturating_mul(mtu),
+        };
+        window.max(beyond) + 1
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {

@@ -33,8 +33,8 @@ pub(crate) trait Peer: Send + Sync + 'static {
     /// Holds at most so many bytes, unsent or unacknowledged.
     fn set_window(&self, bytes: u64);
 
-    /// The next packet may go beyond what may be in flight.
-    fn probe(&self);
+    /// So many packets may go beyond what may be in flight.
+    fn allow_beyond(&self, packets: u64);
 
     /// The stream that the receiver opens first, both ways.
     fn accept_control(&self) -> impl Future<Output = Result<(Self::Outgoing, Self::Incoming), Gone>> + Send;
@@ -54,6 +54,9 @@ pub(crate) trait Outgoing: Send {
 
     /// No more will be written; what was, arrives.
     fn finish(&mut self);
+
+    /// What was not acknowledged is not sent again, nor is what was not sent.
+    fn reset(&mut self);
 
     /// Waits until all of a finished stream arrived, or nobody wants it.
     fn settled(&mut self) -> impl Future<Output = ()> + Send;

@@ -1,6 +1,6 @@
 //! A broadcast in a process of its own, so that its memory is its own: says its address and its certificate's
-//! fingerprint in a line, broadcasts a still picture, answers each line of input with how many receivers it has let
-//! in, and ends with its input.
+//! fingerprint in a line, broadcasts a still picture to as many receivers as its argument says (500), answers each line of
+//! input with how many receivers it has and has let in, and ends with its input.
 
 use std::io::BufRead as _;
 
@@ -10,7 +10,8 @@ use tokio::runtime::Runtime;
 fn main() -> std::io::Result<()> {
     let runtime = Runtime::new()?;
     let identity = identity();
-    let plan = Plan { moving: false, size: (64, 48), ..Plan::new(&identity) };
+    let max_receivers = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(500);
+    let plan = Plan { moving: false, size: (64, 48), max_receivers, ..Plan::new(&identity) };
     let broadcast = runtime.block_on(async { Running::start(plan) });
     println!("{} {}", broadcast.address, identity.fingerprint());
     for line in std::io::stdin().lock().lines() {

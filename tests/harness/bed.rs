@@ -4,14 +4,20 @@ use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
 use std::thread::JoinHandle;
 
+use nestcast_receiver::Config;
 use nix::sched::{CloneFlags, setns};
+
+use crate::broadcasts::{Plan, Running, config, identity};
 
 /// What may wait at a bottleneck.
 const LATENCY: &str = "100ms";
 /// Two packets: a link that is idle saves no more up.
 const BURST: &str = "3000";
+/// Where a broadcast listens.
+const PORT: u16 = 4433;
 
 static BEDS: AtomicU32 = AtomicU32::new(0);
 
@@ -69,10 +75,61 @@ impl Bed {
         self.shape("change", link, rate)
     }
 
+    /// What a link took from the sender so far, in bytes with all headers.
+    ///
+    /// # Errors
+    /// If `tc` does not tell.
+    pub fn carried(&self, link: usize) -> Result<u64, String> {
+        let told = run(&format!("tc -n {} -s qdisc show dev v{link}", self.namespace(End::Sender)))?;
+        let mut words = told.split_whitespace().skip_while(|word| *word != "Sent").skip(1);
+        words.next().and_then(|bytes| bytes.parse().ok()).ok_or_else(|| format!("no count of bytes in {told:?}"))
+    }
+
+    /// Broadcasts a still picture of noise, and has a receiver at the end of each of `links` do `receive`; gives what they
+    /// gave.
+    ///
+    /// # Panics
+    /// If one of them does.
+    pub fn broadcast<T: Send + 'static>(
+        &self,
+        links: usize,
+        receive: impl AsyncFn(usize, Config) -> T + Clone + Send + 'static,
+    ) -> Vec<T> {
+        let identity = identity();
+        let listen = SocketAddr::from(([0, 0, 0, 0], PORT));
+        let plan = Plan { listen, size: (320, 240), moving: false, ..Plan::new(&identity) };
+        let ((listens, listening), (ended, end)) = (mpsc::channel(), mpsc::channel::<()>());
+        let sender = self.at(End::Sender, move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+            runtime.expect("a runtime").block_on(async {
+                let running = Running::start(plan);
+                listens.send(()).expect("it is waited for");
+                // Either is its end.
+                let _ = tokio::task::spawn_blocking(move || end.recv()).await;
+                running.stop().await;
+            });
+        });
+        listening.recv().expect("it listens");
+        let receivers = (0..links).map(|link| {
+            let (config, receive) = (config(self.address(link, PORT), &identity), receive.clone());
+            self.at(End::Receiver, move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+                runtime.block_on(receive(link, config))
+            })
+        });
+        let receivers: Vec<_> = receivers.collect();
+        let given = receivers.into_iter().map(|receiver| receiver.join().expect("no panic")).collect();
+        drop(ended);
+        sender.join().expect("no panic");
+        given
+    }
+
     fn shape(&self, verb: &str, link: usize, rate: u64) -> Result<(), String> {
         let sender = self.namespace(End::Sender);
         let rate = rate.max(20_000);
-        run(&format!("tc -n {sender} qdisc {verb} dev v{link} root tbf rate {rate}bit burst {BURST} latency {LATENCY}"))
+        let shape =
+            format!("tc -n {sender} qdisc {verb} dev v{link} root tbf rate {rate}bit burst {BURST} latency {LATENCY}");
+        run(&shape).map(drop)
     }
 
     /// Does `work` on a thread whose sockets are at that end.
@@ -100,14 +157,14 @@ impl Drop for Bed {
     }
 }
 
-/// Runs a command; its last words if it fails.
-fn run(command: &str) -> Result<(), String> {
+/// Runs a command; gives what it says, or its last words if it fails.
+fn run(command: &str) -> Result<String, String> {
     let mut words = command.split_whitespace();
     let program = words.next().unwrap_or_default();
     let output = Command::new(program).args(words).output();
     let output = output.map_err(|error| format!("`{program}` cannot be run: {error}; install iproute2"))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
     Err(format!("`{command}` failed: {}; run it as root", said.lines().last().unwrap_or_default().trim()))

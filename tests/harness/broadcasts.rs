@@ -11,13 +11,16 @@ use nestcast_proto::{DecoderKind, PackageHash};
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, receive};
 use nestcast_sender::{Broadcast, Encoding, Identity, Monitor, Source};
 use nestcast_video::Rate;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
 
 use crate::pictures::{self, Content};
 
 /// Frames per second.
 pub const RATE: u32 = 30;
+/// Longer than anything takes that tests wait for, and than a shared machine stands still: it makes of a hang a message.
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// What is broadcast.
 #[derive(Debug, Clone)]
@@ -36,6 +39,8 @@ pub struct Plan {
     pub moving: bool,
     /// Whether receivers may have the model.
     pub give_model: bool,
+    /// Most receivers at once.
+    pub max_receivers: usize,
 }
 
 impl Plan {
@@ -43,7 +48,8 @@ impl Plan {
     pub fn new(identity: &Identity) -> Self {
         let listen = ([127, 0, 0, 1], 0).into();
         let (identity, size) = (identity.clone(), (160, 120));
-        Self { listen, identity, token: None, package: None, size, moving: true, give_model: false }
+        let max_receivers = 500;
+        Self { listen, identity, token: None, package: None, size, moving: true, give_model: false, max_receivers }
     }
 
     fn source(&self) -> Source {
@@ -77,9 +83,16 @@ impl Plan {
         if self.give_model {
             encoding = encoding.with_package(nestcast_sender::Package(package.archive().into()));
         }
-        let Self { listen, identity, token, .. } = self;
+        let Self { listen, identity, token, max_receivers, .. } = self;
         let token = token.map(Bytes::from_static);
-        let config = nestcast_sender::Config { listen, identity, token, max_receivers: 500, qlog: None };
+        let config = nestcast_sender::Config {
+            listen,
+            identity,
+            token,
+            max_receivers,
+            max_receivers_per_address: max_receivers,
+            qlog: None,
+        };
         Broadcast::listen(config, source, encoding).expect("a free port")
     }
 }
@@ -211,7 +224,11 @@ impl Counts {
 }
 
 /// Counts what comes.
-struct Counter(Sender<(Duration, Totals)>, Instant);
+struct Counter {
+    began: Instant,
+    totals: Sender<(Duration, Totals)>,
+    shown: watch::Sender<u64>,
+}
 
 impl Viewer for Counter {
     fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, String> {
@@ -223,6 +240,7 @@ impl Viewer for Counter {
     }
 
     fn show(&mut self, _shown: &Shown<'_>) -> Result<(), String> {
+        self.shown.send_modify(|shown| *shown += 1);
         Ok(())
     }
 
@@ -232,7 +250,7 @@ impl Viewer for Counter {
 
     fn report(&mut self, totals: &Totals) -> Result<(), String> {
         // Whoever counts may have gone.
-        let _ = self.0.send((self.1.elapsed(), *totals));
+        let _ = self.totals.send((self.began.elapsed(), *totals));
         Ok(())
     }
 }
@@ -242,7 +260,55 @@ impl Viewer for Counter {
 /// # Errors
 /// Why it ended before.
 pub async fn count(config: Config, began: Instant, time: Duration) -> Result<Counts, Error> {
-    let (seen, seeing) = channel();
-    receive(config, Counter(seen, began), tokio::time::sleep(time)).await?;
-    Ok(Counts(seeing.try_iter().collect()))
+    count_while(config, began, |_| sleep(time)).await
+}
+
+/// Receives until so many pictures were shown, however long a busy machine takes; gives all that came.
+///
+/// # Errors
+/// Why it ended before.
+///
+/// # Panics
+/// If they do not come.
+pub async fn count_frames(config: Config, frames: u64) -> Result<Totals, Error> {
+    let seen = async |mut showing: watch::Receiver<u64>| see(&mut showing, frames).await;
+    Ok(count_while(config, Instant::now(), seen).await?.last())
+}
+
+/// Receives until `stay`, which is given the number of pictures shown so far, ends; gives what was counted since `began`.
+///
+/// # Errors
+/// Why it ended before.
+pub async fn count_while<F: Future<Output = ()>>(
+    config: Config,
+    began: Instant,
+    stay: impl FnOnce(watch::Receiver<u64>) -> F,
+) -> Result<Counts, Error> {
+    let ((totals, counted), (shown, showing)) = (channel(), watch::channel(0));
+    receive(config, Counter { began, totals, shown }, stay(showing)).await?;
+    Ok(Counts(counted.try_iter().collect()))
+}
+
+/// Waits for so many pictures more.
+///
+/// # Panics
+/// If they do not come.
+pub async fn see(showing: &mut watch::Receiver<u64>, frames: u64) {
+    let until = *showing.borrow() + frames;
+    let seen = timeout(PATIENCE, showing.wait_for(|shown| *shown >= until)).await;
+    // Where nobody shows any more, `receive` tells why.
+    drop(seen.unwrap_or_else(|_| panic!("{frames} frames do not come within {PATIENCE:?}")));
+}
+
+/// Waits for what comes to be, on a busy machine later than on an idle one.
+///
+/// # Panics
+/// If it does not.
+pub async fn eventually(what: &str, mut is: impl FnMut() -> bool) {
+    let waiting = async {
+        while !is() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{what}: not within {PATIENCE:?}"));
 }

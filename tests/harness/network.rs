@@ -1,112 +1,109 @@
-//! A network in virtual time: a link of a given rate, delay, queue, loss and jitter, and over it a broadcast to one
-//! receiver with the state machines of `nestcast-proto` and the least of a transport. The same seed, the same run.
+//! Broadcasts over a simulated link in virtual time: the sender's feed, its QUIC and its congestion control as they are,
+//! and receivers that put frames together as the session says. The same seed, the same run.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use nestcast_proto::{Arrived, Estimator, Frame, Publisher, Received, Step, StreamHead, Subscriber};
+use bytes::{Bytes, BytesMut};
+use nestcast_link::Link;
+use nestcast_proto::{
+    Arrived, Bases, Control, DecoderKind, Frame, FrameHeader, Hello, Message, PackageHash, Received, StreamHead,
+    Subscriber, Welcome,
+};
+use nestcast_receiver::Trust;
+use nestcast_receiver::measured::client_config;
+use nestcast_sender::{Identity, measured};
+use quinn::{Connection, Endpoint, RecvStream, SendStream, ServerConfig, VarInt};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
 
-/// The step of virtual time.
-const TICK: Duration = Duration::from_micros(250);
+use crate::bottleneck::{Bottleneck, Passage};
+
 /// Frames come at 30 a second.
 pub const INTERVAL: Duration = Duration::from_micros(33_333);
-/// A packet, what of it are streams' frames, the head of each of these, and what UDP and IP add on the link.
-const PACKET: u64 = 1200;
-const PAYLOAD: usize = 1170;
-const HEAD: usize = 7;
-const OVERHEAD: u64 = 28;
-/// What the sender says first: the answer to a hello, a packet much smaller than those of frames.
-const WELCOME: usize = 40;
-/// The receiver acknowledges more packets than this at once, fewer after so long.
-const ACK_EVERY: usize = 3;
-const ACK_WITHIN: Duration = Duration::from_millis(4);
-/// Until the first round trip is known: quinn's of three times 100 ms.
-const FIRST_TIMEOUT: Duration = Duration::from_millis(300);
+/// More than any link here carries.
+pub const FULL: usize = 60_000;
+/// A base of half a packet.
+pub const BASE: usize = 400;
+/// Frames on their way to the feeds.
+const WAITING: usize = 4;
+const READ: usize = 64 * 1024;
 
-/// A link in one direction; the way back has its delay alone.
-#[derive(Debug, Clone)]
-pub struct Link {
-    /// From each moment on so many bits per second; the first at zero.
-    pub rates: Vec<(Duration, u64)>,
-    /// One way.
-    pub delay: Duration,
-    /// What may wait before it is dropped.
-    pub queue: Duration,
-    /// Of a million packets so many are lost.
-    pub loss: u32,
-    /// A packet is late by up to so much, and may overtake.
-    pub jitter: Duration,
-    /// Of the losses and the jitter.
-    pub seed: u64,
+/// A link of a recording: seconds and Mbit/s on each line.
+///
+/// # Panics
+/// If it is none.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates are positive and small")]
+#[must_use]
+pub fn recorded(text: &str) -> Link {
+    let numbers = |line: &str| {
+        let mut numbers = line.split_whitespace().map(|word| word.parse().expect("a number"));
+        (numbers.next().expect("seconds"), numbers.next().expect("Mbit/s"))
+    };
+    let rate = |(at, megabits): (f64, f64)| (Duration::from_secs_f64(at), (megabits * 1e6) as u64);
+    Link::varying(text.lines().map(|line| rate(numbers(line))).collect())
 }
 
-impl Link {
-    /// Without loss; 5 ms each way and a queue of 100 ms.
-    pub fn steps(rates: &[(u64, u64)]) -> Self {
-        let rates = rates.iter().map(|&(second, bits)| (Duration::from_secs(second), bits)).collect();
-        let (delay, queue) = (Duration::from_millis(5), Duration::from_millis(100));
-        Self { rates, delay, queue, loss: 0, jitter: Duration::ZERO, seed: 1 }
-    }
+/// A link whose rate steps at whole seconds.
+#[must_use]
+pub fn steps(rates: &[(u64, u64)]) -> Link {
+    Link::varying(rates.iter().map(|&(second, bits)| (Duration::from_secs(second), bits)).collect())
+}
 
-    /// Of a recording: seconds and Mbit/s on each line.
-    ///
-    /// # Panics
-    /// If it is none.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates are positive and small")]
-    pub fn recorded(text: &str) -> Self {
-        let numbers = |line: &str| {
-            let mut numbers = line.split_whitespace().map(|word| word.parse().expect("a number"));
-            (numbers.next().expect("seconds"), numbers.next().expect("Mbit/s"))
-        };
-        let rate = |(at, megabits): (f64, f64)| (Duration::from_secs_f64(at), (megabits * 1e6) as u64);
-        Self { rates: text.lines().map(|line| rate(numbers(line))).collect(), ..Self::steps(&[]) }
-    }
+/// What a broadcast sends, and to how many.
+#[derive(Debug, Clone, Copy)]
+pub struct Scenario {
+    /// How long it lasts.
+    pub time: Duration,
+    /// Bytes of each frame, and of its base.
+    pub full: usize,
+    /// See `full`.
+    pub base: usize,
+    /// Receivers that share the link. Each joins a second after the one before.
+    pub receivers: usize,
+    /// A download over QUIC with CUBIC shares the link, from this moment on.
+    pub download: Option<Duration>,
+}
 
-    /// The bits that it carries between two moments.
-    pub fn capacity(&self, from: Duration, to: Duration) -> f64 {
-        let ends = self.rates.iter().skip(1).map(|(at, _)| *at).chain([Duration::MAX]);
-        let pieces = self
-            .rates
-            .iter()
-            .zip(ends)
-            .map(|(&(begin, rate), end)| rate as f64 * end.min(to).saturating_sub(begin.max(from)).as_secs_f64());
-        pieces.sum()
-    }
-
-    /// Bits per second at a moment.
-    pub fn rate(&self, now: Duration) -> u64 {
-        self.rates.iter().rfind(|(from, _)| *from <= now).map_or(1, |(_, rate)| *rate)
-    }
-
-    /// A number below `below`; SplitMix64.
-    fn random(&mut self, below: u64) -> u64 {
-        self.seed = self.seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.seed ^ (self.seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % below.max(1)
+impl Scenario {
+    /// Frames of more than a link carries, to one receiver.
+    #[must_use]
+    pub const fn lasting(time: Duration) -> Self {
+        Self { time, full: FULL, base: BASE, receivers: 1, download: None }
     }
 }
 
 /// What a run gave.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Frames in the order in which they were shown, with their times.
-    pub shown: Vec<Arrived>,
-    /// The receiver's counts.
-    pub received: Received,
-    /// How long each packet waited in the queue, with the moment it was sent.
-    pub waits: Vec<(Duration, Duration)>,
+    /// Of each receiver.
+    pub receivers: Vec<Seen>,
+    /// The packets of the broadcast on the link.
+    pub passages: Vec<Passage>,
+    /// Bytes that the download brought, by time.
+    pub downloaded: Vec<(Duration, usize)>,
 }
 
-impl Outcome {
+/// What one receiver saw.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Frames in the order in which they were shown, with their times.
+    pub shown: Vec<Arrived>,
+    /// Its counts.
+    pub received: Received,
+}
+
+impl Seen {
     /// Bytes of frames that were shown between two moments.
+    #[must_use]
     pub fn bytes(&self, from: Duration, to: Duration) -> u64 {
         let within = self.shown.iter().filter(|shown| (from..to).contains(&shown.shown));
         within.map(|shown| shown.prefix.len() as u64).sum()
     }
 
     /// From capture until it was shown: of half of the frames between two moments it took no longer.
+    #[must_use]
     pub fn latency(&self, from: Duration, to: Duration) -> Duration {
         let within = self.shown.iter().filter(|shown| (from..to).contains(&shown.shown));
         let mut latencies: Vec<_> =
@@ -114,327 +111,223 @@ impl Outcome {
         latencies.sort_unstable();
         latencies.get(latencies.len() / 2).copied().unwrap_or_default()
     }
+}
+
+impl Outcome {
+    /// The only receiver's.
+    #[must_use]
+    pub fn seen(&self) -> &Seen {
+        &self.receivers[0]
+    }
 
     /// The wait in the queue that 95 % of the packets between two moments stayed below.
+    #[must_use]
     pub fn queue_p95(&self, from: Duration, to: Duration) -> Duration {
-        let within = self.waits.iter().filter(|(sent, _)| (from..to).contains(sent));
-        let mut waits: Vec<_> = within.map(|(_, wait)| *wait).collect();
+        let within = self.passages.iter().filter(|passage| (from..to).contains(&passage.at));
+        let mut waits: Vec<_> = within.filter_map(|passage| passage.wait).collect();
         waits.sort_unstable();
         waits.get(waits.len() * 95 / 100).copied().unwrap_or_default()
     }
-}
 
-/// A packet on its way: one piece of one stream.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Piece {
-    stream: u64,
-    offset: usize,
-    bytes: Vec<u8>,
-    end: bool,
-}
-
-#[derive(Debug, Default)]
-struct Outgoing {
-    written: Vec<u8>,
-    sent: usize,
-    finished: bool,
-    end_sent: bool,
-    lost: VecDeque<Piece>,
-}
-
-impl Outgoing {
-    /// What goes out next of stream `number` in at most `room` bytes.
-    fn piece(&mut self, number: u64, room: usize) -> Option<Piece> {
-        if room == 0 {
-            return None;
-        }
-        if let Some(mut piece) = self.lost.pop_front() {
-            if piece.bytes.len() > room {
-                let rest = piece.bytes.split_off(room);
-                let end = std::mem::replace(&mut piece.end, false);
-                self.lost.push_front(Piece { offset: piece.offset + room, bytes: rest, end, ..piece });
-            }
-            return Some(piece);
-        }
-        if self.sent == self.written.len() && (!self.finished || self.end_sent) {
-            return None;
-        }
-        let (offset, end) = (self.sent, self.written.len().min(self.sent + room));
-        let last = self.finished && end == self.written.len();
-        (self.sent, self.end_sent) = (end, last);
-        Some(Piece { stream: number, offset, bytes: self.written[offset..end].to_vec(), end: last })
+    /// Packets between two moments that the queue had no room for.
+    #[must_use]
+    pub fn dropped(&self, from: Duration, to: Duration) -> usize {
+        let within = self.passages.iter().filter(|passage| (from..to).contains(&passage.at));
+        within.filter(|passage| passage.wait.is_none()).count()
     }
 }
 
-/// Broadcasts for `time` frames of `full` bytes with a base of `base`.
-pub fn broadcast(mut link: Link, time: Duration, full: usize, base: usize) -> Outcome {
-    let mut sender = Sender {
-        publisher: Publisher::new(INTERVAL, None),
-        estimator: Estimator::new(PACKET),
-        streams: BTreeMap::from([(0, Outgoing { written: vec![0; WELCOME], finished: true, ..Outgoing::default() })]),
-        flying: BTreeMap::new(),
-        in_flight: 0,
-        recovery: Recovery { newest: 0, rtt: [Duration::ZERO; 3], sent: Duration::ZERO, probed: 0, probes: 0 },
-        packets: 0,
+/// Broadcasts over `link`.
+///
+/// # Panics
+/// If a connection cannot be made or a side breaks the session's rules.
+#[must_use]
+pub fn broadcast(link: &Link, scenario: Scenario) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(run(link, scenario))
+}
+
+async fn run(link: &Link, scenario: Scenario) -> Outcome {
+    let network = Bottleneck::new(link);
+    let identity = identity();
+    let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
+    let config = measured::server_config(identity).expect("a configuration");
+    let endpoint = network.server(config.clone());
+    let address = endpoint.local_addr().expect("it is bound");
+    let welcome = Welcome { model: [1; 6], package: PackageHash([1; 32]), width: 1, height: 1, rate: (30, 1) };
+    let (frames, inlet) = mpsc::channel(WAITING);
+    tokio::spawn(measured::serve((endpoint, config.clone()), welcome, INTERVAL, inlet));
+    tokio::spawn(make_frames(frames, scenario));
+    let download = scenario
+        .download
+        .map(|from| tokio::spawn(download(network.clone(), trust.clone(), config, (from, scenario.time))));
+    let receivers: Vec<_> = (0..scenario.receivers)
+        .map(|index| {
+            let (network, trust) = (network.clone(), trust.clone());
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_secs(index as u64)).await;
+                watch(&network, &trust, address, scenario.time).await
+            })
+        })
+        .collect();
+    let mut seen = Vec::new();
+    for receiver in receivers {
+        seen.push(receiver.await.expect("no panic"));
+    }
+    let downloaded = match download {
+        Some(download) => download.await.expect("no panic"),
+        None => Vec::new(),
     };
-    let mut receiver = Receiver { subscriber: Subscriber::new(INTERVAL), streams: BTreeMap::new(), shown: Vec::new() };
-    // When each arrives, its number, and when it leaves the queue.
-    let mut forward: BTreeSet<(Duration, u64, Duration, Vec<Piece>)> = BTreeSet::new();
-    let mut back: BTreeSet<(Duration, u64)> = BTreeSet::new();
-    let mut unacknowledged: Vec<(Duration, u64)> = Vec::new();
-    // The first frame comes behind the welcome.
-    let (mut now, mut due, mut id, mut busy) = (Duration::ZERO, INTERVAL, 0, Duration::ZERO);
-    let mut waits = Vec::new();
-    let picture = Bytes::from(vec![7; full]);
-    while now < time {
-        while forward.first().is_some_and(|(at, ..)| *at <= now) {
-            let Some((_, number, _, pieces)) = forward.pop_first() else { break };
-            for piece in pieces {
-                receiver.take(now, piece);
-            }
-            unacknowledged.push((now, number));
-        }
-        let held = unacknowledged.first().is_some_and(|(since, _)| now >= *since + ACK_WITHIN);
-        if held || unacknowledged.len() > ACK_EVERY {
-            back.extend(unacknowledged.drain(..).map(|(_, number)| (now + link.delay, number)));
-        }
-        receiver.show(now);
-        sender.acknowledge(now, &mut back);
-        if now >= due {
-            let captured = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
-            let frame = Frame { id, skipped: 0, captured, base, bytes: picture.clone() };
-            sender.publisher.handle_frame(now, &frame, &sender.estimator.path());
-            sender.recovery.probes = sender.recovery.probes.max(sender.publisher.stalled().into());
-            id += 1;
-            due += INTERVAL;
-        }
-        sender.drive();
-        while let Some((number, pieces, size)) = sender.packet(now) {
-            // What is ahead in the queue goes at the rate of now.
-            let wait = busy.saturating_sub(now);
-            if wait > link.queue || link.random(1_000_000) < u64::from(link.loss) {
-                continue;
-            }
-            waits.push((now, wait));
-            let nanos = (size + OVERHEAD) * 8_000_000_000 / link.rate(now);
-            busy = busy.max(now) + Duration::from_nanos(nanos);
-            let late = link.random(u64::try_from(link.jitter.as_nanos()).unwrap_or(0));
-            forward.insert((busy + link.delay + Duration::from_nanos(late), number, busy, pieces));
-        }
-        let before = link.rate(now);
-        now += TICK;
-        // A change of rate changes how long the queue takes; what left it is on its way.
-        let after = link.rate(now);
-        if before != after {
-            let scale = before as f64 / after as f64;
-            let stretched = |left: Duration| left.min(now) + left.saturating_sub(now).mul_f64(scale);
-            busy = stretched(busy);
-            forward = std::mem::take(&mut forward)
-                .into_iter()
-                .map(|(at, number, left, pieces)| (at - left + stretched(left), number, stretched(left), pieces))
-                .collect();
-        }
-    }
-    Outcome { received: receiver.subscriber.received(), shown: receiver.shown, waits }
+    let passages = network.passages().into_iter().filter(|passage| passage.server == address).collect();
+    Outcome { receivers: seen, passages, downloaded }
 }
 
-struct Sender {
-    publisher: Publisher,
-    estimator: Estimator,
-    /// In the order in which they were opened.
-    streams: BTreeMap<u64, Outgoing>,
-    flying: BTreeMap<u64, (Duration, u64, Vec<Piece>)>,
-    in_flight: u64,
-    recovery: Recovery,
-    packets: u64,
+/// With a key whose signatures all have one length, so that every run sends the same packets.
+fn identity() -> Identity {
+    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).expect("a key");
+    let parameters = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("a name");
+    let certificate = parameters.self_signed(&key).expect("a certificate");
+    let folder = tempfile::tempdir().expect("a folder");
+    let [chain, secret] = ["chain.pem", "key.pem"].map(|name| folder.path().join(name));
+    std::fs::write(&chain, certificate.pem()).expect("it is written");
+    std::fs::write(&secret, key.serialize_pem()).expect("it is written");
+    Identity::from_pem(&chain, &secret).expect("an identity")
 }
 
-/// Loss detection and probes of RFC 9002, section 6.
-#[derive(Debug)]
-struct Recovery {
-    /// The newest packet that was acknowledged.
-    newest: u64,
-    /// Round trips: the last, the smoothed, and how much they vary.
-    rtt: [Duration; 3],
-    /// When the last packet was sent.
-    sent: Duration,
-    /// Probes since the last acknowledgement, and packets that may be sent now whatever the window is.
-    probed: u32,
-    probes: u32,
-}
-
-impl Recovery {
-    fn handle_ack(&mut self, number: u64, rtt: Duration) {
-        self.newest = self.newest.max(number);
-        let [_, smoothed, varying] = self.rtt;
-        self.rtt = if smoothed.is_zero() {
-            [rtt, rtt, rtt / 2]
-        } else {
-            [rtt, (7 * smoothed + rtt) / 8, (3 * varying + smoothed.abs_diff(rtt)) / 4]
-        };
-    }
-
-    fn is_lost(&self, now: Duration, number: u64, sent: Duration) -> bool {
-        let [last, smoothed, _] = self.rtt;
-        number < self.newest && (number + 3 <= self.newest || now >= sent + last.max(smoothed) * 9 / 8)
-    }
-
-    fn probe_due(&self) -> Duration {
-        let [_, smoothed, varying] = self.rtt;
-        let timeout = if smoothed.is_zero() { FIRST_TIMEOUT } else { smoothed + 4 * varying + ACK_WITHIN };
-        self.sent + timeout * 2_u32.pow(self.probed.min(8))
-    }
-}
-
-impl Sender {
-    /// What was written and not acknowledged.
-    fn held(&self) -> u64 {
-        let unsent: usize = self.streams.values().map(|stream| stream.written.len() - stream.sent).sum();
-        unsent as u64 + self.in_flight
-    }
-
-    fn drive(&mut self) {
-        while let Some(step) = self.publisher.poll() {
-            let newest = self.streams.keys().last().copied().unwrap_or(0);
-            match step {
-                Step::Open => drop(self.streams.insert(newest + 1, Outgoing::default())),
-                Step::Finish => {
-                    if let Some(stream) = self.streams.get_mut(&newest) {
-                        stream.finished = true;
-                    }
-                }
-                Step::Write => {
-                    let window = self.publisher.window(&self.estimator.path());
-                    let room = usize::try_from(window.saturating_sub(self.held())).unwrap_or(usize::MAX);
-                    if room == 0 {
-                        return;
-                    }
-                    let bytes: Vec<u8> = self.publisher.unwritten().iter().flatten().copied().take(room).collect();
-                    if let Some(stream) = self.streams.get_mut(&newest) {
-                        stream.written.extend_from_slice(&bytes);
-                    }
-                    self.publisher.handle_written(bytes.len());
-                }
-            }
-        }
-    }
-
-    /// The next packet, if one may be sent: bytes of the oldest streams.
-    fn packet(&mut self, now: Duration) -> Option<(u64, Vec<Piece>, u64)> {
-        let probe = self.recovery.probes > 0;
-        if self.in_flight + PACKET > self.estimator.path().window && !probe {
-            return None;
-        }
-        let (mut pieces, mut room) = (Vec::new(), PAYLOAD);
-        for (&number, stream) in &mut self.streams {
-            while let Some(piece) = stream.piece(number, room.saturating_sub(HEAD)) {
-                room -= HEAD + piece.bytes.len();
-                pieces.push(piece);
-            }
-        }
-        // A probe without data is a ping.
-        if pieces.is_empty() && !probe {
-            return None;
-        }
-        self.recovery.probes = self.recovery.probes.saturating_sub(1);
-        self.recovery.sent = now;
-        let size = PACKET - room as u64;
-        self.packets += 1;
-        self.in_flight += size;
-        self.estimator.handle_sent(now, size);
-        self.flying.insert(self.packets, (now, size, pieces.clone()));
-        Some((self.packets, pieces, size))
-    }
-
-    fn acknowledge(&mut self, now: Duration, back: &mut BTreeSet<(Duration, u64)>) {
-        let mut newest = None;
-        while back.first().is_some_and(|(at, _)| *at <= now) {
-            let Some((_, number)) = back.pop_first() else { break };
-            if let Some((sent, size, _)) = self.flying.remove(&number) {
-                newest = newest.max(Some(number));
-                self.recovery.handle_ack(number, now - sent);
-                self.in_flight -= size;
-                self.estimator.handle_ack(now, sent, size);
-            }
-        }
-        if newest.is_some() {
-            self.recovery.probed = 0;
-        }
-        let lost: Vec<u64> = self
-            .flying
-            .iter()
-            .filter(|(number, (sent, ..))| self.recovery.is_lost(now, **number, *sent))
-            .map(|(number, _)| *number)
-            .collect();
-        for number in lost {
-            let Some((_, size, pieces)) = self.flying.remove(&number) else { continue };
-            self.in_flight -= size;
-            self.estimator.handle_loss(size, false);
-            for piece in pieces {
-                if let Some(stream) = self.streams.get_mut(&piece.stream) {
-                    stream.lost.push_back(piece);
-                }
-            }
-        }
-        if !self.flying.is_empty() && now >= self.recovery.probe_due() {
-            (self.recovery.probed, self.recovery.probes) = (self.recovery.probed + 1, 2);
-            self.recovery.sent = now;
-        }
-        self.estimator.handle_acks_end(now, self.in_flight);
-        let gone = self.streams.len().saturating_sub(64);
-        for _ in 0..gone {
-            self.streams.pop_first();
-        }
-    }
-}
-
-struct Receiver {
-    subscriber: Subscriber,
-    streams: BTreeMap<u64, Incoming>,
-    shown: Vec<Arrived>,
-}
-
-#[derive(Default)]
-struct Incoming {
-    pieces: BTreeMap<usize, Piece>,
-    bytes: Vec<u8>,
-    /// The frame's id and how many of `bytes` were handed on.
-    head: Option<(u64, usize)>,
-    ended: bool,
-}
-
-impl Receiver {
-    fn take(&mut self, now: Duration, piece: Piece) {
-        // The welcome.
-        if piece.stream == 0 {
+async fn make_frames(frames: mpsc::Sender<Frame>, scenario: Scenario) {
+    let bytes = Bytes::from(vec![7; scenario.full]);
+    let began = Instant::now();
+    let mut due = tokio::time::interval_at(began + INTERVAL, INTERVAL);
+    for id in 0.. {
+        let captured = u64::try_from((due.tick().await - began).as_micros()).expect("a short time");
+        let frame = Frame { id, skipped: 0, captured, base: scenario.base, bytes: bytes.clone() };
+        if began.elapsed() >= scenario.time || frames.send(frame).await.is_err() {
             return;
         }
-        let stream = self.streams.entry(piece.stream).or_default();
-        stream.pieces.insert(piece.offset, piece);
-        while let Some(piece) = stream.pieces.remove(&stream.bytes.len()) {
-            stream.bytes.extend_from_slice(&piece.bytes);
-            stream.ended |= piece.end;
-            if piece.bytes.is_empty() {
-                break;
-            }
-        }
-        if stream.head.is_none() {
-            let Ok(Some((StreamHead::Frame(header), length))) = StreamHead::parse(&stream.bytes) else { return };
-            self.subscriber.handle_head(now, header).expect("the sender keeps the rules");
-            stream.head = Some((header.id, length));
-        }
-        if let Some((id, handed)) = &mut stream.head {
-            self.subscriber.handle_bytes(now, *id, &stream.bytes[*handed..]).expect("the sender keeps the rules");
-            *handed = stream.bytes.len();
-            if stream.ended {
-                self.subscriber.handle_end(*id);
-            }
-        }
     }
+}
 
-    fn show(&mut self, now: Duration) {
-        while let Some(arrived) = self.subscriber.poll(now) {
-            self.shown.push(arrived);
+/// What a stream of a broadcast brought.
+enum Event {
+    Head(FrameHeader),
+    Bytes(u64, Bytes),
+    End(u64),
+    Base(FrameHeader, Bytes),
+}
+
+/// Receives until `end`, on the link's clock.
+async fn watch(network: &Bottleneck, trust: &Trust, address: SocketAddr, end: Duration) -> Seen {
+    let endpoint = network.client();
+    let connection = connect(&endpoint, trust, address).await;
+    let _control = greet(&connection).await;
+    let mut subscriber = Subscriber::new(INTERVAL);
+    let (events, mut inbox) = mpsc::unbounded_channel();
+    let mut shown = Vec::new();
+    let began = Instant::now() - network.now();
+    while network.now() < end {
+        let due = subscriber.poll_timeout().map_or(end, |due| due.min(end));
+        tokio::select! {
+            biased;
+            Some(event) = inbox.recv() => {
+                let now = network.now();
+                match event {
+                    Event::Head(header) => subscriber.handle_head(now, header).expect("the sender keeps the rules"),
+                    Event::Bytes(id, bytes) => subscriber.handle_bytes(now, id, &bytes).expect("the sender keeps the rules"),
+                    Event::End(id) => subscriber.handle_end(id),
+                    Event::Base(header, base) => subscriber.handle_base(now, header, &base),
+                }
+            }
+            stream = connection.accept_uni() => {
+                tokio::spawn(read(stream.expect("the sender stays"), events.clone()));
+            }
+            () = tokio::time::sleep_until(began + due) => {}
         }
+        subscriber.handle_round_trip(connection.rtt());
+        shown.extend(std::iter::from_fn(|| subscriber.poll(network.now())));
     }
+    connection.close(VarInt::from_u32(0), b"");
+    Seen { shown, received: subscriber.received() }
+}
+
+async fn connect(endpoint: &Endpoint, trust: &Trust, address: SocketAddr) -> Connection {
+    let config = client_config(trust).expect("a configuration");
+    let connecting = endpoint.connect_with(config, address, "localhost").expect("a valid address");
+    connecting.await.expect("the server answers")
+}
+
+/// Says hello and waits for the welcome; the control stream stays open as long as what it gives.
+async fn greet(connection: &Connection) -> (SendStream, RecvStream) {
+    let (mut outgoing, mut incoming) = connection.open_bi().await.expect("a stream");
+    let hello = Hello { token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
+    outgoing.write_chunk(Message::Hello(hello).encode()).await.expect("it is taken");
+    let mut control = Control::default();
+    while control.poll().expect("the sender keeps the rules").is_none() {
+        let chunk = incoming.read_chunk(READ, true).await.expect("a stream").expect("a welcome");
+        control.handle_bytes(&chunk.bytes);
+    }
+    (outgoing, incoming)
+}
+
+/// Reads one frame's stream, or what comes of it.
+async fn read(mut stream: RecvStream, events: mpsc::UnboundedSender<Event>) {
+    let mut start = BytesMut::new();
+    let (head, length) = loop {
+        let Ok(Some(chunk)) = stream.read_chunk(READ, true).await else { return };
+        start.extend_from_slice(&chunk.bytes);
+        if let Some(parsed) = StreamHead::parse(&start).expect("the sender keeps the rules") {
+            break parsed;
+        }
+    };
+    let mut next = Some(start.split_off(length).freeze());
+    let header = match head {
+        StreamHead::Frame(header) => header,
+        StreamHead::Bases => {
+            let mut bases = Bases::default();
+            while let Some(bytes) = next {
+                bases.handle_bytes(&bytes);
+                while let Some((header, base)) = bases.poll().expect("the sender keeps the rules") {
+                    let _ = events.send(Event::Base(header, base));
+                }
+                next = stream.read_chunk(READ, true).await.ok().flatten().map(|chunk| chunk.bytes);
+            }
+            return;
+        }
+        StreamHead::Model(_) => return,
+    };
+    // Whoever no longer listens has seen enough.
+    let _ = events.send(Event::Head(header));
+    while let Some(bytes) = next {
+        let _ = events.send(Event::Bytes(header.id, bytes));
+        next = stream.read_chunk(READ, true).await.ok().flatten().map(|chunk| chunk.bytes);
+    }
+    let _ = events.send(Event::End(header.id));
+}
+
+/// Downloads from `from` until `end` over QUIC as quinn has it by itself: CUBIC (RFC 9438), and no limit but the link.
+async fn download(
+    network: Bottleneck,
+    trust: Trust,
+    mut config: ServerConfig,
+    (from, end): (Duration, Duration),
+) -> Vec<(Duration, usize)> {
+    config.transport_config(Arc::default());
+    let server = network.server(config);
+    let address = server.local_addr().expect("it is bound");
+    tokio::spawn(async move {
+        let connection = server.accept().await.expect("it is open").await.expect("a client");
+        let mut stream = connection.open_uni().await.expect("a stream");
+        while stream.write_all(&[0; READ]).await.is_ok() {}
+    });
+    tokio::time::sleep(from.saturating_sub(network.now())).await;
+    let mut config = client_config(&trust).expect("a configuration");
+    config.transport_config(Arc::default());
+    let connecting = network.client().connect_with(config, address, "localhost").expect("a valid address");
+    let connection = connecting.await.expect("the server answers");
+    let mut stream = connection.accept_uni().await.expect("a stream");
+    let mut came = Vec::new();
+    while network.now() < end {
+        let Ok(Some(chunk)) = stream.read_chunk(READ, true).await else { break };
+        came.push((network.now(), chunk.bytes.len()));
+    }
+    came
 }

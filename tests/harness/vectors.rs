@@ -1,71 +1,14 @@
-//! The frozen vectors of `spec/vectors`: what they are, how they are made, how they are read.
+//! The frozen vectors of `spec/vectors`: how they are written and read.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nestcast_codec::{Channels, Decoder, Encoder, Linear, Model, Picture};
+use nestcast_codec::{Channels, Decoder, Linear, Model};
 use sha2::{Digest as _, Sha256};
 
-use crate::pictures::{Content, picture};
+pub use crate::recipes::{RECIPES, Recipe};
 use crate::reference::{Cut, Reference};
-
-/// How a vector is made.
-#[derive(Clone, Copy, Debug)]
-pub struct Recipe {
-    /// Name of the file, without `.nst`.
-    pub name: &'static str,
-    content: Content,
-    width: u32,
-    height: u32,
-    channels: Channels,
-    /// The stream is cut here.
-    max_bytes: usize,
-}
-
-const WHOLE: usize = usize::MAX;
-
-const fn recipe(name: &'static str, content: Content, size: [u32; 2], channels: Channels, max_bytes: usize) -> Recipe {
-    Recipe { name, content, width: size[0], height: size[1], channels, max_bytes }
-}
-
-/// All vectors. The first ones are small enough to try every byte.
-pub const RECIPES: [Recipe; 12] = [
-    recipe("one-rgb", Content::Flat, [1, 1], Channels::Rgb, WHOLE),
-    recipe("one-grey", Content::Flat, [1, 1], Channels::Grey, WHOLE),
-    recipe("tiny", Content::Noise, [5, 3], Channels::Rgb, WHOLE),
-    recipe("middle", Content::Middle, [20, 9], Channels::Grey, WHOLE),
-    recipe("flat", Content::Flat, [40, 24], Channels::Rgb, WHOLE),
-    recipe("grey", Content::Saturated, [17, 33], Channels::Grey, WHOLE),
-    recipe("saturated", Content::Saturated, [32, 32], Channels::Rgb, WHOLE),
-    recipe("line", Content::Ramp, [1, 200], Channels::Rgb, WHOLE),
-    recipe("noise", Content::Noise, [64, 64], Channels::Rgb, WHOLE),
-    recipe("photo", Content::Photo, [129, 77], Channels::Rgb, WHOLE),
-    recipe("longest", Content::Photo, [16384, 1], Channels::Grey, WHOLE),
-    recipe("stripes", Content::Photo, [700, 600], Channels::Rgb, 24_000),
-];
-
-impl Recipe {
-    /// The picture.
-    pub fn picture(&self) -> Picture {
-        picture(self.content, self.width, self.height, self.channels, 2)
-    }
-
-    /// The stream that the codec makes of it today.
-    ///
-    /// # Panics
-    /// If the codec refuses.
-    pub fn encode(&self, model: &Model) -> Vec<u8> {
-        let encoder = Encoder::new(model.clone()).with_max_bytes(self.max_bytes);
-        let stream = encoder.encode(&self.picture(), &Linear::new(model.clone()));
-        stream.unwrap_or_else(|error| panic!("{}: {error}", self.name)).bytes().to_vec()
-    }
-
-    /// Whether every byte can be tried in little time.
-    pub fn is_small(&self) -> bool {
-        self.width * self.height <= 64 * 64
-    }
-}
 
 /// Cuts at which the manifest has digests, for a stream with a header of `header` bytes.
 fn cuts(header: usize, bytes: usize) -> Vec<usize> {

@@ -133,6 +133,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_line_without_end_is_given_up_soon() {
+        let mut input = std::io::repeat(b'W').take(1 << 40);
+        assert!(matches!(Reader::new(&mut input, 1000), Err(Error::Corrupt(why)) if why.contains("no end")));
+        assert!((1 << 40) - input.limit() <= 1 << 14, "a few buffers are read");
+        let mut frames = (&b"YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME "[..]).chain(std::io::repeat(b'x'));
+        let mut reader = Reader::new(&mut frames, 1000).expect("a header");
+        assert!(matches!(reader.read(), Err(Error::Lost { frame: 0 })));
+    }
+
+    #[test]
+    fn sizes_are_refused_by_the_header() {
+        let header = |width: u64, height: u64| format!("YUV4MPEG2 W{width} H{height} F25:1 C444\n").into_bytes();
+        let most = 16_384;
+        for (width, height) in [(most, most), (u64::from(u32::MAX), u64::from(u32::MAX)), (1001, 1)] {
+            assert!(matches!(Reader::new(&header(width, height)[..], 1000), Err(Error::Limit { max: 1000, .. })));
+        }
+        for (width, height) in [(most + 1, 1), (1, most + 1), (0, 1), (1 << 32, 1), (1 << 40, 0)] {
+            assert!(matches!(Reader::new(&header(width, height)[..], u64::MAX), Err(Error::Corrupt(_))));
+        }
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_video_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {

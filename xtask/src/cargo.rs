@@ -54,16 +54,25 @@ pub(crate) fn hand_over(cargo_arguments: &[&str], arguments: &[OsString], librar
 /// The pure crates build where there is no operating system, if rustup can get that target here; else says that this
 /// was skipped and why.
 pub(crate) fn build_pure_for_wasm() -> Result<()> {
-    let why = match Command::new("rustup").args(["target", "add", WASM]).output() {
-        Ok(output) if output.status.success() => {
+    match add_target(WASM) {
+        Ok(()) => {
             let [codec, proto] = PURE;
-            return step(&["build", "--locked", "--package", codec, "--package", proto, "--target", WASM], &[]);
+            step(&["build", "--locked", "--package", codec, "--package", proto, "--target", WASM], &[])
         }
-        Ok(output) => last_line(&output),
-        Err(_) => "rustup is not installed".to_owned(),
-    };
-    eprintln!("skipped: wasm32 build of codec and proto: {why}");
-    Ok(())
+        Err(why) => {
+            eprintln!("skipped: wasm32 build of codec and proto: {why}");
+            Ok(())
+        }
+    }
+}
+
+/// Makes sure that cargo can build for a target; else why it cannot.
+pub(crate) fn add_target(target: &str) -> std::result::Result<(), String> {
+    match Command::new("rustup").args(["target", "add", target]).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(last_line(&output)),
+        Err(_) => Err("rustup is not installed".to_owned()),
+    }
 }
 
 /// The pure crates depend on nothing that does input, output or timing.

@@ -1,5 +1,7 @@
 //! Set-up and checks that work the same on every system: `cargo xtask help`.
 
+mod attack;
+mod bitexact;
 mod cargo;
 mod failure;
 mod fuzz;
@@ -8,6 +10,7 @@ mod measure;
 mod platform;
 mod python;
 mod runtime;
+mod testing;
 
 use std::{env, ffi::OsString, process::ExitCode};
 
@@ -22,7 +25,13 @@ cargo xtask COMMAND
   measure COMMAND  measure anew into benches/results: `measure all KODAK` does all that depends on nestcast, with KODAK
                    the folder of its 24 pictures; `measure help` lists the parts; both need cmake, nasm and perl
   test             every test but the benchmarks' own; a build of codec and proto for WebAssembly where rustup can
-                   add that target (else it says `skipped`); a check that they depend on no tokio, quinn, ort or image
+                   add that target (else it says `skipped`); a check that they depend on no tokio, quinn, ort or image;
+                   at the end what failed, with the command that runs each failed test again
+  test --busy N    every test N times beside a busy loop on every core, and how often each failed
+  attack           hostile receivers and senders against real ones, in release: a table of figures and their bounds
+  bitexact         one set of digests of streams, coefficients and pictures from builds for this processor's baseline,
+                   AVX2, all that it has, and aarch64 under qemu, in debug and release, on 1 to 7 threads; says which
+                   of these it skipped and why
   fuzz [TARGET] [--minutes N] [--keep]
                    fuzz one target of fuzz/, or all, for N minutes each, 1 unless told; installs cargo-fuzz if it is not
                    there; --keep makes the committed corpus the smallest that reaches what was reached
@@ -44,7 +53,7 @@ fn main() -> ExitCode {
 fn run(mut arguments: Vec<OsString>) -> Result<()> {
     let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     let command = command.to_str().unwrap_or_default();
-    if !matches!(command, "demo" | "nestcast" | "measure" | "fuzz") && !arguments.is_empty() {
+    if !matches!(command, "demo" | "nestcast" | "measure" | "test" | "fuzz") && !arguments.is_empty() {
         return Err(Failure::Usage(format!("`{command}` takes no arguments")));
     }
     match command {
@@ -57,7 +66,9 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "nestcast" => nestcast(&arguments),
         "report" => measure::report(),
         "measure" => measure::run(&arguments),
-        "test" => test(),
+        "test" => test(&arguments),
+        "attack" => attack::run(),
+        "bitexact" => bitexact::run(),
         "fuzz" => fuzz::run(&arguments),
         "lint" => lint(),
         "help" | "-h" | "--help" => {
@@ -77,10 +88,22 @@ fn nestcast(arguments: &[OsString]) -> Result<()> {
     cargo::hand_over(&run, arguments, &library)
 }
 
-fn test() -> Result<()> {
+/// All tests but the benchmarks' own; of all of them is said what failed.
+const TESTS: [&str; 5] = ["--locked", "--workspace", "--exclude", "nestcast-benches", "--no-fail-fast"];
+
+fn test(arguments: &[OsString]) -> Result<()> {
+    let words: Option<Vec<_>> = arguments.iter().map(|argument| argument.to_str()).collect();
+    let times = match words.as_deref() {
+        Some([]) => None,
+        Some(["--busy", times]) if times.parse::<u32>().is_ok_and(|times| times > 0) => times.parse().ok(),
+        _ => return Err(Failure::Usage("`test` takes nothing, or `--busy N`".to_owned())),
+    };
     let library = runtime::ensure()?;
     let with_runtime = [(runtime::VARIABLE, library.as_os_str())];
-    cargo::step(&["test", "--locked", "--workspace", "--exclude", "nestcast-benches"], &with_runtime)?;
+    if let Some(times) = times {
+        return testing::beside_busy_loops(times, &TESTS, &with_runtime);
+    }
+    testing::conclude(testing::run(&TESTS, &with_runtime, |_| {})?, &[], &with_runtime)?;
     cargo::build_pure_for_wasm()?;
     cargo::pure_crates_are()
 }

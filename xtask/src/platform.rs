@@ -89,6 +89,12 @@ pub(crate) fn library_name() -> String {
     format!("{}onnxruntime{}", consts::DLL_PREFIX, consts::DLL_SUFFIX)
 }
 
+/// Of every platform.
+#[cfg(test)]
+pub(crate) fn library_hashes() -> impl Iterator<Item = &'static str> {
+    PLATFORMS.iter().map(|platform| platform.library_sha256)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -199,8 +199,12 @@ mod tests {
     /// xtask does not depend on the models, which take long to build, so both say this.
     #[test]
     fn nestcast_looks_for_the_same_release_under_the_same_names() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("models").join("src").join("runtime.rs");
-        let source = fs::read_to_string(path).expect("the models' source");
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("models").join("src");
+        let source = fs::read_to_string(models.join("runtime.rs")).expect("the models' source");
+        let library = fs::read_to_string(models.join("library.rs")).expect("the models' source");
+        for pinned in platform::library_hashes() {
+            assert!(library.contains(pinned), "{pinned}");
+        }
         for line in [
             format!("pub const VERSION: &str = \"{VERSION}\";"),
             format!("pub const LIBRARY_VARIABLE: &str = \"{VARIABLE}\";"),

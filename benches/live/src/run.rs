@@ -113,7 +113,7 @@ async fn nestcast(
     let next = move || Ok(ids.next().map(|id| playing.at(id).clone()));
     let source = Source::pictures(clip.at(0).size(), Rate::new(FRAMES_PER_SECOND, 1)?, Box::new(next));
     let listen = ([127, 0, 0, 1], 0).into();
-    let sender = Config { listen, identity, token: None, max_receivers: 1, qlog: None };
+    let sender = Config { listen, identity, token: None, max_receivers: 1, max_receivers_per_address: 1, qlog: None };
     let broadcast = Broadcast::listen(sender, source, encoding)?;
     let relay = Relay::start(broadcast.address().context("it listens")?, course.link.clone()).await?;
     let began = Instant::now();

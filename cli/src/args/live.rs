@@ -33,6 +33,9 @@ pub(crate) struct Send {
     /// Most receivers at once
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) max_receivers: usize,
+    /// Most receivers at once at one address, as behind one router (of IPv6: in one network of 64 bits)
+    #[arg(long, value_name = "N", default_value_t = 250)]
+    pub(crate) max_receivers_per_address: usize,
     /// Serve figures for Prometheus here, over HTTP at `/metrics`
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<SocketAddr>,
@@ -75,7 +78,7 @@ pub(crate) struct Receive {
     /// Do not ask the sender for its model if it is not here
     #[arg(long)]
     pub(crate) no_fetch_model: bool,
-    /// Look for the sender for so long, at the start and when the connection broke
+    /// Try again for so long while no picture comes, because the sender is not there, is full or fails; 0: try once
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) retry: u32,
     /// The video or picture that is sent, to measure PSNR against

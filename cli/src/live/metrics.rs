@@ -1,9 +1,9 @@
 //! Figures for Prometheus: its text format, version 0.0.4, over HTTP.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt::{Display, Write as _};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -16,10 +16,10 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nestcast_sender::{Monitor, ReceiverStatistics, Statistics};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
-/// Connections at once; who scrapes needs one.
-const CONNECTIONS: usize = 16;
+/// Connections at once; who scrapes needs one. The oldest makes room for another, so that idle ones keep nobody out.
+const CONNECTIONS: usize = 64;
 /// How long a request and its answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -31,16 +31,19 @@ pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener> {
 /// Answers for ever; without a listener it only waits.
 pub(super) async fn serve(listener: Option<TcpListener>, monitor: Monitor) {
     let Some(listener) = listener else { return std::future::pending().await };
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut connections = VecDeque::with_capacity(CONNECTIONS);
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             // No file descriptors are left, for instance.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
+        connections.retain(|connection: &AbortHandle| !connection.is_finished());
+        if connections.len() == CONNECTIONS {
+            connections.pop_front().inspect(AbortHandle::abort);
+        }
         let monitor = monitor.clone();
-        tokio::spawn(async move {
+        let connection = tokio::spawn(async move {
             let answer = service_fn(|request| std::future::ready(Ok::<_, Infallible>(answer(&request, &monitor))));
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false);
@@ -48,8 +51,8 @@ pub(super) async fn serve(listener: Option<TcpListener>, monitor: Monitor) {
             if let Ok(Err(error)) = tokio::time::timeout(PATIENCE, served).await {
                 tracing::debug!("a request for metrics failed: {error}");
             }
-            drop(place);
         });
+        connections.push_back(connection.abort_handle());
     }
 }
 

@@ -36,8 +36,9 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     if let Some(folder) = &options.qlog {
         std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be written", folder.display()))?;
     }
-    let (listen, max_receivers, qlog) = (options.listen, options.max_receivers, options.qlog.clone());
-    let config = Config { listen, identity, token, max_receivers, qlog };
+    let &Send { listen, max_receivers, max_receivers_per_address, .. } = options;
+    let qlog = options.qlog.clone();
+    let config = Config { listen, identity, token, max_receivers, max_receivers_per_address, qlog };
 
     let outcome = runtime.block_on(async {
         let broadcast = Broadcast::listen(config, source, encoding)?;

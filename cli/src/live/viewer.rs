@@ -88,7 +88,7 @@ impl Screen {
         match &mut self.sink {
             Sink::Folder(folder) => {
                 let path = folder.join(format!("frame-{id:08}.png"));
-                Output::new(&path, &[])?.write(&pictures::png(picture)?)
+                Output::new(&path, &[])?.write_frame(&pictures::png(picture)?)
             }
             Sink::Video(Some(writer)) => {
                 writer.write(picture).context("standard output takes no more: did the player end?")

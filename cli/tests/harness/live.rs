@@ -52,10 +52,11 @@ impl Sender {
         Self { child, output, address, fingerprint, metrics }
     }
 
-    /// How to receive from it, with the linear decoder.
+    /// How to receive from it, with the linear decoder if none is named.
     pub(crate) fn receive<'a>(&'a self, rest: &[&'a str]) -> Vec<&'a str> {
-        let fixed = ["receive", &self.address, "--fingerprint", &self.fingerprint, "--decoder", "linear"];
-        [&fixed[..], rest].concat()
+        let fixed = ["receive", &self.address, "--fingerprint", &self.fingerprint];
+        let linear = if rest.contains(&"--decoder") { &[][..] } else { &["--decoder", "linear"] };
+        [&fixed[..], linear, rest].concat()
     }
 
     /// Waits for its end; gives its last line of JSON, and what it said on standard error.

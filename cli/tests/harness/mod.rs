@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+#[cfg(unix)]
+pub(crate) mod faults;
+pub(crate) mod hostile;
 pub(crate) mod live;
 pub(crate) mod png;
 
@@ -9,6 +12,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+
+/// The built binary.
+pub(crate) const NESTCAST: &str = env!("CARGO_BIN_EXE_nestcast");
 
 /// A folder that commands run in.
 pub(crate) struct Bench {
@@ -34,18 +40,24 @@ impl Bench {
     }
 
     /// All files in the folder, with their bytes.
-    fn files(&self) -> BTreeMap<String, Vec<u8>> {
+    pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let entries = std::fs::read_dir(self.folder.path()).expect("a folder");
         let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"));
         names.filter(|name| self.path(name).is_file()).map(|name| (name.clone(), self.read(&name))).collect()
     }
 
+    /// `program`, to be run in the folder where there is no ONNX Runtime.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.folder.path()).env("ORT_DYLIB_PATH", "no-such-library");
+        command
+    }
+
     /// Runs `nestcast` where there is no ONNX Runtime.
     pub(crate) fn run(&self, arguments: &[&str], input: &[u8]) -> Output {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+        let mut child = self
+            .command(NESTCAST)
             .args(arguments)
-            .current_dir(self.folder.path())
-            .env("ORT_DYLIB_PATH", "no-such-library")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -17,10 +17,10 @@ struct Message(Vec<u8>);
 impl Message {
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
+            self.0.push(value.to_le_bytes()[0] | 0x80);
             value >>= 7;
         }
-        self.0.push(value as u8);
+        self.0.push(value.to_le_bytes()[0]);
     }
 
     fn int(mut self, field: u64, value: u64) -> Self {
@@ -36,7 +36,7 @@ impl Message {
         self
     }
 
-    fn put(self, field: u64, message: Message) -> Self {
+    fn put(self, field: u64, message: Self) -> Self {
         self.bytes(field, message.0)
     }
 
@@ -78,7 +78,8 @@ fn zeros(name: &str, element: u64, dims: &[u64]) -> Message {
         I64 => 8,
         _ => 4,
     };
-    constant(name, element, dims, &vec![0; dims.iter().product::<u64>() as usize * size])
+    let elements = usize::try_from(dims.iter().product::<u64>()).expect("it fits into memory");
+    constant(name, element, dims, &vec![0; elements * size])
 }
 
 fn numbers(name: &str, values: &[i64]) -> Message {

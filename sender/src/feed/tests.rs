@@ -2,10 +2,11 @@
 //! wakes late.
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use nestcast_proto::{DecoderKind, Frame, Path};
+use nestcast_proto::{DecoderKind, Frame, ModelRequest, Path};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -15,6 +16,8 @@ use crate::frames;
 const INTERVAL: Duration = Duration::from_millis(33);
 const BASE: usize = 400;
 const FULL: usize = 20_000;
+/// Bytes of the model.
+const MODEL: usize = 250_000;
 /// What a receiver's buffer takes at once.
 const BUFFER: f64 = 6000.0;
 
@@ -23,6 +26,7 @@ const BUFFER: f64 = 6000.0;
 struct Taker {
     rate: f64,
     began: Instant,
+    says: Bytes,
     taken: Arc<Mutex<Taken>>,
 }
 
@@ -37,7 +41,7 @@ struct Taken {
 
 impl Taker {
     fn new(rate: f64) -> Self {
-        Self { rate, began: Instant::now(), taken: Arc::default() }
+        Self { rate, began: Instant::now(), says: hello(None), taken: Arc::default() }
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -88,6 +92,8 @@ impl Outgoing for Stream {
 
     fn finish(&mut self) {}
 
+    fn reset(&mut self) {}
+
     async fn settled(&mut self) {}
 }
 
@@ -98,7 +104,7 @@ impl Incoming for Said {
     async fn read(&mut self) -> Result<Option<Bytes>, Gone> {
         match self.0.take() {
             Some(bytes) => Ok(Some(bytes)),
-            None => std::future::pending().await,
+            None => pending().await,
         }
     }
 }
@@ -117,11 +123,10 @@ impl Peer for Taker {
 
     fn set_window(&self, _bytes: u64) {}
 
-    fn probe(&self) {}
+    fn allow_beyond(&self, _packets: u64) {}
 
     async fn accept_control(&self) -> Result<(Stream, Said), Gone> {
-        let hello = Message::Hello(Hello { token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear });
-        Ok((Stream(None, self.clone()), Said(Some(hello.encode()))))
+        Ok((Stream(None, self.clone()), Said(Some(self.says.clone()))))
     }
 
     async fn open(&self, _urgency: Urgency) -> Result<Stream, Gone> {
@@ -134,10 +139,16 @@ impl Peer for Taker {
     fn close(&self, _close: Close) {}
 }
 
+fn hello(max_bitrate: Option<Bitrate>) -> Bytes {
+    Message::Hello(Hello { token: Bytes::new(), max_bitrate, decoder: DecoderKind::Linear }).encode()
+}
+
 fn shared() -> Arc<Shared> {
     let welcome = Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 16, height: 16, rate: (30, 1) };
     let (counters, demand, end) = (Arc::default(), Demand::default(), OnceLock::new());
-    Arc::new(Shared { token: None, welcome, interval: INTERVAL, package: None, counters, demand, end })
+    let package = Some(Package(vec![7; MODEL].into()));
+    let (places, cut_off) = (Arc::new(Places::new(100, 100)), watch::Sender::new(false));
+    Arc::new(Shared { token: None, welcome, interval: INTERVAL, package, counters, demand, places, end, cut_off })
 }
 
 fn frame(id: u64) -> Arc<Frame> {
@@ -151,7 +162,7 @@ async fn first_of(rates: &[f64]) -> Vec<usize> {
     let takers: Vec<_> = rates.iter().map(|&rate| Taker::new(rate)).collect();
     let mut feeds = JoinSet::new();
     for (number, taker) in takers.iter().enumerate() {
-        feeds.spawn(run(taker.clone(), number as u64, Arc::clone(&shared), frames.clone()));
+        feeds.spawn(run(taker.clone(), pending(), number as u64, Arc::clone(&shared), frames.clone()));
     }
     for id in 0..300 {
         sleep(INTERVAL).await;
@@ -176,7 +187,7 @@ async fn slow_and_deaf_receivers_change_nothing_for_another() {
 async fn a_feed_that_wakes_late_sends_the_base_of_every_frame_and_the_newest_as_far_as_it_may() {
     let (outlet, frames) = frames::channel();
     let taker = Taker::new(150_000.0);
-    let feed = tokio::spawn(run(taker.clone(), 0, shared(), frames.clone()));
+    let feed = tokio::spawn(run(taker.clone(), pending(), 0, shared(), frames.clone()));
     sleep(INTERVAL).await;
     // All at once: the feed does not run in between.
     (0..5).for_each(|id| outlet.put(frame(id)));
@@ -186,4 +197,19 @@ async fn a_feed_that_wakes_late_sends_the_base_of_every_frame_and_the_newest_as_
     assert!(streams[4] > 8 * BASE, "{streams:?}");
     drop(outlet);
     feed.await.expect("it ends with the frames");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_goes_no_faster_than_the_receiver_takes() {
+    let (_outlet, frames) = frames::channel();
+    let mut taker = Taker::new(1e9);
+    let request = Message::ModelRequest(ModelRequest { package: PackageHash([7; 32]) }).encode();
+    taker.says = [hello(Some(Bitrate::from_bits(1_000_000))), request].concat().into();
+    let feed = tokio::spawn(run(taker.clone(), pending(), 0, shared(), frames));
+    sleep(Duration::from_secs(1)).await;
+    let after_a_second = taker.streams()[0];
+    assert!((100_000..=125_000).contains(&after_a_second), "{after_a_second} bytes at 125000 bytes a second");
+    sleep(Duration::from_millis(1500)).await;
+    assert!(taker.streams()[0] > MODEL, "all of it and its head");
+    feed.abort();
 }

@@ -70,7 +70,14 @@ async fn on_air(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
         Encoding::new(model.id(), PackageHash(model.package().hash()), encoder, model.analysis(Transform::Linear)?);
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).context("a fingerprint is 64 digits")?;
     let listen = ([127, 0, 0, 1], 0).into();
-    let config = nestcast_sender::Config { listen, identity, token: None, max_receivers: links().len(), qlog: None };
+    let config = nestcast_sender::Config {
+        listen,
+        identity,
+        token: None,
+        max_receivers: links().len(),
+        max_receivers_per_address: links().len(),
+        qlog: None,
+    };
     let broadcast = Broadcast::listen(config, source(clip), encoding)?;
     let address = broadcast.address().context("the sender has no address")?;
     let monitor = broadcast.monitor();

@@ -1,0 +1,87 @@
+//! Broadcasts over a real kernel's links (`ip netns`, `tc tbf`): how much of each is used, and how many frames lack a
+//! picture. It takes root and iproute2.
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    eprintln!("kernel-links: network namespaces are Linux's: run it there");
+}
+
+#[cfg(target_os = "linux")]
+fn main() -> anyhow::Result<()> {
+    linux::main()
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use anyhow::{Error, Result};
+    use clap::Parser;
+    use nestcast_link::Link;
+    use nestcast_live_benches::links::Course;
+    use nestcast_tests::bed::Bed;
+    use nestcast_tests::broadcasts::{Counts, count_while};
+    use tokio::time::sleep;
+
+    /// The first count that is used: until then the rate is found.
+    const START: Duration = Duration::from_secs(2);
+
+    /// One broadcast to one receiver for every link, in real time.
+    #[derive(Parser)]
+    struct Options {
+        /// This link too: a trace with two columns, seconds and Mbit/s, or mahimahi's (may be repeated).
+        #[arg(long, value_name = "FILE")]
+        trace: Vec<PathBuf>,
+    }
+
+    pub(crate) fn main() -> Result<()> {
+        let options = Options::parse();
+        let mut courses = Course::all()?;
+        courses.push(fall(10, 1.0));
+        courses.push(fall(4, 0.3));
+        for path in &options.trace {
+            courses.push(Course::open(path)?);
+        }
+        println!("link                 used   frames  without a picture");
+        for course in &courses {
+            let counts = run(course)?;
+            let end = Duration::from_secs(course.seconds.into());
+            let (bits, [first, last]) = counts.goodput(START, end);
+            let used = 100.0 * bits / course.link.capacity(first, last).max(1.0);
+            let received = counts.last().received;
+            println!("{:<18}  {used:>3.0} %  {:>6}  {:>17}", course.name, received.shown, received.blank);
+        }
+        Ok(())
+    }
+
+    /// A fall to a tenth or so, in Mbit/s.
+    fn fall(before: u32, after: f64) -> Course {
+        let rates = vec![(Duration::ZERO, u64::from(before) * 1_000_000), (Duration::from_secs(4), bits(after))];
+        Course { name: format!("{before}-{after} Mbit/s"), link: Link::varying(rates), seconds: 9, steps: None }
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive rate")]
+    fn bits(megabits: f64) -> u64 {
+        (megabits * 1e6) as u64
+    }
+
+    fn run(course: &Course) -> Result<Counts> {
+        let bed = Arc::new(Bed::new(&[course.link.rates[0].1]).map_err(Error::msg)?);
+        let (rates, end) = (course.link.rates.clone(), Duration::from_secs(course.seconds.into()));
+        let link = Arc::clone(&bed);
+        let mut counts = bed.broadcast(1, async move |_, config| {
+            let began = Instant::now();
+            let change = async |_| {
+                for &(at, rate) in rates.iter().skip(1).take_while(|(at, _)| *at < end) {
+                    sleep(at.saturating_sub(began.elapsed())).await;
+                    link.set_rate(0, rate).expect("it was set before");
+                }
+                sleep(end.saturating_sub(began.elapsed())).await;
+            };
+            count_while(config, began, change).await
+        });
+        Ok(counts.remove(0)?)
+    }
+}

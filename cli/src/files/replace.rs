@@ -1,0 +1,63 @@
+//! One file put in the place of another, or none: whoever looks sees the old one or the whole new one.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::signals::Writing;
+
+/// What the names of unfinished files begin with. Only a process that was killed (SIGKILL) or a power cut leaves one.
+const TEMPORARY: &str = ".nestcast-";
+/// Bytes from one look for a signal to the next.
+const CHUNK: usize = 1 << 20;
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sync {
+    /// That the bytes are on the disk before the file has its name: a power cut leaves no empty file.
+    Disk,
+    Nothing,
+}
+
+/// Writes a new file beside `target` and renames it.
+pub(super) fn replace(target: &Path, bytes: &[u8], sync: Sync) -> io::Result<()> {
+    // Dropped last: a signal that came meanwhile ends the process once the temporary file is gone.
+    let writing = Writing::begin();
+    let folder = folder_of(target);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(TEMPORARY);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(&folder)?;
+    for chunk in bytes.chunks(CHUNK) {
+        file.write_all(chunk)?;
+        writing.go_on()?;
+    }
+    if let Ok(old) = fs::metadata(target) {
+        file.as_file().set_permissions(old.permissions())?;
+    }
+    if sync == Sync::Disk {
+        file.as_file().sync_all()?;
+        writing.go_on()?;
+    }
+    file.persist(target).map_err(|error| error.error)?;
+    if sync == Sync::Disk {
+        sync_folder(&folder);
+    }
+    Ok(())
+}
+
+/// Waits until a folder's names are on the disk. Not every file system can; the file is whole without.
+fn sync_folder(folder: &Path) {
+    #[cfg(unix)]
+    let _ = fs::File::open(folder).and_then(|folder| folder.sync_all());
+    #[cfg(not(unix))]
+    let _ = folder;
+}
+
+pub(super) fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}

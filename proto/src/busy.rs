@@ -1,0 +1,72 @@
+//! What a path carries while a queue stands before it: then, and only then, what arrives shows its rate.
+
+use std::time::Duration;
+
+/// How long the path must have been busy for its rate to be known, as acknowledgements are late by milliseconds, and with how
+/// many packets.
+const KNOWN: Duration = Duration::from_millis(20);
+const KNOWN_PACKETS: u64 = 6;
+
+/// Deliveries between acknowledgements of packets that waited in a queue.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Busy {
+    /// When the last acknowledgements came, and what was delivered by then, if their packets had waited.
+    last: Option<(Duration, u64)>,
+    /// How long the path was busy since the rate was taken, and what it delivered then.
+    time: Duration,
+    bytes: u64,
+}
+
+impl Busy {
+    /// Acknowledgements came together; the newest packet, of at most `mtu` bytes, met a queue of `queue`, which is none if
+    /// it is less than `least`.
+    pub(crate) fn handle_batch(&mut self, now: Duration, delivered: u64, mtu: u64, queue: Duration, least: Duration) {
+        let waited = queue >= least;
+        if let Some((then, before)) = self.last.filter(|_| waited) {
+            let (gap, bytes) = (now.saturating_sub(then), delivered - before);
+            let packets = u32::try_from(bytes / mtu.max(1)).unwrap_or(u32::MAX).max(1);
+            // All of these packets were there before those of the last batch had left.
+            if queue >= (gap - gap / packets).max(gap / 2) {
+                self.time += gap;
+                self.bytes += bytes;
+            }
+        }
+        self.last = waited.then_some((now, delivered));
+    }
+
+    /// Bytes a second, if the path was busy for long enough, with packets of at most `mtu` bytes; begins anew then.
+    pub(crate) fn take(&mut self, mtu: u64) -> Option<f64> {
+        (self.time >= KNOWN && self.bytes >= KNOWN_PACKETS * mtu).then(|| {
+            let rate = self.bytes as f64 / self.time.as_secs_f64();
+            (self.time, self.bytes) = (Duration::ZERO, 0);
+            rate
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: Duration = Duration::from_millis(4);
+
+    fn at(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    /// The rate after ten batches of so many bytes, one every so many milliseconds, that met a queue.
+    fn rate(every: u64, bytes: u64, queue: u64) -> Option<f64> {
+        let mut busy = Busy::default();
+        (1..=10).for_each(|count| busy.handle_batch(at(count * every), count * bytes, 1200, at(queue), LEAST));
+        busy.take(1200)
+    }
+
+    #[test]
+    fn the_rate_is_that_of_deliveries_behind_a_queue() {
+        assert_eq!(rate(10, 1200, 12), Some(120_000.0));
+        assert_eq!(rate(10, 4800, 12), Some(480_000.0));
+        assert_eq!(rate(10, 1200, 3), None, "no queue");
+        assert_eq!(rate(10, 4800, 6), None, "the first of four packets may have come to an idle path");
+        assert_eq!(rate(1, 1200, 6), None, "too short to know");
+    }
+}

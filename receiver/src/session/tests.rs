@@ -1,0 +1,257 @@
+//! Sessions over a transport that is none, in virtual time: however a sender makes its receiver wait, there is an end.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use nestcast_codec::{Decoder, Linear, Model};
+use nestcast_proto::{DecoderKind, FrameHeader, MAX_MODEL, ModelHeader, PackageHash, StreamHead};
+use tokio::time::sleep;
+
+use super::*;
+use crate::view::{Decoding, Shown, Totals, Viewer};
+
+const TABLES: &[u8] = include_bytes!("../../../models/artifacts/photo/tables.bin");
+const MISSING: [u8; 6] = [9; 6];
+const PACKAGE: PackageHash = PackageHash([9; 32]);
+
+/// Takes one model; another is refused by what its package is.
+struct Judge;
+
+impl Judge {
+    fn decoding() -> Decoding {
+        let model = Model::from_bytes(TABLES).expect("sound tables");
+        let synthesis = Box::new(Linear::new(model.clone()));
+        Decoding { decoder: Box::new(move || Decoder::new(model.clone())), synthesis }
+    }
+}
+
+impl Viewer for Judge {
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, String> {
+        Ok((announced.model.0 != MISSING).then(Self::decoding))
+    }
+
+    fn handle_package(&mut self, _announced: &Announcement, package: Bytes) -> Result<Decoding, String> {
+        if package == "sound" { Ok(Self::decoding()) } else { Err("the package is refused".to_owned()) }
+    }
+
+    fn show(&mut self, _shown: &Shown<'_>) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn hold(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn report(&mut self, _totals: &Totals) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A sender's stream: each part comes so long after the one before.
+#[derive(Default)]
+struct Script {
+    parts: VecDeque<(Duration, Bytes)>,
+    ends: bool,
+    read: Arc<AtomicUsize>,
+}
+
+impl Script {
+    fn at_once(bytes: impl Into<Bytes>) -> Self {
+        Self { parts: [(Duration::ZERO, bytes.into())].into(), ends: true, read: Arc::default() }
+    }
+
+    /// Then nothing, and no end.
+    fn open(self) -> Self {
+        Self { ends: false, ..self }
+    }
+
+    fn then(mut self, after: Duration, bytes: impl Into<Bytes>) -> Self {
+        self.parts.push_back((after, bytes.into()));
+        self
+    }
+}
+
+impl Incoming for Script {
+    async fn read(&mut self) -> Result<Option<Bytes>, Error> {
+        match self.parts.pop_front() {
+            Some((after, bytes)) => {
+                sleep(after).await;
+                self.read.fetch_add(1, Ordering::Relaxed);
+                Ok(Some(bytes))
+            }
+            None if self.ends => Ok(None),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// A sender by its script: what it says on the control stream, if it grants one, and its streams.
+struct Sender {
+    control: Mutex<Option<Script>>,
+    streams: tokio::sync::Mutex<Script>,
+    scripts: Mutex<VecDeque<Script>>,
+    takes_requests: bool,
+    close: Mutex<Option<Close>>,
+}
+
+impl Sender {
+    fn new(control: Option<Script>, scripts: impl Into<VecDeque<Script>>) -> Self {
+        let (control, scripts) = (Mutex::new(control), Mutex::new(scripts.into()));
+        Self { control, streams: tokio::sync::Mutex::default(), scripts, takes_requests: true, close: Mutex::default() }
+    }
+}
+
+impl Link for Sender {
+    type Outgoing = ();
+    type Incoming = Script;
+
+    async fn open_control(&self, _first: Bytes) -> Result<((), Script), Error> {
+        let control = self.control.lock().expect("no panic").take();
+        match control {
+            Some(control) => Ok(((), control)),
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn say(&self, _control: &mut (), _message: Bytes) -> Result<(), Error> {
+        if self.takes_requests { Ok(()) } else { std::future::pending().await }
+    }
+
+    async fn accept(&self) -> Result<Script, Error> {
+        let _turn = self.streams.lock().await;
+        let script = self.scripts.lock().expect("no panic").pop_front();
+        match script {
+            Some(script) => Ok(script),
+            None => std::future::pending().await,
+        }
+    }
+
+    fn rtt(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn close(&self, close: Close) {
+        *self.close.lock().expect("no panic") = Some(close);
+    }
+}
+
+fn known() -> [u8; 6] {
+    Model::from_bytes(TABLES).expect("sound tables").id().0
+}
+
+fn welcome_at(model: [u8; 6], rate: (u32, u32)) -> Bytes {
+    Message::Welcome(Welcome { model, package: PACKAGE, width: 64, height: 48, rate }).encode()
+}
+
+fn welcome(model: [u8; 6]) -> Option<Script> {
+    Some(Script::at_once(welcome_at(model, (10, 1))).open())
+}
+
+fn model_head(length: u64) -> Bytes {
+    StreamHead::Model(ModelHeader { package: PACKAGE, length }).encode()
+}
+
+/// A frame that is no stream of the codec.
+fn frame(id: u64) -> Script {
+    let head = StreamHead::Frame(FrameHeader { id, skipped: 0, captured: 0, full: 4, base: 1 }).encode();
+    Script::at_once([&head[..], b"junk"].concat())
+}
+
+/// Runs a session to its end; gives why it ended, the code that the sender was told, and how long it took.
+async fn meet(sender: &Sender) -> (Error, Code, Duration) {
+    let (player, thread) = Player::start(Judge);
+    let began = Instant::now();
+    let hello = Hello { token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
+    let error = run(sender, hello, true, &player).await.expect_err("no session ends well");
+    let took = began.elapsed();
+    let finished = player.finish(thread).await;
+    let code = sender.close.lock().expect("no panic").expect("the sender is told").code;
+    (finished.err().unwrap_or(error), code, took)
+}
+
+/// Meets a sender that is too slow; gives for how long it was waited for.
+async fn slow(sender: &Sender) -> Duration {
+    let (error, code, took) = meet(sender).await;
+    assert!(matches!(error, Error::Late(_)) && code == Code::Slow, "{error}");
+    took
+}
+
+/// Meets a sender that breaks a rule; gives which.
+async fn rude(sender: &Sender) -> &'static str {
+    let (error, code, _) = meet(sender).await;
+    assert_eq!(code, Code::Violation, "{error}");
+    let Error::Violation(close) = error else { panic!("{error}") };
+    close.why
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sender_that_says_nothing_is_left() {
+    let no_welcome = Some(Script::at_once(&b"\x02"[..]).open());
+    for control in [None, no_welcome, Some(Script::at_once(Bytes::new()))] {
+        assert_eq!(slow(&Sender::new(control, [])).await, PATIENCE);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sender_without_frames_is_left() {
+    assert_eq!(slow(&Sender::new(welcome(known()), [])).await, NO_FRAME + Duration::from_millis(400));
+    let unfinished = frame(1).open().then(Duration::ZERO, Bytes::new());
+    let heads = [Script::at_once(&b"\0"[..]).open(), unfinished];
+    let took = slow(&Sender::new(welcome(known()), heads)).await;
+    assert!(took >= NO_FRAME && took < 2 * NO_FRAME, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_does_not_come_is_not_waited_for() {
+    let deaf = Sender { takes_requests: false, ..Sender::new(welcome(MISSING), []) };
+    assert_eq!(slow(&deaf).await, PATIENCE);
+    let frames: Vec<_> = (0..40).map(frame).collect();
+    assert_eq!(slow(&Sender::new(welcome(MISSING), frames)).await, Duration::from_secs(10), "frames are no model");
+    let stalls = Script::at_once(model_head(1000)).open().then(Duration::from_secs(9), &b"s"[..]);
+    assert_eq!(slow(&Sender::new(welcome(MISSING), [stalls])).await, Duration::from_secs(19));
+    let mut trickles = Script::at_once(model_head(MAX_MODEL)).open();
+    for _ in 0..1000 {
+        trickles = trickles.then(Duration::from_secs(9), &b"s"[..]);
+    }
+    let whole = Duration::from_secs(30 + MAX_MODEL / 8192);
+    assert_eq!(slow(&Sender::new(welcome(MISSING), [trickles])).await, whole);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_is_refused_ends_the_session_with_its_reason_though_nothing_else_comes() {
+    let refused = Script::at_once([&model_head(5)[..], b"rogue"].concat());
+    let (error, code, _) = meet(&Sender::new(welcome(MISSING), [refused])).await;
+    assert_eq!((error.to_string().as_str(), code), ("the package is refused", Code::Model));
+    let taken = Script::at_once([&model_head(5)[..], b"sound"].concat());
+    assert!(slow(&Sender::new(welcome(MISSING), [taken])).await >= NO_FRAME, "then frames are waited for");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_was_not_asked_for_is_refused_at_its_head_and_so_is_a_second_one() {
+    let unasked = Script::at_once(model_head(MAX_MODEL)).open().then(Duration::ZERO, vec![0; 1000]);
+    let read = Arc::clone(&unasked.read);
+    let why = rude(&Sender::new(welcome(known()), [unasked])).await;
+    assert!(why.contains("not asked for") && read.load(Ordering::Relaxed) == 1, "{why}");
+    let twice = [(); 2].map(|()| Script::at_once(model_head(MAX_MODEL)).open());
+    let why = rude(&Sender::new(welcome(MISSING), twice)).await;
+    assert!(why.contains("not asked for"), "{why}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_package_has_the_length_that_its_head_says() {
+    for (length, bytes, why) in [(4, b"rogue", "longer"), (6, b"rogue", "shorter")] {
+        let lie = Script::at_once([&model_head(length)[..], bytes].concat());
+        let told = rude(&Sender::new(welcome(MISSING), [lie])).await;
+        assert!(told.contains(why), "{told}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sender_says_welcome_once_and_announces_a_rate_that_can_be_shown() {
+    let twice = [welcome_at(known(), (10, 1)), welcome_at(known(), (10, 1))].concat();
+    assert!(rude(&Sender::new(Some(Script::at_once(twice)), [])).await.contains("behind the welcome"));
+    let fast = Some(Script::at_once(welcome_at(known(), (1001, 1))).open());
+    assert!(rude(&Sender::new(fast, [])).await.contains("1000 frames a second"));
+}

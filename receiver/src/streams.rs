@@ -1,0 +1,110 @@
+//! What a sender's streams bring, each read to its end.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use nestcast_proto::{Bases, Control, FrameHeader, ModelHeader, StreamHead};
+use tokio::sync::mpsc;
+
+use crate::error::Error;
+use crate::model::{self, Request};
+use crate::player::Player;
+use crate::transport::Incoming;
+
+/// What a frame's stream brought.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Head(FrameHeader),
+    Bytes(u64, Bytes),
+    End(u64),
+    Base(FrameHeader, Bytes),
+}
+
+/// Where the readers of all streams bring what they read.
+#[derive(Debug, Clone)]
+pub(crate) struct Reader {
+    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) request: Option<Arc<Request>>,
+    pub(crate) player: Player,
+}
+
+impl Reader {
+    /// Reads one stream.
+    pub(crate) async fn read(self, mut stream: impl Incoming) -> Result<(), Error> {
+        let mut start = BytesMut::new();
+        let (head, length) = loop {
+            let Some(bytes) = stream.read().await? else {
+                // Cut inside its head: there is nothing to show.
+                return Ok(());
+            };
+            start.extend_from_slice(&bytes);
+            if let Some(parsed) = StreamHead::parse(&start)? {
+                break parsed;
+            }
+        };
+        let first = start.split_off(length).freeze();
+        match head {
+            StreamHead::Frame(header) => self.frame(header, first, stream).await,
+            StreamHead::Model(header) => self.model(header, first, stream).await,
+            StreamHead::Bases => self.bases(first, stream).await,
+        }
+    }
+
+    async fn frame(self, header: FrameHeader, first: Bytes, mut stream: impl Incoming) -> Result<(), Error> {
+        let shown = self.request.is_none_or(|request| !request.is_open());
+        if shown {
+            // Whoever no longer listens knows why.
+            let _ = self.events.send(Event::Head(header)).await;
+        }
+        let mut next = Some(first);
+        while let Some(bytes) = next {
+            if shown {
+                let _ = self.events.send(Event::Bytes(header.id, bytes)).await;
+            }
+            next = stream.read().await?;
+        }
+        let _ = self.events.send(Event::End(header.id)).await;
+        Ok(())
+    }
+
+    /// Bases that come again, each as soon as it is whole.
+    async fn bases(self, first: Bytes, mut stream: impl Incoming) -> Result<(), Error> {
+        let shown = self.request.is_none_or(|request| !request.is_open());
+        let mut bases = Bases::default();
+        let mut next = Some(first);
+        while let Some(bytes) = next {
+            bases.handle_bytes(&bytes);
+            while let Some((header, base)) = bases.poll()? {
+                if shown {
+                    // Whoever no longer listens knows why.
+                    let _ = self.events.send(Event::Base(header, base)).await;
+                }
+            }
+            next = stream.read().await?;
+        }
+        Ok(())
+    }
+
+    /// Nothing is read of a model that was not asked for, or comes a second time.
+    async fn model(self, header: ModelHeader, first: Bytes, mut stream: impl Incoming) -> Result<(), Error> {
+        let request = self.request.filter(|request| request.begin(&header));
+        let request = request.ok_or(Error::violation("a model came that was not asked for"))?;
+        let package = model::read(&header, first, &mut stream).await?;
+        self.player.package(package).await?;
+        request.fulfil();
+        Ok(())
+    }
+}
+
+/// Watches a control stream on which nothing more may come.
+pub(crate) async fn silence(mut stream: impl Incoming, mut control: Control) -> Result<(), Error> {
+    loop {
+        if control.poll()?.is_some() {
+            return Err(Error::violation("a message came behind the welcome"));
+        }
+        match stream.read().await? {
+            Some(bytes) => control.handle_bytes(&bytes),
+            None => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Who may begin a handshake, and when: peers come faster than handshakes can be made, and some never say hello.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use nestcast_proto::{Close, Code};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::address_prefix::AddressPrefix;
+use crate::quic::{Handshake, Listener};
+use crate::statistics::Counters;
+use crate::unadmitted::{Ticket, Unadmitted};
+use crate::waiting::Waiting;
+
+/// How long a handshake and the hello behind it may take while there is room for others.
+const HELLO_WITHIN: Duration = Duration::from_secs(3);
+/// Most connections that have not said hello: more than may begin within the time that one is undisturbed.
+const UNADMITTED: usize = 1024;
+/// Connections without a hello beyond which addresses are validated: what comes from an address that has not answered may be
+/// forged.
+const RETRY_ABOVE: usize = 64;
+/// Most peers that wait for their handshake.
+const WAITING: usize = 1024;
+/// Between two handshakes, and how many may begin before that holds: a TLS handshake takes about half a millisecond, so that a
+/// long flood takes a quarter of a core,
+const LONG: (Duration, u32) = (Duration::from_millis(2), 512);
+/// and a thousand that come at once take half of one for a second.
+const SHORT: (Duration, u32) = (Duration::from_millis(1), 32);
+
+/// Handshakes at a bounded rate.
+#[derive(Debug)]
+struct Rate {
+    gap: Duration,
+    burst: Duration,
+    /// When the next would begin if none could begin sooner.
+    next: Instant,
+}
+
+impl Rate {
+    fn new((gap, burst): (Duration, u32)) -> Self {
+        Self { gap, burst: gap * burst, next: Instant::now() }
+    }
+
+    fn begins_at(&self, now: Instant) -> Instant {
+        self.next.checked_sub(self.burst).unwrap_or(now).max(now)
+    }
+
+    fn begin(&mut self, now: Instant) {
+        self.next = self.next.max(now) + self.gap;
+    }
+}
+
+/// Lets peers begin their handshakes.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    listener: Listener,
+    waiting: Waiting<Handshake>,
+    unadmitted: Unadmitted,
+    rates: [Rate; 2],
+    counters: Arc<Counters>,
+}
+
+impl Admission {
+    pub(crate) fn new(listener: Listener, counters: Arc<Counters>) -> Self {
+        let (waiting, unadmitted) = (Waiting::new(WAITING), Unadmitted::new(UNADMITTED));
+        Self { listener, waiting, unadmitted, rates: [LONG, SHORT].map(Rate::new), counters }
+    }
+
+    /// The next peer that may begin; nothing once the endpoint is closed. May be dropped while it waits.
+    pub(crate) async fn next(&mut self) -> Option<(Handshake, Ticket)> {
+        loop {
+            let start = self.start_at();
+            tokio::select! {
+                () = sleep_until(start), if self.waiting.len() > 0 => {
+                    if let Some(begun) = self.begin() {
+                        return Some(begun);
+                    }
+                }
+                handshake = self.listener.accept() => self.receive(handshake?),
+            }
+        }
+    }
+
+    /// Closes what is still open and waits until peers have been told.
+    pub(crate) async fn close(self, close: Close) {
+        self.listener.close(close).await;
+    }
+
+    /// A peer came.
+    fn receive(&mut self, handshake: Handshake) {
+        let pressed = self.unadmitted.len() + self.waiting.len() >= RETRY_ABOVE;
+        if pressed && !handshake.address_validated() {
+            Counters::add(&self.counters.retries, 1);
+            return handshake.retry();
+        }
+        for dropped in self.waiting.push(Instant::now(), handshake.address(), handshake) {
+            self.counters.refuse("handshake");
+            tracing::debug!(peer = %dropped.address(), "ignored: too many handshakes");
+            dropped.ignore();
+        }
+    }
+
+    /// When the next peer may begin.
+    fn start_at(&self) -> Instant {
+        let now = Instant::now();
+        let room = self.unadmitted.room_at(now);
+        self.rates.iter().map(|rate| rate.begins_at(now)).fold(room, Instant::max)
+    }
+
+    fn begin(&mut self) -> Option<(Handshake, Ticket)> {
+        let now = Instant::now();
+        let handshake = self.waiting.pop(now)?;
+        let Some(ticket) = self.unadmitted.enter(now, AddressPrefix::of(handshake.address())) else {
+            handshake.ignore();
+            return None;
+        };
+        self.rates.iter_mut().for_each(|rate| rate.begin(now));
+        Some((handshake, ticket))
+    }
+}
+
+/// Waits until a peer has had its time to say hello.
+pub(crate) async fn time_is_up(mut ticket: Ticket) -> Close {
+    tokio::select! {
+        () = ticket.evicted() => Close { code: Code::Slow, why: "others wait, and no hello came" },
+        () = sleep(HELLO_WITHIN) => Close { code: Code::Slow, why: "no hello came in time" },
+    }
+}

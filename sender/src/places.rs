@@ -1,0 +1,85 @@
+//! Places of receivers that were let in: so many in all, so many for each address.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::address_prefix::AddressPrefix;
+
+/// All places of a broadcast.
+#[derive(Debug)]
+pub(crate) struct Places {
+    limit: usize,
+    limit_per_address: usize,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    count: usize,
+    /// Of each prefix at least one.
+    of: BTreeMap<AddressPrefix, usize>,
+}
+
+/// A receiver's place, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    prefix: AddressPrefix,
+    places: Arc<Places>,
+}
+
+impl Places {
+    pub(crate) fn new(limit: usize, limit_per_address: usize) -> Self {
+        Self { limit, limit_per_address, taken: Mutex::default() }
+    }
+
+    /// A place for a receiver, if one is free.
+    pub(crate) fn take(self: &Arc<Self>, address: SocketAddr) -> Option<Place> {
+        let prefix = AddressPrefix::of(address);
+        let mut taken = self.taken();
+        let of_address = taken.of.get(&prefix).copied().unwrap_or(0);
+        if taken.count >= self.limit || of_address >= self.limit_per_address {
+            return None;
+        }
+        taken.count += 1;
+        taken.of.insert(prefix, of_address + 1);
+        Some(Place { prefix, places: Arc::clone(self) })
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = self.places.taken();
+        taken.count -= 1;
+        if let Some(count) = taken.of.get_mut(&self.prefix) {
+            *count -= 1;
+            if *count == 0 {
+                taken.of.remove(&self.prefix);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_limited_in_all_and_for_each_address() {
+        let places = Arc::new(Places::new(3, 2));
+        let take = |last: u8| places.take(([192, 0, 2, last], 1).into());
+        let (first, second) = (take(1).expect("a place"), take(1).expect("a place"));
+        assert!(take(1).is_none(), "two of one address");
+        let third = take(2).expect("a place");
+        assert!(take(3).is_none(), "three in all");
+        drop((first, third));
+        assert!(take(1).is_some() && take(3).is_some());
+        drop(second);
+        let taken = places.taken();
+        assert_eq!((taken.count, taken.of.len()), (0, 0));
+    }
+}

@@ -1,0 +1,155 @@
+//! Connections that have not said hello: how many there may be, and which makes room for another.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::address_prefix::AddressPrefix;
+
+/// The time that a connection has for its handshake and its hello, however many others come: a hello takes one round trip,
+/// two if a packet is lost.
+pub(crate) const UNDISTURBED: Duration = Duration::from_secs(1);
+
+/// All connections that have not said hello.
+#[derive(Debug, Clone)]
+pub(crate) struct Unadmitted {
+    table: Arc<Mutex<Table>>,
+    limit: usize,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    /// Of each prefix at least one connection, oldest first.
+    connections: BTreeMap<AddressPrefix, VecDeque<Entry>>,
+    count: usize,
+    number: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    number: u64,
+    since: Instant,
+    /// Whoever holds the ticket sees when this is dropped.
+    _alive: oneshot::Sender<()>,
+}
+
+/// One connection's part of the limit, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    prefix: AddressPrefix,
+    number: u64,
+    evicted: oneshot::Receiver<()>,
+    table: Arc<Mutex<Table>>,
+}
+
+impl Unadmitted {
+    /// At most `limit` connections.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { table: Arc::default(), limit }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        held(&self.table).count
+    }
+
+    /// When there will be room, at the latest.
+    pub(crate) fn room_at(&self, now: Instant) -> Instant {
+        let table = held(&self.table);
+        if table.count < self.limit {
+            return now;
+        }
+        let oldest = table.connections.values().filter_map(VecDeque::front).map(|entry| entry.since).min();
+        oldest.map_or(now, |since| since + UNDISTURBED)
+    }
+
+    /// Takes a part of the limit. If all of it is taken, another makes room that had its time: the oldest of the address
+    /// prefix that holds the most of them.
+    pub(crate) fn enter(&self, now: Instant, prefix: AddressPrefix) -> Option<Ticket> {
+        let mut table = held(&self.table);
+        if table.count >= self.limit {
+            table.evict(now)?;
+        }
+        let (alive, evicted) = oneshot::channel();
+        table.number += 1;
+        table.count += 1;
+        let number = table.number;
+        table.connections.entry(prefix).or_default().push_back(Entry { number, since: now, _alive: alive });
+        Some(Ticket { prefix, number, evicted, table: Arc::clone(&self.table) })
+    }
+}
+
+impl Table {
+    fn evict(&mut self, now: Instant) -> Option<()> {
+        let had_its_time = |entries: &VecDeque<Entry>| entries.front().is_some_and(|e| e.since + UNDISTURBED <= now);
+        let most = self.connections.iter().filter(|(_, entries)| had_its_time(entries));
+        let (prefix, entries) = most.max_by_key(|(_, entries)| entries.len())?;
+        let (prefix, number) = (*prefix, entries.front()?.number);
+        self.remove(prefix, number);
+        Some(())
+    }
+
+    fn remove(&mut self, prefix: AddressPrefix, number: u64) {
+        let Some(entries) = self.connections.get_mut(&prefix) else { return };
+        let Ok(at) = entries.binary_search_by_key(&number, |entry| entry.number) else { return };
+        entries.remove(at);
+        self.count -= 1;
+        if entries.is_empty() {
+            self.connections.remove(&prefix);
+        }
+    }
+}
+
+impl Ticket {
+    /// Waits until the connection has to make room.
+    pub(crate) async fn evicted(&mut self) {
+        // Nothing is ever sent.
+        let _ = (&mut self.evicted).await;
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        held(&self.table).remove(self.prefix, self.number);
+    }
+}
+
+fn held(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    fn prefix(last: u8) -> AddressPrefix {
+        AddressPrefix::of(([192, 0, 2, last], 1).into())
+    }
+
+    async fn is_evicted(ticket: &mut Ticket) -> bool {
+        tokio::select! {
+            biased;
+            () = ticket.evicted() => true,
+            () = std::future::ready(()) => false,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_oldest_of_the_prefix_with_the_most_makes_room_once_it_had_its_time() {
+        let unadmitted = Unadmitted::new(4);
+        let mut alone = unadmitted.enter(Instant::now(), prefix(1)).expect("room");
+        let mut many: Vec<_> = (0..3).filter_map(|_| unadmitted.enter(Instant::now(), prefix(2))).collect();
+        assert!(many.len() == 3 && unadmitted.enter(Instant::now(), prefix(3)).is_none(), "none had its time");
+        advance(unadmitted.room_at(Instant::now()) - Instant::now()).await;
+        let mut new = unadmitted.enter(Instant::now(), prefix(3)).expect("one had its time");
+        assert!(is_evicted(&mut many[0]).await, "the oldest of three");
+        assert!(!is_evicted(&mut many[1]).await && !is_evicted(&mut alone).await && !is_evicted(&mut new).await);
+        assert_eq!(unadmitted.len(), 4);
+        drop((alone, many, new));
+        assert_eq!(unadmitted.len(), 0);
+    }
+}

@@ -1,0 +1,191 @@
+//! Peers whose handshake has not begun, and whose turn is next.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::ops::Bound;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::address_prefix::AddressPrefix;
+
+/// Once a peer waited for so long, more come than handshakes can be made.
+const OVERLOAD: Duration = Duration::from_millis(500);
+/// How long a peer waits at most. A client sends its first packet again after a second (RFC 9002, section 6.2.2): it is the
+/// newest then, which one that still waits is not.
+const WAIT: Duration = Duration::from_millis(900);
+/// For how long it is known whose turn was.
+const MEMORY: Duration = Duration::from_secs(10);
+
+/// Address prefixes take turns. Of a prefix, peers go first whose address and port had no turn of late: who connects again
+/// and again does not keep out who comes once. Of these the oldest is first, and under overload the newest: most of those
+/// that waited for long have given up, and who has just come is served in time.
+#[derive(Debug)]
+pub(crate) struct Waiting<T> {
+    /// Of each prefix at least one peer.
+    queues: BTreeMap<AddressPrefix, Queue<T>>,
+    count: usize,
+    limit: usize,
+    /// The prefix whose turn was last.
+    last: Option<AddressPrefix>,
+    /// Who had a turn, oldest first.
+    turns: VecDeque<(Instant, SocketAddr)>,
+    had_turn: BTreeSet<SocketAddr>,
+}
+
+/// The peers of one prefix, oldest first.
+#[derive(Debug)]
+struct Queue<T> {
+    new: VecDeque<Peer<T>>,
+    /// Those that had a turn of late.
+    again: VecDeque<Peer<T>>,
+}
+
+#[derive(Debug)]
+struct Peer<T> {
+    since: Instant,
+    address: SocketAddr,
+    it: T,
+}
+
+impl<T> Waiting<T> {
+    /// At most `limit` peers.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { queues: BTreeMap::new(), count: 0, limit, last: None, turns: VecDeque::new(), had_turn: BTreeSet::new() }
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Gives those that no longer wait: they did for too long, or there are too many, of which the prefix with the most
+    /// loses its oldest.
+    pub(crate) fn push(&mut self, now: Instant, address: SocketAddr, it: T) -> Vec<T> {
+        let queue = self.queues.entry(AddressPrefix::of(address)).or_default();
+        let again = self.had_turn.contains(&address);
+        let part = if again { &mut queue.again } else { &mut queue.new };
+        part.push_back(Peer { since: now, address, it });
+        self.count += 1;
+        let mut dropped = Vec::new();
+        while let Some(prefix) = self.overdue(now).or_else(|| self.crowded()) {
+            dropped.extend(self.take(prefix, |queue| queue.drop_one(now)).map(|peer| peer.it));
+        }
+        dropped
+    }
+
+    /// Whose turn is next.
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<T> {
+        let behind = self.last.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.queues.range((behind, Bound::Unbounded)).next().or_else(|| self.queues.iter().next());
+        let prefix = *next?.0;
+        self.last = Some(prefix);
+        let peer = self.take(prefix, |queue| queue.pop(now))?;
+        self.remember(now, peer.address);
+        Some(peer.it)
+    }
+
+    fn remember(&mut self, now: Instant, address: SocketAddr) {
+        while let Some((_, past)) = self.turns.pop_front_if(|(at, _)| *at + MEMORY < now) {
+            self.had_turn.remove(&past);
+        }
+        if self.had_turn.insert(address) {
+            self.turns.push_back((now, address));
+        }
+    }
+
+    fn overdue(&self, now: Instant) -> Option<AddressPrefix> {
+        self.queues.iter().find(|(_, queue)| queue.overdue(now)).map(|(prefix, _)| *prefix)
+    }
+
+    fn crowded(&self) -> Option<AddressPrefix> {
+        let most = self.queues.iter().max_by_key(|(_, queue)| queue.len());
+        most.filter(|_| self.count > self.limit).map(|(prefix, _)| *prefix)
+    }
+
+    fn take(&mut self, prefix: AddressPrefix, which: impl FnOnce(&mut Queue<T>) -> Option<Peer<T>>) -> Option<Peer<T>> {
+        let queue = self.queues.get_mut(&prefix)?;
+        let peer = which(queue)?;
+        if queue.len() == 0 {
+            self.queues.remove(&prefix);
+        }
+        self.count -= 1;
+        Some(peer)
+    }
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self { new: VecDeque::new(), again: VecDeque::new() }
+    }
+}
+
+impl<T> Queue<T> {
+    fn len(&self) -> usize {
+        self.new.len() + self.again.len()
+    }
+
+    fn overdue(&self, now: Instant) -> bool {
+        [&self.new, &self.again].into_iter().filter_map(VecDeque::front).any(|peer| peer.since + WAIT < now)
+    }
+
+    fn pop(&mut self, now: Instant) -> Option<Peer<T>> {
+        let overload = self.new.front().is_some_and(|peer| peer.since + OVERLOAD < now);
+        let new = if overload { self.new.pop_back() } else { self.new.pop_front() };
+        new.or_else(|| self.again.pop_front())
+    }
+
+    /// One that waited for too long; if there is none, the oldest.
+    fn drop_one(&mut self, now: Instant) -> Option<Peer<T>> {
+        let overdue = |peer: &mut Peer<T>| peer.since + WAIT < now;
+        let overdue = self.new.pop_front_if(overdue).or_else(|| self.again.pop_front_if(overdue));
+        overdue.or_else(|| self.again.pop_front()).or_else(|| self.new.pop_front())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u8, port: u16) -> SocketAddr {
+        ([192, 0, 2, last], port).into()
+    }
+
+    #[test]
+    fn prefixes_take_turns_and_the_newest_goes_first_under_overload() {
+        let (mut waiting, mut now) = (Waiting::new(100), Instant::now());
+        for number in 0..50 {
+            assert!(waiting.push(now, address(1, number), number).is_empty());
+        }
+        assert!(waiting.push(now, address(2, 1), 100).is_empty() && waiting.push(now, address(2, 2), 101).is_empty());
+        let order: Vec<_> = (0..6).filter_map(|_| waiting.pop(now)).collect();
+        assert_eq!(order, [0, 100, 1, 101, 2, 3]);
+        now += OVERLOAD * 3 / 2;
+        assert!(waiting.push(now, address(1, 50), 50).is_empty());
+        assert_eq!((waiting.pop(now), waiting.pop(now), waiting.len()), (Some(50), Some(49), 45));
+    }
+
+    #[test]
+    fn who_comes_again_goes_behind_who_comes_once() {
+        let (mut waiting, mut now) = (Waiting::new(100), Instant::now());
+        waiting.push(now, address(1, 7), 0);
+        assert_eq!(waiting.pop(now), Some(0));
+        waiting.push(now, address(1, 8), 1);
+        waiting.push(now, address(1, 7), 2);
+        waiting.push(now, address(1, 7), 3);
+        assert_eq!([waiting.pop(now), waiting.pop(now), waiting.pop(now)], [Some(1), Some(2), Some(3)]);
+        now += MEMORY * 2;
+        waiting.push(now, address(2, 1), 4);
+        assert_eq!(waiting.pop(now), Some(4));
+        assert_eq!((waiting.turns.len(), waiting.had_turn.len()), (1, 1), "turns are forgotten");
+    }
+
+    #[test]
+    fn the_prefix_with_the_most_loses_its_oldest() {
+        let (mut waiting, now) = (Waiting::new(3), Instant::now());
+        let dropped: Vec<_> = (0..5).flat_map(|number| waiting.push(now, address(1, number), number)).collect();
+        assert_eq!(dropped, [0, 1]);
+        assert_eq!(waiting.push(now, address(2, 1), 10), [2]);
+        assert_eq!(waiting.push(now + WAIT * 2, address(3, 1), 20), [3, 4, 10]);
+        assert_eq!((waiting.pop(now), waiting.pop(now)), (Some(20), None));
+    }
+}

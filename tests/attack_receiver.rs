@@ -1,0 +1,165 @@
+//! Hostile senders: whatever they do, a receiver takes little memory, ends in bounded time, and says why in one line.
+//!
+//! `cargo test -p nestcast-tests --test attack_receiver -- --nocapture` prints what each took. What is only about waiting
+//! is held in virtual time by the receiver's own tests; `NESTCAST_ATTACK=full` waits for it here too.
+#![cfg(target_os = "linux")]
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use nestcast_codec::{Channels, Encoder};
+use nestcast_models::Package;
+use nestcast_proto::Code;
+use nestcast_tests::hostile_sender::{HostileSender, Scenario};
+use nestcast_tests::pictures::{self, CONTENTS};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// What a receiver of 320x240 pixels may take, in kB.
+const MEMORY_KB: u64 = 64 * 1024;
+/// Longer than anything here takes: it only turns a hang into a message.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// How a receiver came out of it.
+#[derive(Debug)]
+struct Outcome {
+    /// Its last words.
+    words: String,
+    pictures: u64,
+    connections: u64,
+    memory_kb: u64,
+}
+
+/// Has a receiver meet the sender, and try again for so many seconds; its memory is checked.
+async fn meet(scenario: Scenario, retry_seconds: u64) -> Outcome {
+    let name = format!("{scenario:?}").chars().take(40).collect::<String>();
+    let sender = HostileSender::start(scenario);
+    let began = Instant::now();
+    let child = Command::new(env!("CARGO_BIN_EXE_receiver"))
+        .args([sender.address.to_string(), sender.fingerprint.clone(), retry_seconds.to_string()])
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("it starts");
+    let output = timeout(PATIENCE, child.wait_with_output()).await.expect("a receiver hangs").expect("it runs");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    let [words, pictures, memory_kb] = lines[..] else { panic!("{name}: not three lines: {text}") };
+    let memory_kb = memory_kb.parse().expect("a number");
+    let outcome = Outcome {
+        words: words.to_owned(),
+        pictures: pictures.parse().expect("a number"),
+        connections: sender.connections(),
+        memory_kb,
+    };
+    let megabytes = outcome.memory_kb as f64 / 1024.0;
+    println!("{name}: {megabytes:.1} MB, {:.1} s, {outcome:?}", began.elapsed().as_secs_f64());
+    assert!(outcome.memory_kb <= MEMORY_KB, "{name}: {outcome:?}");
+    outcome
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pictures_larger_than_announced_take_no_memory_and_are_given_up() {
+    let outcome = meet(Scenario::LargerPictures, 0).await;
+    assert!(outcome.pictures == 0 && outcome.words.contains("another size than announced"), "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_that_refuses_is_met_a_few_times_and_then_given_up() {
+    for code in [Code::Full, Code::Failed] {
+        let outcome = meet(Scenario::Refuses(code), 4).await;
+        assert!((2..=5).contains(&outcome.connections) && outcome.words.contains("gave up after"), "{outcome:?}");
+    }
+    let outcome = meet(Scenario::Refuses(Code::Full), 0).await;
+    assert!(outcome.connections == 1 && !outcome.words.contains("gave up"), "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_that_fails_after_each_first_frame_is_met_less_and_less_often() {
+    let outcome = meet(Scenario::FailsAfterAFrame, 2).await;
+    assert!((2..=5).contains(&outcome.connections) && outcome.pictures > 0, "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn frames_without_end_are_held_in_little_memory() {
+    let outcome = meet(Scenario::LongFrames, 0).await;
+    assert!(outcome.words == "the broadcast ended" && outcome.pictures > 0, "{outcome:?}");
+    // How it ends is open: quinn loses a close while its window is full.
+    let outcome = meet(Scenario::EndlessFrames, 0).await;
+    assert_eq!(outcome.pictures, 0, "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn frames_that_are_no_pictures_are_given_up() {
+    for scenario in [Scenario::Undecodable, Scenario::TinyFrames] {
+        let outcome = meet(scenario, 0).await;
+        assert!(outcome.pictures == 0 && outcome.words.contains("can be decoded"), "{outcome:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_that_are_broken_end_the_session_at_once() {
+    for (scenario, words) in [
+        (Scenario::RateBeyondReason, "more than 1000 frames a second"),
+        (Scenario::TalksOn, "a message came behind the welcome"),
+        (Scenario::UnaskedModels, "a model came that was not asked for"),
+        (Scenario::ManyModels, "a model came that was not asked for"),
+    ] {
+        let outcome = meet(scenario, 30).await;
+        assert!(outcome.words.contains(words) && outcome.connections == 1, "{outcome:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_package_that_is_refused_ends_the_receiver_with_a_line() {
+    let photo = Package::builtin("photo").expect("it is built in").archive();
+    let outside = [&[9][..], b"../escape", &[1, b'x']].concat();
+    // As large as a package may be, by a network that its manifest does not vouch for.
+    let network = include_bytes!("../models/artifacts/photo/synthesis.onnx").len();
+    let (before, _) = photo.split_at(photo.len() - network - 8);
+    let length = 12 * 1024 * 1024 - 1024 - before.len();
+    let large = [before, &(length as u64 | 0xC0 << 56).to_be_bytes(), &vec![7; length]].concat();
+    for (package, words) in [
+        (b"nonsense".to_vec(), "from the sender"),
+        (outside, "from the sender"),
+        (large, "synthesis.onnx does not match"),
+        (photo, "another model came"),
+    ] {
+        let outcome = meet(Scenario::Model(Bytes::from(package)), 30).await;
+        assert!(outcome.words.contains(words) && outcome.connections == 1, "{outcome:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_makes_a_receiver_wait_is_left() {
+    if std::env::var("NESTCAST_ATTACK").ok().as_deref() != Some("full") {
+        println!("skipped: it waits for a minute; run it with NESTCAST_ATTACK=full");
+        return;
+    }
+    for (scenario, words) in [
+        (Scenario::NoControlStream, "no welcome came in time"),
+        (Scenario::NoWelcome, "no welcome came in time"),
+        (Scenario::NoModel, "its model did not come in time"),
+        (Scenario::ModelStops, "its model did not come in time"),
+        (Scenario::NoFrames, "no frame came in time"),
+    ] {
+        let outcome = meet(scenario, 0).await;
+        assert!(outcome.words.contains(words), "{outcome:?}");
+    }
+}
+
+/// What a receiver keeps of a frame (spec, "Limits").
+#[test]
+fn all_of_an_honest_frame_is_kept() {
+    let package = Package::builtin("photo").expect("it is built in");
+    let encoder = Encoder::new(package.tables().clone());
+    for content in CONTENTS {
+        for (width, height) in [(16, 16), (320, 240), (640, 480)] {
+            let picture = pictures::picture(content, width, height, Channels::Rgb, 1);
+            let stream = encoder.encode(&picture, &package.linear(1)).expect("a stream");
+            let kept = 65_536 + 4 * picture.size().pixels();
+            assert!(stream.bytes().len() <= kept, "{content:?}, {width}x{height}: {} bytes", stream.bytes().len());
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A network in virtual time: UDP sockets of one process whose packets share one simulated link, for any QUIC of quinn.
+//!
+//! ```text
+//! clients <- delay <- rate <- queue <- servers
+//!         -> delay ------------------>
+//! ```
+//!
+//! Time is tokio's paused clock, which goes on when every task waits: a run takes no longer than its computation, and
+//! nothing else on the machine changes it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::io::{self, IoSliceMut};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use nestcast_link::{Link, Schedule};
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, EndpointConfig, TokioRuntime, UdpPoller};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Servers have this port, clients any other.
+const SERVER_PORT: u16 = 443;
+
+/// A packet that came to the link from a server.
+#[derive(Debug, Clone, Copy)]
+pub struct Passage {
+    /// When it came.
+    pub at: Duration,
+    /// Who sent it.
+    pub server: SocketAddr,
+    /// How long it waited in the queue; nothing if it was dropped.
+    pub wait: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Packet {
+    from: SocketAddr,
+    to: SocketAddr,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+struct Inbox {
+    packets: VecDeque<Packet>,
+    waker: Option<Waker>,
+}
+
+#[derive(Debug)]
+struct State {
+    down: Schedule<Packet>,
+    up: Schedule<Packet>,
+    inboxes: BTreeMap<SocketAddr, Inbox>,
+    passages: Vec<Passage>,
+    seed: u64,
+}
+
+/// One link, and the sockets at its ends.
+#[derive(Debug, Clone)]
+pub struct Bottleneck {
+    state: Arc<Mutex<State>>,
+    pushed: Arc<Notify>,
+    began: Instant,
+}
+
+impl Bottleneck {
+    /// An idle link. Call it within a runtime whose time is paused.
+    #[must_use]
+    pub fn new(link: &Link) -> Self {
+        let (down, up) = (Schedule::new(link.clone()), Schedule::new(link.back()));
+        let (inboxes, passages) = (BTreeMap::new(), Vec::new());
+        let state = Arc::new(Mutex::new(State { down, up, inboxes, passages, seed: link.seed }));
+        let bottleneck = Self { state, pushed: Arc::new(Notify::new()), began: Instant::now() };
+        tokio::spawn(bottleneck.clone().carry());
+        bottleneck
+    }
+
+    /// Time on the link's clock.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// The packets that servers sent so far.
+    #[must_use]
+    pub fn passages(&self) -> Vec<Passage> {
+        self.lock().passages.clone()
+    }
+
+    /// A server's endpoint, on the far side of the link.
+    ///
+    /// # Panics
+    /// If quinn refuses it.
+    #[must_use]
+    pub fn server(&self, config: quinn::ServerConfig) -> quinn::Endpoint {
+        self.endpoint(SERVER_PORT, Some(config))
+    }
+
+    /// A client's endpoint, on the near side.
+    ///
+    /// # Panics
+    /// If quinn refuses it.
+    #[must_use]
+    pub fn client(&self) -> quinn::Endpoint {
+        self.endpoint(SERVER_PORT + 1, None)
+    }
+
+    fn endpoint(&self, port: u16, server: Option<quinn::ServerConfig>) -> quinn::Endpoint {
+        let mut state = self.lock();
+        let host = u8::try_from(state.inboxes.len() + 1).expect("few sockets");
+        let address = SocketAddr::from((Ipv4Addr::new(10, 0, 0, host), port));
+        state.inboxes.insert(address, Inbox::default());
+        let mut config = EndpointConfig::default();
+        let mut seed = [host; 32];
+        seed[..8].copy_from_slice(&state.seed.to_le_bytes());
+        config.rng_seed(Some(seed));
+        drop(state);
+        let socket = Arc::new(Socket { address, network: self.clone() });
+        let endpoint = quinn::Endpoint::new_with_abstract_socket(config, server, socket, Arc::new(TokioRuntime));
+        endpoint.expect("an endpoint over a socket that is there")
+    }
+
+    /// Delivers packets when they are due.
+    async fn carry(self) {
+        loop {
+            let pushed = self.pushed.notified();
+            let due = {
+                let mut state = self.lock();
+                state.deliver(self.now());
+                [state.down.due(), state.up.due()].into_iter().flatten().min()
+            };
+            tokio::select! {
+                () = pushed => {}
+                () = until(due.map(|due| self.began + due)) => {}
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl State {
+    fn push(&mut self, now: Duration, packet: Packet) {
+        let bytes = packet.bytes.len();
+        if packet.from.port() == SERVER_PORT {
+            let server = packet.from;
+            let wait = self.down.push(now, bytes, packet);
+            self.passages.push(Passage { at: now, server, wait });
+        } else {
+            self.up.push(now, bytes, packet);
+        }
+    }
+
+    fn deliver(&mut self, now: Duration) {
+        while let Some(packet) = self.down.pop(now).or_else(|| self.up.pop(now)) {
+            // A socket that was closed takes nothing.
+            let Some(inbox) = self.inboxes.get_mut(&packet.to) else { continue };
+            inbox.packets.push_back(packet);
+            if let Some(waker) = inbox.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+}
+
+/// One end of the network.
+struct Socket {
+    address: SocketAddr,
+    network: Bottleneck,
+}
+
+impl fmt::Debug for Socket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.address)
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.network.lock().inboxes.remove(&self.address);
+    }
+}
+
+impl AsyncUdpSocket for Socket {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Box::pin(AlwaysWritable)
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let now = self.network.now();
+        let mut state = self.network.lock();
+        for bytes in transmit.contents.chunks(transmit.segment_size.unwrap_or(transmit.contents.len()).max(1)) {
+            state.push(now, Packet { from: self.address, to: transmit.destination, bytes: bytes.to_vec() });
+        }
+        self.network.pushed.notify_one();
+        Ok(())
+    }
+
+    fn poll_recv(
+        &self,
+        context: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        metas: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let mut state = self.network.lock();
+        let Some(inbox) = state.inboxes.get_mut(&self.address) else { return Poll::Pending };
+        let mut count = 0;
+        for (buffer, meta) in buffers.iter_mut().zip(metas) {
+            let Some(packet) = inbox.packets.pop_front() else { break };
+            let len = packet.bytes.len().min(buffer.len());
+            buffer[..len].copy_from_slice(&packet.bytes[..len]);
+            *meta = RecvMeta { addr: packet.from, len, stride: len, ecn: None, dst_ip: None };
+            count += 1;
+        }
+        if count == 0 {
+            inbox.waker = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.address)
+    }
+
+    fn may_fragment(&self) -> bool {
+        false
+    }
+}
+
+#[derive(Debug)]
+struct AlwaysWritable;
+
+impl UdpPoller for AlwaysWritable {
+    fn poll_writable(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

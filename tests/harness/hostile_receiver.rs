@@ -1,0 +1,152 @@
+//! A receiver without manners: it speaks QUIC, trusts any sender, and says on its control stream what a test has it say.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use nestcast_proto::{ALPN, Code, Control, DecoderKind, Hello, Message, Welcome};
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{Connection, ConnectionError, Endpoint, RecvStream, SendStream, TransportConfig, VarInt};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, SignatureScheme};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than any frame or model.
+const WHOLE: usize = 32 << 20;
+
+/// Trusts any certificate.
+#[derive(Debug)]
+struct Anyone;
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::General("TLS 1.3 alone".to_owned()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        rustls::crypto::ring::default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// How hostile receivers connect, with so many bytes of room for what comes.
+pub fn client(room: u32) -> quinn::ClientConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider);
+    let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).expect("TLS 1.3 is there");
+    let mut crypto = builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone)).with_no_client_auth();
+    crypto.alpn_protocols = vec![ALPN.to_vec()];
+    let crypto = QuicClientConfig::try_from(crypto).expect("it has the ciphers of QUIC");
+    let mut transport = TransportConfig::default();
+    transport.receive_window(VarInt::from_u32(room)).keep_alive_interval(Some(Duration::from_secs(1)));
+    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    config.transport_config(Arc::new(transport));
+    config
+}
+
+/// A socket at `address` from which hostile receivers connect.
+pub fn endpoint(address: Ipv4Addr, config: quinn::ClientConfig) -> Endpoint {
+    let mut endpoint = Endpoint::client((IpAddr::V4(address), 0).into()).expect("a socket");
+    endpoint.set_default_client_config(config);
+    endpoint
+}
+
+/// The hello of a receiver with such a token and no cap.
+pub fn hello(token: &'static [u8]) -> Bytes {
+    let token = Bytes::from_static(token);
+    Message::Hello(Hello { token, max_bitrate: None, decoder: DecoderKind::Linear }).encode()
+}
+
+/// One connection to a sender.
+#[derive(Debug)]
+pub struct HostileReceiver {
+    /// The connection.
+    pub connection: Connection,
+    control: SendStream,
+    answers: RecvStream,
+}
+
+impl HostileReceiver {
+    /// Connects from a socket of its own, with so many bytes of room for what comes, and opens the control stream.
+    pub async fn connect(sender: SocketAddr, room: u32) -> Self {
+        Self::connect_from(&endpoint(Ipv4Addr::LOCALHOST, client(room)), sender).await
+    }
+
+    /// Connects from a socket, and opens the control stream.
+    pub async fn connect_from(endpoint: &Endpoint, sender: SocketAddr) -> Self {
+        let connecting = endpoint.connect(sender, "localhost").expect("a valid name");
+        let connection = connecting.await.expect("the sender answers");
+        let (control, answers) = connection.open_bi().await.expect("one stream is allowed");
+        Self { connection, control, answers }
+    }
+
+    /// Writes to the control stream.
+    pub async fn say(&mut self, bytes: &[u8]) {
+        self.control.write_all(bytes).await.expect("the connection is open");
+    }
+
+    /// The sender's answer to a hello.
+    pub async fn welcome(&mut self) -> Welcome {
+        let mut control = Control::default();
+        loop {
+            let chunk = self.answers.read_chunk(2048, true).await.expect("the connection is open");
+            control.handle_bytes(&chunk.expect("a whole welcome").bytes);
+            if let Some(Message::Welcome(welcome)) = control.poll().expect("a message") {
+                return welcome;
+            }
+        }
+    }
+
+    /// Reads all streams that come; gives the bytes of each that ended by the time the connection was closed.
+    pub fn read_all(&self) -> JoinHandle<Vec<Bytes>> {
+        let connection = self.connection.clone();
+        tokio::spawn(async move {
+            let mut streams = Vec::new();
+            while let Ok(mut stream) = connection.accept_uni().await {
+                streams.push(tokio::spawn(async move { stream.read_to_end(WHOLE).await }));
+            }
+            let mut whole = Vec::new();
+            for stream in streams {
+                whole.extend(stream.await.expect("no panic").map(Bytes::from));
+            }
+            whole
+        })
+    }
+
+    /// The code that the sender closes with; an error if the connection ends without.
+    pub async fn close_code(&self) -> Result<Code, ConnectionError> {
+        match timeout(PATIENCE, self.connection.closed()).await.expect("the connection ends") {
+            ConnectionError::ApplicationClosed(close) => Ok(Code::from_number(close.error_code.into())),
+            other => Err(other),
+        }
+    }
+}

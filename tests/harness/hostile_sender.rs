@@ -1,0 +1,288 @@
+//! Senders that keep to QUIC and break the session: each scenario is one thing that a receiver must survive.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use nestcast_codec::{MAX_HEADER, ModelId};
+use nestcast_models::Package;
+use nestcast_proto::{
+    ALPN, Code, FrameHeader, MAX_FRAME, MAX_MODEL, Message, ModelHeader, PackageHash, StreamHead, Welcome,
+};
+use quinn::crypto::rustls::QuicServerConfig;
+use quinn::{Connection, Endpoint, SendStream, ServerConfig, TransportConfig, VarInt};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use sha2::{Digest as _, Sha256};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// The size that every scenario announces.
+pub const SIZE: (u32, u32) = (320, 240);
+/// Streams that a receiver grants at once.
+const STREAMS: u64 = 16;
+/// A model and a package that no receiver has.
+const UNKNOWN: (ModelId, PackageHash) = (ModelId([9; 6]), PackageHash([9; 32]));
+
+/// What a sender does to those who come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scenario {
+    /// Frames of 212 bytes that say 10000x10000 pixels.
+    LargerPictures,
+    /// A close with this code for every hello.
+    Refuses(Code),
+    /// One good frame, then a close with Failed.
+    FailsAfterAFrame,
+    /// No stream for the hello.
+    NoControlStream,
+    /// Nothing after the hello.
+    NoWelcome,
+    /// A welcome, and no frame.
+    NoFrames,
+    /// A rate of a million frames a second.
+    RateBeyondReason,
+    /// A second welcome on the control stream.
+    TalksOn,
+    /// Frames of 16 MiB on every stream, none of which ends, for three seconds; then the broadcast's end.
+    EndlessFrames,
+    /// Ten whole frames of 16 MiB behind a true header; then the broadcast's end.
+    LongFrames,
+    /// Frames of one byte, as fast as they go.
+    TinyFrames,
+    /// Frames that are no streams of the codec.
+    Undecodable,
+    /// On every stream a model of the largest size that nobody asked for.
+    UnaskedModels,
+    /// On every stream the model that was asked for, of the largest size, none of which ends.
+    ManyModels,
+    /// Good frames, and never the model that was asked for.
+    NoModel,
+    /// The first byte of the model that was asked for, and good frames.
+    ModelStops,
+    /// These bytes for the model that was asked for.
+    Model(Bytes),
+}
+
+impl Scenario {
+    fn model(&self) -> (ModelId, PackageHash) {
+        match self {
+            Self::ManyModels | Self::NoModel | Self::ModelStops | Self::Model(_) => UNKNOWN,
+            _ => photo(),
+        }
+    }
+}
+
+/// A sender that runs until it is dropped.
+#[derive(Debug)]
+pub struct HostileSender {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Of its certificate.
+    pub fingerprint: String,
+    connections: Arc<AtomicU64>,
+    _serving: JoinSet<()>,
+}
+
+impl HostileSender {
+    /// Listens on a free port of this machine; within a runtime.
+    ///
+    /// # Panics
+    /// If the system has no port or no random numbers.
+    pub fn start(scenario: Scenario) -> Self {
+        let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("random numbers");
+        let certificate = certified.cert.der().clone();
+        let fingerprint = Sha256::digest(&certificate).iter().map(|byte| format!("{byte:02x}")).collect();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = rustls::ServerConfig::builder_with_provider(provider);
+        let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).expect("TLS 1.3 is there");
+        let mut crypto = builder.with_no_client_auth().with_single_cert(vec![certificate], key).expect("a pair");
+        crypto.alpn_protocols = vec![ALPN.to_vec()];
+        let crypto = QuicServerConfig::try_from(crypto).expect("it has the ciphers of QUIC");
+        let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+        let mut transport = TransportConfig::default();
+        let control = u32::from(scenario != Scenario::NoControlStream);
+        transport.max_concurrent_bidi_streams(VarInt::from_u32(control));
+        transport.keep_alive_interval(Some(Duration::from_secs(1)));
+        config.transport_config(Arc::new(transport));
+        let endpoint = Endpoint::server(config, ([127, 0, 0, 1], 0).into()).expect("a free port");
+        let address = endpoint.local_addr().expect("it listens");
+        let connections = Arc::new(AtomicU64::new(0));
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(endpoint, scenario, Arc::clone(&connections)));
+        Self { address, fingerprint, connections, _serving: serving }
+    }
+
+    /// Connections so far.
+    pub fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+}
+
+type Ended = Box<dyn std::error::Error + Send + Sync>;
+
+async fn serve(endpoint: Endpoint, scenario: Scenario, connections: Arc<AtomicU64>) {
+    let mut sessions = JoinSet::new();
+    while let Some(incoming) = endpoint.accept().await {
+        let (scenario, connections) = (scenario.clone(), Arc::clone(&connections));
+        sessions.spawn(async move {
+            let Ok(connection) = incoming.await else { return };
+            connections.fetch_add(1, Ordering::Relaxed);
+            // The receiver ends it, and no test waits for a sender.
+            let _ = attack(&connection, &scenario).await;
+            connection.closed().await;
+        });
+    }
+}
+
+async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ended> {
+    let (mut control, mut hello) = connection.accept_bi().await?;
+    hello.read_chunk(2048, true).await?;
+    if let Scenario::Refuses(code) = scenario {
+        connection.close(code.number().into(), b"");
+        return Ok(());
+    }
+    if *scenario == Scenario::NoWelcome {
+        return Err(connection.closed().await.into());
+    }
+    let (ModelId(model), package) = scenario.model();
+    let rate = if *scenario == Scenario::RateBeyondReason { (1_000_000, 1) } else { (30, 1) };
+    let welcome = Message::Welcome(Welcome { model, package, width: SIZE.0, height: SIZE.1, rate }).encode();
+    control.write_all(&welcome).await?;
+    if *scenario == Scenario::TalksOn {
+        control.write_all(&welcome).await?;
+    }
+    if scenario.model() == UNKNOWN {
+        hello.read_chunk(2048, true).await?;
+    }
+    send_models(connection, scenario, package).await?;
+    send_frames(connection, scenario).await
+}
+
+async fn send_models(connection: &Connection, scenario: &Scenario, package: PackageHash) -> Result<(), Ended> {
+    let head = |length| StreamHead::Model(ModelHeader { package, length }).encode();
+    match scenario {
+        Scenario::UnaskedModels | Scenario::ManyModels => {
+            on_every_stream(connection, |_| head(MAX_MODEL), MAX_MODEL).await
+        }
+        Scenario::ModelStops => {
+            let mut stream = connection.open_uni().await?;
+            stream.write_all(&[&head(MAX_MODEL)[..], &[0]].concat()).await?;
+            let connection = connection.clone();
+            // It stays open.
+            tokio::spawn(async move {
+                connection.closed().await;
+                drop(stream);
+            });
+            Ok(())
+        }
+        Scenario::Model(bytes) => {
+            let mut stream = connection.open_uni().await?;
+            stream.write_all(&head(bytes.len() as u64)).await?;
+            stream.write_all(bytes).await?;
+            Ok(stream.finish()?)
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn send_frames(connection: &Connection, scenario: &Scenario) -> Result<(), Ended> {
+    let good = picture(SIZE.0, SIZE.1, &[0x55; 190]);
+    match scenario {
+        Scenario::LargerPictures => frames(connection, &picture(10_000, 10_000, &[0x55; 190])).await,
+        Scenario::FailsAfterAFrame => {
+            frame(connection, 0, &good).await?.stopped().await?;
+            // So that it is decoded before the end is known.
+            sleep(Duration::from_millis(200)).await;
+            connection.close(Code::Failed.number().into(), b"");
+            Ok(())
+        }
+        Scenario::EndlessFrames => {
+            let writing = on_every_stream(connection, endless_frame, MAX_FRAME);
+            let _ = timeout(Duration::from_secs(3), writing).await;
+            connection.close(Code::Done.number().into(), b"");
+            Ok(())
+        }
+        Scenario::LongFrames => {
+            let long = picture(SIZE.0, SIZE.1, &vec![0xA5; usize::try_from(MAX_FRAME)? - MAX_HEADER]);
+            for id in 0..10 {
+                frame(connection, id, &long).await?.stopped().await?;
+            }
+            connection.close(Code::Done.number().into(), b"");
+            Ok(())
+        }
+        Scenario::TinyFrames => tiny_frames(connection).await,
+        Scenario::Undecodable => frames(connection, &[0xA5; 1000]).await,
+        Scenario::NoModel | Scenario::ModelStops => frames(connection, &good).await,
+        _ => Ok(()),
+    }
+}
+
+/// Sends a frame every 20 ms, for as long as it is taken.
+async fn frames(connection: &Connection, bytes: &[u8]) -> Result<(), Ended> {
+    for id in 0.. {
+        frame(connection, id, bytes).await?;
+        sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+async fn frame(connection: &Connection, id: u64, bytes: &[u8]) -> Result<SendStream, Ended> {
+    let full = bytes.len() as u64;
+    let header = FrameHeader { id, skipped: 0, captured: 0, full, base: full.min(64) };
+    let mut stream = connection.open_uni().await?;
+    stream.write_all(&StreamHead::Frame(header).encode()).await?;
+    stream.write_all(bytes).await?;
+    stream.finish()?;
+    Ok(stream)
+}
+
+async fn tiny_frames(connection: &Connection) -> Result<(), Ended> {
+    for id in 0.. {
+        frame(connection, id, &[0]).await?;
+    }
+    Ok(())
+}
+
+fn endless_frame(id: u64) -> Bytes {
+    StreamHead::Frame(FrameHeader { id, skipped: 0, captured: 0, full: MAX_FRAME, base: MAX_FRAME }).encode()
+}
+
+/// Opens all streams at once, and writes all bytes but the last on each.
+async fn on_every_stream(connection: &Connection, head: impl Fn(u64) -> Bytes, length: u64) -> Result<(), Ended> {
+    let body = Bytes::from(vec![1; usize::try_from(length)? - 1]);
+    let mut writing = JoinSet::new();
+    for id in 0..STREAMS {
+        let (connection, head, body) = (connection.clone(), head(id), body.clone());
+        writing.spawn(async move {
+            let mut stream = connection.open_uni().await?;
+            stream.write_all(&head).await?;
+            stream.write_all(&body).await?;
+            // It never ends while the connection lives.
+            connection.closed().await;
+            drop(stream);
+            Ok::<_, Ended>(())
+        });
+    }
+    writing.join_all().await.into_iter().collect()
+}
+
+fn photo() -> (ModelId, PackageHash) {
+    let package = Package::builtin("photo").expect("it is built in");
+    (package.id(), PackageHash(package.hash()))
+}
+
+/// A stream with a true header of 15 planes, and a body of any bytes.
+fn picture(width: u32, height: u32, body: &[u8]) -> Vec<u8> {
+    let mut stream = b"nst\x04\x01".to_vec();
+    for side in [width - 1, height - 1] {
+        let [low, high, ..] = (side << 1).to_le_bytes();
+        stream.extend(if side < 128 { vec![low >> 1] } else { vec![low >> 1 | 0x80, high] });
+    }
+    stream.extend(photo().0.0);
+    stream.push(15);
+    stream.extend([0; 4]);
+    stream.extend(body);
+    stream
+}

@@ -1,0 +1,73 @@
+//! How the frozen vectors are made.
+
+use nestcast_codec::{Channels, Encoder, Linear, Model, Picture};
+
+use crate::pictures::{Content, picture};
+
+/// How a vector is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Recipe {
+    /// Name of the file, without `.nst`.
+    pub name: &'static str,
+    content: Content,
+    /// Pixels in a row.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// Grey or colour.
+    pub channels: Channels,
+    /// The stream is cut here.
+    max_bytes: usize,
+}
+
+const WHOLE: usize = usize::MAX;
+
+const fn recipe(name: &'static str, content: Content, size: [u32; 2], channels: Channels, max_bytes: usize) -> Recipe {
+    Recipe { name, content, width: size[0], height: size[1], channels, max_bytes }
+}
+
+/// All vectors. The first ones are small enough to try every byte.
+pub const RECIPES: [Recipe; 12] = [
+    recipe("one-rgb", Content::Flat, [1, 1], Channels::Rgb, WHOLE),
+    recipe("one-grey", Content::Flat, [1, 1], Channels::Grey, WHOLE),
+    recipe("tiny", Content::Noise, [5, 3], Channels::Rgb, WHOLE),
+    recipe("middle", Content::Middle, [20, 9], Channels::Grey, WHOLE),
+    recipe("flat", Content::Flat, [40, 24], Channels::Rgb, WHOLE),
+    recipe("grey", Content::Saturated, [17, 33], Channels::Grey, WHOLE),
+    recipe("saturated", Content::Saturated, [32, 32], Channels::Rgb, WHOLE),
+    recipe("line", Content::Ramp, [1, 200], Channels::Rgb, WHOLE),
+    recipe("noise", Content::Noise, [64, 64], Channels::Rgb, WHOLE),
+    recipe("photo", Content::Photo, [129, 77], Channels::Rgb, WHOLE),
+    recipe("longest", Content::Photo, [16384, 1], Channels::Grey, WHOLE),
+    recipe("stripes", Content::Photo, [700, 600], Channels::Rgb, 24_000),
+];
+
+impl Recipe {
+    /// The picture.
+    pub fn picture(&self) -> Picture {
+        picture(self.content, self.width, self.height, self.channels, 2)
+    }
+
+    /// The stream that the codec makes of it today, on one thread.
+    ///
+    /// # Panics
+    /// If the codec refuses.
+    pub fn encode(&self, model: &Model) -> Vec<u8> {
+        self.encode_on(1, model)
+    }
+
+    /// The stream that the codec makes of it today, on so many threads.
+    ///
+    /// # Panics
+    /// If the codec refuses.
+    pub fn encode_on(&self, threads: usize, model: &Model) -> Vec<u8> {
+        let encoder = Encoder::new(model.clone()).with_max_bytes(self.max_bytes).with_threads(threads);
+        let stream = encoder.encode(&self.picture(), &Linear::new(model.clone()).with_threads(threads));
+        stream.unwrap_or_else(|error| panic!("{}: {error}", self.name)).bytes().to_vec()
+    }
+
+    /// Whether every byte can be tried in little time.
+    pub fn is_small(&self) -> bool {
+        self.width * self.height <= 64 * 64
+    }
+}

@@ -1,0 +1,202 @@
+//! Bit-exactness: the digests of `tests/bitexact` from builds for several processors are one set.
+
+use std::{
+    collections::BTreeMap,
+    env::{self, consts::ARCH},
+    process::Command,
+};
+
+use crate::{
+    cargo,
+    failure::{Failure, Result},
+    runtime,
+};
+
+const AARCH64: &str = "aarch64-unknown-linux-gnu";
+/// What cross-building and running for it takes, as command and Debian package.
+const CROSS: [(&str, &str); 2] =
+    [("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"), ("qemu-aarch64", "qemu-user")];
+/// Its linker and its runner.
+const CROSS_VARIABLES: [(&str, &str); 2] = [
+    ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
+    ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu"),
+];
+
+const ALL_THREADS: &[&str] = &["1", "2", "3", "4", "5", "6", "7"];
+/// For further builds: what threads do does not depend on the processor.
+const FEW_THREADS: &[&str] = &["1", "7"];
+/// Where a run takes ten times as long.
+const THREE_THREADS: &[&str] = &["3"];
+
+/// One way to build the program that prints digests.
+struct Build {
+    name: String,
+    /// Besides those that all have.
+    arguments: &'static [&'static str],
+    variables: Vec<(&'static str, &'static str)>,
+    threads: &'static [&'static str],
+    /// Why it cannot be had here.
+    lacks: Option<String>,
+}
+
+/// Digests by what was made.
+type Digests = BTreeMap<String, String>;
+
+/// Builds and runs all that this machine allows, says what it skipped, and fails where digests differ.
+pub(crate) fn run() -> Result<()> {
+    let (mut first, mut same) = (None::<(String, Digests)>, 0);
+    for build in builds() {
+        if let Some(lacks) = &build.lacks {
+            println!("skipped: {}: {lacks}", build.name);
+            continue;
+        }
+        let digests = merge(&build.name, &build.run()?)?;
+        println!("{}: {} digests on {} threads", build.name, digests.len(), build.threads.join(", "));
+        match &first {
+            None => first = Some((build.name, digests)),
+            Some((of, expected)) => compare((of, expected), (&build.name, &digests))?,
+        }
+        same += 1;
+    }
+    println!("bit-exact: streams, coefficients, planes and pictures are the same in {same} builds");
+    Ok(())
+}
+
+fn builds() -> Vec<Build> {
+    #[cfg(target_arch = "x86_64")]
+    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2");
+    #[cfg(not(target_arch = "x86_64"))]
+    let avx2 = false;
+    let build = |name: &str, arguments, variables, threads, lacks| Build {
+        name: name.to_owned(),
+        arguments,
+        variables,
+        threads,
+        lacks,
+    };
+    vec![
+        build(&format!("{ARCH} baseline, release"), &["--release"], vec![("RUSTFLAGS", "")], ALL_THREADS, None),
+        build(
+            "x86-64-v3 (AVX2, FMA), release",
+            &["--release"],
+            vec![("RUSTFLAGS", "-Ctarget-cpu=x86-64-v3")],
+            FEW_THREADS,
+            (!avx2).then(|| "this processor has no AVX2: run it on an x86-64 machine that has".to_owned()),
+        ),
+        build(
+            &format!("{ARCH} native, release"),
+            &["--release"],
+            vec![("RUSTFLAGS", "-Ctarget-cpu=native")],
+            FEW_THREADS,
+            None,
+        ),
+        build(
+            &format!("{ARCH} baseline, debug, not optimised"),
+            &[],
+            vec![("RUSTFLAGS", ""), ("CARGO_PROFILE_DEV_OPT_LEVEL", "0")],
+            THREE_THREADS,
+            None,
+        ),
+        build(
+            "aarch64 under qemu, release",
+            &["--release", "--target", AARCH64],
+            [&[("RUSTFLAGS", "")][..], &CROSS_VARIABLES].concat(),
+            THREE_THREADS,
+            lacks_cross(),
+        ),
+    ]
+}
+
+/// What this machine lacks to build for aarch64 and run that, if anything.
+fn lacks_cross() -> Option<String> {
+    if env::consts::OS != "linux" || ARCH == "aarch64" {
+        return Some("it is for Linux on another processor".to_owned());
+    }
+    let missing: Vec<_> =
+        CROSS.into_iter().filter(|(command, _)| !starts(command)).map(|(_, package)| package).collect();
+    if !missing.is_empty() {
+        return Some(format!("install what Debian calls {}", missing.join(" ")));
+    }
+    cargo::add_target(AARCH64).err().map(|why| format!("Rust's library for {AARCH64} cannot be had: {why}"))
+}
+
+fn starts(command: &str) -> bool {
+    Command::new(command).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+impl Build {
+    /// What the program prints.
+    fn run(&self) -> Result<String> {
+        // Each in a folder of its own: builds with other flags would replace each other.
+        let folder: String = self.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let output = cargo::cargo()
+            .args(["run", "--locked", "--quiet", "--package", "nestcast-bitexact", "--target-dir"])
+            .arg(runtime::target_folder()?.join("bitexact").join(folder))
+            .args(self.arguments)
+            .arg("--")
+            .args(self.threads)
+            .envs(self.variables.iter().copied())
+            .output()
+            .map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;
+        if !output.status.success() {
+            return Err(Failure::say(format!("{}: {}", self.name, cargo::last_line(&output))));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+/// The digests of one run, of which no two numbers of threads may give different ones.
+fn merge(build: &str, printed: &str) -> Result<Digests> {
+    let mut digests = Digests::new();
+    for line in printed.lines() {
+        let [what, threads, digest] = line.split('\t').collect::<Vec<_>>()[..] else {
+            return Err(Failure::say(format!("{build}: {line:?} is no line of digests")));
+        };
+        let before = digests.entry(what.to_owned()).or_insert_with(|| digest.to_owned());
+        if before != digest {
+            return Err(Failure::say(format!("{build}: {what} differs with {threads} threads: mend the codec")));
+        }
+    }
+    if digests.is_empty() {
+        return Err(Failure::say(format!("{build}: no digest was printed")));
+    }
+    Ok(digests)
+}
+
+fn compare((of, expected): (&str, &Digests), (build, digests): (&str, &Digests)) -> Result<()> {
+    let differing: Vec<_> = expected
+        .iter()
+        .filter(|(what, digest)| digests.get(*what) != Some(digest))
+        .map(|(what, _)| what.as_str())
+        .chain(digests.keys().filter(|what| !expected.contains_key(*what)).map(String::as_str))
+        .collect();
+    match differing.first() {
+        None => Ok(()),
+        Some(first) => Err(Failure::say(format!(
+            "{build} differs from {of} in {} of {} digests, the first of which is {first}: mend the codec",
+            differing.len(),
+            expected.len()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_difference_is_found() {
+        let digests = |printed| merge("a build", printed);
+        let once = digests("a\t1\t00\nb\t1\t01\na\t7\t00\nb\t7\t01\n").expect("threads agree");
+        assert_eq!(once.len(), 2);
+        assert!(
+            digests("a\t1\t00\na\t7\t01\n").is_err_and(|why| format!("{why:?}").contains("a differs with 7 threads"))
+        );
+        assert!(digests("").is_err() && digests("a\t1\n").is_err());
+        assert_eq!(compare(("one", &once), ("two", &once)), Ok(()));
+        for other in ["a\t1\t00\nb\t1\t02\n", "a\t1\t00\n", "a\t1\t00\nb\t1\t01\nc\t1\t03\n"] {
+            let other = digests(other).expect("threads agree");
+            assert!(compare(("one", &once), ("two", &other)).is_err(), "{other:?}");
+        }
+    }
+}
