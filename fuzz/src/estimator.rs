@@ -9,6 +9,9 @@ use nestcast_proto::{Estimator, INITIAL_WINDOW};
 /// Most bytes that may ever be in flight, in the session's tuning.
 const MAX_WINDOW: u64 = 1024 * 1024;
 
+/// What a sender's clock says when the flow begins: any moment does.
+const CLOCK: Duration = Duration::from_millis(1_234_567);
+
 #[derive(Debug, Arbitrary)]
 enum Event {
     Sent {
@@ -26,6 +29,10 @@ enum Event {
     },
     AcksEnd {
         in_flight: Option<u32>,
+    },
+    /// The transport's smoothed round trip.
+    Smoothed {
+        micros: u32,
     },
     Loss {
         bytes: u16,
@@ -45,8 +52,7 @@ enum Event {
     },
 }
 
-/// Whatever a path does, the window stays between a packet and the largest that is allowed, what is counted adds up, and
-/// the shortest round trip is no longer than the last one.
+/// Whatever a path does, the window stays between a packet and the largest that is allowed, and what is counted adds up.
 ///
 /// The input: bytes of a packet, then the events.
 pub fn estimator(data: &[u8]) {
@@ -74,7 +80,7 @@ struct Driver {
 
 impl Driver {
     fn new(mtu: u64) -> Self {
-        let (estimator, packets) = (Estimator::new(mtu), VecDeque::new());
+        let (estimator, packets) = (Estimator::new(mtu, CLOCK), VecDeque::new());
         Self { estimator, mtu, now: Duration::ZERO, packets, in_flight: 0, delivered: 0, lost: 0 }
     }
 
@@ -95,6 +101,7 @@ impl Driver {
                 let in_flight = in_flight.map_or_else(|| self.in_flight, u64::from);
                 self.estimator.handle_acks_end(self.now, in_flight);
             }
+            Event::Smoothed { micros } => self.estimator.handle_smoothed(Duration::from_micros(micros.into())),
             Event::Loss { bytes, all } => {
                 self.lost += u64::from(bytes);
                 self.in_flight -= self.packets.pop_front().map_or(0, |(_, bytes)| bytes);
@@ -140,6 +147,6 @@ impl Driver {
         let least = self.mtu.min(INITIAL_WINDOW);
         assert!((least..=MAX_WINDOW).contains(&path.window), "a window of {} bytes", path.window);
         assert_eq!((path.delivered, path.lost), (self.delivered, self.lost));
-        assert!(path.min_rtt <= path.rtt && path.queue() <= path.rtt, "{path:?}");
+        assert!(path.queue() <= path.rtt && path.repairing <= path.lost, "{path:?}");
     }
 }

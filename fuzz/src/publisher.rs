@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
 use bytes::Bytes;
-use nestcast_proto::{Bitrate, Frame, Path, Publisher, Step, StreamHead};
+use nestcast_proto::{Bases, Bitrate, Frame, Path, Publisher, Step, StreamHead};
 
 /// Steps that a publisher may ask for between two events: two frames' at most, each in a few writes.
 const MANY_STEPS: usize = 64;
@@ -41,6 +41,8 @@ struct AnyPath {
     window: u32,
     in_flight: u32,
     rtt: u32,
+    repairing: u8,
+    fell: bool,
 }
 
 /// Whatever is due when and however little the transport takes: streams are opened, written and finished one after the
@@ -76,7 +78,7 @@ struct Driver {
     missed: u64,
     written: u64,
     full: u64,
-    based: u64,
+    again: u64,
 }
 
 impl Driver {
@@ -94,7 +96,7 @@ impl Driver {
             missed: 0,
             written: 0,
             full: 0,
-            based: 0,
+            again: 0,
         }
     }
 
@@ -121,6 +123,8 @@ impl Driver {
             window: path.window.into(),
             in_flight: path.in_flight.into(),
             rtt: Duration::from_micros(path.rtt.into()),
+            repairing: path.repairing.into(),
+            falls: self.path.falls + u64::from(path.fell),
             ..self.path
         };
         self.publisher.handle_frame(self.now, &frame, &self.path);
@@ -145,6 +149,11 @@ impl Driver {
                     room -= taken;
                 }
                 Some(Step::Finish) => self.finish(),
+                Some(Step::Again) => {
+                    // What was open is reset with all others, and the stream of bases begins.
+                    self.open = Some(Vec::new());
+                    self.again += 1;
+                }
             }
         }
         panic!("it does not come to rest");
@@ -152,7 +161,6 @@ impl Driver {
 
     fn write(&mut self, room: usize) -> usize {
         let [head, body] = self.publisher.unwritten();
-        let owed = self.publisher.owes_base();
         let open = self.open.as_mut().expect("a stream is open");
         let offered = head.len() + body.len();
         assert!(offered > 0, "there is nothing to write");
@@ -162,7 +170,6 @@ impl Driver {
         self.publisher.handle_written(taken);
         let body = taken.saturating_sub(head.len());
         self.written += body as u64;
-        self.based += u64::from(owed && taken == offered);
         assert_eq!(open.len(), before + taken);
         taken
     }
@@ -171,7 +178,11 @@ impl Driver {
     fn finish(&mut self) {
         let stream = self.open.take().expect("a stream is open");
         let (head, length) = StreamHead::parse(&stream).expect("a valid head").expect("a whole head");
-        let StreamHead::Frame(header) = head else { panic!("no frame's head: {head:?}") };
+        let header = match head {
+            StreamHead::Frame(header) => header,
+            StreamHead::Bases => return self.bases(&stream[length..]),
+            StreamHead::Model(_) => panic!("a model on a frame's stream"),
+        };
         let frame = self.frames.iter().find(|frame| frame.id == header.id).expect("a frame that was handed over");
         assert_eq!(header, frame.header());
         assert!(self.last.is_none_or(|last| last < header.id), "ids rise");
@@ -183,15 +194,28 @@ impl Driver {
         self.full += frame.bytes.len() as u64;
     }
 
+    /// The stream of bases that ended has those of the last frames, in order.
+    fn bases(&self, stream: &[u8]) {
+        let mut bases = Bases::default();
+        bases.handle_bytes(stream);
+        let mut last = None;
+        while let Some((header, base)) = bases.poll().expect("bases within the limits") {
+            let frame = self.frames.iter().find(|frame| frame.id == header.id).expect("a frame that was handed over");
+            assert_eq!((header, &base[..]), (frame.header(), &frame.bytes[..base.len()]));
+            assert!(last.replace(header.id).is_none_or(|last| last < header.id), "ids rise");
+        }
+    }
+
     fn check(&self) {
         let tally = self.publisher.tally();
-        assert_eq!((tally.bytes, tally.frames), (self.written, self.based));
+        assert_eq!((tally.bytes, tally.again), (self.written, self.again));
+        assert!(tally.frames <= self.opened, "{tally:?}, and {} frames were opened", self.opened);
         let waits = (self.handed + self.missed).checked_sub(self.opened + tally.skipped);
         assert!(matches!(waits, Some(0 | 1)), "{} frames opened, {tally:?}, {} handed over", self.opened, self.handed);
         assert!(tally.cut <= self.opened && tally.full >= self.full && tally.full >= tally.bytes);
         assert!(self.publisher.wish() <= self.cap as u64, "more than the cap is wished for");
         let window = self.publisher.window(&self.path);
-        assert!(window >= self.path.window && (window == self.path.window || self.publisher.owes_base()));
-        let _ = (self.publisher.estimate(), self.publisher.stalled());
+        assert!(window >= self.path.window && window <= 2 * self.path.window + self.path.in_flight + 16 * 1024);
+        let _ = (self.publisher.estimate(), self.publisher.packets_beyond(&self.path));
     }
 }

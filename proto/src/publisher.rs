@@ -70,8 +70,9 @@ struct Sending {
     open: Option<Step>,
     /// The stream's head and the frame's bytes within its budget, as far as they are not written.
     unwritten: [Bytes; 2],
-    /// Bytes to write until the base is whole.
+    /// Bytes to write until the base is whole, and how many frames have their base then that had none before.
     base_left: usize,
+    frames: u64,
     written: usize,
     finish: bool,
 }
@@ -166,7 +167,7 @@ impl Publisher {
         sending.base_left = sending.base_left.saturating_sub(head + body);
         sending.written += body;
         self.tally.bytes += body as u64;
-        self.tally.frames += u64::from(based);
+        self.tally.frames += if based { sending.frames } else { 0 };
         if sending.unwritten.iter().all(Bytes::is_empty) {
             sending.finish = true;
         }
@@ -223,7 +224,9 @@ impl Publisher {
         self.tally.again += 1;
         let (base_left, unwritten) = (bases.len(), [bases, Bytes::new()]);
         let open = Some(Step::Again);
-        self.current = Some(Sending { open, unwritten, base_left, written: 0, finish: false });
+        let interrupted = self.current.take().filter(|sending| sending.base_left > 0);
+        let frames = interrupted.map_or(0, |sending| sending.frames);
+        self.current = Some(Sending { open, unwritten, base_left, frames, written: 0, finish: false });
     }
 
     fn begin(&mut self, frame: &Frame) -> Sending {
@@ -234,6 +237,6 @@ impl Publisher {
         let body = frame.bytes.slice(..budget.clamp(base, full));
         self.tally.full += full as u64;
         let base_left = head.len() + base;
-        Sending { open: Some(Step::Open), unwritten: [head, body], base_left, written: 0, finish: false }
+        Sending { open: Some(Step::Open), unwritten: [head, body], base_left, frames: 1, written: 0, finish: false }
     }
 }
