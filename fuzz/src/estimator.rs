@@ -44,8 +44,9 @@ enum Event {
     Mtu {
         more: u16,
     },
-    /// A window of packets is sent, takes its time, and arrives packet by packet.
+    /// A window of packets is sent, takes its time, and arrives packet by packet; a few times over.
     Round {
+        times: u8,
         packets: u8,
         rtt: u16,
         gap: u16,
@@ -113,7 +114,7 @@ impl Driver {
                 self.mtu = self.mtu.min(mtu);
                 self.estimator.handle_mtu(mtu);
             }
-            Event::Round { packets, rtt, gap } => self.round(packets, rtt, gap),
+            Event::Round { times, packets, rtt, gap } => (0..=times % 8).for_each(|_| self.round(packets, rtt, gap)),
         }
     }
 

@@ -22,7 +22,7 @@ const BUILD: [&str; 7] =
 const SHRINKING: u32 = 60;
 /// Longest input in bytes: longer ones reach nothing that these do not, and take their time. An input that takes seconds, or
 /// gigabytes, is a finding.
-const LIMITS: [&str; 3] = ["-max_len=512", "-timeout=10", "-rss_limit_mb=1024"];
+const LIMITS: [&str; 3] = ["-max_len=1024", "-timeout=10", "-rss_limit_mb=1024"];
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
