@@ -239,10 +239,10 @@ impl Estimator {
             }
             None => (rtt, missing <= self.path.mtu / 8),
         };
-        self.path.rtt = rtt;
         // Behind a competitor's queue the shortest round trip is not seen, and is as it was.
         let life = if self.competition.is_suspected(now) { MIN_RTT_LIFE_BEHIND_QUEUE } else { MIN_RTT_LIFE };
         self.path.min_rtt = self.shortest.of(now, rtt, whole, life);
+        self.path.rtt = rtt.max(self.path.min_rtt);
     }
 
     /// How long the last packet waited in queues; what the peer held acknowledgements back for is none.

@@ -30,6 +30,7 @@
 //!             publisher.handle_written(taken);
 //!         }
 //!         Step::Finish => {} // finish the stream: what was written is the frame
+//!         Step::Again => {}  // reset all streams of frames, open one whose bytes go first
 //!     }
 //! }
 //! assert!(sent.len() > 20 && sent.len() < 9000, "as much as the receiver asked for");

@@ -70,11 +70,12 @@ struct Sending {
     open: Option<Step>,
     /// The stream's head and the frame's bytes within its budget, as far as they are not written.
     unwritten: [Bytes; 2],
-    /// Bytes to write until the base is whole, and how many frames have their base then that had none before.
+    /// Bytes to write until the base is whole.
     base_left: usize,
-    frames: u64,
     written: usize,
     finish: bool,
+    /// It is no frame: it carries bases of earlier ones again.
+    again: bool,
 }
 
 impl Publisher {
@@ -167,7 +168,7 @@ impl Publisher {
         sending.base_left = sending.base_left.saturating_sub(head + body);
         sending.written += body;
         self.tally.bytes += body as u64;
-        self.tally.frames += if based { sending.frames } else { 0 };
+        self.tally.frames += u64::from(based && !sending.again);
         if sending.unwritten.iter().all(Bytes::is_empty) {
             sending.finish = true;
         }
@@ -183,7 +184,9 @@ impl Publisher {
         if !sending.finish {
             return Some(Step::Write);
         }
-        self.last = sending.written as u64;
+        if !sending.again {
+            self.last = sending.written as u64;
+        }
         self.current = None;
         self.turn();
         Some(Step::Finish)
@@ -218,15 +221,13 @@ impl Publisher {
 
     /// What is being sent is given up for `bases`.
     fn again(&mut self, bases: Bytes) {
-        if let Some(sending) = self.current.as_ref().filter(|sending| sending.base_left == 0) {
-            self.tally.cut += u64::from(!sending.finish);
+        if self.current.as_ref().is_some_and(|sending| !sending.again && !sending.finish) {
+            self.tally.cut += 1;
         }
         self.tally.again += 1;
         let (base_left, unwritten) = (bases.len(), [bases, Bytes::new()]);
         let open = Some(Step::Again);
-        let interrupted = self.current.take().filter(|sending| sending.base_left > 0);
-        let frames = interrupted.map_or(0, |sending| sending.frames);
-        self.current = Some(Sending { open, unwritten, base_left, frames, written: 0, finish: false });
+        self.current = Some(Sending { open, unwritten, base_left, written: 0, finish: false, again: true });
     }
 
     fn begin(&mut self, frame: &Frame) -> Sending {
@@ -237,6 +238,6 @@ impl Publisher {
         let body = frame.bytes.slice(..budget.clamp(base, full));
         self.tally.full += full as u64;
         let base_left = head.len() + base;
-        Sending { open: Some(Step::Open), unwritten: [head, body], base_left, frames: 1, written: 0, finish: false }
+        Sending { open: Some(Step::Open), unwritten: [head, body], base_left, written: 0, finish: false, again: false }
     }
 }

@@ -117,7 +117,7 @@ impl Subscriber {
     /// The base of a frame came again, on a stream for such. It counts where the frame's own stream has not brought it.
     pub fn handle_base(&mut self, now: Duration, header: FrameHeader, base: &[u8]) {
         self.received.bytes += base.len() as u64;
-        if self.last.is_some_and(|(last, _)| header.id <= last) {
+        if base.is_empty() || self.last.is_some_and(|(last, _)| header.id <= last) {
             return;
         }
         if !self.open.contains_key(&header.id) {
@@ -328,9 +328,9 @@ mod tests {
         arrive(&mut subscriber, 40, 8, 3);
         arrive(&mut subscriber, 50, 9, 4);
         arrive(&mut subscriber, 50, 11, 4);
-        assert_eq!(ids(&mut subscriber, 349), []);
-        assert_eq!(ids(&mut subscriber, 350), [(9, 4)], "the base of 8 did not come");
-        assert_eq!(ids(&mut subscriber, 370), [(11, 4)], "nor did 10");
+        assert_eq!(ids(&mut subscriber, 449), []);
+        assert_eq!(ids(&mut subscriber, 450), [(9, 4)], "the base of 8 did not come");
+        assert_eq!(ids(&mut subscriber, 470), [(11, 4)], "nor did 10");
         assert_eq!(subscriber.received(), Received { shown: 5, blank: 2, bytes: 23, useful: 20 });
     }
 
@@ -367,7 +367,45 @@ mod tests {
         subscriber.handle_head(at(1), FrameHeader { skipped: 5, ..header(11) }).expect("a new frame");
         subscriber.handle_end(11);
         assert_eq!(ids(&mut subscriber, 2), []);
+        assert_eq!(subscriber.received(), Received { shown: 3, blank: 0, bytes: 12, useful: 12 }, "it may come again");
+        subscriber.handle_close();
+        assert_eq!(ids(&mut subscriber, 3), []);
         assert_eq!(subscriber.received(), Received { shown: 3, blank: 1, bytes: 12, useful: 12 });
+    }
+
+    #[test]
+    fn a_base_that_comes_again_counts_where_the_frames_own_stream_has_not_brought_it() {
+        let mut subscriber = Subscriber::new(INTERVAL);
+        arrive(&mut subscriber, 0, 0, 10);
+        subscriber.handle_end(0);
+        assert_eq!(ids(&mut subscriber, 0), [(0, 10)]);
+        // Of frame 1 three bytes came, of 2 the base and more, of 3 nothing; their streams were reset.
+        arrive(&mut subscriber, 40, 1, 3);
+        subscriber.handle_end(1);
+        arrive(&mut subscriber, 40, 2, 6);
+        subscriber.handle_end(2);
+        assert_eq!(ids(&mut subscriber, 41), []);
+        (0..=3).for_each(|id| subscriber.handle_base(at(60), header(id), &[0; 4]));
+        assert_eq!(ids(&mut subscriber, 60), [(1, 4)]);
+        assert_eq!(ids(&mut subscriber, 80), [(2, 6)]);
+        assert_eq!(ids(&mut subscriber, 100), [(3, 4)]);
+        assert_eq!(subscriber.received(), Received { shown: 4, blank: 0, bytes: 35, useful: 24 });
+        // A stream that the base overtook is no second one.
+        subscriber.handle_base(at(100), header(4), &[0; 4]);
+        arrive(&mut subscriber, 101, 4, 10);
+        assert_eq!(ids(&mut subscriber, 120), [(4, 4)]);
+    }
+
+    #[test]
+    fn a_packet_that_was_lost_is_waited_for_if_it_comes_again_soon() {
+        for (rtt, shown) in [(20, 70), (300, 45)] {
+            let mut subscriber = Subscriber::new(INTERVAL);
+            subscriber.handle_round_trip(at(rtt));
+            arrive(&mut subscriber, 0, 0, 5);
+            arrive(&mut subscriber, 40, 1, 4);
+            assert_eq!(subscriber.poll_timeout(), Some(at(shown)), "round trip {rtt} ms");
+            assert_eq!(ids(&mut subscriber, shown), [(0, 5)]);
+        }
     }
 
     #[test]
