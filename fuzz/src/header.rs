@@ -1,7 +1,12 @@
 //! A stream's header.
 
-use nestcast_codec::{Channels, Error, Header, MAX_HEADER, Parsed};
+use nestcast_codec::{Channels, Decoder, Error, Header, MAX_HEADER, Parsed};
 use nestcast_reference::{self as reference, Fault};
+
+use crate::stream::MODEL;
+
+/// Pixels that the decoder here agrees to hold.
+const MAX_PIXELS: u64 = 4096;
 
 /// The reference's word for an error of the codec.
 pub(crate) fn fault(error: Error) -> Fault {
@@ -14,7 +19,8 @@ pub(crate) fn fault(error: Error) -> Fault {
 }
 
 /// Any bytes are the header that the reference decoder reads in them, or the same error, or a header that is not whole, and
-/// how many bytes that lacks is never more than it lacks.
+/// how many bytes that lacks is never more than it lacks. A decoder takes it if it names its model and has no more pixels
+/// than agreed.
 pub fn header(data: &[u8]) {
     let expected = reference::Header::read(data);
     match Header::parse(data).map_err(fault) {
@@ -36,6 +42,7 @@ pub fn header(data: &[u8]) {
                 bytes: length,
             };
             assert_eq!(expected, Ok(Some(same)));
+            taken(&header, &data[..length]);
             for cut in 0..length {
                 match Header::parse(&data[..cut]) {
                     Ok(Parsed::NeedMore(more)) => assert!(more > 0 && cut + more <= length, "{more} more than {cut}"),
@@ -44,4 +51,16 @@ pub fn header(data: &[u8]) {
             }
         }
     }
+}
+
+fn taken(header: &Header, bytes: &[u8]) {
+    let pixels = header.size.pixels() as u64;
+    let expected = match pixels {
+        _ if header.model != MODEL.id() => Err(Error::Model { needed: header.model, given: MODEL.id() }),
+        0..=MAX_PIXELS => Ok(()),
+        _ => Err(Error::Limit { what: "the picture's number of pixels", given: pixels, max: MAX_PIXELS }),
+    };
+    let mut decoder = Decoder::new(MODEL.clone()).with_max_pixels(MAX_PIXELS);
+    assert_eq!(decoder.push(bytes).map(drop), expected);
+    assert_eq!(decoder.header(), expected.ok().map(|()| *header));
 }

@@ -1,6 +1,7 @@
 //! The control stream's messages, and the heads of a sender's streams.
 
-use nestcast_proto::{Close, Code, Control, MAX_MESSAGE, Message, StreamHead};
+use bytes::Bytes;
+use nestcast_proto::{Bases, Close, Code, Control, FrameHeader, MAX_MESSAGE, MAX_OPEN_FRAMES, Message, StreamHead};
 
 use crate::bounded;
 use crate::stream::chunks;
@@ -22,6 +23,7 @@ pub fn messages(data: &[u8]) {
             assert_eq!(read(std::iter::once(&written[..])), (vec![message.clone()], None));
         }
         head(bytes);
+        assert_eq!(bases(std::iter::once(bytes)), bases(chunks(bytes, by)), "bases at once and in pieces");
     });
     code(bytes);
 }
@@ -40,6 +42,23 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Message>, Option<Clo
         }
     }
     (messages, None)
+}
+
+/// The bases that come again in a stream that arrives in these pieces, and the rule that it breaks.
+fn bases<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<(FrameHeader, Bytes)>, Option<Close>) {
+    let (mut reader, mut bases) = (Bases::default(), Vec::new());
+    for piece in pieces {
+        reader.handle_bytes(piece);
+        loop {
+            match reader.poll() {
+                Ok(Some(base)) => bases.push(base),
+                Ok(None) => break,
+                Err(close) => return (bases, Some(close)),
+            }
+        }
+    }
+    assert!(bases.len() <= MAX_OPEN_FRAMES, "{} bases on one stream", bases.len());
+    (bases, None)
 }
 
 fn head(bytes: &[u8]) {

@@ -58,9 +58,9 @@ const ATTRIBUTES: [&str; 7] = ["to", "channels_last", "kernel_shape", "pads", "s
 #[derive(Debug, Arbitrary)]
 struct Node {
     operator: u8,
+    /// How many inputs, of which those behind the first three follow from these.
+    count: u8,
     inputs: [u8; 3],
-    /// Values behind these, of operators that take more.
-    more: u8,
     outputs: [u8; 2],
     attributes: u8,
     numbers: [i8; 4],
@@ -108,22 +108,31 @@ impl Message {
 
 /// A file whose messages are whole, with any nodes and constants.
 fn built(input: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u8>> {
-    let nodes = usize::from(input.arbitrary::<u8>()? % 6);
-    let mut graph = Message::default().bytes(2, b"g");
-    for _ in 0..nodes {
-        graph = graph.bytes(1, &node(&input.arbitrary()?));
-    }
+    let (count, cut) = input.arbitrary::<(u8, bool)>()?;
+    let nodes = (0..count % 6).map(|_| Ok(node(&input.arbitrary()?))).collect::<arbitrary::Result<Vec<_>>>()?;
+    let mut constants = Vec::new();
     while !input.is_empty() {
-        graph = graph.bytes(5, &constant(&input.arbitrary()?));
+        constants.push(constant(&input.arbitrary()?));
     }
+    Ok(file(&nodes, &constants, cut))
+}
+
+/// A network that a package may have, with one node: the correction is the planes times nothing.
+pub(crate) fn smallest(cut: bool) -> Vec<u8> {
+    let multiply = Node { operator: 6, count: 2, inputs: [0, 3, 0], outputs: [2, 0], attributes: 0, numbers: [0; 4] };
+    let nothing = Constant { name: 3, element: 0, rank: 0, dims: [0; 3], value: 0 };
+    file(&[node(&multiply)], &[constant(&nothing)], cut)
+}
+
+fn file(nodes: &[Vec<u8>], constants: &[Vec<u8>], cut: bool) -> Vec<u8> {
+    let graph = nodes.iter().fold(Message::default().bytes(2, b"g"), |graph, node| graph.bytes(1, node));
+    let graph = constants.iter().fold(graph, |graph, constant| graph.bytes(5, constant));
     let planes = [Some(1), None, None, Some(48)];
-    graph = graph.bytes(11, &port("planes", &planes)).bytes(12, &port("correction", &planes));
-    if nodes % 2 == 1 {
-        graph = graph.bytes(11, &port("cut", &[Some(1)]));
-    }
+    let graph = graph.bytes(11, &port("planes", &planes)).bytes(12, &port("correction", &planes));
+    let graph = if cut { graph.bytes(11, &port("cut", &[Some(1)])) } else { graph };
     let opset = |domain: &str, version| Message::default().bytes(1, domain.as_bytes()).int(2, version).0;
     let model = Message::default().int(1, 8).bytes(7, &graph.0).bytes(8, &opset("", 17));
-    Ok(model.bytes(8, &opset("com.microsoft", 1)).0)
+    model.bytes(8, &opset("com.microsoft", 1)).0
 }
 
 fn value(number: u8) -> &'static str {
@@ -132,10 +141,11 @@ fn value(number: u8) -> &'static str {
 
 fn node(node: &Node) -> Vec<u8> {
     let (domain, operator) = OPERATORS[usize::from(node.operator) % OPERATORS.len()];
-    let more = (0..node.more % 7).map(|at| value(node.more >> 3 ^ at));
+    let [first, second, third] = node.inputs;
+    let inputs = (0..node.count % 10).map(|at| [first, second, third][usize::from(at) % 3].wrapping_add(at / 3));
     let outputs = node.outputs.iter().take(if node.outputs[1] & 0x80 == 0 { 1 } else { 2 });
     let message = Message::default()
-        .names(1, node.inputs.iter().map(|&input| value(input)).chain(more))
+        .names(1, inputs.map(value))
         .names(2, outputs.map(|&output| value(output)))
         .bytes(3, b"n")
         .bytes(4, operator.as_bytes())

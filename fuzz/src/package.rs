@@ -6,14 +6,10 @@ use nestcast_models::Package;
 use sha2::{Digest as _, Sha256};
 
 use crate::bounded;
+use crate::network::smallest;
 use crate::stream::TABLES;
 
 const MANIFEST: &str = include_str!("../../models/artifacts/photo/manifest.toml");
-/// Networks that add nothing, the smallest that a package may have.
-const NETWORKS: [&[u8]; 2] = [
-    include_bytes!("../../models/src/testdata/zero_analysis.onnx"),
-    include_bytes!("../../models/src/testdata/zero_synthesis.onnx"),
-];
 /// Memory for tables, twice, a manifest as text and as values, and what reads it.
 const LEAST: usize = 256 * 1024;
 
@@ -24,7 +20,7 @@ const LEAST: usize = 256 * 1024;
 /// them, which is the text given or that of `photo` with parts replaced, or with parts of one network replaced.
 pub fn package(data: &[u8]) {
     let Some((&how, rest)) = data.split_first() else { return };
-    let [analysis, synthesis] = NETWORKS;
+    let [analysis, synthesis] = [&smallest(false)[..], &smallest(true)];
     let archive = match how % 5 {
         0 => rest.to_vec(),
         1 => vouched(rest, [TABLES, analysis, synthesis]),

@@ -1,12 +1,15 @@
 //! A receiver's side of a connection under any order of heads, bytes, ends and moments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
 use nestcast_proto::{Arrived, FrameHeader, MAX_OPEN_FRAMES, StreamHead, Subscriber};
 
 use crate::bounded;
+
+/// Most bytes that are kept of a frame.
+const MAX_FRAME: usize = 20_000;
 
 #[derive(Debug, Arbitrary)]
 enum Event {
@@ -24,16 +27,6 @@ enum Event {
         full: u64,
         base: u64,
     },
-    /// The base of a frame near the newest one, again.
-    Base {
-        step: i8,
-        skipped: u8,
-        base: u16,
-    },
-    /// The path's round trip.
-    RoundTrip {
-        micros: u32,
-    },
     /// Bytes of one of the last frames.
     Bytes {
         which: u8,
@@ -41,6 +34,13 @@ enum Event {
     },
     End {
         which: u8,
+    },
+    /// The base of one of the last frames came again.
+    Base {
+        which: u8,
+    },
+    RoundTrip {
+        micros: u32,
     },
     Wait {
         micros: u32,
@@ -60,8 +60,8 @@ pub fn subscriber(data: &[u8]) {
     let Ok((frames, seconds)) = input.arbitrary::<(u16, u8)>() else { return };
     // Any rate that a welcome may state has an interval of 1 us to 11 days; events reach a few minutes.
     let interval = Duration::from_secs(u64::from(seconds) + 1) / (u32::from(frames) + 1);
-    let open = MAX_OPEN_FRAMES * usize::from(u16::MAX);
-    let most = open + 2 * 64 * data.len() + 4 * input.len() * usize::from(u16::MAX) / 4 + 65536;
+    // Frames that are open, one that is shown, bytes that come, and what is noted here of each event.
+    let most = (MAX_OPEN_FRAMES + 1) * MAX_FRAME + 2 * usize::from(u16::MAX) + 256 * data.len() + 4096;
     bounded::within(most, "receiving frames", || {
         let mut driver = Driver::new(interval);
         while !input.is_empty() {
@@ -81,6 +81,8 @@ struct Driver {
     sent: BTreeMap<u64, (FrameHeader, usize)>,
     /// In the order of their heads.
     ids: Vec<u64>,
+    /// Those whose base came again.
+    again: BTreeSet<u64>,
     last: Option<u64>,
     bytes: u64,
     useful: u64,
@@ -96,10 +98,11 @@ fn pattern(id: u64, at: usize) -> u8 {
 impl Driver {
     fn new(interval: Duration) -> Self {
         Self {
-            subscriber: Subscriber::new(interval).with_max_frame(u16::MAX.into()),
+            subscriber: Subscriber::new(interval).with_max_frame(MAX_FRAME as u64),
             now: Duration::ZERO,
             sent: BTreeMap::new(),
             ids: Vec::new(),
+            again: BTreeSet::new(),
             last: None,
             bytes: 0,
             useful: 0,
@@ -119,14 +122,14 @@ impl Driver {
             Event::FarHead { id, skipped, full, base } => {
                 self.head(FrameHeader { id, skipped, captured: 7, full: full % (1 << 25), base: base % (1 << 25) })?;
             }
-            Event::Base { step, skipped, base } => self.base(step, skipped, base.into()),
-            Event::RoundTrip { micros } => self.subscriber.handle_round_trip(Duration::from_micros(micros.into())),
             Event::Bytes { which, count } => self.bytes(which, count.into())?,
             Event::End { which } => {
                 if let Some(id) = self.id(which) {
                     self.subscriber.handle_end(id);
                 }
             }
+            Event::Base { which } => self.base(which),
+            Event::RoundTrip { micros } => self.subscriber.handle_round_trip(Duration::from_micros(micros.into())),
             Event::Wait { micros } => self.now += Duration::from_micros(micros.into()),
             Event::Sleep => self.sleep(),
             Event::Close => self.subscriber.handle_close(),
@@ -146,26 +149,18 @@ impl Driver {
         Some(())
     }
 
-    /// A base that comes again; the frame's own stream may have come, or come later.
-    fn base(&mut self, step: i8, skipped: u8, base: u64) {
-        let newest = self.ids.last().copied().unwrap_or(200);
-        let id = newest.saturating_add_signed(step.into());
-        let skipped = (id / 2 + u64::from(skipped)).min(id);
-        let header = FrameHeader { id, skipped, captured: 7, full: base, base };
-        let (header, length) = self.sent.entry(id).or_insert((header, 0));
-        let count = usize::try_from(header.base).unwrap_or(usize::MAX).min(usize::from(u16::MAX));
-        if count as u64 != header.base {
-            return;
-        }
-        let bytes: Vec<u8> = (0..count).map(|at| pattern(id, at)).collect();
-        *length = count.max(*length);
-        self.bytes += count as u64;
-        self.subscriber.handle_base(self.now, *header, &bytes);
-        self.ids.push(id);
-    }
-
     fn id(&self, which: u8) -> Option<u64> {
         self.ids.iter().rev().nth(usize::from(which) % 32).copied()
+    }
+
+    /// As `Bases` gives it: whole, and no longer than a base that comes again may be.
+    fn base(&mut self, which: u8) {
+        let Some((header, _)) = self.id(which).and_then(|id| self.sent.get(&id).copied()) else { return };
+        let Some(length) = usize::try_from(header.base).ok().filter(|&length| length <= MAX_FRAME) else { return };
+        let base: Vec<u8> = (0..length).map(|at| pattern(header.id, at)).collect();
+        self.bytes += header.base;
+        self.subscriber.handle_base(self.now, header, &base);
+        self.again.insert(header.id);
     }
 
     fn bytes(&mut self, which: u8, count: usize) -> Option<()> {
@@ -206,10 +201,15 @@ impl Driver {
         let (sent, length) = self.sent.get(&header.id).expect("a frame whose head came");
         assert_eq!(*sent, header);
         let count = frame.prefix.len();
-        assert!(0 < count && count <= *length && count as u64 >= header.base && count as u64 <= header.full);
+        let came = (*length as u64).max(if self.again.contains(&header.id) { header.base } else { 0 });
+        let count = count as u64;
+        assert!(
+            count <= came && count >= header.base.min(MAX_FRAME as u64) && count <= header.full,
+            "{count} of {came}"
+        );
         assert!(frame.prefix.iter().enumerate().all(|(at, &byte)| byte == pattern(header.id, at)), "its own bytes");
         assert!(frame.first <= frame.shown && frame.shown == self.now);
-        self.useful += count as u64;
+        self.useful += count;
         self.shown += 1;
     }
 

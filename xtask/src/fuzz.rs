@@ -16,12 +16,13 @@ use crate::{
 /// The fuzzer's driver, as cargo installs it.
 const CARGO_FUZZ: [&str; 5] = ["install", "cargo-fuzz", "--version", "0.13.2", "--locked"];
 /// Without a sanitizer it builds with a stable compiler; nothing here is unsafe, and overflows and debug assertions panic.
-const BUILD: [&str; 7] = ["--fuzz-dir", "fuzz", "--sanitizer", "none", "--no-trace-compares", "--features", "libfuzzer"];
+const BUILD: [&str; 7] =
+    ["--fuzz-dir", "fuzz", "--sanitizer", "none", "--no-trace-compares", "--features", "libfuzzer"];
 /// Seconds that a finding is made smaller for.
 const SHRINKING: u32 = 60;
 /// Longest input in bytes: longer ones reach nothing that these do not, and take their time. An input that takes seconds, or
 /// gigabytes, is a finding.
-const LIMITS: [&str; 3] = ["-max_len=512", "-timeout=10", "-rss_limit_mb=1024"];
+const LIMITS: [&str; 3] = ["-max_len=1024", "-timeout=10", "-rss_limit_mb=1024"];
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,10 +62,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
         return Err(Failure::Usage(format!("`fuzz` has no such target; it has {}", known.join(", "))));
     }
     install()?;
-    println!("{} targets, {} minutes each; one core is busy", chosen.len(), plan.minutes);
     let mut found = Vec::new();
     for name in chosen {
         let target = Target::new(name)?;
+        println!("{name}: building, then fuzzing on one core, minutes: {}", plan.minutes);
         found.extend(target.fuzz(plan.minutes)?);
         if plan.keep {
             target.keep()?;
@@ -73,11 +74,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     if found.is_empty() {
         return Ok(());
     }
-    let names: Vec<_> = found.iter().map(|path| path.display().to_string()).collect();
     Err(Failure::say(format!(
-        "{} findings: mend each at its cause and commit it with a telling name: {}",
-        names.len(),
-        names.join(", ")
+        "mend each finding at its cause, and commit it with a telling name: {}",
+        found.join(", ")
     )))
 }
 
@@ -129,8 +128,7 @@ impl<'a> Target<'a> {
     }
 
     /// Runs the fuzzer, prints one line, and gives the finding, made smaller, if there is one.
-    fn fuzz(&self, minutes: u32) -> Result<Option<PathBuf>> {
-        println!("{}: building and fuzzing ...", self.name);
+    fn fuzz(&self, minutes: u32) -> Result<Option<String>> {
         let prefix = format!("-artifact_prefix={}/", self.made("artifacts").display());
         let time = format!("-max_total_time={}", 60 * minutes);
         let corpora = [self.made("corpus"), self.committed("corpus"), self.committed("findings")];
@@ -146,16 +144,18 @@ impl<'a> Target<'a> {
     }
 
     /// Puts a smaller input that fails as well among the findings.
-    fn shrink(&self, artifact: &Path) -> Result<PathBuf> {
+    fn shrink(&self, artifact: &Path) -> Result<String> {
         let findings = self.committed("findings");
         fs::create_dir_all(&findings).map_err(Failure::at(&findings))?;
-        let kept = findings.join(artifact.file_name().unwrap_or_default());
+        let file = artifact.file_name().unwrap_or_default();
+        let kept = findings.join(file);
         fs::copy(artifact, &kept).map_err(Failure::at(artifact))?;
         let exact = format!("-exact_artifact_path={}", kept.display());
         let time = format!("-max_total_time={SHRINKING}");
         // It ends with an error once it finds nothing smaller.
         self.program(&[artifact], &["-minimize_crash=1", &time, &exact])?;
-        println!("{}: a finding: {}", self.name, kept.display());
+        let kept = format!("fuzz/findings/{}/{}", self.name, file.display());
+        println!("{}: a finding: {kept}", self.name);
         println!("  run it again: cargo test -p nestcast-fuzz --test corpus {}", self.name);
         Ok(kept)
     }
