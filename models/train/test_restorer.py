@@ -190,6 +190,16 @@ class DryRun(unittest.TestCase):
         self.run_of("told", 4, ended=(True,))
         self.assertEqual(self.run_of("told", 0, resume=True).step, 0)
 
+    def test_a_run_goes_on_from_its_snapshot(self):
+        run = self.run_of("long", 2)
+        small = Path(self.folder.name) / "short/checkpoint.pt"
+        small.parent.mkdir()
+        run.snapshot(small)
+        self.assertLess(small.stat().st_size, (Path(self.folder.name) / "long/checkpoint.pt").stat().st_size / 2)
+        for a, b in zip(train_restorer.Run(self.settings, small.parent, True).model.parameters(), run.model.parameters()):
+            torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-6)
+        self.assertEqual(self.run_of("short", 3, resume=True).step, 3)
+
     def test_cuts_are_within_their_range(self):
         random = np.random.default_rng(1)
         cuts = np.array([self.packed.cut(random) for _ in range(4000)])

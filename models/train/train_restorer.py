@@ -3,6 +3,7 @@
 The coder is frozen: photos were coded once (pack.py), and every crop is what a decoder has of one at a cut of its own. The loss
 is the square error by what the coder alone leaves in that photo at that cut, so that every rate and every photo counts alike.
 A run may be killed at any time: it saves every few minutes, and when it is told to end (SIGTERM), and goes on with --resume.
+A snapshot (--snapshot) is a checkpoint too, though the optimiser begins anew.
 """
 
 from __future__ import annotations
@@ -175,6 +176,12 @@ class Run:
         state = {"model": self.model.state_dict(), "average": self.average.model.state_dict(), "adam": self.adam.state_dict()}
         save(self.checkpoint, {**state, "step": self.step, "seconds": self.seconds})
 
+    def snapshot(self, path: Path) -> None:
+        """Enough to go on from, in half precision and without the optimiser's state."""
+        halves = {"model": self.model, "average": self.average.model}
+        state = {name: {key: value.half() for key, value in one.state_dict().items()} for name, one in halves.items()}
+        save(path, {**state, "step": self.step, "seconds": self.seconds})
+
     def learn(self, one: dict[str, object]) -> float:
         for group in self.adam.param_groups:
             group["lr"] = rate_at(self.settings, self.step)
@@ -202,9 +209,12 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=HERE / "../artifacts/photo", help="package whose tables are the coder's")
     parser.add_argument("--resume", action="store_true", help="go on from OUT/checkpoint.pt")
     parser.add_argument("--steps", type=int, help="stop after so many steps in all, for a dry run")
+    parser.add_argument("--snapshot", type=Path, help="write OUT's weights there in half precision, and stop")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     settings = load(arguments.settings, Restoration)
+    if arguments.snapshot:
+        return Run(settings, arguments.out, resume=True).snapshot(arguments.snapshot)
     torch.set_num_threads(arguments.threads)
     torch.set_flush_denormal(True)
     arguments.out.mkdir(parents=True, exist_ok=True)
