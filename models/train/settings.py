@@ -71,7 +71,8 @@ class Restoration:
     step: float = 4.0  # as in Settings
     channels: tuple[int, int, int] = (64, 96, 128)
     blocks: tuple[int, int, int] = (2, 2, 2)
-    start: str = ""  # checkpoint of train.py whose synthesis the run starts from; none: from nothing
+    start: str = ""  # checkpoint that the run's weights start from: of train.py, or of such a run; none: from nothing
+    filters: str = ""  # class filters (filters.py) that the planes have passed; none: the planes as they are
     cut_range: tuple[float, float] = (0.0, 7.0)
     by_size: float = 0.5  # share of cuts that fall into units in proportion to their size, as the ends of bytes do
     steps: int = 250_000  # of the one cosine
@@ -81,7 +82,7 @@ class Restoration:
     learning_rate: float = 4e-4
     clip: float = 1.0
     average: float = 0.9995  # of the weights that are validated and exported, by step
-    validate_every: int = 2000
+    validate_every: int = 1000
     checkpoint_minutes: float = 10
 
 

@@ -17,10 +17,11 @@ import torch
 from PIL import Image
 
 import coder
+import filters
 import pack
 import palette
 import train_restorer
-from model import Correction
+from model import PLANE_SCALE, Correction
 from restorer import Restorer, maps
 from settings import Restoration, load
 
@@ -117,6 +118,43 @@ class Coder(unittest.TestCase):
         matrix = palette.matrices(angles)
         bands = np.random.default_rng(7).normal(size=(3, 3, 16, 24)).astype(np.float32)
         np.testing.assert_allclose(coder.rotated(coder.rotated(bands, matrix), matrix.swapaxes(2, 3)), bands, atol=1e-5)
+
+
+class ClassFilters(unittest.TestCase):
+    def window(self, seed: int, cut: float) -> tuple[np.ndarray, list[coder.Known], np.ndarray]:
+        picture = photo(192, 256, seed)
+        coded = coder.encode(picture, TABLES)
+        planes, known = coder.window(coded, cut, TABLES, 0, 0, picture.shape[:2])
+        target = np.einsum("ij,hwj->ihw", coded.axes, picture.astype(np.float32) - 128) / PLANE_SCALE
+        return planes, known, target
+
+    def test_what_was_learned_on_one_photo_helps_another(self):
+        equations = filters.Equations()
+        for seed, cut in ((11, 3.5), (12, 3.8), (13, 3.2)):
+            planes, known, target = self.window(seed, cut)
+            equations.add(planes, known, cut, target, 1)
+        path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "filters.npz"
+        equations.solve(ridge=0.03).write(path)
+        found = filters.Filters.read(path)
+        planes, known, target = self.window(14, 3.6)
+        before, after = (np.square(one - target).mean() for one in (planes, found.apply(planes, known, 3.6)))
+        self.assertLess(after, 0.98 * before)
+
+    def test_a_filter_that_made_the_difference_is_found(self):
+        planes, known, _ = self.window(15, 3.0)
+        taps = filters.taps(planes, 3.0, 1)
+        target = planes.copy()
+        target[1] += 0.25 * taps[2] - 0.125 * taps[7]
+        equations = filters.Equations()
+        equations.add(planes, known, 3.0, target, 1)
+        found = equations.solve()
+        np.testing.assert_allclose(found.apply(planes, known, 3.0), target, atol=0.5)
+        self.assertFalse(found.tables[0].any() or found.tables[2].any())
+
+    def test_tables_lie_between_cuts(self):
+        self.assertEqual(filters.between(0.2), [(0, 1.0), (1, 0.0)])
+        self.assertEqual(filters.between(3.5), [(1, 0.75), (2, 0.25)])
+        self.assertEqual(filters.between(9.0), [(1, 0.0), (2, 1.0)])
 
 
 class Network(unittest.TestCase):

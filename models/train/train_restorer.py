@@ -9,6 +9,7 @@ A snapshot (--snapshot) is a checkpoint too, though the optimiser begins anew.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import math
 import signal
@@ -21,6 +22,7 @@ import torch
 
 import coder
 import pack
+from filters import Filters
 from model import PASSES, PLANE_SCALE
 from restorer import Restorer, maps
 from settings import Restoration, load
@@ -35,6 +37,19 @@ SIZES = np.cumsum([0.0, *(0.25 ** coder.level_of(unit) for unit in range(coder.U
 SIZES /= SIZES[-1]
 
 
+@dataclasses.dataclass
+class Window:
+    """A part of a packed photo, as the linear decoder has it at a cut."""
+
+    planes: np.ndarray  # (3, side, side)
+    target: np.ndarray  # the photo's
+    known: list[coder.Known]
+    cut: float
+    told: np.ndarray
+    error: float  # that counts as one
+    axes: np.ndarray
+
+
 class Packed:
     """Windows of packed photos, drawn by step: the same ones whether a run was interrupted or not."""
 
@@ -46,6 +61,7 @@ class Packed:
         with np.load(self.training[0]) as told:
             if str(told["tables"]) != tables.id:
                 raise SystemExit(f"{folder}: packed with other tables ({told['tables']}, not {tables.id})")
+        self.filters = Filters.read(HERE / settings.filters) if settings.filters else None
 
     def cut(self, random: np.random.Generator) -> float:
         """Uniform in planes; within a pass, some by units and some by coefficients, which is where most bytes are."""
@@ -57,8 +73,8 @@ class Packed:
         unit = np.interp(at - math.floor(at), SIZES, np.arange(coder.UNITS + 1))
         return min(max(math.ceil(cut) - (math.floor(at) + unit / coder.UNITS) / PASSES, low), high)
 
-    def crop(self, random: np.random.Generator):
-        """One of the training windows: planes, target, maps, cut, told, the error that counts as one."""
+    def crop(self, random: np.random.Generator) -> Window:
+        """One of the training windows."""
         pixels, coded = pack.read(self.training[random.integers(len(self.training))])
         crop, tries = min(self.settings.crop, *pixels.shape[:2]), []
         for _ in range(3):
@@ -67,12 +83,14 @@ class Packed:
         _, y, x = sorted(tries)[random.choice((1, 2, 2))]
         return self.window(pixels, coded, self.cut(random), y, x, crop)
 
-    def window(self, pixels: np.ndarray, coded: coder.Coded, cut: float, y: int, x: int, side: int):
+    def window(self, pixels: np.ndarray, coded: coder.Coded, cut: float, y: int, x: int, side: int) -> Window:
         planes, known = coder.window(coded, cut, self.tables, y, x, (side, side))
+        if self.filters:
+            planes = self.filters.apply(planes, known, cut)
         samples = pixels[y : y + side, x : x + side].astype(np.float32) - 128
         target = np.einsum("ij,hwj->ihw", coded.axes.astype(np.float32), samples) / np.float32(PLANE_SCALE)
         error = math.exp(np.interp(cut, np.arange(len(coded.errors)), np.log(coded.errors)))
-        return planes, target, maps(known), cut, coder.told(coded, cut), error, coded.axes
+        return Window(planes, target, known, cut, coder.told(coded, cut), error, coded.axes)
 
     def batch(self, step: int) -> dict[str, object]:
         random = np.random.default_rng([self.settings.seed, step])
@@ -94,11 +112,11 @@ class Packed:
         return out
 
 
-def stacked(windows: list) -> dict[str, object]:
-    planes, target, known, cut, told, error, axes = zip(*windows)
-    arrays = {"planes": planes, "target": target, "cut": cut, "told": told, "error": error, "axes": axes}
-    out = {name: torch.from_numpy(np.stack(values).astype(np.float32)) for name, values in arrays.items()}
-    out["known"] = [torch.stack(level).contiguous(memory_format=torch.channels_last) for level in zip(*known)]
+def stacked(windows: list[Window]) -> dict[str, object]:
+    names = ("planes", "target", "cut", "told", "error", "axes")
+    out = {name: torch.from_numpy(np.stack([getattr(one, name) for one in windows]).astype(np.float32)) for name in names}
+    levels = zip(*(maps(one.known) for one in windows))
+    out["known"] = [torch.stack(level).contiguous(memory_format=torch.channels_last) for level in levels]
     return out
 
 
@@ -160,9 +178,7 @@ class Run:
         self.model = Restorer(settings).to(memory_format=torch.channels_last)
         saved = torch.load(self.checkpoint, weights_only=True, map_location="cpu") if resume else None
         if settings.start and not saved:
-            weights = torch.load(HERE / settings.start, weights_only=True, map_location="cpu")["model"]
-            prefix = "synthesis."
-            self.model.load_first({k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)})
+            self.begin(torch.load(HERE / settings.start, weights_only=True, map_location="cpu"))
         self.average = Average(settings, self.model)
         self.adam = torch.optim.Adam(self.model.parameters(), foreach=True)
         if saved:
@@ -171,6 +187,14 @@ class Run:
             if "adam" in saved:
                 self.adam.load_state_dict(saved["adam"])
             self.step, self.seconds = saved["step"], saved["seconds"]
+
+    def begin(self, start: dict) -> None:
+        """With the averaged weights of another such run, or with the synthesis of a checkpoint of train.py."""
+        if "average" in start:
+            self.model.load_state_dict(floats(start["average"]))
+        else:
+            prefix, weights = "synthesis.", start["model"]
+            self.model.load_first({k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)})
 
     def save(self) -> None:
         state = {"model": self.model.state_dict(), "average": self.average.model.state_dict(), "adam": self.adam.state_dict()}
@@ -227,7 +251,7 @@ def main() -> None:
 
 
 def train(run: Run, packed: Packed, log_file: Path, last: int, ended: list) -> None:
-    settings, smooth = run.settings, None
+    settings, smooth, first = run.settings, None, run.step
     validation = packed.validation()
     with open(log_file, "a", buffering=1, encoding="utf-8") as log, ThreadPoolExecutor(1) as ahead:
 
@@ -244,7 +268,8 @@ def train(run: Run, packed: Packed, log_file: Path, last: int, ended: list) -> N
             began, one = time.monotonic(), following.result()
             following = ahead.submit(packed.batch, run.step + 1)
             loss = run.learn(one)
-            smooth = loss if smooth is None else 0.995 * smooth + 0.005 * loss
+            share = max(0.005, 1 / (run.step - first))  # a plain mean at the start
+            smooth = loss if smooth is None else smooth + share * (loss - smooth)
             run.seconds += time.monotonic() - began
             if run.step % 50 == 0:
                 print(f"{run.step} loss {smooth:.4f} {run.seconds:.0f} s", flush=True)
