@@ -21,14 +21,20 @@ OPEN = ("elementary", "budgie", "aosc_open")  # folders whose licences allow shi
 HELD_OUT = 18  # every 18th photo is for validation
 
 
+def photos(folder: str | Path) -> list[Path]:
+    """All of them; every `HELD_OUT`th is for validation."""
+    files = sorted(f for name in OPEN for f in (Path(folder) / name).glob("*.jpg"))
+    if not files:
+        raise SystemExit(f"{folder}: no photos in {', '.join(OPEN)}")
+    return files
+
+
 class Photos:
     """Crops of photos at several sizes, as float tensors (B, 3, crop, crop), 0..255, the colour axes of
     the pictures that they are from, (B, 3, 3), and the rotations of their details, alike."""
 
     def __init__(self, folder: str | Path, seed: int):
-        files = sorted(f for name in OPEN for f in (Path(folder) / name).glob("*.jpg"))
-        if not files:
-            raise SystemExit(f"{folder}: no photos in {', '.join(OPEN)}")
+        files = photos(folder)
         self.random = random.Random(seed)
         self.validation = files[::HELD_OUT]
         self.pictures = []

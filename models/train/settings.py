@@ -62,12 +62,36 @@ class Settings:
         return self.core_steps + self.synthesis_steps + self.joint_steps
 
 
-def load(path: str | Path) -> Settings:
-    """Read `Settings` from a TOML file; unknown keys are an error."""
+@dataclasses.dataclass(frozen=True)
+class Restoration:
+    """Settings of a run of train_restorer.py; `restorer.toml` holds those of the second synthesis."""
+
+    name: str = "restorer"
+    seed: int = 1
+    step: float = 4.0  # as in Settings
+    channels: tuple[int, int, int] = (64, 96, 128)
+    blocks: tuple[int, int, int] = (2, 2, 2)
+    start: str = ""  # checkpoint that the run's weights start from: of train.py, or of such a run; none: from nothing
+    filters: str = ""  # class filters (filters.py) that the planes have passed; none: the planes as they are
+    cut_range: tuple[float, float] = (0.0, 7.0)
+    by_size: float = 0.5  # share of cuts that fall into units in proportion to their size, as the ends of bytes do
+    steps: int = 250_000  # of the one cosine
+    rise: int = 1000  # steps of the learning rate's rise before it
+    batch: int = 3
+    crop: int = 256  # a multiple of 32
+    learning_rate: float = 4e-4
+    clip: float = 1.0
+    average: float = 0.9995  # of the weights that are validated and exported, by step
+    validate_every: int = 1000
+    checkpoint_minutes: float = 10
+
+
+def load(path: str | Path, kind: type = Settings):
+    """Read `kind` from a TOML file; unknown keys are an error."""
     with open(path, "rb") as file:
         values = tomllib.load(file)
-    known = {field.name for field in dataclasses.fields(Settings)}
+    known = {field.name for field in dataclasses.fields(kind)}
     unknown = set(values) - known
     if unknown:
         raise SystemExit(f"{path}: unknown settings {sorted(unknown)}")
-    return Settings(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})

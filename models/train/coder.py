@@ -1,0 +1,387 @@
+"""The frozen coder on whole photos, as arrays: what an encoder makes of one, and what a decoder knows at a cut.
+
+A port of the Rust codec for photos whose sides are multiples of 64, from the shipped tables.bin alone (spec/bitstream.md,
+"Quantiser" and "Linear transform"). Cuts are told by the passes that each unit had, as in model.py; in a stream the unit that
+a cut falls in had part of its pass. `test_synthesis.py` compares it with its inverse; the README says how it was compared with Rust.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import math
+import struct
+from pathlib import Path
+
+import numpy as np
+
+import axes
+import palette
+import rotations
+from model import PASSES, PLANE_SCALE
+from wavelet import norms_1d, reflect
+
+LEVELS, UNITS, PLANES = 6, 57, 15
+TOLD_PLANES = 9  # a cut may fall into all of these but the last
+STRIPE_PIXELS, STRIPE_ROWS = 196_608, 64
+LARGEST = 2**15 - 1
+DETAILS = 4  # levels whose details a window holds; the coarser ones are composed for the whole photo
+COARSE = 2**DETAILS
+BLOCK = 8  # coefficients each way that are coded together
+MARGIN = 64  # pixels that a window knows beyond its own, so that its details' borders do not show
+
+
+@dataclasses.dataclass(frozen=True)
+class Tables:
+    """tables.bin: all that the bytes and the linear decoder depend on, but for the contexts."""
+
+    id: str
+    taps: np.ndarray  # (levels, 4 steps, 2)
+    steps: np.ndarray  # (units,)
+    offsets: np.ndarray  # (units, planes)
+
+    @staticmethod
+    def read(path: str | Path) -> Tables:
+        data = Path(path).read_bytes()
+        if len(data) != 18754 or data[:5] != b"NSTM\x04":
+            raise SystemExit(f"{path}: not the tables of version 4")
+        records = [struct.unpack_from("<16f", data, 200 + 70 * unit) for unit in range(UNITS)]
+        table = np.array(records, np.float32)
+        taps = np.array(struct.unpack_from("<48f", data, 8), np.float32).reshape(LEVELS, 4, 2)
+        return Tables(hashlib.sha256(data).hexdigest()[:12], taps, table[:, 0], table[:, 1:])
+
+    def steps_of(self, level: int) -> np.ndarray:
+        """(components, bands) of a level's details."""
+        return self.steps[unit(level) : unit(level) + 9].reshape(3, 3)
+
+
+def unit(level: int) -> int:
+    """The first unit of a level's details, in the order of the stream."""
+    return 3 + 9 * (LEVELS - level)
+
+
+def level_of(index: int) -> int:
+    return LEVELS - max(index - 3, 0) // 9
+
+
+def stripes(height: int, width: int) -> list[range]:
+    """Rows of pixels of each stripe."""
+    bands = -(-height // STRIPE_ROWS)
+    count = min(max(height * width // STRIPE_PIXELS, 1), 64, bands)
+    border = [min(i * bands // count * STRIPE_ROWS, height) for i in range(count + 1)]
+    return [range(a, b) for a, b in zip(border, border[1:])]
+
+
+# Wavelet. Details are (components, bands HL LH HH, h, w); all sides are even.
+
+
+def shifted(source: np.ndarray, parity: int) -> list[np.ndarray]:
+    """Along the last axis: the samples one and three before and behind each of the other parity, as near and far sums."""
+    half = source.shape[-1]
+    before, behind = (2, 1) if parity else (1, 2)
+    outside = [*range(-before, 0), *range(half, half + behind)]
+    ends = [source[..., reflect(2 * i + parity, 2 * half) // 2, None] for i in outside]
+    line = np.concatenate([*ends[:before], source, *ends[before:]], -1)
+    a, b, c, d = (line[..., i : i + half] for i in range(4))
+    return [b + c, a + d]
+
+
+def lift(even: np.ndarray, odd: np.ndarray, taps: np.ndarray, back: bool) -> None:
+    """The lifting steps along the last axis, or what undoes them, in place."""
+    for step in (3, 2, 1, 0) if back else (0, 1, 2, 3):
+        target, source, parity = (odd, even, 0) if step % 2 == 0 else (even, odd, 1)
+        near, far = shifted(source, parity)
+        near *= taps[step, 0]
+        far *= taps[step, 1]
+        near += far
+        if back:
+            target -= near
+        else:
+            target += near
+
+
+def lifted(x: np.ndarray, taps: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """Low and high half along an axis."""
+    x = np.swapaxes(x, axis, -1)
+    even, odd = x[..., 0::2].copy(), x[..., 1::2].copy()
+    lift(even, odd, taps, False)
+    return np.swapaxes(even, axis, -1), np.swapaxes(odd, axis, -1)
+
+
+def unlifted(low: np.ndarray, high: np.ndarray, taps: np.ndarray, axis: int) -> np.ndarray:
+    even, odd = np.swapaxes(low, axis, -1).copy(order="K"), np.swapaxes(high, axis, -1).copy(order="K")
+    lift(even, odd, taps, True)
+    shape = list(low.shape)
+    shape[axis] *= 2
+    out = np.empty(shape, np.float32)
+    lines = np.swapaxes(out, axis, -1)
+    lines[..., 0::2], lines[..., 1::2] = even, odd
+    return out
+
+
+def decompose(planes: np.ndarray, taps: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """(3, H, W) -> the low band of level 6, and details of levels 1..6."""
+    low, details = planes, []
+    for level in range(LEVELS):
+        (ll, lh), (hl, hh) = (lifted(half, taps[level], -2) for half in lifted(low, taps[level], -1))
+        details.append(np.stack([hl, lh, hh], 1))
+        low = ll
+    return low, details
+
+
+def compose(low: np.ndarray, details: list[np.ndarray], first: int, taps: np.ndarray) -> np.ndarray:
+    """Undoes the levels `first` + len(details) - 1, ..., `first`."""
+    for level, bands in reversed(list(enumerate(details, first))):
+        own = taps[level - 1]
+        left, right = unlifted(low, bands[:, 1], own, -2), unlifted(bands[:, 0], bands[:, 2], own, -2)
+        low = unlifted(left, right, own, -1)
+    return low
+
+
+def rotated(bands: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Details (3, 3, h, w) with the components of each region times its matrix (down, across, 3, 3)."""
+    down, across = matrix.shape[:2]
+    h, w = (n // m for n, m in zip(bands.shape[2:], (down, across)))
+    parts = bands.reshape(3, 3, down, h, across, w)
+    weights = matrix.astype(np.float32).transpose(2, 3, 0, 1)[:, :, None, :, None, :, None]  # to, from, 1, down, 1, across, 1
+    return np.stack([sum(weights[i, j] * parts[j] for j in range(3)) for i in range(3)]).reshape(bands.shape)
+
+
+# The encoder.
+
+
+@dataclasses.dataclass
+class Coded:
+    """A photo's levels, at the end of its stream."""
+
+    axes: np.ndarray  # (3, 3)
+    angles: np.ndarray  # (H / 32, W / 32, 3)
+    low: np.ndarray  # (3, H / 64, W / 64) whole numbers
+    details: list[np.ndarray]  # by level, (3, 3, h, w)
+    significant: np.ndarray  # (told planes, units, passes + 1): shares of significant coefficients after so many passes of a plane
+    errors: np.ndarray  # (told planes,): mean square error in RGB where each plane ends, about
+
+
+def encode(picture: np.ndarray, tables: Tables, correct=None) -> Coded:
+    """picture: (H, W, 3) 0..255, sides multiples of 64; `correct`: planes -> what the analysis network adds to them."""
+    own = axes.axes(axes.search(picture))
+    planes = np.einsum("ij,hwj->ihw", own.astype(np.float32), picture.astype(np.float32) - 128) / np.float32(PLANE_SCALE)
+    if correct is not None:
+        planes = planes + correct(planes)
+    low, details = decompose(planes, tables.taps)
+    angles = []
+    for rows in stripes(*picture.shape[:2]):
+        within = [bands[:, :, rows.start >> l : rows.stop >> l] for l, bands in enumerate(details[: palette.COARSEST], 1)]
+        angles.append(palette.rotations(within, [tables.steps_of(l) for l in range(1, palette.COARSEST + 1)]))
+    angles = np.concatenate(angles)
+    matrix = palette.matrices(angles)
+    for level in range(rotations.LEVELS):
+        details[level] = rotated(details[level], matrix)
+    exact = [low / tables.steps[:3, None, None]]
+    exact += [details[l - 1] / tables.steps_of(l)[:, :, None, None] for l in range(LEVELS, 0, -1)]
+    levels = [np.clip(np.trunc(bands), -LARGEST, LARGEST).astype(np.int16) for bands in exact]
+    shape = picture.shape[:2]
+    return Coded(own, angles, levels[0], levels[:0:-1], shares(by_unit(levels), shape), errors(by_unit(exact), tables, shape))
+
+
+def by_unit(levels: list[np.ndarray]) -> list[np.ndarray]:
+    """All units in the order of the stream."""
+    return [band for bands in levels for band in bands.reshape(-1, *bands.shape[-2:])]
+
+
+@dataclasses.dataclass
+class Grid:
+    """Where the coefficients of a level's units are in the order of the stream; (h, w) each."""
+
+    stripe: np.ndarray
+    block: np.ndarray  # of 8 by 8, numbered through all stripes
+    turn: np.ndarray  # share of its stripe's blocks that come before its own
+
+    @staticmethod
+    def of(shape: tuple[int, int], level: int, rows: slice = slice(None), columns: slice = slice(None)) -> Grid:
+        """For a photo of so many pixels; `rows` and `columns` of the level's coefficients alone."""
+        height, width = (n >> level for n in shape)
+        across, first, lines = -(-width // BLOCK), 0, []
+        for number, own in enumerate(stripes(*shape)):
+            count = (own.stop >> level) - (own.start >> level)
+            blocks = max(across * -(-count // BLOCK), 1)
+            row = np.arange(count) // BLOCK * across
+            lines.append(np.stack([np.full(count, number), first + row, row / blocks, np.full(count, 1 / blocks)]))
+            first += blocks
+        stripe, row, turn, share = np.concatenate(lines, 1)[:, rows, None]
+        column = np.arange(width)[columns] // BLOCK
+        return Grid(stripe.repeat(len(column), 1), row + column, (turn + share * column).astype(np.float32))
+
+    def neighbours(self):
+        """Of each of the eight directions: slices to a coefficient and to its neighbour there, whether both are in one
+        stripe, and whether the neighbour's block does not come later too."""
+        out = []
+        for dy in (-1, 0, 1):
+            for dx in (-1, 0, 1):
+                if dy or dx:
+                    here = tuple(slice(max(0, -d), min(0, -d) or None) for d in (dy, dx))
+                    there = tuple(slice(max(0, d), min(0, d) or None) for d in (dy, dx))
+                    seen = self.stripe[here] == self.stripe[there]
+                    out.append((here, there, seen, seen & (self.block[there] <= self.block[here])))
+        return out
+
+
+def near(before: np.ndarray, now: np.ndarray, neighbours, open_to=None) -> np.ndarray:
+    """Which coefficients are coded in pass 0 of a plane, by which those of `before` are significant already and those of
+    `now` become so at the latest: next to any of `before`, or of what was found in this pass in no later block.
+    `open_to`: the coefficients that the pass has come to."""
+    out = np.zeros_like(before)
+    for here, there, seen, _ in neighbours:
+        out[here] |= before[there] & seen
+    if open_to is not None:
+        out &= open_to
+    fresh = out & now & ~before
+    while fresh.any():
+        more = np.zeros_like(out)
+        for here, there, _, earlier in neighbours:
+            more[here] |= fresh[there] & earlier
+        more &= ~out
+        if open_to is not None:
+            more &= open_to
+        out |= more
+        fresh = more & now & ~before
+    return out & ~before
+
+
+def shares(units: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
+    out = np.zeros((TOLD_PLANES, UNITS, PASSES + 1), np.float32)
+    neighbours = [Grid.of(shape, level).neighbours() for level in range(1, LEVELS + 1)]
+    for index, band in enumerate(units):
+        magnitude = np.abs(band)
+        for plane in range(TOLD_PLANES):
+            before, now = magnitude >> (plane + 1) > 0, magnitude >> plane > 0
+            if not now.any():
+                break
+            likely = before | now & near(before, now, neighbours[level_of(index) - 1])
+            out[plane, index] = [before.mean(), likely.mean(), likely.mean(), now.mean()]
+    return out
+
+
+norms_of_levels = functools.cache(lambda: norms_1d(LEVELS))
+
+
+def errors(units: list[np.ndarray], tables: Tables, shape: tuple[int, int]) -> np.ndarray:
+    norms = norms_of_levels()
+    out = np.full(TOLD_PLANES, 1 / 12)
+    for index, band in enumerate(units):
+        low, high = norms[level_of(index) - 1]
+        norm = low * low if index < 3 else (high * low, low * high, high * high)[index % 3]
+        magnitude = np.abs(band)
+        for plane in range(TOLD_PLANES):
+            step = 2.0**plane
+            found = np.floor(magnitude / step)
+            point = np.where(found > 0, (found + tables.offsets[index, plane]) * step, 0)
+            out[plane] += np.square(magnitude - point).sum() * (norm * tables.steps[index]) ** 2 / math.prod(shape)
+    return out
+
+
+# The decoder.
+
+
+@dataclasses.dataclass
+class Known:
+    """What a decoder knows of the details of one level at a cut: (9 units, h, w) each."""
+
+    value: np.ndarray  # reconstructed, in pixels' units, not rotated back
+    significant: np.ndarray  # truth values
+    width: np.ndarray  # half the interval that the coefficient lies in, in quantiser steps of the cut
+
+
+def passes(cut: float) -> np.ndarray:
+    """(units,): passes of the current plane that each unit had; the fraction is that of its blocks that had one more."""
+    position = (1 - (cut - math.floor(cut))) * PASSES * UNITS
+    began = position - np.arange(UNITS)
+    turn = np.clip(np.floor(began / UNITS), -1, PASSES - 1)  # the last pass that began
+    return np.where(turn < 0, 0, turn + np.minimum(began - turn * UNITS, 1))
+
+
+def known(levels: np.ndarray, first: int, cut: float, tables: Tables, grid: Grid) -> Known:
+    """Of units `first`... of one level at a cut; levels: (units, h, w) whole numbers."""
+    plane, done = math.floor(cut), passes(cut)[first : first + len(levels)]
+    magnitude, neighbours = np.abs(levels), None
+    value = np.empty(levels.shape, np.float32)
+    significant = np.empty(levels.shape, bool)
+    width = np.empty(levels.shape, np.float32)
+    for i, turns in enumerate(done):
+        own, index = magnitude[i], first + i
+        fine, coarse = (tables.offsets[index, min(p, PLANES - 1)] * np.float32(2.0**p) for p in (plane, plane + 1))
+        if turns in (0, PASSES):
+            at = plane if turns else plane + 1
+            kept = own >> at << at
+            point, size = (fine, 2.0 ** (plane - cut)) if turns else (coarse, 2.0 ** (plane + 1 - cut))
+        else:
+            neighbours = neighbours or grid.neighbours()
+            arrived = arrival(own, plane, turns, grid, neighbours)
+            kept = np.where(arrived, own >> plane << plane, own >> (plane + 1) << (plane + 1))
+            point, size = np.where(arrived, fine, coarse), np.where(arrived, 1, 2) * np.float32(2.0 ** (plane - cut))
+        significant[i] = kept > 0
+        value[i] = (kept + significant[i] * point) * tables.steps[index]
+        width[i] = np.where(significant[i], np.float32(0.5), np.float32(1)) * size
+    np.copysign(value, levels, out=value)
+    return Known(value, significant, width)
+
+
+def arrival(magnitude: np.ndarray, plane: int, turns: float, grid: Grid, neighbours) -> np.ndarray:
+    """Which coefficients of a unit are known to `plane`, when it had so many passes of it."""
+    before, now = magnitude >> (plane + 1) > 0, magnitude >> plane > 0
+    whole, share = int(turns), turns - int(turns)
+    come = grid.turn < share
+    likely = near(before, now, neighbours, None if whole else come)
+    if whole == 0:
+        return likely
+    if whole == 1:
+        return likely | before & come
+    return likely | before | come
+
+
+def told(coded: Coded, cut: float) -> np.ndarray:
+    """(units,): shares of coefficients that are significant at a cut, in the whole photo."""
+    done, unit = passes(cut), np.arange(UNITS)
+    whole = np.minimum(done.astype(int), PASSES - 1)
+    table = coded.significant[math.floor(cut)]
+    share = (done - whole).astype(np.float32)
+    return table[unit, whole] + share * (table[unit, whole + 1] - table[unit, whole])
+
+
+def coarse(coded: Coded, cut: float, tables: Tables) -> np.ndarray:
+    """(3, H / 16, W / 16): the low band that the window's details stand on, of the whole photo."""
+    shape = tuple(n * palette.SIDE for n in coded.angles.shape[:2])
+    low = known(coded.low, 0, cut, tables, Grid.of(shape, LEVELS)).value
+    details = []
+    for level in range(DETAILS + 1, LEVELS + 1):
+        own = coded.details[level - 1]
+        bands = known(own.reshape(9, *own.shape[2:]), unit(level), cut, tables, Grid.of(shape, level)).value.reshape(own.shape)
+        details.append(rotated(bands, palette.matrices(coded.angles).swapaxes(2, 3)) if level <= rotations.LEVELS else bands)
+    return compose(low, details, DETAILS + 1, tables.taps)
+
+
+def window(coded: Coded, cut: float, tables: Tables, y: int, x: int, size: tuple[int, int]) -> tuple[np.ndarray, list[Known]]:
+    """Planes (3, *size) that the linear decoder has at a cut, from pixel (y, x), a multiple of 32 as is the size; and what is
+    known of the details of levels 1..4 there."""
+    height, width = (n * palette.SIDE for n in coded.angles.shape[:2])
+    top, left = max(0, y - MARGIN), max(0, x - MARGIN)
+    bottom, right = min(height, y + size[0] + MARGIN), min(width, x + size[1] + MARGIN)
+    low = coarse(coded, cut, tables)[:, top // COARSE : bottom // COARSE, left // COARSE : right // COARSE]
+    angles = coded.angles[top // palette.SIDE : bottom // palette.SIDE, left // palette.SIDE : right // palette.SIDE]
+    matrix = palette.matrices(angles).swapaxes(2, 3)
+    details, knowledge = [], []
+    for level in range(1, DETAILS + 1):
+        rows, columns = slice(top >> level, bottom >> level), slice(left >> level, right >> level)
+        own, grid = np.asarray(coded.details[level - 1][:, :, rows, columns]), Grid.of((height, width), level, rows, columns)
+        all_known = known(own.reshape(9, *own.shape[2:]), unit(level), cut, tables, grid)
+        details.append(rotated(all_known.value.reshape(own.shape), matrix))
+        inner = (slice(None), *(slice((a - b) >> level, (a - b + n) >> level) for a, b, n in ((y, top, size[0]), (x, left, size[1]))))
+        knowledge.append(Known(*(part[inner] for part in (all_known.value, all_known.significant, all_known.width))))
+    planes = compose(low, details, 1, tables.taps)
+    return planes[:, y - top : y - top + size[0], x - left : x - left + size[1]], knowledge
+
+
+def to_rgb(planes: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """(3, h, w) planes -> (h, w, 3) samples as floats, not rounded."""
+    return np.einsum("ij,ihw->hwj", own.astype(np.float32), planes) * np.float32(PLANE_SCALE) + 128

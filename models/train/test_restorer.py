@@ -1,0 +1,249 @@
+"""python -m unittest test_restorer: the frozen coder against slow twins, and a dry run of the second synthesis's training."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import torch
+from PIL import Image
+
+import coder
+import filters
+import pack
+import palette
+import train_restorer
+from model import PLANE_SCALE, Correction
+from restorer import Restorer, maps
+from settings import Restoration, load
+
+HERE = Path(__file__).parent
+TABLES = coder.Tables.read(HERE / "../artifacts/photo/tables.bin")
+
+
+def photo(height: int, width: int, seed: int) -> np.ndarray:
+    """Soft blobs, hard edges and grain."""
+    random = np.random.default_rng(seed)
+    blobs = Image.fromarray(random.integers(0, 200, (height // 32, width // 32, 3), np.uint8)).resize((width, height), Image.BICUBIC)
+    y, x = np.mgrid[:height, :width]
+    edges = 40 * ((x // 37 + y // 53) % 3 == 0)
+    return np.clip(np.asarray(blobs) + edges[..., None] + random.normal(0, 4, (height, width, 1)), 0, 255).astype(np.uint8)
+
+
+def slow_near(levels: np.ndarray, plane: int) -> np.ndarray:
+    """Which coefficients pass 0 of a plane visits, symbol by symbol (spec/bitstream.md, "Pieces"); one stripe."""
+    height, width = levels.shape
+    known = np.abs(levels) >> (plane + 1) > 0
+    near, visited = np.zeros((height + 2, width + 2), bool), np.zeros((height, width), bool)
+
+    def mark(y: int, x: int) -> None:
+        near[y : y + 3, x : x + 3] = True
+
+    for y, x in np.argwhere(known):
+        mark(y, x)
+    for top in range(0, height, 8):
+        for left in range(0, width, 8):
+            while True:
+                block = near[1 + top : 9 + top, 1 + left : 9 + left][: height - top, : width - left]
+                own = (slice(top, top + 8), slice(left, left + 8))
+                candidates = np.argwhere(block & ~known[own] & ~visited[own])
+                if len(candidates) == 0:
+                    break
+                y, x = candidates[0] + (top, left)
+                visited[y, x] = True
+                if abs(int(levels[y, x])) >> plane:
+                    mark(y, x)
+    return visited
+
+
+class Coder(unittest.TestCase):
+    def test_the_wavelet_is_undone(self):
+        planes = np.random.default_rng(1).normal(0, 30, (3, 64, 128)).astype(np.float32)
+        low, details = coder.decompose(planes, TABLES.taps)
+        self.assertEqual([low.shape, details[0].shape], [(3, 1, 2), (3, 3, 32, 64)])
+        np.testing.assert_allclose(coder.compose(low, details, 1, TABLES.taps), planes, atol=1e-2)
+
+    def test_what_is_near_grows_within_its_pass_as_symbols_come(self):
+        random = np.random.default_rng(2)
+        for shape, plane in (((20, 27), 0), ((16, 16), 2), ((5, 40), 1)):
+            levels = (random.laplace(0, 1.2 * 2**plane, shape)).astype(np.int16)
+            grid = coder.Grid.of((2 * shape[0], 2 * shape[1]), 1)
+            found = coder.near(np.abs(levels) >> (plane + 1) > 0, np.abs(levels) >> plane > 0, grid.neighbours())
+            np.testing.assert_array_equal(found, slow_near(levels, plane))
+            self.assertGreater(found.sum(), 10)
+
+    def test_passes_are_those_of_the_stream(self):
+        np.testing.assert_array_equal(coder.passes(3.0), np.full(coder.UNITS, 3.0))
+        half = coder.passes(3 + 1 - (57 + 20.25) / (3 * 57))
+        np.testing.assert_allclose(half, [2.0] * 20 + [1.25] + [1.0] * 36, atol=1e-4)
+
+    def test_more_of_the_stream_is_nearer_to_the_photo(self):
+        picture = photo(192, 256, 3)
+        coded = coder.encode(picture, TABLES)
+        errors = []
+        for cut in (6.3, 5.0, 3.6, 2.5, 1.2, 0.0):
+            planes, _ = coder.window(coded, cut, TABLES, 0, 0, picture.shape[:2])
+            errors.append(np.square(coder.to_rgb(planes, coded.axes) - picture).mean())
+        self.assertEqual(errors, sorted(errors, reverse=True))
+        self.assertLess(errors[-1], 2.0)
+        self.assertTrue(0.5 < errors[-1] / coded.errors[0] < 2, "the estimate of the error is about right")
+
+    def test_a_window_is_a_part_of_the_whole(self):
+        coded = coder.encode(photo(448, 512, 4), TABLES)
+        whole, all_known = coder.window(coded, 2.7, TABLES, 0, 0, (448, 512))
+        part, known = coder.window(coded, 2.7, TABLES, 160, 192, (128, 96))
+        self.assertLess(np.abs(part - whole[:, 160:288, 192:288]).mean(), 0.02)
+        inner = all_known[1].significant[:, 40:72, 48:72]
+        self.assertGreater((known[1].significant == inner).mean(), 0.999)
+
+    def test_regions_of_other_colours_get_rotations(self):
+        random = np.random.default_rng(5)
+        grain = random.integers(0, 60, (128, 256, 1))
+        colour = np.where(np.arange(256)[None, :, None] < 128, [3, 3, 3], [1, 0, 4])
+        coded = coder.encode((60 + grain * colour // 2).clip(0, 255).astype(np.uint8), TABLES)
+        self.assertTrue((coded.angles[:, :3] == coded.angles[0, 0]).all())
+        self.assertTrue((coded.angles[:, 5:] == coded.angles[0, 7]).all())
+        self.assertTrue((coded.angles[0, 0] != coded.angles[0, 7]).any())
+
+    def test_rotations_are_undone(self):
+        angles = np.random.default_rng(6).integers(-32, 32, (2, 3, 3))
+        matrix = palette.matrices(angles)
+        bands = np.random.default_rng(7).normal(size=(3, 3, 16, 24)).astype(np.float32)
+        np.testing.assert_allclose(coder.rotated(coder.rotated(bands, matrix), matrix.swapaxes(2, 3)), bands, atol=1e-5)
+
+
+class ClassFilters(unittest.TestCase):
+    def window(self, seed: int, cut: float) -> tuple[np.ndarray, list[coder.Known], np.ndarray]:
+        picture = photo(192, 256, seed)
+        coded = coder.encode(picture, TABLES)
+        planes, known = coder.window(coded, cut, TABLES, 0, 0, picture.shape[:2])
+        target = np.einsum("ij,hwj->ihw", coded.axes, picture.astype(np.float32) - 128) / PLANE_SCALE
+        return planes, known, target
+
+    def test_what_was_learned_on_one_photo_helps_another(self):
+        equations = filters.Equations()
+        for seed, cut in ((11, 3.5), (12, 3.8), (13, 3.2)):
+            planes, known, target = self.window(seed, cut)
+            equations.add(planes, known, cut, target, 1)
+        path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "filters.npz"
+        equations.solve(ridge=0.03).write(path)
+        found = filters.Filters.read(path)
+        planes, known, target = self.window(14, 3.6)
+        before, after = (np.square(one - target).mean() for one in (planes, found.apply(planes, known, 3.6)))
+        self.assertLess(after, 0.98 * before)
+
+    def test_a_filter_that_made_the_difference_is_found(self):
+        planes, known, _ = self.window(15, 3.0)
+        taps = filters.taps(planes, 3.0, 1)
+        target = planes.copy()
+        target[1] += 0.25 * taps[2] - 0.125 * taps[7]
+        equations = filters.Equations()
+        equations.add(planes, known, 3.0, target, 1)
+        found = equations.solve()
+        np.testing.assert_allclose(found.apply(planes, known, 3.0), target, atol=0.5)
+        self.assertFalse(found.tables[0].any() or found.tables[2].any())
+
+    def test_tables_lie_between_cuts(self):
+        self.assertEqual(filters.between(0.2), [(0, 1.0), (1, 0.0)])
+        self.assertEqual(filters.between(3.5), [(1, 0.75), (2, 0.25)])
+        self.assertEqual(filters.between(9.0), [(1, 0.0), (2, 1.0)])
+
+
+class Network(unittest.TestCase):
+    def test_it_starts_as_the_first_synthesis(self):
+        settings = Restoration(channels=(16, 16, 16))
+        torch.manual_seed(1)
+        first = Correction(settings.channels, settings.blocks, settings.step, cut=True)
+        torch.nn.init.normal_(first.tail.weight, std=0.1)
+        second = Restorer(settings)
+        second.load_first(first.state_dict())
+        coded = coder.encode(photo(128, 128, 8), TABLES)
+        planes, known = coder.window(coded, 3.4, TABLES, 32, 0, (64, 96))
+        given = [torch.from_numpy(planes)[None], torch.tensor([3.4])]
+        known = [level[None] for level in maps(known)]
+        self.assertEqual([level.shape[2:] for level in known], [(16, 24), (8, 12), (4, 6)])
+        told = torch.from_numpy(coder.told(coded, 3.4))[None]
+        with torch.no_grad():
+            torch.testing.assert_close(second.restore(*given, told, known), first(*given))
+            torch.nn.init.normal_(second.known[0].weight)
+            self.assertFalse(torch.allclose(second.restore(*given, told, known), first(*given)))
+
+
+class DryRun(unittest.TestCase):
+    settings = dataclasses.replace(
+        load(HERE / "restorer.toml", Restoration), channels=(8, 8, 8), blocks=(1, 1, 1), start="", batch=2, crop=64, rise=1, validate_every=2
+    )
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        folder = Path(cls.folder.name)
+        (folder / "photos/elementary").mkdir(parents=True)
+        for i in range(2):
+            Image.fromarray(photo(576, 640, i)).save(folder / f"photos/elementary/{i}.jpg", quality=95)
+        arguments = ["pack.py", "--photos", str(folder / "photos"), "--out", str(folder / "packed")]
+        with mock.patch.object(sys, "argv", arguments), contextlib.redirect_stdout(io.StringIO()):
+            pack.main()
+        cls.packed = train_restorer.Packed(folder / "packed", cls.settings, TABLES)
+
+    def run_of(self, name: str, steps: int, resume: bool = False, ended: tuple = ()) -> train_restorer.Run:
+        out = Path(self.folder.name) / name
+        out.mkdir(exist_ok=True)
+        run = train_restorer.Run(self.settings, out, resume)
+        train_restorer.train(run, self.packed, out / "log.jsonl", steps, list(ended))
+        return run
+
+    def test_levels_come_back_out_of_their_files(self):
+        path = Path(self.folder.name) / "one"
+        pixels = photo(128, 192, 9)
+        coded = coder.encode(pixels, TABLES)
+        pack.save(path, pixels, coded, TABLES)
+        again, read = pack.read(Path(f"{path}.npz"))
+        np.testing.assert_array_equal(again, pixels)
+        for cut in (0.0, 4.2):
+            for a, b in zip(*(coder.window(one, cut, TABLES, 32, 64, (64, 64))[0] for one in (coded, read))):
+                np.testing.assert_array_equal(a, b)
+
+    def test_a_run_that_was_interrupted_is_the_same_run(self):
+        whole = self.run_of("whole", 4)
+        self.run_of("parts", 2)
+        parts = self.run_of("parts", 4, resume=True)
+        self.assertEqual((whole.step, parts.step), (4, 4))
+        for a, b in zip(whole.average.model.parameters(), parts.average.model.parameters()):
+            torch.testing.assert_close(a, b)
+        rows = [json.loads(line) for line in (Path(self.folder.name) / "whole/log.jsonl").read_text().splitlines()]
+        self.assertEqual({row["step"] for row in rows}, {0, 2, 4})
+        self.assertTrue(all(row["gain"] == 0 for row in rows if row["step"] == 0))
+
+    def test_a_run_that_is_told_to_end_saves(self):
+        self.run_of("told", 4, ended=(True,))
+        self.assertEqual(self.run_of("told", 0, resume=True).step, 0)
+
+    def test_a_run_goes_on_from_its_snapshot(self):
+        run = self.run_of("long", 2)
+        small = Path(self.folder.name) / "short/checkpoint.pt"
+        small.parent.mkdir()
+        run.snapshot(small)
+        self.assertLess(small.stat().st_size, (Path(self.folder.name) / "long/checkpoint.pt").stat().st_size / 2)
+        for a, b in zip(train_restorer.Run(self.settings, small.parent, True).model.parameters(), run.model.parameters()):
+            torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-6)
+        self.assertEqual(self.run_of("short", 3, resume=True).step, 3)
+
+    def test_cuts_are_within_their_range(self):
+        random = np.random.default_rng(1)
+        cuts = np.array([self.packed.cut(random) for _ in range(4000)])
+        self.assertTrue((cuts >= 0).all() and (cuts <= 7).all())
+        self.assertLess(np.abs(np.histogram(cuts, 7, (0, 7))[0] / 4000 - 1 / 7).max(), 0.03)
+
+
+if __name__ == "__main__":
+    unittest.main()
