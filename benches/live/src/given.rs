@@ -50,7 +50,14 @@ pub(crate) fn listen(identity: &Path, bytes: usize) -> Result<Broadcast> {
     let encoding = Encoding::new(package.id(), PackageHash(package.hash()), encoder, Box::new(package.linear(1)));
     let source = Source::still(noise()?, Rate::new(FRAMES, 1)?);
     let listen = ([127, 0, 0, 1], 0).into();
-    let config = Config { listen, identity, token: None, max_receivers: usize::MAX >> 4, max_receivers_per_address: usize::MAX >> 4, qlog: None };
+    let config = Config {
+        listen,
+        identity,
+        token: None,
+        max_receivers: usize::MAX >> 4,
+        max_receivers_per_address: usize::MAX >> 4,
+        qlog: None,
+    };
     Ok(Broadcast::listen(config, source, encoding)?)
 }
 
