@@ -58,8 +58,8 @@ mod tests {
     /// What is found after a queue of so many milliseconds for five seconds.
     fn after(queue: impl Fn(u64) -> u64) -> bool {
         let mut competition = Competition::default();
-        for now in (0..5000).step_by(10) {
-            competition.handle_round(Duration::from_millis(now), Duration::from_millis(queue(now)));
+        for moment in (0..5000).step_by(10) {
+            competition.handle_round(Duration::from_millis(moment), Duration::from_millis(queue(moment)));
         }
         competition.is_there()
     }

@@ -123,7 +123,8 @@ impl Subscriber {
         if !self.open.contains_key(&header.id) {
             self.open(now, header);
         }
-        if let Some(open) = self.open.get_mut(&header.id).filter(|open| open.based.is_none()) {
+        let honest = |open: &&mut Open| open.header == header && open.based.is_none();
+        if let Some(open) = self.open.get_mut(&header.id).filter(honest) {
             open.bytes = BytesMut::from(base);
             (open.based, open.finished, open.again) = (Some(now), true, true);
         }
