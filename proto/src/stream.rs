@@ -22,7 +22,7 @@ pub enum StreamHead {
     Frame(FrameHeader),
     /// A model package follows.
     Model(ModelHeader),
-    /// Bases that may have been lost follow, each behind its frame's header: see [`FrameHeader::parse`].
+    /// Bases that may have been lost follow, each behind its frame's header: see [`crate::Bases`].
     Bases,
 }
 
