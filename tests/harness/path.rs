@@ -1,7 +1,7 @@
 //! A path through this process: UDP packets both ways with a delay, losses from a seed, and silence or
 //! a halt when asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+
+/// Packets that go on in a millisecond after having been held back: a socket takes them.
+const AT_ONCE: usize = 16;
 
 /// What happens to packets.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +59,7 @@ impl Proxy {
         self.silent.store(true, Ordering::Relaxed);
     }
 
-    /// Keeps what comes back from the target, or lets it go on, all at once.
+    /// Keeps what comes back from the target, or lets it go on.
     pub fn hold_back(&self, held: bool) {
         self.held.send_replace(held);
     }
@@ -112,15 +115,28 @@ async fn forward(front: Arc<UdpSocket>, target: SocketAddr, shared: Arc<Shared>)
     }
 }
 
+/// From the target to whoever sends to `front`. What is held back waits here: a socket would drop what is too much for it.
 async fn back(socket: Arc<UdpSocket>, front: Arc<UdpSocket>, to: SocketAddr, shared: Arc<Shared>) {
     let mut tasks = JoinSet::new();
-    let mut held = shared.held.clone();
+    let (mut held, mut waiting) = (shared.held.clone(), VecDeque::new());
     let mut buffer = vec![0; 2048];
     loop {
-        let Ok((length, _)) = socket.recv_from(&mut buffer).await else { continue };
-        // It fails only once the path is dropped.
-        let _ = held.wait_for(|held| !held).await;
-        shared.pass(&mut tasks, &front, buffer[..length].to_vec(), to);
+        tokio::select! {
+            biased;
+            received = socket.recv_from(&mut buffer) => {
+                let Ok((length, _)) = received else { continue };
+                waiting.push_back(buffer[..length].to_vec());
+            }
+            // It fails only once the path is dropped.
+            () = async { drop(held.wait_for(|held| !held).await) }, if !waiting.is_empty() => {
+                for packet in waiting.drain(..waiting.len().min(AT_ONCE)) {
+                    shared.pass(&mut tasks, &front, packet, to);
+                }
+                if !waiting.is_empty() {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            }
+        }
         while tasks.try_join_next().is_some() {}
     }
 }
