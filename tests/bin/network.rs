@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Parser;
-use nestcast_link::Link;
+use nestcast_lab::link::Link;
 use nestcast_tests::network::{Outcome, Scenario, broadcast, recorded, steps};
 
 /// Moments over which a fall is spread, within three frame intervals.

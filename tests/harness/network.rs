@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use nestcast_link::Link;
+use nestcast_lab::link::Link;
 use nestcast_proto::{
     Arrived, Bases, Control, DecoderKind, Frame, FrameHeader, Hello, Message, PackageHash, ReceiveStats, StreamHead,
     Subscriber, Welcome,

@@ -19,7 +19,7 @@ mod linux {
 
     use anyhow::{Error, Result};
     use clap::Parser;
-    use nestcast_link::Link;
+    use nestcast_lab::link::Link;
     use nestcast_live_benches::links::Scenario;
     use nestcast_tests::broadcasts::{Counts, count_while};
     use nestcast_tests::netns_links::NetnsLinks;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nestcast_link::Link;
+use nestcast_lab::link::Link;
 use serde::Serialize;
 
 use crate::clip::FRAMES_PER_SECOND;

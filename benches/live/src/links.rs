@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use nestcast_link::Link;
+use nestcast_lab::link::Link;
 
 const METRO: &str = include_str!("../data/norway_metro_2.txt");
 /// Bytes of an opportunity in a mahimahi trace, and the time over which they are counted.

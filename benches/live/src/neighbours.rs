@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use nestcast_link::{Link, Relay};
+use nestcast_lab::link::{Link, Relay};
 use quinn::{ClientConfig, Connection, Endpoint};
 use tokio::runtime::{Builder, Runtime};
 

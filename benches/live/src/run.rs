@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use nestcast_codec::{Decoder, Encoder};
-use nestcast_link::{Passage, Relay};
+use nestcast_lab::link::{Passage, Relay};
 use nestcast_models::Package;
 use nestcast_proto::PackageHash;
 use nestcast_sender::{Broadcast, Config, Encoding, Identity, Source};
