@@ -10,3 +10,5 @@ pub mod metrics;
 pub mod page;
 #[cfg(feature = "show")]
 pub mod plot;
+#[cfg(feature = "show")]
+pub mod sheet;
