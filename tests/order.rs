@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use nestcast_codec::{
     Channels, Coefficients, Decoder, Encoder, Linear, Picture, Position, Progress, SUBBANDS, Size, Synthesis,
 };
-use nestcast_metrics::psnr;
+use nestcast_lab::metrics::psnr;
 use nestcast_models::Package;
 
 /// Budgets at which orders are compared, in equal ratios.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use nestcast_metrics as metrics;
+use nestcast_lab::metrics;
 
 use crate::args::Decode;
 use crate::files::{self, Output};

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use nestcast_codec::{Decoder, Picture};
-use nestcast_metrics as metrics;
+use nestcast_lab::metrics;
 use nestcast_models::Package;
 use nestcast_receiver::{Announcement, Decoding, Shown, Totals, Viewer};
 use nestcast_video::{Rate, Writer};

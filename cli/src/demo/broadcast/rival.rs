@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result};
 use nestcast_codec::Picture;
-use nestcast_metrics as metrics;
+use nestcast_lab::metrics;
 
 use super::clip::Clip;
 use crate::jpeg::{self, Sampling, Tables};

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use nestcast_codec::Picture;
-use nestcast_metrics as metrics;
+use nestcast_lab::metrics;
 
 use crate::jpeg::{self, Sampling, Tables};
 use crate::pictures;

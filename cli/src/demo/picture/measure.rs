@@ -3,7 +3,7 @@
 use anyhow::Result;
 use bytes::Bytes;
 use nestcast_codec::{MAX_HEADER, Picture, Size, Stream, Synthesis};
-use nestcast_metrics as metrics;
+use nestcast_lab::metrics;
 
 use super::ladder::{Ladder, Step};
 use crate::args::Transform;
