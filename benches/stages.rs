@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use nestcast_codec::{Analysis, Cut, Decoder, Encoder, Model, Synthesis};
-use nestcast_metrics::budget;
+use nestcast_lab::metrics::budget;
 use nestcast_models::{Package, Runtime};
 use timed::{RATE_BPP, group, photo};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use nestcast_codec::{Channels, Decoder, Embedded, Encoder, Picture, Size, Synthesis};
-use nestcast_metrics::psnr;
+use nestcast_lab::metrics::psnr;
 use nestcast_models::{Package, Runtime};
 
 /// The most that PSNR may fall from any cut to any later one.

@@ -1,7 +1,7 @@
 //! The low end looks whole: from the first bytes a frame without holes, at low rates no blocks, by either decoder.
 
 use nestcast_codec::{Channels, Decoder, Embedded, Encoder, Picture, Size, Synthesis};
-use nestcast_metrics::budget;
+use nestcast_lab::metrics::budget;
 use nestcast_models::{Package, Runtime};
 
 /// The first part of the stream that shows the whole frame.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use nestcast_link::Link;
+use nestcast_lab::link::Link;
 use nestcast_tests::network::{BASE, FULL, INTERVAL, Outcome, Scenario, Seen, broadcast, recorded, steps};
 
 const RATES: [u64; 4] = [300_000, 1_000_000, 4_000_000, 10_000_000];

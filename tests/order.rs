@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use nestcast_codec::{
     Channels, Coefficients, Cut, Decoder, Encoder, Linear, Picture, Progress, Size, Synthesis, UNITS,
 };
-use nestcast_metrics::psnr;
+use nestcast_lab::metrics::psnr;
 use nestcast_models::Package;
 
 /// Budgets at which orders are compared, in equal ratios.

@@ -113,7 +113,7 @@ async fn a_receiver_that_reads_nothing_takes_no_more_than_its_buffer() {
     // What it costs the other is measured in virtual time, where feeds are tested.
     count_frames(config(address, &identity), 60).await.expect("another is served");
     // Each holds a few bases and what its receiver took, no more.
-    let held: Vec<_> = broadcast.monitor.read().receivers.iter().map(|receiver| receiver.tally.bytes).collect();
+    let held: Vec<_> = broadcast.monitor.read().receivers.iter().map(|receiver| receiver.sent.bytes).collect();
     assert!(held.len() >= 5 && held.iter().filter(|bytes| **bytes <= 20_000 + 8 * 1024).count() >= 5, "{held:?}");
     drop(deaf);
     broadcast.stop().await;
@@ -202,9 +202,9 @@ async fn certificates_in_pem_files_are_trusted_by_their_name() {
 }
 
 /// Has no model, and takes the one that comes.
-struct Student(std::sync::mpsc::Sender<ModelId>);
+struct ModelFetcher(std::sync::mpsc::Sender<ModelId>);
 
-impl Viewer for Student {
+impl Viewer for ModelFetcher {
     fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, String> {
         Ok(None)
     }
@@ -238,7 +238,7 @@ async fn a_receiver_without_the_model_gets_it_and_then_frames() {
     let mut config = config(broadcast.address, &identity);
     config.fetch_model = true;
     let (seen, seeing) = std::sync::mpsc::channel();
-    let receiver = tokio::spawn(receive(config, Student(seen), std::future::pending()));
+    let receiver = tokio::spawn(receive(config, ModelFetcher(seen), std::future::pending()));
     let looking = tokio::task::spawn_blocking(move || (0..5).all(|_| seeing.recv_timeout(PATIENCE).is_ok()));
     assert!(looking.await.expect("no panic"), "frames are shown");
     broadcast.stop().await;

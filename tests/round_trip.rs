@@ -1,7 +1,7 @@
 //! A whole stream gives the picture back, but for the finest quantiser steps.
 
 use nestcast_codec::{Channels, Decoder, Encoder, Linear, Picture, Progress};
-use nestcast_metrics::psnr;
+use nestcast_lab::metrics::psnr;
 use nestcast_tests::pictures::{CONTENTS, picture};
 use nestcast_tests::vectors;
 use proptest::prelude::*;

@@ -1,11 +1,8 @@
-//! The report as one HTML page that needs nothing else.
+//! The report: an HTML page beside the results, whose plots and pictures it links.
 
 use std::fmt::Write;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
-
 use crate::{
-    charts::{self, Growth},
     look,
     plot::escaped,
     population::{INTERVALS_MS, Outcome},
@@ -28,8 +25,8 @@ pub struct Page {
     pub report: Report,
     /// The population benchmark.
     pub outcomes: Vec<Outcome>,
-    /// Contact sheets: name and JPEG file.
-    pub sheets: Vec<(String, Vec<u8>)>,
+    /// Contact sheets: names of the JPEG files in `sheets`.
+    pub sheets: Vec<String>,
     /// Times of one run of the benchmarks.
     pub timings: Vec<timing::Row>,
     /// Time and memory by size.
@@ -75,9 +72,8 @@ impl Page {
              is one stream a picture, cut at each point. Curves without dots, but for nestcast's, are published means over the same pictures.</p>\n",
             self.report.pictures
         );
-        for quality in [Quality::Psnr, Quality::MsSsim] {
-            let _ = writeln!(html, "<div class=\"wide\">{}</div>", self.report.chart(quality).svg());
-        }
+        html += &plot("kodak/psnr.svg", "PSNR over bits per pixel");
+        html += &plot("kodak/ms-ssim.svg", "MS-SSIM over bits per pixel");
         html += "<h3>BD-rate</h3>\n<p>Bytes that nestcast needs beside the codec of the row at equal quality, on average over the qualities that \
                  nestcast has from 0.1 to 1.5 bpp; negative: fewer. A star marks curves that share little.</p>\n";
         html + &self.rates()
@@ -116,7 +112,7 @@ impl Page {
              picture than the original.</p>\n",
         );
         for interval in INTERVALS_MS {
-            let _ = writeln!(html, "<div class=\"wide\">{}</div>", charts::population(&self.outcomes, interval).svg());
+            html += &plot(&format!("population/expected-{interval}ms.svg"), "expected quality over what is stored");
             let heads = ["", "encodes", "stored", "without a picture", "expected error as PSNR", "expected PSNR"];
             let rows = self.outcomes.iter().filter(|outcome| outcome.interval_ms == interval).map(|outcome| {
                 vec![
@@ -141,12 +137,12 @@ impl Page {
             "<p>Each row has one budget. The rivals encode for it anew, with the highest quality that fits; nestcast's pictures are prefixes of one \
              stream. Above all the first 0.5 % of the stream, where the whole frame is there.</p>\n",
         );
-        for (name, jpeg) in &self.sheets {
-            let name = escaped(&name.replace('_', " "));
+        for file in &self.sheets {
+            let name = escaped(&file.trim_end_matches(".jpg").replace('_', " "));
             let _ = writeln!(
                 html,
-                "<figure><img alt=\"{name} by six codecs at equal bytes\" src=\"data:image/jpeg;base64,{}\"><figcaption>{name}</figcaption></figure>",
-                BASE64.encode(jpeg)
+                "<figure><img alt=\"{name} by six codecs at equal bytes\" src=\"sheets/{}\"><figcaption>{name}</figcaption></figure>",
+                escaped(file)
             );
         }
         html
@@ -199,9 +195,8 @@ impl Page {
             first.threads,
             escaped(&first.machine)
         );
-        for growth in [Growth::Time, Growth::Memory] {
-            let _ = writeln!(html, "<div class=\"wide\">{}</div>", charts::scaling(&self.scaling, growth).svg());
-        }
+        html += &plot("scaling-time.svg", "time over megapixels");
+        html += &plot("scaling-memory.svg", "peak memory over megapixels");
         let rows = self.scaling.iter().map(|row| {
             let memory = |scale: f64, unit: &str| {
                 row.peak_mib.map_or_else(String::new, |mib| format!("{:.0} {unit}", mib * scale))
@@ -220,6 +215,11 @@ impl Page {
         html += &table(&heads.map(str::to_owned), rows);
         html
     }
+}
+
+/// A plot of the results' folder.
+fn plot(file: &str, alt: &str) -> String {
+    format!("<div class=\"wide\"><img class=\"plot\" alt=\"{alt}\" src=\"{file}\"></div>\n")
 }
 
 /// A table; texts are plain.
@@ -254,9 +254,9 @@ mod tests {
             name: "deep".to_owned(),
             median_ms: 1.0,
         };
-        let (outcomes, sheets, scaling) = (Vec::new(), vec![("a_photo".to_owned(), vec![1, 2, 3])], Vec::new());
+        let (outcomes, sheets, scaling) = (Vec::new(), vec!["a_photo.jpg".to_owned()], Vec::new());
         let html = Page { report, outcomes, sheets, timings: vec![row], scaling }.html();
-        assert!(html.contains("data:image/jpeg;base64,AQID") && html.contains("a photo"));
+        assert!(html.contains("src=\"sheets/a_photo.jpg\"") && html.contains("a photo"));
         assert!(html.contains("a&lt;b") && html.contains("1.00 ms"));
         assert!(!html.contains("megapixels") && !html.contains("BD-rate"), "{html}");
     }

@@ -1,9 +1,9 @@
 //! Contact sheets of the low end: nestcast beside its rivals at equal bytes.
 
 use anyhow::Result;
-use nestcast_canvas::{Canvas, Colour, Style};
 use nestcast_codec::Picture;
-use nestcast_metrics::{bpp, budget, psnr};
+use nestcast_lab::canvas::{Canvas, Colour, Style};
+use nestcast_lab::metrics::{bpp, budget, psnr};
 
 use crate::{
     ours::{Kind, Ours},

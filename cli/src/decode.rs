@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use nestcast_lab::metrics;
 use nestcast_media::picture::encode_png;
-use nestcast_metrics as metrics;
 
 use crate::args::Decode;
 use crate::files::{self, Output};

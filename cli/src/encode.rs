@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use nestcast_codec::Channels;
-use nestcast_metrics as metrics;
+use nestcast_lab::metrics;
 use serde::Serialize;
 
 use crate::args::{self, Encode};

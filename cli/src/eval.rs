@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use nestcast_codec::{Analysis, Synthesis};
-use nestcast_metrics::{self as metrics, MsSsim};
+use nestcast_lab::metrics::{self, MsSsim};
 use serde::Serialize;
 
 use crate::args::{self, Eval, Transform};

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result};
 use nestcast_codec::{Channels, Error, Progress};
-use nestcast_metrics as metrics;
+use nestcast_lab::metrics;
 use serde::Serialize;
 
 use crate::args::Inspect;

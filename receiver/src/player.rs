@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use nestcast_proto::{Arrived, Received};
+use nestcast_proto::{Arrived, ReceiveStats};
 use tokio::sync::{oneshot, watch};
 
 use crate::error::Error;
@@ -30,8 +30,8 @@ struct Mailbox {
 struct State {
     mail: Mail,
     /// What came on this connection, and on those before.
-    current: Received,
-    past: Received,
+    current: ReceiveStats,
+    past: ReceiveStats,
     connections: u64,
     undecoded: u64,
     /// When this connection's first and last picture were decoded.
@@ -73,7 +73,7 @@ impl Player {
         let mut state = self.state();
         state.connections += 1;
         state.past = add(state.past, state.current);
-        (state.current, state.pictures) = (Received::default(), None);
+        (state.current, state.pictures) = (ReceiveStats::default(), None);
     }
 
     /// Tells of a sender; gives whether its model is there.
@@ -91,7 +91,7 @@ impl Player {
     }
 
     /// Hands a frame over, instead of the one before if that still waits.
-    pub(crate) fn frame(&self, arrived: Arrived, received: Received) {
+    pub(crate) fn frame(&self, arrived: Arrived, received: ReceiveStats) {
         self.post(|state| {
             state.current = received;
             state.undecoded += u64::from(state.mail.frame.replace(arrived).is_some());
@@ -180,8 +180,8 @@ fn viewer_ended() -> Error {
     Error::View("the viewer ended".to_owned())
 }
 
-fn add(a: Received, b: Received) -> Received {
-    Received {
+fn add(a: ReceiveStats, b: ReceiveStats) -> ReceiveStats {
+    ReceiveStats {
         shown: a.shown + b.shown,
         blank: a.blank + b.blank,
         bytes: a.bytes + b.bytes,
@@ -242,7 +242,7 @@ mod tests {
         for _ in 0..2 {
             player.connected();
             let fill = async {
-                (0..100).for_each(|_| player.frame(frame(), Received { shown: 1, ..Received::default() }));
+                (0..100).for_each(|_| player.frame(frame(), ReceiveStats { shown: 1, ..ReceiveStats::default() }));
                 look.send(()).expect("it runs");
             };
             let (known, ()) = tokio::join!(player.announce(announced()), fill);
@@ -293,7 +293,7 @@ mod tests {
         player.connected();
         assert!(player.announce(announced()).await.expect("it runs"));
         while tokio::time::timeout(Duration::from_millis(1), player.ended()).await.is_err() {
-            player.frame(frame(), Received::default());
+            player.frame(frame(), ReceiveStats::default());
         }
         assert_eq!(player.pictures(), None);
         let ended = player.finish(thread).await;

@@ -14,20 +14,20 @@ use quinn::{
 use rustls::client::Resumption;
 
 use crate::error::Error;
-use crate::transport::{Incoming, Link};
+use crate::transport::{Connection, Incoming};
 use crate::trust::Trust;
 
 /// A sender that is silent for this long is gone.
-const IDLE: Duration = Duration::from_secs(6);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 /// Said to a sender that is silent, so that both ends know that the other is there.
-const KEEP_ALIVE: Duration = Duration::from_secs(2);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
 /// Bytes that a sender may have on the way, and may make this end hold: twice the most that a sender of this project has
 /// on the way, as what comes is read at once.
-const RECEIVE_WINDOW: u32 = 2 * 1024 * 1024;
+const RECEIVE_WINDOW_BYTES: u32 = 2 * 1024 * 1024;
 /// Most bytes of one read.
-const READ: usize = 64 * 1024;
+const MAX_READ_BYTES: usize = 64 * 1024;
 /// How long connecting may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// QUIC version 1 alone: quinn takes drafts besides.
 const QUIC_VERSIONS: [u32; 1] = [1];
 /// TLS's alert 120: the peer speaks another protocol (RFC 7301).
@@ -35,14 +35,14 @@ const NO_APPLICATION_PROTOCOL: u8 = 120;
 
 /// A connection to a sender.
 #[derive(Debug)]
-pub(crate) struct QuicLink {
+pub(crate) struct QuicConnection {
     connection: quinn::Connection,
     address: SocketAddr,
     /// Kept open as long as the connection.
     endpoint: Endpoint,
 }
 
-impl QuicLink {
+impl QuicConnection {
     /// Connects to the sender at `address` that has the name `name` and is trusted.
     pub(crate) async fn connect(address: SocketAddr, name: &str, trust: &Trust) -> Result<Self, Error> {
         let setup = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
@@ -58,7 +58,7 @@ impl QuicLink {
         });
         let endpoint = endpoint.map_err(|error| setup(&error))?;
         let connecting = endpoint.connect_with(config, address, name).map_err(|error: ConnectError| setup(&error))?;
-        let connected = tokio::time::timeout(PATIENCE, connecting).await;
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
         let connection = connected.map_err(|_| late(address))?.map_err(|error| failure(address, &error, true))?;
         Ok(Self { connection, address, endpoint })
     }
@@ -102,11 +102,11 @@ fn transport() -> TransportConfig {
     transport
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
         .max_concurrent_uni_streams(VarInt::from_u32(MAX_STREAMS))
-        .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW))
-        .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
+        .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
+        .receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
         .datagram_receive_buffer_size(None)
-        .keep_alive_interval(Some(KEEP_ALIVE))
-        .max_idle_timeout(IDLE.try_into().ok());
+        .keep_alive_interval(Some(KEEP_ALIVE_INTERVAL))
+        .max_idle_timeout(IDLE_TIMEOUT.try_into().ok());
     transport
 }
 
@@ -136,7 +136,7 @@ fn alert(code: quinn::TransportErrorCode) -> Option<u8> {
     (code >> 8 == 1).then(|| u8::try_from(code & 0xFF).ok()).flatten()
 }
 
-impl Link for QuicLink {
+impl Connection for QuicConnection {
     type Outgoing = SendStream;
     type Incoming = Stream;
 
@@ -167,7 +167,7 @@ impl Link for QuicLink {
     }
 }
 
-impl QuicLink {
+impl QuicConnection {
     /// Waits until the sender has been told of the end.
     pub(crate) async fn settle(&self) {
         let _ = tokio::time::timeout(Duration::from_millis(500), self.endpoint.wait_idle()).await;
@@ -183,7 +183,7 @@ pub(crate) struct Stream {
 
 impl Incoming for Stream {
     async fn read(&mut self) -> Result<Option<Bytes>, Error> {
-        match self.stream.read_chunk(READ, true).await {
+        match self.stream.read_chunk(MAX_READ_BYTES, true).await {
             Ok(chunk) => Ok(chunk.map(|chunk| chunk.bytes)),
             // A reset ends the frame where it is: the prefix is good.
             Err(quinn::ReadError::Reset(_)) => Ok(None),

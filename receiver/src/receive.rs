@@ -10,10 +10,10 @@ use nestcast_proto::{Bitrate, Close, Code, DecoderKind, Hello};
 
 use crate::error::Error;
 use crate::player::Player;
-use crate::quic::QuicLink;
+use crate::quic::QuicConnection;
 use crate::retry::Retry;
 use crate::session;
-use crate::transport::Link as _;
+use crate::transport::Connection as _;
 use crate::trust::Trust;
 use crate::view::Viewer;
 
@@ -58,13 +58,13 @@ async fn connections<S: Future<Output = ()>>(
     let mut retry = Retry::new(config.retry);
     loop {
         let ended = tokio::select! {
-            link = QuicLink::connect(config.address, &config.name, &config.trust) => link,
+            connection = QuicConnection::connect(config.address, &config.name, &config.trust) => connection,
             () = &mut shutdown => return Ok(()),
         };
         let (ended, pictures) = match ended {
-            Ok(link) => {
+            Ok(connection) => {
                 player.connected();
-                (connection(config, player, &link, shutdown.as_mut()).await, player.pictures())
+                (run_connection(config, player, &connection, shutdown.as_mut()).await, player.pictures())
             }
             Err(error) => (Err(error), None),
         };
@@ -93,21 +93,21 @@ fn given_up(last: Error, retry: &Retry) -> Error {
 }
 
 /// Ends well only by a shutdown.
-async fn connection(
+async fn run_connection(
     config: &Config,
     player: &Player,
-    link: &QuicLink,
+    connection: &QuicConnection,
     shutdown: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Error> {
     tracing::info!(address = %config.address, "connected");
     let Config { token, max_bitrate, decoder, .. } = config.clone();
     let outcome = tokio::select! {
-        outcome = session::run(link, Hello { token, max_bitrate, decoder }, config.fetch_model, player) => outcome,
+        outcome = session::run(connection, Hello { token, max_bitrate, decoder }, config.fetch_model, player) => outcome,
         () = shutdown => {
-            link.close(Close { code: Code::Done, why: "the receiver leaves" });
+            connection.close(Close { code: Code::Done, why: "the receiver leaves" });
             Ok(())
         }
     };
-    link.settle().await;
+    connection.settle().await;
     outcome
 }

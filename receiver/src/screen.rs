@@ -10,9 +10,9 @@ use crate::player::{Answer, Player};
 use crate::view::{Announcement, Decoding, Shown, Totals, Viewer};
 
 /// Between two reports.
-const REPORT: Duration = Duration::from_secs(1);
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// A sender none of whose last frames can be decoded is not waited for any longer: three seconds of them.
-const MAX_CORRUPT: u32 = 100;
+const MAX_CORRUPT_FRAMES: u32 = 100;
 
 /// What the thread works with.
 pub(crate) struct Screen<'a, V> {
@@ -35,7 +35,7 @@ impl<'a, V: Viewer> Screen<'a, V> {
     /// Shows until the last mail came or the viewer cannot go on.
     pub(crate) fn run(mut self) -> Result<(), String> {
         loop {
-            let patience = self.announced.map_or(REPORT, |announced| announced.interval() * 3 / 2);
+            let patience = self.announced.map_or(REPORT_INTERVAL, |announced| announced.interval() * 3 / 2);
             let mail = self.player.take(patience);
             let Totals { held, corrupt, .. } = self.totals;
             self.totals = Totals { held, corrupt, ..self.player.totals() };
@@ -54,7 +54,7 @@ impl<'a, V: Viewer> Screen<'a, V> {
             if let Some((package, answer)) = mail.package {
                 self.package(package, answer)?;
             }
-            if self.reported.elapsed() >= REPORT {
+            if self.reported.elapsed() >= REPORT_INTERVAL {
                 self.reported = Instant::now();
                 self.viewer.report(&self.totals)?;
             }
@@ -95,8 +95,8 @@ impl<'a, V: Viewer> Screen<'a, V> {
                 tracing::debug!(frame = arrived.header.id, "not shown: {why}");
                 self.totals.corrupt += 1;
                 self.corrupt += 1;
-                let given_up = self.corrupt >= MAX_CORRUPT;
-                let why = format!("none of the sender's last {MAX_CORRUPT} frames can be decoded: {why}");
+                let given_up = self.corrupt >= MAX_CORRUPT_FRAMES;
+                let why = format!("none of the sender's last {MAX_CORRUPT_FRAMES} frames can be decoded: {why}");
                 return if given_up { Err(why) } else { Ok(()) };
             }
         };

@@ -13,25 +13,30 @@ use crate::error::Error;
 use crate::model::{self, Request};
 use crate::player::Player;
 use crate::streams::{self, Event, Reader};
-use crate::transport::{Incoming, Link};
+use crate::transport::{Connection, Incoming};
 use crate::view::Announcement;
 
 /// How long a sender may take for each answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long no frame may come: so long, and four frame intervals.
-const NO_FRAME: Duration = Duration::from_secs(30);
+const FRAME_TIMEOUT: Duration = Duration::from_secs(30);
 /// Events of streams that wait to be put together.
-const WAITING: usize = 64;
+const MAX_WAITING_EVENTS: usize = 64;
 /// What is kept of a frame: so many bytes, and so many for each pixel. Noise takes 3 of RGB, and a prefix is a picture.
-const FRAME_BYTES: u64 = 64 * 1024;
-const FRAME_BYTES_PER_PIXEL: u64 = 4;
+const KEPT_BYTES: u64 = 64 * 1024;
+const KEPT_BYTES_PER_PIXEL: u64 = 4;
 /// Most frames in a second: no display shows more, and held pictures are shown at this rate.
-const MAX_RATE: u32 = 1000;
+const MAX_FRAMES_PER_SECOND: u32 = 1000;
 
 /// Runs one connection to its end.
-pub(crate) async fn run<L: Link>(link: &L, hello: Hello, fetch: bool, player: &Player) -> Result<(), Error> {
+pub(crate) async fn run<C: Connection>(
+    connection: &C,
+    hello: Hello,
+    fetch: bool,
+    player: &Player,
+) -> Result<(), Error> {
     let outcome = tokio::select! {
-        outcome = session(link, hello, fetch, player) => outcome,
+        outcome = session(connection, hello, fetch, player) => outcome,
         error = player.ended() => Err(error),
     };
     let close = match &outcome {
@@ -40,21 +45,21 @@ pub(crate) async fn run<L: Link>(link: &L, hello: Hello, fetch: bool, player: &P
         Err(Error::View(_)) => Close { code: Code::Model, why: "the receiver cannot show this" },
         _ => Close { code: Code::Done, why: "the receiver leaves" },
     };
-    link.close(close);
+    connection.close(close);
     outcome
 }
 
-async fn session<L: Link>(link: &L, hello: Hello, fetch: bool, player: &Player) -> Result<(), Error> {
+async fn session<C: Connection>(connection: &C, hello: Hello, fetch: bool, player: &Player) -> Result<(), Error> {
     let greeting = async {
-        let (outgoing, mut incoming) = link.open_control(Message::Hello(hello).encode()).await?;
+        let (outgoing, mut incoming) = connection.open_control(Message::Hello(hello).encode()).await?;
         let mut control = Control::default();
         let welcome = welcome(&mut incoming, &mut control).await?;
         Ok((outgoing, incoming, control, welcome))
     };
     let late = Error::Late("no welcome came");
-    let (mut outgoing, incoming, control, welcome) = timeout(PATIENCE, greeting).await.unwrap_or(Err(late))?;
+    let (mut outgoing, incoming, control, welcome) = timeout(ANSWER_TIMEOUT, greeting).await.unwrap_or(Err(late))?;
     let announced = announcement(&welcome)?;
-    let mut frames = Frames::new(link, &announced, player);
+    let mut frames = Frames::new(connection, &announced, player);
     frames.readers.spawn(streams::silence(incoming, control));
     if !player.announce(announced).await? {
         if !fetch {
@@ -66,8 +71,8 @@ async fn session<L: Link>(link: &L, hello: Hello, fetch: bool, player: &Player) 
         }
         tracing::info!(package = %announced.package, "asking the sender for its model");
         let request = ModelRequest { package: welcome.package };
-        let asking = link.say(&mut outgoing, Message::ModelRequest(request).encode());
-        timeout(PATIENCE, asking).await.unwrap_or(Err(Error::Late("it takes no request for its model")))?;
+        let asking = connection.say(&mut outgoing, Message::ModelRequest(request).encode());
+        timeout(ANSWER_TIMEOUT, asking).await.unwrap_or(Err(Error::Late("it takes no request for its model")))?;
         let (request, begins) = Request::new(welcome.package);
         frames.reader.request = Some(Arc::new(request));
         frames.readers.spawn(model::expect(begins));
@@ -93,15 +98,15 @@ async fn welcome(incoming: &mut impl Incoming, control: &mut Control) -> Result<
 fn announcement(welcome: &Welcome) -> Result<Announcement, Error> {
     let size = Size::new(welcome.width, welcome.height).map_err(|error| Error::View(error.to_string()))?;
     let (frames, seconds) = welcome.rate;
-    if frames > seconds.saturating_mul(MAX_RATE) {
+    if frames > seconds.saturating_mul(MAX_FRAMES_PER_SECOND) {
         return Err(Error::violation("a welcome announces more than 1000 frames a second"));
     }
     Ok(Announcement { model: ModelId(welcome.model), package: welcome.package, size, rate: welcome.rate })
 }
 
 /// Streams to frames, until the connection ends.
-struct Frames<'a, L> {
-    link: &'a L,
+struct Frames<'a, C> {
+    connection: &'a C,
     player: &'a Player,
     subscriber: Subscriber,
     epoch: Instant,
@@ -114,13 +119,13 @@ struct Frames<'a, L> {
     overdue: Instant,
 }
 
-impl<'a, L: Link> Frames<'a, L> {
-    fn new(link: &'a L, announced: &Announcement, player: &'a Player) -> Self {
-        let (events, inbox) = mpsc::channel(WAITING);
-        let most = FRAME_BYTES + FRAME_BYTES_PER_PIXEL * announced.size.pixels() as u64;
-        let (epoch, patience) = (Instant::now(), NO_FRAME + 4 * announced.interval());
+impl<'a, C: Connection> Frames<'a, C> {
+    fn new(connection: &'a C, announced: &Announcement, player: &'a Player) -> Self {
+        let (events, inbox) = mpsc::channel(MAX_WAITING_EVENTS);
+        let most = KEPT_BYTES + KEPT_BYTES_PER_PIXEL * announced.size.pixels() as u64;
+        let (epoch, patience) = (Instant::now(), FRAME_TIMEOUT + 4 * announced.interval());
         Self {
-            link,
+            connection,
             player,
             subscriber: Subscriber::new(announced.interval()).with_max_frame(most.min(MAX_FRAME)),
             epoch,
@@ -143,13 +148,13 @@ impl<'a, L: Link> Frames<'a, L> {
                     Ok(Err(error)) => return Err(error),
                     Err(error) => std::panic::resume_unwind(error.into_panic()),
                 },
-                stream = self.link.accept() => match stream {
+                stream = self.connection.accept() => match stream {
                     Ok(stream) => drop(self.readers.spawn(self.reader.clone().read(stream))),
                     Err(end) => break end,
                 },
                 () = sleep_until(due) => {}
             }
-            self.subscriber.handle_round_trip(self.link.rtt());
+            self.subscriber.handle_round_trip(self.connection.rtt());
             self.show();
             self.check_frames()?;
         };
@@ -160,7 +165,7 @@ impl<'a, L: Link> Frames<'a, L> {
     fn show(&mut self) {
         while let Some(arrived) = self.subscriber.poll(self.epoch.elapsed()) {
             self.overdue = Instant::now() + self.patience;
-            self.player.frame(arrived, self.subscriber.received());
+            self.player.frame(arrived, self.subscriber.stats());
         }
     }
 
@@ -185,7 +190,7 @@ impl<'a, L: Link> Frames<'a, L> {
         }
         self.subscriber.handle_close();
         while let Some(arrived) = self.subscriber.poll(self.epoch.elapsed()) {
-            self.player.frame(arrived, self.subscriber.received());
+            self.player.frame(arrived, self.subscriber.stats());
         }
         Ok(())
     }

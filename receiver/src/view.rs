@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{Decoder, ModelId, Picture, Size, Synthesis};
-use nestcast_proto::{PackageHash, Received};
+use nestcast_proto::{PackageHash, ReceiveStats};
 
 /// What the sender announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct Shown<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Frames as they came from the network.
-    pub received: Received,
+    pub received: ReceiveStats,
     /// Frames that came but were not decoded, because a newer one was there.
     pub undecoded: u64,
     /// Times that the last picture was held for an interval because nothing came.

@@ -26,7 +26,7 @@ use crate::statistics::{Counters, Statistics};
 use crate::unadmitted::Ticket;
 
 /// How long receivers have, after the last frame, to take what is left of it.
-const FAREWELL: Duration = Duration::from_millis(500);
+const LAST_FRAME_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How to broadcast.
 #[derive(Debug)]
@@ -135,11 +135,11 @@ impl Broadcast {
             let _ = shared.end.set(DONE);
             pipeline.stop();
             // The frame that is being encoded still goes out, if it comes soon.
-            let _ = tokio::time::timeout(shared.interval.min(FAREWELL), frames.changed()).await;
+            let _ = tokio::time::timeout(shared.interval.min(LAST_FRAME_TIMEOUT), frames.changed()).await;
         }
         drop(frames);
         let outcome = pipeline.join().await;
-        if tokio::time::timeout(FAREWELL, ended(&mut feeds)).await.is_err() {
+        if tokio::time::timeout(LAST_FRAME_TIMEOUT, ended(&mut feeds)).await.is_err() {
             shared.cut_off.send_replace(true);
             ended(&mut feeds).await;
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The least that a frame is encoded to, for whoever joins.
-const LEAST: u64 = 16 * 1024;
+const MIN_FRAME_BYTES: u64 = 16 * 1024;
 
 /// What receivers asked for since it was taken last.
 #[derive(Debug, Default)]
@@ -26,12 +26,12 @@ pub(crate) struct Limit(u64);
 
 impl Limit {
     pub(crate) const fn new() -> Self {
-        Self(LEAST)
+        Self(MIN_FRAME_BYTES)
     }
 
     /// For the frame that is encoded now.
     pub(crate) fn next(&mut self, demand: &Demand) -> usize {
-        self.0 = demand.take().max(self.0 - self.0 / 8).max(LEAST);
+        self.0 = demand.take().max(self.0 - self.0 / 8).max(MIN_FRAME_BYTES);
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 }

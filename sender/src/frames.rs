@@ -8,7 +8,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 /// Frames that a feed may be late by: a quarter of a second at 30 a second.
-const KEPT: usize = 8;
+const KEPT_FRAMES: usize = 8;
 
 type Newest = Option<Arc<Frame>>;
 
@@ -43,7 +43,7 @@ pub(crate) enum Next {
 /// A new way for frames.
 pub(crate) fn channel() -> (Outlet, Frames) {
     let (newest, watching) = watch::channel(None);
-    let (all, taking) = broadcast::channel(KEPT);
+    let (all, taking) = broadcast::channel(KEPT_FRAMES);
     (Outlet { newest, all }, Frames { newest: watching, all: taking, first: None, last: None })
 }
 

@@ -14,7 +14,7 @@ use nestcast_proto::{ALPN, Close, Code, Estimator, INITIAL_WINDOW, Path};
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
-    AckFrequencyConfig, Connection, EndpointConfig, QlogConfig, RecvStream, SendStream, ServerConfig, TokioRuntime,
+    AckFrequencyConfig, EndpointConfig, QlogConfig, RecvStream, SendStream, ServerConfig, TokioRuntime,
     TransportConfig, VarInt, WriteError,
 };
 use socket2::SockRef;
@@ -22,18 +22,18 @@ use socket2::SockRef;
 use crate::connection_ids::ConnectionIds;
 use crate::error::Error;
 use crate::identity::Identity;
-use crate::transport::{Gone, Incoming, Outgoing, Peer, Urgency};
+use crate::transport::{Connection, Disconnected, Incoming, Outgoing, Urgency};
 
 /// A receiver that is silent for this long is gone; it sends something every third of it.
-const IDLE: Duration = Duration::from_secs(9);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(9);
 /// What a receiver may send ahead: a hello and a request.
-const RECEIVE_WINDOW: u32 = 16 * 1024;
+const RECEIVE_WINDOW_BYTES: u32 = 16 * 1024;
 /// Most bytes of one read of a control stream.
-const READ: usize = 2048;
+const MAX_READ_BYTES: usize = 2048;
 /// What may wait to be read, of all receivers: the first packets of a thousand that come at once.
-const SOCKET_BUFFER: usize = 2 * 1024 * 1024;
+const SOCKET_BUFFER_BYTES: usize = 2 * 1024 * 1024;
 /// First packets that may wait to be looked at; quinn drops others unread.
-const MAX_INCOMING: usize = 2048;
+const MAX_FIRST_PACKETS: usize = 2048;
 /// QUIC version 1 alone: quinn offers drafts besides.
 const QUIC_VERSIONS: [u32; 1] = [1];
 /// Packets of a receiver that may go unacknowledged, and for how long: few acknowledgements cost little, and late ones
@@ -42,10 +42,10 @@ const ACK_EVERY: u32 = 3;
 const ACK_WITHIN: Duration = Duration::from_millis(4);
 /// quinn takes what was acknowledged of a piece for held until all of it is: in pieces of half a packet, room comes
 /// with every acknowledgement and not in lumps.
-const PIECE: usize = 600;
-const PIECES: usize = 16;
+const PIECE_BYTES: usize = 600;
+const MAX_PIECES: usize = 16;
 /// Before the first measurement.
-const FIRST_RTT: Duration = Duration::from_millis(100);
+const INITIAL_RTT: Duration = Duration::from_millis(100);
 
 /// Accepts receivers.
 #[derive(Debug, Clone)]
@@ -134,22 +134,22 @@ impl Handshake {
     }
 
     /// Performs it.
-    pub(crate) async fn perform(self) -> Result<QuicPeer, Gone> {
+    pub(crate) async fn perform(self) -> Result<QuicConnection, Disconnected> {
         let Self { incoming, listener } = self;
         let connecting = match listener.qlog.as_deref().and_then(|folder| listener.logging(folder, &incoming)) {
             Some(config) => incoming.accept_with(config),
             None => incoming.accept(),
         };
-        let connection = connecting.map_err(gone)?.await.map_err(gone)?;
+        let connection = connecting.map_err(disconnected)?.await.map_err(disconnected)?;
         let known = Mutex::new((connection.remote_address(), known(&connection)));
-        Ok(QuicPeer { connection, known })
+        Ok(QuicConnection { connection, known })
     }
 }
 
 fn socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
     let socket = UdpSocket::bind(address)?;
     // A system that allows less gives what it allows.
-    if let Err(error) = SockRef::from(&socket).set_recv_buffer_size(SOCKET_BUFFER) {
+    if let Err(error) = SockRef::from(&socket).set_recv_buffer_size(SOCKET_BUFFER_BYTES) {
         tracing::debug!("the socket's buffer stays as it is: {error}");
     }
     Ok(socket)
@@ -175,7 +175,7 @@ pub fn config(identity: Identity) -> Result<ServerConfig, Error> {
     let crypto = QuicServerConfig::try_from(crypto).map_err(|error| tls(&error))?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
     config.transport_config(Arc::new(transport(tokio::time::Instant::now().into_std(), acks(ACK_EVERY, ACK_WITHIN))));
-    config.max_incoming(MAX_INCOMING).incoming_buffer_size(8 * 1024).incoming_buffer_size_total(1024 * 1024);
+    config.max_incoming(MAX_FIRST_PACKETS).incoming_buffer_size(8 * 1024).incoming_buffer_size_total(1024 * 1024);
     Ok(config)
 }
 
@@ -196,15 +196,15 @@ fn transport(began: Instant, acks: AckFrequencyConfig) -> TransportConfig {
     transport
         .max_concurrent_bidi_streams(VarInt::from_u32(1))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
-        .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW))
-        .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
+        .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
+        .receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
         .send_window(INITIAL_WINDOW)
         .send_fairness(false)
         .datagram_receive_buffer_size(None)
         .mtu_discovery_config(None)
-        .initial_rtt(FIRST_RTT)
+        .initial_rtt(INITIAL_RTT)
         .ack_frequency_config(Some(acks))
-        .max_idle_timeout(IDLE.try_into().ok())
+        .max_idle_timeout(IDLE_TIMEOUT.try_into().ok())
         .congestion_controller_factory(Arc::new(Factory { began }));
     transport
 }
@@ -216,10 +216,10 @@ fn transport(began: Instant, acks: AckFrequencyConfig) -> TransportConfig {
 /// If the stream or its connection is no more.
 pub async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usize, WriteError> {
     let pieces = chunks.iter().flat_map(|chunk| {
-        let ends = |at: usize| at..chunk.len().min(at + PIECE);
-        (0..chunk.len()).step_by(PIECE).map(move |at| chunk.slice(ends(at)))
+        let ends = |at: usize| at..chunk.len().min(at + PIECE_BYTES);
+        (0..chunk.len()).step_by(PIECE_BYTES).map(move |at| chunk.slice(ends(at)))
     });
-    let mut front = [const { Bytes::new() }; PIECES];
+    let mut front = [const { Bytes::new() }; MAX_PIECES];
     let count = front.iter_mut().zip(pieces).map(|(slot, piece)| *slot = piece).count();
     let written = stream.write_chunks(&mut front[..count]).await?.bytes;
     let mut left = written;
@@ -233,7 +233,7 @@ pub async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usiz
 
 /// What is known of the path of a connection that such a configuration accepted.
 #[must_use]
-pub fn path(connection: &Connection) -> Path {
+pub fn path(connection: &quinn::Connection) -> Path {
     known(connection).path()
 }
 
@@ -255,7 +255,7 @@ impl Known {
 }
 
 /// That of a connection.
-fn known(connection: &Connection) -> Arc<Known> {
+fn known(connection: &quinn::Connection) -> Arc<Known> {
     let state = connection.congestion_state().into_any();
     state.downcast::<Congestion>().map(|congestion| congestion.known).unwrap_or_default()
 }
@@ -264,19 +264,19 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn gone(error: impl std::fmt::Display) -> Gone {
-    Gone(error.to_string())
+fn disconnected(error: impl std::fmt::Display) -> Disconnected {
+    Disconnected(error.to_string())
 }
 
 /// A connected receiver.
 #[derive(Debug)]
-pub(crate) struct QuicPeer {
-    connection: Connection,
+pub(crate) struct QuicConnection {
+    connection: quinn::Connection,
     /// Of the path to this address. A peer that moves to another has a path, and a congestion control, of its own there.
     known: Mutex<(SocketAddr, Arc<Known>)>,
 }
 
-impl QuicPeer {
+impl QuicConnection {
     fn known(&self) -> Arc<Known> {
         let address = self.connection.remote_address();
         let mut of = held(&self.known);
@@ -287,7 +287,7 @@ impl QuicPeer {
     }
 }
 
-impl Drop for QuicPeer {
+impl Drop for QuicConnection {
     /// A feed that breaks off has not said why, and quinn would say code 0: that the broadcast came to its end.
     fn drop(&mut self) {
         if self.connection.close_reason().is_none() {
@@ -296,7 +296,7 @@ impl Drop for QuicPeer {
     }
 }
 
-impl Peer for QuicPeer {
+impl Connection for QuicConnection {
     type Outgoing = SendStream;
     type Incoming = RecvStream;
 
@@ -316,13 +316,13 @@ impl Peer for QuicPeer {
         self.known().beyond.store(packets, Ordering::Relaxed);
     }
 
-    async fn accept_control(&self) -> Result<(SendStream, RecvStream), Gone> {
-        self.connection.accept_bi().await.map_err(gone)
+    async fn accept_control(&self) -> Result<(SendStream, RecvStream), Disconnected> {
+        self.connection.accept_bi().await.map_err(disconnected)
     }
 
-    async fn open(&self, urgency: Urgency) -> Result<SendStream, Gone> {
-        let stream = self.connection.open_uni().await.map_err(gone)?;
-        stream.set_priority(i32::from(urgency == Urgency::First)).map_err(gone)?;
+    async fn open(&self, urgency: Urgency) -> Result<SendStream, Disconnected> {
+        let stream = self.connection.open_uni().await.map_err(disconnected)?;
+        stream.set_priority(i32::from(urgency == Urgency::First)).map_err(disconnected)?;
         Ok(stream)
     }
 
@@ -334,8 +334,8 @@ impl Peer for QuicPeer {
 }
 
 impl Outgoing for SendStream {
-    async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Gone> {
-        write(self, chunks).await.map_err(gone)
+    async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Disconnected> {
+        write(self, chunks).await.map_err(disconnected)
     }
 
     fn finish(&mut self) {
@@ -357,8 +357,8 @@ impl Outgoing for SendStream {
 }
 
 impl Incoming for RecvStream {
-    async fn read(&mut self) -> Result<Option<Bytes>, Gone> {
-        Ok(self.read_chunk(READ, true).await.map_err(gone)?.map(|chunk| chunk.bytes))
+    async fn read(&mut self) -> Result<Option<Bytes>, Disconnected> {
+        Ok(self.read_chunk(MAX_READ_BYTES, true).await.map_err(disconnected)?.map(|chunk| chunk.bytes))
     }
 }
 

@@ -95,7 +95,7 @@ impl Source {
 
 /// Bytes of the base of a picture: 0.05 bits a pixel show the whole of it, and one small packet takes them.
 pub(crate) fn base_bytes(size: Size, channels: Channels) -> usize {
-    const LEAST: usize = 64;
-    const MOST: usize = 1000;
-    (size.pixels() * channels.count() / 480).clamp(LEAST, MOST)
+    const MIN_BASE_BYTES: usize = 64;
+    const MAX_BASE_BYTES: usize = 1000;
+    (size.pixels() * channels.count() / 480).clamp(MIN_BASE_BYTES, MAX_BASE_BYTES)
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use nestcast_proto::{Bitrate, Path, Tally};
+use nestcast_proto::{Bitrate, Path, SendStats};
 
 /// A moment's figures.
 #[derive(Debug, Clone, Default)]
@@ -46,11 +46,11 @@ pub struct ReceiverStatistics {
     /// Where it is.
     pub address: SocketAddr,
     /// What its path delivered of late.
-    pub estimate: Bitrate,
+    pub delivery_rate: Bitrate,
     /// The most bytes of the next frame that it may have use for.
-    pub budget: u64,
+    pub useful_bytes: u64,
     /// What it was given.
-    pub tally: Tally,
+    pub sent: SendStats,
     /// Its path.
     pub path: Path,
 }

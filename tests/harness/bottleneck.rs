@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use nestcast_link::{Link, Schedule};
+use nestcast_lab::link::{Link, Schedule};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, EndpointConfig, TokioRuntime, UdpPoller};
 use tokio::sync::Notify;

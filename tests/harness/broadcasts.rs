@@ -161,9 +161,9 @@ pub fn pinned(address: SocketAddr, fingerprint: &str) -> Config {
 
 /// Tells the bytes of each frame.
 #[derive(Debug)]
-pub struct Eye(Sender<usize>);
+pub struct CountingViewer(Sender<usize>);
 
-impl Eye {
+impl CountingViewer {
     /// With where it tells them.
     pub fn open() -> (Self, Receiver<usize>) {
         let (seen, seeing) = channel();
@@ -171,7 +171,7 @@ impl Eye {
     }
 }
 
-impl Viewer for Eye {
+impl Viewer for CountingViewer {
     fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, String> {
         let package = Package::builtin("photo").map_err(|error| error.to_string())?;
         Ok((announced.package.0 == package.hash()).then(|| decoding(&package)))

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use nestcast_link::Link;
+use nestcast_lab::link::Link;
 use nestcast_proto::{
-    Arrived, Bases, Control, DecoderKind, Frame, FrameHeader, Hello, Message, PackageHash, Received, StreamHead,
+    Arrived, Bases, Control, DecoderKind, Frame, FrameHeader, Hello, Message, PackageHash, ReceiveStats, StreamHead,
     Subscriber, Welcome,
 };
 use nestcast_receiver::Trust;
@@ -93,7 +93,7 @@ pub struct Seen {
     /// Frames in the order in which they were shown, with their times.
     pub shown: Vec<Arrived>,
     /// Its counts.
-    pub received: Received,
+    pub received: ReceiveStats,
 }
 
 impl Seen {
@@ -282,7 +282,7 @@ async fn watch(network: &Bottleneck, trust: &Trust, address: SocketAddr, end: Du
         shown.extend(std::iter::from_fn(|| subscriber.poll(network.now())));
     }
     connection.close(VarInt::from_u32(0), b"");
-    Seen { shown, received: subscriber.received() }
+    Seen { shown, received: subscriber.stats() }
 }
 
 async fn connect(endpoint: &Endpoint, trust: &Trust, address: SocketAddr) -> Connection {

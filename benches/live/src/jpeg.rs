@@ -45,7 +45,7 @@ impl<'a> Jpegs<'a> {
 
     /// Bytes of one picture on the way.
     pub fn bytes(&self, index: usize, quality: u8) -> Result<usize> {
-        nestcast_metrics::jpeg_over_rtp(&self.file(index, quality)?).context("a JPEG has a scan")
+        nestcast_lab::metrics::jpeg_over_rtp(&self.file(index, quality)?).context("a JPEG has a scan")
     }
 
     /// The highest quality at which one picture takes at most `bytes`; the lowest there is if none does.

@@ -6,11 +6,11 @@
 pub mod clip;
 pub mod crowd;
 pub mod figures;
-pub mod given;
 pub mod jpeg;
 pub mod links;
 pub mod neighbours;
 pub mod process;
 pub mod rival;
 pub mod run;
+pub mod still_broadcast;
 pub mod watch;

@@ -105,7 +105,7 @@ pub async fn serve(
         feed.write_until(epoch + interval * u32::try_from(id)?).await?;
         let publisher = &feed.publisher;
         let index = clip.index(id);
-        let quality = choice.quality(index, jpegs, publisher.tally().skipped, publisher.estimate())?;
+        let quality = choice.quality(index, jpegs, publisher.stats().skipped, publisher.delivery_rate())?;
         qualities.push(quality);
         let bytes = Bytes::from(vec![0; jpegs.bytes(index, quality)?]);
         let captured = u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_micros())?;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use nestcast_codec::{Decoder, Encoder};
-use nestcast_link::{Passage, Relay};
+use nestcast_lab::link::{Passage, Relay};
 use nestcast_media::y4m::Rate;
 use nestcast_models::Package;
 use nestcast_proto::PackageHash;
@@ -13,10 +13,10 @@ use nestcast_sender::{Broadcast, Config, Encoding, Identity, Source};
 
 use crate::clip::{Clip, FRAMES_PER_SECOND};
 use crate::jpeg::{self, Jpegs};
-use crate::links::Course;
+use crate::links::Scenario;
 use crate::rival::{self, Choice, Ladder};
 use crate::watch::{self, Seen};
-use crate::{crowd, given};
+use crate::{crowd, still_broadcast};
 
 /// Most bytes of a frame, as `nestcast send` has it at this size.
 const MAX_FRAME: usize = 320 * 240 / 2;
@@ -56,24 +56,24 @@ pub struct Outcome {
     pub first: Duration,
 }
 
-/// Broadcasts over the link of `course`. Call it within a tokio runtime.
-pub async fn run(scheme: Scheme, course: &Course, clip: &Arc<Clip>) -> Result<Outcome> {
+/// Broadcasts over the link of `scenario`. Call it within a tokio runtime.
+pub async fn run(scheme: Scheme, scenario: &Scenario, clip: &Arc<Clip>) -> Result<Outcome> {
     let folder = tempfile::tempdir()?;
-    given::write_identity(folder.path())?;
-    let (identity, config) = (given::identity(folder.path())?, crowd::client(folder.path())?);
-    let time = Duration::from_secs(course.seconds.into());
-    let count = u64::from(course.seconds * FRAMES_PER_SECOND);
+    still_broadcast::write_identity(folder.path())?;
+    let (identity, config) = (still_broadcast::identity(folder.path())?, crowd::client(folder.path())?);
+    let time = Duration::from_secs(scenario.seconds.into());
+    let count = u64::from(scenario.seconds * FRAMES_PER_SECOND);
     let (seen, relay, began) = match scheme {
-        Scheme::Nestcast => nestcast(identity, config, course, clip, time, count).await?,
+        Scheme::Nestcast => nestcast(identity, config, scenario, clip, time, count).await?,
         Scheme::Fixed | Scheme::Ladder => {
             let jpegs = Jpegs::new(clip);
-            let mean = course.link.capacity(Duration::ZERO, time) / time.as_secs_f64();
+            let mean = scenario.link.capacity(Duration::ZERO, time) / time.as_secs_f64();
             let choice = match scheme {
                 Scheme::Fixed => Choice::fixed(&jpegs, whole(mean))?,
                 _ => Choice::Ladder(Ladder::default()),
             };
             prepare(clip, &jpegs, &choice)?;
-            jpeg(identity, config, course, clip, (&jpegs, choice), (time, count)).await?
+            jpeg(identity, config, scenario, clip, (&jpegs, choice), (time, count)).await?
         }
     };
     Ok(Outcome { seen, passages: relay.take_passages(), first: began.saturating_duration_since(relay.began()) })
@@ -101,7 +101,7 @@ fn prepare(clip: &Clip, jpegs: &Jpegs<'_>, choice: &Choice) -> Result<()> {
 async fn nestcast(
     identity: Identity,
     config: quinn::ClientConfig,
-    course: &Course,
+    scenario: &Scenario,
     clip: &Arc<Clip>,
     time: Duration,
     count: u64,
@@ -115,7 +115,7 @@ async fn nestcast(
     let listen = ([127, 0, 0, 1], 0).into();
     let sender = Config { listen, identity, token: None, max_receivers: 1, max_receivers_per_address: 1, qlog: None };
     let broadcast = Broadcast::listen(sender, source, encoding)?;
-    let relay = Relay::start(broadcast.address().context("it listens")?, course.link.clone()).await?;
+    let relay = Relay::start(broadcast.address().context("it listens")?, scenario.link.clone()).await?;
     let began = Instant::now();
     let decode = |_id: u64, prefix: &[u8]| {
         let mut decoder = Decoder::new(package.tables().clone());
@@ -131,13 +131,13 @@ async fn nestcast(
 async fn jpeg(
     identity: Identity,
     config: quinn::ClientConfig,
-    course: &Course,
+    scenario: &Scenario,
     clip: &Clip,
     (jpegs, choice): (&Jpegs<'_>, Choice),
     (time, count): (Duration, u64),
 ) -> Result<(Vec<Seen>, Relay, Instant)> {
     let endpoint = rival::listen(identity)?;
-    let relay = Relay::start(endpoint.local_addr()?, course.link.clone()).await?;
+    let relay = Relay::start(endpoint.local_addr()?, scenario.link.clone()).await?;
     let began = Instant::now();
     // What was sent is found by its length: the sender sends no pixels, so that both need one set of files.
     let decode = |id: u64, prefix: &[u8]| {

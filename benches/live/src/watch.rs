@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use bytes::{Bytes, BytesMut};
 use nestcast_codec::Picture;
-use nestcast_metrics as metrics;
+use nestcast_lab::metrics;
 use nestcast_proto::{Arrived, Bases, FrameHeader, StreamHead, Subscriber};
 use quinn::{ClientConfig, Endpoint, RecvStream};
 use tokio::sync::mpsc;

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use nestcast_codec::{Decoder, Picture};
+use nestcast_lab::metrics;
 use nestcast_media::picture::encode_png;
 use nestcast_media::y4m::{Rate, Writer};
-use nestcast_metrics as metrics;
 use nestcast_models::Package;
 use nestcast_receiver::{Announcement, Decoding, Shown, Totals, Viewer};
 

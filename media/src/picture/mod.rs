@@ -98,6 +98,9 @@ fn format(start: &[u8]) -> Result<ImageFormat, Error> {
 }
 
 fn decode_png(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
+    if png::is_palette_broken(bytes) {
+        return Err(Error::Corrupt("its palette ends inside a colour: get it again".to_owned()));
+    }
     let mut limits = Limits::no_limits();
     // The decoder counts metadata and a few rows here, not the picture.
     limits.max_alloc = Some(METADATA_BYTES);

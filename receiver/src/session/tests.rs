@@ -103,7 +103,7 @@ impl Sender {
     }
 }
 
-impl Link for Sender {
+impl Connection for Sender {
     type Outgoing = ();
     type Incoming = Script;
 
@@ -190,23 +190,23 @@ async fn rude(sender: &Sender) -> &'static str {
 async fn a_sender_that_says_nothing_is_left() {
     let no_welcome = Some(Script::at_once(&b"\x02"[..]).open());
     for control in [None, no_welcome, Some(Script::at_once(Bytes::new()))] {
-        assert_eq!(slow(&Sender::new(control, [])).await, PATIENCE);
+        assert_eq!(slow(&Sender::new(control, [])).await, ANSWER_TIMEOUT);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_sender_without_frames_is_left() {
-    assert_eq!(slow(&Sender::new(welcome(known()), [])).await, NO_FRAME + Duration::from_millis(400));
+    assert_eq!(slow(&Sender::new(welcome(known()), [])).await, FRAME_TIMEOUT + Duration::from_millis(400));
     let unfinished = frame(1).open().then(Duration::ZERO, Bytes::new());
     let heads = [Script::at_once(&b"\0"[..]).open(), unfinished];
     let took = slow(&Sender::new(welcome(known()), heads)).await;
-    assert!(took >= NO_FRAME && took < 2 * NO_FRAME, "{took:?}");
+    assert!(took >= FRAME_TIMEOUT && took < 2 * FRAME_TIMEOUT, "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_does_not_come_is_not_waited_for() {
     let deaf = Sender { takes_requests: false, ..Sender::new(welcome(MISSING), []) };
-    assert_eq!(slow(&deaf).await, PATIENCE);
+    assert_eq!(slow(&deaf).await, ANSWER_TIMEOUT);
     let frames: Vec<_> = (0..40).map(frame).collect();
     assert_eq!(slow(&Sender::new(welcome(MISSING), frames)).await, Duration::from_secs(10), "frames are no model");
     let stalls = Script::at_once(model_head(1000)).open().then(Duration::from_secs(9), &b"s"[..]);
@@ -225,7 +225,7 @@ async fn a_model_that_is_refused_ends_the_session_with_its_reason_though_nothing
     let (error, code, _) = meet(&Sender::new(welcome(MISSING), [refused])).await;
     assert_eq!((error.to_string().as_str(), code), ("the package is refused", Code::Model));
     let taken = Script::at_once([&model_head(5)[..], b"sound"].concat());
-    assert!(slow(&Sender::new(welcome(MISSING), [taken])).await >= NO_FRAME, "then frames are waited for");
+    assert!(slow(&Sender::new(welcome(MISSING), [taken])).await >= FRAME_TIMEOUT, "then frames are waited for");
 }
 
 #[tokio::test(start_paused = true)]

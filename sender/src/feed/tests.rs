@@ -71,7 +71,7 @@ impl Taker {
 struct Stream(Option<usize>, Taker);
 
 impl Outgoing for Stream {
-    async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Gone> {
+    async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Disconnected> {
         let offered: usize = chunks.iter().map(Bytes::len).sum();
         let count = loop {
             let Some(stream) = self.0 else { break offered };
@@ -101,7 +101,7 @@ impl Outgoing for Stream {
 struct Said(Option<Bytes>);
 
 impl Incoming for Said {
-    async fn read(&mut self) -> Result<Option<Bytes>, Gone> {
+    async fn read(&mut self) -> Result<Option<Bytes>, Disconnected> {
         match self.0.take() {
             Some(bytes) => Ok(Some(bytes)),
             None => pending().await,
@@ -109,7 +109,7 @@ impl Incoming for Said {
     }
 }
 
-impl Peer for Taker {
+impl Connection for Taker {
     type Outgoing = Stream;
     type Incoming = Said;
 
@@ -125,11 +125,11 @@ impl Peer for Taker {
 
     fn allow_beyond(&self, _packets: u64) {}
 
-    async fn accept_control(&self) -> Result<(Stream, Said), Gone> {
+    async fn accept_control(&self) -> Result<(Stream, Said), Disconnected> {
         Ok((Stream(None, self.clone()), Said(Some(self.says.clone()))))
     }
 
-    async fn open(&self, _urgency: Urgency) -> Result<Stream, Gone> {
+    async fn open(&self, _urgency: Urgency) -> Result<Stream, Disconnected> {
         let mut taken = self.taken();
         let stream = taken.streams.len();
         taken.streams.insert(stream, 0);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use nestcast_link::{Link, Passage, Relay};
+use nestcast_lab::link::{Link, Passage, Relay};
 use nestcast_models::Package;
 use nestcast_proto::{DecoderKind, PackageHash};
 use nestcast_receiver::Trust;

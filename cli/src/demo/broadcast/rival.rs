@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result};
 use nestcast_codec::Picture;
+use nestcast_lab::metrics;
 use nestcast_media::picture;
-use nestcast_metrics as metrics;
 
 use super::clip::Clip;
 use crate::demo::jpeg::{self, Sampling, Tables};

@@ -5,7 +5,7 @@ use nestcast_codec::Picture;
 
 use super::measure::{Cell, Moment, Report};
 use crate::demo::thumbnail::thumbnail;
-use nestcast_canvas::{Canvas, Colour, Style};
+use nestcast_lab::canvas::{Canvas, Colour, Style};
 
 /// Longest side of a picture on the sheet.
 const PICTURE: u32 = 480;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{Decoder, Picture};
-use nestcast_metrics as metrics;
+use nestcast_lab::metrics;
 use nestcast_models::Package;
 use nestcast_receiver::{Announcement, Decoding, Shown, Totals, Viewer};
 

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use nestcast_codec::Picture;
+use nestcast_lab::metrics;
 use nestcast_media::picture;
-use nestcast_metrics as metrics;
 
 use crate::demo::jpeg::{self, Sampling, Tables};
 

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use bytes::Bytes;
 use nestcast_codec::{Embedded, MAX_HEADER, Picture, Size, Synthesis};
-use nestcast_metrics as metrics;
+use nestcast_lab::metrics;
 
 use super::ladder::{Ladder, Step};
 use crate::args::Transform;

@@ -1,8 +1,8 @@
 //! The contact sheet: a row for each cut, a column for each decoder and JPEG.
 
 use anyhow::Result;
-use nestcast_canvas::{Canvas, Colour, Style};
 use nestcast_codec::Picture;
+use nestcast_lab::canvas::{Canvas, Colour, Style};
 
 use super::measure::{Cell, Report, Row};
 use crate::demo::thumbnail::thumbnail;

@@ -7,7 +7,7 @@
 
 use nestcast_codec::{Channels, Picture, Size};
 
-use crate::shape;
+use super::shape;
 
 /// Exponents of the scales, finest first (the paper's cross-scale calibration).
 const EXPONENTS: [f64; 5] = [0.0448, 0.2856, 0.3001, 0.2363, 0.1333];
@@ -184,8 +184,8 @@ fn window() -> [f32; TAPS] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testdata::{faded, pattern, picture};
     use super::*;
-    use crate::testdata::{faded, pattern, picture};
 
     fn similarity(original: &Picture, decoded: &Picture) -> f64 {
         MsSsim::new(original).expect("large enough").compare(decoded)

@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use nestcast_codec::{Channels, Picture, Size};
-//! use nestcast_metrics::{MsSsim, bpp, ms_ssim_db, psnr};
+//! use nestcast_lab::metrics::{MsSsim, bpp, ms_ssim_db, psnr};
 //!
 //! let size = Size::new(192, 176)?;
 //! let flat = |grey| Picture::new(size, Channels::Grey, vec![grey; size.pixels()]);

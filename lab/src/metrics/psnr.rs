@@ -2,7 +2,7 @@
 
 use nestcast_codec::Picture;
 
-use crate::shape;
+use super::shape;
 
 /// The largest sample.
 const PEAK: f64 = 255.0;
@@ -26,8 +26,8 @@ pub fn psnr(original: &Picture, decoded: &Picture) -> f64 {
 mod tests {
     use nestcast_codec::Channels;
 
+    use super::super::testdata::{faded, pattern, picture};
     use super::*;
-    use crate::testdata::{faded, pattern, picture};
 
     #[test]
     fn a_constant_error() {

@@ -19,11 +19,11 @@ const BURST: &str = "3000";
 /// Where a broadcast listens.
 const PORT: u16 = 4433;
 
-static BEDS: AtomicU32 = AtomicU32::new(0);
+static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Two namespaces, one for each end, and the links between them. They are taken down with it.
 #[derive(Debug)]
-pub struct Bed {
+pub struct NetnsLinks {
     name: String,
 }
 
@@ -36,29 +36,29 @@ pub enum End {
     Receiver,
 }
 
-impl Bed {
+impl NetnsLinks {
     /// A link for each of `rates`, in bits per second.
     ///
     /// # Errors
     /// Why there can be none here.
     pub fn new(rates: &[u64]) -> Result<Self, String> {
-        let number = BEDS.fetch_add(1, Ordering::Relaxed);
-        let bed = Self { name: format!("nc{}-{number}", std::process::id()) };
-        let (sender, receiver) = (bed.namespace(End::Sender), bed.namespace(End::Receiver));
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let links = Self { name: format!("nc{}-{number}", std::process::id()) };
+        let (sender, receiver) = (links.namespace(End::Sender), links.namespace(End::Receiver));
         run("tc -Version")?;
         run(&format!("ip netns add {sender}"))?;
         run(&format!("ip netns add {receiver}"))?;
         for (link, &rate) in rates.iter().enumerate() {
-            let SocketAddr::V4(address) = bed.address(link, 0) else { continue };
+            let SocketAddr::V4(address) = links.address(link, 0) else { continue };
             let [a, b, c, _] = address.ip().octets();
             run(&format!("ip link add v{link} netns {sender} type veth peer name v{link} netns {receiver}"))?;
             for (namespace, end) in [(&sender, 1), (&receiver, 2)] {
                 run(&format!("ip -n {namespace} addr add {a}.{b}.{c}.{end}/24 dev v{link}"))?;
                 run(&format!("ip -n {namespace} link set v{link} up"))?;
             }
-            bed.shape("add", link, rate)?;
+            links.shape("add", link, rate)?;
         }
-        Ok(bed)
+        Ok(links)
     }
 
     /// Where the sender is found over a link.
@@ -148,7 +148,7 @@ impl Bed {
     }
 }
 
-impl Drop for Bed {
+impl Drop for NetnsLinks {
     fn drop(&mut self) {
         for end in [End::Sender, End::Receiver] {
             // It may never have been made.

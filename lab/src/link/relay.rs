@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
-use crate::schedule::{Link, Schedule};
+use super::schedule::{Link, Schedule};
 
 /// The largest UDP packet.
 const LARGEST: usize = 65_536;
