@@ -117,7 +117,7 @@ impl<'a, V: Viewer> Screen<'a, V> {
 
 /// Decodes a frame if its header has the size that was announced: no memory is taken for another.
 fn decode(decoding: &Decoding, size: Size, prefix: &[u8]) -> Result<Picture, String> {
-    if let Parsed::Whole(header, _) = Header::parse(prefix).map_err(|error| error.to_string())?
+    if let Parsed::Complete(header, _) = Header::parse(prefix).map_err(|error| error.to_string())?
         && header.size != size
     {
         return Err("it has another size than announced".to_owned());

@@ -1,7 +1,7 @@
 //! How frames are encoded, and the model that goes with them.
 
 use bytes::Bytes;
-use nestcast_codec::{Analysis, Embedded, EncodeError, Encoder, ModelId, Picture};
+use nestcast_codec::{Analysis, EncodeError, Encoder, ModelId, Picture, Stream};
 use nestcast_proto::PackageHash;
 
 /// A model package as it goes to receivers that lack it (spec, "Model package").
@@ -39,7 +39,7 @@ impl Encoding {
     }
 
     /// Encodes to at most `limit` bytes, and no more than the encoder makes.
-    pub(crate) fn encode(&self, picture: &Picture, limit: usize) -> Result<Embedded, EncodeError> {
+    pub(crate) fn encode(&self, picture: &Picture, limit: usize) -> Result<Stream, EncodeError> {
         let encoder = self.encoder.clone().with_max_bytes(self.most(limit));
         encoder.encode(picture, &*self.analysis)
     }
