@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use nestcast_codec::{Channels, ModelId, Size};
+use nestcast_media::y4m::Rate;
 use nestcast_models::Package;
 use nestcast_proto::Code;
 use nestcast_receiver::{Announcement, Decoding, Error, Shown, Totals, Trust, Viewer, receive};
@@ -16,7 +17,6 @@ use nestcast_tests::broadcasts::{self, PATIENCE, Plan, Running, config, count, c
 use nestcast_tests::hostile_receiver::{HostileReceiver, client, endpoint, hello};
 use nestcast_tests::path::{Path, Proxy};
 use nestcast_tests::pictures::{self, Content};
-use nestcast_video::Rate;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};

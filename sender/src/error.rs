@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use nestcast_media::y4m;
+
 /// What went wrong, in one line that says who must act.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -26,6 +28,14 @@ pub enum Error {
     /// TLS refuses the configuration.
     #[error("TLS cannot be set up: {0}")]
     Tls(String),
+    /// A video cannot be read, or goes on in the wrong place.
+    #[error("{name}: {error}")]
+    Video {
+        /// The video's.
+        name: String,
+        /// What is wrong.
+        error: y4m::Error,
+    },
     /// The source broke off, or a picture of it cannot be used.
     #[error("{0}")]
     Source(String),

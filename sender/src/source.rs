@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use nestcast_codec::{Channels, Picture, Size};
-use nestcast_video::{Rate, Reader};
+use nestcast_media::y4m::{self, Rate, Reader};
 
 use crate::Error;
 
@@ -45,7 +45,7 @@ impl Source {
         mut again: Option<Box<dyn FnMut() -> std::io::Result<R> + Send>>,
     ) -> Result<Self, Error> {
         let name = name.to_owned();
-        let failed = move |error: nestcast_video::Error| Error::Source(format!("{name}: {error}"));
+        let failed = move |error: y4m::Error| Error::Video { name: name.clone(), error };
         let mut reader = Reader::new(input, max_pixels).map_err(&failed)?;
         let (size, rate) = (reader.size(), reader.rate());
         let next = move || {
@@ -55,7 +55,7 @@ impl Source {
             let Some(again) = &mut again else { return Ok(None) };
             reader = again().map_err(Into::into).and_then(|input| Reader::new(input, max_pixels)).map_err(&failed)?;
             if reader.size() != size {
-                return Err(failed(nestcast_video::Error::Corrupt("it has another size than before")));
+                return Err(failed(y4m::Error::Corrupt("it has another size than before")));
             }
             reader.read().map_err(&failed)
         };

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use nestcast_codec::{Decoder, Encoder};
 use nestcast_lab::link::{Passage, Relay};
+use nestcast_media::y4m::Rate;
 use nestcast_models::Package;
 use nestcast_proto::PackageHash;
 use nestcast_sender::{Broadcast, Config, Encoding, Identity, Source};
-use nestcast_video::Rate;
 
 use crate::clip::{Clip, FRAMES_PER_SECOND};
 use crate::jpeg::{self, Jpegs};

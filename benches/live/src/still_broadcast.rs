@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use nestcast_codec::{Channels, Encoder, Picture, Size};
+use nestcast_media::y4m::Rate;
 use nestcast_models::Package;
 use nestcast_proto::PackageHash;
 use nestcast_sender::{Broadcast, Config, Encoding, Identity, Source};
-use nestcast_video::Rate;
 
 /// Frames a second.
 pub const FRAMES: u32 = 30;

@@ -3,12 +3,12 @@
 use nestcast_codec::{Channels, Picture, Size};
 
 /// Samples as y4m has them.
-pub(crate) struct Planes<'a> {
-    pub(crate) luma: &'a [u8],
-    pub(crate) blue: &'a [u8],
-    pub(crate) red: &'a [u8],
-    /// Chroma has half the width and half the height, rounded up.
-    pub(crate) halved: bool,
+pub(super) struct Planes<'a> {
+    pub(super) luma: &'a [u8],
+    pub(super) blue: &'a [u8],
+    pub(super) red: &'a [u8],
+    /// By how many bits a pixel's column and row are shifted to find its chroma sample.
+    pub(super) shifts: (u32, u32),
 }
 
 /// Luma's black and the factors that bring luma and chroma to 0..=255, in 1/65536.
@@ -26,26 +26,26 @@ fn byte(value: i32) -> u8 {
 }
 
 /// Luma to grey.
-pub(crate) fn grey(luma: &[u8], full: bool) -> Vec<u8> {
+pub(super) fn grey(luma: &[u8], full: bool) -> Vec<u8> {
     let [black, scale, _] = range(full);
     luma.iter().map(|&y| byte((scale * (i32::from(y) - black) + 0x8000) >> 16)).collect()
 }
 
-/// Planes to interleaved red, green, blue. Halved chroma is repeated: the nearest sample.
-pub(crate) fn rgb(size: Size, planes: &Planes<'_>, full: bool) -> Vec<u8> {
+/// Planes to interleaved red, green, blue. Subsampled chroma is repeated: the nearest sample.
+pub(super) fn rgb(size: Size, planes: &Planes<'_>, full: bool) -> Vec<u8> {
     let [black, scale, chroma] = range(full);
     #[allow(clippy::cast_possible_truncation, reason = "the factors are below 2")]
     let [red_cr, green_cb, green_cr, blue_cb] = FROM.map(|factor| (factor * f64::from(chroma)) as i32);
-    let shift = u32::from(planes.halved);
-    let stride = if planes.halved { size.width().div_ceil(2) } else { size.width() };
+    let (right, down) = planes.shifts;
+    let stride = size.width().div_ceil(1 << right);
     let mut samples = Vec::with_capacity(3 * size.pixels());
     for (y, line) in planes.luma.chunks_exact(size.width()).enumerate() {
-        let at = (y >> shift) * stride;
+        let at = (y >> down) * stride;
         let (blue, red) = (&planes.blue[at..at + stride], &planes.red[at..at + stride]);
         for (x, &luma) in line.iter().enumerate() {
             let luma = scale * (i32::from(luma) - black) + 0x8000;
-            let cb = i32::from(blue[x >> shift]) - 128;
-            let cr = i32::from(red[x >> shift]) - 128;
+            let cb = i32::from(blue[x >> right]) - 128;
+            let cr = i32::from(red[x >> right]) - 128;
             samples.extend([
                 byte((luma + red_cr * cr) >> 16),
                 byte((luma + green_cb * cb + green_cr * cr) >> 16),
@@ -57,7 +57,7 @@ pub(crate) fn rgb(size: Size, planes: &Planes<'_>, full: bool) -> Vec<u8> {
 }
 
 /// A picture's planes in limited range, one behind the other: luma alone, or luma, Cb, Cr of full size.
-pub(crate) fn planes(picture: &Picture) -> Vec<u8> {
+pub(super) fn planes(picture: &Picture) -> Vec<u8> {
     let samples = picture.samples();
     if picture.channels() == Channels::Grey {
         return samples.iter().map(|&grey| byte((56_284 * i32::from(grey) + (16 << 16) + 0x8000) >> 16)).collect();
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(luma[..6], [16, 235, 81, 145, 41, 210]);
         assert_eq!(blue[..6], [128, 128, 90, 54, 240, 16]);
         assert_eq!(red[..6], [128, 128, 240, 34, 110, 146]);
-        let back = rgb(size, &Planes { luma, blue, red, halved: false }, false);
+        let back = rgb(size, &Planes { luma, blue, red, shifts: (0, 0) }, false);
         assert!(back.iter().zip(&samples).all(|(a, b)| a.abs_diff(*b) <= 2), "{back:?}");
     }
 }

@@ -2,46 +2,69 @@
 
 use nestcast_codec::Size;
 
-use crate::{Error, Rate};
+use super::{Error, Rate};
 
 const MAGIC: &str = "YUV4MPEG2";
 
-/// Where the colour samples are.
+/// How many chroma samples there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Layout {
-    /// Luma alone.
+pub(super) enum Subsampling {
+    /// None: luma alone.
     Mono,
-    /// One chroma sample for two by two pixels.
-    Quarter,
-    /// One for each pixel.
-    Full,
+    /// 4:2:0: one of each for two by two pixels.
+    C420,
+    /// 4:2:2: one of each for two pixels of a row.
+    C422,
+    /// 4:4:4: one of each for every pixel.
+    C444,
+}
+
+impl Subsampling {
+    fn parse(value: &str) -> Result<Self, Error> {
+        match value {
+            "mono" => Ok(Self::Mono),
+            "420" | "420jpeg" | "420mpeg2" | "420paldv" => Ok(Self::C420),
+            "422" => Ok(Self::C422),
+            "444" => Ok(Self::C444),
+            other => Err(Error::Unsupported(other.chars().filter(|c| !c.is_control()).take(20).collect())),
+        }
+    }
+
+    /// By how many bits a pixel's column and row are shifted to find its chroma sample.
+    pub(super) const fn shifts(self) -> (u32, u32) {
+        match self {
+            Self::Mono | Self::C444 => (0, 0),
+            Self::C420 => (1, 1),
+            Self::C422 => (1, 0),
+        }
+    }
 }
 
 /// What the line says.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Header {
-    pub(crate) size: Size,
-    pub(crate) rate: Rate,
-    pub(crate) layout: Layout,
+pub(super) struct Header {
+    pub(super) size: Size,
+    pub(super) rate: Rate,
+    pub(super) subsampling: Subsampling,
     /// Samples take 0..=255 and not 16..=235.
-    pub(crate) full_range: bool,
+    pub(super) full_range: bool,
 }
 
 impl Header {
-    pub(crate) fn parse(line: &str, max_pixels: u64) -> Result<Self, Error> {
+    pub(super) fn parse(line: &str, max_pixels: u64) -> Result<Self, Error> {
         let mut fields = line.split(' ');
         if fields.next() != Some(MAGIC) {
             return Err(Error::Corrupt("it does not begin with \"YUV4MPEG2\""));
         }
         let (mut width, mut height, mut rate) = (None, None, None);
-        let (mut layout, mut full_range) = (Layout::Quarter, false);
+        let (mut subsampling, mut full_range) = (Subsampling::C420, false);
         for field in fields {
             let Some((name, value)) = field.split_at_checked(1) else { continue };
             match name {
                 "W" => width = value.parse().ok(),
                 "H" => height = value.parse().ok(),
                 "F" => rate = value.split_once(':').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?))),
-                "C" => layout = samples(value)?,
+                "C" => subsampling = Subsampling::parse(value)?,
                 "X" if value == "COLORRANGE=FULL" => full_range = true,
                 _ => {}
             }
@@ -57,25 +80,13 @@ impl Header {
         let (frames, seconds) = rate.ok_or(Error::Corrupt("its header has no frame rate"))?;
         // Without a known rate writers put 0:0 or 0:1.
         let rate = if frames == 0 { Rate::new(25, 1)? } else { Rate::new(frames, seconds)? };
-        Ok(Self { size, rate, layout, full_range })
+        Ok(Self { size, rate, subsampling, full_range })
     }
 
     /// The bytes of a frame.
-    pub(crate) fn frame_bytes(&self) -> usize {
-        let chroma = match self.layout {
-            Layout::Mono => 0,
-            Layout::Quarter => 2 * self.size.width().div_ceil(2) * self.size.height().div_ceil(2),
-            Layout::Full => 2 * self.size.pixels(),
-        };
-        self.size.pixels() + chroma
-    }
-}
-
-fn samples(value: &str) -> Result<Layout, Error> {
-    match value {
-        "mono" => Ok(Layout::Mono),
-        "420" | "420jpeg" | "420mpeg2" | "420paldv" => Ok(Layout::Quarter),
-        "444" => Ok(Layout::Full),
-        other => Err(Error::Unsupported(other.chars().filter(|c| !c.is_control()).take(20).collect())),
+    pub(super) fn frame_bytes(&self) -> usize {
+        let (x, y) = self.subsampling.shifts();
+        let chroma = self.size.width().div_ceil(1 << x) * self.size.height().div_ceil(1 << y);
+        self.size.pixels() + if self.subsampling == Subsampling::Mono { 0 } else { 2 * chroma }
     }
 }

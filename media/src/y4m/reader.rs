@@ -4,9 +4,9 @@ use std::io::{BufRead, BufReader, Read};
 
 use nestcast_codec::{Channels, Picture, Size};
 
-use crate::colour::{self, Planes};
-use crate::header::{Header, Layout};
-use crate::{Error, Rate};
+use super::colour::{self, Planes};
+use super::header::{Header, Subsampling};
+use super::{Error, Rate};
 
 /// Most bytes of a header's line.
 const MAX_LINE: u64 = 4096;
@@ -66,14 +66,13 @@ impl<R: Read> Reader<R> {
     }
 
     fn picture(&self) -> Picture {
-        let Header { size, layout, full_range, .. } = self.header;
+        let Header { size, subsampling, full_range, .. } = self.header;
         let (luma, chroma) = self.bytes.split_at(size.pixels());
-        let (channels, samples) = match layout {
-            Layout::Mono => (Channels::Grey, colour::grey(luma, full_range)),
-            Layout::Quarter | Layout::Full => {
-                let halved = layout == Layout::Quarter;
+        let (channels, samples) = match subsampling {
+            Subsampling::Mono => (Channels::Grey, colour::grey(luma, full_range)),
+            Subsampling::C420 | Subsampling::C422 | Subsampling::C444 => {
                 let (blue, red) = chroma.split_at(chroma.len() / 2);
-                let planes = Planes { luma, blue, red, halved };
+                let planes = Planes { luma, blue, red, shifts: subsampling.shifts() };
                 (Channels::Rgb, colour::rgb(size, &planes, full_range))
             }
         };
@@ -122,14 +121,34 @@ mod tests {
             (b"YUV4MPEG2 W4 H4 F25:1", "no end"),
             (b"YUV4MPEG2 W4 F25:1\n", "no height"),
             (b"YUV4MPEG2 W0 H4 F25:1\n", "a side is 0"),
-            (b"YUV4MPEG2 W4000000000 H4000000000 F25:1\n", "--max-pixels"),
+            (b"YUV4MPEG2 W4000000000 H4000000000 F25:1\n", "limit of 1000"),
             (b"YUV4MPEG2 W4 H4 F25:0\n", "frame rate"),
             (b"YUV4MPEG2 W4 H4 F25:1 C420p10\n", "420p10"),
+            (b"YUV4MPEG2 W3 H2 F25:1 C422\nFRAME\nabcdefABCD1234", "ended"),
             (b"YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME\nab", "ended"),
             (b"YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME\nabFRAME\na", "inside frame 1"),
             (b"YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME\nabcdFRAME\nabcd", "frame 1 should begin"),
         ] {
             assert!(refusal(bytes).contains(part), "{}", refusal(bytes));
+        }
+    }
+
+    #[test]
+    fn each_pixel_has_the_chroma_sample_of_its_place() {
+        // Three by two pixels, all of the same luma; the chroma samples are told apart by their blue.
+        for (kind, chroma, expected) in [
+            ("420", &[100, 200][..], [100, 100, 200, 100, 100, 200]),
+            ("422", &[100, 120, 140, 160], [100, 100, 120, 140, 140, 160]),
+            ("444", &[100, 110, 120, 130, 140, 150], [100, 110, 120, 130, 140, 150]),
+        ] {
+            let header = format!("YUV4MPEG2 W3 H2 F25:1 C{kind} XCOLORRANGE=FULL\nFRAME\n");
+            let bytes = [header.as_bytes(), &[50; 6], chroma, &vec![128; chroma.len()]].concat();
+            let picture = Reader::new(&bytes[..], 6).expect("a header").read().expect("a frame").expect("one");
+            let (pixels, _) = picture.samples().as_chunks::<3>();
+            let blue = |chroma: u8| (50.0 + 1.772 * (f64::from(chroma) - 128.0)).clamp(0.0, 255.0);
+            for (pixel, chroma) in pixels.iter().zip(expected) {
+                assert!((f64::from(pixel[2]) - blue(chroma)).abs() <= 1.0, "{kind}: {pixel:?}, {chroma}");
+            }
         }
     }
 

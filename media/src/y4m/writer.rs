@@ -4,8 +4,7 @@ use std::io::{self, Write};
 
 use nestcast_codec::{Channels, Picture, Size};
 
-use crate::Rate;
-use crate::colour;
+use super::{Rate, colour};
 
 /// Writes pictures as a y4m stream. The first one fixes size and colours.
 #[derive(Debug)]

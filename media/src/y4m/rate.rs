@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::Error;
+use super::Error;
 
 /// So many frames in so many seconds, each in 1..=1000000; between 1/1000 and 1000 frames a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

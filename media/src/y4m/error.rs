@@ -13,10 +13,10 @@ pub enum Error {
     #[error("this is no y4m video that can be read: {0}")]
     Corrupt(&'static str),
     /// A kind of y4m that is not read.
-    #[error("its samples are {0}; convert them with `ffmpeg -pix_fmt yuv420p` (or yuv444p, gray)")]
+    #[error("its samples are {0}; convert them with `ffmpeg -pix_fmt yuv420p` (or yuv422p, yuv444p, gray)")]
     Unsupported(String),
     /// More pixels than agreed.
-    #[error("its frames have {given} pixels, over the limit of {max}: scale them down or raise --max-pixels")]
+    #[error("its frames have {given} pixels, over the limit of {max}")]
     Limit {
         /// Pixels of a frame.
         given: u64,

@@ -13,7 +13,7 @@ pub(crate) const BEST: u8 = 100;
 /// The entropy coder's tables. They change the bytes, not the pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tables {
-    /// Made for the picture: the smallest file. Its scans are not interleaved, which `pictures::decode` refuses.
+    /// Made for the picture: the smallest file. Its scans are not interleaved, which `picture::decode` refuses.
     Optimised,
     /// The standard's.
     Fixed,

@@ -1,6 +1,6 @@
 //! What a JPEG file says of itself before it is decoded, and limits that its decoder does not have.
 
-use anyhow::{Result, bail, ensure};
+use super::Error;
 
 /// Most pixels for a byte: each block of 8x8 takes a bit at least.
 pub(super) const MAX_PIXELS: u64 = 8 * 64;
@@ -27,6 +27,10 @@ pub(super) struct Structure {
     pub(super) scattered: bool,
 }
 
+fn corrupt(why: &str) -> Error {
+    Error::Corrupt(why.to_owned())
+}
+
 /// The frame's header, and how much of it was coded so far.
 struct Frame {
     sequential: bool,
@@ -41,7 +45,7 @@ impl Structure {
     ///
     /// # Errors
     /// If the file would cost more work than its size can justify.
-    pub(super) fn of(bytes: &[u8]) -> Result<Self> {
+    pub(super) fn of(bytes: &[u8]) -> Result<Self, Error> {
         let mut structure = Self::default();
         let mut frame: Option<Frame> = None;
         let (mut at, mut in_scan, mut segments) = (2, false, 0);
@@ -50,17 +54,25 @@ impl Structure {
                 structure.whole = in_scan;
                 break;
             }
-            ensure!(marker != START_OF_IMAGE, "a second picture begins inside it: get it again");
+            if marker == START_OF_IMAGE {
+                return Err(corrupt("a second picture begins inside it: get it again"));
+            }
             let Some(body) = segment(bytes, start) else { break };
             segments += 1;
-            ensure!(segments <= MAX_SEGMENTS, "it has more than {MAX_SEGMENTS} segments: save it anew");
+            if segments > MAX_SEGMENTS {
+                return Err(Error::Cost(format!("it has more than {MAX_SEGMENTS} segments: save it anew")));
+            }
             if marker == START_OF_SCAN {
-                let Some(frame) = &mut frame else { bail!("a scan comes before its frame: get it again") };
+                let Some(frame) = &mut frame else {
+                    return Err(corrupt("a scan comes before its frame: get it again"));
+                };
                 let in_this = frame.scan(body)?;
                 structure.scattered |= frame.sequential && in_this < frame.components.len();
                 in_scan = true;
             } else if is_frame(marker) {
-                ensure!(frame.is_none(), "it has two frames: save it anew");
+                if frame.is_some() {
+                    return Err(corrupt("it has two frames: save it anew"));
+                }
                 structure.components = frame.insert(Frame::of(marker, body)).components.len();
             }
             at = start + 2 + body.len();
@@ -79,7 +91,7 @@ impl Frame {
     }
 
     /// Adds up what is coded; gives the number of components in this scan.
-    fn scan(&mut self, body: &[u8]) -> Result<usize> {
+    fn scan(&mut self, body: &[u8]) -> Result<usize, Error> {
         let count = body.first().map_or(0, |&count| usize::from(count));
         let (named, _) = body.get(1..).unwrap_or(&[]).as_chunks::<2>();
         for &[name, _] in named.iter().take(count) {
@@ -87,11 +99,14 @@ impl Frame {
             self.coded += component.map_or(0, |component| component.1);
         }
         let all: usize = self.components.iter().map(|component| component.1).sum();
-        ensure!(!self.sequential || self.coded <= all, "it is coded twice: save it anew");
-        ensure!(
-            self.coded <= MAX_PASSES * all,
-            "its scans go over the picture more than {MAX_PASSES} times, which costs only time: save it anew"
-        );
+        if self.sequential && self.coded > all {
+            return Err(corrupt("it is coded twice: save it anew"));
+        }
+        if self.coded > MAX_PASSES * all {
+            return Err(Error::Cost(format!(
+                "its scans go over the picture more than {MAX_PASSES} times, which costs only time: save it anew"
+            )));
+        }
         Ok(count)
     }
 }
@@ -127,10 +142,9 @@ const fn is_frame(marker: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::{Channels, Picture, Size};
+    use jpeg_encoder::{ColorType, Encoder};
 
     use super::*;
-    use crate::jpeg::{Sampling, Tables, encode};
 
     fn grey_file(marker: u8, scans: usize) -> Vec<u8> {
         let mut bytes = vec![0xFF, 0xD8, 0xFF, marker, 0, 11, 8, 0, 8, 0, 8, 1, 1, 0x11, 0];
@@ -143,11 +157,15 @@ mod tests {
 
     #[test]
     fn a_file_and_its_prefixes() {
-        let size = Size::new(40, 30).expect("a valid size");
-        let picture = Picture::new(size, Channels::Rgb, vec![90; 3600]).expect("the shape fits");
-        let optimised = encode(&picture, 50, Sampling::Quarter, Tables::Optimised).expect("encodes");
-        assert!(Structure::of(&optimised).expect("little work").scattered);
-        let bytes = encode(&picture, 50, Sampling::Quarter, Tables::Fixed).expect("encodes");
+        let encode = |optimised: bool| {
+            let mut bytes = Vec::new();
+            let mut encoder = Encoder::new(&mut bytes, 50);
+            encoder.set_optimized_huffman_tables(optimised);
+            encoder.encode(&[90; 3600], 40, 30, ColorType::Rgb).expect("encodes");
+            bytes
+        };
+        assert!(Structure::of(&encode(true)).expect("little work").scattered);
+        let bytes = encode(false);
         let whole = Structure { components: 3, whole: true, scattered: false };
         assert_eq!(Structure::of(&bytes).expect("little work"), whole);
         for length in 0..bytes.len() {
