@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::args::{self, Encode};
 use crate::files::{self, Output};
 use crate::pictures;
-use crate::progress;
 use crate::transforms::Model;
 
 /// What was made of what; `--json` prints it as it is.
@@ -42,7 +41,7 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
     let stream = model
         .encode(&picture, &*analysis, options.max_bytes)
         .with_context(|| format!("{} cannot be encoded", files::name(&options.input)))?;
-    let encode_ms = progress::milliseconds(start);
+    let encode_ms = start.elapsed().as_secs_f64() * 1e3;
     output.write(stream.bytes())?;
 
     let (size, bytes) = (picture.size(), stream.bytes().len());

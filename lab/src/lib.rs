@@ -4,11 +4,23 @@
 
 #[cfg(feature = "show")]
 pub mod canvas;
+#[cfg(feature = "motion-jpeg")]
+pub mod clip;
+#[cfg(feature = "demo")]
+pub mod demo;
+#[cfg(feature = "motion-jpeg")]
+pub mod jpeg;
 pub mod link;
 pub mod metrics;
+#[cfg(feature = "motion-jpeg")]
+pub mod motion_jpeg;
 #[cfg(feature = "show")]
 pub mod page;
 #[cfg(feature = "show")]
 pub mod plot;
+#[cfg(feature = "progress")]
+pub mod progress;
 #[cfg(feature = "show")]
 pub mod sheet;
+#[cfg(feature = "show")]
+pub mod thumbnail;

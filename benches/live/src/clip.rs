@@ -5,7 +5,7 @@ use lzma_rust2::XzReader;
 use nestcast_codec::Picture;
 use nestcast_media::y4m::Reader;
 
-const CLIP: &[u8] = include_bytes!("../../../cli/assets/signing.y4m.xz");
+const CLIP: &[u8] = include_bytes!("../../../lab/assets/signing.y4m.xz");
 
 /// Frames a second.
 pub const FRAMES_PER_SECOND: u32 = 30;

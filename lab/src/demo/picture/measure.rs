@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 use bytes::Bytes;
-use nestcast_codec::{MAX_HEADER, Picture, Size, Stream, Synthesis};
-use nestcast_lab::metrics;
+use nestcast_codec::{Decoder, Encoder, MAX_HEADER, Picture, Stream, Synthesis};
 
 use super::ladder::{Ladder, Step};
-use crate::args::Transform;
+use super::{Photo, Transforms};
+use crate::demo::Setup;
+use crate::metrics;
 use crate::progress::Progress;
-use crate::transforms::Model;
 
 /// The cuts shown, in percent of the stream.
 const PERCENTS: [usize; 4] = [1, 5, 20, 100];
@@ -19,15 +19,13 @@ const SPARSE_RATES: [u32; 4] = [1, 2, 3, 7];
 const RATE_STEP: u32 = 5;
 const STEPS: u32 = 30;
 
-pub(super) struct Report {
-    pub(super) name: String,
-    pub(super) credit: Option<&'static str>,
+pub(super) struct Report<'a> {
+    pub(super) photo: &'a Photo,
     pub(super) model: String,
-    pub(super) size: Size,
     pub(super) stream: Bytes,
     pub(super) columns: Vec<&'static str>,
     pub(super) rows: Vec<Row>,
-    pub(super) curves: Vec<Curve>,
+    pub(super) curves: Vec<Quality>,
 }
 
 /// One cut.
@@ -46,29 +44,25 @@ pub(super) struct Cell {
     pub(super) jpeg: Option<Step>,
 }
 
-pub(super) struct Curve {
+pub(super) struct Quality {
     pub(super) name: &'static str,
     /// Bits per pixel and PSNR in dB, by rate.
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// Encodes a picture once and measures cuts of its stream beside JPEG.
-pub(super) fn measure(picture: &Picture, model: &Model, decoders: &[Transform]) -> Result<Report> {
-    let syntheses: Result<Vec<_>> =
-        decoders.iter().map(|&decoder| Ok((decoder.name(), model.synthesis(decoder)?))).collect();
-    let syntheses = syntheses?;
-    let analysis = model.analysis(decoders[decoders.len() - 1])?;
-    let progress = Progress::new(decoders.len() * (PERCENTS.len() + rates().count()));
+/// Encodes a photo once and measures cuts of its stream beside JPEG.
+pub(super) fn measure<'a>(setup: &Setup<'_>, photo: &'a Photo, transforms: &Transforms) -> Result<Report<'a>> {
+    let (package, picture) = (setup.package, &photo.picture);
+    let progress = Progress::new(transforms.decoders.len() * (PERCENTS.len() + rates().count()));
     progress.say("encoding");
-    let stream = model.encode(picture, &*analysis, None)?;
-    let bench = Bench { picture, model, syntheses, ladder: Ladder::new(picture)?, progress };
+    let encoder = Encoder::new(package.tables().clone()).with_threads(setup.threads);
+    let stream = encoder.encode(picture, &*transforms.analysis)?;
+    let bench = Bench { setup, picture, decoders: &transforms.decoders, ladder: Ladder::new(picture)?, progress };
     Ok(Report {
-        name: String::new(),
-        credit: None,
-        model: format!("{} ({})", model.name(), model.id()),
-        size: picture.size(),
+        photo,
+        model: format!("{} ({})", package.name(), package.id()),
         stream: stream.bytes().clone(),
-        columns: decoders.iter().map(|decoder| decoder.name()).chain([JPEG]).collect(),
+        columns: transforms.decoders.iter().map(|decoder| decoder.0).chain([JPEG]).collect(),
         rows: bench.rows(&stream)?,
         curves: bench.curves(&stream)?,
     })
@@ -82,9 +76,8 @@ fn rates() -> impl Iterator<Item = f64> {
 /// What is measured, with what.
 struct Bench<'a> {
     picture: &'a Picture,
-    model: &'a Model,
-    /// By decoder, with its name.
-    syntheses: Vec<(&'static str, Box<dyn Synthesis>)>,
+    setup: &'a Setup<'a>,
+    decoders: &'a [(&'static str, Box<dyn Synthesis>)],
     ladder: Ladder<'a>,
     progress: Progress,
 }
@@ -97,7 +90,7 @@ impl Bench<'_> {
             // The header is the least that decodes; a tiny picture's first percent is less.
             let prefix = stream.prefix((stream.bytes().len() * percent / 100).max(MAX_HEADER));
             let mut cells = Vec::new();
-            for (name, synthesis) in &self.syntheses {
+            for (name, synthesis) in self.decoders {
                 let (picture, psnr) = self.decode(&prefix, name, &**synthesis)?;
                 cells.push(Some(Cell { picture, psnr, jpeg: None }));
             }
@@ -109,27 +102,29 @@ impl Bench<'_> {
     }
 
     /// Quality over rate.
-    fn curves(&self, stream: &Stream) -> Result<Vec<Curve>> {
+    fn curves(&self, stream: &Stream) -> Result<Vec<Quality>> {
         let mut curves = Vec::new();
-        for (name, synthesis) in &self.syntheses {
+        for (name, synthesis) in self.decoders {
             let mut points = Vec::new();
             for rate in rates() {
                 let prefix = stream.prefix(metrics::budget(rate, self.picture.size()).max(MAX_HEADER));
                 points.push((self.bpp(prefix.len()), self.decode(&prefix, name, &**synthesis)?.1));
             }
-            curves.push(Curve { name, points: in_order(points) });
+            curves.push(Quality { name, points: in_order(points) });
         }
         self.progress.say(JPEG);
         let most = rates().fold(0.0, f64::max);
         let front = self.ladder.front(metrics::budget(most, self.picture.size()))?;
         let points = front.into_iter().map(|(bytes, psnr)| (self.bpp(bytes), psnr)).collect();
-        curves.push(Curve { name: JPEG, points: in_order(points) });
+        curves.push(Quality { name: JPEG, points: in_order(points) });
         Ok(curves)
     }
 
     fn decode(&self, bytes: &[u8], name: &str, synthesis: &dyn Synthesis) -> Result<(Picture, f64)> {
         self.progress.say(&format!("{name} decoder"));
-        let decoded = self.model.decode(bytes, synthesis)?;
+        let mut decoder = Decoder::new(self.setup.package.tables().clone()).with_threads(self.setup.threads);
+        decoder.push(bytes)?;
+        let decoded = decoder.render(synthesis)?;
         self.progress.step();
         let psnr = metrics::psnr(self.picture, &decoded);
         Ok((decoded, psnr))

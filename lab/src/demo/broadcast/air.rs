@@ -6,19 +6,18 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use nestcast_lab::link::{Link, Passage, Relay};
+use nestcast_codec::Encoder;
 use nestcast_models::Package;
 use nestcast_proto::{DecoderKind, PackageHash};
 use nestcast_receiver::Trust;
 use nestcast_sender::{Broadcast, Encoding, Identity, Source, Statistics};
 use tokio::sync::oneshot;
 
-use super::clip::Clip;
 use super::table::Table;
 use super::watch::{self, Notebook, Seen, Watcher};
-use crate::args::Transform;
-use crate::live;
-use crate::transforms::Model;
+use crate::clip::Clip;
+use crate::demo::Setup;
+use crate::link::{Link, Passage, Relay};
 
 /// How long it lasts.
 pub(super) const SECONDS: u32 = 12;
@@ -58,16 +57,13 @@ fn links() -> [(&'static str, Link); 3] {
     [("0.3 Mbit/s", Link::constant(SLOW)), ("1 Mbit/s", Link::constant(MIDDLE)), ("4 Mbit/s", changing)]
 }
 
-/// Broadcasts `clip` for [`SECONDS`].
-pub(super) fn broadcast(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
-    live::runtime()?.block_on(on_air(clip, model))
-}
-
-async fn on_air(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
+/// Broadcasts `clip` for [`SECONDS`], frames of at most `max_frame` bytes. Call it within a tokio runtime.
+pub(super) async fn broadcast(setup: &Setup<'_>, clip: &Arc<Clip>, max_frame: usize) -> Result<Outcome> {
     let identity = Identity::generate()?;
-    let encoder = model.encoder(live::frame_limit(clip.size));
-    let encoding =
-        Encoding::new(model.id(), PackageHash(model.package().hash()), encoder, model.analysis(Transform::Linear)?);
+    let package = setup.package;
+    let encoder = Encoder::new(package.tables().clone()).with_threads(setup.threads).with_max_bytes(max_frame);
+    let analysis = Box::new(package.linear(setup.threads));
+    let encoding = Encoding::new(package.id(), PackageHash(package.hash()), encoder, analysis);
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).context("a fingerprint is 64 digits")?;
     let listen = ([127, 0, 0, 1], 0).into();
     let config = nestcast_sender::Config {
@@ -87,11 +83,12 @@ async fn on_air(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
         let notebook = Notebook::default();
         let (stop, stopped) = oneshot::channel();
         let config = receiver(relay.address(), trust.clone());
-        let watcher = watcher(clip, model.package(), &notebook);
+        let watcher = watcher(clip, package, &notebook);
         let ended = tokio::spawn(nestcast_receiver::receive(config, watcher, async { drop(stopped.await) }));
         receiving.push((name, link, relay, notebook, stop, ended));
     }
-    let mut table = Table::new(receiving.iter().map(|(name, _, _, notebook, ..)| (*name, Arc::clone(notebook))));
+    let mut table =
+        Table::new(setup.note, receiving.iter().map(|(name, _, _, notebook, ..)| (*name, Arc::clone(notebook))));
     let mut ticks = tokio::time::interval(REFRESH);
     let mut run = std::pin::pin!(broadcast.run(std::future::pending()));
     loop {
@@ -116,7 +113,7 @@ async fn on_air(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
 fn source(clip: &Arc<Clip>) -> Source {
     let (playing, mut ids) = (Arc::clone(clip), 0..clip.frames_in(SECONDS));
     let next = move || Ok(ids.next().map(|id| playing.at(id).clone()));
-    Source::pictures(clip.size, clip.rate, Box::new(next))
+    Source::pictures(clip.size(), clip.rate(), Box::new(next))
 }
 
 fn receiver(address: SocketAddr, trust: Trust) -> nestcast_receiver::Config {
@@ -139,7 +136,7 @@ fn watcher(clip: &Arc<Clip>, package: &Package, notebook: &Notebook) -> Watcher 
 /// Whether a frame's picture may be shown.
 fn is_kept(clip: &Clip, id: u64) -> bool {
     MOMENTS.iter().any(|moment| {
-        let frames = (clip.seconds(id) - moment) / clip.rate.interval().as_secs_f64();
+        let frames = (clip.seconds(id) - moment) / clip.rate().interval().as_secs_f64();
         (0.0..AROUND).contains(&frames)
     })
 }
