@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{Channels, Size};
+use nestcast_media::y4m::Rate;
 use nestcast_proto::{Bitrate, Code, PackageHash};
 use nestcast_receiver::{Error, view};
 use nestcast_sender::{Identity, Pictures};
 use nestcast_tests::broadcasts::{CountingViewer, PATIENCE, Plan, RATE, Running, config, eventually, identity};
 use nestcast_tests::pictures::{self, Content};
-use nestcast_video::Rate;
 
 /// Broadcasts a picture that changes, as `identity`.
 fn start(

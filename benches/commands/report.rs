@@ -32,14 +32,14 @@ pub(crate) fn run(results: &Path) -> Result<()> {
     if !outcomes.is_empty() {
         table::write(&folder.join("expected.csv"), &outcomes)?;
         for interval in INTERVALS_MS {
-            let svg = charts::population(&outcomes, interval).svg();
+            let svg = charts::population(&outcomes, interval).svg()?;
             std::fs::write(folder.join(format!("expected-{interval}ms.svg")), svg)?;
         }
     }
     let scaling = optional(&results.join("scaling.csv"))?;
     if !scaling.is_empty() {
-        std::fs::write(results.join("scaling-time.svg"), charts::scaling(&scaling, Growth::Time).svg())?;
-        std::fs::write(results.join("scaling-memory.svg"), charts::scaling(&scaling, Growth::Memory).svg())?;
+        std::fs::write(results.join("scaling-time.svg"), charts::scaling(&scaling, Growth::Time).svg()?)?;
+        std::fs::write(results.join("scaling-memory.svg"), charts::scaling(&scaling, Growth::Memory).svg()?)?;
     }
     let timings = optional(&results.join("timing.csv"))?;
     let page = Page { report, outcomes, sheets: sheets(&results.join("sheets"))?, timings, scaling };

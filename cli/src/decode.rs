@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use nestcast_lab::metrics;
+use nestcast_media::picture::encode_png;
 
 use crate::args::Decode;
 use crate::files::{self, Output};
-use crate::pictures;
 use crate::streams::Stream;
 use crate::transforms::{self, Model};
 
@@ -37,7 +37,7 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
         let name = files::name(&options.input);
         files::note(&format!("{name}: {fault}: the picture shows what came before; get the stream again for the rest"));
     }
-    output.write(&pictures::png(&picture)?)?;
+    output.write(&encode_png(&picture)?)?;
     if output.is_standard() {
         return Ok(());
     }

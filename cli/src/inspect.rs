@@ -100,7 +100,7 @@ fn cuts(stream: &Stream, model: &Model, report: &mut Report) -> Result<()> {
             Err(error) => return Err(transforms::advise(error)),
         };
         at = bytes;
-        report.whole = Some(progress == Progress::Whole);
+        report.whole = Some(progress == Progress::Complete);
         let planes_left = match progress {
             Progress::Picture(cut) => cut.0,
             _ => 0.0,

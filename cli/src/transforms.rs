@@ -1,7 +1,7 @@
 //! The model that a command works with, its transforms, and what to do where ONNX Runtime is missing.
 
 use anyhow::{Context, Result, anyhow};
-use nestcast_codec::{Analysis, Decoder, Embedded, Encoder, Error, ModelId, Picture, Size, Synthesis};
+use nestcast_codec::{Analysis, Decoder, Encoder, Error, ModelId, Picture, Size, Stream, Synthesis};
 use nestcast_models::{Package, Runtime};
 
 use crate::args::{Common, Transform};
@@ -65,7 +65,7 @@ impl Model {
         picture: &Picture,
         analysis: &dyn Analysis,
         max_bytes: Option<usize>,
-    ) -> Result<Embedded> {
+    ) -> Result<Stream> {
         Ok(self.encoder(max_bytes.unwrap_or(usize::MAX)).encode(picture, analysis)?)
     }
 

@@ -6,3 +6,9 @@
 pub mod canvas;
 pub mod link;
 pub mod metrics;
+#[cfg(feature = "show")]
+pub mod page;
+#[cfg(feature = "show")]
+pub mod plot;
+#[cfg(feature = "show")]
+pub mod sheet;

@@ -338,7 +338,7 @@ fn failed(error: impl Into<Cause>) -> PlayError {
 
 /// Decodes a frame if its header has the size that was announced: no memory is taken for another.
 fn decode(decoding: &Decoding, size: Size, prefix: &[u8]) -> Result<Picture, Cause> {
-    if let Parsed::Whole(header, _) = Header::parse(prefix)?
+    if let Parsed::Complete(header, _) = Header::parse(prefix)?
         && header.size != size
     {
         return Err("it has another size than announced".into());

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use nestcast_codec::{Analysis, Channels, EncodeError, Encoder, ModelId, Picture, Size};
+use nestcast_media::y4m::{self, Rate, Reader};
 use nestcast_proto::{Frame, PackageHash, Welcome};
-use nestcast_video::{Rate, Reader};
 use tokio::sync::mpsc;
 
 use crate::feedback::Feedback;
@@ -37,7 +37,7 @@ pub enum PictureError {
         /// The video's name.
         name: String,
         /// What is wrong with it.
-        error: nestcast_video::Error,
+        error: y4m::Error,
     },
     /// A picture has another size than was announced.
     #[error(
@@ -106,7 +106,7 @@ impl Pictures {
             let Some(again) = &mut again else { return Ok(None) };
             reader = Reader::new(again()?, max_pixels)?;
             if reader.size() != size {
-                return Err(nestcast_video::Error::Corrupt("it has another size than before"));
+                return Err(y4m::Error::Corrupt("it has another size than before"));
             }
             reader.read()
         };

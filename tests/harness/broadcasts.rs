@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use nestcast_codec::{Channels, Decoder, Encoder, Size};
+use nestcast_media::y4m::Rate;
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::{DecoderKind, PackageHash};
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, view};
 use nestcast_sender::{Broadcast, EncodedPictures, Encoding, FrameSource, Identity, Monitor, Pictures};
-use nestcast_video::Rate;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};

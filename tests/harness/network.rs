@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_lab::link::Link;
-use nestcast_proto::{Arrived, DecoderKind, FrameHeader, ReceiveStats, Welcome};
+use nestcast_proto::{ALPN, Arrived, DecoderKind, FrameHeader, ReceiveStats, Welcome};
 use nestcast_receiver::{FrameSink, Readiness, Trust, receive_over};
 use nestcast_sender::{Acknowledge, Broadcast, Identity};
+use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Endpoint, EndpointConfig, ServerConfig, TokioRuntime};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
@@ -283,7 +284,13 @@ async fn watch(network: Bottleneck, trust: Trust, address: SocketAddr, end: Dura
 async fn download(network: Bottleneck, (from, end): (Duration, Duration)) -> Vec<(Duration, usize)> {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-    let config = ServerConfig::with_single_cert(vec![made.cert.der().clone()], key).expect("a sound certificate");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ServerConfig::builder_with_provider(provider);
+    let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).expect("TLS 1.3 is there");
+    let crypto = builder.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key);
+    let mut crypto = crypto.expect("a sound certificate");
+    crypto.alpn_protocols = vec![ALPN.to_vec()];
+    let config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(crypto).expect("ciphers of QUIC")));
     let server = endpoint(network.server(), Some(config));
     let address = server.local_addr().expect("it is bound");
     tokio::spawn(async move {

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use nestcast_codec::{Decoder, Encoder, Picture};
 use nestcast_lab::link::{Passage, Relay};
+use nestcast_media::y4m::Rate;
 use nestcast_models::Package;
 use nestcast_proto::PackageHash;
 use nestcast_receiver::receive;
 use nestcast_sender::{Broadcast, Config, EncodedPictures, Encoding, FrameSource, Identity, Pictures};
 use nestcast_tests::broadcasts;
-use nestcast_video::Rate;
 
 use crate::clip::{Clip, FRAMES_PER_SECOND};
 use crate::clip_sink::{ClipSink, Seen};

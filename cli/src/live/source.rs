@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use nestcast_codec::Picture;
-use nestcast_sender::{Pictures, SourceError};
-use nestcast_video::{Rate, Reader};
+use nestcast_media::y4m::{self, Rate, Reader};
+use nestcast_sender::{PictureError, Pictures, SourceError};
 
 use crate::args::Send;
 use crate::{eval, files, pictures};
@@ -20,7 +20,7 @@ pub(super) fn open(options: &Send) -> Result<Pictures> {
     let name = files::name(path);
     if files::is_standard(path) {
         ensure!(!options.again, "standard input cannot begin again: leave --loop out");
-        return Ok(Pictures::video(&name, max_pixels, io::stdin(), None)?);
+        return Pictures::video(&name, max_pixels, io::stdin(), None).map_err(advise);
     }
     let rate = Rate::new(options.rate, 1).context("--rate must be 1 to 1000")?;
     if path.is_dir() {
@@ -35,7 +35,17 @@ pub(super) fn open(options: &Send) -> Result<Pictures> {
         let path = path.clone();
         Box::new(move || File::open(&path)) as Box<dyn FnMut() -> io::Result<File> + core::marker::Send>
     });
-    Ok(Pictures::video(&name, max_pixels, input, again)?)
+    Pictures::video(&name, max_pixels, input, again).map_err(advise)
+}
+
+/// Adds which option helps.
+fn advise(error: PictureError) -> anyhow::Error {
+    match error {
+        PictureError::Video { error: y4m::Error::Limit { .. }, .. } => {
+            anyhow!("{error}: scale them down or raise --max-pixels")
+        }
+        _ => error.into(),
+    }
 }
 
 /// All pictures of a video or a file, to compare with.

@@ -8,9 +8,10 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use nestcast_codec::{Decoder, Picture};
 use nestcast_lab::metrics;
+use nestcast_media::picture::encode_png;
+use nestcast_media::y4m::{Rate, Writer};
 use nestcast_models::Package;
 use nestcast_receiver::{Announcement, Decoding, Shown, Totals, Viewer};
-use nestcast_video::{Rate, Writer};
 
 use super::{
     lines::Line,
@@ -19,7 +20,6 @@ use super::{
 };
 use crate::args::{Receive, Transform};
 use crate::files::{self, Output};
-use crate::pictures;
 use crate::transforms::Model;
 
 /// What a receiver shows on.
@@ -88,7 +88,7 @@ impl Screen {
         match &mut self.sink {
             Sink::Folder(folder) => {
                 let path = folder.join(format!("frame-{id:08}.png"));
-                Output::new(&path, &[])?.write_frame(&pictures::png(picture)?)
+                Output::new(&path, &[])?.write_frame(&encode_png(picture)?)
             }
             Sink::Video(Some(writer)) => {
                 writer.write(picture).context("standard output takes no more: did the player end?")
