@@ -30,7 +30,7 @@ impl StillFrames {
 
 impl FrameSource for StillFrames {
     fn welcome(&self) -> Welcome {
-        Welcome { model: [1; 6], package: PackageHash([1; 32]), width: 160, height: 120, rate: (RATE, 1) }
+        Welcome { model: [1; 6], package: PackageHash([1; 32]), width: 1, height: 1, rate: (RATE, 1) }
     }
 
     async fn next(&mut self, _feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
