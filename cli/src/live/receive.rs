@@ -4,8 +4,8 @@ use std::net::ToSocketAddrs as _;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use nestcast_proto::{Bitrate, DecoderKind};
-use nestcast_receiver::{Config, Trust};
+use nestcast_proto::{Bitrate, Code, DecoderKind};
+use nestcast_receiver::{Config, Error, Trust};
 
 use super::viewer::Screen;
 use crate::args::{Receive, Transform};
@@ -35,6 +35,19 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
         retry: Duration::from_secs(options.retry.into()),
     };
     let screen = Screen::new(options)?;
-    runtime.block_on(nestcast_receiver::receive(config, screen, super::interrupted()))?;
-    Ok(())
+    runtime.block_on(nestcast_receiver::view(config, screen, super::interrupted())).map_err(advise)
+}
+
+/// Adds what to do.
+fn advise(error: Error) -> anyhow::Error {
+    let advice = match &error {
+        Error::Untrusted { .. } => "check --fingerprint or --ca",
+        Error::PackageMissing(_) => "name its folder with --model, or let it be fetched",
+        Error::Closed(Code::Violation | Code::Version) | Error::Violation(_) => "update nestcast at the older end",
+        Error::Closed(Code::Token) => "give the sender's with --token-file",
+        Error::Closed(Code::Model) => "name it with --model",
+        Error::Closed(Code::Full) => "try later",
+        _ => return error.into(),
+    };
+    anyhow!("{error}: {advice}")
 }

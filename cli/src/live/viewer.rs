@@ -100,49 +100,45 @@ impl Screen {
     }
 }
 
-/// One line of an error and its causes.
-fn line(error: anyhow::Error) -> String {
-    format!("{error:#}")
-}
-
 impl Viewer for Screen {
-    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, String> {
+    type Error = anyhow::Error;
+
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>> {
         let pixels = announced.size.pixels() as u64;
-        if pixels > self.max_pixels {
-            return Err(format!("the sender's pictures have {pixels} pixels: raise --max-pixels if you trust it"));
-        }
+        let what = "the sender's pictures have";
+        ensure!(pixels <= self.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust it");
         if let Sink::Video(writer @ None) = &mut self.sink {
-            let rate = Rate::new(announced.rate.0, announced.rate.1).map_err(|error| error.to_string())?;
+            let rate = Rate::new(announced.rate.0, announced.rate.1)?;
             *writer = Some(Writer::new(io::stdout(), rate));
         }
-        self.packages.find(announced).map(|package| self.decoding(package)).transpose().map_err(line)
+        self.packages.find(announced).map(|package| self.decoding(package)).transpose()
     }
 
-    fn handle_package(&mut self, announced: &Announcement, archive: Bytes) -> Result<Decoding, String> {
-        let package = packages::checked(announced, &archive).map_err(line)?;
-        let decoding = self.decoding(package).map_err(line)?;
+    fn handle_package(&mut self, announced: &Announcement, archive: Bytes) -> Result<Option<Decoding>> {
+        let package = packages::checked(announced, &archive)?;
+        let decoding = self.decoding(package)?;
         if let Err(error) = self.packages.keep(announced.package, &archive) {
             files::note(&format!("the fetched model is used, but not kept: {error:#}"));
         }
-        Ok(decoding)
+        Ok(Some(decoding))
     }
 
-    fn show(&mut self, shown: &Shown<'_>) -> Result<(), String> {
-        self.put(shown.id, shown.picture).map_err(line)?;
+    fn show(&mut self, shown: &Shown<'_>) -> Result<()> {
+        self.put(shown.id, shown.picture)?;
         if matches!(self.sink, Sink::Video(_)) {
             self.last = Some(shown.picture.clone());
         }
         if let Some(lines) = self.lines {
-            lines.print(&Line::from((shown, self.psnr(shown)))).map_err(line)?;
+            lines.print(&Line::from((shown, self.psnr(shown))))?;
         }
         Ok(())
     }
 
-    fn hold(&mut self) -> Result<(), String> {
+    fn hold(&mut self) -> Result<()> {
         // A folder keeps the last picture anyway.
         match self.last.take() {
             Some(picture) => {
-                let shown = self.put(0, &picture).map_err(line);
+                let shown = self.put(0, &picture);
                 self.last = Some(picture);
                 shown
             }
@@ -150,10 +146,10 @@ impl Viewer for Screen {
         }
     }
 
-    fn report(&mut self, totals: &Totals) -> Result<(), String> {
+    fn report(&mut self, totals: &Totals) -> Result<()> {
         self.totals = *totals;
         if let Some(lines) = self.lines {
-            lines.print(&Line::from(totals)).map_err(line)?;
+            lines.print(&Line::from(totals))?;
         }
         Ok(())
     }
