@@ -4,7 +4,7 @@
 //! entropy-coded scan and 8 bytes of header are on the way.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
@@ -23,18 +23,18 @@ const SAMPLED: usize = 9;
 
 /// The JPEGs of a clip's pictures, made when they are first asked for.
 #[derive(Debug)]
-pub struct MotionJpeg<'a> {
-    clip: &'a Clip,
+pub struct MotionJpeg {
+    clip: Arc<Clip>,
     /// By place in the clip and quality.
     files: Mutex<BTreeMap<(usize, u8), Bytes>>,
     /// PSNR in dB, by the same.
     qualities: Mutex<BTreeMap<(usize, u8), f64>>,
 }
 
-impl<'a> MotionJpeg<'a> {
+impl MotionJpeg {
     /// Nothing is encoded yet.
     #[must_use]
-    pub fn new(clip: &'a Clip) -> Self {
+    pub fn new(clip: Arc<Clip>) -> Self {
         Self { clip, files: Mutex::default(), qualities: Mutex::default() }
     }
 
@@ -111,8 +111,7 @@ mod tests {
 
     #[test]
     fn the_best_that_fits_is_found() -> Result<()> {
-        let clip = Clip::builtin()?;
-        let rival = MotionJpeg::new(&clip);
+        let rival = MotionJpeg::new(Arc::new(Clip::builtin()?));
         assert_eq!(rival.fitting(0, 100)?, None);
         assert_eq!(rival.fitting(0, usize::MAX)?, Some(100));
         let quality = rival.fitting(0, 5000)?.context("fits")?;

@@ -10,7 +10,7 @@ use nestcast_codec::Encoder;
 use nestcast_models::Package;
 use nestcast_proto::{DecoderKind, PackageHash};
 use nestcast_receiver::Trust;
-use nestcast_sender::{Broadcast, Encoding, Identity, Source, Statistics};
+use nestcast_sender::{Broadcast, EncodedPictures, Encoding, Identity, Pictures, Statistics};
 use tokio::sync::oneshot;
 
 use super::table::Table;
@@ -65,16 +65,8 @@ pub(super) async fn broadcast(setup: &Setup<'_>, clip: &Arc<Clip>, max_frame: us
     let analysis = Box::new(package.linear(setup.threads));
     let encoding = Encoding::new(package.id(), PackageHash(package.hash()), encoder, analysis);
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).context("a fingerprint is 64 digits")?;
-    let listen = ([127, 0, 0, 1], 0).into();
-    let config = nestcast_sender::Config {
-        listen,
-        identity,
-        token: None,
-        max_receivers: links().len(),
-        max_receivers_per_address: links().len(),
-        qlog: None,
-    };
-    let broadcast = Broadcast::listen(config, source(clip), encoding)?;
+    let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
+    let broadcast = Broadcast::listen(config, EncodedPictures::new(pictures(clip), encoding))?;
     let address = broadcast.address().context("the sender has no address")?;
     let monitor = broadcast.monitor();
     let mut receiving = Vec::new();
@@ -84,7 +76,7 @@ pub(super) async fn broadcast(setup: &Setup<'_>, clip: &Arc<Clip>, max_frame: us
         let (stop, stopped) = oneshot::channel();
         let config = receiver(relay.address(), trust.clone());
         let watcher = watcher(clip, package, &notebook);
-        let ended = tokio::spawn(nestcast_receiver::receive(config, watcher, async { drop(stopped.await) }));
+        let ended = tokio::spawn(nestcast_receiver::view(config, watcher, async { drop(stopped.await) }));
         receiving.push((name, link, relay, notebook, stop, ended));
     }
     let mut table =
@@ -110,10 +102,10 @@ pub(super) async fn broadcast(setup: &Setup<'_>, clip: &Arc<Clip>, max_frame: us
     Ok(Outcome { receivers, sent: monitor.read() })
 }
 
-fn source(clip: &Arc<Clip>) -> Source {
+fn pictures(clip: &Arc<Clip>) -> Pictures {
     let (playing, mut ids) = (Arc::clone(clip), 0..clip.frames_in(SECONDS));
     let next = move || Ok(ids.next().map(|id| playing.at(id).clone()));
-    Source::pictures(clip.size(), clip.rate(), Box::new(next))
+    Pictures::new(clip.size(), clip.rate(), next)
 }
 
 fn receiver(address: SocketAddr, trust: Trust) -> nestcast_receiver::Config {

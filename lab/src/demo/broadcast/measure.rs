@@ -1,5 +1,6 @@
 //! What the broadcast's report says, in numbers and pictures.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -78,7 +79,7 @@ pub(super) struct Jpeg {
 pub(super) fn measure(video: &Video, outcome: Outcome) -> Result<Report<'_>> {
     let clip = &*video.clip;
     let Outcome { receivers, sent } = outcome;
-    let rival = MotionJpeg::new(clip);
+    let rival = MotionJpeg::new(Arc::clone(&video.clip));
     let progress = Progress::new(receivers.iter().map(|receiver| receiver.seen.len()).sum());
     progress.say("JPEG of the same bytes");
     let mut columns = Vec::new();
@@ -91,7 +92,7 @@ pub(super) fn measure(video: &Video, outcome: Outcome) -> Result<Report<'_>> {
     Ok(Report { video, columns, moments: moments?, frames: sent.frames, encode })
 }
 
-fn column(clip: &Clip, receiver: &Receiver, rival: &MotionJpeg<'_>, progress: &Progress) -> Result<Column> {
+fn column(clip: &Clip, receiver: &Receiver, rival: &MotionJpeg, progress: &Progress) -> Result<Column> {
     let mut rows = Vec::new();
     for seen in &receiver.seen {
         let index = clip.index(seen.id);
@@ -125,7 +126,7 @@ fn column(clip: &Clip, receiver: &Receiver, rival: &MotionJpeg<'_>, progress: &P
 }
 
 /// Of the frames from `seconds` on that all receivers kept, the one whose bytes are most like those of the others.
-fn moment(clip: &Clip, seconds: f64, receivers: &[Receiver], rival: &MotionJpeg<'_>) -> Option<Result<Moment>> {
+fn moment(clip: &Clip, seconds: f64, receivers: &[Receiver], rival: &MotionJpeg) -> Option<Result<Moment>> {
     let near: Vec<Vec<&Seen>> = receivers.iter().map(|receiver| kept(clip, seconds, &receiver.seen)).collect();
     let of = |id: u64| -> Option<Vec<&Seen>> {
         near.iter().map(|seen| seen.iter().find(|seen| seen.id == id).copied()).collect()
@@ -152,7 +153,7 @@ fn median(mut values: Vec<usize>) -> f64 {
     values.get(values.len() / 2).map_or(1.0, |value| *value as f64)
 }
 
-fn cell(clip: &Clip, seen: &Seen, rival: &MotionJpeg<'_>) -> Option<Result<Cell>> {
+fn cell(clip: &Clip, seen: &Seen, rival: &MotionJpeg) -> Option<Result<Cell>> {
     let (picture, index) = (seen.picture.clone()?, clip.index(seen.id));
     let jpeg = || {
         let Some(quality) = rival.fitting(index, seen.bytes)? else { return Ok(None) };

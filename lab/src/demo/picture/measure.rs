@@ -77,7 +77,7 @@ fn rates() -> impl Iterator<Item = f64> {
 struct Bench<'a> {
     picture: &'a Picture,
     setup: &'a Setup<'a>,
-    decoders: &'a [(&'static str, Box<dyn Synthesis>)],
+    decoders: &'a [(&'static str, Box<dyn Synthesis + Send>)],
     ladder: Ladder<'a>,
     progress: Progress,
 }

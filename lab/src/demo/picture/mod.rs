@@ -54,9 +54,9 @@ impl Photo {
 /// What the photo is encoded and decoded with.
 pub struct Transforms {
     /// The encoder's.
-    pub analysis: Box<dyn Analysis>,
+    pub analysis: Box<dyn Analysis + Send>,
     /// The decoders', by name, in the order of columns; one at least.
-    pub decoders: Vec<(&'static str, Box<dyn Synthesis>)>,
+    pub decoders: Vec<(&'static str, Box<dyn Synthesis + Send>)>,
 }
 
 /// Encodes a photo once and shows cuts of its stream.
