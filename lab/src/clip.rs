@@ -9,6 +9,8 @@ use nestcast_media::y4m::{Rate, Reader};
 
 /// `assets/README.md` says where it is from.
 const BUILTIN: &[u8] = include_bytes!("../assets/signing.y4m.xz");
+/// Frames a second of the built-in clip.
+pub const FRAMES_PER_SECOND: u32 = 30;
 /// Most samples of the frames that are kept of a long video.
 const MAX_SAMPLES: usize = 256 << 20;
 
@@ -102,6 +104,7 @@ mod tests {
         let clip = Clip::builtin()?;
         let count = clip.pictures().len();
         assert_eq!((clip.size().width(), clip.size().height(), count), (320, 240, 45));
+        assert_eq!(clip.rate().frames(), FRAMES_PER_SECOND);
         assert_eq!(clip.frames_in(2), 60);
         let order: Vec<usize> = (0..90).map(|id| clip.index(id)).collect();
         assert_eq!(order[..3], [0, 1, 2]);

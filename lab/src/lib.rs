@@ -1,6 +1,6 @@
 //! What shows and measures nestcast. Only the program's demonstration, the benchmarks and the tests use it.
 //!
-//! Metrics of quality and simulated links are always there; what takes more dependencies is behind a feature.
+//! Metrics of quality, traces and simulated links are always there; what takes more dependencies is behind a feature.
 
 #[cfg(feature = "show")]
 pub mod canvas;
