@@ -32,7 +32,7 @@ enum Command {
     /// Derives the table of bandwidths from a folder of traces.
     Bandwidths(commands::bandwidths::Options),
     /// Draws the report from the tables; measures nothing.
-    Report(commands::report::Options),
+    Report,
 }
 
 fn main() -> Result<()> {
@@ -44,6 +44,6 @@ fn main() -> Result<()> {
         Command::Scaling(options) => commands::scaling::run(&options, &results),
         Command::Timings(options) => commands::timings::run(&options, &results),
         Command::Bandwidths(options) => commands::bandwidths::run(&options),
-        Command::Report(options) => commands::report::run(&options, &results),
+        Command::Report => commands::report::run(&results),
     }
 }

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use nestcast_benches::rivals::{self, Avif, Baseline, Lossy, Rival, Sampling, SingleRate};
-use nestcast_metrics::bpp;
+use nestcast_lab::metrics::bpp;
 use timed::{RATE_BPP, group, photo};
 
 fn single_thread(criterion: &mut Criterion) {

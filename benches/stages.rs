@@ -6,8 +6,8 @@ mod timed;
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use nestcast_codec::{Analysis, Cut, Decoder, Encoder, Model, Synthesis};
-use nestcast_metrics::budget;
+use nestcast_codec::{Analysis, Decoder, Encoder, Model, Position, Synthesis};
+use nestcast_lab::metrics::budget;
 use nestcast_models::{Package, Runtime};
 use timed::{RATE_BPP, group, photo};
 
@@ -18,7 +18,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Threads of a whole encode and decode.
 const THREADS: usize = 2;
 /// The cut told to the deep synthesis; its time does not depend on it.
-const CUT: Cut = Cut(3.0);
+const CUT: Position = Position(3.0);
 
 fn decoder(model: &Model, threads: usize, bytes: &[u8]) -> Decoder {
     let mut decoder = Decoder::new(model.clone()).with_threads(threads);

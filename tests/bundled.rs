@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use nestcast_codec::{Channels, Decoder, Embedded, Encoder, Picture, Size, Synthesis};
-use nestcast_metrics::psnr;
+use nestcast_codec::{Channels, Decoder, Encoder, Picture, Size, Stream, Synthesis};
+use nestcast_lab::metrics::psnr;
 use nestcast_models::{Package, Runtime};
 
 /// The most that PSNR may fall from any cut to any later one.
@@ -20,7 +20,7 @@ fn package() -> Package {
     Package::builtin("photo").unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn stream(package: &Package, photo: &Picture) -> Embedded {
+fn stream(package: &Package, photo: &Picture) -> Stream {
     Encoder::new(package.tables().clone()).with_threads(2).encode(photo, &package.linear(2)).expect("a stream")
 }
 

@@ -1,10 +1,10 @@
 //! How the bytes were divided when they arrived does not matter.
 
-use nestcast_codec::{Coefficients, Cut, Decoder};
+use nestcast_codec::{Coefficients, Decoder, Position};
 use nestcast_tests::vectors::{self, Vector};
 use proptest::prelude::*;
 
-fn decoded(vector: &Vector, chunks: impl IntoIterator<Item = usize>) -> (Coefficients, Cut) {
+fn decoded(vector: &Vector, chunks: impl IntoIterator<Item = usize>) -> (Coefficients, Position) {
     let mut decoder = Decoder::new(vectors::model());
     let mut rest = vector.stream.as_slice();
     for chunk in chunks {
@@ -31,7 +31,7 @@ fn byte_by_byte() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Chunks of all sizes from nothing to thousands of bytes, in small vectors and in stripes.
+    /// Chunks of all sizes from nothing to thousands of bytes, in small vectors and in slices.
     #[test]
     fn random_chunks(which in 0..vectors::RECIPES.len(), chunks in proptest::collection::vec((0..13_u32, any::<usize>()), 1..200)) {
         let vector = &vectors::read()[which];

@@ -146,7 +146,7 @@ proptest! {
         assert_as_reference(&stream, half, &format!("{} damaged", vector.recipe.name));
     }
 
-    /// Segments whose lengths are anything, in a picture of two stripes.
+    /// Segments whose lengths are anything, in a picture of two slices.
     #[test]
     fn lying_segments(parts in vec((0..5_u8, any::<[u8; 5]>(), vec(any::<u8>(), 0..30)), 0..8), rgb: bool, half in 0..200_usize) {
         let mut stream = header(rgb, 640, 620, 9);

@@ -8,8 +8,8 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-use nestcast_tests::bed::Bed;
 use nestcast_tests::broadcasts::{count_while, see};
+use nestcast_tests::netns_links::NetnsLinks;
 
 /// Bits per second, one after the other.
 const RATES: [[u64; 3]; 2] = [[4_000_000, 1_000_000, 10_000_000], [1_000_000, 300_000, 4_000_000]];
@@ -18,16 +18,16 @@ const FRAMES: u64 = 30;
 
 #[test]
 fn a_broadcast_goes_on_over_links_that_fall_and_rise() {
-    let bed = match Bed::new(&RATES.map(|rates| rates[0])) {
-        Ok(bed) => Arc::new(bed),
+    let netns = match NetnsLinks::new(&RATES.map(|rates| rates[0])) {
+        Ok(netns) => Arc::new(netns),
         Err(why) => {
             // Past the capture of a test's output.
             let _ = writeln!(std::io::stderr(), "skipped: kernels' links: {why}");
             return;
         }
     };
-    let links = Arc::clone(&bed);
-    let counts = bed.broadcast(RATES.len(), async move |link, config| {
+    let links = Arc::clone(&netns);
+    let counts = netns.broadcast(RATES.len(), async move |link, config| {
         let change = async |mut showing| {
             for rate in RATES[link] {
                 links.set_rate(link, rate).expect("it was set before");
@@ -37,7 +37,7 @@ fn a_broadcast_goes_on_over_links_that_fall_and_rise() {
         count_while(config, Instant::now(), change).await.expect("the broadcast goes on").last()
     });
     for (link, totals) in counts.into_iter().enumerate() {
-        let (received, carried) = (totals.received, bed.carried(link).expect("tc told before"));
+        let (received, carried) = (totals.received, netns.carried(link).expect("tc told before"));
         println!("{carried} bytes carried: {received:?}");
         assert!(received.shown >= 3 * FRAMES, "{received:?}");
         assert!(received.useful <= received.bytes && received.bytes < carried, "{received:?} of {carried}");

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{Channels, Size};
+use nestcast_media::y4m::Rate;
 use nestcast_proto::{Bitrate, Code, PackageHash};
-use nestcast_receiver::{Error, receive};
-use nestcast_sender::{Identity, Source};
-use nestcast_tests::broadcasts::{Eye, PATIENCE, Plan, RATE, Running, config, eventually, identity};
+use nestcast_receiver::{Error, view};
+use nestcast_sender::{Identity, Pictures};
+use nestcast_tests::broadcasts::{CountingViewer, PATIENCE, Plan, RATE, Running, config, eventually, identity};
 use nestcast_tests::pictures::{self, Content};
-use nestcast_video::Rate;
 
 /// Broadcasts a picture that changes, as `identity`.
 fn start(
@@ -29,7 +29,7 @@ fn anywhere() -> SocketAddr {
 }
 
 /// Waits for `count` frames.
-async fn look(seeing: Receiver<usize>, count: usize) -> Receiver<usize> {
+async fn wait_for_frames(seeing: Receiver<usize>, count: usize) -> Receiver<usize> {
     let looking = tokio::task::spawn_blocking(move || {
         for _ in 0..count {
             seeing.recv_timeout(PATIENCE).expect("frames come");
@@ -40,7 +40,7 @@ async fn look(seeing: Receiver<usize>, count: usize) -> Receiver<usize> {
 }
 
 /// Waits for a frame of at least `least` bytes, to which a rate grows; none may have more than `most`.
-async fn look_for(seeing: Receiver<usize>, least: usize, most: usize) -> Receiver<usize> {
+async fn wait_for_bytes(seeing: Receiver<usize>, least: usize, most: usize) -> Receiver<usize> {
     let looking = tokio::task::spawn_blocking(move || {
         loop {
             let bytes = seeing.recv_timeout(PATIENCE).expect("frames come");
@@ -62,13 +62,13 @@ async fn each_of_several_receivers_gets_what_it_asks_for_until_the_end() {
         let mut config = config(broadcast.address, &identity);
         config.max_bitrate = Some(Bitrate::from_bits(cap as u64));
         config.token = Bytes::from_static(b"secret");
-        let (eye, seeing) = Eye::open();
-        receivers.push((cap, tokio::spawn(receive(config, eye, std::future::pending())), seeing));
+        let (eye, seeing) = CountingViewer::open();
+        receivers.push((cap, tokio::spawn(view(config, eye, std::future::pending())), seeing));
     }
     let mut ends = Vec::new();
     for (cap, end, seeing) in receivers {
         let frame = cap / 8 / RATE as usize;
-        ends.push((end, look_for(seeing, frame / 2, frame).await));
+        ends.push((end, wait_for_bytes(seeing, frame / 2, frame).await));
     }
     broadcast.stop().await;
     for (end, _seeing) in ends {
@@ -83,12 +83,12 @@ async fn wrong_secrets_are_refused_by_name() {
     for token in [&b""[..], b"secreT", b"secret2"] {
         let mut config = config(broadcast.address, &identity);
         config.token = Bytes::from_static(token);
-        let refused = receive(config, Eye::open().0, std::future::pending()).await;
+        let refused = view(config, CountingViewer::open().0, std::future::pending()).await;
         assert!(matches!(refused, Err(Error::Closed(Code::Token))), "{refused:?}");
     }
     let mut config = config(broadcast.address, &self::identity());
     config.token = Bytes::from_static(b"secret");
-    let refused = receive(config, Eye::open().0, std::future::pending()).await;
+    let refused = view(config, CountingViewer::open().0, std::future::pending()).await;
     assert!(matches!(refused, Err(Error::Untrusted { .. })), "{refused:?}");
     broadcast.stop().await;
 }
@@ -98,18 +98,19 @@ async fn an_unknown_model_is_refused_by_a_receiver_that_may_not_ask_and_by_a_sen
     let identity = identity();
     let unknown = PackageHash([0xAB; 32]);
     let broadcast = start(anywhere(), &identity, None, Some(unknown));
-    let refused = receive(config(broadcast.address, &identity), Eye::open().0, std::future::pending()).await;
-    assert!(matches!(&refused, Err(Error::View(why)) if why.contains(&unknown.to_string())), "{refused:?}");
+    let refused = view(config(broadcast.address, &identity), CountingViewer::open().0, std::future::pending()).await;
+    assert!(matches!(refused, Err(Error::PackageMissing(package)) if package == unknown), "{refused:?}");
     let mut config = config(broadcast.address, &identity);
     config.fetch_model = true;
-    let refused = receive(config, Eye::open().0, std::future::pending()).await;
+    let refused = view(config, CountingViewer::open().0, std::future::pending()).await;
     assert!(matches!(refused, Err(Error::Closed(Code::Model))), "{refused:?}");
     broadcast.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_there_is_said_so() {
-    let refused = receive(config(([127, 0, 0, 1], 9).into(), &identity()), Eye::open().0, std::future::pending()).await;
+    let refused =
+        view(config(([127, 0, 0, 1], 9).into(), &identity()), CountingViewer::open().0, std::future::pending()).await;
     assert!(matches!(refused, Err(Error::Connect { .. })), "{refused:?}");
 }
 
@@ -117,12 +118,13 @@ async fn nobody_there_is_said_so() {
 async fn a_receiver_that_reads_nothing_and_goes_leaves_the_others_alone() {
     let identity = identity();
     let broadcast = start(anywhere(), &identity, None, None);
-    let gone = tokio::spawn(receive(config(broadcast.address, &identity), Eye::open().0, std::future::pending()));
-    let (eye, seeing) = Eye::open();
-    let stays = tokio::spawn(receive(config(broadcast.address, &identity), eye, std::future::pending()));
-    let seeing = look(seeing, 5).await;
+    let gone =
+        tokio::spawn(view(config(broadcast.address, &identity), CountingViewer::open().0, std::future::pending()));
+    let (eye, seeing) = CountingViewer::open();
+    let stays = tokio::spawn(view(config(broadcast.address, &identity), eye, std::future::pending()));
+    let seeing = wait_for_frames(seeing, 5).await;
     gone.abort();
-    let _seeing = look(seeing, 30).await;
+    let _seeing = wait_for_frames(seeing, 30).await;
     broadcast.stop().await;
     stays.await.expect("no panic").expect("the broadcast's end is no error");
 }
@@ -140,11 +142,11 @@ async fn a_broadcast_that_breaks_off_has_not_ended_and_leaves_no_thread_behind()
         Ok(Some(picture.clone()))
     };
     let size = Size::new(width, height).expect("a valid size");
-    let source = Source::pictures(size, Rate::new(RATE, 1).expect("a valid rate"), Box::new(next));
+    let source = Pictures::new(size, Rate::new(RATE, 1).expect("a valid rate"), next);
     let broadcast = Running::run(plan.listen_with(source));
-    let (eye, seeing) = Eye::open();
-    let received = tokio::spawn(receive(config(broadcast.address, &identity), eye, std::future::pending()));
-    let _seeing = look(seeing, 2).await;
+    let (eye, seeing) = CountingViewer::open();
+    let received = tokio::spawn(view(config(broadcast.address, &identity), eye, std::future::pending()));
+    let _seeing = wait_for_frames(seeing, 2).await;
     broadcast.break_off();
     let told = received.await.expect("no panic");
     assert!(matches!(told, Err(Error::Closed(Code::Failed))), "{told:?}");
@@ -159,14 +161,14 @@ fn a_receiver_finds_a_sender_that_comes_back() {
     let before = first.block_on(async { start(anywhere(), &identity, None, None) });
     let mut config = config(before.address, &identity);
     config.retry = PATIENCE;
-    let (eye, seeing) = Eye::open();
-    let received = receiving.spawn(receive(config, eye, std::future::pending()));
-    let seeing = receiving.block_on(look(seeing, 5));
+    let (eye, seeing) = CountingViewer::open();
+    let received = receiving.spawn(view(config, eye, std::future::pending()));
+    let seeing = receiving.block_on(wait_for_frames(seeing, 5));
     let address = before.address;
     first.shutdown_timeout(Duration::from_secs(1));
     let after = second.block_on(async { start(address, &identity, None, None) });
     // What was on the way, and more.
-    let _seeing = receiving.block_on(look(seeing, 60));
+    let _seeing = receiving.block_on(wait_for_frames(seeing, 60));
     second.block_on(after.stop());
     receiving.block_on(received).expect("no panic").expect("the broadcast's end is no error");
 }

@@ -1,7 +1,7 @@
 //! The low end looks whole: from the first bytes a frame without holes, at low rates no blocks, by either decoder.
 
-use nestcast_codec::{Channels, Decoder, Embedded, Encoder, Picture, Size, Synthesis};
-use nestcast_metrics::budget;
+use nestcast_codec::{Channels, Decoder, Encoder, Picture, Size, Stream, Synthesis};
+use nestcast_lab::metrics::budget;
 use nestcast_models::{Package, Runtime};
 
 /// The first part of the stream that shows the whole frame.
@@ -13,7 +13,7 @@ const MOST_LEVELS_OFF: f64 = 24.0;
 
 /// Rates at which blocks are looked for, bits per pixel.
 const LOW_BPP: [f64; 3] = [0.05, 0.1, 0.2];
-/// Sides of blocks that transforms and stripes could leave.
+/// Sides of blocks that transforms and slices could leave.
 const GRIDS: [usize; 4] = [8, 16, 32, 64];
 /// Steps across a grid's lines beside steps elsewhere: 1 without blocks.
 const MOST_BLOCKY: f64 = 1.15;
@@ -67,7 +67,7 @@ fn blockiness(picture: &Picture, grid: usize) -> f64 {
     (on.0 / on.1) / (off.0 / off.1)
 }
 
-fn stream(package: &Package, photo: &Picture) -> Embedded {
+fn stream(package: &Package, photo: &Picture) -> Stream {
     Encoder::new(package.tables().clone()).with_threads(2).encode(photo, &package.linear(2)).expect("a stream")
 }
 

@@ -1,32 +1,32 @@
 //! The order of the stream is right: what comes first saves most distortion for its bytes, and other orders are worse.
 //!
-//! A stream is decoded byte by byte and taken apart into its pieces: how many bytes each took, and what the unit's coefficients are
-//! behind it. Then the pieces are put into other orders, each unit's own in their order as they must be, and pictures are made of
-//! what the first so many bytes would hold. Pictures are exact; a piece keeps the bytes that it took in the stream. No region is
-//! rotated, so that a unit's coefficients are its own.
+//! A stream is decoded byte by byte and taken apart into its passes: how many bytes each took, and what the subband's coefficients are
+//! behind it. Then the passes are put into other orders, each subband's own in their order as they must be, and pictures are made of
+//! what the first so many bytes would hold. Pictures are exact; a pass keeps the bytes that it took in the stream. No region is
+//! rotated, so that a subband's coefficients are its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use nestcast_codec::{
-    Channels, Coefficients, Cut, Decoder, Encoder, Linear, Picture, Progress, Size, Synthesis, UNITS,
+    Channels, Coefficients, Decoder, Encoder, Linear, Picture, Position, Progress, SUBBANDS, Size, Synthesis,
 };
-use nestcast_metrics::psnr;
+use nestcast_lab::metrics::psnr;
 use nestcast_models::Package;
 
 /// Budgets at which orders are compared, in equal ratios.
 const BUDGETS: usize = 24;
 const FIRST_BUDGET: f64 = 200.0;
 
-/// What a single budget may contradict: an order is compared at whole pieces.
+/// What a single budget may contradict: an order is compared at whole passes.
 const TOLERANCE_DB: f64 = 0.05;
 
-/// A part of the bundled photo, small enough to be one stripe and for byte after byte.
+/// A part of the bundled photo, small enough to be one slice and for byte after byte.
 const PART: (u32, u32, u32, u32) = (192, 160, 384, 256);
 
-/// One unit's coefficients got better, or several units' within one byte.
-struct Piece {
+/// One subband's coefficients got better, or several subbands' within one byte.
+struct CodingPass {
     bytes: usize,
-    /// By unit: its coefficients behind the piece.
+    /// By subband: its coefficients behind the pass.
     after: BTreeMap<usize, Vec<f32>>,
     /// Distortion of the picture that it saved in the stream's order, mean squared error.
     saved: f64,
@@ -37,7 +37,7 @@ struct Taken {
     linear: Linear,
     empty: Coefficients,
     header: usize,
-    pieces: Vec<Piece>,
+    passes: Vec<CodingPass>,
 }
 
 fn photo() -> Picture {
@@ -52,24 +52,24 @@ fn mse(original: &Picture, decoded: &Picture) -> f64 {
     255.0 * 255.0 / 10_f64.powf(psnr(original, decoded) / 10.0)
 }
 
-/// The place of the piece that is being decoded, counted from the end of the stream (spec, section 14): in every plane each
-/// unit has one in each of three passes.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 15 planes of 171 pieces")]
+/// The place of the pass that is being decoded, counted from the end of the stream (spec, section 14): in every plane each
+/// subband has one in each of three passes.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 15 planes of 171 passes")]
 fn left(decoder: &Decoder) -> usize {
     match decoder.progress() {
         Progress::NeedMore(_) => usize::MAX,
-        Progress::Whole => 0,
-        Progress::Picture(Cut(cut)) => (f64::from(cut) * (3 * UNITS) as f64 - 1e-3).ceil() as usize,
+        Progress::Complete => 0,
+        Progress::Picture(Position(cut)) => (f64::from(cut) * (3 * SUBBANDS) as f64 - 1e-3).ceil() as usize,
     }
 }
 
-/// The unit of a piece, counted from the end of the stream.
-fn unit(piece: usize) -> usize {
-    let of_plane = 3 * UNITS;
-    (of_plane - 1 - (piece - 1) % of_plane) % UNITS
+/// The subband of a pass, counted from the end of the stream.
+fn subband(pass: usize) -> usize {
+    let of_plane = 3 * SUBBANDS;
+    (of_plane - 1 - (pass - 1) % of_plane) % SUBBANDS
 }
 
-/// Decodes a stream byte after byte and takes it apart where one piece ends and the next begins.
+/// Decodes a stream byte after byte and takes it apart where one pass ends and the next begins.
 fn taken() -> Taken {
     let package = Package::builtin("photo").unwrap_or_else(|error| panic!("{error}"));
     let (original, linear) = (photo(), package.linear(2));
@@ -78,7 +78,7 @@ fn taken() -> Taken {
     let mut decoder = Decoder::new(package.tables().clone());
     let axes = stream.header().axes;
     let empty = Coefficients { axes, ..Coefficients::zero(original.size(), Channels::Rgb) };
-    let mut taken = Taken { original, linear, empty: empty.clone(), header: 0, pieces: Vec::new() };
+    let mut taken = Taken { original, linear, empty: empty.clone(), header: 0, passes: Vec::new() };
     let (mut known, mut distortion) = (empty, 0.0);
     let (mut place, mut since) = (usize::MAX, 0);
     for (at, &byte) in stream.bytes().iter().enumerate() {
@@ -92,15 +92,16 @@ fn taken() -> Taken {
         if place == usize::MAX {
             taken.header = at + 1;
         } else {
-            // The next unit's first symbols may be in the same byte: they count with its own piece.
-            let passed: BTreeSet<usize> = (now + 1..=place).map(unit).collect();
-            for other in (0..UNITS).filter(|other| !passed.contains(other) && (now == 0 || *other != unit(now))) {
-                let what = "a unit changes in its own pieces only: are pieces where the specification says?";
-                assert!(coefficients.units[other] == known.units[other], "{what} (unit {other})");
+            // The next subband's first symbols may be in the same byte: they count with its own pass.
+            let passed: BTreeSet<usize> = (now + 1..=place).map(subband).collect();
+            for other in (0..SUBBANDS).filter(|other| !passed.contains(other) && (now == 0 || *other != subband(now))) {
+                let what = "a subband changes in its own passes only: are passes where the specification says?";
+                assert!(coefficients.subbands[other] == known.subbands[other], "{what} (subband {other})");
             }
-            let changed = passed.into_iter().filter(|&unit| coefficients.units[unit] != known.units[unit]);
-            let after = changed.map(|unit| (unit, coefficients.units[unit].clone())).collect();
-            taken.pieces.push(Piece { bytes: at + 1 - since, after, saved: distortion - error });
+            let changed =
+                passed.into_iter().filter(|&subband| coefficients.subbands[subband] != known.subbands[subband]);
+            let after = changed.map(|subband| (subband, coefficients.subbands[subband].clone())).collect();
+            taken.passes.push(CodingPass { bytes: at + 1 - since, after, saved: distortion - error });
         }
         (place, since, distortion, known) = (now, at + 1, error, coefficients);
     }
@@ -108,55 +109,54 @@ fn taken() -> Taken {
 }
 
 impl Taken {
-    /// PSNR at each budget if the pieces come in this order; pieces that do not fit whole are left out with all behind them.
+    /// PSNR at each budget if the passes come in this order; passes that do not fit whole are left out with all behind them.
     fn quality(&self, order: &[usize]) -> Vec<f64> {
-        let whole: usize = self.pieces.iter().map(|piece| piece.bytes).sum();
+        let whole: usize = self.passes.iter().map(|pass| pass.bytes).sum();
         let ratio = whole as f64 / FIRST_BUDGET;
         let budget = |n: usize| FIRST_BUDGET * ratio.powf(n as f64 / BUDGETS as f64);
-        // How far each unit has come: a piece of several units may bring one of them further than the next in order.
-        let (mut known, mut reached) = (self.empty.clone(), [0; UNITS]);
+        // How far each subband has come: a pass of several subbands may bring one of them further than the next in order.
+        let (mut known, mut reached) = (self.empty.clone(), [0; SUBBANDS]);
         let (mut next, mut spent) = (0, 0);
         let mut quality = Vec::new();
         for budget in (0..BUDGETS).map(budget) {
-            while let Some(&piece) =
-                order.get(next).filter(|&&piece| (spent + self.pieces[piece].bytes) as f64 <= budget)
+            while let Some(&pass) = order.get(next).filter(|&&pass| (spent + self.passes[pass].bytes) as f64 <= budget)
             {
-                spent += self.pieces[piece].bytes;
+                spent += self.passes[pass].bytes;
                 next += 1;
-                for (&unit, coefficients) in &self.pieces[piece].after {
-                    if reached[unit] <= piece {
-                        reached[unit] = piece;
-                        known.units[unit].clone_from(coefficients);
+                for (&subband, coefficients) in &self.passes[pass].after {
+                    if reached[subband] <= pass {
+                        reached[subband] = pass;
+                        known.subbands[subband].clone_from(coefficients);
                     }
                 }
             }
-            let picture = self.linear.synthesise(known.clone(), Cut(0.0)).expect("linear");
+            let picture = self.linear.synthesise(known.clone(), Position(0.0)).expect("linear");
             quality.push(psnr(&self.original, &picture));
         }
         quality
     }
 
-    /// The order by a key that may not fall along any one unit's pieces.
+    /// The order by a key that may not fall along any one subband's passes.
     fn by<K: PartialOrd>(&self, key: impl Fn(usize, usize) -> K) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.pieces.len()).collect();
-        let unit = |piece: usize| self.pieces[piece].after.keys().next().copied().unwrap_or(0);
-        order.sort_by(|&a, &b| key(a, unit(a)).partial_cmp(&key(b, unit(b))).expect("keys are numbers"));
+        let mut order: Vec<usize> = (0..self.passes.len()).collect();
+        let subband = |pass: usize| self.passes[pass].after.keys().next().copied().unwrap_or(0);
+        order.sort_by(|&a, &b| key(a, subband(a)).partial_cmp(&key(b, subband(b))).expect("keys are numbers"));
         order
     }
 
-    /// The order by distortion saved for a byte, as measured: the most first, as far as units' own orders allow.
+    /// The order by distortion saved for a byte, as measured: the most first, as far as subbands' own orders allow.
     fn greedy(&self) -> Vec<usize> {
         let mut queues: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (index, piece) in self.pieces.iter().enumerate() {
-            queues.entry(piece.after.keys().next().copied().unwrap_or(0)).or_default().push(index);
+        for (index, pass) in self.passes.iter().enumerate() {
+            queues.entry(pass.after.keys().next().copied().unwrap_or(0)).or_default().push(index);
         }
         let mut order = Vec::new();
-        // A run of pieces of one unit is worth the best average that a start of it has.
+        // A run of passes of one subband is worth the best average that a start of it has.
         let best = |queue: &[usize]| {
             let (mut saved, mut bytes, mut best) = (0.0, 0, (f64::NEG_INFINITY, 0));
-            for (n, &piece) in queue.iter().enumerate() {
-                saved += self.pieces[piece].saved;
-                bytes += self.pieces[piece].bytes;
+            for (n, &pass) in queue.iter().enumerate() {
+                saved += self.passes[pass].saved;
+                bytes += self.passes[pass].bytes;
                 if saved / bytes as f64 > best.0 {
                     best = (saved / bytes as f64, n + 1);
                 }
@@ -164,14 +164,14 @@ impl Taken {
             best
         };
         let mut heads: BTreeMap<usize, (f64, usize)> =
-            queues.iter().map(|(&unit, queue)| (unit, best(queue))).collect();
-        while let Some((&unit, &(_, count))) = heads.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0)) {
-            let queue = queues.get_mut(&unit).expect("every head has a queue");
+            queues.iter().map(|(&subband, queue)| (subband, best(queue))).collect();
+        while let Some((&subband, &(_, count))) = heads.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0)) {
+            let queue = queues.get_mut(&subband).expect("every head has a queue");
             order.extend(queue.drain(..count));
             if queue.is_empty() {
-                heads.remove(&unit);
+                heads.remove(&subband);
             } else {
-                heads.insert(unit, best(queue));
+                heads.insert(subband, best(queue));
             }
         }
         order
@@ -198,8 +198,8 @@ fn distortion_saved_a_byte_falls() {
     let (mut spent, mut edge) = (taken.header, FIRST_BUDGET);
     let (mut saved, mut bytes) = (0.0, 0);
     let mut slopes: Vec<f64> = Vec::new();
-    for piece in &taken.pieces {
-        (saved, bytes, spent) = (saved + piece.saved, bytes + piece.bytes, spent + piece.bytes);
+    for pass in &taken.passes {
+        (saved, bytes, spent) = (saved + pass.saved, bytes + pass.bytes, spent + pass.bytes);
         if spent as f64 >= edge {
             slopes.push(saved / bytes as f64);
             (saved, bytes) = (0.0, 0);
@@ -215,22 +215,22 @@ fn distortion_saved_a_byte_falls() {
 #[test]
 fn permuted_orders_are_worse() {
     let taken = taken();
-    let count = taken.pieces.len();
+    let count = taken.passes.len();
     let shipped = taken.quality(&(0..count).collect::<Vec<_>>());
-    let pieces_a_plane = 3 * UNITS;
-    let late = |piece: usize, by: bool| piece + if by { pieces_a_plane } else { 0 };
-    let is_detail_of_odd_level = |unit: usize| unit >= 3 && (unit - 3) / 9 % 2 == 1;
-    let is_chroma = |unit: usize| if unit < 3 { unit > 0 } else { (unit - 3) % 9 >= 3 };
+    let passes_a_plane = 3 * SUBBANDS;
+    let late = |pass: usize, by: bool| pass + if by { passes_a_plane } else { 0 };
+    let is_detail_of_odd_level = |subband: usize| subband >= 3 && (subband - 3) / 9 % 2 == 1;
+    let is_chroma = |subband: usize| if subband < 3 { subband > 0 } else { (subband - 3) % 9 >= 3 };
     let orders = [
-        ("unit after unit, every plane of it", taken.by(|piece, unit| (unit, piece)), 1.0),
-        ("fine units before coarse ones", taken.by(|piece, unit| (UNITS - unit, piece)), 1.0),
+        ("subband after subband, every plane of it", taken.by(|pass, subband| (subband, pass)), 1.0),
+        ("fine subbands before coarse ones", taken.by(|pass, subband| (SUBBANDS - subband, pass)), 1.0),
         (
             "every second level a plane late",
-            taken.by(|piece, unit| (late(piece, is_detail_of_odd_level(unit)), 0)),
+            taken.by(|pass, subband| (late(pass, is_detail_of_odd_level(subband)), 0)),
             0.3,
         ),
-        ("chroma a plane late", taken.by(|piece, unit| (late(piece, is_chroma(unit)), 0)), 0.3),
-        ("luma a plane late", taken.by(|piece, unit| (late(piece, !is_chroma(unit)), 0)), 0.3),
+        ("chroma a plane late", taken.by(|pass, subband| (late(pass, is_chroma(subband)), 0)), 0.3),
+        ("luma a plane late", taken.by(|pass, subband| (late(pass, !is_chroma(subband)), 0)), 0.3),
     ];
     let mut failures = Vec::new();
     for (name, order, least) in orders {

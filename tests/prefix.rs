@@ -73,29 +73,29 @@ fn levels_of_the_longest_line() {
 }
 
 #[test]
-fn levels_of_stripes() {
-    let vector = vector("stripes");
+fn levels_of_slices() {
+    let vector = vector("slices");
     let (tables, stream, reference) = probed(&vector);
     let mut decoder = probe::decoder(&tables);
     let mut before = 0;
     for bytes in cuts(reference.header().bytes, 300, stream.len()) {
         decoder.push(&stream[before..bytes]).expect("a prefix is no error");
         before = bytes;
-        probe::assert_same(&decoder, &reference.at(bytes), &format!("stripes, {bytes} bytes"));
+        probe::assert_same(&decoder, &reference.at(bytes), &format!("slices, {bytes} bytes"));
     }
 }
 
 /// A run over a whole stream answers for its prefixes: the one thing the reference keeps for speed.
 #[test]
 fn the_reference_agrees_with_itself() {
-    for (name, step) in [("tiny", 1), ("line", 7), ("grey", 1), ("photo", 501), ("stripes", 7001)] {
+    for (name, step) in [("tiny", 1), ("line", 7), ("grey", 1), ("photo", 501), ("slices", 7001)] {
         let vector = vector(name);
         let tables = vectors::tables();
         let whole = Reference::decode(&tables, &vector.stream).expect("valid").expect("whole");
         for bytes in (whole.header().bytes..=vector.stream.len()).step_by(step) {
             let prefix = Reference::decode(&tables, &vector.stream[..bytes]).expect("valid").expect("whole");
             let (one, other) = (whole.at(bytes), prefix.at(bytes));
-            assert!(one.units == other.units && one.t == other.t, "{name}, {bytes} bytes");
+            assert!(one.subbands == other.subbands && one.t == other.t, "{name}, {bytes} bytes");
         }
     }
 }
@@ -108,7 +108,7 @@ fn samples_within_one_of_exact_arithmetic() {
     for vector in vectors::read() {
         let reference = Reference::decode(&tables, &vector.stream).expect("valid").expect("whole");
         let step = match vector.recipe.name {
-            "stripes" => 6007,
+            "slices" => 6007,
             "longest" | "photo" | "noise" => 97,
             _ => 1,
         };
@@ -131,7 +131,7 @@ fn more_bytes_are_not_worse() {
     const TOLERANCE_DB: f64 = 0.02;
     let model = vectors::model();
     let linear = Linear::new(model.clone());
-    for (name, step) in [("photo", 19), ("stripes", 199)] {
+    for (name, step) in [("photo", 19), ("slices", 199)] {
         let vector = vector(name);
         let original = vector.recipe.picture();
         let mut decoder = Decoder::new(model.clone());

@@ -1,7 +1,7 @@
 //! A whole stream gives the picture back, but for the finest quantiser steps.
 
 use nestcast_codec::{Channels, Decoder, Encoder, Linear, Picture, Progress};
-use nestcast_metrics::psnr;
+use nestcast_lab::metrics::psnr;
 use nestcast_tests::pictures::{CONTENTS, picture};
 use nestcast_tests::vectors;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn round_trip(original: &Picture) -> (Picture, Progress) {
 
 fn assert_round_trip(original: &Picture, what: &str) -> f64 {
     let (decoded, progress) = round_trip(original);
-    assert_eq!(progress, Progress::Whole, "{what}");
+    assert_eq!(progress, Progress::Complete, "{what}");
     assert_eq!((decoded.size(), decoded.channels()), (original.size(), original.channels()), "{what}");
     let psnr = psnr(original, &decoded);
     assert!(psnr >= LEAST_DB, "{what}: {psnr:.2} dB");
@@ -46,7 +46,7 @@ fn corner_sizes() {
     println!("the least of all was {worst:.2} dB");
 }
 
-/// Longest sides, and as many stripes as a tall picture of this size has.
+/// Longest sides, and as many slices as a tall picture of this size has.
 #[test]
 fn extreme_shapes() {
     for (width, height) in [(16384, 1), (1, 16384), (16384, 40), (30, 16384)] {

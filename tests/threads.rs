@@ -6,7 +6,7 @@ use nestcast_codec::{
 use nestcast_tests::pictures::{Content, picture};
 use nestcast_tests::vectors;
 
-/// Three stripes of grey, two of RGB, and one; two of which the upper shows little; three of which nothing is coded.
+/// Three slices of grey, two of RGB, and one; two of which the upper shows little; three of which nothing is coded.
 fn coefficients() -> Vec<Coefficients> {
     let linear = Linear::new(vectors::model());
     let sizes =
@@ -22,7 +22,7 @@ fn coefficients() -> Vec<Coefficients> {
 }
 
 fn encode(encoder: Encoder, coefficients: &Coefficients) -> Vec<u8> {
-    encoder.encode_coefficients(coefficients.clone()).expect("units fit the size").bytes().to_vec()
+    encoder.encode_coefficients(coefficients.clone()).expect("subbands fit the size").bytes().to_vec()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_limited_stream_is_a_prefix() {
     for coefficients in coefficients() {
         let size = coefficients.size;
         let whole = encode(Encoder::new(model.clone()), &coefficients);
-        let Ok(Parsed::Whole(_, header)) = Header::parse(&whole) else {
+        let Ok(Parsed::Complete(_, header)) = Header::parse(&whole) else {
             panic!("{size:?}: no header");
         };
         let small = whole.len() < 8000;

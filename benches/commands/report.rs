@@ -1,4 +1,4 @@
-//! `report`: draws curves, tables and the page from what was measured.
+//! `report`: draws curves, tables and the page from what was measured, beside it.
 
 use std::{
     collections::BTreeSet,
@@ -7,7 +7,6 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use clap::Args;
 use nestcast_benches::{
     charts::{self, Growth},
     page::Page,
@@ -19,14 +18,7 @@ use nestcast_benches::{
 };
 use serde::de::DeserializeOwned;
 
-#[derive(Args)]
-pub(crate) struct Options {
-    /// The page to write.
-    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/report.html"))]
-    page: PathBuf,
-}
-
-pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
+pub(crate) fn run(results: &Path) -> Result<()> {
     let report = rate_distortion(&results.join("kodak"))?;
     report.write(&results.join("kodak"))?;
     print!("{}", report.markdown());
@@ -40,18 +32,19 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     if !outcomes.is_empty() {
         table::write(&folder.join("expected.csv"), &outcomes)?;
         for interval in INTERVALS_MS {
-            let svg = charts::population(&outcomes, interval).svg();
+            let svg = charts::population(&outcomes, interval).svg()?;
             std::fs::write(folder.join(format!("expected-{interval}ms.svg")), svg)?;
         }
     }
     let scaling = optional(&results.join("scaling.csv"))?;
     if !scaling.is_empty() {
-        std::fs::write(results.join("scaling-time.svg"), charts::scaling(&scaling, Growth::Time).svg())?;
-        std::fs::write(results.join("scaling-memory.svg"), charts::scaling(&scaling, Growth::Memory).svg())?;
+        std::fs::write(results.join("scaling-time.svg"), charts::scaling(&scaling, Growth::Time).svg()?)?;
+        std::fs::write(results.join("scaling-memory.svg"), charts::scaling(&scaling, Growth::Memory).svg()?)?;
     }
     let timings = optional(&results.join("timing.csv"))?;
     let page = Page { report, outcomes, sheets: sheets(&results.join("sheets"))?, timings, scaling };
-    std::fs::write(&options.page, page.html()).with_context(|| options.page.display().to_string())
+    let path = results.join("report.html");
+    std::fs::write(&path, page.html()).with_context(|| path.display().to_string())
 }
 
 /// Rows of a table that need not be there.
@@ -94,13 +87,10 @@ fn names(rows: &[Row]) -> BTreeSet<&OsStr> {
     rows.iter().filter_map(|row| Path::new(&row.image).file_stem()).collect()
 }
 
-/// Contact sheets by name.
-fn sheets(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
-    let sheet = |path: PathBuf| {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok((name, std::fs::read(&path).with_context(|| path.display().to_string())?))
-    };
-    files(folder, "jpg")?.into_iter().map(sheet).collect()
+/// Names of the contact sheets' files.
+fn sheets(folder: &Path) -> Result<Vec<String>> {
+    let name = |path: PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(files(folder, "jpg")?.into_iter().map(name).collect())
 }
 
 /// The files of a folder with an extension, by name; none if there is no folder.

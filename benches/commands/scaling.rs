@@ -18,7 +18,7 @@ use nestcast_benches::{
     scaling::Row,
     table::{self, rounded},
 };
-use nestcast_metrics::budget;
+use nestcast_lab::metrics::budget;
 use serde::{Deserialize, Serialize};
 
 /// Widths and heights: 0.1 to 33 megapixels, 4K and 8K among them.

@@ -1,11 +1,8 @@
 //! The plots of the population benchmark and of scaling.
 
-use crate::{
-    look,
-    plot::{Chart, Curve, Look},
-    population::Outcome,
-    scaling,
-};
+use nestcast_lab::plot::{Axis, Chart, Curve, Stroke, shown};
+
+use crate::{population::Outcome, scaling, style};
 
 /// Expected quality over the bytes stored, of one interval: a point for each number of encodes.
 pub fn population(outcomes: &[Outcome], interval_ms: f64) -> Chart {
@@ -15,27 +12,22 @@ pub fn population(outcomes: &[Outcome], interval_ms: f64) -> Chart {
     let mut curves: Vec<Curve> = Vec::new();
     for codec in codecs {
         let points: Vec<&&Outcome> = of.iter().filter(|outcome| outcome.codec == codec).collect();
-        let look = Look { dots: true, ..look::look(codec) };
+        let stroke = Stroke { dots: true, ..style::stroke(codec) };
         let is_ladder = points.len() > 1;
         let how = if is_ladder { ": 1, 3, 7 files" } else { ": cut" };
         curves.push(Curve {
-            name: look::name(codec) + how,
+            name: style::name(codec) + how,
             points: points.iter().map(|outcome| (outcome.stored_bytes / 1e3, outcome.expected_db)).collect(),
-            look,
+            stroke,
             labels: points.iter().filter(|_| is_ladder).map(|outcome| outcome.encodes.to_string()).collect(),
         });
     }
     let stored = || of.iter().map(|outcome| outcome.stored_bytes / 1e3);
     let (least, most) = (stored().fold(f64::INFINITY, f64::min), stored().fold(0.0, f64::max));
-    Chart {
-        title: format!("A picture every {interval_ms} ms: expected quality over what is stored"),
-        x_label: "stored for a picture, all its files together (kB)".to_owned(),
-        y_label: "expected squared error over all receivers, as PSNR (dB)".to_owned(),
-        x_range: (least / 1.3, most * 1.3),
-        x_log: true,
-        y_from: None,
-        curves,
-    }
+    let x = Axis::log("stored for a picture, all its files together (kB)", (least / 1.3, most * 1.3));
+    let y = Axis::fitting("expected squared error over all receivers, as PSNR (dB)", shown(&curves, x.range));
+    let title = format!("A picture every {interval_ms} ms: expected quality over what is stored");
+    Chart { title, x, y, marks: Vec::new(), curves }
 }
 
 /// What a plot of scaling shows.
@@ -62,9 +54,9 @@ pub fn scaling(rows: &[scaling::Row], growth: Growth) -> Chart {
     let curve = |operation: &&str| {
         let rows = rows.iter().filter(|row| row.operation == *operation);
         Curve {
-            name: look::name(operation),
+            name: style::name(operation),
             points: rows.filter_map(|row| Some((row.megapixels, value(row)?))).collect(),
-            look: Look { strong: false, dots: true, ..look::look(operation) },
+            stroke: Stroke { strong: false, dots: true, ..style::stroke(operation) },
             labels: Vec::new(),
         }
     };
@@ -72,15 +64,10 @@ pub fn scaling(rows: &[scaling::Row], growth: Growth) -> Chart {
         Growth::Time => ("Time over the size of the picture", "milliseconds a megapixel"),
         Growth::Memory => ("Peak memory over the size of the picture", "bytes a pixel, whole process"),
     };
-    Chart {
-        title: title.to_owned(),
-        x_label: "megapixels".to_owned(),
-        y_label: y_label.to_owned(),
-        x_range: (0.08, 42.0),
-        x_log: true,
-        y_from: Some(0.0),
-        curves: operations.iter().map(curve).collect(),
-    }
+    let curves: Vec<Curve> = operations.iter().map(curve).collect();
+    let x = Axis::log("megapixels", (0.08, 42.0));
+    let y = Axis::fitting(y_label, shown(&curves, x.range)).starting_at(0.0);
+    Chart { title: title.to_owned(), x, y, marks: Vec::new(), curves }
 }
 
 #[cfg(test)]

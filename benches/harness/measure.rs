@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use nestcast_codec::Picture;
-use nestcast_metrics::{MsSsim, bpp, psnr};
+use nestcast_lab::metrics::{MsSsim, bpp, psnr};
 
 use crate::{rivals::Rival, series::Row};
 

@@ -1,7 +1,7 @@
 //! nestcast itself, as the measurements use it: the shipped model, whole encodes, both decoders.
 
 use anyhow::{Context, Result};
-use nestcast_codec::{Decoder, Embedded, Encoder, Linear, Picture, Synthesis};
+use nestcast_codec::{Decoder, Encoder, Linear, Picture, Stream, Synthesis};
 use nestcast_models::{Deep, Package, Runtime};
 
 /// The model that is measured.
@@ -54,7 +54,7 @@ impl Ours {
     }
 
     /// Encodes once, with the best analysis at hand; stops after `max_bytes`.
-    pub fn encode(&self, picture: &Picture, max_bytes: usize) -> Result<Embedded> {
+    pub fn encode(&self, picture: &Picture, max_bytes: usize) -> Result<Stream> {
         let encoder = Encoder::new(self.package.tables().clone()).with_threads(self.threads).with_max_bytes(max_bytes);
         Ok(match &self.deep {
             Some(deep) => encoder.encode(picture, deep)?,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use nestcast_codec::{MAX_HEADER, Picture};
-use nestcast_metrics::{bpp, psnr};
+use nestcast_lab::metrics::{bpp, psnr};
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -5,10 +5,12 @@ use std::{fmt::Write, path::Path};
 use anyhow::Result;
 use serde::Serialize;
 
+use nestcast_lab::plot::{Axis, Chart, Curve, shown};
+
 use crate::{
-    bd, look,
-    plot::{Chart, Curve},
+    bd,
     series::{Quality, Series},
+    style,
 };
 
 /// The rates that BD-rates are taken over, in bits per pixel; a byte grid may fall short of its ends by a little.
@@ -73,8 +75,8 @@ impl Report {
     pub fn write(&self, folder: &Path) -> Result<()> {
         self.write_curves(&folder.join("rd.csv"))?;
         std::fs::write(folder.join("bd.md"), self.markdown())?;
-        std::fs::write(folder.join("psnr.svg"), self.chart(Quality::Psnr).svg())?;
-        std::fs::write(folder.join("ms-ssim.svg"), self.chart(Quality::MsSsim).svg())?;
+        std::fs::write(folder.join("psnr.svg"), self.chart(Quality::Psnr).svg()?)?;
+        std::fs::write(folder.join("ms-ssim.svg"), self.chart(Quality::MsSsim).svg()?)?;
         Ok(())
     }
 
@@ -161,20 +163,16 @@ impl Report {
         let drawn = self.anchors.iter().filter(|anchor| DRAWN.contains(&anchor.name.as_str()));
         let all = self.ours.iter().rev().chain(&self.rivals).chain(drawn);
         let curves = all.map(|series| Curve {
-            name: look::name(&series.name),
+            name: style::name(&series.name),
             points: series.curve(quality).into_iter().map(|point| (point.bpp, point.quality)).collect(),
-            look: look::look(&series.name),
+            stroke: style::stroke(&series.name),
             labels: Vec::new(),
         });
-        Chart {
-            title: title.to_owned(),
-            x_label: "rate (bits per pixel)".to_owned(),
-            y_label: y_label.to_owned(),
-            x_range: SHOWN_BPP,
-            x_log: false,
-            y_from: self.lowest(quality).map(|low| low - DEPTH_DB),
-            curves: curves.filter(|curve| !curve.points.is_empty()).collect(),
-        }
+        let curves: Vec<Curve> = curves.filter(|curve| !curve.points.is_empty()).collect();
+        let y = Axis::fitting(y_label, shown(&curves, SHOWN_BPP));
+        let y = if let Some(low) = self.lowest(quality) { y.starting_at(low - DEPTH_DB) } else { y };
+        let x = Axis::linear("rate (bits per pixel)", SHOWN_BPP);
+        Chart { title: title.to_owned(), x, y, marks: Vec::new(), curves }
     }
 }
 
@@ -238,7 +236,9 @@ mod tests {
         report().write(folder.path()).expect("writes");
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("reads");
         assert!(read("rd.csv").starts_with("series,bpp,psnr_db,ms_ssim,encode_ms,decode_ms\nlinear,0.05,22.0,,,1.5\n"));
-        assert_eq!(read("psnr.svg").matches("<polyline").count(), 3);
-        assert_eq!(read("ms-ssim.svg").matches("<polyline").count(), 0);
+        for name in ["nestcast, linear", "JPEG 4:2:0", "BPG 4:4:4 (published)"] {
+            assert!(read("psnr.svg").contains(&format!("\n{name}\n")), "{name}");
+            assert!(!read("ms-ssim.svg").contains(&format!("\n{name}\n")), "{name}: no MS-SSIM was measured");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use nestcast_metrics::ms_ssim_db;
+use nestcast_lab::metrics::ms_ssim_db;
 
 use crate::bd;
 

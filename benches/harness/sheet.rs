@@ -1,9 +1,11 @@
 //! Contact sheets of the low end: nestcast beside its rivals at equal bytes.
 
 use anyhow::Result;
-use nestcast_canvas::{Canvas, Colour, Style};
 use nestcast_codec::Picture;
-use nestcast_metrics::{bpp, budget, psnr};
+use nestcast_lab::{
+    metrics::{bpp, budget, psnr},
+    sheet::{self, Cell, Row},
+};
 
 use crate::{
     ours::{Kind, Ours},
@@ -18,15 +20,6 @@ const FIRST_SHARE: f64 = 0.005;
 
 /// Pixels of a picture on the sheet; the part shown one to one has this size too.
 const CELL: (u32, u32) = (336, 224);
-const MARGIN: usize = 24;
-const GAP: usize = 14;
-/// Between a text and what belongs to it.
-const CLOSE: usize = 6;
-
-const PAPER: Colour = [250, 250, 248];
-const INK: Colour = [28, 28, 30];
-const FAINT: Colour = [96, 96, 100];
-const EMPTY: Colour = [232, 232, 230];
 
 /// A column of the sheet.
 struct Column {
@@ -54,7 +47,7 @@ fn columns() -> [Column; 6] {
 }
 
 /// A picture of at most some bytes.
-struct Cell {
+struct Coded {
     bytes: usize,
     picture: Picture,
 }
@@ -66,40 +59,27 @@ pub fn draw(ours: &Ours, name: &str, original: &Picture) -> Result<Picture> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a length")]
     let first = (whole as f64 * FIRST_SHARE) as usize;
     let columns = columns();
-    let (cell_width, cell_height) = (CELL.0 as usize, CELL.1 as usize);
-    let row_height = 2 * (Style::Heading.height() + CLOSE) + cell_height + Style::Caption.height();
-    let rows = RATES_BPP.len() + 2;
-    let (width, height) =
-        (2 * MARGIN + columns.len() * (cell_width + GAP) - GAP, 2 * MARGIN + rows * (row_height + GAP) - GAP);
-    let mut canvas = Canvas::new(width, height, PAPER);
-
     let mut budgets = vec![(first, Part::Whole)];
     budgets.extend(RATES_BPP.map(|rate| (budget(rate, original.size()), Part::Middle)));
-    for (row, (bytes, part)) in budgets.into_iter().enumerate() {
-        let y = MARGIN + row * (row_height + GAP);
-        canvas.write((MARGIN, y), &heading(name, original, (bytes, whole), part), Style::Heading, INK);
-        let y = y + Style::Heading.height() + CLOSE;
-        for (index, column) in columns.iter().enumerate() {
-            let x = MARGIN + index * (cell_width + GAP);
-            let cell = match &column.make {
+    let mut rows = Vec::new();
+    for (bytes, part) in budgets {
+        let mut cells = Vec::new();
+        for column in &columns {
+            let coded = match &column.make {
                 Make::Rivals(rivals) => best(rivals, original, bytes)?,
-                Make::Ours(kind) => Some(Cell { bytes, picture: ours.decode(&stream.prefix(bytes), *kind)? }),
+                Make::Ours(kind) => Some(Coded { bytes, picture: ours.decode(&stream.prefix(bytes), *kind)? }),
             };
-            match &cell {
-                Some(cell) => canvas.place((x, y), &shown(&cell.picture, part, CELL)?),
-                None => canvas.fill((x, y), (cell_width, cell_height), EMPTY),
-            }
-            captions(&mut canvas, (x, y + cell_height + CLOSE), column.name, original, cell.as_ref());
+            cells.push(cell(column.name, original, coded, part)?);
         }
+        rows.push(Row { heading: heading(name, original, (bytes, whole), part), cells });
     }
-
-    let y = MARGIN + (rows - 1) * (row_height + GAP);
-    canvas.write((MARGIN, y), "Original: all of it, and the part shown above", Style::Heading, INK);
-    let y = y + Style::Heading.height() + CLOSE;
-    for (index, part) in [Part::Whole, Part::Middle].into_iter().enumerate() {
-        canvas.place((MARGIN + index * (cell_width + GAP), y), &shown(original, part, CELL)?);
-    }
-    Ok(canvas.finish()?)
+    let parts = [("all of it", Part::Whole), ("the part shown above", Part::Middle)];
+    let cells = parts.map(|(name, part)| {
+        let picture = Some(shown(original, part, CELL)?);
+        Ok(Cell { picture, name: name.to_owned(), figures: String::new() })
+    });
+    rows.push(Row { heading: "Original".to_owned(), cells: cells.into_iter().collect::<Result<_>>()? });
+    Ok(sheet::draw("", &rows, (CELL.0 as usize, CELL.1 as usize))?)
 }
 
 fn heading(name: &str, original: &Picture, (bytes, whole): (usize, usize), part: Part) -> String {
@@ -115,25 +95,25 @@ fn heading(name: &str, original: &Picture, (bytes, whole): (usize, usize), part:
     }
 }
 
-fn captions(canvas: &mut Canvas, (x, y): (usize, usize), name: &str, original: &Picture, cell: Option<&Cell>) {
-    canvas.write((x, y), name, Style::Caption, INK);
-    let figures = cell.map_or_else(
+fn cell(name: &str, original: &Picture, coded: Option<Coded>, part: Part) -> Result<Cell> {
+    let figures = coded.as_ref().map_or_else(
         || "no file is this small".to_owned(),
-        |cell| format!("{} B {:.2} dB", cell.bytes, psnr(original, &cell.picture)),
+        |coded| format!("{} B {:.2} dB", coded.bytes, psnr(original, &coded.picture)),
     );
-    canvas.write((x, y + Style::Caption.height() + 2), &figures, Style::Caption, FAINT);
+    let picture = coded.map(|coded| shown(&coded.picture, part, CELL)).transpose()?;
+    Ok(Cell { picture, name: name.to_owned(), figures })
 }
 
 /// The file of these rivals that fits and is nearest to the original.
-fn best(rivals: &[Box<dyn Rival>], original: &Picture, max_bytes: usize) -> Result<Option<Cell>> {
-    let mut best: Option<(f64, Cell)> = None;
+fn best(rivals: &[Box<dyn Rival>], original: &Picture, max_bytes: usize) -> Result<Option<Coded>> {
+    let mut best: Option<(f64, Coded)> = None;
     for rival in rivals {
         let Some(bytes) = rivals::largest(rival.as_ref(), original, max_bytes)? else { continue };
         let picture = rival.decode(&bytes)?;
         let quality = psnr(original, &picture);
         if best.as_ref().is_none_or(|(least, _)| quality > *least) {
-            best = Some((quality, Cell { bytes: bytes.len(), picture }));
+            best = Some((quality, Coded { bytes: bytes.len(), picture }));
         }
     }
-    Ok(best.map(|(_, cell)| cell))
+    Ok(best.map(|(_, coded)| coded))
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use nestcast_codec::Header;
-use nestcast_metrics as metrics;
+use nestcast_lab::metrics;
 
 use crate::args::Cut;
 use crate::files::{self, Output};

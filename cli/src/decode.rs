@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use nestcast_metrics as metrics;
+use nestcast_lab::metrics;
+use nestcast_media::picture::encode_png;
 
 use crate::args::Decode;
 use crate::files::{self, Output};
-use crate::pictures;
 use crate::streams::Stream;
 use crate::transforms::{self, Model};
 
@@ -22,33 +22,35 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
     );
     let output = Output::new(&options.output, &[&options.input])?;
     let failed = || format!("{} cannot be decoded", files::name(&options.input));
-    let stream = Stream::read(&options.input, |header| {
-        transforms::check_size(header.size, &options.common).with_context(failed)?;
-        Ok(options.bytes)
-    })?;
-    let bytes = match options.bytes {
-        Some(count) => stream.prefix(count)?,
-        None => stream.bytes.clone(),
-    };
     let model = Model::open(&options.common)?;
-    let synthesis = model.synthesis(options.decoder)?;
-    let (picture, fault) = model.decode_before_fault(&bytes, &*synthesis).with_context(failed)?;
+    let (synthesis, (decoder, fault, count)) = model.synthesis_beside(options.decoder, || {
+        let stream = Stream::read(&options.input, |header| {
+            transforms::check_size(header.size, &options.common).with_context(failed)?;
+            Ok(options.bytes)
+        })?;
+        let bytes = match options.bytes {
+            Some(count) => stream.prefix(count)?,
+            None => stream.bytes.clone(),
+        };
+        let (decoder, fault) = model.decode_before_fault(&bytes).with_context(failed)?;
+        Ok((decoder, fault, bytes.len()))
+    })?;
+    let picture = decoder.render(&*synthesis).with_context(failed)?;
     if let Some(fault) = fault {
         let name = files::name(&options.input);
         files::note(&format!("{name}: {fault}: the picture shows what came before; get the stream again for the rest"));
     }
-    output.write(&pictures::png(&picture)?)?;
+    output.write(&encode_png(&picture)?)?;
     if output.is_standard() {
         return Ok(());
     }
     let size = picture.size();
     files::print(&format!(
-        "{}: {}x{} from {} bytes, {:.3} bpp, {} decoder\n",
+        "{}: {}x{} from {count} bytes, {:.3} bpp, {} decoder\n",
         options.output.display(),
         size.width(),
         size.height(),
-        bytes.len(),
-        metrics::bpp(bytes.len(), size),
+        metrics::bpp(count, size),
         options.decoder.name()
     ))
 }

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result};
 use nestcast_codec::{Channels, Error, Progress};
-use nestcast_metrics as metrics;
+use nestcast_lab::metrics;
 use serde::Serialize;
 
 use crate::args::Inspect;
-use crate::files;
+use crate::files::{self, Lines};
 use crate::streams::Stream;
 use crate::transforms::{self, Model};
 
@@ -77,7 +77,7 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
         report.planes_left = report.cuts.last().map(|cut| cut.planes_left);
     }
     if options.json {
-        return files::print_json(&report);
+        return Lines::Output.print_pretty(&report);
     }
     files::print_result(&describe(&report, header.channels))
 }
@@ -100,7 +100,7 @@ fn cuts(stream: &Stream, model: &Model, report: &mut Report) -> Result<()> {
             Err(error) => return Err(transforms::advise(error)),
         };
         at = bytes;
-        report.whole = Some(progress == Progress::Whole);
+        report.whole = Some(progress == Progress::Complete);
         let planes_left = match progress {
             Progress::Picture(cut) => cut.0,
             _ => 0.0,

@@ -8,7 +8,6 @@ mod encode;
 mod eval;
 mod files;
 mod inspect;
-mod jpeg;
 mod live;
 mod pictures;
 mod progress;

@@ -28,7 +28,7 @@ impl Stream {
         let start = input.read_to(MAX_HEADER as u64)?;
         ensure!(!start.is_empty(), "{name} is empty: get the stream again");
         let parsed = Header::parse(start).with_context(|| format!("{name} is refused"))?;
-        let Parsed::Whole(header, header_bytes) = parsed else {
+        let Parsed::Complete(header, header_bytes) = parsed else {
             anyhow::bail!("{name} ends inside its header, after {} bytes: get more of the stream", start.len());
         };
         let most = header.size.pixels() as u64 * MOST_PIXEL_BYTES + MOST_BYTES;

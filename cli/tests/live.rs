@@ -2,7 +2,7 @@
 
 mod harness;
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -17,15 +17,21 @@ fn a_clip_arrives_as_video_that_a_player_reads() {
     let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
     let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
         .args(["receive", &sender.address, "--fingerprint", &sender.fingerprint, "-o", "-", "--decoder", "linear"])
+        .arg("--json")
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
     let output = receiver.stdout.take().expect("it is piped");
-    let mut video = nestcast_video::Reader::new(output, 10_000).expect("y4m");
+    let mut video = nestcast_media::y4m::Reader::new(output, 10_000).expect("y4m");
     assert_eq!((video.size().width(), video.rate().frames()), (32, 30));
     for _ in 0..10 {
         assert!(video.read().expect("a frame").is_some());
     }
+    let mut line = String::new();
+    BufReader::new(receiver.stderr.as_mut().expect("it is piped")).read_line(&mut line).expect("text");
+    let frame: serde_json::Value = serde_json::from_str(&line).expect("lines for programs stand beside the pictures");
+    assert_eq!(frame["event"], "frame", "{line}");
     let figures = get(&sender.metrics, "/metrics");
     assert!(figures.starts_with("HTTP/1.1 200") && figures.contains("\nnestcast_receivers 1\n"), "{figures}");
     assert!(figures.contains("nestcast_receiver_bytes_total{receiver=\"127.0.0.1:"), "{figures}");
@@ -58,7 +64,7 @@ fn a_receiver_that_is_refused_again_and_again_gives_up_with_one_line() {
     };
     let mut first = receive(&["-o", "-"]).stdout(Stdio::piped()).spawn().expect("the binary starts");
     let output = first.stdout.take().expect("it is piped");
-    let mut video = nestcast_video::Reader::new(output, 10_000).expect("the first one is let in");
+    let mut video = nestcast_media::y4m::Reader::new(output, 10_000).expect("the first one is let in");
     assert!(video.read().expect("a frame").is_some());
     let arguments = ["receive", "a full sender"];
     let line = refusal(&arguments, &receive(&["-o", "second", "--retry", "1"]).output().expect("the binary starts"));
@@ -97,9 +103,13 @@ fn sources_that_cannot_be_sent_are_refused() {
     let bench = Bench::new();
     bench.write("broken.y4m", &clip(3)[..1500]);
     bench.write("deep.y4m", b"YUV4MPEG2 W32 H24 F30:1 C420p10\n");
-    for (source, part) in
-        [("none.y4m", "none.y4m"), ("broken.y4m", "breaks off inside frame 1"), ("deep.y4m", "420p10")]
-    {
+    bench.write("large.y4m", b"YUV4MPEG2 W16000 H16000 F30:1 C420\n");
+    for (source, part) in [
+        ("none.y4m", "none.y4m"),
+        ("broken.y4m", "breaks off inside frame 1"),
+        ("deep.y4m", "420p10"),
+        ("large.y4m", "raise --max-pixels"),
+    ] {
         let arguments = ["send", source, "--listen", "127.0.0.1:0", "--json"];
         let output = bench.run(&arguments, &[]);
         let error = String::from_utf8_lossy(&output.stderr);

@@ -133,7 +133,7 @@ fn before_a_corrupt_segment_there_is_a_picture_and_a_note() {
     let limits = ["--analysis", "linear", "--max-bytes", "3000"];
     bench.succeed(&[&["encode", "large.png", "-o", "whole.nst"], &limits[..]].concat());
     let whole = bench.read("whole.nst");
-    // Two stripes: two lengths, which for the first segment are one byte each.
+    // Two slices: two lengths, which for the first segment are one byte each.
     let header = HEADER + 2;
     assert!(whole[header] < 0x80 && whole[header + 1] < 0x80, "{:?}", &whole[..30]);
     let end = header + 2 + usize::from(whole[header]) + usize::from(whole[header + 1]);

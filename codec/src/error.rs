@@ -1,5 +1,15 @@
 //! Errors, by who must act.
 
+/// The first six bytes of the SHA-256 of a model's tables; every stream carries it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModelId(pub [u8; 6]);
+
+impl std::fmt::Display for ModelId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
 /// Why a picture, stream or model was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -26,9 +36,9 @@ pub enum Error {
     #[error("unsupported model {needed}: the stream needs it, but {given} was given")]
     Model {
         /// The model that the stream names.
-        needed: crate::ModelId,
+        needed: ModelId,
         /// The model at hand.
-        given: crate::ModelId,
+        given: ModelId,
     },
     /// Larger than this process agreed to handle: raise the limit or make the input smaller.
     #[error("{what} is {given}, over the limit of {max}")]

@@ -5,7 +5,7 @@
 //! defined by `spec/bitstream.md`.
 //!
 //! ```text
-//! Picture -> Analysis -> Coefficients -> quantise -> Levels -> pieces -> Embedded (bytes)
+//! Picture -> Analysis -> Coefficients -> quantise -> Levels -> coding passes -> Stream (bytes)
 //! Picture <- Synthesis <- Coefficients <- dequantise <- Levels <- Decoder <- any prefix
 //! ```
 //!
@@ -32,7 +32,7 @@
 //! decoder.push(&stream.prefix(60))?;
 //! let early = decoder.render(&linear)?;
 //! decoder.push(&stream.bytes()[60..])?;
-//! assert_eq!(decoder.progress(), Progress::Whole);
+//! assert_eq!(decoder.progress(), Progress::Complete);
 //! let late = decoder.render(&linear)?;
 //!
 //! let error = |decoded: &Picture| -> u64 {
@@ -50,38 +50,31 @@
 //! says who must act, takes memory only for pictures up to [`Decoder::with_max_pixels`], and never panics.
 //! That a stream is short is no error: [`Progress`] tells how far it came.
 
-mod axes;
-mod block;
-mod contexts;
-mod decoder;
-mod encoder;
+mod bitplane;
+mod colour;
+mod entropy;
 mod error;
-mod header;
-mod layout;
 mod linear;
 mod model;
-mod palette;
 mod parallel;
 mod picture;
-mod piece;
-mod pieces;
-mod probability;
-mod quantise;
-mod range;
-mod regions;
-mod rotation;
-mod segments;
-mod strings;
-mod stripe;
+mod stream;
+mod subband;
+#[cfg(feature = "training")]
+mod training;
 mod transform;
+mod wavelet;
 
-pub use axes::Axes;
-pub use decoder::{DEFAULT_MAX_PIXELS, DecodeError, Decoder, Progress};
-pub use encoder::{Embedded, EncodeError, Encoder};
-pub use error::Error;
-pub use header::{Header, MAX_HEADER, Parsed};
-pub use layout::{Band, LEVELS, UNITS, Unit};
-pub use linear::{Linear, Planes};
-pub use model::{Model, ModelId};
+pub use colour::axes::Axes;
+pub use colour::planes::Planes;
+pub use error::{Error, ModelId};
+pub use linear::Linear;
+pub use model::Model;
 pub use picture::{Channels, MAX_SIDE, Picture, Size};
-pub use transform::{Analysis, Coefficients, Cut, Synthesis, TransformError};
+pub use stream::decoder::{DEFAULT_MAX_PIXELS, DecodeError, Decoder, Progress};
+pub use stream::encoded::Stream;
+pub use stream::encoder::{EncodeError, Encoder};
+pub use stream::header::{Header, MAX_HEADER, Parsed};
+pub use subband::coefficients::Coefficients;
+pub use subband::layout::{Band, LEVELS, SUBBANDS, Subband};
+pub use transform::{Analysis, Position, Synthesis, TransformError};

@@ -2,34 +2,22 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::Error;
-use crate::contexts::CONTEXTS;
-use crate::layout::{LEVELS, UNITS};
+use crate::error::{Error, ModelId};
+use crate::subband::layout::{LEVELS, SUBBANDS};
+use crate::subband::quantise::MAX_PLANES;
+use crate::wavelet::lift::{STEPS, Taps};
 
 const MAGIC: &[u8; 4] = b"NSTM";
 const VERSION: u8 = 4;
 /// Bit planes with a reconstruction point of their own.
-pub(crate) const PLANES: usize = 15;
-/// Lifting steps of a wavelet level.
-pub(crate) const STEPS: usize = 4;
+const PLANES: usize = MAX_PLANES as usize;
+/// Priors of a slice's adaptive probabilities: one for every context.
+pub(crate) const PRIORS: usize = 7282;
 const HEADER: usize = 8;
-const FLOATS: usize = LEVELS * STEPS * 2 + UNITS * (1 + PLANES);
+const FLOATS: usize = LEVELS * STEPS * 2 + SUBBANDS * (1 + PLANES);
 const WEIGHTS: usize = 6;
 /// Length of the tables in bytes.
-const LENGTH: usize = HEADER + 4 * FLOATS + UNITS * WEIGHTS + 2 * CONTEXTS;
-
-/// The first six bytes of the SHA-256 of a model's tables; every stream carries it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ModelId(pub [u8; 6]);
-
-impl std::fmt::Display for ModelId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-/// Taps of one wavelet level, for each lifting step: (near, far).
-pub(crate) type Taps = [[f32; 2]; STEPS];
+pub(crate) const LENGTH: usize = HEADER + 4 * FLOATS + SUBBANDS * WEIGHTS + 2 * PRIORS;
 
 /// Weights, in 1/64, of what is known around a coefficient in its expected magnitude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,14 +30,24 @@ pub(crate) struct Weights {
     pub(crate) from_u: u16,
 }
 
-/// What the tables say of one unit.
+/// What the tables say of one subband.
 #[derive(Debug, Clone)]
-pub(crate) struct UnitTables {
+pub(crate) struct SubbandTables {
     /// The finest quantiser step.
     pub(crate) step: f32,
     /// Reconstruction point inside a bin, 0..1, by bit plane.
-    pub(crate) offsets: [f32; PLANES],
+    offsets: [f32; PLANES],
     pub(crate) weights: Weights,
+}
+
+impl SubbandTables {
+    /// What is added to a magnitude that is known to plane 0, 1, ..., in the subband's own scale.
+    pub(crate) fn reconstruction_points(&self) -> [f32; PLANES + 1] {
+        std::array::from_fn(|plane| {
+            let half = self.offsets[plane.min(PLANES - 1)];
+            half * f32::from(1_u16 << plane.min(PLANES)) * self.step
+        })
+    }
 }
 
 /// Tables of one model, checked.
@@ -58,7 +56,7 @@ pub struct Model {
     id: ModelId,
     /// By level (0 = finest).
     pub(crate) taps: [Taps; LEVELS],
-    pub(crate) units: Vec<UnitTables>,
+    pub(crate) subbands: Vec<SubbandTables>,
     /// Prior probability of a one in each context, in 1/65536.
     pub(crate) priors: Vec<u16>,
 }
@@ -112,8 +110,8 @@ impl Model {
         let model = Self {
             id,
             taps: std::array::from_fn(|_| std::array::from_fn(|_| reader.floats())),
-            units: (0..UNITS)
-                .map(|_| UnitTables {
+            subbands: (0..SUBBANDS)
+                .map(|_| SubbandTables {
                     step: reader.float(),
                     offsets: reader.floats(),
                     weights: Weights {
@@ -126,31 +124,22 @@ impl Model {
                     },
                 })
                 .collect(),
-            priors: (0..CONTEXTS).map(|_| u16::from_le_bytes(reader.take())).collect(),
+            priors: (0..PRIORS).map(|_| u16::from_le_bytes(reader.take())).collect(),
         };
         let sane = |v: &f32| v.is_finite() && v.abs() < 1e4;
         let floats = model.taps.iter().flatten().flatten();
-        if !floats.chain(model.units.iter().flat_map(|unit| &unit.offsets)).all(sane) {
+        if !floats.chain(model.subbands.iter().flat_map(|subband| &subband.offsets)).all(sane) {
             return Err(corrupt("a number is not finite or out of range"));
         }
-        if model.units.iter().any(|unit| !(1e-3..1e4).contains(&unit.step)) {
+        if model.subbands.iter().any(|subband| !(1e-3..1e4).contains(&subband.step)) {
             return Err(corrupt("a quantiser step is out of range"));
         }
         Ok(model)
     }
 
-    /// The tables in `bytes` with other priors: the probability of a one in each context, in 1/65536.
-    ///
-    /// # Errors
-    /// As [`Model::from_bytes`]; [`Error::Argument`] if there is not one prior for every context.
-    pub fn with_priors(bytes: &[u8], priors: &[u16]) -> Result<Vec<u8>, Error> {
-        Self::from_bytes(bytes)?;
-        if priors.len() != CONTEXTS {
-            return Err(Error::Argument("there is not one prior for every context"));
-        }
-        let mut out = bytes[..LENGTH - 2 * CONTEXTS].to_vec();
-        out.extend(priors.iter().flat_map(|prior| prior.to_le_bytes()));
-        Ok(out)
+    /// The finest step of every subband.
+    pub(crate) fn steps(&self) -> [f32; SUBBANDS] {
+        std::array::from_fn(|index| self.subbands[index].step)
     }
 
     /// The model's name in streams.

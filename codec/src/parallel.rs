@@ -1,7 +1,7 @@
 //! Work spread over as many threads as the caller grants; with one, none is started.
 
 /// More threads than this gain nothing and only cost.
-const MOST: usize = 256;
+const MAX_THREADS: usize = 256;
 
 /// Calls `work` once for every item, on up to `threads` threads, or as many as the system grants. Items are
 /// taken in order.
@@ -17,7 +17,7 @@ pub(crate) fn for_each<T: Send>(threads: usize, items: impl Iterator<Item = T> +
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.min(MOST) {
+        for _ in 1..threads.min(MAX_THREADS) {
             if std::thread::Builder::new().spawn_scoped(scope, drain).is_err() {
                 break;
             }

@@ -1,6 +1,6 @@
 //! A picture in memory: 8-bit grey or RGB, row by row.
 
-use crate::Error;
+use crate::error::Error;
 
 /// Largest width and height, in pixels; two bytes of the header hold each.
 pub const MAX_SIDE: u32 = 16_384;

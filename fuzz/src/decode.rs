@@ -1,12 +1,14 @@
 //! Any bytes behind a valid header.
 
-use nestcast_codec::{Cut, Decoder, Picture, Progress};
+use nestcast_codec::{Decoder, Picture, Position, Progress};
 
 use crate::bounded;
 use crate::stream::{LINEAR, MODEL, Shape, chunks};
 
-/// Longest side of a picture: four regions, and a few blocks of the finest units.
-const SIDE: usize = 40;
+/// Longest side of most pictures: small ones decode several times as often.
+const SIDE: usize = 12;
+/// Longest side of one picture in eight: four regions, and a few blocks of the finest subbands.
+const LARGE_SIDE: usize = 40;
 /// What a decoder and its caller hold of a picture of one pixel: tables and probabilities.
 const LEAST: usize = 200_000;
 /// The codec's own promise.
@@ -18,13 +20,14 @@ const BYTES_PER_PIXEL: usize = 50;
 /// The input: a picture's shape, in which pieces it arrives, at which it is rendered, then the stream's body.
 pub fn decode(data: &[u8]) {
     let Some((&[ref shape @ .., by, at], body)) = data.split_first_chunk::<10>() else { return };
-    let shape = Shape::of(*shape, SIDE);
+    let side = if shape[0] & 0x0E == 0x0E { LARGE_SIDE } else { SIDE };
+    let shape = Shape::of(*shape, side);
     let (stream, _) = shape.stream(MODEL.id(), body);
     let most = LEAST + BYTES_PER_PIXEL * shape.pixels() + 4 * stream.len();
     let parts = bounded::within(most, "decoding", || in_parts(shape, &stream, by, at));
     let once = bounded::within(most, "decoding", || {
         let mut once = Decoder::new(MODEL.clone());
-        let progress = once.push(&stream).expect("one stripe has no lengths that could be corrupt");
+        let progress = once.push(&stream).expect("one slice has no lengths that could be corrupt");
         assert_eq!(progress, parts.progress(), "in parts it comes as far");
         checked(&once, shape);
         once
@@ -35,15 +38,15 @@ pub fn decode(data: &[u8]) {
 /// The decoder of a stream that arrived in pieces.
 fn in_parts(shape: Shape, stream: &[u8], by: u8, at: u8) -> Decoder {
     let mut decoder = Decoder::new(MODEL.clone());
-    let mut before = Cut(f32::INFINITY);
+    let mut before = Position(f32::INFINITY);
     for (number, chunk) in chunks(stream, by).enumerate() {
-        match decoder.push(chunk).expect("one stripe has no lengths that could be corrupt") {
+        match decoder.push(chunk).expect("one slice has no lengths that could be corrupt") {
             Progress::NeedMore(more) => assert!(more > 0 && decoder.header().is_none()),
             Progress::Picture(cut) => {
-                assert!(Cut(0.0) < cut && cut <= before && cut <= Cut(15.0), "from {before:?} to {cut:?}");
+                assert!(Position(0.0) < cut && cut <= before && cut <= Position(15.0), "from {before:?} to {cut:?}");
                 before = cut;
             }
-            Progress::Whole => before = Cut(0.0),
+            Progress::Complete => before = Position(0.0),
         }
         if number == usize::from(at) && decoder.header().is_some() {
             checked(&decoder, shape);
@@ -64,7 +67,7 @@ pub(crate) fn same(one: &Decoder, other: &Decoder) {
     let (one, other) = [one, other].map(|decoder| decoder.coefficients().expect("the header is there")).into();
     assert_eq!(one.1, other.1, "the cut");
     assert_eq!(one.0.axes, other.0.axes);
-    for (index, (one, other)) in one.0.units.iter().zip(&other.0.units).enumerate() {
+    for (index, (one, other)) in one.0.subbands.iter().zip(&other.0.subbands).enumerate() {
         let [one, other] = [one, other].map(|values| values.iter().map(|value| value.to_bits()));
         assert!(one.eq(other), "the coefficients of unit {index} differ");
     }

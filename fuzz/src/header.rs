@@ -29,7 +29,7 @@ pub fn header(data: &[u8]) {
             assert_eq!(expected, Ok(None));
             assert!(more > 0 && data.len() + more <= MAX_HEADER, "{more} more than {}", data.len());
         }
-        Ok(Parsed::Whole(header, length)) => {
+        Ok(Parsed::Complete(header, length)) => {
             assert!(length <= data.len() && length <= MAX_HEADER);
             let axes = header.axes.angles().map(i32::from);
             let same = reference::Header {

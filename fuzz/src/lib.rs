@@ -11,6 +11,8 @@ mod header;
 mod messages;
 mod network;
 mod package;
+mod patched;
+mod picture;
 mod publisher;
 mod reference;
 mod segments;
@@ -26,6 +28,7 @@ pub use header::header;
 pub use messages::messages;
 pub use network::network;
 pub use package::package;
+pub use picture::{jpeg, png};
 pub use publisher::publisher;
 pub use reference::reference;
 pub use segments::segments;
@@ -37,14 +40,16 @@ pub use y4m::y4m;
 pub type Run = fn(&[u8]);
 
 /// All targets by name; each has a program in `fuzz_targets/` and a folder in `corpus/`.
-pub const TARGETS: [(&str, Run); 13] = [
+pub const TARGETS: [(&str, Run); 15] = [
     ("decode", decode),
     ("encode", encode),
     ("estimator", estimator),
     ("header", header),
+    ("jpeg", jpeg),
     ("messages", messages),
     ("network", network),
     ("package", package),
+    ("png", png),
     ("publisher", publisher),
     ("reference", reference),
     ("segments", segments),

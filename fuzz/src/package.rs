@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::bounded;
 use crate::network::smallest;
+use crate::patched::patched;
 use crate::stream::TABLES;
 
 const MANIFEST: &str = include_str!("../../models/artifacts/photo/manifest.toml");
@@ -59,19 +60,6 @@ fn vouched(manifest: &[u8], files: [&[u8]; 3]) -> Vec<u8> {
     put(&mut archive, b"manifest.toml", &text);
     names.iter().zip(files).for_each(|(name, bytes)| put(&mut archive, name.as_bytes(), bytes));
     archive
-}
-
-/// Bytes of which parts were replaced: each a position, how many are left out, how many are put there, and these.
-fn patched(original: &[u8], mut patches: &[u8]) -> Vec<u8> {
-    let mut bytes = original.to_vec();
-    while let Some((&[low, high, out, count], behind)) = patches.split_first_chunk::<4>() {
-        let (new, behind) = behind.split_at(usize::from(count % 32).min(behind.len()));
-        patches = behind;
-        let at = usize::from(u16::from_le_bytes([low, high])) % (bytes.len() + 1);
-        let end = (at + usize::from(out)).min(bytes.len());
-        bytes.splice(at..end, new.iter().copied());
-    }
-    bytes
 }
 
 fn put(archive: &mut Vec<u8>, name: &[u8], content: &[u8]) {

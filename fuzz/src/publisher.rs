@@ -213,14 +213,14 @@ impl Driver {
     }
 
     fn check(&self) {
-        let tally = self.publisher.tally();
-        assert_eq!((tally.bytes, tally.frames, tally.again), (self.written, self.based, self.again));
-        let waits = (self.handed + self.missed).checked_sub(self.opened + tally.skipped);
-        assert!(matches!(waits, Some(0 | 1)), "{} frames opened, {tally:?}, {} handed over", self.opened, self.handed);
-        assert!(tally.cut <= self.opened && tally.full >= self.full && tally.full >= tally.bytes);
-        assert!(self.publisher.wish() <= self.cap as u64, "more than the cap is wished for");
+        let stats = self.publisher.stats();
+        assert_eq!((stats.bytes, stats.frames, stats.again), (self.written, self.based, self.again));
+        let waits = (self.handed + self.missed).checked_sub(self.opened + stats.skipped);
+        assert!(matches!(waits, Some(0 | 1)), "{} frames opened, {stats:?}, {} handed over", self.opened, self.handed);
+        assert!(stats.cut <= self.opened && stats.full >= self.full && stats.full >= stats.bytes);
+        assert!(self.publisher.useful_bytes() <= self.cap as u64, "more than the cap is of use");
         let window = self.publisher.window(&self.path);
         assert!(window >= self.path.window && window <= 2 * self.path.window + self.path.in_flight + 16 * 1024);
-        let _ = (self.publisher.estimate(), self.publisher.packets_beyond(&self.path));
+        let _ = (self.publisher.delivery_rate(), self.publisher.packets_beyond(&self.path));
     }
 }

@@ -8,7 +8,7 @@ use nestcast_reference::probe;
 
 use crate::stream::{Shape, TABLES};
 
-/// The reference is slow: a picture has a few blocks in its finest units, and one region or four.
+/// The reference is slow: a picture has a few blocks in its finest subbands, and one region or four.
 const SIDE: usize = 36;
 
 /// Tables that tell Levels and planes, and their model.
@@ -30,7 +30,7 @@ pub fn reference(data: &[u8]) {
     let cut = header + usize::from(cut).min(body.len());
     let mut decoder = Decoder::new(model.clone());
     for (from, to) in [(0, cut), (cut, stream.len())] {
-        decoder.push(&stream[from..to]).expect("one stripe has no lengths that could be corrupt");
+        decoder.push(&stream[from..to]).expect("one slice has no lengths that could be corrupt");
         probe::assert_same(&decoder, &reference.at(to), "the codec and the reference");
     }
 }

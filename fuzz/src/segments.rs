@@ -1,11 +1,11 @@
-//! Any segments of a picture of several stripes.
+//! Any segments of a picture of several slices.
 
 use nestcast_codec::{Decoder, Error};
 
 use crate::decode::same;
 use crate::stream::{MODEL, Shape, chunks};
 
-/// The least pixels that make two and three stripes, in as few rows as stripes need.
+/// The least pixels that make two and three slices, in as few rows as slices need.
 const SIZES: [(usize, usize); 3] = [(6050, 65), (6050, 97), (4608, 129)];
 
 /// Whatever lengths a stream's segments state, it decodes the same in any pieces, on any number of threads, or is refused

@@ -177,9 +177,9 @@ impl Driver {
         let Some(due) = self.subscriber.poll_timeout() else { return };
         assert!(due > self.now, "it is polled until nothing is due");
         self.now = due;
-        let before = self.subscriber.received();
+        let before = self.subscriber.stats();
         self.poll();
-        assert_ne!(before, self.subscriber.received(), "it asked for a moment at which nothing happens");
+        assert_ne!(before, self.subscriber.stats(), "it asked for a moment at which nothing happens");
     }
 
     fn poll(&mut self) {
@@ -190,7 +190,7 @@ impl Driver {
         }
         let due = self.subscriber.poll_timeout();
         assert!(due.is_none_or(|due| due > self.now), "{due:?} has passed, and nothing came of it");
-        let received = self.subscriber.received();
+        let received = self.subscriber.stats();
         assert_eq!((received.bytes, received.useful, received.shown), (self.bytes, self.useful, self.shown));
     }
 

@@ -29,7 +29,7 @@ pub fn tables(data: &[u8]) {
     let (Ok(model), Some((&shape, body))) = (model, rest.split_first_chunk::<8>()) else { return };
     let shape = Shape::of(shape, 24);
     let mut decoder = Decoder::new(model.clone());
-    decoder.push(&shape.stream(model.id(), body).0).expect("a valid header, and one stripe");
+    decoder.push(&shape.stream(model.id(), body).0).expect("a valid header, and one slice");
     let picture = decoder.render(&Linear::new(model)).expect("a whole header");
     assert_eq!((picture.size().width(), picture.size().height()), (shape.width, shape.height));
 }

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use nestcast_codec::Picture;
-use nestcast_video::{Reader, Writer};
+use nestcast_media::y4m::{Reader, Writer};
 
 use crate::bounded;
 

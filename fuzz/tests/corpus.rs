@@ -54,7 +54,9 @@ macro_rules! targets {
     };
 }
 
-targets! { decode encode estimator header messages network package publisher reference segments subscriber tables y4m }
+targets! {
+    decode encode estimator header jpeg messages network package png publisher reference segments subscriber tables y4m
+}
 
 #[test]
 fn every_target_is_tested_and_has_a_program_and_nothing_else_is_committed() {

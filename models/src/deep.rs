@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use nestcast_codec::{Analysis, Axes, Coefficients, Cut, Linear, Picture, Planes, Synthesis, TransformError};
+use nestcast_codec::{Analysis, Axes, Coefficients, Linear, Picture, Planes, Position, Synthesis, TransformError};
 
 use crate::onnx::{Network, Workers};
 use crate::package::Ports;
@@ -47,7 +47,7 @@ impl Analysis for Deep {
 }
 
 impl Synthesis for Deep {
-    fn synthesise(&self, coefficients: Coefficients, cut: Cut) -> Result<Picture, TransformError> {
+    fn synthesise(&self, coefficients: Coefficients, cut: Position) -> Result<Picture, TransformError> {
         self.synthesis.synthesise(coefficients, cut)
     }
 }
@@ -61,7 +61,7 @@ impl Analysis for DeepAnalysis {
 }
 
 impl Synthesis for DeepSynthesis {
-    fn synthesise(&self, coefficients: Coefficients, cut: Cut) -> Result<Picture, TransformError> {
+    fn synthesise(&self, coefficients: Coefficients, cut: Position) -> Result<Picture, TransformError> {
         let [low, high] = self.cuts;
         let mut planes = self.linear.compose(coefficients);
         self.correction.add_to(&mut planes, Some(cut.0.clamp(low, high)))?;

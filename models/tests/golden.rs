@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nestcast_codec::{Analysis as _, Axes, Channels, Coefficients, Cut, Picture, Planes, Size, Synthesis as _};
+use nestcast_codec::{Analysis as _, Axes, Channels, Coefficients, Picture, Planes, Position, Size, Synthesis as _};
 use nestcast_models::onnx::{Network, Tensor, Workers};
 use nestcast_models::{Package, Runtime};
 use sha2::{Digest as _, Sha256};
@@ -111,7 +111,7 @@ fn the_linear_transform_agrees() {
         assert!(far < 1e-3, "{model}: planes: {far}");
 
         let given = linear.decompose(given);
-        let far = furthest(given.units.iter().flatten(), &floats(model, "coefficients.npy").data);
+        let far = furthest(given.subbands.iter().flatten(), &floats(model, "coefficients.npy").data);
         assert!(far < 1e-2, "{model}: coefficients: {far}");
     }
 }
@@ -153,7 +153,7 @@ fn the_deep_transform_agrees() {
         };
         let plain = linear.decompose(planes(model, size, &floats(model, "planes.npy")));
         let corrections = |corrected: &Coefficients| -> Vec<f32> {
-            let pairs = corrected.units.iter().flatten().zip(plain.units.iter().flatten());
+            let pairs = corrected.subbands.iter().flatten().zip(plain.subbands.iter().flatten());
             pairs.map(|(corrected, plain)| corrected - plain).collect()
         };
         let given = deep.analyse(&picture(model)).expect("an analysis");
@@ -163,7 +163,7 @@ fn the_deep_transform_agrees() {
         let corrections = floats(model, "synthesis.npy");
         let cuts = &package.manifest().golden.as_ref().expect("cuts").cuts;
         for (&cut, correction) in cuts.iter().zip(corrections.data.chunks_exact(plain.size.pixels() * 3)) {
-            let given = deep.synthesise(plain.clone(), Cut(cut)).expect("a picture");
+            let given = deep.synthesise(plain.clone(), Position(cut)).expect("a picture");
             let expected = linear.picture(&planes_and(correction));
             // Planes differ in their last bits, and so may some of the synthesis's bytes (`assert_as_close_as_bytes`).
             let pairs = given.samples().iter().zip(expected.samples());

@@ -68,9 +68,9 @@ pub use limits::{
     VERSION,
 };
 pub use message::{DecoderKind, Hello, Message, ModelRequest, PackageHash, Welcome};
-pub use publisher::{Publisher, Step, Tally};
+pub use publisher::{Publisher, SendStats, Step};
 pub use stream::{ModelHeader, StreamHead};
-pub use subscriber::{Arrived, Received, Subscriber};
+pub use subscriber::{Arrived, ReceiveStats, Subscriber};
 
 /// Compares a receiver's token with the sender's in a time that does not tell where they differ.
 #[must_use]

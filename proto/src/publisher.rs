@@ -13,9 +13,9 @@ use crate::stream::StreamHead;
 
 /// What the transport may hold of bases beyond its window. A path that stalls for longer than these take gets no
 /// more of them: they would be old, and in the way of newer ones.
-const ROOM_FOR_BASES: u64 = 16 * 1024;
+const ROOM_FOR_BASES_BYTES: u64 = 16 * 1024;
 /// A receiver that took so many times a frame's bytes is not thought able to take more of the next.
-const GROWTH: u64 = 2;
+const USEFUL_GROWTH: u64 = 2;
 
 /// What to do with the transport; see the crate's example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum Step {
 
 /// What a receiver was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct SendStats {
     /// Frames of which at least the base was written.
     pub frames: u64,
     /// Frames that were due while an earlier one's base was not written yet, or missed; nothing of these was sent.
@@ -61,7 +61,7 @@ pub struct Publisher {
     delivered: u64,
     stalled: u32,
     recent: Recent,
-    tally: Tally,
+    stats: SendStats,
 }
 
 #[derive(Debug)]
@@ -82,27 +82,27 @@ impl Publisher {
     /// For frames that are due every `interval`, and at most `cap`.
     #[must_use]
     pub fn new(interval: Duration, cap: Option<Bitrate>) -> Self {
-        let (budget, recent, tally) = (Budget::new(interval, cap), Recent::new(interval), Tally::default());
-        Self { budget, current: None, waiting: None, last: 0, delivered: 0, stalled: 0, recent, tally }
+        let (budget, recent, stats) = (Budget::new(interval, cap), Recent::new(interval), SendStats::default());
+        Self { budget, current: None, waiting: None, last: 0, delivered: 0, stalled: 0, recent, stats }
     }
 
     /// What this receiver was given so far.
     #[must_use]
-    pub const fn tally(&self) -> Tally {
-        self.tally
+    pub const fn stats(&self) -> SendStats {
+        self.stats
     }
 
     /// What the path delivered of late, all headers counted; it could do more if frames had more bytes.
     #[must_use]
-    pub const fn estimate(&self) -> Bitrate {
+    pub const fn delivery_rate(&self) -> Bitrate {
         self.budget.rate()
     }
 
     /// The most bytes of the next frame that this receiver may have use for.
     #[must_use]
-    pub fn wish(&self) -> u64 {
+    pub fn useful_bytes(&self) -> u64 {
         let current = self.current.as_ref().map_or(0, |sending| sending.written as u64);
-        current.max(self.last).saturating_mul(GROWTH).min(self.budget.cap())
+        current.max(self.last).saturating_mul(USEFUL_GROWTH).min(self.budget.cap())
     }
 
     /// How many bytes the transport should hold at most, unacknowledged or unsent: what may be in flight. There is room for
@@ -113,7 +113,7 @@ impl Publisher {
         // What came behind a lost packet is held too, until that came again: at most all that was on the way with it.
         let holes = if path.repairing > 0 { path.window } else { 0 };
         if self.owes_base() {
-            return path.window.max(path.in_flight) + holes + ROOM_FOR_BASES;
+            return path.window.max(path.in_flight) + holes + ROOM_FOR_BASES_BYTES;
         }
         path.window + holes / 4
     }
@@ -147,14 +147,14 @@ impl Publisher {
         }
         self.recent.handle_frame(now, frame);
         if self.waiting.replace(frame.clone()).is_some() {
-            self.tally.skipped += 1;
+            self.stats.skipped += 1;
         }
         self.turn();
     }
 
     /// So many frames were due and never handed over.
     pub const fn handle_missed(&mut self, count: u64) {
-        self.tally.skipped += count;
+        self.stats.skipped += count;
     }
 
     /// The transport took `count` bytes of [`Publisher::unwritten`].
@@ -167,8 +167,8 @@ impl Publisher {
         let based = sending.base_left > 0 && head + body >= sending.base_left;
         sending.base_left = sending.base_left.saturating_sub(head + body);
         sending.written += body;
-        self.tally.bytes += body as u64;
-        self.tally.frames += u64::from(based && !sending.again);
+        self.stats.bytes += body as u64;
+        self.stats.frames += u64::from(based && !sending.again);
         if sending.unwritten.iter().all(Bytes::is_empty) {
             sending.finish = true;
         }
@@ -213,7 +213,7 @@ impl Publisher {
             None => self.current = self.waiting.take().map(|frame| self.begin(&frame)),
             Some(sending) if sending.base_left == 0 && !sending.finish => {
                 sending.finish = true;
-                self.tally.cut += 1;
+                self.stats.cut += 1;
             }
             Some(_) => {}
         }
@@ -222,9 +222,9 @@ impl Publisher {
     /// What is being sent is given up for `bases`.
     fn again(&mut self, bases: Bytes) {
         if self.current.as_ref().is_some_and(|sending| !sending.again && !sending.finish) {
-            self.tally.cut += 1;
+            self.stats.cut += 1;
         }
-        self.tally.again += 1;
+        self.stats.again += 1;
         let (base_left, unwritten) = (bases.len(), [bases, Bytes::new()]);
         let open = Some(Step::Again);
         self.current = Some(Sending { open, unwritten, base_left, written: 0, finish: false, again: true });
@@ -236,7 +236,7 @@ impl Publisher {
         let base = frame.base.min(full);
         let budget = usize::try_from(self.budget.cap()).unwrap_or(usize::MAX).saturating_sub(head.len());
         let body = frame.bytes.slice(..budget.clamp(base, full));
-        self.tally.full += full as u64;
+        self.stats.full += full as u64;
         let base_left = head.len() + base;
         Sending { open: Some(Step::Open), unwritten: [head, body], base_left, written: 0, finish: false, again: false }
     }

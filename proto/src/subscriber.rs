@@ -24,7 +24,7 @@ pub struct Arrived {
 
 /// What came so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Received {
+pub struct ReceiveStats {
     /// Frames that were given out.
     pub shown: u64,
     /// Frames that were encoded and not given out: the base did not come in time, or nothing did.
@@ -50,7 +50,7 @@ pub struct Subscriber {
     rtt: Duration,
     /// Nothing more comes.
     closed: bool,
-    received: Received,
+    stats: ReceiveStats,
 }
 
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Subscriber {
             shown: None,
             rtt: Duration::ZERO,
             closed: false,
-            received: Received::default(),
+            stats: ReceiveStats::default(),
         }
     }
 
@@ -92,8 +92,8 @@ impl Subscriber {
 
     /// What came so far.
     #[must_use]
-    pub const fn received(&self) -> Received {
-        self.received
+    pub const fn stats(&self) -> ReceiveStats {
+        self.stats
     }
 
     /// A stream began with this head. If too many frames are open, as when a path that was down carries again, the oldest
@@ -116,7 +116,7 @@ impl Subscriber {
 
     /// The base of a frame came again, on a stream for such. It counts where the frame's own stream has not brought it.
     pub fn handle_base(&mut self, now: Duration, header: FrameHeader, base: &[u8]) {
-        self.received.bytes += base.len() as u64;
+        self.stats.bytes += base.len() as u64;
         if base.is_empty() || self.last.is_some_and(|(last, _)| header.id <= last) {
             return;
         }
@@ -135,7 +135,7 @@ impl Subscriber {
             && let Some((_, oldest)) = self.open.pop_first()
         {
             self.pass(&oldest.header);
-            self.received.blank += 1;
+            self.stats.blank += 1;
             // The new one may be older still.
             if self.last.is_some_and(|(last, _)| header.id <= last) {
                 return;
@@ -153,7 +153,7 @@ impl Subscriber {
     /// # Errors
     /// If they are more than the head announced.
     pub fn handle_bytes(&mut self, now: Duration, id: u64, bytes: &[u8]) -> Result<(), Close> {
-        self.received.bytes += bytes.len() as u64;
+        self.stats.bytes += bytes.len() as u64;
         let Some(open) = self.open.get_mut(&id).filter(|open| !open.again) else { return Ok(()) };
         open.came += bytes.len() as u64;
         if open.came > open.header.full {
@@ -193,19 +193,19 @@ impl Subscriber {
             let Open { header, bytes, first, based, .. } = self.open.remove(&id)?;
             self.pass(&header);
             if based.is_some() {
-                self.received.shown += 1;
-                self.received.useful += bytes.len() as u64;
+                self.stats.shown += 1;
+                self.stats.useful += bytes.len() as u64;
                 self.shown = Some(now);
                 return Some(Arrived { header, prefix: bytes.freeze(), first, shown: now });
             }
-            self.received.blank += 1;
+            self.stats.blank += 1;
         }
         None
     }
 
     /// A frame is given out or given up, and with it those before it that did not come.
     fn pass(&mut self, header: &FrameHeader) {
-        self.received.blank += self.last.map_or(0, |last| missing(last, header));
+        self.stats.blank += self.last.map_or(0, |last| missing(last, header));
         self.last = Some((header.id, header.skipped));
     }
 
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(ids(&mut subscriber, 21), [(1, 5)], "the next base is there");
         assert_eq!(subscriber.poll_timeout(), Some(at(102)));
         assert_eq!(ids(&mut subscriber, 102), [(2, 4)], "its time is over");
-        assert_eq!(subscriber.received(), Received { shown: 3, blank: 0, bytes: 19, useful: 19 });
+        assert_eq!(subscriber.stats(), ReceiveStats { shown: 3, blank: 0, bytes: 19, useful: 19 });
     }
 
     #[test]
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(ids(&mut subscriber, 449), []);
         assert_eq!(ids(&mut subscriber, 450), [(9, 4)], "the base of 8 did not come");
         assert_eq!(ids(&mut subscriber, 470), [(11, 4)], "nor did 10");
-        assert_eq!(subscriber.received(), Received { shown: 5, blank: 2, bytes: 23, useful: 20 });
+        assert_eq!(subscriber.stats(), ReceiveStats { shown: 5, blank: 2, bytes: 23, useful: 20 });
     }
 
     #[test]
@@ -348,7 +348,7 @@ mod tests {
             }
             subscriber.handle_close();
             ids(&mut subscriber, 100 * interval);
-            let Received { shown, blank, .. } = subscriber.received();
+            let ReceiveStats { shown, blank, .. } = subscriber.stats();
             assert_eq!((shown, blank), (99, 1), "every {interval} ms");
         }
     }
@@ -368,10 +368,10 @@ mod tests {
         subscriber.handle_head(at(1), FrameHeader { skipped: 5, ..header(11) }).expect("a new frame");
         subscriber.handle_end(11);
         assert_eq!(ids(&mut subscriber, 2), []);
-        assert_eq!(subscriber.received(), Received { shown: 3, blank: 0, bytes: 12, useful: 12 }, "it may come again");
+        assert_eq!(subscriber.stats(), ReceiveStats { shown: 3, blank: 0, bytes: 12, useful: 12 }, "it may come again");
         subscriber.handle_close();
         assert_eq!(ids(&mut subscriber, 3), []);
-        assert_eq!(subscriber.received(), Received { shown: 3, blank: 1, bytes: 12, useful: 12 });
+        assert_eq!(subscriber.stats(), ReceiveStats { shown: 3, blank: 1, bytes: 12, useful: 12 });
     }
 
     #[test]
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(ids(&mut subscriber, 60), [(1, 4)]);
         assert_eq!(ids(&mut subscriber, 80), [(2, 6)]);
         assert_eq!(ids(&mut subscriber, 100), [(3, 4)]);
-        assert_eq!(subscriber.received(), Received { shown: 4, blank: 0, bytes: 35, useful: 24 });
+        assert_eq!(subscriber.stats(), ReceiveStats { shown: 4, blank: 0, bytes: 35, useful: 24 });
         // A stream that the base overtook is no second one.
         subscriber.handle_base(at(100), header(4), &[0; 4]);
         arrive(&mut subscriber, 101, 4, 10);
@@ -441,7 +441,7 @@ mod tests {
         subscriber.handle_bytes(at(1), 1, &[7; 10]).expect("within its length");
         subscriber.handle_end(1);
         assert_eq!(ids(&mut subscriber, 60), [(1, 6)], "its base came, though not all of it is kept");
-        assert_eq!(subscriber.received(), Received { shown: 2, blank: 0, bytes: 20, useful: 12 });
+        assert_eq!(subscriber.stats(), ReceiveStats { shown: 2, blank: 0, bytes: 20, useful: 12 });
         subscriber.handle_head(at(61), header(2)).expect("a new frame");
         assert!(subscriber.handle_bytes(at(61), 2, &[7; 11]).is_err(), "more than announced");
     }
@@ -459,6 +459,6 @@ mod tests {
             let at = (id - 4) * 20;
             assert_eq!(ids(&mut subscriber, at), [(id, 4)], "from the oldest that there is room for, one by one");
         }
-        assert_eq!(subscriber.received(), Received { shown: 16, blank: 4, bytes: 80, useful: 64 });
+        assert_eq!(subscriber.stats(), ReceiveStats { shown: 16, blank: 4, bytes: 80, useful: 64 });
     }
 }

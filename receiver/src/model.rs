@@ -13,10 +13,10 @@ use crate::error::Error;
 use crate::transport::Incoming;
 
 /// How long nothing may come of it.
-const STALL: Duration = Duration::from_secs(10);
+const FETCH_STALL: Duration = Duration::from_secs(10);
 /// How long all of it may take: so long, and what it takes at this rate.
-const LEAST_TIME: Duration = Duration::from_secs(30);
-const LEAST_BYTES_PER_SECOND: u64 = 8 * 1024;
+const MIN_FETCH_TIME: Duration = Duration::from_secs(30);
+const MIN_FETCH_BYTES_PER_SECOND: u64 = 8 * 1024;
 
 const LATE: Error = Error::Late("its model did not come");
 
@@ -41,7 +41,7 @@ impl Request {
         !self.fulfilled.load(Ordering::Relaxed)
     }
 
-    /// The model is there.
+    /// The sink has the model.
     pub(crate) fn fulfil(&self) {
         self.fulfilled.store(true, Ordering::Relaxed);
     }
@@ -56,12 +56,12 @@ impl Request {
 
 /// Fails if the model does not begin to come.
 pub(crate) async fn expect(begins: oneshot::Receiver<()>) -> Result<(), Error> {
-    timeout(STALL, begins).await.map_or(Err(LATE), |_| Ok(()))
+    timeout(FETCH_STALL, begins).await.map_or(Err(LATE), |_| Ok(()))
 }
 
 /// Reads a package, of which `first` has come.
 pub(crate) async fn read(header: &ModelHeader, first: Bytes, stream: &mut impl Incoming) -> Result<Bytes, Error> {
-    let whole = LEAST_TIME + Duration::from_secs(header.length / LEAST_BYTES_PER_SECOND);
+    let whole = MIN_FETCH_TIME + Duration::from_secs(header.length / MIN_FETCH_BYTES_PER_SECOND);
     timeout(whole, collect(header.length, first, stream)).await.unwrap_or(Err(LATE))
 }
 
@@ -75,7 +75,7 @@ async fn collect(length: u64, first: Bytes, stream: &mut impl Incoming) -> Resul
             return Err(Error::violation("a model package is longer than announced"));
         }
         package.extend_from_slice(&bytes);
-        next = timeout(STALL, stream.read()).await.unwrap_or(Err(LATE))?;
+        next = timeout(FETCH_STALL, stream.read()).await.unwrap_or(Err(LATE))?;
     }
     if package.len() < length {
         return Err(Error::violation("a model package is shorter than announced"));

@@ -8,57 +8,80 @@ use bytes::Bytes;
 use nestcast_proto::{ALPN, Close, Code, MAX_STREAMS};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{
-    ConnectError, ConnectionError, Endpoint, EndpointConfig, RecvStream, SendStream, TokioRuntime, TransportConfig,
-    VarInt,
+    AsyncUdpSocket, ConnectError, ConnectionError, Endpoint, EndpointConfig, RecvStream, Runtime as _, SendStream,
+    TokioRuntime, TransportConfig, VarInt,
 };
 use rustls::client::Resumption;
 
 use crate::error::Error;
-use crate::transport::{Incoming, Link};
+use crate::receive::Config;
+use crate::transport::{Connection, Incoming};
 use crate::trust::Trust;
 
 /// A sender that is silent for this long is gone.
-const IDLE: Duration = Duration::from_secs(6);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 /// Said to a sender that is silent, so that both ends know that the other is there.
-const KEEP_ALIVE: Duration = Duration::from_secs(2);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
 /// Bytes that a sender may have on the way, and may make this end hold: twice the most that a sender of this project has
 /// on the way, as what comes is read at once.
-const RECEIVE_WINDOW: u32 = 2 * 1024 * 1024;
+const RECEIVE_WINDOW_BYTES: u32 = 2 * 1024 * 1024;
 /// Most bytes of one read.
-const READ: usize = 64 * 1024;
+const MAX_READ_BYTES: usize = 64 * 1024;
 /// How long connecting may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// QUIC version 1 alone: quinn takes drafts besides.
 const QUIC_VERSIONS: [u32; 1] = [1];
 /// TLS's alert 120: the peer speaks another protocol (RFC 7301).
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 
+/// Where a receiver's packets go and come from. Copies are the same socket.
+#[derive(Debug, Clone)]
+pub struct Socket {
+    socket: Arc<dyn AsyncUdpSocket>,
+    seed: Option<[u8; 32]>,
+}
+
+impl Socket {
+    /// Any transport of packets, as a simulated network has it. All that QUIC draws at random follows from `seed`, but for
+    /// keys.
+    pub fn simulated(socket: Arc<dyn AsyncUdpSocket>, seed: [u8; 32]) -> Self {
+        Self { socket, seed: Some(seed) }
+    }
+
+    /// The system's, to reach `address`.
+    fn to(address: SocketAddr) -> std::io::Result<Self> {
+        let local: SocketAddr = if address.is_ipv6() { ([0_u16; 8], 0).into() } else { ([0_u8; 4], 0).into() };
+        let socket = UdpSocket::bind(local)?;
+        let same = socket.try_clone()?;
+        let socket = TokioRuntime.wrap_udp_socket(socket)?;
+        separate(&same);
+        Ok(Self { socket, seed: None })
+    }
+}
+
 /// A connection to a sender.
 #[derive(Debug)]
-pub(crate) struct QuicLink {
+pub(crate) struct QuicConnection {
     connection: quinn::Connection,
     address: SocketAddr,
     /// Kept open as long as the connection.
     endpoint: Endpoint,
 }
 
-impl QuicLink {
-    /// Connects to the sender at `address` that has the name `name` and is trusted.
-    pub(crate) async fn connect(address: SocketAddr, name: &str, trust: &Trust) -> Result<Self, Error> {
+impl QuicConnection {
+    /// Connects to the sender that is configured, by `socket` or one of its own.
+    pub(crate) async fn connect(to: &Config, socket: Option<Socket>) -> Result<Self, Error> {
         let setup = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
-        let config = config(trust)?;
-        let local: SocketAddr = if address.is_ipv6() { ([0_u16; 8], 0).into() } else { ([0_u8; 4], 0).into() };
-        let endpoint = UdpSocket::bind(local).and_then(|socket| {
-            let same = socket.try_clone()?;
+        let (address, config) = (to.address, config(&to.trust)?);
+        let endpoint = socket.map_or_else(|| Socket::to(address), Ok).and_then(|Socket { socket, seed }| {
             let mut own = EndpointConfig::default();
-            own.supported_versions(QUIC_VERSIONS.to_vec());
-            let endpoint = Endpoint::new(own, None, socket, Arc::new(TokioRuntime))?;
-            separate(&same);
-            Ok(endpoint)
+            own.supported_versions(QUIC_VERSIONS.to_vec()).rng_seed(seed);
+            Endpoint::new_with_abstract_socket(own, None, socket, Arc::new(TokioRuntime))
         });
         let endpoint = endpoint.map_err(|error| setup(&error))?;
-        let connecting = endpoint.connect_with(config, address, name).map_err(|error: ConnectError| setup(&error))?;
-        let connected = tokio::time::timeout(PATIENCE, connecting).await;
+        let connecting =
+            endpoint.connect_with(config, address, &to.name).map_err(|error: ConnectError| setup(&error))?;
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
         let connection = connected.map_err(|_| late(address))?.map_err(|error| failure(address, &error, true))?;
         Ok(Self { connection, address, endpoint })
     }
@@ -68,11 +91,7 @@ impl QuicLink {
     }
 }
 
-/// What a receiver connects with.
-///
-/// # Errors
-/// [`Error::Setup`] if the trusted certificates cannot be used.
-pub fn config(trust: &Trust) -> Result<quinn::ClientConfig, Error> {
+fn config(trust: &Trust) -> Result<quinn::ClientConfig, Error> {
     let mut crypto = trust.config()?;
     crypto.alpn_protocols = vec![ALPN.to_vec()];
     crypto.enable_early_data = false;
@@ -102,11 +121,11 @@ fn transport() -> TransportConfig {
     transport
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
         .max_concurrent_uni_streams(VarInt::from_u32(MAX_STREAMS))
-        .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW))
-        .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
+        .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
+        .receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
         .datagram_receive_buffer_size(None)
-        .keep_alive_interval(Some(KEEP_ALIVE))
-        .max_idle_timeout(IDLE.try_into().ok());
+        .keep_alive_interval(Some(KEEP_ALIVE_INTERVAL))
+        .max_idle_timeout(IDLE_TIMEOUT.try_into().ok());
     transport
 }
 
@@ -136,7 +155,7 @@ fn alert(code: quinn::TransportErrorCode) -> Option<u8> {
     (code >> 8 == 1).then(|| u8::try_from(code & 0xFF).ok()).flatten()
 }
 
-impl Link for QuicLink {
+impl Connection for QuicConnection {
     type Outgoing = SendStream;
     type Incoming = Stream;
 
@@ -167,7 +186,7 @@ impl Link for QuicLink {
     }
 }
 
-impl QuicLink {
+impl QuicConnection {
     /// Waits until the sender has been told of the end.
     pub(crate) async fn settle(&self) {
         let _ = tokio::time::timeout(Duration::from_millis(500), self.endpoint.wait_idle()).await;
@@ -183,7 +202,7 @@ pub(crate) struct Stream {
 
 impl Incoming for Stream {
     async fn read(&mut self) -> Result<Option<Bytes>, Error> {
-        match self.stream.read_chunk(READ, true).await {
+        match self.stream.read_chunk(MAX_READ_BYTES, true).await {
             Ok(chunk) => Ok(chunk.map(|chunk| chunk.bytes)),
             // A reset ends the frame where it is: the prefix is good.
             Err(quinn::ReadError::Reset(_)) => Ok(None),

@@ -9,7 +9,7 @@ use nestcast_proto::Close;
 use crate::Error;
 
 /// A connection to a sender.
-pub(crate) trait Link: Send + Sync + 'static {
+pub(crate) trait Connection: Send + Sync + 'static {
     type Outgoing: Send;
     type Incoming: Incoming;
 

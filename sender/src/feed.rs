@@ -13,15 +13,11 @@ use nestcast_proto::{
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::demand::Demand;
-use crate::encoding::Package;
+use crate::feedback::Feedback;
 use crate::frames::{Frames, Next};
 use crate::places::{Place, Places};
-use crate::statistics::{Counters, ReceiverStatistics};
-use crate::transport::{Gone, Incoming, Outgoing, Peer, Urgency};
-
-/// Frames between two notes for the statistics.
-const NOTE_EVERY: u64 = 8;
+use crate::statistics::{Counters, ReceiverStatistics, Served};
+use crate::transport::{Connection, Disconnected, Incoming, Outgoing, Urgency};
 
 /// What all feeds share.
 #[derive(Debug)]
@@ -29,9 +25,9 @@ pub(crate) struct Shared {
     pub(crate) token: Option<Bytes>,
     pub(crate) welcome: Welcome,
     pub(crate) interval: Duration,
-    pub(crate) package: Option<Package>,
+    pub(crate) package: Option<Bytes>,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) demand: Demand,
+    pub(crate) feedback: Feedback,
     pub(crate) places: Arc<Places>,
     /// Why there are no more frames, once there are none.
     pub(crate) end: OnceLock<Close>,
@@ -59,60 +55,60 @@ impl Shared {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum End {
     #[error(transparent)]
-    Gone(#[from] Gone),
+    Disconnected(#[from] Disconnected),
     #[error(transparent)]
     Close(#[from] Close),
 }
 
 /// Lets a receiver in that says hello before `time_is_up`, and feeds it until it leaves, breaks a rule, or the frames end.
-pub(crate) async fn run<P: Peer>(
-    peer: P,
+pub(crate) async fn run<C: Connection>(
+    connection: C,
     time_is_up: impl Future<Output = Close>,
     number: u64,
     shared: Arc<Shared>,
     frames: Frames,
 ) {
-    let address = peer.address();
+    let address = connection.address();
     let admitted = tokio::select! {
-        admitted = admit(&peer, &shared) => admitted,
+        admitted = admit(&connection, &shared) => admitted,
         close = time_is_up => Err(close.into()),
-        () = shared.is_cut_off() => return peer.close(shared.end()),
+        () = shared.is_cut_off() => return connection.close(shared.end()),
     };
     let Admitted { hello, incoming, control, _place } = match admitted {
         Ok(admitted) => admitted,
         Err(end) => {
             tracing::info!(%address, "refused: {end}");
-            return tell(&peer, &end, &shared.counters);
+            return tell(&connection, &end, &shared.counters);
         }
     };
     Counters::add(&shared.counters.accepted, 1);
     let cap = hello.max_bitrate;
     tracing::info!(%address, cap = cap.map(Bitrate::bits), "receiver joined");
-    let mut feed = Feed::new(&peer, cap, number, &shared);
+    let mut feed = Feed::new(&connection, cap, number, &shared);
     // Who comes begins with the frame that is there now.
     let ended = tokio::select! {
         ended = feed.run(frames.clone(), incoming, control) => ended,
         () = shared.is_cut_off() => Ok(()),
     };
-    shared.counters.forget(number);
-    let tally = feed.publisher.tally();
+    feed.served = None;
+    let sent = feed.publisher.stats();
     match ended {
         Ok(()) => {
             let close = shared.end();
-            tracing::info!(%address, ?tally, "the end: {close}");
-            peer.close(close);
+            tracing::info!(%address, ?sent, "the end: {close}");
+            connection.close(close);
         }
         Err(end) => {
-            tracing::info!(%address, ?tally, "receiver left: {end}");
-            tell(&peer, &end, &shared.counters);
+            tracing::info!(%address, ?sent, "receiver left: {end}");
+            tell(&connection, &end, &shared.counters);
         }
     }
 }
 
-fn tell(peer: &impl Peer, end: &End, counters: &Counters) {
+fn tell(connection: &impl Connection, end: &End, counters: &Counters) {
     if let End::Close(close) = end {
         counters.refuse(close.code.name());
-        peer.close(*close);
+        connection.close(*close);
     }
 }
 
@@ -125,8 +121,8 @@ struct Admitted<I> {
 }
 
 /// Hello and welcome. The place is taken between them: who does not say hello, or lacks the token, takes none.
-async fn admit<P: Peer>(peer: &P, shared: &Shared) -> Result<Admitted<P::Incoming>, End> {
-    let (mut outgoing, mut incoming) = peer.accept_control().await?;
+async fn admit<C: Connection>(connection: &C, shared: &Shared) -> Result<Admitted<C::Incoming>, End> {
+    let (mut outgoing, mut incoming) = connection.accept_control().await?;
     let mut control = Control::default();
     let Message::Hello(hello) = message(&mut incoming, &mut control).await? else {
         return Err(Close { code: Code::Violation, why: "the first message is no hello" }.into());
@@ -134,7 +130,7 @@ async fn admit<P: Peer>(peer: &P, shared: &Shared) -> Result<Admitted<P::Incomin
     if shared.token.as_ref().is_some_and(|token| !same_token(&hello.token, token)) {
         return Err(Close { code: Code::Token, why: "the token is missing or wrong" }.into());
     }
-    let place = shared.places.take(peer.address());
+    let place = shared.places.take(connection.address());
     let _place = place.ok_or(Close { code: Code::Full, why: "all places are taken" })?;
     let mut welcome = [Message::Welcome(shared.welcome.clone()).encode()];
     while !welcome[0].is_empty() {
@@ -158,15 +154,16 @@ async fn message(incoming: &mut impl Incoming, control: &mut Control) -> Result<
     }
 }
 
-struct Feed<'a, P: Peer> {
-    peer: &'a P,
+struct Feed<'a, C: Connection> {
+    connection: &'a C,
     publisher: Publisher,
     shared: &'a Shared,
     number: u64,
-    stream: Option<P::Outgoing>,
+    stream: Option<C::Outgoing>,
     /// The streams of the frames before, as many as may be on the way; the newest last.
-    finished: VecDeque<P::Outgoing>,
-    noted: u64,
+    finished: VecDeque<C::Outgoing>,
+    /// Where its figures are noted, from its first frame on.
+    served: Option<Served>,
     cap: Option<Bitrate>,
     /// Whether the model was asked for.
     asked: bool,
@@ -179,13 +176,23 @@ enum Event {
     Message(Message),
 }
 
-impl<'a, P: Peer> Feed<'a, P> {
-    fn new(peer: &'a P, cap: Option<Bitrate>, number: u64, shared: &'a Shared) -> Self {
+impl<'a, C: Connection> Feed<'a, C> {
+    fn new(connection: &'a C, cap: Option<Bitrate>, number: u64, shared: &'a Shared) -> Self {
         let publisher = Publisher::new(shared.interval, cap);
-        Self { peer, publisher, shared, number, stream: None, finished: VecDeque::new(), noted: 0, cap, asked: false }
+        Self {
+            connection,
+            publisher,
+            shared,
+            number,
+            stream: None,
+            finished: VecDeque::new(),
+            served: None,
+            cap,
+            asked: false,
+        }
     }
 
-    async fn run(&mut self, mut frames: Frames, mut incoming: P::Incoming, mut control: Control) -> Result<(), End> {
+    async fn run(&mut self, mut frames: Frames, mut incoming: C::Incoming, mut control: Control) -> Result<(), End> {
         let epoch = Instant::now();
         let mut live = true;
         loop {
@@ -199,9 +206,9 @@ impl<'a, P: Peer> Feed<'a, P> {
             }
             match self.event(&mut frames, live, idle, &mut incoming, &mut control).await? {
                 Event::Frame(Next::Frame(frame)) => {
-                    self.publisher.handle_frame(epoch.elapsed(), &frame, &self.peer.path());
-                    self.peer.allow_beyond(self.publisher.packets_beyond(&self.peer.path()));
-                    self.shared.demand.ask(self.publisher.wish());
+                    self.publisher.handle_frame(epoch.elapsed(), &frame, &self.connection.path());
+                    self.connection.allow_beyond(self.publisher.packets_beyond(&self.connection.path()));
+                    self.shared.feedback.ask(self.publisher.useful_bytes());
                     self.note();
                 }
                 Event::Frame(Next::Missed(count)) => self.publisher.handle_missed(count),
@@ -222,7 +229,7 @@ impl<'a, P: Peer> Feed<'a, P> {
         frames: &mut Frames,
         live: bool,
         idle: bool,
-        incoming: &mut P::Incoming,
+        incoming: &mut C::Incoming,
         control: &mut Control,
     ) -> Result<Event, End> {
         let base = self.publisher.owes_base();
@@ -245,14 +252,14 @@ impl<'a, P: Peer> Feed<'a, P> {
     }
 
     /// Does all that does not wait for room; gives whether there is nothing to write.
-    async fn drive_to_write(&mut self) -> Result<bool, Gone> {
+    async fn drive_to_write(&mut self) -> Result<bool, Disconnected> {
         while let Some(step) = self.publisher.poll() {
             match step {
                 Step::Open => {
-                    self.stream = Some(self.peer.open(Urgency::InTurn).await?);
+                    self.stream = Some(self.connection.open(Urgency::InTurn).await?);
                 }
                 Step::Write => {
-                    self.peer.set_window(self.publisher.window(&self.peer.path()));
+                    self.connection.set_window(self.publisher.window(&self.connection.path()));
                     return Ok(false);
                 }
                 Step::Finish => {
@@ -266,14 +273,14 @@ impl<'a, P: Peer> Feed<'a, P> {
                 }
                 Step::Again => {
                     self.finished.drain(..).chain(self.stream.take()).for_each(|mut stream| stream.reset());
-                    self.stream = Some(self.peer.open(Urgency::First).await?);
+                    self.stream = Some(self.connection.open(Urgency::First).await?);
                 }
             }
         }
         Ok(true)
     }
 
-    async fn write(stream: Option<&mut P::Outgoing>, mut chunks: [Bytes; 2]) -> Result<usize, Gone> {
+    async fn write(stream: Option<&mut C::Outgoing>, mut chunks: [Bytes; 2]) -> Result<usize, Disconnected> {
         match stream {
             Some(stream) => stream.write(&mut chunks).await,
             None => std::future::pending().await,
@@ -289,19 +296,19 @@ impl<'a, P: Peer> Feed<'a, P> {
             return Err(Close { code: Code::Violation, why: "the model was asked for before" }.into());
         }
         let package = self.shared.package.as_ref().filter(|_| request.package == self.shared.welcome.package);
-        let Some(Package(package)) = package else {
+        let Some(package) = package else {
             return Err(Close { code: Code::Model, why: "this sender does not hand out that model" }.into());
         };
-        self.send_model(request.package, package.clone()).await.map_err(End::Gone)
+        self.send_model(request.package, package.clone()).await.map_err(End::Disconnected)
     }
 
-    async fn send_model(&mut self, hash: PackageHash, package: Bytes) -> Result<(), Gone> {
+    async fn send_model(&mut self, hash: PackageHash, package: Bytes) -> Result<(), Disconnected> {
         // It goes before frames: without it they cannot be shown.
         let head = StreamHead::Model(ModelHeader { package: hash, length: package.len() as u64 }).encode();
-        let mut stream = self.peer.open(Urgency::First).await?;
+        let mut stream = self.connection.open(Urgency::First).await?;
         let mut chunks = [head, package];
         while chunks.iter().any(|chunk| !chunk.is_empty()) {
-            self.peer.set_window(self.publisher.window(&self.peer.path()));
+            self.connection.set_window(self.publisher.window(&self.connection.path()));
             let written = stream.write(&mut chunks).await?;
             if let Some(cap) = self.cap {
                 // With its headers, a packet has a sixteenth more.
@@ -313,14 +320,17 @@ impl<'a, P: Peer> Feed<'a, P> {
     }
 
     fn note(&mut self) {
-        let tally = self.publisher.tally();
-        if tally.frames >= self.noted {
-            self.noted = tally.frames + NOTE_EVERY;
-            let path = self.peer.path();
-            let (address, publisher) = (self.peer.address(), &self.publisher);
-            let (estimate, budget) = (publisher.estimate(), publisher.wish());
-            let figures = ReceiverStatistics { address, estimate, budget, tally, path };
-            self.shared.counters.note(self.number, figures);
+        let publisher = &self.publisher;
+        let figures = ReceiverStatistics {
+            address: self.connection.address(),
+            delivery_rate: publisher.delivery_rate(),
+            useful_bytes: publisher.useful_bytes(),
+            sent: publisher.stats(),
+            path: self.connection.path(),
+        };
+        match &self.served {
+            Some(served) => served.note(figures),
+            None => self.served = Some(self.shared.counters.serve(self.number, figures)),
         }
     }
 }

@@ -14,63 +14,91 @@ use nestcast_proto::{ALPN, Close, Code, Estimator, INITIAL_WINDOW, Path};
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
-    AckFrequencyConfig, Connection, EndpointConfig, QlogConfig, RecvStream, SendStream, ServerConfig, TokioRuntime,
-    TransportConfig, VarInt, WriteError,
+    AckFrequencyConfig, AsyncUdpSocket, EndpointConfig, QlogConfig, RecvStream, Runtime as _, SendStream, ServerConfig,
+    TokioRuntime, TransportConfig, VarInt, WriteError,
 };
 use socket2::SockRef;
 
+use crate::broadcast::Acknowledge;
 use crate::connection_ids::ConnectionIds;
 use crate::error::Error;
 use crate::identity::Identity;
-use crate::transport::{Gone, Incoming, Outgoing, Peer, Urgency};
+use crate::transport::{Connection, Disconnected, Incoming, Outgoing, Urgency};
 
 /// A receiver that is silent for this long is gone; it sends something every third of it.
-const IDLE: Duration = Duration::from_secs(9);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(9);
 /// What a receiver may send ahead: a hello and a request.
-const RECEIVE_WINDOW: u32 = 16 * 1024;
+const RECEIVE_WINDOW_BYTES: u32 = 16 * 1024;
 /// Most bytes of one read of a control stream.
-const READ: usize = 2048;
+const MAX_READ_BYTES: usize = 2048;
 /// What may wait to be read, of all receivers: the first packets of a thousand that come at once.
-const SOCKET_BUFFER: usize = 2 * 1024 * 1024;
+const SOCKET_BUFFER_BYTES: usize = 2 * 1024 * 1024;
 /// First packets that may wait to be looked at; quinn drops others unread.
-const MAX_INCOMING: usize = 2048;
+const MAX_FIRST_PACKETS: usize = 2048;
 /// QUIC version 1 alone: quinn offers drafts besides.
 const QUIC_VERSIONS: [u32; 1] = [1];
-/// Packets of a receiver that may go unacknowledged, and for how long: few acknowledgements cost little, and late ones
-/// would be taken for a queue.
-const ACK_EVERY: u32 = 3;
-const ACK_WITHIN: Duration = Duration::from_millis(4);
 /// quinn takes what was acknowledged of a piece for held until all of it is: in pieces of half a packet, room comes
 /// with every acknowledgement and not in lumps.
-const PIECE: usize = 600;
-const PIECES: usize = 16;
+const PIECE_BYTES: usize = 600;
+const MAX_PIECES: usize = 16;
 /// Before the first measurement.
-const FIRST_RTT: Duration = Duration::from_millis(100);
+const INITIAL_RTT: Duration = Duration::from_millis(100);
+
+/// Where a broadcast's packets go and come from.
+#[derive(Debug)]
+pub struct Socket {
+    socket: Arc<dyn AsyncUdpSocket>,
+    address: SocketAddr,
+    seed: Option<[u8; 32]>,
+}
+
+impl Socket {
+    /// Any transport of packets, as a simulated network has it. All that QUIC draws at random follows from `seed`, but for
+    /// keys and connection IDs.
+    ///
+    /// # Errors
+    /// If it does not tell its address.
+    pub fn simulated(socket: Arc<dyn AsyncUdpSocket>, seed: [u8; 32]) -> std::io::Result<Self> {
+        let address = socket.local_addr()?;
+        Ok(Self { socket, address, seed: Some(seed) })
+    }
+
+    /// The system's.
+    pub(crate) fn bind(address: SocketAddr) -> Result<Self, Error> {
+        let bound = socket(address).and_then(|socket| TokioRuntime.wrap_udp_socket(socket));
+        let socket = bound.map_err(|reason| Error::Listen { address, reason })?;
+        Ok(Self { socket, address, seed: None })
+    }
+}
 
 /// Accepts receivers.
 #[derive(Debug, Clone)]
 pub(crate) struct Listener {
     endpoint: quinn::Endpoint,
     config: ServerConfig,
+    acknowledge: Acknowledge,
     qlog: Option<PathBuf>,
+    /// The zero of the clock that all connections share.
     began: Instant,
 }
 
 impl Listener {
     /// Writes a qlog file of each connection to the folder `qlog`.
-    pub(crate) fn bind(address: SocketAddr, identity: Identity, qlog: Option<PathBuf>) -> Result<Self, Error> {
-        let config = config(identity)?;
+    pub(crate) fn new(
+        Socket { socket, address, seed }: Socket,
+        identity: Identity,
+        acknowledge: Acknowledge,
+        qlog: Option<PathBuf>,
+    ) -> Result<Self, Error> {
+        let began = tokio::time::Instant::now().into_std();
+        let mut config = config(identity)?;
+        config.transport_config(Arc::new(transport(began, acknowledge)));
         let mut own = EndpointConfig::default();
-        own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(|| Box::<ConnectionIds>::default());
-        let endpoint = socket(address)
-            .and_then(|socket| quinn::Endpoint::new(own, Some(config.clone()), socket, Arc::new(TokioRuntime)))
-            .map_err(|error| Error::Listen { address, reason: error.to_string() })?;
-        Ok(Self { endpoint, config, qlog, began: Instant::now() })
-    }
-
-    /// Over an endpoint that is there already and has [`config`].
-    pub(crate) fn on(endpoint: quinn::Endpoint, config: ServerConfig) -> Self {
-        Self { endpoint, config, qlog: None, began: Instant::now() }
+        own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(|| Box::<ConnectionIds>::default()).rng_seed(seed);
+        let endpoint =
+            quinn::Endpoint::new_with_abstract_socket(own, Some(config.clone()), socket, Arc::new(TokioRuntime))
+                .map_err(|reason| Error::Listen { address, reason })?;
+        Ok(Self { endpoint, config, acknowledge, qlog, began })
     }
 
     pub(crate) fn address(&self) -> Option<SocketAddr> {
@@ -92,7 +120,7 @@ impl Listener {
         let mut log = QlogConfig::default();
         log.writer(Box::new(BufWriter::new(created.ok()?)))
             .title(Some(format!("nestcast send to {}", incoming.remote_address())));
-        let (mut config, mut transport) = (self.config.clone(), transport(self.began, acks(ACK_EVERY, ACK_WITHIN)));
+        let (mut config, mut transport) = (self.config.clone(), transport(self.began, self.acknowledge));
         transport.qlog_stream(log.into_stream());
         config.transport_config(Arc::new(transport));
         Some(Arc::new(config))
@@ -134,32 +162,28 @@ impl Handshake {
     }
 
     /// Performs it.
-    pub(crate) async fn perform(self) -> Result<QuicPeer, Gone> {
+    pub(crate) async fn perform(self) -> Result<QuicConnection, Disconnected> {
         let Self { incoming, listener } = self;
         let connecting = match listener.qlog.as_deref().and_then(|folder| listener.logging(folder, &incoming)) {
             Some(config) => incoming.accept_with(config),
             None => incoming.accept(),
         };
-        let connection = connecting.map_err(gone)?.await.map_err(gone)?;
+        let connection = connecting.map_err(disconnected)?.await.map_err(disconnected)?;
         let known = Mutex::new((connection.remote_address(), known(&connection)));
-        Ok(QuicPeer { connection, known })
+        Ok(QuicConnection { connection, known })
     }
 }
 
 fn socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
     let socket = UdpSocket::bind(address)?;
     // A system that allows less gives what it allows.
-    if let Err(error) = SockRef::from(&socket).set_recv_buffer_size(SOCKET_BUFFER) {
+    if let Err(error) = SockRef::from(&socket).set_recv_buffer_size(SOCKET_BUFFER_BYTES) {
         tracing::debug!("the socket's buffer stays as it is: {error}");
     }
     Ok(socket)
 }
 
-/// What a broadcast listens with.
-///
-/// # Errors
-/// [`Error::Tls`] if the identity cannot be used.
-pub fn config(identity: Identity) -> Result<ServerConfig, Error> {
+fn config(identity: Identity) -> Result<ServerConfig, Error> {
     let tls = |error: &dyn std::fmt::Display| Error::Tls(error.to_string());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut crypto = rustls::ServerConfig::builder_with_provider(provider)
@@ -174,52 +198,41 @@ pub fn config(identity: Identity) -> Result<ServerConfig, Error> {
     crypto.max_early_data_size = 0;
     let crypto = QuicServerConfig::try_from(crypto).map_err(|error| tls(&error))?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(Arc::new(transport(tokio::time::Instant::now().into_std(), acks(ACK_EVERY, ACK_WITHIN))));
-    config.max_incoming(MAX_INCOMING).incoming_buffer_size(8 * 1024).incoming_buffer_size_total(1024 * 1024);
+    config.max_incoming(MAX_FIRST_PACKETS).incoming_buffer_size(8 * 1024).incoming_buffer_size_total(1024 * 1024);
     Ok(config)
 }
 
-/// Asks receivers to acknowledge more seldom than broadcasts do: every so many packets, or after so long.
-pub fn ask_for_acks(config: &mut ServerConfig, every: u32, within: Duration) {
-    config.transport_config(Arc::new(transport(tokio::time::Instant::now().into_std(), acks(every - 1, within))));
-}
-
-fn acks(unacknowledged: u32, within: Duration) -> AckFrequencyConfig {
-    let mut acks = AckFrequencyConfig::default();
-    acks.ack_eliciting_threshold(VarInt::from_u32(unacknowledged)).max_ack_delay(Some(within));
-    acks
-}
-
 /// For connections that share a clock, which began at `began`.
-fn transport(began: Instant, acks: AckFrequencyConfig) -> TransportConfig {
+fn transport(began: Instant, acknowledge: Acknowledge) -> TransportConfig {
+    let mut acks = AckFrequencyConfig::default();
+    // So many may come unacknowledged.
+    let threshold = acknowledge.packets.saturating_sub(1);
+    acks.ack_eliciting_threshold(VarInt::from_u32(threshold)).max_ack_delay(Some(acknowledge.within));
     let mut transport = TransportConfig::default();
     transport
         .max_concurrent_bidi_streams(VarInt::from_u32(1))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
-        .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW))
-        .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
+        .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
+        .receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
         .send_window(INITIAL_WINDOW)
         .send_fairness(false)
         .datagram_receive_buffer_size(None)
         .mtu_discovery_config(None)
-        .initial_rtt(FIRST_RTT)
+        .initial_rtt(INITIAL_RTT)
         .ack_frequency_config(Some(acks))
-        .max_idle_timeout(IDLE.try_into().ok())
+        .max_idle_timeout(IDLE_TIMEOUT.try_into().ok())
         .congestion_controller_factory(Arc::new(Factory { began }));
     transport
 }
 
 /// Writes the front of `chunks` as far as there is room; gives how many bytes that was. May be dropped while it waits:
 /// nothing is written then.
-///
-/// # Errors
-/// If the stream or its connection is no more.
-pub async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usize, WriteError> {
+async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usize, WriteError> {
     let pieces = chunks.iter().flat_map(|chunk| {
-        let ends = |at: usize| at..chunk.len().min(at + PIECE);
-        (0..chunk.len()).step_by(PIECE).map(move |at| chunk.slice(ends(at)))
+        let ends = |at: usize| at..chunk.len().min(at + PIECE_BYTES);
+        (0..chunk.len()).step_by(PIECE_BYTES).map(move |at| chunk.slice(ends(at)))
     });
-    let mut front = [const { Bytes::new() }; PIECES];
+    let mut front = [const { Bytes::new() }; MAX_PIECES];
     let count = front.iter_mut().zip(pieces).map(|(slot, piece)| *slot = piece).count();
     let written = stream.write_chunks(&mut front[..count]).await?.bytes;
     let mut left = written;
@@ -229,12 +242,6 @@ pub async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usiz
         left -= from_chunk;
     }
     Ok(written)
-}
-
-/// What is known of the path of a connection that such a configuration accepted.
-#[must_use]
-pub fn path(connection: &Connection) -> Path {
-    known(connection).path()
 }
 
 /// What a connection's congestion control and its feed tell each other.
@@ -255,7 +262,7 @@ impl Known {
 }
 
 /// That of a connection.
-fn known(connection: &Connection) -> Arc<Known> {
+fn known(connection: &quinn::Connection) -> Arc<Known> {
     let state = connection.congestion_state().into_any();
     state.downcast::<Congestion>().map(|congestion| congestion.known).unwrap_or_default()
 }
@@ -264,19 +271,19 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn gone(error: impl std::fmt::Display) -> Gone {
-    Gone(error.to_string())
+fn disconnected(error: impl std::fmt::Display) -> Disconnected {
+    Disconnected(error.to_string())
 }
 
 /// A connected receiver.
 #[derive(Debug)]
-pub(crate) struct QuicPeer {
-    connection: Connection,
+pub(crate) struct QuicConnection {
+    connection: quinn::Connection,
     /// Of the path to this address. A peer that moves to another has a path, and a congestion control, of its own there.
     known: Mutex<(SocketAddr, Arc<Known>)>,
 }
 
-impl QuicPeer {
+impl QuicConnection {
     fn known(&self) -> Arc<Known> {
         let address = self.connection.remote_address();
         let mut of = held(&self.known);
@@ -287,7 +294,7 @@ impl QuicPeer {
     }
 }
 
-impl Drop for QuicPeer {
+impl Drop for QuicConnection {
     /// A feed that breaks off has not said why, and quinn would say code 0: that the broadcast came to its end.
     fn drop(&mut self) {
         if self.connection.close_reason().is_none() {
@@ -296,7 +303,7 @@ impl Drop for QuicPeer {
     }
 }
 
-impl Peer for QuicPeer {
+impl Connection for QuicConnection {
     type Outgoing = SendStream;
     type Incoming = RecvStream;
 
@@ -316,13 +323,13 @@ impl Peer for QuicPeer {
         self.known().beyond.store(packets, Ordering::Relaxed);
     }
 
-    async fn accept_control(&self) -> Result<(SendStream, RecvStream), Gone> {
-        self.connection.accept_bi().await.map_err(gone)
+    async fn accept_control(&self) -> Result<(SendStream, RecvStream), Disconnected> {
+        self.connection.accept_bi().await.map_err(disconnected)
     }
 
-    async fn open(&self, urgency: Urgency) -> Result<SendStream, Gone> {
-        let stream = self.connection.open_uni().await.map_err(gone)?;
-        stream.set_priority(i32::from(urgency == Urgency::First)).map_err(gone)?;
+    async fn open(&self, urgency: Urgency) -> Result<SendStream, Disconnected> {
+        let stream = self.connection.open_uni().await.map_err(disconnected)?;
+        stream.set_priority(i32::from(urgency == Urgency::First)).map_err(disconnected)?;
         Ok(stream)
     }
 
@@ -334,8 +341,8 @@ impl Peer for QuicPeer {
 }
 
 impl Outgoing for SendStream {
-    async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Gone> {
-        write(self, chunks).await.map_err(gone)
+    async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Disconnected> {
+        write(self, chunks).await.map_err(disconnected)
     }
 
     fn finish(&mut self) {
@@ -357,8 +364,8 @@ impl Outgoing for SendStream {
 }
 
 impl Incoming for RecvStream {
-    async fn read(&mut self) -> Result<Option<Bytes>, Gone> {
-        Ok(self.read_chunk(READ, true).await.map_err(gone)?.map(|chunk| chunk.bytes))
+    async fn read(&mut self) -> Result<Option<Bytes>, Disconnected> {
+        Ok(self.read_chunk(MAX_READ_BYTES, true).await.map_err(disconnected)?.map(|chunk| chunk.bytes))
     }
 }
 

@@ -9,7 +9,7 @@ use nestcast_proto::{Close, Path};
 /// The connection is no more.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Gone(pub(crate) String);
+pub(crate) struct Disconnected(pub(crate) String);
 
 /// Whose bytes go first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) enum Urgency {
 }
 
 /// One connected receiver.
-pub(crate) trait Peer: Send + Sync + 'static {
+pub(crate) trait Connection: Send + Sync + 'static {
     type Outgoing: Outgoing;
     type Incoming: Incoming;
 
@@ -37,10 +37,10 @@ pub(crate) trait Peer: Send + Sync + 'static {
     fn allow_beyond(&self, packets: u64);
 
     /// The stream that the receiver opens first, both ways.
-    fn accept_control(&self) -> impl Future<Output = Result<(Self::Outgoing, Self::Incoming), Gone>> + Send;
+    fn accept_control(&self) -> impl Future<Output = Result<(Self::Outgoing, Self::Incoming), Disconnected>> + Send;
 
     /// Opens a stream.
-    fn open(&self, urgency: Urgency) -> impl Future<Output = Result<Self::Outgoing, Gone>> + Send;
+    fn open(&self, urgency: Urgency) -> impl Future<Output = Result<Self::Outgoing, Disconnected>> + Send;
 
     /// Ends the connection and tells the receiver why.
     fn close(&self, close: Close);
@@ -50,7 +50,7 @@ pub(crate) trait Peer: Send + Sync + 'static {
 pub(crate) trait Outgoing: Send {
     /// Writes the front of `chunks`, at least one byte, as much as there is room for; gives how much that was. May be
     /// dropped while it waits: nothing is written then.
-    fn write(&mut self, chunks: &mut [Bytes]) -> impl Future<Output = Result<usize, Gone>> + Send;
+    fn write(&mut self, chunks: &mut [Bytes]) -> impl Future<Output = Result<usize, Disconnected>> + Send;
 
     /// No more will be written; what was, arrives.
     fn finish(&mut self);
@@ -65,5 +65,5 @@ pub(crate) trait Outgoing: Send {
 /// A stream from a receiver.
 pub(crate) trait Incoming: Send {
     /// The next bytes; none at the end. May be dropped while it waits.
-    fn read(&mut self) -> impl Future<Output = Result<Option<Bytes>, Gone>> + Send;
+    fn read(&mut self) -> impl Future<Output = Result<Option<Bytes>, Disconnected>> + Send;
 }

@@ -36,13 +36,13 @@ pub(crate) struct Waiting<T> {
 /// The peers of one prefix, oldest first.
 #[derive(Debug)]
 struct Queue<T> {
-    new: VecDeque<Peer<T>>,
+    new: VecDeque<Waiter<T>>,
     /// Those that had a turn of late.
-    again: VecDeque<Peer<T>>,
+    again: VecDeque<Waiter<T>>,
 }
 
 #[derive(Debug)]
-struct Peer<T> {
+struct Waiter<T> {
     since: Instant,
     address: SocketAddr,
     it: T,
@@ -64,7 +64,7 @@ impl<T> Waiting<T> {
         let queue = self.queues.entry(AddressPrefix::of(address)).or_default();
         let again = self.had_turn.contains(&address);
         let part = if again { &mut queue.again } else { &mut queue.new };
-        part.push_back(Peer { since: now, address, it });
+        part.push_back(Waiter { since: now, address, it });
         self.count += 1;
         let mut dropped = Vec::new();
         while let Some(prefix) = self.overdue(now).or_else(|| self.crowded()) {
@@ -102,7 +102,11 @@ impl<T> Waiting<T> {
         most.filter(|_| self.count > self.limit).map(|(prefix, _)| *prefix)
     }
 
-    fn take(&mut self, prefix: AddressPrefix, which: impl FnOnce(&mut Queue<T>) -> Option<Peer<T>>) -> Option<Peer<T>> {
+    fn take(
+        &mut self,
+        prefix: AddressPrefix,
+        which: impl FnOnce(&mut Queue<T>) -> Option<Waiter<T>>,
+    ) -> Option<Waiter<T>> {
         let queue = self.queues.get_mut(&prefix)?;
         let peer = which(queue)?;
         if queue.len() == 0 {
@@ -128,15 +132,15 @@ impl<T> Queue<T> {
         [&self.new, &self.again].into_iter().filter_map(VecDeque::front).any(|peer| peer.since + WAIT < now)
     }
 
-    fn pop(&mut self, now: Instant) -> Option<Peer<T>> {
+    fn pop(&mut self, now: Instant) -> Option<Waiter<T>> {
         let overload = self.new.front().is_some_and(|peer| peer.since + OVERLOAD < now);
         let new = if overload { self.new.pop_back() } else { self.new.pop_front() };
         new.or_else(|| self.again.pop_front())
     }
 
     /// One that waited for too long; if there is none, the oldest.
-    fn drop_one(&mut self, now: Instant) -> Option<Peer<T>> {
-        let overdue = |peer: &mut Peer<T>| peer.since + WAIT < now;
+    fn drop_one(&mut self, now: Instant) -> Option<Waiter<T>> {
+        let overdue = |peer: &mut Waiter<T>| peer.since + WAIT < now;
         let overdue = self.new.pop_front_if(overdue).or_else(|| self.again.pop_front_if(overdue));
         overdue.or_else(|| self.again.pop_front()).or_else(|| self.new.pop_front())
     }

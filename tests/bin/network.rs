@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Parser;
-use nestcast_link::Link;
+use nestcast_lab::link::Link;
+use nestcast_sender::Acknowledge;
 use nestcast_tests::network::{Outcome, Scenario, broadcast, recorded, steps};
 
 /// Moments over which a fall is spread, within three frame intervals.
@@ -29,7 +30,7 @@ struct Options {
 }
 
 /// A row of the table: runs of which the worst counts.
-struct Course {
+struct Row {
     name: String,
     runs: Vec<Run>,
 }
@@ -42,7 +43,7 @@ struct Run {
     until: Duration,
 }
 
-/// What the worst of a course's runs gave.
+/// What the worst of a row's runs gave.
 #[derive(Debug, Clone, Copy)]
 struct Figures {
     used: f64,
@@ -57,7 +58,7 @@ struct Figures {
 
 fn main() {
     let options = Options::parse();
-    let courses = courses().into_iter().filter(|course| course.name.contains(&options.only));
+    let rows = rows().into_iter().filter(|row| row.name.contains(&options.only));
     if options.csv {
         println!(
             "link,rtt_ms,used_percent,queue_p95_ms,frames_not_shown,latency_p50_ms,jain_index,download_used_percent"
@@ -66,13 +67,13 @@ fn main() {
         println!("| link |{}", options.rtt.iter().map(|rtt| format!(" {rtt} ms |")).collect::<String>());
         println!("|---|{}", "---|".repeat(options.rtt.len()));
     }
-    for course in courses {
-        let figures: BTreeMap<u64, Figures> = options.rtt.iter().map(|&rtt| (rtt, course.figures(rtt))).collect();
+    for row in rows {
+        let figures: BTreeMap<u64, Figures> = options.rtt.iter().map(|&rtt| (rtt, row.figures(rtt))).collect();
         if options.csv {
-            figures.iter().for_each(|(rtt, figures)| println!("\"{}\",{rtt},{}", course.name, figures.csv()));
+            figures.iter().for_each(|(rtt, figures)| println!("\"{}\",{rtt},{}", row.name, figures.csv()));
         } else {
             let cells: String = options.rtt.iter().map(|rtt| format!(" {} |", figures[rtt].cell())).collect();
-            println!("| {} |{cells}", course.name);
+            println!("| {} |{cells}", row.name);
         }
     }
 }
@@ -86,7 +87,7 @@ fn megabits(rate: u64) -> f64 {
 }
 
 /// All rows.
-fn courses() -> Vec<Course> {
+fn rows() -> Vec<Row> {
     let rates = [300_000, 1_000_000, 4_000_000, 10_000_000];
     let mut all = Vec::new();
     for percent in [0, 1, 3] {
@@ -101,35 +102,38 @@ fn courses() -> Vec<Course> {
     for rate in &rates[1..] {
         let scenario = Scenario { receivers: 4, ..Scenario::lasting(seconds(24)) };
         let run = Run { link: Link::constant(*rate), scenario, from: seconds(8), until: seconds(24) };
-        all.push(Course { name: format!("{} Mbit/s, four receivers", megabits(*rate)), runs: vec![run] });
+        all.push(Row { name: format!("{} Mbit/s, four receivers", megabits(*rate)), runs: vec![run] });
     }
     for rate in &rates[1..] {
         let scenario = Scenario { download: Some(seconds(3)), ..Scenario::lasting(seconds(40)) };
         let run = Run { link: Link::constant(*rate), scenario, from: seconds(10), until: seconds(40) };
-        all.push(Course { name: format!("{} Mbit/s, beside CUBIC", megabits(*rate)), runs: vec![run] });
+        all.push(Row { name: format!("{} Mbit/s, beside CUBIC", megabits(*rate)), runs: vec![run] });
     }
     all
 }
 
-fn constant(rate: u64, percent: u32) -> Course {
+fn constant(rate: u64, percent: u32) -> Row {
     let seeds = if percent == 0 { 1..=1 } else { 1..=SEEDS };
     let run = |seed| {
         let link = Link::constant(rate).with_loss(percent * 10_000, seed);
         Run { link, scenario: Scenario::lasting(seconds(12)), from: seconds(2), until: seconds(12) }
     };
     let loss = if percent == 0 { String::new() } else { format!(", {percent} % loss") };
-    Course { name: format!("{} Mbit/s{loss}", megabits(rate)), runs: seeds.map(run).collect() }
+    Row { name: format!("{} Mbit/s{loss}", megabits(rate)), runs: seeds.map(run).collect() }
 }
 
 /// A peer that acknowledges every ten packets or after 25 ms.
-fn late_acks(rate: u64) -> Course {
-    let scenario = Scenario { acks: Some((10, Duration::from_millis(25))), ..Scenario::lasting(seconds(12)) };
+fn late_acks(rate: u64) -> Row {
+    let scenario = Scenario {
+        acknowledge: Some(Acknowledge { packets: 10, within: Duration::from_millis(25) }),
+        ..Scenario::lasting(seconds(12))
+    };
     let run = Run { link: Link::constant(rate), scenario, from: seconds(2), until: seconds(12) };
-    Course { name: format!("{} Mbit/s, late acknowledgements", megabits(rate)), runs: vec![run] }
+    Row { name: format!("{} Mbit/s, late acknowledgements", megabits(rate)), runs: vec![run] }
 }
 
 /// Steps and recordings.
-fn changes() -> Vec<Course> {
+fn changes() -> Vec<Row> {
     let link = steps(&[(0, 4_000_000), (4, 1_000_000), (8, 10_000_000)]);
     let stepping = |from, until| Run { link: link.clone(), scenario: Scenario::lasting(seconds(12)), from, until };
     let recording = |text: &str| Run {
@@ -138,30 +142,30 @@ fn changes() -> Vec<Course> {
         from: seconds(1),
         until: seconds(17),
     };
-    let course = |name: &str, run| Course { name: name.to_owned(), runs: vec![run] };
+    let row = |name: &str, run| Row { name: name.to_owned(), runs: vec![run] };
     vec![
-        course("4-1-10 Mbit/s: after the fall", stepping(Duration::from_millis(4500), seconds(8))),
-        course("4-1-10 Mbit/s: after the rise", stepping(seconds(9), seconds(12))),
-        course("Norway by bus", recording(include_str!("../traces/norway_bus_14.txt"))),
-        course("Norway by metro", recording(include_str!("../../benches/live/data/norway_metro_2.txt"))),
+        row("4-1-10 Mbit/s: after the fall", stepping(Duration::from_millis(4500), seconds(8))),
+        row("4-1-10 Mbit/s: after the rise", stepping(seconds(9), seconds(12))),
+        row("Norway by bus", recording(include_str!("../traces/norway_bus_14.txt"))),
+        row("Norway by metro", recording(include_str!("../../benches/live/data/norway_metro_2.txt"))),
     ]
 }
 
 /// Falls at moments spread over three frame intervals, measured from a second later on.
-fn fall(before: u64, after: u64) -> Course {
+fn fall(before: u64, after: u64) -> Row {
     let run = |step| {
         let moment = seconds(4) + Duration::from_millis(100) * step / FALLS;
         let link = Link::varying(vec![(Duration::ZERO, before), (moment, after)]);
         Run { link, scenario: Scenario::lasting(seconds(7)), from: moment + seconds(1), until: seconds(7) }
     };
     let name = format!("fall from {} to {} Mbit/s", megabits(before), megabits(after));
-    Course { name, runs: (0..FALLS).map(run).collect() }
+    Row { name, runs: (0..FALLS).map(run).collect() }
 }
 
-impl Course {
+impl Row {
     fn figures(&self, rtt: u64) -> Figures {
         let figures = self.runs.iter().map(|run| run.figures(Duration::from_millis(rtt)));
-        figures.reduce(Figures::worse).expect("a course has runs")
+        figures.reduce(Figures::worse).expect("a row has runs")
     }
 }
 

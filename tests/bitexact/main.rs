@@ -71,7 +71,7 @@ impl Digests<'_> {
     fn picture(&self, picture: &Picture) -> Result<(), Box<dyn Error + Send + Sync>> {
         let linear = Linear::new(self.model.clone()).with_threads(self.threads);
         let analysed = linear.analyse(picture)?;
-        self.print("analysis", &floats(&analysed.units));
+        self.print("analysis", &floats(&analysed.subbands));
         let encoder = Encoder::new(self.model.clone()).with_threads(self.threads);
         let stream = encoder.encode_coefficients(analysed)?;
         let stream = stream.bytes();
@@ -107,7 +107,7 @@ impl Digests<'_> {
         let mut decoder = Decoder::new(self.model.clone()).with_threads(self.threads);
         decoder.push(&stream[..cut])?;
         let (coefficients, at) = decoder.coefficients()?;
-        self.print(&format!("coefficients of {cut} bytes"), &floats(&coefficients.units));
+        self.print(&format!("coefficients of {cut} bytes"), &floats(&coefficients.subbands));
         let planes = linear.compose(Coefficients::clone(&coefficients));
         self.print(&format!("planes of {cut} bytes"), &floats(&planes.components));
         let picture = linear.synthesise(coefficients, at)?;

@@ -1,16 +1,16 @@
 //! What the tests share: a slow decoder written from the specification alone, pictures made by arithmetic, vectors,
 //! a network in virtual time, broadcasts over real ones, and peers that break the rules.
 
-#[cfg(target_os = "linux")]
-pub mod bed;
 pub mod bottleneck;
 pub mod broadcasts;
 pub mod hostile_receiver;
 pub mod hostile_sender;
+#[cfg(target_os = "linux")]
+pub mod netns_links;
 pub mod network;
-pub mod path;
 pub mod pictures;
 pub mod recipes;
+pub mod still_frames;
 pub mod vectors;
 
 use nestcast_codec::Picture;

@@ -39,7 +39,7 @@ pub const RECIPES: [Recipe; 12] = [
     recipe("noise", Content::Noise, [64, 64], Channels::Rgb, WHOLE),
     recipe("photo", Content::Photo, [129, 77], Channels::Rgb, WHOLE),
     recipe("longest", Content::Photo, [16384, 1], Channels::Grey, WHOLE),
-    recipe("stripes", Content::Photo, [700, 600], Channels::Rgb, 24_000),
+    recipe("slices", Content::Photo, [700, 600], Channels::Rgb, 24_000),
 ];
 
 impl Recipe {

@@ -8,7 +8,7 @@ use nestcast_codec::{Channels, Decoder, Linear, Model};
 use sha2::{Digest as _, Sha256};
 
 pub use crate::recipes::{RECIPES, Recipe};
-use crate::reference::{Cut, Reference};
+use crate::reference::{Prefix, Reference};
 
 /// Cuts at which the manifest has digests, for a stream with a header of `header` bytes.
 fn cuts(header: usize, bytes: usize) -> Vec<usize> {
@@ -136,11 +136,11 @@ pub fn head(recipe: &Recipe, model: &Model, stream: &[u8]) -> String {
     format!("{}\t{kind}\t{}\t{}\t{}\t{bytes}\t{digest}", recipe.name, recipe.width, recipe.height, model.id())
 }
 
-/// Digest of the Levels of a cut, as `spec/vectors/README.md` says.
-pub fn levels_digest(cut: &Cut) -> String {
+/// Digest of the Levels of a prefix, as `spec/vectors/README.md` says.
+pub fn levels_digest(prefix: &Prefix) -> String {
     let mut bytes = Vec::new();
-    for unit in &cut.units {
-        for (level, known) in unit.levels.iter().zip(&unit.known) {
+    for subband in &prefix.subbands {
+        for (level, known) in subband.levels.iter().zip(&subband.known) {
             bytes.extend(level.to_le_bytes());
             bytes.extend(known.to_le_bytes());
         }

@@ -21,7 +21,7 @@ cargo xtask COMMAND
 
   demo [ARGS]      `nestcast demo ARGS`, built if need be
   nestcast ARGS    nestcast as released, built if need be
-  report           draw docs/report.html, plots and tables from benches/results; measures nothing
+  report           draw benches/results/report.html, plots and tables from the results; measures nothing
   measure COMMAND  measure anew into benches/results: `measure all KODAK` does all that depends on nestcast, with KODAK
                    the folder of its 24 pictures; `measure help` lists the parts; both need cmake, nasm and perl
   test             every test but the benchmarks' own; a build of codec and proto for WebAssembly where rustup can

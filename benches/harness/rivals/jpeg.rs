@@ -5,7 +5,7 @@
 
 use anyhow::{Context, Result, bail};
 use nestcast_codec::Picture;
-use nestcast_metrics::budget;
+use nestcast_lab::metrics::budget;
 use turbojpeg::{Compressor, Decompressor, Error, Image, PixelFormat, Subsamp};
 
 use super::Rival;
@@ -171,7 +171,7 @@ fn scan_data(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_metrics::psnr;
+    use nestcast_lab::metrics::psnr;
 
     use super::{super::tests::sample, *};
 

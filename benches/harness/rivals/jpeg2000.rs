@@ -169,7 +169,7 @@ fn interleave(image: &opj_image) -> Result<Picture> {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_metrics::bpp;
+    use nestcast_lab::metrics::bpp;
 
     use super::{super::tests::sample, *};
 

@@ -16,7 +16,7 @@ mod webp;
 
 use anyhow::{Context, Result};
 use nestcast_codec::Picture;
-use nestcast_metrics::bpp;
+use nestcast_lab::metrics::bpp;
 
 pub use self::{
     avif::Avif,
@@ -95,7 +95,7 @@ pub fn largest(rival: &dyn Rival, picture: &Picture, max_bytes: usize) -> Result
 
 #[cfg(test)]
 mod tests {
-    use nestcast_metrics::psnr;
+    use nestcast_lab::metrics::psnr;
 
     use super::*;
     use crate::picture::from_rgb;

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
 use nestcast_live_benches::{
-    crowd, given,
+    crowd,
     process::{Usage, page_bytes},
+    still_broadcast,
 };
 use serde::Serialize;
 
@@ -66,7 +67,7 @@ struct Row {
 fn main() -> Result<()> {
     let options = Options::parse();
     match &options.role {
-        Some(Role::Send { identity, workers }) => given::send(identity, *workers),
+        Some(Role::Send { identity, workers }) => still_broadcast::send(identity, *workers),
         Some(Role::Receive { identity, address, count }) => crowd::receive(identity, *address, *count),
         None => measure(&options),
     }
@@ -97,7 +98,7 @@ fn measure(options: &Options) -> Result<()> {
 
 fn run(count: usize, options: &Options) -> Result<Row> {
     let folder = tempfile::tempdir()?;
-    given::write_identity(folder.path())?;
+    still_broadcast::write_identity(folder.path())?;
     let workers = options.workers.to_string();
     let mut sender = Part::start(&["send", "--workers", &workers], folder.path(), &[])?;
     let address = sender.line()?;

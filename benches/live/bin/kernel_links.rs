@@ -19,10 +19,10 @@ mod linux {
 
     use anyhow::{Error, Result};
     use clap::Parser;
-    use nestcast_link::Link;
-    use nestcast_live_benches::links::Course;
-    use nestcast_tests::bed::Bed;
+    use nestcast_lab::link::Link;
+    use nestcast_live_benches::links::Scenario;
     use nestcast_tests::broadcasts::{Counts, count_while};
+    use nestcast_tests::netns_links::NetnsLinks;
     use tokio::time::sleep;
 
     /// The first count that is used: until then the rate is found.
@@ -38,28 +38,28 @@ mod linux {
 
     pub(crate) fn main() -> Result<()> {
         let options = Options::parse();
-        let mut courses = Course::all()?;
-        courses.push(fall(10, 1.0));
-        courses.push(fall(4, 0.3));
+        let mut scenarios = Scenario::all()?;
+        scenarios.push(fall(10, 1.0));
+        scenarios.push(fall(4, 0.3));
         for path in &options.trace {
-            courses.push(Course::open(path)?);
+            scenarios.push(Scenario::open(path)?);
         }
         println!("link                 used   frames  without a picture");
-        for course in &courses {
-            let counts = run(course)?;
-            let end = Duration::from_secs(course.seconds.into());
+        for scenario in &scenarios {
+            let counts = run(scenario)?;
+            let end = Duration::from_secs(scenario.seconds.into());
             let (bits, [first, last]) = counts.goodput(START, end);
-            let used = 100.0 * bits / course.link.capacity(first, last).max(1.0);
+            let used = 100.0 * bits / scenario.link.capacity(first, last).max(1.0);
             let received = counts.last().received;
-            println!("{:<18}  {used:>3.0} %  {:>6}  {:>17}", course.name, received.shown, received.blank);
+            println!("{:<18}  {used:>3.0} %  {:>6}  {:>17}", scenario.name, received.shown, received.blank);
         }
         Ok(())
     }
 
     /// A fall to a tenth or so, in Mbit/s.
-    fn fall(before: u32, after: f64) -> Course {
+    fn fall(before: u32, after: f64) -> Scenario {
         let rates = vec![(Duration::ZERO, u64::from(before) * 1_000_000), (Duration::from_secs(4), bits(after))];
-        Course { name: format!("{before}-{after} Mbit/s"), link: Link::varying(rates), seconds: 9, steps: None }
+        Scenario { name: format!("{before}-{after} Mbit/s"), link: Link::varying(rates), seconds: 9, steps: None }
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive rate")]
@@ -67,11 +67,11 @@ mod linux {
         (megabits * 1e6) as u64
     }
 
-    fn run(course: &Course) -> Result<Counts> {
-        let bed = Arc::new(Bed::new(&[course.link.rates[0].1]).map_err(Error::msg)?);
-        let (rates, end) = (course.link.rates.clone(), Duration::from_secs(course.seconds.into()));
-        let link = Arc::clone(&bed);
-        let mut counts = bed.broadcast(1, async move |_, config| {
+    fn run(scenario: &Scenario) -> Result<Counts> {
+        let netns = Arc::new(NetnsLinks::new(&[scenario.link.rates[0].1]).map_err(Error::msg)?);
+        let (rates, end) = (scenario.link.rates.clone(), Duration::from_secs(scenario.seconds.into()));
+        let link = Arc::clone(&netns);
+        let mut counts = netns.broadcast(1, async move |_, config| {
             let began = Instant::now();
             let change = async |_| {
                 for &(at, rate) in rates.iter().skip(1).take_while(|(at, _)| *at < end) {

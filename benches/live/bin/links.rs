@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use clap::Parser;
 use nestcast_live_benches::clip::Clip;
 use nestcast_live_benches::figures::Row;
-use nestcast_live_benches::links::Course;
+use nestcast_live_benches::links::Scenario;
 use nestcast_live_benches::run::{Scheme, run};
 
 /// One broadcast to one receiver for every link and scheme, in real time.
@@ -36,26 +36,26 @@ struct Options {
 
 fn main() -> Result<()> {
     let options = Options::parse();
-    let mut courses = Course::all()?;
+    let mut scenarios = Scenario::all()?;
     let all = options.only.is_empty() && options.trace.is_empty();
-    courses.retain(|course| all || options.only.contains(&course.name));
+    scenarios.retain(|scenario| all || options.only.contains(&scenario.name));
     for path in &options.trace {
-        courses.push(Course::open(path)?);
+        scenarios.push(Scenario::open(path)?);
     }
-    courses = courses.into_iter().map(|course| course.over(options.rtt, options.loss)).collect();
-    ensure!(!courses.is_empty(), "no link of that name");
+    scenarios = scenarios.into_iter().map(|scenario| scenario.over(options.rtt, options.loss)).collect();
+    ensure!(!scenarios.is_empty(), "no link of that name");
     let clip = Arc::new(Clip::open()?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut table = csv::Writer::from_writer(Vec::new());
     println!(
         "link           scheme         used  blank/due   PSNR  worst s  latency p50  p95  queue p95  drops   down    up"
     );
-    for course in &courses {
+    for scenario in &scenarios {
         let asked =
             |scheme: &Scheme| options.scheme.is_empty() || options.scheme.iter().any(|name| name == scheme.name());
         for scheme in Scheme::ALL.into_iter().filter(asked) {
-            let outcome = runtime.block_on(run(scheme, course, &clip))?;
-            let row = Row::new(scheme, course, &outcome);
+            let outcome = runtime.block_on(run(scheme, scenario, &clip))?;
+            let row = Row::new(scheme, scenario, &outcome);
             print(&row);
             table.serialize(row)?;
         }

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use lzma_rust2::XzReader;
 use nestcast_codec::Picture;
-use nestcast_video::Reader;
+use nestcast_media::y4m::Reader;
 
 const CLIP: &[u8] = include_bytes!("../../../cli/assets/signing.y4m.xz");
 

@@ -15,7 +15,7 @@ use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use tokio::sync::Semaphore;
 
-use super::given::CERTIFICATE;
+use super::still_broadcast::CERTIFICATE;
 
 /// Receivers that share a socket: its buffer takes the frames of so many at once.
 const PER_SOCKET: usize = 10;

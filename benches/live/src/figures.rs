@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use nestcast_link::Link;
+use nestcast_lab::link::Link;
 use serde::Serialize;
 
 use crate::clip::FRAMES_PER_SECOND;
-use crate::links::Course;
+use crate::clip_sink::Seen;
+use crate::links::Scenario;
 use crate::run::{Outcome, Scheme};
-use crate::watch::Seen;
 
 /// The first second is that of finding the rate.
 const SETTLED: Duration = Duration::from_secs(1);
@@ -50,8 +50,8 @@ pub struct Row {
 
 impl Row {
     /// The figures of one run.
-    pub fn new(scheme: Scheme, course: &Course, outcome: &Outcome) -> Self {
-        let end = Duration::from_secs(course.seconds.into());
+    pub fn new(scheme: Scheme, scenario: &Scenario, outcome: &Outcome) -> Self {
+        let end = Duration::from_secs(scenario.seconds.into());
         let at = |seen: &Seen| outcome.first + frames(seen.id);
         let settled: Vec<&Seen> = outcome.seen.iter().filter(|seen| at(seen) >= SETTLED).collect();
         let payload: usize = settled.iter().map(|seen| seen.bytes).sum();
@@ -60,11 +60,11 @@ impl Row {
         let mut waits: Vec<Duration> = passed().filter_map(|passage| passage.wait).collect();
         let seconds = settled.chunks(FRAMES_PER_SECOND as usize).map(mean);
         Self {
-            link: course.name.clone(),
+            link: scenario.name.clone(),
             scheme: scheme.name(),
-            used_percent: 100.0 * payload as f64 * 8.0 / course.link.capacity(SETTLED, end),
+            used_percent: 100.0 * payload as f64 * 8.0 / scenario.link.capacity(SETTLED, end),
             used_of_need_percent: (scheme == Scheme::Nestcast)
-                .then(|| 100.0 * payload as f64 * 8.0 / needed(&course.link, &settled).capacity(SETTLED, end)),
+                .then(|| 100.0 * payload as f64 * 8.0 / needed(&scenario.link, &settled).capacity(SETTLED, end)),
             due: settled.len(),
             blank: settled.iter().filter(|seen| seen.latency.is_none()).count(),
             psnr_db: mean(&settled),
@@ -73,8 +73,8 @@ impl Row {
             latency_p95_ms: quantile(&mut latencies, 95),
             queue_p95_ms: quantile(&mut waits, 95),
             dropped: passed().filter(|passage| passage.wait.is_none()).count(),
-            down_ms: course.steps.map(|(down, up)| fallen(outcome, down, up)),
-            up_ms: course.steps.and_then(|(_, up)| risen(outcome, &course.link, up, end)),
+            down_ms: scenario.steps.map(|(down, up)| fallen(outcome, down, up)),
+            up_ms: scenario.steps.and_then(|(_, up)| risen(outcome, &scenario.link, up, end)),
         }
     }
 }

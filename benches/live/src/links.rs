@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use nestcast_link::Link;
+use nestcast_lab::link::Link;
 
 const METRO: &str = include_str!("../data/norway_metro_2.txt");
 /// Bytes of an opportunity in a mahimahi trace, and the time over which they are counted.
@@ -12,7 +12,7 @@ const OPPORTUNITY: u64 = 1500;
 const SLOT: u64 = 100;
 
 /// A link with its name and how long it is measured.
-pub struct Course {
+pub struct Scenario {
     /// For the table.
     pub name: String,
     /// The link.
@@ -23,7 +23,7 @@ pub struct Course {
     pub steps: Option<(Duration, Duration)>,
 }
 
-impl Course {
+impl Scenario {
     /// Constant rates, steps, and a trace.
     pub fn all() -> Result<Vec<Self>> {
         let mut all: Vec<Self> = [300, 1000, 4000, 10_000].into_iter().map(Self::constant).collect();
@@ -102,12 +102,12 @@ mod tests {
 
     #[test]
     fn both_kinds_of_trace_are_read() {
-        let two = Course::trace("t", "0.0 1.5\n2.0 0.25\n").expect("a trace");
+        let two = Scenario::trace("t", "0.0 1.5\n2.0 0.25\n").expect("a trace");
         assert_eq!(two.link.rate(Duration::from_secs(3)), 250_000);
-        let one = Course::trace("t", "5\n5\n130\n").expect("a trace");
+        let one = Scenario::trace("t", "5\n5\n130\n").expect("a trace");
         assert_eq!(one.link.rate(Duration::ZERO), 2 * 1500 * 8 * 10);
         assert_eq!(one.link.rate(Duration::from_millis(150)), 1500 * 8 * 10);
-        assert!(Course::trace("t", "a b").is_err());
-        assert!(Course::all().is_ok_and(|all| all.len() == 6));
+        assert!(Scenario::trace("t", "a b").is_err());
+        assert!(Scenario::all().is_ok_and(|all| all.len() == 6));
     }
 }

@@ -7,13 +7,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use nestcast_link::{Link, Relay};
+use nestcast_lab::link::{Link, Relay};
 use quinn::{ClientConfig, Connection, Endpoint};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::crowd::{self, Counters};
-use crate::given;
 use crate::links::over;
+use crate::still_broadcast;
 
 /// The healthy receiver's link, and a slow one's.
 const LINK: u64 = 4_000_000;
@@ -98,7 +98,7 @@ impl Drop for Joined {
 /// milliseconds and a loss in percent, or directly on loopback, where whole frames are the limit.
 pub fn goodput(neighbour: Neighbour, count: usize, link: Option<(u64, f64)>, time: Duration) -> Result<f64> {
     let folder = tempfile::tempdir()?;
-    given::write_identity(folder.path())?;
+    still_broadcast::write_identity(folder.path())?;
     // The sender has one thread for its network, as each who receives: what one feed costs another shows.
     let [sending, receiving, beside] = [worker()?, worker()?, worker()?];
     let sender = sending.block_on(start(folder.path()))?;
@@ -123,7 +123,7 @@ fn worker() -> Result<Runtime> {
 }
 
 async fn start(identity: &Path) -> Result<SocketAddr> {
-    let broadcast = given::listen(identity, FRAME_BYTES)?;
+    let broadcast = still_broadcast::listen(identity, FRAME_BYTES)?;
     let address = broadcast.address().context("it listens")?;
     tokio::spawn(broadcast.run(std::future::pending()));
     Ok(address)

@@ -2,7 +2,9 @@
 
 mod broadcast;
 mod html;
+mod jpeg;
 mod picture;
+mod thumbnail;
 
 use std::fs;
 use std::path::Path;

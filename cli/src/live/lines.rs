@@ -1,12 +1,9 @@
 //! Lines of JSON for programs that watch a broadcast.
 
-use anyhow::{Context, Result};
-use nestcast_proto::Received;
+use nestcast_proto::ReceiveStats;
 use nestcast_receiver::{Shown, Totals};
 use nestcast_sender::Statistics;
 use serde::Serialize;
-
-use crate::files;
 
 /// Everything that is told, one line each.
 #[derive(Debug, Serialize)]
@@ -52,7 +49,7 @@ pub(super) enum Line {
 #[derive(Debug, Serialize)]
 pub(super) struct Fed {
     address: String,
-    estimate_bits: u64,
+    delivery_rate_bits: u64,
     frames: u64,
     skipped: u64,
     cut: u64,
@@ -64,12 +61,6 @@ pub(super) struct Fed {
     lost_bytes: u64,
 }
 
-impl Line {
-    pub(super) fn print(&self) -> Result<()> {
-        files::print(&(serde_json::to_string(self).context("the JSON cannot be made")? + "\n"))
-    }
-}
-
 fn milliseconds(duration: std::time::Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
@@ -78,12 +69,12 @@ impl From<&Statistics> for Line {
     fn from(statistics: &Statistics) -> Self {
         let receivers = statistics.receivers.iter().map(|receiver| Fed {
             address: receiver.address.to_string(),
-            estimate_bits: receiver.estimate.bits(),
-            frames: receiver.tally.frames,
-            skipped: receiver.tally.skipped,
-            cut: receiver.tally.cut,
-            bytes: receiver.tally.bytes,
-            full: receiver.tally.full,
+            delivery_rate_bits: receiver.delivery_rate.bits(),
+            frames: receiver.sent.frames,
+            skipped: receiver.sent.skipped,
+            cut: receiver.sent.cut,
+            bytes: receiver.sent.bytes,
+            full: receiver.sent.full,
             window: receiver.path.window,
             rtt_ms: milliseconds(receiver.path.rtt),
             queue_ms: milliseconds(receiver.path.queue()),
@@ -119,7 +110,7 @@ impl From<(&Shown<'_>, Option<f64>)> for Line {
 impl From<&Totals> for Line {
     fn from(totals: &Totals) -> Self {
         let Totals { received, undecoded, held, corrupt, reconnects } = *totals;
-        let Received { shown, blank, bytes, useful: useful_bytes } = received;
+        let ReceiveStats { shown, blank, bytes, useful: useful_bytes } = received;
         Self::Received { shown, blank, bytes, useful_bytes, undecoded, held, corrupt, reconnects }
     }
 }

@@ -98,13 +98,17 @@ type Figure = (&'static str, &'static str, &'static str, fn(&ReceiverStatistics)
 
 /// What is told of each receiver.
 const FIGURES: [Figure; 9] = [
-    ("receiver_estimate_bits_per_second", "gauge", "What the path delivered of late.", |r| r.estimate.bits() as f64),
-    ("receiver_budget_bytes", "gauge", "Most bytes of the next frame that it may have use for.", |r| r.budget as f64),
-    ("receiver_frames_total", "counter", "Frames that were sent.", |r| r.tally.frames as f64),
-    ("receiver_frames_skipped_total", "counter", "Frames that the path had no room for.", |r| r.tally.skipped as f64),
-    ("receiver_frames_cut_total", "counter", "Frames that were cut when the next was due.", |r| r.tally.cut as f64),
-    ("receiver_bytes_total", "counter", "Bytes of frames that were sent.", |r| r.tally.bytes as f64),
-    ("receiver_full_bytes_total", "counter", "Bytes that those frames have uncut.", |r| r.tally.full as f64),
+    ("receiver_delivery_rate_bits_per_second", "gauge", "What the path delivered of late.", |r| {
+        r.delivery_rate.bits() as f64
+    }),
+    ("receiver_useful_bytes", "gauge", "Most bytes of the next frame that it may have use for.", |r| {
+        r.useful_bytes as f64
+    }),
+    ("receiver_frames_total", "counter", "Frames that were sent.", |r| r.sent.frames as f64),
+    ("receiver_frames_skipped_total", "counter", "Frames that the path had no room for.", |r| r.sent.skipped as f64),
+    ("receiver_frames_cut_total", "counter", "Frames that were cut when the next was due.", |r| r.sent.cut as f64),
+    ("receiver_bytes_total", "counter", "Bytes of frames that were sent.", |r| r.sent.bytes as f64),
+    ("receiver_full_bytes_total", "counter", "Bytes that those frames have uncut.", |r| r.sent.full as f64),
     ("receiver_queue_seconds", "gauge", "The last packet's wait in queues.", |r| r.path.queue().as_secs_f64()),
     ("receiver_lost_bytes_total", "counter", "Bytes that were lost on the path.", |r| r.path.lost as f64),
 ];

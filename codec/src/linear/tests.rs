@@ -2,12 +2,13 @@
 
 use proptest::prelude::*;
 
-use super::strips::Division;
-use super::{Linear, Planes, analysis, naive, synthesis};
-use crate::axes::Axes;
+use super::{Linear, Planes};
+use crate::colour::axes::Axes;
 use crate::model::Model;
 use crate::picture::{Channels, Picture, Size};
-use crate::transform::{Analysis as _, Cut, Synthesis as _};
+use crate::transform::{Analysis as _, Position, Synthesis as _};
+use crate::wavelet::strips::Division;
+use crate::wavelet::{analysis, naive, synthesis};
 
 fn model() -> Model {
     Model::from_bytes(include_bytes!("../../../models/artifacts/photo/tables.bin")).expect("the bundled tables")
@@ -31,12 +32,12 @@ fn check(model: &Model, picture: &Picture, threads: usize, rows: usize) {
     let division = Division { threads, rows };
     let what = format!("{:?} {:?}, {threads} threads, strips of {rows}", picture.size(), picture.channels());
     let planes = linear.planes(picture, Axes::of(picture));
-    let coefficients = naive::decompose(model, &planes);
-    assert!(analysis::of_planes(model, &planes, division) == coefficients, "decompose: {what}");
-    assert!(analysis::of_picture(model, picture, division) == coefficients, "analyse: {what}");
-    let back = naive::compose(model, &coefficients);
-    assert!(synthesis::planes(model, &coefficients, division) == back, "compose: {what}");
-    let rebuilt = synthesis::picture(model, &coefficients, division);
+    let coefficients = naive::decompose(&model.taps, &planes);
+    assert!(analysis::of_planes(&model.taps, &planes, division) == coefficients, "decompose: {what}");
+    assert!(analysis::of_picture(&model.taps, picture, division) == coefficients, "analyse: {what}");
+    let back = naive::compose(&model.taps, &coefficients);
+    assert!(synthesis::planes(&model.taps, &coefficients, division) == back, "compose: {what}");
+    let rebuilt = synthesis::picture(&model.taps, &coefficients, division);
     assert!(rebuilt == linear.picture(&back), "synthesise: {what}");
     assert!(rebuilt == *picture, "there and back: {what}");
 }
@@ -70,7 +71,7 @@ fn the_public_ways_agree_at_a_size_of_several_strips() {
     for threads in [1, 2, 5, 300] {
         let linear = once.clone().with_threads(threads);
         assert!(linear.analyse(&picture).expect("linear never fails") == coefficients, "{threads} threads");
-        let back = linear.synthesise(coefficients.clone(), Cut(0.0)).expect("linear never fails");
+        let back = linear.synthesise(coefficients.clone(), Position(0.0)).expect("linear never fails");
         assert!(back == linear.picture(&linear.compose(coefficients.clone())), "{threads} threads");
         assert!(back == picture, "{threads} threads");
     }

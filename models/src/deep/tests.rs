@@ -63,8 +63,8 @@ fn networks_that_correct_nothing_leave_the_linear_transform() {
         let picture = picture(width, height, channels);
         let coefficients = deep.analyse(&picture).expect("an analysis");
         assert_eq!(coefficients, linear.analyse(&picture).expect("an analysis"));
-        let expected = linear.synthesise(coefficients.clone(), Cut(0.0)).expect("a picture");
-        assert_eq!(deep.synthesise(coefficients, Cut(0.0)).expect("a picture"), expected);
+        let expected = linear.synthesise(coefficients.clone(), Position(0.0)).expect("a picture");
+        assert_eq!(deep.synthesise(coefficients, Position(0.0)).expect("a picture"), expected);
     }
 }
 
@@ -103,9 +103,9 @@ fn pictures_of_any_size_are_corrected() {
     for (width, height, channels) in SIZES {
         let picture = picture(width, height, channels);
         let coefficients = linear.analyse(&picture).expect("an analysis");
-        let corrected = deep.synthesise(coefficients.clone(), Cut(5.0)).expect("a picture");
+        let corrected = deep.synthesise(coefficients.clone(), Position(5.0)).expect("a picture");
         assert_eq!((corrected.size(), corrected.channels()), (picture.size(), channels));
-        assert_ne!(corrected, linear.synthesise(coefficients, Cut(5.0)).expect("a picture"));
+        assert_ne!(corrected, linear.synthesise(coefficients, Position(5.0)).expect("a picture"));
     }
 }
 
@@ -131,7 +131,7 @@ fn grey_is_luma_without_chroma() {
 fn the_cut_matters_as_far_as_it_was_trained() {
     let deep = deep(SMALL, 1);
     let coefficients = deep.analyse(&picture(64, 64, Channels::Rgb)).expect("an analysis");
-    let at = |cut| deep.synthesise(coefficients.clone(), Cut(cut)).expect("a picture");
+    let at = |cut| deep.synthesise(coefficients.clone(), Position(cut)).expect("a picture");
     assert_ne!(at(3.0), at(6.0));
     assert_eq!(at(8.0), at(14.5));
     assert_eq!(at(0.0), at(-1.0));

@@ -69,8 +69,8 @@ pub enum Fault {
     /// The manifest names a file that is not in the folder.
     #[error("manifest.toml names {0}, which is outside the package: do not use it, and tell its author")]
     Outside(String),
-    /// Another stride, number of levels, or order of the units.
-    #[error("its stride, levels or units are not those of this build: update nestcast or export the package again")]
+    /// Another stride, number of levels, or order of the subbands.
+    #[error("its stride, levels or subbands are not those of this build: update nestcast or export the package again")]
     Transform,
     /// The manifest has no hash of a file that every package has.
     #[error("manifest.toml has no sha256 of {0}: run models/train/manifest.py on the package")]

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use nestcast_codec::{Band, LEVELS, UNITS, Unit};
+use nestcast_codec::{Band, LEVELS, SUBBANDS, Subband};
 use serde::Deserialize;
 
 use super::Fault;
 
 /// Version of the manifest that this build reads.
 const FORMAT: u32 = 2;
-/// Pixels to a sample of the coarsest units, each way.
+/// Pixels to a sample of the coarsest subbands, each way.
 const STRIDE: usize = 1 << LEVELS;
 /// The bit planes of the largest coefficient: no cut lies above.
 const MOST_PLANES: f32 = 15.0;
@@ -57,11 +57,11 @@ pub struct Source {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transform {
-    /// Pixels to a sample of the coarsest units, each way.
+    /// Pixels to a sample of the coarsest subbands, each way.
     pub stride: usize,
     /// Wavelet levels.
     pub levels: usize,
-    /// Names of the units in the order of the stream: component, band, level.
+    /// Names of the subbands in the order of the stream: component, band, level.
     pub units: Vec<String>,
 }
 
@@ -145,7 +145,9 @@ impl Manifest {
             }
         }
         let Transform { stride, levels, units } = &self.transform;
-        if (*stride, *levels) != (STRIDE, LEVELS) || !units.iter().eq(&(0..UNITS).map(unit_name).collect::<Vec<_>>()) {
+        if (*stride, *levels) != (STRIDE, LEVELS)
+            || !units.iter().eq(&(0..SUBBANDS).map(subband_name).collect::<Vec<_>>())
+        {
             return Err(Fault::Transform);
         }
         let [low, high] = self.ranges.cut;
@@ -175,8 +177,8 @@ fn stays_inside(name: &str) -> bool {
 }
 
 /// `y-hl6`: component, band, level; 6 is the coarsest.
-fn unit_name(index: usize) -> String {
-    let Unit { component, level, band } = Unit::at(index);
+fn subband_name(index: usize) -> String {
+    let Subband { component, level, band } = Subband::at(index);
     let band = match band {
         Band::Low => "ll",
         Band::Hl => "hl",
@@ -202,8 +204,8 @@ mod tests {
     }
 
     #[test]
-    fn units_are_named_in_the_order_of_the_stream() {
-        let names: Vec<_> = [0, 1, 3, 8, UNITS - 1].map(unit_name).into();
+    fn subbands_are_named_in_the_order_of_the_stream() {
+        let names: Vec<_> = [0, 1, 3, 8, SUBBANDS - 1].map(subband_name).into();
         assert_eq!(names, ["y-ll6", "u-ll6", "y-hl6", "u-hh6", "v-hh1"]);
     }
 }

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::frames;
+use crate::frames::{self, Outlet};
 
 const INTERVAL: Duration = Duration::from_millis(33);
 const BASE: usize = 400;
@@ -71,7 +71,7 @@ impl Taker {
 struct Stream(Option<usize>, Taker);
 
 impl Outgoing for Stream {
-    async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Gone> {
+    async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Disconnected> {
         let offered: usize = chunks.iter().map(Bytes::len).sum();
         let count = loop {
             let Some(stream) = self.0 else { break offered };
@@ -101,7 +101,7 @@ impl Outgoing for Stream {
 struct Said(Option<Bytes>);
 
 impl Incoming for Said {
-    async fn read(&mut self) -> Result<Option<Bytes>, Gone> {
+    async fn read(&mut self) -> Result<Option<Bytes>, Disconnected> {
         match self.0.take() {
             Some(bytes) => Ok(Some(bytes)),
             None => pending().await,
@@ -109,7 +109,7 @@ impl Incoming for Said {
     }
 }
 
-impl Peer for Taker {
+impl Connection for Taker {
     type Outgoing = Stream;
     type Incoming = Said;
 
@@ -125,11 +125,11 @@ impl Peer for Taker {
 
     fn allow_beyond(&self, _packets: u64) {}
 
-    async fn accept_control(&self) -> Result<(Stream, Said), Gone> {
+    async fn accept_control(&self) -> Result<(Stream, Said), Disconnected> {
         Ok((Stream(None, self.clone()), Said(Some(self.says.clone()))))
     }
 
-    async fn open(&self, _urgency: Urgency) -> Result<Stream, Gone> {
+    async fn open(&self, _urgency: Urgency) -> Result<Stream, Disconnected> {
         let mut taken = self.taken();
         let stream = taken.streams.len();
         taken.streams.insert(stream, 0);
@@ -145,14 +145,15 @@ fn hello(max_bitrate: Option<Bitrate>) -> Bytes {
 
 fn shared() -> Arc<Shared> {
     let welcome = Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 16, height: 16, rate: (30, 1) };
-    let (counters, demand, end) = (Arc::default(), Demand::default(), OnceLock::new());
-    let package = Some(Package(vec![7; MODEL].into()));
+    let (counters, feedback, end) = (Arc::default(), Feedback::default(), OnceLock::new());
+    let package = Some(vec![7; MODEL].into());
     let (places, cut_off) = (Arc::new(Places::new(100, 100)), watch::Sender::new(false));
-    Arc::new(Shared { token: None, welcome, interval: INTERVAL, package, counters, demand, places, end, cut_off })
+    Arc::new(Shared { token: None, welcome, interval: INTERVAL, package, counters, feedback, places, end, cut_off })
 }
 
-fn frame(id: u64) -> Arc<Frame> {
-    Arc::new(Frame { id, skipped: 0, captured: 0, base: BASE, bytes: vec![7; FULL].into() })
+fn put(outlet: &Outlet, id: u64) {
+    let bytes = vec![7; FULL].into();
+    outlet.put(&Counters::default(), Frame { id, skipped: 0, captured: 0, base: BASE, bytes });
 }
 
 /// Feeds receivers of such rates with 300 frames; gives the bytes of each frame that the first one got.
@@ -166,7 +167,7 @@ async fn first_of(rates: &[f64]) -> Vec<usize> {
     }
     for id in 0..300 {
         sleep(INTERVAL).await;
-        outlet.put(frame(id));
+        put(&outlet, id);
     }
     sleep(INTERVAL).await;
     feeds.shutdown().await;
@@ -190,7 +191,7 @@ async fn a_feed_that_wakes_late_sends_the_base_of_every_frame_and_the_newest_as_
     let feed = tokio::spawn(run(taker.clone(), pending(), 0, shared(), frames.clone()));
     sleep(INTERVAL).await;
     // All at once: the feed does not run in between.
-    (0..5).for_each(|id| outlet.put(frame(id)));
+    (0..5).for_each(|id| put(&outlet, id));
     sleep(INTERVAL).await;
     let streams = taker.streams();
     assert!(streams.len() == 5 && streams.iter().all(|&bytes| bytes >= BASE), "{streams:?}");

@@ -1,6 +1,6 @@
 //! Section 7: the range decoder, twice: once with a tail of `00`, once with a tail of `ff`.
 
-/// A decoder of a string of which nothing is missing, since a tail without end follows it.
+/// A decoder of a payload of which nothing is missing, since a tail without end follows it.
 #[derive(Clone, Debug)]
 struct Plain {
     range: u32,
@@ -10,16 +10,16 @@ struct Plain {
 }
 
 impl Plain {
-    fn start(string: &[u8], tail: u8) -> Self {
+    fn start(payload: &[u8], tail: u8) -> Self {
         let mut plain = Self { range: u32::MAX, code: 0, position: 0, tail };
         for _ in 0..4 {
-            plain.next(string);
+            plain.next(payload);
         }
         plain
     }
 
-    fn next(&mut self, string: &[u8]) {
-        let byte = |at: usize| string.get(at).copied().unwrap_or(self.tail);
+    fn next(&mut self, payload: &[u8]) {
+        let byte = |at: usize| payload.get(at).copied().unwrap_or(self.tail);
         let mut next = byte(self.position);
         // No encoder writes ff ff ff ff: the fourth is read as fe.
         if self.position == 3 && (0..4).all(|at| byte(at) == 0xff) {
@@ -29,7 +29,7 @@ impl Plain {
         self.position += 1;
     }
 
-    fn symbol(&mut self, string: &[u8], q: u32) -> bool {
+    fn symbol(&mut self, payload: &[u8], q: u32) -> bool {
         assert!(self.code < self.range, "section 7 says that this always holds");
         let bound = (self.range >> 15) * q;
         let bit = self.code < bound;
@@ -41,16 +41,16 @@ impl Plain {
         }
         while self.range < 1 << 24 {
             self.range <<= 8;
-            self.next(string);
+            self.next(payload);
         }
         bit
     }
 }
 
-/// Decodes what the first `taken` bytes of a string determine.
+/// Decodes what the first `taken` bytes of a payload determine.
 #[derive(Debug)]
 pub(super) struct Coder<'a> {
-    string: &'a [u8],
+    payload: &'a [u8],
     taken: usize,
     zeros: Plain,
     ones: Plain,
@@ -60,18 +60,18 @@ pub(super) struct Coder<'a> {
 }
 
 impl<'a> Coder<'a> {
-    /// Takes none of the string yet.
-    pub(super) fn new(string: &'a [u8]) -> Self {
+    /// Takes none of the payload yet.
+    pub(super) fn new(payload: &'a [u8]) -> Self {
         let (zeros, ones) = (Plain::start(&[], 0), Plain::start(&[], 0xff));
-        Self { string, taken: 0, zeros, ones, solid: None, since: Vec::new() }
+        Self { payload, taken: 0, zeros, ones, solid: None, since: Vec::new() }
     }
 
     /// The next symbol, if both tails agree on it.
     pub(super) fn symbol(&mut self, q: u32) -> Option<bool> {
-        let string = &self.string[..self.taken];
+        let payload = &self.payload[..self.taken];
         let (mut zeros, mut ones) = (self.zeros.clone(), self.ones.clone());
-        let bit = zeros.symbol(string, q);
-        if ones.symbol(string, q) != bit {
+        let bit = zeros.symbol(payload, q);
+        if ones.symbol(payload, q) != bit {
             return None;
         }
         (self.zeros, self.ones) = (zeros, ones);
@@ -81,7 +81,7 @@ impl<'a> Coder<'a> {
 
     /// Takes one more byte, if there is one, and decodes again what was decoded.
     pub(super) fn grow(&mut self) -> bool {
-        if self.taken == self.string.len() {
+        if self.taken == self.payload.len() {
             return false;
         }
         self.taken += 1;
@@ -93,15 +93,15 @@ impl<'a> Coder<'a> {
 
     /// Moves the solid moment on as far as the bytes taken go.
     fn settle(&mut self) {
-        let string = &self.string[..self.taken];
+        let payload = &self.payload[..self.taken];
         if self.taken < 4 {
             return;
         }
-        let mut solid = self.solid.take().unwrap_or_else(|| Plain::start(string, 0));
+        let mut solid = self.solid.take().unwrap_or_else(|| Plain::start(payload, 0));
         let mut settled = 0;
         for &(q, _) in &self.since {
             let mut next = solid.clone();
-            next.symbol(string, q);
+            next.symbol(payload, q);
             if next.position > self.taken {
                 break;
             }
@@ -113,11 +113,11 @@ impl<'a> Coder<'a> {
     }
 
     fn again(&self, tail: u8) -> Plain {
-        let string = &self.string[..self.taken];
-        let mut plain = self.solid.clone().unwrap_or_else(|| Plain::start(string, tail));
+        let payload = &self.payload[..self.taken];
+        let mut plain = self.solid.clone().unwrap_or_else(|| Plain::start(payload, tail));
         plain.tail = tail;
         for &(q, bit) in &self.since {
-            assert_eq!(plain.symbol(string, q), bit, "a symbol was determined, and changed");
+            assert_eq!(plain.symbol(payload, q), bit, "a symbol was determined, and changed");
         }
         plain
     }
@@ -130,7 +130,7 @@ mod tests {
     /// The example of section 7, whose symbols all have one probability.
     #[test]
     fn example_of_the_specification() {
-        let string = [0xa7, 0x3c, 0x51, 0x08, 0x9b];
+        let payload = [0xa7, 0x3c, 0x51, 0x08, 0x9b];
         let expected = [
             "",
             "0101011",
@@ -140,7 +140,7 @@ mod tests {
             "010101110011111001011101001001110010101",
         ];
         for (bytes, expected) in expected.into_iter().enumerate() {
-            let mut coder = Coder::new(&string[..bytes]);
+            let mut coder = Coder::new(&payload[..bytes]);
             let (mut fast, mut slow) = (32768_i32, 32768_i32);
             let mut got = String::new();
             loop {

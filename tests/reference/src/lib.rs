@@ -2,27 +2,27 @@
 //!
 //! Nothing of the decoder is shared with the codec ([`probe`] compares them) and nothing is clever. What a prefix determines is found by decoding it twice,
 //! with a tail of `00` and with a tail of `ff`; contexts are gathered from the neighbours anew for every symbol; the
-//! synthesis is in doubles. One thing is kept for speed: the decoder of a stripe notes, each time its bytes so far
+//! synthesis is in doubles. One thing is kept for speed: the decoder of a slice notes, each time its bytes so far
 //! determine no more, what it knew then. So one run over a whole stream answers for every prefix of it.
 
 mod coder;
 mod contexts;
 mod header;
 mod layout;
-mod pieces;
 pub mod probe;
 mod regions;
-mod stripe;
+mod scan;
+mod slice;
 mod synthesis;
 mod tables;
 
 pub use header::Header;
-pub use layout::{band, component, level, unit_size, units};
+pub use layout::{band, component, level, subband_size, subbands};
 pub use tables::Tables;
 
-use layout::{Strings, borders};
+use layout::{Payloads, borders};
 pub use regions::Regions;
-use stripe::Journal;
+use slice::Journal;
 
 /// Why bytes are refused (section 15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,14 +41,14 @@ pub struct Reference {
     tables: Tables,
     header: Header,
     stream: Vec<u8>,
-    stripes: Vec<Journal>,
+    slices: Vec<Journal>,
 }
 
 /// What a prefix says.
 #[derive(Clone, Debug)]
-pub struct Cut {
-    /// All 57 units, those of absent components without coefficients.
-    pub units: Vec<Levels>,
+pub struct Prefix {
+    /// All 57 subbands, those of absent components without coefficients.
+    pub subbands: Vec<Levels>,
     /// The rotations of all regions, as far as they are known.
     pub regions: Regions,
     /// Section 14: how far the stream has come, in bit planes.
@@ -57,7 +57,7 @@ pub struct Cut {
     pub corrupt: bool,
 }
 
-/// One unit of the whole picture.
+/// One subband of the whole picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Levels {
     /// Columns.
@@ -81,13 +81,13 @@ impl Reference {
             return Err(Fault::Unsupported);
         }
         let borders = borders(header.width, header.height);
-        let strings = Strings::of(&stream[header.bytes..], borders.len() - 1);
-        let stripes = borders.windows(2).zip(&strings.of_stripes).map(|(rows, string)| {
-            let area = stripe::Area { width: header.width, height: rows[1] - rows[0], colour: header.colour };
-            Journal::of(&tables, area, header.planes, string)
+        let payloads = Payloads::of(&stream[header.bytes..], borders.len() - 1);
+        let slices = borders.windows(2).zip(&payloads.of_slices).map(|(rows, payload)| {
+            let area = slice::Area { width: header.width, height: rows[1] - rows[0], colour: header.colour };
+            Journal::of(&tables, area, header.planes, payload)
         });
-        let stripes = stripes.collect();
-        Ok(Some(Self { tables, header, stream: stream.to_vec(), stripes }))
+        let slices = slices.collect();
+        Ok(Some(Self { tables, header, stream: stream.to_vec(), slices }))
     }
 
     /// The stream's header.
@@ -96,20 +96,20 @@ impl Reference {
     }
 
     /// What the first `bytes` bytes of the stream say; at least the header, at most the stream.
-    pub fn at(&self, bytes: usize) -> Cut {
+    pub fn at(&self, bytes: usize) -> Prefix {
         let header = self.header;
         let borders = borders(header.width, header.height);
-        let strings = Strings::of(&self.stream[header.bytes..bytes], borders.len() - 1);
-        let mut units: Vec<Levels> = (0..57).map(|unit| self.empty(unit)).collect();
+        let payloads = Payloads::of(&self.stream[header.bytes..bytes], borders.len() - 1);
+        let mut subbands: Vec<Levels> = (0..57).map(|subband| self.empty(subband)).collect();
         let mut rotations = Vec::new();
         let (mut sum, mut rows) = (0.0, 0.0);
-        for (index, journal) in self.stripes.iter().enumerate() {
-            let arrived = strings.of_stripes[index].len();
+        for (index, journal) in self.slices.iter().enumerate() {
+            let arrived = payloads.of_slices[index].len();
             for change in journal.changes_within(arrived) {
-                let unit = &mut units[change.unit];
-                let at = ((borders[index] >> level(change.unit)) + change.y) * unit.width + change.x;
-                unit.levels[at] = change.level;
-                unit.known[at] = change.plane;
+                let subband = &mut subbands[change.subband];
+                let at = ((borders[index] >> level(change.subband)) + change.y) * subband.width + change.x;
+                subband.levels[at] = change.level;
+                subband.known[at] = change.plane;
             }
             let mut own = vec![[0; 3]; self.regions(borders[index + 1] - borders[index])];
             for &(region, angles) in journal.rotations_within(arrived) {
@@ -121,24 +121,24 @@ impl Reference {
             rows += height;
         }
         let regions = Regions { width: header.width, borders, rotations };
-        Cut { units, regions, t: sum / rows, corrupt: strings.corrupt }
+        Prefix { subbands, regions, t: sum / rows, corrupt: payloads.corrupt }
     }
 
-    /// The picture that the linear synthesis makes of a cut: samples row by row, red, green, blue or grey.
-    pub fn picture(&self, cut: &Cut) -> Vec<u8> {
-        synthesis::picture(&self.tables, &self.header, &cut.units, &cut.regions)
+    /// The picture that the linear synthesis makes of a prefix: samples row by row, red, green, blue or grey.
+    pub fn picture(&self, prefix: &Prefix) -> Vec<u8> {
+        synthesis::picture(&self.tables, &self.header, &prefix.subbands, &prefix.regions)
     }
 
-    /// Regions of a stripe of so many rows.
+    /// Regions of a slice of so many rows.
     fn regions(&self, rows: usize) -> usize {
         if self.header.colour { self.header.width.div_ceil(32) * rows.div_ceil(32) } else { 0 }
     }
 
-    fn empty(&self, unit: usize) -> Levels {
-        if component(unit) > 0 && !self.header.colour {
+    fn empty(&self, subband: usize) -> Levels {
+        if component(subband) > 0 && !self.header.colour {
             return Levels::default();
         }
-        let (width, height) = unit_size(unit, self.header.width, self.header.height);
+        let (width, height) = subband_size(subband, self.header.width, self.header.height);
         Levels { width, height, levels: vec![0; width * height], known: vec![-1; width * height] }
     }
 }

@@ -8,13 +8,13 @@
 use nestcast_codec::{Decoder, Model};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Cut, Levels};
+use crate::{Levels, Prefix};
 
 /// The same weights and priors, with steps and offsets that tell Levels.
 pub fn tables(tables: &[u8]) -> Vec<u8> {
     let mut probe = tables.to_vec();
-    for unit in 0..57 {
-        let at = 200 + 70 * unit;
+    for subband in 0..57 {
+        let at = 200 + 70 * subband;
         probe[at..at + 4].copy_from_slice(&1_f32.to_le_bytes());
         for (plane, offset) in probe[at + 4..at + 64].chunks_mut(4).enumerate() {
             let value = (plane as f32 + 1.0) / 32.0 / (1 << plane) as f32;
@@ -49,20 +49,22 @@ pub fn decoder(tables: &[u8]) -> Decoder {
 ///
 /// # Panics
 /// If they differ, with the first difference.
-pub fn assert_same(decoder: &Decoder, expected: &Cut, what: &str) {
+pub fn assert_same(decoder: &Decoder, expected: &Prefix, what: &str) {
     let (coefficients, cut) = decoder.coefficients().unwrap_or_else(|error| panic!("{what}: {error}"));
     let exact = |levels: &Levels| (0..levels.levels.len()).map(|at| exact(levels, at)).collect();
-    let mut all: Vec<Vec<f64>> = expected.units.iter().map(exact).collect();
+    let mut all: Vec<Vec<f64>> = expected.subbands.iter().map(exact).collect();
     expected.regions.undo(&mut all);
     // Rotated back they are exact no longer; a Level or a plane that is not the reference's moves one by 0.018 at least.
     let tolerance = if expected.regions.rotate() { 0.01 } else { 0.0 };
-    for (unit, ((values, expected), all)) in coefficients.units.iter().zip(&expected.units).zip(&all).enumerate() {
-        assert_eq!(values.len(), expected.levels.len(), "{what}: size of unit {unit}");
+    for (subband, ((values, expected), all)) in
+        coefficients.subbands.iter().zip(&expected.subbands).zip(&all).enumerate()
+    {
+        assert_eq!(values.len(), expected.levels.len(), "{what}: size of subband {subband}");
         for (at, value) in values.iter().enumerate() {
             let exact = all[at];
             assert!(
                 (f64::from(*value) - exact).abs() <= tolerance,
-                "{what}: unit {unit} ({} wide), coefficient {at}: value {value}, the reference says {exact} \
+                "{what}: subband {subband} ({} wide), coefficient {at}: value {value}, the reference says {exact} \
                  (Level {}, known to plane {})",
                 expected.width,
                 expected.levels[at],

@@ -1,7 +1,7 @@
 //! Section 11, "regions()", and the undoing of rotations in section 12.
 
-use super::layout::{component, level, sibling, unit_size};
-use super::stripe::{Ended, Stripe};
+use super::layout::{component, level, sibling, subband_size};
+use super::slice::{Ended, Slice};
 
 /// Three angles in 1/64 of half a turn.
 pub(super) type Angles = [i32; 3];
@@ -10,9 +10,9 @@ pub(super) type Angles = [i32; 3];
 #[derive(Clone, Debug, Default)]
 pub struct Regions {
     pub(super) width: usize,
-    /// The first row of every stripe, and behind them the height.
+    /// The first row of every slice, and behind them the height.
     pub(super) borders: Vec<usize>,
-    /// By stripe and region.
+    /// By slice and region.
     pub(super) rotations: Vec<Vec<Angles>>,
 }
 
@@ -22,18 +22,18 @@ impl Regions {
         self.rotations.iter().flatten().any(|angles| *angles != [0; 3])
     }
 
-    /// Undoes the rotations in the values of all 57 units, each of the whole picture, row by row.
+    /// Undoes the rotations in the values of all 57 subbands, each of the whole picture, row by row.
     pub fn undo(&self, values: &mut [Vec<f64>]) {
         let height = self.borders.last().copied().unwrap_or(0);
         let across = self.width.div_ceil(32);
-        for luma in (12..57).filter(|&unit| component(unit) == 0) {
-            let (w, h) = unit_size(luma, self.width, height);
+        for luma in (12..57).filter(|&subband| component(subband) == 0) {
+            let (w, h) = subband_size(luma, self.width, height);
             for (x, y) in (0..h).flat_map(|y| (0..w).map(move |x| (x, y))) {
-                let first = |stripe: usize| self.borders[stripe] >> level(luma);
-                let stripe = (0..self.rotations.len()).rev().find(|&stripe| first(stripe) <= y).unwrap_or(0);
+                let first = |slice: usize| self.borders[slice] >> level(luma);
+                let slice = (0..self.rotations.len()).rev().find(|&slice| first(slice) <= y).unwrap_or(0);
                 let side = 32 >> level(luma);
-                let region = (y - first(stripe)) / side * across + x / side;
-                let Some(&angles) = self.rotations[stripe].get(region) else { continue };
+                let region = (y - first(slice)) / side * across + x / side;
+                let Some(&angles) = self.rotations[slice].get(region) else { continue };
                 let r = matrix(angles);
                 let three = [0, 1, 2].map(|c| values[sibling(luma, c)][y * w + x]);
                 for c in 0..3 {
@@ -61,7 +61,7 @@ pub(super) fn turned(mut rows: [[f64; 3]; 3], angles: [f64; 3]) -> [[f64; 3]; 3]
     rows
 }
 
-/// What a stripe knows of its regions.
+/// What a slice knows of its regions.
 #[derive(Debug)]
 pub(super) struct Numbers {
     across: usize,
@@ -81,7 +81,7 @@ impl Numbers {
     }
 }
 
-impl Stripe<'_> {
+impl Slice<'_> {
     pub(super) fn regions(&mut self) -> Result<(), Ended> {
         for i in 0..self.numbers.of.len() {
             if self.numbers.of[i].is_none() && self.shows(i) {
@@ -95,9 +95,9 @@ impl Stripe<'_> {
 
     fn shows(&self, i: usize) -> bool {
         let (column, row) = (i % self.numbers.across, i / self.numbers.across);
-        (12..57).any(|unit| {
-            let side = 32 >> level(unit);
-            let of = &self.units[unit];
+        (12..57).any(|subband| {
+            let side = 32 >> level(subband);
+            let of = &self.subbands[subband];
             let inside = |at: usize| i32::try_from(at).expect("a side is at most 16384");
             (0..side * side).any(|at| of.significant(inside(column * side + at % side), inside(row * side + at / side)))
         })

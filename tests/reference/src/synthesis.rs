@@ -4,9 +4,9 @@ use super::layout::low;
 use super::regions::{Regions, turned};
 use super::{Header, Levels, Tables};
 
-pub(super) fn picture(tables: &Tables, header: &Header, units: &[Levels], regions: &Regions) -> Vec<u8> {
+pub(super) fn picture(tables: &Tables, header: &Header, subbands: &[Levels], regions: &Regions) -> Vec<u8> {
     let components = if header.colour { 3 } else { 1 };
-    let mut values: Vec<Vec<f64>> = (0..57).map(|unit| values(tables, units, unit)).collect();
+    let mut values: Vec<Vec<f64>> = (0..57).map(|subband| values(tables, subbands, subband)).collect();
     regions.undo(&mut values);
     let planes: Vec<Vec<f64>> = (0..components).map(|c| plane(tables, header, &values, c)).collect();
     let axes = axes(header.axes);
@@ -41,22 +41,22 @@ fn sample(value: f64) -> u8 {
 }
 
 /// Section 12.
-fn value(tables: &Tables, unit: usize, level: i32, known: i32) -> f64 {
+fn value(tables: &Tables, subband: usize, level: i32, known: i32) -> f64 {
     if level == 0 {
         return 0.0;
     }
-    let record = &tables.units[unit];
+    let record = &tables.subbands[subband];
     let offset = record.offsets[known as usize] * f64::from(1 << known);
     f64::from(level.signum()) * (f64::from(level.abs()) + offset) * record.step
 }
 
-fn values(tables: &Tables, units: &[Levels], unit: usize) -> Vec<f64> {
-    let of = &units[unit];
-    of.levels.iter().zip(&of.known).map(|(&level, &known)| value(tables, unit, level, known)).collect()
+fn values(tables: &Tables, subbands: &[Levels], subband: usize) -> Vec<f64> {
+    let of = &subbands[subband];
+    of.levels.iter().zip(&of.known).map(|(&level, &known)| value(tables, subband, level, known)).collect()
 }
 
 fn plane(tables: &Tables, header: &Header, values: &[Vec<f64>], component: usize) -> Vec<f64> {
-    let values = |unit: usize| values[unit].clone();
+    let values = |subband: usize| values[subband].clone();
     let mut lowest = values(component);
     for level in (1..=6).rev() {
         let first = 3 + 9 * (6 - level) + 3 * component;

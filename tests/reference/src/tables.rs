@@ -11,11 +11,11 @@ pub struct Tables {
     pub id: [u8; 6],
     /// Level 1..6 less 1, step, near then far: 48 in file order.
     pub(super) taps: Vec<f64>,
-    pub(super) units: Vec<Record>,
+    pub(super) subbands: Vec<Record>,
     pub(super) priors: Vec<u16>,
 }
 
-/// One unit's record.
+/// One subband's record.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub(super) step: f64,
@@ -38,11 +38,11 @@ impl Tables {
         }
         let hash = Sha256::digest(bytes);
         let small = |from: usize, count: usize| floats(bytes, from, count, |value| value.abs() < 10000.0);
-        let units = (0..57).map(|unit| record(bytes, 200 + 70 * unit));
+        let subbands = (0..57).map(|subband| record(bytes, 200 + 70 * subband));
         Ok(Self {
             id: std::array::from_fn(|index| hash[index]),
             taps: small(8, 48)?,
-            units: units.collect::<Result<_, _>>()?,
+            subbands: subbands.collect::<Result<_, _>>()?,
             priors: bytes[4190..].chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect(),
         })
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use lzma_rust2::XzReader;
 use nestcast_codec::{Picture, Size};
-use nestcast_video::{Rate, Reader};
+use nestcast_media::y4m::{Rate, Reader};
 
 use crate::files;
 

@@ -28,7 +28,7 @@ pub(super) struct Report<'a> {
 pub(super) struct Column {
     pub(super) name: &'static str,
     /// The link's rate in kbit/s at a number of seconds.
-    pub(super) link: nestcast_link::Link,
+    pub(super) link: nestcast_lab::link::Link,
     pub(super) rows: Vec<Row>,
     /// Frames that were due while it was connected and not shown.
     pub(super) missed: u64,

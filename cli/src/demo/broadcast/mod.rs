@@ -16,11 +16,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use nestcast_media::picture;
 
 use super::save;
 use crate::args::Demo;
 use crate::files;
-use crate::pictures;
 use crate::transforms::Model;
 use clip::Clip;
 use measure::{Column, Report};
@@ -37,7 +37,7 @@ pub(super) fn run(options: &Demo, video: Option<&Path>, model: &Model) -> Result
     let report = measure::measure(&clip, outcome)?;
     let files = [
         (PAGE, page::write(&report)?.into_bytes()),
-        (SHEET, pictures::png(&sheet::draw(&report)?)?),
+        (SHEET, picture::encode_png(&sheet::draw(&report)?)?),
         (TABLE, csv(&report)),
     ];
     save(options, &files)?;

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use anyhow::Result;
+use nestcast_media::picture;
 
 use super::air::SECONDS;
 use super::measure::{Cell, Column, Moment, Report};
 use super::{chart, link_at, rival};
 use crate::demo::html::{self, escaped, grouped};
-use crate::pictures;
 
 pub(super) fn write(report: &Report<'_>) -> Result<String> {
     let (clip, size) = (report.clip, report.clip.size);
@@ -77,7 +77,7 @@ fn section(page: &mut String, report: &Report<'_>, moment: &Moment) -> Result<()
     );
     for (column, cell) in report.columns.iter().zip(&moment.cells) {
         let link = link_at(column, moment.seconds);
-        let (pixels, png) = (cell.picture.size(), pictures::png(&cell.picture)?);
+        let (pixels, png) = (cell.picture.size(), picture::encode_png(&cell.picture)?);
         page.push_str("<figure class=\"deep\">");
         html::image(page, &format!("nestcast at {link}"), pixels, "png", &png);
         let _ = writeln!(

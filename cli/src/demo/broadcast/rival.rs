@@ -7,11 +7,11 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result};
 use nestcast_codec::Picture;
-use nestcast_metrics as metrics;
+use nestcast_lab::metrics;
+use nestcast_media::picture;
 
 use super::clip::Clip;
-use crate::jpeg::{self, Sampling, Tables};
-use crate::pictures;
+use crate::demo::jpeg::{self, Sampling, Tables};
 
 /// How the rival is made; the page shows it.
 pub(super) const DESCRIPTION: &str = "4:2:0 JPEG with the standard's tables, encoded anew for every frame and receiver \
@@ -55,7 +55,7 @@ impl<'a> Rival<'a> {
     /// Frame `id` at a quality, and its file.
     pub(super) fn picture(&self, id: u64, quality: u8) -> Result<(Picture, Vec<u8>)> {
         let file = self.encode(id, quality)?;
-        Ok((pictures::decode(&file, u64::MAX, &mut Vec::new())?, file))
+        Ok((picture::decode(&file, u64::MAX)?.picture, file))
     }
 
     fn size(&mut self, id: u64, quality: u8) -> Result<usize> {

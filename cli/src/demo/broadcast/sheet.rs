@@ -4,8 +4,8 @@ use anyhow::Result;
 use nestcast_codec::Picture;
 
 use super::measure::{Cell, Moment, Report};
-use crate::pictures;
-use nestcast_canvas::{Canvas, Colour, Style};
+use crate::demo::thumbnail::thumbnail;
+use nestcast_lab::canvas::{Canvas, Colour, Style};
 
 /// Longest side of a picture on the sheet.
 const PICTURE: u32 = 480;
@@ -20,7 +20,7 @@ const FAINT: Colour = [96, 96, 100];
 const EMPTY: Colour = [232, 232, 230];
 
 pub(super) fn draw(report: &Report<'_>) -> Result<Picture> {
-    let first = pictures::thumbnail(report.clip.at(0), PICTURE)?.size();
+    let first = thumbnail(report.clip.at(0), PICTURE)?.size();
     let columns = report.columns.len();
     let captions = report.moments.iter().flat_map(|moment| &moment.cells).flat_map(|cell| [ours(cell), theirs(cell)]);
     let title = format!("{}: encoded once, three receivers at once", report.clip.name);
@@ -42,7 +42,7 @@ pub(super) fn draw(report: &Report<'_>) -> Result<Picture> {
             let pictures = [Some(&cell.picture), cell.jpeg.as_ref().map(|jpeg| &jpeg.picture)];
             for (picture_of, caption) in pictures.into_iter().zip([ours(cell), theirs(cell)]) {
                 match picture_of {
-                    Some(shown) => canvas.place((x, y), &pictures::thumbnail(shown, PICTURE)?),
+                    Some(shown) => canvas.place((x, y), &thumbnail(shown, PICTURE)?),
                     None => canvas.fill((x, y), (first.width(), first.height()), EMPTY),
                 }
                 canvas.write((x, y + first.height() + CLOSE), &caption, Style::Caption, FAINT);

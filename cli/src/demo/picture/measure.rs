@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use bytes::Bytes;
-use nestcast_codec::{Embedded, MAX_HEADER, Picture, Size, Synthesis};
-use nestcast_metrics as metrics;
+use nestcast_codec::{MAX_HEADER, Picture, Size, Stream, Synthesis};
+use nestcast_lab::metrics;
 
 use super::ladder::{Ladder, Step};
 use crate::args::Transform;
@@ -84,14 +84,14 @@ struct Bench<'a> {
     picture: &'a Picture,
     model: &'a Model,
     /// By decoder, with its name.
-    syntheses: Vec<(&'static str, Box<dyn Synthesis>)>,
+    syntheses: Vec<(&'static str, Box<dyn Synthesis + Send>)>,
     ladder: Ladder<'a>,
     progress: Progress,
 }
 
 impl Bench<'_> {
     /// The pictures shown.
-    fn rows(&self, stream: &Embedded) -> Result<Vec<Row>> {
+    fn rows(&self, stream: &Stream) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
         for percent in PERCENTS {
             // The header is the least that decodes; a tiny picture's first percent is less.
@@ -109,7 +109,7 @@ impl Bench<'_> {
     }
 
     /// Quality over rate.
-    fn curves(&self, stream: &Embedded) -> Result<Vec<Curve>> {
+    fn curves(&self, stream: &Stream) -> Result<Vec<Curve>> {
         let mut curves = Vec::new();
         for (name, synthesis) in &self.syntheses {
             let mut points = Vec::new();

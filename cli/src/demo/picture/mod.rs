@@ -11,9 +11,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use nestcast_codec::Picture;
+use nestcast_media::picture;
 
 use super::save;
 use crate::args::Demo;
+use crate::demo::thumbnail::thumbnail;
 use crate::files;
 use crate::pictures;
 use crate::transforms::Model;
@@ -38,7 +40,7 @@ pub(super) fn run(options: &Demo, image: Option<&Path>, model: &Model) -> Result
     report.credit = image.is_none().then_some(PHOTO_CREDIT);
     let files = [
         (STREAM, report.stream.to_vec()),
-        (SHEET, pictures::png(&sheet::draw(&report)?)?),
+        (SHEET, picture::encode_png(&sheet::draw(&report)?)?),
         (PAGE, page::write(&report)?.into_bytes()),
     ];
     save(options, &files)?;
@@ -48,7 +50,7 @@ pub(super) fn run(options: &Demo, image: Option<&Path>, model: &Model) -> Result
 /// The picture to show, no larger than a page needs it, and its name.
 fn picture(options: &Demo, image: Option<&Path>) -> Result<(Picture, String)> {
     let Some(path) = image else {
-        let picture = pictures::decode(PHOTO, u64::MAX, &mut Vec::new()).context("the built-in photograph")?;
+        let picture = picture::decode(PHOTO, u64::MAX).context("the built-in photograph")?.picture;
         return Ok((picture, PHOTO_NAME.to_owned()));
     };
     let picture = pictures::read(path, options.common.max_pixels)?;
@@ -57,7 +59,7 @@ fn picture(options: &Demo, image: Option<&Path>) -> Result<(Picture, String)> {
     if size.width().max(size.height()) <= MAX_SIDE as usize {
         return Ok((picture, name));
     }
-    let smaller = pictures::thumbnail(&picture, MAX_SIDE)?;
+    let smaller = thumbnail(&picture, MAX_SIDE)?;
     let (width, height) = (smaller.size().width(), smaller.size().height());
     files::note(&format!("{name} is scaled to {width}x{height} for the demo; `nestcast eval` measures all of it"));
     Ok((smaller, name))

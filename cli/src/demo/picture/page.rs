@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
+use nestcast_media::picture;
+
 use super::chart;
 use super::measure::{Cell, Report, Row};
 use crate::demo::html::{self, escaped, grouped};
-use crate::{jpeg, pictures};
+use crate::demo::jpeg;
 
 pub(super) fn write(report: &Report) -> anyhow::Result<String> {
     let size = report.size;
@@ -104,7 +106,7 @@ fn words(cell: &Cell) -> String {
 fn image(page: &mut String, name: &str, cell: &Cell) -> anyhow::Result<()> {
     let (kind, bytes) = match &cell.jpeg {
         Some(step) => ("jpeg", step.file.clone()),
-        None => ("png", pictures::png(&cell.picture)?),
+        None => ("png", picture::encode_png(&cell.picture)?),
     };
     html::image(page, name, cell.picture.size(), kind, &bytes);
     Ok(())

@@ -1,11 +1,11 @@
 //! The contact sheet: a row for each cut, a column for each decoder and JPEG.
 
 use anyhow::Result;
-use nestcast_canvas::{Canvas, Colour, Style};
 use nestcast_codec::Picture;
+use nestcast_lab::canvas::{Canvas, Colour, Style};
 
 use super::measure::{Cell, Report, Row};
-use crate::pictures;
+use crate::demo::thumbnail::thumbnail;
 
 /// Longest side of a picture on the sheet.
 const PICTURE: u32 = 512;
@@ -21,7 +21,7 @@ const EMPTY: Colour = [232, 232, 230];
 
 pub(super) fn draw(report: &Report) -> Result<Picture> {
     let first = report.rows[0].cells.iter().flatten().next().expect("a decoder is shown");
-    let shape = pictures::thumbnail(&first.picture, PICTURE)?.size();
+    let shape = thumbnail(&first.picture, PICTURE)?.size();
     let columns = report.columns.len();
     let captions = report
         .rows
@@ -46,7 +46,7 @@ pub(super) fn draw(report: &Report) -> Result<Picture> {
         for (index, cell) in cut.cells.iter().enumerate() {
             let x = MARGIN + index * (column + GAP);
             match cell {
-                Some(cell) => canvas.place((x, y), &pictures::thumbnail(&cell.picture, PICTURE)?),
+                Some(cell) => canvas.place((x, y), &thumbnail(&cell.picture, PICTURE)?),
                 None => canvas.fill((x, y), (shape.width(), shape.height()), EMPTY),
             }
             let below = y + shape.height() + CLOSE;

@@ -1,0 +1,79 @@
+//! What codecs are called and how they are drawn, the same in every table and plot.
+
+use nestcast_lab::plot::{Pattern, Stroke};
+
+/// By id: name, colour, pattern of the line. Variants of one codec share a colour.
+const CODECS: [(&str, &str, usize, Pattern); 28] = [
+    ("deep", "nestcast, deep", 0, Pattern::Solid),
+    ("linear", "nestcast, linear", 1, Pattern::Solid),
+    ("jpeg-420", "JPEG 4:2:0", 2, Pattern::Solid),
+    ("jpeg-444", "JPEG 4:4:4", 2, Pattern::Dashed),
+    ("jpeg-420-cut", "progressive JPEG 4:2:0, cut", 2, Pattern::Dotted),
+    ("jpeg-444-cut", "progressive JPEG 4:4:4, cut", 8, Pattern::Dotted),
+    ("webp-m4", "WebP, method 4", 3, Pattern::Dashed),
+    ("webp-m6", "WebP, method 6", 3, Pattern::Solid),
+    ("avif-420", "AVIF 4:2:0, speed 6", 5, Pattern::Dashed),
+    ("avif-444", "AVIF 4:4:4, speed 6", 5, Pattern::Solid),
+    ("jpeg2000", "JPEG 2000", 4, Pattern::Dashed),
+    ("jpeg2000-layers", "JPEG 2000, one stream", 4, Pattern::Solid),
+    ("tfc/bpg444", "BPG 4:4:4 (published)", 6, Pattern::Dashed),
+    ("progressive/DPICT", "DPICT (published)", 7, Pattern::Dashed),
+    ("cai/vtm", "VTM (published)", 8, Pattern::Dashed),
+    ("JPEG", "JPEG", 2, Pattern::Solid),
+    ("WebP", "WebP", 3, Pattern::Solid),
+    ("AVIF", "AVIF", 5, Pattern::Solid),
+    ("encode-linear", "encode, linear", 1, Pattern::Solid),
+    ("encode-deep", "encode, deep", 0, Pattern::Solid),
+    ("decode-linear", "decode, linear", 1, Pattern::Dashed),
+    ("decode-deep", "decode, deep", 0, Pattern::Dashed),
+    ("local/jxl_0.7_e7", "JPEG XL 0.7, effort 7 (published)", 7, Pattern::Solid),
+    ("cai/hm", "HM (published)", 8, Pattern::Solid),
+    ("progressive/VarMask_WACV25", "VarMask (published)", 7, Pattern::Dotted),
+    ("cai/compressai-bmshj2018-factorized_mse_cpu", "factorised prior (published)", 8, Pattern::Dotted),
+    ("cai/compressai-bmshj2018-hyperprior_mse_cpu", "hyperprior (published)", 8, Pattern::Dotted),
+    ("progressive/CTC_2023", "CTC (published)", 7, Pattern::Dotted),
+];
+
+/// Whether a codec has a name of its own.
+#[must_use]
+pub fn is_known(id: &str) -> bool {
+    CODECS.iter().any(|codec| codec.0 == id)
+}
+
+/// What a codec is called; its id, if it has no other name.
+#[must_use]
+pub fn name(id: &str) -> String {
+    if let Some((_, name, ..)) = CODECS.iter().find(|codec| codec.0 == id) {
+        return (*name).to_owned();
+    }
+    // Another model's decoders are called after it.
+    match id.rsplit_once(' ') {
+        Some((model, decoder)) if CODECS.iter().any(|codec| codec.0 == decoder) => {
+            format!("{}, {model}", name(decoder))
+        }
+        _ => id.to_owned(),
+    }
+}
+
+/// How a codec is drawn: ours thick, what was measured with dots.
+#[must_use]
+pub fn stroke(id: &str) -> Stroke {
+    let decoder = id.rsplit_once(' ').map_or(id, |(_, decoder)| decoder);
+    let (colour, pattern) = CODECS.iter().find(|codec| codec.0 == decoder).map_or((7, Pattern::Dotted), |c| (c.2, c.3));
+    let ours = colour < 2;
+    let pattern = if decoder == id { pattern } else { Pattern::Dashed };
+    Stroke { colour, pattern, strong: ours, dots: !ours && !id.contains('/') }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_models_are_told_apart() {
+        assert_eq!(name("ssim deep"), "nestcast, deep, ssim");
+        assert_eq!((stroke("ssim deep").colour, stroke("ssim deep").pattern), (0, Pattern::Dashed));
+        assert_eq!(name("some/thing"), "some/thing");
+        assert!(stroke("webp-m6").dots && !stroke("cai/vtm").dots);
+    }
+}

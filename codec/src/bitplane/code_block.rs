@@ -1,0 +1,169 @@
+//! A code block: eight by eight coefficients of a subband, whose flags are the bits of a `u64`, row by row.
+//!
+//! Prior art: the blocks are those of zero-block coders, whose emptiness is a symbol of its own (Hsiang and Woods, EZBC, ISCAS 2000; the
+//! sub-blocks of Taubman, EBCOT, 2000, section III-C), not the code blocks of JPEG 2000, which are streams of their own.
+
+/// Side of a code block, in coefficients.
+pub(crate) const CODE_BLOCK_SIDE: usize = 8;
+
+const COLUMN_FIRST: u64 = 0x0101_0101_0101_0101;
+const COLUMN_LAST: u64 = COLUMN_FIRST << 7;
+/// Coefficients with a neighbour in another code block.
+const RIM: u64 = 0xFF81_8181_8181_81FF;
+/// The neighbours of each coefficient within its code block.
+const NEIGHBOURS: [u64; 64] = {
+    let mut masks = [0; 64];
+    let mut bit = 0;
+    while bit < 64 {
+        masks[bit] = around(1 << bit) & !(1 << bit);
+        bit += 1;
+    }
+    masks
+};
+
+/// What is known of a code block.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CodeBlock {
+    /// Coefficients that exist.
+    pub(crate) valid: u64,
+    /// Known to be non-zero.
+    pub(crate) significant: u64,
+    /// Next to a significant one.
+    pub(crate) near: u64,
+    /// Coded in the current plane.
+    pub(crate) visited: u64,
+    /// An encoder's source: all its magnitudes, or-ed. Zero in a decoder.
+    pub(crate) all: u16,
+    /// The plane that its significant coefficients are known to; visited ones are known to the next finer one.
+    pub(crate) plane: u8,
+    /// It was coded as one that holds a non-zero coefficient.
+    pub(crate) nonzero: bool,
+    /// It was so in the current plane.
+    pub(crate) nonzero_since_plane: bool,
+    /// `nonzero` was coded in the current plane.
+    pub(crate) decided: bool,
+}
+
+impl CodeBlock {
+    /// Closes the current plane: all that is significant is known to it.
+    #[inline]
+    pub(crate) const fn finish_plane(&mut self, plane: u8) {
+        self.visited = 0;
+        self.nonzero_since_plane = false;
+        self.decided = false;
+        self.plane = plane;
+    }
+
+    /// Makes the coefficient at `bit` significant: its neighbours in this code block become near.
+    #[inline]
+    pub(crate) const fn mark_significant(&mut self, bit: u32) {
+        self.significant |= 1 << bit;
+        self.near |= NEIGHBOURS[(bit & 63) as usize];
+    }
+
+    /// Coefficients that the significance pass codes.
+    #[inline]
+    pub(crate) const fn candidates(&self) -> u64 {
+        self.near & self.undecided()
+    }
+
+    /// Coefficients whose significance is still to be coded in the current plane.
+    #[inline]
+    pub(crate) const fn undecided(&self) -> u64 {
+        self.valid & !(self.significant | self.visited)
+    }
+
+    /// Significant before the current plane, and not yet refined in it.
+    #[inline]
+    pub(crate) const fn unrefined(&self) -> u64 {
+        self.significant & !self.visited
+    }
+}
+
+/// A mask with the neighbours of its coefficients in the same block.
+const fn around(mask: u64) -> u64 {
+    let wide = mask | (mask & !COLUMN_LAST) << 1 | (mask & !COLUMN_FIRST) >> 1;
+    wide | wide << 8 | wide >> 8
+}
+
+/// Makes near, in the eight code blocks around the one at `at`, the neighbours of its coefficients in `mask`.
+#[inline]
+pub(crate) fn mark_outside(blocks: &mut [CodeBlock], at: usize, stride: usize, mask: u64) {
+    if mask & RIM == 0 {
+        return;
+    }
+    let wide = mask | (mask & !COLUMN_LAST) << 1 | (mask & !COLUMN_FIRST) >> 1;
+    let tall = mask | mask << 8 | mask >> 8;
+    let corner = |bit: u32, to: u32| (mask >> bit & 1) << to;
+    let rows = [
+        (at - stride, [corner(0, 63), wide << 56, corner(7, 56)]),
+        (at, [(tall & COLUMN_FIRST) << 7, 0, (tall & COLUMN_LAST) >> 7]),
+        (at + stride, [corner(56, 7), wide >> 56, corner(63, 0)]),
+    ];
+    for (middle, near) in rows {
+        for (block, near) in blocks[middle - 1..=middle + 1].iter_mut().zip(near) {
+            block.near |= near;
+        }
+    }
+}
+
+/// How many code blocks a subband of `width` x `height` coefficients has, with its border.
+pub(crate) const fn count(width: usize, height: usize) -> usize {
+    (width.div_ceil(CODE_BLOCK_SIDE) + 2) * (height.div_ceil(CODE_BLOCK_SIDE) + 2)
+}
+
+/// Appends the code blocks of a subband of `width` x `height` coefficients, with a border of empty ones.
+pub(crate) fn grid(width: usize, height: usize, blocks: &mut Vec<CodeBlock>) {
+    let (across, down) = (width.div_ceil(CODE_BLOCK_SIDE), height.div_ceil(CODE_BLOCK_SIDE));
+    let first = blocks.len();
+    blocks.resize(first + count(width, height), CodeBlock::default());
+    let rows = blocks[first..].chunks_mut(across + 2).skip(1).take(down);
+    for (by, row) in rows.enumerate() {
+        let tall = u64::MAX >> (8 * (CODE_BLOCK_SIDE - (height - by * CODE_BLOCK_SIDE).min(CODE_BLOCK_SIDE)));
+        for block in &mut row[1..=across] {
+            block.valid = tall;
+        }
+        let missing = across * CODE_BLOCK_SIDE - width;
+        row[across].valid &= COLUMN_FIRST * (0xFF >> missing);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_neighbours_of_every_coefficient_become_near_wherever_they_are() {
+        for bit in 0..64_u32 {
+            let mut blocks = [CodeBlock::default(); 9];
+            blocks[4].mark_significant(bit);
+            mark_outside(&mut blocks, 4, 3, 1 << bit);
+            let (x, y) = (8 + (bit & 7).cast_signed(), 8 + (bit >> 3).cast_signed());
+            for ((bx, by), block) in (0..9).map(|at| (at % 3, at / 3)).zip(&blocks) {
+                for other in 0..64_i32 {
+                    let (dx, dy) = (8 * bx + other % 8 - x, 8 * by + other / 8 - y);
+                    let next = (dx, dy) != (0, 0) && dx.abs() <= 1 && dy.abs() <= 1;
+                    assert_eq!(block.near >> other & 1 == 1, next, "from {bit} to {other} of block {bx}, {by}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_code_blocks_of_a_subband_hold_its_coefficients_and_their_border_none() {
+        for (width, height) in [(0, 0), (0, 5), (1, 1), (8, 8), (9, 17), (15, 3), (64, 1)] {
+            let mut blocks = vec![CodeBlock::default(); 5];
+            grid(width, height, &mut blocks);
+            let count: u32 = blocks.iter().map(|block| block.valid.count_ones()).sum();
+            assert_eq!(count as usize, width * height);
+            let across = width.div_ceil(CODE_BLOCK_SIDE);
+            for (at, block) in blocks[5..].iter().enumerate() {
+                let (bx, by) = (at % (across + 2), at / (across + 2));
+                for bit in 0..64 {
+                    let inside = bx > 0 && by > 0 && (bx - 1) * 8 + bit % 8 < width && (by - 1) * 8 + bit / 8 < height;
+                    assert_eq!(block.valid >> bit & 1 == 1, inside);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What selects a probability (spec, "Contexts"): integers that both sides know at that symbol.
+//!
+//! Prior art: EBCOT (Taubman, "High performance scalable image compression with EBCOT", IEEE Trans. Image Processing 9(7),
+//! 2000, section III) selects by the number of significant neighbours, and codes signs by those beside and above. Here the
+//! magnitudes around are summed with trained weights, over scales too, as in EZBC (Hsiang and Woods, "Embedded image coding using
+//! zeroblocks of subband/wavelet coefficients and context modeling", ISCAS 2000), over bands, and from luma to chroma.
+
+use crate::model::PRIORS;
+use crate::subband::layout::{Band, Subband};
+use crate::subband::rotation::{ANGLE_BITS, MAX_ROTATIONS};
+
+/// Bins of the expected_magnitude magnitude: two an octave.
+const BINS: usize = 20;
+const CLASSES: usize = 2 * 4 * 3;
+/// By bin, and whether the code block became non-zero in this plane, or the run must hold a one, and none was found yet.
+const SIGNIFICANCE: usize = BINS * 2;
+/// What is known at a coefficient's place across bands and components: how many of the two other bands are significant
+/// there; in chroma also whether luma is: not, since this plane, or before.
+const CROSS_BAND: [usize; 2] = [3, 3 * 3];
+/// By class, number of coefficients in the run, and whether the code block became non-zero in this plane and shows none yet.
+const ZERO_RUN: usize = CLASSES * 7 * 2;
+/// By class, first or later refinement, and bin.
+const REFINEMENT_BINS: usize = 8;
+const REFINEMENT: usize = CLASSES * 2 * REFINEMENT_BINS;
+/// By band; then the signs beside and above, in chroma also luma's sign and the predicted one. A constellation of signs
+/// and its opposite share a context.
+const SIGN: [usize; 2] = [9_usize.div_ceil(2), 81_usize.div_ceil(2)];
+/// By near coefficients, non-zero neighbours, parent, other bands; in chroma also luma.
+const CODE_BLOCK: [usize; 2] = [3 * 4 * 3 * 3, 3 * 4 * 3 * 3 * 3];
+/// By component and level.
+const SUBBAND: usize = 3 * 7;
+
+const ZERO_RUN_BASE: usize = CLASSES / 2 * SIGNIFICANCE * (CROSS_BAND[0] + CROSS_BAND[1]);
+const REFINEMENT_BASE: usize = ZERO_RUN_BASE + ZERO_RUN;
+const SIGN_BASE: usize = REFINEMENT_BASE + REFINEMENT;
+const CODE_BLOCK_BASE: usize = SIGN_BASE + 3 * (SIGN[0] + SIGN[1]);
+const SUBBAND_BASE: usize = CODE_BLOCK_BASE + CODE_BLOCK[0] + CODE_BLOCK[1];
+/// Whether a region is rotated like the one to its left: by which of that, the one above and the one between are alike.
+const LIKE_LEFT: usize = SUBBAND_BASE + SUBBAND;
+/// Whether it is rotated like the one above, if that and the one to the left are not alike.
+const LIKE_ABOVE: usize = LIKE_LEFT + 5;
+/// Whether its rotation is a new one, by the number of those so far.
+const NEW_ROTATION: usize = LIKE_ABOVE + 3;
+/// Bits of a rotation's number, by node of their tree.
+const ROTATION: usize = NEW_ROTATION + MAX_ROTATIONS - 1;
+/// Bits of an angle, by axis and node of their tree.
+const ANGLE: usize = ROTATION + (MAX_ROTATIONS - 1);
+const ANGLE_NODES: usize = (1 << ANGLE_BITS) - 1;
+/// Number of adaptive probabilities of a slice.
+const CONTEXTS: usize = ANGLE + 3 * ANGLE_NODES;
+const _: () = assert!(CONTEXTS == PRIORS, "the tables have a prior for every context");
+
+/// The least expected magnitude of the last bin, in 1/64 of a plane's step.
+const LAST_BIN: usize = 512;
+/// The bin of every expected magnitude in 1/64 of a plane's step, up to [`LAST_BIN`].
+#[expect(clippy::cast_possible_truncation, reason = "there are twenty bins")]
+const BIN: [u8; LAST_BIN + 1] = {
+    let mut bins = [0; LAST_BIN + 1];
+    let mut expected = 1_usize;
+    while expected <= LAST_BIN {
+        let octave = expected.ilog2();
+        let half = (expected << 1 >> octave) & 1;
+        bins[expected] = (1 + 2 * octave) as u8 + half as u8;
+        expected += 1;
+    }
+    bins
+};
+
+/// The bin of an expected magnitude in 1/64 of a plane's step.
+#[inline]
+fn bin(expected_magnitude: u16) -> usize {
+    usize::from(BIN[usize::from(expected_magnitude).min(LAST_BIN)])
+}
+
+/// Whether a region is rotated like the one to its left, by the numbers of the rotations to the left, above, and diagonally between.
+pub(crate) const fn like_left(left: usize, above: usize, between: usize) -> usize {
+    LIKE_LEFT + if left == above { 3 + (between == left) as usize } else { odd(left, above, between) }
+}
+
+/// Whether it is rotated like the one above, where those to the left and above differ.
+pub(crate) const fn like_above(left: usize, above: usize, between: usize) -> usize {
+    LIKE_ABOVE + odd(left, above, between)
+}
+
+const fn odd(left: usize, above: usize, between: usize) -> usize {
+    if between == left {
+        1
+    } else if between == above {
+        2
+    } else {
+        0
+    }
+}
+
+/// `count`: rotations so far, 1 to 7.
+pub(crate) const fn new_rotation(count: usize) -> usize {
+    NEW_ROTATION + count - 1
+}
+
+/// `node`: 1 to 7.
+pub(crate) const fn rotation(node: usize) -> usize {
+    ROTATION + node - 1
+}
+
+/// `node`: 1 to 63.
+pub(crate) const fn angle(axis: usize, node: usize) -> usize {
+    ANGLE + axis * ANGLE_NODES + node - 1
+}
+
+/// Statistics that subbands share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Class {
+    significance: usize,
+    /// Number of values of the knowledge across bands and components.
+    cross_band: usize,
+    zero_run: usize,
+    refinement: usize,
+    sign: usize,
+    code_block: usize,
+    subband: usize,
+}
+
+impl Class {
+    pub(crate) fn of(subband: Subband) -> Self {
+        let chroma = usize::from(subband.component > 0);
+        let band = match subband.band {
+            Band::Low | Band::Hl => 0,
+            Band::Lh => 1,
+            Band::Hh => 2,
+        };
+        let class = (chroma * 4 + subband.level.min(4) - 1) * 3 + band;
+        let row = if subband.band == Band::Low { 0 } else { subband.level };
+        let before = chroma * (CLASSES / 2);
+        Self {
+            significance: SIGNIFICANCE * (before * CROSS_BAND[0] + (class - before) * CROSS_BAND[chroma]),
+            cross_band: CROSS_BAND[chroma],
+            zero_run: ZERO_RUN_BASE + class * 14,
+            refinement: REFINEMENT_BASE + class * 2 * REFINEMENT_BINS,
+            sign: SIGN_BASE + chroma * 3 * SIGN[0] + band * SIGN[chroma],
+            code_block: CODE_BLOCK_BASE + chroma * CODE_BLOCK[0],
+            subband: SUBBAND_BASE + subband.component * 7 + row,
+        }
+    }
+
+    /// `cross_band`: 0 to 2, for other bands; in chroma three times that, and 0 to 2 for luma.
+    #[inline]
+    pub(crate) fn significance(self, expected_magnitude: u16, must_hold_one: bool, cross_band: usize) -> usize {
+        self.significance + (bin(expected_magnitude) * 2 + must_hold_one as usize) * self.cross_band + cross_band
+    }
+
+    /// For a run of `count` (2 to 8) coefficients around which nothing is known.
+    #[inline]
+    pub(crate) const fn zero_run(self, count: u32, must_hold_one: bool) -> usize {
+        self.zero_run + (count as usize - 2) * 2 + must_hold_one as usize
+    }
+
+    #[inline]
+    pub(crate) fn refinement(self, expected_magnitude: u16, first: bool) -> usize {
+        let bin = bin(expected_magnitude) / 2;
+        let bin = bin.saturating_sub(2);
+        self.refinement + if first { 0 } else { REFINEMENT_BINS } + bin
+    }
+
+    /// Whether a negative sign is coded as a zero, and the context. `side` and `above` are sums of two signs; `luma` is
+    /// luma's sign and the one predicted from it, each -1, 0 or 1; there is none in luma itself.
+    #[inline]
+    pub(crate) fn sign(self, side: i8, above: i8, luma: Option<(i8, i8)>) -> (bool, usize) {
+        let own = side.signum() * 3 + above.signum();
+        let all = luma.map_or(own, |(sign, predicted)| own * 9 + sign * 3 + predicted);
+        (all < 0, self.sign + usize::from(all.unsigned_abs()))
+    }
+
+    /// Whether a code block is non-zero, by numbers of coefficients near a significant one in it, of non-zero code blocks
+    /// beside it, and of significant coefficients at its place in the parent, in the other bands, in luma.
+    #[inline]
+    pub(crate) fn code_block(self, near: u32, nonzero: usize, parent: u32, others: u32, luma: Option<u32>) -> usize {
+        let near = near.div_ceil(2).min(2) as usize;
+        let third = |count: u32, high: u32| usize::from(count > 0) + usize::from(count >= high);
+        let own = ((near * 4 + nonzero.min(3)) * 3 + third(parent, 3)) * 3 + third(others, 4);
+        self.code_block + luma.map_or(own, |luma| own * 3 + third(luma, 4))
+    }
+
+    /// Whether a subband is non-zero.
+    pub(crate) const fn subband(self) -> usize {
+        self.subband
+    }
+}

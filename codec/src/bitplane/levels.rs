@@ -1,0 +1,81 @@
+//! Coefficients to a slice's Levels, and what is known of these back to coefficients (spec, "Quantiser").
+
+use std::ops::Range;
+
+use crate::bitplane::code_block::CODE_BLOCK_SIDE;
+use crate::bitplane::slice::{Slice, zeros};
+use crate::model::Model;
+use crate::subband::coefficients::Coefficients;
+use crate::subband::layout::{self, SUBBANDS, Subband};
+use crate::subband::quantise::{MAX_PLANES, NEGATIVE, Quantiser};
+use crate::subband::regions;
+
+impl Slice {
+    /// Takes the Levels of these pixel rows as an encoder's source, and says how many bit planes they take. The slice must
+    /// be empty but for its regions' rotations; `line` is room for a row.
+    pub(crate) fn set_source(
+        &mut self,
+        model: &Model,
+        coefficients: &Coefficients,
+        rows: &Range<usize>,
+        line: &mut Vec<f32>,
+    ) -> u8 {
+        let (width, height) = (coefficients.size.width(), coefficients.size.height());
+        let mut all = 0;
+        zeros(&mut self.source, self.levels.len());
+        for map in &mut self.subbands {
+            let subband = Subband::at(map.index);
+            let quantiser = Quantiser::new(model.subbands[map.index].step);
+            let own = layout::rows(subband, height, rows);
+            let stride = subband.size(width, height).0;
+            let rotated = self.rotations.source().filter(|_| regions::rotates(subband));
+            for y in 0..map.height {
+                let row = |index: usize| &coefficients.subbands[index][(own.start + y) * stride..][..map.width];
+                let values = if let Some((matrices, across)) = rotated {
+                    line.resize(map.width, 0.0);
+                    let three = [0, 1, 2].map(|other| row(layout::sibling(map.index, other)));
+                    regions::rotate(matrices, across, subband, y, three, line);
+                    line.as_slice()
+                } else {
+                    row(map.index)
+                };
+                let levels = &mut self.source[map.origin + y * map.stride..][..map.width];
+                quantiser.levels(values, levels);
+                for (bx, chunk) in levels.chunks(CODE_BLOCK_SIDE).enumerate() {
+                    let or = chunk.iter().fold(0, |or, level| or | level) & !NEGATIVE;
+                    self.blocks[map.grid.at(bx, y / CODE_BLOCK_SIDE)].all |= or;
+                    map.all |= or;
+                }
+            }
+            all |= map.all;
+        }
+        (1..=MAX_PLANES).rev().find(|plane| all >> (plane - 1) != 0).unwrap_or(0)
+    }
+
+    /// Writes the coefficients that are known to be non-zero into this slice's rows of every subband, by index, and undoes the
+    /// rotations of its regions; the rows must be zero.
+    pub(crate) fn write_to(&self, model: &Model, out: &mut [&mut [f32]; SUBBANDS]) {
+        for map in self.subbands.iter().filter(|map| map.nonzero) {
+            let tables = &model.subbands[map.index];
+            let points = tables.reconstruction_points();
+            let out = &mut *out[map.index];
+            let grid = &map.grid;
+            for (bx, by) in (0..grid.down).flat_map(|by| (0..grid.across).map(move |bx| (bx, by))) {
+                let block = &self.blocks[grid.at(bx, by)];
+                let mut left = block.significant;
+                while left != 0 {
+                    let bit = left.trailing_zeros();
+                    left &= left - 1;
+                    let x = bx * CODE_BLOCK_SIDE + (bit & 7) as usize;
+                    let y = by * CODE_BLOCK_SIDE + (bit >> 3) as usize;
+                    let plane = usize::from(block.plane) - usize::from(block.visited >> bit & 1 != 0);
+                    let level = self.levels[map.origin + y * map.stride + x];
+                    let magnitude = f32::from(level & !NEGATIVE) * tables.step + points[plane];
+                    out[y * map.width + x] = if level & NEGATIVE != 0 { -magnitude } else { magnitude };
+                }
+            }
+        }
+        let width = |index: usize| self.subbands.iter().find(|map| map.index == index).map_or(1, |map| map.width);
+        self.rotations.known().undo(width, out);
+    }
+}

@@ -1,0 +1,10 @@
+//! Bit planes: what both sides know of a slice, and the order in which its symbols are coded.
+
+mod code_block;
+pub(crate) mod contexts;
+pub(crate) mod levels;
+mod neighbourhood;
+mod passes;
+mod region_rotations;
+pub(crate) mod scan;
+pub(crate) mod slice;

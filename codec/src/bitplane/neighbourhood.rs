@@ -1,0 +1,213 @@
+//! What a symbol of a coding pass sees around its coefficient, and what a coefficient that grew tells those around it
+//! (spec, "Contexts" and "State").
+
+use crate::bitplane::code_block::{CODE_BLOCK_SIDE, CodeBlock};
+use crate::bitplane::slice::{Grid, Slice, SubbandMap};
+use crate::entropy::probability::Probability;
+use crate::subband::quantise::NEGATIVE;
+
+/// One subband in one plane, its slice's arrays at hand.
+pub(super) struct CodingPass<'a> {
+    pub(super) map: SubbandMap,
+    pub(super) plane: u8,
+    pub(super) blocks: &'a mut [CodeBlock],
+    pub(super) levels: &'a mut [u16],
+    pub(super) source: &'a [u16],
+    pub(super) expected_magnitude: &'a mut [u16],
+    pub(super) probabilities: &'a mut [Probability],
+    /// What a significant coefficient adds to its left, to its place and to its right, in the rows beside its
+    /// own and in its own.
+    beside: [u16; 3],
+    own: [u16; 3],
+}
+
+/// Where the code block that is being coded is.
+#[derive(Clone, Copy)]
+pub(super) struct Here {
+    /// Column and row among the code blocks.
+    pub(super) bx: usize,
+    pub(super) by: usize,
+    /// Its position in the slice's code blocks, and its first coefficient's in the other arrays.
+    pub(super) at: usize,
+    pub(super) corner: usize,
+    /// What is significant at the same place in the other two bands.
+    pub(super) others: [u64; 2],
+}
+
+impl<'a> CodingPass<'a> {
+    pub(super) fn new(slice: &'a mut Slice, subband: usize, plane: u8) -> Self {
+        let Slice { subbands, blocks, levels, source, expected_magnitude, probabilities, .. } = slice;
+        let map = subbands[subband];
+        let weights = map.weights;
+        let beside = [weights.diagonal, weights.above, weights.diagonal];
+        let own = [weights.side, 0, weights.side];
+        Self { map, plane, blocks, levels, source, expected_magnitude, probabilities, beside, own }
+    }
+
+    #[inline(always)]
+    pub(super) const fn here(&self, bx: usize, by: usize) -> Here {
+        let corner = self.map.origin + by * CODE_BLOCK_SIDE * self.map.stride + bx * CODE_BLOCK_SIDE;
+        Here { bx, by, at: self.map.grid.at(bx, by), corner, others: [0; 2] }
+    }
+
+    /// Where a coefficient of a code block is in the slice's arrays.
+    #[inline(always)]
+    pub(super) const fn place(&self, here: Here, bit: u32) -> usize {
+        here.corner + (bit >> 3) as usize * self.map.stride + (bit & 7) as usize
+    }
+
+    /// What is significant at the code block's place in the other two bands.
+    #[inline(always)]
+    pub(super) fn others(&self, Here { bx, by, .. }: Here) -> [u64; 2] {
+        let significant = |grid: Option<Grid>| match grid {
+            Some(grid) if bx < grid.across && by < grid.down => self.blocks[grid.at(bx, by)].significant,
+            _ => 0,
+        };
+        [significant(self.map.others[0]), significant(self.map.others[1])]
+    }
+
+    /// The context of whether a code block is non-zero.
+    pub(super) fn code_block_context(&self, block: &CodeBlock, Here { bx, by, at, others, .. }: Here) -> usize {
+        let (map, blocks) = (&self.map, &*self.blocks);
+        let around = [at - 1, at + 1, at - map.grid.stride, at + map.grid.stride];
+        let nonzero = around.iter().filter(|&&other| blocks[other].nonzero).count();
+        let parent = map.parent.map_or(0, |parent| {
+            let quarter = 0x0F0F_0F0F_u64 << (4 * (bx & 1) + 32 * (by & 1));
+            let (px, py) = (bx / 2, by / 2);
+            let inside = px < parent.across && py < parent.down;
+            if inside { (blocks[parent.at(px, py)].significant & quarter).count_ones() } else { 0 }
+        });
+        let others = others.iter().map(|other| other.count_ones()).sum();
+        let luma = map.luma.map(|(_, grid)| blocks[grid.at(bx, by)].significant.count_ones());
+        map.class.code_block(block.near.count_ones(), nonzero, parent, others, luma)
+    }
+
+    /// The context of whether a coefficient becomes significant.
+    #[inline(always)]
+    pub(super) fn significance_context(&self, here: Here, bit: u32, must_hold_one: bool) -> usize {
+        let place = self.place(here, bit);
+        let mut cross_band: usize = here.others.iter().map(|other| usize::from(other >> bit & 1 != 0)).sum();
+        if let Some((before, _)) = self.map.luma {
+            cross_band = cross_band * 3 + usize::from((self.levels[place - before] & !NEGATIVE) >> self.plane).min(2);
+        }
+        self.map.class.significance(self.expected_magnitude[place], must_hold_one, cross_band)
+    }
+
+    /// Whether a negative sign is coded as a zero, and the context.
+    #[inline(always)]
+    pub(super) fn sign_context(&self, place: usize) -> (bool, usize) {
+        let side = self.sign_at(place - 1) + self.sign_at(place + 1);
+        let above = self.sign_at(place - self.map.stride) + self.sign_at(place + self.map.stride);
+        let luma = self.map.luma.map(|(before, _)| self.predicted_sign(place, before));
+        self.map.class.sign(side, above, luma)
+    }
+
+    /// -1, 0 or 1.
+    #[inline(always)]
+    fn sign_at(&self, place: usize) -> i8 {
+        let level = self.levels[place];
+        i8::from(level != 0) - 2 * i8::from(level & NEGATIVE != 0)
+    }
+
+    /// Luma's sign, and the one predicted from it: the same if, around, signs of both are more often the same.
+    #[inline(always)]
+    fn predicted_sign(&self, place: usize, before: usize) -> (i8, i8) {
+        let luma = self.sign_at(place - before);
+        if luma == 0 {
+            return (0, 0);
+        }
+        let rows = [place - self.map.stride, place, place + self.map.stride];
+        let around = rows.into_iter().flat_map(|row| [row - 1, row, row + 1]);
+        // The coefficient itself has no sign yet.
+        let same: i8 = around.map(|at| self.sign_at(at) * self.sign_at(at - before)).sum();
+        (luma, luma * same.signum())
+    }
+
+    /// If nothing is known around the first coefficient left: those left in its row of which that is true.
+    #[inline(always)]
+    pub(super) fn zero_run(&self, here: Here, left: u64) -> u64 {
+        let first = left.trailing_zeros();
+        if self.expected_magnitude[self.place(here, first)] != 0 {
+            return 0;
+        }
+        let start = first & !7;
+        let row = &self.expected_magnitude[self.place(here, start)..];
+        let row: &[u16; CODE_BLOCK_SIDE] = row.first_chunk().expect("the arrays' margin");
+        let [a, b, c, d, e, f, g, h] = *row;
+        left & (zeros(packed([a, b, c, d])) | zeros(packed([e, f, g, h])) << 4) << start
+    }
+
+    /// An encoder's source: whether any of these coefficients is significant in this plane.
+    #[inline]
+    pub(super) fn any_significant(&self, here: Here, mut mask: u64) -> bool {
+        let mut all = 0;
+        while mask != 0 {
+            all |= self.source[self.place(here, mask.trailing_zeros())];
+            mask &= mask - 1;
+        }
+        (all & !NEGATIVE) >> self.plane != 0
+    }
+
+    /// Adds to the expected magnitudes around a coefficient that grew by one step of this plane: of neighbours,
+    /// children, other components.
+    #[inline(always)]
+    pub(super) fn spread(&mut self, here: Here, bit: u32, place: usize) {
+        let map = &self.map;
+        let before = place - 1;
+        // Cell by cell: a processor that loads cells which overlap a wider store just made waits for it.
+        for (row, [first, second, third]) in
+            [(before - map.stride, self.beside), (before, self.own), (before + map.stride, self.beside)]
+        {
+            let three: &mut [u16; 3] = self.expected_magnitude[row..].first_chunk_mut().expect("the arrays' margin");
+            three[0] += first;
+            three[1] += second;
+            three[2] += third;
+        }
+        if let Some((origin, stride, weight)) = map.child {
+            let x = here.bx * CODE_BLOCK_SIDE + (bit & 7) as usize;
+            let y = here.by * CODE_BLOCK_SIDE + (bit >> 3) as usize;
+            let at = origin + 2 * y * stride + 2 * x;
+            for row in [at, at + stride] {
+                let two: &mut [u16; 2] = self.expected_magnitude[row..].first_chunk_mut().expect("the arrays' margin");
+                two[0] += weight;
+                two[1] += weight;
+            }
+        }
+        if let Some((behind, weight)) = map.followers[0] {
+            self.expected_magnitude[place + behind] += weight;
+        }
+        if let Some((behind, weight)) = map.followers[1] {
+            self.expected_magnitude[place + behind] += weight;
+        }
+    }
+}
+
+/// Four numbers as the quarters of one.
+#[inline(always)]
+fn packed([a, b, c, d]: [u16; 4]) -> u64 {
+    u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
+}
+
+/// Bit i is set if quarter i is zero.
+#[inline(always)]
+const fn zeros(four: u64) -> u64 {
+    const LOW: u64 = 0x7FFF_7FFF_7FFF_7FFF;
+    let others = (((four & LOW) + LOW) | four) >> 15 & 0x0001_0001_0001_0001;
+    // Moves bits 0, 16, 32 and 48 next to each other.
+    !(others.wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48) & 0xF
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_are_found_in_every_quarter() {
+        for pattern in 0..16_u64 {
+            for value in [1, 0x7FFF, 0x8000, 0xFFFF] {
+                let four = std::array::from_fn(|i| if pattern >> i & 1 == 1 { 0 } else { value });
+                assert_eq!(zeros(packed(four)), pattern);
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The three passes over a code block (spec, "Coding passes").
+//!
+//! Prior art: significance propagation, magnitude refinement and cleanup are those of EBCOT (Taubman, "High performance
+//! scalable image compression with EBCOT", IEEE Trans. Image Processing 9(7), 2000, section III). What differs: a pass goes over a
+//! whole subband before the next begins; a coefficient drawn in by a significant one has its turn in the same pass wherever it
+//! lies in the code block; a run is the zeros of one row of eight, of any number, and its last one is inferred.
+
+use crate::bitplane::code_block::{CodeBlock, mark_outside};
+use crate::bitplane::neighbourhood::{CodingPass, Here};
+use crate::entropy::probability::{RATE_1_IN_16, RATE_1_IN_32};
+use crate::entropy::range_coder::Coder;
+use crate::subband::quantise::NEGATIVE;
+
+/// Passes over a subband in one plane.
+pub(super) const PASSES: usize = 3;
+/// Codes which coefficients next to a significant one become significant too: the likely ones.
+pub(super) const SIGNIFICANCE: usize = 0;
+/// Codes one more bit of the significant ones.
+pub(super) const REFINEMENT: usize = 1;
+/// Codes which of all others become significant.
+pub(super) const CLEANUP: usize = 2;
+
+/// A place inside a code block.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Within {
+    /// The bit of a coefficient that became significant and has no sign yet.
+    unsigned: Option<u32>,
+    /// The coefficients of a run that is not zero, and whether its first one is still to come.
+    run: u64,
+    must_hold_one: bool,
+}
+
+impl CodingPass<'_> {
+    /// Code blocks in a row.
+    pub(super) const fn across(&self) -> usize {
+        self.map.grid.across
+    }
+
+    /// Rows of code blocks.
+    pub(super) const fn down(&self) -> usize {
+        self.map.grid.down
+    }
+
+    /// Codes the sign that the coder starved on, if it did.
+    #[inline(always)]
+    pub(super) fn resume<C: Coder>(&mut self, bx: usize, by: usize, within: &mut Within, coder: &mut C) -> Option<()> {
+        let Some(bit) = within.unsigned else { return Some(()) };
+        let here = self.here(bx, by);
+        let mut block = self.blocks[here.at];
+        self.code_sign(&mut block, here, bit, coder)?;
+        within.unsigned = None;
+        self.leave(here, block);
+        Some(())
+    }
+
+    /// One pass over one code block; `None` if the coder starved in it, from where the next call goes on.
+    #[inline(always)]
+    pub(super) fn code_block<C: Coder, const PASS: usize>(
+        &mut self,
+        bx: usize,
+        by: usize,
+        within: &mut Within,
+        coder: &mut C,
+    ) -> Option<()> {
+        let here = self.here(bx, by);
+        let mut block = self.blocks[here.at];
+        let idle = match PASS {
+            SIGNIFICANCE => block.candidates() == 0 && (block.nonzero || block.near == 0),
+            REFINEMENT => !block.nonzero || block.unrefined() == 0,
+            _ => false,
+        };
+        if idle {
+            return Some(());
+        }
+        let here = if PASS == REFINEMENT { here } else { Here { others: self.others(here), ..here } };
+        let done = match PASS {
+            SIGNIFICANCE => self.significance_pass(&mut block, here, within, coder),
+            REFINEMENT => self.refinement_pass(&mut block, here, coder),
+            _ => self.cleanup_pass(&mut block, here, within, coder),
+        };
+        self.leave(here, block);
+        done
+    }
+
+    /// Puts a code block back, and lets those around it know what became significant.
+    #[inline(always)]
+    fn leave(&mut self, here: Here, block: CodeBlock) {
+        let new = block.significant & !self.blocks[here.at].significant;
+        self.blocks[here.at] = block;
+        if new != 0 {
+            mark_outside(self.blocks, here.at, self.map.grid.stride, new);
+        }
+    }
+
+    #[inline(always)]
+    fn significance_pass<C: Coder>(
+        &mut self,
+        block: &mut CodeBlock,
+        here: Here,
+        within: &mut Within,
+        coder: &mut C,
+    ) -> Option<()> {
+        self.code_nonzero(block, here, coder)?;
+        if !block.nonzero {
+            return Some(());
+        }
+        let mut left = block.candidates();
+        let mut must_hold_one = block.nonzero_since_plane && block.significant == 0;
+        while left != 0 {
+            let bit = left.trailing_zeros();
+            if self.code_significance(here, bit, must_hold_one, coder)? {
+                self.first_one(block, here, bit, within, coder)?;
+                must_hold_one = false;
+                left = block.candidates();
+            } else {
+                block.visited |= 1 << bit;
+                left &= left - 1;
+            }
+        }
+        Some(())
+    }
+
+    #[inline(always)]
+    fn refinement_pass<C: Coder>(&mut self, block: &mut CodeBlock, here: Here, coder: &mut C) -> Option<()> {
+        let mut left = block.unrefined();
+        while left != 0 {
+            let bit = left.trailing_zeros();
+            left &= left - 1;
+            let place = self.place(here, bit);
+            let first = (self.levels[place] & !NEGATIVE) >> (self.plane + 1) == 1;
+            let context = self.map.class.refinement(self.expected_magnitude[place], first);
+            let source = C::WRITES && (self.source[place] >> self.plane) & 1 != 0;
+            let one = coder.code::<RATE_1_IN_32>(self.probabilities, context, source)?;
+            block.visited |= 1 << bit;
+            if one {
+                self.levels[place] |= 1 << self.plane;
+                self.spread(here, bit, place);
+            }
+        }
+        Some(())
+    }
+
+    /// Closes the plane too.
+    #[inline(always)]
+    fn cleanup_pass<C: Coder>(
+        &mut self,
+        block: &mut CodeBlock,
+        here: Here,
+        within: &mut Within,
+        coder: &mut C,
+    ) -> Option<()> {
+        self.code_nonzero(block, here, coder)?;
+        if block.nonzero {
+            self.clean_up(block, here, within, coder)?;
+        }
+        within.run = 0;
+        block.finish_plane(self.plane);
+        Some(())
+    }
+
+    /// Codes whether a code block that was zero so far is so in this plane, once a plane.
+    #[inline(always)]
+    fn code_nonzero<C: Coder>(&mut self, block: &mut CodeBlock, here: Here, coder: &mut C) -> Option<()> {
+        if block.nonzero || block.decided {
+            return Some(());
+        }
+        let context = self.code_block_context(block, here);
+        block.nonzero = coder.code::<RATE_1_IN_16>(self.probabilities, context, block.all >> self.plane != 0)?;
+        block.nonzero_since_plane = block.nonzero;
+        block.decided = true;
+        block.plane = self.plane + 1;
+        Some(())
+    }
+
+    /// Around most coefficients nothing is known; a row of such is coded as one symbol while it stays zero, for speed.
+    #[inline(always)]
+    fn clean_up<C: Coder>(
+        &mut self,
+        block: &mut CodeBlock,
+        here: Here,
+        within: &mut Within,
+        coder: &mut C,
+    ) -> Option<()> {
+        let mut left = block.undecided();
+        let mut block_must = block.nonzero_since_plane && block.significant == 0;
+        while left != 0 {
+            let of_run = left & within.run;
+            if of_run == 0 {
+                let run = self.zero_run(here, left);
+                let count = run.count_ones();
+                if count > 1 {
+                    let context = self.map.class.zero_run(count, block_must);
+                    let source = C::WRITES && self.any_significant(here, run);
+                    if coder.code::<RATE_1_IN_32>(self.probabilities, context, source)? {
+                        (within.run, within.must_hold_one) = (run, true);
+                    } else {
+                        block.visited |= run;
+                        left &= !run;
+                    }
+                    continue;
+                }
+            }
+            let (mask, must_hold_one) = if of_run == 0 { (left, block_must) } else { (of_run, within.must_hold_one) };
+            let bit = mask.trailing_zeros();
+            // The last coefficient of a run that must hold a one is that one.
+            let certain = within.must_hold_one && of_run == 1 << bit;
+            if certain || self.code_significance(here, bit, must_hold_one, coder)? {
+                within.must_hold_one = false;
+                self.first_one(block, here, bit, within, coder)?;
+                block_must = false;
+            } else {
+                block.visited |= 1 << bit;
+            }
+            left &= !(1 << bit);
+        }
+        Some(())
+    }
+
+    /// Codes whether one coefficient becomes significant.
+    #[inline(always)]
+    fn code_significance<C: Coder>(
+        &mut self,
+        here: Here,
+        bit: u32,
+        must_hold_one: bool,
+        coder: &mut C,
+    ) -> Option<bool> {
+        let context = self.significance_context(here, bit, must_hold_one);
+        let source = C::WRITES && (self.source[self.place(here, bit)] & !NEGATIVE) >> self.plane != 0;
+        coder.code::<RATE_1_IN_32>(self.probabilities, context, source)
+    }
+
+    /// A coefficient has its first one: codes its sign, now or where the coder goes on.
+    #[inline(always)]
+    fn first_one<C: Coder>(
+        &mut self,
+        block: &mut CodeBlock,
+        here: Here,
+        bit: u32,
+        within: &mut Within,
+        coder: &mut C,
+    ) -> Option<()> {
+        block.visited |= 1 << bit;
+        let coded = self.code_sign(block, here, bit, coder);
+        if coded.is_none() {
+            within.unsigned = Some(bit);
+        }
+        coded
+    }
+
+    /// Codes the sign of a coefficient, which makes it significant, and lets its surroundings know.
+    #[inline(always)]
+    fn code_sign<C: Coder>(&mut self, block: &mut CodeBlock, here: Here, bit: u32, coder: &mut C) -> Option<()> {
+        let place = self.place(here, bit);
+        let (turned, context) = self.sign_context(place);
+        let source = C::WRITES && (self.source[place] & NEGATIVE != 0) != turned;
+        let negative = coder.code::<RATE_1_IN_16>(self.probabilities, context, source)? != turned;
+        self.levels[place] = 1 << self.plane | u16::from(negative) << 15;
+        block.mark_significant(bit);
+        self.spread(here, bit, place);
+        Some(())
+    }
+}

@@ -1,0 +1,126 @@
+//! The order of the symbols: planes from the top, in each the regions' rotations and three passes, in each of these every
+//! subband (spec, "Coding passes").
+//!
+//! One traversal serves both sides. Where a decoder runs out of bytes it stops between two symbols and goes
+//! on from there when more arrive; nothing is decoded twice.
+//!
+//! Prior art: planes from the top in several passes each, so that a cut anywhere is near a truncation point of EBCOT (Taubman, 2000,
+//! section II); the order is fixed, as in the progression by quality of JPEG 2000, where EBCOT's tier 2 chooses one for every stream.
+
+use crate::bitplane::neighbourhood::CodingPass;
+use crate::bitplane::passes::{CLEANUP, PASSES, REFINEMENT, SIGNIFICANCE, Within};
+use crate::bitplane::slice::Slice;
+use crate::entropy::probability::RATE_1_IN_16;
+use crate::entropy::range_coder::Coder;
+
+/// The next symbol.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Cursor {
+    /// Planes not yet finished; the current one is `planes - 1`.
+    pub(crate) planes: u8,
+    /// The pass of the current plane, 0..3.
+    pass: usize,
+    /// Position among the slice's subbands.
+    subband: usize,
+    /// Column and row of the code block.
+    bx: usize,
+    by: usize,
+    /// Where the coder starved inside the code block, if it did.
+    within: Within,
+}
+
+impl Cursor {
+    pub(crate) fn new(planes: u8) -> Self {
+        Self { planes, ..Self::default() }
+    }
+
+    /// Coding passes of the current plane that are done, with the part of the current one (spec, "Position").
+    #[expect(clippy::cast_precision_loss, reason = "a position needs no more than 24 bits")]
+    pub(crate) fn passes_done(&self, slice: &Slice) -> f32 {
+        let grid = slice.subbands[self.subband].grid;
+        let blocks = (grid.across * grid.down).max(1);
+        (self.pass * slice.subbands.len() + self.subband) as f32
+            + (self.by * grid.across + self.bx) as f32 / blocks as f32
+    }
+}
+
+/// The bytes at hand determine no further symbol.
+pub(crate) struct Starved;
+
+/// Codes coding passes from `cursor` on until the last or until the coder starves. `pass_done` is told the coder's
+/// position after every one and answers whether to go on.
+pub(crate) fn run<C: Coder>(
+    slice: &mut Slice,
+    cursor: &mut Cursor,
+    coder: &mut C,
+    mut pass_done: impl FnMut(usize) -> bool,
+) -> Result<(), Starved> {
+    while cursor.planes > 0 {
+        slice.code_rotations(coder).ok_or(Starved)?;
+        coding_pass(slice, cursor, coder)?;
+        cursor.by = 0;
+        cursor.subband += 1;
+        if cursor.subband == slice.subbands.len() {
+            cursor.subband = 0;
+            cursor.pass += 1;
+        }
+        if cursor.pass == PASSES {
+            cursor.pass = 0;
+            cursor.planes -= 1;
+            if cursor.planes > 0 {
+                slice.descend();
+            }
+        }
+        if !pass_done(coder.position()) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// One subband in one pass of one plane, from the code block that `cursor` stands at.
+fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) -> Result<(), Starved> {
+    let plane = cursor.planes - 1;
+    let map = &mut slice.subbands[cursor.subband];
+    if !map.nonzero {
+        if cursor.pass != SIGNIFICANCE || map.width * map.height == 0 {
+            return Ok(());
+        }
+        let (context, source) = (map.class.subband(), map.all >> plane != 0);
+        map.nonzero = coder.code::<RATE_1_IN_16>(&mut slice.probabilities, context, source).ok_or(Starved)?;
+        if !map.nonzero {
+            return Ok(());
+        }
+    }
+    let mut pass = CodingPass::new(slice, cursor.subband, plane);
+    match cursor.pass {
+        SIGNIFICANCE => code_blocks::<C, SIGNIFICANCE>(&mut pass, cursor, coder),
+        REFINEMENT => code_blocks::<C, REFINEMENT>(&mut pass, cursor, coder),
+        _ => code_blocks::<C, CLEANUP>(&mut pass, cursor, coder),
+    }
+}
+
+/// All code blocks of a coding pass from the one that `cursor` stands at. What changes with every symbol is moved to the
+/// stack, where it stays in registers.
+fn code_blocks<C: Coder, const PASS: usize>(
+    pass: &mut CodingPass<'_>,
+    cursor: &mut Cursor,
+    coder: &mut C,
+) -> Result<(), Starved> {
+    let mut own = std::mem::take(coder);
+    let mut within = std::mem::take(&mut cursor.within);
+    let mut done = pass.resume(cursor.bx, cursor.by, &mut within, &mut own);
+    'all: while done.is_some() && cursor.by < pass.down() {
+        for bx in cursor.bx..pass.across() {
+            done = pass.code_block::<C, PASS>(bx, cursor.by, &mut within, &mut own);
+            if done.is_none() {
+                cursor.bx = bx;
+                break 'all;
+            }
+        }
+        (cursor.bx, cursor.by) = (0, cursor.by + 1);
+    }
+    cursor.within = within;
+    *coder = own;
+    done.ok_or(Starved)
+}

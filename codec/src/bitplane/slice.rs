@@ -1,0 +1,213 @@
+//! What both sides know of one slice's coefficients while they are coded (spec, "State").
+
+use crate::bitplane::code_block::{self, CODE_BLOCK_SIDE, CodeBlock};
+use crate::bitplane::contexts::Class;
+use crate::bitplane::region_rotations::RegionRotations;
+use crate::entropy::probability::Probability;
+use crate::entropy::range_coder::Coder;
+use crate::model::{Model, Weights};
+use crate::picture::Channels;
+use crate::subband::layout::{self, Subband};
+use crate::subband::regions::{self, REGION_SIDE};
+
+/// An expected magnitude far beyond the least of the last bin, so a bound there changes no context. Twice as much, and
+/// what eleven others add in a plane, 255 each, is less than 65536.
+const MAX_EXPECTED_MAGNITUDE: u16 = 1 << 14;
+/// Cells behind the last coefficient's, so that eight from any of them on exist.
+const MARGIN: usize = CODE_BLOCK_SIDE;
+
+/// One subband's place in the slice's arrays, which have a border of one on every side, and the places of those it is related to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SubbandMap {
+    pub(super) index: usize,
+    pub(super) width: usize,
+    pub(super) height: usize,
+    /// Distance from a coefficient to the one below.
+    pub(super) stride: usize,
+    /// Where the coefficient at (0, 0) is.
+    pub(super) origin: usize,
+    pub(super) grid: Grid,
+    pub(super) class: Class,
+    pub(super) weights: Weights,
+    /// The next finer subband: where its coefficient at (0, 0) is, its stride, its weight for this one.
+    pub(super) child: Option<(usize, usize, u16)>,
+    /// The chroma subbands that look at this one: how far behind its coefficients theirs are, and their weight for it.
+    pub(super) followers: [Option<(usize, u16)>; 2],
+    /// The luma subband at the same place, for chroma: how far before its coefficients those are, and its code blocks.
+    pub(super) luma: Option<(usize, Grid)>,
+    /// The code blocks of the next coarser subband.
+    pub(super) parent: Option<Grid>,
+    /// Those of the other two bands of the same level and component.
+    pub(super) others: [Option<Grid>; 2],
+    /// It was coded as one that holds a non-zero coefficient.
+    pub(super) nonzero: bool,
+    /// An encoder's source: all its magnitudes, or-ed.
+    pub(super) all: u16,
+}
+
+/// One subband's place among the slice's code blocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Grid {
+    /// Code blocks across and down.
+    pub(super) across: usize,
+    pub(super) down: usize,
+    /// Distance from a code block to the one below.
+    pub(super) stride: usize,
+    /// Where the first code block is.
+    origin: usize,
+}
+
+impl Grid {
+    /// Where a code block is in the slice's array.
+    #[inline]
+    pub(super) const fn at(&self, x: usize, y: usize) -> usize {
+        self.origin + y * self.stride + x
+    }
+}
+
+/// One slice of every subband.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Slice {
+    pub(super) subbands: Vec<SubbandMap>,
+    pub(super) blocks: Vec<CodeBlock>,
+    pub(crate) rotations: RegionRotations,
+    /// What is known: magnitude, and `NEGATIVE`.
+    pub(super) levels: Vec<u16>,
+    /// What an encoder knows beyond; empty in a decoder.
+    pub(super) source: Vec<u16>,
+    /// From what is known around, in 1/64 of the current plane's step, or at least [`MAX_EXPECTED_MAGNITUDE`].
+    pub(super) expected_magnitude: Vec<u16>,
+    pub(super) probabilities: Vec<Probability>,
+}
+
+impl Slice {
+    /// Makes this a decoder's slice of `width` x `rows` pixels of which nothing is known, in the memory that it has. It takes
+    /// about 5 bytes a coefficient.
+    pub(crate) fn reset(&mut self, model: &Model, channels: Channels, width: usize, rows: usize) {
+        self.subbands.clear();
+        self.blocks.clear();
+        let sizes = layout::subbands(channels).map(|index| Subband::at(index).size(width, rows));
+        self.blocks.reserve(sizes.map(|(width, height)| code_block::count(width, height)).sum());
+        let mut cells = MARGIN;
+        for index in layout::subbands(channels) {
+            let (width, height) = Subband::at(index).size(width, rows);
+            let map = self.place(model, index, [width, height], cells - MARGIN);
+            cells += map.stride * (height + 2);
+            self.subbands.push(map);
+            code_block::grid(width, height, &mut self.blocks);
+        }
+        for at in 0..self.subbands.len() {
+            self.relate(at);
+        }
+        zeros(&mut self.levels, cells);
+        zeros(&mut self.expected_magnitude, cells);
+        self.source.clear();
+        self.probabilities.clear();
+        self.probabilities.extend(model.priors.iter().map(|&prior| Probability::new(prior)));
+        self.rotations.reset(channels, width, rows);
+    }
+
+    /// The map of a subband whose cells begin at `start`, related to those before it alone.
+    fn place(&self, model: &Model, index: usize, [width, height]: [usize; 2], start: usize) -> SubbandMap {
+        let (across, down) = (width.div_ceil(CODE_BLOCK_SIDE), height.div_ceil(CODE_BLOCK_SIDE));
+        let origin = start + width + 3;
+        let luma = self.find(layout::sibling(index, 0)).map(|luma| (origin - luma.origin, luma.grid));
+        SubbandMap {
+            index,
+            width,
+            height,
+            stride: width + 2,
+            origin,
+            grid: Grid { across, down, stride: across + 2, origin: self.blocks.len() + across + 3 },
+            class: Class::of(Subband::at(index)),
+            weights: model.subbands[index].weights,
+            child: None,
+            followers: [None; 2],
+            luma,
+            parent: layout::parent(index).and_then(|parent| self.find(parent)).map(|parent| parent.grid),
+            others: [None; 2],
+            nonzero: false,
+            all: 0,
+        }
+    }
+
+    /// Relates a subband to those behind it, and to its other bands.
+    fn relate(&mut self, at: usize) {
+        let SubbandMap { index, origin, .. } = self.subbands[at];
+        let child = layout::child(index).and_then(|child| self.find(child));
+        let child = child.map(|child| (child.origin, child.stride, child.weights.parent));
+        let component = Subband::at(index).component;
+        let followers = [1, 2].map(|other| {
+            let map = self.find(layout::sibling(index, other)).filter(|_| other > component)?;
+            Some((map.origin - origin, if component == 0 { map.weights.from_luma } else { map.weights.from_u }))
+        });
+        let others = layout::other_bands(index).map(|other| self.find(other?).map(|map| map.grid));
+        let map = &mut self.subbands[at];
+        (map.child, map.followers, map.others) = (child, followers, others);
+    }
+
+    fn find(&self, index: usize) -> Option<&SubbandMap> {
+        self.subbands.iter().find(|map| map.index == index)
+    }
+
+    /// Goes on to the next finer plane, in whose steps every expected magnitude is twice as much.
+    pub(super) fn descend(&mut self) {
+        self.rotations.descend();
+        for at in 0..self.subbands.len() {
+            let map = &self.subbands[at];
+            let related =
+                [layout::parent(map.index), Some(layout::sibling(map.index, 0)), Some(layout::sibling(map.index, 1))];
+            let spread = |other: usize| self.subbands[..=at].iter().any(|map| map.index == other && map.nonzero);
+            // Only a non-zero subband spreads, and it stays non-zero.
+            if map.nonzero || related.into_iter().flatten().any(spread) {
+                let (start, count) = (map.origin - map.stride - 1, map.stride * (map.height + 2));
+                for expected in &mut self.expected_magnitude[start..][..count] {
+                    *expected = 2 * (*expected).min(MAX_EXPECTED_MAGNITUDE);
+                }
+            }
+        }
+    }
+
+    /// At the start of a plane: codes the rotation of every region that has a significant coefficient and no rotation yet.
+    pub(super) fn code_rotations<C: Coder>(&mut self, coder: &mut C) -> Option<()> {
+        while let Some(region) = self.rotations.next_without() {
+            if self.has_significant(region) {
+                self.rotations.code(&mut self.probabilities, coder)?;
+            } else {
+                self.rotations.skip();
+            }
+        }
+        Some(())
+    }
+
+    /// Whether the region in this column and row has a significant coefficient that a rotation turns.
+    fn has_significant(&self, [x, y]: [usize; 2]) -> bool {
+        self.subbands.iter().any(|map| {
+            let subband = Subband::at(map.index);
+            if !map.nonzero || !regions::rotates(subband) {
+                return false;
+            }
+            let side = REGION_SIDE >> subband.level;
+            let (left, top) = (x * side, y * side);
+            // As many columns and rows of a code block, or of each of several code blocks.
+            let (inside, blocks) = (side.min(CODE_BLOCK_SIDE), side.div_ceil(CODE_BLOCK_SIDE));
+            let row = 0xFF_u64 >> (CODE_BLOCK_SIDE - inside);
+            let square = (0..inside).fold(0, |square, line| square | row << (CODE_BLOCK_SIDE * line));
+            let mask = square << (top % CODE_BLOCK_SIDE * CODE_BLOCK_SIDE + left % CODE_BLOCK_SIDE);
+            let (bx, by) = (left / CODE_BLOCK_SIDE, top / CODE_BLOCK_SIDE);
+            let across = bx..(bx + blocks).min(map.grid.across);
+            let mut down = by..(by + blocks).min(map.grid.down);
+            down.any(|by| across.clone().any(|bx| self.blocks[map.grid.at(bx, by)].significant & mask != 0))
+        })
+    }
+}
+
+/// Makes this as many zeros. Memory that is new is not written to: the system gives it as zeros.
+pub(super) fn zeros(cells: &mut Vec<u16>, count: usize) {
+    if cells.capacity() < count {
+        *cells = vec![0; count];
+    } else {
+        cells.clear();
+        cells.resize(count, 0);
+    }
+}

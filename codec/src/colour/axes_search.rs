@@ -1,0 +1,207 @@
+//! The search for a picture's colour axes (spec, "Colour": *informative*): along them, neighbouring pixels differ little.
+
+use crate::colour::axes::{Axes, HALF_TURN, RANGE};
+use crate::picture::{Channels, Picture};
+
+/// Points of a picture that are looked at, about.
+const POINTS: usize = 1024;
+/// Distances, in pixels, over which colours are compared.
+const DISTANCES: [usize; 3] = [1, 2, 4];
+/// Colours that differ by less than so many levels in every channel say nothing.
+const MIN_DIFFERENCE: i32 = 4;
+/// A difference of this many levels is where it begins to cost.
+const SMALL_DIFFERENCE: f64 = 10.0;
+/// The first step of the search; then they halve.
+const FIRST_STEP: i16 = 128;
+/// Differences that are looked at together.
+const LANES: usize = 16;
+
+impl Axes {
+    /// Axes along which `picture` takes few bits: its colours' differences are small in most planes. The same on every
+    /// machine but for the rounding of sines.
+    #[must_use]
+    pub fn of(picture: &Picture) -> Self {
+        if picture.channels() == Channels::Grey {
+            return Self::default();
+        }
+        let differences = Differences::of(picture);
+        if differences.chunks.is_empty() {
+            return Self::default();
+        }
+        let found = differences.search(Self::default(), FIRST_STEP);
+        // Luma is where most is.
+        let energies = found.rows().map(|row| differences.energy(row));
+        let most = (0..3).fold(0, |most, i| if energies[i] > energies[most] { i } else { most });
+        if most == 0 { found } else { differences.search(found.with_first(most), 1) }
+    }
+
+    /// About the same axes, with another one first.
+    #[expect(clippy::cast_possible_truncation, reason = "a quarter of a turn at most")]
+    fn with_first(self, first: usize) -> Self {
+        let mut rows = self.rows();
+        rows.swap(0, first);
+        let near = |angle: f64| {
+            // A direction and its opposite are one axis.
+            let within = (angle / std::f64::consts::PI + 0.5).rem_euclid(1.0) - 0.5;
+            ((within * HALF_TURN).round() as i16).clamp(-RANGE, RANGE - 1)
+        };
+        let default = Self::default().rows();
+        let across = |row: [f64; 3], axis: usize| dot(row, default[axis]);
+        let [x, y, z] = std::array::from_fn(|axis| across(rows[0], axis));
+        let a = near(-y.atan2(x));
+        // Not the root of x * x + y * y: the angle may have been turned to the opposite one.
+        let b = near(-z.atan2(dot(rows[0], Self { angles: [a, 0, 0] }.rows()[0])));
+        let turned = Self { angles: [a, b, 0] }.rows();
+        let c = near(-dot(rows[1], turned[2]).atan2(dot(rows[1], turned[1])));
+        Self { angles: [a, b, c] }
+    }
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Differences between the colours of neighbouring pixels, by channel; zeros fill up the last chunk.
+struct Differences {
+    chunks: Vec<[[f32; LANES]; 3]>,
+}
+
+impl Differences {
+    /// Those across and down at points of a grid.
+    fn of(picture: &Picture) -> Self {
+        let (width, height) = (picture.size().width(), picture.size().height());
+        let pixels = picture.samples().as_chunks::<3>().0;
+        let stride = (width * height / POINTS).isqrt().max(1);
+        let mut chunks: Vec<[[f32; LANES]; 3]> = Vec::new();
+        let mut count = 0;
+        let mut push = |here: [u8; 3], there: [u8; 3]| {
+            let difference: [i32; 3] = std::array::from_fn(|i| i32::from(there[i]) - i32::from(here[i]));
+            if difference.iter().any(|value| value.abs() >= MIN_DIFFERENCE) {
+                if count % LANES == 0 {
+                    chunks.push([[0.0; LANES]; 3]);
+                }
+                let last = chunks.last_mut().expect("one was pushed");
+                for (lanes, value) in last.iter_mut().zip(difference) {
+                    lanes[count % LANES] = value as f32;
+                }
+                count += 1;
+            }
+        };
+        for distance in DISTANCES {
+            for y in (0..height.saturating_sub(distance)).step_by(stride) {
+                for x in (0..width.saturating_sub(distance)).step_by(stride) {
+                    let at = y * width + x;
+                    push(pixels[at], pixels[at + distance]);
+                    push(pixels[at], pixels[at + distance * width]);
+                }
+            }
+        }
+        Self { chunks }
+    }
+
+    /// The axes of least cost that are found from `best`, by steps that halve.
+    fn search(&self, mut best: Axes, mut step: i16) -> Axes {
+        let mut least = self.cost(best);
+        while step > 0 {
+            let mut moved = false;
+            for (angle, change) in (0..3).flat_map(|angle| [(angle, step), (angle, -step)]) {
+                let mut other = best;
+                other.angles[angle] = (best.angles[angle] + change).clamp(-RANGE, RANGE - 1);
+                let cost = self.cost(other);
+                if cost < least {
+                    (best, least, moved) = (other, cost, true);
+                }
+            }
+            if !moved {
+                step /= 2;
+            }
+        }
+        best
+    }
+
+    /// The sum of squares along one direction.
+    fn energy(&self, direction: [f64; 3]) -> f64 {
+        let squares = self
+            .chunks
+            .iter()
+            .flat_map(|[r, g, b]| (0..LANES).map(move |i| dot(direction, [r[i], g[i], b[i]].map(f64::from)).powi(2)));
+        squares.sum()
+    }
+
+    /// About the bits that these take along `axes`: the sum of log2(1 + (c / [`SMALL_DIFFERENCE`])^2) over all and over the three
+    /// planes. The bits of a float, read as an integer, are its logarithm closely enough.
+    #[expect(clippy::cast_possible_truncation, reason = "single precision is plenty")]
+    fn cost(&self, axes: Axes) -> u64 {
+        let m = axes.rows().map(|row| row.map(|value| (value / SMALL_DIFFERENCE) as f32));
+        let mut sum = [0_u64; LANES];
+        for [r, g, b] in &self.chunks {
+            for i in 0..LANES {
+                let along = m.map(|row| row[0] * r[i] + row[1] * g[i] + row[2] * b[i]);
+                let [x, y, z] = along.map(|c| 1.0 + c * c);
+                sum[i] += u64::from((x * y * z).to_bits());
+            }
+        }
+        sum.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::Size;
+
+    fn picture(colour: impl Fn(u32) -> [u8; 3]) -> Picture {
+        let mut state = 7_u32;
+        let samples = (0..64 * 48).flat_map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            colour(state >> 8)
+        });
+        let size = Size::new(64, 48).expect("a valid size");
+        Picture::new(size, Channels::Rgb, samples.collect()).expect("all samples")
+    }
+
+    fn byte(value: u32) -> u8 {
+        value.to_le_bytes()[0]
+    }
+
+    #[test]
+    fn what_varies_along_one_direction_has_one_plane() {
+        for direction in [[1, 1, 1], [3, 2, 1], [1, 3, 0], [0, 1, 4]] {
+            let picture = picture(|state| direction.map(|part| byte(60 + state % 40 * part)));
+            let length = f64::from(direction.iter().map(|part| part * part).sum::<u32>()).sqrt();
+            let rows = Axes::of(&picture).rows();
+            for row in &rows[1..] {
+                let along = dot(*row, direction.map(f64::from)) / length;
+                assert!(along.abs() < 0.005, "{direction:?}: {rows:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn grey_in_three_channels_and_what_says_nothing_have_the_default() {
+        assert_eq!(Axes::of(&picture(|state| [byte(state); 3])), Axes::default());
+        assert_eq!(Axes::of(&picture(|_| [9, 200, 31])), Axes::default());
+    }
+
+    #[test]
+    fn the_axes_are_orthonormal_and_both_matrices_are_each_others_inverse() {
+        for angles in [[0, 0, 0], [0, 0, 200], [0, 0, -200], [511, -512, 17], [-300, 5, 400]] {
+            let axes = Axes::from_angles(angles).expect("angles within their range");
+            let (there, back) = (axes.analysis(), axes.synthesis());
+            for i in 0..9 {
+                let product: f32 = (0..3).map(|k| back[i / 3 * 3 + k] * there[3 * k + i % 3]).sum();
+                assert!((product - f32::from(u8::from(i % 4 == 0))).abs() < 1e-6, "{angles:?}");
+            }
+            assert_eq!(Axes::from_bits(axes.to_bits()), Some(axes));
+            for first in 1..3 {
+                let (before, after) = (axes.rows(), axes.with_first(first).rows());
+                for (now, was) in [(0, first), (first, 0), (3 - first, 3 - first)] {
+                    let along = dot(after[now], before[was]).abs();
+                    assert!(along > 0.9999, "{angles:?}, {first} first: {now} is {along} along what {was} was");
+                }
+            }
+        }
+        assert_eq!(Axes::from_angles([0, 512, 0]), None);
+        assert_eq!(Axes::from_bits(1 << 30), None);
+    }
+}

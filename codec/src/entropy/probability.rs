@@ -1,0 +1,56 @@
+//! An adaptive binary probability: the mean of a fast and a slow estimate, each an exponential average of the bits so far.
+//!
+//! Prior art: two rates mixed half and half are those of the arithmetic coder of VVC (Recommendation ITU-T H.266 (2020),
+//! section 9.3.4.3); a state that moves by a shift is that of LZMA (Pavlov, LZMA specification, 2015).
+
+/// Bits of a probability as the range coder uses it.
+pub(crate) const PROBABILITY_BITS: u32 = 15;
+/// Shift of a fast estimate that moves by 1/32 of its error with each bit: of significance and refinement,
+pub(crate) const RATE_1_IN_32: u32 = 5;
+/// and of one that moves by 1/16: of signs, which depend on where in the picture they are, and all else.
+pub(crate) const RATE_1_IN_16: u32 = 4;
+/// Shift of the slow estimate.
+const RATE_1_IN_256: u32 = 8;
+/// The least probability of either symbol, in 1/32768: the unlikely one has at least 2^-10 of the range.
+const MIN_PROBABILITY: u32 = 32;
+
+/// Probability that the next bit is one, in 1/65536.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Probability {
+    fast: u16,
+    slow: u16,
+}
+
+impl Probability {
+    pub(crate) const fn new(prior: u16) -> Self {
+        Self { fast: prior, slow: prior }
+    }
+
+    /// In 1/32768, at least [`MIN_PROBABILITY`] from either end.
+    #[inline]
+    pub(crate) fn of_one(self) -> u32 {
+        ((u32::from(self.fast) + u32::from(self.slow)) >> 2)
+            .clamp(MIN_PROBABILITY, (1 << PROBABILITY_BITS) - MIN_PROBABILITY)
+    }
+
+    /// Moves both estimates towards one.
+    #[inline(always)]
+    pub(crate) fn rise<const FAST: u32>(&mut self) {
+        self.fast = moved(self.fast, FAST, 0xFFFF);
+        self.slow = moved(self.slow, RATE_1_IN_256, 0xFFFF);
+    }
+
+    /// Moves both estimates towards zero.
+    #[inline(always)]
+    pub(crate) fn fall<const FAST: u32>(&mut self) {
+        self.fast = moved(self.fast, FAST, 0);
+        self.slow = moved(self.slow, RATE_1_IN_256, 0);
+    }
+}
+
+/// An estimate that moves by one in 2^`shift` of the way to `target`; rounds down.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "a mean of two 16-bit numbers has 16 bits")]
+const fn moved(estimate: u16, shift: u32, target: u32) -> u16 {
+    (((estimate as u32 * ((1 << shift) - 1)) + target) >> shift) as u16
+}

@@ -1,0 +1,301 @@
+//! Binary range coder (spec, "Range coder"): integers only, exact at every cut.
+//!
+//! The coder is that of LZMA (Pavlov, LZMA specification, 2015), a range coder (Martin, "Range encoding: an algorithm for
+//! removing redundancy from a digitised message", 1979) with a carry, but a one takes the lower part of the range, no
+//! byte precedes the code, and probabilities have 15 bits. New is the decoder's end: one whose bytes ran out knows an interval of
+//! possible codes. A bit is decoded if the whole interval agrees on it and refused otherwise, so a prefix yields
+//! every symbol that its bytes determine and no other.
+
+use crate::entropy::probability::{PROBABILITY_BITS, Probability};
+
+/// The range is renormalised, a byte at a time, as soon as it is below this.
+const MIN_RANGE: u32 = 1 << 24;
+
+/// One side of the coder. The same traversal drives both, so they cannot disagree.
+pub(crate) trait Coder: Default {
+    /// Whether it needs to be told the bits.
+    const WRITES: bool;
+
+    /// Codes one bit with `probabilities[context]`, whose fast estimate moves by 2^-`FAST`: an encoder writes `bit` and
+    /// returns it, a decoder ignores `bit` and returns what it read, or `None` if the bytes at hand do not determine it.
+    fn code<const FAST: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool>;
+
+    /// Bytes written or read so far.
+    fn position(&self) -> usize;
+}
+
+/// Writes bits.
+pub(crate) struct RangeEncoder {
+    low: u64,
+    range: u32,
+    /// The last byte that a carry may still change, and how many 0xFF follow it.
+    held: Option<u8>,
+    pending: usize,
+    bytes: Vec<u8>,
+}
+
+impl RangeEncoder {
+    pub(crate) const fn new() -> Self {
+        Self { low: 0, range: u32::MAX, held: None, pending: 0, bytes: Vec::new() }
+    }
+
+    fn shift(&mut self) {
+        let [_, _, _, top, carry, ..] = self.low.to_le_bytes();
+        if top != 0xFF || carry != 0 {
+            if let Some(held) = self.held {
+                self.bytes.push(held.wrapping_add(carry));
+            }
+            let filled = self.bytes.len() + self.pending;
+            self.bytes.resize(filled, 0xFF_u8.wrapping_add(carry));
+            self.pending = 0;
+            self.held = Some(top);
+        } else {
+            self.pending += 1;
+        }
+        self.low = (self.low & 0x00FF_FFFF) << 8;
+    }
+
+    /// Writes what is still held back, so that every bit is determined.
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        for _ in 0..5 {
+            self.shift();
+        }
+        self.bytes
+    }
+}
+
+impl Default for RangeEncoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Coder for RangeEncoder {
+    const WRITES: bool = true;
+
+    #[inline(always)]
+    fn code<const FAST: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
+        let probability = &mut probabilities[context];
+        let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
+        if bit {
+            self.range = bound;
+        } else {
+            self.low += u64::from(bound);
+            self.range -= bound;
+        }
+        if bit {
+            probability.rise::<FAST>();
+        } else {
+            probability.fall::<FAST>();
+        }
+        while self.range < MIN_RANGE {
+            self.range <<= 8;
+            self.shift();
+        }
+        Some(bit)
+    }
+
+    fn position(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// Reads bits from the bytes that arrived so far; more may be pushed at any time.
+#[derive(Debug)]
+pub(crate) struct RangeDecoder {
+    bytes: Vec<u8>,
+    at: usize,
+    /// Bytes arrived since the coder last starved.
+    news: bool,
+    /// How many of the first four bytes arrived, if all of them are 0xFF.
+    ones: u8,
+    range: u32,
+    /// Code minus low, with zeros for the bytes that are missing; always less than `range`.
+    code: u32,
+    /// How many low bytes of `code` are missing. With four or more nothing is determined.
+    missing: u32,
+}
+
+impl RangeDecoder {
+    pub(crate) const fn new() -> Self {
+        Self { bytes: Vec::new(), at: 0, news: false, ones: 0, range: u32::MAX, code: 0, missing: 4 }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let first = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        self.news |= !bytes.is_empty();
+        for byte in &mut self.bytes[first..] {
+            if self.ones == 4 {
+                break;
+            }
+            self.ones = if *byte == 0xFF { self.ones + 1 } else { 4 };
+            // No encoder begins with four bytes of ones, which are beyond the range.
+            if self.ones == 4 && *byte == 0xFF {
+                *byte = 0xFE;
+            }
+        }
+        while self.missing > 0 && self.at < self.bytes.len() {
+            self.missing -= 1;
+            self.code += u32::from(self.bytes[self.at]) << (8 * self.missing);
+            self.at += 1;
+        }
+    }
+
+    /// Whether bytes arrived that no symbol was tried on.
+    pub(crate) const fn has_news(&self) -> bool {
+        self.news
+    }
+
+    /// Notes that every symbol was tried, and forgets the bytes that were read.
+    pub(crate) fn wait(&mut self) {
+        self.news = false;
+        self.bytes.drain(..self.at);
+        self.at = 0;
+    }
+
+    #[inline(always)]
+    fn normalise(&mut self) {
+        while self.range < MIN_RANGE {
+            self.range <<= 8;
+            self.code <<= 8;
+            if let (0, Some(byte)) = (self.missing, self.bytes.get(self.at)) {
+                self.code |= u32::from(*byte);
+                self.at += 1;
+            } else {
+                self.missing += 1;
+            }
+        }
+    }
+
+    /// The largest code that the missing bytes allow, minus the smallest.
+    #[inline]
+    const fn slack(&self) -> u64 {
+        (1 << (8 * self.missing)) - 1
+    }
+}
+
+impl Default for RangeDecoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Coder for RangeDecoder {
+    const WRITES: bool = false;
+
+    // Two whole ways, not one with selections: a processor that guesses the bit is by then at the next one.
+    #[inline(always)]
+    fn code<const FAST: u32>(&mut self, probabilities: &mut [Probability], context: usize, _bit: bool) -> Option<bool> {
+        let probability = &mut probabilities[context];
+        let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
+        if self.code < bound {
+            if self.missing > 0 && u64::from(self.code) + self.slack() >= u64::from(bound) {
+                return None;
+            }
+            self.range = bound;
+            probability.rise::<FAST>();
+            self.normalise();
+            Some(true)
+        } else {
+            self.code -= bound;
+            self.range -= bound;
+            probability.fall::<FAST>();
+            self.normalise();
+            Some(false)
+        }
+    }
+
+    fn position(&self) -> usize {
+        self.at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Bits with the context each is coded in.
+    fn symbols() -> impl Strategy<Value = Vec<(usize, bool)>> {
+        prop::collection::vec((0..4_usize, 0..100_u32), 0..3000)
+            .prop_map(|all| all.into_iter().map(|(context, dice)| (context, dice < [1, 10, 50, 99][context])).collect())
+    }
+
+    fn evenly() -> Vec<Probability> {
+        vec![Probability::new(0x8000); 4]
+    }
+
+    fn encode(symbols: &[(usize, bool)]) -> Vec<u8> {
+        let (mut coder, mut probabilities) = (RangeEncoder::new(), evenly());
+        for &(context, bit) in symbols {
+            coder.code::<4>(&mut probabilities, context, bit);
+        }
+        coder.finish()
+    }
+
+    /// How many symbols a decoder reads until it starves, checked against those that were written.
+    fn decode(coder: &mut RangeDecoder, probabilities: &mut [Probability], symbols: &[(usize, bool)]) -> usize {
+        let read = symbols.iter().take_while(|&&(context, bit)| match coder.code::<4>(probabilities, context, false) {
+            Some(read) => {
+                assert_eq!(read, bit);
+                true
+            }
+            None => false,
+        });
+        read.count()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(symbols in symbols()) {
+            let mut coder = RangeDecoder::new();
+            coder.push(&encode(&symbols));
+            prop_assert_eq!(decode(&mut coder, &mut evenly(), &symbols), symbols.len());
+        }
+
+        #[test]
+        fn bytes_may_come_one_by_one_and_each_prefix_gives_all_it_determines(symbols in symbols()) {
+            let bytes = encode(&symbols);
+            let (mut patient, mut probabilities, mut read) = (RangeDecoder::new(), evenly(), 0);
+            for count in 1..=bytes.len().min(80) {
+                patient.push(&bytes[count - 1..count]);
+                read += decode(&mut patient, &mut probabilities, &symbols[read..]);
+                let mut hasty = RangeDecoder::new();
+                hasty.push(&bytes[..count]);
+                prop_assert_eq!(read, decode(&mut hasty, &mut evenly(), &symbols));
+                // Brute force: the symbols on which the tails of zeros and of ones agree.
+                let [zeros, ones] = [0x00, 0xFF].map(|tail| {
+                    let mut coder = RangeDecoder::new();
+                    coder.push(&bytes[..count]);
+                    coder.push(&vec![tail; 3100]);
+                    let mut probabilities = evenly();
+                    let bits = symbols.iter().map(|&(context, _)| coder.code::<4>(&mut probabilities, context, false));
+                    bits.collect::<Vec<_>>()
+                });
+                let agreed = zeros.iter().zip(&ones).take_while(|(zero, one)| zero == one).count();
+                prop_assert_eq!(read, agreed);
+            }
+        }
+
+        #[test]
+        fn any_bytes_in_any_chunks_read_the_same(bytes in prop::collection::vec(prop_oneof![Just(0xFF_u8), any::<u8>()], 0..60), cut in 0..60_usize) {
+            let contexts: Vec<usize> = (0..400).map(|i| i % 4).collect();
+            let cut = cut.min(bytes.len());
+            let mut whole = RangeDecoder::new();
+            whole.push(&bytes);
+            let mut probabilities = evenly();
+            let at_once: Vec<bool> = contexts.iter().map_while(|&c| whole.code::<4>(&mut probabilities, c, false)).collect();
+            let (mut parts, mut probabilities, mut in_parts) = (RangeDecoder::new(), evenly(), Vec::new());
+            for part in [&bytes[..cut], &bytes[cut..]] {
+                parts.push(part);
+                while let Some(bit) = contexts.get(in_parts.len()).and_then(|&c| parts.code::<4>(&mut probabilities, c, false)) {
+                    in_parts.push(bit);
+                }
+                parts.wait();
+            }
+            prop_assert_eq!(at_once, in_parts);
+        }
+    }
+}

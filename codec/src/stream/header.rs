@@ -1,0 +1,177 @@
+//! The first bytes of a stream (spec, "Header"): at most 20.
+
+use crate::colour::axes::Axes;
+use crate::error::{Error, ModelId};
+use crate::picture::{Channels, MAX_SIDE, Size};
+use crate::subband::quantise::MAX_PLANES;
+
+/// What a stream begins with.
+pub(crate) const MAGIC: [u8; 3] = *b"nst";
+/// The version of the stream that this build writes and reads.
+pub(crate) const VERSION: u8 = 4;
+/// Most bytes that a header takes.
+pub const MAX_HEADER: usize = 20;
+
+/// What a decoder must know before the first symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Width and height.
+    pub size: Size,
+    /// Grey or RGB.
+    pub channels: Channels,
+    /// The model whose tables the stream was coded with.
+    pub model: ModelId,
+    /// Bit planes, 0..=15.
+    pub planes: u8,
+    /// What the planes of an RGB picture hold; the default for grey.
+    pub axes: Axes,
+}
+
+/// What the bytes at hand say of a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parsed {
+    /// A header, and its length in bytes.
+    Complete(Header, usize),
+    /// The bytes end inside the header; at least this many more are needed.
+    NeedMore(usize),
+}
+
+fn corrupt(why: &'static str) -> Error {
+    Error::Corrupt { what: "stream", why }
+}
+
+impl Header {
+    /// Appends the header to `out`.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend(MAGIC);
+        out.push(VERSION);
+        out.push(u8::from(self.channels == Channels::Rgb));
+        write_varint(out, self.size.width() - 1);
+        write_varint(out, self.size.height() - 1);
+        out.extend(self.model.0);
+        out.push(self.planes);
+        if self.channels == Channels::Rgb {
+            out.extend(self.axes.to_bits().to_le_bytes());
+        }
+    }
+
+    /// Reads a header from the start of a stream.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if this is no nestcast stream, [`Error::Version`] if it is of another version,
+    /// [`Error::Limit`] if a side is too long. A prefix
+    /// of a header is no error.
+    pub fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
+        let start = bytes.len().min(MAGIC.len());
+        if bytes[..start] != MAGIC[..start] {
+            return Err(corrupt("it does not begin with \"nst\", so it is no nestcast stream"));
+        }
+        match bytes.get(3) {
+            Some(&VERSION) | None => {}
+            Some(&version) => return Err(Error::Version { what: "stream", version, known: VERSION }),
+        }
+        let mut at = 4;
+        let mut next = |count: usize| {
+            let taken = bytes.get(at..at + count);
+            at += count;
+            taken
+        };
+        let Some(kind) = next(1) else { return Ok(Parsed::NeedMore(5 - bytes.len())) };
+        let channels = match kind[0] {
+            0 => Channels::Grey,
+            1 => Channels::Rgb,
+            _ => return Err(corrupt("its kind of content is reserved")),
+        };
+        let mut side = || -> Result<Option<u32>, Error> {
+            let mut value = 0;
+            for shift in [0, 7] {
+                let Some(byte) = next(1) else { return Ok(None) };
+                value |= u32::from(byte[0] & 0x7F) << shift;
+                if byte[0] < 0x80 {
+                    return if shift > 0 && byte[0] == 0 {
+                        Err(corrupt("a side is written in too many bytes"))
+                    } else {
+                        Ok(Some(value + 1))
+                    };
+                }
+            }
+            Err(Error::Limit {
+                what: "the picture's longer side in pixels",
+                given: u64::from(value) + 1 + (1 << 14),
+                max: u64::from(MAX_SIDE),
+            })
+        };
+        let Some(width) = side()? else { return Ok(Parsed::NeedMore(9)) };
+        let Some(height) = side()? else { return Ok(Parsed::NeedMore(8)) };
+        let size = Size::new(width, height)?;
+        let (Some(id), Some(planes)) = (next(6), next(1)) else {
+            return Ok(Parsed::NeedMore(at - bytes.len()));
+        };
+        if planes[0] > MAX_PLANES {
+            return Err(corrupt("it has more than 15 bit planes"));
+        }
+        let model = ModelId(std::array::from_fn(|i| id[i]));
+        let axes = match channels {
+            Channels::Grey => Axes::default(),
+            Channels::Rgb => {
+                let Some(bits) = next(4) else { return Ok(Parsed::NeedMore(at - bytes.len())) };
+                let bits = u32::from_le_bytes(std::array::from_fn(|i| bits[i]));
+                Axes::from_bits(bits).ok_or(corrupt("a reserved bit of its colour axes is set"))?
+            }
+        };
+        Ok(Parsed::Complete(Self { size, channels, model, planes: planes[0], axes }, at))
+    }
+}
+
+/// Appends `value` in groups of seven bits, lowest first; all but the last byte have the top bit set.
+pub(crate) fn write_varint(out: &mut Vec<u8>, mut value: usize) {
+    loop {
+        let low = value.to_le_bytes()[0] & 0x7F;
+        value >>= 7;
+        if value == 0 {
+            return out.push(low);
+        }
+        out.push(low | 0x80);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(width: u32, height: u32) -> Header {
+        let size = Size::new(width, height).expect("a valid size");
+        let axes = Axes::from_angles([1, -512, 511]).expect("angles within their range");
+        Header { size, channels: Channels::Rgb, model: ModelId([1, 2, 3, 4, 5, 6]), planes: 12, axes }
+    }
+
+    #[test]
+    fn a_header_round_trips_in_twenty_bytes_and_every_prefix_asks_for_more() {
+        for (width, height) in [(1, 1), (128, 129), (768, 512), (MAX_SIDE, MAX_SIDE)] {
+            let mut bytes = Vec::new();
+            header(width, height).write(&mut bytes);
+            assert!(bytes.len() <= MAX_HEADER);
+            assert_eq!(Header::parse(&bytes), Ok(Parsed::Complete(header(width, height), bytes.len())));
+            for cut in 0..bytes.len() {
+                assert!(matches!(Header::parse(&bytes[..cut]), Ok(Parsed::NeedMore(more)) if more > 0));
+            }
+        }
+    }
+
+    #[test]
+    fn the_layout_is_the_one_of_the_specification() {
+        let bytes = b"nst\x04\x01\xFF\x05\xFF\x03\x01\x02\x03\x04\x05\x06\x0C\x01\x02\xF0\x3F";
+        assert_eq!(Header::parse(bytes), Ok(Parsed::Complete(header(768, 512), 20)));
+        let mut written = Vec::new();
+        header(768, 512).write(&mut written);
+        assert_eq!(written, bytes);
+    }
+
+    #[test]
+    fn what_is_no_stream_is_refused_by_name() {
+        assert!(matches!(Header::parse(b"\x89PNG"), Err(Error::Corrupt { .. })));
+        assert_eq!(Header::parse(b"nst\x09"), Err(Error::Version { what: "stream", version: 9, known: VERSION }));
+        assert!(matches!(Header::parse(b"nst\x04\x07"), Err(Error::Corrupt { .. })));
+        assert!(matches!(Header::parse(b"nst\x04\x01\xFF\xFF\x7F"), Err(Error::Limit { .. })));
+    }
+}

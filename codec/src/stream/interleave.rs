@@ -1,0 +1,159 @@
+//! How the slices' payloads share one stream (spec, "Interleave").
+//!
+//! Every slice has one range-coded payload. The stream is a row of segments, each of which brings all slices to the end of the same
+//! coding pass; a segment takes a share of each payload in turn, many times, so that every prefix holds all slices to nearly the same
+//! place. A picture of one slice needs no lengths at all.
+
+use std::ops::Range;
+
+use crate::stream::header::write_varint;
+
+/// A segment is closed when it holds at least one byte for every so many bytes before it.
+const BYTES_BEFORE_A_BYTE: usize = 4;
+/// Least bytes of a segment for every slice.
+const MIN_SLICE_BYTES: usize = 16;
+/// Shares into which a segment divides each payload.
+const SHARES: usize = 16;
+
+/// A coded slice: its payload, and how many bytes of it were written after each coding pass.
+pub(crate) struct Coded {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) marks: Vec<usize>,
+    /// Whether it was coded to its last coding pass.
+    pub(crate) complete: bool,
+}
+
+/// Where segments end.
+pub(crate) struct Ends {
+    slices: usize,
+    /// Bytes of all slices in the segments that are closed.
+    pub(crate) closed: usize,
+}
+
+impl Ends {
+    pub(crate) const fn new(slices: usize) -> Self {
+        Self { slices, closed: 0 }
+    }
+
+    /// Whether a segment ends behind a coding pass up to which all slices have `written` bytes. A single slice is cut anywhere.
+    pub(crate) fn close(&mut self, written: usize) -> bool {
+        let least = (self.closed / BYTES_BEFORE_A_BYTE).max(MIN_SLICE_BYTES * self.slices);
+        let closes = self.slices == 1 || written >= self.closed + least;
+        if closes {
+            self.closed = written;
+        }
+        closes
+    }
+}
+
+/// Appends the slices' bytes to `out`, interleaved.
+pub(crate) fn write(out: &mut Vec<u8>, slices: &[Coded]) {
+    if let [only] = slices {
+        return out.extend_from_slice(&only.bytes);
+    }
+    let passes = slices.iter().map(|slice| slice.marks.len()).min().unwrap_or(0);
+    let complete = slices.iter().all(|slice| slice.complete);
+    let (mut sent, mut closing) = (vec![0; slices.len()], Ends::new(slices.len()));
+    for pass in 0..passes {
+        let last = complete && pass + 1 == passes;
+        let end = |slice: &Coded| if last { slice.bytes.len() } else { slice.marks[pass] };
+        let ends: Vec<usize> = slices.iter().map(end).collect();
+        let written: usize = ends.iter().sum();
+        if !closing.close(written) && (!last || written == closing.closed) {
+            continue;
+        }
+        for (&end, sent) in ends.iter().zip(&sent) {
+            write_varint(out, end - sent);
+        }
+        for number in 0..SHARES {
+            for ((slice, &end), &sent) in slices.iter().zip(&ends).zip(&sent) {
+                let share = share(end - sent, number);
+                out.extend_from_slice(&slice.bytes[sent + share.start..sent + share.end]);
+            }
+        }
+        sent = ends;
+    }
+}
+
+/// The bytes of a payload's share, of `length` in the segment.
+const fn share(length: usize, number: usize) -> Range<usize> {
+    length * number / SHARES..length * (number + 1) / SHARES
+}
+
+/// Gives a stream's bytes back to the slices as they arrive.
+#[derive(Debug)]
+pub(crate) struct Deinterleaver {
+    /// Bytes for each slice in this segment.
+    lengths: Vec<usize>,
+    /// Lengths read so far of the segment; all of them while its shares are read.
+    read: usize,
+    /// The share that is read, whose it is, and how many bytes of it are still to come.
+    share: usize,
+    slice: usize,
+    left: usize,
+    /// A length of which some bytes arrived, and how many bits those are.
+    partial: (usize, u32),
+}
+
+impl Deinterleaver {
+    pub(crate) fn new(slices: usize) -> Self {
+        Self { lengths: vec![0; slices], read: 0, share: 0, slice: 0, left: 0, partial: (0, 0) }
+    }
+
+    /// Hands out `bytes`, calling `give(slice, bytes)`.
+    ///
+    /// # Errors
+    /// If a length takes more than four bytes.
+    pub(crate) fn push(&mut self, mut bytes: &[u8], mut give: impl FnMut(usize, &[u8])) -> Result<(), &'static str> {
+        if self.lengths.len() == 1 {
+            give(0, bytes);
+            return Ok(());
+        }
+        while !bytes.is_empty() {
+            if self.read < self.lengths.len() {
+                self.length(bytes[0])?;
+                bytes = &bytes[1..];
+            } else {
+                let count = self.left.min(bytes.len());
+                give(self.slice, &bytes[..count]);
+                self.left -= count;
+                bytes = &bytes[count..];
+                self.advance();
+            }
+        }
+        Ok(())
+    }
+
+    fn length(&mut self, byte: u8) -> Result<(), &'static str> {
+        let (value, bits) = self.partial;
+        if bits > 21 {
+            return Err("a segment's length takes more than four bytes");
+        }
+        self.partial = (value | usize::from(byte & 0x7F) << bits, bits + 7);
+        if byte < 0x80 {
+            self.lengths[self.read] = self.partial.0;
+            self.partial = (0, 0);
+            self.read += 1;
+        }
+        if self.read == self.lengths.len() {
+            self.left = share(self.lengths[0], 0).len();
+            self.advance();
+        }
+        Ok(())
+    }
+
+    /// Passes over shares without bytes, and on to the next segment.
+    fn advance(&mut self) {
+        while self.left == 0 {
+            self.slice += 1;
+            if self.slice == self.lengths.len() {
+                (self.slice, self.share) = (0, self.share + 1);
+            }
+            if self.share == SHARES {
+                (self.read, self.share) = (0, 0);
+                return;
+            }
+            self.left = share(self.lengths[self.slice], self.share).len();
+        }
+    }
+}

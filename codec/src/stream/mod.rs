@@ -1,0 +1,8 @@
+//! The stream: header, slices side by side, whole encodes and decodes.
+
+pub(crate) mod decoder;
+pub(crate) mod encoded;
+pub(crate) mod encoder;
+pub(crate) mod header;
+mod interleave;
+mod slice_coder;

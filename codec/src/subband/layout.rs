@@ -1,0 +1,180 @@
+//! Where the subbands are, in the order of the stream, and the slices of a picture (spec, "Subbands" and "Slices").
+//!
+//! Prior art: a dyadic tree of subbands whose coefficients have four children each (Shapiro, "Embedded image coding using zerotrees of
+//! wavelet coefficients", IEEE Trans. Signal Processing 41(12), 1993).
+
+use crate::picture::{Channels, Size};
+
+/// Wavelet levels of every model: a low-pass sample stands for 64 x 64 pixels.
+pub const LEVELS: usize = 6;
+/// Subbands of an RGB picture: three low-pass bands, and three details a level and component.
+pub const SUBBANDS: usize = 3 + 9 * LEVELS;
+/// Rows of pixels that a slice's border must be a multiple of.
+const SLICE_ROWS: usize = 1 << LEVELS;
+/// Least pixels of a slice; the picture is coded on as many cores as it has slices.
+const SLICE_PIXELS: usize = 196_608;
+/// Most slices a picture has.
+const MAX_SLICES: usize = 64;
+
+/// The frequencies that a subband holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Band {
+    /// Low horizontally and vertically.
+    Low,
+    /// High horizontally, low vertically: vertical edges.
+    Hl,
+    /// Low horizontally, high vertically: horizontal edges.
+    Lh,
+    /// High in both directions.
+    Hh,
+}
+
+/// A band of one component at one level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subband {
+    /// 0 = luma, 1 and 2 = chroma.
+    pub component: usize,
+    /// 1 = finest, [`LEVELS`] = coarsest.
+    pub level: usize,
+    /// Its frequencies.
+    pub band: Band,
+}
+
+const DETAILS: [Band; 3] = [Band::Hl, Band::Lh, Band::Hh];
+
+impl Subband {
+    /// The subband at `index` in `0..SUBBANDS`, in the order of the stream.
+    #[must_use]
+    pub const fn at(index: usize) -> Self {
+        if index < 3 {
+            return Self { component: index, level: LEVELS, band: Band::Low };
+        }
+        let (level, within) = (LEVELS - (index - 3) / 9, (index - 3) % 9);
+        Self { component: within / 3, level, band: DETAILS[within % 3] }
+    }
+
+    /// Width and height in coefficients, for a picture (or slice) of `width` x `height` pixels.
+    #[must_use]
+    pub fn size(self, width: usize, height: usize) -> (usize, usize) {
+        let (low_x, high_x) = halves(width, self.level);
+        let (low_y, high_y) = halves(height, self.level);
+        match self.band {
+            Band::Low => (low_x, low_y),
+            Band::Hl => (high_x, low_y),
+            Band::Lh => (low_x, high_y),
+            Band::Hh => (high_x, high_y),
+        }
+    }
+}
+
+/// Index of the subband one level finer, at the same place and band, if there is one.
+pub(crate) const fn child(index: usize) -> Option<usize> {
+    if index < 3 || index + 9 >= SUBBANDS { None } else { Some(index + 9) }
+}
+
+/// Index of the subband one level coarser, at the same place and band, if there is one.
+pub(crate) const fn parent(index: usize) -> Option<usize> {
+    if index < 12 { None } else { Some(index - 9) }
+}
+
+/// Index of the same band in another component.
+pub(crate) const fn sibling(index: usize, component: usize) -> usize {
+    if index < 3 { component } else { index - 3 * Subband::at(index).component + 3 * component }
+}
+
+/// Indices of the other two bands of the same level and component; the low band has none.
+pub(crate) const fn other_bands(index: usize) -> [Option<usize>; 2] {
+    if index < 3 {
+        return [None; 2];
+    }
+    let band = index % 3;
+    [Some(index - band + (band + 1) % 3), Some(index - band + (band + 2) % 3)]
+}
+
+/// The subbands of a component that are the detail bands of a level: HL, LH, HH.
+pub(crate) const fn details(component: usize, level: usize) -> std::ops::Range<usize> {
+    let first = 3 + 9 * (LEVELS - level) + 3 * component;
+    first..first + 3
+}
+
+/// Lengths of the low and the high half of `n` samples after `level` levels.
+const fn halves(n: usize, level: usize) -> (usize, usize) {
+    let mut low = n;
+    let mut high = 0;
+    let mut step = 0;
+    while step < level {
+        high = low / 2;
+        low -= high;
+        step += 1;
+    }
+    (low, high)
+}
+
+/// The subbands that a picture has, in order.
+pub(crate) fn subbands(channels: Channels) -> impl Iterator<Item = usize> {
+    (0..SUBBANDS).filter(move |&index| channels == Channels::Rgb || Subband::at(index).component == 0)
+}
+
+/// Rows of pixels of each slice, top to bottom: `start..end`.
+pub(crate) fn slices(size: Size) -> Vec<std::ops::Range<usize>> {
+    let bands = size.height().div_ceil(SLICE_ROWS);
+    let count = (size.pixels() / SLICE_PIXELS).clamp(1, MAX_SLICES.min(bands));
+    let border = |i: usize| (i * bands / count * SLICE_ROWS).min(size.height());
+    (0..count).map(|i| border(i)..border(i + 1)).collect()
+}
+
+/// Rows of a subband that belong to the slice of these pixel rows.
+pub(crate) fn rows(subband: Subband, height: usize, slice: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+    let at = |row: usize| if row == height { subband.size(1, height).1 } else { row >> subband.level };
+    at(slice.start)..at(slice.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subbands_are_ordered_coarse_to_fine_and_know_those_related() {
+        assert_eq!(Subband::at(0), Subband { component: 0, level: 6, band: Band::Low });
+        assert_eq!(Subband::at(3), Subband { component: 0, level: 6, band: Band::Hl });
+        assert_eq!(Subband::at(SUBBANDS - 1), Subband { component: 2, level: 1, band: Band::Hh });
+        assert_eq!(child(3), Some(12));
+        assert_eq!(child(SUBBANDS - 9), None);
+        assert_eq!(sibling(4, 2), 10);
+        assert_eq!(other_bands(2), [None; 2]);
+        assert_eq!(other_bands(13), [Some(14), Some(12)]);
+        assert_eq!(sibling(1, 0), 0);
+    }
+
+    #[test]
+    fn the_subbands_of_a_component_hold_every_sample_once() {
+        for (width, height) in [(1, 1), (5, 3), (64, 64), (129, 77), (768, 512)] {
+            let count: usize = (0..SUBBANDS)
+                .map(Subband::at)
+                .filter(|subband| subband.component == 0)
+                .map(|subband| subband.size(width, height))
+                .map(|(w, h)| w * h)
+                .sum();
+            assert_eq!(count, width * height);
+        }
+    }
+
+    #[test]
+    fn the_slices_of_a_subband_cover_its_rows() {
+        for height in [1, 63, 64, 65, 512, 1000, 4001] {
+            let size = Size::new(3000, height).expect("a valid size");
+            for index in 0..SUBBANDS {
+                let subband = Subband::at(index);
+                let mut next = 0;
+                for slice in slices(size) {
+                    let rows = rows(subband, size.height(), &slice);
+                    assert_eq!(rows.start, next);
+                    next = rows.end;
+                    let own = subband.size(size.width(), slice.len()).1;
+                    assert_eq!(rows.len(), own, "subband {index} of height {height}");
+                }
+                assert_eq!(next, subband.size(size.width(), size.height()).1);
+            }
+        }
+    }
+}

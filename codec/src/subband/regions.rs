@@ -1,0 +1,107 @@
+//! The regions of a slice, and the rotation of their coefficients (spec, "Regions").
+
+use crate::picture::Channels;
+use crate::subband::layout::{self, SUBBANDS, Subband};
+use crate::subband::rotation::{MAX_ROTATIONS, Matrix, Rotation, transposed};
+
+/// Side of a region in pixels.
+pub(crate) const REGION_SIDE: usize = 32;
+/// The coarsest level of which a region has coefficients of its own: one.
+const COARSEST_LEVEL: usize = 5;
+
+/// Whether the subband is one whose coefficients are rotated; the low ones are not, being of the last level.
+pub(crate) const fn rotates(subband: Subband) -> bool {
+    subband.level <= COARSEST_LEVEL
+}
+
+/// Regions across and down a slice of `width` x `rows` pixels.
+pub(crate) fn count(channels: Channels, width: usize, rows: usize) -> (usize, usize) {
+    match channels {
+        Channels::Grey => (0, 0),
+        Channels::Rgb => (width.div_ceil(REGION_SIDE), rows.div_ceil(REGION_SIDE)),
+    }
+}
+
+/// Makes, of a subband's row `y` in all components, what its own component has there after each region's rotation; there
+/// are `across` regions in a row.
+pub(crate) fn rotate(
+    matrices: &[Matrix],
+    across: usize,
+    subband: Subband,
+    y: usize,
+    from: [&[f32]; 3],
+    out: &mut [f32],
+) {
+    let side = REGION_SIDE >> subband.level;
+    let own = &matrices[y / side * across..];
+    let [luma, u, v] = from.map(|row| row.chunks(side));
+    for ((((out, luma), u), v), matrix) in out.chunks_mut(side).zip(luma).zip(u).zip(v).zip(own) {
+        let [a, b, c] = matrix[subband.component];
+        for (((out, luma), u), v) in out.iter_mut().zip(luma).zip(u).zip(v) {
+            *out = a * luma + b * u + c * v;
+        }
+    }
+}
+
+/// What is known of the rotations of a slice's regions.
+pub(crate) struct Rotations<'a> {
+    /// Regions in a row.
+    pub(crate) across: usize,
+    /// At most [`MAX_ROTATIONS`], by number.
+    pub(crate) rotations: &'a [Rotation],
+    /// The number of each region's rotation, row by row.
+    pub(crate) numbers: &'a [Option<u8>],
+}
+
+impl Rotations<'_> {
+    /// Undoes them in a slice's rows of all subbands; `width` is the width of a subband by its index.
+    pub(crate) fn undo(&self, width: impl Fn(usize) -> usize, subbands: &mut [&mut [f32]; SUBBANDS]) {
+        if self.all_default() {
+            return;
+        }
+        let matrices: [Matrix; MAX_ROTATIONS] =
+            std::array::from_fn(|number| transposed(&self.rotations.get(number).copied().unwrap_or_default().matrix()));
+        for index in 3..SUBBANDS {
+            let subband = Subband::at(index);
+            if subband.component > 0 || !rotates(subband) {
+                continue;
+            }
+            let (side, width) = (REGION_SIDE >> subband.level, width(index).max(1));
+            let Ok(bands) = subbands.get_disjoint_mut([0, 1, 2].map(|other| layout::sibling(index, other))) else {
+                continue;
+            };
+            let [luma, u, v] = bands.map(|band| band.chunks_mut(width));
+            for (y, ((luma, u), v)) in luma.zip(u).zip(v).enumerate() {
+                self.undo_row(&matrices, side, y / side, [luma, u, v]);
+            }
+        }
+    }
+
+    /// Undoes them in one row of the three components, which passes through row `down` of the regions.
+    fn undo_row(&self, matrices: &[Matrix; MAX_ROTATIONS], side: usize, down: usize, [luma, u, v]: [&mut [f32]; 3]) {
+        let parts = luma.chunks_mut(side).zip(u.chunks_mut(side)).zip(v.chunks_mut(side));
+        for (((luma, u), v), number) in parts.zip(&self.numbers[down * self.across..]) {
+            let Some(number @ 1..) = *number else { continue };
+            // Memory that was never written to is not taken either.
+            if [&*luma, &*u, &*v].iter().all(|part| part.iter().all(|value| *value == 0.0)) {
+                continue;
+            }
+            let [to_luma, to_u, to_v] = matrices[usize::from(number)];
+            for ((luma, u), v) in luma.iter_mut().zip(u).zip(v) {
+                let from = [*luma, *u, *v];
+                let [new_luma, new_u, new_v] = [to_luma, to_u, to_v].map(|row| dot(row, from));
+                (*luma, *u, *v) = (new_luma, new_u, new_v);
+            }
+        }
+    }
+
+    /// Whether no region is known to have a rotation that does something.
+    fn all_default(&self) -> bool {
+        let mut numbers = self.numbers.iter().flatten();
+        numbers.all(|&number| self.rotations[usize::from(number)] == Rotation::default())
+    }
+}
+
+fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}

@@ -1,0 +1,398 @@
+//! An encoder's choice of the regions' rotations (spec, "Encoders"): a few for a slice, along which its regions'
+//! coefficients take few bits.
+//!
+//! Prior art: a decorrelating transform of the components for every region of a picture is in the adaptive colour transforms of HEVC's screen
+//! content extensions (ITU-T H.265 (2016), section 8.6.8), which has one to choose; here they are found by descent over Givens angles.
+
+use std::ops::Range;
+
+use crate::picture::Channels;
+use crate::subband::coefficients::Coefficients;
+use crate::subband::layout::{self, SUBBANDS, Subband};
+use crate::subband::quantise::MAX_PLANES;
+use crate::subband::regions::{self, REGION_SIDE};
+use crate::subband::rotation::{MAX_ROTATIONS, Matrix, Rotation};
+
+/// Squares that are looked at together.
+const LANES: usize = 8;
+/// Coefficients of a square.
+const SQUARE: f32 = 4.0;
+/// Squares of the coarsest level looked at have a region to themselves.
+const COARSEST_LEVEL: usize = 4;
+/// Squares whose components all have a lower mean square, in squared steps, say nothing.
+const MIN_MEAN_SQUARE: f32 = 4.0;
+/// Bit planes that are looked at together.
+const PLANES: usize = 3;
+/// The finest of them is the first in which a pixel takes, by estimate, at most so many bits.
+const MAX_BITS_A_PIXEL: f32 = 0.8;
+/// Chunks of squares that are looked at to find rotations, and groups of regions that are started from, about.
+const SKETCH_CHUNKS: usize = 1024;
+const SEEDS: usize = 32;
+/// The first step of the search for a group's rotation, and for that of all regions that share it.
+const FIRST_STEP: i8 = 8;
+const LATER_STEP: i8 = 2;
+/// Estimated bits that a rotation must save to be worth its own.
+const MIN_SAVED_BITS: f32 = 30.0;
+/// Estimated bits that a region costs for every neighbour rotated otherwise.
+const BITS_AN_UNLIKE_NEIGHBOUR: f32 = 0.5;
+
+/// Finds the rotations of slices, one after another, in the same memory.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RotationSearch {
+    regions: Squares,
+    sketch: Squares,
+    /// The rotation that each group of regions would take.
+    seeds: Vec<Rotation>,
+    /// The rotations that the slice takes; the first does nothing.
+    found: Vec<Rotation>,
+    /// What each region costs: under every one of some rotations, one rotation after another; under the best of those taken.
+    costs: Vec<f32>,
+    least: Vec<f32>,
+    /// By region: the number of its rotation.
+    numbers: Vec<usize>,
+    /// Regions that are looked at together.
+    group: Vec<usize>,
+}
+
+/// Squares of two by two coefficients of one band: mean products of each two components, and the inverse squared step of
+/// each component. Zeros fill up the last of a region.
+#[derive(Debug, Clone, Copy)]
+struct Chunk {
+    products: [[f32; LANES]; 6],
+    inverses: [[f32; LANES]; 3],
+}
+
+/// What the regions of a slice hold.
+#[derive(Debug, Clone, Default)]
+struct Squares {
+    across: usize,
+    chunks: Vec<Chunk>,
+    /// Where the chunks of each region end.
+    ends: Vec<usize>,
+}
+
+/// The bit planes that matter, and how much.
+struct Scale {
+    /// By plane: the inverse of its squared step, in squared finest steps.
+    inverses: [f32; PLANES],
+    weights: [f32; PLANES],
+}
+
+impl RotationSearch {
+    /// The rotation of every region of the slice of these rows, row by row; none for grey. `steps` are the finest steps of the
+    /// subbands.
+    pub(crate) fn run<'a>(
+        &'a mut self,
+        steps: &[f32; SUBBANDS],
+        coefficients: &Coefficients,
+        rows: &Range<usize>,
+    ) -> impl Iterator<Item = Rotation> + use<'a> {
+        self.numbers.clear();
+        if coefficients.channels == Channels::Rgb {
+            self.regions.fill(steps, coefficients, rows);
+            let stride = self.regions.chunks.len().div_ceil(SKETCH_CHUNKS).max(1);
+            self.sketch.thin(&self.regions, stride);
+            let pixels = (coefficients.size.width() * rows.len()) as f32 / stride as f32;
+            let scale = Scale::of(&self.sketch, pixels);
+            self.choose(&scale, stride);
+            self.regions.assign(&self.found, &scale, BITS_AN_UNLIKE_NEIGHBOUR, &mut self.costs, &mut self.numbers);
+        }
+        self.numbers.iter().map(|&number| self.found[number])
+    }
+
+    /// Finds the rotations worth their bits, the one that does nothing first; squares of the sketch stand for `stride` of them each.
+    fn choose(&mut self, scale: &Scale, stride: usize) {
+        let share = 1.0 / stride as f32;
+        self.found.clear();
+        self.found.push(Rotation::default());
+        self.seed(scale);
+        let Self { sketch, seeds, found, costs, least, .. } = self;
+        costs.clear();
+        seeds.iter().for_each(|&seed| sketch.add_costs(seed, scale, costs));
+        least.clear();
+        sketch.add_costs(found[0], scale, least);
+        let count = least.len().max(1);
+        while found.len() < MAX_ROTATIONS {
+            let gain = |costs: &[f32]| -> f32 {
+                let saved = costs.iter().zip(&*least);
+                saved.map(|(cost, least)| (least - cost - BITS_AN_UNLIKE_NEIGHBOUR * share).max(0.0)).sum()
+            };
+            let gains = costs.chunks(count).map(gain).enumerate();
+            let Some((best, most)) = gains.max_by(|(_, a), (_, b)| a.total_cmp(b)) else { break };
+            if most < MIN_SAVED_BITS * share {
+                break;
+            }
+            found.push(seeds[best]);
+            least.iter_mut().zip(&costs[best * count..]).for_each(|(least, cost)| *least = least.min(*cost));
+        }
+        self.fit(scale, share);
+    }
+
+    /// Fits each rotation to the regions that take it.
+    fn fit(&mut self, scale: &Scale, share: f32) {
+        let Self { sketch, found, costs, numbers, group, .. } = self;
+        sketch.assign(found, scale, BITS_AN_UNLIKE_NEIGHBOUR * share, costs, numbers);
+        for (number, rotation) in found.iter_mut().enumerate().skip(1) {
+            group.clear();
+            group.extend((0..numbers.len()).filter(|&region| numbers[region] == number));
+            *rotation = sketch.search(group, *rotation, LATER_STEP, scale);
+        }
+    }
+
+    /// Finds the rotations of some squares of two by two regions, spread over the slice.
+    fn seed(&mut self, scale: &Scale) {
+        let Self { sketch, seeds, group, .. } = self;
+        let (across, down) = (sketch.across, sketch.ends.len() / sketch.across);
+        let corners = || (0..down).step_by(2).flat_map(|y| (0..across).step_by(2).map(move |x| (x, y)));
+        let members = |(x, y): (usize, usize)| {
+            let own = (y..(y + 2).min(down)).flat_map(move |y| (x..(x + 2).min(across)).map(move |x| y * across + x));
+            own.filter(|&region| !sketch.range(region).is_empty())
+        };
+        let groups = || corners().filter(|&corner| members(corner).next().is_some());
+        let stride = groups().count().div_ceil(SEEDS).max(1);
+        seeds.clear();
+        for corner in groups().step_by(stride) {
+            group.clear();
+            group.extend(members(corner));
+            seeds.push(sketch.search(group, Rotation::default(), FIRST_STEP, scale));
+        }
+    }
+}
+
+impl Scale {
+    /// Where the slice has the rates that matter. That all count alike means that a bit counts the more the coarser
+    /// its plane is; the root makes that less.
+    fn of(sketch: &Squares, pixels: f32) -> Self {
+        let inverse = |plane: u8| 0.25_f32.powi(i32::from(plane));
+        let bits = |plane: u8| {
+            let one = Self { inverses: [inverse(plane); PLANES], weights: [1.0, 0.0, 0.0] };
+            sketch.cost(0..sketch.chunks.len(), &Rotation::default().matrix(), &one) / pixels
+        };
+        let first = (0..MAX_PLANES).find(|&plane| bits(plane) <= MAX_BITS_A_PIXEL).unwrap_or(0);
+        let planes = [first, first + 1, first + 2];
+        let weights = planes.map(|plane| bits(plane).max(1e-4).sqrt().recip());
+        let sum: f32 = weights.iter().sum();
+        Self { inverses: planes.map(inverse), weights: weights.map(|weight| weight / sum) }
+    }
+}
+
+impl Squares {
+    fn fill(&mut self, steps: &[f32; SUBBANDS], coefficients: &Coefficients, rows: &Range<usize>) {
+        let (across, down) = regions::count(coefficients.channels, coefficients.size.width(), rows.len());
+        let height = coefficients.size.height();
+        self.across = across;
+        self.chunks.clear();
+        self.ends.clear();
+        for (y, x) in (0..down).flat_map(|y| (0..across).map(move |x| (y, x))) {
+            let mut count = 0;
+            for index in 3..SUBBANDS {
+                let subband = Subband::at(index);
+                if subband.component > 0 || subband.level > COARSEST_LEVEL {
+                    continue;
+                }
+                let components = [0, 1, 2].map(|component| layout::sibling(index, component));
+                let inverses = components.map(|index| steps[index].powi(-2));
+                let bands = components.map(|index| coefficients.subbands[index].as_slice());
+                let (stride, _) = subband.size(coefficients.size.width(), height);
+                let (own, side) = (layout::rows(subband, height, rows), REGION_SIDE >> subband.level);
+                let (left, top) = ((x * side).min(stride), own.start + y * side);
+                let columns = left..(left + side).min(stride);
+                for y in (top..(top + side).min(own.end).saturating_sub(1)).step_by(2) {
+                    let [a, b, c] = bands.map(|band| squares(band, stride, &columns, y));
+                    a.zip(b).zip(c).for_each(|((a, b), c)| self.push([a, b, c], inverses, &mut count));
+                }
+            }
+            self.ends.push(self.chunks.len());
+        }
+    }
+
+    /// Adds the square at one place in all components, if it says anything; `count` of its region were added before.
+    #[inline]
+    fn push(&mut self, [a, b, c]: [[f32; 4]; 3], inverses: [f32; 3], count: &mut usize) {
+        let own = [product(a, a), product(b, b), product(c, c)];
+        if own.iter().zip(inverses).all(|(own, inverse)| own * inverse < MIN_MEAN_SQUARE) {
+            return;
+        }
+        if *count % LANES == 0 {
+            self.chunks.push(Chunk { products: [[0.0; LANES]; 6], inverses: [[0.0; LANES]; 3] });
+        }
+        let Some(chunk) = self.chunks.last_mut() else { return };
+        let products = [own[0], own[1], own[2], product(a, b), product(a, c), product(b, c)];
+        for (lanes, value) in chunk.products.iter_mut().zip(products) {
+            lanes[*count % LANES] = value;
+        }
+        for (lanes, value) in chunk.inverses.iter_mut().zip(inverses) {
+            lanes[*count % LANES] = value;
+        }
+        *count += 1;
+    }
+
+    /// Makes this every so many chunks of each region of `all`.
+    fn thin(&mut self, all: &Self, stride: usize) {
+        self.across = all.across;
+        self.chunks.clear();
+        self.ends.clear();
+        for region in 0..all.ends.len() {
+            self.chunks.extend(all.chunks[all.range(region)].iter().step_by(stride));
+            self.ends.push(self.chunks.len());
+        }
+    }
+
+    /// The chunks of a region.
+    fn range(&self, region: usize) -> Range<usize> {
+        region.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[region]
+    }
+
+    /// About the bits that these chunks take when rotated: half of log2(1 + mean square) for each coefficient, over
+    /// the planes. The bits of a float, read as an integer, are its logarithm closely enough.
+    fn cost(&self, chunks: Range<usize>, matrix: &Matrix, scale: &Scale) -> f32 {
+        let mut sums = [0.0; LANES];
+        for Chunk { products: [aa, bb, cc, ab, ac, bc], inverses } in &self.chunks[chunks] {
+            for lane in 0..LANES {
+                let energies: [f32; 3] = std::array::from_fn(|component| {
+                    let [a, b, c] = matrix[component];
+                    let own = a * a * aa[lane] + b * b * bb[lane] + c * c * cc[lane];
+                    let mixed = a * b * ab[lane] + a * c * ac[lane] + b * c * bc[lane];
+                    (own + 2.0 * mixed).max(0.0) * inverses[component][lane]
+                });
+                for (inverse, weight) in scale.inverses.iter().zip(scale.weights) {
+                    let [a, b, c] = energies.map(|energy| 1.0 + energy * inverse);
+                    sums[lane] += weight * (a * b * c).to_bits().wrapping_sub(1.0_f32.to_bits()).cast_signed() as f32;
+                }
+            }
+        }
+        sums.iter().sum::<f32>() * (SQUARE / 2.0 / (1 << 23) as f32)
+    }
+
+    /// The rotation of least cost for these regions that is found from `best`, by steps that halve.
+    fn search(&self, regions: &[usize], mut best: Rotation, mut step: i8, scale: &Scale) -> Rotation {
+        let cost = |rotation: Rotation| -> f32 {
+            let matrix = rotation.matrix();
+            regions.iter().map(|&region| self.cost(self.range(region), &matrix, scale)).sum()
+        };
+        let mut least = cost(best);
+        while step > 0 {
+            let mut moved = false;
+            for (angle, by) in (0..3).flat_map(|angle| [(angle, step), (angle, -step)]) {
+                let Some(other) = best.changed(angle, by) else { continue };
+                let cost = cost(other);
+                if cost < least {
+                    (best, least, moved) = (other, cost, true);
+                }
+            }
+            if !moved {
+                step /= 2;
+            }
+        }
+        best
+    }
+
+    /// Appends what each region costs under a rotation.
+    fn add_costs(&self, rotation: Rotation, scale: &Scale, costs: &mut Vec<f32>) {
+        let matrix = rotation.matrix();
+        costs.extend((0..self.ends.len()).map(|region| self.cost(self.range(region), &matrix, scale)));
+    }
+
+    /// Makes `numbers` the number of each region's rotation: of little cost, and mostly its neighbours'.
+    fn assign(
+        &self,
+        rotations: &[Rotation],
+        scale: &Scale,
+        border: f32,
+        costs: &mut Vec<f32>,
+        numbers: &mut Vec<usize>,
+    ) {
+        costs.clear();
+        rotations.iter().for_each(|&rotation| self.add_costs(rotation, scale, costs));
+        let (across, count) = (self.across, self.ends.len());
+        numbers.clear();
+        numbers.resize(count, 0);
+        for region in (0..count).chain(0..count) {
+            let beside = [
+                (region % across > 0).then(|| region - 1),
+                (region % across + 1 < across).then_some(region + 1),
+                region.checked_sub(across),
+                Some(region + across),
+            ];
+            let around = beside.map(|other| other.and_then(|other| numbers.get(other).copied()));
+            let cost = |number: usize| {
+                let unlike = around.iter().flatten().filter(|&&other| other != number).count();
+                costs[number * count + region] + border * unlike as f32
+            };
+            numbers[region] = (0..rotations.len()).min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(0);
+        }
+    }
+}
+
+/// The squares of a band in these columns of the rows `y` and `y + 1`.
+fn squares<'a>(
+    band: &'a [f32],
+    stride: usize,
+    columns: &Range<usize>,
+    y: usize,
+) -> impl Iterator<Item = [f32; 4]> + use<'a> {
+    let row = |y: usize| band[y * stride..][columns.clone()].as_chunks::<2>().0;
+    row(y).iter().zip(row(y + 1)).map(|(&[a, b], &[c, d])| [a, b, c, d])
+}
+
+/// The mean product of two squares.
+fn product(a: [f32; 4], b: [f32; 4]) -> f32 {
+    (a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]) / SQUARE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Analysis as _, Encoder, Linear, Model, Picture, Size};
+
+    fn rotations(model: &Model, coefficients: &Coefficients, rows: &Range<usize>) -> Vec<Rotation> {
+        RotationSearch::default().run(&model.steps(), coefficients, rows).collect()
+    }
+
+    /// Grain along one direction of colour on the left, along another on the right.
+    fn picture(left: [u32; 3], right: [u32; 3]) -> Picture {
+        let (width, height, mut state) = (256, 128, 5_u32);
+        let samples = (0..width * height).flat_map(|at| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let colour = if at % width < width / 2 { left } else { right };
+            colour.map(|part| (60 + part * (state >> 8 & 31)).to_le_bytes()[0])
+        });
+        let size = Size::new(width, height).expect("a valid size");
+        Picture::new(size, Channels::Rgb, samples.collect()).expect("all samples")
+    }
+
+    fn model() -> Model {
+        Model::from_bytes(include_bytes!("../../../models/artifacts/photo/tables.bin")).expect("the tables")
+    }
+
+    #[test]
+    fn parts_of_other_colours_have_rotations_of_their_own_and_take_fewer_bytes() {
+        let (model, picture) = (model(), picture([3, 3, 3], [1, 0, 4]));
+        let linear = Linear::new(model.clone());
+        let coefficients = linear.analyse(&picture).expect("linear");
+        let found = rotations(&model, &coefficients, &(0..128));
+        assert_eq!(found.len(), 8 * 4);
+        for row in found.chunks(8) {
+            assert!(row[..3].iter().all(|rotation| *rotation == row[0]), "{row:?}");
+            assert!(row[5..].iter().all(|rotation| *rotation == row[7]), "{row:?}");
+            assert_ne!(row[0], row[7]);
+        }
+        let bytes = |rotations: bool| {
+            let encoder = Encoder::new(model.clone()).with_rotations(rotations);
+            encoder.encode(&picture, &linear).expect("a stream").bytes().len()
+        };
+        let (with, without) = (bytes(true), bytes(false));
+        assert!(with * 10 < without * 9, "{with} bytes with rotations, {without} without");
+    }
+
+    #[test]
+    fn a_picture_of_one_direction_and_a_grey_one_need_none() {
+        let model = model();
+        let linear = Linear::new(model.clone());
+        let one = linear.analyse(&picture([3, 2, 1], [3, 2, 1])).expect("linear");
+        assert!(rotations(&model, &one, &(0..128)).iter().all(|rotation| *rotation == Rotation::default()));
+        let size = Size::new(64, 64).expect("a valid size");
+        let grey = Picture::new(size, Channels::Grey, vec![7; 64 * 64]).expect("all samples");
+        assert!(rotations(&model, &linear.analyse(&grey).expect("linear"), &(0..64)).is_empty());
+    }
+}

@@ -1,0 +1,73 @@
+//! For those who train models: how often each context meets a zero and a one, and tables with priors from such counts.
+
+use crate::bitplane::scan::{self, Cursor};
+use crate::entropy::probability::Probability;
+use crate::entropy::range_coder::Coder;
+use crate::error::Error;
+use crate::model::{LENGTH, Model, PRIORS};
+use crate::stream::encoder::Encoder;
+use crate::subband::coefficients::Coefficients;
+
+impl Encoder {
+    /// How often each adaptive probability meets a zero and a one while `coefficients` are coded; from
+    /// such counts over many pictures come a model's priors (spec, "Model tables").
+    ///
+    /// # Errors
+    /// As [`Encoder::encode_coefficients`].
+    pub fn count(&self, coefficients: Coefficients) -> Result<Vec<[u64; 2]>, Error> {
+        let (slices, planes) = self.quantise(coefficients)?;
+        let mut counter = Counter::new();
+        for mut slice in slices {
+            let done = scan::run(&mut slice, &mut Cursor::new(planes), &mut counter, |_| true);
+            debug_assert!(done.is_ok(), "a counter is never starved");
+        }
+        Ok(counter.counts)
+    }
+}
+
+impl Model {
+    /// The tables in `bytes` with other priors: the probability of a one in each context, in 1/65536.
+    ///
+    /// # Errors
+    /// As [`Model::from_bytes`]; [`Error::Argument`] if there is not one prior for every context.
+    pub fn with_priors(bytes: &[u8], priors: &[u16]) -> Result<Vec<u8>, Error> {
+        Self::from_bytes(bytes)?;
+        if priors.len() != PRIORS {
+            return Err(Error::Argument("there is not one prior for every context"));
+        }
+        let mut out = bytes[..LENGTH - 2 * PRIORS].to_vec();
+        out.extend(priors.iter().flat_map(|prior| prior.to_le_bytes()));
+        Ok(out)
+    }
+}
+
+/// Counts bits instead of writing them.
+struct Counter {
+    counts: Vec<[u64; 2]>,
+}
+
+impl Counter {
+    fn new() -> Self {
+        Self { counts: vec![[0; 2]; PRIORS] }
+    }
+}
+
+impl Default for Counter {
+    /// A stand-in that counts nothing.
+    fn default() -> Self {
+        Self { counts: Vec::new() }
+    }
+}
+
+impl Coder for Counter {
+    const WRITES: bool = true;
+
+    fn code<const FAST: u32>(&mut self, _probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
+        self.counts[context][usize::from(bit)] += 1;
+        Some(bit)
+    }
+
+    fn position(&self) -> usize {
+        0
+    }
+}

@@ -1,0 +1,159 @@
+//! The levels of one component, through which rows pass from the finest to the coarsest.
+
+use std::ops::{Range, RangeInclusive};
+
+use crate::picture::Size;
+use crate::subband::layout::LEVELS;
+use crate::wavelet::lift::{Direction, Taps};
+use crate::wavelet::line::Line;
+use crate::wavelet::rows::{DELAY, Window};
+
+/// Rows that must have entered below a row before it is handed on.
+const WAIT: usize = DELAY + 1;
+
+/// Some levels of one component, for the rows of a strip.
+pub(super) struct Component<'a> {
+    /// Finest first.
+    levels: Vec<Level<'a>>,
+    /// The strip's part of the coarsest level's low band.
+    low: Low<'a>,
+}
+
+/// What a strip fills in of one component.
+pub(super) struct Share<'a> {
+    /// The strip's rows of pixels.
+    pub(super) rows: Range<usize>,
+    /// Of each level, coarsest first, HL, LH and HH.
+    pub(super) bands: Vec<&'a mut [f32]>,
+    /// The coarsest level's low band.
+    pub(super) low: &'a mut [f32],
+}
+
+struct Low<'a> {
+    first: usize,
+    samples: &'a mut [f32],
+}
+
+struct Level<'a> {
+    height: usize,
+    /// The strip's rows.
+    own: Range<usize>,
+    /// The strip's part of HL, LH, HH.
+    bands: [&'a mut [f32]; 3],
+    /// The row that enters next.
+    next: usize,
+    window: Window,
+    line: Line,
+}
+
+impl<'a> Component<'a> {
+    /// With the rows that it must be given: those of the strip and some around.
+    pub(super) fn new(
+        taps: &[Taps; LEVELS],
+        size: Size,
+        numbers: RangeInclusive<usize>,
+        share: Share<'a>,
+    ) -> (Self, Range<usize>) {
+        let strip = share.rows;
+        let low = Low { first: strip.start >> numbers.end(), samples: share.low };
+        let mut bands = share.bands.into_iter();
+        // What the coarser level needs of a level's low band.
+        let mut needed: Option<Range<usize>> = None;
+        let levels = numbers.rev().map(|number| {
+            let [width, height] = side(size, number - 1);
+            let own = strip.start >> (number - 1)..strip.end.div_ceil(1 << (number - 1));
+            let low = needed.take().map_or(own.clone(), |low| 2 * low.start..2 * low.end - 1);
+            let first = own.start.min(low.start).saturating_sub(DELAY);
+            needed = Some(first..(own.end.max(low.end) + WAIT).min(height));
+            let taps = &taps[number - 1];
+            Level {
+                height,
+                own,
+                bands: std::array::from_fn(|_| bands.next().unwrap_or_default()),
+                next: first,
+                window: Window::new(taps, Direction::Analysis, [width, height], first),
+                line: Line::new(taps, Direction::Analysis, width),
+            }
+        });
+        let mut levels: Vec<_> = levels.collect();
+        levels.reverse();
+        (Self { levels, low }, needed.unwrap_or_default())
+    }
+
+    /// Takes the next row.
+    pub(super) fn push(&mut self, row: &[f32]) {
+        push(&mut self.levels, &mut self.low, row);
+    }
+
+    /// Below the picture there are no more rows.
+    pub(super) fn finish(&mut self) {
+        let mut levels = self.levels.as_mut_slice();
+        while let [level, ..] = levels {
+            let more = if level.next == level.height { WAIT } else { 0 };
+            for _ in 0..more {
+                enter(levels, &mut self.low);
+            }
+            levels = &mut levels[1..];
+        }
+    }
+}
+
+fn push(levels: &mut [Level<'_>], low: &mut Low<'_>, row: &[f32]) {
+    let level = &mut levels[0];
+    level.window.row_mut(level.next).copy_from_slice(row);
+    enter(levels, low);
+}
+
+/// Lets the next row enter the finest of these levels, and hands on what becomes final.
+fn enter(levels: &mut [Level<'_>], low: &mut Low<'_>) {
+    let Some((level, coarser)) = levels.split_first_mut() else { return };
+    let newest = level.next;
+    level.next += 1;
+    level.window.enter(newest);
+    if newest.is_multiple_of(2) {
+        for y in [newest.checked_sub(WAIT), newest.checked_sub(DELAY)].into_iter().flatten() {
+            if y < level.height {
+                level.give(y, coarser, low);
+            }
+        }
+    }
+}
+
+impl Level<'_> {
+    /// Takes a final row apart.
+    fn give(&mut self, y: usize, coarser: &mut [Level<'_>], low: &mut Low<'_>) {
+        let own = self.own.contains(&y);
+        let odd = !y.is_multiple_of(2);
+        if odd && !own {
+            return;
+        }
+        let [left, right] = self.line.split(self.window.row(y));
+        let [hl, lh, hh] = &mut self.bands;
+        if own {
+            let row = y / 2 - self.own.start / 2;
+            let band = if odd { hh } else { hl };
+            band[row * right.len()..][..right.len()].copy_from_slice(right);
+            if odd {
+                lh[row * left.len()..][..left.len()].copy_from_slice(left);
+            }
+        }
+        if odd {
+            return;
+        }
+        let y = y / 2;
+        if let [level, ..] = coarser {
+            if level.next == y {
+                push(coarser, low, left);
+            }
+        } else if let Some(row) = y.checked_sub(low.first)
+            && let Some(out) = low.samples.get_mut(row * left.len()..(row + 1) * left.len())
+        {
+            out.copy_from_slice(left);
+        }
+    }
+}
+
+/// Width and height of the low band of a level; level 0 is the picture.
+pub(super) fn side(size: Size, level: usize) -> [usize; 2] {
+    [size.width(), size.height()].map(|side| side.div_ceil(1 << level))
+}

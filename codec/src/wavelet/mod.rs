@@ -1,0 +1,10 @@
+//! The wavelet: lifting along rows and columns, a picture's rows at a time.
+
+pub(crate) mod analysis;
+pub(crate) mod lift;
+mod line;
+#[cfg(test)]
+pub(crate) mod naive;
+mod rows;
+pub(crate) mod strips;
+pub(crate) mod synthesis;

@@ -1,0 +1,36 @@
+//! How a picture is divided among threads: into strips of rows, each of which needs some rows around it too. What
+//! comes out does not depend on it.
+
+use std::ops::Range;
+
+use crate::picture::Size;
+
+/// Rows of all components that are between wavelet and colour at a time: few enough to stay in cache.
+pub(super) const TILE: usize = 8;
+/// Strips begin on a multiple of this, so that they share no row of a band of the two finest levels.
+const ALIGN: usize = 4;
+/// Least pixels of a strip that is worth a thread.
+const MIN_STRIP_PIXELS: usize = 1 << 15;
+/// Least rows, since a strip does some work of its neighbours again.
+const MIN_STRIP_ROWS: usize = 64;
+
+/// How a picture is divided.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Division {
+    pub(crate) threads: usize,
+    /// Rows to a strip; a multiple of [`ALIGN`].
+    pub(crate) rows: usize,
+}
+
+impl Division {
+    /// As many strips as threads, unless they become too small.
+    pub(crate) fn new(size: Size, threads: usize) -> Self {
+        let least = (MIN_STRIP_PIXELS / size.width()).max(MIN_STRIP_ROWS);
+        Self { threads, rows: size.height().div_ceil(threads).max(least).next_multiple_of(ALIGN) }
+    }
+
+    /// The strips, top to bottom; the last may have fewer rows.
+    pub(super) fn strips(self, height: usize) -> impl Iterator<Item = Range<usize>> {
+        (0..height).step_by(self.rows).map(move |start| start..(start + self.rows).min(height))
+    }
+}

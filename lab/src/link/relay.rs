@@ -1,0 +1,286 @@
+//! The relay: a socket for clients, one to the server for each of them, and a schedule for each direction.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::net::UdpSocket;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::schedule::{Link, Schedule};
+
+/// The most bytes of a UDP packet.
+const MAX_PACKET_BYTES: usize = 65_536;
+/// Packets that were read and wait to be scheduled.
+const MAX_WAITING_PACKETS: usize = 1024;
+/// Packets that go on in a millisecond after having been held back: a socket takes them.
+const RELEASED_PER_MILLISECOND: usize = 16;
+
+/// A packet that came to the link from the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passage {
+    /// When it came, since the relay began.
+    pub at: Duration,
+    /// Its bytes, without the headers of UDP and IP.
+    pub bytes: usize,
+    /// How long it waited in the queue; nothing if it was dropped.
+    pub wait: Option<Duration>,
+}
+
+/// What gets through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Traffic {
+    /// Both directions.
+    Both,
+    /// Both, but the relay keeps what comes from the server until the next change.
+    Held,
+    /// What clients send, and no answer.
+    ToServer,
+    /// Nothing.
+    Nothing,
+}
+
+/// A link that all clients of a relay share, until it is dropped.
+#[derive(Debug)]
+pub struct Relay {
+    address: SocketAddr,
+    began: Instant,
+    passed: Arc<Mutex<Vec<Passage>>>,
+    traffic: watch::Sender<Traffic>,
+    _task: JoinSet<()>,
+}
+
+impl Relay {
+    /// Begins to relay between clients of [`Relay::address`] and the server at `server`, which must be on this machine.
+    /// Call it within a tokio runtime.
+    ///
+    /// # Errors
+    /// If there is no free port, or the server is elsewhere.
+    pub async fn start(server: SocketAddr, link: Link) -> io::Result<Self> {
+        if !server.ip().is_loopback() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a simulated link stays on this machine"));
+        }
+        let near = Arc::new(UdpSocket::bind(SocketAddr::new(server.ip(), 0)).await?);
+        let (address, began) = (near.local_addr()?, Instant::now());
+        let (traffic, following) = watch::channel(Traffic::Both);
+        let passed: Arc<Mutex<Vec<Passage>>> = Arc::default();
+        let (up, down) = (Schedule::new(link.back()), Schedule::new(link));
+        let (clients, held, readers) = (BTreeMap::new(), VecDeque::new(), JoinSet::new());
+        let ends = Ends { near, server, began, up, down, clients, held, passed: Arc::clone(&passed), readers };
+        let mut task = JoinSet::new();
+        task.spawn(ends.run(following));
+        Ok(Self { address, began, passed, traffic, _task: task })
+    }
+
+    /// Where clients find the server behind the link.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// When it began: the zero of the link's times.
+    #[must_use]
+    pub const fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// From now on this gets through.
+    pub fn set_traffic(&self, traffic: Traffic) {
+        self.traffic.send_replace(traffic);
+    }
+
+    /// The packets that came from the server since the last call.
+    #[must_use]
+    pub fn take_passages(&self) -> Vec<Passage> {
+        std::mem::take(&mut *self.passed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A packet of a client's, in either direction.
+#[derive(Debug)]
+struct Packet {
+    client: SocketAddr,
+    bytes: Vec<u8>,
+}
+
+/// Where a packet was read.
+#[derive(Debug)]
+enum Read {
+    FromClient(Packet),
+    FromServer(Packet),
+}
+
+/// Both ends of the link.
+#[derive(Debug)]
+struct Ends {
+    near: Arc<UdpSocket>,
+    server: SocketAddr,
+    began: Instant,
+    up: Schedule<Packet>,
+    down: Schedule<Packet>,
+    /// The socket to the server for each client.
+    clients: BTreeMap<SocketAddr, Arc<UdpSocket>>,
+    held: VecDeque<Packet>,
+    passed: Arc<Mutex<Vec<Passage>>>,
+    readers: JoinSet<()>,
+}
+
+impl Ends {
+    async fn run(mut self, traffic: watch::Receiver<Traffic>) {
+        let (outlet, mut inlet) = mpsc::channel(MAX_WAITING_PACKETS);
+        self.readers.spawn(read_clients(Arc::clone(&self.near), outlet.clone()));
+        let mut following = traffic.clone();
+        loop {
+            let due = [self.up.due(), self.down.due()].into_iter().flatten().min();
+            let passing = *traffic.borrow();
+            tokio::select! {
+                Some(read) = inlet.recv() => match (read, passing) {
+                    (Read::FromClient(packet), Traffic::Both | Traffic::Held | Traffic::ToServer) => {
+                        self.open(packet.client, &outlet).await;
+                        self.up.push(self.began.elapsed(), packet.bytes.len(), packet);
+                    }
+                    (Read::FromServer(packet), Traffic::Both) if self.held.is_empty() => self.push_down(packet),
+                    (Read::FromServer(packet), Traffic::Both | Traffic::Held) => self.held.push_back(packet),
+                    _ => {}
+                },
+                () = tokio::time::sleep(Duration::from_millis(1)), if passing == Traffic::Both && !self.held.is_empty() => {
+                    for _ in 0..RELEASED_PER_MILLISECOND {
+                        let Some(packet) = self.held.pop_front() else { break };
+                        self.push_down(packet);
+                    }
+                }
+                // It fails once the relay is dropped: then this task is too.
+                _ = following.changed() => {}
+                () = until(due.map(|due| self.began + due)) => {}
+            }
+            let passing = *traffic.borrow();
+            self.deliver(passing).await;
+        }
+    }
+
+    /// A socket to the server for a client that is new.
+    async fn open(&mut self, client: SocketAddr, outlet: &mpsc::Sender<Read>) {
+        if self.clients.contains_key(&client) {
+            return;
+        }
+        let Ok(far) = UdpSocket::bind(SocketAddr::new(self.server.ip(), 0)).await else { return };
+        if far.connect(self.server).await.is_ok() {
+            let far = Arc::new(far);
+            self.readers.spawn(read_server(Arc::clone(&far), client, outlet.clone()));
+            self.clients.insert(client, far);
+        }
+    }
+
+    fn push_down(&mut self, packet: Packet) {
+        let (at, bytes) = (self.began.elapsed(), packet.bytes.len());
+        let wait = self.down.push(at, bytes, packet);
+        self.passed.lock().unwrap_or_else(PoisonError::into_inner).push(Passage { at, bytes, wait });
+    }
+
+    /// Sends what has arrived. What cannot be sent is lost.
+    async fn deliver(&mut self, traffic: Traffic) {
+        let now = self.began.elapsed();
+        while let Some(packet) = self.up.pop(now) {
+            if let Some(far) = self.clients.get(&packet.client).filter(|_| traffic != Traffic::Nothing) {
+                let _ = far.send(&packet.bytes).await;
+            }
+        }
+        while let Some(packet) = self.down.pop(now) {
+            if matches!(traffic, Traffic::Both | Traffic::Held) {
+                let _ = self.near.send_to(&packet.bytes, packet.client).await;
+            }
+        }
+    }
+}
+
+async fn read_clients(near: Arc<UdpSocket>, outlet: mpsc::Sender<Read>) {
+    let mut buffer = vec![0; MAX_PACKET_BYTES];
+    loop {
+        // An error is that of an earlier packet, which nobody listened for: as if it were lost.
+        let Ok((length, client)) = near.recv_from(&mut buffer).await else { continue };
+        let packet = Packet { client, bytes: buffer[..length].to_vec() };
+        if outlet.send(Read::FromClient(packet)).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read_server(far: Arc<UdpSocket>, client: SocketAddr, outlet: mpsc::Sender<Read>) {
+    let mut buffer = vec![0; MAX_PACKET_BYTES];
+    loop {
+        let Ok(length) = far.recv(&mut buffer).await else { continue };
+        let packet = Packet { client, bytes: buffer[..length].to_vec() };
+        if outlet.send(Read::FromServer(packet)).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn packets_go_both_ways_and_those_from_the_server_are_logged() -> io::Result<()> {
+        let server = UdpSocket::bind("127.0.0.1:0").await?;
+        let relay = Relay::start(server.local_addr()?, Link::constant(10_000_000)).await?;
+        let client = UdpSocket::bind("127.0.0.1:0").await?;
+        client.connect(relay.address()).await?;
+        let mut buffer = [0; 64];
+        client.send(b"question").await?;
+        let (length, peer) = server.recv_from(&mut buffer).await?;
+        assert_eq!(&buffer[..length], b"question");
+        server.send_to(b"answer", peer).await?;
+        let length = client.recv(&mut buffer).await?;
+        assert_eq!(&buffer[..length], b"answer");
+        let passages = relay.take_passages();
+        assert!(matches!(passages[..], [Passage { bytes: 6, wait: Some(Duration::ZERO), .. }]), "{passages:?}");
+        assert!(relay.take_passages().is_empty());
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn each_client_gets_its_own_answers_when_they_are_no_longer_held() -> io::Result<()> {
+        let server = UdpSocket::bind("127.0.0.1:0").await?;
+        let relay = Relay::start(server.local_addr()?, Link::constant(10_000_000)).await?;
+        relay.set_traffic(Traffic::Held);
+        let mut buffer = [0; 64];
+        let mut clients = Vec::new();
+        for name in [b'a', b'b'] {
+            let client = UdpSocket::bind("127.0.0.1:0").await?;
+            client.send_to(&[name], relay.address()).await?;
+            let (length, peer) = server.recv_from(&mut buffer).await?;
+            for _ in 0..100 {
+                server.send_to(&buffer[..length], peer).await?;
+            }
+            clients.push((name, client));
+        }
+        for (_, client) in &clients {
+            let early = tokio::time::timeout(Duration::from_millis(50), client.recv(&mut [0; 64])).await;
+            assert!(early.is_err(), "nothing comes while it is held");
+        }
+        relay.set_traffic(Traffic::Both);
+        for (name, client) in &clients {
+            for _ in 0..100 {
+                assert_eq!((client.recv(&mut buffer).await?, buffer[0]), (1, *name));
+            }
+        }
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_server_elsewhere_is_refused() {
+        let refused = Relay::start(([192, 0, 2, 1], 9).into(), Link::constant(1)).await;
+        assert!(refused.is_err());
+    }
+}

@@ -1,0 +1,236 @@
+//! MS-SSIM: the structural similarity of two pictures at five scales, multiplied.
+//!
+//! As Wang, Simoncelli and Bovik define it ("Multi-scale structural similarity for image quality assessment", Asilomar
+//! 2003): an 11x11 Gaussian window of standard deviation 1.5, taken only where all of it is inside, and their five
+//! exponents. The paper takes luma; here each channel is measured and the channels are averaged, as in pytorch_msssim,
+//! which CompressAI and most papers on learned codecs use: no padding but for odd sides, negative means taken as zero.
+
+use nestcast_codec::{Channels, Picture, Size};
+
+use super::shape;
+
+/// Exponents of the scales, finest first (the paper's cross-scale calibration).
+const EXPONENTS: [f64; 5] = [0.0448, 0.2856, 0.3001, 0.2363, 0.1333];
+/// Taps of the window along a side.
+const TAPS: usize = 11;
+/// The window's standard deviation, pixels.
+const SIGMA: f64 = 1.5;
+/// Keeps the luminance term finite where both pictures are black: (0.01 * 255)^2.
+const C1: f32 = 6.5025;
+/// Keeps the contrast-structure term finite where both pictures are flat: (0.03 * 255)^2.
+const C2: f32 = 58.5225;
+
+/// MS-SSIM on the scale of its error, in dB: `-10 log10(1 - value)`. What plots and BD-rates use.
+#[must_use]
+pub fn ms_ssim_db(value: f64) -> f64 {
+    -10.0 * (1.0 - value).log10()
+}
+
+/// An original, prepared to be compared with many decoded pictures.
+#[derive(Debug)]
+pub struct MsSsim {
+    /// By channel, then by scale.
+    channels: Vec<Vec<Scale>>,
+    shape: (Size, Channels),
+}
+
+/// One channel of the original at one scale, with what the window says of it.
+#[derive(Debug)]
+struct Scale {
+    plane: Plane,
+    mean: Plane,
+    mean_square: Plane,
+}
+
+impl MsSsim {
+    /// The shortest side that is measured: the window must fit into the coarsest scale, a sixteenth rounded up.
+    pub const MIN_SIDE: usize = (TAPS - 1) * 16 + 1;
+
+    /// `None` if a side is shorter than [`MIN_SIDE`](Self::MIN_SIDE).
+    #[must_use]
+    pub fn new(original: &Picture) -> Option<Self> {
+        if original.size().width().min(original.size().height()) < Self::MIN_SIDE {
+            return None;
+        }
+        let window = window();
+        let scale = |plane: Plane| Scale {
+            mean: plane.blurred(&window),
+            mean_square: plane.times(&plane).blurred(&window),
+            plane,
+        };
+        let each = 0..original.channels().count();
+        let channels = each.map(|channel| scales(Plane::of(original, channel)).map(scale).collect());
+        Some(Self { channels: channels.collect(), shape: shape(original) })
+    }
+
+    /// MS-SSIM, 0 to 1, and 1 for equal pictures.
+    ///
+    /// # Panics
+    /// If the pictures differ in size or channels; a decoder keeps both.
+    #[must_use]
+    pub fn compare(&self, decoded: &Picture) -> f64 {
+        assert_eq!(self.shape, shape(decoded), "only pictures of one shape can be compared");
+        let window = window();
+        let channels = self.channels.iter().enumerate();
+        let sum: f64 = channels.map(|(index, original)| channel(original, Plane::of(decoded, index), &window)).sum();
+        sum / self.channels.len() as f64
+    }
+}
+
+/// A channel at all scales, finest first.
+fn scales(plane: Plane) -> impl Iterator<Item = Plane> {
+    std::iter::successors(Some(plane), |plane| Some(plane.halved())).take(EXPONENTS.len())
+}
+
+fn channel(original: &[Scale], decoded: Plane, window: &[f32; TAPS]) -> f64 {
+    let mut product = 1.0;
+    for (index, (a, b)) in original.iter().zip(scales(decoded)).enumerate() {
+        let (structure, similarity) = means(a, &b, window);
+        let coarsest = index + 1 == EXPONENTS.len();
+        let mean = if coarsest { similarity } else { structure };
+        product *= mean.max(0.0).powf(EXPONENTS[index]);
+    }
+    product
+}
+
+/// Means over one scale: of the contrast-structure term, and of that times the luminance term.
+fn means(a: &Scale, b: &Plane, window: &[f32; TAPS]) -> (f64, f64) {
+    let mean = b.blurred(window);
+    let mean_square = b.times(b).blurred(window);
+    let mean_product = a.plane.times(b).blurred(window);
+    let (mut structure, mut similarity) = (0.0, 0.0);
+    for i in 0..mean.samples.len() {
+        let (ma, mb) = (a.mean.samples[i], mean.samples[i]);
+        let variances = a.mean_square.samples[i] + mean_square.samples[i] - ma * ma - mb * mb;
+        let covariance = mean_product.samples[i] - ma * mb;
+        let term = (2.0 * covariance + C2) / (variances + C2);
+        let luminance = (2.0 * ma * mb + C1) / (ma * ma + mb * mb + C1);
+        structure += f64::from(term);
+        similarity += f64::from(term * luminance);
+    }
+    let count = mean.samples.len() as f64;
+    (structure / count, similarity / count)
+}
+
+/// One channel at one scale: row, column.
+#[derive(Debug)]
+struct Plane {
+    width: usize,
+    samples: Vec<f32>,
+}
+
+impl Plane {
+    fn of(picture: &Picture, channel: usize) -> Self {
+        let samples = picture.samples().iter().skip(channel);
+        let samples = samples.step_by(picture.channels().count()).map(|&sample| f32::from(sample));
+        Self { width: picture.size().width(), samples: samples.collect() }
+    }
+
+    fn times(&self, other: &Self) -> Self {
+        let samples = self.samples.iter().zip(&other.samples).map(|(a, b)| a * b);
+        Self { width: self.width, samples: samples.collect() }
+    }
+
+    /// The Gaussian mean around every pixel that has the whole window inside.
+    fn blurred(&self, window: &[f32; TAPS]) -> Self {
+        let width = self.width;
+        let narrow = width + 1 - TAPS;
+        let rows = self.samples.len() / width + 1 - TAPS;
+        let mut column = vec![0.0; width];
+        let mut samples = vec![0.0; narrow * rows];
+        for (out, around) in samples.chunks_exact_mut(narrow).zip(self.samples.windows(width * TAPS).step_by(width)) {
+            column.fill(0.0);
+            for (row, &weight) in around.chunks_exact(width).zip(window) {
+                add(&mut column, row, weight);
+            }
+            for (tap, &weight) in window.iter().enumerate() {
+                add(out, &column[tap..], weight);
+            }
+        }
+        Self { width: narrow, samples }
+    }
+
+    /// Half the size: means of 2x2 pixels. An odd side gets a border of zeros on both ends first, as in pytorch_msssim.
+    fn halved(&self) -> Self {
+        let (width, height) = (self.width, self.samples.len() / self.width);
+        let (odd_x, odd_y) = (width % 2, height % 2);
+        let at = |x: usize, y: usize| match (x.checked_sub(odd_x), y.checked_sub(odd_y)) {
+            (Some(x), Some(y)) if x < width && y < height => self.samples[y * width + x],
+            _ => 0.0,
+        };
+        let (half_width, half_height) = (width.div_ceil(2), height.div_ceil(2));
+        let mut samples = Vec::with_capacity(half_width * half_height);
+        for y in (0..half_height).map(|y| 2 * y) {
+            for x in (0..half_width).map(|x| 2 * x) {
+                samples.push(0.25 * (at(x, y) + at(x + 1, y) + at(x, y + 1) + at(x + 1, y + 1)));
+            }
+        }
+        Self { width: half_width, samples }
+    }
+}
+
+fn add(sums: &mut [f32], samples: &[f32], weight: f32) {
+    for (sum, &sample) in sums.iter_mut().zip(samples) {
+        *sum += weight * sample;
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "weights need no more than f32")]
+fn window() -> [f32; TAPS] {
+    let weight = |tap: usize| (-(tap as f64 - (TAPS / 2) as f64).powi(2) / (2.0 * SIGMA * SIGMA)).exp();
+    let sum: f64 = (0..TAPS).map(weight).sum();
+    std::array::from_fn(|tap| (weight(tap) / sum) as f32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testdata::{faded, pattern, picture};
+    use super::*;
+
+    fn similarity(original: &Picture, decoded: &Picture) -> f64 {
+        MsSsim::new(original).expect("large enough").compare(decoded)
+    }
+
+    /// The figures are from a double-precision script that spells out pytorch_msssim; the second has odd sides.
+    #[test]
+    fn agrees_with_the_reference() {
+        for (sides, expected) in [([192, 176], 0.802_078_536), ([181, 203], 0.802_476_426)] {
+            let [a, b] = [pattern, faded].map(|sample| picture(sides, Channels::Rgb, sample));
+            let value = similarity(&a, &b);
+            assert!((value - expected).abs() < 2e-5, "{value} {expected}");
+        }
+    }
+
+    #[test]
+    fn equals_have_one() {
+        let a = picture([176, 176], Channels::Rgb, pattern);
+        let value = similarity(&a, &a);
+        assert!((value - 1.0).abs() < 1e-6, "{value}");
+    }
+
+    #[test]
+    fn grey_is_one_channel_of_rgb() {
+        let rgb = [pattern, faded].map(|sample| picture([176, 176], Channels::Rgb, move |x, y, _| sample(x, y, 0)));
+        let grey = [pattern, faded].map(|sample| picture([176, 176], Channels::Grey, sample));
+        assert!((similarity(&rgb[0], &rgb[1]) - similarity(&grey[0], &grey[1])).abs() < 1e-12);
+    }
+
+    #[test]
+    fn small_pictures_have_none() {
+        let measured = |sides| MsSsim::new(&picture(sides, Channels::Grey, pattern)).is_some();
+        assert!(!measured([160, 200]) && !measured([300, 160]));
+        assert!(measured([161, 161]));
+    }
+
+    #[test]
+    #[should_panic(expected = "one shape")]
+    fn shapes_must_agree() {
+        let [a, b] = [[176, 192], [192, 176]].map(|sides| picture(sides, Channels::Rgb, pattern));
+        let _ = similarity(&a, &b);
+    }
+
+    #[test]
+    fn decibels_of_similarity() {
+        assert!((ms_ssim_db(0.99) - 20.0).abs() < 1e-9);
+    }
+}

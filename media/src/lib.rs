@@ -1,0 +1,7 @@
+//! Picture and video files within limits: PNG and JPEG in, PNG out, y4m in and out.
+//!
+//! Files are untrusted: sizes are checked before memory is taken, and the work that a file may cost is bounded by its
+//! length.
+
+pub mod picture;
+pub mod y4m;

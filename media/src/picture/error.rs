@@ -1,0 +1,60 @@
+//! Why a picture file was refused, and what a picture lost when it was read.
+
+/// What is wrong with a picture file. Every message is one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Another format, or none.
+    #[error("it is neither PNG nor JPEG: convert it first")]
+    Format,
+    /// The bytes break their format, or some are missing.
+    #[error("{0}")]
+    Corrupt(String),
+    /// A kind of PNG or JPEG that is not read.
+    #[error("{0}")]
+    Unsupported(&'static str),
+    /// More pixels than agreed.
+    #[error("it has {given} pixels, over the limit of {max}")]
+    Pixels {
+        /// The picture's.
+        given: u64,
+        /// The limit.
+        max: u64,
+    },
+    /// It would cost more memory or work than any picture of its size is worth.
+    #[error("{0}")]
+    Cost(String),
+}
+
+impl From<image::ImageError> for Error {
+    fn from(error: image::ImageError) -> Self {
+        Self::Corrupt(error.to_string())
+    }
+}
+
+impl From<nestcast_codec::Error> for Error {
+    fn from(error: nestcast_codec::Error) -> Self {
+        Self::Corrupt(error.to_string())
+    }
+}
+
+/// What of a file its picture does not show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Note {
+    /// A colour profile other than sRGB's.
+    #[error("its colour profile is dropped: colours are taken as sRGB")]
+    Profile,
+    /// The lower bits of 16.
+    #[error("it has 16 bits a sample: they are rounded to 8")]
+    Depth,
+    /// Transparency.
+    #[error("it is partly transparent: it is laid over white")]
+    Transparency,
+    /// All pictures but the first.
+    #[error("it is animated: its first picture is used")]
+    Animation,
+    /// Ink.
+    #[error("it is CMYK: its colours are converted without a profile and may differ from print")]
+    Cmyk,
+}

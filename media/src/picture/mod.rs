@@ -1,0 +1,205 @@
+//! Pictures in files: PNG and JPEG in, PNG out.
+//!
+//! ```
+//! use nestcast_codec::{Channels, Picture, Size};
+//! use nestcast_media::picture::{self, Error};
+//!
+//! let picture = Picture::new(Size::new(4, 2)?, Channels::Rgb, vec![200; 24])?;
+//! let bytes = picture::encode_png(&picture)?;
+//! assert_eq!(picture::decode(&bytes, 8)?.picture, picture);
+//! assert!(matches!(picture::decode(&bytes, 7), Err(Error::Pixels { given: 8, max: 7 })));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod jpeg;
+mod opaque;
+mod png;
+
+use std::io::Cursor;
+
+use image::codecs::jpeg::JpegDecoder;
+use image::codecs::png::{CompressionType, FilterType, PngDecoder, PngEncoder};
+use image::metadata::Orientation;
+use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError, ImageFormat, Limits};
+use nestcast_codec::{Channels, MAX_SIDE, Picture};
+
+pub use error::{Error, Note};
+
+/// Most bytes of a pixel in a file: RGBA of 16 bits.
+const MAX_PIXEL_BYTES: u64 = 8;
+/// Memory for all of a picture but its pixels. Colour profiles have less than 4 MB; what Photoshop writes of a picture's
+/// history has had 20.
+const METADATA_BYTES: u64 = 32 << 20;
+/// Pixels of the largest picture there is.
+const MAX_PIXELS: u64 = (MAX_SIDE as u64).pow(2);
+/// Bytes that tell a file's format.
+pub const MAGIC_BYTES: usize = 16;
+
+/// What a file shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decoded {
+    /// 8 bits a sample, grey or RGB, turned as the file says.
+    pub picture: Picture,
+    /// What of the file the picture does not show.
+    pub notes: Vec<Note>,
+}
+
+/// Most bytes of a file that [`decode`] may be given with this limit of pixels: longer ones need not be read.
+#[must_use]
+pub fn max_file_bytes(max_pixels: u64) -> u64 {
+    max_pixels.min(MAX_PIXELS) * MAX_PIXEL_BYTES + METADATA_BYTES
+}
+
+/// Checks a file's first [`MAGIC_BYTES`] bytes, so that no more is read of what is no picture.
+///
+/// # Errors
+/// [`Error::Format`] if they are of no format that is read.
+pub fn check_magic(start: &[u8]) -> Result<(), Error> {
+    format(start).map(drop)
+}
+
+/// Decodes the bytes of a PNG or JPEG file of at most `max_pixels` pixels, known by its content.
+///
+/// Memory and time are bounded by the length of the file: 32 MB of metadata, 24 passes over a JPEG.
+///
+/// # Errors
+/// If it is no such file, is not whole, or has more pixels; nothing is decoded of what costs more than it may.
+pub fn decode(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
+    let max_pixels = max_pixels.min(MAX_PIXELS);
+    match format(bytes)? {
+        ImageFormat::Png => decode_png(bytes, max_pixels),
+        _ => decode_jpeg(bytes, max_pixels),
+    }
+}
+
+/// A picture as a PNG file.
+///
+/// # Errors
+/// If it cannot be compressed.
+pub fn encode_png(picture: &Picture) -> Result<Vec<u8>, Error> {
+    let kind = match picture.channels() {
+        Channels::Grey => ExtendedColorType::L8,
+        Channels::Rgb => ExtendedColorType::Rgb8,
+    };
+    let [width, height] = [picture.size().width(), picture.size().height()]
+        .map(|side| u32::try_from(side).expect("a side is at most MAX_SIDE"));
+    let mut bytes = Vec::new();
+    let encoder = PngEncoder::new_with_quality(&mut bytes, CompressionType::Fast, FilterType::Adaptive);
+    encoder.write_image(picture.samples(), width, height, kind)?;
+    Ok(bytes)
+}
+
+fn format(start: &[u8]) -> Result<ImageFormat, Error> {
+    match image::guess_format(start) {
+        Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg)) => Ok(format),
+        _ => Err(Error::Format),
+    }
+}
+
+fn decode_png(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
+    if png::is_palette_broken(bytes) {
+        return Err(Error::Corrupt("its palette ends inside a colour: get it again".to_owned()));
+    }
+    let mut limits = Limits::no_limits();
+    // The decoder counts metadata and a few rows here, not the picture.
+    limits.max_alloc = Some(METADATA_BYTES);
+    let mut decoder = PngDecoder::with_limits(Cursor::new(bytes), limits).map_err(|error| match error {
+        ImageError::Limits(_) => {
+            Error::Cost(format!("its metadata needs more than {METADATA_BYTES} bytes: save it without"))
+        }
+        error => error.into(),
+    })?;
+    let mut notes = Vec::new();
+    // A profile over the limit is skipped, and the picture decoded.
+    if decoder.icc_profile()?.is_none() && png::has_profile(bytes) {
+        notes.push(Note::Profile);
+    }
+    let animated = decoder.is_apng()?;
+    let mut decoded = convert(decoder, (bytes.len(), png::MAX_PIXELS), max_pixels, notes)?;
+    if animated {
+        decoded.notes.push(Note::Animation);
+    }
+    Ok(decoded)
+}
+
+fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
+    let structure = jpeg::Structure::of(bytes)?;
+    if !structure.whole {
+        return Err(Error::Corrupt("its end is missing: get the whole JPEG file".to_owned()));
+    }
+    if structure.scattered {
+        return Err(Error::Unsupported(
+            "its JPEG scans are not interleaved, which is rare and not supported: save it anew",
+        ));
+    }
+    let decoder = JpegDecoder::new(Cursor::new(bytes))?;
+    let mut decoded = convert(decoder, (bytes.len(), jpeg::MAX_PIXELS), max_pixels, Vec::new())?;
+    if structure.components == 4 {
+        decoded.notes.push(Note::Cmyk);
+    }
+    Ok(decoded)
+}
+
+/// Decodes the pixels once the header says that they are not too many: neither for this process nor for a file of
+/// `bytes` bytes of at most `densest` pixels each.
+fn convert(
+    mut decoder: impl ImageDecoder,
+    (bytes, densest): (usize, u64),
+    max_pixels: u64,
+    mut notes: Vec<Note>,
+) -> Result<Decoded, Error> {
+    let (width, height) = decoder.dimensions();
+    let pixels = u64::from(width) * u64::from(height);
+    if width.max(height) > MAX_SIDE {
+        return Err(Error::Unsupported("a side has more than 16384 pixels: scale it down"));
+    }
+    if pixels > max_pixels {
+        return Err(Error::Pixels { given: pixels, max: max_pixels });
+    }
+    if pixels > densest.saturating_mul(bytes as u64) {
+        let why = format!("it would have {pixels} pixels in {bytes} bytes: get it again, its data are missing");
+        return Err(Error::Corrupt(why));
+    }
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    if decoder.icc_profile().ok().flatten().is_some_and(|profile| !is_srgb(&profile)) {
+        notes.push(Note::Profile);
+    }
+    let mut image = DynamicImage::from_decoder(decoder)?;
+    image.apply_orientation(orientation);
+    Ok(Decoded { picture: opaque::picture(image, &mut notes)?, notes })
+}
+
+/// Whether a colour profile calls itself sRGB, in ASCII or in UTF-16.
+fn is_srgb(profile: &[u8]) -> bool {
+    let holds = |name: &[u8]| profile.windows(name.len()).any(|part| part == name);
+    holds(b"sRGB") || holds(b"s\0R\0G\0B")
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_codec::Size;
+
+    use super::*;
+
+    fn picture(channels: Channels) -> Picture {
+        let size = Size::new(20, 10).expect("a valid size");
+        let samples = (0..=255).cycle().take(200 * channels.count()).collect();
+        Picture::new(size, channels, samples).expect("the shape fits")
+    }
+
+    #[test]
+    fn png_round_trips() {
+        for channels in [Channels::Grey, Channels::Rgb] {
+            let picture = picture(channels);
+            let back = decode(&encode_png(&picture).expect("written"), 200).expect("read");
+            assert_eq!(back, Decoded { picture, notes: Vec::new() });
+        }
+    }
+
+    #[test]
+    fn too_many_pixels_are_refused() {
+        let bytes = encode_png(&picture(Channels::Rgb)).expect("written");
+        assert!(matches!(decode(&bytes, 199), Err(Error::Pixels { given: 200, max: 199 })));
+    }
+}

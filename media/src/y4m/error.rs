@@ -1,0 +1,38 @@
+//! Why raw video was refused, and who must act.
+
+use std::io;
+
+/// What is wrong with a y4m stream. Every message is one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system cannot read or write.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// Not y4m, or its header makes no sense.
+    #[error("this is no y4m video that can be read: {0}")]
+    Corrupt(&'static str),
+    /// A kind of y4m that is not read.
+    #[error("its samples are {0}; convert them with `ffmpeg -pix_fmt yuv420p` (or yuv422p, yuv444p, gray)")]
+    Unsupported(String),
+    /// More pixels than agreed.
+    #[error("its frames have {given} pixels, over the limit of {max}")]
+    Limit {
+        /// Pixels of a frame.
+        given: u64,
+        /// The limit.
+        max: u64,
+    },
+    /// The video ends inside a frame.
+    #[error("the video breaks off inside frame {frame}: whatever writes it stopped early")]
+    Broken {
+        /// Its number, from 0.
+        frame: u64,
+    },
+    /// What follows a frame is no frame.
+    #[error("no frame follows where frame {frame} should begin: did the video change its size?")]
+    Lost {
+        /// Its number, from 0.
+        frame: u64,
+    },
+}

@@ -1,0 +1,92 @@
+//! The line that a y4m stream begins with.
+
+use nestcast_codec::Size;
+
+use super::{Error, Rate};
+
+const MAGIC: &str = "YUV4MPEG2";
+
+/// How many chroma samples there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subsampling {
+    /// None: luma alone.
+    Mono,
+    /// 4:2:0: one of each for two by two pixels.
+    C420,
+    /// 4:2:2: one of each for two pixels of a row.
+    C422,
+    /// 4:4:4: one of each for every pixel.
+    C444,
+}
+
+impl Subsampling {
+    fn parse(value: &str) -> Result<Self, Error> {
+        match value {
+            "mono" => Ok(Self::Mono),
+            "420" | "420jpeg" | "420mpeg2" | "420paldv" => Ok(Self::C420),
+            "422" => Ok(Self::C422),
+            "444" => Ok(Self::C444),
+            other => Err(Error::Unsupported(other.chars().filter(|c| !c.is_control()).take(20).collect())),
+        }
+    }
+
+    /// By how many bits a pixel's column and row are shifted to find its chroma sample.
+    pub(super) const fn shifts(self) -> (u32, u32) {
+        match self {
+            Self::Mono | Self::C444 => (0, 0),
+            Self::C420 => (1, 1),
+            Self::C422 => (1, 0),
+        }
+    }
+}
+
+/// What the line says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Header {
+    pub(super) size: Size,
+    pub(super) rate: Rate,
+    pub(super) subsampling: Subsampling,
+    /// Samples take 0..=255 and not 16..=235.
+    pub(super) full_range: bool,
+}
+
+impl Header {
+    pub(super) fn parse(line: &str, max_pixels: u64) -> Result<Self, Error> {
+        let mut fields = line.split(' ');
+        if fields.next() != Some(MAGIC) {
+            return Err(Error::Corrupt("it does not begin with \"YUV4MPEG2\""));
+        }
+        let (mut width, mut height, mut rate) = (None, None, None);
+        let (mut subsampling, mut full_range) = (Subsampling::C420, false);
+        for field in fields {
+            let Some((name, value)) = field.split_at_checked(1) else { continue };
+            match name {
+                "W" => width = value.parse().ok(),
+                "H" => height = value.parse().ok(),
+                "F" => rate = value.split_once(':').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?))),
+                "C" => subsampling = Subsampling::parse(value)?,
+                "X" if value == "COLORRANGE=FULL" => full_range = true,
+                _ => {}
+            }
+        }
+        let (Some(width), Some(height)) = (width, height) else {
+            return Err(Error::Corrupt("its header has no width or no height"));
+        };
+        let pixels = u64::from(width) * u64::from(height);
+        if pixels > max_pixels {
+            return Err(Error::Limit { given: pixels, max: max_pixels });
+        }
+        let size = Size::new(width, height).map_err(|_| Error::Corrupt("a side is 0 or over 16384 pixels"))?;
+        let (frames, seconds) = rate.ok_or(Error::Corrupt("its header has no frame rate"))?;
+        // Without a known rate writers put 0:0 or 0:1.
+        let rate = if frames == 0 { Rate::new(25, 1)? } else { Rate::new(frames, seconds)? };
+        Ok(Self { size, rate, subsampling, full_range })
+    }
+
+    /// The bytes of a frame.
+    pub(super) fn frame_bytes(&self) -> usize {
+        let (x, y) = self.subsampling.shifts();
+        let chroma = self.size.width().div_ceil(1 << x) * self.size.height().div_ceil(1 << y);
+        self.size.pixels() + if self.subsampling == Subsampling::Mono { 0 } else { 2 * chroma }
+    }
+}
