@@ -31,8 +31,8 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
         None => stream.bytes.clone(),
     };
     let model = Model::open(&options.common)?;
-    let synthesis = model.synthesis(options.decoder)?;
-    let (picture, fault) = model.decode_before_fault(&bytes, &*synthesis).with_context(failed)?;
+    let mut decoder = model.decoder(options.decoder)?;
+    let (picture, fault) = transforms::decode_before_fault(&mut decoder, &bytes).with_context(failed)?;
     if let Some(fault) = fault {
         let name = files::name(&options.input);
         files::note(&format!("{name}: {fault}: the picture shows what came before; get the stream again for the rest"));

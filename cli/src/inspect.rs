@@ -7,7 +7,7 @@ use nestcast_codec::{Channels, Error, Progress};
 use nestcast_lab::metrics;
 use serde::Serialize;
 
-use crate::args::Inspect;
+use crate::args::{Inspect, Transform};
 use crate::files;
 use crate::streams::Stream;
 use crate::transforms::{self, Model};
@@ -84,7 +84,7 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
 
 /// Decodes the stream from cut to cut.
 fn cuts(stream: &Stream, model: &Model, report: &mut Report) -> Result<()> {
-    let mut decoder = model.decoder();
+    let mut decoder = model.decoder(Transform::Linear)?;
     let mut at = 0;
     for percent in PERCENTS {
         let bytes = stream.bytes.len() * percent / 100;
@@ -102,7 +102,7 @@ fn cuts(stream: &Stream, model: &Model, report: &mut Report) -> Result<()> {
         at = bytes;
         report.whole = Some(progress == Progress::Complete);
         let planes_left = match progress {
-            Progress::Picture(cut) => cut.0,
+            Progress::Picture(position) => position.0,
             _ => 0.0,
         };
         let bpp = metrics::bpp(bytes, stream.header.size);

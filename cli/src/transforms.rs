@@ -1,7 +1,7 @@
 //! The model that a command works with, its transforms, and what to do where ONNX Runtime is missing.
 
 use anyhow::{Context, Result, anyhow};
-use nestcast_codec::{Analysis, Decoder, Encoder, Error, ModelId, Picture, Size, Stream, Synthesis};
+use nestcast_codec::{Decoder, Encoder, Error, ModelId, Picture, Size};
 use nestcast_models::{Package, Runtime};
 
 use crate::args::{Common, Transform};
@@ -28,22 +28,6 @@ impl Model {
         self.package.id()
     }
 
-    /// The transform to encode with.
-    pub(crate) fn analysis(&self, kind: Transform) -> Result<Box<dyn Analysis + Send>> {
-        Ok(match kind {
-            Transform::Linear => Box::new(self.package.linear(self.threads)),
-            Transform::Deep => Box::new(self.package.deep_analysis(&runtime("--analysis linear")?, self.threads)?),
-        })
-    }
-
-    /// The transform to decode with.
-    pub(crate) fn synthesis(&self, kind: Transform) -> Result<Box<dyn Synthesis>> {
-        Ok(match kind {
-            Transform::Linear => Box::new(self.package.linear(self.threads)),
-            Transform::Deep => Box::new(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads)?),
-        })
-    }
-
     /// The package itself.
     pub(crate) const fn package(&self) -> &Package {
         &self.package
@@ -54,48 +38,41 @@ impl Model {
         Self { package, threads: self.threads, max_pixels: self.max_pixels }
     }
 
-    /// An encoder that stops after `max_bytes`.
-    pub(crate) fn encoder(&self, max_bytes: usize) -> Encoder {
-        Encoder::new(self.package.tables().clone()).with_threads(self.threads).with_max_bytes(max_bytes)
+    /// An encoder with this transform.
+    pub(crate) fn encoder(&self, kind: Transform) -> Result<Encoder> {
+        Ok(match kind {
+            Transform::Linear => Encoder::new(self.package.linear(self.threads)),
+            Transform::Deep => Encoder::new(self.package.deep_analysis(&runtime("--analysis linear")?, self.threads)?),
+        })
     }
 
-    /// Encodes a picture; `max_bytes` stops early.
-    pub(crate) fn encode(
-        &self,
-        picture: &Picture,
-        analysis: &dyn Analysis,
-        max_bytes: Option<usize>,
-    ) -> Result<Stream> {
-        Ok(self.encoder(max_bytes.unwrap_or(usize::MAX)).encode(picture, analysis)?)
-    }
-
-    /// A decoder that has seen nothing yet.
-    pub(crate) fn decoder(&self) -> Decoder {
-        Decoder::new(self.package.tables().clone()).with_threads(self.threads).with_max_pixels(self.max_pixels)
-    }
-
-    /// Decodes a stream or a prefix of one.
-    pub(crate) fn decode(&self, bytes: &[u8], synthesis: &dyn Synthesis) -> Result<Picture> {
-        match self.decode_before_fault(bytes, synthesis)? {
-            (picture, None) => Ok(picture),
-            (_, Some(fault)) => Err(advise(fault)),
-        }
-    }
-
-    /// Decodes a stream as far as it keeps to the specification; with the picture comes what it breaks behind its header.
-    pub(crate) fn decode_before_fault(
-        &self,
-        bytes: &[u8],
-        synthesis: &dyn Synthesis,
-    ) -> Result<(Picture, Option<Error>)> {
-        let mut decoder = self.decoder();
-        let fault = match decoder.push(bytes) {
-            Ok(_) => None,
-            Err(fault @ Error::Corrupt { .. }) if decoder.header().is_some() => Some(fault),
-            Err(error) => return Err(advise(error)),
+    /// A decoder with this transform.
+    pub(crate) fn decoder(&self, kind: Transform) -> Result<Decoder> {
+        let decoder = match kind {
+            Transform::Linear => Decoder::new(self.package.linear(self.threads)),
+            Transform::Deep => Decoder::new(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads)?),
         };
-        Ok((decoder.render(synthesis)?, fault))
+        Ok(decoder.with_max_pixels(self.max_pixels))
     }
+}
+
+/// Decodes a stream or a prefix of one.
+pub(crate) fn decode(decoder: &mut Decoder, bytes: &[u8]) -> Result<Picture> {
+    match decode_before_fault(decoder, bytes)? {
+        (picture, None) => Ok(picture),
+        (_, Some(fault)) => Err(advise(fault)),
+    }
+}
+
+/// Decodes a stream as far as it keeps to the specification; with the picture comes what it breaks behind its header.
+pub(crate) fn decode_before_fault(decoder: &mut Decoder, bytes: &[u8]) -> Result<(Picture, Option<Error>)> {
+    decoder.reset();
+    let fault = match decoder.push(bytes) {
+        Ok(_) => None,
+        Err(fault @ Error::Corrupt { .. }) if decoder.header().is_some() => Some(fault),
+        Err(error) => return Err(advise(error)),
+    };
+    Ok((decoder.render()?, fault))
 }
 
 /// Refuses what the decoder would, for a picture too large, before its stream is read.

@@ -193,7 +193,7 @@ fn add(a: ReceiveStats, b: ReceiveStats) -> ReceiveStats {
 mod tests {
     use std::sync::mpsc;
 
-    use nestcast_codec::{Decoder, Linear, Model, ModelId, Size};
+    use nestcast_codec::{Codec, ModelId, Size};
     use nestcast_proto::{FrameHeader, PackageHash};
 
     use super::*;
@@ -264,10 +264,7 @@ mod tests {
 
     impl Viewer for Eager {
         fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, String> {
-            let tables = include_bytes!("../../models/artifacts/photo/tables.bin");
-            let model = Model::from_bytes(tables).map_err(|error| error.to_string())?;
-            let synthesis = Box::new(Linear::new(model.clone()));
-            Ok(Some(Decoding { decoder: Box::new(move || Decoder::new(model.clone())), synthesis }))
+            Ok(Some(Decoding { decoder: Codec::photo().decoder() }))
         }
 
         fn handle_package(&mut self, _announced: &Announcement, _package: Bytes) -> Result<Decoding, String> {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use nestcast_codec::{Header, Parsed, Picture, Size};
+use nestcast_codec::{Decoder, Header, Parsed, Picture, Size};
 use nestcast_proto::Arrived;
 
 use crate::player::{Answer, Player};
@@ -20,6 +20,8 @@ pub(crate) struct Screen<'a, V> {
     player: &'a Player,
     announced: Option<Announcement>,
     decoding: Option<Decoding>,
+    /// The picture that was shown last, to be decoded into.
+    picture: Option<Picture>,
     totals: Totals,
     /// Frames since the last picture that could not be decoded.
     corrupt: u32,
@@ -29,7 +31,7 @@ pub(crate) struct Screen<'a, V> {
 impl<'a, V: Viewer> Screen<'a, V> {
     pub(crate) fn new(viewer: V, player: &'a Player) -> Self {
         let (totals, reported) = (Totals::default(), Instant::now());
-        Self { viewer, player, announced: None, decoding: None, totals, corrupt: 0, reported }
+        Self { viewer, player, announced: None, decoding: None, picture: None, totals, corrupt: 0, reported }
     }
 
     /// Shows until the last mail came or the viewer cannot go on.
@@ -87,10 +89,10 @@ impl<'a, V: Viewer> Screen<'a, V> {
     }
 
     fn show(&mut self, arrived: &Arrived) -> Result<(), String> {
-        let (Some(decoding), Some(announced)) = (&self.decoding, &self.announced) else { return Ok(()) };
+        let (Some(decoding), Some(announced)) = (&mut self.decoding, &self.announced) else { return Ok(()) };
         let start = Instant::now();
-        let picture = match decode(decoding, announced.size, &arrived.prefix) {
-            Ok(picture) => picture,
+        let picture = match decode(&mut decoding.decoder, announced.size, &arrived.prefix, self.picture.take()) {
+            Ok(picture) => self.picture.insert(picture),
             Err(why) => {
                 tracing::debug!(frame = arrived.header.id, "not shown: {why}");
                 self.totals.corrupt += 1;
@@ -109,22 +111,27 @@ impl<'a, V: Viewer> Screen<'a, V> {
             latency: since(arrived.header.captured),
             receiving: arrived.shown.saturating_sub(arrived.first),
             decoding: start.elapsed(),
-            picture: &picture,
+            picture,
         };
         self.viewer.show(&shown)
     }
 }
 
-/// Decodes a frame if its header has the size that was announced: no memory is taken for another.
-fn decode(decoding: &Decoding, size: Size, prefix: &[u8]) -> Result<Picture, String> {
+/// Decodes a frame if its header has the size that was announced: no memory is taken for another. The picture before is decoded into.
+fn decode(decoder: &mut Decoder, size: Size, prefix: &[u8], before: Option<Picture>) -> Result<Picture, String> {
     if let Parsed::Complete(header, _) = Header::parse(prefix).map_err(|error| error.to_string())?
         && header.size != size
     {
         return Err("it has another size than announced".to_owned());
     }
-    let mut decoder = (decoding.decoder)();
+    decoder.reset();
     decoder.push(prefix).map_err(|error| error.to_string())?;
-    decoder.render(&*decoding.synthesis).map_err(|error| error.to_string())
+    let channels = decoder.header().map(|header| header.channels);
+    match before.filter(|before| before.size() == size && Some(before.channels()) == channels) {
+        Some(mut picture) => decoder.render_into(&mut picture).map(|()| picture),
+        None => decoder.render(),
+    }
+    .map_err(|error| error.to_string())
 }
 
 /// How long ago a moment was, in microseconds since 1970.

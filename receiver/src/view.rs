@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::{Decoder, ModelId, Picture, Size, Synthesis};
+use nestcast_codec::{Decoder, ModelId, Picture, Size};
 use nestcast_proto::{PackageHash, ReceiveStats};
 
 /// What the sender announced.
@@ -63,10 +63,8 @@ pub struct Totals {
 
 /// How to decode with one model.
 pub struct Decoding {
-    /// Gives a decoder that has seen nothing.
-    pub decoder: Box<dyn Fn() -> Decoder + Send>,
-    /// Levels to pictures.
-    pub synthesis: Box<dyn Synthesis>,
+    /// Decodes one frame after another.
+    pub decoder: Decoder,
 }
 
 impl std::fmt::Debug for Decoding {

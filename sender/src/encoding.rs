@@ -1,7 +1,7 @@
 //! How frames are encoded, and the model that goes with them.
 
 use bytes::Bytes;
-use nestcast_codec::{Analysis, EncodeError, Encoder, ModelId, Picture, Stream};
+use nestcast_codec::{EncodeError, Encoder, ModelId, Picture, Stream};
 use nestcast_proto::PackageHash;
 
 /// A model package as it goes to receivers that lack it (spec, "Model package").
@@ -14,7 +14,8 @@ pub struct Encoding {
     /// The name of the package that frames are encoded with, given or not.
     pub(crate) hash: PackageHash,
     encoder: Encoder,
-    analysis: Box<dyn Analysis + Send>,
+    /// The most bytes of a frame, whatever is wanted.
+    max_bytes: usize,
     pub(crate) package: Option<Package>,
 }
 
@@ -25,10 +26,11 @@ impl std::fmt::Debug for Encoding {
 }
 
 impl Encoding {
-    /// Encodes with the tables `model` of the package `hash`.
+    /// Encodes with the transform of the package `hash`.
     #[must_use]
-    pub fn new(model: ModelId, hash: PackageHash, encoder: Encoder, analysis: Box<dyn Analysis + Send>) -> Self {
-        Self { model, hash, encoder, analysis, package: None }
+    pub fn new(hash: PackageHash, encoder: Encoder) -> Self {
+        let (model, max_bytes) = (encoder.model().id(), encoder.max_bytes());
+        Self { model, hash, encoder, max_bytes, package: None }
     }
 
     /// Gives `package`, which has the hash, to receivers that ask for it.
@@ -39,13 +41,13 @@ impl Encoding {
     }
 
     /// Encodes to at most `limit` bytes, and no more than the encoder makes.
-    pub(crate) fn encode(&self, picture: &Picture, limit: usize) -> Result<Stream, EncodeError> {
-        let encoder = self.encoder.clone().with_max_bytes(self.most(limit));
-        encoder.encode(picture, &*self.analysis)
+    pub(crate) fn encode(&mut self, picture: &Picture, limit: usize) -> Result<Stream, EncodeError> {
+        self.encoder.set_max_bytes(self.most(limit));
+        self.encoder.encode(picture)
     }
 
     /// The most bytes of a frame under `limit`.
     pub(crate) fn most(&self, limit: usize) -> usize {
-        limit.min(self.encoder.max_bytes())
+        limit.min(self.max_bytes)
     }
 }

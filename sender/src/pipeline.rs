@@ -53,7 +53,7 @@ pub(crate) struct Pipeline {
 
 impl Pipeline {
     /// Starts both threads; the channel closes when the source ends.
-    pub(crate) fn start(source: Source, encoding: Encoding, shared: Arc<Shared>) -> (Self, Frames) {
+    pub(crate) fn start(source: Source, mut encoding: Encoding, shared: Arc<Shared>) -> (Self, Frames) {
         let stop = Arc::new(AtomicBool::new(false));
         let (pictures, newest) = watch::channel(None);
         let (frames, feeds) = frames::channel();
@@ -74,7 +74,7 @@ impl Pipeline {
         };
         let encoding = thread::spawn(move || {
             let next = |newest: &mut watch::Receiver<_>| runtime.block_on(newest.changed()).is_ok();
-            let outcome = encode(&encoding, &shared, newest, &frames, next);
+            let outcome = encode(&mut encoding, &shared, newest, &frames, next);
             // Before the channel of frames closes. What broke the source off, if anything did, was said before.
             let _ = shared.end.set(match &outcome {
                 Ok(()) => DONE,
@@ -126,7 +126,7 @@ fn read(mut source: Source, stop: &AtomicBool, pictures: &watch::Sender<Newest<C
 }
 
 fn encode(
-    encoding: &Encoding,
+    encoding: &mut Encoding,
     shared: &Shared,
     mut newest: watch::Receiver<Newest<Captured>>,
     frames: &Outlet,

@@ -77,9 +77,8 @@ impl Plan {
     /// Listens with another source.
     pub fn listen_with(self, source: Source) -> Broadcast {
         let package = Package::builtin("photo").expect("it is built in");
-        let linear = Box::new(package.linear(1));
         let hash = self.package.unwrap_or(PackageHash(package.hash()));
-        let mut encoding = Encoding::new(package.id(), hash, Encoder::new(package.tables().clone()), linear);
+        let mut encoding = Encoding::new(hash, Encoder::new(package.linear(1)));
         if self.give_model {
             encoding = encoding.with_package(nestcast_sender::Package(package.archive().into()));
         }
@@ -199,8 +198,7 @@ impl Viewer for CountingViewer {
 
 /// Decoding with the linear synthesis.
 pub fn decoding(package: &Package) -> Decoding {
-    let (tables, synthesis) = (package.tables().clone(), Box::new(package.linear(1)));
-    Decoding { decoder: Box::new(move || Decoder::new(tables.clone())), synthesis }
+    Decoding { decoder: Decoder::new(package.linear(1)) }
 }
 
 /// What a receiver counted, about once a second.

@@ -107,8 +107,8 @@ async fn nestcast(
     count: u64,
 ) -> Result<(Vec<Seen>, Relay, Instant)> {
     let package = Package::builtin("photo")?;
-    let encoder = Encoder::new(package.tables().clone()).with_threads(2).with_max_bytes(MAX_FRAME);
-    let encoding = Encoding::new(package.id(), PackageHash(package.hash()), encoder, Box::new(package.linear(2)));
+    let encoder = Encoder::new(package.linear(2)).with_max_bytes(MAX_FRAME);
+    let encoding = Encoding::new(PackageHash(package.hash()), encoder);
     let (playing, mut ids) = (Arc::clone(clip), 0..count);
     let next = move || Ok(ids.next().map(|id| playing.at(id).clone()));
     let source = Source::pictures(clip.at(0).size(), Rate::new(FRAMES_PER_SECOND, 1)?, Box::new(next));
@@ -118,9 +118,9 @@ async fn nestcast(
     let relay = Relay::start(broadcast.address().context("it listens")?, scenario.link.clone()).await?;
     let began = Instant::now();
     let decode = |_id: u64, prefix: &[u8]| {
-        let mut decoder = Decoder::new(package.tables().clone());
+        let mut decoder = Decoder::new(package.linear(1));
         decoder.push(prefix).ok()?;
-        decoder.render(&package.linear(1)).ok()
+        decoder.render().ok()
     };
     let sending = tokio::spawn(broadcast.run(std::future::pending()));
     let seen = watch::watch(relay.address(), config, clip, time, decode).await?;

@@ -46,8 +46,8 @@ pub fn send(identity: &Path, workers: usize) -> Result<()> {
 pub(crate) fn listen(identity: &Path, bytes: usize) -> Result<Broadcast> {
     let identity = self::identity(identity)?;
     let package = Package::builtin("photo")?;
-    let encoder = Encoder::new(package.tables().clone()).with_max_bytes(bytes);
-    let encoding = Encoding::new(package.id(), PackageHash(package.hash()), encoder, Box::new(package.linear(1)));
+    let encoder = Encoder::new(package.linear(1)).with_max_bytes(bytes);
+    let encoding = Encoding::new(PackageHash(package.hash()), encoder);
     let source = Source::still(noise()?, Rate::new(FRAMES, 1)?);
     let listen = ([127, 0, 0, 1], 0).into();
     let config = Config {
@@ -79,8 +79,8 @@ mod tests {
     #[test]
     fn a_frame_has_the_bytes_that_it_should() {
         let package = Package::builtin("photo").expect("it is built in");
-        let encoder = Encoder::new(package.tables().clone()).with_max_bytes(FRAME_BYTES);
-        let stream = encoder.encode(&noise().expect("a picture"), &package.linear(1)).expect("encodes");
+        let mut encoder = Encoder::new(package.linear(1)).with_max_bytes(FRAME_BYTES);
+        let stream = encoder.encode(&noise().expect("a picture")).expect("encodes");
         assert_eq!(stream.bytes().len(), FRAME_BYTES);
     }
 }

@@ -63,16 +63,14 @@ impl Axes {
     }
 
     /// The matrix from RGB - 128 to planes, row-major.
-    #[expect(clippy::cast_possible_truncation, reason = "planes are single precision")]
-    pub(crate) fn analysis(self) -> [f32; 9] {
+    pub(super) fn analysis(self) -> [f64; 9] {
         let rows = self.rows();
-        std::array::from_fn(|i| (rows[i / 3][i % 3] / 3_f64.sqrt()) as f32)
+        std::array::from_fn(|i| rows[i / 3][i % 3] / 3_f64.sqrt())
     }
 
     /// The matrix from planes to RGB - 128, row-major.
-    #[expect(clippy::cast_possible_truncation, reason = "planes are single precision")]
-    pub(crate) fn synthesis(self) -> [f32; 9] {
+    pub(super) fn synthesis(self) -> [f64; 9] {
         let rows = self.rows();
-        std::array::from_fn(|i| (rows[i % 3][i / 3] * 3_f64.sqrt()) as f32)
+        std::array::from_fn(|i| rows[i % 3][i / 3] * 3_f64.sqrt())
     }
 }

@@ -25,6 +25,7 @@ pub(crate) trait Coder: Default {
 }
 
 /// Writes bits.
+#[derive(Debug)]
 pub(crate) struct RangeEncoder {
     low: u64,
     range: u32,
@@ -37,6 +38,12 @@ pub(crate) struct RangeEncoder {
 impl RangeEncoder {
     pub(crate) const fn new() -> Self {
         Self { low: 0, range: u32::MAX, held: None, pending: 0, bytes: Vec::new() }
+    }
+
+    /// Begins anew, in the memory of `bytes`.
+    pub(crate) fn restart(&mut self, mut bytes: Vec<u8>) {
+        bytes.clear();
+        *self = Self { bytes, ..Self::new() };
     }
 
     fn shift(&mut self) {
@@ -145,6 +152,13 @@ impl RangeDecoder {
     /// Whether bytes arrived that no symbol was tried on.
     pub(crate) const fn has_news(&self) -> bool {
         self.news
+    }
+
+    /// Begins anew, in the memory that it has.
+    pub(crate) fn restart(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        *self = Self { bytes, ..Self::new() };
     }
 
     /// Notes that every symbol was tried, and forgets the bytes that were read.

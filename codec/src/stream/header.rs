@@ -1,5 +1,7 @@
 //! The first bytes of a stream (spec, "Header"): at most 20.
 
+use bytes::{BufMut as _, BytesMut};
+
 use crate::colour::axes::Axes;
 use crate::error::{Error, ModelId};
 use crate::picture::{Channels, MAX_SIDE, Size};
@@ -42,14 +44,14 @@ fn corrupt(why: &'static str) -> Error {
 
 impl Header {
     /// Appends the header to `out`.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, out: &mut BytesMut) {
         out.extend(MAGIC);
-        out.push(VERSION);
-        out.push(u8::from(self.channels == Channels::Rgb));
+        out.put_u8(VERSION);
+        out.put_u8(u8::from(self.channels == Channels::Rgb));
         write_varint(out, self.size.width() - 1);
         write_varint(out, self.size.height() - 1);
         out.extend(self.model.0);
-        out.push(self.planes);
+        out.put_u8(self.planes);
         if self.channels == Channels::Rgb {
             out.extend(self.axes.to_bits().to_le_bytes());
         }
@@ -124,14 +126,14 @@ impl Header {
 }
 
 /// Appends `value` in groups of seven bits, lowest first; all but the last byte have the top bit set.
-pub(crate) fn write_varint(out: &mut Vec<u8>, mut value: usize) {
+pub(crate) fn write_varint(out: &mut BytesMut, mut value: usize) {
     loop {
         let low = value.to_le_bytes()[0] & 0x7F;
         value >>= 7;
         if value == 0 {
-            return out.push(low);
+            return out.put_u8(low);
         }
-        out.push(low | 0x80);
+        out.put_u8(low | 0x80);
     }
 }
 
@@ -148,7 +150,7 @@ mod tests {
     #[test]
     fn a_header_round_trips_in_twenty_bytes_and_every_prefix_asks_for_more() {
         for (width, height) in [(1, 1), (128, 129), (768, 512), (MAX_SIDE, MAX_SIDE)] {
-            let mut bytes = Vec::new();
+            let mut bytes = BytesMut::new();
             header(width, height).write(&mut bytes);
             assert!(bytes.len() <= MAX_HEADER);
             assert_eq!(Header::parse(&bytes), Ok(Parsed::Complete(header(width, height), bytes.len())));
@@ -162,9 +164,9 @@ mod tests {
     fn the_layout_is_the_one_of_the_specification() {
         let bytes = b"nst\x04\x01\xFF\x05\xFF\x03\x01\x02\x03\x04\x05\x06\x0C\x01\x02\xF0\x3F";
         assert_eq!(Header::parse(bytes), Ok(Parsed::Complete(header(768, 512), 20)));
-        let mut written = Vec::new();
+        let mut written = BytesMut::new();
         header(768, 512).write(&mut written);
-        assert_eq!(written, bytes);
+        assert_eq!(written, bytes[..]);
     }
 
     #[test]

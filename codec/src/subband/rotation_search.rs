@@ -213,7 +213,7 @@ impl Squares {
         if own.iter().zip(inverses).all(|(own, inverse)| own * inverse < MIN_MEAN_SQUARE) {
             return;
         }
-        if *count % LANES == 0 {
+        if count.is_multiple_of(LANES) {
             self.chunks.push(Chunk { products: [[0.0; LANES]; 6], inverses: [[0.0; LANES]; 3] });
         }
         let Some(chunk) = self.chunks.last_mut() else { return };
@@ -349,6 +349,10 @@ mod tests {
         RotationSearch::default().run(&model.steps(), coefficients, rows).collect()
     }
 
+    fn coefficients(linear: &Linear, picture: &Picture) -> Coefficients {
+        linear.coefficients_of(picture.into()).expect("linear never fails")
+    }
+
     /// Grain along one direction of colour on the left, along another on the right.
     fn picture(left: [u32; 3], right: [u32; 3]) -> Picture {
         let (width, height, mut state) = (256, 128, 5_u32);
@@ -361,15 +365,11 @@ mod tests {
         Picture::new(size, Channels::Rgb, samples.collect()).expect("all samples")
     }
 
-    fn model() -> Model {
-        Model::from_bytes(include_bytes!("../../../models/artifacts/photo/tables.bin")).expect("the tables")
-    }
-
     #[test]
     fn parts_of_other_colours_have_rotations_of_their_own_and_take_fewer_bytes() {
-        let (model, picture) = (model(), picture([3, 3, 3], [1, 0, 4]));
+        let (model, picture) = (Model::photo(), picture([3, 3, 3], [1, 0, 4]));
         let linear = Linear::new(model.clone());
-        let coefficients = linear.analyse(&picture).expect("linear");
+        let coefficients = coefficients(&linear, &picture);
         let found = rotations(&model, &coefficients, &(0..128));
         assert_eq!(found.len(), 8 * 4);
         for row in found.chunks(8) {
@@ -378,8 +378,8 @@ mod tests {
             assert_ne!(row[0], row[7]);
         }
         let bytes = |rotations: bool| {
-            let encoder = Encoder::new(model.clone()).with_rotations(rotations);
-            encoder.encode(&picture, &linear).expect("a stream").bytes().len()
+            let mut encoder = Encoder::new(linear.clone()).with_rotations(rotations);
+            encoder.encode(&picture).expect("a stream").bytes().len()
         };
         let (with, without) = (bytes(true), bytes(false));
         assert!(with * 10 < without * 9, "{with} bytes with rotations, {without} without");
@@ -387,12 +387,12 @@ mod tests {
 
     #[test]
     fn a_picture_of_one_direction_and_a_grey_one_need_none() {
-        let model = model();
+        let model = Model::photo();
         let linear = Linear::new(model.clone());
-        let one = linear.analyse(&picture([3, 2, 1], [3, 2, 1])).expect("linear");
+        let one = coefficients(&linear, &picture([3, 2, 1], [3, 2, 1]));
         assert!(rotations(&model, &one, &(0..128)).iter().all(|rotation| *rotation == Rotation::default()));
         let size = Size::new(64, 64).expect("a valid size");
         let grey = Picture::new(size, Channels::Grey, vec![7; 64 * 64]).expect("all samples");
-        assert!(rotations(&model, &linear.analyse(&grey).expect("linear"), &(0..64)).is_empty());
+        assert!(rotations(&model, &coefficients(&linear, &grey), &(0..64)).is_empty());
     }
 }

@@ -23,7 +23,7 @@ pub(super) enum Direction {
 }
 
 /// The four steps of a level in the order in which they are done.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Steps {
     /// (near, far), signed.
     pub(super) taps: Taps,

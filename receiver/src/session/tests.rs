@@ -5,14 +5,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use nestcast_codec::{Decoder, Linear, Model};
+use nestcast_codec::Codec;
 use nestcast_proto::{DecoderKind, FrameHeader, MAX_MODEL, ModelHeader, PackageHash, StreamHead};
 use tokio::time::sleep;
 
 use super::*;
 use crate::view::{Decoding, Shown, Totals, Viewer};
 
-const TABLES: &[u8] = include_bytes!("../../../models/artifacts/photo/tables.bin");
 const MISSING: [u8; 6] = [9; 6];
 const PACKAGE: PackageHash = PackageHash([9; 32]);
 
@@ -21,9 +20,7 @@ struct Judge;
 
 impl Judge {
     fn decoding() -> Decoding {
-        let model = Model::from_bytes(TABLES).expect("sound tables");
-        let synthesis = Box::new(Linear::new(model.clone()));
-        Decoding { decoder: Box::new(move || Decoder::new(model.clone())), synthesis }
+        Decoding { decoder: Codec::photo().decoder() }
     }
 }
 
@@ -138,7 +135,7 @@ impl Connection for Sender {
 }
 
 fn known() -> [u8; 6] {
-    Model::from_bytes(TABLES).expect("sound tables").id().0
+    Codec::photo().encoder().model().id().0
 }
 
 fn welcome_at(model: [u8; 6], rate: (u32, u32)) -> Bytes {

@@ -49,9 +49,7 @@ pub(super) struct Watcher {
 
 impl Viewer for Watcher {
     fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, String> {
-        let tables = self.package.tables().clone();
-        let synthesis = Box::new(self.package.linear(1));
-        Ok(Some(Decoding { decoder: Box::new(move || Decoder::new(tables.clone())), synthesis }))
+        Ok(Some(Decoding { decoder: Decoder::new(self.package.linear(1)) }))
     }
 
     fn handle_package(&mut self, _announced: &Announcement, _package: Bytes) -> Result<Decoding, String> {
