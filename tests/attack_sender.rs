@@ -4,10 +4,10 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use nestcast_lab::link::{Link, Relay, Traffic};
 use nestcast_proto::{Code, Message, ModelRequest};
 use nestcast_tests::broadcasts::{Plan, Running, identity};
 use nestcast_tests::hostile_receiver::{HostileReceiver, hello};
-use nestcast_tests::path::{Path, Proxy};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -29,38 +29,39 @@ async fn until(what: &str, mut done: impl FnMut() -> bool) {
     timeout(PATIENCE, polling).await.unwrap_or_else(|_| panic!("{what} within {PATIENCE:?}"));
 }
 
-fn path(delay: Duration) -> Path {
-    Path { delay, loss: 0, one_way: false, seed: 1 }
+/// A fast link to a broadcast.
+async fn relay(broadcast: &Running, rtt: Duration) -> Relay {
+    Relay::start(broadcast.address, Link::constant(1_000_000_000).with_rtt(rtt)).await.expect("free ports")
 }
 
 /// A broadcast of more bytes than any window takes, and receivers to which nothing of it has come of late: the sender's
 /// windows are full.
-async fn receivers_with_full_windows() -> (Running, Proxy, Vec<HostileReceiver>) {
+async fn receivers_with_full_windows() -> (Running, Relay, Vec<HostileReceiver>) {
     let broadcast = Running::start(Plan { size: (320, 240), ..Plan::new(&identity()) });
-    let proxy = Proxy::open(broadcast.address, path(Duration::ZERO)).await;
+    let relay = relay(&broadcast, Duration::ZERO).await;
     let mut receivers = Vec::new();
     for _ in 0..10 {
-        let mut receiver = HostileReceiver::connect(proxy.address, 1 << 20).await;
+        let mut receiver = HostileReceiver::connect(relay.address(), 1 << 20).await;
         receiver.say(&hello(b"")).await;
         receiver.welcome().await;
         receivers.push(receiver);
     }
     until("every receiver is fed", || broadcast.monitor.read().receivers.len() == receivers.len()).await;
-    proxy.hold_back(true);
+    relay.set_traffic(Traffic::Held);
     let frames = broadcast.monitor.read().frames;
     until("more frames are sent than the windows take", || broadcast.monitor.read().frames > frames + 10).await;
-    (broadcast, proxy, receivers)
+    (broadcast, relay, receivers)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_close_code_arrives_though_the_window_is_full() {
-    let (broadcast, proxy, mut receivers) = receivers_with_full_windows().await;
+    let (broadcast, relay, mut receivers) = receivers_with_full_windows().await;
     for receiver in &mut receivers {
         receiver.say(&hello(b"")).await;
     }
     let violations = || broadcast.monitor.read().refusals.get("violation").copied().unwrap_or(0);
     until("every connection is closed", || violations() == receivers.len() as u64).await;
-    proxy.hold_back(false);
+    relay.set_traffic(Traffic::Both);
     for receiver in &receivers {
         assert_eq!(receiver.close_code().await, Ok(Code::Violation));
     }
@@ -69,9 +70,9 @@ async fn a_close_code_arrives_though_the_window_is_full() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_broadcast_arrives_though_the_window_is_full() {
-    let (broadcast, proxy, receivers) = receivers_with_full_windows().await;
+    let (broadcast, relay, receivers) = receivers_with_full_windows().await;
     broadcast.stop().await;
-    proxy.hold_back(false);
+    relay.set_traffic(Traffic::Both);
     for receiver in &receivers {
         assert_eq!(receiver.close_code().await, Ok(Code::Done));
     }
@@ -81,10 +82,10 @@ async fn the_end_of_a_broadcast_arrives_though_the_window_is_full() {
 async fn no_close_code_is_lost_while_frames_stream() {
     let broadcast = Running::start(Plan { size: (320, 240), ..Plan::new(&identity()) });
     for delay in [0, 5, 25, 50] {
-        let proxy = Proxy::open(broadcast.address, path(Duration::from_millis(delay) / 2)).await;
+        let relay = relay(&broadcast, Duration::from_millis(delay)).await;
         let (mut closing, all) = (JoinSet::new(), scale(10_u64, 100));
         for number in 0..all {
-            let address = proxy.address;
+            let address = relay.address();
             closing.spawn(async move {
                 // So that their closes come at different moments of a frame interval.
                 sleep(Duration::from_millis(100 * (number / 5) + 7 * (number % 5))).await;

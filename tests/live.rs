@@ -9,8 +9,8 @@ use bytes::Bytes;
 use nestcast_codec::{Channels, Size};
 use nestcast_media::y4m::Rate;
 use nestcast_proto::{Bitrate, Code, PackageHash};
-use nestcast_receiver::{Error, receive};
-use nestcast_sender::{Identity, Source};
+use nestcast_receiver::{Error, view};
+use nestcast_sender::{Identity, Pictures};
 use nestcast_tests::broadcasts::{CountingViewer, PATIENCE, Plan, RATE, Running, config, eventually, identity};
 use nestcast_tests::pictures::{self, Content};
 
@@ -63,7 +63,7 @@ async fn each_of_several_receivers_gets_what_it_asks_for_until_the_end() {
         config.max_bitrate = Some(Bitrate::from_bits(cap as u64));
         config.token = Bytes::from_static(b"secret");
         let (eye, seeing) = CountingViewer::open();
-        receivers.push((cap, tokio::spawn(receive(config, eye, std::future::pending())), seeing));
+        receivers.push((cap, tokio::spawn(view(config, eye, std::future::pending())), seeing));
     }
     let mut ends = Vec::new();
     for (cap, end, seeing) in receivers {
@@ -83,12 +83,12 @@ async fn wrong_secrets_are_refused_by_name() {
     for token in [&b""[..], b"secreT", b"secret2"] {
         let mut config = config(broadcast.address, &identity);
         config.token = Bytes::from_static(token);
-        let refused = receive(config, CountingViewer::open().0, std::future::pending()).await;
+        let refused = view(config, CountingViewer::open().0, std::future::pending()).await;
         assert!(matches!(refused, Err(Error::Closed(Code::Token))), "{refused:?}");
     }
     let mut config = config(broadcast.address, &self::identity());
     config.token = Bytes::from_static(b"secret");
-    let refused = receive(config, CountingViewer::open().0, std::future::pending()).await;
+    let refused = view(config, CountingViewer::open().0, std::future::pending()).await;
     assert!(matches!(refused, Err(Error::Untrusted { .. })), "{refused:?}");
     broadcast.stop().await;
 }
@@ -98,11 +98,11 @@ async fn an_unknown_model_is_refused_by_a_receiver_that_may_not_ask_and_by_a_sen
     let identity = identity();
     let unknown = PackageHash([0xAB; 32]);
     let broadcast = start(anywhere(), &identity, None, Some(unknown));
-    let refused = receive(config(broadcast.address, &identity), CountingViewer::open().0, std::future::pending()).await;
-    assert!(matches!(&refused, Err(Error::View(why)) if why.contains(&unknown.to_string())), "{refused:?}");
+    let refused = view(config(broadcast.address, &identity), CountingViewer::open().0, std::future::pending()).await;
+    assert!(matches!(refused, Err(Error::PackageMissing(package)) if package == unknown), "{refused:?}");
     let mut config = config(broadcast.address, &identity);
     config.fetch_model = true;
-    let refused = receive(config, CountingViewer::open().0, std::future::pending()).await;
+    let refused = view(config, CountingViewer::open().0, std::future::pending()).await;
     assert!(matches!(refused, Err(Error::Closed(Code::Model))), "{refused:?}");
     broadcast.stop().await;
 }
@@ -110,8 +110,7 @@ async fn an_unknown_model_is_refused_by_a_receiver_that_may_not_ask_and_by_a_sen
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_there_is_said_so() {
     let refused =
-        receive(config(([127, 0, 0, 1], 9).into(), &identity()), CountingViewer::open().0, std::future::pending())
-            .await;
+        view(config(([127, 0, 0, 1], 9).into(), &identity()), CountingViewer::open().0, std::future::pending()).await;
     assert!(matches!(refused, Err(Error::Connect { .. })), "{refused:?}");
 }
 
@@ -120,9 +119,9 @@ async fn a_receiver_that_reads_nothing_and_goes_leaves_the_others_alone() {
     let identity = identity();
     let broadcast = start(anywhere(), &identity, None, None);
     let gone =
-        tokio::spawn(receive(config(broadcast.address, &identity), CountingViewer::open().0, std::future::pending()));
+        tokio::spawn(view(config(broadcast.address, &identity), CountingViewer::open().0, std::future::pending()));
     let (eye, seeing) = CountingViewer::open();
-    let stays = tokio::spawn(receive(config(broadcast.address, &identity), eye, std::future::pending()));
+    let stays = tokio::spawn(view(config(broadcast.address, &identity), eye, std::future::pending()));
     let seeing = wait_for_frames(seeing, 5).await;
     gone.abort();
     let _seeing = wait_for_frames(seeing, 30).await;
@@ -143,10 +142,10 @@ async fn a_broadcast_that_breaks_off_has_not_ended_and_leaves_no_thread_behind()
         Ok(Some(picture.clone()))
     };
     let size = Size::new(width, height).expect("a valid size");
-    let source = Source::pictures(size, Rate::new(RATE, 1).expect("a valid rate"), Box::new(next));
+    let source = Pictures::new(size, Rate::new(RATE, 1).expect("a valid rate"), next);
     let broadcast = Running::run(plan.listen_with(source));
     let (eye, seeing) = CountingViewer::open();
-    let received = tokio::spawn(receive(config(broadcast.address, &identity), eye, std::future::pending()));
+    let received = tokio::spawn(view(config(broadcast.address, &identity), eye, std::future::pending()));
     let _seeing = wait_for_frames(seeing, 2).await;
     broadcast.break_off();
     let told = received.await.expect("no panic");
@@ -163,7 +162,7 @@ fn a_receiver_finds_a_sender_that_comes_back() {
     let mut config = config(before.address, &identity);
     config.retry = PATIENCE;
     let (eye, seeing) = CountingViewer::open();
-    let received = receiving.spawn(receive(config, eye, std::future::pending()));
+    let received = receiving.spawn(view(config, eye, std::future::pending()));
     let seeing = receiving.block_on(wait_for_frames(seeing, 5));
     let address = before.address;
     first.shutdown_timeout(Duration::from_secs(1));

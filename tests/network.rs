@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use nestcast_lab::link::Link;
-use nestcast_tests::network::{BASE, FULL, INTERVAL, Outcome, Scenario, Seen, broadcast, recorded, steps};
+use nestcast_sender::Acknowledge;
+use nestcast_tests::network::{BASE, FULL, INTERVAL, Outcome, Scenario, Seen, ShownFrame, broadcast, recorded, steps};
 
 const RATES: [u64; 4] = [300_000, 1_000_000, 4_000_000, 10_000_000];
 const RTTS: [u64; 4] = [10, 50, 100, 200];
@@ -130,7 +131,7 @@ fn two_frames_after_a_fall_two_packets_wait_for_long_at_most_and_frames_are_as_s
     assert!(late <= 2, "{late}");
     // By half more than the link takes in a frame interval.
     let begun = outcome.seen().shown.iter().filter(|frame| Duration::from_micros(frame.header.captured) > after);
-    let early: Vec<_> = begun.take(4).map(|frame| frame.prefix.len()).collect();
+    let early: Vec<_> = begun.take(4).map(|frame| frame.bytes).collect();
     assert!(early.len() == 4 && early.iter().all(|&bytes| bytes <= 6250), "{early:?}");
 }
 
@@ -171,7 +172,7 @@ fn behind_an_outage_new_frames_come_again() {
         let link = Link::varying(vec![(Duration::ZERO, 2_000_000), (ms(4000), 1_000), (up, 2_000_000)]);
         let outcome = broadcast(&link, Scenario { base, ..Scenario::lasting(up + ms(3000)) });
         println!("{down} ms, bases of {base}: {}", describe(outcome.seen()));
-        let captured = |frame: &nestcast_proto::Arrived| Duration::from_micros(frame.header.captured);
+        let captured = |frame: &ShownFrame| Duration::from_micros(frame.header.captured);
         let fresh = outcome.seen().shown.iter().find(|frame| captured(frame) >= up).expect("the session goes on");
         // Each frame's base finds out whether the path carries again; what stood still is shown first, at double speed.
         assert!(fresh.shown <= up + ms(500), "{down}: {:?}", fresh.shown - up);
@@ -195,11 +196,11 @@ fn jitter_costs_little() {
 #[test]
 fn late_acknowledgements_are_taken_for_no_queue() {
     // As browsers acknowledge. At 0.3 Mbit/s a packet takes longer than that.
-    let acks = Some((10, ms(25)));
+    let acknowledge = Some(Acknowledge { packets: 10, within: ms(25) });
     for rtt in RTTS {
         for rate in RATES {
             let link = constant(rate, rtt);
-            let outcome = broadcast(&link, Scenario { acks, ..Scenario::lasting(ms(12_000)) });
+            let outcome = broadcast(&link, Scenario { acknowledge, ..Scenario::lasting(ms(12_000)) });
             let used = outcome.used(&link, ms(2000), ms(12_000));
             println!("{rate} bit/s, {rtt} ms: {used:.1} %, {}", describe(outcome.seen()));
             assert!(used >= 75.0, "{rate} bit/s, {rtt} ms: {used} %");

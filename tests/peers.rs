@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use nestcast_codec::{Channels, ModelId, Size};
+use nestcast_lab::link::{Link, Relay, Traffic};
 use nestcast_media::y4m::Rate;
-use nestcast_models::Package;
+use nestcast_models::{Package, PackageError};
 use nestcast_proto::Code;
-use nestcast_receiver::{Announcement, Decoding, Error, Shown, Totals, Trust, Viewer, receive};
-use nestcast_sender::{Identity, Source};
+use nestcast_receiver::{Announcement, Decoding, Error, Shown, Trust, Viewer, view};
+use nestcast_sender::{Identity, Pictures};
 use nestcast_tests::broadcasts::{self, PATIENCE, Plan, Running, config, count, count_frames, eventually, identity};
 use nestcast_tests::hostile_receiver::{HostileReceiver, client, endpoint, hello};
-use nestcast_tests::path::{Path, Proxy};
 use nestcast_tests::pictures::{self, Content};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::task::JoinSet;
@@ -48,24 +48,29 @@ async fn what_is_no_hello_is_answered_with_a_close_code_that_is_counted() {
     broadcast.stop().await;
 }
 
+/// A link to a broadcast that is as good as none.
+async fn relay(broadcast: &Running) -> Relay {
+    let link = Link::constant(1_000_000_000).with_rtt(Duration::ZERO);
+    Relay::start(broadcast.address, link).await.expect("free ports")
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_close_that_is_held_up_still_has_its_code() {
     let identity = identity();
     let broadcast = Running::start(Plan::new(&identity));
-    let path = Path { delay: Duration::ZERO, loss: 0, one_way: false, seed: 1 };
-    let proxy = Proxy::open(broadcast.address, path).await;
+    let relay = relay(&broadcast).await;
     let mut strangers = Vec::new();
     for _ in 0..10 {
-        strangers.push(HostileReceiver::connect(proxy.address, 1 << 20).await);
+        strangers.push(HostileReceiver::connect(relay.address(), 1 << 20).await);
     }
-    proxy.hold_back(true);
+    relay.set_traffic(Traffic::Held);
     for stranger in &mut strangers {
         stranger.say(&[9, 0]).await;
     }
     eventually("the sender closes them all", || broadcast.monitor.read().refused() == 10).await;
     // By then it may have forgotten them, and each has said again what nobody acknowledged.
     sleep(Duration::from_secs(1)).await;
-    proxy.hold_back(false);
+    relay.set_traffic(Traffic::Both);
     for stranger in &strangers {
         // A busy machine may have let one wait for longer than a hello may take.
         let code = stranger.close_code().await;
@@ -123,12 +128,11 @@ async fn a_receiver_that_reads_nothing_takes_no_more_than_its_buffer() {
 async fn a_receiver_that_vanishes_is_forgotten() {
     let identity = identity();
     let broadcast = Running::start(Plan::new(&identity));
-    let path = Path { delay: Duration::ZERO, loss: 0, one_way: false, seed: 1 };
-    let proxy = Proxy::open(broadcast.address, path).await;
-    let lost = tokio::spawn(count(config(proxy.address, &identity), Instant::now(), PATIENCE));
+    let relay = relay(&broadcast).await;
+    let lost = tokio::spawn(count(config(relay.address(), &identity), Instant::now(), PATIENCE));
     let there = || broadcast.monitor.read().receivers.len();
     eventually("it is let in", || there() == 1).await;
-    proxy.silence();
+    relay.set_traffic(Traffic::Nothing);
     eventually("it is forgotten", || there() == 0).await;
     assert!(matches!(lost.await.expect("no panic"), Err(Error::Lost { .. })));
     broadcast.stop().await;
@@ -138,11 +142,11 @@ async fn a_receiver_that_vanishes_is_forgotten() {
 async fn twenty_receivers_over_a_lossy_path_get_their_frames() {
     let identity = identity();
     let broadcast = Running::start(Plan { moving: false, ..Plan::new(&identity) });
-    let path = Path { delay: Duration::from_millis(25), loss: 10, one_way: false, seed: 7 };
-    let proxy = Proxy::open(broadcast.address, path).await;
+    let link = Link::constant(1_000_000_000).with_rtt(Duration::from_millis(50)).with_loss(10_000, 7);
+    let relay = Relay::start(broadcast.address, link).await.expect("free ports");
     let receivers: Vec<_> = (0..20)
         .map(|_| {
-            let mut config = config(proxy.address, &identity);
+            let mut config = config(relay.address(), &identity);
             config.max_bitrate = Some(nestcast_proto::Bitrate::from_bits(300_000));
             tokio::spawn(count_frames(config, 60))
         })
@@ -158,10 +162,11 @@ async fn twenty_receivers_over_a_lossy_path_get_their_frames() {
 async fn under_many_handshakes_addresses_are_validated_and_receivers_come_in() {
     let identity = identity();
     let broadcast = Running::start(Plan::new(&identity));
-    let path = Path { delay: Duration::ZERO, loss: 0, one_way: true, seed: 1 };
-    let proxy = Proxy::open(broadcast.address, path).await;
+    let relay = relay(&broadcast).await;
+    relay.set_traffic(Traffic::ToServer);
     let endpoint = endpoint(Ipv4Addr::LOCALHOST, client(1 << 20));
-    let silent: Vec<_> = (0..80).map(|_| endpoint.connect(proxy.address, "localhost").expect("a valid name")).collect();
+    let silent: Vec<_> =
+        (0..80).map(|_| endpoint.connect(relay.address(), "localhost").expect("a valid name")).collect();
     eventually("addresses are validated", || broadcast.monitor.read().retries > 0).await;
     count_frames(config(broadcast.address, &identity), 10).await.expect("it comes in");
     drop(silent);
@@ -205,28 +210,22 @@ async fn certificates_in_pem_files_are_trusted_by_their_name() {
 struct ModelFetcher(std::sync::mpsc::Sender<ModelId>);
 
 impl Viewer for ModelFetcher {
-    fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, String> {
+    type Error = PackageError;
+
+    fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, PackageError> {
         Ok(None)
     }
 
-    fn handle_package(&mut self, announced: &Announcement, package: Bytes) -> Result<Decoding, String> {
-        let package = Package::from_archive(&package, "sent").map_err(|error| error.to_string())?;
+    fn handle_package(&mut self, announced: &Announcement, package: Bytes) -> Result<Option<Decoding>, PackageError> {
+        let package = Package::from_archive(&package, "sent")?;
         assert_eq!((package.id(), package.hash()), (announced.model, announced.package.0));
-        Ok(broadcasts::decoding(&package))
+        Ok(Some(broadcasts::decoding(&package)))
     }
 
-    fn show(&mut self, shown: &Shown<'_>) -> Result<(), String> {
+    fn show(&mut self, shown: &Shown<'_>) -> Result<(), PackageError> {
         assert_eq!(shown.picture.channels(), Channels::Rgb);
         // Whoever has seen enough no longer listens.
         let _ = self.0.send(ModelId([0; 6]));
-        Ok(())
-    }
-
-    fn hold(&mut self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn report(&mut self, _totals: &Totals) -> Result<(), String> {
         Ok(())
     }
 }
@@ -238,7 +237,7 @@ async fn a_receiver_without_the_model_gets_it_and_then_frames() {
     let mut config = config(broadcast.address, &identity);
     config.fetch_model = true;
     let (seen, seeing) = std::sync::mpsc::channel();
-    let receiver = tokio::spawn(receive(config, ModelFetcher(seen), std::future::pending()));
+    let receiver = tokio::spawn(view(config, ModelFetcher(seen), std::future::pending()));
     let looking = tokio::task::spawn_blocking(move || (0..5).all(|_| seeing.recv_timeout(PATIENCE).is_ok()));
     assert!(looking.await.expect("no panic"), "frames are shown");
     broadcast.stop().await;
@@ -256,7 +255,7 @@ async fn a_source_that_breaks_off_ends_the_broadcast_and_says_why() {
         let height = if count < 5 { 16 } else { 8 };
         Ok(Some(pictures::picture(Content::Noise, 16, height, Channels::Rgb, 1)))
     };
-    let source = Source::pictures(size, rate, Box::new(next));
+    let source = Pictures::new(size, rate, next);
     let broadcast = Plan::new(&identity).listen_with(source);
     let ended = timeout(PATIENCE, broadcast.run(std::future::pending())).await.expect("it ends");
     let why = ended.expect_err("another size").to_string();
@@ -265,7 +264,7 @@ async fn a_source_that_breaks_off_ends_the_broadcast_and_says_why() {
     let frame = |name: &str| [&format!("YUV4MPEG2 {name} F30:1 Cmono\nFRAME\n").into_bytes()[..], &[7; 64]].concat();
     let again = move || Ok(std::io::Cursor::new(frame("W16 H4")));
     let first = std::io::Cursor::new(frame("W8 H8"));
-    let source = Source::video("clip", 1000, first, Some(Box::new(again))).expect("y4m");
+    let source = Pictures::video("clip", 1000, first, Some(Box::new(again))).expect("y4m");
     let ended = timeout(PATIENCE, Plan::new(&identity).listen_with(source).run(std::future::pending())).await;
     let why = ended.expect("it ends").expect_err("another size").to_string();
     assert!(why.contains("clip") && why.contains("size"), "{why}");

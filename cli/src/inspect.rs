@@ -8,7 +8,7 @@ use nestcast_lab::metrics;
 use serde::Serialize;
 
 use crate::args::{Inspect, Transform};
-use crate::files;
+use crate::files::{self, Lines};
 use crate::streams::Stream;
 use crate::transforms::{self, Model};
 
@@ -77,7 +77,7 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
         report.planes_left = report.cuts.last().map(|cut| cut.planes_left);
     }
     if options.json {
-        return files::print_json(&report);
+        return Lines::Output.print_pretty(&report);
     }
     files::print_result(&describe(&report, header.channels))
 }
@@ -102,7 +102,7 @@ fn cuts(stream: &Stream, model: &Model, report: &mut Report) -> Result<()> {
         at = bytes;
         report.whole = Some(progress == Progress::Complete);
         let planes_left = match progress {
-            Progress::Picture(position) => position.0,
+            Progress::Picture(cut) => cut.0,
             _ => 0.0,
         };
         let bpp = metrics::bpp(bytes, stream.header.size);

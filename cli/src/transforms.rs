@@ -1,7 +1,11 @@
 //! The model that a command works with, its transforms, and what to do where ONNX Runtime is missing.
 
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::thread;
+
 use anyhow::{Context, Result, anyhow};
-use nestcast_codec::{Decoder, Encoder, Error, ModelId, Picture, Size};
+use nestcast_codec::{Decoder, Encoder, Error, ModelId, Picture, Size, Synthesis};
 use nestcast_models::{Package, Runtime};
 
 use crate::args::{Common, Transform};
@@ -28,6 +32,38 @@ impl Model {
         self.package.id()
     }
 
+    /// An encoder with this transform.
+    pub(crate) fn encoder(&self, kind: Transform) -> Result<Encoder> {
+        Ok(match kind {
+            Transform::Linear => Encoder::new(self.package.linear(self.threads)),
+            Transform::Deep => Encoder::new(self.package.deep_analysis(&runtime("--analysis linear")?, self.threads)?),
+        })
+    }
+
+    /// The transform to decode with.
+    fn synthesis(&self, kind: Transform) -> Result<Arc<dyn Synthesis>> {
+        Ok(match kind {
+            Transform::Linear => Arc::new(self.package.linear(self.threads)),
+            Transform::Deep => Arc::new(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads)?),
+        })
+    }
+
+    /// The transform to decode with, loaded while `work` is done: a network takes longer to load than a stream to read and
+    /// to decode. Where both fail, the error is that of `work`.
+    pub(crate) fn synthesis_beside<R>(
+        &self,
+        kind: Transform,
+        work: impl FnOnce() -> Result<R>,
+    ) -> Result<(Arc<dyn Synthesis>, R)> {
+        let (loaded, done) = thread::scope(|scope| {
+            let loading = scope.spawn(|| self.synthesis(kind));
+            let done = work();
+            (loading.join().unwrap_or_else(|panic| resume_unwind(panic)), done)
+        });
+        let done = done?;
+        Ok((loaded?, done))
+    }
+
     /// The package itself.
     pub(crate) const fn package(&self) -> &Package {
         &self.package
@@ -38,41 +74,28 @@ impl Model {
         Self { package, threads: self.threads, max_pixels: self.max_pixels }
     }
 
-    /// An encoder with this transform.
-    pub(crate) fn encoder(&self, kind: Transform) -> Result<Encoder> {
-        Ok(match kind {
-            Transform::Linear => Encoder::new(self.package.linear(self.threads)),
-            Transform::Deep => Encoder::new(self.package.deep_analysis(&runtime("--analysis linear")?, self.threads)?),
-        })
-    }
-
     /// A decoder with this transform.
     pub(crate) fn decoder(&self, kind: Transform) -> Result<Decoder> {
-        let decoder = match kind {
-            Transform::Linear => Decoder::new(self.package.linear(self.threads)),
-            Transform::Deep => Decoder::new(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads)?),
-        };
-        Ok(decoder.with_max_pixels(self.max_pixels))
+        Ok(Decoder::new(self.synthesis(kind)?).with_max_pixels(self.max_pixels))
     }
 }
 
 /// Decodes a stream or a prefix of one.
 pub(crate) fn decode(decoder: &mut Decoder, bytes: &[u8]) -> Result<Picture> {
-    match decode_before_fault(decoder, bytes)? {
-        (picture, None) => Ok(picture),
-        (_, Some(fault)) => Err(advise(fault)),
+    match push_before_fault(decoder, bytes)? {
+        None => Ok(decoder.render()?),
+        Some(fault) => Err(advise(fault)),
     }
 }
 
-/// Decodes a stream as far as it keeps to the specification; with the picture comes what it breaks behind its header.
-pub(crate) fn decode_before_fault(decoder: &mut Decoder, bytes: &[u8]) -> Result<(Picture, Option<Error>)> {
+/// Gives a decoder another stream, as far as that keeps to the specification, and says what it breaks behind its header.
+pub(crate) fn push_before_fault(decoder: &mut Decoder, bytes: &[u8]) -> Result<Option<Error>> {
     decoder.reset();
-    let fault = match decoder.push(bytes) {
-        Ok(_) => None,
-        Err(fault @ Error::Corrupt { .. }) if decoder.header().is_some() => Some(fault),
-        Err(error) => return Err(advise(error)),
-    };
-    Ok((decoder.render()?, fault))
+    match decoder.push(bytes) {
+        Ok(_) => Ok(None),
+        Err(fault @ Error::Corrupt { .. }) if decoder.header().is_some() => Ok(Some(fault)),
+        Err(error) => Err(advise(error)),
+    }
 }
 
 /// Refuses what the decoder would, for a picture too large, before its stream is read.

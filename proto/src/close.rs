@@ -86,12 +86,12 @@ impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::Done => "the broadcast ended",
-            Self::Violation => "the peer broke the session's rules: update nestcast at the older end",
-            Self::Version => "the peer speaks another version of the session: update nestcast at the older end",
-            Self::Token => "the token is missing or wrong: give the sender's with --token-file",
-            Self::Full => "the sender has as many receivers as it takes: try later",
+            Self::Violation => "the peer broke the session's rules",
+            Self::Version => "the peer speaks another version of the session",
+            Self::Token => "the token is missing or wrong",
+            Self::Full => "the sender has as many receivers as it takes",
             Self::Slow => "the peer took too long to say what it must",
-            Self::Model => "the model cannot be had from the sender: name it with --model",
+            Self::Model => "the model cannot be had from the sender",
             Self::Failed => "the peer failed inside",
             Self::Source => "the broadcast broke off: the sender lost its source; frames until then are kept",
             Self::Other(number) => return write!(f, "closed with the unknown code {number}"),

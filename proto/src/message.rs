@@ -1,6 +1,7 @@
 //! Control messages (spec, "Messages"): what each end says of itself before frames flow.
 
 use std::fmt;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
@@ -43,7 +44,7 @@ impl fmt::Display for PackageHash {
     }
 }
 
-/// What a sender announces: once after a hello, and again whenever it changes.
+/// What a sender announces, once, after a hello.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Welcome {
     /// The model id that every frame's stream has: of the tables alone.
@@ -56,6 +57,15 @@ pub struct Welcome {
     pub height: u32,
     /// Frames in `rate.1` seconds; both at least 1.
     pub rate: (u32, u32),
+}
+
+impl Welcome {
+    /// The time from one frame to the next.
+    #[must_use]
+    pub fn interval(&self) -> Duration {
+        let (frames, seconds) = self.rate;
+        Duration::from_secs(u64::from(seconds)) / frames.max(1)
+    }
 }
 
 /// Asks for a model package.

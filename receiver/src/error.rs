@@ -1,11 +1,12 @@
 //! Why receiving could not begin or go on.
 
+use std::error::Error as StdError;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use nestcast_proto::{Close, Code};
+use nestcast_proto::{Close, Code, PackageHash};
 
-/// What went wrong, in one line that says who must act.
+/// What went wrong, in one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,7 +22,7 @@ pub enum Error {
         reason: String,
     },
     /// The sender does not show the certificate that is trusted.
-    #[error("the sender at {address} is not who it should be: {reason}; check --fingerprint or --ca")]
+    #[error("the sender at {address} is not who it should be: {reason}")]
     Untrusted {
         /// Where it is.
         address: SocketAddr,
@@ -45,9 +46,12 @@ pub enum Error {
         /// What happened.
         reason: String,
     },
-    /// The viewer cannot go on: its output is closed, or the model is not to be had.
-    #[error("{0}")]
-    View(String),
+    /// The sender's model package is missing and may not be fetched.
+    #[error("the sender's model package {0} is not here")]
+    PackageMissing(PackageHash),
+    /// The sink cannot go on: its output is closed, or it cannot use such frames.
+    #[error(transparent)]
+    Sink(Box<dyn StdError + Send + Sync>),
     /// Connecting again and again did not help.
     #[error("{last}; gave up after {attempts} attempts in {} s", .time.as_secs())]
     GaveUp {
@@ -69,6 +73,11 @@ fn broken(close: &Close) -> String {
 }
 
 impl Error {
+    /// The sink cannot go on.
+    pub(crate) fn sink(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::Sink(error.into())
+    }
+
     /// The sender broke a rule.
     pub(crate) const fn violation(why: &'static str) -> Self {
         Self::Violation(Close { code: Code::Violation, why })

@@ -1,33 +1,31 @@
-//! Receives a live broadcast: whatever prefix of each frame came in time, decoded.
+//! Receives a live broadcast: whatever prefix of each frame came in time.
 //!
 //! ```text
-//! QUIC streams -> Subscriber -> newest prefix -> decoder (thread) -> Viewer
+//! QUIC streams -> Subscriber -> FrameSink
 //! ```
 //!
-//! The network never waits for the decoder: one that is late finds the newest prefix and skips what came before.
+//! [`Player`] is the sink that decodes pictures and shows them to a [`Viewer`]; the rest of the crate moves frames and has
+//! never seen a picture.
 //!
 //! A sender is not trusted: what it makes a receiver hold is bounded by the size of picture that it announced, and so is
 //! every time that it makes a receiver wait.
 
 mod error;
+mod mailbox;
 mod model;
 mod player;
 mod quic;
 mod receive;
 mod retry;
-mod screen;
 mod session;
+mod sink;
 mod streams;
 mod transport;
 mod trust;
-mod view;
 
 pub use error::Error;
-pub use receive::{Config, receive};
+pub use player::{Announcement, Decoding, PlayError, Player, Shown, Totals, Viewer, view};
+pub use quic::Socket;
+pub use receive::{Config, receive, receive_over};
+pub use sink::{FrameSink, Readiness};
 pub use trust::Trust;
-pub use view::{Announcement, Decoding, Shown, Totals, Viewer};
-/// The QUIC that a receiver uses, so that other things can be measured over the same.
-#[doc(hidden)]
-pub mod measured {
-    pub use crate::quic::config as client_config;
-}

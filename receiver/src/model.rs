@@ -41,7 +41,7 @@ impl Request {
         !self.fulfilled.load(Ordering::Relaxed)
     }
 
-    /// The model is there.
+    /// The sink has the model.
     pub(crate) fn fulfil(&self) {
         self.fulfilled.store(true, Ordering::Relaxed);
     }

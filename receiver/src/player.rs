@@ -1,233 +1,395 @@
-//! The way from the network to the thread that decodes: the newest frame alone, and what must not be lost.
+//! The sink that decodes pictures and shows them to a viewer, on a thread of its own, and the only file that knows the codec.
+//!
+//! The network never waits for the decoder: one that is late finds the newest prefix and skips what came before.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::error::Error as StdError;
+use std::future::Future;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use nestcast_proto::{Arrived, ReceiveStats};
-use tokio::sync::{oneshot, watch};
+use nestcast_codec::{Decoder, Header, ModelId, Parsed, Picture, Size};
+use nestcast_proto::{Arrived, PackageHash, ReceiveStats, Welcome};
 
 use crate::error::Error;
-use crate::screen::Screen;
-use crate::view::{Announcement, Totals, Viewer};
+use crate::mailbox::{Answer, Mailbox};
+use crate::receive::{Config, receive};
+use crate::sink::{FrameSink, Readiness};
 
-/// Where the thread says how it went.
-pub(crate) type Answer<T> = oneshot::Sender<Result<T, String>>;
+/// Between two reports.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// Frames in a row that may fail to decode before their sender is given up: three seconds of them.
+const MAX_CORRUPT_FRAMES: u32 = 100;
 
-/// The network's handle of the thread. It never waits for a frame to be decoded, and no more than one waits.
-#[derive(Debug, Clone)]
-pub(crate) struct Player(Arc<Mailbox>);
+type Cause = Box<dyn StdError + Send + Sync>;
 
-#[derive(Debug, Default)]
-struct Mailbox {
-    state: Mutex<State>,
-    news: Condvar,
-    ended: watch::Sender<bool>,
+/// What the sender announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Announcement {
+    /// The tables that the frames were encoded with: who decodes without networks needs no more.
+    pub model: ModelId,
+    /// The package with these tables and the networks that go with them.
+    pub package: PackageHash,
+    /// The size of every picture.
+    pub size: Size,
+    /// Frames in so many seconds.
+    pub rate: (u32, u32),
 }
 
-#[derive(Debug, Default)]
-struct State {
-    mail: Mail,
-    /// What came on this connection, and on those before.
-    current: ReceiveStats,
-    past: ReceiveStats,
-    connections: u64,
-    undecoded: u64,
-    /// When this connection's first and last picture were decoded.
-    pictures: Option<(Instant, Instant)>,
-    ended: bool,
+/// A picture to show.
+#[derive(Debug)]
+pub struct Shown<'a> {
+    /// The frame's number.
+    pub id: u64,
+    /// Bytes that came in time, and those that the frame has.
+    pub bytes: usize,
+    /// See `bytes`.
+    pub full: u64,
+    /// From capture to the end of decoding, by both machines' clocks; zero if those disagree.
+    pub latency: Duration,
+    /// From the first byte to the last that was used.
+    pub receiving: Duration,
+    /// What decoding took.
+    pub decoding: Duration,
+    /// The picture.
+    pub picture: &'a Picture,
 }
 
-/// What the thread finds. A frame was sent before whatever is announced beside it.
-#[derive(Debug, Default)]
-pub(crate) struct Mail {
-    pub(crate) frame: Option<Arrived>,
-    pub(crate) announced: Option<(Announcement, Answer<bool>)>,
-    pub(crate) package: Option<(Bytes, Answer<()>)>,
-    /// Nothing comes after it.
-    pub(crate) last: bool,
+/// All that came on all connections so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Frames as they came from the network.
+    pub received: ReceiveStats,
+    /// Frames that came but were not decoded, because a newer one was there.
+    pub undecoded: u64,
+    /// Times that the last picture was held for an interval because nothing came.
+    pub held: u64,
+    /// Frames whose bytes are no picture.
+    pub corrupt: u64,
+    /// Connections after the first.
+    pub reconnects: u64,
 }
 
-impl Mail {
-    /// Whether nothing came.
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.frame.is_none() && self.announced.is_none() && self.package.is_none()
+/// How to decode with one model.
+pub struct Decoding {
+    /// Decodes one frame after another.
+    pub decoder: Decoder,
+}
+
+impl std::fmt::Debug for Decoding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Decoding").finish_non_exhaustive()
     }
+}
+
+/// Whoever looks. All calls come from one thread of its own; the error of any ends the receiving.
+pub trait Viewer: Send + 'static {
+    /// Why it can go on no longer.
+    type Error: Into<Box<dyn StdError + Send + Sync>>;
+
+    /// A sender announced itself. Nothing if its model is missing: then it is asked for, and
+    /// [`Viewer::handle_package`] gets it.
+    ///
+    /// # Errors
+    /// If this viewer cannot show such pictures.
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Self::Error>;
+
+    /// The model package that was asked for, as the sender gave it: not checked yet. Nothing if it is not taken.
+    ///
+    /// # Errors
+    /// If it is not the right one, or is not sound.
+    fn handle_package(&mut self, announced: &Announcement, package: Bytes) -> Result<Option<Decoding>, Self::Error> {
+        let _ = (announced, package);
+        Ok(None)
+    }
+
+    /// Shows a picture.
+    ///
+    /// # Errors
+    /// If it cannot be shown.
+    fn show(&mut self, shown: &Shown<'_>) -> Result<(), Self::Error>;
+
+    /// Nothing came for as long as a frame takes: shows the last picture again.
+    ///
+    /// # Errors
+    /// If it cannot be shown.
+    fn hold(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// What came so far; called about once a second, and at the end.
+    ///
+    /// # Errors
+    /// If it cannot be told.
+    fn report(&mut self, totals: &Totals) -> Result<(), Self::Error> {
+        let _ = totals;
+        Ok(())
+    }
+}
+
+/// Why pictures are shown no longer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlayError {
+    /// The viewer cannot go on.
+    #[error(transparent)]
+    View(Cause),
+    /// The sender announces a size that no picture has.
+    #[error("the sender's pictures cannot be shown: {0}")]
+    Size(#[source] Cause),
+    /// The model package that was asked for is not taken.
+    #[error("the sender's model package is not taken")]
+    PackageRefused,
+    /// The sender's frames are no pictures.
+    #[error("none of the sender's last {MAX_CORRUPT_FRAMES} frames can be decoded: {0}")]
+    Undecodable(#[source] Cause),
+    /// The thread ended; [`Player::finish`] tells why.
+    #[error("the viewer ended")]
+    Ended,
+    /// The thread broke off.
+    #[error("the decoder stopped unexpectedly: please report this")]
+    Panicked,
+}
+
+/// Receives pictures for `viewer`, as [`receive`] does for a sink.
+///
+/// # Errors
+/// Why it cannot go on.
+pub async fn view(config: Config, viewer: impl Viewer, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+    let mut player = Player::start(viewer);
+    let outcome = receive(config, &mut player, shutdown).await;
+    // What the viewer says is nearer to the cause than what the connection does.
+    player.finish().await.map_err(Error::sink).and(outcome)
+}
+
+/// Decodes frames and shows them on a thread.
+#[derive(Debug)]
+pub struct Player {
+    mailbox: Mailbox,
+    thread: JoinHandle<Result<(), PlayError>>,
 }
 
 impl Player {
     /// Starts a thread that shows to `viewer`.
-    pub(crate) fn start(viewer: impl Viewer) -> (Self, JoinHandle<Result<(), String>>) {
-        let player = Self(Arc::default());
-        let of_thread = player.clone();
+    pub fn start(viewer: impl Viewer) -> Self {
+        let mailbox = Mailbox::default();
+        let of_thread = mailbox.clone();
         let thread = std::thread::spawn(move || {
-            let _end = EndOnDrop(&of_thread);
-            Screen::new(viewer, &of_thread).run()
+            let _end = of_thread.end_on_drop();
+            Playback::new(viewer, &of_thread).run()
         });
-        (player, thread)
+        Self { mailbox, thread }
     }
 
-    /// Another connection: what comes from now on is its.
-    pub(crate) fn connected(&self) {
-        let mut state = self.state();
-        state.connections += 1;
-        state.past = add(state.past, state.current);
-        (state.current, state.pictures) = (ReceiveStats::default(), None);
+    /// Shows what is there and ends the thread.
+    ///
+    /// # Errors
+    /// Why it ended before, if it did.
+    pub async fn finish(self) -> Result<(), PlayError> {
+        self.mailbox.close();
+        let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
+        joined.ok().and_then(Result::ok).unwrap_or(Err(PlayError::Panicked))
+    }
+}
+
+impl FrameSink for Player {
+    type Error = PlayError;
+
+    fn handle_connection(&mut self) {
+        self.mailbox.connected();
     }
 
-    /// Tells of a sender; gives whether its model is there.
-    pub(crate) async fn announce(&self, announced: Announcement) -> Result<bool, Error> {
-        let (answer, answered) = oneshot::channel();
-        self.post(|state| state.mail.announced = Some((announced, answer)));
-        answered.await.map_err(|_| viewer_ended())?.map_err(Error::View)
+    async fn handle_welcome(&mut self, welcome: &Welcome) -> Result<Readiness, PlayError> {
+        self.mailbox.welcome(welcome.clone()).await.map_err(|_| PlayError::Ended)
     }
 
-    /// Hands a model package over; gives whether it is taken.
-    pub(crate) async fn package(&self, package: Bytes) -> Result<(), Error> {
-        let (answer, answered) = oneshot::channel();
-        self.post(|state| state.mail.package = Some((package, answer)));
-        answered.await.map_err(|_| viewer_ended())?.map_err(Error::View)
+    async fn handle_package(&mut self, package: Bytes) -> Result<(), PlayError> {
+        self.mailbox.package(package).await.map_err(|_| PlayError::Ended)
     }
 
-    /// Hands a frame over, instead of the one before if that still waits.
-    pub(crate) fn frame(&self, arrived: Arrived, received: ReceiveStats) {
-        self.post(|state| {
-            state.current = received;
-            state.undecoded += u64::from(state.mail.frame.replace(arrived).is_some());
-        });
+    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), PlayError> {
+        self.mailbox.frame(frame, stats);
+        Ok(())
     }
 
-    /// Waits until the thread ended by itself: its viewer cannot go on.
-    pub(crate) async fn ended(&self) -> Error {
-        // The channel is open as long as this handle.
-        let _ = self.0.ended.subscribe().wait_for(|ended| *ended).await;
-        viewer_ended()
+    async fn failed(&mut self) -> PlayError {
+        self.mailbox.ended().await;
+        PlayError::Ended
     }
 
-    /// From this connection's first picture that could be decoded to the last; none if there was none.
-    pub(crate) fn pictures(&self) -> Option<Duration> {
-        self.state().pictures.map(|(first, last)| last - first)
+    fn useful_for(&self, _handed_over: Option<Duration>) -> Option<Duration> {
+        self.mailbox.useful_for()
+    }
+}
+
+/// What the thread works with.
+struct Playback<'a, V> {
+    viewer: V,
+    mailbox: &'a Mailbox,
+    announced: Option<Announcement>,
+    /// The time from one frame to the next.
+    interval: Duration,
+    decoding: Option<Decoding>,
+    /// The picture that was shown last; the next is decoded into it.
+    picture: Option<Picture>,
+    totals: Totals,
+    /// Frames since the last picture that could not be decoded.
+    corrupt: u32,
+    reported: Instant,
+}
+
+impl<'a, V: Viewer> Playback<'a, V> {
+    fn new(viewer: V, mailbox: &'a Mailbox) -> Self {
+        let (totals, interval, reported) = (Totals::default(), REPORT_INTERVAL, Instant::now());
+        Self { viewer, mailbox, announced: None, interval, decoding: None, picture: None, totals, corrupt: 0, reported }
     }
 
-    /// Shows what is there and ends the thread; gives why the viewer gave up, if it did.
-    pub(crate) async fn finish(&self, thread: JoinHandle<Result<(), String>>) -> Result<(), Error> {
-        self.post(|state| state.mail.last = true);
-        match tokio::task::spawn_blocking(move || thread.join()).await {
-            Ok(Ok(shown)) => shown.map_err(Error::View),
-            _ => Err(Error::View("the decoder stopped unexpectedly: please report this".to_owned())),
+    /// Shows until the last mail came or the viewer cannot go on.
+    fn run(mut self) -> Result<(), PlayError> {
+        loop {
+            let mail = self.mailbox.take(self.interval * 3 / 2);
+            self.count();
+            if mail.is_empty() {
+                if mail.last {
+                    return self.viewer.report(&self.totals).map_err(failed);
+                }
+                self.hold()?;
+            }
+            if let Some(arrived) = mail.frame {
+                self.show(&arrived)?;
+            }
+            if let Some((welcome, answer)) = mail.welcome {
+                self.announce(&welcome, answer)?;
+            }
+            if let Some((package, answer)) = mail.package {
+                self.package(package, answer)?;
+            }
+            if self.reported.elapsed() >= REPORT_INTERVAL {
+                self.reported = Instant::now();
+                self.viewer.report(&self.totals).map_err(failed)?;
+            }
         }
     }
 
-    fn post(&self, change: impl FnOnce(&mut State)) {
-        let mut state = self.state();
-        // Nobody would answer.
-        if !state.ended {
-            change(&mut state);
-            self.0.news.notify_one();
+    fn count(&mut self) {
+        let counts = self.mailbox.counts();
+        let Totals { held, corrupt, .. } = self.totals;
+        let (received, undecoded, reconnects) = (counts.received, counts.replaced, counts.reconnects);
+        self.totals = Totals { received, undecoded, held, corrupt, reconnects };
+    }
+
+    fn hold(&mut self) -> Result<(), PlayError> {
+        if self.decoding.is_some() && self.totals.received.shown > 0 {
+            self.totals.held += 1;
+            self.viewer.hold().map_err(failed)?;
         }
+        Ok(())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn announce(&mut self, welcome: &Welcome, answer: Answer<Readiness>) -> Result<(), PlayError> {
+        let size = Size::new(welcome.width, welcome.height).map_err(|error| PlayError::Size(error.into()))?;
+        let (model, package, rate) = (ModelId(welcome.model), welcome.package, welcome.rate);
+        let announced = Announcement { model, package, size, rate };
+        (self.announced, self.interval) = (Some(announced), welcome.interval());
+        self.decoding = self.viewer.handle_announcement(&announced).map_err(failed)?;
+        // Whoever asked may have gone with its connection.
+        let _ = answer.send(if self.decoding.is_some() { Readiness::Ready } else { Readiness::NeedsPackage });
+        Ok(())
+    }
+
+    fn package(&mut self, package: Bytes, answer: Answer<()>) -> Result<(), PlayError> {
+        let Some(announced) = &self.announced else { return Ok(()) };
+        let decoding = self.viewer.handle_package(announced, package).map_err(failed)?;
+        self.decoding = Some(decoding.ok_or(PlayError::PackageRefused)?);
+        let _ = answer.send(());
+        Ok(())
+    }
+
+    fn show(&mut self, arrived: &Arrived) -> Result<(), PlayError> {
+        let (Some(decoding), Some(announced)) = (&mut self.decoding, &self.announced) else { return Ok(()) };
+        let start = Instant::now();
+        let picture = match decode(&mut decoding.decoder, announced.size, &arrived.prefix, self.picture.take()) {
+            Ok(picture) => self.picture.insert(picture),
+            Err(why) => {
+                tracing::debug!(frame = arrived.header.id, "not shown: {why}");
+                self.totals.corrupt += 1;
+                self.corrupt += 1;
+                return if self.corrupt >= MAX_CORRUPT_FRAMES { Err(PlayError::Undecodable(why)) } else { Ok(()) };
+            }
+        };
+        self.corrupt = 0;
+        self.mailbox.was_useful();
+        let shown = Shown {
+            id: arrived.header.id,
+            bytes: arrived.prefix.len(),
+            full: arrived.header.full,
+            latency: since(arrived.header.captured),
+            receiving: arrived.shown.saturating_sub(arrived.first),
+            decoding: start.elapsed(),
+            picture,
+        };
+        self.viewer.show(&shown).map_err(failed)
     }
 }
 
-/// The thread's side.
-impl Player {
-    /// Waits for mail, at most for `patience`.
-    pub(crate) fn take(&self, patience: Duration) -> Mail {
-        let state = self.state();
-        let nothing = |state: &mut State| state.mail.is_empty() && !state.mail.last;
-        let waited = self.0.news.wait_timeout_while(state, patience, nothing);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let last = state.mail.last;
-        std::mem::replace(&mut state.mail, Mail { last, ..Mail::default() })
-    }
+fn failed(error: impl Into<Cause>) -> PlayError {
+    PlayError::View(error.into())
+}
 
-    /// A picture of this connection was decoded.
-    pub(crate) fn decoded(&self) {
-        let now = Instant::now();
-        let mut state = self.state();
-        let first = state.pictures.map_or(now, |(first, _)| first);
-        state.pictures = Some((first, now));
+/// Decodes a frame, into the picture of one before if it fits, if its header has the size that was announced: no memory is
+/// taken for another.
+fn decode(decoder: &mut Decoder, size: Size, prefix: &[u8], before: Option<Picture>) -> Result<Picture, Cause> {
+    if let Parsed::Complete(header, _) = Header::parse(prefix)?
+        && header.size != size
+    {
+        return Err("it has another size than announced".into());
     }
-
-    /// What the network counted.
-    pub(crate) fn totals(&self) -> Totals {
-        let state = self.state();
-        Totals {
-            received: add(state.past, state.current),
-            undecoded: state.undecoded,
-            reconnects: state.connections.saturating_sub(1),
-            ..Totals::default()
-        }
+    decoder.reset();
+    decoder.push(prefix)?;
+    let channels = decoder.header().map(|header| header.channels);
+    match before.filter(|before| before.size() == size && Some(before.channels()) == channels) {
+        Some(mut picture) => Ok(decoder.render_into(&mut picture).map(|()| picture)?),
+        None => Ok(decoder.render()?),
     }
 }
 
-/// However the thread ends, whoever waits for it learns of it.
-struct EndOnDrop<'a>(&'a Player);
-
-impl Drop for EndOnDrop<'_> {
-    fn drop(&mut self) {
-        let mut state = self.0.state();
-        (state.ended, state.mail) = (true, Mail::default());
-        self.0.0.ended.send_replace(true);
-    }
-}
-
-fn viewer_ended() -> Error {
-    Error::View("the viewer ended".to_owned())
-}
-
-fn add(a: ReceiveStats, b: ReceiveStats) -> ReceiveStats {
-    ReceiveStats {
-        shown: a.shown + b.shown,
-        blank: a.blank + b.blank,
-        bytes: a.bytes + b.bytes,
-        useful: a.useful + b.useful,
-    }
+/// How long ago a moment was, in microseconds since 1970.
+fn since(captured: u64) -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(Duration::from_micros(captured))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
 
-    use nestcast_codec::{Codec, ModelId, Size};
-    use nestcast_proto::{FrameHeader, PackageHash};
+    use nestcast_codec::Codec;
+    use nestcast_proto::FrameHeader;
 
     use super::*;
-    use crate::view::{Decoding, Shown};
 
     /// Looks at nothing until it is told to, once for each announcement.
     struct Slow(mpsc::Receiver<()>);
 
     impl Viewer for Slow {
-        fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, String> {
-            self.0.recv().map_err(|error| error.to_string())?;
+        type Error = Cause;
+
+        fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, Cause> {
+            self.0.recv()?;
             Ok(None)
         }
 
-        fn handle_package(&mut self, _announced: &Announcement, package: Bytes) -> Result<Decoding, String> {
-            Err(format!("a package of {} bytes came", package.len()))
+        fn handle_package(&mut self, _announced: &Announcement, package: Bytes) -> Result<Option<Decoding>, Cause> {
+            Err(format!("a package of {} bytes came", package.len()).into())
         }
 
-        fn show(&mut self, _shown: &Shown<'_>) -> Result<(), String> {
-            Ok(())
-        }
-
-        fn hold(&mut self) -> Result<(), String> {
-            Ok(())
-        }
-
-        fn report(&mut self, _totals: &Totals) -> Result<(), String> {
+        fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Cause> {
             Ok(())
         }
     }
 
-    fn announced() -> Announcement {
-        let size = Size::new(16, 16).expect("a valid size");
-        Announcement { model: ModelId([0; 6]), package: PackageHash([0; 32]), size, rate: (30, 1) }
+    fn welcome() -> Welcome {
+        Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 16, height: 16, rate: (30, 1) }
     }
 
     fn frame() -> Arrived {
@@ -238,62 +400,54 @@ mod tests {
     #[tokio::test]
     async fn a_slow_viewer_loses_frames_but_neither_a_sender_nor_a_model() {
         let (look, looking) = mpsc::channel();
-        let (player, thread) = Player::start(Slow(looking));
+        let mut player = Player::start(Slow(looking));
+        let mailbox = player.mailbox.clone();
         for _ in 0..2 {
-            player.connected();
+            player.handle_connection();
             let fill = async {
-                (0..100).for_each(|_| player.frame(frame(), ReceiveStats { shown: 1, ..ReceiveStats::default() }));
+                (0..100).for_each(|_| mailbox.frame(frame(), ReceiveStats { shown: 1, ..ReceiveStats::default() }));
                 look.send(()).expect("it runs");
             };
-            let (known, ()) = tokio::join!(player.announce(announced()), fill);
-            assert!(!known.expect("it is not lost"));
+            let welcome = welcome();
+            let (ready, ()) = tokio::join!(player.handle_welcome(&welcome), fill);
+            assert_eq!(ready.expect("it is not lost"), Readiness::NeedsPackage);
         }
-        let totals = player.totals();
-        assert!(totals.undecoded >= 2 * 98, "one waits, and one may be looked at: {totals:?}");
-        assert_eq!((totals.received.shown, totals.reconnects), (2, 1), "the counts of both connections");
-        let refused = player.package(Bytes::from_static(b"model")).await;
-        assert!(matches!(&refused, Err(Error::View(why)) if why.contains("5 bytes")), "{refused:?}");
-        player.ended().await;
-        assert!(player.announce(announced()).await.is_err(), "nobody is there to answer");
-        let ended = player.finish(thread).await;
-        assert!(matches!(&ended, Err(Error::View(why)) if why.contains("5 bytes")), "{ended:?}");
+        let counts = mailbox.counts();
+        assert!(counts.replaced >= 2 * 98, "one waits, and one may be looked at: {counts:?}");
+        assert_eq!((counts.received.shown, counts.reconnects), (2, 1), "the counts of both connections");
+        let refused = player.handle_package(Bytes::from_static(b"model")).await;
+        assert!(matches!(refused, Err(PlayError::Ended)), "{refused:?}");
+        player.failed().await;
+        assert!(player.handle_welcome(&welcome()).await.is_err(), "nobody is there to answer");
+        let ended = player.finish().await.expect_err("it gave up").to_string();
+        assert!(ended.contains("5 bytes"), "{ended}");
     }
 
     /// Knows every model.
     struct Eager;
 
     impl Viewer for Eager {
-        fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, String> {
+        type Error = Cause;
+
+        fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, Cause> {
             Ok(Some(Decoding { decoder: Codec::photo().decoder() }))
         }
 
-        fn handle_package(&mut self, _announced: &Announcement, _package: Bytes) -> Result<Decoding, String> {
-            Err("nothing was asked for".to_owned())
-        }
-
-        fn show(&mut self, _shown: &Shown<'_>) -> Result<(), String> {
-            Err("a picture is shown".to_owned())
-        }
-
-        fn hold(&mut self) -> Result<(), String> {
-            Ok(())
-        }
-
-        fn report(&mut self, _totals: &Totals) -> Result<(), String> {
-            Ok(())
+        fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Cause> {
+            Err("a picture is shown".into())
         }
     }
 
     #[tokio::test]
     async fn frames_that_cannot_be_decoded_are_not_looked_at_for_ever() {
-        let (player, thread) = Player::start(Eager);
-        player.connected();
-        assert!(player.announce(announced()).await.expect("it runs"));
-        while tokio::time::timeout(Duration::from_millis(1), player.ended()).await.is_err() {
-            player.frame(frame(), ReceiveStats::default());
+        let mut player = Player::start(Eager);
+        player.handle_connection();
+        assert_eq!(player.handle_welcome(&welcome()).await.expect("it runs"), Readiness::Ready);
+        while tokio::time::timeout(Duration::from_millis(1), player.failed()).await.is_err() {
+            player.handle_frame(frame(), ReceiveStats::default()).expect("it takes all");
         }
-        assert_eq!(player.pictures(), None);
-        let ended = player.finish(thread).await;
-        assert!(matches!(&ended, Err(Error::View(why)) if why.contains("can be decoded")), "{ended:?}");
+        assert_eq!(player.useful_for(None), None);
+        let ended = player.finish().await.expect_err("it gave up").to_string();
+        assert!(ended.contains("can be decoded"), "{ended}");
     }
 }

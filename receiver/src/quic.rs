@@ -8,12 +8,13 @@ use bytes::Bytes;
 use nestcast_proto::{ALPN, Close, Code, MAX_STREAMS};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{
-    ConnectError, ConnectionError, Endpoint, EndpointConfig, RecvStream, SendStream, TokioRuntime, TransportConfig,
-    VarInt,
+    AsyncUdpSocket, ConnectError, ConnectionError, Endpoint, EndpointConfig, RecvStream, Runtime as _, SendStream,
+    TokioRuntime, TransportConfig, VarInt,
 };
 use rustls::client::Resumption;
 
 use crate::error::Error;
+use crate::receive::Config;
 use crate::transport::{Connection, Incoming};
 use crate::trust::Trust;
 
@@ -33,6 +34,31 @@ const QUIC_VERSIONS: [u32; 1] = [1];
 /// TLS's alert 120: the peer speaks another protocol (RFC 7301).
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 
+/// Where a receiver's packets go and come from. Copies are the same socket.
+#[derive(Debug, Clone)]
+pub struct Socket {
+    socket: Arc<dyn AsyncUdpSocket>,
+    seed: Option<[u8; 32]>,
+}
+
+impl Socket {
+    /// Any transport of packets, as a simulated network has it. All that QUIC draws at random follows from `seed`, but for
+    /// keys.
+    pub fn simulated(socket: Arc<dyn AsyncUdpSocket>, seed: [u8; 32]) -> Self {
+        Self { socket, seed: Some(seed) }
+    }
+
+    /// The system's, to reach `address`.
+    fn to(address: SocketAddr) -> std::io::Result<Self> {
+        let local: SocketAddr = if address.is_ipv6() { ([0_u16; 8], 0).into() } else { ([0_u8; 4], 0).into() };
+        let socket = UdpSocket::bind(local)?;
+        let same = socket.try_clone()?;
+        let socket = TokioRuntime.wrap_udp_socket(socket)?;
+        separate(&same);
+        Ok(Self { socket, seed: None })
+    }
+}
+
 /// A connection to a sender.
 #[derive(Debug)]
 pub(crate) struct QuicConnection {
@@ -43,21 +69,18 @@ pub(crate) struct QuicConnection {
 }
 
 impl QuicConnection {
-    /// Connects to the sender at `address` that has the name `name` and is trusted.
-    pub(crate) async fn connect(address: SocketAddr, name: &str, trust: &Trust) -> Result<Self, Error> {
+    /// Connects to the sender that is configured, by `socket` or one of its own.
+    pub(crate) async fn connect(to: &Config, socket: Option<Socket>) -> Result<Self, Error> {
         let setup = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
-        let config = config(trust)?;
-        let local: SocketAddr = if address.is_ipv6() { ([0_u16; 8], 0).into() } else { ([0_u8; 4], 0).into() };
-        let endpoint = UdpSocket::bind(local).and_then(|socket| {
-            let same = socket.try_clone()?;
+        let (address, config) = (to.address, config(&to.trust)?);
+        let endpoint = socket.map_or_else(|| Socket::to(address), Ok).and_then(|Socket { socket, seed }| {
             let mut own = EndpointConfig::default();
-            own.supported_versions(QUIC_VERSIONS.to_vec());
-            let endpoint = Endpoint::new(own, None, socket, Arc::new(TokioRuntime))?;
-            separate(&same);
-            Ok(endpoint)
+            own.supported_versions(QUIC_VERSIONS.to_vec()).rng_seed(seed);
+            Endpoint::new_with_abstract_socket(own, None, socket, Arc::new(TokioRuntime))
         });
         let endpoint = endpoint.map_err(|error| setup(&error))?;
-        let connecting = endpoint.connect_with(config, address, name).map_err(|error: ConnectError| setup(&error))?;
+        let connecting =
+            endpoint.connect_with(config, address, &to.name).map_err(|error: ConnectError| setup(&error))?;
         let connected = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
         let connection = connected.map_err(|_| late(address))?.map_err(|error| failure(address, &error, true))?;
         Ok(Self { connection, address, endpoint })
@@ -68,11 +91,7 @@ impl QuicConnection {
     }
 }
 
-/// What a receiver connects with.
-///
-/// # Errors
-/// [`Error::Setup`] if the trusted certificates cannot be used.
-pub fn config(trust: &Trust) -> Result<quinn::ClientConfig, Error> {
+fn config(trust: &Trust) -> Result<quinn::ClientConfig, Error> {
     let mut crypto = trust.config()?;
     crypto.alpn_protocols = vec![ALPN.to_vec()];
     crypto.enable_early_data = false;

@@ -9,13 +9,12 @@ use bytes::Bytes;
 use nestcast_proto::{Bitrate, Close, Code, DecoderKind, Hello};
 
 use crate::error::Error;
-use crate::player::Player;
-use crate::quic::QuicConnection;
+use crate::quic::{QuicConnection, Socket};
 use crate::retry::Retry;
-use crate::session;
+use crate::session::{self, Ended};
+use crate::sink::FrameSink;
 use crate::transport::Connection as _;
 use crate::trust::Trust;
-use crate::view::Viewer;
 
 /// Whom to receive from, and how.
 #[derive(Debug, Clone)]
@@ -34,53 +33,68 @@ pub struct Config {
     pub decoder: DecoderKind,
     /// Ask the sender for its model if it is missing here.
     pub fetch_model: bool,
-    /// How long to try again while no picture comes, at the start and later; zero: one attempt.
+    /// How long to try again while no frame is of use, at the start and later; zero: one attempt.
     pub retry: Duration,
 }
 
-/// Receives until the broadcast ends, `shutdown` is ready, or no picture came for [`Config::retry`] and the connection
+/// Receives until the broadcast ends, `shutdown` is ready, or no frame was of use for [`Config::retry`] and the connection
 /// ended. The sender is told of a shutdown.
 ///
 /// # Errors
 /// Why it cannot go on.
-pub async fn receive(config: Config, viewer: impl Viewer, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-    let (player, thread) = Player::start(viewer);
-    let outcome = connections(&config, &player, std::pin::pin!(shutdown)).await;
-    // What the viewer says is nearer to the cause than what the connection does.
-    player.finish(thread).await.and(outcome)
+pub async fn receive<S: FrameSink>(
+    config: Config,
+    sink: &mut S,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    connections(&config, None, sink, std::pin::pin!(shutdown)).await
 }
 
-async fn connections<S: Future<Output = ()>>(
+/// The same with packets that go and come by `socket`.
+///
+/// # Errors
+/// As [`receive`].
+pub async fn receive_over<S: FrameSink>(
+    socket: Socket,
+    config: Config,
+    sink: &mut S,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    connections(&config, Some(socket), sink, std::pin::pin!(shutdown)).await
+}
+
+async fn connections<S: FrameSink>(
     config: &Config,
-    player: &Player,
-    mut shutdown: Pin<&mut S>,
+    socket: Option<Socket>,
+    sink: &mut S,
+    mut shutdown: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Error> {
     let mut retry = Retry::new(config.retry);
     loop {
-        let ended = tokio::select! {
-            connection = QuicConnection::connect(config.address, &config.name, &config.trust) => connection,
+        let connected = tokio::select! {
+            biased;
+            connected = QuicConnection::connect(config, socket.clone()) => connected,
             () = &mut shutdown => return Ok(()),
         };
-        let (ended, pictures) = match ended {
+        let (error, useful) = match connected {
             Ok(connection) => {
-                player.connected();
-                (run_connection(config, player, &connection, shutdown.as_mut()).await, player.pictures())
+                sink.handle_connection();
+                match run_connection(config, sink, &connection, shutdown.as_mut()).await {
+                    None | Some(Ended { error: Error::Closed(Code::Done), .. }) => return Ok(()),
+                    Some(Ended { error, handed_over }) => (error, sink.useful_for(handed_over)),
+                }
             }
-            Err(error) => (Err(error), None),
-        };
-        let error = match ended {
-            Ok(()) | Err(Error::Closed(Code::Done)) => return Ok(()),
-            Err(error) => error,
+            Err(error) => (error, None),
         };
         if !error.may_retry() {
             return Err(error);
         }
-        let Some(pause) = retry.next(pictures, fastrand::f64()) else { return Err(given_up(error, &retry)) };
+        let Some(pause) = retry.next(useful, fastrand::f64()) else { return Err(given_up(error, &retry)) };
         tracing::warn!("{error}; trying again in {} ms", pause.as_millis());
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = &mut shutdown => return Ok(()),
-            error = player.ended() => return Err(error),
+            error = sink.failed() => return Err(Error::sink(error)),
         }
     }
 }
@@ -92,22 +106,23 @@ fn given_up(last: Error, retry: &Retry) -> Error {
     }
 }
 
-/// Ends well only by a shutdown.
-async fn run_connection(
+/// How it ended; `None` if by a shutdown.
+async fn run_connection<S: FrameSink>(
     config: &Config,
-    player: &Player,
+    sink: &mut S,
     connection: &QuicConnection,
     shutdown: Pin<&mut impl Future<Output = ()>>,
-) -> Result<(), Error> {
+) -> Option<Ended> {
     tracing::info!(address = %config.address, "connected");
     let Config { token, max_bitrate, decoder, .. } = config.clone();
-    let outcome = tokio::select! {
-        outcome = session::run(connection, Hello { token, max_bitrate, decoder }, config.fetch_model, player) => outcome,
+    let ended = tokio::select! {
+        biased;
         () = shutdown => {
             connection.close(Close { code: Code::Done, why: "the receiver leaves" });
-            Ok(())
+            None
         }
+        ended = session::run(connection, Hello { token, max_bitrate, decoder }, config.fetch_model, sink) => Some(ended),
     };
     connection.settle().await;
-    outcome
+    ended
 }

@@ -1,9 +1,9 @@
 //! One connection: hello, welcome, the model if it is missing, then frames until the end.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nestcast_codec::{ModelId, Size};
 use nestcast_proto::{Close, Code, Control, Hello, MAX_FRAME, Message, ModelRequest, Subscriber, Welcome};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -11,10 +11,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::error::Error;
 use crate::model::{self, Request};
-use crate::player::Player;
+use crate::sink::{FrameSink, Readiness};
 use crate::streams::{self, Event, Reader};
 use crate::transport::{Connection, Incoming};
-use crate::view::Announcement;
 
 /// How long a sender may take for each answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -28,28 +27,40 @@ const KEPT_BYTES_PER_PIXEL: u64 = 4;
 /// Most frames in a second: no display shows more, and held pictures are shown at this rate.
 const MAX_FRAMES_PER_SECOND: u32 = 1000;
 
+/// How a connection went.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Why it ended.
+    pub(crate) error: Error,
+    /// From the first frame that was handed over to the last; `None` if there was none.
+    pub(crate) handed_over: Option<Duration>,
+}
+
 /// Runs one connection to its end.
-pub(crate) async fn run<C: Connection>(
-    connection: &C,
-    hello: Hello,
-    fetch: bool,
-    player: &Player,
-) -> Result<(), Error> {
-    let outcome = tokio::select! {
-        outcome = session(connection, hello, fetch, player) => outcome,
-        error = player.ended() => Err(error),
-    };
-    let close = match &outcome {
-        Err(Error::Violation(close)) => *close,
-        Err(Error::Late(why)) => Close { code: Code::Slow, why },
-        Err(Error::View(_)) => Close { code: Code::Model, why: "the receiver cannot show this" },
+pub(crate) async fn run<C, S>(connection: &C, hello: Hello, fetch: bool, sink: &mut S) -> Ended
+where
+    C: Connection,
+    S: FrameSink,
+{
+    let mut handed_over = None;
+    let Err(error) = session(connection, hello, fetch, sink, &mut handed_over).await;
+    let close = match &error {
+        Error::Violation(close) => *close,
+        Error::Late(why) => Close { code: Code::Slow, why },
+        Error::Sink(_) | Error::PackageMissing(_) => Close { code: Code::Model, why: "the receiver cannot show this" },
         _ => Close { code: Code::Done, why: "the receiver leaves" },
     };
     connection.close(close);
-    outcome
+    Ended { error, handed_over: handed_over.map(|(first, last): (Instant, Instant)| last - first) }
 }
 
-async fn session<C: Connection>(connection: &C, hello: Hello, fetch: bool, player: &Player) -> Result<(), Error> {
+async fn session<C: Connection, S: FrameSink>(
+    connection: &C,
+    hello: Hello,
+    fetch: bool,
+    sink: &mut S,
+    handed_over: &mut Option<(Instant, Instant)>,
+) -> Result<Infallible, Error> {
     let greeting = async {
         let (outgoing, mut incoming) = connection.open_control(Message::Hello(hello).encode()).await?;
         let mut control = Control::default();
@@ -57,19 +68,19 @@ async fn session<C: Connection>(connection: &C, hello: Hello, fetch: bool, playe
         Ok((outgoing, incoming, control, welcome))
     };
     let late = Error::Late("no welcome came");
-    let (mut outgoing, incoming, control, welcome) = timeout(ANSWER_TIMEOUT, greeting).await.unwrap_or(Err(late))?;
-    let announced = announcement(&welcome)?;
-    let mut frames = Frames::new(connection, &announced, player);
+    let greeted = tokio::select! {
+        greeted = timeout(ANSWER_TIMEOUT, greeting) => greeted.unwrap_or(Err(late)),
+        error = sink.failed() => Err(Error::sink(error)),
+    };
+    let (mut outgoing, incoming, control, welcome) = greeted?;
+    let readiness = sink.handle_welcome(&welcome).await.map_err(Error::sink)?;
+    let mut frames = Frames::new(connection, &welcome, sink, handed_over);
     frames.readers.spawn(streams::silence(incoming, control));
-    if !player.announce(announced).await? {
+    if readiness == Readiness::NeedsPackage {
         if !fetch {
-            let why = format!(
-                "the sender's model package {} is not here: name its folder with --model, or let it be fetched",
-                announced.package
-            );
-            return Err(Error::View(why));
+            return Err(Error::PackageMissing(welcome.package));
         }
-        tracing::info!(package = %announced.package, "asking the sender for its model");
+        tracing::info!(package = %welcome.package, "asking the sender for its model");
         let request = ModelRequest { package: welcome.package };
         let asking = connection.say(&mut outgoing, Message::ModelRequest(request).encode());
         timeout(ANSWER_TIMEOUT, asking).await.unwrap_or(Err(Error::Late("it takes no request for its model")))?;
@@ -83,7 +94,7 @@ async fn session<C: Connection>(connection: &C, hello: Hello, fetch: bool, playe
 async fn welcome(incoming: &mut impl Incoming, control: &mut Control) -> Result<Welcome, Error> {
     loop {
         match control.poll()? {
-            Some(Message::Welcome(welcome)) => return Ok(welcome),
+            Some(Message::Welcome(welcome)) => return checked(welcome),
             Some(_) => return Err(Error::violation("the first message is no welcome")),
             None => {}
         }
@@ -95,19 +106,26 @@ async fn welcome(incoming: &mut impl Incoming, control: &mut Control) -> Result<
     }
 }
 
-fn announcement(welcome: &Welcome) -> Result<Announcement, Error> {
-    let size = Size::new(welcome.width, welcome.height).map_err(|error| Error::View(error.to_string()))?;
+fn checked(welcome: Welcome) -> Result<Welcome, Error> {
     let (frames, seconds) = welcome.rate;
     if frames > seconds.saturating_mul(MAX_FRAMES_PER_SECOND) {
         return Err(Error::violation("a welcome announces more than 1000 frames a second"));
     }
-    Ok(Announcement { model: ModelId(welcome.model), package: welcome.package, size, rate: welcome.rate })
+    Ok(welcome)
+}
+
+/// Bytes of a frame that are kept.
+fn kept_bytes(welcome: &Welcome) -> u64 {
+    let pixels = u64::from(welcome.width) * u64::from(welcome.height);
+    (KEPT_BYTES + KEPT_BYTES_PER_PIXEL * pixels).min(MAX_FRAME)
 }
 
 /// Streams to frames, until the connection ends.
-struct Frames<'a, C> {
+struct Frames<'a, C, S> {
     connection: &'a C,
-    player: &'a Player,
+    sink: &'a mut S,
+    /// When the first and the last frame were handed over.
+    handed_over: &'a mut Option<(Instant, Instant)>,
     subscriber: Subscriber,
     epoch: Instant,
     inbox: mpsc::Receiver<Event>,
@@ -119,35 +137,43 @@ struct Frames<'a, C> {
     overdue: Instant,
 }
 
-impl<'a, C: Connection> Frames<'a, C> {
-    fn new(connection: &'a C, announced: &Announcement, player: &'a Player) -> Self {
+impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
+    fn new(
+        connection: &'a C,
+        welcome: &Welcome,
+        sink: &'a mut S,
+        handed_over: &'a mut Option<(Instant, Instant)>,
+    ) -> Self {
         let (events, inbox) = mpsc::channel(MAX_WAITING_EVENTS);
-        let most = KEPT_BYTES + KEPT_BYTES_PER_PIXEL * announced.size.pixels() as u64;
-        let (epoch, patience) = (Instant::now(), FRAME_TIMEOUT + 4 * announced.interval());
+        let (epoch, patience) = (Instant::now(), FRAME_TIMEOUT + 4 * welcome.interval());
         Self {
             connection,
-            player,
-            subscriber: Subscriber::new(announced.interval()).with_max_frame(most.min(MAX_FRAME)),
+            sink,
+            handed_over,
+            subscriber: Subscriber::new(welcome.interval()).with_max_frame(kept_bytes(welcome)),
             epoch,
             inbox,
-            reader: Reader { events, request: None, player: player.clone() },
+            reader: Reader { events, request: None },
             readers: JoinSet::new(),
             patience,
             overdue: epoch + patience,
         }
     }
 
-    async fn run(mut self) -> Result<(), Error> {
+    async fn run(mut self) -> Result<Infallible, Error> {
         let end = loop {
             let due = self.subscriber.poll_timeout().map_or(self.overdue, |due| self.overdue.min(self.epoch + due));
+            // In this order, so that in virtual time every run is the same.
             tokio::select! {
-                Some(event) = self.inbox.recv() => handle(event, self.epoch.elapsed(), &mut self.subscriber)?,
+                biased;
+                Some(event) = self.inbox.recv() => self.handle(event).await?,
                 Some(read) = self.readers.join_next() => match read {
                     Ok(Ok(())) => {}
                     Ok(Err(end @ (Error::Closed(_) | Error::Lost { .. }))) => break end,
                     Ok(Err(error)) => return Err(error),
                     Err(error) => std::panic::resume_unwind(error.into_panic()),
                 },
+                error = self.sink.failed() => return Err(Error::sink(error)),
                 stream = self.connection.accept() => match stream {
                     Ok(stream) => drop(self.readers.spawn(self.reader.clone().read(stream))),
                     Err(end) => break end,
@@ -155,18 +181,38 @@ impl<'a, C: Connection> Frames<'a, C> {
                 () = sleep_until(due) => {}
             }
             self.subscriber.handle_round_trip(self.connection.rtt());
-            self.show();
+            self.hand_over()?;
             self.check_frames()?;
         };
         self.finish().await?;
         Err(end)
     }
 
-    fn show(&mut self) {
-        while let Some(arrived) = self.subscriber.poll(self.epoch.elapsed()) {
-            self.overdue = Instant::now() + self.patience;
-            self.player.frame(arrived, self.subscriber.stats());
+    async fn handle(&mut self, event: Event) -> Result<(), Error> {
+        let now = self.epoch.elapsed();
+        match event {
+            Event::Head(header) => self.subscriber.handle_head(now, header)?,
+            Event::Bytes(id, bytes) => self.subscriber.handle_bytes(now, id, &bytes)?,
+            Event::End(id) => self.subscriber.handle_end(id),
+            Event::Base(header, base) => self.subscriber.handle_base(now, header, &base),
+            Event::Package(package, request) => {
+                self.sink.handle_package(package).await.map_err(Error::sink)?;
+                request.fulfil();
+            }
         }
+        Ok(())
+    }
+
+    /// Hands the frames over that are due.
+    fn hand_over(&mut self) -> Result<(), Error> {
+        while let Some(arrived) = self.subscriber.poll(self.epoch.elapsed()) {
+            let now = Instant::now();
+            self.overdue = now + self.patience;
+            let first = self.handed_over.map_or(now, |(first, _)| first);
+            *self.handed_over = Some((first, now));
+            self.sink.handle_frame(arrived, self.subscriber.stats()).map_err(Error::sink)?;
+        }
+        Ok(())
     }
 
     fn check_frames(&mut self) -> Result<(), Error> {
@@ -184,26 +230,15 @@ impl<'a, C: Connection> Frames<'a, C> {
     /// What came before the end is still shown.
     async fn finish(mut self) -> Result<(), Error> {
         self.readers.detach_all();
-        drop(self.reader);
+        // What still reads has the other senders.
+        let (closed, _) = mpsc::channel(1);
+        self.reader.events = closed;
         while let Some(event) = self.inbox.recv().await {
-            handle(event, self.epoch.elapsed(), &mut self.subscriber)?;
+            self.handle(event).await?;
         }
         self.subscriber.handle_close();
-        while let Some(arrived) = self.subscriber.poll(self.epoch.elapsed()) {
-            self.player.frame(arrived, self.subscriber.stats());
-        }
-        Ok(())
+        self.hand_over()
     }
-}
-
-fn handle(event: Event, now: Duration, subscriber: &mut Subscriber) -> Result<(), Error> {
-    match event {
-        Event::Head(header) => subscriber.handle_head(now, header)?,
-        Event::Bytes(id, bytes) => subscriber.handle_bytes(now, id, &bytes)?,
-        Event::End(id) => subscriber.handle_end(id),
-        Event::Base(header, base) => subscriber.handle_base(now, header, &base),
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -8,16 +8,17 @@ use tokio::sync::mpsc;
 
 use crate::error::Error;
 use crate::model::{self, Request};
-use crate::player::Player;
 use crate::transport::Incoming;
 
-/// What a frame's stream brought.
+/// What a stream brought.
 #[derive(Debug)]
 pub(crate) enum Event {
     Head(FrameHeader),
     Bytes(u64, Bytes),
     End(u64),
     Base(FrameHeader, Bytes),
+    /// The model package that was asked for.
+    Package(Bytes, Arc<Request>),
 }
 
 /// Where the readers of all streams bring what they read.
@@ -25,7 +26,6 @@ pub(crate) enum Event {
 pub(crate) struct Reader {
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) request: Option<Arc<Request>>,
-    pub(crate) player: Player,
 }
 
 impl Reader {
@@ -90,8 +90,7 @@ impl Reader {
         let request = self.request.filter(|request| request.begin(&header));
         let request = request.ok_or(Error::violation("a model came that was not asked for"))?;
         let package = model::read(&header, first, &mut stream).await?;
-        self.player.package(package).await?;
-        request.fulfil();
+        let _ = self.events.send(Event::Package(package, request)).await;
         Ok(())
     }
 }

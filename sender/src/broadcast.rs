@@ -1,4 +1,4 @@
-//! A broadcast: a source, an encoder, and a feed for each receiver that comes.
+//! A broadcast: a source, and a feed for each receiver that comes.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -7,21 +7,20 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::Welcome;
-use tokio::sync::watch;
+use nestcast_proto::{Close, Code};
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::admission::{self, Admission};
-use crate::demand::Demand;
-use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::feed::{self, DONE, Shared};
-use crate::frames::Frames;
+use crate::feedback::Feedback;
+use crate::frames::{self, Frames, Outlet};
 use crate::identity::Identity;
-use crate::pipeline::Pipeline;
 use crate::places::Places;
-use crate::quic::{Handshake, Listener};
-use crate::source::Source;
+use crate::quic::{Handshake, Listener, Socket};
+use crate::source::{FrameSource, SourceError};
 use crate::statistics::{Counters, Statistics};
 use crate::unadmitted::Ticket;
 
@@ -43,14 +42,41 @@ pub struct Config {
     pub max_receivers_per_address: usize,
     /// Where to write a qlog file of each connection, if anywhere.
     pub qlog: Option<PathBuf>,
+    /// When receivers are asked to acknowledge.
+    pub acknowledge: Acknowledge,
+}
+
+/// When a receiver is asked to acknowledge (draft-ietf-quic-ack-frequency).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Acknowledge {
+    /// When so many packets came,
+    pub packets: u32,
+    /// or the first of them so long ago.
+    pub within: Duration,
+}
+
+impl Default for Acknowledge {
+    /// Few acknowledgements cost little, and late ones would be taken for a queue.
+    fn default() -> Self {
+        Self { packets: 4, within: Duration::from_millis(4) }
+    }
+}
+
+impl Config {
+    /// For everyone who comes, at most 1000 receivers at once and 250 at one address, without qlog.
+    #[must_use]
+    pub fn new(listen: SocketAddr, identity: Identity) -> Self {
+        let (max_receivers, max_receivers_per_address) = (1000, 250);
+        let (token, qlog, acknowledge) = (None, None, Acknowledge::default());
+        Self { listen, identity, token, max_receivers, max_receivers_per_address, qlog, acknowledge }
+    }
 }
 
 /// A broadcast that listens already.
 #[derive(Debug)]
-pub struct Broadcast {
+pub struct Broadcast<S> {
     listener: Listener,
-    source: Source,
-    encoding: Encoding,
+    source: S,
     shared: Arc<Shared>,
 }
 
@@ -66,28 +92,37 @@ impl Monitor {
     }
 }
 
-impl Broadcast {
-    /// Listens; nothing is read of the source yet. Call it within a tokio runtime.
+impl<S: FrameSource> Broadcast<S> {
+    /// Listens; no frame is asked for yet. Call it within a tokio runtime.
     ///
     /// # Errors
     /// [`Error::Listen`] if the address cannot be had, [`Error::Tls`] if the identity cannot be used.
-    pub fn listen(config: Config, source: Source, encoding: Encoding) -> Result<Self, Error> {
-        let Config { listen, identity, token, max_receivers, max_receivers_per_address, qlog } = config;
-        let counters: Arc<Counters> = Arc::default();
-        let places = Arc::new(Places::new(max_receivers, max_receivers_per_address));
-        let listener = Listener::bind(listen, identity, qlog)?;
-        let side = |length: usize| u32::try_from(length).expect("a side fits");
-        let welcome = Welcome {
-            model: encoding.model.0,
-            package: encoding.hash,
-            width: side(source.size.width()),
-            height: side(source.size.height()),
-            rate: (source.rate.frames(), source.rate.seconds()),
+    pub fn listen(config: Config, source: S) -> Result<Self, Error> {
+        let socket = Socket::bind(config.listen)?;
+        Self::over(socket, config, source)
+    }
+
+    /// Listens on `socket` in place of [`Config::listen`]. Call it within a tokio runtime.
+    ///
+    /// # Errors
+    /// [`Error::Tls`] if the identity cannot be used, [`Error::Listen`] if the socket cannot be.
+    pub fn over(socket: Socket, config: Config, source: S) -> Result<Self, Error> {
+        let Config { identity, token, max_receivers, max_receivers_per_address, qlog, acknowledge, .. } = config;
+        let listener = Listener::new(socket, identity, acknowledge, qlog)?;
+        let (welcome, package) = (source.welcome(), source.package());
+        let (counters, interval): (Arc<Counters>, _) = (Arc::default(), welcome.interval());
+        let shared = Shared {
+            token,
+            welcome,
+            interval,
+            package,
+            feedback: Feedback::new(Arc::clone(&counters)),
+            counters,
+            places: Arc::new(Places::new(max_receivers, max_receivers_per_address)),
+            end: OnceLock::new(),
+            cut_off: watch::Sender::new(false),
         };
-        let (interval, package) = (source.rate.interval(), encoding.package.clone());
-        let (demand, end, cut_off) = (Demand::default(), OnceLock::new(), watch::Sender::new(false));
-        let shared = Shared { token, welcome, interval, package, counters, demand, places, end, cut_off };
-        Ok(Self { listener, source, encoding, shared: Arc::new(shared) })
+        Ok(Self { listener, source, shared: Arc::new(shared) })
     }
 
     /// The address that it listens on.
@@ -106,45 +141,95 @@ impl Broadcast {
     /// told.
     ///
     /// # Errors
-    /// [`Error::Source`] if the source breaks off, [`Error::Encode`] if a picture cannot be encoded.
+    /// [`Error::Source`] if the source has no more frames before it ends.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-        let Self { listener, source, encoding, shared } = self;
+        let Self { listener, source, shared } = self;
         let mut admission = Admission::new(listener, Arc::clone(&shared.counters));
-        let (pipeline, mut frames) = Pipeline::start(source, encoding, Arc::clone(&shared));
+        let (outlet, frames) = frames::channel();
+        let (stop, stopped) = oneshot::channel();
+        let mut source_task = JoinSet::new();
+        source_task.spawn(hand_out(source, outlet, Arc::clone(&shared), stopped));
         let mut feeds = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
         let mut number = 0;
-        let stopped = loop {
+        loop {
+            // In this order, so that in virtual time every run is the same.
             tokio::select! {
-                () = &mut shutdown => break true,
-                () = frames.clone().ended() => break false,
+                biased;
+                () = &mut shutdown => break,
+                () = frames.clone().ended() => break,
                 Some(ended) = feeds.join_next() => {
                     if let Err(error) = ended {
                         tracing::error!("a receiver's feed failed, please report this: {error}");
                     }
                 }
                 begun = admission.next() => {
-                    let Some((handshake, ticket)) = begun else { break true };
+                    let Some((handshake, ticket)) = begun else { break };
                     number += 1;
                     feeds.spawn(serve(handshake, ticket, number, Arc::clone(&shared), frames.clone()));
                 }
             }
-        };
-        if stopped {
-            // A source that breaks off from now on, as a pipe does whose writer was stopped too, is no failure.
-            let _ = shared.end.set(DONE);
-            pipeline.stop();
-            // The frame that is being encoded still goes out, if it comes soon.
-            let _ = tokio::time::timeout(shared.interval.min(LAST_FRAME_TIMEOUT), frames.changed()).await;
         }
         drop(frames);
-        let outcome = pipeline.join().await;
-        if tokio::time::timeout(LAST_FRAME_TIMEOUT, ended(&mut feeds)).await.is_err() {
+        // A source that ended on its own does not hear it.
+        let _ = stop.send(());
+        let outcome = match source_task.join_next().await {
+            Some(ended) => ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())),
+            None => Ok(()),
+        };
+        if timeout(LAST_FRAME_TIMEOUT, ended(&mut feeds)).await.is_err() {
             shared.cut_off.send_replace(true);
             ended(&mut feeds).await;
         }
         admission.close(shared.end()).await;
-        outcome
+        Ok(outcome?)
+    }
+}
+
+/// Hands the frames of a source to all feeds until it ends or is stopped, and notes what receivers are told then.
+async fn hand_out(
+    mut source: impl FrameSource,
+    outlet: Outlet,
+    shared: Arc<Shared>,
+    mut stopped: oneshot::Receiver<()>,
+) -> Result<(), SourceError> {
+    loop {
+        let next = tokio::select! {
+            biased;
+            next = source.next(&shared.feedback) => next,
+            _ = &mut stopped => break,
+        };
+        match next {
+            Ok(Some(frame)) => outlet.put(&shared.counters, frame),
+            Ok(None) => {
+                let _ = shared.end.set(DONE);
+                return Ok(());
+            }
+            Err(error) => {
+                let _ = shared.end.set(told(&error, &shared.counters));
+                return Err(error);
+            }
+        }
+    }
+    // A source that breaks off from now on, as a pipe does whose writer was stopped too, is no failure.
+    let _ = shared.end.set(DONE);
+    source.stop();
+    // The frame that is being made still goes out, if it comes soon.
+    let soon = shared.interval.min(LAST_FRAME_TIMEOUT);
+    if let Ok(Ok(Some(frame))) = timeout(soon, source.next(&shared.feedback)).await {
+        outlet.put(&shared.counters, frame);
+    }
+    Ok(())
+}
+
+/// What receivers are told of a source's failure.
+fn told(error: &SourceError, counters: &Counters) -> Close {
+    match error {
+        SourceError::BrokenOff(_) => {
+            Counters::add(&counters.source_failures, 1);
+            Close { code: Code::Source, why: "the source broke off" }
+        }
+        SourceError::Failed(_) => Close { code: Code::Failed, why: "a frame could not be made" },
     }
 }
 
@@ -154,7 +239,7 @@ async fn ended(feeds: &mut JoinSet<()>) {
 }
 
 /// One peer, from its handshake on.
-pub(crate) async fn serve(handshake: Handshake, ticket: Ticket, number: u64, shared: Arc<Shared>, frames: Frames) {
+async fn serve(handshake: Handshake, ticket: Ticket, number: u64, shared: Arc<Shared>, frames: Frames) {
     let mut time_is_up = Box::pin(admission::time_is_up(ticket));
     let performed = tokio::select! {
         performed = handshake.perform() => performed.map_err(|error| error.to_string()),
@@ -162,7 +247,7 @@ pub(crate) async fn serve(handshake: Handshake, ticket: Ticket, number: u64, sha
         () = shared.is_cut_off() => return,
     };
     match performed {
-        Ok(peer) => feed::run(peer, time_is_up, number, shared, frames).await,
+        Ok(connection) => feed::run(connection, time_is_up, number, shared, frames).await,
         Err(error) => {
             shared.counters.refuse("handshake");
             tracing::debug!("handshake failed: {error}");

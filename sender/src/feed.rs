@@ -13,15 +13,11 @@ use nestcast_proto::{
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::demand::Demand;
-use crate::encoding::Package;
+use crate::feedback::Feedback;
 use crate::frames::{Frames, Next};
 use crate::places::{Place, Places};
-use crate::statistics::{Counters, ReceiverStatistics};
+use crate::statistics::{Counters, ReceiverStatistics, Served};
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing, Urgency};
-
-/// Frames between two notes for the statistics.
-const NOTE_EVERY_FRAMES: u64 = 8;
 
 /// What all feeds share.
 #[derive(Debug)]
@@ -29,9 +25,9 @@ pub(crate) struct Shared {
     pub(crate) token: Option<Bytes>,
     pub(crate) welcome: Welcome,
     pub(crate) interval: Duration,
-    pub(crate) package: Option<Package>,
+    pub(crate) package: Option<Bytes>,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) demand: Demand,
+    pub(crate) feedback: Feedback,
     pub(crate) places: Arc<Places>,
     /// Why there are no more frames, once there are none.
     pub(crate) end: OnceLock<Close>,
@@ -94,7 +90,7 @@ pub(crate) async fn run<C: Connection>(
         ended = feed.run(frames.clone(), incoming, control) => ended,
         () = shared.is_cut_off() => Ok(()),
     };
-    shared.counters.forget(number);
+    feed.served = None;
     let sent = feed.publisher.stats();
     match ended {
         Ok(()) => {
@@ -166,7 +162,8 @@ struct Feed<'a, C: Connection> {
     stream: Option<C::Outgoing>,
     /// The streams of the frames before, as many as may be on the way; the newest last.
     finished: VecDeque<C::Outgoing>,
-    noted: u64,
+    /// Where its figures are noted, from its first frame on.
+    served: Option<Served>,
     cap: Option<Bitrate>,
     /// Whether the model was asked for.
     asked: bool,
@@ -189,7 +186,7 @@ impl<'a, C: Connection> Feed<'a, C> {
             number,
             stream: None,
             finished: VecDeque::new(),
-            noted: 0,
+            served: None,
             cap,
             asked: false,
         }
@@ -211,7 +208,7 @@ impl<'a, C: Connection> Feed<'a, C> {
                 Event::Frame(Next::Frame(frame)) => {
                     self.publisher.handle_frame(epoch.elapsed(), &frame, &self.connection.path());
                     self.connection.allow_beyond(self.publisher.packets_beyond(&self.connection.path()));
-                    self.shared.demand.ask(self.publisher.useful_bytes());
+                    self.shared.feedback.ask(self.publisher.useful_bytes());
                     self.note();
                 }
                 Event::Frame(Next::Missed(count)) => self.publisher.handle_missed(count),
@@ -299,7 +296,7 @@ impl<'a, C: Connection> Feed<'a, C> {
             return Err(Close { code: Code::Violation, why: "the model was asked for before" }.into());
         }
         let package = self.shared.package.as_ref().filter(|_| request.package == self.shared.welcome.package);
-        let Some(Package(package)) = package else {
+        let Some(package) = package else {
             return Err(Close { code: Code::Model, why: "this sender does not hand out that model" }.into());
         };
         self.send_model(request.package, package.clone()).await.map_err(End::Disconnected)
@@ -323,14 +320,17 @@ impl<'a, C: Connection> Feed<'a, C> {
     }
 
     fn note(&mut self) {
-        let sent = self.publisher.stats();
-        if sent.frames >= self.noted {
-            self.noted = sent.frames + NOTE_EVERY_FRAMES;
-            let path = self.connection.path();
-            let (address, publisher) = (self.connection.address(), &self.publisher);
-            let (delivery_rate, useful_bytes) = (publisher.delivery_rate(), publisher.useful_bytes());
-            let figures = ReceiverStatistics { address, delivery_rate, useful_bytes, sent, path };
-            self.shared.counters.note(self.number, figures);
+        let publisher = &self.publisher;
+        let figures = ReceiverStatistics {
+            address: self.connection.address(),
+            delivery_rate: publisher.delivery_rate(),
+            useful_bytes: publisher.useful_bytes(),
+            sent: publisher.stats(),
+            path: self.connection.path(),
+        };
+        match &self.served {
+            Some(served) => served.note(figures),
+            None => self.served = Some(self.shared.counters.serve(self.number, figures)),
         }
     }
 }

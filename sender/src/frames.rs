@@ -1,18 +1,21 @@
-//! Encoded frames on their way from the encoder to every feed. A feed that wakes late still gets each frame of the last
+//! Frames on their way from the source to every feed. A feed that wakes late still gets each frame of the last
 //! while, in order; one that joins begins with the newest.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use nestcast_proto::Frame;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
+
+use crate::statistics::Counters;
 
 /// Frames that a feed may be late by: a quarter of a second at 30 a second.
 const KEPT_FRAMES: usize = 8;
 
 type Newest = Option<Arc<Frame>>;
 
-/// Where the encoder puts frames.
+/// Where frames are put.
 #[derive(Debug)]
 pub(crate) struct Outlet {
     newest: watch::Sender<Newest>,
@@ -48,8 +51,12 @@ pub(crate) fn channel() -> (Outlet, Frames) {
 }
 
 impl Outlet {
-    /// Hands a frame to all feeds.
-    pub(crate) fn put(&self, frame: Arc<Frame>) {
+    /// Counts a frame and hands it to all feeds.
+    pub(crate) fn put(&self, counters: &Counters, frame: Frame) {
+        Counters::add(&counters.frames, 1);
+        Counters::add(&counters.encoded_bytes, frame.bytes.len() as u64);
+        counters.skipped.store(frame.skipped, Ordering::Relaxed);
+        let frame = Arc::new(frame);
         self.newest.send_replace(Some(Arc::clone(&frame)));
         // Nobody may be there to take it.
         let _ = self.all.send(frame);
@@ -85,12 +92,6 @@ impl Frames {
         }
     }
 
-    /// Waits until another frame comes or none will.
-    pub(crate) async fn changed(&mut self) {
-        self.newest.mark_unchanged();
-        let _ = self.newest.changed().await;
-    }
-
     /// Waits until there will be no more.
     pub(crate) async fn ended(mut self) {
         while self.newest.changed().await.is_ok() {}
@@ -103,8 +104,9 @@ mod tests {
 
     use super::*;
 
-    fn frame(id: u64) -> Arc<Frame> {
-        Arc::new(Frame { id, skipped: 0, captured: 0, base: 1, bytes: Bytes::from_static(&[7; 9]) })
+    fn put(outlet: &Outlet, id: u64) {
+        let bytes = Bytes::from_static(&[7; 9]);
+        outlet.put(&Counters::default(), Frame { id, skipped: 0, captured: 0, base: 1, bytes });
     }
 
     async fn take(frames: &mut Frames) -> Option<u64> {
@@ -119,14 +121,14 @@ mod tests {
     async fn who_is_late_gets_every_frame_of_a_while_and_who_joins_the_newest() {
         let (outlet, frames) = channel();
         let mut early = frames.clone();
-        (0..3).for_each(|id| outlet.put(frame(id)));
+        (0..3).for_each(|id| put(&outlet, id));
         let mut late = frames.clone();
-        outlet.put(frame(3));
+        put(&outlet, 3);
         for id in 0..4 {
             assert_eq!(take(&mut early).await, Some(id));
         }
         assert_eq!([take(&mut late).await, take(&mut late).await], [Some(2), Some(3)]);
-        (4..24).for_each(|id| outlet.put(frame(id)));
+        (4..24).for_each(|id| put(&outlet, id));
         assert_eq!([take(&mut early).await, take(&mut early).await], [Some(1012), Some(16)]);
         drop(outlet);
         assert_eq!(take(&mut frames.clone()).await, Some(23));

@@ -1,41 +1,35 @@
-//! Sends a live broadcast: every frame is encoded once and cut to each receiver's bandwidth, over QUIC.
+//! Sends a live broadcast: every frame is made once and cut to each receiver's bandwidth, over QUIC.
 //!
 //! ```text
-//! Source (thread, at its frame rate) -> newest picture -> encoder (thread) -> newest frame -> one feed per receiver
+//! FrameSource -> newest frames -> one feed per receiver
 //! ```
 //!
-//! Neither arrow blocks: who is late finds the newest picture or frame and skips what came before. All feeds share a
-//! frame's memory.
+//! A source never waits for a receiver: a feed that is late skips what came before. All feeds share a frame's memory.
+//! [`EncodedPictures`] is the source that encodes pictures; the rest of the crate moves frames and has never seen one.
 
 mod address_prefix;
 mod admission;
 mod broadcast;
 mod connection_ids;
-mod demand;
-mod encoding;
 mod error;
 mod feed;
+mod feedback;
 mod frames;
 mod identity;
-mod pipeline;
+mod pictures;
 mod places;
 mod quic;
-mod serve;
 mod source;
 mod statistics;
 mod transport;
 mod unadmitted;
 mod waiting;
 
-pub use broadcast::{Broadcast, Config, Monitor};
-pub use encoding::{Encoding, Package};
+pub use broadcast::{Acknowledge, Broadcast, Config, Monitor};
 pub use error::Error;
+pub use feedback::Feedback;
 pub use identity::{Fingerprint, Identity};
-pub use source::{Pictures, Source};
-/// The QUIC that a broadcast runs over, so that other things can be measured over the same.
-#[doc(hidden)]
-pub mod measured {
-    pub use crate::quic::{ask_for_acks, config as server_config, path, write};
-    pub use crate::serve::serve;
-}
+pub use pictures::{EncodedPictures, Encoding, PictureError, Pictures};
+pub use quic::Socket;
+pub use source::{FrameSource, SourceError};
 pub use statistics::{ReceiverStatistics, Statistics};

@@ -14,11 +14,12 @@ use nestcast_proto::{ALPN, Close, Code, Estimator, INITIAL_WINDOW, Path};
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
-    AckFrequencyConfig, EndpointConfig, QlogConfig, RecvStream, SendStream, ServerConfig, TokioRuntime,
-    TransportConfig, VarInt, WriteError,
+    AckFrequencyConfig, AsyncUdpSocket, EndpointConfig, QlogConfig, RecvStream, Runtime as _, SendStream, ServerConfig,
+    TokioRuntime, TransportConfig, VarInt, WriteError,
 };
 use socket2::SockRef;
 
+use crate::broadcast::Acknowledge;
 use crate::connection_ids::ConnectionIds;
 use crate::error::Error;
 use crate::identity::Identity;
@@ -36,10 +37,6 @@ const SOCKET_BUFFER_BYTES: usize = 2 * 1024 * 1024;
 const MAX_FIRST_PACKETS: usize = 2048;
 /// QUIC version 1 alone: quinn offers drafts besides.
 const QUIC_VERSIONS: [u32; 1] = [1];
-/// Packets of a receiver that may go unacknowledged, and for how long: few acknowledgements cost little, and late ones
-/// would be taken for a queue.
-const ACK_EVERY: u32 = 3;
-const ACK_WITHIN: Duration = Duration::from_millis(4);
 /// quinn takes what was acknowledged of a piece for held until all of it is: in pieces of half a packet, room comes
 /// with every acknowledgement and not in lumps.
 const PIECE_BYTES: usize = 600;
@@ -47,30 +44,61 @@ const MAX_PIECES: usize = 16;
 /// Before the first measurement.
 const INITIAL_RTT: Duration = Duration::from_millis(100);
 
+/// Where a broadcast's packets go and come from.
+#[derive(Debug)]
+pub struct Socket {
+    socket: Arc<dyn AsyncUdpSocket>,
+    address: SocketAddr,
+    seed: Option<[u8; 32]>,
+}
+
+impl Socket {
+    /// Any transport of packets, as a simulated network has it. All that QUIC draws at random follows from `seed`, but for
+    /// keys and connection IDs.
+    ///
+    /// # Errors
+    /// If it does not tell its address.
+    pub fn simulated(socket: Arc<dyn AsyncUdpSocket>, seed: [u8; 32]) -> std::io::Result<Self> {
+        let address = socket.local_addr()?;
+        Ok(Self { socket, address, seed: Some(seed) })
+    }
+
+    /// The system's.
+    pub(crate) fn bind(address: SocketAddr) -> Result<Self, Error> {
+        let bound = socket(address).and_then(|socket| TokioRuntime.wrap_udp_socket(socket));
+        let socket = bound.map_err(|reason| Error::Listen { address, reason })?;
+        Ok(Self { socket, address, seed: None })
+    }
+}
+
 /// Accepts receivers.
 #[derive(Debug, Clone)]
 pub(crate) struct Listener {
     endpoint: quinn::Endpoint,
     config: ServerConfig,
+    acknowledge: Acknowledge,
     qlog: Option<PathBuf>,
+    /// The zero of the clock that all connections share.
     began: Instant,
 }
 
 impl Listener {
     /// Writes a qlog file of each connection to the folder `qlog`.
-    pub(crate) fn bind(address: SocketAddr, identity: Identity, qlog: Option<PathBuf>) -> Result<Self, Error> {
-        let config = config(identity)?;
+    pub(crate) fn new(
+        Socket { socket, address, seed }: Socket,
+        identity: Identity,
+        acknowledge: Acknowledge,
+        qlog: Option<PathBuf>,
+    ) -> Result<Self, Error> {
+        let began = tokio::time::Instant::now().into_std();
+        let mut config = config(identity)?;
+        config.transport_config(Arc::new(transport(began, acknowledge)));
         let mut own = EndpointConfig::default();
-        own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(|| Box::<ConnectionIds>::default());
-        let endpoint = socket(address)
-            .and_then(|socket| quinn::Endpoint::new(own, Some(config.clone()), socket, Arc::new(TokioRuntime)))
-            .map_err(|error| Error::Listen { address, reason: error.to_string() })?;
-        Ok(Self { endpoint, config, qlog, began: Instant::now() })
-    }
-
-    /// Over an endpoint that is there already and has [`config`].
-    pub(crate) fn on(endpoint: quinn::Endpoint, config: ServerConfig) -> Self {
-        Self { endpoint, config, qlog: None, began: Instant::now() }
+        own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(|| Box::<ConnectionIds>::default()).rng_seed(seed);
+        let endpoint =
+            quinn::Endpoint::new_with_abstract_socket(own, Some(config.clone()), socket, Arc::new(TokioRuntime))
+                .map_err(|reason| Error::Listen { address, reason })?;
+        Ok(Self { endpoint, config, acknowledge, qlog, began })
     }
 
     pub(crate) fn address(&self) -> Option<SocketAddr> {
@@ -92,7 +120,7 @@ impl Listener {
         let mut log = QlogConfig::default();
         log.writer(Box::new(BufWriter::new(created.ok()?)))
             .title(Some(format!("nestcast send to {}", incoming.remote_address())));
-        let (mut config, mut transport) = (self.config.clone(), transport(self.began, acks(ACK_EVERY, ACK_WITHIN)));
+        let (mut config, mut transport) = (self.config.clone(), transport(self.began, self.acknowledge));
         transport.qlog_stream(log.into_stream());
         config.transport_config(Arc::new(transport));
         Some(Arc::new(config))
@@ -155,11 +183,7 @@ fn socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// What a broadcast listens with.
-///
-/// # Errors
-/// [`Error::Tls`] if the identity cannot be used.
-pub fn config(identity: Identity) -> Result<ServerConfig, Error> {
+fn config(identity: Identity) -> Result<ServerConfig, Error> {
     let tls = |error: &dyn std::fmt::Display| Error::Tls(error.to_string());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut crypto = rustls::ServerConfig::builder_with_provider(provider)
@@ -174,24 +198,16 @@ pub fn config(identity: Identity) -> Result<ServerConfig, Error> {
     crypto.max_early_data_size = 0;
     let crypto = QuicServerConfig::try_from(crypto).map_err(|error| tls(&error))?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(Arc::new(transport(tokio::time::Instant::now().into_std(), acks(ACK_EVERY, ACK_WITHIN))));
     config.max_incoming(MAX_FIRST_PACKETS).incoming_buffer_size(8 * 1024).incoming_buffer_size_total(1024 * 1024);
     Ok(config)
 }
 
-/// Asks receivers to acknowledge more seldom than broadcasts do: every so many packets, or after so long.
-pub fn ask_for_acks(config: &mut ServerConfig, every: u32, within: Duration) {
-    config.transport_config(Arc::new(transport(tokio::time::Instant::now().into_std(), acks(every - 1, within))));
-}
-
-fn acks(unacknowledged: u32, within: Duration) -> AckFrequencyConfig {
-    let mut acks = AckFrequencyConfig::default();
-    acks.ack_eliciting_threshold(VarInt::from_u32(unacknowledged)).max_ack_delay(Some(within));
-    acks
-}
-
 /// For connections that share a clock, which began at `began`.
-fn transport(began: Instant, acks: AckFrequencyConfig) -> TransportConfig {
+fn transport(began: Instant, acknowledge: Acknowledge) -> TransportConfig {
+    let mut acks = AckFrequencyConfig::default();
+    // So many may come unacknowledged.
+    let threshold = acknowledge.packets.saturating_sub(1);
+    acks.ack_eliciting_threshold(VarInt::from_u32(threshold)).max_ack_delay(Some(acknowledge.within));
     let mut transport = TransportConfig::default();
     transport
         .max_concurrent_bidi_streams(VarInt::from_u32(1))
@@ -211,10 +227,7 @@ fn transport(began: Instant, acks: AckFrequencyConfig) -> TransportConfig {
 
 /// Writes the front of `chunks` as far as there is room; gives how many bytes that was. May be dropped while it waits:
 /// nothing is written then.
-///
-/// # Errors
-/// If the stream or its connection is no more.
-pub async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usize, WriteError> {
+async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usize, WriteError> {
     let pieces = chunks.iter().flat_map(|chunk| {
         let ends = |at: usize| at..chunk.len().min(at + PIECE_BYTES);
         (0..chunk.len()).step_by(PIECE_BYTES).map(move |at| chunk.slice(ends(at)))
@@ -229,12 +242,6 @@ pub async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usiz
         left -= from_chunk;
     }
     Ok(written)
-}
-
-/// What is known of the path of a connection that such a configuration accepted.
-#[must_use]
-pub fn path(connection: &quinn::Connection) -> Path {
-    known(connection).path()
 }
 
 /// What a connection's congestion control and its feed tell each other.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nestcast_proto::{Bitrate, Path, SendStats};
@@ -11,11 +11,11 @@ use nestcast_proto::{Bitrate, Path, SendStats};
 /// A moment's figures.
 #[derive(Debug, Clone, Default)]
 pub struct Statistics {
-    /// Frames that were encoded.
+    /// Frames that were made.
     pub frames: u64,
-    /// Frames that could not be encoded in time.
+    /// Frames that were due and not made, because the source was late.
     pub skipped: u64,
-    /// Bytes of the encoded frames.
+    /// Bytes of these frames.
     pub encoded_bytes: u64,
     /// The time that encoding took.
     pub encode_time: Duration,
@@ -66,7 +66,7 @@ pub(crate) struct Counters {
     pub(crate) retries: AtomicU64,
     pub(crate) source_failures: AtomicU64,
     refusals: Mutex<BTreeMap<&'static str, u64>>,
-    receivers: Mutex<BTreeMap<u64, ReceiverStatistics>>,
+    receivers: Mutex<BTreeMap<u64, Arc<Mutex<ReceiverStatistics>>>>,
 }
 
 impl Counters {
@@ -79,13 +79,11 @@ impl Counters {
         *held(&self.refusals).entry(why).or_default() += 1;
     }
 
-    /// Puts a receiver's figures in the place of its last ones.
-    pub(crate) fn note(&self, receiver: u64, figures: ReceiverStatistics) {
-        held(&self.receivers).insert(receiver, figures);
-    }
-
-    pub(crate) fn forget(&self, receiver: u64) {
-        held(&self.receivers).remove(&receiver);
+    /// A receiver is served from now on, until what is given is dropped.
+    pub(crate) fn serve(self: &Arc<Self>, receiver: u64, figures: ReceiverStatistics) -> Served {
+        let figures = Arc::new(Mutex::new(figures));
+        held(&self.receivers).insert(receiver, Arc::clone(&figures));
+        Served { receiver, figures, counters: Arc::clone(self) }
     }
 
     pub(crate) fn read(&self) -> Statistics {
@@ -99,8 +97,29 @@ impl Counters {
             retries: load(&self.retries),
             source_failures: load(&self.source_failures),
             refusals: held(&self.refusals).clone(),
-            receivers: held(&self.receivers).values().copied().collect(),
+            receivers: held(&self.receivers).values().map(|figures| *held(figures)).collect(),
         }
+    }
+}
+
+/// Where the figures of one receiver are noted, without a lock that others hold.
+#[derive(Debug)]
+pub(crate) struct Served {
+    receiver: u64,
+    figures: Arc<Mutex<ReceiverStatistics>>,
+    counters: Arc<Counters>,
+}
+
+impl Served {
+    /// Puts its figures in the place of its last ones.
+    pub(crate) fn note(&self, figures: ReceiverStatistics) {
+        *held(&self.figures) = figures;
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        held(&self.counters.receivers).remove(&self.receiver);
     }
 }
 

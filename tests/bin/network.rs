@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use nestcast_lab::link::Link;
+use nestcast_sender::Acknowledge;
 use nestcast_tests::network::{Outcome, Scenario, broadcast, recorded, steps};
 
 /// Moments over which a fall is spread, within three frame intervals.
@@ -123,7 +124,10 @@ fn constant(rate: u64, percent: u32) -> Row {
 
 /// A peer that acknowledges every ten packets or after 25 ms.
 fn late_acks(rate: u64) -> Row {
-    let scenario = Scenario { acks: Some((10, Duration::from_millis(25))), ..Scenario::lasting(seconds(12)) };
+    let scenario = Scenario {
+        acknowledge: Some(Acknowledge { packets: 10, within: Duration::from_millis(25) }),
+        ..Scenario::lasting(seconds(12))
+    };
     let run = Run { link: Link::constant(rate), scenario, from: seconds(2), until: seconds(12) };
     Row { name: format!("{} Mbit/s, late acknowledgements", megabits(rate)), runs: vec![run] }
 }

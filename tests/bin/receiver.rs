@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_models::Package;
-use nestcast_receiver::{Announcement, Config, Decoding, Shown, Totals, Viewer, receive};
+use nestcast_receiver::{Announcement, Config, Decoding, Shown, Viewer, view};
 use nestcast_tests::broadcasts::{decoding, pinned};
 
 /// As the program has it.
@@ -19,29 +19,23 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 struct Counter(Arc<AtomicU64>);
 
 impl Viewer for Counter {
-    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, String> {
-        let package = Package::builtin("photo").map_err(|error| error.to_string())?;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Self::Error> {
+        let package = Package::builtin("photo")?;
         Ok((announced.model == package.id()).then(|| decoding(&package)))
     }
 
-    fn handle_package(&mut self, announced: &Announcement, package: Bytes) -> Result<Decoding, String> {
-        let package = Package::from_archive(&package, "from the sender").map_err(|error| error.to_string())?;
+    fn handle_package(&mut self, announced: &Announcement, package: Bytes) -> Result<Option<Decoding>, Self::Error> {
+        let package = Package::from_archive(&package, "from the sender")?;
         if (package.id(), package.hash()) != (announced.model, announced.package.0) {
-            return Err("another model came than was announced".to_owned());
+            return Err("another model came than was announced".into());
         }
-        Ok(decoding(&package))
+        Ok(Some(decoding(&package)))
     }
 
-    fn show(&mut self, _shown: &Shown<'_>) -> Result<(), String> {
+    fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Self::Error> {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn hold(&mut self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn report(&mut self, _totals: &Totals) -> Result<(), String> {
         Ok(())
     }
 }
@@ -61,7 +55,7 @@ async fn main() {
     let retry = Duration::from_secs(seconds.parse().expect("a number of seconds"));
     let config = Config { fetch_model: true, retry, ..config };
     let shown = Arc::new(AtomicU64::new(0));
-    let ended = receive(config, Counter(Arc::clone(&shown)), std::future::pending()).await;
+    let ended = view(config, Counter(Arc::clone(&shown)), std::future::pending()).await;
     println!("{}", ended.map_or_else(|error| error.to_string(), |()| "the broadcast ended".to_owned()));
     println!("{}", shown.load(Ordering::Relaxed));
     println!("{}", peak_memory());

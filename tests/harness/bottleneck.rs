@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use nestcast_lab::link::{Link, Schedule};
 use quinn::udp::{RecvMeta, Transmit};
-use quinn::{AsyncUdpSocket, EndpointConfig, TokioRuntime, UdpPoller};
+use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -91,37 +91,26 @@ impl Bottleneck {
         self.lock().passages.clone()
     }
 
-    /// A server's endpoint, on the far side of the link.
-    ///
-    /// # Panics
-    /// If quinn refuses it.
+    /// A server's socket, on the far side of the link, with the seed of its QUIC.
     #[must_use]
-    pub fn server(&self, config: quinn::ServerConfig) -> quinn::Endpoint {
-        self.endpoint(SERVER_PORT, Some(config))
+    pub fn server(&self) -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) {
+        self.socket(SERVER_PORT)
     }
 
-    /// A client's endpoint, on the near side.
-    ///
-    /// # Panics
-    /// If quinn refuses it.
+    /// A client's socket, on the near side, with the seed of its QUIC.
     #[must_use]
-    pub fn client(&self) -> quinn::Endpoint {
-        self.endpoint(SERVER_PORT + 1, None)
+    pub fn client(&self) -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) {
+        self.socket(SERVER_PORT + 1)
     }
 
-    fn endpoint(&self, port: u16, server: Option<quinn::ServerConfig>) -> quinn::Endpoint {
+    fn socket(&self, port: u16) -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) {
         let mut state = self.lock();
         let host = u8::try_from(state.inboxes.len() + 1).expect("few sockets");
         let address = SocketAddr::from((Ipv4Addr::new(10, 0, 0, host), port));
         state.inboxes.insert(address, Inbox::default());
-        let mut config = EndpointConfig::default();
         let mut seed = [host; 32];
         seed[..8].copy_from_slice(&state.seed.to_le_bytes());
-        config.rng_seed(Some(seed));
-        drop(state);
-        let socket = Arc::new(Socket { address, network: self.clone() });
-        let endpoint = quinn::Endpoint::new_with_abstract_socket(config, server, socket, Arc::new(TokioRuntime));
-        endpoint.expect("an endpoint over a socket that is there")
+        (Arc::new(Socket { address, network: self.clone() }), seed)
     }
 
     /// Delivers packets when they are due.

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use nestcast_codec::{Channels, Decoder, Encoder, Size};
 use nestcast_media::y4m::Rate;
-use nestcast_models::Package;
+use nestcast_models::{Package, PackageError};
 use nestcast_proto::{DecoderKind, PackageHash};
-use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, receive};
-use nestcast_sender::{Broadcast, Encoding, Identity, Monitor, Source};
+use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, view};
+use nestcast_sender::{Broadcast, EncodedPictures, Encoding, FrameSource, Identity, Monitor, Pictures};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -52,47 +52,41 @@ impl Plan {
         Self { listen, identity, token: None, package: None, size, moving: true, give_model: false, max_receivers }
     }
 
-    fn source(&self) -> Source {
+    fn pictures(&self) -> Pictures {
         let (width, height) = self.size;
         let size = Size::new(width, height).expect("a valid size");
         let noise = move |seed| pictures::picture(Content::Noise, width, height, Channels::Rgb, seed);
         let rate = Rate::new(RATE, 1).expect("a valid rate");
         if !self.moving {
-            return Source::still(noise(1), rate);
+            return Pictures::still(noise(1), rate);
         }
         let mut seed = 0;
-        let next = move || {
+        Pictures::new(size, rate, move || {
             seed += 1;
             Ok(Some(noise(seed)))
-        };
-        Source::pictures(size, rate, Box::new(next))
+        })
     }
 
     /// Listens; within a runtime.
-    pub fn listen(self) -> Broadcast {
-        let source = self.source();
-        self.listen_with(source)
+    pub fn listen(self) -> Broadcast<EncodedPictures> {
+        let pictures = self.pictures();
+        self.listen_with(pictures)
     }
 
-    /// Listens with another source.
-    pub fn listen_with(self, source: Source) -> Broadcast {
+    /// Listens with other pictures.
+    pub fn listen_with(self, pictures: Pictures) -> Broadcast<EncodedPictures> {
         let package = Package::builtin("photo").expect("it is built in");
         let hash = self.package.unwrap_or(PackageHash(package.hash()));
         let mut encoding = Encoding::new(hash, Encoder::new(package.linear(1)));
         if self.give_model {
-            encoding = encoding.with_package(nestcast_sender::Package(package.archive().into()));
+            encoding = encoding.with_package(package.archive().into());
         }
         let Self { listen, identity, token, max_receivers, .. } = self;
         let token = token.map(Bytes::from_static);
-        let config = nestcast_sender::Config {
-            listen,
-            identity,
-            token,
-            max_receivers,
-            max_receivers_per_address: max_receivers,
-            qlog: None,
-        };
-        Broadcast::listen(config, source, encoding).expect("a free port")
+        let max_receivers_per_address = max_receivers;
+        let config = nestcast_sender::Config::new(listen, identity);
+        let config = nestcast_sender::Config { token, max_receivers, max_receivers_per_address, ..config };
+        Broadcast::listen(config, EncodedPictures::new(pictures, encoding)).expect("a free port")
     }
 }
 
@@ -114,7 +108,7 @@ impl Running {
     }
 
     /// Within a runtime.
-    pub fn run(broadcast: Broadcast) -> Self {
+    pub fn run(broadcast: Broadcast<impl FrameSource>) -> Self {
         let address = broadcast.address().expect("it listens");
         let monitor = broadcast.monitor();
         let (stop, stopped) = oneshot::channel();
@@ -171,27 +165,17 @@ impl CountingViewer {
 }
 
 impl Viewer for CountingViewer {
-    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, String> {
-        let package = Package::builtin("photo").map_err(|error| error.to_string())?;
+    type Error = PackageError;
+
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, PackageError> {
+        let package = Package::builtin("photo")?;
         Ok((announced.package.0 == package.hash()).then(|| decoding(&package)))
     }
 
-    fn handle_package(&mut self, _announced: &Announcement, _package: Bytes) -> Result<Decoding, String> {
-        Err("nothing was asked for".to_owned())
-    }
-
-    fn show(&mut self, shown: &Shown<'_>) -> Result<(), String> {
+    fn show(&mut self, shown: &Shown<'_>) -> Result<(), PackageError> {
         assert_eq!(shown.picture.channels(), Channels::Rgb);
         // Whoever has seen enough no longer listens.
         let _ = self.0.send(shown.bytes);
-        Ok(())
-    }
-
-    fn hold(&mut self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn report(&mut self, _totals: &Totals) -> Result<(), String> {
         Ok(())
     }
 }
@@ -229,24 +213,18 @@ struct Counter {
 }
 
 impl Viewer for Counter {
-    fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, String> {
-        Ok(Some(decoding(&Package::builtin("photo").map_err(|error| error.to_string())?)))
+    type Error = PackageError;
+
+    fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, PackageError> {
+        Ok(Some(decoding(&Package::builtin("photo")?)))
     }
 
-    fn handle_package(&mut self, _announced: &Announcement, _package: Bytes) -> Result<Decoding, String> {
-        Err("nothing was asked for".to_owned())
-    }
-
-    fn show(&mut self, _shown: &Shown<'_>) -> Result<(), String> {
+    fn show(&mut self, _shown: &Shown<'_>) -> Result<(), PackageError> {
         self.shown.send_modify(|shown| *shown += 1);
         Ok(())
     }
 
-    fn hold(&mut self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn report(&mut self, totals: &Totals) -> Result<(), String> {
+    fn report(&mut self, totals: &Totals) -> Result<(), PackageError> {
         // Whoever counts may have gone.
         let _ = self.totals.send((self.began.elapsed(), *totals));
         Ok(())
@@ -283,7 +261,7 @@ pub async fn count_while<F: Future<Output = ()>>(
     stay: impl FnOnce(watch::Receiver<u64>) -> F,
 ) -> Result<Counts, Error> {
     let ((totals, counted), (shown, showing)) = (channel(), watch::channel(0));
-    receive(config, Counter { began, totals, shown }, stay(showing)).await?;
+    view(config, Counter { began, totals, shown }, stay(showing)).await?;
     Ok(Counts(counted.try_iter().collect()))
 }
 

@@ -8,9 +8,9 @@ pub mod hostile_sender;
 #[cfg(target_os = "linux")]
 pub mod netns_links;
 pub mod network;
-pub mod path;
 pub mod pictures;
 pub mod recipes;
+pub mod still_frames;
 pub mod vectors;
 
 use nestcast_codec::Picture;

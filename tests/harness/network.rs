@@ -1,24 +1,23 @@
-//! Broadcasts over a simulated link in virtual time: the sender's feed, its QUIC and its congestion control as they are,
-//! and receivers that put frames together as the session says. The same seed, the same run.
+//! Broadcasts over a simulated link in virtual time: the sender and the receiver as they are, with their QUIC and their
+//! congestion control, over sockets of the link. The same seed, the same run.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use nestcast_lab::link::Link;
-use nestcast_proto::{
-    Arrived, Bases, Control, DecoderKind, Frame, FrameHeader, Hello, Message, PackageHash, ReceiveStats, StreamHead,
-    Subscriber, Welcome,
-};
-use nestcast_receiver::Trust;
-use nestcast_receiver::measured::client_config;
-use nestcast_sender::{Identity, measured};
-use quinn::{Connection, Endpoint, RecvStream, SendStream, ServerConfig, VarInt};
-use tokio::sync::mpsc;
-use tokio::time::Instant;
+use nestcast_proto::{ALPN, Arrived, DecoderKind, FrameHeader, ReceiveStats, Welcome};
+use nestcast_receiver::{FrameSink, Readiness, Trust, receive_over};
+use nestcast_sender::{Acknowledge, Broadcast, Identity};
+use quinn::crypto::rustls::QuicServerConfig;
+use quinn::{Endpoint, EndpointConfig, ServerConfig, TokioRuntime};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::bottleneck::{Bottleneck, Passage};
+use crate::hostile_receiver;
+use crate::still_frames::StillFrames;
 
 /// Frames come at 30 a second.
 pub const INTERVAL: Duration = Duration::from_micros(33_333);
@@ -26,9 +25,8 @@ pub const INTERVAL: Duration = Duration::from_micros(33_333);
 pub const FULL: usize = 60_000;
 /// A base of half a packet.
 pub const BASE: usize = 400;
-/// Frames on their way to the feeds.
-const WAITING: usize = 4;
-const READ: usize = 64 * 1024;
+/// Most bytes of a download's read.
+const MAX_READ_BYTES: usize = 64 * 1024;
 
 /// A link of a recording: seconds and Mbit/s on each line.
 ///
@@ -64,15 +62,15 @@ pub struct Scenario {
     pub receivers: usize,
     /// A download over QUIC with CUBIC shares the link, from this moment on.
     pub download: Option<Duration>,
-    /// The peer acknowledges when so many packets came or after so long, if not as the sender asks by itself.
-    pub acks: Option<(u32, Duration)>,
+    /// When receivers are asked to acknowledge, if not as the sender does by itself.
+    pub acknowledge: Option<Acknowledge>,
 }
 
 impl Scenario {
     /// Frames of more than a link carries, to one receiver.
     #[must_use]
     pub const fn lasting(time: Duration) -> Self {
-        Self { time, full: FULL, base: BASE, receivers: 1, download: None, acks: None }
+        Self { time, full: FULL, base: BASE, receivers: 1, download: None, acknowledge: None }
     }
 }
 
@@ -87,12 +85,23 @@ pub struct Outcome {
     pub downloaded: Vec<(Duration, usize)>,
 }
 
+/// A frame that was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShownFrame {
+    /// What it said of itself.
+    pub header: FrameHeader,
+    /// Bytes that came in time.
+    pub bytes: usize,
+    /// When it was shown, on the link's clock.
+    pub shown: Duration,
+}
+
 /// What one receiver saw.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Frames in the order in which they were shown, with their times.
-    pub shown: Vec<Arrived>,
-    /// Its counts.
+    /// Frames in the order in which they were shown.
+    pub shown: Vec<ShownFrame>,
+    /// Its counts as of the last frame.
     pub received: ReceiveStats,
 }
 
@@ -101,7 +110,7 @@ impl Seen {
     #[must_use]
     pub fn bytes(&self, from: Duration, to: Duration) -> u64 {
         let within = self.shown.iter().filter(|shown| (from..to).contains(&shown.shown));
-        within.map(|shown| shown.prefix.len() as u64).sum()
+        within.map(|shown| shown.bytes as u64).sum()
     }
 
     /// From capture until it was shown: of half of the frames between two moments it took no longer.
@@ -183,25 +192,21 @@ async fn run(link: &Link, scenario: Scenario) -> Outcome {
     let network = Bottleneck::new(link);
     let identity = identity();
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
-    let mut config = measured::server_config(identity).expect("a configuration");
-    if let Some((every, within)) = scenario.acks {
-        measured::ask_for_acks(&mut config, every, within);
-    }
-    let endpoint = network.server(config.clone());
-    let address = endpoint.local_addr().expect("it is bound");
-    let welcome = Welcome { model: [1; 6], package: PackageHash([1; 32]), width: 1, height: 1, rate: (30, 1) };
-    let (frames, inlet) = mpsc::channel(WAITING);
-    tokio::spawn(measured::serve((endpoint, config.clone()), welcome, INTERVAL, inlet));
-    tokio::spawn(make_frames(frames, scenario));
-    let download = scenario
-        .download
-        .map(|from| tokio::spawn(download(network.clone(), trust.clone(), config, (from, scenario.time))));
+    let (socket, seed) = network.server();
+    let address = socket.local_addr().expect("it is bound");
+    let socket = nestcast_sender::Socket::simulated(socket, seed).expect("it is bound");
+    let acknowledge = scenario.acknowledge.unwrap_or_default();
+    let config = nestcast_sender::Config { acknowledge, ..nestcast_sender::Config::new(address, identity) };
+    let source = StillFrames::new(scenario.full, scenario.base, scenario.time);
+    let broadcast = Broadcast::over(socket, config, source).expect("a configuration");
+    tokio::spawn(broadcast.run(std::future::pending()));
+    let download = scenario.download.map(|from| tokio::spawn(download(network.clone(), (from, scenario.time))));
     let receivers: Vec<_> = (0..scenario.receivers)
         .map(|index| {
             let (network, trust) = (network.clone(), trust.clone());
             tokio::spawn(async move {
                 tokio::time::sleep(Duration::from_secs(index as u64)).await;
-                watch(&network, &trust, address, scenario.time).await
+                watch(network, trust, address, scenario.time).await
             })
         })
         .collect();
@@ -230,140 +235,87 @@ fn identity() -> Identity {
     Identity::from_pem(&chain, &secret).expect("an identity")
 }
 
-async fn make_frames(frames: mpsc::Sender<Frame>, scenario: Scenario) {
-    let bytes = Bytes::from(vec![7; scenario.full]);
-    let began = Instant::now();
-    let mut due = tokio::time::interval_at(began + INTERVAL, INTERVAL);
-    for id in 0.. {
-        let captured = u64::try_from((due.tick().await - began).as_micros()).expect("a short time");
-        let frame = Frame { id, skipped: 0, captured, base: scenario.base, bytes: bytes.clone() };
-        if began.elapsed() >= scenario.time || frames.send(frame).await.is_err() {
-            return;
-        }
-    }
+/// Notes what comes.
+struct Notes {
+    network: Bottleneck,
+    seen: Seen,
 }
 
-/// What a stream of a broadcast brought.
-enum Event {
-    Head(FrameHeader),
-    Bytes(u64, Bytes),
-    End(u64),
-    Base(FrameHeader, Bytes),
+impl FrameSink for Notes {
+    type Error = Infallible;
+
+    async fn handle_welcome(&mut self, _welcome: &Welcome) -> Result<Readiness, Infallible> {
+        Ok(Readiness::Ready)
+    }
+
+    async fn handle_package(&mut self, _package: Bytes) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Infallible> {
+        let (header, bytes, shown) = (frame.header, frame.prefix.len(), self.network.now());
+        self.seen.shown.push(ShownFrame { header, bytes, shown });
+        self.seen.received = stats;
+        Ok(())
+    }
 }
 
 /// Receives until `end`, on the link's clock.
-async fn watch(network: &Bottleneck, trust: &Trust, address: SocketAddr, end: Duration) -> Seen {
-    let endpoint = network.client();
-    let connection = connect(&endpoint, trust, address).await;
-    let _control = greet(&connection).await;
-    let mut subscriber = Subscriber::new(INTERVAL);
-    let (events, mut inbox) = mpsc::unbounded_channel();
-    let mut shown = Vec::new();
-    let began = Instant::now() - network.now();
-    while network.now() < end {
-        let due = subscriber.poll_timeout().map_or(end, |due| due.min(end));
-        tokio::select! {
-            biased;
-            Some(event) = inbox.recv() => {
-                let now = network.now();
-                match event {
-                    Event::Head(header) => subscriber.handle_head(now, header).expect("the sender keeps the rules"),
-                    Event::Bytes(id, bytes) => subscriber.handle_bytes(now, id, &bytes).expect("the sender keeps the rules"),
-                    Event::End(id) => subscriber.handle_end(id),
-                    Event::Base(header, base) => subscriber.handle_base(now, header, &base),
-                }
-            }
-            stream = connection.accept_uni() => {
-                tokio::spawn(read(stream.expect("the sender stays"), events.clone()));
-            }
-            () = tokio::time::sleep_until(began + due) => {}
-        }
-        subscriber.handle_round_trip(connection.rtt());
-        shown.extend(std::iter::from_fn(|| subscriber.poll(network.now())));
-    }
-    connection.close(VarInt::from_u32(0), b"");
-    Seen { shown, received: subscriber.stats() }
-}
-
-async fn connect(endpoint: &Endpoint, trust: &Trust, address: SocketAddr) -> Connection {
-    let config = client_config(trust).expect("a configuration");
-    let connecting = endpoint.connect_with(config, address, "localhost").expect("a valid address");
-    connecting.await.expect("the server answers")
-}
-
-/// Says hello and waits for the welcome; the control stream stays open as long as what it gives.
-async fn greet(connection: &Connection) -> (SendStream, RecvStream) {
-    let (mut outgoing, mut incoming) = connection.open_bi().await.expect("a stream");
-    let hello = Hello { token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
-    outgoing.write_chunk(Message::Hello(hello).encode()).await.expect("it is taken");
-    let mut control = Control::default();
-    while control.poll().expect("the sender keeps the rules").is_none() {
-        let chunk = incoming.read_chunk(READ, true).await.expect("a stream").expect("a welcome");
-        control.handle_bytes(&chunk.bytes);
-    }
-    (outgoing, incoming)
-}
-
-/// Reads one frame's stream, or what comes of it.
-async fn read(mut stream: RecvStream, events: mpsc::UnboundedSender<Event>) {
-    let mut start = BytesMut::new();
-    let (head, length) = loop {
-        let Ok(Some(chunk)) = stream.read_chunk(READ, true).await else { return };
-        start.extend_from_slice(&chunk.bytes);
-        if let Some(parsed) = StreamHead::parse(&start).expect("the sender keeps the rules") {
-            break parsed;
-        }
+async fn watch(network: Bottleneck, trust: Trust, address: SocketAddr, end: Duration) -> Seen {
+    let (socket, seed) = network.client();
+    let left = end.saturating_sub(network.now());
+    let mut notes = Notes { network, seen: Seen::default() };
+    let config = nestcast_receiver::Config {
+        address,
+        name: "localhost".to_owned(),
+        trust,
+        token: Bytes::new(),
+        max_bitrate: None,
+        decoder: DecoderKind::Linear,
+        fetch_model: false,
+        retry: Duration::ZERO,
     };
-    let mut next = Some(start.split_off(length).freeze());
-    let header = match head {
-        StreamHead::Frame(header) => header,
-        StreamHead::Bases => {
-            let mut bases = Bases::default();
-            while let Some(bytes) = next {
-                bases.handle_bytes(&bytes);
-                while let Some((header, base)) = bases.poll().expect("the sender keeps the rules") {
-                    let _ = events.send(Event::Base(header, base));
-                }
-                next = stream.read_chunk(READ, true).await.ok().flatten().map(|chunk| chunk.bytes);
-            }
-            return;
-        }
-        StreamHead::Model(_) => return,
-    };
-    // Whoever no longer listens has seen enough.
-    let _ = events.send(Event::Head(header));
-    while let Some(bytes) = next {
-        let _ = events.send(Event::Bytes(header.id, bytes));
-        next = stream.read_chunk(READ, true).await.ok().flatten().map(|chunk| chunk.bytes);
-    }
-    let _ = events.send(Event::End(header.id));
+    let socket = nestcast_receiver::Socket::simulated(socket, seed);
+    receive_over(socket, config, &mut notes, tokio::time::sleep(left)).await.expect("both keep the rules");
+    notes.seen
 }
 
-/// Downloads from `from` until `end` over QUIC as quinn has it by itself: CUBIC (RFC 9438), and no limit but the link.
-async fn download(
-    network: Bottleneck,
-    trust: Trust,
-    mut config: ServerConfig,
-    (from, end): (Duration, Duration),
-) -> Vec<(Duration, usize)> {
-    config.transport_config(Arc::default());
-    let server = network.server(config);
+/// Downloads from a moment on until another over QUIC as quinn has it by itself: CUBIC (RFC 9438), and no limit but the link.
+async fn download(network: Bottleneck, (from, end): (Duration, Duration)) -> Vec<(Duration, usize)> {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ServerConfig::builder_with_provider(provider);
+    let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).expect("TLS 1.3 is there");
+    let crypto = builder.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key);
+    let mut crypto = crypto.expect("a sound certificate");
+    crypto.alpn_protocols = vec![ALPN.to_vec()];
+    let config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(crypto).expect("ciphers of QUIC")));
+    let server = endpoint(network.server(), Some(config));
     let address = server.local_addr().expect("it is bound");
     tokio::spawn(async move {
         let connection = server.accept().await.expect("it is open").await.expect("a client");
         let mut stream = connection.open_uni().await.expect("a stream");
-        while stream.write_all(&[0; READ]).await.is_ok() {}
+        while stream.write_all(&[0; MAX_READ_BYTES]).await.is_ok() {}
     });
     tokio::time::sleep(from.saturating_sub(network.now())).await;
-    let mut config = client_config(&trust).expect("a configuration");
+    let mut config = hostile_receiver::client(0);
     config.transport_config(Arc::default());
-    let connecting = network.client().connect_with(config, address, "localhost").expect("a valid address");
-    let connection = connecting.await.expect("the server answers");
+    let connecting = endpoint(network.client(), None).connect_with(config, address, "localhost");
+    let connection = connecting.expect("a valid address").await.expect("the server answers");
     let mut stream = connection.accept_uni().await.expect("a stream");
     let mut came = Vec::new();
     while network.now() < end {
-        let Ok(Some(chunk)) = stream.read_chunk(READ, true).await else { break };
+        let Ok(Some(chunk)) = stream.read_chunk(MAX_READ_BYTES, true).await else { break };
         came.push((network.now(), chunk.bytes.len()));
     }
     came
+}
+
+/// QUIC over a socket of the network.
+fn endpoint((socket, seed): (Arc<dyn quinn::AsyncUdpSocket>, [u8; 32]), config: Option<ServerConfig>) -> Endpoint {
+    let mut own = EndpointConfig::default();
+    own.rng_seed(Some(seed));
+    let made = Endpoint::new_with_abstract_socket(own, config, socket, Arc::new(TokioRuntime));
+    made.expect("an endpoint over a socket that is there")
 }

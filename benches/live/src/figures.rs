@@ -6,9 +6,9 @@ use nestcast_lab::link::Link;
 use serde::Serialize;
 
 use crate::clip::FRAMES_PER_SECOND;
+use crate::clip_sink::Seen;
 use crate::links::Scenario;
 use crate::run::{Outcome, Scheme};
-use crate::watch::Seen;
 
 /// The first second is that of finding the rate.
 const SETTLED: Duration = Duration::from_secs(1);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
@@ -16,14 +16,14 @@ use crate::clip::Clip;
 const BEST: u8 = 100;
 
 /// The clip as JPEG, encoded when first asked for.
-pub struct Jpegs<'a> {
-    clip: &'a Clip,
+pub struct Jpegs {
+    clip: Arc<Clip>,
     files: Mutex<BTreeMap<(usize, u8), Vec<u8>>>,
 }
 
-impl<'a> Jpegs<'a> {
+impl Jpegs {
     /// Nothing is encoded yet.
-    pub fn new(clip: &'a Clip) -> Self {
+    pub fn new(clip: Arc<Clip>) -> Self {
         Self { clip, files: Mutex::default() }
     }
 

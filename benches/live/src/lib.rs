@@ -4,13 +4,13 @@
 //! `benches/results/live`.
 
 pub mod clip;
+pub mod clip_sink;
 pub mod crowd;
 pub mod figures;
 pub mod jpeg;
+pub mod jpeg_frames;
 pub mod links;
 pub mod neighbours;
 pub mod process;
-pub mod rival;
 pub mod run;
 pub mod still_broadcast;
-pub mod watch;

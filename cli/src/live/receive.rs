@@ -3,25 +3,21 @@
 use std::net::ToSocketAddrs as _;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
-use nestcast_proto::{Bitrate, DecoderKind};
-use nestcast_receiver::{Config, Trust};
+use anyhow::{Context, Result, anyhow, bail};
+use nestcast_proto::{Bitrate, Code, DecoderKind};
+use nestcast_receiver::{Config, Error, Trust};
 
 use super::viewer::Screen;
-use crate::args::{self, Receive, Transform};
-use crate::files;
+use crate::args::{Receive, Transform};
 
 pub(crate) fn run(options: &Receive) -> Result<()> {
-    if options.json && files::is_standard(&options.output) {
-        args::conflict("--json and `-o -` would both write to standard output");
-    }
     let runtime = super::runtime()?;
     let trust = match (&options.fingerprint, &options.ca) {
         (Some(text), _) => {
             Trust::fingerprint(text).ok_or_else(|| anyhow!("--fingerprint must be 64 hexadecimal digits"))?
         }
         (None, Some(file)) => Trust::Authorities(file.clone()),
-        (None, None) => args::conflict("give --fingerprint or --ca"),
+        (None, None) => bail!("nobody is trusted: give --fingerprint or --ca"),
     };
     let address = options.address.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
     let name = options.address.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']);
@@ -39,6 +35,19 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
         retry: Duration::from_secs(options.retry.into()),
     };
     let screen = Screen::new(options)?;
-    runtime.block_on(nestcast_receiver::receive(config, screen, super::interrupted()))?;
-    Ok(())
+    runtime.block_on(nestcast_receiver::view(config, screen, super::interrupted())).map_err(advise)
+}
+
+/// Adds what to do.
+fn advise(error: Error) -> anyhow::Error {
+    let advice = match &error {
+        Error::Untrusted { .. } => "check --fingerprint or --ca",
+        Error::PackageMissing(_) => "name its folder with --model, or let it be fetched",
+        Error::Closed(Code::Violation | Code::Version) | Error::Violation(_) => "update nestcast at the older end",
+        Error::Closed(Code::Token) => "give the sender's with --token-file",
+        Error::Closed(Code::Model) => "name it with --model",
+        Error::Closed(Code::Full) => "try later",
+        _ => return error.into(),
+    };
+    anyhow!("{error}: {advice}")
 }

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use nestcast_codec::Size;
 use nestcast_proto::PackageHash;
-use nestcast_sender::{Broadcast, Config, Encoding, Identity, Package, Statistics};
+use nestcast_sender::{Broadcast, Config, EncodedPictures, Encoding, Error, Identity, Statistics};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::lines::Line;
 use super::{metrics, source};
 use crate::args::Send;
-use crate::files;
+use crate::files::{self, Lines};
 use crate::transforms::Model;
 
 /// Bytes of a frame's stream for each pixel: beyond 4 bits a pixel nothing is seen, and encoding takes longer.
@@ -32,16 +32,16 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     let most = frame_limit(source.size());
     let hash = PackageHash(model.package().hash());
     let encoding = Encoding::new(hash, model.encoder(options.analysis)?.with_max_bytes(most))
-        .with_package(Package(model.package().archive().into()));
+        .with_package(model.package().archive().into());
     if let Some(folder) = &options.qlog {
         std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be written", folder.display()))?;
     }
     let &Send { listen, max_receivers, max_receivers_per_address, .. } = options;
     let qlog = options.qlog.clone();
-    let config = Config { listen, identity, token, max_receivers, max_receivers_per_address, qlog };
+    let config = Config { token, max_receivers, max_receivers_per_address, qlog, ..Config::new(listen, identity) };
 
     let outcome = runtime.block_on(async {
-        let broadcast = Broadcast::listen(config, source, encoding)?;
+        let broadcast = Broadcast::listen(config, EncodedPictures::new(source, encoding)).map_err(advise)?;
         let address = broadcast.address().unwrap_or(options.listen).to_string();
         let monitor = broadcast.monitor();
         let metrics = match options.metrics {
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Send) -> Result<()> {
         if options.json {
             let metrics =
                 metrics.as_ref().and_then(|listener| listener.local_addr().ok()).map(|address| address.to_string());
-            Line::Listening { address, fingerprint, metrics }.print()?;
+            Lines::Output.print(&Line::Listening { address, fingerprint, metrics })?;
         } else {
             files::note(&format!("receive with: nestcast receive {address} --fingerprint {fingerprint} -o -"));
         }
@@ -63,12 +63,12 @@ pub(crate) fn run(options: &Send) -> Result<()> {
             tokio::select! {
                 ended = &mut run => break ended,
                 () = &mut serving => {}
-                _ = seconds.tick() => if options.json { Line::from(&monitor.read()).print()? },
+                _ = seconds.tick() => if options.json { Lines::Output.print(&Line::from(&monitor.read()))? },
             }
         };
         let figures = monitor.read();
         if options.json {
-            Line::from(&figures).print()?;
+            Lines::Output.print(&Line::from(&figures))?;
         } else {
             files::note(&describe(&figures));
         }
@@ -77,6 +77,14 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     // A thread that still waits for standard input ends with the process.
     runtime.shutdown_background();
     outcome
+}
+
+/// Adds which option helps.
+fn advise(error: Error) -> anyhow::Error {
+    match error {
+        Error::Listen { .. } => anyhow!("{error}: choose another address with --listen"),
+        other => other.into(),
+    }
 }
 
 /// Most bytes of a frame of this size.

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use nestcast_codec::Picture;
 use nestcast_media::y4m::{self, Rate, Reader};
-use nestcast_sender::{Error, Source};
+use nestcast_sender::{PictureError, Pictures, SourceError};
 
 use crate::args::Send;
 use crate::{eval, files, pictures};
@@ -15,19 +15,19 @@ use crate::{eval, files, pictures};
 const VIDEO: &[u8] = b"YUV4MPEG2";
 
 /// Opens the source of a broadcast.
-pub(super) fn open(options: &Send) -> Result<Source> {
+pub(super) fn open(options: &Send) -> Result<Pictures> {
     let (path, max_pixels) = (&options.source, options.common.max_pixels);
     let name = files::name(path);
     if files::is_standard(path) {
         ensure!(!options.again, "standard input cannot begin again: leave --loop out");
-        return Source::video(&name, max_pixels, io::stdin(), None).map_err(advise);
+        return Pictures::video(&name, max_pixels, io::stdin(), None).map_err(advise);
     }
     let rate = Rate::new(options.rate, 1).context("--rate must be 1 to 1000")?;
     if path.is_dir() {
         return folder(path, max_pixels, rate, options.again);
     }
     if !is_video(path)? {
-        return Ok(Source::still(pictures::read(path, max_pixels)?, rate));
+        return Ok(Pictures::still(pictures::read(path, max_pixels)?, rate));
     }
     let open = || File::open(path);
     let input = open().with_context(|| format!("{name} cannot be read"))?;
@@ -35,13 +35,13 @@ pub(super) fn open(options: &Send) -> Result<Source> {
         let path = path.clone();
         Box::new(move || File::open(&path)) as Box<dyn FnMut() -> io::Result<File> + core::marker::Send>
     });
-    Source::video(&name, max_pixels, input, again).map_err(advise)
+    Pictures::video(&name, max_pixels, input, again).map_err(advise)
 }
 
 /// Adds which option helps.
-fn advise(error: Error) -> anyhow::Error {
+fn advise(error: PictureError) -> anyhow::Error {
     match error {
-        Error::Video { error: y4m::Error::Limit { .. }, .. } => {
+        PictureError::Video { error: y4m::Error::Limit { .. }, .. } => {
             anyhow!("{error}: scale them down or raise --max-pixels")
         }
         _ => error.into(),
@@ -71,7 +71,7 @@ pub(crate) fn is_video(path: &Path) -> Result<bool> {
     Ok(start == VIDEO)
 }
 
-fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Source> {
+fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Pictures> {
     let files = eval::pictures_of(&[path.to_owned()])?;
     let Some(first) = files.first() else { bail!("{} has no pictures", path.display()) };
     let size = pictures::read(first, max_pixels)?.size();
@@ -82,7 +82,7 @@ fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Sourc
         }
         let Some(file) = files.get(next) else { return Ok(None) };
         next += 1;
-        pictures::read(file, max_pixels).map(Some).map_err(|error| Error::Source(format!("{error:#}")))
+        pictures::read(file, max_pixels).map(Some).map_err(SourceError::broken_off)
     };
-    Ok(Source::pictures(size, rate, Box::new(pictures)))
+    Ok(Pictures::new(size, rate, pictures))
 }

@@ -19,7 +19,7 @@ use super::{
     source,
 };
 use crate::args::{Receive, Transform};
-use crate::files::{self, Output};
+use crate::files::{self, Lines, Output};
 use crate::transforms::Model;
 
 /// What a receiver shows on.
@@ -31,7 +31,8 @@ pub(super) struct Screen {
     sink: Sink,
     last: Option<Picture>,
     originals: Vec<Picture>,
-    json: bool,
+    /// Where lines for programs go, if anywhere.
+    lines: Option<Lines>,
     totals: Totals,
 }
 
@@ -60,9 +61,10 @@ impl Screen {
             ensure!(empty, "{} is not empty: name a new folder", folder.display());
             Sink::Folder(folder)
         };
-        let (decoder, json, originals) = (options.decoder, options.json, originals.unwrap_or_default());
+        let (decoder, originals) = (options.decoder, originals.unwrap_or_default());
+        let lines = options.json.then(|| Lines::beside(&options.output));
         let packages = Packages::new(decoder, model.package().clone());
-        Ok(Self { model, packages, decoder, max_pixels, sink, last: None, originals, json, totals: Totals::default() })
+        Ok(Self { model, packages, decoder, max_pixels, sink, last: None, originals, lines, totals: Totals::default() })
     }
 
     fn decoding(&self, package: Package) -> Result<Decoding> {
@@ -91,49 +93,45 @@ impl Screen {
     }
 }
 
-/// One line of an error and its causes.
-fn line(error: anyhow::Error) -> String {
-    format!("{error:#}")
-}
-
 impl Viewer for Screen {
-    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, String> {
+    type Error = anyhow::Error;
+
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>> {
         let pixels = announced.size.pixels() as u64;
-        if pixels > self.max_pixels {
-            return Err(format!("the sender's pictures have {pixels} pixels: raise --max-pixels if you trust it"));
-        }
+        let what = "the sender's pictures have";
+        ensure!(pixels <= self.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust it");
         if let Sink::Video(writer @ None) = &mut self.sink {
-            let rate = Rate::new(announced.rate.0, announced.rate.1).map_err(|error| error.to_string())?;
+            let rate = Rate::new(announced.rate.0, announced.rate.1)?;
             *writer = Some(Writer::new(io::stdout(), rate));
         }
-        self.packages.find(announced).map(|package| self.decoding(package)).transpose().map_err(line)
+        self.packages.find(announced).map(|package| self.decoding(package)).transpose()
     }
 
-    fn handle_package(&mut self, announced: &Announcement, archive: Bytes) -> Result<Decoding, String> {
-        let package = packages::checked(announced, &archive).map_err(line)?;
-        let decoding = self.decoding(package).map_err(line)?;
+    fn handle_package(&mut self, announced: &Announcement, archive: Bytes) -> Result<Option<Decoding>> {
+        let package = packages::checked(announced, &archive)?;
+        let decoding = self.decoding(package)?;
         if let Err(error) = self.packages.keep(announced.package, &archive) {
             files::note(&format!("the fetched model is used, but not kept: {error:#}"));
         }
-        Ok(decoding)
+        Ok(Some(decoding))
     }
 
-    fn show(&mut self, shown: &Shown<'_>) -> Result<(), String> {
-        self.put(shown.id, shown.picture).map_err(line)?;
+    fn show(&mut self, shown: &Shown<'_>) -> Result<()> {
+        self.put(shown.id, shown.picture)?;
         if matches!(self.sink, Sink::Video(_)) {
             self.last = Some(shown.picture.clone());
         }
-        if self.json {
-            Line::from((shown, self.psnr(shown))).print().map_err(line)?;
+        if let Some(lines) = self.lines {
+            lines.print(&Line::from((shown, self.psnr(shown))))?;
         }
         Ok(())
     }
 
-    fn hold(&mut self) -> Result<(), String> {
+    fn hold(&mut self) -> Result<()> {
         // A folder keeps the last picture anyway.
         match self.last.take() {
             Some(picture) => {
-                let shown = self.put(0, &picture).map_err(line);
+                let shown = self.put(0, &picture);
                 self.last = Some(picture);
                 shown
             }
@@ -141,10 +139,10 @@ impl Viewer for Screen {
         }
     }
 
-    fn report(&mut self, totals: &Totals) -> Result<(), String> {
+    fn report(&mut self, totals: &Totals) -> Result<()> {
         self.totals = *totals;
-        if self.json {
-            Line::from(totals).print().map_err(line)?;
+        if let Some(lines) = self.lines {
+            lines.print(&Line::from(totals))?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A link on one machine, without privileges: a relay between a client and a server on loopback that lets UDP packets
+//! A link on one machine, without privileges: a relay between clients and a server on loopback that lets UDP packets
 //! through at a given rate, behind a queue, after a delay.
 //!
 //! ```text
@@ -13,5 +13,5 @@
 mod relay;
 mod schedule;
 
-pub use relay::{Passage, Relay};
+pub use relay::{Passage, Relay, Traffic};
 pub use schedule::{Link, Schedule};

@@ -1,17 +1,23 @@
-//! The relay: two sockets, and a schedule for each direction.
+//! The relay: a socket for clients, one to the server for each of them, and a schedule for each direction.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::net::UdpSocket;
-use tokio::task::JoinHandle;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 
 use super::schedule::{Link, Schedule};
 
-/// The largest UDP packet.
-const LARGEST: usize = 65_536;
+/// The most bytes of a UDP packet.
+const MAX_PACKET_BYTES: usize = 65_536;
+/// Packets that were read and wait to be scheduled.
+const MAX_WAITING_PACKETS: usize = 1024;
+/// Packets that go on in a millisecond after having been held back: a socket takes them.
+const RELEASED_PER_MILLISECOND: usize = 16;
 
 /// A packet that came to the link from the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +30,27 @@ pub struct Passage {
     pub wait: Option<Duration>,
 }
 
-/// A link that runs until it is dropped. The last client that was heard gets what the server sends.
+/// What gets through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Traffic {
+    /// Both directions.
+    Both,
+    /// Both, but the relay keeps what comes from the server until the next change.
+    Held,
+    /// What clients send, and no answer.
+    ToServer,
+    /// Nothing.
+    Nothing,
+}
+
+/// A link that all clients of a relay share, until it is dropped.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
     began: Instant,
     passed: Arc<Mutex<Vec<Passage>>>,
-    tasks: [JoinHandle<()>; 2],
+    traffic: watch::Sender<Traffic>,
+    _task: JoinSet<()>,
 }
 
 impl Relay {
@@ -43,22 +63,16 @@ impl Relay {
         if !server.ip().is_loopback() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a simulated link stays on this machine"));
         }
-        let anywhere = SocketAddr::new(server.ip(), 0);
-        let near = Arc::new(UdpSocket::bind(anywhere).await?);
-        let far = Arc::new(UdpSocket::bind(anywhere).await?);
-        far.connect(server).await?;
-        let address = near.local_addr()?;
-        let began = Instant::now();
-        let passed = Arc::default();
-        let client = Arc::new(Mutex::new(None));
-        let back = link.back();
-        let up = Way { from: Arc::clone(&near), to: Arc::clone(&far), client: Arc::clone(&client), began };
-        let down = Way { from: far, to: near, client, began };
-        let tasks = [
-            tokio::spawn(up.run(Schedule::new(back), None)),
-            tokio::spawn(down.run(Schedule::new(link), Some(Arc::clone(&passed)))),
-        ];
-        Ok(Self { address, began, passed, tasks })
+        let near = Arc::new(UdpSocket::bind(SocketAddr::new(server.ip(), 0)).await?);
+        let (address, began) = (near.local_addr()?, Instant::now());
+        let (traffic, following) = watch::channel(Traffic::Both);
+        let passed: Arc<Mutex<Vec<Passage>>> = Arc::default();
+        let (up, down) = (Schedule::new(link.back()), Schedule::new(link));
+        let (clients, held, readers) = (BTreeMap::new(), VecDeque::new(), JoinSet::new());
+        let ends = Ends { near, server, began, up, down, clients, held, passed: Arc::clone(&passed), readers };
+        let mut task = JoinSet::new();
+        task.spawn(ends.run(following));
+        Ok(Self { address, began, passed, traffic, _task: task })
     }
 
     /// Where clients find the server behind the link.
@@ -73,6 +87,11 @@ impl Relay {
         self.began
     }
 
+    /// From now on this gets through.
+    pub fn set_traffic(&self, traffic: Traffic) {
+        self.traffic.send_replace(traffic);
+    }
+
     /// The packets that came from the server since the last call.
     #[must_use]
     pub fn take_passages(&self) -> Vec<Passage> {
@@ -80,54 +99,123 @@ impl Relay {
     }
 }
 
-impl Drop for Relay {
-    fn drop(&mut self) {
-        self.tasks.iter().for_each(JoinHandle::abort);
-    }
+/// A packet of a client's, in either direction.
+#[derive(Debug)]
+struct Packet {
+    client: SocketAddr,
+    bytes: Vec<u8>,
 }
 
-/// One direction.
-struct Way {
-    from: Arc<UdpSocket>,
-    to: Arc<UdpSocket>,
-    client: Arc<Mutex<Option<SocketAddr>>>,
+/// Where a packet was read.
+#[derive(Debug)]
+enum Read {
+    FromClient(Packet),
+    FromServer(Packet),
+}
+
+/// Both ends of the link.
+#[derive(Debug)]
+struct Ends {
+    near: Arc<UdpSocket>,
+    server: SocketAddr,
     began: Instant,
+    up: Schedule<Packet>,
+    down: Schedule<Packet>,
+    /// The socket to the server for each client.
+    clients: BTreeMap<SocketAddr, Arc<UdpSocket>>,
+    held: VecDeque<Packet>,
+    passed: Arc<Mutex<Vec<Passage>>>,
+    readers: JoinSet<()>,
 }
 
-impl Way {
-    /// The way from the server keeps a log, the other learns where the client is.
-    async fn run(self, mut schedule: Schedule<Vec<u8>>, log: Option<Arc<Mutex<Vec<Passage>>>>) {
-        let mut buffer = vec![0; LARGEST];
+impl Ends {
+    async fn run(mut self, traffic: watch::Receiver<Traffic>) {
+        let (outlet, mut inlet) = mpsc::channel(MAX_WAITING_PACKETS);
+        self.readers.spawn(read_clients(Arc::clone(&self.near), outlet.clone()));
+        let mut following = traffic.clone();
         loop {
-            let due = schedule.due().map(|due| self.began + due);
+            let due = [self.up.due(), self.down.due()].into_iter().flatten().min();
+            let passing = *traffic.borrow();
             tokio::select! {
-                // An error is that of an earlier packet, which nobody listened for: as if it were lost.
-                received = self.from.recv_from(&mut buffer) => if let Ok((bytes, peer)) = received {
-                    let at = self.began.elapsed();
-                    let wait = schedule.push(at, bytes, buffer[..bytes].to_vec());
-                    match &log {
-                        Some(log) => log.lock().unwrap_or_else(PoisonError::into_inner).push(Passage { at, bytes, wait }),
-                        None => *self.client() = Some(peer),
+                Some(read) = inlet.recv() => match (read, passing) {
+                    (Read::FromClient(packet), Traffic::Both | Traffic::Held | Traffic::ToServer) => {
+                        self.open(packet.client, &outlet).await;
+                        self.up.push(self.began.elapsed(), packet.bytes.len(), packet);
                     }
+                    (Read::FromServer(packet), Traffic::Both) if self.held.is_empty() => self.push_down(packet),
+                    (Read::FromServer(packet), Traffic::Both | Traffic::Held) => self.held.push_back(packet),
+                    _ => {}
                 },
-                () = until(due) => {}
+                () = tokio::time::sleep(Duration::from_millis(1)), if passing == Traffic::Both && !self.held.is_empty() => {
+                    for _ in 0..RELEASED_PER_MILLISECOND {
+                        let Some(packet) = self.held.pop_front() else { break };
+                        self.push_down(packet);
+                    }
+                }
+                // It fails once the relay is dropped: then this task is too.
+                _ = following.changed() => {}
+                () = until(due.map(|due| self.began + due)) => {}
             }
-            while let Some(packet) = schedule.pop(self.began.elapsed()) {
-                self.send(&packet, log.is_some()).await;
-            }
+            let passing = *traffic.borrow();
+            self.deliver(passing).await;
         }
     }
 
-    async fn send(&self, packet: &[u8], down: bool) {
-        let client = *self.client();
-        let _ = match client {
-            Some(client) if down => self.to.send_to(packet, client).await,
-            _ => self.to.send(packet).await,
-        };
+    /// A socket to the server for a client that is new.
+    async fn open(&mut self, client: SocketAddr, outlet: &mpsc::Sender<Read>) {
+        if self.clients.contains_key(&client) {
+            return;
+        }
+        let Ok(far) = UdpSocket::bind(SocketAddr::new(self.server.ip(), 0)).await else { return };
+        if far.connect(self.server).await.is_ok() {
+            let far = Arc::new(far);
+            self.readers.spawn(read_server(Arc::clone(&far), client, outlet.clone()));
+            self.clients.insert(client, far);
+        }
     }
 
-    fn client(&self) -> std::sync::MutexGuard<'_, Option<SocketAddr>> {
-        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    fn push_down(&mut self, packet: Packet) {
+        let (at, bytes) = (self.began.elapsed(), packet.bytes.len());
+        let wait = self.down.push(at, bytes, packet);
+        self.passed.lock().unwrap_or_else(PoisonError::into_inner).push(Passage { at, bytes, wait });
+    }
+
+    /// Sends what has arrived. What cannot be sent is lost.
+    async fn deliver(&mut self, traffic: Traffic) {
+        let now = self.began.elapsed();
+        while let Some(packet) = self.up.pop(now) {
+            if let Some(far) = self.clients.get(&packet.client).filter(|_| traffic != Traffic::Nothing) {
+                let _ = far.send(&packet.bytes).await;
+            }
+        }
+        while let Some(packet) = self.down.pop(now) {
+            if matches!(traffic, Traffic::Both | Traffic::Held) {
+                let _ = self.near.send_to(&packet.bytes, packet.client).await;
+            }
+        }
+    }
+}
+
+async fn read_clients(near: Arc<UdpSocket>, outlet: mpsc::Sender<Read>) {
+    let mut buffer = vec![0; MAX_PACKET_BYTES];
+    loop {
+        // An error is that of an earlier packet, which nobody listened for: as if it were lost.
+        let Ok((length, client)) = near.recv_from(&mut buffer).await else { continue };
+        let packet = Packet { client, bytes: buffer[..length].to_vec() };
+        if outlet.send(Read::FromClient(packet)).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read_server(far: Arc<UdpSocket>, client: SocketAddr, outlet: mpsc::Sender<Read>) {
+    let mut buffer = vec![0; MAX_PACKET_BYTES];
+    loop {
+        let Ok(length) = far.recv(&mut buffer).await else { continue };
+        let packet = Packet { client, bytes: buffer[..length].to_vec() };
+        if outlet.send(Read::FromServer(packet)).await.is_err() {
+            return;
+        }
     }
 }
 
@@ -158,6 +246,35 @@ mod tests {
         let passages = relay.take_passages();
         assert!(matches!(passages[..], [Passage { bytes: 6, wait: Some(Duration::ZERO), .. }]), "{passages:?}");
         assert!(relay.take_passages().is_empty());
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn each_client_gets_its_own_answers_when_they_are_no_longer_held() -> io::Result<()> {
+        let server = UdpSocket::bind("127.0.0.1:0").await?;
+        let relay = Relay::start(server.local_addr()?, Link::constant(10_000_000)).await?;
+        relay.set_traffic(Traffic::Held);
+        let mut buffer = [0; 64];
+        let mut clients = Vec::new();
+        for name in [b'a', b'b'] {
+            let client = UdpSocket::bind("127.0.0.1:0").await?;
+            client.send_to(&[name], relay.address()).await?;
+            let (length, peer) = server.recv_from(&mut buffer).await?;
+            for _ in 0..100 {
+                server.send_to(&buffer[..length], peer).await?;
+            }
+            clients.push((name, client));
+        }
+        for (_, client) in &clients {
+            let early = tokio::time::timeout(Duration::from_millis(50), client.recv(&mut [0; 64])).await;
+            assert!(early.is_err(), "nothing comes while it is held");
+        }
+        relay.set_traffic(Traffic::Both);
+        for (name, client) in &clients {
+            for _ in 0..100 {
+                assert_eq!((client.recv(&mut buffer).await?, buffer[0]), (1, *name));
+            }
+        }
         Ok(())
     }
 

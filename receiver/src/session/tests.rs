@@ -5,43 +5,32 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use nestcast_codec::Codec;
-use nestcast_proto::{DecoderKind, FrameHeader, MAX_MODEL, ModelHeader, PackageHash, StreamHead};
+use nestcast_proto::{
+    Arrived, DecoderKind, FrameHeader, MAX_MODEL, ModelHeader, PackageHash, ReceiveStats, StreamHead,
+};
 use tokio::time::sleep;
 
 use super::*;
-use crate::view::{Decoding, Shown, Totals, Viewer};
 
+const KNOWN: [u8; 6] = [1; 6];
 const MISSING: [u8; 6] = [9; 6];
 const PACKAGE: PackageHash = PackageHash([9; 32]);
 
 /// Takes one model; another is refused by what its package is.
 struct Judge;
 
-impl Judge {
-    fn decoding() -> Decoding {
-        Decoding { decoder: Codec::photo().decoder() }
-    }
-}
+impl FrameSink for Judge {
+    type Error = &'static str;
 
-impl Viewer for Judge {
-    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, String> {
-        Ok((announced.model.0 != MISSING).then(Self::decoding))
+    async fn handle_welcome(&mut self, welcome: &Welcome) -> Result<Readiness, &'static str> {
+        Ok(if welcome.model == MISSING { Readiness::NeedsPackage } else { Readiness::Ready })
     }
 
-    fn handle_package(&mut self, _announced: &Announcement, package: Bytes) -> Result<Decoding, String> {
-        if package == "sound" { Ok(Self::decoding()) } else { Err("the package is refused".to_owned()) }
+    async fn handle_package(&mut self, package: Bytes) -> Result<(), &'static str> {
+        if package == "sound" { Ok(()) } else { Err("the package is refused") }
     }
 
-    fn show(&mut self, _shown: &Shown<'_>) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn hold(&mut self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn report(&mut self, _totals: &Totals) -> Result<(), String> {
+    fn handle_frame(&mut self, _frame: Arrived, _stats: ReceiveStats) -> Result<(), &'static str> {
         Ok(())
     }
 }
@@ -134,10 +123,6 @@ impl Connection for Sender {
     }
 }
 
-fn known() -> [u8; 6] {
-    Codec::photo().encoder().model().id().0
-}
-
 fn welcome_at(model: [u8; 6], rate: (u32, u32)) -> Bytes {
     Message::Welcome(Welcome { model, package: PACKAGE, width: 64, height: 48, rate }).encode()
 }
@@ -158,14 +143,12 @@ fn frame(id: u64) -> Script {
 
 /// Runs a session to its end; gives why it ended, the code that the sender was told, and how long it took.
 async fn meet(sender: &Sender) -> (Error, Code, Duration) {
-    let (player, thread) = Player::start(Judge);
     let began = Instant::now();
     let hello = Hello { token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
-    let error = run(sender, hello, true, &player).await.expect_err("no session ends well");
+    let Ended { error, .. } = run(sender, hello, true, &mut Judge).await;
     let took = began.elapsed();
-    let finished = player.finish(thread).await;
     let code = sender.close.lock().expect("no panic").expect("the sender is told").code;
-    (finished.err().unwrap_or(error), code, took)
+    (error, code, took)
 }
 
 /// Meets a sender that is too slow; gives for how long it was waited for.
@@ -193,10 +176,10 @@ async fn a_sender_that_says_nothing_is_left() {
 
 #[tokio::test(start_paused = true)]
 async fn a_sender_without_frames_is_left() {
-    assert_eq!(slow(&Sender::new(welcome(known()), [])).await, FRAME_TIMEOUT + Duration::from_millis(400));
+    assert_eq!(slow(&Sender::new(welcome(KNOWN), [])).await, FRAME_TIMEOUT + Duration::from_millis(400));
     let unfinished = frame(1).open().then(Duration::ZERO, Bytes::new());
     let heads = [Script::at_once(&b"\0"[..]).open(), unfinished];
-    let took = slow(&Sender::new(welcome(known()), heads)).await;
+    let took = slow(&Sender::new(welcome(KNOWN), heads)).await;
     assert!(took >= FRAME_TIMEOUT && took < 2 * FRAME_TIMEOUT, "{took:?}");
 }
 
@@ -229,7 +212,7 @@ async fn a_model_that_is_refused_ends_the_session_with_its_reason_though_nothing
 async fn a_model_that_was_not_asked_for_is_refused_at_its_head_and_so_is_a_second_one() {
     let unasked = Script::at_once(model_head(MAX_MODEL)).open().then(Duration::ZERO, vec![0; 1000]);
     let read = Arc::clone(&unasked.read);
-    let why = rude(&Sender::new(welcome(known()), [unasked])).await;
+    let why = rude(&Sender::new(welcome(KNOWN), [unasked])).await;
     assert!(why.contains("not asked for") && read.load(Ordering::Relaxed) == 1, "{why}");
     let twice = [(); 2].map(|()| Script::at_once(model_head(MAX_MODEL)).open());
     let why = rude(&Sender::new(welcome(MISSING), twice)).await;
@@ -247,8 +230,8 @@ async fn a_package_has_the_length_that_its_head_says() {
 
 #[tokio::test(start_paused = true)]
 async fn a_sender_says_welcome_once_and_announces_a_rate_that_can_be_shown() {
-    let twice = [welcome_at(known(), (10, 1)), welcome_at(known(), (10, 1))].concat();
+    let twice = [welcome_at(KNOWN, (10, 1)), welcome_at(KNOWN, (10, 1))].concat();
     assert!(rude(&Sender::new(Some(Script::at_once(twice)), [])).await.contains("behind the welcome"));
-    let fast = Some(Script::at_once(welcome_at(known(), (1001, 1))).open());
+    let fast = Some(Script::at_once(welcome_at(KNOWN, (1001, 1))).open());
     assert!(rude(&Sender::new(fast, [])).await.contains("1000 frames a second"));
 }

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::frames;
+use crate::frames::{self, Outlet};
 
 const INTERVAL: Duration = Duration::from_millis(33);
 const BASE: usize = 400;
@@ -145,14 +145,15 @@ fn hello(max_bitrate: Option<Bitrate>) -> Bytes {
 
 fn shared() -> Arc<Shared> {
     let welcome = Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 16, height: 16, rate: (30, 1) };
-    let (counters, demand, end) = (Arc::default(), Demand::default(), OnceLock::new());
-    let package = Some(Package(vec![7; MODEL].into()));
+    let (counters, feedback, end) = (Arc::default(), Feedback::default(), OnceLock::new());
+    let package = Some(vec![7; MODEL].into());
     let (places, cut_off) = (Arc::new(Places::new(100, 100)), watch::Sender::new(false));
-    Arc::new(Shared { token: None, welcome, interval: INTERVAL, package, counters, demand, places, end, cut_off })
+    Arc::new(Shared { token: None, welcome, interval: INTERVAL, package, counters, feedback, places, end, cut_off })
 }
 
-fn frame(id: u64) -> Arc<Frame> {
-    Arc::new(Frame { id, skipped: 0, captured: 0, base: BASE, bytes: vec![7; FULL].into() })
+fn put(outlet: &Outlet, id: u64) {
+    let bytes = vec![7; FULL].into();
+    outlet.put(&Counters::default(), Frame { id, skipped: 0, captured: 0, base: BASE, bytes });
 }
 
 /// Feeds receivers of such rates with 300 frames; gives the bytes of each frame that the first one got.
@@ -166,7 +167,7 @@ async fn first_of(rates: &[f64]) -> Vec<usize> {
     }
     for id in 0..300 {
         sleep(INTERVAL).await;
-        outlet.put(frame(id));
+        put(&outlet, id);
     }
     sleep(INTERVAL).await;
     feeds.shutdown().await;
@@ -190,7 +191,7 @@ async fn a_feed_that_wakes_late_sends_the_base_of_every_frame_and_the_newest_as_
     let feed = tokio::spawn(run(taker.clone(), pending(), 0, shared(), frames.clone()));
     sleep(INTERVAL).await;
     // All at once: the feed does not run in between.
-    (0..5).for_each(|id| outlet.put(frame(id)));
+    (0..5).for_each(|id| put(&outlet, id));
     sleep(INTERVAL).await;
     let streams = taker.streams();
     assert!(streams.len() == 5 && streams.iter().all(|&bytes| bytes >= BASE), "{streams:?}");

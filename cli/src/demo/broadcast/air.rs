@@ -10,7 +10,7 @@ use nestcast_lab::link::{Link, Passage, Relay};
 use nestcast_models::Package;
 use nestcast_proto::{DecoderKind, PackageHash};
 use nestcast_receiver::Trust;
-use nestcast_sender::{Broadcast, Encoding, Identity, Source, Statistics};
+use nestcast_sender::{Broadcast, EncodedPictures, Encoding, Identity, Pictures, Statistics};
 use tokio::sync::oneshot;
 
 use super::clip::Clip;
@@ -68,16 +68,8 @@ async fn on_air(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
     let encoder = model.encoder(Transform::Linear)?.with_max_bytes(live::frame_limit(clip.size));
     let encoding = Encoding::new(PackageHash(model.package().hash()), encoder);
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).context("a fingerprint is 64 digits")?;
-    let listen = ([127, 0, 0, 1], 0).into();
-    let config = nestcast_sender::Config {
-        listen,
-        identity,
-        token: None,
-        max_receivers: links().len(),
-        max_receivers_per_address: links().len(),
-        qlog: None,
-    };
-    let broadcast = Broadcast::listen(config, source(clip), encoding)?;
+    let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
+    let broadcast = Broadcast::listen(config, EncodedPictures::new(pictures(clip), encoding))?;
     let address = broadcast.address().context("the sender has no address")?;
     let monitor = broadcast.monitor();
     let mut receiving = Vec::new();
@@ -87,7 +79,7 @@ async fn on_air(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
         let (stop, stopped) = oneshot::channel();
         let config = receiver(relay.address(), trust.clone());
         let watcher = watcher(clip, model.package(), &notebook);
-        let ended = tokio::spawn(nestcast_receiver::receive(config, watcher, async { drop(stopped.await) }));
+        let ended = tokio::spawn(nestcast_receiver::view(config, watcher, async { drop(stopped.await) }));
         receiving.push((name, link, relay, notebook, stop, ended));
     }
     let mut table = Table::new(receiving.iter().map(|(name, _, _, notebook, ..)| (*name, Arc::clone(notebook))));
@@ -112,10 +104,10 @@ async fn on_air(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
     Ok(Outcome { receivers, sent: monitor.read() })
 }
 
-fn source(clip: &Arc<Clip>) -> Source {
+fn pictures(clip: &Arc<Clip>) -> Pictures {
     let (playing, mut ids) = (Arc::clone(clip), 0..clip.frames_in(SECONDS));
     let next = move || Ok(ids.next().map(|id| playing.at(id).clone()));
-    Source::pictures(clip.size, clip.rate, Box::new(next))
+    Pictures::new(clip.size, clip.rate, next)
 }
 
 fn receiver(address: SocketAddr, trust: Trust) -> nestcast_receiver::Config {

@@ -1,9 +1,9 @@
 //! Who looks at a broadcast for the demo: notes what comes, and keeps some of the pictures.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use nestcast_codec::{Decoder, Picture};
 use nestcast_lab::metrics;
 use nestcast_models::Package;
@@ -48,15 +48,13 @@ pub(super) struct Watcher {
 }
 
 impl Viewer for Watcher {
-    fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, String> {
+    type Error = Infallible;
+
+    fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, Infallible> {
         Ok(Some(Decoding { decoder: Decoder::new(self.package.linear(1)) }))
     }
 
-    fn handle_package(&mut self, _announced: &Announcement, _package: Bytes) -> Result<Decoding, String> {
-        Err("the demo's receivers have the model".to_owned())
-    }
-
-    fn show(&mut self, shown: &Shown<'_>) -> Result<(), String> {
+    fn show(&mut self, shown: &Shown<'_>) -> Result<(), Infallible> {
         let psnr = metrics::psnr(self.clip.at(shown.id), shown.picture);
         let picture = (self.keep)(&self.clip, shown.id).then(|| shown.picture.clone());
         let seen = Seen { id: shown.id, bytes: shown.bytes, latency: shown.latency, psnr, picture };
@@ -64,11 +62,7 @@ impl Viewer for Watcher {
         Ok(())
     }
 
-    fn hold(&mut self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn report(&mut self, totals: &Totals) -> Result<(), String> {
+    fn report(&mut self, totals: &Totals) -> Result<(), Infallible> {
         open(&self.notebook).totals = *totals;
         Ok(())
     }

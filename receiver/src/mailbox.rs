@@ -1,0 +1,186 @@
+//! The way from the network to a thread that works on frames: the newest frame alone, and what must not be lost.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use nestcast_proto::{Arrived, ReceiveStats, Welcome};
+use tokio::sync::{oneshot, watch};
+
+use crate::sink::Readiness;
+
+/// Where the thread says how it went; dropped if it failed.
+pub(crate) type Answer<T> = oneshot::Sender<T>;
+
+/// Both ends of the way. The network never waits for a frame to be worked on, and no more than one waits.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Mailbox(Arc<Shared>);
+
+/// The thread ended, and answers no more.
+#[derive(Debug)]
+pub(crate) struct Ended;
+
+/// What came on all connections so far, and what of it was not worked on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counts {
+    pub(crate) received: ReceiveStats,
+    /// Frames that a newer one replaced.
+    pub(crate) replaced: u64,
+    /// Connections after the first.
+    pub(crate) reconnects: u64,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    news: Condvar,
+    ended: watch::Sender<bool>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    mail: Mail,
+    /// What came on this connection, and on those before.
+    current: ReceiveStats,
+    past: ReceiveStats,
+    connections: u64,
+    replaced: u64,
+    /// When this connection's first and last frame turned out to be of use.
+    useful: Option<(Instant, Instant)>,
+    ended: bool,
+}
+
+/// What the thread finds. A frame was sent before whatever is announced beside it.
+#[derive(Debug, Default)]
+pub(crate) struct Mail {
+    pub(crate) frame: Option<Arrived>,
+    pub(crate) welcome: Option<(Welcome, Answer<Readiness>)>,
+    pub(crate) package: Option<(Bytes, Answer<()>)>,
+    /// Nothing comes after it.
+    pub(crate) last: bool,
+}
+
+impl Mail {
+    /// Whether nothing came.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.frame.is_none() && self.welcome.is_none() && self.package.is_none()
+    }
+}
+
+/// The network's end.
+impl Mailbox {
+    /// Another connection: what comes from now on is its.
+    pub(crate) fn connected(&self) {
+        let mut state = self.state();
+        state.connections += 1;
+        state.past = add(state.past, state.current);
+        (state.current, state.useful) = (ReceiveStats::default(), None);
+    }
+
+    /// Tells of a sender.
+    pub(crate) async fn welcome(&self, welcome: Welcome) -> Result<Readiness, Ended> {
+        let (answer, answered) = oneshot::channel();
+        self.post(|state| state.mail.welcome = Some((welcome, answer)));
+        answered.await.map_err(|_| Ended)
+    }
+
+    /// Hands a model package over and waits until it is taken.
+    pub(crate) async fn package(&self, package: Bytes) -> Result<(), Ended> {
+        let (answer, answered) = oneshot::channel();
+        self.post(|state| state.mail.package = Some((package, answer)));
+        answered.await.map_err(|_| Ended)
+    }
+
+    /// Hands a frame over, instead of the one before if that still waits.
+    pub(crate) fn frame(&self, arrived: Arrived, received: ReceiveStats) {
+        self.post(|state| {
+            state.current = received;
+            state.replaced += u64::from(state.mail.frame.replace(arrived).is_some());
+        });
+    }
+
+    /// Waits until the thread ended.
+    pub(crate) async fn ended(&self) {
+        // The channel is open as long as this handle.
+        let _ = self.0.ended.subscribe().wait_for(|ended| *ended).await;
+    }
+
+    /// From this connection's first frame that was of use to the last; none if there was none.
+    pub(crate) fn useful_for(&self) -> Option<Duration> {
+        self.state().useful.map(|(first, last)| last - first)
+    }
+
+    /// Nothing more comes.
+    pub(crate) fn close(&self) {
+        self.post(|state| state.mail.last = true);
+    }
+
+    fn post(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state();
+        // Nobody would answer.
+        if !state.ended {
+            change(&mut state);
+            self.0.news.notify_one();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread's end.
+impl Mailbox {
+    /// Whoever waits for the thread learns of its end when what is given is dropped.
+    pub(crate) fn end_on_drop(&self) -> EndOnDrop<'_> {
+        EndOnDrop(self)
+    }
+
+    /// Waits for mail, at most for `patience`.
+    pub(crate) fn take(&self, patience: Duration) -> Mail {
+        let state = self.state();
+        let nothing = |state: &mut State| state.mail.is_empty() && !state.mail.last;
+        let waited = self.0.news.wait_timeout_while(state, patience, nothing);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let last = state.mail.last;
+        std::mem::replace(&mut state.mail, Mail { last, ..Mail::default() })
+    }
+
+    /// A frame of this connection was of use.
+    pub(crate) fn was_useful(&self) {
+        let now = Instant::now();
+        let mut state = self.state();
+        let first = state.useful.map_or(now, |(first, _)| first);
+        state.useful = Some((first, now));
+    }
+
+    /// What the network counted.
+    pub(crate) fn counts(&self) -> Counts {
+        let state = self.state();
+        Counts {
+            received: add(state.past, state.current),
+            replaced: state.replaced,
+            reconnects: state.connections.saturating_sub(1),
+        }
+    }
+}
+
+/// However the thread ends, whoever waits for it learns of it.
+pub(crate) struct EndOnDrop<'a>(&'a Mailbox);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        (state.ended, state.mail) = (true, Mail::default());
+        self.0.0.ended.send_replace(true);
+    }
+}
+
+fn add(a: ReceiveStats, b: ReceiveStats) -> ReceiveStats {
+    ReceiveStats {
+        shown: a.shown + b.shown,
+        blank: a.blank + b.blank,
+        bytes: a.bytes + b.bytes,
+        useful: a.useful + b.useful,
+    }
+}
