@@ -64,7 +64,8 @@ impl Linear {
     /// Fills in the picture of these planes, rounded and clipped to 8 bits.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the planes do not have the samples that their size and channels fix, or the picture's are others.
+    /// [`Error::Argument`] if the planes do not have the samples that their size and channels fix, or the picture's are
+    /// others.
     pub fn picture<'a>(&self, planes: &Planes, out: impl Into<ViewMut<'a>>) -> Result<(), Error> {
         planes.check()?;
         let mut out = out.into();

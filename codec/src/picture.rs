@@ -33,8 +33,8 @@ pub enum Format {
     Grey,
     /// One plane of red, green and blue, interleaved.
     Rgb,
-    /// Three planes of luma, blue difference and red difference (ITU-R BT.601-7, section 2.5); the differences have half the
-    /// width and half the height, rounded up. Spec, section 19.
+    /// Three planes of luma, blue difference and red difference (ITU-R BT.601-7, section 2.5); the differences have
+    /// half the width and half the height, rounded up. Spec, section 19.
     Ycbcr420(Range),
 }
 
@@ -318,7 +318,8 @@ impl<'a> ViewMut<'a> {
         self.format
     }
 
-    /// Planes of the first `rows` rows of pixels, an even number unless they are the last; these have the others from then on.
+    /// Planes of the first `rows` rows of pixels, an even number unless they are the last; these have the others from
+    /// then on.
     pub(crate) fn split_off(&mut self, rows: usize) -> [PlaneMut<'a>; 3] {
         let (format, planes) = (self.format, &mut self.planes);
         std::array::from_fn(|index| {

@@ -1,4 +1,5 @@
-//! The seam between pixels and coefficients; `nestcast-models` implements it with networks, [`crate::Linear`] in plain Rust.
+//! The seam between pixels and coefficients; `nestcast-models` implements it with networks, [`crate::Linear`] in plain
+//! Rust.
 
 use std::sync::Arc;
 
@@ -57,7 +58,8 @@ pub trait Synthesis: Send + Sync {
     /// Threads that it may use, and that a decoder may use with it; what comes out does not depend on them.
     fn threads(&self) -> usize;
 
-    /// Rebuilds a picture from what arrived, told how far the stream came. What it leaves in `coefficients` is not used.
+    /// Rebuilds a picture from what arrived, told how far the stream came. What it leaves in `coefficients` is not
+    /// used.
     ///
     /// # Errors
     /// [`TransformError::Codec`] if the coefficients are another model's or another picture's than `out`;

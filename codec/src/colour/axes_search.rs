@@ -1,4 +1,5 @@
-//! The search for a picture's colour axes (spec, "Colour": *informative*): along them, neighbouring pixels differ little.
+//! The search for a picture's colour axes (spec, "Colour": *informative*): along them, neighbouring pixels differ
+//! little.
 
 use crate::colour::axes::{Axes, HALF_TURN, RANGE};
 use crate::colour::ycbcr;
@@ -97,8 +98,8 @@ fn pairs(size: Size) -> impl Iterator<Item = [[usize; 2]; 2]> {
     })
 }
 
-/// Differences between the colours of neighbouring pixels, in each chunk of all channels one behind the other; zeros fill up
-/// the last chunk.
+/// Differences between the colours of neighbouring pixels, in each chunk of all channels one behind the other; zeros
+/// fill up the last chunk.
 struct Differences<'a> {
     chunks: &'a [[f32; CHUNK]],
 }
@@ -159,8 +160,8 @@ impl<'a> Differences<'a> {
         squares.sum()
     }
 
-    /// About the bits that these take along `axes`: the sum of log2(1 + (c / [`SMALL_DIFFERENCE`])^2) over all and over the three
-    /// planes. The bits of a float, read as an integer, are its logarithm closely enough.
+    /// About the bits that these take along `axes`: the sum of log2(1 + (c / [`SMALL_DIFFERENCE`])^2) over all and over
+    /// the three planes. The bits of a float, read as an integer, are its logarithm closely enough.
     #[expect(clippy::cast_possible_truncation, reason = "single precision is plenty")]
     fn cost(&self, axes: Axes) -> u64 {
         let m = axes.rows().map(|row| row.map(|value| (value / SMALL_DIFFERENCE) as f32));

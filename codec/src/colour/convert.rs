@@ -1,7 +1,7 @@
 //! Samples to a picture's planes and back, a few rows at a time (spec, "Colour" and "YCbCr").
 //!
-//! Planes hold a picture's colours along its axes, of samples less 128. A format's samples are brought there, and back, by
-//! one matrix: of the axes, or of the axes and the format's own colours. No sample is rounded on the way.
+//! Planes hold a picture's colours along its axes, of samples less 128. A format's samples are brought there, and back,
+//! by one matrix: of the axes, or of the axes and the format's own colours. No sample is rounded on the way.
 
 use std::ops::Range;
 
@@ -103,7 +103,8 @@ impl FromPlanes {
         }
     }
 
-    /// Fills these rows of a picture of `width`, of which the first is even, from planes that begin with the first of them.
+    /// Fills these rows of a picture of `width`, of which the first is even, from planes that begin with the first of
+    /// them.
     pub(crate) fn rows(&self, planes: [&[f32]; 3], width: usize, rows: Range<usize>, out: &mut [PlaneMut<'_>; 3]) {
         for (at, y) in rows.clone().enumerate() {
             let row = |at: usize| planes.map(|plane| plane.get(at * width..(at + 1) * width).unwrap_or_default());

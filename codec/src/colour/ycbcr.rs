@@ -1,4 +1,5 @@
-//! BT.601 between red, green, blue and luma with two colour differences, as matrices (ITU-R BT.601-7, section 2.5; spec, "YCbCr").
+//! BT.601 between red, green, blue and luma with two colour differences, as matrices (ITU-R BT.601-7, section 2.5;
+//! spec, "YCbCr").
 
 use crate::picture::Range;
 

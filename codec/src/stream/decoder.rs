@@ -44,10 +44,11 @@ const MIN_PARALLEL_BYTES: usize = 4096;
 /// Pixels that a decoder agrees to hold unless told otherwise. It takes up to 50 bytes a pixel.
 pub const DEFAULT_MAX_PIXELS: u64 = 100_000_000;
 
-/// Decodes streams with one synthesis, one after another in the same memory. Push bytes as they arrive, render whenever a picture
-/// is wanted.
+/// Decodes streams with one synthesis, one after another in the same memory. Push bytes as they arrive, render whenever
+/// a picture is wanted.
 ///
-/// Streams of pictures of the size of the one before are decoded without an allocation; threads that are started take some.
+/// Streams of pictures of the size of the one before are decoded without an allocation; threads that are started take
+/// some.
 pub struct Decoder {
     synthesis: Box<dyn Synthesis>,
     max_pixels: u64,
@@ -83,7 +84,8 @@ impl std::fmt::Debug for Decoder {
 }
 
 impl Decoder {
-    /// A decoder for the model of `synthesis`, on as many threads as that uses, that accepts up to [`DEFAULT_MAX_PIXELS`].
+    /// A decoder for the model of `synthesis`, on as many threads as that uses, that accepts up to
+    /// [`DEFAULT_MAX_PIXELS`].
     #[must_use]
     pub fn new(synthesis: impl Synthesis + 'static) -> Self {
         Self {
@@ -249,8 +251,8 @@ impl Decoder {
     /// Makes `out` the picture of the bytes that arrived so far.
     ///
     /// # Errors
-    /// [`DecodeError::NeedMore`] before the header is complete, [`DecodeError::Synthesis`] if the synthesis fails or `out` has
-    /// another size or other channels than the header says.
+    /// [`DecodeError::NeedMore`] before the header is complete, [`DecodeError::Synthesis`] if the synthesis fails or
+    /// `out` has another size or other channels than the header says.
     pub fn render_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), DecodeError> {
         let (_, position) = self.coefficients()?;
         Ok(self.synthesis.synthesise(&mut self.coefficients, position, out.into())?)

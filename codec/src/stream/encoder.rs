@@ -32,8 +32,8 @@ pub enum EncodeError {
 
 /// Encodes pictures with one analysis, one after another in the same memory. Encoding once serves every receiver.
 ///
-/// Pictures of the size of the one before are encoded without an allocation, once the streams before were dropped; threads that are
-/// started take some.
+/// Pictures of the size of the one before are encoded without an allocation, once the streams before were dropped;
+/// threads that are started take some.
 pub struct Encoder {
     analysis: Box<dyn Analysis>,
     max_bytes: usize,
@@ -97,8 +97,8 @@ impl Encoder {
         self.max_bytes
     }
 
-    /// Whether the components of regions may be rotated, as they are unless told otherwise. Without, an RGB picture is encoded a
-    /// third faster and mostly takes 1 to 8 % more bytes. Decoders need not be told.
+    /// Whether the components of regions may be rotated, as they are unless told otherwise. Without, an RGB picture is
+    /// encoded a third faster and mostly takes 1 to 8 % more bytes. Decoders need not be told.
     #[must_use]
     pub const fn with_rotations(mut self, rotations: bool) -> Self {
         self.rotations = rotations;

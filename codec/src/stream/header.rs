@@ -72,56 +72,68 @@ impl Header {
             Some(&VERSION) | None => {}
             Some(&version) => return Err(Error::Version { what: "stream", version, known: VERSION }),
         }
-        let mut at = 4;
-        let mut next = |count: usize| {
-            let taken = bytes.get(at..at + count);
-            at += count;
-            taken
-        };
-        let Some(kind) = next(1) else { return Ok(Parsed::NeedMore(5 - bytes.len())) };
-        let channels = match kind[0] {
+        let mut fields = Fields { bytes, at: 4 };
+        let Some([kind]) = fields.take() else { return Ok(fields.need_more()) };
+        let channels = match kind {
             0 => Channels::Grey,
             1 => Channels::Rgb,
             _ => return Err(corrupt("its kind of content is reserved")),
         };
-        let mut side = || -> Result<Option<u32>, Error> {
-            let mut value = 0;
-            for shift in [0, 7] {
-                let Some(byte) = next(1) else { return Ok(None) };
-                value |= u32::from(byte[0] & 0x7F) << shift;
-                if byte[0] < 0x80 {
-                    return if shift > 0 && byte[0] == 0 {
-                        Err(corrupt("a side is written in too many bytes"))
-                    } else {
-                        Ok(Some(value + 1))
-                    };
-                }
-            }
-            Err(Error::Limit {
-                what: "the picture's longer side in pixels",
-                given: u64::from(value) + 1 + (1 << 14),
-                max: u64::from(MAX_SIDE),
-            })
-        };
-        let Some(width) = side()? else { return Ok(Parsed::NeedMore(9)) };
-        let Some(height) = side()? else { return Ok(Parsed::NeedMore(8)) };
+        let Some(width) = fields.side()? else { return Ok(Parsed::NeedMore(9)) };
+        let Some(height) = fields.side()? else { return Ok(Parsed::NeedMore(8)) };
         let size = Size::new(width, height)?;
-        let (Some(id), Some(planes)) = (next(6), next(1)) else {
-            return Ok(Parsed::NeedMore(at - bytes.len()));
-        };
-        if planes[0] > MAX_PLANES {
+        let (Some(id), Some([planes])) = (fields.take(), fields.take()) else { return Ok(fields.need_more()) };
+        if planes > MAX_PLANES {
             return Err(corrupt("it has more than 15 bit planes"));
         }
-        let model = ModelId(std::array::from_fn(|i| id[i]));
         let axes = match channels {
             Channels::Grey => Axes::default(),
             Channels::Rgb => {
-                let Some(bits) = next(4) else { return Ok(Parsed::NeedMore(at - bytes.len())) };
-                let bits = u32::from_le_bytes(std::array::from_fn(|i| bits[i]));
+                let Some(bits) = fields.take() else { return Ok(fields.need_more()) };
+                let bits = u32::from_le_bytes(bits);
                 Axes::from_bits(bits).ok_or(corrupt("a reserved bit of its colour axes is set"))?
             }
         };
-        Ok(Parsed::Complete(Self { size, channels, model, planes: planes[0], axes }, at))
+        Ok(Parsed::Complete(Self { size, channels, model: ModelId(id), planes, axes }, fields.at))
+    }
+}
+
+/// The fields of a header, one after another.
+struct Fields<'a> {
+    bytes: &'a [u8],
+    /// Where the next one begins, also if that is behind the end.
+    at: usize,
+}
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let taken = self.bytes.get(self.at..self.at + N);
+        self.at += N;
+        taken.and_then(|taken| taken.try_into().ok())
+    }
+
+    /// What is missing of the fields that were asked for.
+    const fn need_more(&self) -> Parsed {
+        Parsed::NeedMore(self.at.saturating_sub(self.bytes.len()))
+    }
+
+    /// A side in pixels; nothing if the bytes end in it.
+    fn side(&mut self) -> Result<Option<u32>, Error> {
+        let mut value = 0;
+        for shift in [0, 7] {
+            let Some([byte]) = self.take() else { return Ok(None) };
+            value |= u32::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                let too_long = shift > 0 && byte == 0;
+                return if too_long {
+                    Err(corrupt("a side is written in too many bytes"))
+                } else {
+                    Ok(Some(value + 1))
+                };
+            }
+        }
+        let what = "the picture's longer side in pixels";
+        Err(Error::Limit { what, given: u64::from(value) + 1 + (1 << 14), max: u64::from(MAX_SIDE) })
     }
 }
 

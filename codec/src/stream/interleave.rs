@@ -1,8 +1,8 @@
 //! How the slices' payloads share one stream (spec, "Interleave").
 //!
-//! Every slice has one range-coded payload. The stream is a row of segments, each of which brings all slices to the end of the same
-//! coding pass; a segment takes a share of each payload in turn, many times, so that every prefix holds all slices to nearly the same
-//! place. A picture of one slice needs no lengths at all.
+//! Every slice has one range-coded payload. The stream is a row of segments, each of which brings all slices to the end
+//! of the same coding pass; a segment takes a share of each payload in turn, many times, so that every prefix holds all
+//! slices to nearly the same place. A picture of one slice needs no lengths at all.
 
 use std::ops::Range;
 
@@ -39,7 +39,8 @@ impl Ends {
         Self { slices, closed: 0 }
     }
 
-    /// Whether a segment ends behind a coding pass up to which all slices have `written` bytes. A single slice is cut anywhere.
+    /// Whether a segment ends behind a coding pass up to which all slices have `written` bytes. A single slice is cut
+    /// anywhere.
     pub(super) fn close(&mut self, written: usize) -> bool {
         let least = (self.closed / BYTES_BEFORE_A_BYTE).max(MIN_SLICE_BYTES * self.slices);
         let closes = self.slices == 1 || written >= self.closed + least;

@@ -1,4 +1,5 @@
-//! Slices to payloads, pass by pass side by side: so an encoder with a limit stops all of them near the same coding pass.
+//! Slices to payloads, pass by pass side by side: so an encoder with a limit stops all of them near the same coding
+//! pass.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -26,8 +27,9 @@ struct Job {
 }
 
 impl SliceCoder {
-    /// Codes slices down to the last plane, or to the end of the segment that holds the `bytes`th byte of all. On several threads
-    /// those that are ahead come further, up to the last plane if the system grants fewer threads than asked for.
+    /// Codes slices down to the last plane, or to the end of the segment that holds the `bytes`th byte of all. On
+    /// several threads those that are ahead come further, up to the last plane if the system grants fewer threads than
+    /// asked for.
     pub(super) fn code<'a>(
         &mut self,
         slices: impl ExactSizeIterator<Item = &'a mut Slice>,
@@ -41,7 +43,8 @@ impl SliceCoder {
         jobs.iter_mut().for_each(|job| job.start(planes));
         passed.clear();
         let progress = Mutex::new(Progress { passed, done: 0, ends: Ends::new(count), reached: false });
-        // Neighbours are alike, so they are dealt out. Without a limit each is coded to its end by whichever thread is free.
+        // Neighbours are alike, so they are dealt out. Without a limit each is coded to its end by whichever thread is
+        // free.
         let hands = if bytes == usize::MAX { count } else { threads.min(count) };
         let mut all = slices.zip(jobs.iter_mut());
         let mut all: [Option<_>; MAX_SLICES] = std::array::from_fn(|_| all.next());

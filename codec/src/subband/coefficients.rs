@@ -18,7 +18,8 @@ pub struct Coefficients {
     pub channels: Channels,
     /// What the components are.
     pub axes: Axes,
-    /// By subband in the order of the stream: row-major, [`Subband::size`] wide and high; empty if the picture has none.
+    /// By subband in the order of the stream: row-major, [`Subband::size`] wide and high; empty if the picture has
+    /// none.
     pub subbands: Vec<Vec<f32>>,
 }
 

@@ -1,7 +1,7 @@
 //! Where the subbands are, in the order of the stream, and the slices of a picture (spec, "Subbands" and "Slices").
 //!
-//! Prior art: a dyadic tree of subbands whose coefficients have four children each (Shapiro, "Embedded image coding using zerotrees of
-//! wavelet coefficients", IEEE Trans. Signal Processing 41(12), 1993).
+//! Prior art: a dyadic tree of subbands whose coefficients have four children each (Shapiro, "Embedded image coding
+//! using zerotrees of wavelet coefficients", IEEE Trans. Signal Processing 41(12), 1993).
 
 use crate::picture::{Channels, Size};
 

@@ -1,8 +1,8 @@
 //! An encoder's choice of the regions' rotations (spec, "Encoders"): a few for a slice, along which its regions'
 //! coefficients take few bits.
 //!
-//! Prior art: a decorrelating transform of the components for every region of a picture is in the adaptive colour transforms of HEVC's screen
-//! content extensions (ITU-T H.265 (2016), section 8.6.8), which has one to choose; here they are found by descent over Givens angles.
+//! Prior art: HEVC's screen content extensions (Recommendation ITU-T H.265, 2016) choose a colour transform for every
+//! block, of one; here a slice has up to eight, found by descent over Givens angles.
 
 use std::ops::Range;
 
@@ -45,7 +45,8 @@ pub(crate) struct RotationSearch {
     seeds: Vec<Rotation>,
     /// The rotations that the slice takes; the first does nothing.
     found: Vec<Rotation>,
-    /// What each region costs: under every one of some rotations, one rotation after another; under the best of those taken.
+    /// What each region costs: under every one of some rotations, one rotation after another; under the best of those
+    /// taken.
     costs: Vec<f32>,
     least: Vec<f32>,
     /// By region: the number of its rotation.
@@ -54,8 +55,8 @@ pub(crate) struct RotationSearch {
     group: Vec<usize>,
 }
 
-/// Squares of two by two coefficients of one band: mean products of each two components, and the inverse squared step of
-/// each component. Zeros fill up the last of a region.
+/// Squares of two by two coefficients of one band: mean products of each two components, and the inverse squared step
+/// of each component. Zeros fill up the last of a region.
 #[derive(Debug, Clone, Copy)]
 struct Chunk {
     products: [[f32; LANES]; 6],
@@ -79,8 +80,8 @@ struct Scale {
 }
 
 impl RotationSearch {
-    /// The rotation of every region of the slice of these rows, row by row; none for grey. `steps` are the finest steps of the
-    /// subbands.
+    /// The rotation of every region of the slice of these rows, row by row; none for grey. `steps` are the finest steps
+    /// of the subbands.
     pub(crate) fn run<'a>(
         &'a mut self,
         steps: &[f32; SUBBANDS],
@@ -100,7 +101,8 @@ impl RotationSearch {
         self.numbers.iter().map(|&number| self.found[number])
     }
 
-    /// Finds the rotations worth their bits, the one that does nothing first; squares of the sketch stand for `stride` of them each.
+    /// Finds the rotations worth their bits, the one that does nothing first; squares of the sketch stand for `stride`
+    /// of them each.
     fn choose(&mut self, scale: &Scale, stride: usize) {
         let share = 1.0 / stride as f32;
         self.found.clear();
