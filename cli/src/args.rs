@@ -6,8 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use nestcast_codec::{DEFAULT_MAX_PIXELS, MAX_HEADER};
 
 pub(crate) use live::{Receive, Send};
@@ -120,10 +119,11 @@ pub(crate) struct Encode {
     /// Stop after this many bytes: the prefix of the whole stream, made in less time
     #[arg(long, value_name = "N", value_parser = max_bytes)]
     pub(crate) max_bytes: Option<usize>,
-    /// The transform to encode with; either decoder decodes either
-    #[arg(long, value_enum, default_value_t = Transform::Deep)]
+    /// The transform to encode with; either decoder decodes either. `deep` is the model's encoder network: it takes 1.6
+    /// times as long, and at equal MS-SSIM 0.3 % less rate with `photo`, 5 % less with `photo-ssim`
+    #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
-    /// Print the summary as JSON
+    /// Print the summary as JSON, on standard error if OUT.nst is `-`
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -195,13 +195,13 @@ pub(crate) struct Eval {
     /// The decoder to measure
     #[arg(long, value_enum, default_value_t = Decoders::Both)]
     pub(crate) decoder: Decoders,
-    /// The transform to encode with; without it deep, or linear where only the linear decoder is measured
-    #[arg(long, value_enum)]
-    pub(crate) analysis: Option<Transform>,
+    /// The transform to encode with, as for `encode`
+    #[arg(long, value_enum, default_value_t = Transform::Linear)]
+    pub(crate) analysis: Transform,
     /// Bits per pixel to cut at
     #[arg(long, value_name = "START:STOP:STEP", default_value = "0.1:1.5:0.05")]
     pub(crate) grid: Grid,
-    /// Print the summary as JSON
+    /// Print the summary as JSON, on standard error if OUT.csv is `-`
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -257,11 +257,6 @@ impl FromStr for Grid {
     }
 }
 
-/// Ends the process as for any wrong usage: the reason on standard error, exit status 2.
-pub(crate) fn conflict(why: &str) -> ! {
-    Arguments::command().error(ErrorKind::ArgumentConflict, why).exit()
-}
-
 fn positive(text: &str) -> Result<f64, String> {
     match text.trim().parse() {
         Ok(value) if value > 0.0 && f64::is_finite(value) => Ok(value),
@@ -285,6 +280,8 @@ fn max_bytes(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]

@@ -22,17 +22,20 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
     );
     let output = Output::new(&options.output, &[&options.input])?;
     let failed = || format!("{} cannot be decoded", files::name(&options.input));
-    let stream = Stream::read(&options.input, |header| {
-        transforms::check_size(header.size, &options.common).with_context(failed)?;
-        Ok(options.bytes)
-    })?;
-    let bytes = match options.bytes {
-        Some(count) => stream.prefix(count)?,
-        None => stream.bytes.clone(),
-    };
     let model = Model::open(&options.common)?;
-    let synthesis = model.synthesis(options.decoder)?;
-    let (picture, fault) = model.decode_before_fault(&bytes, &*synthesis).with_context(failed)?;
+    let (synthesis, (decoder, fault, count)) = model.synthesis_beside(options.decoder, || {
+        let stream = Stream::read(&options.input, |header| {
+            transforms::check_size(header.size, &options.common).with_context(failed)?;
+            Ok(options.bytes)
+        })?;
+        let bytes = match options.bytes {
+            Some(count) => stream.prefix(count)?,
+            None => stream.bytes.clone(),
+        };
+        let (decoder, fault) = model.decode_before_fault(&bytes).with_context(failed)?;
+        Ok((decoder, fault, bytes.len()))
+    })?;
+    let picture = decoder.render(&*synthesis).with_context(failed)?;
     if let Some(fault) = fault {
         let name = files::name(&options.input);
         files::note(&format!("{name}: {fault}: the picture shows what came before; get the stream again for the rest"));
@@ -43,12 +46,11 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
     }
     let size = picture.size();
     files::print(&format!(
-        "{}: {}x{} from {} bytes, {:.3} bpp, {} decoder\n",
+        "{}: {}x{} from {count} bytes, {:.3} bpp, {} decoder\n",
         options.output.display(),
         size.width(),
         size.height(),
-        bytes.len(),
-        metrics::bpp(bytes.len(), size),
+        metrics::bpp(count, size),
         options.decoder.name()
     ))
 }

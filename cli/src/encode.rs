@@ -7,8 +7,8 @@ use nestcast_codec::Channels;
 use nestcast_lab::metrics;
 use serde::Serialize;
 
-use crate::args::{self, Encode};
-use crate::files::{self, Output};
+use crate::args::Encode;
+use crate::files::{self, Lines, Output};
 use crate::pictures;
 use crate::progress;
 use crate::transforms::Model;
@@ -30,9 +30,6 @@ struct Summary {
 }
 
 pub(crate) fn run(options: &Encode) -> Result<()> {
-    if options.json && files::is_standard(&options.output) {
-        args::conflict("--json and `-o -` would both write to standard output");
-    }
     let output = Output::new(&options.output, &[&options.input])?;
     let model = Model::open(&options.common)?;
     let picture = pictures::read(&options.input, options.common.max_pixels)?;
@@ -60,7 +57,7 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
         encode_ms,
     };
     if options.json {
-        return files::print_json(&summary);
+        return Lines::beside(&options.output).print_pretty(&summary);
     }
     if output.is_standard() {
         return Ok(());

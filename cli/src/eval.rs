@@ -8,8 +8,8 @@ use nestcast_codec::{Analysis, Synthesis};
 use nestcast_lab::metrics::{self, MsSsim};
 use serde::Serialize;
 
-use crate::args::{self, Eval, Transform};
-use crate::files::{self, Output};
+use crate::args::{Eval, Transform};
+use crate::files::{self, Lines, Output};
 use crate::pictures;
 use crate::progress::{self, Progress};
 use crate::transforms::Model;
@@ -43,18 +43,14 @@ struct Mean {
 
 pub(crate) fn run(options: &Eval) -> Result<()> {
     let to_standard = files::is_standard(&options.csv);
-    if options.json && to_standard {
-        args::conflict("--json and `--csv -` would both write to standard output");
-    }
     let pictures = pictures_of(&options.inputs)?;
     let inputs: Vec<&Path> = pictures.iter().map(PathBuf::as_path).collect();
     let output = if to_standard { None } else { Some(Output::new(&options.csv, &inputs)?) };
     let model = Model::open(&options.common)?;
     let decoders = options.decoder.list();
-    let analysis = options.analysis.unwrap_or(decoders[decoders.len() - 1]);
     let bench = Bench {
         syntheses: decoders.iter().map(|&decoder| model.synthesis(decoder)).collect::<Result<_>>()?,
-        analysis: (analysis, model.analysis(analysis)?),
+        analysis: (options.analysis, model.analysis(options.analysis)?),
         model,
         decoders,
         rates: options.grid.rates().collect(),
@@ -88,7 +84,7 @@ fn report(options: &Eval, output: Option<&Output<'_>>, rows: &[Row], bench: &Ben
     output.write(csv.as_bytes())?;
     let means = means(rows, bench);
     if options.json {
-        return files::print_json(&means);
+        return Lines::beside(&options.csv).print_pretty(&means);
     }
     files::print(&table(&means, bench))
 }
@@ -123,7 +119,7 @@ struct Bench {
     analysis: (Transform, Box<dyn Analysis>),
     decoders: &'static [Transform],
     /// By decoder.
-    syntheses: Vec<Box<dyn Synthesis>>,
+    syntheses: Vec<Box<dyn Synthesis + Send>>,
     rates: Vec<f64>,
     max_pixels: u64,
 }

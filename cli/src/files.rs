@@ -67,10 +67,36 @@ pub(crate) fn print_result(text: &str) -> Result<()> {
     print(text)
 }
 
-/// Writes what `--json` asks for to standard output.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value).context("the JSON cannot be made")?;
-    print_result(&(text + "\n"))
+/// Where `--json` writes: to standard output, or to standard error where standard output takes the command's result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lines {
+    Output,
+    Error,
+}
+
+impl Lines {
+    /// For a command that writes its result to `output`.
+    pub(crate) fn beside(output: &Path) -> Self {
+        if is_standard(output) { Self::Error } else { Self::Output }
+    }
+
+    /// Writes one line.
+    pub(crate) fn print(self, value: &impl Serialize) -> Result<()> {
+        self.write(serde_json::to_string(value).context("the JSON cannot be made")?)
+    }
+
+    /// Writes a value over several lines.
+    pub(crate) fn print_pretty(self, value: &impl Serialize) -> Result<()> {
+        self.write(serde_json::to_string_pretty(value).context("the JSON cannot be made")?)
+    }
+
+    fn write(self, mut text: String) -> Result<()> {
+        text.push('\n');
+        match self {
+            Self::Output => print_result(&text),
+            Self::Error => io::stderr().write_all(text.as_bytes()).context("standard error cannot be written"),
+        }
+    }
 }
 
 /// Refuses to lose a result in a standard output that was closed before the program began.

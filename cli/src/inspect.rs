@@ -8,7 +8,7 @@ use nestcast_lab::metrics;
 use serde::Serialize;
 
 use crate::args::Inspect;
-use crate::files;
+use crate::files::{self, Lines};
 use crate::streams::Stream;
 use crate::transforms::{self, Model};
 
@@ -77,7 +77,7 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
         report.planes_left = report.cuts.last().map(|cut| cut.planes_left);
     }
     if options.json {
-        return files::print_json(&report);
+        return Lines::Output.print_pretty(&report);
     }
     files::print_result(&describe(&report, header.channels))
 }

@@ -1,5 +1,8 @@
 //! The model that a command works with, its transforms, and what to do where ONNX Runtime is missing.
 
+use std::panic::resume_unwind;
+use std::thread;
+
 use anyhow::{Context, Result, anyhow};
 use nestcast_codec::{Analysis, Decoder, Encoder, Error, ModelId, Picture, Size, Stream, Synthesis};
 use nestcast_models::{Package, Runtime};
@@ -37,11 +40,27 @@ impl Model {
     }
 
     /// The transform to decode with.
-    pub(crate) fn synthesis(&self, kind: Transform) -> Result<Box<dyn Synthesis>> {
+    pub(crate) fn synthesis(&self, kind: Transform) -> Result<Box<dyn Synthesis + Send>> {
         Ok(match kind {
             Transform::Linear => Box::new(self.package.linear(self.threads)),
             Transform::Deep => Box::new(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads)?),
         })
+    }
+
+    /// The transform to decode with, loaded while `work` is done: a network takes longer to load than a stream to read and
+    /// to decode. Where both fail, the error is that of `work`.
+    pub(crate) fn synthesis_beside<R>(
+        &self,
+        kind: Transform,
+        work: impl FnOnce() -> Result<R>,
+    ) -> Result<(Box<dyn Synthesis + Send>, R)> {
+        let (loaded, done) = thread::scope(|scope| {
+            let loading = scope.spawn(|| self.synthesis(kind));
+            let done = work();
+            (loading.join().unwrap_or_else(|panic| resume_unwind(panic)), done)
+        });
+        let done = done?;
+        Ok((loaded?, done))
     }
 
     /// The package itself.
@@ -76,25 +95,20 @@ impl Model {
 
     /// Decodes a stream or a prefix of one.
     pub(crate) fn decode(&self, bytes: &[u8], synthesis: &dyn Synthesis) -> Result<Picture> {
-        match self.decode_before_fault(bytes, synthesis)? {
-            (picture, None) => Ok(picture),
+        match self.decode_before_fault(bytes)? {
+            (decoder, None) => Ok(decoder.render(synthesis)?),
             (_, Some(fault)) => Err(advise(fault)),
         }
     }
 
-    /// Decodes a stream as far as it keeps to the specification; with the picture comes what it breaks behind its header.
-    pub(crate) fn decode_before_fault(
-        &self,
-        bytes: &[u8],
-        synthesis: &dyn Synthesis,
-    ) -> Result<(Picture, Option<Error>)> {
+    /// A decoder that took a stream as far as it keeps to the specification, and what it breaks behind its header.
+    pub(crate) fn decode_before_fault(&self, bytes: &[u8]) -> Result<(Decoder, Option<Error>)> {
         let mut decoder = self.decoder();
-        let fault = match decoder.push(bytes) {
-            Ok(_) => None,
-            Err(fault @ Error::Corrupt { .. }) if decoder.header().is_some() => Some(fault),
-            Err(error) => return Err(advise(error)),
-        };
-        Ok((decoder.render(synthesis)?, fault))
+        match decoder.push(bytes) {
+            Ok(_) => Ok((decoder, None)),
+            Err(fault @ Error::Corrupt { .. }) if decoder.header().is_some() => Ok((decoder, Some(fault))),
+            Err(error) => Err(advise(error)),
+        }
     }
 }
 

@@ -56,6 +56,12 @@ fn summaries_are_json_on_demand() {
     assert_eq!((&encoded["width"], &encoded["height"]), (&50.into(), &30.into()));
     assert_eq!(encoded["bytes"], bench.read("p.nst").len());
 
+    // Where standard output takes the stream, they stand on standard error.
+    let piped = bench.run(&["encode", "p.png", "-o", "-", "--json"], &[]);
+    assert_eq!((piped.status.code(), piped.stdout), (Some(0), bench.read("p.nst")));
+    let summary: serde_json::Value = serde_json::from_slice(&piped.stderr).expect("JSON");
+    assert_eq!((&summary["bytes"], &summary["analysis"]), (&encoded["bytes"], &"linear".into()));
+
     let (text, _) = bench.succeed(&["inspect", "p.nst", "--json"]);
     let inspected: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!((&inspected["model"], &inspected["whole"]), (&"photo".into(), &true.into()));
@@ -144,7 +150,7 @@ fn without_onnx_runtime_each_command_names_the_way_out() {
     let bench = Bench::new();
     bench.stream("s.nst");
     for (arguments, instead) in [
-        (&["encode", "source.png", "-o", "out"][..], "`--analysis linear`"),
+        (&["encode", "source.png", "-o", "out", "--analysis", "deep"][..], "`--analysis linear`"),
         (&["decode", "s.nst", "-o", "out"], "`--decoder linear`"),
         (&["eval", "source.png", "--csv", "out"], "`--decoder linear`"),
         (&["demo", "-o", "folder"], "`--decoder linear`"),
@@ -187,7 +193,6 @@ fn wrong_usage_has_its_own_exit_status() {
     for arguments in [
         &[][..],
         &["encode", "source.png"],
-        &["encode", "source.png", "-o", "-", "--json"],
         &["encode", "source.png", "-o", "out", "--max-bytes", "3"],
         &["cut", "s.nst", "-o", "out"],
         &["cut", "s.nst", "-o", "out", "--bytes", "20", "--bpp", "1"],

@@ -2,7 +2,7 @@
 
 mod harness;
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -17,7 +17,9 @@ fn a_clip_arrives_as_video_that_a_player_reads() {
     let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
     let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
         .args(["receive", &sender.address, "--fingerprint", &sender.fingerprint, "-o", "-", "--decoder", "linear"])
+        .arg("--json")
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
     let output = receiver.stdout.take().expect("it is piped");
@@ -26,6 +28,10 @@ fn a_clip_arrives_as_video_that_a_player_reads() {
     for _ in 0..10 {
         assert!(video.read().expect("a frame").is_some());
     }
+    let mut line = String::new();
+    BufReader::new(receiver.stderr.as_mut().expect("it is piped")).read_line(&mut line).expect("text");
+    let frame: serde_json::Value = serde_json::from_str(&line).expect("lines for programs stand beside the pictures");
+    assert_eq!(frame["event"], "frame", "{line}");
     let figures = get(&sender.metrics, "/metrics");
     assert!(figures.starts_with("HTTP/1.1 200") && figures.contains("\nnestcast_receivers 1\n"), "{figures}");
     assert!(figures.contains("nestcast_receiver_bytes_total{receiver=\"127.0.0.1:"), "{figures}");

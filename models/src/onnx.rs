@@ -2,8 +2,10 @@
 
 use std::{
     error::Error,
+    panic::resume_unwind,
     path::PathBuf,
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
 };
 
 use ort::{
@@ -63,10 +65,15 @@ impl Network {
     ///
     /// ONNX Runtime trusts them: the networks of a [`Package`](crate::Package) passed [`graph::check`](crate::graph::check).
     pub fn load(runtime: &Runtime, model: &[u8], workers: Workers) -> Result<Self, NetworkError> {
-        let sessions = (0..workers.sessions.max(1))
-            .map(|_| open_session(runtime, model, workers.threads.max(1)))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| NetworkError::Model(one_line(&error)))?;
+        let open = || open_session(runtime, model, workers.threads.max(1));
+        // Each makes a graph of its own of the model, in time that the first run of a process waits for.
+        let sessions = thread::scope(|scope| {
+            let others: Vec<_> = (1..workers.sessions).map(|_| scope.spawn(open)).collect();
+            let first = open();
+            let others = others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            std::iter::once(first).chain(others).collect::<ort::Result<Vec<_>>>()
+        });
+        let sessions = sessions.map_err(|error| NetworkError::Model(one_line(&error)))?;
         Ok(Self {
             inputs: ports(sessions[0].inputs())?,
             outputs: ports(sessions[0].outputs())?,
@@ -258,8 +265,6 @@ fn one_line(message: &impl ToString) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
-
     use super::*;
     use crate::tensor::known;
 

@@ -42,7 +42,7 @@ pub(crate) struct Send {
     /// Write a qlog file of each connection to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
-    /// The transform to encode with
+    /// The transform to encode with, as for `encode`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
     /// Print a line of JSON when listening, and one with statistics every second
@@ -84,7 +84,7 @@ pub(crate) struct Receive {
     /// The video or picture that is sent, to measure PSNR against
     #[arg(long, value_name = "SOURCE")]
     pub(crate) original: Option<PathBuf>,
-    /// Print a line of JSON for each frame, and one with totals every second
+    /// Print a line of JSON for each frame, and one with totals every second; on standard error if pictures go to `-`
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

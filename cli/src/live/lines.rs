@@ -1,12 +1,9 @@
 //! Lines of JSON for programs that watch a broadcast.
 
-use anyhow::{Context, Result};
 use nestcast_proto::ReceiveStats;
 use nestcast_receiver::{Shown, Totals};
 use nestcast_sender::Statistics;
 use serde::Serialize;
-
-use crate::files;
 
 /// Everything that is told, one line each.
 #[derive(Debug, Serialize)]
@@ -63,12 +60,6 @@ pub(super) struct Fed {
     rtt_ms: f64,
     queue_ms: f64,
     lost_bytes: u64,
-}
-
-impl Line {
-    pub(super) fn print(&self) -> Result<()> {
-        files::print(&(serde_json::to_string(self).context("the JSON cannot be made")? + "\n"))
-    }
 }
 
 fn milliseconds(duration: std::time::Duration) -> f64 {

@@ -3,25 +3,21 @@
 use std::net::ToSocketAddrs as _;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use nestcast_proto::{Bitrate, Code, DecoderKind};
 use nestcast_receiver::{Config, Error, Trust};
 
 use super::viewer::Screen;
-use crate::args::{self, Receive, Transform};
-use crate::files;
+use crate::args::{Receive, Transform};
 
 pub(crate) fn run(options: &Receive) -> Result<()> {
-    if options.json && files::is_standard(&options.output) {
-        args::conflict("--json and `-o -` would both write to standard output");
-    }
     let runtime = super::runtime()?;
     let trust = match (&options.fingerprint, &options.ca) {
         (Some(text), _) => {
             Trust::fingerprint(text).ok_or_else(|| anyhow!("--fingerprint must be 64 hexadecimal digits"))?
         }
         (None, Some(file)) => Trust::Authorities(file.clone()),
-        (None, None) => args::conflict("give --fingerprint or --ca"),
+        (None, None) => bail!("nobody is trusted: give --fingerprint or --ca"),
     };
     let address = options.address.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
     let name = options.address.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']);

@@ -11,7 +11,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::lines::Line;
 use super::{metrics, source};
 use crate::args::Send;
-use crate::files;
+use crate::files::{self, Lines};
 use crate::transforms::Model;
 
 /// Bytes of a frame's stream for each pixel: beyond 4 bits a pixel nothing is seen, and encoding takes longer.
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Send) -> Result<()> {
         if options.json {
             let metrics =
                 metrics.as_ref().and_then(|listener| listener.local_addr().ok()).map(|address| address.to_string());
-            Line::Listening { address, fingerprint, metrics }.print()?;
+            Lines::Output.print(&Line::Listening { address, fingerprint, metrics })?;
         } else {
             files::note(&format!("receive with: nestcast receive {address} --fingerprint {fingerprint} -o -"));
         }
@@ -63,12 +63,12 @@ pub(crate) fn run(options: &Send) -> Result<()> {
             tokio::select! {
                 ended = &mut run => break ended,
                 () = &mut serving => {}
-                _ = seconds.tick() => if options.json { Line::from(&monitor.read()).print()? },
+                _ = seconds.tick() => if options.json { Lines::Output.print(&Line::from(&monitor.read()))? },
             }
         };
         let figures = monitor.read();
         if options.json {
-            Line::from(&figures).print()?;
+            Lines::Output.print(&Line::from(&figures))?;
         } else {
             files::note(&describe(&figures));
         }

@@ -19,7 +19,7 @@ use super::{
     source,
 };
 use crate::args::{Receive, Transform};
-use crate::files::{self, Output};
+use crate::files::{self, Lines, Output};
 use crate::transforms::Model;
 
 /// What a receiver shows on.
@@ -31,7 +31,8 @@ pub(super) struct Screen {
     sink: Sink,
     last: Option<Picture>,
     originals: Vec<Picture>,
-    json: bool,
+    /// Where lines for programs go, if anywhere.
+    lines: Option<Lines>,
     totals: Totals,
 }
 
@@ -60,9 +61,10 @@ impl Screen {
             ensure!(empty, "{} is not empty: name a new folder", folder.display());
             Sink::Folder(folder)
         };
-        let (decoder, json, originals) = (options.decoder, options.json, originals.unwrap_or_default());
+        let (decoder, originals) = (options.decoder, originals.unwrap_or_default());
+        let lines = options.json.then(|| Lines::beside(&options.output));
         let packages = Packages::new(decoder, model.package().clone());
-        Ok(Self { model, packages, decoder, max_pixels, sink, last: None, originals, json, totals: Totals::default() })
+        Ok(Self { model, packages, decoder, max_pixels, sink, last: None, originals, lines, totals: Totals::default() })
     }
 
     fn decoding(&self, package: Package) -> Result<Decoding> {
@@ -126,8 +128,8 @@ impl Viewer for Screen {
         if matches!(self.sink, Sink::Video(_)) {
             self.last = Some(shown.picture.clone());
         }
-        if self.json {
-            Line::from((shown, self.psnr(shown))).print()?;
+        if let Some(lines) = self.lines {
+            lines.print(&Line::from((shown, self.psnr(shown))))?;
         }
         Ok(())
     }
@@ -146,8 +148,8 @@ impl Viewer for Screen {
 
     fn report(&mut self, totals: &Totals) -> Result<()> {
         self.totals = *totals;
-        if self.json {
-            Line::from(totals).print()?;
+        if let Some(lines) = self.lines {
+            lines.print(&Line::from(totals))?;
         }
         Ok(())
     }

@@ -84,7 +84,7 @@ struct Bench<'a> {
     picture: &'a Picture,
     model: &'a Model,
     /// By decoder, with its name.
-    syntheses: Vec<(&'static str, Box<dyn Synthesis>)>,
+    syntheses: Vec<(&'static str, Box<dyn Synthesis + Send>)>,
     ladder: Ladder<'a>,
     progress: Progress,
 }
