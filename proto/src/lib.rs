@@ -56,6 +56,7 @@ mod round;
 mod shortest;
 mod stream;
 mod subscriber;
+mod target;
 mod wire;
 
 pub use bases::Bases;
