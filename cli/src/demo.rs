@@ -8,7 +8,7 @@ use nestcast_lab::clip::Clip;
 use nestcast_lab::demo::{
     Setup, Shown,
     broadcast::{self, Video},
-    picture::{self, Photo, Transforms},
+    picture::{self, Coders, Photo},
 };
 
 use crate::args::Demo;
@@ -29,14 +29,14 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
         }
         Some(path) => {
             let photo = Photo::new(name(path), pictures::read(path, options.common.max_pixels)?)?;
-            show(options, &picture::run(&setup, &photo, &transforms(options, &model)?)?)
+            show(options, &picture::run(&setup, &photo, coders(options, &model)?)?)
         }
         None => {
             // Fails now rather than after the broadcast.
-            let transforms = transforms(options, &model)?;
+            let coders = coders(options, &model)?;
             show(options, &broadcast(&setup, &Video::builtin()?)?)?;
             files::print("\n")?;
-            show(options, &picture::run(&setup, &Photo::builtin()?, &transforms)?)
+            show(options, &picture::run(&setup, &Photo::builtin()?, coders)?)
         }
     }
 }
@@ -51,11 +51,11 @@ fn video(path: &Path, max_pixels: u64) -> Result<Video> {
     Ok(Video::new(name(path), clip))
 }
 
-fn transforms(options: &Demo, model: &Model) -> Result<Transforms> {
+fn coders(options: &Demo, model: &Model) -> Result<Coders> {
     let kinds = options.decoder.list();
-    let decoders: Result<_> = kinds.iter().map(|&kind| Ok((kind.name(), model.synthesis(kind)?))).collect();
+    let decoders: Result<_> = kinds.iter().map(|&kind| Ok((kind.name(), model.decoder(kind)?))).collect();
     // The last is the best: both are shown in the order linear, deep.
-    Ok(Transforms { decoders: decoders?, analysis: model.analysis(kinds[kinds.len() - 1])? })
+    Ok(Coders { decoders: decoders?, encoder: model.encoder(kinds[kinds.len() - 1])? })
 }
 
 fn name(path: &Path) -> String {

@@ -61,9 +61,8 @@ fn links() -> [(&'static str, Link); 3] {
 pub(super) async fn broadcast(setup: &Setup<'_>, clip: &Arc<Clip>, max_frame: usize) -> Result<Outcome> {
     let identity = Identity::generate()?;
     let package = setup.package;
-    let encoder = Encoder::new(package.tables().clone()).with_threads(setup.threads).with_max_bytes(max_frame);
-    let analysis = Box::new(package.linear(setup.threads));
-    let encoding = Encoding::new(package.id(), PackageHash(package.hash()), encoder, analysis);
+    let encoder = Encoder::new(package.linear(setup.threads)).with_max_bytes(max_frame);
+    let encoding = Encoding::new(PackageHash(package.hash()), encoder);
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).context("a fingerprint is 64 digits")?;
     let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
     let broadcast = Broadcast::listen(config, EncodedPictures::new(pictures(clip), encoding))?;

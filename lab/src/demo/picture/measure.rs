@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use bytes::Bytes;
-use nestcast_codec::{Decoder, Encoder, MAX_HEADER, Picture, Stream, Synthesis};
+use nestcast_codec::{Decoder, MAX_HEADER, Picture, Stream};
 
 use super::ladder::{Ladder, Step};
-use super::{Photo, Transforms};
+use super::{Coders, Photo};
 use crate::demo::Setup;
 use crate::metrics;
 use crate::progress::Progress;
@@ -51,18 +51,18 @@ pub(super) struct Quality {
 }
 
 /// Encodes a photo once and measures cuts of its stream beside JPEG.
-pub(super) fn measure<'a>(setup: &Setup<'_>, photo: &'a Photo, transforms: &Transforms) -> Result<Report<'a>> {
+pub(super) fn measure<'a>(setup: &Setup<'_>, photo: &'a Photo, mut coders: Coders) -> Result<Report<'a>> {
     let (package, picture) = (setup.package, &photo.picture);
-    let progress = Progress::new(transforms.decoders.len() * (PERCENTS.len() + rates().count()));
+    let progress = Progress::new(coders.decoders.len() * (PERCENTS.len() + rates().count()));
     progress.say("encoding");
-    let encoder = Encoder::new(package.tables().clone()).with_threads(setup.threads);
-    let stream = encoder.encode(picture, &*transforms.analysis)?;
-    let bench = Bench { setup, picture, decoders: &transforms.decoders, ladder: Ladder::new(picture)?, progress };
+    let stream = coders.encoder.encode(picture)?;
+    let columns = coders.decoders.iter().map(|decoder| decoder.0).chain([JPEG]).collect();
+    let mut bench = Bench { picture, decoders: coders.decoders, ladder: Ladder::new(picture)?, progress };
     Ok(Report {
         photo,
         model: format!("{} ({})", package.name(), package.id()),
         stream: stream.bytes().clone(),
-        columns: transforms.decoders.iter().map(|decoder| decoder.0).chain([JPEG]).collect(),
+        columns,
         rows: bench.rows(&stream)?,
         curves: bench.curves(&stream)?,
     })
@@ -76,22 +76,22 @@ fn rates() -> impl Iterator<Item = f64> {
 /// What is measured, with what.
 struct Bench<'a> {
     picture: &'a Picture,
-    setup: &'a Setup<'a>,
-    decoders: &'a [(&'static str, Box<dyn Synthesis + Send>)],
+    /// With their names.
+    decoders: Vec<(&'static str, Decoder)>,
     ladder: Ladder<'a>,
     progress: Progress,
 }
 
 impl Bench<'_> {
     /// The pictures shown.
-    fn rows(&self, stream: &Stream) -> Result<Vec<Row>> {
+    fn rows(&mut self, stream: &Stream) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
         for percent in PERCENTS {
             // The header is the least that decodes; a tiny picture's first percent is less.
             let prefix = stream.prefix((stream.bytes().len() * percent / 100).max(MAX_HEADER));
             let mut cells = Vec::new();
-            for (name, synthesis) in self.decoders {
-                let (picture, psnr) = self.decode(&prefix, name, &**synthesis)?;
+            for decoder in 0..self.decoders.len() {
+                let (picture, psnr) = self.decode(&prefix, decoder)?;
                 cells.push(Some(Cell { picture, psnr, jpeg: None }));
             }
             let jpeg = self.ladder.fitting(prefix.len())?;
@@ -102,15 +102,15 @@ impl Bench<'_> {
     }
 
     /// Quality over rate.
-    fn curves(&self, stream: &Stream) -> Result<Vec<Quality>> {
+    fn curves(&mut self, stream: &Stream) -> Result<Vec<Quality>> {
         let mut curves = Vec::new();
-        for (name, synthesis) in self.decoders {
+        for decoder in 0..self.decoders.len() {
             let mut points = Vec::new();
             for rate in rates() {
                 let prefix = stream.prefix(metrics::budget(rate, self.picture.size()).max(MAX_HEADER));
-                points.push((self.bpp(prefix.len()), self.decode(&prefix, name, &**synthesis)?.1));
+                points.push((self.bpp(prefix.len()), self.decode(&prefix, decoder)?.1));
             }
-            curves.push(Quality { name, points: in_order(points) });
+            curves.push(Quality { name: self.decoders[decoder].0, points: in_order(points) });
         }
         self.progress.say(JPEG);
         let most = rates().fold(0.0, f64::max);
@@ -120,11 +120,12 @@ impl Bench<'_> {
         Ok(curves)
     }
 
-    fn decode(&self, bytes: &[u8], name: &str, synthesis: &dyn Synthesis) -> Result<(Picture, f64)> {
+    fn decode(&mut self, bytes: &[u8], decoder: usize) -> Result<(Picture, f64)> {
+        let (name, decoder) = &mut self.decoders[decoder];
         self.progress.say(&format!("{name} decoder"));
-        let mut decoder = Decoder::new(self.setup.package.tables().clone()).with_threads(self.setup.threads);
+        decoder.reset();
         decoder.push(bytes)?;
-        let decoded = decoder.render(synthesis)?;
+        let decoded = decoder.render()?;
         self.progress.step();
         let psnr = metrics::psnr(self.picture, &decoded);
         Ok((decoded, psnr))

@@ -8,7 +8,7 @@ mod sheet;
 use std::fmt::Write;
 
 use anyhow::{Context, Result};
-use nestcast_codec::{Analysis, Picture, Synthesis};
+use nestcast_codec::{Decoder, Encoder, Picture};
 use nestcast_media::picture::{decode, encode_png};
 
 use self::measure::Report;
@@ -52,24 +52,24 @@ impl Photo {
 }
 
 /// What the photo is encoded and decoded with.
-pub struct Transforms {
-    /// The encoder's.
-    pub analysis: Box<dyn Analysis + Send>,
-    /// The decoders', by name, in the order of columns; one at least.
-    pub decoders: Vec<(&'static str, Box<dyn Synthesis + Send>)>,
+pub struct Coders {
+    /// Encodes it once.
+    pub encoder: Encoder,
+    /// Decoders with their names, in the order of columns; one at least.
+    pub decoders: Vec<(&'static str, Decoder)>,
 }
 
 /// Encodes a photo once and shows cuts of its stream.
 ///
 /// # Errors
-/// Those of the transforms.
-pub fn run(setup: &Setup<'_>, photo: &Photo, transforms: &Transforms) -> Result<Shown> {
+/// Those of the coders.
+pub fn run(setup: &Setup<'_>, photo: &Photo, coders: Coders) -> Result<Shown> {
     if photo.scaled {
         let (width, height) = (photo.picture.size().width(), photo.picture.size().height());
         let name = &photo.name;
         (setup.note)(&format!("{name} is scaled to {width}x{height} for the demo; `nestcast eval` measures all of it"));
     }
-    let report = measure::measure(setup, photo, transforms)?;
+    let report = measure::measure(setup, photo, coders)?;
     let files = vec![
         File { what: "page", name: "picture.html", bytes: page::write(&report)?.into_bytes() },
         File { what: "contact sheet", name: "picture-sheet.png", bytes: encode_png(&sheet::draw(&report)?)? },
