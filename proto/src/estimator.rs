@@ -14,6 +14,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::bitrate::Bitrate;
 use crate::busy::Busy;
 use crate::competition::Competition;
 use crate::falls::Falls;
@@ -66,6 +67,12 @@ impl Path {
     #[must_use]
     pub fn queue(&self) -> Duration {
         self.rtt.saturating_sub(self.min_rtt)
+    }
+
+    /// What the controller lets through: its window in each round trip. Zero before the first.
+    #[must_use]
+    pub fn target_rate(&self) -> Bitrate {
+        Bitrate::of(self.window, self.rtt).unwrap_or_default()
     }
 }
 

@@ -38,14 +38,15 @@
 
 mod bases;
 mod bitrate;
-mod budget;
 mod busy;
 mod close;
 mod competition;
 mod control;
+mod delivery_rate;
 mod estimator;
 mod falls;
 mod frame;
+mod frame_cap;
 mod limits;
 mod loss;
 mod message;
