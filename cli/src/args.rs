@@ -43,6 +43,7 @@ pub(crate) enum Command {
     Send(Send),
     /// Receive a broadcast, as good as the network allows
     Receive(Receive),
+    #[cfg(feature = "demo")]
     /// Show a broadcast to three unequal receivers, and one photograph cut at four places, beside JPEG
     Demo(Demo),
 }
@@ -208,6 +209,7 @@ pub(crate) struct Eval {
     pub(crate) common: Common,
 }
 
+#[cfg(feature = "demo")]
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// A y4m video to broadcast or a picture to cut [default: both, with what is built in]

@@ -126,6 +126,7 @@ fn eval_goes_on_behind_a_broken_picture_and_says_which() {
     assert_eq!(bench.read("out"), b"old");
 }
 
+#[cfg(feature = "demo")]
 #[test]
 fn the_demo_of_a_picture_is_one_page_that_loads_nothing() {
     let bench = Bench::new();
@@ -153,12 +154,21 @@ fn without_onnx_runtime_each_command_names_the_way_out() {
         (&["encode", "source.png", "-o", "out", "--analysis", "deep"][..], "`--analysis linear`"),
         (&["decode", "s.nst", "-o", "out"], "`--decoder linear`"),
         (&["eval", "source.png", "--csv", "out"], "`--decoder linear`"),
-        (&["demo", "-o", "folder"], "`--decoder linear`"),
     ] {
         let line = bench.refuse(arguments);
         assert!(line.contains("ORT_DYLIB_PATH") && line.contains(instead), "{line}");
     }
+}
+
+#[cfg(feature = "demo")]
+#[test]
+fn the_demo_writes_nothing_where_it_cannot_run() {
+    let bench = Bench::new();
+    let line = bench.refuse(&["demo", "-o", "folder"]);
+    assert!(line.contains("ORT_DYLIB_PATH") && line.contains("`--decoder linear`"), "{line}");
     assert!(!bench.path("folder").exists());
+    bench.stream("s.nst");
+    assert!(bench.refuse(&["demo", "-o", "s.nst", "--decoder", "linear"]).contains("is a file"));
 }
 
 #[test]
@@ -183,7 +193,6 @@ fn places_that_cannot_be_written_are_refused() {
     assert!(bench.refuse(&["cut", "s.nst", "-o", "folder", "--bytes", "100"]).contains("is a folder"));
     assert!(bench.refuse(&["cut", "s.nst", "-o", "none/c.nst", "--bytes", "100"]).contains("does not exist"));
     assert!(bench.refuse(&["decode", "s.nst", "-o", "p.jpg", "--decoder", "linear"]).contains(".png"));
-    assert!(bench.refuse(&["demo", "-o", "s.nst", "--decoder", "linear"]).contains("is a file"));
 }
 
 #[test]

@@ -18,6 +18,8 @@ mod frames;
 mod identity;
 mod pictures;
 mod places;
+#[cfg(feature = "qlog")]
+mod qlog;
 mod quic;
 mod source;
 mod statistics;

@@ -61,9 +61,9 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "install-runtime" => runtime::install_for_user(),
         "demo" => {
             arguments.insert(0, "demo".into());
-            nestcast(&arguments)
+            nestcast(&arguments, &["--features", "demo"])
         }
-        "nestcast" => nestcast(&arguments),
+        "nestcast" => nestcast(&arguments, &[]),
         "report" => measure::report(),
         "measure" => measure::run(&arguments),
         "test" => test(&arguments),
@@ -80,16 +80,20 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
     }
 }
 
-fn nestcast(arguments: &[OsString]) -> Result<()> {
+/// Runs the program as it is by default, and with these features.
+fn nestcast(arguments: &[OsString], features: &[&str]) -> Result<()> {
     let library = runtime::ensure()?;
+    let program = [&["--locked", "--release", "--package", "nestcast", "--bin", "nestcast"], features].concat();
     // Built apart from running, so that building shows its progress and running adds nothing to the output.
-    cargo::step(&["build", "--locked", "--release", "--package", "nestcast", "--bin", "nestcast"], &[])?;
-    let run = ["run", "--locked", "--release", "--quiet", "--package", "nestcast", "--bin", "nestcast", "--"];
-    cargo::hand_over(&run, arguments, &library)
+    cargo::step(&[&["build"], &program[..]].concat(), &[])?;
+    cargo::hand_over(&[&["run", "--quiet"], &program[..], &["--"]].concat(), arguments, &library)
 }
 
+/// The program with all that it can have.
+const FULL: [&str; 2] = ["--features", "nestcast/full"];
 /// All tests but the benchmarks' own; of all of them is said what failed.
-const TESTS: [&str; 5] = ["--locked", "--workspace", "--exclude", "nestcast-benches", "--no-fail-fast"];
+const TESTS: [&str; 7] =
+    ["--locked", "--workspace", "--exclude", "nestcast-benches", "--no-fail-fast", FULL[0], FULL[1]];
 
 fn test(arguments: &[OsString]) -> Result<()> {
     let words: Option<Vec<_>> = arguments.iter().map(|argument| argument.to_str()).collect();
@@ -110,6 +114,9 @@ fn test(arguments: &[OsString]) -> Result<()> {
 
 fn lint() -> Result<()> {
     cargo::step(&["fmt", "--all", "--check"], &[])?;
-    cargo::step(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
+    let clippy = ["clippy", "--locked", "--workspace", "--all-targets"];
+    for features in [&FULL[..], &[]] {
+        cargo::step(&[&clippy[..], features, &["--", "-D", "warnings"]].concat(), &[])?;
+    }
     cargo::step(&["doc", "--locked", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-Dwarnings".as_ref())])
 }
