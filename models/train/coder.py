@@ -1,8 +1,8 @@
 """The frozen coder on whole photos, as arrays: what an encoder makes of one, and what a decoder knows at a cut.
 
 A port of the Rust codec for photos whose sides are multiples of 64, from the shipped tables.bin alone (spec/bitstream.md,
-"Quantiser" and "Linear transform"). Cuts are told by the passes that each unit had, as in model.py; in a stream the unit that
-a cut falls in had part of its pass. `test_synthesis.py` compares it with its inverse; the README says how it was compared with Rust.
+"Quantiser" and "Linear transform"). Cuts are told by the passes that each subband had, as in model.py; in a stream the subband that
+a cut falls in had part of its pass. Tests compare it with its inverse; runs.md says how it was compared with Rust.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from pathlib import Path
 import numpy as np
 
 import axes
-import palette
+import rotation_search
 import rotations
 from model import PASSES, PLANE_SCALE
 from wavelet import norms_1d, reflect
 
-LEVELS, UNITS, PLANES = 6, 57, 15
+LEVELS, SUBBANDS, PLANES = 6, 57, 15
 TOLD_PLANES = 9  # a cut may fall into all of these but the last
-STRIPE_PIXELS, STRIPE_ROWS = 196_608, 64
+SLICE_PIXELS, SLICE_ROWS = 196_608, 64
 LARGEST = 2**15 - 1
 DETAILS = 4  # levels whose details a window holds; the coarser ones are composed for the whole photo
 COARSE = 2**DETAILS
-BLOCK = 8  # coefficients each way that are coded together
+CODE_BLOCK = 8  # coefficients each way that are coded together
 MARGIN = 64  # pixels that a window knows beyond its own, so that its details' borders do not show
 
 
@@ -38,26 +38,26 @@ class Tables:
 
     id: str
     taps: np.ndarray  # (levels, 4 steps, 2)
-    steps: np.ndarray  # (units,)
-    offsets: np.ndarray  # (units, planes)
+    steps: np.ndarray  # (subbands,)
+    offsets: np.ndarray  # (subbands, planes)
 
     @staticmethod
     def read(path: str | Path) -> Tables:
         data = Path(path).read_bytes()
         if len(data) != 18754 or data[:5] != b"NSTM\x04":
             raise SystemExit(f"{path}: not the tables of version 4")
-        records = [struct.unpack_from("<16f", data, 200 + 70 * unit) for unit in range(UNITS)]
+        records = [struct.unpack_from("<16f", data, 200 + 70 * subband) for subband in range(SUBBANDS)]
         table = np.array(records, np.float32)
         taps = np.array(struct.unpack_from("<48f", data, 8), np.float32).reshape(LEVELS, 4, 2)
         return Tables(hashlib.sha256(data).hexdigest()[:12], taps, table[:, 0], table[:, 1:])
 
     def steps_of(self, level: int) -> np.ndarray:
         """(components, bands) of a level's details."""
-        return self.steps[unit(level) : unit(level) + 9].reshape(3, 3)
+        return self.steps[first_subband(level) : first_subband(level) + 9].reshape(3, 3)
 
 
-def unit(level: int) -> int:
-    """The first unit of a level's details, in the order of the stream."""
+def first_subband(level: int) -> int:
+    """The first subband of a level's details, in the order of the stream."""
     return 3 + 9 * (LEVELS - level)
 
 
@@ -65,11 +65,11 @@ def level_of(index: int) -> int:
     return LEVELS - max(index - 3, 0) // 9
 
 
-def stripes(height: int, width: int) -> list[range]:
-    """Rows of pixels of each stripe."""
-    bands = -(-height // STRIPE_ROWS)
-    count = min(max(height * width // STRIPE_PIXELS, 1), 64, bands)
-    border = [min(i * bands // count * STRIPE_ROWS, height) for i in range(count + 1)]
+def slices(height: int, width: int) -> list[range]:
+    """Rows of pixels of each slice."""
+    bands = -(-height // SLICE_ROWS)
+    count = min(max(height * width // SLICE_PIXELS, 1), 64, bands)
+    border = [min(i * bands // count * SLICE_ROWS, height) for i in range(count + 1)]
     return [range(a, b) for a, b in zip(border, border[1:])]
 
 
@@ -159,7 +159,7 @@ class Coded:
     angles: np.ndarray  # (H / 32, W / 32, 3)
     low: np.ndarray  # (3, H / 64, W / 64) whole numbers
     details: list[np.ndarray]  # by level, (3, 3, h, w)
-    significant: np.ndarray  # (told planes, units, passes + 1): shares of significant coefficients after so many passes of a plane
+    significant: np.ndarray  # (told planes, subbands, passes + 1): shares of significant coefficients after so many passes of a plane
     errors: np.ndarray  # (told planes,): mean square error in RGB where each plane ends, about
 
 
@@ -171,59 +171,59 @@ def encode(picture: np.ndarray, tables: Tables, correct=None) -> Coded:
         planes = planes + correct(planes)
     low, details = decompose(planes, tables.taps)
     angles = []
-    for rows in stripes(*picture.shape[:2]):
-        within = [bands[:, :, rows.start >> l : rows.stop >> l] for l, bands in enumerate(details[: palette.COARSEST], 1)]
-        angles.append(palette.rotations(within, [tables.steps_of(l) for l in range(1, palette.COARSEST + 1)]))
+    for rows in slices(*picture.shape[:2]):
+        within = [bands[:, :, rows.start >> l : rows.stop >> l] for l, bands in enumerate(details[: rotation_search.COARSEST], 1)]
+        angles.append(rotation_search.rotations(within, [tables.steps_of(l) for l in range(1, rotation_search.COARSEST + 1)]))
     angles = np.concatenate(angles)
-    matrix = palette.matrices(angles)
+    matrix = rotation_search.matrices(angles)
     for level in range(rotations.LEVELS):
         details[level] = rotated(details[level], matrix)
     exact = [low / tables.steps[:3, None, None]]
     exact += [details[l - 1] / tables.steps_of(l)[:, :, None, None] for l in range(LEVELS, 0, -1)]
     levels = [np.clip(np.trunc(bands), -LARGEST, LARGEST).astype(np.int16) for bands in exact]
     shape = picture.shape[:2]
-    return Coded(own, angles, levels[0], levels[:0:-1], shares(by_unit(levels), shape), errors(by_unit(exact), tables, shape))
+    return Coded(own, angles, levels[0], levels[:0:-1], shares(by_subband(levels), shape), errors(by_subband(exact), tables, shape))
 
 
-def by_unit(levels: list[np.ndarray]) -> list[np.ndarray]:
-    """All units in the order of the stream."""
+def by_subband(levels: list[np.ndarray]) -> list[np.ndarray]:
+    """All subbands in the order of the stream."""
     return [band for bands in levels for band in bands.reshape(-1, *bands.shape[-2:])]
 
 
 @dataclasses.dataclass
 class Grid:
-    """Where the coefficients of a level's units are in the order of the stream; (h, w) each."""
+    """Where the coefficients of a level's subbands are in the order of the stream; (h, w) each."""
 
-    stripe: np.ndarray
-    block: np.ndarray  # of 8 by 8, numbered through all stripes
-    turn: np.ndarray  # share of its stripe's blocks that come before its own
+    slice_of: np.ndarray
+    code_block: np.ndarray  # of 8 by 8, numbered through all slices
+    turn: np.ndarray  # share of its slice's code blocks that come before its own
 
     @staticmethod
     def of(shape: tuple[int, int], level: int, rows: slice = slice(None), columns: slice = slice(None)) -> Grid:
         """For a photo of so many pixels; `rows` and `columns` of the level's coefficients alone."""
         height, width = (n >> level for n in shape)
-        across, first, lines = -(-width // BLOCK), 0, []
-        for number, own in enumerate(stripes(*shape)):
+        across, first, lines = -(-width // CODE_BLOCK), 0, []
+        for number, own in enumerate(slices(*shape)):
             count = (own.stop >> level) - (own.start >> level)
-            blocks = max(across * -(-count // BLOCK), 1)
-            row = np.arange(count) // BLOCK * across
+            blocks = max(across * -(-count // CODE_BLOCK), 1)
+            row = np.arange(count) // CODE_BLOCK * across
             lines.append(np.stack([np.full(count, number), first + row, row / blocks, np.full(count, 1 / blocks)]))
             first += blocks
-        stripe, row, turn, share = np.concatenate(lines, 1)[:, rows, None]
-        column = np.arange(width)[columns] // BLOCK
-        return Grid(stripe.repeat(len(column), 1), row + column, (turn + share * column).astype(np.float32))
+        slice_of, row, turn, share = np.concatenate(lines, 1)[:, rows, None]
+        column = np.arange(width)[columns] // CODE_BLOCK
+        return Grid(slice_of.repeat(len(column), 1), row + column, (turn + share * column).astype(np.float32))
 
     def neighbours(self):
         """Of each of the eight directions: slices to a coefficient and to its neighbour there, whether both are in one
-        stripe, and whether the neighbour's block does not come later too."""
+        slice, and whether the neighbour's block does not come later too."""
         out = []
         for dy in (-1, 0, 1):
             for dx in (-1, 0, 1):
                 if dy or dx:
                     here = tuple(slice(max(0, -d), min(0, -d) or None) for d in (dy, dx))
                     there = tuple(slice(max(0, d), min(0, d) or None) for d in (dy, dx))
-                    seen = self.stripe[here] == self.stripe[there]
-                    out.append((here, there, seen, seen & (self.block[there] <= self.block[here])))
+                    seen = self.slice_of[here] == self.slice_of[there]
+                    out.append((here, there, seen, seen & (self.code_block[there] <= self.code_block[here])))
         return out
 
 
@@ -249,10 +249,10 @@ def near(before: np.ndarray, now: np.ndarray, neighbours, open_to=None) -> np.nd
     return out & ~before
 
 
-def shares(units: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
-    out = np.zeros((TOLD_PLANES, UNITS, PASSES + 1), np.float32)
+def shares(subbands: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
+    out = np.zeros((TOLD_PLANES, SUBBANDS, PASSES + 1), np.float32)
     neighbours = [Grid.of(shape, level).neighbours() for level in range(1, LEVELS + 1)]
-    for index, band in enumerate(units):
+    for index, band in enumerate(subbands):
         magnitude = np.abs(band)
         for plane in range(TOLD_PLANES):
             before, now = magnitude >> (plane + 1) > 0, magnitude >> plane > 0
@@ -266,10 +266,10 @@ def shares(units: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
 norms_of_levels = functools.cache(lambda: norms_1d(LEVELS))
 
 
-def errors(units: list[np.ndarray], tables: Tables, shape: tuple[int, int]) -> np.ndarray:
+def errors(subbands: list[np.ndarray], tables: Tables, shape: tuple[int, int]) -> np.ndarray:
     norms = norms_of_levels()
     out = np.full(TOLD_PLANES, 1 / 12)
-    for index, band in enumerate(units):
+    for index, band in enumerate(subbands):
         low, high = norms[level_of(index) - 1]
         norm = low * low if index < 3 else (high * low, low * high, high * high)[index % 3]
         magnitude = np.abs(band)
@@ -286,7 +286,7 @@ def errors(units: list[np.ndarray], tables: Tables, shape: tuple[int, int]) -> n
 
 @dataclasses.dataclass
 class Known:
-    """What a decoder knows of the details of one level at a cut: (9 units, h, w) each."""
+    """What a decoder knows of the details of one level at a cut: (9 subbands, h, w) each."""
 
     value: np.ndarray  # reconstructed, in pixels' units, not rotated back
     significant: np.ndarray  # truth values
@@ -294,15 +294,15 @@ class Known:
 
 
 def passes(cut: float) -> np.ndarray:
-    """(units,): passes of the current plane that each unit had; the fraction is that of its blocks that had one more."""
-    position = (1 - (cut - math.floor(cut))) * PASSES * UNITS
-    began = position - np.arange(UNITS)
-    turn = np.clip(np.floor(began / UNITS), -1, PASSES - 1)  # the last pass that began
-    return np.where(turn < 0, 0, turn + np.minimum(began - turn * UNITS, 1))
+    """(subbands,): passes of the current plane that each subband had; the fraction is that of its blocks that had one more."""
+    position = (1 - (cut - math.floor(cut))) * PASSES * SUBBANDS
+    began = position - np.arange(SUBBANDS)
+    turn = np.clip(np.floor(began / SUBBANDS), -1, PASSES - 1)  # the last pass that began
+    return np.where(turn < 0, 0, turn + np.minimum(began - turn * SUBBANDS, 1))
 
 
 def known(levels: np.ndarray, first: int, cut: float, tables: Tables, grid: Grid) -> Known:
-    """Of units `first`... of one level at a cut; levels: (units, h, w) whole numbers."""
+    """Of subbands `first`... of one level at a cut; levels: (subbands, h, w) whole numbers."""
     plane, done = math.floor(cut), passes(cut)[first : first + len(levels)]
     magnitude, neighbours = np.abs(levels), None
     value = np.empty(levels.shape, np.float32)
@@ -328,7 +328,7 @@ def known(levels: np.ndarray, first: int, cut: float, tables: Tables, grid: Grid
 
 
 def arrival(magnitude: np.ndarray, plane: int, turns: float, grid: Grid, neighbours) -> np.ndarray:
-    """Which coefficients of a unit are known to `plane`, when it had so many passes of it."""
+    """Which coefficients of a subband are known to `plane`, when it had so many passes of it."""
     before, now = magnitude >> (plane + 1) > 0, magnitude >> plane > 0
     whole, share = int(turns), turns - int(turns)
     come = grid.turn < share
@@ -341,40 +341,40 @@ def arrival(magnitude: np.ndarray, plane: int, turns: float, grid: Grid, neighbo
 
 
 def told(coded: Coded, cut: float) -> np.ndarray:
-    """(units,): shares of coefficients that are significant at a cut, in the whole photo."""
-    done, unit = passes(cut), np.arange(UNITS)
+    """(subbands,): shares of coefficients that are significant at a cut, in the whole photo."""
+    done, subband = passes(cut), np.arange(SUBBANDS)
     whole = np.minimum(done.astype(int), PASSES - 1)
     table = coded.significant[math.floor(cut)]
     share = (done - whole).astype(np.float32)
-    return table[unit, whole] + share * (table[unit, whole + 1] - table[unit, whole])
+    return table[subband, whole] + share * (table[subband, whole + 1] - table[subband, whole])
 
 
 def coarse(coded: Coded, cut: float, tables: Tables) -> np.ndarray:
     """(3, H / 16, W / 16): the low band that the window's details stand on, of the whole photo."""
-    shape = tuple(n * palette.SIDE for n in coded.angles.shape[:2])
+    shape = tuple(n * rotation_search.SIDE for n in coded.angles.shape[:2])
     low = known(coded.low, 0, cut, tables, Grid.of(shape, LEVELS)).value
     details = []
     for level in range(DETAILS + 1, LEVELS + 1):
         own = coded.details[level - 1]
-        bands = known(own.reshape(9, *own.shape[2:]), unit(level), cut, tables, Grid.of(shape, level)).value.reshape(own.shape)
-        details.append(rotated(bands, palette.matrices(coded.angles).swapaxes(2, 3)) if level <= rotations.LEVELS else bands)
+        bands = known(own.reshape(9, *own.shape[2:]), first_subband(level), cut, tables, Grid.of(shape, level)).value.reshape(own.shape)
+        details.append(rotated(bands, rotation_search.matrices(coded.angles).swapaxes(2, 3)) if level <= rotations.LEVELS else bands)
     return compose(low, details, DETAILS + 1, tables.taps)
 
 
 def window(coded: Coded, cut: float, tables: Tables, y: int, x: int, size: tuple[int, int]) -> tuple[np.ndarray, list[Known]]:
     """Planes (3, *size) that the linear decoder has at a cut, from pixel (y, x), a multiple of 32 as is the size; and what is
     known of the details of levels 1..4 there."""
-    height, width = (n * palette.SIDE for n in coded.angles.shape[:2])
+    height, width = (n * rotation_search.SIDE for n in coded.angles.shape[:2])
     top, left = max(0, y - MARGIN), max(0, x - MARGIN)
     bottom, right = min(height, y + size[0] + MARGIN), min(width, x + size[1] + MARGIN)
     low = coarse(coded, cut, tables)[:, top // COARSE : bottom // COARSE, left // COARSE : right // COARSE]
-    angles = coded.angles[top // palette.SIDE : bottom // palette.SIDE, left // palette.SIDE : right // palette.SIDE]
-    matrix = palette.matrices(angles).swapaxes(2, 3)
+    angles = coded.angles[top // rotation_search.SIDE : bottom // rotation_search.SIDE, left // rotation_search.SIDE : right // rotation_search.SIDE]
+    matrix = rotation_search.matrices(angles).swapaxes(2, 3)
     details, knowledge = [], []
     for level in range(1, DETAILS + 1):
         rows, columns = slice(top >> level, bottom >> level), slice(left >> level, right >> level)
         own, grid = np.asarray(coded.details[level - 1][:, :, rows, columns]), Grid.of((height, width), level, rows, columns)
-        all_known = known(own.reshape(9, *own.shape[2:]), unit(level), cut, tables, grid)
+        all_known = known(own.reshape(9, *own.shape[2:]), first_subband(level), cut, tables, grid)
         details.append(rotated(all_known.value.reshape(own.shape), matrix))
         inner = (slice(None), *(slice((a - b) >> level, (a - b + n) >> level) for a, b, n in ((y, top, size[0]), (x, left, size[1]))))
         knowledge.append(Known(*(part[inner] for part in (all_known.value, all_known.significant, all_known.width))))

@@ -6,9 +6,9 @@ is CC0 or public domain; `aosc_open` is CC0, CC BY, CC BY-SA 4.0, Unsplash Licen
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ import rotations
 
 OPEN = ("elementary", "budgie", "aosc_open")  # folders whose licences allow shipped weights
 HELD_OUT = 18  # every 18th photo is for validation
+LEAST_SIDE = 256  # pixels of a training picture
 
 
 def photos(folder: str | Path) -> list[Path]:
@@ -33,39 +34,39 @@ class Photos:
     """Crops of photos at several sizes, as float tensors (B, 3, crop, crop), 0..255, the colour axes of
     the pictures that they are from, (B, 3, 3), and the rotations of their details, alike."""
 
-    def __init__(self, folder: str | Path, seed: int):
+    def __init__(self, folder: str | Path):
         files = photos(folder)
-        self.random = random.Random(seed)
         self.validation = files[::HELD_OUT]
+        self.training = [file for file in files if file not in self.validation]
         self.pictures = []
-        for file in files:
-            if file in self.validation:
-                continue
+        for file in self.training:
             picture = Image.open(file).convert("RGB")
             for share in (1.0, 0.7, 0.5):
                 size = [round(n * share) for n in picture.size]
-                if min(size) >= 256:
+                if min(size) >= LEAST_SIDE:
                     scaled = picture if share == 1 else picture.resize(size, Image.LANCZOS)
                     pixels = np.asarray(scaled)
                     self.pictures.append((pixels, axes.axes(axes.search(pixels))))
+        if not self.pictures:
+            raise SystemExit(f"{folder}: no training photo has {LEAST_SIDE} pixels each way")
 
-    def batch(self, count: int, crop: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def batch(self, count: int, crop: int, random: Random) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Random crops; of three candidates the one of middle or high variance, flipped at random."""
         crops = []
         for _ in range(count):
-            tries = sorted((self.crop(crop) for _ in range(3)), key=lambda c: c[0][::4, ::4].var())
-            one, own = tries[self.random.choice((1, 2, 2))]
-            if self.random.random() < 0.5:
+            tries = sorted((self.crop(crop, random) for _ in range(3)), key=lambda c: c[0][::4, ::4].var())
+            one, own = tries[random.choice((1, 2, 2))]
+            if random.random() < 0.5:
                 one = one[:, ::-1]
-            if self.random.random() < 0.25:
+            if random.random() < 0.25:
                 one = one.transpose(1, 0, 2)
             crops.append((one, own))
         return with_rotations(crops)
 
-    def crop(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        picture, own = self.random.choice(self.pictures)
-        y = self.random.randrange(picture.shape[0] - size + 1)
-        x = self.random.randrange(picture.shape[1] - size + 1)
+    def crop(self, size: int, random: Random) -> tuple[np.ndarray, np.ndarray]:
+        picture, own = random.choice(self.pictures)
+        y = random.randrange(picture.shape[0] - size + 1)
+        x = random.randrange(picture.shape[1] - size + 1)
         return picture[y : y + size, x : x + size], own
 
     def held_out(self, size: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -79,6 +80,8 @@ class Photos:
             x, y = ((n - size) // 2 for n in picture.size)
             pixels = np.asarray(picture)
             crops.append((pixels[y : y + size, x : x + size], axes.axes(axes.search(pixels))))
+        if not crops:
+            raise SystemExit(f"no held-out photo has {2 * size} pixels each way")
         return with_rotations(crops)
 
 

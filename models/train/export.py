@@ -1,17 +1,14 @@
-"""Export a checkpoint as a model package: python export.py CHECKPOINT photo.toml --photos PHOTOS --out DIR.
+"""A trained photo model as a package: tables, networks in int8, golden arrays, manifest.
 
-Where CHECKPOINT is the word `start`, the untrained model is exported: what training starts from.
-
-Writes tables.bin (spec/bitstream.md, "Model tables"), analysis.onnx, synthesis.onnx, golden/ (what PyTorch
-computes, for the Rust tests; for the networks what ONNX Runtime does) and manifest.toml. The networks are int8, their ranges
-found on the training photos. What training does not know of the model, such as its licence, is in
-photo.package.toml. After tables.bin was rewritten: python manifest.py DIR.
+Writes tables.bin (spec/bitstream.md, "Model tables"), analysis.onnx, synthesis.onnx, golden/ (what PyTorch computes, for the
+Rust tests; for the networks what ONNX Runtime does) and manifest.toml. The ranges of the networks in int8 are found on training
+photos, and on these the Rust codec counts the priors: the probabilities that every stream starts from.
 """
 
 from __future__ import annotations
 
-import argparse
 import struct
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +22,8 @@ import manifest
 from data import Photos
 from model import SIDE, Codec, start_steps
 from quantise import calibrate
-from settings import load
 
+ROOT = Path(__file__).parent.parent.parent  # of the repository
 PLANES = 15  # planes with a reconstruction point of their own
 CONTEXTS = 7282  # adaptive probabilities; examples/priors.rs learns their priors by coding photos
 VERSION = 4
@@ -40,7 +37,7 @@ MOST_APART = 0.3  # root of the mean square difference of int8 to floats, by tha
 
 
 def stream_order(model: Codec) -> list[tuple[int, int]]:
-    """(level, index within the level) of every unit in the order of the stream: LL, coarse to fine."""
+    """(level, index within the level) of every subband in the order of the stream: LL, coarse to fine."""
     levels = model.settings.levels
     details = [(level, i) for level in reversed(range(levels)) for i in range(9)]
     return [(levels, i) for i in range(3)] + details
@@ -66,7 +63,7 @@ def tables(model: Codec) -> bytes:
         scale = model.scales[level]
         weights = F.softplus(scale.near[i]).tolist()
         weights += [F.softplus(scale.parent[i]).item() if scale.has_parent else 0.0]
-        component = i * 3 // scale.units
+        component = i * 3 // scale.subbands
         from_luma, from_u = F.softplus(scale.colour[i]).tolist()
         weights += [from_luma if component > 0 else 0.0, from_u if component > 1 else 0.0]
         out.extend(min(255, round(WEIGHT_ONE * w)) for w in weights)
@@ -74,7 +71,7 @@ def tables(model: Codec) -> bytes:
     return bytes(out)
 
 
-def unit_names(levels: int) -> list[str]:
+def subband_names(levels: int) -> list[str]:
     """component-band-level (6 = coarsest), in the order of the stream."""
     low = [f"{component}-ll{levels}" for component in COMPONENTS]
     return low + [f"{c}-{band}{level}" for level in range(levels, 0, -1) for c in COMPONENTS for band in DETAILS]
@@ -138,20 +135,20 @@ def golden(model: Codec, out: Path) -> None:
         np.save(out / "golden" / f"{name}.npy", array.contiguous().numpy())
 
 
-def head(model: Codec, about: str) -> str:
-    """The manifest but for the files' hashes; `about` is the part that people write."""
+def head(model: Codec) -> str:
+    """The manifest but for the files' hashes."""
     settings = model.settings
-    units = ", ".join(f'"{name}"' for name in unit_names(settings.levels))
+    names = ", ".join(f'"{name}"' for name in subband_names(settings.levels))
     return f"""\
 # A nestcast model package. Written by models/train/export.py; hashes by models/train/manifest.py.
 format = {FORMAT}
 name = "{settings.name}"
-{about.strip()}
+{about(settings.package)}
 
 [transform]
-stride = {2 ** settings.levels}  # pixels to a sample of the coarsest units, each way
+stride = {2 ** settings.levels}  # pixels to a sample of the coarsest subbands, each way
 levels = {settings.levels}
-units = [{units}]
+units = [{names}]  # subbands
 
 [ranges]
 samples = [0.0, 255.0]
@@ -173,34 +170,34 @@ axes = {list(golden_axes())}
 """
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("checkpoint", type=Path, help="RUN/checkpoint.pt, or the word start: the untrained model")
-    parser.add_argument("settings", type=Path)
-    parser.add_argument("--photos", type=Path, required=True, help="those it was trained on")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--keep-tables", action="store_true", help="leave DIR's tables.bin, whose priors were learned")
-    parser.add_argument("--only-tables", action="store_true", help="write no more than DIR's tables.bin")
-    arguments = parser.parse_args()
-    settings = load(arguments.settings)
-    torch.manual_seed(settings.seed)
-    torch.set_flush_denormal(True)  # as in train.py
-    model = Codec(settings)
-    if str(arguments.checkpoint) != "start":
-        model.load_state_dict(torch.load(arguments.checkpoint, weights_only=True, map_location="cpu")["model"])
+def about(package: dict) -> str:
+    """Version, licence and data, as TOML; strings are simple ones."""
+    lines = [f'version = "{package["version"]}"', f'licence = "{package["licence"]}"']
+    for source in package["data"]:
+        lines += ["", "[[data]]", f'name = "{source["name"]}"', f"files = {source['files']}", f'licence = "{source["licence"]}"']
+    return "\n".join(lines)
+
+
+def count_priors(tables_file: Path, photos: list[Path]) -> None:
+    """Has the Rust codec code photos and write what it counted into the tables."""
+    command = ["cargo", "run", "--quiet", "--locked", "-p", "nestcast-models", "--example", "priors", "--"]
+    try:
+        done = subprocess.run([*command, tables_file.resolve(), *(photo.resolve() for photo in photos)], cwd=ROOT, check=False)
+    except FileNotFoundError:
+        raise SystemExit("cargo is missing, whose codec counts the priors: install Rust") from None
+    if done.returncode:
+        raise SystemExit("the priors were not counted: see what cargo says above")
+
+
+def package(model: Codec, photos: Photos, out: Path) -> None:
+    """Writes the whole package."""
+    settings = model.settings
     model.eval()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    if not arguments.keep_tables:
-        (arguments.out / "tables.bin").write_bytes(tables(model))
-    if arguments.only_tables:
-        return
-    analysis, synthesis = calibrate(model, Photos(arguments.photos, settings.seed))
-    graph.write(model.analysis, analysis, arguments.out / "analysis.onnx", settings.analysis_share)
-    graph.write(model.synthesis, synthesis, arguments.out / "synthesis.onnx")
-    golden(model, arguments.out)
-    about = arguments.settings.with_suffix(".package.toml").read_text(encoding="utf-8")
-    manifest.write(arguments.out, head(model, about))
-
-
-if __name__ == "__main__":
-    main()
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "tables.bin").write_bytes(tables(model))
+    count_priors(out / "tables.bin", photos.training[:: settings.priors_every])
+    analysis, synthesis = calibrate(model, photos)
+    graph.write(model.analysis, analysis, out / "analysis.onnx", settings.analysis_share)
+    graph.write(model.synthesis, synthesis, out / "synthesis.onnx")
+    golden(model, out)
+    manifest.write(out, head(model))

@@ -150,8 +150,8 @@ class Equations:
 
 
 def main() -> None:
-    from train_restorer import Packed  # which takes filters
-    from settings import Restoration
+    from restoring import Packed  # which takes filters
+    from settings import RestorerSettings
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--packed", type=Path, required=True, help="what pack.py wrote")
@@ -159,7 +159,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=Path(__file__).parent / "../artifacts/photo", help="package of the coder's tables")
     parser.add_argument("--windows", type=int, default=600)
     arguments = parser.parse_args()
-    packed = Packed(arguments.packed, Restoration(seed=79), coder.Tables.read(arguments.model / "tables.bin"))
+    packed = Packed(arguments.packed, RestorerSettings("restorer", "filters", seed=79), coder.Tables.read(arguments.model / "tables.bin"))
     equations = Equations()
     for i in range(arguments.windows):
         one = packed.crop(np.random.default_rng([packed.settings.seed, i]))

@@ -5,8 +5,8 @@
     RGB <- axes   <- planes <-+-----------------+<- wavelet <- rotation <- * steps <-----+
              (linear)         +-> synthesis net +   (deep = linear + correction, told the cut)
 
-A cut is one number, t, in bit planes: t = 3.0 means every piece down to plane 3 arrived, 2.4 that
-60 % of the pieces of plane 2 did too. Pieces are (plane, pass, unit), as in spec/bitstream.md.
+A cut is one number, t, in bit planes: t = 3.0 means every pass down to plane 3 arrived, 2.4 that
+60 % of the passes of plane 2 did too. Passes are (plane, pass, subband), as in spec/bitstream.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch import nn
 import rotations
 import wavelet
 from rate import Scale, laplace_bits
-from settings import Settings
+from settings import PhotoSettings
 
 SIDE = 4  # of a block of pixels, the networks' finest resolution
 CHANNELS = 3 * SIDE**2
@@ -30,7 +30,7 @@ INPUT_SCALE = 64.0  # planes are divided by this before a network
 ANALYSIS_SCALE = 1.0  # the analysis network's output is multiplied by this
 SYNTHESIS_SCALE = 0.25  # and the synthesis network's by this share of the cut's quantiser step
 CUT_SCALE = 8.0
-PASSES = 3  # likely significance, refinement, remaining significance
+PASSES = 3  # of a bit plane: significance propagation, magnitude refinement, cleanup
 
 
 # Sees every activation of a network by its name, and gives what the network goes on with (quantise.py).
@@ -127,8 +127,8 @@ def rotated(details: torch.Tensor, rotation: torch.Tensor) -> torch.Tensor:
     return (rotation @ details.reshape(len(details), 3, -1)).view_as(details)
 
 
-def start_steps(settings: Settings) -> list[torch.Tensor]:
-    """Logarithms of the units' steps before training: of equal error in pixels. Level 0 is the finest, the last is LL."""
+def start_steps(settings: PhotoSettings) -> list[torch.Tensor]:
+    """Logarithms of the subbands' steps before training: of equal error in pixels. Level 0 is the finest, the last is LL."""
     norms = wavelet.norms_1d(settings.levels)
     bands = [torch.tensor([high * low, low * high, high * high]) for low, high in norms]
     low = norms[-1][0]
@@ -139,16 +139,16 @@ def start_steps(settings: Settings) -> list[torch.Tensor]:
 class Codec(nn.Module):
     """Both transforms, the quantiser and the rate model."""
 
-    def __init__(self, settings: Settings):
+    def __init__(self, settings: PhotoSettings):
         super().__init__()
         self.settings = settings
         levels = settings.levels
-        self.units = 3 + 9 * levels
+        self.subbands = 3 + 9 * levels
         self.taps = nn.Parameter(wavelet.start_taps(levels))
         self.analysis = Correction(settings.analysis_channels, settings.analysis_blocks, settings.step, cut=False)
         self.synthesis = Correction(settings.synthesis_channels, settings.synthesis_blocks, settings.step, cut=True)
         self.log_steps = nn.ParameterList(start_steps(settings))
-        self.offsets = nn.ParameterList(  # reconstruction point inside a bin, per unit and plane
+        self.offsets = nn.ParameterList(  # reconstruction point inside a bin, per subband and plane
             torch.full((len(steps), settings.planes + 1), 0.45) for steps in self.log_steps
         )
         self.scales = nn.ModuleList(
@@ -197,18 +197,18 @@ class Codec(nn.Module):
 
     # Quantiser and rate at a cut.
 
-    def first_unit(self, level: int) -> int:
-        """Index of a level's first unit in the order of the stream: LL, then coarse to fine."""
+    def first_subband(self, level: int) -> int:
+        """Index of a level's first subband in the order of the stream: LL, then coarse to fine."""
         return 0 if level == self.settings.levels else 3 + 9 * (self.settings.levels - 1 - level)
 
     def quantise(self, level, y, parent, cut, rate: bool):
         """One level at its cut: (reconstruction, bits per example, magnitudes for the children)."""
         count, b = y.shape[1], y.shape[0]
         plane = cut.floor()
-        position = (1 - (cut - plane)) * PASSES * self.units  # pieces of this plane that arrived
-        unit = torch.arange(count, device=y.device) + self.first_unit(level)
-        done = torch.floor((position[:, None] - unit + self.units - 1) / self.units).clamp(0, PASSES)
-        done = done.view(b, count, 1, 1)  # passes done, per unit
+        position = (1 - (cut - plane)) * PASSES * self.subbands  # passes of this plane that arrived
+        subband = torch.arange(count, device=y.device) + self.first_subband(level)
+        done = torch.floor((position[:, None] - subband + self.subbands - 1) / self.subbands).clamp(0, PASSES)
+        done = done.view(b, count, 1, 1)  # passes done, per subband
         fine = torch.exp2(plane).view(b, 1, 1, 1)
         a = y.detach().abs()
         coarse_level = torch.floor(a / (2 * fine))
@@ -230,8 +230,8 @@ class Codec(nn.Module):
         return quantised, bits.sum((1, 2, 3)), causal
 
     def offset(self, level, plane, arrived):
-        """Reconstruction offsets (B, units, h, w) for the plane each coefficient stands at."""
-        table = self.offsets[level]  # (units, planes + 1)
+        """Reconstruction offsets (B, subbands, h, w) for the plane each coefficient stands at."""
+        table = self.offsets[level]  # (subbands, planes + 1)
         top = table.shape[1] - 1
         at = table[:, plane.long().clamp(max=top)].t()[:, :, None, None]
         above = table[:, (plane.long() + 1).clamp(max=top)].t()[:, :, None, None]

@@ -1,7 +1,7 @@
 """Code photos once with the frozen coder: python pack.py --photos DIR --out PACKED.
 
 Every training photo is coded at half size and full size, with noise and out of focus; every held-out one at both sizes. What
-is written already stays, so that an interrupted run goes on. train_restorer.py cuts the levels anywhere.
+is written already stays, so that an interrupted run goes on. restoring.py cuts the levels anywhere.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import coder
 from data import HELD_OUT, photos
 from model import Correction
 from settings import load
+from train import floats
+from train import read as read_checkpoint
 
 HERE = Path(__file__).parent
 GRID = 64  # sides are multiples of it
@@ -112,7 +114,7 @@ def analysis(checkpoint: Path, settings_file: Path) -> Callable[[np.ndarray], np
     """What the shipped analysis adds to planes."""
     settings = load(settings_file)
     network = Correction(settings.analysis_channels, settings.analysis_blocks, settings.step, cut=False)
-    weights = torch.load(checkpoint, weights_only=True, map_location="cpu")["model"]
+    weights = floats(read_checkpoint(checkpoint)["model"])
     prefix = "analysis."
     network.load_state_dict({k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)})
 

@@ -8,6 +8,8 @@ the scale multiplies the scales of a convolution's weights, the shift is added t
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import torch
 
@@ -80,8 +82,9 @@ def calibrate(model: Codec, photos: Photos) -> tuple[Ranges, Ranges]:
     settings = model.settings
     analysis, synthesis = Observer(settings.seed), Observer(settings.seed)
     low, high = settings.cut_range
+    random = Random(settings.seed)
     for i in range(settings.calibration):
-        rgb, axes, rotation = photos.batch(1, settings.crop)
+        rgb, axes, rotation = photos.batch(1, settings.crop, random)
         cut = torch.full((1,), low + (high - low) * (i + 0.5) / settings.calibration)
         linear, _, _ = model(rgb, axes, rotation, cut, ("analysis",), rate=False)
         model.analysis(model.to_planes(rgb, axes), tap=analysis)

@@ -34,44 +34,44 @@ def laplace_bits(value: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
 
 
 class Scale(nn.Module):
-    """Expected magnitude of every coefficient of one level's units.
+    """Expected magnitude of every coefficient of one level's subbands.
 
-    units: 9 = component (Y, U, V) x band (HL, LH, HH), or 3 for the LL band.
+    subbands: 9 = component (Y, U, V) x band (HL, LH, HH), or 3 for the LL band.
     """
 
-    def __init__(self, units: int, has_parent: bool):
+    def __init__(self, subbands: int, has_parent: bool):
         super().__init__()
-        self.units, self.has_parent = units, has_parent
-        self.floor = nn.Parameter(torch.full((units,), -2.0))
-        self.near = nn.Parameter(torch.full((units, 3), -2.5))
-        self.parent = nn.Parameter(torch.full((units,), -2.0))
-        self.colour = nn.Parameter(torch.full((units, 2), -3.0))  # from Y; from U
+        self.subbands, self.has_parent = subbands, has_parent
+        self.floor = nn.Parameter(torch.full((subbands,), -2.0))
+        self.near = nn.Parameter(torch.full((subbands, 3), -2.5))
+        self.parent = nn.Parameter(torch.full((subbands,), -2.0))
+        self.colour = nn.Parameter(torch.full((subbands, 2), -3.0))  # from Y; from U
 
     def kernel(self) -> torch.Tensor:
-        """(units, 1, 3, 3) non-negative neighbour weights, centre zero."""
+        """(subbands, 1, 3, 3) non-negative neighbour weights, centre zero."""
         side, above, diagonal = F.softplus(self.near).unbind(1)
         zero = torch.zeros_like(side)
         rows = [diagonal, above, diagonal, side, zero, side, diagonal, above, diagonal]
-        return torch.stack(rows, 1).view(self.units, 1, 3, 3)
+        return torch.stack(rows, 1).view(self.subbands, 1, 3, 3)
 
     def forward(self, causal, later, parent):
-        """Scales (B, units, h, w) from magnitudes known before a coefficient is coded.
+        """Scales (B, subbands, h, w) from magnitudes known before a coefficient is coded.
 
         causal: magnitudes of coefficients coded earlier in this plane; later: those known only to the
-        plane before; parent: (B, units, h, w), the parents' magnitudes at the children's places, or None.
+        plane before; parent: (B, subbands, h, w), the parents' magnitudes at the children's places, or None.
         """
         kernel = self.kernel()
         first = torch.zeros(3, 3, device=kernel.device)
         first[0] = 1
         first[1, 0] = 1
         scale = F.softplus(self.floor).view(1, -1, 1, 1)
-        scale = scale + F.conv2d(causal, kernel * first, padding=1, groups=self.units)
-        scale = scale + F.conv2d(later, kernel * (1 - first), padding=1, groups=self.units)
+        scale = scale + F.conv2d(causal, kernel * first, padding=1, groups=self.subbands)
+        scale = scale + F.conv2d(later, kernel * (1 - first), padding=1, groups=self.subbands)
         if self.has_parent:
             scale = scale + F.softplus(self.parent).view(1, -1, 1, 1) * parent
-        third = self.units // 3
+        third = self.subbands // 3
         luma, u = causal[:, :third], causal[:, third : 2 * third]
-        weight = F.softplus(self.colour).view(self.units, 2, 1, 1)
+        weight = F.softplus(self.colour).view(self.subbands, 2, 1, 1)
         chroma = [
             torch.zeros_like(luma),
             weight[third : 2 * third, 0] * luma,

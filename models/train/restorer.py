@@ -15,9 +15,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from coder import UNITS, Known
+from coder import SUBBANDS, Known
 from model import CUT_SCALE, INPUT_SCALE, SIDE, Correction, Tap, untouched
-from settings import Restoration
+from settings import RestorerSettings
 
 DETAILS = 9  # bands of a level, of three components
 # Significance and width of a level's details, in the blocks that the network has there: 2x2 of level 1 beside 1 of level 2.
@@ -27,10 +27,10 @@ TOLD_SCALE = 12.0
 
 
 class Restorer(Correction):
-    def __init__(self, settings: Restoration):
+    def __init__(self, settings: RestorerSettings):
         super().__init__(settings.channels, settings.blocks, settings.step, cut=True)
         a, b, c = settings.channels
-        self.embed[0] = nn.Linear(1 + UNITS, self.embed[0].out_features)
+        self.embed[0] = nn.Linear(1 + SUBBANDS, self.embed[0].out_features)
         self.known = nn.ModuleList(nn.Conv2d(n, m, 1, bias=False) for n, m in ((FINE, a), (OTHER, b), (OTHER, c)))
         for layer in self.known:
             nn.init.zeros_(layer.weight)
@@ -39,13 +39,13 @@ class Restorer(Correction):
     def load_first(self, weights: dict[str, torch.Tensor]) -> None:
         """Takes the weights of a `Correction`; what it was not told stays at zero."""
         weights = dict(weights)
-        weights["embed.0.weight"] = F.pad(weights["embed.0.weight"], (0, UNITS))
+        weights["embed.0.weight"] = F.pad(weights["embed.0.weight"], (0, SUBBANDS))
         missing, unexpected = self.load_state_dict(weights, strict=False)
         if unexpected or any(not name.startswith("known.") for name in missing):
             raise SystemExit(f"not a first synthesis of this size: {missing}, {unexpected}")
 
     def restore(self, planes: torch.Tensor, cut: torch.Tensor, told: torch.Tensor, known: list[torch.Tensor]) -> torch.Tensor:
-        """planes (B, 3, H, W), cut (B,), told (B, units): shares; known: of `maps` -> correction of the planes."""
+        """planes (B, 3, H, W), cut (B,), told (B, subbands): shares; known: of `maps` -> correction of the planes."""
         return F.pixel_shuffle(self.of_blocks_known(F.pixel_unshuffle(planes, SIDE), cut, told, known), SIDE)
 
     def of_blocks_known(self, blocks, cut, told, known, tap: Tap = untouched) -> torch.Tensor:

@@ -1,97 +1,148 @@
-"""Every number of a training run, in one dataclass, read from one TOML file."""
+"""Every number of a training run, in one dataclass a task, read from one TOML file."""
 
 from __future__ import annotations
 
 import dataclasses
 import tomllib
+import typing
 from pathlib import Path
+
+
+DRY_CALIBRATION = 4  # training crops that a dry run's export looks at
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """A stretch of a run: what is trained, for how long, along one cosine."""
+
+    steps: int
+    stage: str = "all"  # what is trained; photo.py: core, synthesis or joint
+    rate: float = 1.0  # share of the learning rates
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Settings of one run; `photo.toml` holds those of the shipped model."""
+    """What every run has. Lengths are in optimiser steps unless said otherwise."""
 
-    name: str = "photo"
+    task: str
+    name: str
     seed: int = 1
+    start: str = ""  # checkpoint whose weights the run starts from, relative to the settings' file; none: untrained
+    phases: tuple[Phase, ...] = ()
+    batch: int = 4  # examples to a step
+    learning_rate: float = 1e-3
+    rise: int = 200  # of the learning rate at the start of a phase
+    floor: float = 0.03  # share of the learning rate at the end of a phase's cosine
+    clip: float = 1.0  # largest norm of a parameter group's gradient; 0: any
+    average: float = 0.0  # decay of the weights' running average, which is validated and exported; 0: none
+    validate_every: int = 1000
+    checkpoint_minutes: float = 10
+    folder: str = "."  # of the settings' file
+
+    @property
+    def steps(self) -> int:
+        return sum(phase.steps for phase in self.phases)
+
+    def shortened(self, steps: int) -> Settings:
+        """About `steps` steps in all, at least one in every phase: a dry run."""
+        share = steps / self.steps
+        phases = tuple(dataclasses.replace(phase, steps=max(1, round(share * phase.steps))) for phase in self.phases)
+        return dataclasses.replace(self, phases=phases)
+
+    def path(self, name: str) -> Path:
+        """A file that the settings name."""
+        return Path(self.folder) / name
+
+
+@dataclasses.dataclass(frozen=True)
+class PhotoSettings(Settings):
+    """A photo model: transforms, quantiser, entropy coder's tables (photo.py, model.py)."""
+
     # Transform.
-    levels: int = 6  # wavelet decomposition levels; LL of 2**6 pixels
-    step: float = 4.0  # finest quantiser step, in 8-bit RGB levels, for a unit-norm basis function
+    levels: int = 6  # wavelet decomposition levels
+    step: float = 4.0  # finest quantiser step, in 8-bit RGB levels, for a basis function of norm 1
     planes: int = 12  # bit planes above the finest step that a cut may fall in
-    # Networks: channels at 1/4, 1/8 and 1/16 resolution, bottleneck blocks at each.
+    # Networks: channels at 1/4, 1/8 and 1/16 of the resolution, bottleneck blocks at each.
     analysis_channels: tuple[int, int, int] = (48, 64, 96)
     analysis_blocks: tuple[int, int, int] = (1, 1, 1)
     synthesis_channels: tuple[int, int, int] = (64, 96, 128)
     synthesis_blocks: tuple[int, int, int] = (2, 2, 2)
-    # p_B: how the receivers' bandwidth (the stream position) is drawn, Equation 16.
-    cuts: str = "log-uniform"  # "log-uniform" | "geometric" | "histogram"
-    cut_range: tuple[float, float] = (0.0, 7.0)  # in planes; 0 = the whole stream
-    geometric_p: float = 0.02  # per piece, head first (the paper's law)
-    histogram: str = ""  # table of bandwidths with their shares, as benches/data/bandwidths.csv
-    interval: float = 0.04  # seconds that a receiver of the histogram has for a picture
-    pixels: int = 768 * 512  # of that picture
+    # p_B: how the position that a stream is cut at is drawn, Equation 16.
+    cuts: str = "log-uniform"  # in rate | "geometric" in passes, the paper's law | "table" of bandwidths
+    cut_range: tuple[float, float] = (0.0, 7.0)  # in bit planes; 0: the whole stream
+    rho: float = 0.98  # geometric: chance of each further pass of a subband
+    bandwidths: str = ""  # table: kbps and share, as benches/data/bandwidths.csv
+    interval: float = 0.04  # table: seconds that a receiver has for a picture
+    pixels: int = 768 * 512  # table: of that picture
     # Objective.
     slope: float = 0.27  # dD/dR at the end of a plane, in squared steps per bit
     least_rate: float = 0.1  # bits per pixel; cuts below weigh no more than this one
     similarity: float = 0.0  # share of 1 - MS-SSIM in the distortion; the rest is squared error
     similarity_worth: float = 3500.0  # squared error, summed over R, G and B, that 1 - MS-SSIM = 1 is worth
     linear_weight: float = 0.3  # weight of the linear decoder's distortion beside the deep one's
-    start: str = ""  # checkpoint whose weights the run starts from; none: the untrained model
-    # Phases: the linear core and the rate model; the deep synthesis; all together with the analysis.
-    core_steps: int = 3000
-    synthesis_steps: int = 14000
-    joint_steps: int = 4000
-    # Optimiser; every phase falls along a cosine to 3 %.
-    batch: int = 4
-    crop: int = 192
-    learning_rate: float = 6e-4  # networks; the joint phase has a third of all rates
+    # Optimiser: `learning_rate` is that of the networks.
+    crop: int = 192  # pixels, a multiple of 64
     core_rate: float = 3e-4  # wavelet taps
     step_rate: float = 2e-3  # logarithms of the quantiser steps
     table_rate: float = 5e-3  # rate model and reconstruction points
-    clip: float = 1.0
-    checkpoint_every: int = 1000
-    device: str = "cpu"
-    # Export: the ranges of the networks in int8 come from so many training crops. In real bytes all of the analysis's correction,
-    # and of what the steps' ratios learned, was too much (README): so much of them is used.
-    calibration: int = 96
-    analysis_share: float = 0.5
-    step_share: float = 1.0
+    # Package. In real bytes all of the analysis's correction, and of what the steps' ratios learned, was too much (runs.md).
+    calibration: int = 96  # training crops that the ranges of the networks in int8 come from
+    analysis_share: float = 0.5  # of the analysis's correction
+    step_share: float = 1.0  # of the steps' learned ratios
+    priors_every: int = 2  # every so many training photos are coded to count the priors
+    package: dict = dataclasses.field(default_factory=dict)  # version, licence and data, as the manifest has them
 
-    @property
-    def steps(self) -> int:
-        """Steps of all phases."""
-        return self.core_steps + self.synthesis_steps + self.joint_steps
+    def shortened(self, steps: int) -> Settings:
+        return dataclasses.replace(super().shortened(steps), calibration=min(self.calibration, DRY_CALIBRATION))
 
 
 @dataclasses.dataclass(frozen=True)
-class Restoration:
-    """Settings of a run of train_restorer.py; `restorer.toml` holds those of the second synthesis."""
+class RestorerSettings(Settings):
+    """The second synthesis behind a frozen coder (restorer.py)."""
 
-    name: str = "restorer"
-    seed: int = 1
-    step: float = 4.0  # as in Settings
+    step: float = 4.0  # as in PhotoSettings
     channels: tuple[int, int, int] = (64, 96, 128)
     blocks: tuple[int, int, int] = (2, 2, 2)
-    start: str = ""  # checkpoint that the run's weights start from: of train.py, or of such a run; none: from nothing
     filters: str = ""  # class filters (filters.py) that the planes have passed; none: the planes as they are
     cut_range: tuple[float, float] = (0.0, 7.0)
-    by_size: float = 0.5  # share of cuts that fall into units in proportion to their size, as the ends of bytes do
-    steps: int = 250_000  # of the one cosine
-    rise: int = 1000  # steps of the learning rate's rise before it
-    batch: int = 3
-    crop: int = 256  # a multiple of 32
-    learning_rate: float = 4e-4
-    clip: float = 1.0
-    average: float = 0.9995  # of the weights that are validated and exported, by step
-    validate_every: int = 1000
-    checkpoint_minutes: float = 10
+    by_size: float = 0.5  # share of cuts that fall into subbands in proportion to their size, as the ends of bytes do
+    crop: int = 256  # pixels, a multiple of 32
 
 
-def load(path: str | Path, kind: type = Settings):
-    """Read `kind` from a TOML file; unknown keys are an error."""
+@dataclasses.dataclass(frozen=True)
+class AutoencoderSettings(Settings):
+    """The paper's autoencoders (autoencoder.py, vectors.py)."""
+
+    data: str = "cifar"  # cifar | patches | pinwheel | photos: vectors.py says what each is
+    widths: tuple[int, ...] = (3072, 100)  # of the layers, from the input to the code
+    tied: bool = True  # the decoder's weights are the encoder's
+    beta: float = 0.0  # share of ones of a binary code, section 4.3; 0: a real code
+    cuts: str = "geometric"  # p_B: geometric | log-uniform | whole
+    rho: float = 0.9
+    corruption: float = 0.1  # share of inputs set to 0, section 4
+    hidden_dropout: float = 0.2  # in all layers but the code, section 4
+    decay: float = 0.0  # L1 weight decay: its gradient's norm relative to the reconstruction's, section 4.2
+    invariance: float = 0.0  # weight of Equation 14
+    noise: float = 0.1  # of Equation 14, standard deviation; inputs have variance 1
+    sweep_window: int = 0  # steps of unit sweeping's window, section 4.1; 0: no sweeping
+    sweep_tolerance: float = 0.01  # relative change in a window below which a unit has converged
+    sweep_patience: int = 4  # windows after which it counts as converged
+
+
+KINDS = {"photo": PhotoSettings, "restorer": RestorerSettings, "autoencoder": AutoencoderSettings}
+
+
+def load(path: str | Path) -> Settings:
+    """Reads settings of the task that the file names; unknown keys are an error."""
     with open(path, "rb") as file:
         values = tomllib.load(file)
-    known = {field.name for field in dataclasses.fields(kind)}
-    unknown = set(values) - known
+    kind = KINDS.get(values.get("task"))
+    if kind is None:
+        raise SystemExit(f"{path}: task = {values.get('task')!r}: not one of {', '.join(KINDS)}")
+    unknown = set(values) - {field.name for field in dataclasses.fields(kind)} | set(values) & {"folder"}
     if unknown:
         raise SystemExit(f"{path}: unknown settings {sorted(unknown)}")
-    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+    values["phases"] = [Phase(**phase) for phase in values.get("phases", [])]
+    hints = typing.get_type_hints(kind)
+    lists = {name: tuple(value) for name, value in values.items() if typing.get_origin(hints[name]) is tuple}
+    return kind(**{**values, **lists, "folder": str(Path(path).parent)})

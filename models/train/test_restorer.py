@@ -19,11 +19,13 @@ from PIL import Image
 import coder
 import filters
 import pack
-import palette
-import train_restorer
+import restoring
+import rotation_search
+import slim
+import train
 from model import PLANE_SCALE, Correction
 from restorer import Restorer, maps
-from settings import Restoration, load
+from settings import Phase, RestorerSettings
 
 HERE = Path(__file__).parent
 TABLES = coder.Tables.read(HERE / "../artifacts/photo/tables.bin")
@@ -39,7 +41,7 @@ def photo(height: int, width: int, seed: int) -> np.ndarray:
 
 
 def slow_near(levels: np.ndarray, plane: int) -> np.ndarray:
-    """Which coefficients pass 0 of a plane visits, symbol by symbol (spec/bitstream.md, "Pieces"); one stripe."""
+    """Which coefficients pass 0 of a plane visits, symbol by symbol (spec/bitstream.md, "Passes"); one slice."""
     height, width = levels.shape
     known = np.abs(levels) >> (plane + 1) > 0
     near, visited = np.zeros((height + 2, width + 2), bool), np.zeros((height, width), bool)
@@ -81,7 +83,7 @@ class Coder(unittest.TestCase):
             self.assertGreater(found.sum(), 10)
 
     def test_passes_are_those_of_the_stream(self):
-        np.testing.assert_array_equal(coder.passes(3.0), np.full(coder.UNITS, 3.0))
+        np.testing.assert_array_equal(coder.passes(3.0), np.full(coder.SUBBANDS, 3.0))
         half = coder.passes(3 + 1 - (57 + 20.25) / (3 * 57))
         np.testing.assert_allclose(half, [2.0] * 20 + [1.25] + [1.0] * 36, atol=1e-4)
 
@@ -115,7 +117,7 @@ class Coder(unittest.TestCase):
 
     def test_rotations_are_undone(self):
         angles = np.random.default_rng(6).integers(-32, 32, (2, 3, 3))
-        matrix = palette.matrices(angles)
+        matrix = rotation_search.matrices(angles)
         bands = np.random.default_rng(7).normal(size=(3, 3, 16, 24)).astype(np.float32)
         np.testing.assert_allclose(coder.rotated(coder.rotated(bands, matrix), matrix.swapaxes(2, 3)), bands, atol=1e-5)
 
@@ -159,7 +161,7 @@ class ClassFilters(unittest.TestCase):
 
 class Network(unittest.TestCase):
     def test_it_starts_as_the_first_synthesis(self):
-        settings = Restoration(channels=(16, 16, 16))
+        settings = RestorerSettings("restorer", "small", channels=(16, 16, 16))
         torch.manual_seed(1)
         first = Correction(settings.channels, settings.blocks, settings.step, cut=True)
         torch.nn.init.normal_(first.tail.weight, std=0.1)
@@ -178,8 +180,9 @@ class Network(unittest.TestCase):
 
 
 class DryRun(unittest.TestCase):
-    settings = dataclasses.replace(
-        load(HERE / "restorer.toml", Restoration), channels=(8, 8, 8), blocks=(1, 1, 1), start="", batch=2, crop=64, rise=1, validate_every=2
+    settings = RestorerSettings(
+        "restorer", "dry", channels=(16, 16, 16), start=str(HERE / "../checkpoints/photo.pt"), batch=1, crop=64, rise=1,
+        learning_rate=1e-3, validate_every=2, average=0.9, phases=(Phase(4),),
     )
 
     @classmethod
@@ -193,13 +196,14 @@ class DryRun(unittest.TestCase):
         arguments = ["pack.py", "--photos", str(folder / "photos"), "--out", str(folder / "packed")]
         with mock.patch.object(sys, "argv", arguments), contextlib.redirect_stdout(io.StringIO()):
             pack.main()
-        cls.packed = train_restorer.Packed(folder / "packed", cls.settings, TABLES)
 
-    def run_of(self, name: str, steps: int, resume: bool = False, ended: tuple = ()) -> train_restorer.Run:
-        out = Path(self.folder.name) / name
-        out.mkdir(exist_ok=True)
-        run = train_restorer.Run(self.settings, out, resume)
-        train_restorer.train(run, self.packed, out / "log.jsonl", steps, list(ended))
+    def run_of(self, name: str, steps: int = 4, resume: bool = False) -> train.Run:
+        settings = dataclasses.replace(self.settings, start="")
+        run = train.start(settings, Path(self.folder.name) / "packed", Path(self.folder.name) / name, resume)
+        if steps < settings.steps:  # as if it were told to end there
+            run.task.after_step = lambda: ended.append(True) if run.step + 1 == steps else None
+        ended: list = []
+        train.train(run, ended)
         return run
 
     def test_levels_come_back_out_of_their_files(self):
@@ -214,33 +218,38 @@ class DryRun(unittest.TestCase):
                 np.testing.assert_array_equal(a, b)
 
     def test_a_run_that_was_interrupted_is_the_same_run(self):
-        whole = self.run_of("whole", 4)
-        self.run_of("parts", 2)
-        parts = self.run_of("parts", 4, resume=True)
+        whole = self.run_of("whole")
+        self.assertEqual(self.run_of("parts", 2).step, 2)
+        parts = self.run_of("parts", resume=True)
         self.assertEqual((whole.step, parts.step), (4, 4))
-        for a, b in zip(whole.average.model.parameters(), parts.average.model.parameters()):
+        for a, b in zip(whole.average.values(), parts.average.values()):
             torch.testing.assert_close(a, b)
         rows = [json.loads(line) for line in (Path(self.folder.name) / "whole/log.jsonl").read_text().splitlines()]
         self.assertEqual({row["step"] for row in rows}, {0, 2, 4})
         self.assertTrue(all(row["gain"] == 0 for row in rows if row["step"] == 0))
 
-    def test_a_run_that_is_told_to_end_saves(self):
-        self.run_of("told", 4, ended=(True,))
-        self.assertEqual(self.run_of("told", 0, resume=True).step, 0)
-
-    def test_a_run_goes_on_from_its_snapshot(self):
-        run = self.run_of("long", 2)
+    def test_a_run_goes_on_from_what_is_committed_of_it(self):
+        run = self.run_of("long")
         small = Path(self.folder.name) / "short/checkpoint.pt"
         small.parent.mkdir()
-        run.snapshot(small)
-        self.assertLess(small.stat().st_size, (Path(self.folder.name) / "long/checkpoint.pt").stat().st_size / 2)
-        for a, b in zip(train_restorer.Run(self.settings, small.parent, True).model.parameters(), run.model.parameters()):
-            torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-6)
-        self.assertEqual(self.run_of("short", 3, resume=True).step, 3)
+        train.write(small, slim.slim(train.read(run.checkpoint)))
+        self.assertLess(small.stat().st_size, run.checkpoint.stat().st_size / 4)
+        again = self.run_of("short", resume=True)
+        self.assertEqual(again.step, 4)
+        for (name, a), b in zip(again.task.model.state_dict().items(), run.average.values()):
+            torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-6, msg=name)
+
+    def test_it_starts_with_the_synthesis_of_a_photo_model(self):
+        folder = Path(self.folder.name)
+        whole = dataclasses.replace(self.settings, channels=(64, 96, 128))
+        run = train.start(whole, folder / "packed", folder / "started")
+        own, first = run.task.model.head.weight, train.read(HERE / "../checkpoints/photo.pt")["model"]["synthesis.head.weight"]
+        torch.testing.assert_close(own.detach(), first.float())
 
     def test_cuts_are_within_their_range(self):
         random = np.random.default_rng(1)
-        cuts = np.array([self.packed.cut(random) for _ in range(4000)])
+        packed = restoring.Packed(Path(self.folder.name) / "packed", self.settings, TABLES)
+        cuts = np.array([packed.cut(random) for _ in range(4000)])
         self.assertTrue((cuts >= 0).all() and (cuts <= 7).all())
         self.assertLess(np.abs(np.histogram(cuts, 7, (0, 7))[0] / 4000 - 1 / 7).max(), 0.03)
 

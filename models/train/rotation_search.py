@@ -1,6 +1,6 @@
-"""An encoder's choice of the regions' rotations, as codec/src/palette.rs has it (spec/bitstream.md, "Encoders").
+"""An encoder's choice of the regions' rotations, as codec/src/subband/rotation_search.rs has it (spec/bitstream.md, "Encoders").
 
-Every square of two by two coefficients is six mean products of components; all searches of a stripe go on side by side.
+Every square of two by two coefficients is six mean products of components; all searches of a slice go on side by side.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Squares:
         return best
 
     def groups(self) -> np.ndarray:
-        """Of each region: the square of two by two regions that it is in, if that is one of those spread over the stripe."""
+        """Of each region: the square of two by two regions that it is in, if that is one of those spread over the slice."""
         down, across = self.grid
         y, x = np.divmod(np.arange(self.count), across)
         corner = y // 2 * ((across + 1) // 2) + x // 2
@@ -135,7 +135,7 @@ class Squares:
 
 
 def squares(details: list[np.ndarray], steps: list[np.ndarray]) -> Squares:
-    """Of a stripe; details of level 1.. COARSEST: (3 components, 3 bands, h, w); steps alike: (3, 3)."""
+    """Of a slice; details of level 1.. COARSEST: (3 components, 3 bands, h, w); steps alike: (3, 3)."""
     down, across = (n // (SIDE // 2) for n in details[0].shape[2:])
     products, inverses = [], []
     for bands, step in zip(reversed(details), reversed(steps)):
@@ -165,7 +165,7 @@ def scale_of(sketch: Squares, pixels: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rotations(details: list[np.ndarray], steps: list[np.ndarray]) -> np.ndarray:
-    """(down, across, 3) angles of a stripe's regions."""
+    """(down, across, 3) angles of a slice's regions."""
     regions = squares(details, steps)
     sketch, stride = regions.sketch()
     scale = scale_of(sketch, details[0][0, 0].size * 4 / stride)

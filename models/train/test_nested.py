@@ -1,0 +1,242 @@
+"""python -m unittest test_nested: nested dropout and each method around it; every test fails where its method is taken out."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import torch
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "paper"))
+
+import nested
+import pca
+import train
+import vectors
+from autoencoder import Autoencoder
+from nested import TruncationLaw
+from settings import AutoencoderSettings, Phase
+
+TINY = AutoencoderSettings(
+    "autoencoder", "tiny", data="pinwheel", widths=(2, 16, 8), rho=0.7, corruption=0.0, hidden_dropout=0.0,
+    phases=(Phase(300),), batch=128, learning_rate=1e-2, rise=10, validate_every=300,
+)
+
+
+def trained(settings: AutoencoderSettings) -> train.Run:
+    with tempfile.TemporaryDirectory() as folder:
+        run = train.start(settings, None, Path(folder))
+        train.train(run)
+    return run
+
+
+class Truncation(unittest.TestCase):
+    def test_the_geometric_law_is_the_papers(self):
+        law = TruncationLaw.geometric(100, 0.9)
+        self.assertAlmostEqual(law.shares.sum().item(), 1)
+        self.assertAlmostEqual((law.shares[4] / law.shares[3]).item(), 0.9)
+        self.assertAlmostEqual(law.survival()[50].item(), 0.9**50)  # about 0.005, Figure 1
+        self.assertAlmostEqual(law.survival()[99].item(), 0.9**99)  # about 0.00003
+
+    def test_cuts_are_drawn_by_the_law_behind_what_is_swept(self):
+        torch.manual_seed(1)
+        law = TruncationLaw.geometric(8, 0.5)
+        for swept in (0, 3):
+            drawn = law.draw(20_000, swept)
+            found = torch.bincount(drawn, minlength=9)[1:] / 20_000
+            given = torch.where(torch.arange(8) >= swept, law.shares, 0)
+            self.assertLess((found - given / given.sum()).abs().max().item(), 0.02)
+
+    def test_units_behind_the_cut_are_dropped_and_get_no_gradient(self):
+        code = torch.ones(3, 4, requires_grad=True)
+        cut = nested.truncate(code, torch.tensor([1, 4, 2]))
+        expected = torch.tensor([[1, 0, 0, 0], [1, 1, 1, 1], [1, 1, 0, 0]]).float()
+        torch.testing.assert_close(cut.detach(), expected)
+        cut.sum().backward()
+        torch.testing.assert_close(code.grad, expected)
+
+    def test_a_short_code_is_worth_more_with_nested_dropout(self):
+        with_it, without = (trained(dataclasses.replace(TINY, cuts=cuts)).task for cuts in ("geometric", "whole"))
+        errors = [{row["length"]: row["error"] for row in task.validate(task.model)} for task in (with_it, without)]
+        self.assertLess(errors[0][1], 0.8 * errors[1][1])
+        self.assertLess(errors[0][8], errors[0][1])
+
+    def test_the_photo_models_geometric_cuts_are_of_the_same_law(self):
+        import photo
+        from settings import PhotoSettings
+
+        torch.manual_seed(1)
+        cuts = photo.Cuts(PhotoSettings("photo", "one", cuts="geometric", rho=0.98)).draw(20_000)
+        passes = ((7 - cuts) * 171).round()
+        self.assertAlmostEqual(passes.mean().item(), 50, delta=1.5)  # 1 / (1 - rho)
+        self.assertGreaterEqual(passes.min().item(), 1)
+
+
+class Sweeping(unittest.TestCase):
+    def test_a_unit_that_stands_still_is_fixed_and_the_next_follows(self):
+        weight = torch.arange(12.0).view(4, 3) + 1
+        sweep = nested.UnitSweep([weight], window=2, tolerance=0.01, patience=100)
+        for step in range(4):
+            weight[1:] += 1
+            sweep.after_step()
+        self.assertEqual(sweep.swept, 1)
+        weight[0] += 5
+        weight[2:] += 1
+        for _ in range(2):
+            sweep.after_step()
+        torch.testing.assert_close(weight[0], torch.tensor([1.0, 2.0, 3.0]), msg="a fixed unit is put back")
+
+    def test_patience_ends(self):
+        weight = torch.rand(4, 3)
+        sweep = nested.UnitSweep([weight], window=1, tolerance=0.0, patience=3)
+        for _ in range(9):
+            weight.add_(torch.rand(4, 3))
+            sweep.after_step()
+        self.assertEqual(sweep.swept, 3)
+
+    def test_late_units_learn_where_units_are_swept(self):
+        torch.manual_seed(1)
+        settings = dataclasses.replace(TINY, widths=(2, 24), rho=0.4, beta=0.5)
+        swept = dataclasses.replace(settings, sweep_window=4, sweep_tolerance=0.0, sweep_patience=3)
+        runs = [trained(one) for one in (settings, swept)]
+        last = [{row["length"]: row["error"] for row in run.task.validate(run.task.model)} for run in runs]
+        self.assertEqual(runs[1].task.sweep.swept, 23)
+        self.assertLess(last[1][24], 0.8 * last[0][24])
+
+    def test_a_run_that_was_interrupted_keeps_its_sweep(self):
+        sweeps = [nested.UnitSweep([torch.rand(4, 3)], window=1, tolerance=0.0, patience=1) for _ in range(2)]
+        sweeps[0].after_step()
+        sweeps[1].load_state(sweeps[0].state())
+        self.assertEqual(sweeps[1].swept, 1)
+        torch.testing.assert_close(sweeps[1].fixed, sweeps[0].fixed)
+
+
+class Regularisation(unittest.TestCase):
+    def test_every_units_penalty_is_the_same_share_of_its_own_gradient(self):
+        torch.manual_seed(1)
+        weight = torch.nn.Parameter(torch.randn(4, 10))
+        gradient = torch.randn(4, 10) * torch.tensor([1.0, 0.1, 1e-3, 1e-6])[:, None]
+        weight.grad = gradient.clone()
+        coefficients = nested.add_weight_decay(weight, 0.2)
+        penalty = weight.grad - gradient
+        torch.testing.assert_close(penalty, coefficients[:, None] * weight.sign(), rtol=1e-2, atol=1e-9)
+        torch.testing.assert_close(coefficients * 10**0.5 / gradient.norm(dim=1), torch.full((4,), 0.2))
+
+    def test_a_run_with_it_has_smaller_weights(self):
+        runs = [trained(dataclasses.replace(TINY, decay=decay)) for decay in (0.0, 0.5)]
+        sizes = [sum(weight.abs().sum().item() for weight in run.task.model.weights) for run in runs]
+        self.assertLess(sizes[1], 0.9 * sizes[0])
+
+
+class Binarisation(unittest.TestCase):
+    def test_every_unit_is_one_for_its_share_of_the_data(self):
+        torch.manual_seed(1)
+        binarise = nested.Binarise(3, beta=0.2)
+        x = torch.randn(5000, 3) * torch.tensor([1.0, 50.0, 0.01]) + torch.tensor([0.0, 7.0, -3.0])
+        for mode in (True, False):
+            bits = binarise.train(mode)(x).detach()
+            torch.testing.assert_close(bits.mean(0), torch.full((3,), 0.2), atol=0.002, rtol=0)
+        self.assertEqual(set(bits.flatten().tolist()), {0.0, 1.0})
+
+    def test_the_gradient_goes_past_the_threshold(self):
+        x = torch.tensor([[-10.0], [-0.1], [0.1], [10.0]], requires_grad=True)
+        nested.Binarise(1, beta=0.5)(x).sum().backward()
+        self.assertTrue((x.grad[1:3] > 0).all(), "near the threshold")
+        self.assertTrue((x.grad[[0, 3]] == 0).all(), "far from it")
+
+    def test_decoder_and_encoder_share_their_weights(self):
+        model = Autoencoder(dataclasses.replace(TINY, beta=0.2))
+        self.assertEqual(len(model.up_weights), 0)
+        code = torch.ones(1, 8)
+        before = model.decode(code)
+        with torch.no_grad():
+            model.weights[-1].mul_(2)
+        self.assertFalse(torch.allclose(model.decode(code), before))
+
+
+class Noise(unittest.TestCase):
+    def test_invariance_is_the_jacobians_norm(self):
+        torch.manual_seed(1)
+        jacobian = torch.tensor([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]])
+        given = nested.invariance(lambda y: y @ jacobian.t(), torch.randn(50_000, 2), 0.1)
+        self.assertAlmostEqual(given.item(), 12.5, delta=0.1)  # the squared norm by the dimension
+
+    def test_a_run_with_it_has_steadier_codes(self):
+        moved = []
+        for weight in (0.0, 0.3):
+            run = trained(dataclasses.replace(TINY, invariance=weight))
+            torch.manual_seed(1)
+            moved.append(nested.invariance(run.task.model.activations, run.task.vectors.held_out, 0.1).item())
+        self.assertLess(moved[1], 0.5 * moved[0])
+
+    def test_a_tenth_of_the_inputs_is_corrupted(self):
+        torch.manual_seed(1)
+        given = nested.corrupt(torch.ones(200, 200), 0.1)
+        self.assertAlmostEqual((given == 0).float().mean().item(), 0.1, delta=0.01)
+        self.assertEqual(set(given.flatten().tolist()), {0.0, 1.0})
+
+    def test_the_loss_sees_corrupted_inputs_and_dropped_hidden_units(self):
+        for change in ({"corruption": 0.5}, {"hidden_dropout": 0.5}):
+            task = vectors.Task(dataclasses.replace(TINY, cuts="whole", **change), None)
+            losses = [task.loss(task.batch(0), Phase(1)).item() for _ in range(2)]
+            self.assertNotEqual(*losses)
+            task.model.eval()
+            y = task.vectors.held_out
+            torch.testing.assert_close(task.model.encode(y), task.model.encode(y), msg="no dropout behind training")
+
+    def test_hidden_layers_are_rectified_and_the_code_is_not(self):
+        model = Autoencoder(TINY)
+        with torch.no_grad():
+            model.biases[0].fill_(-1e6)
+            model.biases[1].fill_(-3)
+        torch.testing.assert_close(model.activations(torch.randn(5, 2)), torch.full((5, 8), -3.0))
+
+
+class RecoveryOfPca(unittest.TestCase):
+    def test_units_are_eigenvectors_with_nested_dropout_alone(self):
+        random = torch.Generator().manual_seed(2)
+        basis = torch.linalg.qr(torch.randn(12, 12, dtype=torch.float64, generator=random)).Q
+        values = 0.8 ** torch.arange(12, dtype=torch.float64)
+        covariance = basis * values @ basis.t()
+        eigenvectors = pca.leading_eigenvectors(covariance, 4)[1]
+        nested_decoder = pca.train(covariance, TruncationLaw.geometric(4, 0.5), sweep=True)
+        standard = pca.train(covariance, TruncationLaw.whole(4), sweep=False)
+        self.assertLess(pca.angles(nested_decoder, eigenvectors).max().item(), 0.5)
+        for decoder in (nested_decoder, standard):
+            self.assertLess(pca.principal_angles(decoder, eigenvectors).max().item(), 0.5)
+        self.assertGreater(pca.angles(standard, eigenvectors).max().item(), 10)
+
+    def test_the_summed_loss_is_the_mean_of_drawn_ones(self):
+        torch.manual_seed(1)
+        y = torch.randn(400, 5).double()
+        law = TruncationLaw.geometric(3, 0.6)
+        model = Autoencoder(dataclasses.replace(TINY, widths=(5, 3), tied=False)).double()
+        with torch.no_grad():
+            model.up_weights[0].copy_(torch.linalg.qr(torch.randn(5, 3).double()).Q.t())
+            lengths = torch.arange(1, 4)
+            losses = [(model(y, torch.full((400,), b)) - y).square().sum(1).mean() for b in lengths.tolist()]
+            mean = (law.shares * torch.stack(losses)).sum()
+            summed = pca.expected_loss(y.t() @ y / 400, model.weights[0].t(), model.up_weights[0].t(), law.survival())
+        torch.testing.assert_close(summed, mean)
+
+
+class Data(unittest.TestCase):
+    def test_the_pinwheel_is_the_same_every_time_and_standardised(self):
+        data = vectors.load("pinwheel", None)
+        torch.testing.assert_close(data.training, vectors.load("pinwheel", None).training)
+        torch.testing.assert_close(data.training.std(0), torch.ones(2))
+
+    def test_patches_lie_where_their_picture_has_them(self):
+        picture = np.arange(3 * 32 * 32).reshape(1, -1)
+        for patch in vectors.patches(picture).reshape(-1, 3, 8, 8):
+            self.assertTrue((np.diff(patch, axis=2) == 1).all() and (np.diff(patch, axis=1) == 32).all())
+            self.assertTrue((np.diff(patch, axis=0) == 1024).all())
+
+
+if __name__ == "__main__":
+    unittest.main()

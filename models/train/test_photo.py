@@ -1,0 +1,126 @@
+"""python -m unittest test_photo: photo.toml from nothing to a package in about 50 steps, and what is committed of the shipped runs."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import torch
+from PIL import Image
+
+import export
+import settings
+import train
+from export import ROOT
+from model import Codec
+from test_restorer import photo
+
+HERE = Path(__file__).parent
+STEPS = 50
+PRIORS = 2 * export.CONTEXTS  # bytes at the end of tables.bin
+
+
+class OneCommand(unittest.TestCase):
+    """The command of the README on invented photos, and the program with what it gave."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.enterClassContext(contextlib.redirect_stdout(io.StringIO()))
+        cls.out = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        (cls.out / "photos/elementary").mkdir(parents=True)
+        for i in range(3):
+            Image.fromarray(photo(448, 512, i)).save(cls.out / f"photos/elementary/{i}.jpg", quality=95)
+        cls.command("--steps", str(STEPS))
+        cls.package = cls.out / "run/package"
+
+    @classmethod
+    def command(cls, *more: str) -> None:
+        arguments = ["train.py", str(HERE / "photo.toml"), "--data", str(cls.out / "photos"), "--out", str(cls.out / "run"), *more]
+        with mock.patch.object(sys, "argv", arguments):
+            train.main()
+
+    def test_every_phase_was_trained(self):
+        state = train.read(self.out / "run/checkpoint.pt")
+        self.assertAlmostEqual(state["step"], STEPS, delta=8)
+        untrained = Codec(settings.load(HERE / "photo.toml")).state_dict()
+        for name in ("taps", "log_steps.0", "offsets.2", "scales.1.near", "analysis.tail.weight", "synthesis.tail.weight"):
+            self.assertFalse(torch.equal(state["model"][name], untrained[name]), name)
+
+    def test_the_package_is_whole(self):
+        manifest = tomllib.loads((self.package / "manifest.toml").read_text(encoding="utf-8"))
+        self.assertEqual((manifest["name"], manifest["data"][1]["files"]), ("photo", 29))
+        for name, digest in manifest["files"].items():
+            self.assertEqual(hashlib.sha256((self.package / name).read_bytes()).hexdigest(), digest, name)
+        shipped = tomllib.loads((ROOT / "models/artifacts/photo/manifest.toml").read_text(encoding="utf-8"))
+        self.assertEqual(manifest.keys(), shipped.keys())
+        self.assertEqual(manifest["files"].keys(), shipped["files"].keys())
+
+    def test_priors_were_counted(self):
+        priors = np.frombuffer((self.package / "tables.bin").read_bytes()[-PRIORS:], "<u2")
+        self.assertGreater(len(np.unique(priors)), 50)
+
+    def test_the_program_takes_it(self):
+        picture, stream, again = (self.out / name for name in ("a.png", "a.nst", "b.png"))
+        Image.fromarray(photo(96, 128, 9)).save(picture)
+        self.program("encode", picture, "-o", stream)
+        self.program("decode", stream, "-o", again)
+        apart = np.asarray(Image.open(again).convert("RGB")).astype(float) - np.asarray(Image.open(picture))
+        self.assertLess(np.square(apart).mean(), 30)
+
+    def program(self, *arguments: object) -> None:
+        command = ["cargo", "run", "--quiet", "--locked", "-p", "nestcast", "--", *map(str, arguments), "--model", str(self.package)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **runtime()}, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_run_that_is_done_exports_again(self):
+        before = (self.package / "tables.bin").read_bytes()
+        (self.package / "tables.bin").unlink()
+        self.command("--steps", str(STEPS), "--resume")
+        self.assertEqual((self.package / "tables.bin").read_bytes(), before)
+
+
+def runtime() -> dict[str, str]:
+    """The variable that leads the program to the ONNX Runtime library of the Python package."""
+    import onnxruntime
+
+    (library,) = Path(onnxruntime.__file__).parent.glob("capi/*onnxruntime.so*")
+    return {"ORT_DYLIB_PATH": str(library)}
+
+
+class Shipped(unittest.TestCase):
+    def test_the_checkpoints_are_those_of_the_shipped_tables(self):
+        for name in ("photo", "photo-ssim"):
+            model = Codec(settings.load(HERE / f"{name}.toml"))
+            model.load_state_dict(train.floats(train.read(HERE / f"../checkpoints/{name}.pt")["model"]))
+            shipped = (HERE / f"../artifacts/{name}/tables.bin").read_bytes()
+            self.assertEqual(export.tables(model)[:-PRIORS], shipped[:-PRIORS], name)
+
+    def test_the_settings_are_those_of_the_shipped_manifests(self):
+        for name in ("photo", "photo-ssim"):
+            model = Codec(settings.load(HERE / f"{name}.toml"))
+            written = tomllib.loads(export.head(model))
+            shipped = tomllib.loads((HERE / f"../artifacts/{name}/manifest.toml").read_text(encoding="utf-8"))
+            del shipped["files"]
+            self.assertEqual(json.dumps(written), json.dumps(shipped))
+
+    def test_checkpoints_hold_nothing_that_can_be_made_again(self):
+        for file in (HERE / "../checkpoints").glob("*.pt"):
+            state = train.read(file)
+            self.assertLessEqual(state.keys(), {"model", "bpp", "step", "seconds"}, file.name)
+            large = [name for name, value in state["model"].items() if value.numel() >= 1024 and value.dtype != torch.half]
+            self.assertEqual(large, [], file.name)
+
+
+if __name__ == "__main__":
+    unittest.main()
