@@ -3,6 +3,7 @@
 mod attack;
 mod bitexact;
 mod cargo;
+mod dependencies;
 mod failure;
 mod fuzz;
 mod install;
@@ -35,7 +36,8 @@ cargo xtask COMMAND
   fuzz [TARGET] [--minutes N] [--keep]
                    fuzz one target of fuzz/, or all, for N minutes each, 1 unless told; installs cargo-fuzz if it is not
                    there; --keep makes the committed corpus the smallest that reaches what was reached
-  lint             formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
+  dependencies     licences of all crates; of the default program how many there are, and none in two versions
+  lint             these, formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
   runtime          fetch ONNX Runtime if it is not there, as demo, nestcast and test do too
   install-runtime  put ONNX Runtime where an installed nestcast finds it: the user's cache folder
   help             this text
@@ -71,6 +73,7 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "bitexact" => bitexact::run(),
         "fuzz" => fuzz::run(&arguments),
         "lint" => lint(),
+        "dependencies" => dependencies::check(),
         "help" | "-h" | "--help" => {
             println!("{HELP}");
             Ok(())
@@ -114,6 +117,7 @@ fn test(arguments: &[OsString]) -> Result<()> {
 
 fn lint() -> Result<()> {
     cargo::step(&["fmt", "--all", "--check"], &[])?;
+    dependencies::check()?;
     let clippy = ["clippy", "--locked", "--workspace", "--all-targets"];
     for features in [&FULL[..], &[]] {
         cargo::step(&[&clippy[..], features, &["--", "-D", "warnings"]].concat(), &[])?;
