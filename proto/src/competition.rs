@@ -12,7 +12,7 @@ use crate::shortest::Shortest;
 /// in which its window shrinks to see the path without a queue.
 const STANDS: Duration = Duration::from_secs(3);
 /// More than that stands, and more than flows like this one make together; less than the other leaves there is none.
-const LONG: Duration = Duration::from_millis(35);
+const LONG: Duration = Duration::from_millis(50);
 const SHORT: Duration = Duration::from_millis(15);
 /// For how long such a flow is suspected behind a long queue.
 const SUSPICION: Duration = Duration::from_secs(5);

@@ -3,7 +3,8 @@
 //! While a queue stands before the path's slowest link, and only then, what arrives shows its rate ([`Busy`]). Once in a
 //! round trip the window becomes what that rate carries in the shortest round trip, a short queue, and one packet, the one
 //! that is being sent: the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the rate does not depend on
-//! the window. Where no queue shows, the window doubles in a round trip at first (slow start, RFC 9002, section 7.3.1), and
+//! the window. Behind a queue that stays too long it is the flow's share that counts, bytes in flight over the round trip
+//! ([`Target`] says how long that queue should be). Where no queue shows, the window doubles in a round trip at first (slow start, RFC 9002, section 7.3.1), and
 //! later grows by steps, since the path may have become faster. A fall of the rate to less than half shows in the deliveries
 //! before a round is over ([`Falls`]). What a peer acknowledges together is sent together: the queue has room for that.
 //! Loss counts only where there is much of it, or where another flow fills the queue
@@ -13,25 +14,27 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::bitrate::Bitrate;
 use crate::busy::Busy;
 use crate::competition::Competition;
 use crate::falls::Falls;
 use crate::limits::{
-    DRAIN_EVERY, DRAIN_LEAST, DRAIN_SUSPECTED, INITIAL_WINDOW, MAX_WINDOW, MIN_RTT_LIFE, MIN_RTT_LIFE_BEHIND_QUEUE,
-    MIN_WINDOW_PACKETS, QUEUE_LEAST, QUEUE_PACKETS, QUEUE_TARGET,
+    DRAIN_DEPTH, DRAIN_EVERY, DRAIN_LEAST, DRAIN_SUSPECTED, INITIAL_WINDOW, MAX_WINDOW, MIN_RTT_LIFE,
+    MIN_RTT_LIFE_BEHIND_QUEUE, MIN_WINDOW_PACKETS, QUEUE_TARGET,
 };
 use crate::loss::Loss;
 use crate::round::{Round, seconds};
 use crate::shortest::Shortest;
+use crate::target::Target;
 
 /// A queue that is shorter than this may be nothing but late clocks and acknowledgements.
 const SURE_QUEUE: Duration = Duration::from_millis(3);
 /// Rounds without a queue after which a path is taken for one of unknown, higher rate.
 const FREE_ROUNDS: u32 = 3;
-/// As long as a peer may hold acknowledgements back (RFC 9000, section 18.2).
-const LUMP_MOST: Duration = Duration::from_millis(25);
-/// What stays in each round of how much is acknowledged together.
-const LUMP_KEPT: f64 = 0.9;
+/// Rounds with too long a queue after which a flow's share is taken for less than the rate of its bursts.
+const LATE_ROUNDS: u32 = 2;
+/// How much a window grows in a round trip behind a queue, at most: another flow may have made that queue.
+const GROWTH: f64 = 1.25;
 /// How much of a window goes where a lossy path or a lossy competitor takes it, and what comes back in each round beside
 /// the latter, in packets.
 const CUT: f64 = 0.7;
@@ -66,6 +69,12 @@ impl Path {
     #[must_use]
     pub fn queue(&self) -> Duration {
         self.rtt.saturating_sub(self.min_rtt)
+    }
+
+    /// What the controller lets through: its window in each round trip. Zero before the first.
+    #[must_use]
+    pub fn target_rate(&self) -> Bitrate {
+        Bitrate::of(self.window, self.rtt).unwrap_or_default()
     }
 }
 
@@ -106,9 +115,7 @@ pub struct Estimator {
     competition: Competition,
     drain: Drain,
     held: Held,
-    /// Bytes that the peer acknowledges together. An average over a round: less than in the last one only slowly, since
-    /// windows that are too small for a peer's habit make it acknowledge fewer together, but late.
-    lump: f64,
+    target: Target,
     loss: Loss,
 }
 
@@ -219,7 +226,7 @@ impl Estimator {
         self.see_round_trip(now, rtt, bytes);
         let queue = self.queue();
         self.round.handle_batch(self.path.rtt, queue, flight);
-        let least = (self.target(self.rate.unwrap_or(f64::MAX)) / 3).max(SURE_QUEUE);
+        let least = (self.target.of_path(&self.path, self.rate.unwrap_or(f64::MAX)) / 3).max(SURE_QUEUE);
         self.busy.handle_batch(now, self.path.delivered, self.path.mtu, queue, least);
         if self.rate.is_none() {
             self.start(delivered);
@@ -236,8 +243,8 @@ impl Estimator {
         let missing = self.path.mtu.saturating_sub(bytes);
         let (rtt, whole) = match self.rate {
             Some(rate) => {
-                let rest = Duration::from_secs_f64(missing as f64 / rate.max(1.0));
-                (rtt + rest.min(2 * QUEUE_TARGET), true)
+                let packet = self.target.handle_rate(now, self.path.mtu, rate);
+                (rtt + packet.mul_f64(missing as f64 / self.path.mtu as f64), true)
             }
             None => (rtt, missing <= self.path.mtu / 8),
         };
@@ -261,10 +268,10 @@ impl Estimator {
     fn start(&mut self, delivered: u64) {
         self.rate = self.busy.take(self.path.mtu);
         if let Some(rate) = self.rate {
-            let carried = rate * seconds(self.path.min_rtt + self.target(rate));
+            let carried = self.carried(rate);
             self.path.window = self.path.window.min(whole(carried)).max(self.least());
             self.free = 0;
-        } else if self.used() && self.queue() < self.target(f64::MAX) {
+        } else if self.used() && self.queue() < self.target.of_path(&self.path, f64::MAX) {
             self.path.window = (self.path.window + delivered).min(MAX_WINDOW);
         }
     }
@@ -273,7 +280,8 @@ impl Estimator {
     fn watch_falls(&mut self, now: Duration, in_flight: u64) {
         let busy = 2 * in_flight >= self.path.window && !self.competition.is_there();
         let Some(rate) = self.falls.rate(now, self.path.delivered, busy) else { return };
-        let target = self.target(rate);
+        // The queue of several flows is longer by itself.
+        let target = self.target.of_share(&self.path, rate);
         let aim = whole(rate * seconds(self.path.min_rtt + target)).max(self.least());
         // Without a queue these are the gaps between what was sent in bursts, or the queue drains.
         let (window, queue) = match self.drain.window {
@@ -283,6 +291,8 @@ impl Estimator {
         if self.falls.certain(now, self.queue() > queue && 2 * aim < window) {
             self.path.window = aim;
             self.path.falls += 1;
+            // A packet takes longer to be sent now, which is no queue.
+            self.shortest.lengthen(self.target.handle_fall(now, self.path.mtu, rate));
             self.rate = Some(rate);
             self.drain.window = None;
             (self.busy, self.falls) = (Busy::default(), Falls::default());
@@ -290,30 +300,20 @@ impl Estimator {
         }
     }
 
-    /// How long packets should wait before a path that carries `rate` bytes a second, and be sent.
-    fn target(&self, rate: f64) -> Duration {
-        let packet = self.path.mtu as f64 / rate.max(1.0);
-        let (least, most) = (QUEUE_LEAST.as_secs_f64(), QUEUE_TARGET.as_secs_f64());
-        // Whole packets alone are sent: the window has room for one that the path has no room for yet.
-        // What is acknowledged together is sent together, and waits for itself.
-        let lump = (self.lump / rate.max(1.0) - QUEUE_PACKETS * packet).clamp(0.0, LUMP_MOST.as_secs_f64());
-        Duration::from_secs_f64((QUEUE_PACKETS * packet).clamp(least, most) + packet.min(most) + lump)
+    /// What a path that carries `rate` has in flight if its queue is as long as it should be, and a packet is being sent.
+    fn carried(&self, rate: f64) -> f64 {
+        rate * seconds(self.path.min_rtt + self.held.time + self.target.of_share(&self.path, rate))
     }
 
     fn end_round(&mut self, now: Duration, in_flight: u64) {
         let used = self.used();
         let round = std::mem::replace(&mut self.round, Round::new(now, in_flight));
         self.path.repairing = round.lost;
-        self.lump = round.lump().max(LUMP_KEPT * self.lump);
+        self.target.handle_round(&round);
         self.competition.handle_round(now, round.standing);
         if let Some((window, since)) = self.drain.window {
-            if now.saturating_sub(since) >= DRAIN_LEAST.max(3 * self.path.rtt / 2) {
-                // Where a queue stands all the same, the path fell meanwhile.
-                let rate = round.arrived(now);
-                let target = self.target(rate);
-                let carried = whole(rate * seconds(self.path.min_rtt + target));
-                self.path.window =
-                    if round.standing > 2 * target { window.min(carried).max(self.least()) } else { window };
+            if now.saturating_sub(since) >= DRAIN_LEAST.max(self.path.rtt) {
+                self.path.window = window;
                 self.drain.window = None;
             }
             return;
@@ -322,7 +322,7 @@ impl Estimator {
         let mut aim = match self.competition.is_there() {
             true if round.lost > 0 => CUT * window,
             true => window + REGROWTH * self.path.mtu as f64,
-            false => self.aim(now, &round),
+            false => self.aim(&round),
         };
         if !used {
             aim = aim.min(window);
@@ -339,27 +339,26 @@ impl Estimator {
     }
 
     /// The window that the last round trip speaks for.
-    fn aim(&mut self, now: Duration, round: &Round) -> f64 {
-        let (window, largest) = (self.path.window as f64, round.largest as f64);
+    fn aim(&mut self, round: &Round) -> f64 {
+        // What was sent before the window fell says nothing of what may be sent now.
+        let window = self.path.window as f64;
+        let largest = window.min(round.largest as f64);
         let queue = round.mean_rtt().saturating_sub(self.path.min_rtt + self.held.time);
         let seen = self.busy.take(self.path.mtu);
-        let target = self.target(seen.or(self.rate).unwrap_or_else(|| round.flown()));
-        self.late = if queue > 2 * target { self.late + 1 } else { 0 };
-        // A flow's packets that come between those of others show more than its share, for a while.
-        let seen = if self.late >= 2 {
-            Some(seen.map_or(round.arrived(now), |rate| rate.min(round.arrived(now))))
+        let target = self.target.of_share(&self.path, seen.or(self.rate).unwrap_or_else(|| round.flown()));
+        self.late = if queue > 3 * target / 2 { self.late + 1 } else { 0 };
+        // What comes between others' packets in a burst shows the path's rate; all of a round trip, the flow's share of it.
+        let seen = if self.late >= LATE_ROUNDS {
+            Some(seen.map_or(round.flown(), |rate| rate.min(round.flown())))
         } else {
             seen
         };
         self.rate = seen.or(self.rate);
         let Some(rate) = self.rate else { return if queue > target { 0.5 * window } else { window } };
-        let carried = rate * seconds(self.path.min_rtt + self.held.time + target);
+        let carried = self.carried(rate);
         if seen.is_some() || queue > target {
             self.free = 0;
-            // Where the queue stood all the time, what was in flight made it, and shows what is too much or too little.
-            let stood = round.standing > target / 4;
-            let right = if stood { round.mean_flight() + rate * (seconds(target) - seconds(queue)) } else { carried };
-            right.clamp(0.95 * carried, 1.05 * carried).clamp(window / 4.0, window.max(2.0 * largest))
+            carried.clamp(window / 4.0, window.max(GROWTH * largest))
         } else if largest < 0.95 * carried {
             carried
         } else if window > largest + 2.0 * self.path.mtu as f64 {
@@ -375,11 +374,12 @@ impl Estimator {
         }
     }
 
-    /// Leaves the path half empty, so that the queue drains.
+    /// Leaves the path partly empty, so that the queue drains.
     fn begin_drain(&mut self, now: Duration) {
         let Some(rate) = self.rate else { return };
         self.drain.window = Some((self.path.window, now));
-        self.path.window = whole(rate * seconds(self.path.min_rtt) / 2.0).clamp(self.path.mtu, self.path.window);
+        let path = (self.path.min_rtt / 2).max(self.path.min_rtt.saturating_sub(DRAIN_DEPTH));
+        self.path.window = whole(rate * seconds(path)).clamp(self.path.mtu, self.path.window);
     }
 
     const fn least(&self) -> u64 {

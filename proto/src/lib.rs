@@ -38,14 +38,15 @@
 
 mod bases;
 mod bitrate;
-mod budget;
 mod busy;
 mod close;
 mod competition;
 mod control;
+mod delivery_rate;
 mod estimator;
 mod falls;
 mod frame;
+mod frame_cap;
 mod limits;
 mod loss;
 mod message;
@@ -55,6 +56,7 @@ mod round;
 mod shortest;
 mod stream;
 mod subscriber;
+mod target;
 mod wire;
 
 pub use bases::Bases;

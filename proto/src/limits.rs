@@ -39,6 +39,8 @@ pub const QUEUE_TARGET: Duration = Duration::from_millis(15);
 /// schedulers need. When its rate falls, what stands in the queue is what all later frames wait for.
 pub(crate) const QUEUE_PACKETS: f64 = 4.0;
 pub(crate) const QUEUE_LEAST: Duration = Duration::from_millis(5);
+/// The same of the round trip: a rate is known to a few percent, and what that is of a long round trip must be there.
+pub(crate) const QUEUE_OF_RTT: f64 = 1.0 / 16.0;
 /// Bytes in flight before anything is known of a path: fewer than RFC 9002, section 7.2, allows, for a first frame that
 /// does not wait behind what is too much; doubled in each round trip.
 pub const INITIAL_WINDOW: u64 = 4_800;
@@ -51,6 +53,9 @@ pub(crate) const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
 pub(crate) const MIN_RTT_LIFE_BEHIND_QUEUE: Duration = Duration::from_secs(60);
 /// How often the queue is drained to see the path without it, well within that life; costs a round trip's bytes at most.
 pub(crate) const DRAIN_EVERY: Duration = Duration::from_secs(5);
+/// How much less than the shortest round trip is in flight then, if that is not half of it: as long as a queue that was taken
+/// for the path may be.
+pub(crate) const DRAIN_DEPTH: Duration = Duration::from_millis(30);
 /// How long that takes at least: flows that share a link begin within a round trip of each other.
 pub(crate) const DRAIN_LEAST: Duration = Duration::from_millis(30);
 /// The same while a queue stands that another flow may have made.

@@ -2,20 +2,24 @@
 
 use std::time::Duration;
 
-use bytes::{Buf as _, Bytes};
+use bytes::{Buf as _, Bytes, BytesMut};
 
 use crate::bitrate::Bitrate;
-use crate::budget::Budget;
+use crate::delivery_rate::DeliveryRate;
 use crate::estimator::Path;
 use crate::frame::Frame;
+use crate::frame_cap::FrameCap;
 use crate::recent::Recent;
-use crate::stream::StreamHead;
+use crate::stream::{MAX_HEAD_BYTES, StreamHead};
 
 /// What the transport may hold of bases beyond its window. A path that stalls for longer than these take gets no
 /// more of them: they would be old, and in the way of newer ones.
 const ROOM_FOR_BASES_BYTES: u64 = 16 * 1024;
 /// A receiver that took so many times a frame's bytes is not thought able to take more of the next.
 const USEFUL_GROWTH: u64 = 2;
+
+/// Room for the heads of about 30 frames, more than a transport holds.
+const HEADS_BYTES: usize = 1024;
 
 /// What to do with the transport; see the crate's example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +55,8 @@ pub struct SendStats {
 /// Cuts frames for one receiver.
 #[derive(Debug)]
 pub struct Publisher {
-    budget: Budget,
+    cap: FrameCap,
+    delivery_rate: DeliveryRate,
     current: Option<Sending>,
     /// The newest frame, if it waits for the current one's base.
     waiting: Option<Frame>,
@@ -62,13 +67,15 @@ pub struct Publisher {
     stalled: u32,
     recent: Recent,
     stats: SendStats,
+    /// Where heads are written: its memory is used again once the transport has let go of those before.
+    heads: BytesMut,
 }
 
 #[derive(Debug)]
 struct Sending {
     /// How it begins, until it did.
     open: Option<Step>,
-    /// The stream's head and the frame's bytes within its budget, as far as they are not written.
+    /// The stream's head and the frame's bytes within the cap, as far as they are not written.
     unwritten: [Bytes; 2],
     /// Bytes to write until the base is whole.
     base_left: usize,
@@ -82,8 +89,19 @@ impl Publisher {
     /// For frames that are due every `interval`, and at most `cap`.
     #[must_use]
     pub fn new(interval: Duration, cap: Option<Bitrate>) -> Self {
-        let (budget, recent, stats) = (Budget::new(interval, cap), Recent::new(interval), SendStats::default());
-        Self { budget, current: None, waiting: None, last: 0, delivered: 0, stalled: 0, recent, stats }
+        let (cap, recent, stats) = (FrameCap::new(interval, cap), Recent::new(interval), SendStats::default());
+        Self {
+            cap,
+            delivery_rate: DeliveryRate::default(),
+            current: None,
+            waiting: None,
+            last: 0,
+            delivered: 0,
+            stalled: 0,
+            recent,
+            stats,
+            heads: BytesMut::new(),
+        }
     }
 
     /// What this receiver was given so far.
@@ -92,17 +110,18 @@ impl Publisher {
         self.stats
     }
 
-    /// What the path delivered of late, all headers counted; it could do more if frames had more bytes.
+    /// What the path delivered over the last eight frames, all headers counted; it could do more if frames had more bytes.
+    /// What the controller lets through is [`Path::target_rate`].
     #[must_use]
     pub const fn delivery_rate(&self) -> Bitrate {
-        self.budget.rate()
+        self.delivery_rate.rate()
     }
 
     /// The most bytes of the next frame that this receiver may have use for.
     #[must_use]
     pub fn useful_bytes(&self) -> u64 {
         let current = self.current.as_ref().map_or(0, |sending| sending.written as u64);
-        current.max(self.last).saturating_mul(USEFUL_GROWTH).min(self.budget.cap())
+        current.max(self.last).saturating_mul(USEFUL_GROWTH).min(self.cap.bytes())
     }
 
     /// How many bytes the transport should hold at most, unacknowledged or unsent: what may be in flight. There is room for
@@ -139,7 +158,7 @@ impl Publisher {
 
     /// A frame is due: what of the one before is not written yet is dropped, but for its base.
     pub fn handle_frame(&mut self, now: Duration, frame: &Frame, path: &Path) {
-        self.budget.measure(now, path);
+        self.delivery_rate.handle_frame(now, path.delivered);
         let still = std::mem::replace(&mut self.delivered, path.delivered) == path.delivered;
         self.stalled = if still { self.stalled + 1 } else { 0 };
         if let Some(bases) = self.recent.handle_path(now, path) {
@@ -149,7 +168,7 @@ impl Publisher {
         if self.waiting.replace(frame.clone()).is_some() {
             self.stats.skipped += 1;
         }
-        self.turn();
+        self.admit_waiting();
     }
 
     /// So many frames were due and never handed over.
@@ -172,7 +191,7 @@ impl Publisher {
         if sending.unwritten.iter().all(Bytes::is_empty) {
             sending.finish = true;
         }
-        self.turn();
+        self.admit_waiting();
     }
 
     /// What to do now; nothing until the next `handle_...` if there is none.
@@ -188,7 +207,7 @@ impl Publisher {
             self.last = sending.written as u64;
         }
         self.current = None;
-        self.turn();
+        self.admit_waiting();
         Some(Step::Finish)
     }
 
@@ -205,7 +224,7 @@ impl Publisher {
     }
 
     /// Lets the waiting frame in as soon as the current one's base is out.
-    fn turn(&mut self) {
+    fn admit_waiting(&mut self) {
         if self.waiting.is_none() {
             return;
         }
@@ -231,11 +250,15 @@ impl Publisher {
     }
 
     fn begin(&mut self, frame: &Frame) -> Sending {
-        let head = StreamHead::Frame(frame.header()).encode();
+        if self.heads.capacity() < MAX_HEAD_BYTES {
+            self.heads.reserve(HEADS_BYTES);
+        }
+        StreamHead::Frame(frame.header()).write(&mut self.heads);
+        let head = self.heads.split().freeze();
         let full = frame.bytes.len();
         let base = frame.base.min(full);
-        let budget = usize::try_from(self.budget.cap()).unwrap_or(usize::MAX).saturating_sub(head.len());
-        let body = frame.bytes.slice(..budget.clamp(base, full));
+        let most = usize::try_from(self.cap.bytes()).unwrap_or(usize::MAX).saturating_sub(head.len());
+        let body = frame.bytes.slice(..most.clamp(base, full));
         self.stats.full += full as u64;
         let base_left = head.len() + base;
         Sending { open: Some(Step::Open), unwritten: [head, body], base_left, written: 0, finish: false, again: false }

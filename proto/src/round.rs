@@ -55,11 +55,6 @@ impl Round {
     pub(crate) fn flown(&self) -> f64 {
         self.mean_flight() / seconds(self.mean_rtt())
     }
-
-    /// Bytes a second that arrived: no more than the path carries, and less if it was not always busy.
-    pub(crate) fn arrived(&self, now: Duration) -> f64 {
-        self.delivered as f64 / seconds(now.saturating_sub(self.began))
-    }
 }
 
 /// At least a tenth of a millisecond, to divide by.

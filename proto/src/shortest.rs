@@ -23,15 +23,21 @@ impl Shortest {
                 _ => self.halves = [self.halves[1], Some((now, time))],
             }
         }
-        self.least().unwrap_or(time)
+        self.shortest().unwrap_or(time)
+    }
+
+    /// All of them would take `time` longer now.
+    pub(crate) fn lengthen(&mut self, time: Duration) {
+        self.halves.iter_mut().flatten().for_each(|(_, shortest)| *shortest += time);
     }
 
     /// That of at least half of a while, if so much is known.
     pub(crate) fn of_a_while(&self) -> Option<Duration> {
-        self.halves[0].and(self.least())
+        self.halves[0].and(self.shortest())
     }
 
-    fn least(&self) -> Option<Duration> {
+    /// That of late, if any is known.
+    pub(crate) fn shortest(&self) -> Option<Duration> {
         self.halves.iter().flatten().map(|(_, time)| *time).min()
     }
 }

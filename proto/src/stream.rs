@@ -13,7 +13,7 @@ const MODEL: u64 = 1;
 const BASES: u64 = 2;
 
 /// Most bytes that a stream's head takes: its kind and six integers, or a package's hash and length.
-const MAX_HEAD: usize = 64;
+pub(crate) const MAX_HEAD_BYTES: usize = 64;
 
 /// The head of a stream that a sender opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,20 +39,25 @@ impl StreamHead {
     /// The head as it goes over the wire.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        let mut out = BytesMut::with_capacity(MAX_HEAD);
+        let mut out = BytesMut::with_capacity(MAX_HEAD_BYTES);
+        self.write(&mut out);
+        out.freeze()
+    }
+
+    /// Appends the head.
+    pub(crate) fn write(&self, out: &mut BytesMut) {
         match self {
             Self::Frame(header) => {
-                put_varint(&mut out, FRAME);
-                header.write(&mut out);
+                put_varint(out, FRAME);
+                header.write(out);
             }
             Self::Model(header) => {
-                put_varint(&mut out, MODEL);
-                put_bytes(&mut out, &header.package.0);
-                put_varint(&mut out, header.length);
+                put_varint(out, MODEL);
+                put_bytes(out, &header.package.0);
+                put_varint(out, header.length);
             }
-            Self::Bases => put_varint(&mut out, BASES),
+            Self::Bases => put_varint(out, BASES),
         }
-        out.freeze()
     }
 
     /// The head, and how many bytes it takes; `None` while they are not all there.
@@ -68,7 +73,7 @@ impl StreamHead {
             Some(BASES) => Some(Self::Bases),
             Some(_) => return Err(Close::violation("a stream is of an unknown kind")),
         };
-        if head.is_none() && bytes.len() >= MAX_HEAD {
+        if head.is_none() && bytes.len() >= MAX_HEAD_BYTES {
             return Err(Close::violation("a stream's head is too long"));
         }
         Ok(head.map(|head| (head, bytes.len() - reader.left())))
@@ -110,7 +115,7 @@ mod tests {
             if let Ok(Some((_, length))) = StreamHead::parse(&bytes) {
                 prop_assert!(length <= bytes.len());
             }
-            prop_assert!(bytes.len() < MAX_HEAD || StreamHead::parse(&bytes) != Ok(None));
+            prop_assert!(bytes.len() < MAX_HEAD_BYTES || StreamHead::parse(&bytes) != Ok(None));
         }
     }
 

@@ -9,6 +9,9 @@ use crate::close::Close;
 use crate::frame::FrameHeader;
 use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, MAX_FRAME, MAX_OPEN_FRAMES};
 
+/// Frames whose memory is kept to be used again: one that is decoded, and one that waits for that.
+const MAX_SPARES: usize = 2;
+
 /// A frame to show: the prefix that came in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrived {
@@ -42,6 +45,8 @@ pub struct Subscriber {
     /// Most bytes that are kept of a frame.
     max_frame: u64,
     open: BTreeMap<u64, Open>,
+    /// The memory of frames that were given out, which may be in use.
+    spares: Vec<BytesMut>,
     /// The last frame that was given out or given up: its number, and pictures that were skipped before it.
     last: Option<(u64, u64)>,
     /// When the last frame was given out.
@@ -59,6 +64,8 @@ struct Open {
     /// Bytes that came, and those of them that are kept.
     came: u64,
     bytes: BytesMut,
+    /// Most bytes that are kept.
+    most: usize,
     first: Duration,
     /// When its base was there.
     based: Option<Duration>,
@@ -75,6 +82,7 @@ impl Subscriber {
             interval,
             max_frame: MAX_FRAME,
             open: BTreeMap::new(),
+            spares: Vec::with_capacity(MAX_SPARES),
             last: None,
             shown: None,
             rtt: Duration::ZERO,
@@ -125,7 +133,8 @@ impl Subscriber {
         }
         let honest = |open: &&mut Open| open.header == header && open.based.is_none();
         if let Some(open) = self.open.get_mut(&header.id).filter(honest) {
-            open.bytes = BytesMut::from(base);
+            open.bytes.clear();
+            open.bytes.extend_from_slice(&base[..base.len().min(open.most)]);
             (open.based, open.finished, open.again) = (Some(now), true, true);
         }
     }
@@ -143,9 +152,15 @@ impl Subscriber {
         }
         // All that may be kept of it, at once: what grows leaves as much behind again.
         let most = usize::try_from(header.full.min(self.max_frame)).unwrap_or(usize::MAX);
-        let bytes = BytesMut::with_capacity(most);
-        let open = Open { header, came: 0, bytes, first: now, based: None, finished: false, again: false };
+        let bytes = self.memory(most);
+        let open = Open { header, came: 0, bytes, most, first: now, based: None, finished: false, again: false };
         self.open.insert(header.id, open);
+    }
+
+    /// Memory for `most` bytes, used again if whoever was given a frame has let go of it.
+    fn memory(&mut self, most: usize) -> BytesMut {
+        let free = self.spares.iter_mut().position(|spare| spare.try_reclaim(most));
+        free.map_or_else(|| BytesMut::with_capacity(most), |free| self.spares.swap_remove(free))
     }
 
     /// More bytes of frame `id` came, in their order. Those of a frame that was shown or dropped are only counted.
@@ -159,7 +174,7 @@ impl Subscriber {
         if open.came > open.header.full {
             return Err(Close::violation("a frame has more bytes than it announced"));
         }
-        let kept = bytes.len().min(open.bytes.capacity() - open.bytes.len());
+        let kept = bytes.len().min(open.most - open.bytes.len());
         open.bytes.extend_from_slice(&bytes[..kept]);
         if open.based.is_none() && open.came >= open.header.base && open.came > 0 {
             open.based = Some(now);
@@ -190,13 +205,18 @@ impl Subscriber {
             if self.due(id, open).is_none_or(|due| now < due) {
                 return None;
             }
-            let Open { header, bytes, first, based, .. } = self.open.remove(&id)?;
+            let Open { header, mut bytes, first, based, .. } = self.open.remove(&id)?;
             self.pass(&header);
+            let prefix = bytes.split().freeze();
+            if self.spares.len() == MAX_SPARES {
+                self.spares.remove(0);
+            }
+            self.spares.push(bytes);
             if based.is_some() {
                 self.stats.shown += 1;
-                self.stats.useful += bytes.len() as u64;
+                self.stats.useful += prefix.len() as u64;
                 self.shown = Some(now);
-                return Some(Arrived { header, prefix: bytes.freeze(), first, shown: now });
+                return Some(Arrived { header, prefix, first, shown: now });
             }
             self.stats.blank += 1;
         }

@@ -68,6 +68,6 @@ mod tests {
         feedback.ask(20_000);
         assert_eq!(feedback.useful_bytes(), 80_000);
         assert_eq!(feedback.useful_bytes(), 70_000);
-        assert_eq!((0..20).map(|_| feedback.useful_bytes()).last(), Some(16 * 1024));
+        assert_eq!((0..20).map(|_| feedback.useful_bytes()).min(), Some(16 * 1024));
     }
 }

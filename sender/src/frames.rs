@@ -1,7 +1,6 @@
 //! Frames on their way from the source to every feed. A feed that wakes late still gets each frame of the last
 //! while, in order; one that joins begins with the newest.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use nestcast_proto::Frame;
@@ -13,22 +12,20 @@ use crate::statistics::Counters;
 /// Frames that a feed may be late by: a quarter of a second at 30 a second.
 const KEPT_FRAMES: usize = 8;
 
-type Newest = Option<Arc<Frame>>;
-
 /// Where frames are put.
 #[derive(Debug)]
 pub(crate) struct Outlet {
-    newest: watch::Sender<Newest>,
-    all: broadcast::Sender<Arc<Frame>>,
+    newest: watch::Sender<Option<Frame>>,
+    all: broadcast::Sender<Frame>,
 }
 
 /// Where a feed takes them. A copy begins with the frame that is the newest then.
 #[derive(Debug)]
 pub(crate) struct Frames {
-    newest: watch::Receiver<Newest>,
-    all: broadcast::Receiver<Arc<Frame>>,
+    newest: watch::Receiver<Option<Frame>>,
+    all: broadcast::Receiver<Frame>,
     /// The frame to begin with.
-    first: Newest,
+    first: Option<Frame>,
     /// The number of the last frame that was taken.
     last: Option<u64>,
 }
@@ -36,7 +33,7 @@ pub(crate) struct Frames {
 /// What comes next.
 #[derive(Debug)]
 pub(crate) enum Next {
-    Frame(Arc<Frame>),
+    Frame(Frame),
     /// So many frames were missed: whoever takes them slept for too long.
     Missed(u64),
     /// There are no more.
@@ -56,8 +53,7 @@ impl Outlet {
         Counters::add(&counters.frames, 1);
         Counters::add(&counters.encoded_bytes, frame.bytes.len() as u64);
         counters.skipped.store(frame.skipped, Ordering::Relaxed);
-        let frame = Arc::new(frame);
-        self.newest.send_replace(Some(Arc::clone(&frame)));
+        self.newest.send_replace(Some(frame.clone()));
         // Nobody may be there to take it.
         let _ = self.all.send(frame);
     }

@@ -45,7 +45,8 @@ impl Statistics {
 pub struct ReceiverStatistics {
     /// Where it is.
     pub address: SocketAddr,
-    /// What its path delivered of late.
+    /// What its path delivered over the last eight frames, all headers counted: less than [`Path::target_rate`], what the
+    /// delay controller lets through, where frames have fewer bytes than that.
     pub delivery_rate: Bitrate,
     /// The most bytes of the next frame that it may have use for.
     pub useful_bytes: u64,

@@ -6,7 +6,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -40,14 +40,10 @@ struct Options {
 
 #[derive(Subcommand)]
 enum Role {
-    /// (a process of its own) Broadcasts with the certificate and key of a folder
-    Send {
-        identity: PathBuf,
-        #[arg(long)]
-        workers: usize,
-    },
+    /// (a process of its own) Broadcasts
+    Send { workers: usize },
     /// (a process of its own) Receives and discards
-    Receive { identity: PathBuf, address: SocketAddr, count: usize },
+    Receive { address: SocketAddr, count: usize },
 }
 
 /// One run.
@@ -67,8 +63,8 @@ struct Row {
 fn main() -> Result<()> {
     let options = Options::parse();
     match &options.role {
-        Some(Role::Send { identity, workers }) => still_broadcast::send(identity, *workers),
-        Some(Role::Receive { identity, address, count }) => crowd::receive(identity, *address, *count),
+        Some(Role::Send { workers }) => still_broadcast::send(*workers),
+        Some(Role::Receive { address, count }) => crowd::receive(*address, *count),
         None => measure(&options),
     }
 }
@@ -97,13 +93,10 @@ fn measure(options: &Options) -> Result<()> {
 }
 
 fn run(count: usize, options: &Options) -> Result<Row> {
-    let folder = tempfile::tempdir()?;
-    still_broadcast::write_identity(folder.path())?;
-    let workers = options.workers.to_string();
-    let mut sender = Part::start(&["send", "--workers", &workers], folder.path(), &[])?;
+    let mut sender = Part::start(&["send", &options.workers.to_string()])?;
     let address = sender.line()?;
     let before = Usage::of(sender.child.id())?;
-    let mut receivers = Part::start(&["receive"], folder.path(), &[&address, &count.to_string()])?;
+    let mut receivers = Part::start(&["receive", &address, &count.to_string()])?;
     ensure!(receivers.line()? == "ready", "the receivers did not all get a frame");
     std::thread::sleep(Duration::from_secs(2));
 
@@ -136,9 +129,9 @@ struct Part {
 }
 
 impl Part {
-    fn start(role: &[&str], identity: &Path, rest: &[&str]) -> Result<Self> {
+    fn start(role: &[&str]) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(role).arg(identity).args(rest).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(role).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let input = child.stdin.take().context("a pipe")?;
         let output = BufReader::new(child.stdout.take().context("a pipe")?);

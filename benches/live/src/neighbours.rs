@@ -1,14 +1,13 @@
 //! One healthy receiver's goodput, alone and beside receivers that are a burden. Real QUIC, each run a sender of its own.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use nestcast_lab::link::{Link, Relay};
-use quinn::{ClientConfig, Connection, Endpoint};
+use quinn::{Connection, Endpoint};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::crowd::{self, Counters};
@@ -53,7 +52,7 @@ impl Neighbour {
     }
 
     /// Receives as such a one until what is given is dropped.
-    async fn join(self, sender: SocketAddr, config: &ClientConfig) -> Result<Option<Joined>> {
+    async fn join(self, sender: SocketAddr) -> Result<Option<Joined>> {
         let relay = match self {
             Self::Nobody => return Ok(None),
             Self::Deaf => None,
@@ -61,7 +60,7 @@ impl Neighbour {
             Self::Slow => Some(Relay::start(sender, Link::constant(TENTH)).await?),
         };
         let address = relay.as_ref().map_or(sender, Relay::address);
-        let (endpoint, connection) = connect(address, config).await?;
+        let (endpoint, connection) = connect(address).await?;
         let taker = connection.clone();
         let taking = tokio::spawn(async move {
             if self == Self::Deaf {
@@ -97,20 +96,17 @@ impl Drop for Joined {
 /// The goodput of a healthy receiver beside `count` such neighbours, in Mbit/s: behind a link of 4 Mbit/s with a round trip in
 /// milliseconds and a loss in percent, or directly on loopback, where whole frames are the limit.
 pub fn goodput(neighbour: Neighbour, count: usize, link: Option<(u64, f64)>, time: Duration) -> Result<f64> {
-    let folder = tempfile::tempdir()?;
-    still_broadcast::write_identity(folder.path())?;
     // The sender has one thread for its network, as each who receives: what one feed costs another shows.
     let [sending, receiving, beside] = [worker()?, worker()?, worker()?];
-    let sender = sending.block_on(start(folder.path()))?;
-    let config = crowd::client(folder.path())?;
+    let sender = sending.block_on(start())?;
     let neighbours = beside.block_on(async {
         let mut joined = Vec::new();
         for _ in 0..count {
-            joined.push(neighbour.join(sender, &config).await?);
+            joined.push(neighbour.join(sender).await?);
         }
         anyhow::Ok(joined)
     })?;
-    let rate = receiving.block_on(healthy(sender, config, link, time));
+    let rate = receiving.block_on(healthy(sender, link, time));
     beside.block_on(async { drop(neighbours) });
     for runtime in [sending, receiving, beside] {
         runtime.shutdown_background();
@@ -122,26 +118,26 @@ fn worker() -> Result<Runtime> {
     Ok(Builder::new_multi_thread().worker_threads(1).enable_all().build()?)
 }
 
-async fn start(identity: &Path) -> Result<SocketAddr> {
-    let broadcast = still_broadcast::listen(identity, FRAME_BYTES)?;
+async fn start() -> Result<SocketAddr> {
+    let broadcast = still_broadcast::listen(FRAME_BYTES)?;
     let address = broadcast.address().context("it listens")?;
     tokio::spawn(broadcast.run(std::future::pending()));
     Ok(address)
 }
 
-async fn connect(address: SocketAddr, config: &ClientConfig) -> Result<(Endpoint, Connection)> {
-    let endpoint = Endpoint::client(([127, 0, 0, 1], 0).into())?;
-    let connection = endpoint.connect_with(config.clone(), address, "localhost")?.await?;
+async fn connect(address: SocketAddr) -> Result<(Endpoint, Connection)> {
+    let endpoint = crowd::socket();
+    let connection = endpoint.connect(address, "localhost")?.await?;
     Ok((endpoint, connection))
 }
 
-async fn healthy(sender: SocketAddr, config: ClientConfig, link: Option<(u64, f64)>, time: Duration) -> Result<f64> {
+async fn healthy(sender: SocketAddr, link: Option<(u64, f64)>, time: Duration) -> Result<f64> {
     let relay = match link {
         Some((rtt, loss)) => Some(Relay::start(sender, over(Link::constant(LINK), rtt, loss)).await?),
         None => None,
     };
     let address = relay.as_ref().map_or(sender, Relay::address);
-    let (_endpoint, connection) = connect(address, &config).await?;
+    let (_endpoint, connection) = connect(address).await?;
     let counters: Arc<Counters> = Arc::default();
     let counting = Arc::clone(&counters);
     let taking = tokio::spawn(async move { crowd::take(&connection, &counting).await });

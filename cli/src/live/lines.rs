@@ -49,6 +49,7 @@ pub(super) enum Line {
 #[derive(Debug, Serialize)]
 pub(super) struct Fed {
     address: String,
+    target_rate_bits: u64,
     delivery_rate_bits: u64,
     frames: u64,
     skipped: u64,
@@ -69,6 +70,7 @@ impl From<&Statistics> for Line {
     fn from(statistics: &Statistics) -> Self {
         let receivers = statistics.receivers.iter().map(|receiver| Fed {
             address: receiver.address.to_string(),
+            target_rate_bits: receiver.path.target_rate().bits(),
             delivery_rate_bits: receiver.delivery_rate.bits(),
             frames: receiver.sent.frames,
             skipped: receiver.sent.skipped,

@@ -97,8 +97,11 @@ fn text(figures: &Statistics) -> String {
 type Figure = (&'static str, &'static str, &'static str, fn(&ReceiverStatistics) -> f64);
 
 /// What is told of each receiver.
-const FIGURES: [Figure; 9] = [
-    ("receiver_delivery_rate_bits_per_second", "gauge", "What the path delivered of late.", |r| {
+const FIGURES: [Figure; 10] = [
+    ("receiver_target_rate_bits_per_second", "gauge", "What the delay controller lets through.", |r| {
+        r.path.target_rate().bits() as f64
+    }),
+    ("receiver_delivery_rate_bits_per_second", "gauge", "What the path delivered over the last eight frames.", |r| {
         r.delivery_rate.bits() as f64
     }),
     ("receiver_useful_bytes", "gauge", "Most bytes of the next frame that it may have use for.", |r| {

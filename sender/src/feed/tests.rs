@@ -214,3 +214,71 @@ async fn a_model_goes_no_faster_than_the_receiver_takes() {
     assert!(taker.streams()[0] > MODEL, "all of it and its head");
     feed.abort();
 }
+
+/// A connection that takes all at once and keeps nothing.
+struct Sponge;
+
+impl Outgoing for Sponge {
+    async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Disconnected> {
+        Ok(chunks.iter_mut().map(|chunk| std::mem::take(chunk).len()).sum())
+    }
+
+    fn finish(&mut self) {}
+
+    fn reset(&mut self) {}
+
+    async fn settled(&mut self) {}
+}
+
+impl Connection for Sponge {
+    type Outgoing = Self;
+    type Incoming = Said;
+
+    fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], 1).into()
+    }
+
+    fn path(&self) -> Path {
+        Path::default()
+    }
+
+    fn set_window(&self, _bytes: u64) {}
+
+    fn allow_beyond(&self, _packets: u64) {}
+
+    async fn accept_control(&self) -> Result<(Self, Said), Disconnected> {
+        Ok((Self, Said(Some(hello(None)))))
+    }
+
+    async fn open(&self, _urgency: Urgency) -> Result<Self, Disconnected> {
+        Ok(Self)
+    }
+
+    fn close(&self, _close: Close) {}
+}
+
+#[test]
+fn from_outlet_to_transport_a_frame_takes_no_memory_anew() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = runtime.expect("a runtime");
+    let (outlet, frames) = frames::channel();
+    let (shared, bytes) = (shared(), Bytes::from(vec![7; FULL]));
+    let feeds: Vec<_> = (0..3)
+        .map(|number| runtime.spawn(run(Sponge, pending(), number, Arc::clone(&shared), frames.clone())))
+        .collect();
+    let send = |ids: std::ops::Range<u64>| {
+        runtime.block_on(async {
+            for id in ids {
+                sleep(INTERVAL).await;
+                outlet.put(&shared.counters, Frame { id, skipped: 0, captured: 0, base: BASE, bytes: bytes.clone() });
+            }
+            sleep(INTERVAL).await;
+        });
+    };
+    send(0..100);
+    let taken = allocation_counter::measure(|| send(100..1100));
+    assert_eq!(taken.count_total, 0, "allocations for 1000 frames to three receivers: {taken:?}");
+    let figures = shared.counters.read();
+    assert!(figures.receivers.len() == 3 && figures.receivers.iter().all(|receiver| receiver.sent.frames >= 1099));
+    drop(feeds);
+}

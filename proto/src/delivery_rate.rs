@@ -1,0 +1,55 @@
+//! What a path delivered of late.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::bitrate::Bitrate;
+
+/// Frames over which deliveries are counted.
+const MEASURED_FRAMES: usize = 8;
+
+/// The delivery rate of the last frames (draft-cardwell-iccrg-bbr-congestion-control, section 4.1.1), all headers counted.
+/// Where frames have fewer bytes than the path takes it is theirs, not the path's.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DeliveryRate {
+    /// When a frame was due, and the bytes that had been delivered by then; oldest first.
+    delivered: VecDeque<(Duration, u64)>,
+    rate: Bitrate,
+}
+
+impl DeliveryRate {
+    /// As of the last frame that was due; zero before the second.
+    pub(crate) const fn rate(&self) -> Bitrate {
+        self.rate
+    }
+
+    /// A frame is due, and so many bytes were delivered since the connection began.
+    pub(crate) fn handle_frame(&mut self, now: Duration, delivered: u64) {
+        if let Some(&(then, before)) = self.delivered.front() {
+            let rate = Bitrate::of(delivered.saturating_sub(before), now.saturating_sub(then));
+            self.rate = rate.unwrap_or(self.rate);
+        }
+        if self.delivered.len() == MEASURED_FRAMES {
+            self.delivered.pop_front();
+        }
+        self.delivered.push_back((now, delivered));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_that_of_the_last_frames() {
+        let mut rate = DeliveryRate::default();
+        assert_eq!(rate.rate(), Bitrate::default());
+        let mut delivered = 0;
+        for (frame, bytes) in (0..).zip([1000; 10].into_iter().chain([3000; 9])) {
+            rate.handle_frame(Duration::from_millis(100 * frame), delivered);
+            delivered += bytes;
+        }
+        // In each of the eight intervals that are measured 3000 bytes were delivered.
+        assert_eq!(rate.rate(), Bitrate::from_bits(240_000));
+    }
+}

@@ -1,0 +1,93 @@
+//! How long packets should wait before a path's slowest link: short, and the same for all flows that share it.
+
+use std::time::Duration;
+
+use crate::estimator::Path;
+use crate::limits::{MIN_RTT_LIFE, QUEUE_LEAST, QUEUE_OF_RTT, QUEUE_PACKETS, QUEUE_TARGET};
+use crate::round::{Round, seconds};
+use crate::shortest::Shortest;
+
+/// A packet takes no longer to be sent, as far as is counted: 96 kbit/s.
+const LONGEST_PACKET: Duration = Duration::from_millis(100);
+/// A flow that has the path alone sees its rate within this factor.
+const ALONE: f64 = 1.5;
+/// Power of the number of flows with which the queue grows that each aims at, and the most that are counted.
+const SHARE_SCALING: f64 = 0.75;
+const SHARES_MOST: f64 = 16.0;
+/// As long as a peer may hold acknowledgements back (RFC 9000, section 18.2).
+const LUMP_MOST: Duration = Duration::from_millis(25);
+/// What stays in each round of how much is acknowledged together.
+const LUMP_KEPT: f64 = 0.9;
+
+/// What the queue's length depends on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Target {
+    /// How long the path takes for a whole packet. Beside others a flow's rate is a part of the path's: the highest of late is
+    /// the closest.
+    packet: Shortest,
+    /// Bytes that the peer acknowledges together. An average over a round: less than in the last one only slowly, since
+    /// windows that are too small for a peer's habit make it acknowledge fewer together, but late.
+    lump: f64,
+}
+
+impl Target {
+    /// The path carries at least `rate` bytes a second; gives how long it takes for a packet of `mtu` bytes.
+    pub(crate) fn handle_rate(&mut self, now: Duration, mtu: u64, rate: f64) -> Duration {
+        let packet = Duration::from_secs_f64(mtu as f64 / rate.max(1.0)).min(LONGEST_PACKET);
+        self.packet.of(now, packet, true, MIN_RTT_LIFE)
+    }
+
+    /// The path carries no more than `rate` any longer; gives how much longer it takes for a packet now.
+    pub(crate) fn handle_fall(&mut self, now: Duration, mtu: u64, rate: f64) -> Duration {
+        let packet = Duration::from_secs_f64(mtu as f64 / rate.max(1.0)).min(LONGEST_PACKET);
+        let longer = packet.saturating_sub(self.handle_rate(now, mtu, rate));
+        self.packet.lengthen(longer);
+        longer
+    }
+
+    /// A round trip is over.
+    pub(crate) fn handle_round(&mut self, round: &Round) {
+        self.lump = round.lump().max(LUMP_KEPT * self.lump);
+    }
+
+    /// How long packets should wait before a path that carries `rate` bytes a second, and be sent.
+    pub(crate) fn of_path(&self, path: &Path, rate: f64) -> Duration {
+        let most = QUEUE_TARGET.as_secs_f64();
+        let least = QUEUE_LEAST.max(path.min_rtt.mul_f64(QUEUE_OF_RTT)).as_secs_f64().min(most);
+        let packet = path.mtu as f64 / rate.max(1.0);
+        // What is acknowledged together is sent together, and waits for itself.
+        let lump = (self.lump / rate.max(1.0) - QUEUE_PACKETS * packet).clamp(0.0, LUMP_MOST.as_secs_f64());
+        // Whole packets alone are sent: the window has room for one that the path has no room for yet.
+        Duration::from_secs_f64((QUEUE_PACKETS * packet).clamp(least, most) + packet.min(most) + lump)
+    }
+
+    /// The same for a flow that has `rate` of a path: the smaller its part, the longer, so that flows behind one queue come to have
+    /// the same (flow-based scaling of Swift: Kumar and others 2020, section 3.1).
+    pub(crate) fn of_share(&self, path: &Path, rate: f64) -> Duration {
+        let whole = self.packet.shortest().map_or(0.0, |packet| path.mtu as f64 / seconds(packet));
+        let flows = (whole / rate.max(1.0) / ALONE).clamp(1.0, SHARES_MOST);
+        self.of_path(path, whole.max(rate)).mul_f64(flows.powf(SHARE_SCALING))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_flow_with_a_small_part_of_a_path_aims_at_a_longer_queue_until_the_path_fell() {
+        let path = Path { min_rtt: SECOND / 20, ..Path::default() };
+        let mut target = Target::default();
+        let packet = target.handle_rate(SECOND, path.mtu, 400_000.0);
+        assert_eq!(packet, SECOND * 3 / 1000);
+        let alone = target.of_path(&path, 400_000.0);
+        assert_eq!(alone, SECOND * 15 / 1000, "four packets, and the one that is being sent");
+        assert_eq!(target.of_share(&path, 400_000.0), alone);
+        let quarter = target.of_share(&path, 100_000.0);
+        assert!(quarter > 2 * alone && quarter < 4 * alone, "{quarter:?}");
+        assert_eq!(target.handle_fall(SECOND, path.mtu, 100_000.0), SECOND * 9 / 1000);
+        assert_eq!(target.of_share(&path, 100_000.0), target.of_path(&path, 100_000.0));
+    }
+}
