@@ -21,7 +21,7 @@ const HELP: &str = "\
 cargo xtask COMMAND
 
   demo [ARGS]      `nestcast demo ARGS`, built if need be
-  nestcast ARGS    nestcast as released, built if need be
+  nestcast ARGS    nestcast as released, with all its features, built if need be
   report           draw benches/results/report.html, plots and tables from the results; measures nothing
   measure COMMAND  measure anew into benches/results: `measure all KODAK` does all that depends on nestcast, with KODAK
                    the folder of its 24 pictures; `measure help` lists the parts; both need cmake, nasm and perl
@@ -63,9 +63,9 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "install-runtime" => runtime::install_for_user(),
         "demo" => {
             arguments.insert(0, "demo".into());
-            nestcast(&arguments, &["--features", "demo"])
+            nestcast(&arguments)
         }
-        "nestcast" => nestcast(&arguments, &[]),
+        "nestcast" => nestcast(&arguments),
         "report" => measure::report(),
         "measure" => measure::run(&arguments),
         "test" => test(&arguments),
@@ -83,10 +83,10 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
     }
 }
 
-/// Runs the program as it is by default, and with these features.
-fn nestcast(arguments: &[OsString], features: &[&str]) -> Result<()> {
+/// Runs the program, with all that it can have.
+fn nestcast(arguments: &[OsString]) -> Result<()> {
     let library = runtime::ensure()?;
-    let program = [&["--locked", "--release", "--package", "nestcast", "--bin", "nestcast"], features].concat();
+    let program = [&["--locked", "--release", "--package", "nestcast", "--bin", "nestcast"], &FULL[..]].concat();
     // Built apart from running, so that building shows its progress and running adds nothing to the output.
     cargo::step(&[&["build"], &program[..]].concat(), &[])?;
     cargo::hand_over(&[&["run", "--quiet"], &program[..], &["--"]].concat(), arguments, &library)

@@ -53,7 +53,7 @@ fn all(kodak: &Path, library: &Path) -> Result<()> {
         let csv = results().join(csv);
         let words: [OsString; 6] =
             ["eval".into(), kodak.into(), "--model".into(), model.into(), "--csv".into(), csv.into()];
-        crate::nestcast(&[&words[..], &["--analysis".into(), "deep".into()]].concat(), &[])?;
+        crate::nestcast(&[&words[..], &["--analysis".into(), "deep".into()]].concat())?;
     }
     program(&["population".into(), "--images".into(), kodak.into()], library)?;
     program(&["sheets".into()], library)?;
