@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::args::Encode;
 use crate::files::{self, Lines, Output};
 use crate::pictures;
-use crate::progress;
 use crate::transforms::Model;
 
 /// What was made of what; `--json` prints it as it is.
@@ -33,13 +32,12 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
     let output = Output::new(&options.output, &[&options.input])?;
     let model = Model::open(&options.common)?;
     let picture = pictures::read(&options.input, options.common.max_pixels)?;
-    let analysis = model.analysis(options.analysis)?;
+    let mut encoder = model.encoder(options.analysis)?.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX));
 
     let start = Instant::now();
-    let stream = model
-        .encode(&picture, &*analysis, options.max_bytes)
-        .with_context(|| format!("{} cannot be encoded", files::name(&options.input)))?;
-    let encode_ms = progress::milliseconds(start);
+    let stream =
+        encoder.encode(&picture).with_context(|| format!("{} cannot be encoded", files::name(&options.input)))?;
+    let encode_ms = start.elapsed().as_secs_f64() * 1e3;
     output.write(stream.bytes())?;
 
     let (size, bytes) = (picture.size(), stream.bytes().len());

@@ -11,7 +11,6 @@ mod files;
 mod inspect;
 mod live;
 mod pictures;
-mod progress;
 mod streams;
 mod transforms;
 

@@ -126,26 +126,6 @@ fn eval_goes_on_behind_a_broken_picture_and_says_which() {
     assert_eq!(bench.read("out"), b"old");
 }
 
-#[cfg(feature = "demo")]
-#[test]
-fn the_demo_of_a_picture_is_one_page_that_loads_nothing() {
-    let bench = Bench::new();
-    bench.write("p.png", &png::rgb(96, 64));
-    let (text, _) = bench.succeed(&["demo", "p.png", "-o", "shown", "--decoder", "linear"]);
-    for percent in ["  1 %", "  5 %", " 20 %", "100 %"] {
-        assert!(text.contains(percent), "{text}");
-    }
-    assert!(bench.read("shown/picture-sheet.png").starts_with(b"\x89PNG"));
-    assert!(bench.read("shown/picture.nst").starts_with(b"nst"));
-    let page = String::from_utf8(bench.read("shown/picture.html")).expect("text");
-    assert!(
-        page.contains("<svg") && page.contains("data:image/png;base64,") && page.contains("data:image/jpeg;base64,")
-    );
-    for outside in ["http:", "https:", "<script", "<link", "url(", "@import"] {
-        assert!(!page.contains(outside), "{outside}");
-    }
-}
-
 #[test]
 fn without_onnx_runtime_each_command_names_the_way_out() {
     let bench = Bench::new();
@@ -158,17 +138,6 @@ fn without_onnx_runtime_each_command_names_the_way_out() {
         let line = bench.refuse(arguments);
         assert!(line.contains("ORT_DYLIB_PATH") && line.contains(instead), "{line}");
     }
-}
-
-#[cfg(feature = "demo")]
-#[test]
-fn the_demo_writes_nothing_where_it_cannot_run() {
-    let bench = Bench::new();
-    let line = bench.refuse(&["demo", "-o", "folder"]);
-    assert!(line.contains("ORT_DYLIB_PATH") && line.contains("`--decoder linear`"), "{line}");
-    assert!(!bench.path("folder").exists());
-    bench.stream("s.nst");
-    assert!(bench.refuse(&["demo", "-o", "s.nst", "--decoder", "linear"]).contains("is a file"));
 }
 
 #[test]

@@ -118,9 +118,11 @@ fn test(arguments: &[OsString]) -> Result<()> {
 fn lint() -> Result<()> {
     cargo::step(&["fmt", "--all", "--check"], &[])?;
     dependencies::check()?;
-    let clippy = ["clippy", "--locked", "--workspace", "--all-targets"];
+    let workspace = ["--locked", "--workspace"];
     for features in [&FULL[..], &[]] {
-        cargo::step(&[&clippy[..], features, &["--", "-D", "warnings"]].concat(), &[])?;
+        let clippy = [&["clippy"], &workspace[..], features, &["--all-targets", "--", "-D", "warnings"]];
+        cargo::step(&clippy.concat(), &[])?;
     }
-    cargo::step(&["doc", "--locked", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-Dwarnings".as_ref())])
+    let doc = [&["doc"], &workspace[..], &FULL, &["--no-deps"]];
+    cargo::step(&doc.concat(), &[("RUSTDOCFLAGS", "-Dwarnings".as_ref())])
 }

@@ -1,0 +1,42 @@
+//! How far work is: a bar on a terminal's standard error, nothing in a pipe.
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar of `steps`; it is hidden where standard error is no terminal, and goes when it is dropped.
+#[derive(Debug)]
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    /// Nothing is done yet.
+    ///
+    /// # Panics
+    /// Never: the bar's template is valid.
+    #[must_use]
+    pub fn new(steps: usize) -> Self {
+        let bar = ProgressBar::new(steps as u64);
+        let style = ProgressStyle::with_template("{msg:24} {wide_bar} {pos}/{len} {eta}");
+        bar.set_style(style.expect("the template is valid"));
+        Self(bar)
+    }
+
+    /// Says what is being done now.
+    pub fn say(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+    }
+
+    /// Lets something else write to the terminal, above the bar.
+    pub fn suspend(&self, write: impl FnOnce()) {
+        self.0.suspend(write);
+    }
+
+    /// One step is done.
+    pub fn step(&self) {
+        self.0.inc(1);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
