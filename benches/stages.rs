@@ -6,7 +6,7 @@ mod timed;
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use nestcast_codec::{Analysis, Decoder, Encoder, Model, Position, Synthesis};
+use nestcast_codec::{Analysis, Codec, Decoder, Encoder, Position, Synthesis};
 use nestcast_lab::metrics::budget;
 use nestcast_models::{Package, Runtime};
 use timed::{RATE_BPP, group, photo};
@@ -17,64 +17,70 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Threads of a whole encode and decode.
 const THREADS: usize = 2;
-/// The cut told to the deep synthesis; its time does not depend on it.
-const CUT: Position = Position(3.0);
+/// The position told to the deep synthesis; its time does not depend on it.
+const POSITION: Position = Position(3.0);
 
-fn decoder(model: &Model, threads: usize, bytes: &[u8]) -> Decoder {
-    let mut decoder = Decoder::new(model.clone()).with_threads(threads);
+fn push(decoder: &mut Decoder, bytes: &[u8]) {
+    decoder.reset();
     decoder.push(bytes).expect("a stream that was just encoded");
-    decoder
 }
 
 /// One thread: colour and wavelet, networks, quantiser with entropy coder, and back.
 fn single_stages(criterion: &mut Criterion) {
     let package = Package::builtin("photo").expect("the shipped model");
     let runtime = Runtime::open().expect("ONNX Runtime: run `cargo xtask runtime` and set ORT_DYLIB_PATH");
-    let (picture, model, linear) = (photo(), package.tables(), package.linear(1));
+    let (mut picture, linear) = (photo(), package.linear(1));
     let deep = package.deep(&runtime, 1).expect("the shipped networks load");
-    let coefficients = linear.analyse(&picture).expect("linear analysis cannot fail");
-    let encoder = Encoder::new(model.clone()).with_max_bytes(budget(RATE_BPP, picture.size()));
-    let stream = encoder.encode_coefficients(coefficients.clone()).expect("the coefficients fit");
-    let arrived = decoder(model, 1, stream.bytes());
-    let (known, _) = arrived.coefficients().expect("the header arrived");
+    let analysed = linear.coefficients_of((&picture).into()).expect("linear analysis cannot fail");
+    let mut encoder = Encoder::new(linear.clone()).with_max_bytes(budget(RATE_BPP, picture.size()));
+    let stream = encoder.encode_coefficients(&analysed).expect("the coefficients fit");
+    let mut decoder = Decoder::new(linear.clone());
+    push(&mut decoder, stream.bytes());
+    let known = decoder.coefficients().expect("the header arrived").0.clone();
 
+    let mut coefficients = analysed.clone();
     let mut group = group(criterion, "stage", &picture);
-    group.bench_function("linear analysis", |b| b.iter(|| linear.analyse(black_box(&picture))));
-    group.bench_function("deep analysis", |b| b.iter(|| deep.analyse(black_box(&picture))));
+    let analyses: [(_, &dyn Analysis); 2] = [("linear analysis", &linear), ("deep analysis", &deep)];
+    for (name, analysis) in analyses {
+        group.bench_function(name, |b| b.iter(|| analysis.analyse(black_box((&picture).into()), &mut coefficients)));
+    }
     group.bench_function("quantise and entropy encode", |b| {
-        b.iter_batched(|| coefficients.clone(), |c| encoder.encode_coefficients(c), criterion::BatchSize::LargeInput);
+        b.iter(|| encoder.encode_coefficients(black_box(&analysed)))
     });
-    group.bench_function("entropy decode", |b| b.iter(|| decoder(model, 1, black_box(stream.bytes()))));
-    group.bench_function("dequantise", |b| b.iter(|| arrived.coefficients()));
-    group.bench_function("linear synthesis", |b| {
-        b.iter_batched(|| known.clone(), |c| linear.synthesise(c, CUT), criterion::BatchSize::LargeInput);
-    });
-    group.bench_function("deep synthesis", |b| {
-        b.iter_batched(|| known.clone(), |c| deep.synthesise(c, CUT), criterion::BatchSize::LargeInput);
-    });
+    group.bench_function("entropy decode", |b| b.iter(|| push(&mut decoder, black_box(stream.bytes()))));
+    group.bench_function("dequantise", |b| b.iter(|| decoder.coefficients().map(drop)));
+    let syntheses: [(_, &dyn Synthesis); 2] = [("linear synthesis", &linear), ("deep synthesis", &deep)];
+    for (name, synthesis) in syntheses {
+        group.bench_function(name, |b| {
+            b.iter_batched_ref(
+                || known.clone(),
+                |known| synthesis.synthesise(known, POSITION, (&mut picture).into()),
+                criterion::BatchSize::LargeInput,
+            );
+        });
+    }
     group.finish();
 }
 
-/// What a user waits for, on two threads.
+/// What a user waits for, on two threads, frame after frame.
 fn whole(criterion: &mut Criterion) {
     let package = Package::builtin("photo").expect("the shipped model");
     let runtime = Runtime::open().expect("ONNX Runtime: run `cargo xtask runtime` and set ORT_DYLIB_PATH");
-    let (picture, model, linear) = (photo(), package.tables(), package.linear(THREADS));
-    let deep = package.deep(&runtime, THREADS).expect("the shipped networks load");
-    let encoder = Encoder::new(model.clone()).with_threads(THREADS).with_max_bytes(budget(RATE_BPP, picture.size()));
-    let stream = encoder.encode(&picture, &deep).expect("the picture encodes");
+    let mut picture = photo();
+    let deep = Codec::with(package.deep(&runtime, THREADS).expect("the shipped networks load"));
+    let codecs = [("linear", Codec::with(package.linear(THREADS))), ("deep", deep)];
 
     let mut group = group(criterion, "nestcast", &picture);
-    let analyses: [(_, &dyn Analysis); 2] = [("linear", &linear), ("deep", &deep)];
-    for (name, analysis) in analyses {
-        group.bench_function(BenchmarkId::new("encode", name), |b| {
-            b.iter(|| encoder.encode(black_box(&picture), analysis))
-        });
-    }
-    let syntheses: [(_, &dyn Synthesis); 2] = [("linear", &linear), ("deep", &deep)];
-    for (name, synthesis) in syntheses {
+    for (name, codec) in codecs {
+        let mut encoder = codec.encoder().with_max_bytes(budget(RATE_BPP, picture.size()));
+        let stream = encoder.encode(&picture).expect("the picture encodes");
+        group.bench_function(BenchmarkId::new("encode", name), |b| b.iter(|| encoder.encode(black_box(&picture))));
+        let mut decoder = codec.decoder();
         group.bench_function(BenchmarkId::new("decode", name), |b| {
-            b.iter(|| decoder(model, THREADS, black_box(stream.bytes())).render(synthesis));
+            b.iter(|| {
+                push(&mut decoder, black_box(stream.bytes()));
+                decoder.render_into(&mut picture)
+            });
         });
     }
     group.finish();

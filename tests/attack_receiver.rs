@@ -153,11 +153,11 @@ async fn whoever_makes_a_receiver_wait_is_left() {
 #[test]
 fn all_of_an_honest_frame_is_kept() {
     let package = Package::builtin("photo").expect("it is built in");
-    let encoder = Encoder::new(package.tables().clone());
+    let mut encoder = Encoder::new(package.linear(1));
     for content in CONTENTS {
         for (width, height) in [(16, 16), (320, 240), (640, 480)] {
             let picture = pictures::picture(content, width, height, Channels::Rgb, 1);
-            let stream = encoder.encode(&picture, &package.linear(1)).expect("a stream");
+            let stream = encoder.encode(&picture).expect("a stream");
             let kept = 65_536 + 4 * picture.size().pixels();
             assert!(stream.bytes().len() <= kept, "{content:?}, {width}x{height}: {} bytes", stream.bytes().len());
         }

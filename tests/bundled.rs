@@ -21,7 +21,7 @@ fn package() -> Package {
 }
 
 fn stream(package: &Package, photo: &Picture) -> Stream {
-    Encoder::new(package.tables().clone()).with_threads(2).encode(photo, &package.linear(2)).expect("a stream")
+    Encoder::new(package.linear(2)).encode(photo).expect("a stream")
 }
 
 /// Cuts in equal ratios from the smallest picture to the whole stream.
@@ -34,16 +34,16 @@ fn cuts(count: usize, bytes: usize) -> Vec<usize> {
     cuts
 }
 
-fn assert_never_worse(synthesis: &dyn Synthesis, count: usize, name: &str) {
+fn assert_never_worse(synthesis: impl Synthesis + 'static, count: usize, name: &str) {
     let (package, photo) = (package(), photo());
     let stream = stream(&package, &photo);
-    let mut decoder = Decoder::new(package.tables().clone()).with_threads(2);
+    let mut decoder = Decoder::new(synthesis);
     let (mut before, mut best, mut worst) = (0, 0.0_f64, 0.0_f64);
     let mut falls = Vec::new();
     for cut in cuts(count, stream.bytes().len()) {
         decoder.push(&stream.bytes()[before..cut]).expect("a prefix is no error");
         before = cut;
-        let rendered = decoder.render(synthesis).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let rendered = decoder.render().unwrap_or_else(|error| panic!("{name}: {error}"));
         let psnr = psnr(&photo, &rendered);
         worst = worst.max(best - psnr);
         if best - psnr > TOLERANCE_DB {
@@ -58,7 +58,7 @@ fn assert_never_worse(synthesis: &dyn Synthesis, count: usize, name: &str) {
 
 #[test]
 fn linear_synthesis() {
-    assert_never_worse(&package().linear(2), 400, "linear");
+    assert_never_worse(package().linear(2), 400, "linear");
 }
 
 /// Fewer cuts: a network takes many times as long.
@@ -66,5 +66,5 @@ fn linear_synthesis() {
 fn deep_synthesis() {
     let runtime = Runtime::open().unwrap_or_else(|error| panic!("{error}"));
     let deep = package().deep_synthesis(&runtime, 2).unwrap_or_else(|error| panic!("{error}"));
-    assert_never_worse(&deep, 100, "deep");
+    assert_never_worse(deep, 100, "deep");
 }

@@ -1,7 +1,9 @@
 //! Streams and tables that nobody should have made: no panic, no more memory than agreed, the errors of the
 //! specification, and of damaged strings the same Levels as the reference.
 
-use nestcast_codec::{Decoder, Error, Model};
+use std::sync::Arc;
+
+use nestcast_codec::{Decoder, Error, Linear, Model};
 use nestcast_tests::pictures::{Content, picture};
 use nestcast_tests::reference::{Fault, Header, Reference, Tables};
 use nestcast_tests::{probe, vectors};
@@ -61,13 +63,13 @@ fn assert_as_reference(stream: &[u8], halfway: usize, what: &str) -> bool {
     let answer = once.push(stream).map(|_| ()).map_err(fault);
     let expected = if cut.corrupt { Err(Fault::Corrupt) } else { Ok(()) };
     assert_eq!(answer, expected, "{what}");
-    probe::assert_same(&once, &cut, what);
+    probe::assert_same(&mut once, &cut, what);
     let mut twice = probe::decoder(&tables);
     let (first, second) = stream.split_at(halfway.min(stream.len()));
     // After a corrupt length, more bytes change nothing.
     let _ = twice.push(first);
     let _ = twice.push(second);
-    probe::assert_same(&twice, &cut, &format!("{what}, in two"));
+    probe::assert_same(&mut twice, &cut, &format!("{what}, in two"));
     cut.corrupt
 }
 
@@ -166,12 +168,12 @@ proptest! {
 }
 
 fn assert_header(stream: &[u8], tables: &[u8]) {
-    let model = Model::from_bytes(tables).expect("valid tables");
+    let linear = Linear::new(Arc::new(Model::from_bytes(tables).expect("valid tables")));
     let expected = expected(stream, tables);
-    let mut whole = Decoder::new(model.clone()).with_max_pixels(MAX_PIXELS);
+    let mut whole = Decoder::new(linear.clone()).with_max_pixels(MAX_PIXELS);
     assert_eq!(whole.push(stream).map(|_| ()).map_err(fault), expected, "{:02x?}", &stream[..stream.len().min(21)]);
     // Byte by byte the error comes no later than with the last byte, and is the same.
-    let mut decoder = Decoder::new(model).with_max_pixels(MAX_PIXELS);
+    let mut decoder = Decoder::new(linear).with_max_pixels(MAX_PIXELS);
     let mut answers = stream.iter().map(|&byte| decoder.push(&[byte]).map(|_| ()).map_err(fault));
     let first = answers.find(|answer| answer.is_err()).unwrap_or(Ok(()));
     assert_eq!(first, expected, "byte by byte: {:02x?}", &stream[..stream.len().min(21)]);
@@ -247,11 +249,10 @@ fn bytes_behind_the_end() {
 /// Five bytes of length are corrupt, and the picture before them stays.
 #[test]
 fn a_corrupt_length_keeps_the_picture() {
-    let model = Model::from_bytes(&probe_tables()).expect("valid tables");
+    let linear = Linear::new(Arc::new(Model::from_bytes(&probe_tables()).expect("valid tables")));
     let original = picture(Content::Photo, 640, 620, nestcast_codec::Channels::Grey, 3);
-    let linear = nestcast_codec::Linear::new(model.clone());
-    let encoder = nestcast_codec::Encoder::new(model).with_max_bytes(3000);
-    let mut stream = encoder.encode(&original, &linear).expect("a stream").bytes().to_vec();
+    let mut encoder = nestcast_codec::Encoder::new(linear).with_max_bytes(3000);
+    let mut stream = encoder.encode(&original).expect("a stream").bytes().to_vec();
     // Segments are found by their lengths, which for the first are one byte each.
     let header = Header::read(&stream).expect("valid").expect("whole").bytes;
     let end = header + 2 + usize::from(stream[header]) + usize::from(stream[header + 1]);

@@ -1,6 +1,6 @@
 //! The low end looks whole: from the first bytes a frame without holes, at low rates no blocks, by either decoder.
 
-use nestcast_codec::{Channels, Decoder, Encoder, Picture, Size, Stream, Synthesis};
+use nestcast_codec::{Channels, Decoder, Encoder, Picture, Size, Stream};
 use nestcast_lab::metrics::budget;
 use nestcast_models::{Package, Runtime};
 
@@ -68,26 +68,26 @@ fn blockiness(picture: &Picture, grid: usize) -> f64 {
 }
 
 fn stream(package: &Package, photo: &Picture) -> Stream {
-    Encoder::new(package.tables().clone()).with_threads(2).encode(photo, &package.linear(2)).expect("a stream")
+    Encoder::new(package.linear(2)).encode(photo).expect("a stream")
 }
 
-fn decoded(package: &Package, prefix: &[u8], synthesis: &dyn Synthesis) -> Picture {
-    let mut decoder = Decoder::new(package.tables().clone()).with_threads(2);
+fn decoded(decoder: &mut Decoder, prefix: &[u8]) -> Picture {
+    decoder.reset();
     decoder.push(prefix).expect("a prefix is no error");
-    decoder.render(synthesis).unwrap_or_else(|error| panic!("{error}"))
+    decoder.render().unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn whole_and_smooth(synthesis: &dyn Synthesis, package: &Package, name: &str) {
+fn whole_and_smooth(mut decoder: Decoder, package: &Package, name: &str) {
     let photo = photo();
     let stream = stream(package, &photo);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a length")]
     let first = (stream.bytes().len() as f64 * FIRST_SHARE) as usize;
-    let early = decoded(package, &stream.prefix(first), synthesis);
+    let early = decoded(&mut decoder, &stream.prefix(first));
     let off = furthest_tile(&photo, &early);
     println!("{name}: after {first} bytes no tile is further than {off:.1} levels from its colour");
     assert!(off < MOST_LEVELS_OFF, "{name}: a tile is {off:.1} levels off after {first} bytes");
     for rate in LOW_BPP {
-        let picture = decoded(package, &stream.prefix(budget(rate, photo.size())), synthesis);
+        let picture = decoded(&mut decoder, &stream.prefix(budget(rate, photo.size())));
         for grid in GRIDS {
             let (found, own) = (blockiness(&picture, grid), blockiness(&photo, grid));
             println!("{name}: at {rate} bpp, grid of {grid}: {found:.3} (the photo {own:.3})");
@@ -102,7 +102,7 @@ fn whole_and_smooth(synthesis: &dyn Synthesis, package: &Package, name: &str) {
 #[test]
 fn linear_synthesis() {
     let package = Package::builtin("photo").unwrap_or_else(|error| panic!("{error}"));
-    whole_and_smooth(&package.linear(2), &package, "linear");
+    whole_and_smooth(Decoder::new(package.linear(2)), &package, "linear");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn deep_synthesis() {
     let package = Package::builtin("photo").unwrap_or_else(|error| panic!("{error}"));
     let runtime = Runtime::open().unwrap_or_else(|error| panic!("{error}"));
     let deep = package.deep_synthesis(&runtime, 2).unwrap_or_else(|error| panic!("{error}"));
-    whole_and_smooth(&deep, &package, "deep");
+    whole_and_smooth(Decoder::new(deep), &package, "deep");
 }
 
 /// The measures find what they are for: the blocks of a JPEG, and a tile of which nothing came.

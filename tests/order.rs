@@ -73,11 +73,11 @@ fn subband(pass: usize) -> usize {
 fn taken() -> Taken {
     let package = Package::builtin("photo").unwrap_or_else(|error| panic!("{error}"));
     let (original, linear) = (photo(), package.linear(2));
-    let stream =
-        Encoder::new(package.tables().clone()).with_rotations(false).encode(&original, &linear).expect("a stream");
-    let mut decoder = Decoder::new(package.tables().clone());
-    let axes = stream.header().axes;
-    let empty = Coefficients { axes, ..Coefficients::zero(original.size(), Channels::Rgb) };
+    let stream = Encoder::new(linear.clone()).with_rotations(false).encode(&original).expect("a stream");
+    let mut decoder = Decoder::new(linear.clone());
+    let header = stream.header();
+    let mut empty = Coefficients::default();
+    empty.reset_to_zero(header.model, header.size, header.channels, header.axes);
     let mut taken = Taken { original, linear, empty: empty.clone(), header: 0, passes: Vec::new() };
     let (mut known, mut distortion) = (empty, 0.0);
     let (mut place, mut since) = (usize::MAX, 0);
@@ -87,8 +87,9 @@ fn taken() -> Taken {
         if now == place {
             continue;
         }
-        let (coefficients, cut) = decoder.coefficients().expect("a whole header");
-        let error = mse(&taken.original, &taken.linear.synthesise(coefficients.clone(), cut).expect("linear"));
+        let (coefficients, position) = decoder.coefficients().expect("a whole header");
+        let coefficients = coefficients.clone();
+        let error = mse(&taken.original, &taken.linear.picture_of(coefficients.clone(), position).expect("linear"));
         if place == usize::MAX {
             taken.header = at + 1;
         } else {
@@ -130,7 +131,7 @@ impl Taken {
                     }
                 }
             }
-            let picture = self.linear.synthesise(known.clone(), Position(0.0)).expect("linear");
+            let picture = self.linear.picture_of(known.clone(), Position(0.0)).expect("linear");
             quality.push(psnr(&self.original, &picture));
         }
         quality

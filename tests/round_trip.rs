@@ -12,12 +12,11 @@ use proptest::prelude::*;
 const LEAST_DB: f64 = 40.0;
 
 fn round_trip(original: &Picture) -> (Picture, Progress) {
-    let model = vectors::model();
-    let linear = Linear::new(model.clone());
-    let stream = Encoder::new(model.clone()).encode(original, &linear).expect("a stream");
-    let mut decoder = Decoder::new(model);
+    let linear = Linear::new(vectors::model());
+    let stream = Encoder::new(linear.clone()).encode(original).expect("a stream");
+    let mut decoder = Decoder::new(linear);
     let progress = decoder.push(stream.bytes()).expect("a valid stream");
-    (decoder.render(&linear).expect("a picture"), progress)
+    (decoder.render().expect("a picture"), progress)
 }
 
 fn assert_round_trip(original: &Picture, what: &str) -> f64 {

@@ -18,28 +18,32 @@ fn coefficients() -> Vec<Coefficients> {
     }
     let calm = Picture::new(pictures[1].size(), Channels::Rgb, samples).expect("as many as there were");
     let empty = picture(Content::Middle, 1000, 700, Channels::Grey, 11);
-    pictures.iter().chain([&calm, &empty]).map(|picture| linear.analyse(picture).expect("linear never fails")).collect()
+    pictures
+        .iter()
+        .chain([&calm, &empty])
+        .map(|picture| linear.coefficients_of(picture.into()).expect("linear never fails"))
+        .collect()
 }
 
-fn encode(encoder: Encoder, coefficients: &Coefficients) -> Vec<u8> {
-    encoder.encode_coefficients(coefficients.clone()).expect("subbands fit the size").bytes().to_vec()
+fn encode(mut encoder: Encoder, coefficients: &Coefficients) -> Vec<u8> {
+    encoder.encode_coefficients(coefficients).expect("subbands fit the size").bytes().to_vec()
 }
 
 #[test]
 fn the_same_bytes_and_picture_with_any_threads() {
-    let model = vectors::model();
+    let linear = |threads: usize| Linear::new(vectors::model()).with_threads(threads);
     for coefficients in coefficients() {
         let size = coefficients.size;
-        let stream = encode(Encoder::new(model.clone()), &coefficients);
+        let stream = encode(Encoder::new(linear(1)), &coefficients);
         let render = |threads: usize, bytes: &[u8]| {
-            let mut decoder = Decoder::new(model.clone()).with_threads(threads);
+            let mut decoder = Decoder::new(linear(threads));
             decoder.push(bytes).expect("a valid stream");
-            decoder.render(&Linear::new(model.clone()).with_threads(threads)).expect("a picture")
+            decoder.render().expect("a picture")
         };
         let cuts = [stream.len(), (stream.len() / 3).max(MAX_HEADER).min(stream.len())];
         let once = cuts.map(|cut| render(1, &stream[..cut]));
         for threads in [1, 2, 5] {
-            let again = encode(Encoder::new(model.clone()).with_threads(threads), &coefficients);
+            let again = encode(Encoder::new(linear(threads)), &coefficients);
             assert!(again == stream, "{size:?}: {threads} threads give other bytes");
             for (cut, once) in cuts.iter().zip(&once) {
                 let same = render(threads, &stream[..*cut]) == *once;
@@ -53,19 +57,20 @@ fn the_same_bytes_and_picture_with_any_threads() {
 fn the_analysis_is_the_same_with_any_threads() {
     let linear = Linear::new(vectors::model());
     let picture = picture(Content::Photo, 321, 200, Channels::Rgb, 5);
-    let once = linear.analyse(&picture).expect("linear never fails");
+    let once = linear.coefficients_of((&picture).into()).expect("linear never fails");
     for threads in [1, 2, 5] {
-        let again = linear.clone().with_threads(threads).analyse(&picture).expect("linear never fails");
+        let again =
+            linear.clone().with_threads(threads).coefficients_of((&picture).into()).expect("linear never fails");
         assert!(again == once, "{threads} threads give other coefficients");
     }
 }
 
 #[test]
 fn a_limited_stream_is_a_prefix() {
-    let model = vectors::model();
+    let linear = |threads: usize| Linear::new(vectors::model()).with_threads(threads);
     for coefficients in coefficients() {
         let size = coefficients.size;
-        let whole = encode(Encoder::new(model.clone()), &coefficients);
+        let whole = encode(Encoder::new(linear(1)), &coefficients);
         let Ok(Parsed::Complete(_, header)) = Header::parse(&whole) else {
             panic!("{size:?}: no header");
         };
@@ -74,7 +79,7 @@ fn a_limited_stream_is_a_prefix() {
         let grown = std::iter::successors(Some(header + 3), |n| Some(n + n / if small { 9 } else { 2 } + 1));
         for limit in grown.take_while(|&n| n < whole.len()).chain(few) {
             for threads in [1, 2, 5] {
-                let encoder = Encoder::new(model.clone()).with_max_bytes(limit).with_threads(threads);
+                let encoder = Encoder::new(linear(threads)).with_max_bytes(limit);
                 let limited = encode(encoder, &coefficients);
                 let expected = &whole[..limit.clamp(header, whole.len())];
                 assert!(

@@ -1,8 +1,8 @@
 //! nestcast itself, as the measurements use it: the shipped model, whole encodes, both decoders.
 
 use anyhow::{Context, Result};
-use nestcast_codec::{Decoder, Encoder, Linear, Picture, Stream, Synthesis};
-use nestcast_models::{Deep, Package, Runtime};
+use nestcast_codec::{Codec, Picture, Stream};
+use nestcast_models::{Package, Runtime};
 
 /// The model that is measured.
 pub const MODEL: &str = "photo";
@@ -31,49 +31,37 @@ impl Kind {
 
 /// The shipped model with the transforms asked for.
 pub struct Ours {
-    package: Package,
-    linear: Linear,
-    deep: Option<Deep>,
-    threads: usize,
+    linear: Codec,
+    deep: Option<Codec>,
 }
 
 impl Ours {
     /// Both transforms. Needs ONNX Runtime: `cargo xtask` sets it up.
     pub fn open(threads: usize) -> Result<Self> {
-        let mut ours = Self::linear(threads)?;
         let runtime = Runtime::open().context("run this through `cargo xtask measure`, which fetches ONNX Runtime")?;
-        ours.deep = Some(ours.package.deep(&runtime, threads)?);
-        Ok(ours)
+        let deep = Package::builtin(MODEL)?.deep(&runtime, threads)?;
+        Ok(Self { deep: Some(Codec::with(deep)), ..Self::linear(threads)? })
     }
 
     /// The linear transform alone: no networks in memory.
     pub fn linear(threads: usize) -> Result<Self> {
-        let package = Package::builtin(MODEL)?;
-        let linear = package.linear(threads);
-        Ok(Self { package, linear, deep: None, threads })
+        Ok(Self { linear: Codec::with(Package::builtin(MODEL)?.linear(threads)), deep: None })
     }
 
     /// Encodes once, with the best analysis at hand; stops after `max_bytes`.
     pub fn encode(&self, picture: &Picture, max_bytes: usize) -> Result<Stream> {
-        let encoder = Encoder::new(self.package.tables().clone()).with_threads(self.threads).with_max_bytes(max_bytes);
-        Ok(match &self.deep {
-            Some(deep) => encoder.encode(picture, deep)?,
-            None => encoder.encode(picture, &self.linear)?,
-        })
+        let codec = self.deep.as_ref().unwrap_or(&self.linear);
+        Ok(codec.encoder().with_max_bytes(max_bytes).encode(picture)?)
     }
 
     /// Decodes a prefix; it must hold the header.
     pub fn decode(&self, prefix: &[u8], kind: Kind) -> Result<Picture> {
-        let mut decoder = Decoder::new(self.package.tables().clone()).with_threads(self.threads);
-        decoder.push(prefix)?;
-        Ok(decoder.render(self.synthesis(kind)?)?)
-    }
-
-    fn synthesis(&self, kind: Kind) -> Result<&dyn Synthesis> {
-        match (kind, &self.deep) {
-            (Kind::Linear, _) => Ok(&self.linear),
-            (Kind::Deep, Some(deep)) => Ok(deep),
+        let mut decoder = match (kind, &self.deep) {
+            (Kind::Linear, _) => self.linear.decoder(),
+            (Kind::Deep, Some(deep)) => deep.decoder(),
             (Kind::Deep, None) => anyhow::bail!("opened without networks"),
-        }
+        };
+        decoder.push(prefix)?;
+        Ok(decoder.render()?)
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use nestcast_lab::metrics;
 use nestcast_media::picture::encode_png;
 
-use crate::args::Decode;
+use crate::args::{Decode, Transform};
 use crate::files::{self, Output};
 use crate::streams::Stream;
 use crate::transforms::{self, Model};
@@ -23,7 +23,7 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
     let output = Output::new(&options.output, &[&options.input])?;
     let failed = || format!("{} cannot be decoded", files::name(&options.input));
     let model = Model::open(&options.common)?;
-    let (synthesis, (decoder, fault, count)) = model.synthesis_beside(options.decoder, || {
+    let (synthesis, (mut decoder, fault, count)) = model.synthesis_beside(options.decoder, || {
         let stream = Stream::read(&options.input, |header| {
             transforms::check_size(header.size, &options.common).with_context(failed)?;
             Ok(options.bytes)
@@ -32,10 +32,13 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
             Some(count) => stream.prefix(count)?,
             None => stream.bytes.clone(),
         };
-        let (decoder, fault) = model.decode_before_fault(&bytes).with_context(failed)?;
+        // The synthesis is not there yet; all that a decoder knows before it is the same with another.
+        let mut decoder = model.decoder(Transform::Linear)?;
+        let fault = transforms::push_before_fault(&mut decoder, &bytes).with_context(failed)?;
         Ok((decoder, fault, bytes.len()))
     })?;
-    let picture = decoder.render(&*synthesis).with_context(failed)?;
+    let (coefficients, position) = decoder.coefficients().with_context(failed)?;
+    let picture = synthesis.picture_of(std::mem::take(coefficients), position).with_context(failed)?;
     if let Some(fault) = fault {
         let name = files::name(&options.input);
         files::note(&format!("{name}: {fault}: the picture shows what came before; get the stream again for the rest"));

@@ -33,12 +33,11 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
     let output = Output::new(&options.output, &[&options.input])?;
     let model = Model::open(&options.common)?;
     let picture = pictures::read(&options.input, options.common.max_pixels)?;
-    let analysis = model.analysis(options.analysis)?;
+    let mut encoder = model.encoder(options.analysis)?.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX));
 
     let start = Instant::now();
-    let stream = model
-        .encode(&picture, &*analysis, options.max_bytes)
-        .with_context(|| format!("{} cannot be encoded", files::name(&options.input)))?;
+    let stream =
+        encoder.encode(&picture).with_context(|| format!("{} cannot be encoded", files::name(&options.input)))?;
     let encode_ms = progress::milliseconds(start);
     output.write(stream.bytes())?;
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use nestcast_codec::{Analysis, Synthesis};
+use nestcast_codec::{Decoder, Encoder};
 use nestcast_lab::metrics::{self, MsSsim};
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use crate::args::{Eval, Transform};
 use crate::files::{self, Lines, Output};
 use crate::pictures;
 use crate::progress::{self, Progress};
-use crate::transforms::Model;
+use crate::transforms::{self, Model};
 
 /// A line of the CSV file. `bytes` counts all that a decoder needs but the model.
 #[derive(Debug, Serialize)]
@@ -48,11 +48,10 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
     let output = if to_standard { None } else { Some(Output::new(&options.csv, &inputs)?) };
     let model = Model::open(&options.common)?;
     let decoders = options.decoder.list();
-    let bench = Bench {
-        syntheses: decoders.iter().map(|&decoder| model.synthesis(decoder)).collect::<Result<_>>()?,
-        analysis: (options.analysis, model.analysis(options.analysis)?),
-        model,
-        decoders,
+    let mut bench = Bench {
+        decoders: decoders.iter().map(|&kind| Ok((kind, model.decoder(kind)?))).collect::<Result<_>>()?,
+        analysis: options.analysis,
+        encoder: model.encoder(options.analysis)?,
         rates: options.grid.rates().collect(),
         max_pixels: options.common.max_pixels,
     };
@@ -115,18 +114,16 @@ pub(crate) fn pictures_of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
 
 /// What all pictures are measured with.
 struct Bench {
-    model: Model,
-    analysis: (Transform, Box<dyn Analysis>),
-    decoders: &'static [Transform],
-    /// By decoder.
-    syntheses: Vec<Box<dyn Synthesis + Send>>,
+    analysis: Transform,
+    encoder: Encoder,
+    decoders: Vec<(Transform, Decoder)>,
     rates: Vec<f64>,
     max_pixels: u64,
 }
 
 impl Bench {
     /// Encodes a picture once, and decodes it from nothing at every cut with every decoder.
-    fn measure(&self, path: &Path, progress: &Progress) -> Result<Vec<Row>> {
+    fn measure(&mut self, path: &Path, progress: &Progress) -> Result<Vec<Row>> {
         let image = path.file_name().map_or_else(|| files::name(path), |name| name.to_string_lossy().into_owned());
         progress.say(&image);
         let picture = pictures::read(path, self.max_pixels)?;
@@ -134,21 +131,21 @@ impl Bench {
         let failed = || format!("{} cannot be measured", files::name(path));
 
         let start = Instant::now();
-        let stream = self.model.encode(&picture, &*self.analysis.1, None).with_context(failed)?;
+        let stream = self.encoder.encode(&picture).with_context(failed)?;
         let encode_ms = progress::milliseconds(start);
 
         let mut rows = Vec::new();
-        for (&decoder, synthesis) in self.decoders.iter().zip(&self.syntheses) {
+        for (kind, decoder) in &mut self.decoders {
             for &rate in &self.rates {
                 // A picture of a few pixels costs its header at least.
                 let budget = metrics::budget(rate, picture.size()).max(nestcast_codec::MAX_HEADER);
                 let prefix = stream.prefix(budget);
                 let start = Instant::now();
-                let decoded = self.model.decode(&prefix, &**synthesis).with_context(failed)?;
+                let decoded = transforms::decode(decoder, &prefix).with_context(failed)?;
                 let decode_ms = progress::milliseconds(start);
                 rows.push(Row {
                     image: image.clone(),
-                    decoder: decoder.name(),
+                    decoder: kind.name(),
                     bytes: prefix.len(),
                     bpp: rounded(metrics::bpp(prefix.len(), picture.size()), 6),
                     psnr_db: rounded(metrics::psnr(&picture, &decoded), 4),
@@ -208,10 +205,10 @@ fn table(means: &[Mean], bench: &Bench) -> String {
     let mut text = format!(
         "means over {} pictures, {} analysis, {:.1} ms to encode\n\n    bpp",
         means[0].pictures,
-        bench.analysis.0.name(),
+        bench.analysis.name(),
         means[0].encode_ms
     );
-    for decoder in bench.decoders {
+    for (decoder, _) in &bench.decoders {
         let _ = write!(text, "  {:>9}  MS-SSIM  decode", format!("{} dB", decoder.name()));
     }
     text.push('\n');

@@ -7,7 +7,7 @@ use nestcast_codec::{Channels, Error, Progress};
 use nestcast_lab::metrics;
 use serde::Serialize;
 
-use crate::args::Inspect;
+use crate::args::{Inspect, Transform};
 use crate::files::{self, Lines};
 use crate::streams::Stream;
 use crate::transforms::{self, Model};
@@ -84,7 +84,7 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
 
 /// Decodes the stream from cut to cut.
 fn cuts(stream: &Stream, model: &Model, report: &mut Report) -> Result<()> {
-    let mut decoder = model.decoder();
+    let mut decoder = model.decoder(Transform::Linear)?;
     let mut at = 0;
     for percent in PERCENTS {
         let bytes = stream.bytes.len() * percent / 100;

@@ -1,10 +1,11 @@
 //! The model that a command works with, its transforms, and what to do where ONNX Runtime is missing.
 
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Result, anyhow};
-use nestcast_codec::{Analysis, Decoder, Encoder, Error, ModelId, Picture, Size, Stream, Synthesis};
+use nestcast_codec::{Decoder, Encoder, Error, ModelId, Picture, Size, Synthesis};
 use nestcast_models::{Package, Runtime};
 
 use crate::args::{Common, Transform};
@@ -31,19 +32,19 @@ impl Model {
         self.package.id()
     }
 
-    /// The transform to encode with.
-    pub(crate) fn analysis(&self, kind: Transform) -> Result<Box<dyn Analysis + Send>> {
+    /// An encoder with this transform.
+    pub(crate) fn encoder(&self, kind: Transform) -> Result<Encoder> {
         Ok(match kind {
-            Transform::Linear => Box::new(self.package.linear(self.threads)),
-            Transform::Deep => Box::new(self.package.deep_analysis(&runtime("--analysis linear")?, self.threads)?),
+            Transform::Linear => Encoder::new(self.package.linear(self.threads)),
+            Transform::Deep => Encoder::new(self.package.deep_analysis(&runtime("--analysis linear")?, self.threads)?),
         })
     }
 
     /// The transform to decode with.
-    pub(crate) fn synthesis(&self, kind: Transform) -> Result<Box<dyn Synthesis + Send>> {
+    fn synthesis(&self, kind: Transform) -> Result<Arc<dyn Synthesis>> {
         Ok(match kind {
-            Transform::Linear => Box::new(self.package.linear(self.threads)),
-            Transform::Deep => Box::new(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads)?),
+            Transform::Linear => Arc::new(self.package.linear(self.threads)),
+            Transform::Deep => Arc::new(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads)?),
         })
     }
 
@@ -53,7 +54,7 @@ impl Model {
         &self,
         kind: Transform,
         work: impl FnOnce() -> Result<R>,
-    ) -> Result<(Box<dyn Synthesis + Send>, R)> {
+    ) -> Result<(Arc<dyn Synthesis>, R)> {
         let (loaded, done) = thread::scope(|scope| {
             let loading = scope.spawn(|| self.synthesis(kind));
             let done = work();
@@ -73,42 +74,27 @@ impl Model {
         Self { package, threads: self.threads, max_pixels: self.max_pixels }
     }
 
-    /// An encoder that stops after `max_bytes`.
-    pub(crate) fn encoder(&self, max_bytes: usize) -> Encoder {
-        Encoder::new(self.package.tables().clone()).with_threads(self.threads).with_max_bytes(max_bytes)
+    /// A decoder with this transform.
+    pub(crate) fn decoder(&self, kind: Transform) -> Result<Decoder> {
+        Ok(Decoder::new(self.synthesis(kind)?).with_max_pixels(self.max_pixels))
     }
+}
 
-    /// Encodes a picture; `max_bytes` stops early.
-    pub(crate) fn encode(
-        &self,
-        picture: &Picture,
-        analysis: &dyn Analysis,
-        max_bytes: Option<usize>,
-    ) -> Result<Stream> {
-        Ok(self.encoder(max_bytes.unwrap_or(usize::MAX)).encode(picture, analysis)?)
+/// Decodes a stream or a prefix of one.
+pub(crate) fn decode(decoder: &mut Decoder, bytes: &[u8]) -> Result<Picture> {
+    match push_before_fault(decoder, bytes)? {
+        None => Ok(decoder.render()?),
+        Some(fault) => Err(advise(fault)),
     }
+}
 
-    /// A decoder that has seen nothing yet.
-    pub(crate) fn decoder(&self) -> Decoder {
-        Decoder::new(self.package.tables().clone()).with_threads(self.threads).with_max_pixels(self.max_pixels)
-    }
-
-    /// Decodes a stream or a prefix of one.
-    pub(crate) fn decode(&self, bytes: &[u8], synthesis: &dyn Synthesis) -> Result<Picture> {
-        match self.decode_before_fault(bytes)? {
-            (decoder, None) => Ok(decoder.render(synthesis)?),
-            (_, Some(fault)) => Err(advise(fault)),
-        }
-    }
-
-    /// A decoder that took a stream as far as it keeps to the specification, and what it breaks behind its header.
-    pub(crate) fn decode_before_fault(&self, bytes: &[u8]) -> Result<(Decoder, Option<Error>)> {
-        let mut decoder = self.decoder();
-        match decoder.push(bytes) {
-            Ok(_) => Ok((decoder, None)),
-            Err(fault @ Error::Corrupt { .. }) if decoder.header().is_some() => Ok((decoder, Some(fault))),
-            Err(error) => Err(advise(error)),
-        }
+/// Gives a decoder another stream, as far as that keeps to the specification, and says what it breaks behind its header.
+pub(crate) fn push_before_fault(decoder: &mut Decoder, bytes: &[u8]) -> Result<Option<Error>> {
+    decoder.reset();
+    match decoder.push(bytes) {
+        Ok(_) => Ok(None),
+        Err(fault @ Error::Corrupt { .. }) if decoder.header().is_some() => Ok(Some(fault)),
+        Err(error) => Err(advise(error)),
     }
 }
 

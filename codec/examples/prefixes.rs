@@ -1,30 +1,26 @@
-//! Encodes a picture with a model's tables, then renders it from prefixes as they would arrive, without ONNX
-//! Runtime: `cargo run --release -p nestcast-codec --example prefixes -- TABLES.bin PICTURE`.
+//! Encodes a picture, then renders it from prefixes as they would arrive, without any file of a model and without ONNX
+//! Runtime: `cargo run --release -p nestcast-codec --example prefixes -- PICTURE`.
 
 use std::error::Error;
 
-use nestcast_codec::{Channels, Decoder, Encoder, Linear, Model, Picture, Progress, Size};
+use nestcast_codec::{Codec, Format, Picture, Progress, Size};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args_os().skip(1);
-    let (Some(tables), Some(path)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: prefixes TABLES.bin PICTURE".into());
-    };
-    let model = Model::from_bytes(&std::fs::read(tables)?)?;
+    let path = std::env::args_os().nth(1).ok_or("usage: prefixes PICTURE")?;
     let image = image::open(path)?.into_rgb8();
     let (width, height) = image.dimensions();
-    let picture = Picture::new(Size::new(width, height)?, Channels::Rgb, image.into_raw())?;
+    let mut picture = Picture::new(Size::new(width, height)?, Format::Rgb, image.into_raw())?;
 
-    let linear = Linear::new(model.clone());
-    let stream = Encoder::new(model.clone()).encode(&picture, &linear)?;
+    let codec = Codec::photo();
+    let stream = codec.encode(&picture)?;
 
-    let mut decoder = Decoder::new(model);
+    let mut decoder = codec.decoder();
     for (index, bytes) in stream.bytes().chunks(4096).enumerate() {
-        if let Progress::Picture(cut) = decoder.push(bytes)? {
-            let picture = decoder.render(&linear)?;
+        if let Progress::Picture(position) = decoder.push(bytes)? {
+            decoder.render_into(&mut picture)?;
             let name = format!("prefix-{index:03}.png");
             image::save_buffer(&name, picture.samples(), width, height, image::ColorType::Rgb8)?;
-            println!("{name}: cut at plane {:.2}", cut.0);
+            println!("{name}: at plane {:.2}", position.0);
         }
     }
     Ok(())

@@ -32,10 +32,10 @@ pub enum Error {
         /// The version that is known.
         known: u8,
     },
-    /// The stream was made with another model: give the decoder that one.
+    /// The stream or the coefficients are another model's: use that one.
     #[error("unsupported model {needed}: the stream needs it, but {given} was given")]
     Model {
-        /// The model that the stream names.
+        /// The model that they name.
         needed: ModelId,
         /// The model at hand.
         given: ModelId,

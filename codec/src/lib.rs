@@ -9,31 +9,48 @@
 //! Picture <- Synthesis <- Coefficients <- dequantise <- Levels <- Decoder <- any prefix
 //! ```
 //!
-//! What the bytes depend on besides the picture is a [`Model`], the tables of a trained model package. The
-//! transforms are traits: [`Linear`] implements both in plain Rust, the crate `nestcast-models` with networks.
-//!
 //! ```
-//! use nestcast_codec::{Channels, Decoder, Encoder, Linear, Model, Picture, Progress, Size};
+//! use nestcast_codec::{Codec, Format, Picture, Size};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let model = Model::from_bytes(include_bytes!("../../models/artifacts/photo/tables.bin"))?;
-//! let linear = Linear::new(model.clone());
+//! # let size = Size::new(80, 60)?;
+//! # let samples = (0..60).flat_map(|y| (0..80).map(move |x| (x + 2 * y) as u8)).collect();
+//! # let mut picture = Picture::new(size, Format::Grey, samples)?;
+//! let codec = Codec::photo();
+//! let stream = codec.encode(&picture)?; // once
+//! let mut decoder = codec.decoder();
+//! decoder.push(&stream.prefix(60))?; // what came of it so far
+//! decoder.render_into(&mut picture)?;
+//! # Ok(())
+//! # }
+//! ```
 //!
+//! An [`Encoder`] and a [`Decoder`] keep their memory from one picture to the next; [`Decoder::reset`] begins another stream.
+//! Pictures may be borrowed with a stride ([`View`], [`ViewMut`]): interleaved RGB, grey, or planar YCbCr 4:2:0.
+//!
+//! What the bytes depend on besides the picture is a [`Model`], the tables of a trained model package. The
+//! transforms are traits, each of one model: [`Linear`] implements both in plain Rust, the crate `nestcast-models` with networks.
+//!
+//! ```
+//! use nestcast_codec::{Channels, Codec, Linear, Model, Picture, Progress, Size};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // A small picture: a diagonal ramp.
 //! let size = Size::new(80, 60)?;
 //! let samples = (0..60).flat_map(|y| (0..80).map(move |x| (x + 2 * y) as u8)).collect();
 //! let picture = Picture::new(size, Channels::Grey, samples)?;
 //!
-//! // Encode once ...
-//! let stream = Encoder::new(model.clone()).encode(&picture, &linear)?;
+//! // Encode once, here on two threads ...
+//! let codec = Codec::with(Linear::new(Model::photo()).with_threads(2));
+//! let stream = codec.encode(&picture)?;
 //!
 //! // ... cut anywhere: a receiver renders whatever came so far.
-//! let mut decoder = Decoder::new(model);
+//! let mut decoder = codec.decoder();
 //! decoder.push(&stream.prefix(60))?;
-//! let early = decoder.render(&linear)?;
+//! let early = decoder.render()?;
 //! decoder.push(&stream.bytes()[60..])?;
 //! assert_eq!(decoder.progress(), Progress::Complete);
-//! let late = decoder.render(&linear)?;
+//! let late = decoder.render()?;
 //!
 //! let error = |decoded: &Picture| -> u64 {
 //!     let pairs = picture.samples().iter().zip(decoded.samples());
@@ -51,6 +68,7 @@
 //! That a stream is short is no error: [`Progress`] tells how far it came.
 
 mod bitplane;
+mod codec;
 mod colour;
 mod entropy;
 mod error;
@@ -58,6 +76,7 @@ mod linear;
 mod model;
 mod parallel;
 mod picture;
+mod scratch;
 mod stream;
 mod subband;
 #[cfg(feature = "training")]
@@ -65,12 +84,13 @@ mod training;
 mod transform;
 mod wavelet;
 
+pub use codec::Codec;
 pub use colour::axes::Axes;
 pub use colour::planes::Planes;
 pub use error::{Error, ModelId};
 pub use linear::Linear;
 pub use model::Model;
-pub use picture::{Channels, MAX_SIDE, Picture, Size};
+pub use picture::{Channels, Format, MAX_SIDE, Picture, Plane, PlaneMut, Range, Size, View, ViewMut};
 pub use stream::decoder::{DEFAULT_MAX_PIXELS, DecodeError, Decoder, Progress};
 pub use stream::encoded::Stream;
 pub use stream::encoder::{EncodeError, Encoder};

@@ -1,10 +1,15 @@
 //! The linear transform in plain Rust: colour axes and lifting wavelet (spec, "Linear transform").
 
+use std::sync::Arc;
+
 use crate::colour::axes::Axes;
-use crate::colour::convert;
+use crate::colour::convert::{FromPlanes, ToPlanes};
 use crate::colour::planes::Planes;
+use crate::error::Error;
 use crate::model::Model;
-use crate::picture::Picture;
+use crate::parallel;
+use crate::picture::{Size, View, ViewMut};
+use crate::scratch::Scratch;
 use crate::subband::coefficients::Coefficients;
 use crate::transform::{Analysis, Position, Synthesis, TransformError};
 use crate::wavelet::strips::Division;
@@ -13,18 +18,22 @@ use crate::wavelet::{analysis, synthesis};
 #[cfg(test)]
 mod tests;
 
+/// Pixels that one thread converts at a time: few enough to stay in cache, enough to be worth a hand-over.
+const CHUNK: usize = 1 << 15;
+
 /// Both halves of the linear transform of a model. Needs nothing but this crate.
 #[derive(Debug, Clone)]
 pub struct Linear {
-    model: Model,
+    model: Arc<Model>,
     threads: usize,
+    scratch: Arc<Scratch>,
 }
 
 impl Linear {
     /// The transform of `model` on one thread.
     #[must_use]
-    pub const fn new(model: Model) -> Self {
-        Self { model, threads: 1 }
+    pub fn new(model: Arc<Model>) -> Self {
+        Self { model, threads: 1, scratch: Arc::default() }
     }
 
     /// Uses up to `threads` threads; the result does not depend on it.
@@ -36,56 +45,118 @@ impl Linear {
 
     /// The picture's colours along these axes; [`Axes::of`] finds its own.
     #[must_use]
-    pub fn planes(&self, picture: &Picture, axes: Axes) -> Planes {
-        convert::from_picture(picture, axes, self.threads)
+    pub fn planes<'a>(&self, picture: impl Into<View<'a>>, axes: Axes) -> Planes {
+        let picture = picture.into();
+        let (size, channels) = (picture.size, picture.format.channels());
+        let (width, height) = (size.width(), size.height());
+        let mut components = vec![vec![0.0_f32; size.pixels()]; channels.count()];
+        let (to_planes, count) = (ToPlanes::new(picture.format, axes), rows_at_a_time(width));
+        let mut parts = components.iter_mut();
+        let mut parts: [_; 3] = std::array::from_fn(|_| parts.next().map(|plane| plane.chunks_mut(count * width)));
+        let jobs = (0..height).step_by(count).map(|top| {
+            let planes = parts.each_mut().map(|part| part.as_mut().and_then(Iterator::next).unwrap_or_default());
+            (top..(top + count).min(height), planes)
+        });
+        parallel::for_each(self.threads, jobs, |(rows, mut planes)| to_planes.rows(&picture, rows, &mut planes));
+        Planes { size, channels, axes, components }
     }
 
-    /// The picture of these planes, rounded and clipped to 8 bits.
+    /// Fills in the picture of these planes, rounded and clipped to 8 bits.
     ///
-    /// # Panics
-    /// If the planes do not have the samples that their size and channels fix.
-    #[must_use]
-    pub fn picture(&self, planes: &Planes) -> Picture {
-        planes.check();
-        convert::to_picture(planes, self.threads)
+    /// # Errors
+    /// [`Error::Argument`] if the planes do not have the samples that their size and channels fix, or the picture's are
+    /// others.
+    pub fn picture<'a>(&self, planes: &Planes, out: impl Into<ViewMut<'a>>) -> Result<(), Error> {
+        planes.check()?;
+        let mut out = out.into();
+        check_same(&out, planes.size, planes.channels.count())?;
+        let (width, height) = (planes.size.width(), planes.size.height());
+        let (from_planes, count) = (FromPlanes::new(out.format, planes.axes), rows_at_a_time(width));
+        let jobs = (0..height).step_by(count).map(|top| {
+            let rows = top..(top + count).min(height);
+            let out = out.split_off(rows.len());
+            (rows, out)
+        });
+        parallel::for_each(self.threads, jobs, |(rows, mut out)| {
+            let mut own = planes.components.iter().map(|plane| &plane[rows.start * width..rows.end * width]);
+            let own = std::array::from_fn(|_| own.next().unwrap_or_default());
+            from_planes.rows(own, width, 0..rows.len(), &mut out);
+        });
+        Ok(())
     }
 
     /// Wavelet analysis of planes.
     ///
-    /// # Panics
-    /// If the planes do not have the samples that their size and channels fix.
-    #[must_use]
-    pub fn decompose(&self, planes: Planes) -> Coefficients {
-        planes.check();
-        analysis::of_planes(&self.model.taps, &planes, Division::new(planes.size, self.threads))
+    /// # Errors
+    /// [`Error::Argument`] if the planes do not have the samples that their size and channels fix.
+    pub fn decompose(&self, planes: &Planes, out: &mut Coefficients) -> Result<(), Error> {
+        planes.check()?;
+        out.reset(self.model.id(), planes.size, planes.channels, planes.axes);
+        let division = Division::new(planes.size, self.threads);
+        analysis::of_planes(&self.model.taps, planes, division, &self.scratch, out);
+        Ok(())
     }
 
     /// Wavelet synthesis: the planes of these coefficients.
     ///
-    /// # Panics
-    /// Unless [`Coefficients::fits`].
-    #[must_use]
-    pub fn compose(&self, coefficients: Coefficients) -> Planes {
-        check(&coefficients);
-        synthesis::planes(&self.model.taps, &coefficients, Division::new(coefficients.size, self.threads))
+    /// # Errors
+    /// As [`Coefficients::check`].
+    pub fn compose(&self, coefficients: &Coefficients) -> Result<Planes, Error> {
+        coefficients.check(self.model.id())?;
+        let division = Division::new(coefficients.size, self.threads);
+        Ok(synthesis::planes(&self.model.taps, coefficients, division, &self.scratch))
     }
 }
 
-fn check(coefficients: &Coefficients) {
-    assert!(coefficients.fits(), "a subband does not have the coefficients that its picture's size fixes");
+/// An even number of rows of this width, of about [`CHUNK`] pixels.
+fn rows_at_a_time(width: usize) -> usize {
+    (CHUNK / width).max(1).next_multiple_of(2)
+}
+
+/// Whether a picture has this size and number of components.
+fn check_same(out: &ViewMut<'_>, size: Size, components: usize) -> Result<(), Error> {
+    if out.size != size || out.format.channels().count() != components {
+        return Err(Error::Argument("the picture to render into has another size or other channels than the stream"));
+    }
+    Ok(())
 }
 
 impl Analysis for Linear {
-    fn analyse(&self, picture: &Picture) -> Result<Coefficients, TransformError> {
-        Ok(analysis::of_picture(&self.model.taps, picture, Division::new(picture.size(), self.threads)))
+    fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn analyse(&self, picture: View<'_>, out: &mut Coefficients) -> Result<(), TransformError> {
+        out.reset(self.model.id(), picture.size, picture.format.channels(), Axes::find(&picture, &self.scratch));
+        let division = Division::new(picture.size, self.threads);
+        analysis::of_picture(&self.model.taps, picture, division, &self.scratch, out);
+        Ok(())
     }
 }
 
 impl Synthesis for Linear {
-    /// # Panics
-    /// Unless [`Coefficients::fits`].
-    fn synthesise(&self, coefficients: Coefficients, _position: Position) -> Result<Picture, TransformError> {
-        check(&coefficients);
-        Ok(synthesis::picture(&self.model.taps, &coefficients, Division::new(coefficients.size, self.threads)))
+    fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn synthesise(
+        &self,
+        coefficients: &mut Coefficients,
+        _position: Position,
+        out: ViewMut<'_>,
+    ) -> Result<(), TransformError> {
+        coefficients.check(self.model.id())?;
+        check_same(&out, coefficients.size, coefficients.channels.count())?;
+        let division = Division::new(coefficients.size, self.threads);
+        synthesis::picture(&self.model.taps, coefficients, division, &self.scratch, out);
+        Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! A model's tables: all that the bytes and the linear decoder depend on (spec, "Model tables").
 
+use std::sync::{Arc, LazyLock};
+
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ModelId};
@@ -84,6 +86,16 @@ impl Reader<'_> {
 }
 
 impl Model {
+    /// The model `photo`, whose tables are part of this build.
+    #[must_use]
+    pub fn photo() -> Arc<Self> {
+        static PHOTO: LazyLock<Arc<Model>> = LazyLock::new(|| {
+            let tables = include_bytes!("../../models/artifacts/photo/tables.bin");
+            Arc::new(Model::from_bytes(tables).expect("a test reads the tables of this build"))
+        });
+        Arc::clone(&PHOTO)
+    }
+
     /// Reads a model's tables (`tables.bin` of a model package).
     ///
     /// # Errors

@@ -1,27 +1,95 @@
-//! A picture in memory: 8-bit grey or RGB, row by row.
+//! Pictures in memory: 8-bit samples, owned or borrowed, interleaved or planar.
 
 use crate::error::Error;
 
 /// Largest width and height, in pixels; two bytes of the header hold each.
 pub const MAX_SIDE: u32 = 16_384;
 
-/// What a pixel holds.
+/// The colours that a stream holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channels {
-    /// One luminance sample.
+    /// One component.
     Grey,
-    /// Red, green, blue.
+    /// Three components.
     Rgb,
 }
 
 impl Channels {
-    /// Samples per pixel.
+    /// Number of components.
     #[must_use]
     pub const fn count(self) -> usize {
         match self {
             Self::Grey => 1,
             Self::Rgb => 3,
         }
+    }
+}
+
+/// How samples of 8 bits lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// One plane of luminance.
+    Grey,
+    /// One plane of red, green and blue, interleaved.
+    Rgb,
+    /// Three planes of luma, blue difference and red difference (ITU-R BT.601-7, section 2.5); the differences have
+    /// half the width and half the height, rounded up. Spec, section 19.
+    Ycbcr420(Range),
+}
+
+/// The values that luma and colour differences take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Range {
+    /// Luma 0..=255, differences 1..=255, as in JPEG.
+    Full,
+    /// Luma 16..=235, differences 16..=240, as in video.
+    Limited,
+}
+
+impl From<Channels> for Format {
+    fn from(channels: Channels) -> Self {
+        match channels {
+            Channels::Grey => Self::Grey,
+            Channels::Rgb => Self::Rgb,
+        }
+    }
+}
+
+impl Format {
+    /// The colours that a stream of such a picture holds.
+    #[must_use]
+    pub const fn channels(self) -> Channels {
+        match self {
+            Self::Grey => Channels::Grey,
+            Self::Rgb | Self::Ycbcr420(_) => Channels::Rgb,
+        }
+    }
+
+    /// Number of planes.
+    #[must_use]
+    pub const fn planes(self) -> usize {
+        match self {
+            Self::Grey | Self::Rgb => 1,
+            Self::Ycbcr420(_) => 3,
+        }
+    }
+
+    /// Bytes in a row of a plane, and its rows, for a picture of `size`.
+    #[must_use]
+    pub const fn plane(self, size: Size, plane: usize) -> [usize; 2] {
+        match self {
+            Self::Grey => [size.width(), size.height()],
+            Self::Rgb => [3 * size.width(), size.height()],
+            Self::Ycbcr420(_) if plane == 0 => [size.width(), size.height()],
+            Self::Ycbcr420(_) => [size.width().div_ceil(2), size.height().div_ceil(2)],
+        }
+    }
+
+    /// Bytes of all planes without padding, for a picture of `size`.
+    #[must_use]
+    pub fn bytes(self, size: Size) -> usize {
+        (0..self.planes()).map(|plane| self.plane(size, plane)).map(|[width, rows]| width * rows).sum()
     }
 }
 
@@ -33,6 +101,9 @@ pub struct Size {
 }
 
 impl Size {
+    /// One pixel.
+    pub(crate) const ONE: Self = Self { width: 1, height: 1 };
+
     /// Checks both sides.
     ///
     /// # Errors
@@ -68,24 +139,32 @@ impl Size {
     }
 }
 
-/// An 8-bit picture; samples are row-major, channels interleaved.
+/// An 8-bit picture that owns its samples: row by row, plane by plane, without padding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
     size: Size,
-    channels: Channels,
+    format: Format,
     samples: Vec<u8>,
 }
 
 impl Picture {
-    /// Wraps `samples` (`height * width * channels` bytes).
+    /// Wraps `samples`, [`Format::bytes`] of them.
     ///
     /// # Errors
     /// [`Error::Argument`] if the number of samples does not match.
-    pub fn new(size: Size, channels: Channels, samples: Vec<u8>) -> Result<Self, Error> {
-        if samples.len() != size.pixels() * channels.count() {
-            return Err(Error::Argument("the number of samples is not width * height * channels"));
+    pub fn new(size: Size, format: impl Into<Format>, samples: Vec<u8>) -> Result<Self, Error> {
+        let format = format.into();
+        if samples.len() != format.bytes(size) {
+            return Err(Error::Argument("the picture does not have as many samples as its size and format fix"));
         }
-        Ok(Self { size, channels, samples })
+        Ok(Self { size, format, samples })
+    }
+
+    /// A picture whose samples are all 0, to render into.
+    #[must_use]
+    pub fn zero(size: Size, format: impl Into<Format>) -> Self {
+        let format = format.into();
+        Self { size, format, samples: vec![0; format.bytes(size)] }
     }
 
     /// Width and height.
@@ -94,13 +173,19 @@ impl Picture {
         self.size
     }
 
-    /// Grey or RGB.
+    /// How the samples lie in memory.
     #[must_use]
-    pub const fn channels(&self) -> Channels {
-        self.channels
+    pub const fn format(&self) -> Format {
+        self.format
     }
 
-    /// All samples, row by row.
+    /// The colours that a stream of it holds.
+    #[must_use]
+    pub const fn channels(&self) -> Channels {
+        self.format.channels()
+    }
+
+    /// All samples, row by row and plane by plane.
     #[must_use]
     pub fn samples(&self) -> &[u8] {
         &self.samples
@@ -110,5 +195,150 @@ impl Picture {
     #[must_use]
     pub fn into_samples(self) -> Vec<u8> {
         self.samples
+    }
+}
+
+/// Samples of one plane, borrowed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Plane<'a> {
+    /// Rows one below the other.
+    pub samples: &'a [u8],
+    /// Bytes from the start of a row to that of the row below.
+    pub stride: usize,
+}
+
+impl Plane<'_> {
+    pub(crate) fn row(&self, y: usize, bytes: usize) -> &[u8] {
+        &self.samples[y * self.stride..][..bytes]
+    }
+}
+
+/// Samples of one plane, borrowed to be written.
+#[derive(Debug, Default)]
+pub struct PlaneMut<'a> {
+    /// Rows one below the other.
+    pub samples: &'a mut [u8],
+    /// Bytes from the start of a row to that of the row below.
+    pub stride: usize,
+}
+
+impl PlaneMut<'_> {
+    pub(crate) fn row(&mut self, y: usize, bytes: usize) -> &mut [u8] {
+        &mut self.samples[y * self.stride..][..bytes]
+    }
+}
+
+/// Whether planes of these lengths and strides have every row.
+fn fits(size: Size, format: Format, planes: impl ExactSizeIterator<Item = [usize; 2]>) -> Result<(), Error> {
+    if planes.len() != format.planes() {
+        return Err(Error::Argument("the picture does not have as many planes as its format fixes"));
+    }
+    for (plane, [length, stride]) in planes.enumerate() {
+        let [bytes, rows] = format.plane(size, plane);
+        let needed = stride.checked_mul(rows - 1).and_then(|above| above.checked_add(bytes));
+        if stride < bytes || needed.is_none_or(|needed| length < needed) {
+            return Err(Error::Argument("a plane does not have the rows that the picture's size and format fix"));
+        }
+    }
+    Ok(())
+}
+
+/// A picture to encode, in someone else's memory.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    pub(crate) size: Size,
+    pub(crate) format: Format,
+    pub(crate) planes: [Plane<'a>; 3],
+}
+
+impl<'a> View<'a> {
+    /// A picture of as many planes as `format` has.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if planes or rows are missing.
+    pub fn new(size: Size, format: Format, planes: &[Plane<'a>]) -> Result<Self, Error> {
+        fits(size, format, planes.iter().map(|plane| [plane.samples.len(), plane.stride]))?;
+        let planes = std::array::from_fn(|plane| planes.get(plane).copied().unwrap_or_default());
+        Ok(Self { size, format, planes })
+    }
+
+    /// Width and height.
+    #[must_use]
+    pub const fn size(&self) -> Size {
+        self.size
+    }
+
+    /// How the samples lie in memory.
+    #[must_use]
+    pub const fn format(&self) -> Format {
+        self.format
+    }
+}
+
+impl<'a> From<&'a Picture> for View<'a> {
+    fn from(picture: &'a Picture) -> Self {
+        let mut rest = picture.samples.as_slice();
+        let planes = std::array::from_fn(|plane| {
+            let [stride, rows] =
+                if plane < picture.format.planes() { picture.format.plane(picture.size, plane) } else { [0; 2] };
+            Plane { samples: rest.split_off(..stride * rows).unwrap_or_default(), stride }
+        });
+        Self { size: picture.size, format: picture.format, planes }
+    }
+}
+
+/// A picture to render into, in someone else's memory.
+#[derive(Debug)]
+pub struct ViewMut<'a> {
+    pub(crate) size: Size,
+    pub(crate) format: Format,
+    pub(crate) planes: [PlaneMut<'a>; 3],
+}
+
+impl<'a> ViewMut<'a> {
+    /// A picture of as many planes as `format` has.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if planes or rows are missing.
+    pub fn new<const N: usize>(size: Size, format: Format, planes: [PlaneMut<'a>; N]) -> Result<Self, Error> {
+        fits(size, format, planes.iter().map(|plane| [plane.samples.len(), plane.stride]))?;
+        let mut planes = planes.into_iter();
+        Ok(Self { size, format, planes: std::array::from_fn(|_| planes.next().unwrap_or_default()) })
+    }
+
+    /// Width and height.
+    #[must_use]
+    pub const fn size(&self) -> Size {
+        self.size
+    }
+
+    /// How the samples lie in memory.
+    #[must_use]
+    pub const fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Planes of the first `rows` rows of pixels, an even number unless they are the last; these have the others from
+    /// then on.
+    pub(crate) fn split_off(&mut self, rows: usize) -> [PlaneMut<'a>; 3] {
+        let (format, planes) = (self.format, &mut self.planes);
+        std::array::from_fn(|index| {
+            let rows = if index > 0 && matches!(format, Format::Ycbcr420(_)) { rows.div_ceil(2) } else { rows };
+            let plane = &mut planes[index];
+            let count = (rows * plane.stride).min(plane.samples.len());
+            PlaneMut { samples: plane.samples.split_off_mut(..count).unwrap_or_default(), stride: plane.stride }
+        })
+    }
+}
+
+impl<'a> From<&'a mut Picture> for ViewMut<'a> {
+    fn from(picture: &'a mut Picture) -> Self {
+        let (size, format) = (picture.size, picture.format);
+        let mut rest = picture.samples.as_mut_slice();
+        let planes = std::array::from_fn(|plane| {
+            let [stride, rows] = if plane < format.planes() { format.plane(size, plane) } else { [0; 2] };
+            PlaneMut { samples: rest.split_off_mut(..stride * rows).unwrap_or_default(), stride }
+        });
+        Self { size, format, planes }
     }
 }

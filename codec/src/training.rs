@@ -14,11 +14,11 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`Encoder::encode_coefficients`].
-    pub fn count(&self, coefficients: Coefficients) -> Result<Vec<[u64; 2]>, Error> {
-        let (slices, planes) = self.quantise(coefficients)?;
+    pub fn count(&mut self, coefficients: &Coefficients) -> Result<Vec<[u64; 2]>, Error> {
+        let planes = self.quantise(coefficients)?;
         let mut counter = Counter::new();
-        for mut slice in slices {
-            let done = scan::run(&mut slice, &mut Cursor::new(planes), &mut counter, |_| true);
+        for slice in self.slices() {
+            let done = scan::run(slice, &mut Cursor::new(planes), &mut counter, |_| true);
             debug_assert!(done.is_ok(), "a counter is never starved");
         }
         Ok(counter.counts)

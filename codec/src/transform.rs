@@ -1,10 +1,24 @@
-//! The seam between pixels and coefficients; `nestcast-models` implements it with networks, [`crate::Linear`] in plain Rust.
+//! The seam between pixels and coefficients; `nestcast-models` implements it with networks, [`crate::Linear`] in plain
+//! Rust.
 
-use crate::picture::Picture;
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::model::Model;
+use crate::picture::{Picture, View, ViewMut};
 use crate::subband::coefficients::Coefficients;
 
-/// Anything a transform may fail with; networks live outside this crate.
-pub type TransformError = Box<dyn std::error::Error + Send + Sync>;
+/// Why a transform failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransformError {
+    /// The coefficients or the picture are not those of this transform.
+    #[error(transparent)]
+    Codec(#[from] Error),
+    /// A network failed. Networks run outside this crate; this is what their runtime says.
+    #[error("{0}")]
+    Network(String),
+}
 
 /// How far a stream came, in bit planes: 3.0 says that every coding pass down to plane 3 arrived, 2.4 that 60 % of
 /// plane 2 did too; 0.0 is the complete stream.
@@ -12,19 +26,91 @@ pub type TransformError = Box<dyn std::error::Error + Send + Sync>;
 pub struct Position(pub f32);
 
 /// Pixels to coefficients; the encoder's half.
-pub trait Analysis {
-    /// Transforms a picture.
+pub trait Analysis: Send + Sync {
+    /// The model whose coefficients it makes.
+    fn model(&self) -> &Arc<Model>;
+
+    /// Threads that it may use, and that an encoder may use with it; what comes out does not depend on them.
+    fn threads(&self) -> usize;
+
+    /// Transforms a picture: makes `out` its coefficients, in the memory that `out` has.
     ///
     /// # Errors
-    /// Whatever the implementation meets; [`crate::Linear`] meets nothing.
-    fn analyse(&self, picture: &Picture) -> Result<Coefficients, TransformError>;
+    /// [`TransformError::Network`] if a network fails; [`crate::Linear`] has none.
+    fn analyse(&self, picture: View<'_>, out: &mut Coefficients) -> Result<(), TransformError>;
+
+    /// The coefficients of one picture, in memory of their own.
+    ///
+    /// # Errors
+    /// As [`Analysis::analyse`].
+    fn coefficients_of(&self, picture: View<'_>) -> Result<Coefficients, TransformError> {
+        let mut out = Coefficients::default();
+        self.analyse(picture, &mut out)?;
+        Ok(out)
+    }
 }
 
 /// Coefficients to pixels; the decoder's half.
-pub trait Synthesis {
-    /// Rebuilds a picture from what arrived, told how far the stream came.
+pub trait Synthesis: Send + Sync {
+    /// The model whose coefficients it takes.
+    fn model(&self) -> &Arc<Model>;
+
+    /// Threads that it may use, and that a decoder may use with it; what comes out does not depend on them.
+    fn threads(&self) -> usize;
+
+    /// Rebuilds a picture from what arrived, told how far the stream came. What it leaves in `coefficients` is not
+    /// used.
     ///
     /// # Errors
-    /// Whatever the implementation meets; [`crate::Linear`] meets nothing.
-    fn synthesise(&self, coefficients: Coefficients, position: Position) -> Result<Picture, TransformError>;
+    /// [`TransformError::Codec`] if the coefficients are another model's or another picture's than `out`;
+    /// [`TransformError::Network`] if a network fails.
+    fn synthesise(
+        &self,
+        coefficients: &mut Coefficients,
+        position: Position,
+        out: ViewMut<'_>,
+    ) -> Result<(), TransformError>;
+
+    /// The picture of these coefficients, in memory of its own.
+    ///
+    /// # Errors
+    /// As [`Synthesis::synthesise`].
+    fn picture_of(&self, mut coefficients: Coefficients, position: Position) -> Result<Picture, TransformError> {
+        let mut picture = Picture::zero(coefficients.size, coefficients.channels);
+        self.synthesise(&mut coefficients, position, (&mut picture).into())?;
+        Ok(picture)
+    }
+}
+
+impl<T: Analysis + ?Sized> Analysis for Arc<T> {
+    fn model(&self) -> &Arc<Model> {
+        (**self).model()
+    }
+
+    fn threads(&self) -> usize {
+        (**self).threads()
+    }
+
+    fn analyse(&self, picture: View<'_>, out: &mut Coefficients) -> Result<(), TransformError> {
+        (**self).analyse(picture, out)
+    }
+}
+
+impl<T: Synthesis + ?Sized> Synthesis for Arc<T> {
+    fn model(&self) -> &Arc<Model> {
+        (**self).model()
+    }
+
+    fn threads(&self) -> usize {
+        (**self).threads()
+    }
+
+    fn synthesise(
+        &self,
+        coefficients: &mut Coefficients,
+        position: Position,
+        out: ViewMut<'_>,
+    ) -> Result<(), TransformError> {
+        (**self).synthesise(coefficients, position, out)
+    }
 }

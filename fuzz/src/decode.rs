@@ -24,20 +24,20 @@ pub fn decode(data: &[u8]) {
     let shape = Shape::of(*shape, side);
     let (stream, _) = shape.stream(MODEL.id(), body);
     let most = LEAST + BYTES_PER_PIXEL * shape.pixels() + 4 * stream.len();
-    let parts = bounded::within(most, "decoding", || in_parts(shape, &stream, by, at));
-    let once = bounded::within(most, "decoding", || {
-        let mut once = Decoder::new(MODEL.clone());
+    let mut parts = bounded::within(most, "decoding", || in_parts(shape, &stream, by, at));
+    let mut once = bounded::within(most, "decoding", || {
+        let mut once = Decoder::new(LINEAR.clone());
         let progress = once.push(&stream).expect("one slice has no lengths that could be corrupt");
         assert_eq!(progress, parts.progress(), "in parts it comes as far");
-        checked(&once, shape);
+        checked(&mut once, shape);
         once
     });
-    same(&once, &parts);
+    same(&mut once, &mut parts);
 }
 
 /// The decoder of a stream that arrived in pieces.
 fn in_parts(shape: Shape, stream: &[u8], by: u8, at: u8) -> Decoder {
-    let mut decoder = Decoder::new(MODEL.clone());
+    let mut decoder = Decoder::new(LINEAR.clone());
     let mut before = Position(f32::INFINITY);
     for (number, chunk) in chunks(stream, by).enumerate() {
         match decoder.push(chunk).expect("one slice has no lengths that could be corrupt") {
@@ -49,26 +49,26 @@ fn in_parts(shape: Shape, stream: &[u8], by: u8, at: u8) -> Decoder {
             Progress::Complete => before = Position(0.0),
         }
         if number == usize::from(at) && decoder.header().is_some() {
-            checked(&decoder, shape);
+            checked(&mut decoder, shape);
         }
     }
     decoder
 }
 
-fn checked(decoder: &Decoder, shape: Shape) -> Picture {
-    let picture = decoder.render(&*LINEAR).expect("the header is there");
+fn checked(decoder: &mut Decoder, shape: Shape) -> Picture {
+    let picture = decoder.render().expect("the header is there");
     assert_eq!((picture.size().width(), picture.size().height()), (shape.width, shape.height));
     assert_eq!(picture.samples().len(), shape.pixels() * if shape.rgb { 3 } else { 1 });
     picture
 }
 
 /// What two decoders know is the same to the last bit.
-pub(crate) fn same(one: &Decoder, other: &Decoder) {
+pub(crate) fn same(one: &mut Decoder, other: &mut Decoder) {
     let (one, other) = [one, other].map(|decoder| decoder.coefficients().expect("the header is there")).into();
     assert_eq!(one.1, other.1, "the cut");
     assert_eq!(one.0.axes, other.0.axes);
     for (index, (one, other)) in one.0.subbands.iter().zip(&other.0.subbands).enumerate() {
         let [one, other] = [one, other].map(|values| values.iter().map(|value| value.to_bits()));
-        assert!(one.eq(other), "the coefficients of unit {index} differ");
+        assert!(one.eq(other), "the coefficients of subband {index} differ");
     }
 }

@@ -3,7 +3,7 @@
 use nestcast_codec::{Channels, Decoder, Encoder, Picture, Progress, Size};
 
 use crate::decode::same;
-use crate::stream::{LINEAR, MODEL};
+use crate::stream::LINEAR;
 
 const SIDE: u8 = 24;
 
@@ -20,21 +20,21 @@ pub fn encode(data: &[u8]) {
     let samples = period.iter().copied().cycle().take(count).collect();
     let picture = Picture::new(size, channels, samples).expect("as many samples as pixels");
 
-    let encoder = Encoder::new(MODEL.clone()).with_rotations(kind & 2 == 0);
-    let stream = encoder.encode(&picture, &*LINEAR).expect("any picture is encoded");
-    let mut decoder = Decoder::new(MODEL.clone());
+    let mut encoder = Encoder::new(LINEAR.clone()).with_rotations(kind & 2 == 0);
+    let stream = encoder.encode(&picture).expect("any picture is encoded");
+    let mut decoder = Decoder::new(LINEAR.clone());
     assert_eq!(decoder.push(stream.bytes()), Ok(Progress::Complete), "all of a stream is whole");
-    let rendered = decoder.render(&*LINEAR).expect("the header is there");
+    let rendered = decoder.render().expect("the header is there");
     assert_eq!((rendered.size(), rendered.channels()), (size, channels));
 
     let limit = usize::from(limit) * 4;
-    let limited = encoder.with_max_bytes(limit).encode(&picture, &*LINEAR).expect("any picture is encoded");
+    let limited = encoder.with_max_bytes(limit).encode(&picture).expect("any picture is encoded");
     let length = limited.bytes().len();
     assert!(length <= limit.max(20), "{length} bytes with a limit of {limit}");
     assert_eq!(limited.bytes(), &stream.prefix(length), "a limit cuts and changes nothing");
-    let mut cut = Decoder::new(MODEL.clone());
+    let mut cut = Decoder::new(LINEAR.clone());
     cut.push(limited.bytes()).expect("a prefix decodes");
     if length == stream.bytes().len() {
-        same(&cut, &decoder);
+        same(&mut cut, &mut decoder);
     }
 }

@@ -3,7 +3,7 @@
 use nestcast_codec::{Channels, Decoder, Error, Header, MAX_HEADER, Parsed};
 use nestcast_reference::{self as reference, Fault};
 
-use crate::stream::MODEL;
+use crate::stream::{LINEAR, MODEL};
 
 /// Pixels that the decoder here agrees to hold.
 const MAX_PIXELS: u64 = 4096;
@@ -60,7 +60,7 @@ fn taken(header: &Header, bytes: &[u8]) {
         0..=MAX_PIXELS => Ok(()),
         _ => Err(Error::Limit { what: "the picture's number of pixels", given: pixels, max: MAX_PIXELS }),
     };
-    let mut decoder = Decoder::new(MODEL.clone()).with_max_pixels(MAX_PIXELS);
+    let mut decoder = Decoder::new(LINEAR.clone()).with_max_pixels(MAX_PIXELS);
     assert_eq!(decoder.push(bytes).map(drop), expected);
     assert_eq!(decoder.header(), expected.ok().map(|()| *header));
 }

@@ -1,6 +1,6 @@
 //! Streams with a header that is valid, so that inputs reach the decoder behind it.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use nestcast_codec::{Linear, Model, ModelId};
 
@@ -8,7 +8,8 @@ use nestcast_codec::{Linear, Model, ModelId};
 pub(crate) const TABLES: &[u8] = include_bytes!("../../spec/vectors/tables.bin");
 
 /// Their model.
-pub(crate) static MODEL: LazyLock<Model> = LazyLock::new(|| Model::from_bytes(TABLES).expect("the tables are valid"));
+pub(crate) static MODEL: LazyLock<Arc<Model>> =
+    LazyLock::new(|| Arc::new(Model::from_bytes(TABLES).expect("the tables are valid")));
 
 /// Its linear transform.
 pub(crate) static LINEAR: LazyLock<Linear> = LazyLock::new(|| Linear::new(MODEL.clone()));

@@ -1,5 +1,7 @@
 //! A model's tables.
 
+use std::sync::Arc;
+
 use nestcast_codec::{Decoder, Linear, Model};
 use nestcast_reference::Tables;
 
@@ -28,8 +30,9 @@ pub fn tables(data: &[u8]) {
     assert_eq!(model.as_ref().map(|_| ()).map_err(|error| fault(*error)), Tables::read(&changed).map(|_| ()));
     let (Ok(model), Some((&shape, body))) = (model, rest.split_first_chunk::<8>()) else { return };
     let shape = Shape::of(shape, 24);
-    let mut decoder = Decoder::new(model.clone());
-    decoder.push(&shape.stream(model.id(), body).0).expect("a valid header, and one slice");
-    let picture = decoder.render(&Linear::new(model)).expect("a whole header");
+    let stream = shape.stream(model.id(), body).0;
+    let mut decoder = Decoder::new(Linear::new(Arc::new(model)));
+    decoder.push(&stream).expect("a valid header, and one slice");
+    let picture = decoder.render().expect("a whole header");
     assert_eq!((picture.size().width(), picture.size().height()), (shape.width, shape.height));
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use nestcast_codec::{Channels, Decoder, Encoder, Picture, Size};
+use nestcast_codec::{Channels, Codec, Picture, Size};
 use nestcast_models::{Package, Runtime};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -11,13 +11,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let picture = Picture::new(Size::new(image.width(), image.height())?, Channels::Rgb, image.into_raw())?;
 
     let package = Package::builtin("photo")?;
-    let deep = package.deep(&Runtime::open()?, 2)?;
-    let stream = Encoder::new(package.tables().clone()).with_threads(2).encode(&picture, &deep)?;
+    let codec = Codec::with(package.deep(&Runtime::open()?, 2)?);
+    let stream = codec.encode(&picture)?;
 
-    let mut decoder = Decoder::new(package.tables().clone()).with_threads(2);
+    let mut decoder = codec.decoder();
     for (count, bytes) in stream.bytes().chunks(8192).enumerate() {
         decoder.push(bytes)?;
-        let rendered = decoder.render(&deep)?;
+        let rendered = decoder.render()?;
         let differences = picture.samples().iter().zip(rendered.samples()).map(|(&a, &b)| u64::from(a.abs_diff(b)));
         let mean = differences.sum::<u64>() as f64 / picture.samples().len() as f64;
         println!("{:8} bytes, mean absolute difference {mean:.2}", count * 8192 + bytes.len());

@@ -2,6 +2,7 @@
 //! `cargo run --release -p nestcast-models --example priors -- TABLES.bin PHOTO...` rewrites the tables.
 
 use std::error::Error;
+use std::sync::Arc;
 
 use image::imageops::FilterType;
 use nestcast_codec::{Analysis, Channels, Encoder, Linear, Model, Picture, Size};
@@ -16,16 +17,15 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().ok_or("usage: priors TABLES.bin PHOTO...")?;
     let tables = std::fs::read(&path)?;
-    let model = Model::from_bytes(&tables)?;
-    let linear = Linear::new(model.clone());
-    let encoder = Encoder::new(model);
+    let linear = Linear::new(Arc::new(Model::from_bytes(&tables)?));
+    let mut encoder = Encoder::new(linear.clone());
     let mut votes: Vec<(f64, f64)> = Vec::new(); // (ones, all), weighed
     for photo in arguments {
         let full = image::open(&photo)?.to_rgb8();
         let (width, height) = (full.width() * SHRINK.0 / SHRINK.1, full.height() * SHRINK.0 / SHRINK.1);
         let small = image::imageops::resize(&full, width, height, FilterType::Lanczos3);
         let picture = Picture::new(Size::new(width, height)?, Channels::Rgb, small.into_raw())?;
-        let counts = encoder.count(linear.analyse(&picture)?)?;
+        let counts = encoder.count(&linear.coefficients_of((&picture).into())?)?;
         votes.resize(counts.len(), (0.0, 0.0));
         for ((ones, all), [zeros, met]) in votes.iter_mut().zip(counts) {
             let total = (zeros + met) as f64;

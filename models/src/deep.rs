@@ -3,15 +3,17 @@
 mod tiles;
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use nestcast_codec::{Analysis, Axes, Coefficients, Linear, Picture, Planes, Position, Synthesis, TransformError};
+use nestcast_codec::{
+    Analysis, Axes, Coefficients, Linear, Model, Planes, Position, Synthesis, TransformError, View, ViewMut,
+};
 
 use crate::onnx::{Network, Workers};
 use crate::package::Ports;
 use crate::runtime::Runtime;
-use crate::tensor::{NetworkError, Tensor, View};
+use crate::tensor::{NetworkError, Tensor, TensorView};
 use tiles::{BLOCK, Tile, Tiling};
 pub(crate) use tiles::{CHANNELS, LONGEST_OUTER, SIDE};
 
@@ -41,31 +43,75 @@ pub struct DeepSynthesis {
 }
 
 impl Analysis for Deep {
-    fn analyse(&self, picture: &Picture) -> Result<Coefficients, TransformError> {
-        self.analysis.analyse(picture)
+    fn model(&self) -> &Arc<Model> {
+        Analysis::model(&self.analysis)
+    }
+
+    fn threads(&self) -> usize {
+        Analysis::threads(&self.analysis)
+    }
+
+    fn analyse(&self, picture: View<'_>, out: &mut Coefficients) -> Result<(), TransformError> {
+        self.analysis.analyse(picture, out)
     }
 }
 
 impl Synthesis for Deep {
-    fn synthesise(&self, coefficients: Coefficients, cut: Position) -> Result<Picture, TransformError> {
-        self.synthesis.synthesise(coefficients, cut)
+    fn model(&self) -> &Arc<Model> {
+        Synthesis::model(&self.synthesis)
+    }
+
+    fn threads(&self) -> usize {
+        Synthesis::threads(&self.synthesis)
+    }
+
+    fn synthesise(
+        &self,
+        coefficients: &mut Coefficients,
+        position: Position,
+        out: ViewMut<'_>,
+    ) -> Result<(), TransformError> {
+        self.synthesis.synthesise(coefficients, position, out)
     }
 }
 
 impl Analysis for DeepAnalysis {
-    fn analyse(&self, picture: &Picture) -> Result<Coefficients, TransformError> {
+    fn model(&self) -> &Arc<Model> {
+        Analysis::model(&self.linear)
+    }
+
+    fn threads(&self) -> usize {
+        Analysis::threads(&self.linear)
+    }
+
+    fn analyse(&self, picture: View<'_>, out: &mut Coefficients) -> Result<(), TransformError> {
         let mut planes = self.linear.planes(picture, Axes::of(picture));
         self.correction.add_to(&mut planes, None)?;
-        Ok(self.linear.decompose(planes))
+        Ok(self.linear.decompose(&planes, out)?)
     }
 }
 
 impl Synthesis for DeepSynthesis {
-    fn synthesise(&self, coefficients: Coefficients, cut: Position) -> Result<Picture, TransformError> {
+    fn model(&self) -> &Arc<Model> {
+        Synthesis::model(&self.linear)
+    }
+
+    fn threads(&self) -> usize {
+        Synthesis::threads(&self.linear)
+    }
+
+    fn synthesise(
+        &self,
+        coefficients: &mut Coefficients,
+        position: Position,
+        out: ViewMut<'_>,
+    ) -> Result<(), TransformError> {
         let [low, high] = self.cuts;
-        let mut planes = self.linear.compose(coefficients);
-        self.correction.add_to(&mut planes, Some(cut.0.clamp(low, high)))?;
-        Ok(self.linear.picture(&planes))
+        let mut planes = self.linear.compose(coefficients)?;
+        // The planes take as much memory, and the network more.
+        drop(std::mem::take(coefficients));
+        self.correction.add_to(&mut planes, Some(position.0.clamp(low, high)))?;
+        Ok(self.linear.picture(&planes, out)?)
     }
 }
 
@@ -135,7 +181,7 @@ impl Correction {
         let mut inputs = vec![(self.ports.planes.as_str(), planes)];
         inputs.extend(self.ports.cut.as_deref().zip(cut.as_ref()));
         let index = self.network.outputs().iter().position(|port| port.name == self.ports.correction);
-        self.network.run_with(&inputs, |outputs: &[View<'_>]| {
+        self.network.run_with(&inputs, |outputs: &[TensorView<'_>]| {
             let correction = index.and_then(|index| outputs.get(index));
             match correction.filter(|correction| correction.shape == planes.shape) {
                 Some(correction) => Ok(read(correction.data)),

@@ -1,7 +1,7 @@
 //! nestcast's transforms with networks: the model package, and ONNX Runtime behind plain types.
 //!
 //! ```
-//! use nestcast_codec::{Channels, Decoder, Encoder, Picture, Size};
+//! use nestcast_codec::{Channels, Codec, Decoder, Picture, Size};
 //! use nestcast_models::{Package, Runtime};
 //!
 //! let samples = (0..64 * 48).flat_map(|i| [(i % 64 * 4) as u8, (i / 64 * 5) as u8, 99]).collect();
@@ -9,15 +9,14 @@
 //!
 //! // A package is sound or it is an error: every file matches its manifest.
 //! let package = Package::find("photo")?;
-//! let deep = package.deep(&Runtime::open()?, 2)?;
-//! let stream = Encoder::new(package.tables().clone()).encode(&picture, &deep)?;
+//! let codec = Codec::with(package.deep(&Runtime::open()?, 2)?);
+//! let stream = codec.encode(&picture)?;
 //!
 //! // Any prefix is a picture, with or without networks.
-//! let mut decoder = Decoder::new(package.tables().clone());
-//! decoder.push(&stream.prefix(stream.bytes().len() / 2))?;
-//! let better = decoder.render(&deep)?;
-//! let anywhere = decoder.render(&package.linear(2))?;
-//! assert_eq!(better.size(), anywhere.size());
+//! for mut decoder in [codec.decoder(), Decoder::new(package.linear(2))] {
+//!     decoder.push(&stream.prefix(stream.bytes().len() / 2))?;
+//!     assert_eq!(decoder.render()?.size(), picture.size());
+//! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -16,7 +16,7 @@ use ort::{
     value::{Outlet, TensorElementType, TensorRef, ValueType},
 };
 
-pub use crate::tensor::{NetworkError, Port, Tensor, View};
+pub use crate::tensor::{NetworkError, Port, Tensor, TensorView};
 
 use crate::runtime::{Runtime, RuntimeError};
 use crate::tensor::dimension;
@@ -95,7 +95,7 @@ impl Network {
 
     /// Runs the network on named inputs, in any order; returns the outputs in the order of [`Self::outputs`].
     pub fn run(&self, inputs: &[(&str, &Tensor)]) -> Result<Vec<Tensor>, NetworkError> {
-        let own = |view: &View<'_>| Tensor { shape: view.shape.clone(), data: view.data.to_vec() };
+        let own = |view: &TensorView<'_>| Tensor { shape: view.shape.clone(), data: view.data.to_vec() };
         self.run_with(inputs, |outputs| outputs.iter().map(own).collect())
     }
 
@@ -105,7 +105,7 @@ impl Network {
     pub fn run_with<R>(
         &self,
         inputs: &[(&str, &Tensor)],
-        read: impl FnOnce(&[View<'_>]) -> R,
+        read: impl FnOnce(&[TensorView<'_>]) -> R,
     ) -> Result<R, NetworkError> {
         self.check(inputs)?;
         let mut session = self.sessions.take();
@@ -121,7 +121,7 @@ impl Network {
             .map(|index| {
                 let (shape, data) = outputs[index].try_extract_tensor::<f32>()?;
                 let shape = shape.iter().filter_map(|&length| dimension(length)).collect();
-                Ok(View { shape, data })
+                Ok(TensorView { shape, data })
             })
             .collect::<Result<Vec<_>, _>>()
             .map_err(failed)?;

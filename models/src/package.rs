@@ -7,6 +7,7 @@ mod manifest;
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use nestcast_codec::{Linear, Model, ModelId};
 use sha2::{Digest as _, Sha256};
@@ -26,7 +27,7 @@ pub struct Package {
     /// Its folder or name, for messages.
     place: String,
     manifest: Manifest,
-    tables: Model,
+    tables: Arc<Model>,
     /// In the order of [`files::FILES`].
     files: [Bytes; 4],
 }
@@ -84,7 +85,7 @@ impl Package {
 
     /// The model's name in streams: a hash of the tables alone. Another package may have the same tables.
     #[must_use]
-    pub const fn id(&self) -> ModelId {
+    pub fn id(&self) -> ModelId {
         self.tables.id()
     }
 
@@ -101,9 +102,9 @@ impl Package {
         &self.manifest
     }
 
-    /// What [`nestcast_codec::Encoder`] and [`nestcast_codec::Decoder`] need.
+    /// The tables that streams and the linear transform depend on.
     #[must_use]
-    pub const fn tables(&self) -> &Model {
+    pub const fn tables(&self) -> &Arc<Model> {
         &self.tables
     }
 

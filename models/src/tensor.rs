@@ -1,5 +1,7 @@
 //! Float arrays, the ports of a network that they go through, and what can be wrong with them.
 
+use nestcast_codec::TransformError;
+
 /// A float32 array: row-major, the last dimension of `shape` varying fastest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tensor {
@@ -11,7 +13,7 @@ pub struct Tensor {
 
 /// A [`Tensor`] that is still ONNX Runtime's own memory.
 #[derive(Debug, Clone, PartialEq)]
-pub struct View<'a> {
+pub struct TensorView<'a> {
     /// The length of each dimension.
     pub shape: Vec<usize>,
     /// As many values as the product of `shape`.
@@ -81,6 +83,12 @@ pub enum NetworkError {
     /// ONNX Runtime failed on inputs that fit: the model is wrong, or memory ran out.
     #[error("ONNX Runtime cannot run the network: {0}")]
     Run(String),
+}
+
+impl From<NetworkError> for TransformError {
+    fn from(error: NetworkError) -> Self {
+        Self::Network(error.to_string())
+    }
 }
 
 impl Port {

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use nestcast_codec::{Decoder, Header, ModelId, Parsed, Picture, Size, Synthesis};
+use nestcast_codec::{Decoder, Header, ModelId, Parsed, Picture, Size};
 use nestcast_proto::{Arrived, PackageHash, ReceiveStats, Welcome};
 
 use crate::error::Error;
@@ -72,10 +72,8 @@ pub struct Totals {
 
 /// How to decode with one model.
 pub struct Decoding {
-    /// Gives a decoder that has seen nothing.
-    pub decoder: Box<dyn Fn() -> Decoder + Send>,
-    /// Levels to pictures.
-    pub synthesis: Box<dyn Synthesis>,
+    /// Decodes one frame after another.
+    pub decoder: Decoder,
 }
 
 impl std::fmt::Debug for Decoding {
@@ -232,6 +230,8 @@ struct Playback<'a, V> {
     /// The time from one frame to the next.
     interval: Duration,
     decoding: Option<Decoding>,
+    /// The picture that was shown last; the next is decoded into it.
+    picture: Option<Picture>,
     totals: Totals,
     /// Frames since the last picture that could not be decoded.
     corrupt: u32,
@@ -241,7 +241,7 @@ struct Playback<'a, V> {
 impl<'a, V: Viewer> Playback<'a, V> {
     fn new(viewer: V, mailbox: &'a Mailbox) -> Self {
         let (totals, interval, reported) = (Totals::default(), REPORT_INTERVAL, Instant::now());
-        Self { viewer, mailbox, announced: None, interval, decoding: None, totals, corrupt: 0, reported }
+        Self { viewer, mailbox, announced: None, interval, decoding: None, picture: None, totals, corrupt: 0, reported }
     }
 
     /// Shows until the last mail came or the viewer cannot go on.
@@ -306,10 +306,10 @@ impl<'a, V: Viewer> Playback<'a, V> {
     }
 
     fn show(&mut self, arrived: &Arrived) -> Result<(), PlayError> {
-        let (Some(decoding), Some(announced)) = (&self.decoding, &self.announced) else { return Ok(()) };
+        let (Some(decoding), Some(announced)) = (&mut self.decoding, &self.announced) else { return Ok(()) };
         let start = Instant::now();
-        let picture = match decode(decoding, announced.size, &arrived.prefix) {
-            Ok(picture) => picture,
+        let picture = match decode(&mut decoding.decoder, announced.size, &arrived.prefix, self.picture.take()) {
+            Ok(picture) => self.picture.insert(picture),
             Err(why) => {
                 tracing::debug!(frame = arrived.header.id, "not shown: {why}");
                 self.totals.corrupt += 1;
@@ -326,7 +326,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
             latency: since(arrived.header.captured),
             receiving: arrived.shown.saturating_sub(arrived.first),
             decoding: start.elapsed(),
-            picture: &picture,
+            picture,
         };
         self.viewer.show(&shown).map_err(failed)
     }
@@ -336,16 +336,21 @@ fn failed(error: impl Into<Cause>) -> PlayError {
     PlayError::View(error.into())
 }
 
-/// Decodes a frame if its header has the size that was announced: no memory is taken for another.
-fn decode(decoding: &Decoding, size: Size, prefix: &[u8]) -> Result<Picture, Cause> {
+/// Decodes a frame, into the picture of one before if it fits, if its header has the size that was announced: no memory is
+/// taken for another.
+fn decode(decoder: &mut Decoder, size: Size, prefix: &[u8], before: Option<Picture>) -> Result<Picture, Cause> {
     if let Parsed::Complete(header, _) = Header::parse(prefix)?
         && header.size != size
     {
         return Err("it has another size than announced".into());
     }
-    let mut decoder = (decoding.decoder)();
+    decoder.reset();
     decoder.push(prefix)?;
-    Ok(decoder.render(&*decoding.synthesis)?)
+    let channels = decoder.header().map(|header| header.channels);
+    match before.filter(|before| before.size() == size && Some(before.channels()) == channels) {
+        Some(mut picture) => Ok(decoder.render_into(&mut picture).map(|()| picture)?),
+        None => Ok(decoder.render()?),
+    }
 }
 
 /// How long ago a moment was, in microseconds since 1970.
@@ -358,7 +363,7 @@ fn since(captured: u64) -> Duration {
 mod tests {
     use std::sync::mpsc;
 
-    use nestcast_codec::{Linear, Model};
+    use nestcast_codec::Codec;
     use nestcast_proto::FrameHeader;
 
     use super::*;
@@ -425,10 +430,7 @@ mod tests {
         type Error = Cause;
 
         fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, Cause> {
-            let tables = include_bytes!("../../models/artifacts/photo/tables.bin");
-            let model = Model::from_bytes(tables)?;
-            let synthesis = Box::new(Linear::new(model.clone()));
-            Ok(Some(Decoding { decoder: Box::new(move || Decoder::new(model.clone())), synthesis }))
+            Ok(Some(Decoding { decoder: Codec::photo().decoder() }))
         }
 
         fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Cause> {

@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use nestcast_codec::{Analysis, Channels, EncodeError, Encoder, ModelId, Picture, Size};
+use nestcast_codec::{Channels, EncodeError, Encoder, ModelId, Picture, Size};
 use nestcast_media::y4m::{self, Rate, Reader};
 use nestcast_proto::{Frame, PackageHash, Welcome};
 use tokio::sync::mpsc;
@@ -136,7 +136,8 @@ pub struct Encoding {
     model: ModelId,
     hash: PackageHash,
     encoder: Encoder,
-    analysis: Box<dyn Analysis + Send>,
+    /// The most bytes of a frame, whatever is of use.
+    max_bytes: usize,
     package: Option<Bytes>,
 }
 
@@ -147,10 +148,11 @@ impl std::fmt::Debug for Encoding {
 }
 
 impl Encoding {
-    /// Encodes with the tables `model` of the package `hash`.
+    /// Encodes with the transform of the package `hash`.
     #[must_use]
-    pub fn new(model: ModelId, hash: PackageHash, encoder: Encoder, analysis: Box<dyn Analysis + Send>) -> Self {
-        Self { model, hash, encoder, analysis, package: None }
+    pub fn new(hash: PackageHash, encoder: Encoder) -> Self {
+        let (model, max_bytes) = (encoder.model().id(), encoder.max_bytes());
+        Self { model, hash, encoder, max_bytes, package: None }
     }
 
     /// Gives `package`, which has the hash, to receivers that ask for it.
@@ -162,12 +164,12 @@ impl Encoding {
 
     /// The most bytes of a frame of which so many are of use.
     fn limit(&self, useful_bytes: u64) -> usize {
-        usize::try_from(useful_bytes).unwrap_or(usize::MAX).min(self.encoder.max_bytes())
+        usize::try_from(useful_bytes).unwrap_or(usize::MAX).min(self.max_bytes)
     }
 
-    fn encode(&self, picture: &Picture, limit: usize) -> Result<Bytes, PictureError> {
-        let encoder = self.encoder.clone().with_max_bytes(limit);
-        Ok(encoder.encode(picture, &*self.analysis)?.bytes().clone())
+    fn encode(&mut self, picture: &Picture, limit: usize) -> Result<Bytes, PictureError> {
+        self.encoder.set_max_bytes(limit);
+        Ok(self.encoder.encode(picture)?.bytes().clone())
     }
 }
 
@@ -251,7 +253,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(pictures: Pictures, encoding: Encoding, feedback: Feedback) -> Self {
+    fn start(pictures: Pictures, mut encoding: Encoding, feedback: Feedback) -> Self {
         let slot: Arc<Slot> = Arc::default();
         let (outlet, frames) = mpsc::channel(1);
         let (filling, emptying) = (Arc::clone(&slot), Arc::clone(&slot));
@@ -261,7 +263,7 @@ impl Running {
         });
         let encoding = thread::spawn(move || {
             let _close = CloseOnDrop(&emptying);
-            encode(&encoding, &feedback, &emptying, &outlet)
+            encode(&mut encoding, &feedback, &emptying, &outlet)
         });
         Self { frames, slot, stopped: false, threads: Some([encoding, reading]) }
     }
@@ -359,7 +361,7 @@ fn read(mut pictures: Pictures, slot: &Slot) -> Result<(), SourceError> {
 }
 
 fn encode(
-    encoding: &Encoding,
+    encoding: &mut Encoding,
     feedback: &Feedback,
     slot: &Slot,
     frames: &mpsc::Sender<Frame>,

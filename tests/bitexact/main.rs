@@ -10,9 +10,10 @@ use std::error::Error;
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nestcast_codec::{
-    Analysis as _, Channels, Coefficients, Decoder, Encoder, Linear, MAX_HEADER, Model, Picture, Size, Synthesis as _,
+    Analysis as _, Channels, Decoder, Encoder, Linear, MAX_HEADER, Model, Picture, Size, Synthesis as _,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -35,8 +36,8 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     if counts.is_empty() {
         return Err("usage: bitexact THREADS...".into());
     }
-    let frozen = Model::from_bytes(&fs::read(file("spec/vectors/tables.bin"))?)?;
-    let photo = Model::from_bytes(&fs::read(file("models/artifacts/photo/tables.bin"))?)?;
+    let frozen = Arc::new(Model::from_bytes(&fs::read(file("spec/vectors/tables.bin"))?)?);
+    let photo = Model::photo();
     let manifest = fs::read_to_string(file("spec/vectors/manifest.tsv"))?;
     let photos =
         PHOTOS.iter().map(|path| Ok((*path, open(path)?))).collect::<Result<Vec<_>, Box<dyn Error + Send + Sync>>>()?;
@@ -63,17 +64,16 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
 struct Digests<'a> {
     name: &'a str,
     threads: usize,
-    model: &'a Model,
+    model: &'a Arc<Model>,
 }
 
 impl Digests<'_> {
     /// Of all that is made of a picture.
     fn picture(&self, picture: &Picture) -> Result<(), Box<dyn Error + Send + Sync>> {
         let linear = Linear::new(self.model.clone()).with_threads(self.threads);
-        let analysed = linear.analyse(picture)?;
+        let analysed = linear.coefficients_of(picture.into())?;
         self.print("analysis", &floats(&analysed.subbands));
-        let encoder = Encoder::new(self.model.clone()).with_threads(self.threads);
-        let stream = encoder.encode_coefficients(analysed)?;
+        let stream = Encoder::new(linear).encode_coefficients(&analysed)?;
         let stream = stream.bytes();
         self.print("stream", stream);
         for cut in [MAX_HEADER, 500, 10_000, stream.len()] {
@@ -104,13 +104,13 @@ impl Digests<'_> {
     /// Of what a prefix decodes to; gives that of the samples.
     fn cut(&self, stream: &[u8], cut: usize) -> Result<String, Box<dyn Error + Send + Sync>> {
         let linear = Linear::new(self.model.clone()).with_threads(self.threads);
-        let mut decoder = Decoder::new(self.model.clone()).with_threads(self.threads);
+        let mut decoder = Decoder::new(linear.clone());
         decoder.push(&stream[..cut])?;
         let (coefficients, at) = decoder.coefficients()?;
         self.print(&format!("coefficients of {cut} bytes"), &floats(&coefficients.subbands));
-        let planes = linear.compose(Coefficients::clone(&coefficients));
+        let planes = linear.compose(coefficients)?;
         self.print(&format!("planes of {cut} bytes"), &floats(&planes.components));
-        let picture = linear.synthesise(coefficients, at)?;
+        let picture = linear.picture_of(coefficients.clone(), at)?;
         Ok(self.print(&format!("samples of {cut} bytes"), picture.samples()))
     }
 

@@ -76,9 +76,8 @@ impl Plan {
     /// Listens with other pictures.
     pub fn listen_with(self, pictures: Pictures) -> Broadcast<EncodedPictures> {
         let package = Package::builtin("photo").expect("it is built in");
-        let linear = Box::new(package.linear(1));
         let hash = self.package.unwrap_or(PackageHash(package.hash()));
-        let mut encoding = Encoding::new(package.id(), hash, Encoder::new(package.tables().clone()), linear);
+        let mut encoding = Encoding::new(hash, Encoder::new(package.linear(1)));
         if self.give_model {
             encoding = encoding.with_package(package.archive().into());
         }
@@ -183,8 +182,7 @@ impl Viewer for CountingViewer {
 
 /// Decoding with the linear synthesis.
 pub fn decoding(package: &Package) -> Decoding {
-    let (tables, synthesis) = (package.tables().clone(), Box::new(package.linear(1)));
-    Decoding { decoder: Box::new(move || Decoder::new(tables.clone())), synthesis }
+    Decoding { decoder: Decoder::new(package.linear(1)) }
 }
 
 /// What a receiver counted, about once a second.

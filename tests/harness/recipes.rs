@@ -1,5 +1,7 @@
 //! How the frozen vectors are made.
 
+use std::sync::Arc;
+
 use nestcast_codec::{Channels, Encoder, Linear, Model, Picture};
 
 use crate::pictures::{Content, picture};
@@ -52,7 +54,7 @@ impl Recipe {
     ///
     /// # Panics
     /// If the codec refuses.
-    pub fn encode(&self, model: &Model) -> Vec<u8> {
+    pub fn encode(&self, model: &Arc<Model>) -> Vec<u8> {
         self.encode_on(1, model)
     }
 
@@ -60,9 +62,9 @@ impl Recipe {
     ///
     /// # Panics
     /// If the codec refuses.
-    pub fn encode_on(&self, threads: usize, model: &Model) -> Vec<u8> {
-        let encoder = Encoder::new(model.clone()).with_max_bytes(self.max_bytes).with_threads(threads);
-        let stream = encoder.encode(&self.picture(), &Linear::new(model.clone()).with_threads(threads));
+    pub fn encode_on(&self, threads: usize, model: &Arc<Model>) -> Vec<u8> {
+        let linear = Linear::new(Arc::clone(model)).with_threads(threads);
+        let stream = Encoder::new(linear).with_max_bytes(self.max_bytes).encode(&self.picture());
         stream.unwrap_or_else(|error| panic!("{}: {error}", self.name)).bytes().to_vec()
     }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nestcast_codec::{Channels, Decoder, Linear, Model};
 use sha2::{Digest as _, Sha256};
@@ -60,8 +61,8 @@ pub fn tables() -> Vec<u8> {
 ///
 /// # Panics
 /// If the codec refuses them.
-pub fn model() -> Model {
-    Model::from_bytes(&tables()).unwrap_or_else(|error| panic!("spec/vectors/tables.bin: {error}"))
+pub fn model() -> Arc<Model> {
+    Arc::new(Model::from_bytes(&tables()).unwrap_or_else(|error| panic!("spec/vectors/tables.bin: {error}")))
 }
 
 /// Reads all vectors.
@@ -96,10 +97,10 @@ pub fn manifest() -> String {
 ///
 /// # Panics
 /// If one of them refuses it.
-pub fn row(stream: &[u8], reference: &Reference, model: &Model, cut: usize) -> Row {
-    let mut decoder = Decoder::new(model.clone());
+pub fn row(stream: &[u8], reference: &Reference, model: &Arc<Model>, cut: usize) -> Row {
+    let mut decoder = Decoder::new(Linear::new(Arc::clone(model)));
     decoder.push(&stream[..cut]).unwrap_or_else(|error| panic!("the first {cut} bytes: {error}"));
-    let rendered = decoder.render(&Linear::new(model.clone()));
+    let rendered = decoder.render();
     let picture = rendered.unwrap_or_else(|error| panic!("the first {cut} bytes: {error}"));
     Row { cut, levels: levels_digest(&reference.at(cut)), samples: sha256(picture.samples()) }
 }
@@ -112,7 +113,7 @@ pub fn row(stream: &[u8], reference: &Reference, model: &Model, cut: usize) -> R
 /// # Panics
 /// If the codec or the reference decoder refuses a stream.
 pub fn write(folder: &Path, tables: &[u8]) -> std::io::Result<()> {
-    let model = Model::from_bytes(tables).unwrap_or_else(|error| panic!("tables: {error}"));
+    let model = Arc::new(Model::from_bytes(tables).unwrap_or_else(|error| panic!("tables: {error}")));
     fs::create_dir_all(folder)?;
     fs::write(folder.join("tables.bin"), tables)?;
     let mut manifest = COLUMNS.to_string();

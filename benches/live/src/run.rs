@@ -101,15 +101,15 @@ fn prepare(clip: &Clip, jpegs: &Jpegs, choice: &Choice) -> Result<()> {
 
 async fn nestcast(scenario: &Scenario, clip: &Arc<Clip>, count: u64) -> Result<Outcome> {
     let package = Package::builtin("photo")?;
-    let encoder = Encoder::new(package.tables().clone()).with_threads(2).with_max_bytes(MAX_FRAME);
-    let encoding = Encoding::new(package.id(), PackageHash(package.hash()), encoder, Box::new(package.linear(2)));
+    let encoder = Encoder::new(package.linear(2)).with_max_bytes(MAX_FRAME);
+    let encoding = Encoding::new(PackageHash(package.hash()), encoder);
     let (playing, mut ids) = (Arc::clone(clip), 0..count);
     let next = move || Ok(ids.next().map(|id| playing.at(id).clone()));
     let pictures = Pictures::new(clip.at(0).size(), Rate::new(FRAMES_PER_SECOND, 1)?, next);
     let decode = |_id: u64, prefix: &[u8]| {
-        let mut decoder = Decoder::new(package.tables().clone());
+        let mut decoder = Decoder::new(package.linear(1));
         decoder.push(prefix).ok()?;
-        decoder.render(&package.linear(1)).ok()
+        decoder.render().ok()
     };
     let sink = ClipSink::new(Arc::clone(clip), decode);
     broadcast(EncodedPictures::new(pictures, encoding), scenario, sink).await

@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
         Some(image) => files::print(&picture::run(options, Some(image), &model)?),
         None => {
             // Fails now rather than after the broadcast.
-            options.decoder.list().iter().try_for_each(|&decoder| model.synthesis(decoder).map(drop))?;
+            options.decoder.list().iter().try_for_each(|&decoder| model.decoder(decoder).map(drop))?;
             files::print(&broadcast::run(options, None, &model)?)?;
             files::print(&format!("\n{}", picture::run(options, None, &model)?))
         }

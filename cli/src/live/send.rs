@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     let source = source::open(options)?;
     let most = frame_limit(source.size());
     let hash = PackageHash(model.package().hash());
-    let encoding = Encoding::new(model.id(), hash, model.encoder(most), model.analysis(options.analysis)?)
+    let encoding = Encoding::new(hash, model.encoder(options.analysis)?.with_max_bytes(most))
         .with_package(model.package().archive().into());
     if let Some(folder) = &options.qlog {
         std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be written", folder.display()))?;

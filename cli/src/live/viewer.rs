@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use nestcast_codec::{Decoder, Picture};
+use nestcast_codec::Picture;
 use nestcast_lab::metrics;
 use nestcast_media::picture::encode_png;
 use nestcast_media::y4m::{Rate, Writer};
@@ -46,7 +46,7 @@ impl Screen {
     pub(super) fn new(options: &Receive) -> Result<Self> {
         let model = Model::open(&options.common)?;
         // Fails now rather than when the first frame is there.
-        model.synthesis(options.decoder)?;
+        model.decoder(options.decoder)?;
         let max_pixels = options.common.max_pixels;
         let originals = options.original.as_ref().map(|path| source::originals(path, max_pixels)).transpose()?;
         let sink = if files::is_standard(&options.output) {
@@ -68,14 +68,7 @@ impl Screen {
     }
 
     fn decoding(&self, package: Package) -> Result<Decoding> {
-        let tables = package.tables().clone();
-        let max_pixels = self.max_pixels;
-        // Frames are small and come often: one thread decodes as fast as they come.
-        let decoder = move || Decoder::new(tables.clone()).with_max_pixels(max_pixels);
-        Ok(Decoding {
-            decoder: Box::new(decoder),
-            synthesis: self.model.with_package(package).synthesis(self.decoder)?,
-        })
+        Ok(Decoding { decoder: self.model.with_package(package).decoder(self.decoder)? })
     }
 
     fn psnr(&self, shown: &Shown<'_>) -> Option<f64> {

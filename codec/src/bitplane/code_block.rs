@@ -1,7 +1,8 @@
 //! A code block: eight by eight coefficients of a subband, whose flags are the bits of a `u64`, row by row.
 //!
-//! Prior art: the blocks are those of zero-block coders, whose emptiness is a symbol of its own (Hsiang and Woods, EZBC, ISCAS 2000; the
-//! sub-blocks of Taubman, EBCOT, 2000, section III-C), not the code blocks of JPEG 2000, which are streams of their own.
+//! Prior art: the blocks are those of zero-block coders, whose emptiness is a symbol of its own (Hsiang and Woods,
+//! EZBC, ISCAS 2000; the sub-blocks of Taubman, EBCOT, 2000, section III-C), not the code blocks of JPEG 2000, which
+//! are streams of their own.
 
 /// Side of a code block, in coefficients.
 pub(crate) const CODE_BLOCK_SIDE: usize = 8;

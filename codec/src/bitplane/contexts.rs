@@ -1,9 +1,10 @@
 //! What selects a probability (spec, "Contexts"): integers that both sides know at that symbol.
 //!
-//! Prior art: EBCOT (Taubman, "High performance scalable image compression with EBCOT", IEEE Trans. Image Processing 9(7),
-//! 2000, section III) selects by the number of significant neighbours, and codes signs by those beside and above. Here the
-//! magnitudes around are summed with trained weights, over scales too, as in EZBC (Hsiang and Woods, "Embedded image coding using
-//! zeroblocks of subband/wavelet coefficients and context modeling", ISCAS 2000), over bands, and from luma to chroma.
+//! Prior art: EBCOT (Taubman, "High performance scalable image compression with EBCOT", IEEE Trans. Image Processing
+//! 9(7), 2000, section III) selects by the number of significant neighbours, and codes signs by those beside and above.
+//! Here the magnitudes around are summed with trained weights, over scales too, as in EZBC (Hsiang and Woods, "Embedded
+//! image coding using zeroblocks of subband/wavelet coefficients and context modeling", ISCAS 2000), over bands, and
+//! from luma to chroma.
 
 use crate::model::PRIORS;
 use crate::subband::layout::{Band, Subband};
@@ -12,12 +13,14 @@ use crate::subband::rotation::{ANGLE_BITS, MAX_ROTATIONS};
 /// Bins of the expected_magnitude magnitude: two an octave.
 const BINS: usize = 20;
 const CLASSES: usize = 2 * 4 * 3;
-/// By bin, and whether the code block became non-zero in this plane, or the run must hold a one, and none was found yet.
+/// By bin, and whether the code block became non-zero in this plane, or the run must hold a one, and none was found
+/// yet.
 const SIGNIFICANCE: usize = BINS * 2;
 /// What is known at a coefficient's place across bands and components: how many of the two other bands are significant
 /// there; in chroma also whether luma is: not, since this plane, or before.
 const CROSS_BAND: [usize; 2] = [3, 3 * 3];
-/// By class, number of coefficients in the run, and whether the code block became non-zero in this plane and shows none yet.
+/// By class, number of coefficients in the run, and whether the code block became non-zero in this plane and shows none
+/// yet.
 const ZERO_RUN: usize = CLASSES * 7 * 2;
 /// By class, first or later refinement, and bin.
 const REFINEMENT_BINS: usize = 8;
@@ -72,7 +75,8 @@ fn bin(expected_magnitude: u16) -> usize {
     usize::from(BIN[usize::from(expected_magnitude).min(LAST_BIN)])
 }
 
-/// Whether a region is rotated like the one to its left, by the numbers of the rotations to the left, above, and diagonally between.
+/// Whether a region is rotated like the one to its left, by the numbers of the rotations to the left, above, and
+/// diagonally between.
 pub(crate) const fn like_left(left: usize, above: usize, between: usize) -> usize {
     LIKE_LEFT + if left == above { 3 + (between == left) as usize } else { odd(left, above, between) }
 }
@@ -170,8 +174,8 @@ impl Class {
         (all < 0, self.sign + usize::from(all.unsigned_abs()))
     }
 
-    /// Whether a code block is non-zero, by numbers of coefficients near a significant one in it, of non-zero code blocks
-    /// beside it, and of significant coefficients at its place in the parent, in the other bands, in luma.
+    /// Whether a code block is non-zero, by numbers of coefficients near a significant one in it, of non-zero code
+    /// blocks beside it, and of significant coefficients at its place in the parent, in the other bands, in luma.
     #[inline]
     pub(crate) fn code_block(self, near: u32, nonzero: usize, parent: u32, others: u32, luma: Option<u32>) -> usize {
         let near = near.div_ceil(2).min(2) as usize;

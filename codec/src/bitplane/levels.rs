@@ -11,8 +11,8 @@ use crate::subband::quantise::{MAX_PLANES, NEGATIVE, Quantiser};
 use crate::subband::regions;
 
 impl Slice {
-    /// Takes the Levels of these pixel rows as an encoder's source, and says how many bit planes they take. The slice must
-    /// be empty but for its regions' rotations; `line` is room for a row.
+    /// Takes the Levels of these pixel rows as an encoder's source, and says how many bit planes they take. The slice
+    /// must be empty but for its regions' rotations; `line` is room for a row.
     pub(crate) fn set_source(
         &mut self,
         model: &Model,
@@ -52,8 +52,8 @@ impl Slice {
         (1..=MAX_PLANES).rev().find(|plane| all >> (plane - 1) != 0).unwrap_or(0)
     }
 
-    /// Writes the coefficients that are known to be non-zero into this slice's rows of every subband, by index, and undoes the
-    /// rotations of its regions; the rows must be zero.
+    /// Writes the coefficients that are known to be non-zero into this slice's rows of every subband, by index, and
+    /// undoes the rotations of its regions; the rows must be zero.
     pub(crate) fn write_to(&self, model: &Model, out: &mut [&mut [f32]; SUBBANDS]) {
         for map in self.subbands.iter().filter(|map| map.nonzero) {
             let tables = &model.subbands[map.index];

@@ -1,9 +1,10 @@
 //! The three passes over a code block (spec, "Coding passes").
 //!
 //! Prior art: significance propagation, magnitude refinement and cleanup are those of EBCOT (Taubman, "High performance
-//! scalable image compression with EBCOT", IEEE Trans. Image Processing 9(7), 2000, section III). What differs: a pass goes over a
-//! whole subband before the next begins; a coefficient drawn in by a significant one has its turn in the same pass wherever it
-//! lies in the code block; a run is the zeros of one row of eight, of any number, and its last one is inferred.
+//! scalable image compression with EBCOT", IEEE Trans. Image Processing 9(7), 2000, section III). What differs: a pass
+//! goes over a whole subband before the next begins; a coefficient drawn in by a significant one has its turn in the
+//! same pass wherever it lies in the code block; a run is the zeros of one row of eight, of any number, and its last
+//! one is inferred.
 
 use crate::bitplane::code_block::{CodeBlock, mark_outside};
 use crate::bitplane::neighbourhood::{CodingPass, Here};

@@ -87,8 +87,8 @@ impl RegionRotations {
         region.and_then(|region| self.numbers[region]).map_or(0, usize::from)
     }
 
-    /// Codes the rotation of the next region, with those of its neighbours as the context; `None` if the coder starved, from
-    /// where the next call goes on.
+    /// Codes the rotation of the next region, with those of its neighbours as the context; `None` if the coder starved,
+    /// from where the next call goes on.
     pub(super) fn code<C: Coder>(&mut self, probabilities: &mut [Probability], coder: &mut C) -> Option<()> {
         let region = self.next;
         let first = region.is_multiple_of(self.across);
@@ -143,7 +143,8 @@ fn angles(source: Rotation, mut code: impl FnMut(usize, bool) -> Option<bool>) -
     Some(Rotation { angles })
 }
 
-/// Codes `count` bits of a number, the highest first, each told the ones before it as the node of a tree: 1 at its root.
+/// Codes `count` bits of a number, the highest first, each told the ones before it as the node of a tree: 1 at its
+/// root.
 fn tree(count: u32, number: u8, mut code: impl FnMut(usize, bool) -> Option<bool>) -> Option<u8> {
     let mut node = 1_u8;
     for bit in (0..count).rev() {

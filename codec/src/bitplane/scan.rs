@@ -1,11 +1,12 @@
-//! The order of the symbols: planes from the top, in each the regions' rotations and three passes, in each of these every
-//! subband (spec, "Coding passes").
+//! The order of the symbols: planes from the top, in each the regions' rotations and three passes, in each of these
+//! every subband (spec, "Coding passes").
 //!
-//! One traversal serves both sides. Where a decoder runs out of bytes it stops between two symbols and goes
-//! on from there when more arrive; nothing is decoded twice.
+//! One traversal serves both sides. Where a decoder runs out of bytes it stops between two symbols and goes on from
+//! there when more arrive; nothing is decoded twice.
 //!
-//! Prior art: planes from the top in several passes each, so that a cut anywhere is near a truncation point of EBCOT (Taubman, 2000,
-//! section II); the order is fixed, as in the progression by quality of JPEG 2000, where EBCOT's tier 2 chooses one for every stream.
+//! Prior art: planes from the top in several passes each, so that a cut anywhere is near a truncation point of EBCOT
+//! (Taubman, 2000, section II); the order is fixed, as in the progression by quality of JPEG 2000, where EBCOT's tier 2
+//! chooses one for every stream.
 
 use crate::bitplane::neighbourhood::CodingPass;
 use crate::bitplane::passes::{CLEANUP, PASSES, REFINEMENT, SIGNIFICANCE, Within};
@@ -100,8 +101,8 @@ fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) 
     }
 }
 
-/// All code blocks of a coding pass from the one that `cursor` stands at. What changes with every symbol is moved to the
-/// stack, where it stays in registers.
+/// All code blocks of a coding pass from the one that `cursor` stands at. What changes with every symbol is moved to
+/// the stack, where it stays in registers.
 fn code_blocks<C: Coder, const PASS: usize>(
     pass: &mut CodingPass<'_>,
     cursor: &mut Cursor,

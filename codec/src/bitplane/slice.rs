@@ -16,7 +16,8 @@ const MAX_EXPECTED_MAGNITUDE: u16 = 1 << 14;
 /// Cells behind the last coefficient's, so that eight from any of them on exist.
 const MARGIN: usize = CODE_BLOCK_SIDE;
 
-/// One subband's place in the slice's arrays, which have a border of one on every side, and the places of those it is related to.
+/// One subband's place in the slice's arrays, which have a border of one on every side, and the places of those it is
+/// related to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SubbandMap {
     pub(super) index: usize,
@@ -81,8 +82,8 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    /// Makes this a decoder's slice of `width` x `rows` pixels of which nothing is known, in the memory that it has. It takes
-    /// about 5 bytes a coefficient.
+    /// Makes this a decoder's slice of `width` x `rows` pixels of which nothing is known, in the memory that it has. It
+    /// takes about 5 bytes a coefficient.
     pub(crate) fn reset(&mut self, model: &Model, channels: Channels, width: usize, rows: usize) {
         self.subbands.clear();
         self.blocks.clear();
@@ -168,7 +169,8 @@ impl Slice {
         }
     }
 
-    /// At the start of a plane: codes the rotation of every region that has a significant coefficient and no rotation yet.
+    /// At the start of a plane: codes the rotation of every region that has a significant coefficient and no rotation
+    /// yet.
     pub(super) fn code_rotations<C: Coder>(&mut self, coder: &mut C) -> Option<()> {
         while let Some(region) = self.rotations.next_without() {
             if self.has_significant(region) {

@@ -1,10 +1,12 @@
 //! The colour axes of a picture: three orthogonal directions in RGB, as a header holds them (spec, "Colour").
 //!
-//! The colours of most pictures vary along few directions of their own. A picture's planes are its colours along such axes,
-//! which leaves the planes less in common than a matrix for all pictures does; undoing it is a matrix all the same.
+//! The colours of most pictures vary along few directions of their own. A picture's planes are its colours along such
+//! axes, which leaves the planes less in common than a matrix for all pictures does; undoing it is a matrix all the
+//! same.
 //!
-//! Prior art: an adaptive Karhunen-Loeve transform of the components (Hao and Shi, "Reversible integer KLT for progressive-to-lossless
-//! compression of multiple component images", ICIP 2003). Here it is three Givens angles of 10 bits.
+//! Prior art: an adaptive Karhunen-Loeve transform of the components (Hao and Shi, "Reversible integer KLT for
+//! progressive-to-lossless compression of multiple component images", ICIP 2003). Here it is three Givens angles of 10
+//! bits.
 
 use crate::colour::givens::turned;
 
@@ -19,7 +21,8 @@ const BITS: u32 = 10;
 
 /// Three orthogonal directions in RGB, along which a picture's planes hold its colours.
 ///
-/// Grey pictures, and those one pixel wide or high, have the default: the planes of grey, of blue against yellow, of red against green.
+/// Grey pictures, and those one pixel wide or high, have the default: the planes of grey, of blue against yellow, of
+/// red against green.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Axes {
     pub(super) angles: [i16; 3],
@@ -32,7 +35,8 @@ impl Axes {
         angles.iter().all(|angle| (-RANGE..RANGE).contains(angle)).then_some(Self { angles })
     }
 
-    /// How far the default axes were turned: in the planes of the first and second, first and third, second and third axis.
+    /// How far the default axes were turned: in the planes of the first and second, first and third, second and third
+    /// axis.
     #[must_use]
     pub const fn angles(self) -> [i16; 3] {
         self.angles
@@ -63,16 +67,14 @@ impl Axes {
     }
 
     /// The matrix from RGB - 128 to planes, row-major.
-    #[expect(clippy::cast_possible_truncation, reason = "planes are single precision")]
-    pub(crate) fn analysis(self) -> [f32; 9] {
+    pub(super) fn analysis(self) -> [f64; 9] {
         let rows = self.rows();
-        std::array::from_fn(|i| (rows[i / 3][i % 3] / 3_f64.sqrt()) as f32)
+        std::array::from_fn(|i| rows[i / 3][i % 3] / 3_f64.sqrt())
     }
 
     /// The matrix from planes to RGB - 128, row-major.
-    #[expect(clippy::cast_possible_truncation, reason = "planes are single precision")]
-    pub(crate) fn synthesis(self) -> [f32; 9] {
+    pub(super) fn synthesis(self) -> [f64; 9] {
         let rows = self.rows();
-        std::array::from_fn(|i| (rows[i % 3][i / 3] * 3_f64.sqrt()) as f32)
+        std::array::from_fn(|i| rows[i % 3][i / 3] * 3_f64.sqrt())
     }
 }

@@ -1,7 +1,10 @@
-//! The search for a picture's colour axes (spec, "Colour": *informative*): along them, neighbouring pixels differ little.
+//! The search for a picture's colour axes (spec, "Colour": *informative*): along them, neighbouring pixels differ
+//! little.
 
 use crate::colour::axes::{Axes, HALF_TURN, RANGE};
-use crate::picture::{Channels, Picture};
+use crate::colour::ycbcr;
+use crate::picture::{Format, Size, View};
+use crate::scratch::Scratch;
 
 /// Points of a picture that are looked at, about.
 const POINTS: usize = 1024;
@@ -15,24 +18,47 @@ const SMALL_DIFFERENCE: f64 = 10.0;
 const FIRST_STEP: i16 = 128;
 /// Differences that are looked at together.
 const LANES: usize = 16;
+/// Numbers of these.
+const CHUNK: usize = 3 * LANES;
 
 impl Axes {
     /// Axes along which `picture` takes few bits: its colours' differences are small in most planes. The same on every
     /// machine but for the rounding of sines.
     #[must_use]
-    pub fn of(picture: &Picture) -> Self {
-        if picture.channels() == Channels::Grey {
-            return Self::default();
+    pub fn of<'a>(picture: impl Into<View<'a>>) -> Self {
+        Self::find(&picture.into(), &Scratch::default())
+    }
+
+    /// As [`Axes::of`], in memory that is used again.
+    pub(crate) fn find(picture: &View<'_>, scratch: &Scratch) -> Self {
+        let size = picture.size;
+        match picture.format {
+            Format::Grey => Self::default(),
+            Format::Rgb => Self::find_between(size, scratch, |x, y| {
+                let row = picture.planes[0].row(y, 3 * size.width());
+                [row[3 * x], row[3 * x + 1], row[3 * x + 2]]
+            }),
+            Format::Ycbcr420(range) => Self::find_between(size, scratch, |x, y| {
+                let at = |plane: usize, x: usize, y: usize| picture.planes[plane].row(y, x + 1)[x];
+                ycbcr::pixel(range, [at(0, x, y), at(1, x / 2, y / 2), at(2, x / 2, y / 2)])
+            }),
         }
-        let differences = Differences::of(picture);
-        if differences.chunks.is_empty() {
-            return Self::default();
-        }
-        let found = differences.search(Self::default(), FIRST_STEP);
-        // Luma is where most is.
-        let energies = found.rows().map(|row| differences.energy(row));
-        let most = (0..3).fold(0, |most, i| if energies[i] > energies[most] { i } else { most });
-        if most == 0 { found } else { differences.search(found.with_first(most), 1) }
+    }
+
+    /// Those of the pixels that `pixel` gives, by column and row.
+    fn find_between(size: Size, scratch: &Scratch, pixel: impl Fn(usize, usize) -> [u8; 3]) -> Self {
+        let chunks = pairs(size).count().div_ceil(LANES);
+        scratch.lend(chunks * CHUNK, |floats| {
+            let differences = Differences::between(size, pixel, floats);
+            if differences.chunks.is_empty() {
+                return Self::default();
+            }
+            let found = differences.search(Self::default(), FIRST_STEP);
+            // Luma is where most is.
+            let energies = found.rows().map(|row| differences.energy(row));
+            let most = (0..3).fold(0, |most, i| if energies[i] > energies[most] { i } else { most });
+            if most == 0 { found } else { differences.search(found.with_first(most), 1) }
+        })
     }
 
     /// About the same axes, with another one first.
@@ -61,42 +87,48 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Differences between the colours of neighbouring pixels, by channel; zeros fill up the last chunk.
-struct Differences {
-    chunks: Vec<[[f32; LANES]; 3]>,
+/// Pairs of neighbouring pixels, across and down, at points of a grid.
+fn pairs(size: Size) -> impl Iterator<Item = [[usize; 2]; 2]> {
+    let (width, height) = (size.width(), size.height());
+    let stride = (width * height / POINTS).isqrt().max(1);
+    DISTANCES.into_iter().flat_map(move |distance| {
+        let rows = (0..height.saturating_sub(distance)).step_by(stride);
+        let points = rows.flat_map(move |y| (0..width.saturating_sub(distance)).step_by(stride).map(move |x| [x, y]));
+        points.flat_map(move |[x, y]| [[[x, y], [x + distance, y]], [[x, y], [x, y + distance]]])
+    })
 }
 
-impl Differences {
-    /// Those across and down at points of a grid.
-    fn of(picture: &Picture) -> Self {
-        let (width, height) = (picture.size().width(), picture.size().height());
-        let pixels = picture.samples().as_chunks::<3>().0;
-        let stride = (width * height / POINTS).isqrt().max(1);
-        let mut chunks: Vec<[[f32; LANES]; 3]> = Vec::new();
+/// Differences between the colours of neighbouring pixels, in each chunk of all channels one behind the other; zeros
+/// fill up the last chunk.
+struct Differences<'a> {
+    chunks: &'a [[f32; CHUNK]],
+}
+
+/// The channels of a chunk.
+fn channels(chunk: &[f32; CHUNK]) -> [&[f32; LANES]; 3] {
+    let (lanes, _) = chunk.as_chunks();
+    [&lanes[0], &lanes[1], &lanes[2]]
+}
+
+impl<'a> Differences<'a> {
+    fn between(size: Size, pixel: impl Fn(usize, usize) -> [u8; 3], floats: &'a mut [f32]) -> Self {
+        let (chunks, _) = floats.as_chunks_mut::<CHUNK>();
         let mut count = 0;
-        let mut push = |here: [u8; 3], there: [u8; 3]| {
+        for [here, there] in pairs(size) {
+            let [here, there] = [here, there].map(|[x, y]| pixel(x, y));
             let difference: [i32; 3] = std::array::from_fn(|i| i32::from(there[i]) - i32::from(here[i]));
             if difference.iter().any(|value| value.abs() >= MIN_DIFFERENCE) {
-                if count % LANES == 0 {
-                    chunks.push([[0.0; LANES]; 3]);
+                let chunk = &mut chunks[count / LANES];
+                if count.is_multiple_of(LANES) {
+                    chunk.fill(0.0);
                 }
-                let last = chunks.last_mut().expect("one was pushed");
-                for (lanes, value) in last.iter_mut().zip(difference) {
+                for (lanes, value) in chunk.chunks_mut(LANES).zip(difference) {
                     lanes[count % LANES] = value as f32;
                 }
                 count += 1;
             }
-        };
-        for distance in DISTANCES {
-            for y in (0..height.saturating_sub(distance)).step_by(stride) {
-                for x in (0..width.saturating_sub(distance)).step_by(stride) {
-                    let at = y * width + x;
-                    push(pixels[at], pixels[at + distance]);
-                    push(pixels[at], pixels[at + distance * width]);
-                }
-            }
         }
-        Self { chunks }
+        Self { chunks: &chunks[..count.div_ceil(LANES)] }
     }
 
     /// The axes of least cost that are found from `best`, by steps that halve.
@@ -121,20 +153,20 @@ impl Differences {
 
     /// The sum of squares along one direction.
     fn energy(&self, direction: [f64; 3]) -> f64 {
-        let squares = self
-            .chunks
-            .iter()
-            .flat_map(|[r, g, b]| (0..LANES).map(move |i| dot(direction, [r[i], g[i], b[i]].map(f64::from)).powi(2)));
+        let squares =
+            self.chunks.iter().map(channels).flat_map(|[r, g, b]| {
+                (0..LANES).map(move |i| dot(direction, [r[i], g[i], b[i]].map(f64::from)).powi(2))
+            });
         squares.sum()
     }
 
-    /// About the bits that these take along `axes`: the sum of log2(1 + (c / [`SMALL_DIFFERENCE`])^2) over all and over the three
-    /// planes. The bits of a float, read as an integer, are its logarithm closely enough.
+    /// About the bits that these take along `axes`: the sum of log2(1 + (c / [`SMALL_DIFFERENCE`])^2) over all and over
+    /// the three planes. The bits of a float, read as an integer, are its logarithm closely enough.
     #[expect(clippy::cast_possible_truncation, reason = "single precision is plenty")]
     fn cost(&self, axes: Axes) -> u64 {
         let m = axes.rows().map(|row| row.map(|value| (value / SMALL_DIFFERENCE) as f32));
         let mut sum = [0_u64; LANES];
-        for [r, g, b] in &self.chunks {
+        for [r, g, b] in self.chunks.iter().map(channels) {
             for i in 0..LANES {
                 let along = m.map(|row| row[0] * r[i] + row[1] * g[i] + row[2] * b[i]);
                 let [x, y, z] = along.map(|c| 1.0 + c * c);
@@ -148,7 +180,7 @@ impl Differences {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::Size;
+    use crate::picture::{Channels, Picture};
 
     fn picture(colour: impl Fn(u32) -> [u8; 3]) -> Picture {
         let mut state = 7_u32;
@@ -189,8 +221,8 @@ mod tests {
             let axes = Axes::from_angles(angles).expect("angles within their range");
             let (there, back) = (axes.analysis(), axes.synthesis());
             for i in 0..9 {
-                let product: f32 = (0..3).map(|k| back[i / 3 * 3 + k] * there[3 * k + i % 3]).sum();
-                assert!((product - f32::from(u8::from(i % 4 == 0))).abs() < 1e-6, "{angles:?}");
+                let product: f64 = (0..3).map(|k| back[i / 3 * 3 + k] * there[3 * k + i % 3]).sum();
+                assert!((product - f64::from(u8::from(i % 4 == 0))).abs() < 1e-6, "{angles:?}");
             }
             assert_eq!(Axes::from_bits(axes.to_bits()), Some(axes));
             for first in 1..3 {

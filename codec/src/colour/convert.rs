@@ -1,88 +1,190 @@
-//! RGB to a picture's three planes and back.
+//! Samples to a picture's planes and back, a few rows at a time (spec, "Colour" and "YCbCr").
+//!
+//! Planes hold a picture's colours along its axes, of samples less 128. A format's samples are brought there, and back,
+//! by one matrix: of the axes, or of the axes and the format's own colours. No sample is rounded on the way.
+
+use std::ops::Range;
 
 use crate::colour::axes::Axes;
-use crate::colour::planes::Planes;
-use crate::parallel;
-use crate::picture::Picture;
+use crate::colour::ycbcr;
+use crate::picture::{Format, PlaneMut, View};
 
-/// Pixels that one job takes: small enough to stay in cache, large enough to be worth a hand-over.
-const CHUNK: usize = 1 << 15;
 /// Pixels that are converted together; a multiple of eight.
 const BATCH: usize = 64;
 
-pub(crate) fn from_picture(picture: &Picture, axes: Axes, threads: usize) -> Planes {
-    let (size, channels) = (picture.size(), picture.channels());
-    let mut components = vec![vec![0.0_f32; size.pixels()]; channels.count()];
-    let mut parts: Vec<_> = components.iter_mut().map(|plane| plane.chunks_mut(CHUNK)).collect();
-    let jobs = picture.samples().chunks(CHUNK * channels.count()).map(|samples| {
-        let planes: Vec<&mut [f32]> = parts.iter_mut().filter_map(Iterator::next).collect();
-        (samples, planes)
-    });
-    let matrix = axes.analysis();
-    parallel::for_each(threads, jobs, |(samples, mut planes)| to_planes(&matrix, samples, &mut planes));
-    Planes { size, channels, axes, components }
+/// From samples of a format to planes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ToPlanes {
+    /// Row-major.
+    matrix: [f32; 9],
+    /// What is taken off the samples first: a grey of 128.
+    zero: [f32; 3],
 }
 
-pub(crate) fn to_picture(planes: &Planes, threads: usize) -> Picture {
-    let (size, channels, matrix) = (planes.size, planes.channels, planes.axes.synthesis());
-    let mut samples = vec![0_u8; size.pixels() * channels.count()];
-    let jobs = samples.chunks_mut(CHUNK * channels.count()).enumerate();
-    parallel::for_each(threads, jobs, |(index, samples)| {
-        let planes: Vec<&[f32]> = planes.components.iter().map(|plane| &plane[index * CHUNK..]).collect();
-        to_samples(&matrix, &planes, samples);
-    });
-    Picture::new(size, channels, samples).expect("one sample for every pixel and channel")
-}
-
-/// Fills one plane from grey samples, or three from RGB by the matrix of [`Axes::analysis`].
-pub(crate) fn to_planes<P: AsMut<[f32]>>(m: &[f32; 9], samples: &[u8], planes: &mut [P]) {
-    match planes {
-        [plane] => {
-            for (value, &sample) in plane.as_mut().iter_mut().zip(samples) {
-                *value = f32::from(sample) - 128.0;
+impl ToPlanes {
+    pub(crate) fn new(format: Format, axes: Axes) -> Self {
+        match format {
+            Format::Grey | Format::Rgb => Self { matrix: single(axes.analysis()), zero: [128.0; 3] },
+            Format::Ycbcr420(range) => {
+                let matrix = product(&axes.analysis(), &ycbcr::to_rgb(range));
+                Self { matrix: single(matrix), zero: [ycbcr::middle(range), 128.0, 128.0] }
             }
         }
-        [y, u, v] => {
-            let [y, u, v] = [y, u, v].map(|plane| plane.as_mut().chunks_mut(BATCH));
-            for (((samples, y), u), v) in samples.chunks(3 * BATCH).zip(y).zip(u).zip(v) {
-                let mut packed = [0; BATCH];
-                unpack(samples, &mut packed);
-                for (((&pixel, y), u), v) in packed.iter().zip(y).zip(u).zip(v) {
-                    let channel = |shift: u32| (pixel >> shift & 255) as i32 as f32 - 128.0;
-                    let [r, g, b] = [channel(0), channel(8), channel(16)];
-                    *y = m[0] * r + m[1] * g + m[2] * b;
-                    *u = m[3] * r + m[4] * g + m[5] * b;
-                    *v = m[6] * r + m[7] * g + m[8] * b;
+    }
+
+    /// Fills planes, row below row, with these rows of a picture.
+    pub(crate) fn rows(&self, picture: &View<'_>, rows: Range<usize>, planes: &mut [&mut [f32]; 3]) {
+        let width = picture.size.width();
+        for (at, y) in rows.enumerate() {
+            let [a, b, c] =
+                planes.each_mut().map(|plane| plane.get_mut(at * width..(at + 1) * width).unwrap_or_default());
+            match picture.format {
+                Format::Grey => grey_to_plane(picture.planes[0].row(y, width), a),
+                Format::Rgb => self.rgb_row(picture.planes[0].row(y, 3 * width), [a, b, c]),
+                Format::Ycbcr420(_) => {
+                    let half = width.div_ceil(2);
+                    let [_, blue, red] = &picture.planes;
+                    let luma = picture.planes[0].row(y, width);
+                    self.ycbcr_row(luma, [blue.row(y / 2, half), red.row(y / 2, half)], [a, b, c]);
                 }
             }
         }
-        _ => unreachable!("a picture has one or three components"),
+    }
+
+    fn rgb_row(&self, samples: &[u8], planes: [&mut [f32]; 3]) {
+        let m = &self.matrix;
+        let [y, u, v] = planes.map(|plane| plane.chunks_mut(BATCH));
+        for (((samples, y), u), v) in samples.chunks(3 * BATCH).zip(y).zip(u).zip(v) {
+            let mut packed = [0; BATCH];
+            unpack(samples, &mut packed);
+            for (((&pixel, y), u), v) in packed.iter().zip(y).zip(u).zip(v) {
+                let channel = |shift: u32| (pixel >> shift & 255) as i32 as f32 - 128.0;
+                let [r, g, b] = [channel(0), channel(8), channel(16)];
+                *y = m[0] * r + m[1] * g + m[2] * b;
+                *u = m[3] * r + m[4] * g + m[5] * b;
+                *v = m[6] * r + m[7] * g + m[8] * b;
+            }
+        }
+    }
+
+    /// Every colour difference stands for two pixels.
+    fn ycbcr_row(&self, luma: &[u8], [blue, red]: [&[u8]; 2], planes: [&mut [f32]; 3]) {
+        let (m, zero) = (&self.matrix, self.zero);
+        let [y, u, v] = planes.map(|plane| plane.chunks_mut(2));
+        for (((((luma, &blue), &red), y), u), v) in luma.chunks(2).zip(blue).zip(red).zip(y).zip(u).zip(v) {
+            let (blue, red) = (f32::from(blue) - zero[1], f32::from(red) - zero[2]);
+            let chroma = [0, 1, 2].map(|row| m[3 * row + 1] * blue + m[3 * row + 2] * red);
+            for (((&luma, y), u), v) in luma.iter().zip(y).zip(u).zip(v) {
+                let luma = f32::from(luma) - zero[0];
+                (*y, *u, *v) = (m[0] * luma + chroma[0], m[3] * luma + chroma[1], m[6] * luma + chroma[2]);
+            }
+        }
     }
 }
 
-/// Fills grey samples from one plane, or RGB from three by the matrix of [`Axes::synthesis`]. `planes` may be longer than the samples: rows are padded.
-pub(crate) fn to_samples<P: AsRef<[f32]>>(m: &[f32; 9], planes: &[P], samples: &mut [u8]) {
-    match planes {
-        [plane] => {
-            for (sample, &value) in samples.iter_mut().zip(plane.as_ref()) {
-                [*sample, ..] = to_sample(value).to_le_bytes();
+/// From planes to samples of a format.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FromPlanes {
+    format: Format,
+    /// Row-major.
+    matrix: [f32; 9],
+    /// What is added to the samples at last: a grey of 128.
+    zero: [f32; 3],
+}
+
+impl FromPlanes {
+    pub(crate) fn new(format: Format, axes: Axes) -> Self {
+        match format {
+            Format::Grey | Format::Rgb => Self { format, matrix: single(axes.synthesis()), zero: [128.0; 3] },
+            Format::Ycbcr420(range) => {
+                let matrix = product(&ycbcr::from_rgb(range), &axes.synthesis());
+                Self { format, matrix: single(matrix), zero: [ycbcr::middle(range), 128.0, 128.0] }
             }
         }
-        [y, u, v] => {
-            let [y, u, v] = [y, u, v].map(|plane| plane.as_ref().chunks(BATCH));
-            for (((samples, y), u), v) in samples.chunks_mut(3 * BATCH).zip(y).zip(u).zip(v) {
-                let mut packed = [0; BATCH];
-                for (((pixel, &y), &u), &v) in packed.iter_mut().zip(y).zip(u).zip(v) {
-                    let r = to_sample(m[0] * y + m[1] * u + m[2] * v);
-                    let g = to_sample(m[3] * y + m[4] * u + m[5] * v);
-                    let b = to_sample(m[6] * y + m[7] * u + m[8] * v);
-                    *pixel = r | g << 8 | b << 16;
-                }
-                pack(&packed, samples);
-            }
-        }
-        _ => unreachable!("a picture has one or three components"),
     }
+
+    /// Fills these rows of a picture of `width`, of which the first is even, from planes that begin with the first of
+    /// them.
+    pub(crate) fn rows(&self, planes: [&[f32]; 3], width: usize, rows: Range<usize>, out: &mut [PlaneMut<'_>; 3]) {
+        for (at, y) in rows.clone().enumerate() {
+            let row = |at: usize| planes.map(|plane| plane.get(at * width..(at + 1) * width).unwrap_or_default());
+            match self.format {
+                Format::Grey => plane_to_grey(row(at)[0], out[0].row(y, width)),
+                Format::Rgb => self.rgb_row(row(at), out[0].row(y, 3 * width)),
+                Format::Ycbcr420(_) => {
+                    let [luma, blue, red] = out;
+                    self.luma_row(row(at), luma.row(y, width));
+                    if y % 2 == 0 {
+                        let half = width.div_ceil(2);
+                        let below = if y + 1 < rows.end { at + 1 } else { at };
+                        self.chroma_row(1, [row(at), row(below)], blue.row(y / 2, half));
+                        self.chroma_row(2, [row(at), row(below)], red.row(y / 2, half));
+                    }
+                }
+            }
+        }
+    }
+
+    fn rgb_row(&self, planes: [&[f32]; 3], samples: &mut [u8]) {
+        let m = &self.matrix;
+        let [y, u, v] = planes.map(|plane| plane.chunks(BATCH));
+        for (((samples, y), u), v) in samples.chunks_mut(3 * BATCH).zip(y).zip(u).zip(v) {
+            let mut packed = [0; BATCH];
+            for (((pixel, &y), &u), &v) in packed.iter_mut().zip(y).zip(u).zip(v) {
+                let r = to_sample(m[0] * y + m[1] * u + m[2] * v, 128.0);
+                let g = to_sample(m[3] * y + m[4] * u + m[5] * v, 128.0);
+                let b = to_sample(m[6] * y + m[7] * u + m[8] * v, 128.0);
+                *pixel = r | g << 8 | b << 16;
+            }
+            pack(&packed, samples);
+        }
+    }
+
+    fn luma_row(&self, [y, u, v]: [&[f32]; 3], samples: &mut [u8]) {
+        let (m, zero) = (&self.matrix, self.zero[0]);
+        for (((sample, y), u), v) in samples.iter_mut().zip(y).zip(u).zip(v) {
+            [*sample, ..] = to_sample(m[0] * y + m[1] * u + m[2] * v, zero).to_le_bytes();
+        }
+    }
+
+    /// The means of two by two pixels; of fewer at an edge.
+    fn chroma_row(&self, row: usize, planes: [[&[f32]; 3]; 2], samples: &mut [u8]) {
+        let [a, b, c] = [3 * row, 3 * row + 1, 3 * row + 2].map(|at| self.matrix[at]);
+        let pairs = |line: usize| {
+            let [y, u, v] = planes[line].map(|plane| plane.chunks(2));
+            y.zip(u).zip(v)
+        };
+        for ((sample, ((y, u), v)), ((below_y, below_u), below_v)) in samples.iter_mut().zip(pairs(0)).zip(pairs(1)) {
+            let mean = |upper: &[f32], lower: &[f32]| {
+                let last = upper.len() - 1;
+                (upper[0] + upper[last] + (lower[0] + lower[last])) * 0.25
+            };
+            let value = a * mean(y, below_y) + b * mean(u, below_u) + c * mean(v, below_v);
+            [*sample, ..] = to_sample(value, self.zero[row]).to_le_bytes();
+        }
+    }
+}
+
+fn grey_to_plane(samples: &[u8], plane: &mut [f32]) {
+    for (value, &sample) in plane.iter_mut().zip(samples) {
+        *value = f32::from(sample) - 128.0;
+    }
+}
+
+fn plane_to_grey(plane: &[f32], samples: &mut [u8]) {
+    for (sample, &value) in samples.iter_mut().zip(plane) {
+        [*sample, ..] = to_sample(value, 128.0).to_le_bytes();
+    }
+}
+
+/// The matrix that does `second`, then `first`.
+fn product(first: &[f64; 9], second: &[f64; 9]) -> [f64; 9] {
+    std::array::from_fn(|at| (0..3).map(|k| first[at / 3 * 3 + k] * second[3 * k + at % 3]).sum())
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "planes are single precision")]
+fn single(matrix: [f64; 9]) -> [f32; 9] {
+    matrix.map(|value| value as f32)
 }
 
 /// Pixels of three bytes into the low bytes of words; the fourth byte is any.
@@ -116,13 +218,13 @@ fn pack(packed: &[u32; BATCH], samples: &mut [u8]) {
     }
 }
 
-/// Rounds half up and clips to 0..=255; what is not a number gives 0.
+/// Adds `zero`, rounds half up and clips to 0..=255; what is not a number gives 0.
 ///
 /// All of it has a vector instruction: between 0 and 256 the sum with `WHOLE` is `WHOLE` and the nearest integer.
 #[inline]
-fn to_sample(value: f32) -> u32 {
+fn to_sample(value: f32, zero: f32) -> u32 {
     const WHOLE: f32 = 8_388_608.0;
-    let value = value + 128.5;
+    let value = value + (zero + 0.5);
     let value = if value > 0.0 { value } else { 0.0 };
     let value = if value < 255.0 { value } else { 255.0 };
     let nearest = value + WHOLE;

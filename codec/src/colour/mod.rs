@@ -5,3 +5,4 @@ mod axes_search;
 pub(crate) mod convert;
 pub(crate) mod givens;
 pub(crate) mod planes;
+mod ycbcr;

@@ -1,6 +1,7 @@
 //! A picture as planes of floats.
 
 use crate::colour::axes::Axes;
+use crate::error::Error;
 use crate::picture::{Channels, Size};
 
 /// A picture as one array of `f32` per component, its colours along three axes; luma alone for grey.
@@ -17,11 +18,11 @@ pub struct Planes {
 }
 
 impl Planes {
-    /// # Panics
-    /// If they do not have the samples that their size and channels fix.
-    pub(crate) fn check(&self) {
+    /// # Errors
+    /// [`Error::Argument`] if they do not have the samples that their size and channels fix.
+    pub(crate) fn check(&self) -> Result<(), Error> {
         let pixels = self.size.pixels();
         let fits = self.components.len() == self.channels.count() && self.components.iter().all(|c| c.len() == pixels);
-        assert!(fits, "a plane does not have one sample for every pixel");
+        if fits { Ok(()) } else { Err(Error::Argument("a plane does not have one sample for every pixel")) }
     }
 }

@@ -1,7 +1,8 @@
-//! An adaptive binary probability: the mean of a fast and a slow estimate, each an exponential average of the bits so far.
+//! An adaptive binary probability: the mean of a fast and a slow estimate, each an exponential average of the bits so
+//! far.
 //!
-//! Prior art: two rates mixed half and half are those of the arithmetic coder of VVC (Recommendation ITU-T H.266 (2020),
-//! section 9.3.4.3); a state that moves by a shift is that of LZMA (Pavlov, LZMA specification, 2015).
+//! Prior art: two rates mixed half and half are those of the arithmetic coder of VVC (Recommendation ITU-T H.266
+//! (2020), section 9.3.4.3); a state that moves by a shift is that of LZMA (Pavlov, LZMA specification, 2015).
 
 /// Bits of a probability as the range coder uses it.
 pub(crate) const PROBABILITY_BITS: u32 = 15;

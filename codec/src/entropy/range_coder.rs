@@ -1,10 +1,10 @@
 //! Binary range coder (spec, "Range coder"): integers only, exact at every cut.
 //!
-//! The coder is that of LZMA (Pavlov, LZMA specification, 2015), a range coder (Martin, "Range encoding: an algorithm for
-//! removing redundancy from a digitised message", 1979) with a carry, but a one takes the lower part of the range, no
-//! byte precedes the code, and probabilities have 15 bits. New is the decoder's end: one whose bytes ran out knows an interval of
-//! possible codes. A bit is decoded if the whole interval agrees on it and refused otherwise, so a prefix yields
-//! every symbol that its bytes determine and no other.
+//! The coder is that of LZMA (Pavlov, LZMA specification, 2015), a range coder (Martin, "Range encoding: an algorithm
+//! for removing redundancy from a digitised message", 1979) with a carry, but a one takes the lower part of the range,
+//! no byte precedes the code, and probabilities have 15 bits. New is the decoder's end: one whose bytes ran out knows
+//! an interval of possible codes. A bit is decoded if the whole interval agrees on it and refused otherwise, so a
+//! prefix yields every symbol that its bytes determine and no other.
 
 use crate::entropy::probability::{PROBABILITY_BITS, Probability};
 
@@ -17,7 +17,8 @@ pub(crate) trait Coder: Default {
     const WRITES: bool;
 
     /// Codes one bit with `probabilities[context]`, whose fast estimate moves by 2^-`FAST`: an encoder writes `bit` and
-    /// returns it, a decoder ignores `bit` and returns what it read, or `None` if the bytes at hand do not determine it.
+    /// returns it, a decoder ignores `bit` and returns what it read, or `None` if the bytes at hand do not determine
+    /// it.
     fn code<const FAST: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool>;
 
     /// Bytes written or read so far.
@@ -25,6 +26,7 @@ pub(crate) trait Coder: Default {
 }
 
 /// Writes bits.
+#[derive(Debug)]
 pub(crate) struct RangeEncoder {
     low: u64,
     range: u32,
@@ -37,6 +39,12 @@ pub(crate) struct RangeEncoder {
 impl RangeEncoder {
     pub(crate) const fn new() -> Self {
         Self { low: 0, range: u32::MAX, held: None, pending: 0, bytes: Vec::new() }
+    }
+
+    /// Begins anew, in the memory of `bytes`.
+    pub(crate) fn restart(&mut self, mut bytes: Vec<u8>) {
+        bytes.clear();
+        *self = Self { bytes, ..Self::new() };
     }
 
     fn shift(&mut self) {
@@ -145,6 +153,13 @@ impl RangeDecoder {
     /// Whether bytes arrived that no symbol was tried on.
     pub(crate) const fn has_news(&self) -> bool {
         self.news
+    }
+
+    /// Begins anew, in the memory that it has.
+    pub(crate) fn restart(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        *self = Self { bytes, ..Self::new() };
     }
 
     /// Notes that every symbol was tried, and forgets the bytes that were read.

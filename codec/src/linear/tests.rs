@@ -6,12 +6,23 @@ use super::{Linear, Planes};
 use crate::colour::axes::Axes;
 use crate::model::Model;
 use crate::picture::{Channels, Picture, Size};
+use crate::subband::coefficients::Coefficients;
 use crate::transform::{Analysis as _, Position, Synthesis as _};
 use crate::wavelet::strips::Division;
 use crate::wavelet::{analysis, naive, synthesis};
 
-fn model() -> Model {
-    Model::from_bytes(include_bytes!("../../../models/artifacts/photo/tables.bin")).expect("the bundled tables")
+fn analysed(linear: &Linear, picture: &Picture) -> Coefficients {
+    linear.coefficients_of(picture.into()).expect("linear never fails")
+}
+
+fn synthesised(linear: &Linear, coefficients: &Coefficients) -> Picture {
+    linear.picture_of(coefficients.clone(), Position(0.0)).expect("linear never fails")
+}
+
+fn picture_of(linear: &Linear, planes: &Planes) -> Picture {
+    let mut picture = Picture::zero(planes.size, planes.channels);
+    linear.picture(planes, &mut picture).expect("planes of the size");
+    picture
 }
 
 /// Noise over a slope.
@@ -27,37 +38,43 @@ fn picture(width: usize, height: usize, channels: Channels) -> Picture {
 }
 
 /// All ways through the transform, in strips of so many rows.
-fn check(model: &Model, picture: &Picture, threads: usize, rows: usize) {
-    let linear = Linear::new(model.clone());
+fn check(linear: &Linear, picture: &Picture, threads: usize, rows: usize) {
+    let (model, scratch) = (&linear.model, &linear.scratch);
     let division = Division { threads, rows };
     let what = format!("{:?} {:?}, {threads} threads, strips of {rows}", picture.size(), picture.channels());
     let planes = linear.planes(picture, Axes::of(picture));
-    let coefficients = naive::decompose(&model.taps, &planes);
-    assert!(analysis::of_planes(&model.taps, &planes, division) == coefficients, "decompose: {what}");
-    assert!(analysis::of_picture(&model.taps, picture, division) == coefficients, "analyse: {what}");
+    let coefficients = naive::decompose(model.id(), &model.taps, &planes);
+    let mut again = Coefficients::default();
+    again.reset(coefficients.model, planes.size, planes.channels, planes.axes);
+    analysis::of_planes(&model.taps, &planes, division, scratch, &mut again);
+    assert!(again == coefficients, "decompose: {what}");
+    again.subbands.iter_mut().for_each(|values| values.fill(f32::NAN));
+    analysis::of_picture(&model.taps, picture.into(), division, scratch, &mut again);
+    assert!(again == coefficients, "analyse: {what}");
     let back = naive::compose(&model.taps, &coefficients);
-    assert!(synthesis::planes(&model.taps, &coefficients, division) == back, "compose: {what}");
-    let rebuilt = synthesis::picture(&model.taps, &coefficients, division);
-    assert!(rebuilt == linear.picture(&back), "synthesise: {what}");
+    assert!(synthesis::planes(&model.taps, &coefficients, division, scratch) == back, "compose: {what}");
+    let mut rebuilt = Picture::zero(picture.size(), picture.channels());
+    synthesis::picture(&model.taps, &coefficients, division, scratch, (&mut rebuilt).into());
+    assert!(rebuilt == picture_of(linear, &back), "synthesise: {what}");
     assert!(rebuilt == *picture, "there and back: {what}");
 }
 
 #[test]
 fn every_small_size_is_as_the_whole_array() {
-    let model = model();
+    let linear = Linear::new(Model::photo());
     for (width, height) in (1..=40).flat_map(|height| (1..=40).map(move |width| (width, height))) {
-        check(&model, &picture(width, height, Channels::Grey), 1, 4);
-        check(&model, &picture(width, height, Channels::Rgb), 1, 64);
+        check(&linear, &picture(width, height, Channels::Grey), 1, 4);
+        check(&linear, &picture(width, height, Channels::Rgb), 1, 64);
     }
 }
 
 #[test]
 fn strips_and_threads_change_nothing() {
-    let model = model();
+    let linear = Linear::new(Model::photo());
     for (width, height, channels) in [(97, 301, Channels::Rgb), (64, 256, Channels::Grey), (33, 130, Channels::Rgb)] {
         let picture = picture(width, height, channels);
         for (threads, rows) in [(1, 4), (1, 300), (2, 128), (5, 8), (5, 60), (3, 100)] {
-            check(&model, &picture, threads, rows);
+            check(&linear, &picture, threads, rows);
         }
     }
 }
@@ -65,14 +82,17 @@ fn strips_and_threads_change_nothing() {
 #[test]
 fn the_public_ways_agree_at_a_size_of_several_strips() {
     let picture = picture(701, 517, Channels::Rgb);
-    let once = Linear::new(model());
-    let coefficients = once.analyse(&picture).expect("linear never fails");
-    assert!(coefficients == once.decompose(once.planes(&picture, Axes::of(&picture))));
+    let once = Linear::new(Model::photo());
+    let coefficients = analysed(&once, &picture);
+    let mut again = Coefficients::default();
+    once.decompose(&once.planes(&picture, Axes::of(&picture)), &mut again).expect("planes of the size");
+    assert!(coefficients == again);
     for threads in [1, 2, 5, 300] {
         let linear = once.clone().with_threads(threads);
-        assert!(linear.analyse(&picture).expect("linear never fails") == coefficients, "{threads} threads");
-        let back = linear.synthesise(coefficients.clone(), Position(0.0)).expect("linear never fails");
-        assert!(back == linear.picture(&linear.compose(coefficients.clone())), "{threads} threads");
+        assert!(analysed(&linear, &picture) == coefficients, "{threads} threads");
+        let back = synthesised(&linear, &coefficients);
+        let planes = linear.compose(&coefficients).expect("coefficients of the size");
+        assert!(back == picture_of(&linear, &planes), "{threads} threads");
         assert!(back == picture, "{threads} threads");
     }
 }
@@ -83,7 +103,7 @@ fn samples_round_half_up_and_saturate() {
     let expected = [0, 0, 0, 0, 0, 1, 127, 128, 129, 254, 255, 255];
     let size = Size::new(12, 1).expect("a valid size");
     let planes = Planes { size, channels: Channels::Grey, axes: Axes::default(), components: vec![values.to_vec()] };
-    assert_eq!(Linear::new(model()).picture(&planes).samples(), expected);
+    assert_eq!(picture_of(&Linear::new(Model::photo()), &planes).samples(), expected);
 }
 
 proptest! {
@@ -94,6 +114,6 @@ proptest! {
         width in 1..200_usize, height in 1..300_usize, grey: bool, threads in 1..6_usize, rows in 1..40_usize,
     ) {
         let channels = if grey { Channels::Grey } else { Channels::Rgb };
-        check(&model(), &picture(width, height, channels), threads, 4 * rows);
+        check(&Linear::new(Model::photo()), &picture(width, height, channels), threads, 4 * rows);
     }
 }

@@ -1,67 +1,94 @@
 //! Pictures to streams.
 
+use std::ops::Range;
+
+use bytes::BytesMut;
+
 use crate::bitplane::slice::Slice;
 use crate::error::Error;
 use crate::model::Model;
 use crate::parallel;
-use crate::picture::Picture;
+use crate::picture::View;
 use crate::stream::encoded::Stream;
-use crate::stream::header::Header;
-use crate::stream::{interleave, slice_coder};
+use crate::stream::header::{Header, MAX_HEADER};
+use crate::stream::interleave;
+use crate::stream::slice_coder::SliceCoder;
 use crate::subband::coefficients::Coefficients;
-use crate::subband::layout;
+use crate::subband::layout::{self, SUBBANDS};
 use crate::subband::rotation_search::RotationSearch;
 use crate::transform::{Analysis, TransformError};
 
 /// Why a picture could not be encoded.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
     /// The analysis failed.
     #[error("the analysis failed: {0}")]
-    Analysis(#[source] TransformError),
+    Analysis(#[from] TransformError),
     /// The analysis gave something else than it promises.
     #[error(transparent)]
     Codec(#[from] Error),
 }
 
-/// Encodes pictures with one model. Encoding once serves every receiver.
-#[derive(Debug, Clone)]
+/// Encodes pictures with one analysis, one after another in the same memory. Encoding once serves every receiver.
+///
+/// Pictures of the size of the one before are encoded without an allocation, once the streams before were dropped;
+/// threads that are started take some.
 pub struct Encoder {
-    model: Model,
-    threads: usize,
+    analysis: Box<dyn Analysis>,
     max_bytes: usize,
     rotations: bool,
+    /// Memory of the picture before.
+    coefficients: Coefficients,
+    sources: Vec<Source>,
+    coder: SliceCoder,
+    bytes: BytesMut,
+}
+
+/// What turns one slice's coefficients to Levels.
+#[derive(Debug, Default)]
+struct Source {
+    rows: Range<usize>,
+    slice: Slice,
+    search: RotationSearch,
+    /// A row of a rotated subband.
+    line: Vec<f32>,
+    /// Bit planes that the Levels take.
+    planes: u8,
+}
+
+impl std::fmt::Debug for Encoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Encoder").field("model", &self.model().id()).finish_non_exhaustive()
+    }
 }
 
 impl Encoder {
-    /// An encoder on one thread, without a limit.
+    /// An encoder for the model of `analysis`, on as many threads as that uses, without a limit.
     #[must_use]
-    pub const fn new(model: Model) -> Self {
-        Self { model, threads: 1, max_bytes: usize::MAX, rotations: true }
-    }
-
-    /// Uses up to `threads` threads; the bytes do not depend on it.
-    #[must_use]
-    pub fn with_threads(mut self, threads: usize) -> Self {
-        self.threads = threads.max(1);
-        self
+    pub fn new(analysis: impl Analysis + 'static) -> Self {
+        Self {
+            analysis: Box::new(analysis),
+            max_bytes: usize::MAX,
+            rotations: true,
+            coefficients: Coefficients::default(),
+            sources: Vec::new(),
+            coder: SliceCoder::default(),
+            bytes: BytesMut::new(),
+        }
     }
 
     /// Stops after `max_bytes`, but not inside the header: the stream is a prefix of the one without a
     /// limit, made in less time.
     #[must_use]
-    pub const fn with_max_bytes(mut self, max_bytes: usize) -> Self {
-        self.max_bytes = max_bytes;
+    pub fn with_max_bytes(mut self, max_bytes: usize) -> Self {
+        self.set_max_bytes(max_bytes);
         self
     }
 
-    /// Whether the components of regions may be rotated, as they are unless told otherwise. Without, an RGB picture is encoded a
-    /// third faster and mostly takes 1 to 8 % more bytes. Decoders need not be told.
-    #[must_use]
-    pub const fn with_rotations(mut self, rotations: bool) -> Self {
-        self.rotations = rotations;
-        self
+    /// As [`Encoder::with_max_bytes`], for the pictures from now on.
+    pub fn set_max_bytes(&mut self, max_bytes: usize) {
+        self.max_bytes = max_bytes;
     }
 
     /// The limit of [`Encoder::with_max_bytes`].
@@ -70,50 +97,81 @@ impl Encoder {
         self.max_bytes
     }
 
+    /// Whether the components of regions may be rotated, as they are unless told otherwise. Without, an RGB picture is
+    /// encoded a third faster and mostly takes 1 to 8 % more bytes. Decoders need not be told.
+    #[must_use]
+    pub const fn with_rotations(mut self, rotations: bool) -> Self {
+        self.rotations = rotations;
+        self
+    }
+
+    /// The model whose tables the streams are coded with.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        self.analysis.model()
+    }
+
     /// Encodes a picture.
     ///
     /// # Errors
-    /// [`EncodeError::Analysis`] if `analysis` fails, [`EncodeError::Codec`] if it gives what does not fit.
-    pub fn encode(&self, picture: &Picture, analysis: &dyn Analysis) -> Result<Stream, EncodeError> {
-        let coefficients = analysis.analyse(picture).map_err(EncodeError::Analysis)?;
-        Ok(self.encode_coefficients(coefficients)?)
+    /// [`EncodeError::Analysis`] if the analysis fails, [`EncodeError::Codec`] if it gives what does not fit.
+    pub fn encode<'a>(&mut self, picture: impl Into<View<'a>>) -> Result<Stream, EncodeError> {
+        let mut coefficients = std::mem::take(&mut self.coefficients);
+        let analysed = self.analysis.analyse(picture.into(), &mut coefficients);
+        let stream = analysed.map_err(EncodeError::from).and_then(|()| Ok(self.encode_coefficients(&coefficients)?));
+        self.coefficients = coefficients;
+        stream
     }
 
     /// Encodes what an analysis gave.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the subbands' lengths do not fit the picture's size.
-    pub fn encode_coefficients(&self, coefficients: Coefficients) -> Result<Stream, Error> {
-        let (size, channels, axes) = (coefficients.size, coefficients.channels, coefficients.axes);
-        let (slices, planes) = self.quantise(coefficients)?;
-        let coded = slice_coder::code(slices, planes, self.max_bytes, self.threads);
-        let header = Header { size, channels, model: self.model.id(), planes, axes };
-        let mut bytes = Vec::new();
-        header.write(&mut bytes);
+    /// As [`Coefficients::check`].
+    pub fn encode_coefficients(&mut self, coefficients: &Coefficients) -> Result<Stream, Error> {
+        let planes = self.quantise(coefficients)?;
+        let threads = self.analysis.threads();
+        let Self { sources, coder, bytes, .. } = self;
+        coder.code(sources.iter_mut().map(|source| &mut source.slice), planes, self.max_bytes, threads);
+        let Coefficients { model, size, channels, axes, .. } = *coefficients;
+        let payloads: usize = coder.coded().map(|slice| slice.bytes.len()).sum();
+        bytes.reserve(MAX_HEADER + payloads + payloads / 8);
+        Header { size, channels, model, planes, axes }.write(bytes);
         let least = bytes.len();
-        interleave::write(&mut bytes, &coded);
+        interleave::write(bytes, coder.coded());
         bytes.truncate(self.max_bytes.max(least));
-        Ok(Stream::of(bytes.into()))
+        Ok(Stream::of(bytes.split().freeze()))
     }
 
-    /// The slices' Levels, and how many planes they take.
-    pub(crate) fn quantise(&self, coefficients: Coefficients) -> Result<(Vec<Slice>, u8), Error> {
-        let (size, channels) = (coefficients.size, coefficients.channels);
-        if !coefficients.fits() {
-            return Err(Error::Argument("a subband does not have the coefficients that its picture's size fixes"));
+    /// Makes the slices of these coefficients, and says how many bit planes they take.
+    pub(crate) fn quantise(&mut self, coefficients: &Coefficients) -> Result<u8, Error> {
+        coefficients.check(self.model().id())?;
+        let slices = layout::slices(coefficients.size);
+        self.sources.resize_with(slices.len(), Source::default);
+        for (source, rows) in self.sources.iter_mut().zip(slices) {
+            source.rows = rows;
         }
-        let rows = layout::slices(size);
-        let mut slices: Vec<Option<(Slice, u8)>> = vec![None; rows.len()];
-        parallel::for_each(self.threads, slices.iter_mut().zip(&rows), |(slot, rows)| {
-            let (mut slice, mut search) = (Slice::default(), RotationSearch::default());
-            slice.reset(&self.model, channels, size.width(), rows.len());
-            if self.rotations {
-                slice.rotations.set_source(search.run(&self.model.steps(), &coefficients, rows));
-            }
-            let planes = slice.set_source(&self.model, &coefficients, rows, &mut Vec::new());
-            *slot = Some((slice, planes));
-        });
-        let planes = slices.iter().flatten().map(|(_, planes)| *planes).max().unwrap_or(0);
-        Ok((slices.into_iter().flatten().map(|(slice, _)| slice).collect(), planes))
+        let Self { analysis, sources, rotations, .. } = self;
+        let (model, steps) = (&**analysis.model(), analysis.model().steps());
+        let work = |source: &mut Source| source.quantise(model, rotations.then_some(&steps), coefficients);
+        parallel::for_each(analysis.threads().min(sources.len()), sources.iter_mut(), work);
+        Ok(sources.iter().map(|source| source.planes).max().unwrap_or(0))
+    }
+
+    /// The slices that [`Encoder::quantise`] made.
+    #[cfg(feature = "training")]
+    pub(crate) fn slices(&mut self) -> impl Iterator<Item = &mut Slice> {
+        self.sources.iter_mut().map(|source| &mut source.slice)
+    }
+}
+
+impl Source {
+    /// `steps`: those of the subbands, if regions may be rotated.
+    fn quantise(&mut self, model: &Model, steps: Option<&[f32; SUBBANDS]>, coefficients: &Coefficients) {
+        let Self { rows, slice, search, line, planes } = self;
+        slice.reset(model, coefficients.channels, coefficients.size.width(), rows.len());
+        if let Some(steps) = steps {
+            slice.rotations.set_source(search.run(steps, coefficients, rows));
+        }
+        *planes = slice.set_source(model, coefficients, rows, line);
     }
 }

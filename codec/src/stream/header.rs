@@ -1,5 +1,7 @@
 //! The first bytes of a stream (spec, "Header"): at most 20.
 
+use bytes::{BufMut as _, BytesMut};
+
 use crate::colour::axes::Axes;
 use crate::error::{Error, ModelId};
 use crate::picture::{Channels, MAX_SIDE, Size};
@@ -42,14 +44,14 @@ fn corrupt(why: &'static str) -> Error {
 
 impl Header {
     /// Appends the header to `out`.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, out: &mut BytesMut) {
         out.extend(MAGIC);
-        out.push(VERSION);
-        out.push(u8::from(self.channels == Channels::Rgb));
+        out.put_u8(VERSION);
+        out.put_u8(u8::from(self.channels == Channels::Rgb));
         write_varint(out, self.size.width() - 1);
         write_varint(out, self.size.height() - 1);
         out.extend(self.model.0);
-        out.push(self.planes);
+        out.put_u8(self.planes);
         if self.channels == Channels::Rgb {
             out.extend(self.axes.to_bits().to_le_bytes());
         }
@@ -70,68 +72,80 @@ impl Header {
             Some(&VERSION) | None => {}
             Some(&version) => return Err(Error::Version { what: "stream", version, known: VERSION }),
         }
-        let mut at = 4;
-        let mut next = |count: usize| {
-            let taken = bytes.get(at..at + count);
-            at += count;
-            taken
-        };
-        let Some(kind) = next(1) else { return Ok(Parsed::NeedMore(5 - bytes.len())) };
-        let channels = match kind[0] {
+        let mut fields = Fields { bytes, at: 4 };
+        let Some([kind]) = fields.take() else { return Ok(fields.need_more()) };
+        let channels = match kind {
             0 => Channels::Grey,
             1 => Channels::Rgb,
             _ => return Err(corrupt("its kind of content is reserved")),
         };
-        let mut side = || -> Result<Option<u32>, Error> {
-            let mut value = 0;
-            for shift in [0, 7] {
-                let Some(byte) = next(1) else { return Ok(None) };
-                value |= u32::from(byte[0] & 0x7F) << shift;
-                if byte[0] < 0x80 {
-                    return if shift > 0 && byte[0] == 0 {
-                        Err(corrupt("a side is written in too many bytes"))
-                    } else {
-                        Ok(Some(value + 1))
-                    };
-                }
-            }
-            Err(Error::Limit {
-                what: "the picture's longer side in pixels",
-                given: u64::from(value) + 1 + (1 << 14),
-                max: u64::from(MAX_SIDE),
-            })
-        };
-        let Some(width) = side()? else { return Ok(Parsed::NeedMore(9)) };
-        let Some(height) = side()? else { return Ok(Parsed::NeedMore(8)) };
+        let Some(width) = fields.side()? else { return Ok(Parsed::NeedMore(9)) };
+        let Some(height) = fields.side()? else { return Ok(Parsed::NeedMore(8)) };
         let size = Size::new(width, height)?;
-        let (Some(id), Some(planes)) = (next(6), next(1)) else {
-            return Ok(Parsed::NeedMore(at - bytes.len()));
-        };
-        if planes[0] > MAX_PLANES {
+        let (Some(id), Some([planes])) = (fields.take(), fields.take()) else { return Ok(fields.need_more()) };
+        if planes > MAX_PLANES {
             return Err(corrupt("it has more than 15 bit planes"));
         }
-        let model = ModelId(std::array::from_fn(|i| id[i]));
         let axes = match channels {
             Channels::Grey => Axes::default(),
             Channels::Rgb => {
-                let Some(bits) = next(4) else { return Ok(Parsed::NeedMore(at - bytes.len())) };
-                let bits = u32::from_le_bytes(std::array::from_fn(|i| bits[i]));
+                let Some(bits) = fields.take() else { return Ok(fields.need_more()) };
+                let bits = u32::from_le_bytes(bits);
                 Axes::from_bits(bits).ok_or(corrupt("a reserved bit of its colour axes is set"))?
             }
         };
-        Ok(Parsed::Complete(Self { size, channels, model, planes: planes[0], axes }, at))
+        Ok(Parsed::Complete(Self { size, channels, model: ModelId(id), planes, axes }, fields.at))
+    }
+}
+
+/// The fields of a header, one after another.
+struct Fields<'a> {
+    bytes: &'a [u8],
+    /// Where the next one begins, also if that is behind the end.
+    at: usize,
+}
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let taken = self.bytes.get(self.at..self.at + N);
+        self.at += N;
+        taken.and_then(|taken| taken.try_into().ok())
+    }
+
+    /// What is missing of the fields that were asked for.
+    const fn need_more(&self) -> Parsed {
+        Parsed::NeedMore(self.at.saturating_sub(self.bytes.len()))
+    }
+
+    /// A side in pixels; nothing if the bytes end in it.
+    fn side(&mut self) -> Result<Option<u32>, Error> {
+        let mut value = 0;
+        for shift in [0, 7] {
+            let Some([byte]) = self.take() else { return Ok(None) };
+            value |= u32::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                let too_long = shift > 0 && byte == 0;
+                return if too_long {
+                    Err(corrupt("a side is written in too many bytes"))
+                } else {
+                    Ok(Some(value + 1))
+                };
+            }
+        }
+        let what = "the picture's longer side in pixels";
+        Err(Error::Limit { what, given: u64::from(value) + 1 + (1 << 14), max: u64::from(MAX_SIDE) })
     }
 }
 
 /// Appends `value` in groups of seven bits, lowest first; all but the last byte have the top bit set.
-pub(crate) fn write_varint(out: &mut Vec<u8>, mut value: usize) {
+pub(crate) fn write_varint(out: &mut BytesMut, mut value: usize) {
     loop {
         let low = value.to_le_bytes()[0] & 0x7F;
         value >>= 7;
         if value == 0 {
-            return out.push(low);
+            return out.put_u8(low);
         }
-        out.push(low | 0x80);
+        out.put_u8(low | 0x80);
     }
 }
 
@@ -148,7 +162,7 @@ mod tests {
     #[test]
     fn a_header_round_trips_in_twenty_bytes_and_every_prefix_asks_for_more() {
         for (width, height) in [(1, 1), (128, 129), (768, 512), (MAX_SIDE, MAX_SIDE)] {
-            let mut bytes = Vec::new();
+            let mut bytes = BytesMut::new();
             header(width, height).write(&mut bytes);
             assert!(bytes.len() <= MAX_HEADER);
             assert_eq!(Header::parse(&bytes), Ok(Parsed::Complete(header(width, height), bytes.len())));
@@ -162,9 +176,9 @@ mod tests {
     fn the_layout_is_the_one_of_the_specification() {
         let bytes = b"nst\x04\x01\xFF\x05\xFF\x03\x01\x02\x03\x04\x05\x06\x0C\x01\x02\xF0\x3F";
         assert_eq!(Header::parse(bytes), Ok(Parsed::Complete(header(768, 512), 20)));
-        let mut written = Vec::new();
+        let mut written = BytesMut::new();
         header(768, 512).write(&mut written);
-        assert_eq!(written, bytes);
+        assert_eq!(written, bytes[..]);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! How the slices' payloads share one stream (spec, "Interleave").
 //!
-//! Every slice has one range-coded payload. The stream is a row of segments, each of which brings all slices to the end of the same
-//! coding pass; a segment takes a share of each payload in turn, many times, so that every prefix holds all slices to nearly the same
-//! place. A picture of one slice needs no lengths at all.
+//! Every slice has one range-coded payload. The stream is a row of segments, each of which brings all slices to the end
+//! of the same coding pass; a segment takes a share of each payload in turn, many times, so that every prefix holds all
+//! slices to nearly the same place. A picture of one slice needs no lengths at all.
 
 use std::ops::Range;
 
+use bytes::BytesMut;
+
 use crate::stream::header::write_varint;
+use crate::subband::layout::MAX_SLICES;
 
 /// A segment is closed when it holds at least one byte for every so many bytes before it.
 const BYTES_BEFORE_A_BYTE: usize = 4;
@@ -16,27 +19,29 @@ const MIN_SLICE_BYTES: usize = 16;
 const SHARES: usize = 16;
 
 /// A coded slice: its payload, and how many bytes of it were written after each coding pass.
-pub(crate) struct Coded {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) marks: Vec<usize>,
+#[derive(Debug, Default)]
+pub(super) struct Coded {
+    pub(super) bytes: Vec<u8>,
+    pub(super) marks: Vec<usize>,
     /// Whether it was coded to its last coding pass.
-    pub(crate) complete: bool,
+    pub(super) complete: bool,
 }
 
 /// Where segments end.
-pub(crate) struct Ends {
+pub(super) struct Ends {
     slices: usize,
     /// Bytes of all slices in the segments that are closed.
-    pub(crate) closed: usize,
+    pub(super) closed: usize,
 }
 
 impl Ends {
-    pub(crate) const fn new(slices: usize) -> Self {
+    pub(super) const fn new(slices: usize) -> Self {
         Self { slices, closed: 0 }
     }
 
-    /// Whether a segment ends behind a coding pass up to which all slices have `written` bytes. A single slice is cut anywhere.
-    pub(crate) fn close(&mut self, written: usize) -> bool {
+    /// Whether a segment ends behind a coding pass up to which all slices have `written` bytes. A single slice is cut
+    /// anywhere.
+    pub(super) fn close(&mut self, written: usize) -> bool {
         let least = (self.closed / BYTES_BEFORE_A_BYTE).max(MIN_SLICE_BYTES * self.slices);
         let closes = self.slices == 1 || written >= self.closed + least;
         if closes {
@@ -47,31 +52,31 @@ impl Ends {
 }
 
 /// Appends the slices' bytes to `out`, interleaved.
-pub(crate) fn write(out: &mut Vec<u8>, slices: &[Coded]) {
-    if let [only] = slices {
-        return out.extend_from_slice(&only.bytes);
+pub(super) fn write<'a>(out: &mut BytesMut, slices: impl ExactSizeIterator<Item = &'a Coded> + Clone) {
+    let count = slices.len();
+    if count == 1 {
+        return slices.for_each(|slice| out.extend_from_slice(&slice.bytes));
     }
-    let passes = slices.iter().map(|slice| slice.marks.len()).min().unwrap_or(0);
-    let complete = slices.iter().all(|slice| slice.complete);
-    let (mut sent, mut closing) = (vec![0; slices.len()], Ends::new(slices.len()));
+    let passes = slices.clone().map(|slice| slice.marks.len()).min().unwrap_or(0);
+    let complete = slices.clone().all(|slice| slice.complete);
+    let (mut sent, mut closing) = ([0; MAX_SLICES], Ends::new(count));
     for pass in 0..passes {
         let last = complete && pass + 1 == passes;
         let end = |slice: &Coded| if last { slice.bytes.len() } else { slice.marks[pass] };
-        let ends: Vec<usize> = slices.iter().map(end).collect();
-        let written: usize = ends.iter().sum();
+        let written: usize = slices.clone().map(end).sum();
         if !closing.close(written) && (!last || written == closing.closed) {
             continue;
         }
-        for (&end, sent) in ends.iter().zip(&sent) {
-            write_varint(out, end - sent);
+        for (slice, sent) in slices.clone().zip(&sent) {
+            write_varint(out, end(slice) - sent);
         }
         for number in 0..SHARES {
-            for ((slice, &end), &sent) in slices.iter().zip(&ends).zip(&sent) {
-                let share = share(end - sent, number);
+            for (slice, &sent) in slices.clone().zip(&sent) {
+                let share = share(end(slice) - sent, number);
                 out.extend_from_slice(&slice.bytes[sent + share.start..sent + share.end]);
             }
         }
-        sent = ends;
+        slices.clone().zip(&mut sent).for_each(|(slice, sent)| *sent = end(slice));
     }
 }
 
@@ -82,9 +87,11 @@ const fn share(length: usize, number: usize) -> Range<usize> {
 
 /// Gives a stream's bytes back to the slices as they arrive.
 #[derive(Debug)]
-pub(crate) struct Deinterleaver {
+pub(super) struct Deinterleaver {
     /// Bytes for each slice in this segment.
-    lengths: Vec<usize>,
+    lengths: [usize; MAX_SLICES],
+    /// Number of slices.
+    count: usize,
     /// Lengths read so far of the segment; all of them while its shares are read.
     read: usize,
     /// The share that is read, whose it is, and how many bytes of it are still to come.
@@ -96,21 +103,21 @@ pub(crate) struct Deinterleaver {
 }
 
 impl Deinterleaver {
-    pub(crate) fn new(slices: usize) -> Self {
-        Self { lengths: vec![0; slices], read: 0, share: 0, slice: 0, left: 0, partial: (0, 0) }
+    pub(super) fn new(slices: usize) -> Self {
+        Self { lengths: [0; MAX_SLICES], count: slices, read: 0, share: 0, slice: 0, left: 0, partial: (0, 0) }
     }
 
     /// Hands out `bytes`, calling `give(slice, bytes)`.
     ///
     /// # Errors
     /// If a length takes more than four bytes.
-    pub(crate) fn push(&mut self, mut bytes: &[u8], mut give: impl FnMut(usize, &[u8])) -> Result<(), &'static str> {
-        if self.lengths.len() == 1 {
+    pub(super) fn push(&mut self, mut bytes: &[u8], mut give: impl FnMut(usize, &[u8])) -> Result<(), &'static str> {
+        if self.count == 1 {
             give(0, bytes);
             return Ok(());
         }
         while !bytes.is_empty() {
-            if self.read < self.lengths.len() {
+            if self.read < self.count {
                 self.length(bytes[0])?;
                 bytes = &bytes[1..];
             } else {
@@ -135,7 +142,7 @@ impl Deinterleaver {
             self.partial = (0, 0);
             self.read += 1;
         }
-        if self.read == self.lengths.len() {
+        if self.read == self.count {
             self.left = share(self.lengths[0], 0).len();
             self.advance();
         }
@@ -146,7 +153,7 @@ impl Deinterleaver {
     fn advance(&mut self) {
         while self.left == 0 {
             self.slice += 1;
-            if self.slice == self.lengths.len() {
+            if self.slice == self.count {
                 (self.slice, self.share) = (0, self.share + 1);
             }
             if self.share == SHARES {

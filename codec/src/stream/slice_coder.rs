@@ -1,4 +1,5 @@
-//! Slices to payloads, pass by pass side by side: so an encoder with a limit stops all of them near the same coding pass.
+//! Slices to payloads, pass by pass side by side: so an encoder with a limit stops all of them near the same coding
+//! pass.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,33 +8,99 @@ use crate::bitplane::slice::Slice;
 use crate::entropy::range_coder::RangeEncoder;
 use crate::parallel;
 use crate::stream::interleave::{Coded, Ends};
+use crate::subband::layout::MAX_SLICES;
+
+/// Codes the slices of pictures, one picture after another in the same memory.
+#[derive(Debug, Default)]
+pub(super) struct SliceCoder {
+    jobs: Vec<Job>,
+    /// For each coding pass how many slices have passed it, and how many bytes they had there.
+    passed: Vec<(usize, usize)>,
+}
 
 /// A slice that is being coded.
+#[derive(Debug, Default)]
 struct Job {
-    slice: Slice,
     cursor: Cursor,
     coder: RangeEncoder,
-    /// Bytes written after each coding pass.
-    marks: Vec<usize>,
+    coded: Coded,
+}
+
+impl SliceCoder {
+    /// Codes slices down to the last plane, or to the end of the segment that holds the `bytes`th byte of all. On
+    /// several threads those that are ahead come further, up to the last plane if the system grants fewer threads than
+    /// asked for.
+    pub(super) fn code<'a>(
+        &mut self,
+        slices: impl ExactSizeIterator<Item = &'a mut Slice>,
+        planes: u8,
+        bytes: usize,
+        threads: usize,
+    ) {
+        let Self { jobs, passed } = self;
+        let count = slices.len();
+        jobs.resize_with(count, Job::default);
+        jobs.iter_mut().for_each(|job| job.start(planes));
+        passed.clear();
+        let progress = Mutex::new(Progress { passed, done: 0, ends: Ends::new(count), reached: false });
+        // Neighbours are alike, so they are dealt out. Without a limit each is coded to its end by whichever thread is
+        // free.
+        let hands = if bytes == usize::MAX { count } else { threads.min(count) };
+        let mut all = slices.zip(jobs.iter_mut());
+        let mut all: [Option<_>; MAX_SLICES] = std::array::from_fn(|_| all.next());
+        let dealt = (0..hands).map(|hand| -> [Option<_>; MAX_SLICES] {
+            std::array::from_fn(|at| all[at].take_if(|_| at % hands == hand))
+        });
+        parallel::for_each(threads.min(count), dealt, |mut own| {
+            let mut pass = 0;
+            while own.iter().flatten().all(|(_, job)| job.cursor.planes > 0) {
+                let written = own.iter_mut().flatten().map(|(slice, job)| job.code_pass(slice)).sum();
+                let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+                progress.note(pass, own.iter().flatten().count(), written, count, bytes);
+                pass += 1;
+                // Every slice has passed the coding pass at which the limit was reached.
+                if progress.reached {
+                    break;
+                }
+            }
+        });
+        self.jobs.iter_mut().for_each(Job::finish);
+    }
+
+    /// What was coded.
+    pub(super) fn coded(&self) -> impl ExactSizeIterator<Item = &Coded> + Clone {
+        self.jobs.iter().map(|job| &job.coded)
+    }
 }
 
 impl Job {
-    fn code_pass(&mut self) -> usize {
+    fn start(&mut self, planes: u8) {
+        self.cursor = Cursor::new(planes);
+        self.coder.restart(std::mem::take(&mut self.coded.bytes));
+        self.coded.marks.clear();
+    }
+
+    /// Codes one coding pass; the bytes written by its end.
+    fn code_pass(&mut self, slice: &mut Slice) -> usize {
         let mut position = 0;
-        let done = scan::run(&mut self.slice, &mut self.cursor, &mut self.coder, |now| {
+        let done = scan::run(slice, &mut self.cursor, &mut self.coder, |now| {
             position = now;
             false
         });
         debug_assert!(done.is_ok(), "an encoder is never starved");
-        self.marks.push(position);
+        self.coded.marks.push(position);
         position
+    }
+
+    fn finish(&mut self) {
+        self.coded.bytes = std::mem::take(&mut self.coder).finish();
+        self.coded.complete = self.cursor.planes == 0;
     }
 }
 
 /// How far all slices have come.
-struct Progress {
-    /// For each coding pass how many slices have passed it, and how many bytes they had there.
-    passed: Vec<(usize, usize)>,
+struct Progress<'a> {
+    passed: &'a mut Vec<(usize, usize)>,
     /// Coding passes that all slices have passed.
     done: usize,
     ends: Ends,
@@ -41,36 +108,7 @@ struct Progress {
     reached: bool,
 }
 
-/// Codes slices down to the last plane, or to the end of the segment that holds the `bytes`th byte of all. On several threads
-/// those that are ahead come further, up to the last plane if the system grants fewer threads than asked for.
-pub(crate) fn code(slices: Vec<Slice>, planes: u8, bytes: usize, threads: usize) -> Vec<Coded> {
-    let count = slices.len();
-    let job = |slice| Job { slice, cursor: Cursor::new(planes), coder: RangeEncoder::new(), marks: Vec::new() };
-    let mut jobs: Vec<Job> = slices.into_iter().map(job).collect();
-    let progress = Progress { passed: Vec::new(), done: 0, ends: Ends::new(count), reached: false };
-    let progress = Mutex::new(progress);
-    // Neighbours are alike, so they are dealt out. Without a limit each is coded to its end by whichever thread is free.
-    let hands = if bytes == usize::MAX { count } else { threads.min(count) };
-    let mut dealt: Vec<Vec<&mut Job>> = (0..hands).map(|_| Vec::new()).collect();
-    jobs.iter_mut().enumerate().for_each(|(at, job)| dealt[at % hands].push(job));
-    parallel::for_each(threads, dealt.into_iter(), |mut jobs| {
-        let mut pass = 0;
-        while jobs.iter().all(|job| job.cursor.planes > 0) {
-            let written: usize = jobs.iter_mut().map(|job| job.code_pass()).sum();
-            let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
-            progress.note(pass, jobs.len(), written, count, bytes);
-            pass += 1;
-            // Every slice has passed the coding pass at which the limit was reached.
-            if progress.reached {
-                break;
-            }
-        }
-    });
-    let coded = |job: Job| Coded { bytes: job.coder.finish(), marks: job.marks, complete: job.cursor.planes == 0 };
-    jobs.into_iter().map(coded).collect()
-}
-
-impl Progress {
+impl Progress<'_> {
     /// So many slices have passed a coding pass, with so many bytes.
     fn note(&mut self, pass: usize, slices: usize, written: usize, all: usize, bytes: usize) {
         if self.passed.len() == pass {

@@ -1,7 +1,7 @@
 //! Where the subbands are, in the order of the stream, and the slices of a picture (spec, "Subbands" and "Slices").
 //!
-//! Prior art: a dyadic tree of subbands whose coefficients have four children each (Shapiro, "Embedded image coding using zerotrees of
-//! wavelet coefficients", IEEE Trans. Signal Processing 41(12), 1993).
+//! Prior art: a dyadic tree of subbands whose coefficients have four children each (Shapiro, "Embedded image coding
+//! using zerotrees of wavelet coefficients", IEEE Trans. Signal Processing 41(12), 1993).
 
 use crate::picture::{Channels, Size};
 
@@ -14,7 +14,7 @@ const SLICE_ROWS: usize = 1 << LEVELS;
 /// Least pixels of a slice; the picture is coded on as many cores as it has slices.
 const SLICE_PIXELS: usize = 196_608;
 /// Most slices a picture has.
-const MAX_SLICES: usize = 64;
+pub(crate) const MAX_SLICES: usize = 64;
 
 /// The frequencies that a subband holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,11 +116,11 @@ pub(crate) fn subbands(channels: Channels) -> impl Iterator<Item = usize> {
 }
 
 /// Rows of pixels of each slice, top to bottom: `start..end`.
-pub(crate) fn slices(size: Size) -> Vec<std::ops::Range<usize>> {
+pub(crate) fn slices(size: Size) -> impl ExactSizeIterator<Item = std::ops::Range<usize>> {
     let bands = size.height().div_ceil(SLICE_ROWS);
     let count = (size.pixels() / SLICE_PIXELS).clamp(1, MAX_SLICES.min(bands));
-    let border = |i: usize| (i * bands / count * SLICE_ROWS).min(size.height());
-    (0..count).map(|i| border(i)..border(i + 1)).collect()
+    let border = move |i: usize| (i * bands / count * SLICE_ROWS).min(size.height());
+    (0..count).map(move |i| border(i)..border(i + 1))
 }
 
 /// Rows of a subband that belong to the slice of these pixel rows.

@@ -1,8 +1,8 @@
 //! The border between floats and integers (spec, "Quantiser"): past this file all is integer.
 //!
-//! Prior art: a uniform quantiser with a dead zone of two steps around zero, whose bit planes are quantisers of twice, four times, ... the step
-//! (Taubman and Marcellin, "JPEG2000: image compression fundamentals", 2002, section 3.2.7). The point in a bin at
-//! which a value is reconstructed is trained for every subband and plane.
+//! Prior art: a uniform quantiser with a dead zone of two steps around zero, whose bit planes are quantisers of twice,
+//! four times, ... the step (Taubman and Marcellin, "JPEG2000: image compression fundamentals", 2002, section 3.2.7).
+//! The point in a bin at which a value is reconstructed is trained for every subband and plane.
 
 /// In a Level of 16 bits: set if the coefficient is negative. The others are its magnitude in steps.
 pub(crate) const NEGATIVE: u16 = 1 << 15;

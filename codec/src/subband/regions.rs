@@ -22,8 +22,8 @@ pub(crate) fn count(channels: Channels, width: usize, rows: usize) -> (usize, us
     }
 }
 
-/// Makes, of a subband's row `y` in all components, what its own component has there after each region's rotation; there
-/// are `across` regions in a row.
+/// Makes, of a subband's row `y` in all components, what its own component has there after each region's rotation;
+/// there are `across` regions in a row.
 pub(crate) fn rotate(
     matrices: &[Matrix],
     across: usize,

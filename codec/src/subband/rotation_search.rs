@@ -1,8 +1,8 @@
 //! An encoder's choice of the regions' rotations (spec, "Encoders"): a few for a slice, along which its regions'
 //! coefficients take few bits.
 //!
-//! Prior art: a decorrelating transform of the components for every region of a picture is in the adaptive colour transforms of HEVC's screen
-//! content extensions (ITU-T H.265 (2016), section 8.6.8), which has one to choose; here they are found by descent over Givens angles.
+//! Prior art: HEVC's screen content extensions (Recommendation ITU-T H.265, 2016) choose a colour transform for every
+//! block, of one; here a slice has up to eight, found by descent over Givens angles.
 
 use std::ops::Range;
 
@@ -45,7 +45,8 @@ pub(crate) struct RotationSearch {
     seeds: Vec<Rotation>,
     /// The rotations that the slice takes; the first does nothing.
     found: Vec<Rotation>,
-    /// What each region costs: under every one of some rotations, one rotation after another; under the best of those taken.
+    /// What each region costs: under every one of some rotations, one rotation after another; under the best of those
+    /// taken.
     costs: Vec<f32>,
     least: Vec<f32>,
     /// By region: the number of its rotation.
@@ -54,8 +55,8 @@ pub(crate) struct RotationSearch {
     group: Vec<usize>,
 }
 
-/// Squares of two by two coefficients of one band: mean products of each two components, and the inverse squared step of
-/// each component. Zeros fill up the last of a region.
+/// Squares of two by two coefficients of one band: mean products of each two components, and the inverse squared step
+/// of each component. Zeros fill up the last of a region.
 #[derive(Debug, Clone, Copy)]
 struct Chunk {
     products: [[f32; LANES]; 6],
@@ -79,8 +80,8 @@ struct Scale {
 }
 
 impl RotationSearch {
-    /// The rotation of every region of the slice of these rows, row by row; none for grey. `steps` are the finest steps of the
-    /// subbands.
+    /// The rotation of every region of the slice of these rows, row by row; none for grey. `steps` are the finest steps
+    /// of the subbands.
     pub(crate) fn run<'a>(
         &'a mut self,
         steps: &[f32; SUBBANDS],
@@ -100,7 +101,8 @@ impl RotationSearch {
         self.numbers.iter().map(|&number| self.found[number])
     }
 
-    /// Finds the rotations worth their bits, the one that does nothing first; squares of the sketch stand for `stride` of them each.
+    /// Finds the rotations worth their bits, the one that does nothing first; squares of the sketch stand for `stride`
+    /// of them each.
     fn choose(&mut self, scale: &Scale, stride: usize) {
         let share = 1.0 / stride as f32;
         self.found.clear();
@@ -213,7 +215,7 @@ impl Squares {
         if own.iter().zip(inverses).all(|(own, inverse)| own * inverse < MIN_MEAN_SQUARE) {
             return;
         }
-        if *count % LANES == 0 {
+        if count.is_multiple_of(LANES) {
             self.chunks.push(Chunk { products: [[0.0; LANES]; 6], inverses: [[0.0; LANES]; 3] });
         }
         let Some(chunk) = self.chunks.last_mut() else { return };
@@ -349,6 +351,10 @@ mod tests {
         RotationSearch::default().run(&model.steps(), coefficients, rows).collect()
     }
 
+    fn coefficients(linear: &Linear, picture: &Picture) -> Coefficients {
+        linear.coefficients_of(picture.into()).expect("linear never fails")
+    }
+
     /// Grain along one direction of colour on the left, along another on the right.
     fn picture(left: [u32; 3], right: [u32; 3]) -> Picture {
         let (width, height, mut state) = (256, 128, 5_u32);
@@ -361,15 +367,11 @@ mod tests {
         Picture::new(size, Channels::Rgb, samples.collect()).expect("all samples")
     }
 
-    fn model() -> Model {
-        Model::from_bytes(include_bytes!("../../../models/artifacts/photo/tables.bin")).expect("the tables")
-    }
-
     #[test]
     fn parts_of_other_colours_have_rotations_of_their_own_and_take_fewer_bytes() {
-        let (model, picture) = (model(), picture([3, 3, 3], [1, 0, 4]));
+        let (model, picture) = (Model::photo(), picture([3, 3, 3], [1, 0, 4]));
         let linear = Linear::new(model.clone());
-        let coefficients = linear.analyse(&picture).expect("linear");
+        let coefficients = coefficients(&linear, &picture);
         let found = rotations(&model, &coefficients, &(0..128));
         assert_eq!(found.len(), 8 * 4);
         for row in found.chunks(8) {
@@ -378,8 +380,8 @@ mod tests {
             assert_ne!(row[0], row[7]);
         }
         let bytes = |rotations: bool| {
-            let encoder = Encoder::new(model.clone()).with_rotations(rotations);
-            encoder.encode(&picture, &linear).expect("a stream").bytes().len()
+            let mut encoder = Encoder::new(linear.clone()).with_rotations(rotations);
+            encoder.encode(&picture).expect("a stream").bytes().len()
         };
         let (with, without) = (bytes(true), bytes(false));
         assert!(with * 10 < without * 9, "{with} bytes with rotations, {without} without");
@@ -387,12 +389,12 @@ mod tests {
 
     #[test]
     fn a_picture_of_one_direction_and_a_grey_one_need_none() {
-        let model = model();
+        let model = Model::photo();
         let linear = Linear::new(model.clone());
-        let one = linear.analyse(&picture([3, 2, 1], [3, 2, 1])).expect("linear");
+        let one = coefficients(&linear, &picture([3, 2, 1], [3, 2, 1]));
         assert!(rotations(&model, &one, &(0..128)).iter().all(|rotation| *rotation == Rotation::default()));
         let size = Size::new(64, 64).expect("a valid size");
         let grey = Picture::new(size, Channels::Grey, vec![7; 64 * 64]).expect("all samples");
-        assert!(rotations(&model, &linear.analyse(&grey).expect("linear"), &(0..64)).is_empty());
+        assert!(rotations(&model, &coefficients(&linear, &grey), &(0..64)).is_empty());
     }
 }

@@ -1,10 +1,10 @@
 //! Lifting along a line (spec, "Wavelet"): four steps, each of which adds to the samples of one parity a symmetric
 //! combination of their two nearest and two next neighbours, which are of the other parity.
 //!
-//! Prior art: lifting (Sweldens, "The lifting scheme", 1998; Daubechies and Sweldens, "Factoring wavelet transforms into
-//! lifting steps", J. Fourier Anal. Appl. 4(3), 1998). The 9/7 filters of Cohen, Daubechies and Feauveau ("Biorthogonal
-//! bases of compactly supported wavelets", 1992) are four such steps of two taps and a scaling; here each step has four
-//! trained taps, there is no scaling, and every level has taps of its own.
+//! Prior art: lifting (Sweldens, "The lifting scheme", 1998; Daubechies and Sweldens, "Factoring wavelet transforms
+//! into lifting steps", J. Fourier Anal. Appl. 4(3), 1998). The 9/7 filters of Cohen, Daubechies and Feauveau
+//! ("Biorthogonal bases of compactly supported wavelets", 1992) are four such steps of two taps and a scaling; here
+//! each step has four trained taps, there is no scaling, and every level has taps of its own.
 
 /// Lifting steps of a wavelet level.
 pub(crate) const STEPS: usize = 4;
@@ -23,7 +23,7 @@ pub(super) enum Direction {
 }
 
 /// The four steps of a level in the order in which they are done.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Steps {
     /// (near, far), signed.
     pub(super) taps: Taps,

@@ -1,5 +1,6 @@
 //! Lifting along one row.
 
+use crate::scratch::Arena;
 use crate::wavelet::lift::{Direction, Steps, Taps, lifted, mirror};
 
 /// Mirrored samples that a half has on either side.
@@ -7,19 +8,23 @@ const PAD: usize = 2;
 
 /// One row while it is lifted: its even and its odd samples apart, each with room for mirrored ones on both sides,
 /// so that the steps know no border.
-#[derive(Debug)]
-pub(super) struct Line {
+#[derive(Debug, Default)]
+pub(super) struct Line<'a> {
     steps: Steps,
     width: usize,
-    halves: [Vec<f32>; 2],
+    halves: [&'a mut [f32]; 2],
 }
 
-impl Line {
-    pub(super) fn new(taps: &Taps, direction: Direction, width: usize) -> Self {
-        let halves = [width.div_ceil(2), width / 2].map(|half| vec![0.0; half + 2 * PAD]);
-        Self { steps: Steps::new(taps, direction), width, halves }
+impl<'a> Line<'a> {
+    /// Floats that [`Line::new`] takes.
+    pub(super) const fn floats(width: usize) -> usize {
+        width + 4 * PAD
     }
 
+    pub(super) fn new(taps: &Taps, direction: Direction, width: usize, arena: &mut Arena<'a>) -> Self {
+        let halves = [width.div_ceil(2), width / 2].map(|half| arena.take(half + 2 * PAD));
+        Self { steps: Steps::new(taps, direction), width, halves }
+    }
     /// Synthesis: makes `out` of its even half and, behind that, its odd half.
     pub(super) fn join(&mut self, halves: &[f32], out: &mut [f32]) {
         let (left, right) = halves.split_at(self.width.div_ceil(2));

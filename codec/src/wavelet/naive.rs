@@ -1,6 +1,7 @@
 //! The slow, obvious twin of the wavelet: whole arrays, every column and every row as the specification says.
 
 use crate::colour::planes::Planes;
+use crate::error::ModelId;
 use crate::subband::coefficients::Coefficients;
 use crate::subband::layout::{LEVELS, details};
 use crate::wavelet::lift::{STEPS, Taps};
@@ -53,8 +54,9 @@ impl Grid {
 
 const BANDS: [(usize, usize); 3] = [(1, 0), (0, 1), (1, 1)];
 
-pub(crate) fn decompose(taps: &[Taps; LEVELS], planes: &Planes) -> Coefficients {
-    let mut out = Coefficients { axes: planes.axes, ..Coefficients::zero(planes.size, planes.channels) };
+pub(crate) fn decompose(model: ModelId, taps: &[Taps; LEVELS], planes: &Planes) -> Coefficients {
+    let mut out = Coefficients::default();
+    out.reset(model, planes.size, planes.channels, planes.axes);
     for (component, plane) in planes.components.iter().enumerate() {
         let mut grid = Grid { width: planes.size.width(), height: planes.size.height(), samples: plane.clone() };
         for level in 1..=LEVELS {

@@ -1,5 +1,6 @@
 //! Lifting along columns, while the rows pass through a window.
 
+use crate::scratch::Arena;
 use crate::wavelet::lift::{Direction, REACH, STEPS, Steps, Taps, lifted, mirror};
 
 /// Rows by which the last step is behind the newest row.
@@ -9,28 +10,39 @@ const ROWS: usize = DELAY + REACH + 1;
 
 /// The rows of a level that are at work. Rows enter one by one, top to bottom; a row has its final values when the
 /// row [`DELAY`] below it, or one more, has entered, and stays for [`REACH`] rows more.
-#[derive(Debug)]
-pub(super) struct Window {
+#[derive(Debug, Default)]
+pub(super) struct Window<'a> {
     steps: Steps,
     height: usize,
     /// The first row that enters. Unless it is the picture's, the [`DELAY`] first rows never get their final values.
     first: usize,
     /// Row `y` at `y % ROWS`.
-    rows: [Vec<f32>; ROWS],
+    rows: [&'a mut [f32]; ROWS],
 }
 
-impl Window {
-    pub(super) fn new(taps: &Taps, direction: Direction, [width, height]: [usize; 2], first: usize) -> Self {
-        let rows = std::array::from_fn(|_| vec![0.0; width]);
+impl<'a> Window<'a> {
+    /// Floats that [`Window::new`] takes.
+    pub(super) const fn floats(width: usize) -> usize {
+        ROWS * width
+    }
+
+    pub(super) fn new(
+        taps: &Taps,
+        direction: Direction,
+        [width, height]: [usize; 2],
+        first: usize,
+        arena: &mut Arena<'a>,
+    ) -> Self {
+        let rows = std::array::from_fn(|_| arena.take(width));
         Self { steps: Steps::new(taps, direction), height, first, rows }
     }
 
     pub(super) fn row(&self, y: usize) -> &[f32] {
-        &self.rows[y % ROWS]
+        self.rows[y % ROWS]
     }
 
     pub(super) fn row_mut(&mut self, y: usize) -> &mut [f32] {
-        &mut self.rows[y % ROWS]
+        self.rows[y % ROWS]
     }
 
     /// Does all steps that row `newest` makes possible. Below the picture rows without samples enter.
@@ -49,7 +61,7 @@ impl Window {
     }
 
     fn step(&mut self, y: usize, taps: [f32; 2]) {
-        let mut target = std::mem::take(&mut self.rows[y % ROWS]);
+        let target = std::mem::take(&mut self.rows[y % ROWS]);
         let n = target.len();
         let at = |distance: isize| &self.row(mirror(y.cast_signed() + distance, self.height))[..n];
         let [a, b, c, d] = [-3, -1, 1, 3].map(at);

@@ -1,10 +1,11 @@
 //! Coefficients to planes or pictures, row by row: a row of a level is made when the finer level asks for it, so that
 //! no level but the last is ever held whole.
 
-use crate::colour::convert;
+use crate::colour::convert::FromPlanes;
 use crate::colour::planes::Planes;
 use crate::parallel;
-use crate::picture::Picture;
+use crate::picture::ViewMut;
+use crate::scratch::{Arena, Scratch};
 use crate::subband::coefficients::Coefficients;
 use crate::subband::layout::{LEVELS, details};
 use crate::wavelet::lift::{Direction, Taps};
@@ -13,60 +14,78 @@ use crate::wavelet::rows::{DELAY, Window};
 use crate::wavelet::strips::{Division, TILE};
 
 /// The planes of these coefficients, so divided.
-pub(crate) fn planes(taps: &[Taps; LEVELS], coefficients: &Coefficients, division: Division) -> Planes {
+pub(crate) fn planes(
+    taps: &[Taps; LEVELS],
+    coefficients: &Coefficients,
+    division: Division,
+    scratch: &Scratch,
+) -> Planes {
     let (size, channels) = (coefficients.size, coefficients.channels);
     let mut components = vec![vec![0.0; size.pixels()]; channels.count()];
     let jobs = components.iter_mut().enumerate().flat_map(|(component, plane)| {
         let parts = plane.chunks_mut(division.rows * size.width());
-        division
-            .strips(size.height())
-            .zip(parts)
-            .map(move |(strip, part)| (Component::new(taps, coefficients, component, strip.start), strip, part))
+        division.strips(size.height()).zip(parts).map(move |(strip, part)| (component, strip, part))
     });
-    let jobs: Vec<_> = jobs.collect();
-    parallel::for_each(division.threads, jobs.into_iter(), |(mut component, strip, part)| {
-        for (y, row) in strip.zip(part.chunks_mut(size.width())) {
-            component.row(y, row);
-        }
+    parallel::for_each(division.threads, jobs, |(component, strip, part)| {
+        scratch.lend(Component::floats(size.width()), |floats| {
+            let mut component = Component::new(taps, coefficients, component, strip.start, &mut Arena(floats));
+            for (y, row) in strip.zip(part.chunks_mut(size.width())) {
+                component.row(y, row);
+            }
+        });
     });
     Planes { size, channels, axes: coefficients.axes, components }
 }
 
-/// The picture of these coefficients, so divided.
-pub(crate) fn picture(taps: &[Taps; LEVELS], coefficients: &Coefficients, division: Division) -> Picture {
-    let (size, channels) = (coefficients.size, coefficients.channels);
-    let (width, count) = (size.width(), channels.count());
-    let matrix = coefficients.axes.synthesis();
-    let mut samples = vec![0; size.pixels() * count];
-    let jobs = division.strips(size.height()).zip(samples.chunks_mut(division.rows * width * count)).map(
-        |(strip, samples)| {
-            let components = (0..count).map(|i| Component::new(taps, coefficients, i, strip.start));
-            (components.collect::<Vec<_>>(), vec![vec![0.0; TILE * width]; count], strip, samples)
-        },
-    );
-    // Here, since memory that a thread takes is new to it.
-    let jobs: Vec<_> = jobs.collect();
-    parallel::for_each(division.threads, jobs.into_iter(), |(mut components, mut tile, strip, samples)| {
-        for (top, samples) in strip.step_by(TILE).zip(samples.chunks_mut(TILE * width * count)) {
-            let pixels = samples.len() / count;
-            for (component, plane) in components.iter_mut().zip(&mut tile) {
-                for (y, row) in (top..).zip(plane[..pixels].chunks_mut(width)) {
-                    component.row(y, row);
-                }
-            }
-            convert::to_samples(&matrix, &tile, samples);
-        }
+/// Fills in the picture of these coefficients, so divided.
+pub(crate) fn picture(
+    taps: &[Taps; LEVELS],
+    coefficients: &Coefficients,
+    division: Division,
+    scratch: &Scratch,
+    mut out: ViewMut<'_>,
+) {
+    let (size, count) = (coefficients.size, coefficients.channels.count());
+    let width = size.width();
+    let from_planes = FromPlanes::new(out.format, coefficients.axes);
+    let jobs = division.strips(size.height()).map(|strip| {
+        let rows = out.split_off(strip.len());
+        (strip, rows)
     });
-    Picture::new(size, channels, samples).expect("one sample for every pixel and channel")
+    let tile = TILE * width * count;
+    let floats = tile + count * Component::floats(width);
+    parallel::for_each(division.threads, jobs, |(strip, mut out)| {
+        scratch.lend(floats, |floats| {
+            let mut arena = Arena(floats);
+            let mut tile = arena.take(tile).chunks_mut(TILE * width);
+            let mut tile: [&mut [f32]; 3] = std::array::from_fn(|_| tile.next().unwrap_or_default());
+            let mut components: [Component<'_>; 3] = Default::default();
+            for (number, component) in components.iter_mut().enumerate().take(count) {
+                *component = Component::new(taps, coefficients, number, strip.start, &mut arena);
+            }
+            for top in strip.clone().step_by(TILE) {
+                let rows = top..(top + TILE).min(strip.end);
+                for (component, plane) in components.iter_mut().zip(&mut tile).take(count) {
+                    for (y, row) in rows.clone().zip(plane.chunks_mut(width)) {
+                        component.row(y, row);
+                    }
+                }
+                let planes = tile.each_ref().map(|plane| &**plane);
+                from_planes.rows(planes, width, top - strip.start..rows.end - strip.start, &mut out);
+            }
+        });
+    });
 }
 
 /// The rows of one component, from one of them on.
+#[derive(Default)]
 struct Component<'a> {
     /// Finest first.
-    levels: Vec<Level<'a>>,
+    levels: [Level<'a>; LEVELS],
     low: &'a [f32],
 }
 
+#[derive(Default)]
 struct Level<'a> {
     /// HL, LH, HH.
     bands: &'a [Vec<f32>],
@@ -75,30 +94,42 @@ struct Level<'a> {
     left: usize,
     /// The row that enters next.
     next: usize,
-    window: Window,
-    line: Line,
+    window: Window<'a>,
+    line: Line<'a>,
 }
 
 impl<'a> Component<'a> {
+    /// Floats that [`Component::new`] takes, for a picture of this width.
+    fn floats(width: usize) -> usize {
+        let widths = (0..LEVELS).map(|level| width.div_ceil(1 << level));
+        widths.map(|width| Window::floats(width) + Line::floats(width)).sum()
+    }
+
     /// Gives row `first` first.
-    fn new(taps: &[Taps; LEVELS], coefficients: &'a Coefficients, component: usize, mut first: usize) -> Self {
+    fn new(
+        taps: &[Taps; LEVELS],
+        coefficients: &'a Coefficients,
+        component: usize,
+        mut first: usize,
+        arena: &mut Arena<'a>,
+    ) -> Self {
         let size = coefficients.size;
         let (mut width, mut height) = (size.width(), size.height());
-        let levels = (1..=LEVELS).map(|number| {
+        let levels = std::array::from_fn(|level| {
             first = first.saturating_sub(DELAY);
-            let taps = &taps[number - 1];
+            let taps = &taps[level];
             let level = Level {
-                bands: &coefficients.subbands[details(component, number)],
+                bands: &coefficients.subbands[details(component, level + 1)],
                 height,
                 left: width.div_ceil(2),
                 next: first,
-                window: Window::new(taps, Direction::Synthesis, [width, height], first),
-                line: Line::new(taps, Direction::Synthesis, width),
+                window: Window::new(taps, Direction::Synthesis, [width, height], first, arena),
+                line: Line::new(taps, Direction::Synthesis, width, arena),
             };
             (width, height, first) = (width.div_ceil(2), height.div_ceil(2), first.div_ceil(2));
             level
         });
-        Self { levels: levels.collect(), low: &coefficients.subbands[component] }
+        Self { levels, low: &coefficients.subbands[component] }
     }
 
     /// Row `y` of the plane. Rows are asked for one after another.

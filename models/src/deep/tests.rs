@@ -1,6 +1,6 @@
 //! The deep transform with networks that correct nothing, and with small ones of random weights.
 
-use nestcast_codec::{Channels, Size};
+use nestcast_codec::{Channels, Picture, Size};
 
 use super::*;
 use crate::package::Package;
@@ -61,10 +61,10 @@ fn networks_that_correct_nothing_leave_the_linear_transform() {
     let linear = &deep.synthesis.linear;
     for (width, height, channels) in SIZES {
         let picture = picture(width, height, channels);
-        let coefficients = deep.analyse(&picture).expect("an analysis");
-        assert_eq!(coefficients, linear.analyse(&picture).expect("an analysis"));
-        let expected = linear.synthesise(coefficients.clone(), Position(0.0)).expect("a picture");
-        assert_eq!(deep.synthesise(coefficients, Position(0.0)).expect("a picture"), expected);
+        let coefficients = deep.coefficients_of((&picture).into()).expect("an analysis");
+        assert_eq!(coefficients, linear.coefficients_of((&picture).into()).expect("an analysis"));
+        let expected = linear.picture_of(coefficients.clone(), Position(0.0)).expect("a picture");
+        assert_eq!(deep.picture_of(coefficients, Position(0.0)).expect("a picture"), expected);
     }
 }
 
@@ -92,7 +92,8 @@ fn tiles_have_no_visible_borders() {
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let picture = picture(1100, 1500, Channels::Rgb);
-    let [one, three] = [1, 3].map(|threads| deep(SMALL, threads).analyse(&picture).expect("an analysis"));
+    let [one, three] =
+        [1, 3].map(|threads| deep(SMALL, threads).coefficients_of((&picture).into()).expect("an analysis"));
     assert_eq!(one, three);
 }
 
@@ -102,10 +103,10 @@ fn pictures_of_any_size_are_corrected() {
     let linear = &deep.synthesis.linear;
     for (width, height, channels) in SIZES {
         let picture = picture(width, height, channels);
-        let coefficients = linear.analyse(&picture).expect("an analysis");
-        let corrected = deep.synthesise(coefficients.clone(), Position(5.0)).expect("a picture");
+        let coefficients = linear.coefficients_of((&picture).into()).expect("an analysis");
+        let corrected = deep.picture_of(coefficients.clone(), Position(5.0)).expect("a picture");
         assert_eq!((corrected.size(), corrected.channels()), (picture.size(), channels));
-        assert_ne!(corrected, linear.synthesise(coefficients, Position(5.0)).expect("a picture"));
+        assert_ne!(corrected, linear.picture_of(coefficients, Position(5.0)).expect("a picture"));
     }
 }
 
@@ -130,8 +131,8 @@ fn grey_is_luma_without_chroma() {
 #[test]
 fn the_cut_matters_as_far_as_it_was_trained() {
     let deep = deep(SMALL, 1);
-    let coefficients = deep.analyse(&picture(64, 64, Channels::Rgb)).expect("an analysis");
-    let at = |cut| deep.synthesise(coefficients.clone(), Position(cut)).expect("a picture");
+    let coefficients = deep.coefficients_of((&picture(64, 64, Channels::Rgb)).into()).expect("an analysis");
+    let at = |cut| deep.picture_of(coefficients.clone(), Position(cut)).expect("a picture");
     assert_ne!(at(3.0), at(6.0));
     assert_eq!(at(8.0), at(14.5));
     assert_eq!(at(0.0), at(-1.0));

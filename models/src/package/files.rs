@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use nestcast_codec::Model;
 use sha2::{Digest as _, Sha256};
@@ -60,7 +61,7 @@ enum Place<'a> {
 /// What a package's files hold, all checked against the manifest.
 pub(super) struct Contents {
     pub(super) manifest: Manifest,
-    pub(super) tables: Model,
+    pub(super) tables: Arc<Model>,
     /// The files, in the order of [`FILES`].
     pub(super) files: [Bytes; 4],
 }
@@ -85,7 +86,7 @@ impl<'a> Files<'a> {
         let tables = Model::from_bytes(&tables_file).map_err(Fault::Tables)?;
         let analysis = self.network(ANALYSIS, &manifest, &manifest.networks.analysis)?;
         let synthesis = self.network(SYNTHESIS, &manifest, &manifest.networks.synthesis)?;
-        Ok(Contents { manifest, tables, files: [manifest_file, tables_file, analysis, synthesis] })
+        Ok(Contents { manifest, tables: Arc::new(tables), files: [manifest_file, tables_file, analysis, synthesis] })
     }
 
     /// A network that ONNX Runtime may be given.

@@ -5,7 +5,9 @@
 //! back. Steps and offsets have no part in what bits mean, so a stream for the one tables is a stream for the other
 //! once its header names them.
 
-use nestcast_codec::{Decoder, Model};
+use std::sync::Arc;
+
+use nestcast_codec::{Decoder, Linear, Model};
 use sha2::{Digest as _, Sha256};
 
 use crate::{Levels, Prefix};
@@ -42,14 +44,15 @@ pub fn stream(stream: &[u8], tables: &[u8]) -> Vec<u8> {
 /// # Panics
 /// If the tables are refused.
 pub fn decoder(tables: &[u8]) -> Decoder {
-    Decoder::new(Model::from_bytes(tables).unwrap_or_else(|error| panic!("tables: {error}")))
+    let model = Model::from_bytes(tables).unwrap_or_else(|error| panic!("tables: {error}"));
+    Decoder::new(Linear::new(Arc::new(model)))
 }
 
 /// Holds the Levels, planes and `t` that a decoder knows to those of the reference.
 ///
 /// # Panics
 /// If they differ, with the first difference.
-pub fn assert_same(decoder: &Decoder, expected: &Prefix, what: &str) {
+pub fn assert_same(decoder: &mut Decoder, expected: &Prefix, what: &str) {
     let (coefficients, cut) = decoder.coefficients().unwrap_or_else(|error| panic!("{what}: {error}"));
     let exact = |levels: &Levels| (0..levels.levels.len()).map(|at| exact(levels, at)).collect();
     let mut all: Vec<Vec<f64>> = expected.subbands.iter().map(exact).collect();

@@ -65,9 +65,8 @@ pub(super) fn broadcast(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
 
 async fn on_air(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
     let identity = Identity::generate()?;
-    let encoder = model.encoder(live::frame_limit(clip.size));
-    let encoding =
-        Encoding::new(model.id(), PackageHash(model.package().hash()), encoder, model.analysis(Transform::Linear)?);
+    let encoder = model.encoder(Transform::Linear)?.with_max_bytes(live::frame_limit(clip.size));
+    let encoding = Encoding::new(PackageHash(model.package().hash()), encoder);
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).context("a fingerprint is 64 digits")?;
     let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
     let broadcast = Broadcast::listen(config, EncodedPictures::new(pictures(clip), encoding))?;

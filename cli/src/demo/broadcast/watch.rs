@@ -51,9 +51,7 @@ impl Viewer for Watcher {
     type Error = Infallible;
 
     fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, Infallible> {
-        let tables = self.package.tables().clone();
-        let synthesis = Box::new(self.package.linear(1));
-        Ok(Some(Decoding { decoder: Box::new(move || Decoder::new(tables.clone())), synthesis }))
+        Ok(Some(Decoding { decoder: Decoder::new(self.package.linear(1)) }))
     }
 
     fn show(&mut self, shown: &Shown<'_>) -> Result<(), Infallible> {

@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 use bytes::Bytes;
-use nestcast_codec::{MAX_HEADER, Picture, Size, Stream, Synthesis};
+use nestcast_codec::{Decoder, MAX_HEADER, Picture, Size, Stream};
 use nestcast_lab::metrics;
 
 use super::ladder::{Ladder, Step};
 use crate::args::Transform;
 use crate::progress::Progress;
-use crate::transforms::Model;
+use crate::transforms::{self, Model};
 
 /// The cuts shown, in percent of the stream.
 const PERCENTS: [usize; 4] = [1, 5, 20, 100];
@@ -54,14 +54,12 @@ pub(super) struct Curve {
 
 /// Encodes a picture once and measures cuts of its stream beside JPEG.
 pub(super) fn measure(picture: &Picture, model: &Model, decoders: &[Transform]) -> Result<Report> {
-    let syntheses: Result<Vec<_>> =
-        decoders.iter().map(|&decoder| Ok((decoder.name(), model.synthesis(decoder)?))).collect();
-    let syntheses = syntheses?;
-    let analysis = model.analysis(decoders[decoders.len() - 1])?;
+    let own: Result<Vec<_>> = decoders.iter().map(|&kind| Ok((kind.name(), model.decoder(kind)?))).collect();
+    let mut encoder = model.encoder(decoders[decoders.len() - 1])?;
     let progress = Progress::new(decoders.len() * (PERCENTS.len() + rates().count()));
     progress.say("encoding");
-    let stream = model.encode(picture, &*analysis, None)?;
-    let bench = Bench { picture, model, syntheses, ladder: Ladder::new(picture)?, progress };
+    let stream = encoder.encode(picture)?;
+    let mut bench = Bench { picture, decoders: own?, ladder: Ladder::new(picture)?, progress };
     Ok(Report {
         name: String::new(),
         credit: None,
@@ -82,23 +80,22 @@ fn rates() -> impl Iterator<Item = f64> {
 /// What is measured, with what.
 struct Bench<'a> {
     picture: &'a Picture,
-    model: &'a Model,
-    /// By decoder, with its name.
-    syntheses: Vec<(&'static str, Box<dyn Synthesis + Send>)>,
+    /// With their names.
+    decoders: Vec<(&'static str, Decoder)>,
     ladder: Ladder<'a>,
     progress: Progress,
 }
 
 impl Bench<'_> {
     /// The pictures shown.
-    fn rows(&self, stream: &Stream) -> Result<Vec<Row>> {
+    fn rows(&mut self, stream: &Stream) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
         for percent in PERCENTS {
             // The header is the least that decodes; a tiny picture's first percent is less.
             let prefix = stream.prefix((stream.bytes().len() * percent / 100).max(MAX_HEADER));
             let mut cells = Vec::new();
-            for (name, synthesis) in &self.syntheses {
-                let (picture, psnr) = self.decode(&prefix, name, &**synthesis)?;
+            for decoder in 0..self.decoders.len() {
+                let (picture, psnr) = self.decode(&prefix, decoder)?;
                 cells.push(Some(Cell { picture, psnr, jpeg: None }));
             }
             let jpeg = self.ladder.fitting(prefix.len())?;
@@ -109,15 +106,15 @@ impl Bench<'_> {
     }
 
     /// Quality over rate.
-    fn curves(&self, stream: &Stream) -> Result<Vec<Curve>> {
+    fn curves(&mut self, stream: &Stream) -> Result<Vec<Curve>> {
         let mut curves = Vec::new();
-        for (name, synthesis) in &self.syntheses {
+        for decoder in 0..self.decoders.len() {
             let mut points = Vec::new();
             for rate in rates() {
                 let prefix = stream.prefix(metrics::budget(rate, self.picture.size()).max(MAX_HEADER));
-                points.push((self.bpp(prefix.len()), self.decode(&prefix, name, &**synthesis)?.1));
+                points.push((self.bpp(prefix.len()), self.decode(&prefix, decoder)?.1));
             }
-            curves.push(Curve { name, points: in_order(points) });
+            curves.push(Curve { name: self.decoders[decoder].0, points: in_order(points) });
         }
         self.progress.say(JPEG);
         let most = rates().fold(0.0, f64::max);
@@ -127,9 +124,10 @@ impl Bench<'_> {
         Ok(curves)
     }
 
-    fn decode(&self, bytes: &[u8], name: &str, synthesis: &dyn Synthesis) -> Result<(Picture, f64)> {
+    fn decode(&mut self, bytes: &[u8], decoder: usize) -> Result<(Picture, f64)> {
+        let (name, decoder) = &mut self.decoders[decoder];
         self.progress.say(&format!("{name} decoder"));
-        let decoded = self.model.decode(bytes, synthesis)?;
+        let decoded = transforms::decode(decoder, bytes)?;
         self.progress.step();
         let psnr = metrics::psnr(self.picture, &decoded);
         Ok((decoded, psnr))

@@ -3,7 +3,8 @@
 use std::ops::{Range, RangeInclusive};
 
 use crate::picture::Size;
-use crate::subband::layout::LEVELS;
+use crate::scratch::Arena;
+use crate::subband::layout::{LEVELS, SUBBANDS, details};
 use crate::wavelet::lift::{Direction, Taps};
 use crate::wavelet::line::Line;
 use crate::wavelet::rows::{DELAY, Window};
@@ -12,28 +13,34 @@ use crate::wavelet::rows::{DELAY, Window};
 const WAIT: usize = DELAY + 1;
 
 /// Some levels of one component, for the rows of a strip.
+#[derive(Default)]
 pub(super) struct Component<'a> {
     /// Finest first.
-    levels: Vec<Level<'a>>,
+    levels: [Level<'a>; LEVELS],
+    /// How many of them there are.
+    count: usize,
     /// The strip's part of the coarsest level's low band.
     low: Low<'a>,
 }
 
 /// What a strip fills in of one component.
-pub(super) struct Share<'a> {
+pub(super) struct Share<'a, 'b, 'c> {
+    pub(super) component: usize,
     /// The strip's rows of pixels.
     pub(super) rows: Range<usize>,
-    /// Of each level, coarsest first, HL, LH and HH.
-    pub(super) bands: Vec<&'a mut [f32]>,
+    /// The strip's rows of every subband; the component's detail bands are taken.
+    pub(super) bands: &'b mut [&'c mut [f32]; SUBBANDS],
     /// The coarsest level's low band.
     pub(super) low: &'a mut [f32],
 }
 
+#[derive(Default)]
 struct Low<'a> {
     first: usize,
     samples: &'a mut [f32],
 }
 
+#[derive(Default)]
 struct Level<'a> {
     height: usize,
     /// The strip's rows.
@@ -42,52 +49,60 @@ struct Level<'a> {
     bands: [&'a mut [f32]; 3],
     /// The row that enters next.
     next: usize,
-    window: Window,
-    line: Line,
+    window: Window<'a>,
+    line: Line<'a>,
 }
 
 impl<'a> Component<'a> {
+    /// Floats that [`Component::new`] takes.
+    pub(super) fn floats(size: Size, numbers: RangeInclusive<usize>) -> usize {
+        let widths = numbers.map(|number| side(size, number - 1)[0]);
+        widths.map(|width| Window::floats(width) + Line::floats(width)).sum()
+    }
+
     /// With the rows that it must be given: those of the strip and some around.
-    pub(super) fn new(
+    pub(super) fn new<'c: 'a>(
         taps: &[Taps; LEVELS],
         size: Size,
         numbers: RangeInclusive<usize>,
-        share: Share<'a>,
+        share: Share<'a, '_, 'c>,
+        arena: &mut Arena<'a>,
     ) -> (Self, Range<usize>) {
         let strip = share.rows;
         let low = Low { first: strip.start >> numbers.end(), samples: share.low };
-        let mut bands = share.bands.into_iter();
+        let (first_level, count) = (*numbers.start(), numbers.clone().count());
+        let mut levels: [Level<'a>; LEVELS] = Default::default();
         // What the coarser level needs of a level's low band.
         let mut needed: Option<Range<usize>> = None;
-        let levels = numbers.rev().map(|number| {
+        for number in numbers.rev() {
             let [width, height] = side(size, number - 1);
             let own = strip.start >> (number - 1)..strip.end.div_ceil(1 << (number - 1));
             let low = needed.take().map_or(own.clone(), |low| 2 * low.start..2 * low.end - 1);
             let first = own.start.min(low.start).saturating_sub(DELAY);
             needed = Some(first..(own.end.max(low.end) + WAIT).min(height));
             let taps = &taps[number - 1];
-            Level {
+            levels[number - first_level] = Level {
                 height,
                 own,
-                bands: std::array::from_fn(|_| bands.next().unwrap_or_default()),
+                bands: std::array::from_fn(|band| {
+                    std::mem::take(&mut share.bands[details(share.component, number).start + band])
+                }),
                 next: first,
-                window: Window::new(taps, Direction::Analysis, [width, height], first),
-                line: Line::new(taps, Direction::Analysis, width),
-            }
-        });
-        let mut levels: Vec<_> = levels.collect();
-        levels.reverse();
-        (Self { levels, low }, needed.unwrap_or_default())
+                window: Window::new(taps, Direction::Analysis, [width, height], first, arena),
+                line: Line::new(taps, Direction::Analysis, width, arena),
+            };
+        }
+        (Self { levels, count, low }, needed.unwrap_or_default())
     }
 
     /// Takes the next row.
     pub(super) fn push(&mut self, row: &[f32]) {
-        push(&mut self.levels, &mut self.low, row);
+        push(&mut self.levels[..self.count], &mut self.low, row);
     }
 
     /// Below the picture there are no more rows.
     pub(super) fn finish(&mut self) {
-        let mut levels = self.levels.as_mut_slice();
+        let mut levels = &mut self.levels[..self.count];
         while let [level, ..] = levels {
             let more = if level.next == level.height { WAIT } else { 0 };
             for _ in 0..more {

@@ -1,0 +1,49 @@
+//! After the first picture, encoding and decoding on one thread take no memory: allocations are counted.
+
+use allocation_counter::measure;
+use nestcast_codec::{Codec, Decoder, Encoder, Format, Picture, Range, Size};
+
+/// A slope with grain, of colours that differ from region to region, so that regions are rotated.
+fn picture(format: Format, seed: u32) -> Picture {
+    let size = Size::new(700, 640).expect("a valid size");
+    let mut state = seed;
+    let samples = (0..format.bytes(size)).map(|at| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let grain = state >> if at % 2100 < 900 && at % 3 == 0 { 26 } else { 28 };
+        u8::try_from(at / 9000 + at % 50 + grain as usize).unwrap_or(u8::MAX)
+    });
+    Picture::new(size, format, samples.collect()).expect("all samples")
+}
+
+/// Encodes one picture and decodes half of its stream, then all; allocations of both.
+fn frame(encoder: &mut Encoder, decoder: &mut Decoder, picture: &Picture, out: &mut Picture) -> [u64; 2] {
+    let mut stream = None;
+    let encoding = measure(|| stream = Some(encoder.encode(picture).expect("a stream")));
+    let stream = stream.expect("it was encoded");
+    let decoding = measure(|| {
+        decoder.reset();
+        let (half, rest) = stream.bytes().split_at(stream.bytes().len() / 2);
+        for bytes in [half, rest] {
+            decoder.push(bytes).expect("a valid stream");
+            decoder.render_into(&mut *out).expect("a picture");
+        }
+    });
+    [encoding.count_total, decoding.count_total]
+}
+
+#[test]
+fn frames_after_the_first_take_no_memory() {
+    for format in [Format::Rgb, Format::Grey, Format::Ycbcr420(Range::Limited)] {
+        for limit in [usize::MAX, 20_000] {
+            let codec = Codec::photo();
+            let (mut encoder, mut decoder) = (codec.encoder().with_max_bytes(limit), codec.decoder());
+            let (picture, mut out) = (picture(format, 1), picture(format, 2));
+            let first = frame(&mut encoder, &mut decoder, &picture, &mut out);
+            assert!(first.iter().all(|&count| count > 0), "the counter counts");
+            for _ in 0..3 {
+                let later = frame(&mut encoder, &mut decoder, &picture, &mut out);
+                assert_eq!(later, [0, 0], "{format:?}, at most {limit} bytes");
+            }
+        }
+    }
+}
