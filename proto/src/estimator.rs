@@ -35,10 +35,8 @@ const FREE_ROUNDS: u32 = 3;
 const LATE_ROUNDS: u32 = 2;
 /// How much a window grows in a round trip behind a queue, at most: another flow may have made that queue.
 const GROWTH: f64 = 1.25;
-/// How much of a window goes where a lossy path or a lossy competitor takes it, and what comes back in each round beside
-/// the latter, in packets.
+/// How much of a window stays where too much is lost.
 const CUT: f64 = 0.7;
-const REGROWTH: f64 = 2.0;
 
 /// What is known of the path to a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -319,10 +317,11 @@ impl Estimator {
             return;
         }
         let window = self.path.window as f64;
-        let mut aim = match self.competition.is_there() {
-            true if round.lost > 0 => CUT * window,
-            true => window + REGROWTH * self.path.mtu as f64,
-            false => self.aim(&round),
+        let mut aim = if self.competition.is_there() {
+            let mtu = self.path.mtu as f64;
+            mtu * self.competition.window(now, round.mean_rtt(), window / mtu, round.lost > 0)
+        } else {
+            self.aim(&round)
         };
         if !used {
             aim = aim.min(window);
@@ -331,7 +330,8 @@ impl Estimator {
             aim = aim.min(CUT * window);
         }
         self.path.window = whole(aim).clamp(self.least(), MAX_WINDOW);
-        let every = if self.competition.is_suspected(now) { DRAIN_SUSPECTED } else { DRAIN_EVERY };
+        let suspected = self.competition.is_suspected(now) && !self.competition.is_there();
+        let every = if suspected { DRAIN_SUSPECTED } else { DRAIN_EVERY };
         let turn = (self.drain.clock + now).as_nanos() / every.as_nanos();
         if turn != std::mem::replace(&mut self.drain.turn, turn) && used {
             self.begin_drain(now);
