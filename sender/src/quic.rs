@@ -1,4 +1,4 @@
-//! QUIC by quinn: endpoint, limits, streams, and the congestion control of [`nestcast_proto::Estimator`].
+//! QUIC by quinn: endpoint, limits, streams, and the congestion control of [`nestcast_proto::DelayController`].
 
 use std::any::Any;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, Bytes};
-use nestcast_proto::{ALPN, Close, Code, Estimator, INITIAL_WINDOW, Path};
+use nestcast_proto::{ALPN, Close, Code, DelayController, INITIAL_WINDOW, PathStats};
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
@@ -247,7 +247,7 @@ async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usize, W
 /// What a connection's congestion control and its feed tell each other.
 #[derive(Debug, Default)]
 struct Known {
-    path: Mutex<Path>,
+    path: Mutex<PathStats>,
     /// Packets that may go beyond the window.
     beyond: AtomicU64,
     /// The next packet is the connection's close. quinn-proto 0.11.19 counts it against the window while stream bytes
@@ -256,7 +256,7 @@ struct Known {
 }
 
 impl Known {
-    fn path(&self) -> Path {
+    fn path(&self) -> PathStats {
         *held(&self.path)
     }
 }
@@ -311,7 +311,7 @@ impl Connection for QuicConnection {
         self.connection.remote_address()
     }
 
-    fn path(&self) -> Path {
+    fn path(&self) -> PathStats {
         self.known().path()
     }
 
@@ -379,14 +379,14 @@ struct Factory {
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
         let clock = now.saturating_duration_since(self.began);
-        Box::new(Congestion { estimator: Estimator::new(mtu.into(), clock), epoch: now, known: Arc::default() })
+        Box::new(Congestion { controller: DelayController::new(mtu.into(), clock), epoch: now, known: Arc::default() })
     }
 }
 
-/// The estimator as quinn's congestion control.
+/// The delay controller as quinn's congestion control.
 #[derive(Debug, Clone)]
 struct Congestion {
-    estimator: Estimator,
+    controller: DelayController,
     epoch: Instant,
     /// What the feed reads: quinn would copy all of this for it each time.
     known: Arc<Known>,
@@ -394,7 +394,7 @@ struct Congestion {
 
 impl Congestion {
     fn tell(&self) {
-        *held(&self.known.path) = self.estimator.path();
+        *held(&self.known.path) = self.controller.path();
     }
 
     fn moment(&self, instant: Instant) -> Duration {
@@ -405,30 +405,30 @@ impl Congestion {
 impl Controller for Congestion {
     fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
         let _ = self.known.beyond.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packets| packets.checked_sub(1));
-        self.estimator.handle_sent(self.moment(now), bytes);
+        self.controller.handle_sent(self.moment(now), bytes);
         self.tell();
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _limited: bool, rtt: &quinn_proto::RttEstimator) {
         // Packets of an earlier path say nothing of this one.
         if sent >= self.epoch {
-            self.estimator.handle_smoothed(rtt.get());
-            self.estimator.handle_ack(self.moment(now), self.moment(sent), bytes);
+            self.controller.handle_smoothed(rtt.get());
+            self.controller.handle_ack(self.moment(now), self.moment(sent), bytes);
         }
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, _limited: bool, _largest: Option<u64>) {
-        self.estimator.handle_acks_end(self.moment(now), in_flight);
+        self.controller.handle_acks_end(self.moment(now), in_flight);
         self.tell();
     }
 
     fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, persistent: bool, lost: u64) {
-        self.estimator.handle_loss(lost, persistent);
+        self.controller.handle_loss(lost, persistent);
         self.tell();
     }
 
     fn on_mtu_update(&mut self, mtu: u16) {
-        self.estimator.handle_mtu(mtu.into());
+        self.controller.handle_mtu(mtu.into());
         self.tell();
     }
 
@@ -438,7 +438,7 @@ impl Controller for Congestion {
             // Beyond `u32::MAX` quinn does not pace either.
             return u64::MAX;
         }
-        let Path { window, mtu, in_flight, .. } = self.estimator.path();
+        let PathStats { window, mtu, in_flight, .. } = self.controller.path();
         let beyond = match self.known.beyond.load(Ordering::Relaxed) {
             0 => 0,
             packets => in_flight + packets.saturating_mul(mtu),
