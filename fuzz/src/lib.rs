@@ -42,8 +42,8 @@ pub type Run = fn(&[u8]);
 /// All targets by name; each has a program in `fuzz_targets/` and a folder in `corpus/`.
 pub const TARGETS: [(&str, Run); 15] = [
     ("decode", decode),
-    ("encode", encode),
     ("delay_controller", delay_controller),
+    ("encode", encode),
     ("header", header),
     ("jpeg", jpeg),
     ("messages", messages),

@@ -48,12 +48,14 @@
 mod address_prefix;
 mod admission;
 mod broadcast;
+mod congestion;
 mod connection_ids;
 mod error;
 mod feed;
 mod feedback;
 mod frames;
 mod identity;
+mod newest;
 mod pictures;
 mod places;
 mod quic;
