@@ -14,7 +14,7 @@ import numpy as np
 # Rows: grey, yellow to blue, green to red; what the angles 0, 0, 0 stand for.
 OPPONENT = np.array([[1, 1, 1], [-1, -1, 2], [1, -1, 0]]) / np.sqrt([[3], [6], [2]])
 TURN = 1024  # angle units to half a turn
-LARGEST = 511
+MAX_ANGLE = 511
 SMALL = 10.0  # differences in RGB levels below this hardly cost bits
 FIRST_STEP = 128
 GRID = 1024  # points at which a picture is looked at, about
@@ -59,14 +59,14 @@ def differences(picture: np.ndarray, grid: int = GRID) -> np.ndarray:
 def cost(samples: np.ndarray, rows: np.ndarray) -> int:
     """About the bits that differences take along the axes `rows`: the sum of log2(1 + (c / SMALL)^2).
 
-    The bits of a float, read as an integer, are its logarithm closely enough (as in codec/src/axes.rs).
+    The bits of a float, read as an integer, are its logarithm closely enough (as in codec/src/colour/axes_search.rs).
     """
     along = samples @ (rows.T / SMALL).astype(np.float32)
     return int((1 + np.square(along)).prod(1).view(np.int32).sum(dtype=np.int64))
 
 
 def descend(
-    samples: np.ndarray, rows: Callable, best: tuple[int, ...], step: int, largest: int = LARGEST
+    samples: np.ndarray, rows: Callable, best: tuple[int, ...], step: int, largest: int = MAX_ANGLE
 ) -> tuple[int, ...]:
     """Angles of `rows` of least cost that are found from `best`, by steps that halve."""
     least = cost(samples, rows(best))
@@ -91,7 +91,7 @@ def with_first(angles: tuple[int, ...], first: int) -> tuple[int, ...]:
 
     def near(angle: float) -> int:
         within = (angle / math.pi + 0.5) % 1.0 - 0.5  # a direction and its opposite are one axis
-        return max(-LARGEST - 1, min(LARGEST, round(within * TURN)))
+        return max(-MAX_ANGLE - 1, min(MAX_ANGLE, round(within * TURN)))
 
     x, y, z = OPPONENT @ rows[0]
     a = near(-math.atan2(y, x))

@@ -25,7 +25,7 @@ from wavelet import norms_1d, reflect
 LEVELS, SUBBANDS, PLANES = 6, 57, 15
 TOLD_PLANES = 9  # a cut may fall into all of these but the last
 SLICE_PIXELS, SLICE_ROWS = 196_608, 64
-LARGEST = 2**15 - 1
+MAX_LEVEL = 2**15 - 1
 DETAILS = 4  # levels whose details a window holds; the coarser ones are composed for the whole photo
 COARSE = 2**DETAILS
 CODE_BLOCK = 8  # coefficients each way that are coded together
@@ -172,15 +172,15 @@ def encode(picture: np.ndarray, tables: Tables, correct=None) -> Coded:
     low, details = decompose(planes, tables.taps)
     angles = []
     for rows in slices(*picture.shape[:2]):
-        within = [bands[:, :, rows.start >> l : rows.stop >> l] for l, bands in enumerate(details[: rotation_search.COARSEST], 1)]
-        angles.append(rotation_search.rotations(within, [tables.steps_of(l) for l in range(1, rotation_search.COARSEST + 1)]))
+        within = [bands[:, :, rows.start >> l : rows.stop >> l] for l, bands in enumerate(details[: rotation_search.COARSEST_LEVEL], 1)]
+        angles.append(rotation_search.rotations(within, [tables.steps_of(l) for l in range(1, rotation_search.COARSEST_LEVEL + 1)]))
     angles = np.concatenate(angles)
     matrix = rotation_search.matrices(angles)
     for level in range(rotations.LEVELS):
         details[level] = rotated(details[level], matrix)
     exact = [low / tables.steps[:3, None, None]]
     exact += [details[l - 1] / tables.steps_of(l)[:, :, None, None] for l in range(LEVELS, 0, -1)]
-    levels = [np.clip(np.trunc(bands), -LARGEST, LARGEST).astype(np.int16) for bands in exact]
+    levels = [np.clip(np.trunc(bands), -MAX_LEVEL, MAX_LEVEL).astype(np.int16) for bands in exact]
     shape = picture.shape[:2]
     return Coded(own, angles, levels[0], levels[:0:-1], shares(by_subband(levels), shape), errors(by_subband(exact), tables, shape))
 

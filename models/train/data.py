@@ -19,7 +19,7 @@ import rotations
 
 OPEN = ("elementary", "budgie", "aosc_open")  # folders whose licences allow shipped weights
 HELD_OUT = 18  # every 18th photo is for validation
-LEAST_SIDE = 256  # pixels of a training picture
+MIN_SIDE = 256  # pixels of a training picture
 
 
 def photos(folder: str | Path) -> list[Path]:
@@ -43,12 +43,12 @@ class Photos:
             picture = Image.open(file).convert("RGB")
             for share in (1.0, 0.7, 0.5):
                 size = [round(n * share) for n in picture.size]
-                if min(size) >= LEAST_SIDE:
+                if min(size) >= MIN_SIDE:
                     scaled = picture if share == 1 else picture.resize(size, Image.LANCZOS)
                     pixels = np.asarray(scaled)
                     self.pictures.append((pixels, axes.axes(axes.search(pixels))))
         if not self.pictures:
-            raise SystemExit(f"{folder}: no training photo has {LEAST_SIDE} pixels each way")
+            raise SystemExit(f"{folder}: no training photo has {MIN_SIDE} pixels each way")
 
     def batch(self, count: int, crop: int, random: Random) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Random crops; of three candidates the one of middle or high variance, flipped at random."""

@@ -33,7 +33,7 @@ COMPONENTS = ("y", "u", "v")
 DETAILS = ("hl", "lh", "hh")
 GOLDEN_SIDE = 64  # pixels; every wavelet level of it is even, as the matrices need
 GOLDEN_CUTS = (1.0, 4.5)
-MOST_APART = 0.3  # root of the mean square difference of int8 to floats, by that of the correction
+MAX_ROUNDING_ERROR = 0.3  # root of the mean square difference of int8 to floats, by that of the correction
 
 
 def stream_order(model: Codec) -> list[tuple[int, int]]:
@@ -105,8 +105,8 @@ def corrected(network: Path, planes: torch.Tensor, **told: np.ndarray) -> torch.
 def agree(name: str, exported: torch.Tensor, floats: torch.Tensor) -> None:
     """Stops where an exported network is not the trained one but for its roundings."""
     apart = ((exported - floats).square().mean() / floats.square().mean()).sqrt().item()
-    if apart > MOST_APART:
-        raise SystemExit(f"{name}.onnx is apart from the trained network by {apart:.2f} of its correction, rms; at most {MOST_APART}")
+    if apart > MAX_ROUNDING_ERROR:
+        raise SystemExit(f"{name}.onnx is apart from the trained network by {apart:.2f} of its correction, rms; at most {MAX_ROUNDING_ERROR}")
 
 
 @torch.no_grad()

@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 GRID = 64  # sides are multiples of it
 KINDS = ("half", "noisy", "full", "blurred")
 ANALYSED = 0.75  # share of training photos that the analysis network has corrected, as an encoder does by default
-LEAST_SIDE = 256
+MIN_SIDE = 256
 
 
 def scaled(picture: Image.Image, share: float) -> Image.Image:
@@ -47,7 +47,7 @@ def variant(picture: Image.Image, kind: str, random: np.random.Generator) -> np.
         grain = grain + random.normal(0, random.uniform(1, 4), pixels.shape)
         pixels = np.clip(np.round(pixels + grain), 0, 255).astype(np.uint8)
     height, width = (n // GRID * GRID for n in pixels.shape[:2])
-    if min(height, width) < LEAST_SIDE:
+    if min(height, width) < MIN_SIDE:
         return None
     top, left = (pixels.shape[0] - height) // 2, (pixels.shape[1] - width) // 2
     return pixels[top : top + height, left : left + width]

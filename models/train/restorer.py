@@ -22,7 +22,7 @@ from settings import RestorerSettings
 DETAILS = 9  # bands of a level, of three components
 # Significance and width of a level's details, in the blocks that the network has there: 2x2 of level 1 beside 1 of level 2.
 FINE, OTHER = 2 * DETAILS * (4 + 1), 2 * DETAILS
-LEAST_SHARE = 2.0**-12  # of significant coefficients; told as a logarithm
+MIN_SHARE = 2.0**-12  # of significant coefficients; told as a logarithm
 TOLD_SCALE = 12.0
 
 
@@ -49,7 +49,7 @@ class Restorer(Correction):
         return F.pixel_shuffle(self.of_blocks_known(F.pixel_unshuffle(planes, SIDE), cut, told, known), SIDE)
 
     def of_blocks_known(self, blocks, cut, told, known, tap: Tap = untouched) -> torch.Tensor:
-        shares = torch.log2(told + LEAST_SHARE) / TOLD_SCALE
+        shares = torch.log2(told + MIN_SHARE) / TOLD_SCALE
         e = self.embed(torch.cat([cut.view(-1, 1) / CUT_SCALE, 1 + shares], 1))
 
         def through(stage: str, x: torch.Tensor) -> torch.Tensor:

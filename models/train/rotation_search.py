@@ -10,13 +10,19 @@ import math
 import numpy as np
 
 
-SIDE = 32  # pixels of a region
-COARSEST = 4  # level whose squares are looked at
-LEAST, PLANES, BITS = 4.0, 3, 0.8
-SKETCH, LANES, SEEDS = 1024, 8, 32
-FIRST_STEP, LATER_STEP = 8, 2
-WORTH, BORDER, MOST = 30.0, 0.5, 8
-UNIT, LARGEST = math.pi / 64, 31
+SIDE = 32  # pixels of a region, each way
+COARSEST_LEVEL = 4  # whose squares are looked at
+MIN_MEAN_SQUARE = 4.0  # in squared steps; squares whose components are all below say nothing
+PLANES = 3  # bit planes that are looked at together
+MAX_BITS_A_PIXEL = 0.8  # estimated, in the finest of these planes
+LANES = 8  # squares of a chunk
+SKETCH_CHUNKS = 1024  # that rotations are searched on, about
+SEEDS = 32  # groups of regions that are started from, about
+FIRST_STEP, LATER_STEP = 8, 2  # of the search for a group's rotation, and for that of all regions that share it
+MIN_SAVED_BITS = 30.0  # estimated, for a rotation to be worth its own
+BITS_AN_UNLIKE_NEIGHBOUR = 0.5  # estimated; a region's cost for each neighbour rotated otherwise
+MAX_ROTATIONS = 8  # of a slice
+ANGLE_UNIT, MAX_ANGLE = math.pi / 64, 31  # angles are -MAX_ANGLE - 1 to MAX_ANGLE units
 PAIRS = ((0, 1), (0, 2), (1, 2))
 
 
@@ -24,7 +30,7 @@ def matrices(angles: np.ndarray) -> np.ndarray:
     """(..., 3) angles -> (..., 3, 3), rows: the components after the rotation."""
     out = np.broadcast_to(np.eye(3), (*angles.shape[:-1], 3, 3)).copy()
     for at, (i, j) in enumerate(PAIRS):
-        sine, cosine = np.sin(UNIT * angles[..., at, None]), np.cos(UNIT * angles[..., at, None])
+        sine, cosine = np.sin(ANGLE_UNIT * angles[..., at, None]), np.cos(ANGLE_UNIT * angles[..., at, None])
         first, second = out[..., i, :].copy(), out[..., j, :].copy()
         out[..., i, :], out[..., j, :] = cosine * first - sine * second, sine * first + cosine * second
     return out
@@ -43,7 +49,7 @@ class Squares:
         starts = np.searchsorted(self.region, np.arange(self.count))
         chunk = (np.arange(len(self.region)) - starts[self.region]) // LANES
         chunks = np.ceil(np.bincount(self.region, minlength=self.count) / LANES).sum()
-        stride = max(1, math.ceil(chunks / SKETCH))
+        stride = max(1, math.ceil(chunks / SKETCH_CHUNKS))
         keep = chunk % stride == 0
         return Squares(self.products[:, keep], self.inverses[:, keep], self.region[keep], self.grid), stride
 
@@ -82,7 +88,7 @@ class Squares:
                     tried = best.copy()
                     tried[:, angle] += sign * steps
                     value = cost(tried)
-                    better = (value < least) & (tried[:, angle] <= LARGEST) & (tried[:, angle] >= -LARGEST - 1)
+                    better = (value < least) & (tried[:, angle] <= MAX_ANGLE) & (tried[:, angle] >= -MAX_ANGLE - 1)
                     best[better], least[better] = tried[better], value[better]
                     moved |= better
             steps = np.where(moved, steps, steps // 2)
@@ -99,15 +105,15 @@ class Squares:
         number = {c: i for i, c in enumerate(full[::stride])}
         return np.array([number.get(c, -1) if s else -1 for c, s in zip(corner, seen)])
 
-    def assign(self, palette: np.ndarray, scale, border: float) -> np.ndarray:
+    def assign(self, taken: np.ndarray, scale, border: float) -> np.ndarray:
         """The number of each region's rotation: of little cost, and mostly its neighbours'."""
-        costs = np.stack([self.costs(one, scale) for one in palette], 1)
-        if len(palette) == 1:
+        costs = np.stack([self.costs(one, scale) for one in taken], 1)
+        if len(taken) == 1:
             return np.zeros(self.count, int)
         down, across = self.grid
         numbers = np.zeros((down + 2, across + 2), int) - 1
         numbers[1:-1, 1:-1] = 0
-        each = np.arange(len(palette))
+        each = np.arange(len(taken))
         for at in [*range(self.count)] * 2:
             y, x = divmod(at, across)
             beside = [numbers[y + 1, x], numbers[y + 1, x + 2], numbers[y, x + 1], numbers[y + 2, x + 1]]
@@ -115,27 +121,28 @@ class Squares:
             numbers[y + 1, x + 1] = (costs[at] + border * others).argmin()
         return numbers[1:-1, 1:-1].ravel()
 
-    def palette(self, scale, stride: int) -> np.ndarray:
+    def rotations(self, scale, stride: int) -> np.ndarray:
+        """(count, 3) angles of those worth their bits, the one that does nothing first; squares stand for `stride` each."""
         share, group = 1 / stride, self.groups()
-        palette = [np.zeros(3, int)]
+        taken = [np.zeros(3, int)]
         seeds = self.search(group, np.zeros((group.max(initial=-1) + 1, 3), int), FIRST_STEP, scale)
         costs = [self.costs(seed, scale) for seed in seeds]
-        least = self.costs(palette[0], scale)
-        while costs and len(palette) < MOST:
-            gains = [np.maximum(least - cost - BORDER * share, 0).sum() for cost in costs]
-            if max(gains) < WORTH * share:
+        least = self.costs(taken[0], scale)
+        while costs and len(taken) < MAX_ROTATIONS:
+            gains = [np.maximum(least - cost - BITS_AN_UNLIKE_NEIGHBOUR * share, 0).sum() for cost in costs]
+            if max(gains) < MIN_SAVED_BITS * share:
                 break
-            palette.append(seeds[int(np.argmax(gains))])
+            taken.append(seeds[int(np.argmax(gains))])
             least = np.minimum(least, costs[int(np.argmax(gains))])
-        if len(palette) == 1:
-            return np.array(palette)
-        numbers = self.assign(np.array(palette), scale, BORDER * share)
-        fitted = self.search(numbers - 1, np.array(palette[1:]), LATER_STEP, scale)
-        return np.concatenate([palette[:1], fitted])
+        if len(taken) == 1:
+            return np.array(taken)
+        numbers = self.assign(np.array(taken), scale, BITS_AN_UNLIKE_NEIGHBOUR * share)
+        fitted = self.search(numbers - 1, np.array(taken[1:]), LATER_STEP, scale)
+        return np.concatenate([taken[:1], fitted])
 
 
 def squares(details: list[np.ndarray], steps: list[np.ndarray]) -> Squares:
-    """Of a slice; details of level 1.. COARSEST: (3 components, 3 bands, h, w); steps alike: (3, 3)."""
+    """Of a slice; details of level 1.. COARSEST_LEVEL: (3 components, 3 bands, h, w); steps alike: (3, 3)."""
     down, across = (n // (SIDE // 2) for n in details[0].shape[2:])
     products, inverses = [], []
     for bands, step in zip(reversed(details), reversed(steps)):
@@ -148,7 +155,7 @@ def squares(details: list[np.ndarray], steps: list[np.ndarray]) -> Squares:
         inverse = np.repeat((step.T**-2.0)[:, None], per * per, 1).reshape(-1, 3).T  # (component, square)
         inverses.append(np.broadcast_to(inverse[:, None], (3, down * across, inverse.shape[1])))
     all_products, all_inverses = (np.concatenate(parts, 2).astype(np.float32) for parts in (products, inverses))
-    keep = (all_products[:3] * all_inverses >= LEAST).any(0)
+    keep = (all_products[:3] * all_inverses >= MIN_MEAN_SQUARE).any(0)
     region = np.broadcast_to(np.arange(down * across)[:, None], keep.shape)
     return Squares(all_products[:, keep], all_inverses[:, keep], region[keep], (down, across))
 
@@ -159,7 +166,7 @@ def scale_of(sketch: Squares, pixels: float) -> tuple[np.ndarray, np.ndarray]:
     def bits(plane: int) -> float:
         return float(sketch.bits(np.eye(3), ([0.25**plane], [1.0])).sum()) / pixels
 
-    first = next((plane for plane in range(15) if bits(plane) <= BITS), 0)
+    first = next((plane for plane in range(15) if bits(plane) <= MAX_BITS_A_PIXEL), 0)
     weights = np.array([max(bits(first + plane), 1e-4) ** -0.5 for plane in range(PLANES)])
     return 0.25 ** np.arange(first, first + PLANES), weights / weights.sum()
 
@@ -169,5 +176,5 @@ def rotations(details: list[np.ndarray], steps: list[np.ndarray]) -> np.ndarray:
     regions = squares(details, steps)
     sketch, stride = regions.sketch()
     scale = scale_of(sketch, details[0][0, 0].size * 4 / stride)
-    palette = sketch.palette(scale, stride)
-    return palette[regions.assign(palette, scale, BORDER)].reshape(*regions.grid, 3)
+    taken = sketch.rotations(scale, stride)
+    return taken[regions.assign(taken, scale, BITS_AN_UNLIKE_NEIGHBOUR)].reshape(*regions.grid, 3)

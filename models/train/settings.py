@@ -113,7 +113,7 @@ class RestorerSettings(Settings):
 class AutoencoderSettings(Settings):
     """The paper's autoencoders (autoencoder.py, vectors.py)."""
 
-    data: str = "cifar"  # cifar | patches | pinwheel | photos: vectors.py says what each is
+    data: str = "cifar"  # cifar | patches | pictures | pinwheel: vectors.py says what each is
     widths: tuple[int, ...] = (3072, 100)  # of the layers, from the input to the code
     tied: bool = True  # the decoder's weights are the encoder's
     beta: float = 0.0  # share of ones of a binary code, section 4.3; 0: a real code

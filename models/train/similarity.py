@@ -1,4 +1,4 @@
-"""MS-SSIM of training crops, as crates/metrics measures it, with a gradient.
+"""MS-SSIM of training crops, as lab/src/metrics measures it, with a gradient.
 
 Five scales, an 11x11 Gaussian window of standard deviation 1.5 taken only where all of it is inside, each channel by
 itself (Wang, Simoncelli and Bovik, Asilomar 2003).
@@ -16,7 +16,7 @@ TAPS = 11
 SIGMA = 1.5
 C1 = (0.01 * 255) ** 2
 C2 = (0.03 * 255) ** 2
-LEAST = 1e-4  # of a scale's mean: a power of it has a gradient
+MIN_MEAN = 1e-4  # of a scale's mean: a power of it has a gradient
 
 
 @functools.cache
@@ -45,6 +45,6 @@ def ms_ssim(decoded: torch.Tensor, original: torch.Tensor) -> torch.Tensor:
         term = (2 * (xy - mx * my) + C2) / (xx - mx * mx + yy - my * my + C2)
         if scale + 1 == len(EXPONENTS):
             term = term * (2 * mx * my + C1) / (mx * mx + my * my + C1)
-        product = product * term.mean((1, 2)).clamp(min=LEAST) ** exponent
+        product = product * term.mean((1, 2)).clamp(min=MIN_MEAN) ** exponent
         x, y = F.avg_pool2d(x, 2), F.avg_pool2d(y, 2)
     return product.unflatten(0, original.shape[:2]).mean(1)

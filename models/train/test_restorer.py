@@ -41,7 +41,7 @@ def photo(height: int, width: int, seed: int) -> np.ndarray:
 
 
 def slow_near(levels: np.ndarray, plane: int) -> np.ndarray:
-    """Which coefficients pass 0 of a plane visits, symbol by symbol (spec/bitstream.md, "Passes"); one slice."""
+    """Which coefficients pass 0 of a plane visits, symbol by symbol (spec/bitstream.md, "Coding passes"); one slice."""
     height, width = levels.shape
     known = np.abs(levels) >> (plane + 1) > 0
     near, visited = np.zeros((height + 2, width + 2), bool), np.zeros((height, width), bool)

@@ -38,7 +38,7 @@ class Vectors:
 
 
 def load(name: str, folder: Path | None) -> Vectors:
-    """cifar: 32x32 pictures; patches: 8x8 parts of these; photos: openly licensed photos, shrunk and cut to 32x32; pinwheel: 2D."""
+    """cifar: 32x32 pictures; patches: 8x8 parts of these; pictures: these and photos, shrunk and cut to 32x32; pinwheel: 2D."""
     if name == "pinwheel":
         return Vectors(pinwheel(20_000))
     if folder is None:
@@ -47,9 +47,9 @@ def load(name: str, folder: Path | None) -> Vectors:
         return Vectors(cifar(folder))
     if name == "patches":
         return Vectors(patches(cifar(folder)), together=True)
-    if name == "photos":
-        return Vectors(np.concatenate([shrunk(folder), cifar(folder)[-HELD_OUT:]]))
-    raise SystemExit(f"data = {name!r}: not cifar, patches, photos or pinwheel")
+    if name == "pictures":
+        return Vectors(np.concatenate([shrunk(folder), cifar(folder)]))
+    raise SystemExit(f"data = {name!r}: not cifar, patches, pictures or pinwheel")
 
 
 def cifar(folder: Path) -> np.ndarray:
@@ -68,20 +68,19 @@ def patches(pictures: np.ndarray) -> np.ndarray:
 
 
 def shrunk(folder: Path) -> np.ndarray:
-    """(N, 3072): crops of openly licensed photos whose short side is shrunk to 32, 48, 64 and 96 pixels."""
+    """(N, 3072): crops of openly licensed photos whose short side is shrunk to 32, 64 and 128 pixels."""
     from PIL import Image
 
     crops = []
     for file in photos(folder / "photos"):
         picture = Image.open(file).convert("RGB")
-        for short in (32, 48, 64, 96):
+        for short in (32, 64, 128):
             scale = short / min(picture.size)
             small = np.asarray(picture.resize([max(SIDE, round(n * scale)) for n in picture.size], Image.LANCZOS))
-            for y in range(0, small.shape[0] - SIDE + 1, SIDE // 2):
-                for x in range(0, small.shape[1] - SIDE + 1, SIDE // 2):
+            for y in range(0, small.shape[0] - SIDE + 1, SIDE):
+                for x in range(0, small.shape[1] - SIDE + 1, SIDE):
                     crops.append(small[y : y + SIDE, x : x + SIDE].transpose(2, 0, 1).ravel())
-    random = np.random.default_rng(1)
-    return np.stack(crops)[random.permutation(len(crops))]
+    return np.stack(crops)
 
 
 def pinwheel(count: int, arms: int = 5) -> np.ndarray:
