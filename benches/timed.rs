@@ -11,7 +11,7 @@ pub(crate) const RATE_BPP: f64 = 1.0;
 
 /// The file that `NESTCAST_BENCH_IMAGE` names, else the bundled photo.
 pub(crate) fn photo() -> Picture {
-    let bundled = || [env!("CARGO_MANIFEST_DIR"), "..", "cli", "assets", "spiral_firework.png"].iter().collect();
+    let bundled = || [env!("CARGO_MANIFEST_DIR"), "..", "lab", "assets", "spiral_firework.png"].iter().collect();
     let path: PathBuf = std::env::var_os("NESTCAST_BENCH_IMAGE").map_or_else(bundled, PathBuf::from);
     picture::open(&path).expect("NESTCAST_BENCH_IMAGE must name a picture")
 }

@@ -10,7 +10,7 @@ use nestcast_models::{Package, Runtime};
 const TOLERANCE_DB: f64 = 0.02;
 
 fn photo() -> Picture {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/assets/spiral_firework.png");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/assets/spiral_firework.png");
     let photo = image::open(&path).expect("the bundled photo").into_rgb8();
     let size = Size::new(photo.width(), photo.height()).expect("a valid size");
     Picture::new(size, Channels::Rgb, photo.into_raw()).expect("three samples a pixel")

@@ -19,7 +19,7 @@ const GRIDS: [usize; 4] = [8, 16, 32, 64];
 const MOST_BLOCKY: f64 = 1.15;
 
 fn photo() -> Picture {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/assets/spiral_firework.png");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/assets/spiral_firework.png");
     let photo = image::open(&path).expect("the bundled photo").into_rgb8();
     rgb(photo.width(), photo.height(), photo.into_raw())
 }

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use nestcast_lab::link::Link;
+use nestcast_lab::link::{
+    Link,
+    trace::{NORWAY_BUS, NORWAY_METRO},
+};
 use nestcast_sender::Acknowledge;
 use nestcast_tests::network::{BASE, FULL, INTERVAL, Outcome, Scenario, Seen, ShownFrame, broadcast, recorded, steps};
 
@@ -160,10 +163,7 @@ fn four_frames_after_a_fall_two_packets_wait_for_long_at_most_and_frames_are_as_
 
 #[test]
 fn recorded_links_are_used_and_one_frame_at_most_lacks_its_base() {
-    let traces = [
-        ("by bus", include_str!("traces/norway_bus_14.txt"), [90.0, 86.0, 80.0], 33),
-        ("by metro", include_str!("../benches/live/data/norway_metro_2.txt"), [90.0, 84.0, 78.0], 58),
-    ];
+    let traces = [("by bus", NORWAY_BUS, [90.0, 86.0, 80.0], 33), ("by metro", NORWAY_METRO, [90.0, 84.0, 78.0], 58)];
     for (name, text, least, longest) in traces {
         for (rtt, least) in RTTS.into_iter().zip(least) {
             let link = recorded(text).with_rtt(ms(rtt));

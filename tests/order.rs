@@ -41,7 +41,7 @@ struct Taken {
 }
 
 fn photo() -> Picture {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/assets/spiral_firework.png");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/assets/spiral_firework.png");
     let photo = image::open(&path).expect("the bundled photo").into_rgb8();
     let (x, y, width, height) = PART;
     let part = image::imageops::crop_imm(&photo, x, y, width, height).to_image();

@@ -32,7 +32,7 @@ const SECONDS: f64 = 1.0;
 #[derive(Args)]
 pub(crate) struct Options {
     /// Picture to tile.
-    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/assets/spiral_firework.png"))]
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/assets/spiral_firework.png"))]
     image: PathBuf,
     /// Rate of the streams, bits per pixel.
     #[arg(long, default_value_t = 1.0)]

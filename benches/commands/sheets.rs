@@ -16,7 +16,7 @@ const QUALITY: u8 = 88;
 
 /// Pictures that are in the repository, all CC0.
 const BUNDLED: [&str; 3] =
-    ["../cli/assets/spiral_firework.png", "pictures/budgie_branch.png", "pictures/mai_island.png"];
+    ["../lab/assets/spiral_firework.png", "pictures/budgie_branch.png", "pictures/mai_island.png"];
 
 #[derive(Args)]
 pub(crate) struct Options {

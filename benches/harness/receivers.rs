@@ -3,9 +3,10 @@
 //! The table is derived from public traces of bandwidth by [`tally`], and committed, because a benchmark that needs
 //! data which is not in the repository cannot be run again.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use anyhow::{Context, Result, ensure};
+use nestcast_lab::link::trace;
 use serde::{Deserialize, Serialize};
 
 /// Bins of bandwidth: their edges are powers of this ratio, in kbit/s.
@@ -91,17 +92,12 @@ pub fn tally(collection: &str, folder: &Path) -> Result<Vec<Bin>> {
     Ok(bins.collect())
 }
 
-/// Bandwidths in kbit/s and for how many seconds each held.
+/// Bandwidths in kbit/s and for how many seconds each held; the last only ends the one before.
 fn steps(text: &str) -> Result<Vec<(f64, f64)>> {
-    let mut rows = Vec::new();
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let mut words = line.split_whitespace().map(str::parse::<f64>);
-        let (Some(Ok(time)), Some(Ok(mbps))) = (words.next(), words.next()) else {
-            anyhow::bail!("not a time and a bandwidth: {line}");
-        };
-        rows.push((time, mbps * 1000.0));
-    }
-    Ok(rows.windows(2).map(|pair| (pair[0].1, (pair[1].0 - pair[0].0).max(0.0))).collect())
+    let rates = trace::parse(text)?;
+    let held =
+        |pair: &[(Duration, u64)]| (pair[0].1 as f64 / 1000.0, pair[1].0.saturating_sub(pair[0].0).as_secs_f64());
+    Ok(rates.windows(2).map(held).collect())
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a few hundred at most")]

@@ -44,6 +44,7 @@ pub(crate) enum Command {
     /// Receive a broadcast, as good as the network allows
     Receive(Receive),
     /// Show a broadcast to three unequal receivers, and one photograph cut at four places, beside JPEG
+    #[cfg(feature = "demo")]
     Demo(Demo),
 }
 
@@ -208,6 +209,7 @@ pub(crate) struct Eval {
     pub(crate) common: Common,
 }
 
+#[cfg(feature = "demo")]
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// A y4m video to broadcast or a picture to cut [default: both, with what is built in]

@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::args::Encode;
 use crate::files::{self, Lines, Output};
 use crate::pictures;
-use crate::progress;
 use crate::transforms::Model;
 
 /// What was made of what; `--json` prints it as it is.
@@ -38,7 +37,7 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
     let start = Instant::now();
     let stream =
         encoder.encode(&picture).with_context(|| format!("{} cannot be encoded", files::name(&options.input)))?;
-    let encode_ms = progress::milliseconds(start);
+    let encode_ms = start.elapsed().as_secs_f64() * 1e3;
     output.write(stream.bytes())?;
 
     let (size, bytes) = (picture.size(), stream.bytes().len());

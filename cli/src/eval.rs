@@ -6,12 +6,12 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use nestcast_codec::{Decoder, Encoder};
 use nestcast_lab::metrics::{self, MsSsim};
+use nestcast_lab::progress::Progress;
 use serde::Serialize;
 
 use crate::args::{Eval, Transform};
 use crate::files::{self, Lines, Output};
 use crate::pictures;
-use crate::progress::{self, Progress};
 use crate::transforms::{self, Model};
 
 /// A line of the CSV file. `bytes` counts all that a decoder needs but the model.
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
             Ok(measured) => rows.extend(measured),
             Err(error) if inputs.len() == 1 => return Err(error),
             Err(error) => {
-                progress.note(&format!("{error:#}"));
+                progress.suspend(|| files::note(&format!("{error:#}")));
                 left_out.push(files::name(input));
             }
         }
@@ -132,7 +132,7 @@ impl Bench {
 
         let start = Instant::now();
         let stream = self.encoder.encode(&picture).with_context(failed)?;
-        let encode_ms = progress::milliseconds(start);
+        let encode_ms = start.elapsed().as_secs_f64() * 1e3;
 
         let mut rows = Vec::new();
         for (kind, decoder) in &mut self.decoders {
@@ -142,7 +142,7 @@ impl Bench {
                 let prefix = stream.prefix(budget);
                 let start = Instant::now();
                 let decoded = transforms::decode(decoder, &prefix).with_context(failed)?;
-                let decode_ms = progress::milliseconds(start);
+                let decode_ms = start.elapsed().as_secs_f64() * 1e3;
                 rows.push(Row {
                     image: image.clone(),
                     decoder: kind.name(),

@@ -3,6 +3,7 @@
 mod args;
 mod cut;
 mod decode;
+#[cfg(feature = "demo")]
 mod demo;
 mod encode;
 mod eval;
@@ -10,7 +11,6 @@ mod files;
 mod inspect;
 mod live;
 mod pictures;
-mod progress;
 mod streams;
 mod transforms;
 
@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Eval(options) => eval::run(options),
         Command::Send(options) => live::send(options),
         Command::Receive(options) => live::receive(options),
+        #[cfg(feature = "demo")]
         Command::Demo(options) => demo::run(options),
     };
     match done {

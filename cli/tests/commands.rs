@@ -127,25 +127,6 @@ fn eval_goes_on_behind_a_broken_picture_and_says_which() {
 }
 
 #[test]
-fn the_demo_of_a_picture_is_one_page_that_loads_nothing() {
-    let bench = Bench::new();
-    bench.write("p.png", &png::rgb(96, 64));
-    let (text, _) = bench.succeed(&["demo", "p.png", "-o", "shown", "--decoder", "linear"]);
-    for percent in ["  1 %", "  5 %", " 20 %", "100 %"] {
-        assert!(text.contains(percent), "{text}");
-    }
-    assert!(bench.read("shown/picture-sheet.png").starts_with(b"\x89PNG"));
-    assert!(bench.read("shown/picture.nst").starts_with(b"nst"));
-    let page = String::from_utf8(bench.read("shown/picture.html")).expect("text");
-    assert!(
-        page.contains("<svg") && page.contains("data:image/png;base64,") && page.contains("data:image/jpeg;base64,")
-    );
-    for outside in ["http:", "https:", "<script", "<link", "url(", "@import"] {
-        assert!(!page.contains(outside), "{outside}");
-    }
-}
-
-#[test]
 fn without_onnx_runtime_each_command_names_the_way_out() {
     let bench = Bench::new();
     bench.stream("s.nst");
@@ -153,12 +134,10 @@ fn without_onnx_runtime_each_command_names_the_way_out() {
         (&["encode", "source.png", "-o", "out", "--analysis", "deep"][..], "`--analysis linear`"),
         (&["decode", "s.nst", "-o", "out"], "`--decoder linear`"),
         (&["eval", "source.png", "--csv", "out"], "`--decoder linear`"),
-        (&["demo", "-o", "folder"], "`--decoder linear`"),
     ] {
         let line = bench.refuse(arguments);
         assert!(line.contains("ORT_DYLIB_PATH") && line.contains(instead), "{line}");
     }
-    assert!(!bench.path("folder").exists());
 }
 
 #[test]
@@ -183,7 +162,6 @@ fn places_that_cannot_be_written_are_refused() {
     assert!(bench.refuse(&["cut", "s.nst", "-o", "folder", "--bytes", "100"]).contains("is a folder"));
     assert!(bench.refuse(&["cut", "s.nst", "-o", "none/c.nst", "--bytes", "100"]).contains("does not exist"));
     assert!(bench.refuse(&["decode", "s.nst", "-o", "p.jpg", "--decoder", "linear"]).contains(".png"));
-    assert!(bench.refuse(&["demo", "-o", "s.nst", "--decoder", "linear"]).contains("is a file"));
 }
 
 #[test]

@@ -137,23 +137,3 @@ fn a_receiver_says_what_is_wrong_before_it_connects() {
     }
     assert_eq!(bench.run(&["receive", "127.0.0.1:9", "-o", "x"], &[]).status.code(), Some(2));
 }
-
-#[test]
-fn the_demo_of_a_video_is_a_broadcast_and_one_page_that_loads_nothing() {
-    let bench = Bench::new();
-    bench.write("clip.y4m", &clip(20));
-    let (text, _) = bench.succeed(&["demo", "clip.y4m", "-o", "shown", "--decoder", "linear"]);
-    for link in ["0.3 Mbit/s", "1 Mbit/s", "4 Mbit/s"] {
-        assert!(text.contains(link), "{text}");
-    }
-    assert!(bench.read("shown/broadcast-sheet.png").starts_with(b"\x89PNG"));
-    let frames = String::from_utf8(bench.read("shown/broadcast.csv")).expect("text");
-    let shown = |link: &str| frames.lines().filter(|line| line.starts_with(link)).count();
-    // A busy machine may cost most of the 360.
-    assert!([shown("0.3"), shown("1"), shown("4")].iter().all(|&count| (1..=360).contains(&count)), "{frames}");
-    let page = String::from_utf8(bench.read("shown/broadcast.html")).expect("text");
-    assert!(page.contains("<svg") && page.contains("data:image/png;base64,"));
-    for outside in ["http:", "https:", "<script", "<link", "url(", "@import"] {
-        assert!(!page.contains(outside), "{outside}");
-    }
-}

@@ -1,14 +1,26 @@
 //! What shows and measures nestcast. Only the program's demonstration, the benchmarks and the tests use it.
 //!
-//! Metrics of quality and simulated links are always there; what takes more dependencies is behind a feature.
+//! Metrics of quality, traces and simulated links are always there; what takes more dependencies is behind a feature.
 
 #[cfg(feature = "show")]
 pub mod canvas;
+#[cfg(feature = "motion-jpeg")]
+pub mod clip;
+#[cfg(feature = "demo")]
+pub mod demo;
+#[cfg(feature = "motion-jpeg")]
+pub mod jpeg;
 pub mod link;
 pub mod metrics;
+#[cfg(feature = "motion-jpeg")]
+pub mod motion_jpeg;
 #[cfg(feature = "show")]
 pub mod page;
 #[cfg(feature = "show")]
 pub mod plot;
+#[cfg(feature = "progress")]
+pub mod progress;
 #[cfg(feature = "show")]
 pub mod sheet;
+#[cfg(feature = "show")]
+pub mod thumbnail;

@@ -78,7 +78,9 @@ pub fn heads<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> Vec<Markup> {
 /// # Errors
 /// Those of [`Chart::svg`].
 pub fn chart(chart: &Chart) -> Result<Markup> {
-    Ok(html! { div.wide { (PreEscaped(chart.svg()?)) } })
+    // Within a page an element has its namespace by its name.
+    let svg = chart.svg()?.replacen(" xmlns=\"http://www.w3.org/2000/svg\"", "", 1);
+    Ok(html! { div.wide { (PreEscaped(svg)) } })
 }
 
 /// A chart in a file beside the page.

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Parser;
-use nestcast_lab::link::Link;
+use nestcast_lab::link::{
+    Link,
+    trace::{NORWAY_BUS, NORWAY_METRO},
+};
 use nestcast_sender::Acknowledge;
 use nestcast_tests::network::{Outcome, Scenario, broadcast, recorded, steps};
 
@@ -146,8 +149,8 @@ fn changes() -> Vec<Row> {
     vec![
         row("4-1-10 Mbit/s: after the fall", stepping(Duration::from_millis(4500), seconds(8))),
         row("4-1-10 Mbit/s: after the rise", stepping(seconds(9), seconds(12))),
-        row("Norway by bus", recording(include_str!("../traces/norway_bus_14.txt"))),
-        row("Norway by metro", recording(include_str!("../../benches/live/data/norway_metro_2.txt"))),
+        row("Norway by bus", recording(NORWAY_BUS)),
+        row("Norway by metro", recording(NORWAY_METRO)),
     ]
 }
 

@@ -29,7 +29,7 @@ mod recipes;
 
 /// The photos that the repository has.
 const PHOTOS: [&str; 3] =
-    ["cli/assets/spiral_firework.png", "benches/pictures/budgie_branch.png", "benches/pictures/mai_island.png"];
+    ["lab/assets/spiral_firework.png", "benches/pictures/budgie_branch.png", "benches/pictures/mai_island.png"];
 
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let counts = std::env::args().skip(1).map(|word| word.parse()).collect::<Result<Vec<usize>, _>>()?;

@@ -19,7 +19,7 @@ use failure::{Failure, Result};
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  demo [ARGS]      `nestcast demo ARGS`, built if need be
+  demo [ARGS]      `nestcast demo ARGS`, built with it if need be
   nestcast ARGS    nestcast as released, built if need be
   report           draw benches/results/report.html, plots and tables from the results; measures nothing
   measure COMMAND  measure anew into benches/results: `measure all KODAK` does all that depends on nestcast, with KODAK
@@ -61,9 +61,9 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "install-runtime" => runtime::install_for_user(),
         "demo" => {
             arguments.insert(0, "demo".into());
-            nestcast(&arguments)
+            nestcast(&["--features", "demo"], &arguments)
         }
-        "nestcast" => nestcast(&arguments),
+        "nestcast" => nestcast(&[], &arguments),
         "report" => measure::report(),
         "measure" => measure::run(&arguments),
         "test" => test(&arguments),
@@ -80,16 +80,18 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
     }
 }
 
-fn nestcast(arguments: &[OsString]) -> Result<()> {
+/// Runs the program, built with some features.
+fn nestcast(features: &[&str], arguments: &[OsString]) -> Result<()> {
     let library = runtime::ensure()?;
+    let program = [&["--locked", "--release", "--package", "nestcast", "--bin", "nestcast"], features].concat();
     // Built apart from running, so that building shows its progress and running adds nothing to the output.
-    cargo::step(&["build", "--locked", "--release", "--package", "nestcast", "--bin", "nestcast"], &[])?;
-    let run = ["run", "--locked", "--release", "--quiet", "--package", "nestcast", "--bin", "nestcast", "--"];
-    cargo::hand_over(&run, arguments, &library)
+    cargo::step(&[&["build"], &program[..]].concat(), &[])?;
+    cargo::hand_over(&[&["run", "--quiet"], &program[..], &["--"]].concat(), arguments, &library)
 }
 
 /// All tests but the benchmarks' own; of all of them is said what failed.
-const TESTS: [&str; 5] = ["--locked", "--workspace", "--exclude", "nestcast-benches", "--no-fail-fast"];
+const TESTS: [&str; 7] =
+    ["--locked", "--workspace", "--exclude", "nestcast-benches", "--features", "nestcast/demo", "--no-fail-fast"];
 
 fn test(arguments: &[OsString]) -> Result<()> {
     let words: Option<Vec<_>> = arguments.iter().map(|argument| argument.to_str()).collect();
@@ -110,6 +112,7 @@ fn test(arguments: &[OsString]) -> Result<()> {
 
 fn lint() -> Result<()> {
     cargo::step(&["fmt", "--all", "--check"], &[])?;
-    cargo::step(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
-    cargo::step(&["doc", "--locked", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-Dwarnings".as_ref())])
+    let features = ["--locked", "--workspace", "--features", "nestcast/demo"];
+    cargo::step(&[&["clippy"], &features[..], &["--all-targets", "--", "-D", "warnings"]].concat(), &[])?;
+    cargo::step(&[&["doc"], &features[..], &["--no-deps"]].concat(), &[("RUSTDOCFLAGS", "-Dwarnings".as_ref())])
 }

@@ -51,7 +51,10 @@ fn all(kodak: &Path, library: &Path) -> Result<()> {
     }
     for (model, csv) in MODELS {
         let csv = results().join(csv);
-        crate::nestcast(&["eval".into(), kodak.into(), "--model".into(), model.into(), "--csv".into(), csv.into()])?;
+        crate::nestcast(
+            &[],
+            &["eval".into(), kodak.into(), "--model".into(), model.into(), "--csv".into(), csv.into()],
+        )?;
     }
     program(&["population".into(), "--images".into(), kodak.into()], library)?;
     program(&["sheets".into()], library)?;

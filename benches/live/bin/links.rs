@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use nestcast_live_benches::clip::Clip;
+use nestcast_lab::clip::Clip;
 use nestcast_live_benches::figures::Row;
-use nestcast_live_benches::links::Scenario;
+use nestcast_live_benches::links::{Common, Scenario};
 use nestcast_live_benches::run::{Scheme, run};
 
 /// One broadcast to one receiver for every link and scheme, in real time.
@@ -23,15 +23,8 @@ struct Options {
     /// repeated).
     #[arg(long, value_name = "FILE")]
     trace: Vec<PathBuf>,
-    /// Round trip of the links without queues, in milliseconds.
-    #[arg(long, value_name = "MS", default_value_t = 10)]
-    rtt: u64,
-    /// Packets that the links lose, in percent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
-    loss: f64,
-    /// The table to write.
-    #[arg(long, value_name = "OUT.csv")]
-    csv: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
 }
 
 fn main() -> Result<()> {
@@ -42,9 +35,9 @@ fn main() -> Result<()> {
     for path in &options.trace {
         scenarios.push(Scenario::open(path)?);
     }
-    scenarios = scenarios.into_iter().map(|scenario| scenario.over(options.rtt, options.loss)).collect();
+    scenarios = scenarios.into_iter().map(|scenario| scenario.over(options.common.rtt, options.common.loss)).collect();
     ensure!(!scenarios.is_empty(), "no link of that name");
-    let clip = Arc::new(Clip::open()?);
+    let clip = Arc::new(Clip::builtin()?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut table = csv::Writer::from_writer(Vec::new());
     println!(
@@ -60,7 +53,7 @@ fn main() -> Result<()> {
             table.serialize(row)?;
         }
     }
-    if let Some(path) = &options.csv {
+    if let Some(path) = &options.common.csv {
         std::fs::write(path, table.into_inner()?)?;
     }
     Ok(())

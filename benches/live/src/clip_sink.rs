@@ -6,11 +6,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use nestcast_codec::Picture;
+use nestcast_lab::clip::Clip;
 use nestcast_lab::metrics;
 use nestcast_proto::{Arrived, ReceiveStats, Welcome};
 use nestcast_receiver::{FrameSink, Readiness};
-
-use crate::clip::Clip;
 
 /// A frame that was due: shown, or the one before it still stands.
 #[derive(Debug, Clone, Copy)]

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use nestcast_lab::clip::FRAMES_PER_SECOND;
 use nestcast_lab::link::Link;
 use serde::Serialize;
 
-use crate::clip::FRAMES_PER_SECOND;
 use crate::clip_sink::Seen;
 use crate::links::Scenario;
 use crate::run::{Outcome, Scheme};

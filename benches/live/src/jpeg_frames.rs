@@ -9,15 +9,16 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use bytes::Bytes;
+use nestcast_lab::clip::{Clip, FRAMES_PER_SECOND};
+use nestcast_lab::motion_jpeg::MotionJpeg;
 use nestcast_proto::{Bitrate, Frame, PackageHash, Welcome};
 use nestcast_sender::{Feedback, FrameSource, SourceError};
 use tokio::time::{Interval, interval};
 
-use crate::clip::{Clip, FRAMES_PER_SECOND};
-use crate::jpeg::Jpegs;
-
 /// Of the link's bytes so many percent are a fixed quality's: the others are headers and room for larger pictures.
 const FIXED_SHARE: u64 = 90;
+/// The quality that is sent where even it takes more than there is room for.
+pub const LOWEST: u8 = 1;
 /// What the ladder's rungs take.
 pub const RUNGS: [u64; 3] = [250_000, 850_000, 3_400_000];
 /// How long a rung is kept before the next higher one is tried, first and at most; twice as long after each failure.
@@ -39,16 +40,16 @@ pub enum Choice {
 
 impl Choice {
     /// The best fixed quality for a link of a known mean rate.
-    pub fn fixed(jpegs: &Jpegs, mean: u64) -> Result<Self> {
-        Ok(Self::Fixed(jpegs.fitting_in_the_mean(bytes_of(mean * FIXED_SHARE / 100))?))
+    pub fn fixed(jpegs: &MotionJpeg, mean: u64) -> Result<Self> {
+        Ok(Self::Fixed(jpegs.fitting_in_the_mean(bytes_of(mean * FIXED_SHARE / 100))?.unwrap_or(LOWEST)))
     }
 
-    fn quality(&mut self, index: usize, jpegs: &Jpegs, skipped: u64, delivery_rate: Bitrate) -> Result<u8> {
+    fn quality(&mut self, index: usize, jpegs: &MotionJpeg, skipped: u64, delivery_rate: Bitrate) -> Result<u8> {
         match self {
             Self::Fixed(quality) => Ok(*quality),
             Self::Ladder(ladder) => {
                 let bits = RUNGS[ladder.rung(Instant::now(), skipped, delivery_rate)];
-                jpegs.fitting(index, bytes_of(bits))
+                Ok(jpegs.fitting(index, bytes_of(bits))?.unwrap_or(LOWEST))
             }
         }
     }
@@ -89,7 +90,7 @@ impl Ladder {
 /// The clip as JPEGs, for one receiver.
 pub struct JpegFrames {
     clip: Arc<Clip>,
-    jpegs: Arc<Jpegs>,
+    jpegs: Arc<MotionJpeg>,
     choice: Choice,
     ids: Range<u64>,
     due: Option<Interval>,
@@ -97,7 +98,7 @@ pub struct JpegFrames {
 
 impl JpegFrames {
     /// The first `count` frames of the broadcast.
-    pub fn new(clip: Arc<Clip>, jpegs: Arc<Jpegs>, choice: Choice, count: u64) -> Self {
+    pub fn new(clip: Arc<Clip>, jpegs: Arc<MotionJpeg>, choice: Choice, count: u64) -> Self {
         Self { clip, jpegs, choice, ids: 0..count, due: None }
     }
 

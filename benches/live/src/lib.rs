@@ -3,11 +3,9 @@
 //! `cargo run --release -p nestcast-live-benches --bin links`, `--bin fanout` and `--bin neighbours`; the results are in
 //! `benches/results/live`.
 
-pub mod clip;
 pub mod clip_sink;
 pub mod crowd;
 pub mod figures;
-pub mod jpeg;
 pub mod jpeg_frames;
 pub mod links;
 pub mod neighbours;

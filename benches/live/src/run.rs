@@ -5,18 +5,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use nestcast_codec::{Decoder, Encoder, Picture};
+use nestcast_lab::clip::{Clip, FRAMES_PER_SECOND};
 use nestcast_lab::link::{Passage, Relay};
-use nestcast_media::y4m::Rate;
+use nestcast_lab::motion_jpeg::MotionJpeg;
 use nestcast_models::Package;
 use nestcast_proto::PackageHash;
 use nestcast_receiver::receive;
 use nestcast_sender::{Broadcast, Config, EncodedPictures, Encoding, FrameSource, Identity, Pictures};
 use nestcast_tests::broadcasts;
 
-use crate::clip::{Clip, FRAMES_PER_SECOND};
 use crate::clip_sink::{ClipSink, Seen};
-use crate::jpeg::{self, Jpegs};
-use crate::jpeg_frames::{self, Choice, JpegFrames, Ladder};
+use crate::jpeg_frames::{self, Choice, JpegFrames, LOWEST, Ladder};
 use crate::links::Scenario;
 
 /// Most bytes of a frame, as `nestcast send` has it at this size.
@@ -64,7 +63,7 @@ pub async fn run(scheme: Scheme, scenario: &Scenario, clip: &Arc<Clip>) -> Resul
         return nestcast(scenario, clip, count).await;
     }
     let time = Duration::from_secs(scenario.seconds.into());
-    let jpegs = Arc::new(Jpegs::new(Arc::clone(clip)));
+    let jpegs = Arc::new(MotionJpeg::new(Arc::clone(clip)));
     let mean = scenario.link.capacity(Duration::ZERO, time) / time.as_secs_f64();
     let choice = match scheme {
         Scheme::Fixed => Choice::fixed(&jpegs, whole(mean))?,
@@ -74,8 +73,8 @@ pub async fn run(scheme: Scheme, scenario: &Scenario, clip: &Arc<Clip>) -> Resul
     let source = JpegFrames::new(Arc::clone(clip), Arc::clone(&jpegs), choice, count);
     let decode = |id: u64, prefix: &[u8]| {
         let index = clip.index(id);
-        let quality = jpegs.fitting(index, prefix.len()).ok()?;
-        jpeg::decode(&jpegs.file(index, quality).ok()?).ok()
+        let quality = jpegs.fitting(index, prefix.len()).ok()?.unwrap_or(LOWEST);
+        jpegs.picture(index, quality).ok()
     };
     broadcast(source, scenario, ClipSink::new(Arc::clone(clip), decode)).await
 }
@@ -86,12 +85,12 @@ fn whole(rate: f64) -> u64 {
 }
 
 /// A rival encodes ahead, so that it is measured without its encoder.
-fn prepare(clip: &Clip, jpegs: &Jpegs, choice: &Choice) -> Result<()> {
+fn prepare(clip: &Clip, jpegs: &MotionJpeg, choice: &Choice) -> Result<()> {
     for index in 0..clip.pictures().len() {
         let rungs = || jpeg_frames::RUNGS.iter().map(|&rung| jpegs.fitting(index, jpeg_frames::bytes_of(rung)));
         let qualities: Vec<u8> = match choice {
             Choice::Fixed(quality) => vec![*quality],
-            Choice::Ladder(_) => rungs().collect::<Result<_>>()?,
+            Choice::Ladder(_) => rungs().map(|found| Ok(found?.unwrap_or(LOWEST))).collect::<Result<_>>()?,
         };
         // The receiver finds each again by its length.
         qualities.iter().try_for_each(|&quality| jpegs.fitting(index, jpegs.bytes(index, quality)?).map(drop))?;
@@ -105,7 +104,7 @@ async fn nestcast(scenario: &Scenario, clip: &Arc<Clip>, count: u64) -> Result<O
     let encoding = Encoding::new(PackageHash(package.hash()), encoder);
     let (playing, mut ids) = (Arc::clone(clip), 0..count);
     let next = move || Ok(ids.next().map(|id| playing.at(id).clone()));
-    let pictures = Pictures::new(clip.at(0).size(), Rate::new(FRAMES_PER_SECOND, 1)?, next);
+    let pictures = Pictures::new(clip.size(), clip.rate(), next);
     let decode = |_id: u64, prefix: &[u8]| {
         let mut decoder = Decoder::new(package.linear(1));
         decoder.push(prefix).ok()?;

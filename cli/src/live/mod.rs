@@ -17,7 +17,10 @@ use nestcast_proto::MAX_TOKEN;
 use tracing_subscriber::EnvFilter;
 
 pub(crate) use receive::run as receive;
-pub(crate) use send::{frame_limit, run as send};
+#[cfg(feature = "demo")]
+pub(crate) use send::frame_limit;
+pub(crate) use send::run as send;
+#[cfg(feature = "demo")]
 pub(crate) use source::is_video;
 
 use crate::files::Input;

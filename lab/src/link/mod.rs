@@ -12,6 +12,7 @@
 
 mod relay;
 mod schedule;
+pub mod trace;
 
 pub use relay::{Passage, Relay, Traffic};
 pub use schedule::{Link, Schedule};

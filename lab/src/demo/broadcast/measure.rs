@@ -1,14 +1,18 @@
 //! What the broadcast's report says, in numbers and pictures.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use bytes::Bytes;
 use nestcast_codec::Picture;
 
+use super::Video;
 use super::air::{self, MOMENTS, Outcome, Receiver};
-use super::clip::Clip;
-use super::rival::Rival;
 use super::watch::Seen;
+use crate::clip::Clip;
+use crate::link::Link;
+use crate::motion_jpeg::MotionJpeg;
 use crate::progress::Progress;
 
 /// The first second is that of finding the rate.
@@ -16,7 +20,7 @@ const SETTLED: f64 = 1.0;
 
 /// All that is shown.
 pub(super) struct Report<'a> {
-    pub(super) clip: &'a Clip,
+    pub(super) video: &'a Video,
     pub(super) columns: Vec<Column>,
     pub(super) moments: Vec<Moment>,
     /// Frames that were encoded, and the mean time that took.
@@ -27,8 +31,7 @@ pub(super) struct Report<'a> {
 /// One receiver's figures.
 pub(super) struct Column {
     pub(super) name: &'static str,
-    /// The link's rate in kbit/s at a number of seconds.
-    pub(super) link: nestcast_lab::link::Link,
+    pub(super) link: Link,
     pub(super) rows: Vec<Row>,
     /// Frames that were due while it was connected and not shown.
     pub(super) missed: u64,
@@ -70,30 +73,31 @@ pub(super) struct Jpeg {
     pub(super) quality: u8,
     pub(super) psnr: f64,
     pub(super) picture: Picture,
-    pub(super) file: Vec<u8>,
+    pub(super) file: Bytes,
 }
 
-pub(super) fn measure(clip: &Clip, outcome: Outcome) -> Result<Report<'_>> {
+pub(super) fn measure(video: &Video, outcome: Outcome) -> Result<Report<'_>> {
+    let clip = &*video.clip;
     let Outcome { receivers, sent } = outcome;
-    let mut rival = Rival::new(clip);
+    let rival = MotionJpeg::new(Arc::clone(&video.clip));
     let progress = Progress::new(receivers.iter().map(|receiver| receiver.seen.len()).sum());
     progress.say("JPEG of the same bytes");
     let mut columns = Vec::new();
     for receiver in &receivers {
-        columns.push(column(clip, receiver, &mut rival, &progress)?);
+        columns.push(column(clip, receiver, &rival, &progress)?);
     }
     let moments: Result<Vec<Moment>> =
-        MOMENTS.iter().filter_map(|&seconds| moment(clip, seconds, &receivers, &mut rival)).collect();
+        MOMENTS.iter().filter_map(|&seconds| moment(clip, seconds, &receivers, &rival)).collect();
     let encode = sent.encode_time / u32::try_from(sent.frames).unwrap_or(u32::MAX).max(1);
-    Ok(Report { clip, columns, moments: moments?, frames: sent.frames, encode })
+    Ok(Report { video, columns, moments: moments?, frames: sent.frames, encode })
 }
 
-fn column(clip: &Clip, receiver: &Receiver, rival: &mut Rival<'_>, progress: &Progress) -> Result<Column> {
+fn column(clip: &Clip, receiver: &Receiver, rival: &MotionJpeg, progress: &Progress) -> Result<Column> {
     let mut rows = Vec::new();
     for seen in &receiver.seen {
-        let quality = rival.fitting(seen.id, seen.bytes)?;
-        let jpeg =
-            quality.map(|quality| Ok::<_, anyhow::Error>((quality, rival.psnr(seen.id, quality)?))).transpose()?;
+        let index = clip.index(seen.id);
+        let quality = rival.fitting(index, seen.bytes)?;
+        let jpeg = quality.map(|quality| Ok::<_, anyhow::Error>((quality, rival.psnr(index, quality)?))).transpose()?;
         let Seen { id, bytes, latency, psnr, .. } = *seen;
         rows.push(Row { id, seconds: clip.seconds(id), bytes, latency, psnr, jpeg });
         progress.step();
@@ -122,7 +126,7 @@ fn column(clip: &Clip, receiver: &Receiver, rival: &mut Rival<'_>, progress: &Pr
 }
 
 /// Of the frames from `seconds` on that all receivers kept, the one whose bytes are most like those of the others.
-fn moment(clip: &Clip, seconds: f64, receivers: &[Receiver], rival: &mut Rival<'_>) -> Option<Result<Moment>> {
+fn moment(clip: &Clip, seconds: f64, receivers: &[Receiver], rival: &MotionJpeg) -> Option<Result<Moment>> {
     let near: Vec<Vec<&Seen>> = receivers.iter().map(|receiver| kept(clip, seconds, &receiver.seen)).collect();
     let of = |id: u64| -> Option<Vec<&Seen>> {
         near.iter().map(|seen| seen.iter().find(|seen| seen.id == id).copied()).collect()
@@ -134,7 +138,7 @@ fn moment(clip: &Clip, seconds: f64, receivers: &[Receiver], rival: &mut Rival<'
     let common = near.first()?.iter().filter_map(|seen| of(seen.id));
     let typical = common.min_by(|a, b| oddness(a).total_cmp(&oddness(b)))?;
     let seconds = clip.seconds(typical[0].id);
-    let cells: Result<Vec<Cell>> = typical.into_iter().filter_map(|seen| cell(seen, rival)).collect();
+    let cells: Result<Vec<Cell>> = typical.into_iter().filter_map(|seen| cell(clip, seen, rival)).collect();
     Some(cells.map(|cells| Moment { seconds, cells }))
 }
 
@@ -149,13 +153,12 @@ fn median(mut values: Vec<usize>) -> f64 {
     values.get(values.len() / 2).map_or(1.0, |value| *value as f64)
 }
 
-fn cell(seen: &Seen, rival: &mut Rival<'_>) -> Option<Result<Cell>> {
-    let picture = seen.picture.clone()?;
-    let mut jpeg = || {
-        let Some(quality) = rival.fitting(seen.id, seen.bytes)? else { return Ok(None) };
-        let psnr = rival.psnr(seen.id, quality)?;
-        let (picture, file) = rival.picture(seen.id, quality)?;
-        Ok(Some(Jpeg { quality, psnr, picture, file }))
+fn cell(clip: &Clip, seen: &Seen, rival: &MotionJpeg) -> Option<Result<Cell>> {
+    let (picture, index) = (seen.picture.clone()?, clip.index(seen.id));
+    let jpeg = || {
+        let Some(quality) = rival.fitting(index, seen.bytes)? else { return Ok(None) };
+        let (psnr, file) = (rival.psnr(index, quality)?, rival.file(index, quality)?);
+        Ok(Some(Jpeg { quality, psnr, picture: rival.picture(index, quality)?, file }))
     };
     Some(jpeg().map(|jpeg| Cell { bytes: seen.bytes, psnr: seen.psnr, picture, jpeg }))
 }

@@ -6,19 +6,18 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use nestcast_lab::link::{Link, Passage, Relay};
+use nestcast_codec::Encoder;
 use nestcast_models::Package;
 use nestcast_proto::{DecoderKind, PackageHash};
 use nestcast_receiver::Trust;
 use nestcast_sender::{Broadcast, EncodedPictures, Encoding, Identity, Pictures, Statistics};
 use tokio::sync::oneshot;
 
-use super::clip::Clip;
 use super::table::Table;
 use super::watch::{self, Notebook, Seen, Watcher};
-use crate::args::Transform;
-use crate::live;
-use crate::transforms::Model;
+use crate::clip::Clip;
+use crate::demo::Setup;
+use crate::link::{Link, Passage, Relay};
 
 /// How long it lasts.
 pub(super) const SECONDS: u32 = 12;
@@ -58,15 +57,12 @@ fn links() -> [(&'static str, Link); 3] {
     [("0.3 Mbit/s", Link::constant(SLOW)), ("1 Mbit/s", Link::constant(MIDDLE)), ("4 Mbit/s", changing)]
 }
 
-/// Broadcasts `clip` for [`SECONDS`].
-pub(super) fn broadcast(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
-    live::runtime()?.block_on(on_air(clip, model))
-}
-
-async fn on_air(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
+/// Broadcasts `clip` for [`SECONDS`], frames of at most `max_frame` bytes. Call it within a tokio runtime.
+pub(super) async fn broadcast(setup: &Setup<'_>, clip: &Arc<Clip>, max_frame: usize) -> Result<Outcome> {
     let identity = Identity::generate()?;
-    let encoder = model.encoder(Transform::Linear)?.with_max_bytes(live::frame_limit(clip.size));
-    let encoding = Encoding::new(PackageHash(model.package().hash()), encoder);
+    let package = setup.package;
+    let encoder = Encoder::new(package.linear(setup.threads)).with_max_bytes(max_frame);
+    let encoding = Encoding::new(PackageHash(package.hash()), encoder);
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).context("a fingerprint is 64 digits")?;
     let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
     let broadcast = Broadcast::listen(config, EncodedPictures::new(pictures(clip), encoding))?;
@@ -78,11 +74,12 @@ async fn on_air(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
         let notebook = Notebook::default();
         let (stop, stopped) = oneshot::channel();
         let config = receiver(relay.address(), trust.clone());
-        let watcher = watcher(clip, model.package(), &notebook);
+        let watcher = watcher(clip, package, &notebook);
         let ended = tokio::spawn(nestcast_receiver::view(config, watcher, async { drop(stopped.await) }));
         receiving.push((name, link, relay, notebook, stop, ended));
     }
-    let mut table = Table::new(receiving.iter().map(|(name, _, _, notebook, ..)| (*name, Arc::clone(notebook))));
+    let mut table =
+        Table::new(setup.note, receiving.iter().map(|(name, _, _, notebook, ..)| (*name, Arc::clone(notebook))));
     let mut ticks = tokio::time::interval(REFRESH);
     let mut run = std::pin::pin!(broadcast.run(std::future::pending()));
     loop {
@@ -107,7 +104,7 @@ async fn on_air(clip: &Arc<Clip>, model: &Model) -> Result<Outcome> {
 fn pictures(clip: &Arc<Clip>) -> Pictures {
     let (playing, mut ids) = (Arc::clone(clip), 0..clip.frames_in(SECONDS));
     let next = move || Ok(ids.next().map(|id| playing.at(id).clone()));
-    Pictures::new(clip.size, clip.rate, next)
+    Pictures::new(clip.size(), clip.rate(), next)
 }
 
 fn receiver(address: SocketAddr, trust: Trust) -> nestcast_receiver::Config {
@@ -130,7 +127,7 @@ fn watcher(clip: &Arc<Clip>, package: &Package, notebook: &Notebook) -> Watcher 
 /// Whether a frame's picture may be shown.
 fn is_kept(clip: &Clip, id: u64) -> bool {
     MOMENTS.iter().any(|moment| {
-        let frames = (clip.seconds(id) - moment) / clip.rate.interval().as_secs_f64();
+        let frames = (clip.seconds(id) - moment) / clip.rate().interval().as_secs_f64();
         (0.0..AROUND).contains(&frames)
     })
 }

@@ -1,47 +1,72 @@
-//! The broadcast's demo: one sender, three receivers behind links of 0.3, 1 and 4 Mbit/s.
+//! The broadcast: one sender, three receivers behind links of 0.3, 1 and 4 Mbit/s.
 
 mod air;
-mod chart;
-mod clip;
+mod charts;
 mod measure;
 mod page;
-mod rival;
 mod sheet;
 mod table;
 mod watch;
 
 use std::fmt::Write;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use nestcast_media::picture;
+use nestcast_media::picture::encode_png;
+use tokio::runtime::Runtime;
 
-use super::save;
-use crate::args::Demo;
-use crate::files;
-use crate::transforms::Model;
-use clip::Clip;
-use measure::{Column, Report};
+use self::measure::{Column, Report};
+use super::{File, Setup, Shown};
+use crate::clip::Clip;
 
-const PAGE: &str = "broadcast.html";
-const SHEET: &str = "broadcast-sheet.png";
-const TABLE: &str = "broadcast.csv";
+/// What is broadcast.
+#[derive(Debug)]
+pub struct Video {
+    name: String,
+    credit: Option<&'static str>,
+    clip: Arc<Clip>,
+}
 
-/// Broadcasts `video`, or the built-in one; gives what to tell the user.
-pub(super) fn run(options: &Demo, video: Option<&Path>, model: &Model) -> Result<String> {
-    let clip = Arc::new(Clip::open(video, options.common.max_pixels)?);
-    files::note(&format!("broadcasting for {} s to three receivers", air::SECONDS));
-    let outcome = air::broadcast(&clip, model)?;
-    let report = measure::measure(&clip, outcome)?;
-    let files = [
-        (PAGE, page::write(&report)?.into_bytes()),
-        (SHEET, picture::encode_png(&sheet::draw(&report)?)?),
-        (TABLE, csv(&report)),
+impl Video {
+    /// A clip with a name.
+    #[must_use]
+    pub fn new(name: String, clip: Clip) -> Self {
+        Self { name, credit: None, clip: Arc::new(clip) }
+    }
+
+    /// What is built in; `assets/README.md` says where it is from.
+    ///
+    /// # Errors
+    /// Those of [`Clip::builtin`].
+    pub fn builtin() -> Result<Self> {
+        const CREDIT: &str =
+            "Video: a clip of the sign for \u{201c}book\u{201d} in American Sign Language, CC BY 4.0, shortened.";
+        Ok(Self { credit: Some(CREDIT), ..Self::new("Sign language".to_owned(), Clip::builtin()?) })
+    }
+
+    /// Its pictures.
+    #[must_use]
+    pub fn clip(&self) -> &Clip {
+        &self.clip
+    }
+}
+
+/// Broadcasts a video, frames of at most `max_frame` bytes, and measures what came.
+///
+/// # Errors
+/// Those of the broadcast; or if a receiver saw nothing.
+pub fn run(setup: &Setup<'_>, video: &Video, max_frame: usize, runtime: &Runtime) -> Result<Shown> {
+    (setup.note)(&format!("broadcasting for {} s to three receivers", air::SECONDS));
+    let outcome = runtime.block_on(air::broadcast(setup, &video.clip, max_frame))?;
+    let report = measure::measure(video, outcome)?;
+    let page = page::write(&report)?.into_bytes();
+    let files = vec![
+        File { what: "page", name: "broadcast.html", bytes: page },
+        File { what: "contact sheet", name: "broadcast-sheet.png", bytes: encode_png(&sheet::draw(&report)?)? },
+        File { what: "every frame", name: "broadcast.csv", bytes: csv(&report) },
     ];
-    save(options, &files)?;
-    Ok(describe(&report, &options.output))
+    Ok(Shown { summary: describe(&report), files })
 }
 
 /// A link's rate at a moment of the broadcast.
@@ -69,12 +94,12 @@ fn csv(report: &Report<'_>) -> Vec<u8> {
     text.into_bytes()
 }
 
-fn describe(report: &Report<'_>, folder: &Path) -> String {
-    let size = report.clip.size;
+fn describe(report: &Report<'_>) -> String {
+    let size = report.video.clip.size();
     let mut text = format!(
         "{}, {}x{}, broadcast for {} s, {} frames encoded once\n\n\
          link          used  frames  missed   PSNR dB   JPEG dB  with JPEG   latency p50, p95   queue p95\n",
-        report.clip.name,
+        report.video.name,
         size.width(),
         size.height(),
         air::SECONDS,
@@ -96,15 +121,9 @@ fn describe(report: &Report<'_>, folder: &Path) -> String {
             format!("{} ms", column.queue_p95.as_millis())
         );
     }
-    let place = |file: &str| folder.join(file).display().to_string();
-    let _ = write!(
-        text,
+    text.push_str(
         "\nThe 4 Mbit/s link falls to 1 Mbit/s from second 5 to 8. JPEG: the best that fits into the same bytes, frame by\n\
-         frame, and the part of the frames that have one.\n\n\
-         page           {}\ncontact sheet  {}\nevery frame    {}\n",
-        place(PAGE),
-        place(SHEET),
-        place(TABLE)
+         frame, and the part of the frames that have one.\n",
     );
     text
 }

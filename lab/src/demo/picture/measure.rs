@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 use bytes::Bytes;
-use nestcast_codec::{Decoder, MAX_HEADER, Picture, Size, Stream};
-use nestcast_lab::metrics;
+use nestcast_codec::{Decoder, MAX_HEADER, Picture, Stream};
 
 use super::ladder::{Ladder, Step};
-use crate::args::Transform;
+use super::{Coders, Photo};
+use crate::demo::Setup;
+use crate::metrics;
 use crate::progress::Progress;
-use crate::transforms::{self, Model};
 
 /// The cuts shown, in percent of the stream.
 const PERCENTS: [usize; 4] = [1, 5, 20, 100];
@@ -19,15 +19,13 @@ const SPARSE_RATES: [u32; 4] = [1, 2, 3, 7];
 const RATE_STEP: u32 = 5;
 const STEPS: u32 = 30;
 
-pub(super) struct Report {
-    pub(super) name: String,
-    pub(super) credit: Option<&'static str>,
+pub(super) struct Report<'a> {
+    pub(super) photo: &'a Photo,
     pub(super) model: String,
-    pub(super) size: Size,
     pub(super) stream: Bytes,
     pub(super) columns: Vec<&'static str>,
     pub(super) rows: Vec<Row>,
-    pub(super) curves: Vec<Curve>,
+    pub(super) curves: Vec<Quality>,
 }
 
 /// One cut.
@@ -46,27 +44,25 @@ pub(super) struct Cell {
     pub(super) jpeg: Option<Step>,
 }
 
-pub(super) struct Curve {
+pub(super) struct Quality {
     pub(super) name: &'static str,
     /// Bits per pixel and PSNR in dB, by rate.
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// Encodes a picture once and measures cuts of its stream beside JPEG.
-pub(super) fn measure(picture: &Picture, model: &Model, decoders: &[Transform]) -> Result<Report> {
-    let own: Result<Vec<_>> = decoders.iter().map(|&kind| Ok((kind.name(), model.decoder(kind)?))).collect();
-    let mut encoder = model.encoder(decoders[decoders.len() - 1])?;
-    let progress = Progress::new(decoders.len() * (PERCENTS.len() + rates().count()));
+/// Encodes a photo once and measures cuts of its stream beside JPEG.
+pub(super) fn measure<'a>(setup: &Setup<'_>, photo: &'a Photo, mut coders: Coders) -> Result<Report<'a>> {
+    let (package, picture) = (setup.package, &photo.picture);
+    let progress = Progress::new(coders.decoders.len() * (PERCENTS.len() + rates().count()));
     progress.say("encoding");
-    let stream = encoder.encode(picture)?;
-    let mut bench = Bench { picture, decoders: own?, ladder: Ladder::new(picture)?, progress };
+    let stream = coders.encoder.encode(picture)?;
+    let columns = coders.decoders.iter().map(|decoder| decoder.0).chain([JPEG]).collect();
+    let mut bench = Bench { picture, decoders: coders.decoders, ladder: Ladder::new(picture)?, progress };
     Ok(Report {
-        name: String::new(),
-        credit: None,
-        model: format!("{} ({})", model.name(), model.id()),
-        size: picture.size(),
+        photo,
+        model: format!("{} ({})", package.name(), package.id()),
         stream: stream.bytes().clone(),
-        columns: decoders.iter().map(|decoder| decoder.name()).chain([JPEG]).collect(),
+        columns,
         rows: bench.rows(&stream)?,
         curves: bench.curves(&stream)?,
     })
@@ -106,7 +102,7 @@ impl Bench<'_> {
     }
 
     /// Quality over rate.
-    fn curves(&mut self, stream: &Stream) -> Result<Vec<Curve>> {
+    fn curves(&mut self, stream: &Stream) -> Result<Vec<Quality>> {
         let mut curves = Vec::new();
         for decoder in 0..self.decoders.len() {
             let mut points = Vec::new();
@@ -114,20 +110,22 @@ impl Bench<'_> {
                 let prefix = stream.prefix(metrics::budget(rate, self.picture.size()).max(MAX_HEADER));
                 points.push((self.bpp(prefix.len()), self.decode(&prefix, decoder)?.1));
             }
-            curves.push(Curve { name: self.decoders[decoder].0, points: in_order(points) });
+            curves.push(Quality { name: self.decoders[decoder].0, points: in_order(points) });
         }
         self.progress.say(JPEG);
         let most = rates().fold(0.0, f64::max);
         let front = self.ladder.front(metrics::budget(most, self.picture.size()))?;
         let points = front.into_iter().map(|(bytes, psnr)| (self.bpp(bytes), psnr)).collect();
-        curves.push(Curve { name: JPEG, points: in_order(points) });
+        curves.push(Quality { name: JPEG, points: in_order(points) });
         Ok(curves)
     }
 
     fn decode(&mut self, bytes: &[u8], decoder: usize) -> Result<(Picture, f64)> {
         let (name, decoder) = &mut self.decoders[decoder];
         self.progress.say(&format!("{name} decoder"));
-        let decoded = transforms::decode(decoder, bytes)?;
+        decoder.reset();
+        decoder.push(bytes)?;
+        let decoded = decoder.render()?;
         self.progress.step();
         let psnr = metrics::psnr(self.picture, &decoded);
         Ok((decoded, psnr))

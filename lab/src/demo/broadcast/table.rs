@@ -4,9 +4,8 @@ use std::time::Instant;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use super::clip::Clip;
 use super::watch::{self, Notebook, Seen};
-use crate::files;
+use crate::clip::Clip;
 
 const HEAD: &str = "link          kbit/s  frames/s  bytes a frame     PSNR   latency";
 /// States between two plain ones.
@@ -14,6 +13,7 @@ const PLAIN_EVERY: u32 = 12;
 
 /// The table; it goes when it is dropped.
 pub(super) struct Table {
+    note: fn(&str),
     rows: Vec<(&'static str, Notebook, ProgressBar)>,
     screen: MultiProgress,
     began: Instant,
@@ -21,7 +21,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(receivers: impl Iterator<Item = (&'static str, Notebook)>) -> Self {
+    pub(super) fn new(note: fn(&str), receivers: impl Iterator<Item = (&'static str, Notebook)>) -> Self {
         let screen = MultiProgress::new();
         let line = || {
             let bar = screen.add(ProgressBar::new_spinner());
@@ -30,7 +30,7 @@ impl Table {
         let head = line();
         head.set_message(HEAD);
         let rows = receivers.map(|(name, notebook)| (name, notebook, line())).collect();
-        Self { rows, screen, began: Instant::now(), states: 0 }
+        Self { note, rows, screen, began: Instant::now(), states: 0 }
     }
 
     /// Shows the last second.
@@ -38,12 +38,12 @@ impl Table {
         let plain = self.screen.is_hidden() && self.states > 0 && self.states.is_multiple_of(PLAIN_EVERY);
         self.states += 1;
         if plain {
-            files::note(&format!("{:.0} s on air\n{HEAD}", self.began.elapsed().as_secs_f64()));
+            (self.note)(&format!("{:.0} s on air\n{HEAD}", self.began.elapsed().as_secs_f64()));
         }
         for (name, notebook, bar) in &self.rows {
             let row = row(name, &watch::open(notebook).seen, clip);
             if plain {
-                files::note(&row);
+                (self.note)(&row);
             }
             bar.set_message(row);
         }

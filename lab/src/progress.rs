@@ -1,17 +1,18 @@
-//! Time that work takes, and its progress: a bar on a terminal's standard error, nothing in a pipe.
-
-use std::time::Instant;
+//! How far work is: a bar on a terminal's standard error, nothing in a pipe.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::files;
-
 /// A bar of `steps`; it is hidden where standard error is no terminal, and goes when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Progress(ProgressBar);
+pub struct Progress(ProgressBar);
 
 impl Progress {
-    pub(crate) fn new(steps: usize) -> Self {
+    /// Nothing is done yet.
+    ///
+    /// # Panics
+    /// Never: the bar's template is valid.
+    #[must_use]
+    pub fn new(steps: usize) -> Self {
         let bar = ProgressBar::new(steps as u64);
         let style = ProgressStyle::with_template("{msg:24} {wide_bar} {pos}/{len} {eta}");
         bar.set_style(style.expect("the template is valid"));
@@ -19,16 +20,17 @@ impl Progress {
     }
 
     /// Says what is being done now.
-    pub(crate) fn say(&self, what: &str) {
+    pub fn say(&self, what: &str) {
         self.0.set_message(what.to_owned());
     }
 
-    /// Notes something on standard error, above the bar.
-    pub(crate) fn note(&self, text: &str) {
-        self.0.suspend(|| files::note(text));
+    /// Lets something else write to the terminal, above the bar.
+    pub fn suspend(&self, write: impl FnOnce()) {
+        self.0.suspend(write);
     }
 
-    pub(crate) fn step(&self) {
+    /// One step is done.
+    pub fn step(&self) {
         self.0.inc(1);
     }
 }
@@ -37,8 +39,4 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
-}
-
-pub(crate) fn milliseconds(since: Instant) -> f64 {
-    since.elapsed().as_secs_f64() * 1e3
 }

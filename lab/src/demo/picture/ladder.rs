@@ -2,10 +2,9 @@
 
 use anyhow::Result;
 use nestcast_codec::Picture;
-use nestcast_lab::metrics;
-use nestcast_media::picture;
 
-use crate::demo::jpeg::{self, Sampling, Tables};
+use crate::jpeg::{self, Sampling, Tables};
+use crate::metrics;
 
 /// One picture as JPEG at all qualities.
 pub(super) struct Ladder<'a> {
@@ -67,7 +66,7 @@ impl<'a> Ladder<'a> {
     /// What a decoder makes of it, from a twin with the same pixels that can be decoded here.
     fn decode(&self, step: &Step) -> Result<(Picture, f64)> {
         let twin = jpeg::encode(self.original, step.quality, step.sampling, Tables::Fixed)?;
-        let picture = picture::decode(&twin, u64::MAX)?.picture;
+        let picture = jpeg::decode(&twin)?;
         let psnr = metrics::psnr(self.original, &picture);
         Ok((picture, psnr))
     }

@@ -1,18 +1,21 @@
 //! Pictures made smaller for contact sheets.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use image::imageops;
 use nestcast_codec::{Channels, Picture, Size};
 
 /// The picture as RGB, at most `side` pixels wide and high.
-pub(crate) fn thumbnail(picture: &Picture, side: u32) -> Result<Picture> {
-    let [width, height] = sides(picture);
+///
+/// # Errors
+/// None: a smaller picture is within all limits.
+pub fn thumbnail(picture: &Picture, side: u32) -> Result<Picture> {
+    let (width, height) = (u32::try_from(picture.size().width())?, u32::try_from(picture.size().height())?);
     let samples = picture.samples();
     let rgb = match picture.channels() {
         Channels::Grey => samples.iter().flat_map(|&grey| [grey; 3]).collect(),
         Channels::Rgb => samples.to_vec(),
     };
-    let image = image::RgbImage::from_raw(width, height, rgb).expect("a picture has all its samples");
+    let image = image::RgbImage::from_raw(width, height, rgb).context("a picture has all its samples")?;
     let longest = width.max(height);
     let image = if longest <= side {
         image
@@ -22,11 +25,6 @@ pub(crate) fn thumbnail(picture: &Picture, side: u32) -> Result<Picture> {
     };
     let size = Size::new(image.width(), image.height())?;
     Ok(Picture::new(size, Channels::Rgb, image.into_raw())?)
-}
-
-fn sides(picture: &Picture) -> [u32; 2] {
-    [picture.size().width(), picture.size().height()]
-        .map(|side| u32::try_from(side).expect("a side is at most MAX_SIDE"))
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nestcast_codec::{Decoder, Picture};
-use nestcast_lab::metrics;
 use nestcast_models::Package;
 use nestcast_receiver::{Announcement, Decoding, Shown, Totals, Viewer};
 
-use super::clip::Clip;
+use crate::clip::Clip;
+use crate::metrics;
 
 /// A frame that was shown.
 #[derive(Debug, Clone)]

@@ -1,0 +1,55 @@
+//! `nestcast demo` as a program: pages that load nothing, and what it refuses. It takes the feature `demo`.
+
+mod harness;
+
+use harness::live::clip;
+use harness::{Bench, png};
+
+#[test]
+fn the_demo_of_a_picture_is_one_page_that_loads_nothing() {
+    let bench = Bench::new();
+    bench.write("p.png", &png::rgb(96, 64));
+    let (text, _) = bench.succeed(&["demo", "p.png", "-o", "shown", "--decoder", "linear"]);
+    for percent in ["  1 %", "  5 %", " 20 %", "100 %"] {
+        assert!(text.contains(percent), "{text}");
+    }
+    assert!(bench.read("shown/picture-sheet.png").starts_with(b"\x89PNG"));
+    assert!(bench.read("shown/picture.nst").starts_with(b"nst"));
+    let page = String::from_utf8(bench.read("shown/picture.html")).expect("text");
+    assert!(
+        page.contains("<svg") && page.contains("data:image/png;base64,") && page.contains("data:image/jpeg;base64,")
+    );
+    for outside in ["http:", "https:", "<script", "<link", "url(", "@import"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn the_demo_of_a_video_is_a_broadcast_and_one_page_that_loads_nothing() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let (text, _) = bench.succeed(&["demo", "clip.y4m", "-o", "shown", "--decoder", "linear"]);
+    for link in ["0.3 Mbit/s", "1 Mbit/s", "4 Mbit/s"] {
+        assert!(text.contains(link), "{text}");
+    }
+    assert!(bench.read("shown/broadcast-sheet.png").starts_with(b"\x89PNG"));
+    let frames = String::from_utf8(bench.read("shown/broadcast.csv")).expect("text");
+    let shown = |link: &str| frames.lines().filter(|line| line.starts_with(link)).count();
+    // A busy machine may cost most of the 360.
+    assert!([shown("0.3"), shown("1"), shown("4")].iter().all(|&count| (1..=360).contains(&count)), "{frames}");
+    let page = String::from_utf8(bench.read("shown/broadcast.html")).expect("text");
+    assert!(page.contains("<svg") && page.contains("data:image/png;base64,"));
+    for outside in ["http:", "https:", "<script", "<link", "url(", "@import"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn what_the_demo_cannot_do_is_said_before_it_begins() {
+    let bench = Bench::new();
+    bench.stream("s.nst");
+    let line = bench.refuse(&["demo", "-o", "folder"]);
+    assert!(line.contains("ORT_DYLIB_PATH") && line.contains("`--decoder linear`"), "{line}");
+    assert!(!bench.path("folder").exists());
+    assert!(bench.refuse(&["demo", "-o", "s.nst", "--decoder", "linear"]).contains("is a file"));
+}

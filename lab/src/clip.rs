@@ -1,0 +1,116 @@
+//! A clip: pictures of a video that are shown forwards and backwards, so that there is no seam.
+
+use std::io::Read;
+
+use anyhow::{Context, Result, ensure};
+use lzma_rust2::XzReader;
+use nestcast_codec::{Picture, Size};
+use nestcast_media::y4m::{Rate, Reader};
+
+/// `assets/README.md` says where it is from.
+const BUILTIN: &[u8] = include_bytes!("../assets/signing.y4m.xz");
+/// Frames a second of the built-in clip.
+pub const FRAMES_PER_SECOND: u32 = 30;
+/// Most samples of the frames that are kept of a long video.
+const MAX_SAMPLES: usize = 256 << 20;
+
+/// The pictures of a video.
+#[derive(Debug)]
+pub struct Clip {
+    rate: Rate,
+    size: Size,
+    frames: Vec<Picture>,
+}
+
+impl Clip {
+    /// The clip that is built in.
+    ///
+    /// # Errors
+    /// None: it is sound.
+    pub fn builtin() -> Result<Self> {
+        Self::read(XzReader::new(BUILTIN, false), u64::MAX).context("the built-in video")
+    }
+
+    /// Reads a y4m video whose frames have at most `max_pixels`; of a long one, the first frames.
+    ///
+    /// # Errors
+    /// If it is no such video, is larger, or has no frames.
+    pub fn read(input: impl Read, max_pixels: u64) -> Result<Self> {
+        let mut reader = Reader::new(input, max_pixels)?;
+        let (rate, size) = (reader.rate(), reader.size());
+        let most = MAX_SAMPLES / (size.pixels() * 3).max(1);
+        ensure!(most > 0, "its pictures are too large to be kept: `nestcast send` broadcasts them");
+        let mut frames = Vec::new();
+        while frames.len() < most {
+            let Some(picture) = reader.read()? else { break };
+            frames.push(picture);
+        }
+        ensure!(!frames.is_empty(), "it has no frames");
+        Ok(Self { rate, size, frames })
+    }
+
+    /// Frames a second.
+    #[must_use]
+    pub const fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// That of all pictures.
+    #[must_use]
+    pub const fn size(&self) -> Size {
+        self.size
+    }
+
+    /// The pictures, each once.
+    #[must_use]
+    pub fn pictures(&self) -> &[Picture] {
+        &self.frames
+    }
+
+    /// The picture of frame `id`.
+    #[must_use]
+    pub fn at(&self, id: u64) -> &Picture {
+        &self.frames[self.index(id)]
+    }
+
+    /// Its place among [`pictures`](Self::pictures).
+    #[must_use]
+    pub fn index(&self, id: u64) -> usize {
+        let last = self.frames.len() - 1;
+        let there_and_back = (2 * last).max(1) as u64;
+        let place = usize::try_from(id % there_and_back).unwrap_or(0);
+        if place <= last { place } else { 2 * last - place }
+    }
+
+    /// How many frames are due in a number of seconds.
+    #[must_use]
+    pub fn frames_in(&self, seconds: u32) -> u64 {
+        u64::from(seconds) * u64::from(self.rate.frames()) / u64::from(self.rate.seconds())
+    }
+
+    /// When frame `id` is due, in seconds.
+    #[must_use]
+    pub fn seconds(&self, id: u64) -> f64 {
+        id as f64 * self.rate.interval().as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_clip_goes_there_and_back() -> Result<()> {
+        let clip = Clip::builtin()?;
+        let count = clip.pictures().len();
+        assert_eq!((clip.size().width(), clip.size().height(), count), (320, 240, 45));
+        assert_eq!(clip.rate().frames(), FRAMES_PER_SECOND);
+        assert_eq!(clip.frames_in(2), 60);
+        let order: Vec<usize> = (0..90).map(|id| clip.index(id)).collect();
+        assert_eq!(order[..3], [0, 1, 2]);
+        assert_eq!(order[43..47], [43, 44, 43, 42]);
+        assert_eq!(order[86..90], [2, 1, 0, 1]);
+        assert_ne!(clip.at(0), clip.at(44));
+        Ok(())
+    }
+}
