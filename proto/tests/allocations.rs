@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Frame, Path, Publisher, Step, StreamHead, Subscriber};
+use nestcast_proto::{Frame, PathStats, Publisher, Step, StreamHead, Subscriber};
 
 const INTERVAL: Duration = Duration::from_millis(33);
 
@@ -13,7 +13,7 @@ fn pass(ids: Range<u64>, bytes: &Bytes, publisher: &mut Publisher, subscriber: &
     for id in ids {
         let now = INTERVAL * u32::try_from(id).expect("few");
         let frame = Frame { id, skipped: 0, captured: 0, base: 400, bytes: bytes.clone() };
-        publisher.handle_frame(now, &frame, &Path::default());
+        publisher.handle_frame(now, &frame, &PathStats::default());
         let mut begun = false;
         while let Some(step) = publisher.poll() {
             match step {

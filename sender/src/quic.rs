@@ -1,17 +1,14 @@
-//! QUIC by quinn: endpoint, limits, streams, and the congestion control of [`nestcast_proto::Estimator`].
+//! QUIC by quinn: endpoint, limits and streams.
 
-use std::any::Any;
 use std::fs::File;
 use std::io::BufWriter;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, Bytes};
-use nestcast_proto::{ALPN, Close, Code, Estimator, INITIAL_WINDOW, Path};
-use quinn::congestion::{Controller, ControllerFactory};
+use nestcast_proto::{ALPN, Close, Code, INITIAL_WINDOW, PathStats};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
     AckFrequencyConfig, AsyncUdpSocket, EndpointConfig, QlogConfig, RecvStream, Runtime as _, SendStream, ServerConfig,
@@ -20,6 +17,7 @@ use quinn::{
 use socket2::SockRef;
 
 use crate::broadcast::Acknowledge;
+use crate::congestion::{Factory, Known, known};
 use crate::connection_ids::ConnectionIds;
 use crate::error::Error;
 use crate::identity::Identity;
@@ -244,33 +242,6 @@ async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usize, W
     Ok(written)
 }
 
-/// What a connection's congestion control and its feed tell each other.
-#[derive(Debug, Default)]
-struct Known {
-    path: Mutex<Path>,
-    /// Packets that may go beyond the window.
-    beyond: AtomicU64,
-    /// The next packet is the connection's close. quinn-proto 0.11.19 counts it against the window while stream bytes
-    /// are unsent, and reads no acknowledgements any more: a close that finds the window full would never be sent.
-    closing: AtomicBool,
-}
-
-impl Known {
-    fn path(&self) -> Path {
-        *held(&self.path)
-    }
-}
-
-/// That of a connection.
-fn known(connection: &quinn::Connection) -> Arc<Known> {
-    let state = connection.congestion_state().into_any();
-    state.downcast::<Congestion>().map(|congestion| congestion.known).unwrap_or_default()
-}
-
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn disconnected(error: impl std::fmt::Display) -> Disconnected {
     Disconnected(error.to_string())
 }
@@ -286,7 +257,7 @@ pub(crate) struct QuicConnection {
 impl QuicConnection {
     fn known(&self) -> Arc<Known> {
         let address = self.connection.remote_address();
-        let mut of = held(&self.known);
+        let mut of = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if of.0 != address {
             *of = (address, known(&self.connection));
         }
@@ -311,7 +282,7 @@ impl Connection for QuicConnection {
         self.connection.remote_address()
     }
 
-    fn path(&self) -> Path {
+    fn path(&self) -> PathStats {
         self.known().path()
     }
 
@@ -320,7 +291,7 @@ impl Connection for QuicConnection {
     }
 
     fn allow_beyond(&self, packets: u64) {
-        self.known().beyond.store(packets, Ordering::Relaxed);
+        self.known().allow_beyond(packets);
     }
 
     async fn accept_control(&self) -> Result<(SendStream, RecvStream), Disconnected> {
@@ -335,7 +306,7 @@ impl Connection for QuicConnection {
 
     fn close(&self, close: Close) {
         // Before the close itself: the packet is built at once.
-        self.known().closing.store(true, Ordering::Relaxed);
+        self.known().close();
         self.connection.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
     }
 }
@@ -366,95 +337,5 @@ impl Outgoing for SendStream {
 impl Incoming for RecvStream {
     async fn read(&mut self) -> Result<Option<Bytes>, Disconnected> {
         Ok(self.read_chunk(MAX_READ_BYTES, true).await.map_err(disconnected)?.map(|chunk| chunk.bytes))
-    }
-}
-
-/// Builds the congestion control of a connection.
-#[derive(Debug)]
-struct Factory {
-    /// The zero of the clock that all connections share.
-    began: Instant,
-}
-
-impl ControllerFactory for Factory {
-    fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        let clock = now.saturating_duration_since(self.began);
-        Box::new(Congestion { estimator: Estimator::new(mtu.into(), clock), epoch: now, known: Arc::default() })
-    }
-}
-
-/// The estimator as quinn's congestion control.
-#[derive(Debug, Clone)]
-struct Congestion {
-    estimator: Estimator,
-    epoch: Instant,
-    /// What the feed reads: quinn would copy all of this for it each time.
-    known: Arc<Known>,
-}
-
-impl Congestion {
-    fn tell(&self) {
-        *held(&self.known.path) = self.estimator.path();
-    }
-
-    fn moment(&self, instant: Instant) -> Duration {
-        instant.saturating_duration_since(self.epoch)
-    }
-}
-
-impl Controller for Congestion {
-    fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
-        let _ = self.known.beyond.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packets| packets.checked_sub(1));
-        self.estimator.handle_sent(self.moment(now), bytes);
-        self.tell();
-    }
-
-    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _limited: bool, rtt: &quinn_proto::RttEstimator) {
-        // Packets of an earlier path say nothing of this one.
-        if sent >= self.epoch {
-            self.estimator.handle_smoothed(rtt.get());
-            self.estimator.handle_ack(self.moment(now), self.moment(sent), bytes);
-        }
-    }
-
-    fn on_end_acks(&mut self, now: Instant, in_flight: u64, _limited: bool, _largest: Option<u64>) {
-        self.estimator.handle_acks_end(self.moment(now), in_flight);
-        self.tell();
-    }
-
-    fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, persistent: bool, lost: u64) {
-        self.estimator.handle_loss(lost, persistent);
-        self.tell();
-    }
-
-    fn on_mtu_update(&mut self, mtu: u16) {
-        self.estimator.handle_mtu(mtu.into());
-        self.tell();
-    }
-
-    /// quinn sends nothing that would fill the window to its last byte.
-    fn window(&self) -> u64 {
-        if self.known.closing.load(Ordering::Relaxed) {
-            // Beyond `u32::MAX` quinn does not pace either.
-            return u64::MAX;
-        }
-        let Path { window, mtu, in_flight, .. } = self.estimator.path();
-        let beyond = match self.known.beyond.load(Ordering::Relaxed) {
-            0 => 0,
-            packets => in_flight + packets.saturating_mul(mtu),
-        };
-        window.max(beyond) + 1
-    }
-
-    fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(self.clone())
-    }
-
-    fn initial_window(&self) -> u64 {
-        INITIAL_WINDOW
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
     }
 }

@@ -1,10 +1,10 @@
-//! The estimate of a path's bandwidth under any acknowledgements, losses and moments.
+//! The delay controller under any acknowledgements, losses and moments.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use nestcast_proto::{Estimator, INITIAL_WINDOW};
+use nestcast_proto::{DelayController, INITIAL_WINDOW};
 
 /// Most bytes that may ever be in flight, in the session's tuning.
 const MAX_WINDOW: u64 = 1024 * 1024;
@@ -56,7 +56,7 @@ enum Event {
 /// Whatever a path does, the window stays between a packet and the largest that is allowed, and what is counted adds up.
 ///
 /// The input: bytes of a packet, then the events.
-pub fn estimator(data: &[u8]) {
+pub fn delay_controller(data: &[u8]) {
     let mut input = Unstructured::new(data);
     let Ok(mtu) = input.arbitrary::<u8>() else { return };
     let mut driver = Driver::new(1200 + u64::from(mtu));
@@ -68,7 +68,7 @@ pub fn estimator(data: &[u8]) {
 }
 
 struct Driver {
-    estimator: Estimator,
+    controller: DelayController,
     /// The smallest packets so far.
     mtu: u64,
     now: Duration,
@@ -81,8 +81,8 @@ struct Driver {
 
 impl Driver {
     fn new(mtu: u64) -> Self {
-        let (estimator, packets) = (Estimator::new(mtu, CLOCK), VecDeque::new());
-        Self { estimator, mtu, now: Duration::ZERO, packets, in_flight: 0, delivered: 0, lost: 0 }
+        let (controller, packets) = (DelayController::new(mtu, CLOCK), VecDeque::new());
+        Self { controller, mtu, now: Duration::ZERO, packets, in_flight: 0, delivered: 0, lost: 0 }
     }
 
     fn handle(&mut self, event: &Event) {
@@ -100,19 +100,19 @@ impl Driver {
             }
             Event::AcksEnd { in_flight } => {
                 let in_flight = in_flight.map_or_else(|| self.in_flight, u64::from);
-                self.estimator.handle_acks_end(self.now, in_flight);
+                self.controller.handle_acks_end(self.now, in_flight);
             }
-            Event::Smoothed { micros } => self.estimator.handle_smoothed(Duration::from_micros(micros.into())),
+            Event::Smoothed { micros } => self.controller.handle_smoothed(Duration::from_micros(micros.into())),
             Event::Loss { bytes, all } => {
                 self.lost += u64::from(bytes);
                 self.in_flight -= self.packets.pop_front().map_or(0, |(_, bytes)| bytes);
-                self.estimator.handle_loss(bytes.into(), all);
+                self.controller.handle_loss(bytes.into(), all);
             }
             Event::Wait { micros } => self.now += Duration::from_micros(micros.into()),
             Event::Mtu { more } => {
                 let mtu = 1200 + u64::from(more);
                 self.mtu = self.mtu.min(mtu);
-                self.estimator.handle_mtu(mtu);
+                self.controller.handle_mtu(mtu);
             }
             Event::Round { times, packets, rtt, gap } => (0..=times % 8).for_each(|_| self.round(packets, rtt, gap)),
         }
@@ -121,12 +121,12 @@ impl Driver {
     fn send(&mut self, bytes: u64) {
         self.packets.push_back((self.now, bytes));
         self.in_flight += bytes;
-        self.estimator.handle_sent(self.now, bytes);
+        self.controller.handle_sent(self.now, bytes);
     }
 
     fn ack(&mut self, sent: Duration, bytes: u64) {
         self.delivered += bytes;
-        self.estimator.handle_ack(self.now, sent, bytes);
+        self.controller.handle_ack(self.now, sent, bytes);
     }
 
     fn round(&mut self, packets: u8, rtt: u16, gap: u16) {
@@ -137,14 +137,14 @@ impl Driver {
         while let Some((sent, bytes)) = self.packets.pop_front() {
             self.in_flight -= bytes;
             self.ack(sent, bytes);
-            self.estimator.handle_acks_end(self.now, self.in_flight);
+            self.controller.handle_acks_end(self.now, self.in_flight);
             self.check();
             self.now += Duration::from_micros(gap.into());
         }
     }
 
     fn check(&self) {
-        let path = self.estimator.path();
+        let path = self.controller.path();
         let least = self.mtu.min(INITIAL_WINDOW);
         assert!((least..=MAX_WINDOW).contains(&path.window), "a window of {} bytes", path.window);
         assert_eq!((path.delivered, path.lost), (self.delivered, self.lost));

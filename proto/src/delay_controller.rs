@@ -6,7 +6,7 @@
 //! the window. Behind a queue that stays too long it is the flow's share that counts, bytes in flight over the round trip
 //! ([`Target`] says how long that queue should be). Where no queue shows, the window doubles in a round trip at first (slow start, RFC 9002, section 7.3.1), and
 //! later grows by steps, since the path may have become faster. A fall of the rate to less than half shows in the deliveries
-//! before a round is over ([`Falls`]). What a peer acknowledges together is sent together: the queue has room for that.
+//! before a round is over ([`RateDropDetector`]). What a peer acknowledges together is sent together: the queue has room for that.
 //! Loss counts only where there is much of it, or where another flow fills the queue
 //! ([`Competition`]). A window that is always full never sees the path without a queue, so every few seconds it shrinks
 //! for one round.
@@ -17,12 +17,12 @@ use std::time::Duration;
 use crate::bitrate::Bitrate;
 use crate::busy::Busy;
 use crate::competition::Competition;
-use crate::falls::Falls;
 use crate::limits::{
     DRAIN_DEPTH, DRAIN_EVERY, DRAIN_LEAST, DRAIN_SUSPECTED, INITIAL_WINDOW, MAX_WINDOW, MIN_RTT_LIFE,
     MIN_RTT_LIFE_BEHIND_QUEUE, MIN_WINDOW_PACKETS, QUEUE_TARGET,
 };
 use crate::loss::Loss;
+use crate::rate_drop::RateDropDetector;
 use crate::round::{Round, seconds};
 use crate::shortest::Shortest;
 use crate::target::Target;
@@ -40,7 +40,7 @@ const CUT: f64 = 0.7;
 
 /// What is known of the path to a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Path {
+pub struct PathStats {
     /// Bytes that were acknowledged since the connection began.
     pub delivered: u64,
     /// Bytes that were lost.
@@ -62,7 +62,7 @@ pub struct Path {
     pub falls: u64,
 }
 
-impl Path {
+impl PathStats {
     /// How long the last packet waited in queues, and was being sent.
     #[must_use]
     pub fn queue(&self) -> Duration {
@@ -76,7 +76,7 @@ impl Path {
     }
 }
 
-impl Default for Path {
+impl Default for PathStats {
     fn default() -> Self {
         Self {
             delivered: 0,
@@ -94,8 +94,8 @@ impl Default for Path {
 
 /// Watches one path. The transport tells it of every packet that it sent, that arrived or was lost.
 #[derive(Debug, Clone, Default)]
-pub struct Estimator {
-    path: Path,
+pub struct DelayController {
+    path: PathStats,
     shortest: Shortest,
     round: Round,
     /// Moments at which packets were sent, with the bytes in flight before them and of those that arrived; what is
@@ -109,7 +109,7 @@ pub struct Estimator {
     free: u32,
     late: u32,
     busy: Busy,
-    falls: Falls,
+    falls: RateDropDetector,
     competition: Competition,
     drain: Drain,
     held: Held,
@@ -153,17 +153,22 @@ struct Held {
     time: Duration,
 }
 
-impl Estimator {
+impl DelayController {
     /// For packets of `mtu` bytes. `clock` is the time on a clock that all flows of a sender share, when this one's begins.
     #[must_use]
     pub fn new(mtu: u64, clock: Duration) -> Self {
         let drain = Drain { clock, ..Drain::default() };
-        Self { path: Path { mtu, ..Path::default() }, round: Round::new(Duration::ZERO, 0), drain, ..Self::default() }
+        Self {
+            path: PathStats { mtu, ..PathStats::default() },
+            round: Round::new(Duration::ZERO, 0),
+            drain,
+            ..Self::default()
+        }
     }
 
     /// What is known now.
     #[must_use]
-    pub const fn path(&self) -> Path {
+    pub const fn path(&self) -> PathStats {
         self.path
     }
 
@@ -293,7 +298,7 @@ impl Estimator {
             self.shortest.lengthen(self.target.handle_fall(now, self.path.mtu, rate));
             self.rate = Some(rate);
             self.drain.window = None;
-            (self.busy, self.falls) = (Busy::default(), Falls::default());
+            (self.busy, self.falls) = (Busy::default(), RateDropDetector::default());
             self.round = Round::new(now, in_flight);
         }
     }
@@ -400,7 +405,7 @@ mod tests {
 
     /// A sender that always has packets to send, a link, and a peer that acknowledges.
     struct Simulation {
-        estimator: Estimator,
+        controller: DelayController,
         now: Duration,
         /// When the link has sent all that it has, and how long it takes for a packet.
         free: Duration,
@@ -416,7 +421,7 @@ mod tests {
     impl Simulation {
         fn new(rate: u64, rtt: u64, acks: (usize, u64)) -> Self {
             Self {
-                estimator: Estimator::new(MTU, Duration::ZERO),
+                controller: DelayController::new(MTU, Duration::ZERO),
                 now: Duration::ZERO,
                 free: Duration::ZERO,
                 packet: Duration::from_secs_f64(MTU as f64 * 8.0 / rate as f64),
@@ -429,18 +434,18 @@ mod tests {
 
         /// Runs until `end` milliseconds; gives what was delivered since the call, of what the link carries.
         fn run(&mut self, end: u64) -> f64 {
-            let (began, before) = (self.now, self.estimator.path().delivered);
+            let (began, before) = (self.now, self.controller.path().delivered);
             while self.now < Duration::from_millis(end) {
                 self.send();
                 self.acknowledge();
             }
             let packets = (self.now - began).as_secs_f64() / self.packet.as_secs_f64();
-            (self.estimator.path().delivered - before) as f64 / MTU as f64 / packets
+            (self.controller.path().delivered - before) as f64 / MTU as f64 / packets
         }
 
         fn send(&mut self) {
-            while self.estimator.path().in_flight + MTU <= self.estimator.path().window {
-                self.estimator.handle_sent(self.now, MTU);
+            while self.controller.path().in_flight + MTU <= self.controller.path().window {
+                self.controller.handle_sent(self.now, MTU);
                 self.free = self.free.max(self.now) + self.packet;
                 self.flying.push_back((self.now, self.free + self.rtt));
             }
@@ -449,15 +454,15 @@ mod tests {
         fn acknowledge(&mut self) {
             let late = self.flying[0].1 + self.acks.1;
             self.now = self.flying.get(self.acks.0 - 1).map_or(late, |(_, arrives)| late.min(*arrives));
-            self.estimator.handle_smoothed(self.smoothed);
+            self.controller.handle_smoothed(self.smoothed);
             let mut newest = (Duration::ZERO, Duration::ZERO);
             while let Some(packet) = self.flying.pop_front_if(|(_, arrives)| *arrives <= self.now) {
-                self.estimator.handle_ack(self.now, packet.0, MTU);
+                self.controller.handle_ack(self.now, packet.0, MTU);
                 newest = packet;
             }
             let rtt = newest.1 - newest.0;
             self.smoothed = if self.smoothed.is_zero() { rtt } else { (7 * self.smoothed + rtt) / 8 };
-            self.estimator.handle_acks_end(self.now, self.flying.len() as u64 * MTU);
+            self.controller.handle_acks_end(self.now, self.flying.len() as u64 * MTU);
         }
     }
 
@@ -466,7 +471,7 @@ mod tests {
         let mut simulation = Simulation::new(100_000_000, 100, (4, 4));
         for round in 1..=6 {
             simulation.run(110 * round);
-            let window = simulation.estimator.path().window;
+            let window = simulation.controller.path().window;
             assert!(window >= INITIAL_WINDOW << (round - 1), "{window} after {round}");
         }
     }
@@ -475,20 +480,20 @@ mod tests {
     fn bursts_without_a_queue_are_no_fall() {
         let mut simulation = Simulation::new(1_000_000_000, 100, (4, 4));
         simulation.run(4000);
-        assert_eq!(simulation.estimator.path().falls, 0);
-        assert_eq!(simulation.estimator.path().window, MAX_WINDOW);
+        assert_eq!(simulation.controller.path().falls, 0);
+        assert_eq!(simulation.controller.path().window, MAX_WINDOW);
     }
 
     #[test]
     fn a_fall_shows_before_a_round_trip_is_over() {
         let mut simulation = Simulation::new(4_000_000, 50, (4, 4));
         simulation.run(3000);
-        assert_eq!(simulation.estimator.path().falls, 0);
-        let window = simulation.estimator.path().window;
+        assert_eq!(simulation.controller.path().falls, 0);
+        let window = simulation.controller.path().window;
         simulation.packet *= 10;
         simulation.run(3000 + 150);
-        assert_eq!(simulation.estimator.path().falls, 1);
-        assert!(simulation.estimator.path().window < window / 3);
+        assert_eq!(simulation.controller.path().falls, 1);
+        assert!(simulation.controller.path().window < window / 3);
     }
 
     #[test]

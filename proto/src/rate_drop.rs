@@ -7,14 +7,14 @@ use crate::limits::{FALL_CERTAIN, FALL_SEEN};
 
 /// What a path delivers while it has enough to carry.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Falls {
+pub(crate) struct RateDropDetector {
     /// When acknowledgements came, and what was delivered by then, while more than half of a window was on the way.
     delivered: VecDeque<(Duration, u64)>,
     /// Since when deliveries are too few for the window.
     since: Option<Duration>,
 }
 
-impl Falls {
+impl RateDropDetector {
     /// Acknowledgements came; `busy` if the path had enough to carry. Gives its rate, in bytes a second, if it is seen
     /// for long enough.
     pub(crate) fn rate(&mut self, now: Duration, delivered: u64, busy: bool) -> Option<f64> {
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_that_of_the_last_while_if_the_path_was_busy() {
-        let mut falls = Falls::default();
+        let mut falls = RateDropDetector::default();
         let rates: Vec<_> = (0..=10).map(|i| falls.rate(at(5 * i), 5000 * i, true)).collect();
         assert_eq!(rates[4..6], [None, Some(1e6)]);
         assert_eq!(falls.rate(at(75), 50_000, true), Some(0.0), "nothing came");
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn acknowledgements_that_were_held_up_are_no_fall() {
-        let mut falls = Falls::default();
+        let mut falls = RateDropDetector::default();
         assert!(!falls.certain(at(0), true), "the first of them");
         assert!(!falls.certain(at(1), false), "with the others");
         assert!(!falls.certain(at(20), true));
