@@ -58,6 +58,8 @@ mod identity;
 mod newest;
 mod pictures;
 mod places;
+#[cfg(feature = "qlog")]
+mod qlog;
 mod quic;
 mod source;
 mod statistics;

@@ -1,9 +1,6 @@
 //! QUIC by quinn: endpoint, limits and streams.
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::net::{SocketAddr, UdpSocket};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,7 +8,7 @@ use bytes::{Buf as _, Bytes};
 use nestcast_proto::{ALPN, Close, Code, INITIAL_WINDOW, PathStats};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
-    AckFrequencyConfig, AsyncUdpSocket, EndpointConfig, QlogConfig, RecvStream, Runtime as _, SendStream, ServerConfig,
+    AckFrequencyConfig, AsyncUdpSocket, EndpointConfig, RecvStream, Runtime as _, SendStream, ServerConfig,
     TokioRuntime, TransportConfig, VarInt, WriteError,
 };
 use socket2::SockRef;
@@ -21,6 +18,8 @@ use crate::congestion::{Factory, Known, known};
 use crate::connection_ids::ConnectionIds;
 use crate::error::Error;
 use crate::identity::Identity;
+#[cfg(feature = "qlog")]
+use crate::qlog::Logs;
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing, Urgency};
 
 /// A receiver that is silent for this long is gone; it sends something every third of it.
@@ -70,33 +69,40 @@ impl Socket {
 }
 
 /// Accepts receivers.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Listener {
     endpoint: quinn::Endpoint,
-    config: ServerConfig,
-    acknowledge: Acknowledge,
-    qlog: Option<PathBuf>,
-    /// The zero of the clock that all connections share.
-    began: Instant,
+    #[cfg(feature = "qlog")]
+    logs: Logs,
 }
 
 impl Listener {
-    /// Writes a qlog file of each connection to the folder `qlog`.
+    /// Listens on a socket.
     pub(crate) fn new(
         Socket { socket, address, seed }: Socket,
         identity: Identity,
         acknowledge: Acknowledge,
-        qlog: Option<PathBuf>,
     ) -> Result<Self, Error> {
         let began = tokio::time::Instant::now().into_std();
         let mut config = config(identity)?;
         config.transport_config(Arc::new(transport(began, acknowledge)));
+        #[cfg(feature = "qlog")]
+        let logs = Logs { folder: None, config: config.clone(), acknowledge, began };
         let mut own = EndpointConfig::default();
         own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(|| Box::<ConnectionIds>::default()).rng_seed(seed);
-        let endpoint =
-            quinn::Endpoint::new_with_abstract_socket(own, Some(config.clone()), socket, Arc::new(TokioRuntime))
-                .map_err(|reason| Error::Listen { address, reason })?;
-        Ok(Self { endpoint, config, acknowledge, qlog, began })
+        let endpoint = quinn::Endpoint::new_with_abstract_socket(own, Some(config), socket, Arc::new(TokioRuntime))
+            .map_err(|reason| Error::Listen { address, reason })?;
+        Ok(Self {
+            endpoint,
+            #[cfg(feature = "qlog")]
+            logs,
+        })
+    }
+
+    /// Writes a qlog file of each connection to this folder.
+    #[cfg(feature = "qlog")]
+    pub(crate) fn with_qlog(self, folder: Option<std::path::PathBuf>) -> Self {
+        Self { logs: Logs { folder, ..self.logs }, ..self }
     }
 
     pub(crate) fn address(&self) -> Option<SocketAddr> {
@@ -106,22 +112,11 @@ impl Listener {
     /// The next peer that asks for a connection; nothing once the endpoint is closed. May be dropped while it waits.
     pub(crate) async fn accept(&self) -> Option<Handshake> {
         let incoming = self.endpoint.accept().await?;
-        Some(Handshake { incoming, listener: self.clone() })
-    }
-
-    /// The configuration for one connection that is logged to a file of its own in `folder`.
-    fn logging(&self, folder: &std::path::Path, incoming: &quinn::Incoming) -> Option<Arc<ServerConfig>> {
-        let id = incoming.orig_dst_cid();
-        let file = folder.join(format!("{id}.sqlog"));
-        let created =
-            File::create(&file).inspect_err(|error| tracing::warn!("{} is not written: {error}", file.display()));
-        let mut log = QlogConfig::default();
-        log.writer(Box::new(BufWriter::new(created.ok()?)))
-            .title(Some(format!("nestcast send to {}", incoming.remote_address())));
-        let (mut config, mut transport) = (self.config.clone(), transport(self.began, self.acknowledge));
-        transport.qlog_stream(log.into_stream());
-        config.transport_config(Arc::new(transport));
-        Some(Arc::new(config))
+        Some(Handshake {
+            incoming,
+            #[cfg(feature = "qlog")]
+            logs: self.logs.clone(),
+        })
     }
 
     /// Closes what is still open and waits until peers have been told.
@@ -135,7 +130,8 @@ impl Listener {
 #[derive(Debug)]
 pub(crate) struct Handshake {
     incoming: quinn::Incoming,
-    listener: Listener,
+    #[cfg(feature = "qlog")]
+    logs: Logs,
 }
 
 impl Handshake {
@@ -161,11 +157,13 @@ impl Handshake {
 
     /// Performs it.
     pub(crate) async fn perform(self) -> Result<QuicConnection, Disconnected> {
-        let Self { incoming, listener } = self;
-        let connecting = match listener.qlog.as_deref().and_then(|folder| listener.logging(folder, &incoming)) {
-            Some(config) => incoming.accept_with(config),
-            None => incoming.accept(),
+        #[cfg(feature = "qlog")]
+        let connecting = match self.logs.config_of(&self.incoming) {
+            Some(config) => self.incoming.accept_with(config),
+            None => self.incoming.accept(),
         };
+        #[cfg(not(feature = "qlog"))]
+        let connecting = self.incoming.accept();
         let connection = connecting.map_err(disconnected)?.await.map_err(disconnected)?;
         let known = Mutex::new((connection.remote_address(), known(&connection)));
         Ok(QuicConnection { connection, known })
@@ -201,7 +199,7 @@ fn config(identity: Identity) -> Result<ServerConfig, Error> {
 }
 
 /// For connections that share a clock, which began at `began`.
-fn transport(began: Instant, acknowledge: Acknowledge) -> TransportConfig {
+pub(crate) fn transport(began: Instant, acknowledge: Acknowledge) -> TransportConfig {
     let mut acks = AckFrequencyConfig::default();
     // So many may come unacknowledged.
     let threshold = acknowledge.packets.saturating_sub(1);
