@@ -16,7 +16,7 @@ const SLOT: Duration = Duration::from_millis(100);
 /// Most slots: a trace of a day.
 const MAX_SLOTS: u64 = 24 * 3600 * 10;
 
-/// Reads a trace: from each moment on so many bits per second.
+/// Reads a trace: from each moment on so many bits per second, rounded down.
 ///
 /// A line has two columns, seconds and Mbit/s, or one, the millisecond at which a packet goes through, as mahimahi has it.
 ///
@@ -46,7 +46,7 @@ fn numbers(line: &str) -> Result<Vec<f64>> {
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; it is not negative")]
 fn bits(megabits: f64) -> u64 {
-    (megabits * 1e6).round() as u64
+    (megabits * 1e6) as u64
 }
 
 /// The packets of every slot as a rate.
