@@ -1,5 +1,6 @@
 //! A broadcast over loopback, with real QUIC: several receivers, wrong secrets, senders that come back.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -8,11 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use nestcast_codec::{Channels, Size};
 use nestcast_media::y4m::Rate;
-use nestcast_proto::{Bitrate, Code, PackageHash};
-use nestcast_receiver::{Error, view};
-use nestcast_sender::{Identity, Pictures};
+use nestcast_proto::{Arrived, Bitrate, Code, Frame, PackageHash, ReceiveStats, Welcome};
+use nestcast_receiver::{Error, FrameSink, Readiness, receive, view};
+use nestcast_sender::{Broadcast, Feedback, FrameSource, Identity, Pictures, SourceError};
 use nestcast_tests::broadcasts::{CountingViewer, PATIENCE, Plan, RATE, Running, config, eventually, identity};
 use nestcast_tests::pictures::{self, Content};
+use nestcast_tests::still_frames::StillFrames;
 
 /// Broadcasts a picture that changes, as `identity`.
 fn start(
@@ -171,4 +173,62 @@ fn a_receiver_finds_a_sender_that_comes_back() {
     let _seeing = receiving.block_on(wait_for_frames(seeing, 60));
     second.block_on(after.stop());
     receiving.block_on(received).expect("no panic").expect("the broadcast's end is no error");
+}
+
+/// Frames of no codec until a receiver got five, and then an error.
+struct Failing(Option<SourceError>, StillFrames);
+
+impl FrameSource for Failing {
+    fn welcome(&self) -> Welcome {
+        self.1.welcome()
+    }
+
+    async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
+        let served = feedback.statistics().receivers.iter().any(|receiver| receiver.sent.frames >= 5);
+        match self.0.take_if(|_| served) {
+            Some(error) => Err(error),
+            None => self.1.next(feedback).await,
+        }
+    }
+}
+
+/// Counts frames whatever they are.
+#[derive(Default)]
+struct Count(u64);
+
+impl FrameSink for Count {
+    type Error = Infallible;
+
+    async fn handle_welcome(&mut self, _welcome: &Welcome) -> Result<Readiness, Infallible> {
+        Ok(Readiness::Ready)
+    }
+
+    async fn handle_package(&mut self, _package: Bytes) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn handle_frame(&mut self, _frame: Arrived, _stats: ReceiveStats) -> Result<(), Infallible> {
+        self.0 += 1;
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn receivers_are_told_whether_a_source_broke_off_or_failed() {
+    for (error, code) in [
+        (SourceError::broken_off("no more input"), Code::Source),
+        (SourceError::failed("no more memory"), Code::Failed),
+    ] {
+        let (identity, said) = (identity(), error.to_string());
+        let config = nestcast_sender::Config::new(anywhere(), identity.clone());
+        let source = Failing(Some(error), StillFrames::new(5000, 100, PATIENCE));
+        let broadcast = Broadcast::listen(config, source).expect("a free port");
+        let address = broadcast.address().expect("it listens");
+        let sending = tokio::spawn(broadcast.run(std::future::pending()));
+        let mut count = Count::default();
+        let told = receive(self::config(address, &identity), &mut count, std::future::pending()).await;
+        assert!(matches!(told, Err(Error::Closed(told)) if told == code) && count.0 > 0, "{told:?}");
+        let ended = sending.await.expect("no panic").expect_err("it failed").to_string();
+        assert_eq!(ended, said);
+    }
 }

@@ -8,7 +8,7 @@ use nestcast_lab::link::{
     trace::{NORWAY_BUS, NORWAY_METRO},
 };
 use nestcast_sender::Acknowledge;
-use nestcast_tests::network::{BASE, FULL, INTERVAL, Outcome, Scenario, Seen, ShownFrame, broadcast, recorded, steps};
+use nestcast_tests::network::{BASE, FULL, INTERVAL, Outcome, Scenario, Seen, ShownFrame, broadcast, steps};
 
 const RATES: [u64; 4] = [300_000, 1_000_000, 4_000_000, 10_000_000];
 const RTTS: [u64; 4] = [10, 50, 100, 200];
@@ -166,7 +166,7 @@ fn recorded_links_are_used_and_one_frame_at_most_lacks_its_base() {
     let traces = [("by bus", NORWAY_BUS, [90.0, 86.0, 80.0], 33), ("by metro", NORWAY_METRO, [90.0, 84.0, 78.0], 58)];
     for (name, text, least, longest) in traces {
         for (rtt, least) in RTTS.into_iter().zip(least) {
-            let link = recorded(text).with_rtt(ms(rtt));
+            let link = Link::recorded(text).expect("a trace").with_rtt(ms(rtt));
             let outcome = broadcast(&link, Scenario::lasting(ms(17_000)));
             let used = outcome.used(&link, ms(1000), ms(17_000));
             let queue = outcome.queue_p95(ms(1000), ms(17_000));

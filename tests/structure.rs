@@ -1,4 +1,5 @@
-//! The arrows between crates (docs: architecture): who may depend on whom, and where the codec is joined to the network.
+//! The arrows between crates (docs: architecture): who may depend on whom, and where the codec is joined to the network,
+//! and which files see QUIC.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,26 @@ fn manifest(folder: &str) -> String {
     fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap_or_else(|error| panic!("{folder}: {error}"))
 }
 
+/// All Rust files below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let below = |path: PathBuf| if path.is_dir() { sources(&path) } else { vec![path] };
+    paths.flat_map(below).filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+}
+
+/// The files of a crate's `src` that name `word`, sorted.
+fn naming(folder: &str, word: &str) -> Vec<String> {
+    let source = root().join(folder).join("src");
+    let files = sources(&source);
+    assert!(!files.is_empty(), "{folder} has no sources");
+    let names = files.iter().filter(|file| fs::read_to_string(file).expect("text").contains(word));
+    let name = |file: &PathBuf| file.strip_prefix(&source).expect("a file of the crate").display().to_string();
+    let mut names: Vec<_> = names.map(name).collect();
+    names.sort_unstable();
+    names
+}
+
 #[test]
 fn crates_use_those_below_them() {
     for (folder, allowed) in ARROWS {
@@ -45,19 +66,25 @@ fn crates_use_those_below_them() {
 #[test]
 fn one_file_joins_frames_to_pictures() {
     for (folder, join) in JOINS {
-        let mut folders = vec![root().join(folder).join("src")];
-        let mut joins = Vec::new();
-        while let Some(at) = folders.pop() {
-            for entry in fs::read_dir(at).expect("a folder") {
-                let path = entry.expect("an entry").path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if fs::read_to_string(&path).expect("a source file").contains("nestcast_codec") {
-                    joins.push(path.file_name().expect("a name").to_string_lossy().into_owned());
-                }
-            }
-        }
-        assert_eq!(joins, [join], "{folder}: the files that name the codec");
+        assert_eq!(naming(folder, "nestcast_codec"), [join], "{folder}: the files that name the codec");
+    }
+}
+
+#[test]
+fn quic_is_known_behind_the_transports_alone() {
+    assert_eq!(naming("sender", "quinn::"), ["congestion.rs", "connection_ids.rs", "quic.rs"]);
+    assert_eq!(naming("receiver", "quinn::"), ["quic.rs"]);
+}
+
+#[test]
+fn the_sessions_state_machines_have_no_clock_and_no_io() {
+    for word in
+        ["nestcast_", "tokio", "quinn", "std::io", "std::fs", "std::net", "std::thread", "Instant", "SystemTime"]
+    {
+        let files = naming("proto", word);
+        // The crate's own examples name it.
+        let others: Vec<_> = files.iter().filter(|file| word != "nestcast_" || *file != "lib.rs").collect();
+        assert!(others.is_empty(), "{others:?} of proto name {word}");
     }
 }
 

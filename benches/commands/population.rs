@@ -7,7 +7,8 @@ use std::{
 
 use anyhow::Result;
 use clap::Args;
-use nestcast_benches::{measure, ours::Ours, picture, population, receivers, series::Row, table};
+use nestcast_benches::{measure, ours::Ours, picture, population, receivers, table};
+use nestcast_lab::rate_distortion::Row;
 
 #[derive(Args)]
 pub(crate) struct Options {

@@ -13,9 +13,10 @@ use nestcast_benches::{
     population::{self, INTERVALS_MS},
     published, receivers,
     report::Report,
-    series::{self, Row, Series},
+    series::{self, Series},
     table,
 };
+use nestcast_lab::rate_distortion::Row;
 use serde::de::DeserializeOwned;
 
 pub(crate) fn run(results: &Path) -> Result<()> {

@@ -7,7 +7,8 @@ use std::{
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use nestcast_benches::{measure, picture, published, report::PUBLISHED, rivals, series::Row, table};
+use nestcast_benches::{measure, picture, published, report::PUBLISHED, rivals, table};
+use nestcast_lab::rate_distortion::Row;
 
 #[derive(Args)]
 pub(crate) struct Options {

@@ -16,9 +16,9 @@ use nestcast_benches::{
     ours::{Kind, Ours},
     picture,
     scaling::Row,
-    table::{self, rounded},
+    table,
 };
-use nestcast_lab::metrics::budget;
+use nestcast_lab::{metrics::budget, rate_distortion::rounded};
 use serde::{Deserialize, Serialize};
 
 /// Widths and heights: 0.1 to 33 megapixels, 4K and 8K among them.

@@ -8,8 +8,9 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use nestcast_codec::Picture;
 use nestcast_lab::metrics::{MsSsim, bpp, psnr};
+use nestcast_lab::rate_distortion::Row;
 
-use crate::{rivals::Rival, series::Row};
+use crate::rivals::Rival;
 
 /// The PNG and JPEG files of a folder, by name.
 pub fn pictures(folder: &Path) -> Result<Vec<PathBuf>> {

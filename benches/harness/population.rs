@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 use nestcast_codec::{MAX_HEADER, Picture};
 use nestcast_lab::metrics::{bpp, psnr};
+use nestcast_lab::rate_distortion::{Row, rounded};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -20,8 +21,6 @@ use crate::{
     picture::{CHANNELS, from_rgb},
     receivers::Receiver,
     rivals::{Avif, Baseline, Lossy, Rival, Sampling},
-    series::Row,
-    table::rounded,
 };
 
 /// Milliseconds from one picture to the next: a frame of a broadcast at 25 a second, and a picture that someone waits

@@ -86,8 +86,8 @@ pub fn tally(collection: &str, folder: &Path) -> Result<Vec<Bin>> {
     let edge = |bin: i32| if bin == i32::MIN { 0.0 } else { (f64::from(bin) / EDGES_AN_OCTAVE).exp2() };
     let bins = seconds.into_iter().map(|(bin, time)| Bin {
         collection: collection.to_owned(),
-        kbps: crate::table::rounded(edge(bin), 2),
-        share: crate::table::rounded(time / all, 6),
+        kbps: nestcast_lab::rate_distortion::rounded(edge(bin), 2),
+        share: nestcast_lab::rate_distortion::rounded(time / all, 6),
     });
     Ok(bins.collect())
 }

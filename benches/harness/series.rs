@@ -3,34 +3,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
-use serde::{Deserialize, Serialize};
 
-use nestcast_lab::metrics::ms_ssim_db;
+use nestcast_lab::{metrics::ms_ssim_db, rate_distortion::Row};
 
 use crate::bd;
-
-/// One picture by one decoder at one rate: a line of our CSV and of the rivals'.
-///
-/// `nestcast eval` writes the same columns. Within a decoder and image, lines go through the grid in order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// File name of the picture.
-    pub image: String,
-    /// Which decoder (linear, deep) or rival.
-    pub decoder: String,
-    /// Bytes decoded from, all of them counted.
-    pub bytes: usize,
-    /// The same in bits per pixel.
-    pub bpp: f64,
-    /// RGB PSNR in dB.
-    pub psnr_db: f64,
-    /// MS-SSIM, where it was measured.
-    pub ms_ssim: Option<f64>,
-    /// Time to encode in milliseconds, where it was measured.
-    pub encode_ms: Option<f64>,
-    /// Time to decode in milliseconds, where it was measured.
-    pub decode_ms: Option<f64>,
-}
 
 /// One point of a curve, a mean over images.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -25,17 +25,10 @@ pub fn write<T: Serialize>(path: &Path, rows: &[T]) -> Result<()> {
     Ok(writer.flush()?)
 }
 
-/// A figure with so many digits behind the point, as tables keep it.
-#[must_use]
-pub fn rounded(value: f64, digits: i32) -> f64 {
-    let scale = 10_f64.powi(digits);
-    if value.is_finite() { (value * scale).round() / scale } else { value }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::series::Row;
+    use nestcast_lab::rate_distortion::Row;
 
     #[test]
     fn rows_survive_a_file() {

@@ -88,7 +88,7 @@ fn row(folder: &Path, machine: &str, picture: &str) -> Result<Row> {
         picture: picture.to_owned(),
         group: benchmark.group_id,
         name: name.join("/"),
-        median_ms: crate::table::rounded(estimates.median.point_estimate / 1e6, 3),
+        median_ms: nestcast_lab::rate_distortion::rounded(estimates.median.point_estimate / 1e6, 3),
     })
 }
 

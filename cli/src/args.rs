@@ -43,6 +43,7 @@ pub(crate) enum Command {
     Send(Send),
     /// Receive a broadcast, as good as the network allows
     Receive(Receive),
+    #[cfg(feature = "demo")]
     /// Show a broadcast to three unequal receivers, and one photograph cut at four places, beside JPEG
     #[cfg(feature = "demo")]
     Demo(Demo),

@@ -7,25 +7,13 @@ use anyhow::{Context, Result, ensure};
 use nestcast_codec::{Decoder, Encoder};
 use nestcast_lab::metrics::{self, MsSsim};
 use nestcast_lab::progress::Progress;
+use nestcast_lab::rate_distortion::{Row, rounded};
 use serde::Serialize;
 
 use crate::args::{Eval, Transform};
 use crate::files::{self, Lines, Output};
 use crate::pictures;
 use crate::transforms::{self, Model};
-
-/// A line of the CSV file. `bytes` counts all that a decoder needs but the model.
-#[derive(Debug, Serialize)]
-struct Row {
-    image: String,
-    decoder: &'static str,
-    bytes: usize,
-    bpp: f64,
-    psnr_db: f64,
-    ms_ssim: Option<f64>,
-    encode_ms: f64,
-    decode_ms: f64,
-}
 
 /// Means over all pictures at one point of the grid.
 #[derive(Debug, Serialize)]
@@ -145,24 +133,19 @@ impl Bench {
                 let decode_ms = start.elapsed().as_secs_f64() * 1e3;
                 rows.push(Row {
                     image: image.clone(),
-                    decoder: kind.name(),
+                    decoder: kind.name().to_owned(),
                     bytes: prefix.len(),
                     bpp: rounded(metrics::bpp(prefix.len(), picture.size()), 6),
                     psnr_db: rounded(metrics::psnr(&picture, &decoded), 4),
                     ms_ssim: reference.as_ref().map(|reference| rounded(reference.compare(&decoded), 6)),
-                    encode_ms: rounded(encode_ms, 2),
-                    decode_ms: rounded(decode_ms, 2),
+                    encode_ms: Some(rounded(encode_ms, 2)),
+                    decode_ms: Some(rounded(decode_ms, 2)),
                 });
                 progress.step();
             }
         }
         Ok(rows)
     }
-}
-
-fn rounded(value: f64, digits: i32) -> f64 {
-    let scale = 10f64.powi(digits);
-    if value.is_finite() { (value * scale).round() / scale } else { value }
 }
 
 fn to_csv(rows: &[Row]) -> Result<String> {
@@ -179,13 +162,14 @@ fn means(rows: &[Row], bench: &Bench) -> Vec<Mean> {
     let each = bench.decoders.len() * bench.rates.len();
     let points = (0..each).map(|point| {
         let rows: Vec<&Row> = rows.iter().skip(point).step_by(each).collect();
-        let mean = |value: fn(&Row) -> f64| average(rows.iter().map(|row| value(row))).unwrap_or(f64::NAN);
+        let mean =
+            |value: fn(&Row) -> Option<f64>| average(rows.iter().filter_map(|row| value(row))).unwrap_or(f64::NAN);
         Mean {
-            decoder: rows[0].decoder,
+            decoder: bench.decoders[point / bench.rates.len()].0.name(),
             budget_bpp: bench.rates[point % bench.rates.len()],
             pictures: rows.len(),
-            bpp: mean(|row| row.bpp),
-            psnr_db: mean(|row| row.psnr_db),
+            bpp: mean(|row| Some(row.bpp)),
+            psnr_db: mean(|row| Some(row.psnr_db)),
             ms_ssim: average(rows.iter().filter_map(|row| row.ms_ssim)),
             encode_ms: mean(|row| row.encode_ms),
             decode_ms: mean(|row| row.decode_ms),

@@ -32,14 +32,21 @@ fn a_clip_arrives_as_video_that_a_player_reads() {
     BufReader::new(receiver.stderr.as_mut().expect("it is piped")).read_line(&mut line).expect("text");
     let frame: serde_json::Value = serde_json::from_str(&line).expect("lines for programs stand beside the pictures");
     assert_eq!(frame["event"], "frame", "{line}");
+    if cfg!(all(feature = "metrics", feature = "qlog")) {
+        tells_its_figures(&bench, &sender);
+    }
+    receiver.kill().expect("it runs");
+    receiver.wait().expect("it ends");
+}
+
+/// A sender with one receiver.
+fn tells_its_figures(bench: &Bench, sender: &Sender) {
     let figures = get(&sender.metrics, "/metrics");
     assert!(figures.starts_with("HTTP/1.1 200") && figures.contains("\nnestcast_receivers 1\n"), "{figures}");
     assert!(figures.contains("nestcast_receiver_bytes_total{receiver=\"127.0.0.1:"), "{figures}");
     assert!(get(&sender.metrics, "/").starts_with("HTTP/1.1 404"));
     let logs = std::fs::read_dir(bench.path("logs")).expect("a folder").count();
     assert_eq!(logs, 1, "one connection");
-    receiver.kill().expect("it runs");
-    receiver.wait().expect("it ends");
 }
 
 /// The answer of an HTTP server.
@@ -73,6 +80,7 @@ fn a_receiver_that_is_refused_again_and_again_gives_up_with_one_line() {
     first.wait().expect("it ends");
 }
 
+#[cfg(feature = "metrics")]
 #[test]
 fn idle_connections_keep_nobody_from_the_metrics() {
     let bench = Bench::new();

@@ -5,8 +5,8 @@
 
 mod bounded;
 mod decode;
+mod delay_controller;
 mod encode;
-mod estimator;
 mod header;
 mod messages;
 mod network;
@@ -22,8 +22,8 @@ mod tables;
 mod y4m;
 
 pub use decode::decode;
+pub use delay_controller::delay_controller;
 pub use encode::encode;
-pub use estimator::estimator;
 pub use header::header;
 pub use messages::messages;
 pub use network::network;
@@ -42,8 +42,8 @@ pub type Run = fn(&[u8]);
 /// All targets by name; each has a program in `fuzz_targets/` and a folder in `corpus/`.
 pub const TARGETS: [(&str, Run); 15] = [
     ("decode", decode),
+    ("delay_controller", delay_controller),
     ("encode", encode),
-    ("estimator", estimator),
     ("header", header),
     ("jpeg", jpeg),
     ("messages", messages),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
 use bytes::Bytes;
-use nestcast_proto::{Bases, Bitrate, Frame, Path, Publisher, Step, StreamHead};
+use nestcast_proto::{Bases, Bitrate, Frame, PathStats, Publisher, Step, StreamHead};
 
 /// Steps that a publisher may ask for between two events: two frames' at most, each in a few writes.
 const MANY_STEPS: usize = 64;
@@ -68,7 +68,7 @@ struct Driver {
     /// Most bytes of a frame that the receiver's cap allows, without its head.
     cap: usize,
     now: Duration,
-    path: Path,
+    path: PathStats,
     frames: Vec<Frame>,
     /// The stream that is open.
     open: Option<Vec<u8>>,
@@ -89,7 +89,7 @@ impl Driver {
             publisher,
             cap,
             now: Duration::ZERO,
-            path: Path::default(),
+            path: PathStats::default(),
             frames: Vec::new(),
             open: None,
             last: None,
@@ -121,7 +121,7 @@ impl Driver {
         let from = usize::from(id.to_le_bytes()[0]);
         let bytes = Bytes::from_static(&PATTERN[from..from + usize::from(length)]);
         let frame = Frame { id, skipped: u64::from(skipped).min(id), captured: id, base: base.into(), bytes };
-        self.path = Path {
+        self.path = PathStats {
             delivered: self.path.delivered + u64::from(path.delivered),
             window: path.window.into(),
             in_flight: path.in_flight.into(),

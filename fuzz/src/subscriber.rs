@@ -98,7 +98,7 @@ fn pattern(id: u64, at: usize) -> u8 {
 impl Driver {
     fn new(interval: Duration) -> Self {
         Self {
-            subscriber: Subscriber::new(interval).with_max_frame(MAX_FRAME as u64),
+            subscriber: Subscriber::new(interval, MAX_FRAME as u64),
             now: Duration::ZERO,
             sent: BTreeMap::new(),
             ids: Vec::new(),

@@ -55,7 +55,7 @@ macro_rules! targets {
 }
 
 targets! {
-    decode encode estimator header jpeg messages network package png publisher reference segments subscriber tables y4m
+    decode delay_controller encode header jpeg messages network package png publisher reference segments subscriber tables y4m
 }
 
 #[test]

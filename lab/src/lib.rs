@@ -20,6 +20,7 @@ pub mod page;
 pub mod plot;
 #[cfg(feature = "progress")]
 pub mod progress;
+pub mod rate_distortion;
 #[cfg(feature = "show")]
 pub mod sheet;
 #[cfg(feature = "show")]

@@ -69,7 +69,7 @@ class OneCommand(unittest.TestCase):
     def test_the_program_takes_it(self):
         picture, stream, again = (self.out / name for name in ("a.png", "a.nst", "b.png"))
         Image.fromarray(photo(96, 128, 9)).save(picture)
-        self.program("encode", picture, "-o", stream)
+        self.program("encode", picture, "-o", stream, "--analysis", "deep")
         self.program("decode", stream, "-o", again)
         apart = np.asarray(Image.open(again).convert("RGB")).astype(float) - np.asarray(Image.open(picture))
         self.assertLess(np.square(apart).mean(), 30)

@@ -11,14 +11,14 @@
 //! ```
 //! use std::time::Duration;
 //! use bytes::Bytes;
-//! use nestcast_proto::{Bitrate, Frame, Path, Publisher, Step};
+//! use nestcast_proto::{Bitrate, Frame, PathStats, Publisher, Step};
 //!
 //! let interval = Duration::from_millis(33);
 //! let mut publisher = Publisher::new(interval, Some(Bitrate::from_bits(1_000_000)));
 //!
 //! // A frame is due: say what the transport knows of the path, then do as the machine says.
 //! let frame = Frame { id: 7, skipped: 0, captured: 0, base: 20, bytes: Bytes::from(vec![1; 9000]) };
-//! publisher.handle_frame(Duration::ZERO, &frame, &Path::default());
+//! publisher.handle_frame(Duration::ZERO, &frame, &PathStats::default());
 //! let mut sent = Vec::new();
 //! while let Some(step) = publisher.poll() {
 //!     match step {
@@ -42,15 +42,15 @@ mod busy;
 mod close;
 mod competition;
 mod control;
+mod delay_controller;
 mod delivery_rate;
-mod estimator;
-mod falls;
 mod frame;
 mod frame_cap;
 mod limits;
 mod loss;
 mod message;
 mod publisher;
+mod rate_drop;
 mod recent;
 mod round;
 mod shortest;
@@ -63,7 +63,7 @@ pub use bases::Bases;
 pub use bitrate::Bitrate;
 pub use close::{Close, Code};
 pub use control::Control;
-pub use estimator::{Estimator, Path};
+pub use delay_controller::{DelayController, PathStats};
 pub use frame::{Frame, FrameHeader};
 pub use limits::{
     ALPN, INITIAL_WINDOW, MAX_FRAME, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN, QUEUE_TARGET,
@@ -73,10 +73,10 @@ pub use message::{DecoderKind, Hello, Message, ModelRequest, PackageHash, Welcom
 pub use publisher::{Publisher, SendStats, Step};
 pub use stream::{ModelHeader, StreamHead};
 pub use subscriber::{Arrived, ReceiveStats, Subscriber};
+use subtle::ConstantTimeEq as _;
 
 /// Compares a receiver's token with the sender's in a time that does not tell where they differ.
 #[must_use]
 pub fn same_token(given: &[u8], wanted: &[u8]) -> bool {
-    let differ = given.iter().zip(wanted).fold(0, |differ, (a, b)| differ | (a ^ b));
-    given.len() == wanted.len() && std::hint::black_box(differ) == 0
+    given.ct_eq(wanted).into()
 }

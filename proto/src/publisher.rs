@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes, BytesMut};
 
 use crate::bitrate::Bitrate;
+use crate::delay_controller::PathStats;
 use crate::delivery_rate::DeliveryRate;
-use crate::estimator::Path;
 use crate::frame::Frame;
 use crate::frame_cap::FrameCap;
 use crate::recent::Recent;
@@ -111,7 +111,7 @@ impl Publisher {
     }
 
     /// What the path delivered over the last eight frames, all headers counted; it could do more if frames had more bytes.
-    /// What the controller lets through is [`Path::target_rate`].
+    /// What the controller lets through is [`PathStats::target_rate`].
     #[must_use]
     pub const fn delivery_rate(&self) -> Bitrate {
         self.delivery_rate.rate()
@@ -128,7 +128,7 @@ impl Publisher {
     /// the bases of a few frames beside, also where more is in flight than may be since the window fell. And for what came
     /// behind a packet that was lost: the transport holds it until that came again.
     #[must_use]
-    pub fn window(&self, path: &Path) -> u64 {
+    pub fn window(&self, path: &PathStats) -> u64 {
         // What came behind a lost packet is held too, until that came again: at most all that was on the way with it.
         let holes = if path.repairing > 0 { path.window } else { 0 };
         if self.owes_base() {
@@ -147,7 +147,7 @@ impl Publisher {
     /// the bases of a frame are worth that; and where nothing was delivered for two frame intervals, longer than a packet
     /// takes on a slow link, one packet is news of a path where all of the window may be lost or far back in a queue.
     #[must_use]
-    pub fn packets_beyond(&self, path: &Path) -> u64 {
+    pub fn packets_beyond(&self, path: &PathStats) -> u64 {
         let base = self.current.as_ref().map_or(0, |sending| sending.base_left as u64);
         if path.in_flight + base.min(path.mtu) > path.window || self.stalled >= 2 {
             base.div_ceil(path.mtu * 9 / 10).max(u64::from(self.stalled >= 2))
@@ -157,7 +157,7 @@ impl Publisher {
     }
 
     /// A frame is due: what of the one before is not written yet is dropped, but for its base.
-    pub fn handle_frame(&mut self, now: Duration, frame: &Frame, path: &Path) {
+    pub fn handle_frame(&mut self, now: Duration, frame: &Frame, path: &PathStats) {
         self.delivery_rate.handle_frame(now, path.delivered);
         let still = std::mem::replace(&mut self.delivered, path.delivered) == path.delivered;
         self.stalled = if still { self.stalled + 1 } else { 0 };

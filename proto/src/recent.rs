@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::bases;
-use crate::estimator::Path;
+use crate::delay_controller::PathStats;
 use crate::frame::Frame;
 use crate::limits::{MAX_BASE_AGAIN, MAX_OPEN_FRAMES};
 
@@ -16,7 +16,7 @@ pub(crate) struct Recent {
     interval: Duration,
     /// With the moments at which they were due.
     frames: VecDeque<(Duration, Frame)>,
-    /// Falls of the path's rate that were answered.
+    /// RateDropDetector of the path's rate that were answered.
     falls: u64,
 }
 
@@ -35,7 +35,7 @@ impl Recent {
 
     /// If the path's rate fell: what carries the bases again of all frames that were sent since then and shortly before, when
     /// those packets left that the fall met on the way.
-    pub(crate) fn handle_path(&mut self, now: Duration, path: &Path) -> Option<Bytes> {
+    pub(crate) fn handle_path(&mut self, now: Duration, path: &PathStats) -> Option<Bytes> {
         if std::mem::replace(&mut self.falls, path.falls) == path.falls {
             return None;
         }
@@ -62,7 +62,7 @@ mod tests {
             recent.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame);
         }
         let now = INTERVAL * u32::try_from(bases.len()).expect("few");
-        let path = Path { rtt, falls: 1, ..Path::default() };
+        let path = PathStats { rtt, falls: 1, ..PathStats::default() };
         let Some(stream) = recent.handle_path(now, &path) else { return Vec::new() };
         assert!(recent.handle_path(now, &path).is_none(), "once for each fall");
         let mut read = Bases::default();

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::close::Close;
 use crate::frame::FrameHeader;
-use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, MAX_FRAME, MAX_OPEN_FRAMES};
+use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, MAX_OPEN_FRAMES};
 
 /// Frames whose memory is kept to be used again: one that is decoded, and one that waits for that.
 const MAX_SPARES: usize = 2;
@@ -75,12 +75,13 @@ struct Open {
 }
 
 impl Subscriber {
-    /// For frames that come every `interval`.
+    /// For frames that come every `interval`, of which no more than the first `max_frame` bytes are kept: of
+    /// [`MAX_OPEN_FRAMES`] so many are held at most.
     #[must_use]
-    pub fn new(interval: Duration) -> Self {
+    pub fn new(interval: Duration, max_frame: u64) -> Self {
         Self {
             interval,
-            max_frame: MAX_FRAME,
+            max_frame,
             open: BTreeMap::new(),
             spares: Vec::with_capacity(MAX_SPARES),
             last: None,
@@ -89,13 +90,6 @@ impl Subscriber {
             closed: false,
             stats: ReceiveStats::default(),
         }
-    }
-
-    /// Keeps no more than the first `bytes` of a frame: of [`MAX_OPEN_FRAMES`] so many are held at most.
-    #[must_use]
-    pub const fn with_max_frame(mut self, bytes: u64) -> Self {
-        self.max_frame = bytes;
-        self
     }
 
     /// What came so far.
@@ -295,6 +289,7 @@ fn missing((id, skipped): (u64, u64), header: &FrameHeader) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::MAX_FRAME;
 
     const INTERVAL: Duration = Duration::from_millis(40);
 
@@ -317,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_shown_when_it_ends_or_is_due_or_the_next_one_is_there() {
-        let mut subscriber = Subscriber::new(INTERVAL);
+        let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME);
         arrive(&mut subscriber, 0, 0, 10);
         subscriber.handle_end(0);
         assert_eq!(ids(&mut subscriber, 1), [(0, 10)]);
@@ -334,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_frame_waits_for_older_ones_as_long_as_it_may() {
-        let mut subscriber = Subscriber::new(INTERVAL);
+        let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME);
         for id in [5, 7] {
             arrive(&mut subscriber, 0, id, 4);
             subscriber.handle_end(id);
@@ -358,7 +353,7 @@ mod tests {
     #[test]
     fn a_base_that_does_not_come_costs_no_other_frame_at_high_frame_rates() {
         for interval in [4, 8, 16, 33] {
-            let mut subscriber = Subscriber::new(at(interval));
+            let mut subscriber = Subscriber::new(at(interval), MAX_FRAME);
             for id in (0..100).filter(|&id| id != 8) {
                 arrive(&mut subscriber, id * interval, id, 4);
                 subscriber.handle_end(id);
@@ -375,7 +370,7 @@ mod tests {
 
     #[test]
     fn pictures_that_were_not_encoded_are_not_waited_for() {
-        let mut subscriber = Subscriber::new(INTERVAL);
+        let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME);
         for (id, skipped) in [(5, 2), (8, 4), (10, 5)] {
             subscriber.handle_head(at(0), FrameHeader { skipped, ..header(id) }).expect("a new frame");
             subscriber.handle_bytes(at(0), id, &[0; 4]).expect("within its length");
@@ -396,7 +391,7 @@ mod tests {
 
     #[test]
     fn a_base_that_comes_again_counts_where_the_frames_own_stream_has_not_brought_it() {
-        let mut subscriber = Subscriber::new(INTERVAL);
+        let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME);
         arrive(&mut subscriber, 0, 0, 10);
         subscriber.handle_end(0);
         assert_eq!(ids(&mut subscriber, 0), [(0, 10)]);
@@ -420,7 +415,7 @@ mod tests {
     #[test]
     fn a_packet_that_was_lost_is_waited_for_if_it_comes_again_soon() {
         for (rtt, shown) in [(20, 70), (300, 45)] {
-            let mut subscriber = Subscriber::new(INTERVAL);
+            let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME);
             subscriber.handle_round_trip(at(rtt));
             arrive(&mut subscriber, 0, 0, 5);
             arrive(&mut subscriber, 40, 1, 4);
@@ -431,7 +426,7 @@ mod tests {
 
     #[test]
     fn what_is_there_at_the_end_is_shown() {
-        let mut subscriber = Subscriber::new(INTERVAL);
+        let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME);
         arrive(&mut subscriber, 0, 3, 5);
         arrive(&mut subscriber, 0, 4, 3);
         arrive(&mut subscriber, 0, 5, 6);
@@ -442,7 +437,7 @@ mod tests {
 
     #[test]
     fn lies_close_the_connection() {
-        let mut subscriber = Subscriber::new(INTERVAL);
+        let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME);
         subscriber.handle_head(Duration::ZERO, header(0)).expect("a new frame");
         assert!(subscriber.handle_head(Duration::ZERO, header(0)).is_err());
         assert!(subscriber.handle_bytes(Duration::ZERO, 0, &[0; 11]).is_err());
@@ -450,7 +445,7 @@ mod tests {
 
     #[test]
     fn no_more_of_a_frame_is_kept_than_is_wanted_and_the_rest_still_counts() {
-        let mut subscriber = Subscriber::new(INTERVAL).with_max_frame(6);
+        let mut subscriber = Subscriber::new(INTERVAL, 6);
         subscriber.handle_head(at(0), header(0)).expect("a new frame");
         for _ in 0..5 {
             subscriber.handle_bytes(at(0), 0, &[7; 2]).expect("within its length");
@@ -468,7 +463,7 @@ mod tests {
 
     #[test]
     fn what_comes_all_at_once_behind_an_outage_makes_room_for_the_newest() {
-        let mut subscriber = Subscriber::new(INTERVAL);
+        let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME);
         let count = MAX_OPEN_FRAMES as u64 + 4;
         for id in 0..count {
             arrive(&mut subscriber, 0, id, 4);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::estimator::Path;
+use crate::delay_controller::PathStats;
 use crate::limits::{MIN_RTT_LIFE, QUEUE_LEAST, QUEUE_OF_RTT, QUEUE_PACKETS, QUEUE_TARGET};
 use crate::round::{Round, seconds};
 use crate::shortest::Shortest;
@@ -51,7 +51,7 @@ impl Target {
     }
 
     /// How long packets should wait before a path that carries `rate` bytes a second, and be sent.
-    pub(crate) fn of_path(&self, path: &Path, rate: f64) -> Duration {
+    pub(crate) fn of_path(&self, path: &PathStats, rate: f64) -> Duration {
         let most = QUEUE_TARGET.as_secs_f64();
         let least = QUEUE_LEAST.max(path.min_rtt.mul_f64(QUEUE_OF_RTT)).as_secs_f64().min(most);
         let packet = path.mtu as f64 / rate.max(1.0);
@@ -63,7 +63,7 @@ impl Target {
 
     /// The same for a flow that has `rate` of a path: the smaller its part, the longer, so that flows behind one queue come to have
     /// the same (flow-based scaling of Swift: Kumar and others 2020, section 3.1).
-    pub(crate) fn of_share(&self, path: &Path, rate: f64) -> Duration {
+    pub(crate) fn of_share(&self, path: &PathStats, rate: f64) -> Duration {
         let whole = self.packet.shortest().map_or(0.0, |packet| path.mtu as f64 / seconds(packet));
         let flows = (whole / rate.max(1.0) / ALONE).clamp(1.0, SHARES_MOST);
         self.of_path(path, whole.max(rate)).mul_f64(flows.powf(SHARE_SCALING))
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_flow_with_a_small_part_of_a_path_aims_at_a_longer_queue_until_the_path_fell() {
-        let path = Path { min_rtt: SECOND / 20, ..Path::default() };
+        let path = PathStats { min_rtt: SECOND / 20, ..PathStats::default() };
         let mut target = Target::default();
         let packet = target.handle_rate(SECOND, path.mtu, 400_000.0);
         assert_eq!(packet, SECOND * 3 / 1000);

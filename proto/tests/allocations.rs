@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Frame, Path, Publisher, Step, StreamHead, Subscriber};
+use nestcast_proto::{Frame, MAX_FRAME, PathStats, Publisher, Step, StreamHead, Subscriber};
 
 const INTERVAL: Duration = Duration::from_millis(33);
 
@@ -13,7 +13,7 @@ fn pass(ids: Range<u64>, bytes: &Bytes, publisher: &mut Publisher, subscriber: &
     for id in ids {
         let now = INTERVAL * u32::try_from(id).expect("few");
         let frame = Frame { id, skipped: 0, captured: 0, base: 400, bytes: bytes.clone() };
-        publisher.handle_frame(now, &frame, &Path::default());
+        publisher.handle_frame(now, &frame, &PathStats::default());
         let mut begun = false;
         while let Some(step) = publisher.poll() {
             match step {
@@ -41,7 +41,7 @@ fn pass(ids: Range<u64>, bytes: &Bytes, publisher: &mut Publisher, subscriber: &
 
 #[test]
 fn frames_take_no_memory_anew_after_the_first_ones() {
-    let (mut publisher, mut subscriber) = (Publisher::new(INTERVAL, None), Subscriber::new(INTERVAL));
+    let (mut publisher, mut subscriber) = (Publisher::new(INTERVAL, None), Subscriber::new(INTERVAL, MAX_FRAME));
     let bytes = Bytes::from(vec![7; 20_000]);
     pass(0..50, &bytes, &mut publisher, &mut subscriber);
     let taken = allocation_counter::measure(|| pass(50..1050, &bytes, &mut publisher, &mut subscriber));

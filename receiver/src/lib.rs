@@ -5,7 +5,37 @@
 //! ```
 //!
 //! [`Player`] is the sink that decodes pictures and shows them to a [`Viewer`]; the rest of the crate moves frames and has
-//! never seen a picture.
+//! never seen a picture. Any other sink is a few lines:
+//!
+//! ```
+//! use std::convert::Infallible;
+//! use bytes::Bytes;
+//! use nestcast_proto::{Arrived, ReceiveStats, Welcome};
+//! use nestcast_receiver::{FrameSink, Readiness};
+//!
+//! /// Counts the bytes that came in time.
+//! #[derive(Default)]
+//! struct Bytecount(usize);
+//!
+//! impl FrameSink for Bytecount {
+//!     type Error = Infallible;
+//!
+//!     async fn handle_welcome(&mut self, _welcome: &Welcome) -> Result<Readiness, Infallible> {
+//!         Ok(Readiness::Ready)
+//!     }
+//!
+//!     async fn handle_package(&mut self, _package: Bytes) -> Result<(), Infallible> {
+//!         Ok(())
+//!     }
+//!
+//!     fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), Infallible> {
+//!         self.0 += frame.prefix.len();
+//!         Ok(())
+//!     }
+//! }
+//! ```
+//!
+//! [`receive`] feeds it.
 //!
 //! A sender is not trusted: what it makes a receiver hold is bounded by the size of picture that it announced, and so is
 //! every time that it makes a receiver wait.

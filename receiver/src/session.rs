@@ -150,7 +150,7 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
             connection,
             sink,
             handed_over,
-            subscriber: Subscriber::new(welcome.interval()).with_max_frame(kept_bytes(welcome)),
+            subscriber: Subscriber::new(welcome.interval(), kept_bytes(welcome)),
             epoch,
             inbox,
             reader: Reader { events, request: None },

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -41,7 +40,8 @@ pub struct Config {
     /// Most receivers at once at one address (of IPv6: in one network of 64 bits).
     pub max_receivers_per_address: usize,
     /// Where to write a qlog file of each connection, if anywhere.
-    pub qlog: Option<PathBuf>,
+    #[cfg(feature = "qlog")]
+    pub qlog: Option<std::path::PathBuf>,
     /// When receivers are asked to acknowledge.
     pub acknowledge: Acknowledge,
 }
@@ -63,12 +63,19 @@ impl Default for Acknowledge {
 }
 
 impl Config {
-    /// For everyone who comes, at most 1000 receivers at once and 250 at one address, without qlog.
+    /// For everyone who comes, at most 1000 receivers at once and 250 at one address.
     #[must_use]
     pub fn new(listen: SocketAddr, identity: Identity) -> Self {
-        let (max_receivers, max_receivers_per_address) = (1000, 250);
-        let (token, qlog, acknowledge) = (None, None, Acknowledge::default());
-        Self { listen, identity, token, max_receivers, max_receivers_per_address, qlog, acknowledge }
+        Self {
+            listen,
+            identity,
+            token: None,
+            max_receivers: 1000,
+            max_receivers_per_address: 250,
+            #[cfg(feature = "qlog")]
+            qlog: None,
+            acknowledge: Acknowledge::default(),
+        }
     }
 }
 
@@ -107,8 +114,10 @@ impl<S: FrameSource> Broadcast<S> {
     /// # Errors
     /// [`Error::Tls`] if the identity cannot be used, [`Error::Listen`] if the socket cannot be.
     pub fn over(socket: Socket, config: Config, source: S) -> Result<Self, Error> {
-        let Config { identity, token, max_receivers, max_receivers_per_address, qlog, acknowledge, .. } = config;
-        let listener = Listener::new(socket, identity, acknowledge, qlog)?;
+        let Config { identity, token, max_receivers, max_receivers_per_address, acknowledge, .. } = config;
+        let listener = Listener::new(socket, identity, acknowledge)?;
+        #[cfg(feature = "qlog")]
+        let listener = listener.with_qlog(config.qlog);
         let (welcome, package) = (source.welcome(), source.package());
         let (counters, interval): (Arc<Counters>, _) = (Arc::default(), welcome.interval());
         let shared = Shared {

@@ -7,8 +7,7 @@
 //! An encoder that is late finds the newest picture; those before it are skipped and counted.
 
 use std::io::Read;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -19,6 +18,7 @@ use nestcast_proto::{Frame, PackageHash, Welcome};
 use tokio::sync::mpsc;
 
 use crate::feedback::Feedback;
+use crate::newest::Newest;
 use crate::source::{FrameSource, SourceError};
 
 /// Bounds of a picture's base: a thumbnail of the smallest picture, and what one packet takes.
@@ -247,22 +247,22 @@ impl FrameSource for EncodedPictures {
 #[derive(Debug)]
 struct Running {
     frames: mpsc::Receiver<Frame>,
-    slot: Arc<Slot>,
+    slot: Arc<Newest<Captured>>,
     stopped: bool,
     threads: Option<[JoinHandle<Result<(), SourceError>>; 2]>,
 }
 
 impl Running {
     fn start(pictures: Pictures, mut encoding: Encoding, feedback: Feedback) -> Self {
-        let slot: Arc<Slot> = Arc::default();
+        let slot: Arc<Newest<Captured>> = Arc::default();
         let (outlet, frames) = mpsc::channel(1);
         let (filling, emptying) = (Arc::clone(&slot), Arc::clone(&slot));
         let reading = thread::spawn(move || {
-            let _close = CloseOnDrop(&filling);
+            let _close = filling.close_on_drop();
             read(pictures, &filling)
         });
         let encoding = thread::spawn(move || {
-            let _close = CloseOnDrop(&emptying);
+            let _close = emptying.close_on_drop();
             encode(&mut encoding, &feedback, &emptying, &outlet)
         });
         Self { frames, slot, stopped: false, threads: Some([encoding, reading]) }
@@ -295,51 +295,7 @@ struct Captured {
     picture: Picture,
 }
 
-/// Room for the newest picture.
-#[derive(Debug, Default)]
-struct Slot {
-    newest: Mutex<Option<Captured>>,
-    news: Condvar,
-    closed: AtomicBool,
-}
-
-impl Slot {
-    fn newest(&self) -> MutexGuard<'_, Option<Captured>> {
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Relaxed)
-    }
-
-    fn close(&self) {
-        // Under the lock, so that who waits does not miss it.
-        let _newest = self.newest();
-        self.closed.store(true, Ordering::Relaxed);
-        self.news.notify_all();
-    }
-
-    fn put(&self, captured: Captured) {
-        *self.newest() = Some(captured);
-        self.news.notify_one();
-    }
-
-    /// Waits for a picture; `None` when none is left and none will come.
-    fn take(&self) -> Option<Captured> {
-        let nothing = |newest: &mut Option<Captured>| newest.is_none() && !self.is_closed();
-        self.news.wait_while(self.newest(), nothing).unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-struct CloseOnDrop<'a>(&'a Slot);
-
-impl Drop for CloseOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.close();
-    }
-}
-
-fn read(mut pictures: Pictures, slot: &Slot) -> Result<(), SourceError> {
+fn read(mut pictures: Pictures, slot: &Newest<Captured>) -> Result<(), SourceError> {
     let interval = pictures.rate.interval();
     let mut due = Instant::now();
     for id in 0.. {
@@ -363,7 +319,7 @@ fn read(mut pictures: Pictures, slot: &Slot) -> Result<(), SourceError> {
 fn encode(
     encoding: &mut Encoding,
     feedback: &Feedback,
-    slot: &Slot,
+    slot: &Newest<Captured>,
     frames: &mpsc::Sender<Frame>,
 ) -> Result<(), SourceError> {
     let mut last: Option<(Captured, Frame, usize)> = None;

@@ -1,28 +1,25 @@
-//! QUIC by quinn: endpoint, limits, streams, and the congestion control of [`nestcast_proto::Estimator`].
+//! QUIC by quinn: endpoint, limits and streams.
 
-use std::any::Any;
-use std::fs::File;
-use std::io::BufWriter;
 use std::net::{SocketAddr, UdpSocket};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, Bytes};
-use nestcast_proto::{ALPN, Close, Code, Estimator, INITIAL_WINDOW, Path};
-use quinn::congestion::{Controller, ControllerFactory};
+use nestcast_proto::{ALPN, Close, Code, INITIAL_WINDOW, PathStats};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
-    AckFrequencyConfig, AsyncUdpSocket, EndpointConfig, QlogConfig, RecvStream, Runtime as _, SendStream, ServerConfig,
+    AckFrequencyConfig, AsyncUdpSocket, EndpointConfig, RecvStream, Runtime as _, SendStream, ServerConfig,
     TokioRuntime, TransportConfig, VarInt, WriteError,
 };
 use socket2::SockRef;
 
 use crate::broadcast::Acknowledge;
+use crate::congestion::{Factory, Known, known};
 use crate::connection_ids::ConnectionIds;
 use crate::error::Error;
 use crate::identity::Identity;
+#[cfg(feature = "qlog")]
+use crate::qlog::Logs;
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing, Urgency};
 
 /// A receiver that is silent for this long is gone; it sends something every third of it.
@@ -72,33 +69,40 @@ impl Socket {
 }
 
 /// Accepts receivers.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Listener {
     endpoint: quinn::Endpoint,
-    config: ServerConfig,
-    acknowledge: Acknowledge,
-    qlog: Option<PathBuf>,
-    /// The zero of the clock that all connections share.
-    began: Instant,
+    #[cfg(feature = "qlog")]
+    logs: Logs,
 }
 
 impl Listener {
-    /// Writes a qlog file of each connection to the folder `qlog`.
+    /// Listens on a socket.
     pub(crate) fn new(
         Socket { socket, address, seed }: Socket,
         identity: Identity,
         acknowledge: Acknowledge,
-        qlog: Option<PathBuf>,
     ) -> Result<Self, Error> {
         let began = tokio::time::Instant::now().into_std();
         let mut config = config(identity)?;
         config.transport_config(Arc::new(transport(began, acknowledge)));
+        #[cfg(feature = "qlog")]
+        let logs = Logs { folder: None, config: config.clone(), acknowledge, began };
         let mut own = EndpointConfig::default();
         own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(|| Box::<ConnectionIds>::default()).rng_seed(seed);
-        let endpoint =
-            quinn::Endpoint::new_with_abstract_socket(own, Some(config.clone()), socket, Arc::new(TokioRuntime))
-                .map_err(|reason| Error::Listen { address, reason })?;
-        Ok(Self { endpoint, config, acknowledge, qlog, began })
+        let endpoint = quinn::Endpoint::new_with_abstract_socket(own, Some(config), socket, Arc::new(TokioRuntime))
+            .map_err(|reason| Error::Listen { address, reason })?;
+        Ok(Self {
+            endpoint,
+            #[cfg(feature = "qlog")]
+            logs,
+        })
+    }
+
+    /// Writes a qlog file of each connection to this folder.
+    #[cfg(feature = "qlog")]
+    pub(crate) fn with_qlog(self, folder: Option<std::path::PathBuf>) -> Self {
+        Self { logs: Logs { folder, ..self.logs }, ..self }
     }
 
     pub(crate) fn address(&self) -> Option<SocketAddr> {
@@ -108,22 +112,11 @@ impl Listener {
     /// The next peer that asks for a connection; nothing once the endpoint is closed. May be dropped while it waits.
     pub(crate) async fn accept(&self) -> Option<Handshake> {
         let incoming = self.endpoint.accept().await?;
-        Some(Handshake { incoming, listener: self.clone() })
-    }
-
-    /// The configuration for one connection that is logged to a file of its own in `folder`.
-    fn logging(&self, folder: &std::path::Path, incoming: &quinn::Incoming) -> Option<Arc<ServerConfig>> {
-        let id = incoming.orig_dst_cid();
-        let file = folder.join(format!("{id}.sqlog"));
-        let created =
-            File::create(&file).inspect_err(|error| tracing::warn!("{} is not written: {error}", file.display()));
-        let mut log = QlogConfig::default();
-        log.writer(Box::new(BufWriter::new(created.ok()?)))
-            .title(Some(format!("nestcast send to {}", incoming.remote_address())));
-        let (mut config, mut transport) = (self.config.clone(), transport(self.began, self.acknowledge));
-        transport.qlog_stream(log.into_stream());
-        config.transport_config(Arc::new(transport));
-        Some(Arc::new(config))
+        Some(Handshake {
+            incoming,
+            #[cfg(feature = "qlog")]
+            logs: self.logs.clone(),
+        })
     }
 
     /// Closes what is still open and waits until peers have been told.
@@ -137,7 +130,8 @@ impl Listener {
 #[derive(Debug)]
 pub(crate) struct Handshake {
     incoming: quinn::Incoming,
-    listener: Listener,
+    #[cfg(feature = "qlog")]
+    logs: Logs,
 }
 
 impl Handshake {
@@ -163,11 +157,13 @@ impl Handshake {
 
     /// Performs it.
     pub(crate) async fn perform(self) -> Result<QuicConnection, Disconnected> {
-        let Self { incoming, listener } = self;
-        let connecting = match listener.qlog.as_deref().and_then(|folder| listener.logging(folder, &incoming)) {
-            Some(config) => incoming.accept_with(config),
-            None => incoming.accept(),
+        #[cfg(feature = "qlog")]
+        let connecting = match self.logs.config_of(&self.incoming) {
+            Some(config) => self.incoming.accept_with(config),
+            None => self.incoming.accept(),
         };
+        #[cfg(not(feature = "qlog"))]
+        let connecting = self.incoming.accept();
         let connection = connecting.map_err(disconnected)?.await.map_err(disconnected)?;
         let known = Mutex::new((connection.remote_address(), known(&connection)));
         Ok(QuicConnection { connection, known })
@@ -203,7 +199,7 @@ fn config(identity: Identity) -> Result<ServerConfig, Error> {
 }
 
 /// For connections that share a clock, which began at `began`.
-fn transport(began: Instant, acknowledge: Acknowledge) -> TransportConfig {
+pub(crate) fn transport(began: Instant, acknowledge: Acknowledge) -> TransportConfig {
     let mut acks = AckFrequencyConfig::default();
     // So many may come unacknowledged.
     let threshold = acknowledge.packets.saturating_sub(1);
@@ -244,33 +240,6 @@ async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usize, W
     Ok(written)
 }
 
-/// What a connection's congestion control and its feed tell each other.
-#[derive(Debug, Default)]
-struct Known {
-    path: Mutex<Path>,
-    /// Packets that may go beyond the window.
-    beyond: AtomicU64,
-    /// The next packet is the connection's close. quinn-proto 0.11.19 counts it against the window while stream bytes
-    /// are unsent, and reads no acknowledgements any more: a close that finds the window full would never be sent.
-    closing: AtomicBool,
-}
-
-impl Known {
-    fn path(&self) -> Path {
-        *held(&self.path)
-    }
-}
-
-/// That of a connection.
-fn known(connection: &quinn::Connection) -> Arc<Known> {
-    let state = connection.congestion_state().into_any();
-    state.downcast::<Congestion>().map(|congestion| congestion.known).unwrap_or_default()
-}
-
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn disconnected(error: impl std::fmt::Display) -> Disconnected {
     Disconnected(error.to_string())
 }
@@ -286,7 +255,7 @@ pub(crate) struct QuicConnection {
 impl QuicConnection {
     fn known(&self) -> Arc<Known> {
         let address = self.connection.remote_address();
-        let mut of = held(&self.known);
+        let mut of = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if of.0 != address {
             *of = (address, known(&self.connection));
         }
@@ -311,7 +280,7 @@ impl Connection for QuicConnection {
         self.connection.remote_address()
     }
 
-    fn path(&self) -> Path {
+    fn path(&self) -> PathStats {
         self.known().path()
     }
 
@@ -320,7 +289,7 @@ impl Connection for QuicConnection {
     }
 
     fn allow_beyond(&self, packets: u64) {
-        self.known().beyond.store(packets, Ordering::Relaxed);
+        self.known().allow_beyond(packets);
     }
 
     async fn accept_control(&self) -> Result<(SendStream, RecvStream), Disconnected> {
@@ -335,7 +304,7 @@ impl Connection for QuicConnection {
 
     fn close(&self, close: Close) {
         // Before the close itself: the packet is built at once.
-        self.known().closing.store(true, Ordering::Relaxed);
+        self.known().close();
         self.connection.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
     }
 }
@@ -366,95 +335,5 @@ impl Outgoing for SendStream {
 impl Incoming for RecvStream {
     async fn read(&mut self) -> Result<Option<Bytes>, Disconnected> {
         Ok(self.read_chunk(MAX_READ_BYTES, true).await.map_err(disconnected)?.map(|chunk| chunk.bytes))
-    }
-}
-
-/// Builds the congestion control of a connection.
-#[derive(Debug)]
-struct Factory {
-    /// The zero of the clock that all connections share.
-    began: Instant,
-}
-
-impl ControllerFactory for Factory {
-    fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        let clock = now.saturating_duration_since(self.began);
-        Box::new(Congestion { estimator: Estimator::new(mtu.into(), clock), epoch: now, known: Arc::default() })
-    }
-}
-
-/// The estimator as quinn's congestion control.
-#[derive(Debug, Clone)]
-struct Congestion {
-    estimator: Estimator,
-    epoch: Instant,
-    /// What the feed reads: quinn would copy all of this for it each time.
-    known: Arc<Known>,
-}
-
-impl Congestion {
-    fn tell(&self) {
-        *held(&self.known.path) = self.estimator.path();
-    }
-
-    fn moment(&self, instant: Instant) -> Duration {
-        instant.saturating_duration_since(self.epoch)
-    }
-}
-
-impl Controller for Congestion {
-    fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
-        let _ = self.known.beyond.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packets| packets.checked_sub(1));
-        self.estimator.handle_sent(self.moment(now), bytes);
-        self.tell();
-    }
-
-    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _limited: bool, rtt: &quinn_proto::RttEstimator) {
-        // Packets of an earlier path say nothing of this one.
-        if sent >= self.epoch {
-            self.estimator.handle_smoothed(rtt.get());
-            self.estimator.handle_ack(self.moment(now), self.moment(sent), bytes);
-        }
-    }
-
-    fn on_end_acks(&mut self, now: Instant, in_flight: u64, _limited: bool, _largest: Option<u64>) {
-        self.estimator.handle_acks_end(self.moment(now), in_flight);
-        self.tell();
-    }
-
-    fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, persistent: bool, lost: u64) {
-        self.estimator.handle_loss(lost, persistent);
-        self.tell();
-    }
-
-    fn on_mtu_update(&mut self, mtu: u16) {
-        self.estimator.handle_mtu(mtu.into());
-        self.tell();
-    }
-
-    /// quinn sends nothing that would fill the window to its last byte.
-    fn window(&self) -> u64 {
-        if self.known.closing.load(Ordering::Relaxed) {
-            // Beyond `u32::MAX` quinn does not pace either.
-            return u64::MAX;
-        }
-        let Path { window, mtu, in_flight, .. } = self.estimator.path();
-        let beyond = match self.known.beyond.load(Ordering::Relaxed) {
-            0 => 0,
-            packets => in_flight + packets.saturating_mul(mtu),
-        };
-        window.max(beyond) + 1
-    }
-
-    fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(self.clone())
-    }
-
-    fn initial_window(&self) -> u64 {
-        INITIAL_WINDOW
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use nestcast_proto::{Bitrate, Path, SendStats};
+use nestcast_proto::{Bitrate, PathStats, SendStats};
 
 /// A moment's figures.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +45,7 @@ impl Statistics {
 pub struct ReceiverStatistics {
     /// Where it is.
     pub address: SocketAddr,
-    /// What its path delivered over the last eight frames, all headers counted: less than [`Path::target_rate`], what the
+    /// What its path delivered over the last eight frames, all headers counted: less than [`PathStats::target_rate`], what the
     /// delay controller lets through, where frames have fewer bytes than that.
     pub delivery_rate: Bitrate,
     /// The most bytes of the next frame that it may have use for.
@@ -53,7 +53,7 @@ pub struct ReceiverStatistics {
     /// What it was given.
     pub sent: SendStats,
     /// Its path.
-    pub path: Path,
+    pub path: PathStats,
 }
 
 /// The counters behind [`Statistics`].

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use nestcast_proto::{Close, Path};
+use nestcast_proto::{Close, PathStats};
 
 /// The connection is no more.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -28,7 +28,7 @@ pub(crate) trait Connection: Send + Sync + 'static {
     fn address(&self) -> SocketAddr;
 
     /// What is known of the path now.
-    fn path(&self) -> Path;
+    fn path(&self) -> PathStats;
 
     /// Holds at most so many bytes, unsent or unacknowledged.
     fn set_window(&self, bytes: u64);

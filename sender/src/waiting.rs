@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
-use std::ops::Bound;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -17,7 +16,12 @@ const WAIT: Duration = Duration::from_millis(900);
 /// For how long it is known whose turn was.
 const MEMORY: Duration = Duration::from_secs(10);
 
-/// Address prefixes take turns. Of a prefix, peers go first whose address and port had no turn of late: who connects again
+/// Of so many turns one goes to a prefix that had one before, however many newcomers there are: of an IPv6 network of 48 bits
+/// a peer has 65,536 prefixes.
+const OTHERS_EVERY: u64 = 4;
+
+/// Address prefixes take turns: next is a prefix that had none of late, so that a newcomer does not wait for strangers who
+/// had theirs, then the one whose turn was longest ago. Of a prefix, peers go first whose address and port had no turn of late: who connects again
 /// and again does not keep out who comes once. Of these the oldest is first, and under overload the newest: most of those
 /// that waited for long have given up, and who has just come is served in time.
 #[derive(Debug)]
@@ -26,10 +30,12 @@ pub(crate) struct Waiting<T> {
     queues: BTreeMap<AddressPrefix, Queue<T>>,
     count: usize,
     limit: usize,
-    /// The prefix whose turn was last.
-    last: Option<AddressPrefix>,
-    /// Who had a turn, oldest first.
-    turns: VecDeque<(Instant, SocketAddr)>,
+    /// How many turns there were.
+    turn: u64,
+    /// The last turn of each prefix that had one of late.
+    last_turns: BTreeMap<AddressPrefix, u64>,
+    /// Who had a turn, oldest first, and which.
+    turns: VecDeque<(Instant, SocketAddr, u64)>,
     had_turn: BTreeSet<SocketAddr>,
 }
 
@@ -51,7 +57,15 @@ struct Waiter<T> {
 impl<T> Waiting<T> {
     /// At most `limit` peers.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { queues: BTreeMap::new(), count: 0, limit, last: None, turns: VecDeque::new(), had_turn: BTreeSet::new() }
+        Self {
+            queues: BTreeMap::new(),
+            count: 0,
+            limit,
+            turn: 0,
+            last_turns: BTreeMap::new(),
+            turns: VecDeque::new(),
+            had_turn: BTreeSet::new(),
+        }
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -75,21 +89,36 @@ impl<T> Waiting<T> {
 
     /// Whose turn is next.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<T> {
-        let behind = self.last.map_or(Bound::Unbounded, Bound::Excluded);
-        let next = self.queues.range((behind, Bound::Unbounded)).next().or_else(|| self.queues.iter().next());
-        let prefix = *next?.0;
-        self.last = Some(prefix);
+        self.forget(now);
+        let prefix = self.next_prefix()?;
         let peer = self.take(prefix, |queue| queue.pop(now))?;
         self.remember(now, peer.address);
         Some(peer.it)
     }
 
+    fn next_prefix(&self) -> Option<AddressPrefix> {
+        let had_one = |prefix: &AddressPrefix| self.last_turns.get(prefix).map(|turn| (*turn, *prefix));
+        let longest_ago = || self.queues.keys().filter_map(had_one).min().map(|(_, prefix)| prefix);
+        let newcomers = self.queues.iter().filter(|(prefix, _)| !self.last_turns.contains_key(prefix));
+        let newcomer = newcomers.min_by_key(|(_, queue)| queue.since()).map(|(prefix, _)| *prefix);
+        if self.turn % OTHERS_EVERY == 0 { longest_ago().or(newcomer) } else { newcomer.or_else(longest_ago) }
+    }
+
     fn remember(&mut self, now: Instant, address: SocketAddr) {
-        while let Some((_, past)) = self.turns.pop_front_if(|(at, _)| *at + MEMORY < now) {
-            self.had_turn.remove(&past);
-        }
-        if self.had_turn.insert(address) {
-            self.turns.push_back((now, address));
+        self.turn += 1;
+        self.last_turns.insert(AddressPrefix::of(address), self.turn);
+        self.had_turn.insert(address);
+        self.turns.push_back((now, address, self.turn));
+    }
+
+    /// Forgets turns that are long past.
+    fn forget(&mut self, now: Instant) {
+        while let Some((_, address, turn)) = self.turns.pop_front_if(|(at, ..)| *at + MEMORY < now) {
+            self.had_turn.remove(&address);
+            let prefix = AddressPrefix::of(address);
+            if self.last_turns.get(&prefix) == Some(&turn) {
+                self.last_turns.remove(&prefix);
+            }
         }
     }
 
@@ -126,6 +155,11 @@ impl<T> Default for Queue<T> {
 impl<T> Queue<T> {
     fn len(&self) -> usize {
         self.new.len() + self.again.len()
+    }
+
+    /// Since when its oldest peer waits.
+    fn since(&self) -> Option<Instant> {
+        [&self.new, &self.again].into_iter().filter_map(VecDeque::front).map(|peer| peer.since).min()
     }
 
     fn overdue(&self, now: Instant) -> bool {
@@ -166,6 +200,30 @@ mod tests {
         now += OVERLOAD * 3 / 2;
         assert!(waiting.push(now, address(1, 50), 50).is_empty());
         assert_eq!((waiting.pop(now), waiting.pop(now), waiting.len()), (Some(50), Some(49), 45));
+    }
+
+    #[test]
+    fn a_prefix_that_had_no_turn_goes_before_those_that_had_and_starves_none() {
+        let (mut waiting, now) = (Waiting::new(1000), Instant::now());
+        for stranger in 1..=64 {
+            waiting.push(now, address(stranger, 1), stranger);
+            waiting.push(now, address(stranger, 2), stranger);
+        }
+        // While some had none, every fourth turn is a second one.
+        let mut strangers: Vec<_> = (0..86).filter_map(|_| waiting.pop(now)).collect();
+        strangers.sort_unstable();
+        strangers.dedup();
+        assert_eq!(strangers.len(), 64, "each had a turn");
+        waiting.push(now, address(200, 1), 200);
+        assert!([waiting.pop(now), waiting.pop(now)].contains(&Some(200)), "among the next two, not behind 64");
+
+        let again = waiting.pop(now).expect("strangers still wait");
+        for newcomer in 100..180 {
+            waiting.push(now, address(newcomer, 1), newcomer);
+        }
+        let order: Vec<_> = (0..40).filter_map(|_| waiting.pop(now)).collect();
+        let others = order.iter().filter(|peer| **peer <= 64).count();
+        assert_eq!((others, again <= 64), (10, true), "one turn of four goes to those who had one");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use nestcast_lab::link::{
     trace::{NORWAY_BUS, NORWAY_METRO},
 };
 use nestcast_sender::Acknowledge;
-use nestcast_tests::network::{Outcome, Scenario, broadcast, recorded, steps};
+use nestcast_tests::network::{Outcome, Scenario, broadcast, steps};
 
 /// Moments over which a fall is spread, within three frame intervals.
 const FALLS: u32 = 12;
@@ -140,7 +140,7 @@ fn changes() -> Vec<Row> {
     let link = steps(&[(0, 4_000_000), (4, 1_000_000), (8, 10_000_000)]);
     let stepping = |from, until| Run { link: link.clone(), scenario: Scenario::lasting(seconds(12)), from, until };
     let recording = |text: &str| Run {
-        link: recorded(text),
+        link: Link::recorded(text).expect("a trace"),
         scenario: Scenario::lasting(seconds(17)),
         from: seconds(1),
         until: seconds(17),

@@ -28,21 +28,6 @@ pub const BASE: usize = 400;
 /// Most bytes of a download's read.
 const MAX_READ_BYTES: usize = 64 * 1024;
 
-/// A link of a recording: seconds and Mbit/s on each line.
-///
-/// # Panics
-/// If it is none.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates are positive and small")]
-#[must_use]
-pub fn recorded(text: &str) -> Link {
-    let numbers = |line: &str| {
-        let mut numbers = line.split_whitespace().map(|word| word.parse().expect("a number"));
-        (numbers.next().expect("seconds"), numbers.next().expect("Mbit/s"))
-    };
-    let rate = |(at, megabits): (f64, f64)| (Duration::from_secs_f64(at), (megabits * 1e6) as u64);
-    Link::varying(text.lines().map(|line| rate(numbers(line))).collect())
-}
-
 /// A link whose rate steps at whole seconds.
 #[must_use]
 pub fn steps(rates: &[(u64, u64)]) -> Link {

@@ -3,6 +3,7 @@
 mod attack;
 mod bitexact;
 mod cargo;
+mod dependencies;
 mod failure;
 mod fuzz;
 mod install;
@@ -19,8 +20,8 @@ use failure::{Failure, Result};
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  demo [ARGS]      `nestcast demo ARGS`, built with it if need be
-  nestcast ARGS    nestcast as released, built if need be
+  demo [ARGS]      `nestcast demo ARGS`, built if need be
+  nestcast ARGS    nestcast as released, with all its features, built if need be
   report           draw benches/results/report.html, plots and tables from the results; measures nothing
   measure COMMAND  measure anew into benches/results: `measure all KODAK` does all that depends on nestcast, with KODAK
                    the folder of its 24 pictures; `measure help` lists the parts; both need cmake, nasm and perl
@@ -35,7 +36,8 @@ cargo xtask COMMAND
   fuzz [TARGET] [--minutes N] [--keep]
                    fuzz one target of fuzz/, or all, for N minutes each, 1 unless told; installs cargo-fuzz if it is not
                    there; --keep makes the committed corpus the smallest that reaches what was reached
-  lint             formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
+  dependencies     licences of all crates; of the default program how many there are, and none in two versions
+  lint             these, formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
   runtime          fetch ONNX Runtime if it is not there, as demo, nestcast and test do too
   install-runtime  put ONNX Runtime where an installed nestcast finds it: the user's cache folder
   help             this text
@@ -61,9 +63,9 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "install-runtime" => runtime::install_for_user(),
         "demo" => {
             arguments.insert(0, "demo".into());
-            nestcast(&["--features", "demo"], &arguments)
+            nestcast(&arguments)
         }
-        "nestcast" => nestcast(&[], &arguments),
+        "nestcast" => nestcast(&arguments),
         "report" => measure::report(),
         "measure" => measure::run(&arguments),
         "test" => test(&arguments),
@@ -71,6 +73,7 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "bitexact" => bitexact::run(),
         "fuzz" => fuzz::run(&arguments),
         "lint" => lint(),
+        "dependencies" => dependencies::check(),
         "help" | "-h" | "--help" => {
             println!("{HELP}");
             Ok(())
@@ -80,18 +83,20 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
     }
 }
 
-/// Runs the program, built with some features.
-fn nestcast(features: &[&str], arguments: &[OsString]) -> Result<()> {
+/// Runs the program, with all that it can have.
+fn nestcast(arguments: &[OsString]) -> Result<()> {
     let library = runtime::ensure()?;
-    let program = [&["--locked", "--release", "--package", "nestcast", "--bin", "nestcast"], features].concat();
+    let program = [&["--locked", "--release", "--package", "nestcast", "--bin", "nestcast"], &FULL[..]].concat();
     // Built apart from running, so that building shows its progress and running adds nothing to the output.
     cargo::step(&[&["build"], &program[..]].concat(), &[])?;
     cargo::hand_over(&[&["run", "--quiet"], &program[..], &["--"]].concat(), arguments, &library)
 }
 
+/// The program with all that it can have.
+const FULL: [&str; 2] = ["--features", "nestcast/full"];
 /// All tests but the benchmarks' own; of all of them is said what failed.
 const TESTS: [&str; 7] =
-    ["--locked", "--workspace", "--exclude", "nestcast-benches", "--features", "nestcast/demo", "--no-fail-fast"];
+    ["--locked", "--workspace", "--exclude", "nestcast-benches", "--no-fail-fast", FULL[0], FULL[1]];
 
 fn test(arguments: &[OsString]) -> Result<()> {
     let words: Option<Vec<_>> = arguments.iter().map(|argument| argument.to_str()).collect();
@@ -112,7 +117,12 @@ fn test(arguments: &[OsString]) -> Result<()> {
 
 fn lint() -> Result<()> {
     cargo::step(&["fmt", "--all", "--check"], &[])?;
-    let features = ["--locked", "--workspace", "--features", "nestcast/demo"];
-    cargo::step(&[&["clippy"], &features[..], &["--all-targets", "--", "-D", "warnings"]].concat(), &[])?;
-    cargo::step(&[&["doc"], &features[..], &["--no-deps"]].concat(), &[("RUSTDOCFLAGS", "-Dwarnings".as_ref())])
+    dependencies::check()?;
+    let workspace = ["--locked", "--workspace"];
+    for features in [&FULL[..], &[]] {
+        let clippy = [&["clippy"], &workspace[..], features, &["--all-targets", "--", "-D", "warnings"]];
+        cargo::step(&clippy.concat(), &[])?;
+    }
+    let doc = [&["doc"], &workspace[..], &FULL, &["--no-deps"]];
+    cargo::step(&doc.concat(), &[("RUSTDOCFLAGS", "-Dwarnings".as_ref())])
 }

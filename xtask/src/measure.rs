@@ -51,10 +51,9 @@ fn all(kodak: &Path, library: &Path) -> Result<()> {
     }
     for (model, csv) in MODELS {
         let csv = results().join(csv);
-        crate::nestcast(
-            &[],
-            &["eval".into(), kodak.into(), "--model".into(), model.into(), "--csv".into(), csv.into()],
-        )?;
+        let words: [OsString; 6] =
+            ["eval".into(), kodak.into(), "--model".into(), model.into(), "--csv".into(), csv.into()];
+        crate::nestcast(&[&words[..], &["--analysis".into(), "deep".into()]].concat())?;
     }
     program(&["population".into(), "--images".into(), kodak.into()], library)?;
     program(&["sheets".into()], library)?;

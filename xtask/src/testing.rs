@@ -91,7 +91,9 @@ impl Failed {
         let variables = variables.iter().map(|(name, value)| format!("{name}={} ", quoted(&value.to_string_lossy())));
         let profile: String = profile.iter().map(|word| format!("{word} ")).collect();
         let test = self.name.as_ref().map(|name| format!(" -- --exact {}", quoted(name))).unwrap_or_default();
-        format!("{}cargo test --locked {profile}{}{test}", variables.collect::<String>(), self.program)
+        // The program's tests were built with all that it can have.
+        let features = if self.program.starts_with("-p nestcast ") { " --features full" } else { "" };
+        format!("{}cargo test --locked {profile}{}{features}{test}", variables.collect::<String>(), self.program)
     }
 }
 

@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use nestcast_lab::link::{
-    Link,
-    trace::{self, NORWAY_METRO},
-};
+use nestcast_lab::link::{Link, trace::NORWAY_METRO};
 
 /// Options of every measurement over simulated links.
 #[derive(Debug, Args)]
@@ -71,7 +68,7 @@ impl Scenario {
 
     fn recorded(name: &str, text: &str) -> Result<Self> {
         const SECONDS: u32 = 15;
-        let link = Link::varying(trace::parse(text)?);
+        let link = Link::recorded(text)?;
         Ok(Self { name: name.to_owned(), link, seconds: SECONDS, steps: None })
     }
 }

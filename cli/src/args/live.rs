@@ -36,9 +36,11 @@ pub(crate) struct Send {
     /// Most receivers at once at one address, as behind one router (of IPv6: in one network of 64 bits)
     #[arg(long, value_name = "N", default_value_t = 250)]
     pub(crate) max_receivers_per_address: usize,
+    #[cfg(feature = "metrics")]
     /// Serve figures for Prometheus here, over HTTP at `/metrics`
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<SocketAddr>,
+    #[cfg(feature = "qlog")]
     /// Write a qlog file of each connection to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,

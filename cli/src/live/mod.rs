@@ -1,6 +1,7 @@
 //! `nestcast send` and `nestcast receive`: a broadcast from the command line.
 
 mod lines;
+#[cfg(feature = "metrics")]
 mod metrics;
 mod packages;
 mod receive;
@@ -8,13 +9,15 @@ mod send;
 mod source;
 mod viewer;
 
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use nestcast_proto::MAX_TOKEN;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::{fmt, util::SubscriberInitExt as _};
 
 pub(crate) use receive::run as receive;
 #[cfg(feature = "demo")]
@@ -27,13 +30,11 @@ use crate::files::Input;
 
 /// What runs the network, and the log on standard error that `RUST_LOG` asks for.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    let asked: Option<Targets> = std::env::var("RUST_LOG").ok().and_then(|asked| asked.parse().ok());
+    let filter = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
+    let log = fmt::layer().with_ansi(false).with_writer(io::stderr);
     // A second time in one process it fails, and the first one's log is good.
-    let _ = tracing_subscriber::fmt()
-        .with_ansi(io::stderr().is_terminal())
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .try_init();
+    let _ = tracing_subscriber::registry().with(log.with_filter(filter)).try_init();
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the system gives no threads")
 }
 

@@ -2,14 +2,18 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
+#[cfg(feature = "qlog")]
+use anyhow::Context as _;
+use anyhow::{Result, anyhow};
 use nestcast_codec::Size;
 use nestcast_proto::PackageHash;
-use nestcast_sender::{Broadcast, Config, EncodedPictures, Encoding, Error, Identity, Statistics};
+use nestcast_sender::{Broadcast, Config, EncodedPictures, Encoding, Error, Identity, Monitor, Statistics};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::lines::Line;
-use super::{metrics, source};
+#[cfg(feature = "metrics")]
+use super::metrics;
+use super::source;
 use crate::args::Send;
 use crate::files::{self, Lines};
 use crate::transforms::Model;
@@ -33,31 +37,33 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     let hash = PackageHash(model.package().hash());
     let encoding = Encoding::new(hash, model.encoder(options.analysis)?.with_max_bytes(most))
         .with_package(model.package().archive().into());
+    #[cfg(feature = "qlog")]
     if let Some(folder) = &options.qlog {
         std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be written", folder.display()))?;
     }
     let &Send { listen, max_receivers, max_receivers_per_address, .. } = options;
-    let qlog = options.qlog.clone();
-    let config = Config { token, max_receivers, max_receivers_per_address, qlog, ..Config::new(listen, identity) };
+    let config = Config {
+        token,
+        max_receivers,
+        max_receivers_per_address,
+        #[cfg(feature = "qlog")]
+        qlog: options.qlog.clone(),
+        ..Config::new(listen, identity)
+    };
 
     let outcome = runtime.block_on(async {
         let broadcast = Broadcast::listen(config, EncodedPictures::new(source, encoding)).map_err(advise)?;
         let address = broadcast.address().unwrap_or(options.listen).to_string();
         let monitor = broadcast.monitor();
-        let metrics = match options.metrics {
-            Some(address) => Some(metrics::listen(address).await?),
-            None => None,
-        };
+        let (metrics, serving) = metrics(options, monitor.clone()).await?;
         if options.json {
-            let metrics =
-                metrics.as_ref().and_then(|listener| listener.local_addr().ok()).map(|address| address.to_string());
             Lines::Output.print(&Line::Listening { address, fingerprint, metrics })?;
         } else {
             files::note(&format!("receive with: nestcast receive {address} --fingerprint {fingerprint} -o -"));
         }
         let mut seconds = interval(Duration::from_secs(1));
         seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut serving = std::pin::pin!(metrics::serve(metrics, monitor.clone()));
+        let mut serving = std::pin::pin!(serving);
         let mut run = std::pin::pin!(broadcast.run(super::interrupted()));
         let ended = loop {
             tokio::select! {
@@ -77,6 +83,22 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     // A thread that still waits for standard input ends with the process.
     runtime.shutdown_background();
     outcome
+}
+
+/// Where figures for Prometheus are served, if anywhere, and what answers for ever.
+#[cfg(feature = "metrics")]
+async fn metrics(options: &Send, monitor: Monitor) -> Result<(Option<String>, impl Future<Output = ()>)> {
+    let listener = match options.metrics {
+        Some(address) => Some(metrics::listen(address).await?),
+        None => None,
+    };
+    let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
+    Ok((address.map(|address| address.to_string()), metrics::serve(listener, monitor)))
+}
+
+#[cfg(not(feature = "metrics"))]
+async fn metrics(_: &Send, _: Monitor) -> Result<(Option<String>, impl Future<Output = ()>)> {
+    Ok((None, std::future::pending()))
 }
 
 /// Adds which option helps.

@@ -25,7 +25,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Sends with lines of JSON, metrics and logs.
+    /// Sends with lines of JSON, and with metrics and logs if the program has them.
     pub(crate) fn start(bench: &Bench, arguments: &[&str]) -> Self {
         Self::start_with(bench, arguments, &[])
     }
@@ -35,7 +35,9 @@ impl Sender {
         let mut child = Command::new(env!("CARGO_BIN_EXE_nestcast"))
             .arg("send")
             .args(arguments)
-            .args(["--json", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--qlog", "logs"])
+            .args(["--json", "--listen", "127.0.0.1:0"])
+            .args(if cfg!(feature = "metrics") { &["--metrics", "127.0.0.1:0"][..] } else { &[] })
+            .args(if cfg!(feature = "qlog") { &["--qlog", "logs"][..] } else { &[] })
             .current_dir(bench.path(""))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -47,7 +49,7 @@ impl Sender {
         let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
         output.read_line(&mut line).expect("a line");
         let listening: serde_json::Value = serde_json::from_str(&line).expect("JSON");
-        let text = |name: &str| listening[name].as_str().expect("text").to_owned();
+        let text = |name: &str| listening[name].as_str().unwrap_or_default().to_owned();
         let (address, fingerprint, metrics) = (text("address"), text("fingerprint"), text("metrics"));
         Self { child, output, address, fingerprint, metrics }
     }

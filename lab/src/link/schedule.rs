@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::trace;
+
 /// What UDP and IPv4 add to a packet.
 const OVERHEAD: u64 = 28;
 /// Bits per second of the way back.
@@ -39,6 +41,14 @@ impl Link {
     pub const fn varying(rates: Vec<(Duration, u64)>) -> Self {
         let (delay, queue) = (Duration::from_millis(5), Duration::from_millis(100));
         Self { rates, delay, queue, loss: 0, jitter: Duration::ZERO, seed: 1 }
+    }
+
+    /// The rates of a trace; 5 ms each way and a queue of 100 ms, without loss or jitter.
+    ///
+    /// # Errors
+    /// Those of [`trace::parse`].
+    pub fn recorded(text: &str) -> anyhow::Result<Self> {
+        Ok(Self::varying(trace::parse(text)?))
     }
 
     /// With a round trip of `rtt` where no queue stands.

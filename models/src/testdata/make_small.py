@@ -10,7 +10,7 @@ here = Path(__file__).parent
 sys.path.insert(0, str(here.parents[1] / "train"))
 
 from model import CHANNELS, Codec, Correction  # noqa: E402
-from settings import Settings  # noqa: E402
+from settings import PhotoSettings  # noqa: E402
 
 
 class Packed(torch.nn.Module):
@@ -25,7 +25,7 @@ class Packed(torch.nn.Module):
 
 
 few = (8, 8, 8)
-model = Codec(Settings(analysis_channels=few, synthesis_channels=few))
+model = Codec(PhotoSettings("photo", "small", analysis_channels=few, synthesis_channels=few))
 torch.manual_seed(1)
 for part in model.modules():
     if isinstance(part, (torch.nn.Conv2d, torch.nn.Linear)):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from PIL import Image
 
 matplotlib.use("Agg")
 matplotlib.rcParams.update({"svg.hashsalt": "nestcast", "font.size": 9, "savefig.bbox": "tight"})
@@ -25,6 +26,8 @@ def save(figure: plt.Figure, path: Path) -> None:
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
     figure.savefig(path, metadata=metadata, dpi=100)
     plt.close(figure)
+    if path.suffix == ".png":  # 256 colours will do, and a clone carries them for ever
+        Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)
 
 
 def tiles(pictures: np.ndarray, columns: int, gap: int = 1) -> np.ndarray:

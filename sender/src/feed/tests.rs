@@ -6,7 +6,7 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use nestcast_proto::{DecoderKind, Frame, ModelRequest, Path};
+use nestcast_proto::{DecoderKind, Frame, ModelRequest, PathStats};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -117,8 +117,8 @@ impl Connection for Taker {
         ([127, 0, 0, 1], 1).into()
     }
 
-    fn path(&self) -> Path {
-        Path::default()
+    fn path(&self) -> PathStats {
+        PathStats::default()
     }
 
     fn set_window(&self, _bytes: u64) {}
@@ -238,8 +238,8 @@ impl Connection for Sponge {
         ([127, 0, 0, 1], 1).into()
     }
 
-    fn path(&self) -> Path {
-        Path::default()
+    fn path(&self) -> PathStats {
+        PathStats::default()
     }
 
     fn set_window(&self, _bytes: u64) {}

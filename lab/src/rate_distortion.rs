@@ -1,0 +1,44 @@
+//! Lines of tables of rate and distortion.
+
+use serde::{Deserialize, Serialize};
+
+/// One picture by one decoder at one rate: a line of the tables of `nestcast eval` and of the rivals.
+///
+/// Within a decoder and image, lines go through the grid in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// File name of the picture.
+    pub image: String,
+    /// Which decoder (linear, deep) or rival.
+    pub decoder: String,
+    /// Bytes decoded from, all of them counted.
+    pub bytes: usize,
+    /// The same in bits per pixel.
+    pub bpp: f64,
+    /// RGB PSNR in dB.
+    pub psnr_db: f64,
+    /// MS-SSIM, where it was measured.
+    pub ms_ssim: Option<f64>,
+    /// Time to encode in milliseconds, where it was measured.
+    pub encode_ms: Option<f64>,
+    /// Time to decode in milliseconds, where it was measured.
+    pub decode_ms: Option<f64>,
+}
+
+/// A figure with so many digits behind the point, as tables keep it.
+#[must_use]
+pub fn rounded(value: f64, digits: i32) -> f64 {
+    let scale = 10_f64.powi(digits);
+    if value.is_finite() { (value * scale).round() / scale } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_so_many_digits() {
+        assert_eq!([rounded(0.123_456, 3), rounded(2.5, 0), rounded(-1.005e3, -1)], [0.123, 3.0, -1010.0]);
+        assert_eq!(rounded(f64::INFINITY, 2), f64::INFINITY);
+    }
+}

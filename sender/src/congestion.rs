@@ -1,0 +1,137 @@
+//! The delay controller of [`nestcast_proto`] as quinn's congestion control, and what it and a feed tell each other.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use nestcast_proto::{DelayController, INITIAL_WINDOW, PathStats};
+use quinn::congestion::{Controller, ControllerFactory};
+
+/// What a connection's congestion control and its feed tell each other.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    path: Mutex<PathStats>,
+    /// Packets that may go beyond the window.
+    beyond: AtomicU64,
+    /// The next packet is the connection's close. quinn-proto 0.11.19 counts it against the window while stream bytes
+    /// are unsent, and reads no acknowledgements any more: a close that finds the window full would never be sent.
+    closing: AtomicBool,
+}
+
+impl Known {
+    /// What is known of the path now.
+    pub(crate) fn path(&self) -> PathStats {
+        *held(&self.path)
+    }
+
+    /// So many packets may go beyond the window.
+    pub(crate) fn allow_beyond(&self, packets: u64) {
+        self.beyond.store(packets, Ordering::Relaxed);
+    }
+
+    /// The close comes next.
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+    }
+}
+
+/// That of a connection.
+pub(crate) fn known(connection: &quinn::Connection) -> Arc<Known> {
+    let state = connection.congestion_state().into_any();
+    state.downcast::<Congestion>().map(|congestion| congestion.known).unwrap_or_default()
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Builds the congestion control of a connection.
+#[derive(Debug)]
+pub(crate) struct Factory {
+    /// The zero of the clock that all connections share.
+    pub(crate) began: Instant,
+}
+
+impl ControllerFactory for Factory {
+    fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
+        let clock = now.saturating_duration_since(self.began);
+        Box::new(Congestion { controller: DelayController::new(mtu.into(), clock), epoch: now, known: Arc::default() })
+    }
+}
+
+/// The delay controller as quinn's congestion control.
+#[derive(Debug, Clone)]
+struct Congestion {
+    controller: DelayController,
+    epoch: Instant,
+    /// What the feed reads: quinn would copy all of this for it each time.
+    known: Arc<Known>,
+}
+
+impl Congestion {
+    fn tell(&self) {
+        *held(&self.known.path) = self.controller.path();
+    }
+
+    fn moment(&self, instant: Instant) -> Duration {
+        instant.saturating_duration_since(self.epoch)
+    }
+}
+
+impl Controller for Congestion {
+    fn on_sent(&mut self, now: Instant, bytes: u64, _last_packet_number: u64) {
+        let _ = self.known.beyond.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packets| packets.checked_sub(1));
+        self.controller.handle_sent(self.moment(now), bytes);
+        self.tell();
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _limited: bool, rtt: &quinn_proto::RttEstimator) {
+        // Packets of an earlier path say nothing of this one.
+        if sent >= self.epoch {
+            self.controller.handle_smoothed(rtt.get());
+            self.controller.handle_ack(self.moment(now), self.moment(sent), bytes);
+        }
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, _limited: bool, _largest: Option<u64>) {
+        self.controller.handle_acks_end(self.moment(now), in_flight);
+        self.tell();
+    }
+
+    fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, persistent: bool, lost: u64) {
+        self.controller.handle_loss(lost, persistent);
+        self.tell();
+    }
+
+    fn on_mtu_update(&mut self, mtu: u16) {
+        self.controller.handle_mtu(mtu.into());
+        self.tell();
+    }
+
+    /// quinn sends nothing that would fill the window to its last byte.
+    fn window(&self) -> u64 {
+        if self.known.closing.load(Ordering::Relaxed) {
+            // Beyond `u32::MAX` quinn does not pace either.
+            return u64::MAX;
+        }
+        let PathStats { window, mtu, in_flight, .. } = self.controller.path();
+        let beyond = match self.known.beyond.load(Ordering::Relaxed) {
+            0 => 0,
+            packets => in_flight + packets.saturating_mul(mtu),
+        };
+        window.max(beyond) + 1
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        INITIAL_WINDOW
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

@@ -1,0 +1,81 @@
+//! Room for one thing between two threads: whoever takes it finds the newest.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// The newest of what was put and not taken.
+#[derive(Debug)]
+pub(crate) struct Newest<T> {
+    state: Mutex<State<T>>,
+    news: Condvar,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    newest: Option<T>,
+    closed: bool,
+}
+
+impl<T> Default for Newest<T> {
+    fn default() -> Self {
+        Self { state: Mutex::new(State { newest: None, closed: false }), news: Condvar::new() }
+    }
+}
+
+impl<T> Newest<T> {
+    /// Replaces what was not taken.
+    pub(crate) fn put(&self, it: T) {
+        self.state().newest = Some(it);
+        self.news.notify_one();
+    }
+
+    /// Waits for something; `None` when nothing is left and nothing will come.
+    pub(crate) fn take(&self) -> Option<T> {
+        let nothing = |state: &mut State<T>| state.newest.is_none() && !state.closed;
+        self.news.wait_while(self.state(), nothing).unwrap_or_else(PoisonError::into_inner).newest.take()
+    }
+
+    /// Nothing more is put, or taken.
+    pub(crate) fn close(&self) {
+        self.state().closed = true;
+        self.news.notify_all();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state().closed
+    }
+
+    /// Closes it when what is given is dropped, however its thread ends.
+    pub(crate) fn close_on_drop(&self) -> CloseOnDrop<'_, T> {
+        CloseOnDrop(self)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// See [`Newest::close_on_drop`].
+#[derive(Debug)]
+pub(crate) struct CloseOnDrop<'a, T>(&'a Newest<T>);
+
+impl<T> Drop for CloseOnDrop<'_, T> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_is_found_and_what_is_left_at_the_end() {
+        let newest = Newest::default();
+        (0..3).for_each(|number| newest.put(number));
+        assert_eq!(newest.take(), Some(2));
+        newest.put(3);
+        drop(newest.close_on_drop());
+        assert!(newest.is_closed());
+        assert_eq!([newest.take(), newest.take()], [Some(3), None]);
+    }
+}

@@ -1,0 +1,39 @@
+//! A qlog file of each connection.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use quinn::{Incoming, QlogConfig, ServerConfig};
+
+use crate::broadcast::Acknowledge;
+use crate::quic::transport;
+
+/// Where files are written, if anywhere, and what a connection that is logged is configured with.
+#[derive(Debug, Clone)]
+pub(crate) struct Logs {
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) config: ServerConfig,
+    pub(crate) acknowledge: Acknowledge,
+    /// The zero of the clock that all connections share.
+    pub(crate) began: Instant,
+}
+
+impl Logs {
+    /// The configuration of a connection that is logged; nothing if it is not, or if its file cannot be created.
+    pub(crate) fn config_of(&self, incoming: &Incoming) -> Option<Arc<ServerConfig>> {
+        let file = self.folder.as_deref()?.join(format!("{}.sqlog", incoming.orig_dst_cid()));
+        let created =
+            File::create(&file).inspect_err(|error| tracing::warn!("{} is not written: {error}", file.display()));
+        let mut log = QlogConfig::default();
+        log.writer(Box::new(BufWriter::new(created.ok()?)))
+            .title(Some(format!("nestcast send to {}", incoming.remote_address())));
+        let mut transport = transport(self.began, self.acknowledge);
+        transport.qlog_stream(log.into_stream());
+        let mut config = self.config.clone();
+        config.transport_config(Arc::new(transport));
+        Some(Arc::new(config))
+    }
+}
