@@ -61,7 +61,8 @@ impl Competition {
         let full = (before * (1.0 - CUBIC_CUT) / CUBIC_GROWTH).cbrt();
         let cubic = before + CUBIC_GROWTH * (now.saturating_sub(cut).as_secs_f64() - full).powi(3);
         // Section 4.3: no less than Reno, which on short round trips is faster.
-        cubic.clamp(window + 1.0, 1.5 * window)
+        let reno = window + 1.0;
+        cubic.clamp(reno, reno.max(1.5 * window))
     }
 
     /// Whether there may be one: this flow looks at the path without its own queue more often then, and remembers for longer

@@ -384,7 +384,7 @@ impl DelayController {
         let Some(rate) = self.rate else { return };
         self.drain.window = Some((self.path.window, now));
         let path = (self.path.min_rtt / 2).max(self.path.min_rtt.saturating_sub(DRAIN_DEPTH));
-        self.path.window = whole(rate * seconds(path)).clamp(self.path.mtu, self.path.window);
+        self.path.window = whole(rate * seconds(path)).clamp(self.path.mtu, self.path.window.max(self.path.mtu));
     }
 
     const fn least(&self) -> u64 {

@@ -101,7 +101,7 @@ impl<T> Waiting<T> {
         let longest_ago = || self.queues.keys().filter_map(had_one).min().map(|(_, prefix)| prefix);
         let newcomers = self.queues.iter().filter(|(prefix, _)| !self.last_turns.contains_key(prefix));
         let newcomer = newcomers.min_by_key(|(_, queue)| queue.since()).map(|(prefix, _)| *prefix);
-        if self.turn % OTHERS_EVERY == 0 { longest_ago().or(newcomer) } else { newcomer.or_else(longest_ago) }
+        if self.turn.is_multiple_of(OTHERS_EVERY) { longest_ago().or(newcomer) } else { newcomer.or_else(longest_ago) }
     }
 
     fn remember(&mut self, now: Instant, address: SocketAddr) {
