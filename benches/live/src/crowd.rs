@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use nestcast_tests::hostile_receiver::{client, endpoint, hello};
-use quinn::{Connection, Endpoint, RecvStream, SendStream};
+use quinn::{Connection, Endpoint, ReadError, RecvStream, SendStream};
 use tokio::sync::Semaphore;
 
 /// Receivers that share a socket: its buffer takes the frames of so many at once.
@@ -82,8 +82,8 @@ pub(crate) async fn take(connection: &Connection, counters: &Counters) -> Result
     let mut first = true;
     loop {
         let stream = connection.accept_uni().await?;
-        let bytes = discard(stream).await?;
-        counters.frames.fetch_add(1, Ordering::Relaxed);
+        let (bytes, whole) = discard(stream).await?;
+        counters.frames.fetch_add(u64::from(whole), Ordering::Relaxed);
         counters.bytes.fetch_add(bytes, Ordering::Relaxed);
         counters.started.fetch_add(u64::from(std::mem::take(&mut first)), Ordering::Relaxed);
     }
@@ -96,10 +96,16 @@ pub(crate) async fn greet(connection: &Connection) -> Result<(SendStream, RecvSt
     Ok((control, welcome))
 }
 
-async fn discard(mut stream: RecvStream) -> Result<u64> {
+/// Reads a stream to its end, or to where the sender reset it, as it does after a fall of the rate; gives its bytes and whether it
+/// ended.
+async fn discard(mut stream: RecvStream) -> Result<(u64, bool)> {
     let mut bytes = 0;
-    while let Some(chunk) = stream.read_chunk(MAX_READ_BYTES, false).await? {
-        bytes += chunk.bytes.len() as u64;
+    loop {
+        match stream.read_chunk(MAX_READ_BYTES, false).await {
+            Ok(Some(chunk)) => bytes += chunk.bytes.len() as u64,
+            Ok(None) => return Ok((bytes, true)),
+            Err(ReadError::Reset(_)) => return Ok((bytes, false)),
+            Err(error) => return Err(error.into()),
+        }
     }
-    Ok(bytes)
 }
