@@ -74,14 +74,17 @@ mod entropy;
 mod error;
 mod linear;
 mod model;
+mod motion;
 mod parallel;
 mod picture;
+mod residual;
 mod scratch;
 mod stream;
 mod subband;
 #[cfg(feature = "training")]
 mod training;
 mod transform;
+mod video;
 mod wavelet;
 
 pub use codec::Codec;
@@ -98,3 +101,7 @@ pub use stream::header::{Header, MAX_HEADER, Parsed};
 pub use subband::coefficients::Coefficients;
 pub use subband::layout::{Band, LEVELS, SUBBANDS, Subband};
 pub use transform::{Analysis, Position, Synthesis, TransformError};
+pub use video::decoder::{Arrived, VideoDecoder};
+pub use video::encoder::{Frame, VideoEncoder, VideoSettings};
+pub use video::model::VideoModel;
+pub use video::population::{FrameRate, Population};

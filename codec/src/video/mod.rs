@@ -1,0 +1,10 @@
+//! Frames of video: each predicted from those before, as one embedded string that every receiver may cut anywhere.
+
+pub(crate) mod budget;
+pub(crate) mod container;
+pub(crate) mod decoder;
+pub(crate) mod encoder;
+mod head;
+pub(crate) mod model;
+pub(crate) mod population;
+mod state;
