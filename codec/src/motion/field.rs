@@ -83,11 +83,6 @@ impl Field {
             self.sources[count * turn / cycle..count * (turn + 1) / cycle].fill(source);
         }
     }
-
-    /// The block in this column and row; outside of the frame there is none.
-    pub(crate) fn get(&self, x: usize, y: usize) -> Option<&Block> {
-        if x < self.across { self.blocks.get(y * self.across + x) } else { None }
-    }
 }
 
 /// Frames in which every block is once predicted without the loop.

@@ -4,7 +4,7 @@
 //! of neighbours whose motion is taken over (merge mode of H.265, section 8.5.3.2.2).
 
 use crate::entropy::probability::{Probability, RATE_OF_MOTION};
-use crate::entropy::range_coder::{Coder, RangeDecoder, RangeEncoder};
+use crate::entropy::range_coder::{Coder, RangeDecoder};
 use crate::error::Error;
 use crate::motion::field::{Block, Field, Source};
 use crate::motion::vector::Vector;
@@ -72,18 +72,6 @@ impl SideInfo {
         self.notes.resize(field.blocks.len(), Note::default());
     }
 
-    /// The bytes of a field.
-    pub(crate) fn encode(&mut self, field: &mut Field) -> Vec<u8> {
-        self.reset(field);
-        let mut coder = RangeEncoder::new();
-        for at in 0..field.blocks.len() {
-            let block = field.blocks[at];
-            // An encoder is never starved.
-            let _ = self.block(&mut coder, field, at, block);
-        }
-        coder.finish_before_zeros()
-    }
-
     /// Fills in the field of a frame of this size from all of its bytes.
     ///
     /// # Errors
@@ -130,8 +118,8 @@ impl SideInfo {
         }
         let vectors = if let Block::Moved(vectors) = block { vectors } else { [Vector::ZERO; 4] };
         let mut before = candidates.get(0);
-        let mut note = Note::default();
-        note.split = self.bit(coder, SPLIT + near.split, block.one_vector().is_none())?;
+        let split = self.bit(coder, SPLIT + near.split, block.one_vector().is_none())?;
+        let mut note = Note { split, ..Note::default() };
         if !note.split {
             let vector = self.vector(coder, 0, near.activity, vectors[0], before, &mut note)?;
             return Some((Block::whole(vector), note));
@@ -281,5 +269,59 @@ impl Candidates {
 
     fn get(&self, at: usize) -> Vector {
         self.vectors[at]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::entropy::range_coder::RangeEncoder;
+
+    fn block() -> impl Strategy<Value = Block> {
+        let vector = || (-40..40_i16, -40..40_i16).prop_map(|(x, y)| Vector { x, y });
+        let far = any::<(i16, i16)>().prop_map(|(x, y)| Vector { x: x / 4, y: y / 4 });
+        prop_oneof![
+            (0..64_u8).prop_map(Block::Constant),
+            prop::array::uniform4(vector()).prop_map(Block::Moved),
+            vector().prop_map(Block::whole),
+            Just(Block::whole(Vector::ZERO)),
+            far.prop_map(Block::whole),
+        ]
+    }
+
+    fn encode(field: &mut Field) -> Vec<u8> {
+        let (mut side_info, mut coder) = (SideInfo::default(), RangeEncoder::new());
+        side_info.reset(field);
+        for at in 0..field.blocks.len() {
+            field.blocks[at] = side_info.block(&mut coder, field, at, field.blocks[at]).expect("an encoder goes on");
+        }
+        coder.finish_before_zeros()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(blocks in prop::collection::vec(block(), 35), phase in 0..128_u8) {
+            let size = Size::new(105, 70).expect("a valid size");
+            let mut field = Field::default();
+            field.reset(size, phase);
+            for (at, block) in blocks.iter().enumerate() {
+                let moves = field.sources[at] != Source::Constant;
+                field.blocks[at] = if moves { *block } else { Block::Constant(9) };
+            }
+            let before = field.clone();
+            let bytes = encode(&mut field);
+            prop_assert_eq!(&field, &before);
+            let mut read = Field::default();
+            prop_assert_eq!(SideInfo::default().decode(&bytes, size, phase, &mut read), Ok(()));
+            prop_assert_eq!(read, field);
+        }
+
+        #[test]
+        fn any_bytes_are_a_field_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80), phase in any::<u8>()) {
+            let size = Size::new(105, 70).expect("a valid size");
+            let _ = SideInfo::default().decode(&bytes, size, phase, &mut Field::default());
+        }
     }
 }

@@ -26,7 +26,12 @@ impl Budget {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the frame's head is, or is cut.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "bytes of a frame")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "bytes of a frame"
+    )]
     pub fn cut(&mut self, frame: &[u8], overhead: usize) -> Result<usize, Error> {
         let why = "it ends inside its head";
         let (head, length) = Head::parse(frame)?.ok_or(Error::Corrupt { what: "frame", why })?;

@@ -84,7 +84,8 @@ impl VideoHeader {
         let models = [rest.split_off(..6), rest.split_off(..6)].map(|id| id.and_then(|id| id.try_into().ok()));
         let [Some(key), Some(residual)] = models else { return Err(short) };
         let size = Size::new(width, height)?;
-        let header = Self { size, rate: FrameRate { frames, seconds }, range, models: [ModelId(key), ModelId(residual)] };
+        let header =
+            Self { size, rate: FrameRate { frames, seconds }, range, models: [ModelId(key), ModelId(residual)] };
         Ok((header, bytes.len() - rest.len()))
     }
 }
@@ -190,7 +191,8 @@ impl VideoFile {
         let (_, first) = VideoHeader::parse(&self.bytes)?;
         let keys = self.keys().unwrap_or_default();
         let [number, at] = keys.into_iter().take_while(|key| key[0] <= frame).last().unwrap_or([0, first as u64]);
-        self.at = usize::try_from(at).ok().filter(|at| *at < self.bytes.len()).ok_or(corrupt("its index leads nowhere"))?;
+        self.at =
+            usize::try_from(at).ok().filter(|at| *at < self.bytes.len()).ok_or(corrupt("its index leads nowhere"))?;
         Ok(number)
     }
 

@@ -95,8 +95,7 @@ impl VideoDecoder {
         }
         (self.head, self.arrived, self.shown) = (Some(head), string.len(), None);
         self.decoder.start(self.state.size, head.planes);
-        let damaged = self.advance(&head, string);
-        self.arrived = damaged.unwrap_or(string.len());
+        self.advance(&head, string);
         Ok(match string.len() {
             count if count >= head.closed => Arrived::Loop,
             count if count >= head.floor => Arrived::Base,
@@ -105,7 +104,7 @@ impl VideoDecoder {
     }
 
     /// Moves floor and loop on.
-    fn advance(&mut self, head: &Head, string: &[u8]) -> Option<usize> {
+    fn advance(&mut self, head: &Head, string: &[u8]) {
         let model = self.model.clone();
         let model = model.of(head.key);
         let (floor, closed) = (head.floor.min(string.len()), head.closed.min(string.len()));
@@ -116,7 +115,6 @@ impl VideoDecoder {
         self.make(model, closed);
         self.state.advance_loop(&self.residual, self.threads);
         self.push(head, &string[closed..]);
-        None
     }
 
     /// A string whose lengths are corrupt ends there.

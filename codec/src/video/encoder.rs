@@ -6,12 +6,14 @@ use crate::error::Error;
 use crate::motion::field::{CONSTANT_CYCLE, Field};
 use crate::motion::overlap::Overlap;
 use crate::motion::reference::{FRACTION, Reference};
-use crate::motion::search::{Aim, Search};
+use crate::motion::search::Search;
+use crate::motion::search::aim::Aim;
 use crate::picture::{Format, Size, View};
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::encoder::ResidualEncoder;
 use crate::residual::planes::Planes420;
-use crate::video::head::Head;
+use crate::video::allotment::{Allotment, Shares};
+use crate::video::head::{Head, MAX_HEAD};
 use crate::video::model::VideoModel;
 use crate::video::population::{FrameRate, Population};
 use crate::video::state::State;
@@ -50,6 +52,7 @@ pub struct VideoEncoder {
     settings: VideoSettings,
     model: VideoModel,
     state: State,
+    allotment: Allotment,
     /// Frames so far.
     count: usize,
     source: Planes420<i16>,
@@ -68,8 +71,6 @@ impl std::fmt::Debug for VideoEncoder {
     }
 }
 
-/// Bytes of a frame for a receiver that is not told of.
-const NOBODY: usize = 1 << 20;
 /// The most of the slowest receiver's bytes that side information should take.
 const SIDE_SHARE: [usize; 2] = [3, 10];
 
@@ -82,6 +83,7 @@ impl VideoEncoder {
         Self {
             model,
             state: State::new(size),
+            allotment: Allotment::default(),
             count: 0,
             source: Planes420::new(size),
             residual: Planes420::new(size),
@@ -120,11 +122,8 @@ impl VideoEncoder {
         }
         self.take(&view);
         let phase = u8::try_from(self.count % CONSTANT_CYCLE).unwrap_or_default();
-        let bytes = |rate: Option<f64>| rate.map_or(NOBODY, |rate| self.settings.rate.bytes(rate));
-        let Population { .. } = &self.settings.population;
-        let population = &self.settings.population;
-        let [slowest, median, fastest] = [population.slowest(), population.median(), population.fastest()].map(bytes);
-        let side = if self.count == 0 { None } else { self.predict(phase, slowest) };
+        let shares = self.allotment.shares(&self.settings.population, self.settings.rate);
+        let side = if self.count == 0 { None } else { self.predict(phase, shares.floor) };
         if side.is_none() {
             self.state.predict_nothing();
         }
@@ -132,23 +131,16 @@ impl VideoEncoder {
         let side = side.unwrap_or_default();
         self.subtract();
         let model = self.model.of(key);
-        let (planes, string) = self.coder.encode(model, &self.residual, fastest);
-        let mut head = Head { phase, key, planes, side: side.len(), floor: 0, closed: 0 };
-        let mut out = Vec::with_capacity(string.len() + side.len() + 16);
-        // The head's own length depends on both numbers, a byte at most.
-        head.closed = median.min(string.len());
-        head.floor = slowest.min(head.closed);
-        head.write(&mut out);
-        let over = out.len() + side.len();
-        head.closed = median.saturating_sub(over).min(string.len());
-        head.floor = slowest.saturating_sub(over).min(head.closed);
-        out.clear();
-        head.write(&mut out);
-        out.extend_from_slice(&side);
+        let (planes, string) = self.coder.encode(model, &self.residual, shares.most);
+        let (head, start) = compose(phase, key, planes, &side, &string, shares);
+        let mut out = start;
         let side = out.len();
         out.extend_from_slice(&string);
-        out.truncate(fastest.max(side));
+        out.truncate(shares.most.max(side));
         self.advance(&head, &string)?;
+        if !key {
+            self.learn();
+        }
         self.count += 1;
         Ok(Frame {
             base: (side + head.floor).min(out.len()),
@@ -205,6 +197,17 @@ impl VideoEncoder {
         }
     }
 
+    /// Tells the allotment how much was new.
+    fn learn(&mut self) {
+        let source = &self.source.planes()[0];
+        let [predicted, closed] = [&self.state.predicted, &self.state.closed].map(|picture| {
+            let plane = &picture.planes[0];
+            let rows = source.chunks_exact(plane.width).enumerate();
+            rows.map(|(y, row)| squared_error(row, plane.row(y))).sum::<u64>()
+        });
+        self.allotment.learn(predicted, closed);
+    }
+
     /// Moves floor and loop on, as every decoder does.
     fn advance(&mut self, head: &Head, string: &[u8]) -> Result<(), Error> {
         let Self { state, decoder, residual, model, settings, .. } = self;
@@ -222,11 +225,32 @@ impl VideoEncoder {
     }
 }
 
+/// A frame's head, and the bytes before its string.
+fn compose(phase: u8, key: bool, planes: u8, side: &[u8], string: &[u8], shares: Shares) -> (Head, Vec<u8>) {
+    let mut out = Vec::with_capacity(MAX_HEAD + side.len() + string.len());
+    let mut head = Head { phase, key, planes, side: side.len(), floor: 0, closed: 0 };
+    // The head's length depends on both numbers, which depend on it: the second time it is no longer than the first.
+    for _ in 0..2 {
+        let over = out.len() + side.len();
+        head.closed = shares.closed.saturating_sub(over).min(string.len());
+        head.floor = shares.floor.saturating_sub(over).min(head.closed);
+        out.clear();
+        head.write(&mut out);
+    }
+    out.extend_from_slice(side);
+    (head, out)
+}
+
 /// Luma steps of difference that a bit of motion is worth, in 1/16: more where the slowest receiver has fewer bits.
 fn lambda(size: Size, slowest: usize) -> u32 {
-    let bits = (16 * slowest.min(NOBODY)).max(1) as u64;
+    let bits = (16 * slowest.min(1 << 20)).max(1) as u64;
     let pixels = size.pixels() as u64;
     u32::try_from((pixels * 12 * 16 / (10 * bits)).clamp(4 * 16, 20 * 16)).unwrap_or(20 * 16)
+}
+
+fn squared_error(a: &[i16], b: &[i16]) -> u64 {
+    let square = |(a, b): (&i16, &i16)| u64::from(u32::from(a.abs_diff(*b)).pow(2));
+    a.iter().zip(b).map(square).sum()
 }
 
 /// Whether a frame has so little of the one before that each block's mean predicts it as well.

@@ -1,7 +1,7 @@
 //! Vectors of blocks and cells by absolute differences and rough bits.
 
 use crate::motion::field::{BLOCK, CELL, Field, Source};
-use crate::motion::search::Aim;
+use crate::motion::search::aim::Aim;
 use crate::motion::search::cost;
 use crate::motion::search::pyramid::Pyramid;
 use crate::motion::search::quarters::Quarters;

@@ -1,5 +1,6 @@
 //! An encoder's search for motion. What it finds is not normative; it is the same on every machine and number of threads.
 
+pub(crate) mod aim;
 mod block;
 mod cost;
 mod modes;
@@ -8,6 +9,7 @@ mod quarters;
 
 use crate::motion::field::{Field, Source};
 use crate::motion::reference::{Plane, Reference};
+use crate::motion::search::aim::Aim;
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::modes::Modes;
 use crate::motion::search::pyramid::Pyramid;
@@ -26,19 +28,6 @@ pub(crate) struct Search {
     blocks: Blocks,
     found: Vec<Found>,
     modes: Modes,
-}
-
-/// What a search goes by.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Aim {
-    pub(crate) size: Size,
-    /// Of the refresh cycle.
-    pub(crate) phase: u8,
-    /// Luma steps of absolute difference that a bit is worth, in 1/16.
-    pub(crate) lambda: u32,
-    /// The most bytes that side information should take; beyond it a bit is worth more.
-    pub(crate) most_bytes: usize,
-    pub(crate) threads: usize,
 }
 
 /// Most times that a bit's worth is raised.

@@ -8,6 +8,10 @@ use crate::motion::search::quarters::Quarters;
 use crate::motion::side_info::SideInfo;
 use crate::motion::vector::Vector;
 
+/// Luma samples of a block.
+const PIXELS: u32 = 256;
+const _: () = assert!(PIXELS as usize == BLOCK * BLOCK);
+
 /// Chooses for one frame after another.
 #[derive(Debug, Default)]
 pub(super) struct Modes {
@@ -111,9 +115,10 @@ fn split(
 }
 
 /// The constant nearest to a block, and the sum of absolute differences to it.
+#[expect(clippy::cast_possible_truncation, reason = "a mean of bytes")]
 fn flat(own: &[&[u8]; BLOCK]) -> (u8, u32) {
     let all = || own.iter().flat_map(|row| row.iter().copied());
-    let mean = all().map(u32::from).sum::<u32>() / (BLOCK * BLOCK) as u32;
+    let mean = all().map(u32::from).sum::<u32>() / PIXELS;
     let level = ((mean + 2) / 4).min(u32::from(CONSTANTS) - 1) as u8;
     (level, all().map(|sample| u32::from(sample.abs_diff(level * 4))).sum())
 }

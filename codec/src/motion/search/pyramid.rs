@@ -6,12 +6,15 @@ use crate::picture::Size;
 
 /// Luma samples to one.
 const SCALE: usize = 4;
+/// Quarters of a luma sample in a small one.
+const QUARTERS: i16 = 16;
+const _: () = assert!(QUARTERS as usize == 4 * SCALE);
 /// Farthest displacement, in small samples.
-const REACH: usize = 8;
+const REACH: u8 = 8;
 /// Small samples of the side of what is compared: a block and half of its neighbours, so that the field is smooth.
 const SIDE: usize = 8;
 /// Small samples by which the frame is continued.
-const BORDER: usize = REACH + SIDE;
+const BORDER: usize = REACH as usize + SIDE;
 /// Small samples of a block's side.
 const STEP: usize = BLOCK / SCALE;
 
@@ -50,11 +53,12 @@ impl Pyramid {
         let corner = |at: usize| at * STEP + BORDER - SIDE / 4;
         let place = corner(by) * self.stride + corner(bx);
         let own: [&[u8]; SIDE] = std::array::from_fn(|row| &now.samples[place + row * self.stride..][..SIDE]);
-        let mut best = (u32::MAX, [REACH, REACH]);
+        let mut best = (u32::MAX, [REACH; 2]);
         for dy in 0..=2 * REACH {
             for dx in 0..=2 * REACH {
-                let first = place + dy * self.stride + dx - REACH * (self.stride + 1);
-                let far = (dx.abs_diff(REACH) + dy.abs_diff(REACH)) as u32 / 2;
+                let first =
+                    place + usize::from(dy) * self.stride + usize::from(dx) - usize::from(REACH) * (self.stride + 1);
+                let far = u32::from(dx.abs_diff(REACH) + dy.abs_diff(REACH)) / 2;
                 let cost = own.iter().enumerate().fold(far, |sum, (row, own)| {
                     let other = &self.samples[first + row * self.stride..][..SIDE];
                     sum + own.iter().zip(other).map(|(a, b)| u32::from(a.abs_diff(*b))).sum::<u32>()
@@ -64,7 +68,7 @@ impl Pyramid {
                 }
             }
         }
-        let quarters = |at: usize| (at as i16 - REACH as i16) * (4 * SCALE) as i16;
+        let quarters = |at: u8| (i16::from(at) - i16::from(REACH)) * QUARTERS;
         Vector { x: quarters(best.1[0]), y: quarters(best.1[1]) }
     }
 }

@@ -65,17 +65,26 @@ impl Quarters {
         let mut sum = 0;
         for (row, own) in own.iter().enumerate() {
             let (a, b) = (&first[row * self.stride..][..N], &second[row * self.stride..][..N]);
-            let means = a.iter().zip(b).map(|(a, b)| (u16::from(*a) + u16::from(*b)).div_ceil(2) as u8);
+            let means = a.iter().zip(b).map(|(a, b)| mean(*a, *b));
             sum += means.zip(&own[..N]).map(|(mean, own)| u32::from(mean.abs_diff(*own))).sum::<u32>();
         }
         sum
     }
 }
 
+/// Rounded up.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "a mean of bytes")]
+const fn mean(a: u8, b: u8) -> u8 {
+    ((a as u16 + b as u16 + 1) >> 1) as u8
+}
+
+#[expect(clippy::cast_sign_loss, reason = "it is clipped")]
 fn eight_bits(sample: i16) -> u8 {
     (((sample + (1 << (FRACTION - 1))) >> FRACTION) + 128).clamp(0, 255) as u8
 }
 
+#[expect(clippy::cast_sign_loss, reason = "it is clipped")]
 /// What lies between samples `step` apart, by six taps.
 fn between(from: &[u8], step: usize, out: &mut [u8]) {
     let Some(count) = from.len().checked_sub(5 * step) else { return };
