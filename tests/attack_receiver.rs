@@ -67,11 +67,13 @@ async fn pictures_larger_than_announced_take_no_memory_and_are_given_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sender_that_refuses_is_met_a_few_times_and_then_given_up() {
-    for code in [Code::Full, Code::Failed] {
-        let outcome = meet(Scenario::Refuses(code), 4).await;
-        assert!((2..=5).contains(&outcome.connections) && outcome.words.contains("gave up after"), "{outcome:?}");
+    use Scenario::{EndsThenRefuses, Refuses};
+    for scenario in [Refuses(Code::Full), Refuses(Code::Failed), EndsThenRefuses(Code::Full)] {
+        let outcome = meet(scenario, 4).await;
+        assert!((2..=5).contains(&outcome.connections) && outcome.words.contains("; gave up after"), "{outcome:?}");
+        assert!(!outcome.words.contains("in time"), "{outcome:?}");
     }
-    let outcome = meet(Scenario::Refuses(Code::Full), 0).await;
+    let outcome = meet(Refuses(Code::Full), 0).await;
     assert!(outcome.connections == 1 && !outcome.words.contains("gave up"), "{outcome:?}");
 }
 

@@ -166,15 +166,22 @@ impl Connection for QuicConnection {
     }
 
     async fn say(&self, control: &mut SendStream, message: Bytes) -> Result<(), Error> {
-        control.write_chunk(message).await.map_err(|error| match error {
-            quinn::WriteError::ConnectionLost(error) => self.lost(&error),
-            other => Error::Lost { address: self.address, reason: other.to_string() },
-        })
+        match control.write_chunk(message).await {
+            Ok(()) => Ok(()),
+            Err(quinn::WriteError::ConnectionLost(error)) => Err(self.lost(&error)),
+            // The reason comes with the connection's close.
+            Err(quinn::WriteError::Stopped(_)) => Err(self.closed().await),
+            Err(other) => Err(Error::Lost { address: self.address, reason: other.to_string() }),
+        }
     }
 
     async fn accept(&self) -> Result<Stream, Error> {
         let stream = self.connection.accept_uni().await.map_err(|error| self.lost(&error))?;
         Ok(Stream { stream, address: self.address })
+    }
+
+    async fn closed(&self) -> Error {
+        self.lost(&self.connection.closed().await)
     }
 
     fn rtt(&self) -> Duration {

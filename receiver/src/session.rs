@@ -64,7 +64,7 @@ async fn session<C: Connection, S: FrameSink>(
     let greeting = async {
         let (outgoing, mut incoming) = connection.open_control(Message::Hello(hello).encode()).await?;
         let mut control = Control::default();
-        let welcome = welcome(&mut incoming, &mut control).await?;
+        let welcome = welcome(connection, &mut incoming, &mut control).await?;
         Ok((outgoing, incoming, control, welcome))
     };
     let late = Error::Late("no welcome came");
@@ -91,7 +91,11 @@ async fn session<C: Connection, S: FrameSink>(
     frames.run().await
 }
 
-async fn welcome(incoming: &mut impl Incoming, control: &mut Control) -> Result<Welcome, Error> {
+async fn welcome<C: Connection>(
+    connection: &C,
+    incoming: &mut C::Incoming,
+    control: &mut Control,
+) -> Result<Welcome, Error> {
     loop {
         match control.poll()? {
             Some(Message::Welcome(welcome)) => return checked(welcome),
@@ -101,7 +105,7 @@ async fn welcome(incoming: &mut impl Incoming, control: &mut Control) -> Result<
         match incoming.read().await? {
             Some(bytes) => control.handle_bytes(&bytes),
             // The reason for the end, if there is one, comes with the connection's close.
-            None => std::future::pending().await,
+            None => return Err(connection.closed().await),
         }
     }
 }

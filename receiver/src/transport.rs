@@ -25,6 +25,9 @@ pub(crate) trait Connection: Send + Sync + 'static {
     /// The next stream that the sender opened.
     fn accept(&self) -> impl Future<Output = Result<Self::Incoming, Error>> + Send;
 
+    /// Waits until the sender ended the connection, or it broke; gives why.
+    fn closed(&self) -> impl Future<Output = Error> + Send;
+
     /// The path's round trip, as far as it is known.
     fn rtt(&self) -> Duration;
 

@@ -69,8 +69,10 @@ pub(crate) async fn run<C: Connection>(
     frames: Frames,
 ) {
     let address = connection.address();
+    // Kept until the connection is closed: a stream that is dropped is ended, and its end would come before the reason.
+    let mut streams = None;
     let admitted = tokio::select! {
-        admitted = admit(&connection, &shared) => admitted,
+        admitted = admit(&connection, &shared, &mut streams) => admitted,
         close = time_is_up => Err(close.into()),
         () = shared.is_cut_off() => return connection.close(shared.end()),
     };
@@ -113,18 +115,23 @@ fn tell(connection: &impl Connection, end: &End, counters: &Counters) {
 }
 
 /// A receiver that was let in.
-struct Admitted<I> {
+struct Admitted<'a, I> {
     hello: Hello,
-    incoming: I,
+    incoming: &'a mut I,
     control: Control,
     _place: Place,
 }
 
-/// Hello and welcome. The place is taken between them: who does not say hello, or lacks the token, takes none.
-async fn admit<C: Connection>(connection: &C, shared: &Shared) -> Result<Admitted<C::Incoming>, End> {
-    let (mut outgoing, mut incoming) = connection.accept_control().await?;
+/// Hello and welcome. The place is taken between them: who does not say hello, or lacks the token, takes none. `streams`
+/// becomes the control stream, both ways.
+async fn admit<'a, C: Connection>(
+    connection: &C,
+    shared: &Shared,
+    streams: &'a mut Option<(C::Outgoing, C::Incoming)>,
+) -> Result<Admitted<'a, C::Incoming>, End> {
+    let (outgoing, incoming) = streams.insert(connection.accept_control().await?);
     let mut control = Control::default();
-    let Message::Hello(hello) = message(&mut incoming, &mut control).await? else {
+    let Message::Hello(hello) = message(incoming, &mut control).await? else {
         return Err(Close { code: Code::Violation, why: "the first message is no hello" }.into());
     };
     if shared.token.as_ref().is_some_and(|token| !same_token(&hello.token, token)) {
@@ -192,7 +199,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    async fn run(&mut self, mut frames: Frames, mut incoming: C::Incoming, mut control: Control) -> Result<(), End> {
+    async fn run(&mut self, mut frames: Frames, incoming: &mut C::Incoming, mut control: Control) -> Result<(), End> {
         let epoch = Instant::now();
         let mut live = true;
         loop {
@@ -204,7 +211,7 @@ impl<'a, C: Connection> Feed<'a, C> {
                 }
                 return Ok(());
             }
-            match self.event(&mut frames, live, idle, &mut incoming, &mut control).await? {
+            match self.event(&mut frames, live, idle, incoming, &mut control).await? {
                 Event::Frame(Next::Frame(frame)) => {
                     self.publisher.handle_frame(epoch.elapsed(), &frame, &self.connection.path());
                     self.connection.allow_beyond(self.publisher.packets_beyond(&self.connection.path()));

@@ -32,6 +32,8 @@ pub enum Scenario {
     LargerPictures,
     /// A close with this code for every hello.
     Refuses(Code),
+    /// The same, a quarter of a second after the control stream's end in both directions.
+    EndsThenRefuses(Code),
     /// One good frame, then a close with Failed.
     FailsAfterAFrame,
     /// No stream for the hello.
@@ -140,6 +142,12 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
     let (mut control, mut hello) = connection.accept_bi().await?;
     hello.read_chunk(2048, true).await?;
     if let Scenario::Refuses(code) = scenario {
+        connection.close(code.number().into(), b"");
+        return Ok(());
+    }
+    if let Scenario::EndsThenRefuses(code) = scenario {
+        drop((control, hello));
+        sleep(Duration::from_millis(250)).await;
         connection.close(code.number().into(), b"");
         return Ok(());
     }

@@ -40,7 +40,11 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
 
 /// Adds what to do.
 fn advise(error: Error) -> anyhow::Error {
-    let advice = match &error {
+    let cause = match &error {
+        Error::GaveUp { last, .. } => last,
+        other => other,
+    };
+    let advice = match cause {
         Error::Untrusted { .. } => "check --fingerprint or --ca",
         Error::PackageMissing(_) => "name its folder with --model, or let it be fetched",
         Error::Closed(Code::Violation | Code::Version) | Error::Violation(_) => "update nestcast at the older end",

@@ -79,13 +79,16 @@ struct Sender {
     streams: tokio::sync::Mutex<Script>,
     scripts: Mutex<VecDeque<Script>>,
     takes_requests: bool,
+    /// When it closes the connection, and why.
+    closes: Option<(Duration, Code)>,
     close: Mutex<Option<Close>>,
 }
 
 impl Sender {
     fn new(control: Option<Script>, scripts: impl Into<VecDeque<Script>>) -> Self {
         let (control, scripts) = (Mutex::new(control), Mutex::new(scripts.into()));
-        Self { control, streams: tokio::sync::Mutex::default(), scripts, takes_requests: true, close: Mutex::default() }
+        let (streams, close) = (tokio::sync::Mutex::default(), Mutex::default());
+        Self { control, streams, scripts, takes_requests: true, closes: None, close }
     }
 }
 
@@ -112,6 +115,12 @@ impl Connection for Sender {
             Some(script) => Ok(script),
             None => std::future::pending().await,
         }
+    }
+
+    async fn closed(&self) -> Error {
+        let Some((after, code)) = self.closes else { return std::future::pending().await };
+        sleep(after).await;
+        Error::Closed(code)
     }
 
     fn rtt(&self) -> Duration {
@@ -172,6 +181,15 @@ async fn a_sender_that_says_nothing_is_left() {
     for control in [None, no_welcome, Some(Script::at_once(Bytes::new()))] {
         assert_eq!(slow(&Sender::new(control, [])).await, ANSWER_TIMEOUT);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_known_when_it_comes_though_the_control_stream_ended_before_it() {
+    let late = Duration::from_millis(100);
+    let ended = Some(Script::at_once(Bytes::new()));
+    let full = Sender { closes: Some((late, Code::Full)), ..Sender::new(ended, []) };
+    let (error, _, took) = meet(&full).await;
+    assert!(matches!(error, Error::Closed(Code::Full)) && took == late, "{error} after {took:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -37,6 +37,9 @@ struct Taken {
     /// Bytes in the buffer, and since when.
     level: f64,
     at: Duration,
+    closed: Option<Code>,
+    /// Whether the control stream ended while nothing was closed.
+    ended_before_close: bool,
 }
 
 impl Taker {
@@ -97,6 +100,14 @@ impl Outgoing for Stream {
     async fn settled(&mut self) {}
 }
 
+impl Drop for Stream {
+    /// quinn finishes a stream that is dropped.
+    fn drop(&mut self) {
+        let mut taken = self.1.taken();
+        taken.ended_before_close |= self.0.is_none() && taken.closed.is_none();
+    }
+}
+
 /// A control stream with one message.
 struct Said(Option<Bytes>);
 
@@ -136,7 +147,9 @@ impl Connection for Taker {
         Ok(Stream(Some(stream), self.clone()))
     }
 
-    fn close(&self, _close: Close) {}
+    fn close(&self, close: Close) {
+        self.taken().closed = Some(close.code);
+    }
 }
 
 fn hello(max_bitrate: Option<Bitrate>) -> Bytes {
@@ -213,6 +226,27 @@ async fn a_model_goes_no_faster_than_the_receiver_takes() {
     sleep(Duration::from_millis(1500)).await;
     assert!(taker.streams()[0] > MODEL, "all of it and its head");
     feed.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_control_stream_does_not_end_before_the_close_that_says_why() {
+    let told = async |taker: Taker, places: usize| {
+        let (_outlet, frames) = frames::channel();
+        let mut shared = Arc::into_inner(shared()).expect("nobody else has it");
+        shared.places = Arc::new(Places::new(places, places));
+        let time_is_up = async {
+            sleep(Duration::from_secs(3)).await;
+            Close { code: Code::Slow, why: "no hello came in time" }
+        };
+        run(taker.clone(), time_is_up, 0, Arc::new(shared), frames).await;
+        let taken = taker.taken();
+        (taken.closed, taken.ended_before_close)
+    };
+    assert_eq!(told(Taker::new(1e9), 0).await, (Some(Code::Full), false));
+    let silent = Taker { says: Bytes::new(), ..Taker::new(1e9) };
+    assert_eq!(told(silent, 1).await, (Some(Code::Slow), false));
+    let rude = Taker { says: [hello(None), hello(None)].concat().into(), ..Taker::new(1e9) };
+    assert_eq!(told(rude, 1).await, (Some(Code::Violation), false));
 }
 
 /// A connection that takes all at once and keeps nothing.
