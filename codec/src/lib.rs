@@ -76,6 +76,8 @@ mod linear;
 mod model;
 mod parallel;
 mod picture;
+#[cfg_attr(not(test), expect(dead_code, reason = "no frame is coded yet"))]
+mod residual;
 mod scratch;
 mod stream;
 mod subband;

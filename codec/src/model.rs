@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ModelId};
 use crate::subband::layout::{LEVELS, SUBBANDS};
-use crate::subband::quantise::MAX_PLANES;
-use crate::wavelet::lift::{STEPS, Taps};
+use crate::subband::quantise::{Dequantiser, MAX_PLANES};
+use crate::wavelet::lift::{self, STEPS, Taps};
 
 const MAGIC: &[u8; 4] = b"NSTM";
 const VERSION: u8 = 4;
@@ -39,6 +39,8 @@ pub(crate) struct SubbandTables {
     pub(crate) step: f32,
     /// Reconstruction point inside a bin, 0..1, by bit plane.
     offsets: [f32; PLANES],
+    /// Step and reconstruction points as integers.
+    pub(crate) dequantiser: Dequantiser,
     pub(crate) weights: Weights,
 }
 
@@ -58,6 +60,8 @@ pub struct Model {
     id: ModelId,
     /// By level (0 = finest).
     pub(crate) taps: [Taps; LEVELS],
+    /// The same as integers.
+    pub(crate) integer_taps: [Taps<i32>; LEVELS],
     pub(crate) subbands: Vec<SubbandTables>,
     /// Prior probability of a one in each context, in 1/65536.
     pub(crate) priors: Vec<u16>,
@@ -82,6 +86,19 @@ impl Reader<'_> {
 
     fn weight(&mut self) -> u16 {
         u16::from(self.take::<1>()[0])
+    }
+
+    fn subband(&mut self) -> SubbandTables {
+        let (step, offsets) = (self.float(), self.floats());
+        let weights = Weights {
+            side: self.weight(),
+            above: self.weight(),
+            diagonal: self.weight(),
+            parent: self.weight(),
+            from_luma: self.weight(),
+            from_u: self.weight(),
+        };
+        SubbandTables { step, offsets, dequantiser: Dequantiser::new(step, &offsets), weights }
     }
 }
 
@@ -119,25 +136,11 @@ impl Model {
         let digest = Sha256::digest(bytes);
         let id = ModelId(std::array::from_fn(|i| digest[i]));
         let mut reader = Reader(&bytes[HEADER..]);
-        let model = Self {
-            id,
-            taps: std::array::from_fn(|_| std::array::from_fn(|_| reader.floats())),
-            subbands: (0..SUBBANDS)
-                .map(|_| SubbandTables {
-                    step: reader.float(),
-                    offsets: reader.floats(),
-                    weights: Weights {
-                        side: reader.weight(),
-                        above: reader.weight(),
-                        diagonal: reader.weight(),
-                        parent: reader.weight(),
-                        from_luma: reader.weight(),
-                        from_u: reader.weight(),
-                    },
-                })
-                .collect(),
-            priors: (0..PRIORS).map(|_| u16::from_le_bytes(reader.take())).collect(),
-        };
+        let taps: [Taps; LEVELS] = std::array::from_fn(|_| std::array::from_fn(|_| reader.floats()));
+        let integer_taps = lift::integers(&taps);
+        let subbands = (0..SUBBANDS).map(|_| reader.subband()).collect();
+        let priors = (0..PRIORS).map(|_| u16::from_le_bytes(reader.take())).collect();
+        let model = Self { id, taps, integer_taps, subbands, priors };
         let sane = |v: &f32| v.is_finite() && v.abs() < 1e4;
         let floats = model.taps.iter().flatten().flatten();
         if !floats.chain(model.subbands.iter().flat_map(|subband| &subband.offsets)).all(sane) {

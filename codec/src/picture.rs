@@ -82,7 +82,7 @@ impl Format {
             Self::Grey => [size.width(), size.height()],
             Self::Rgb => [3 * size.width(), size.height()],
             Self::Ycbcr420(_) if plane == 0 => [size.width(), size.height()],
-            Self::Ycbcr420(_) => [size.width().div_ceil(2), size.height().div_ceil(2)],
+            Self::Ycbcr420(_) => [size.halved().width(), size.halved().height()],
         }
     }
 
@@ -130,6 +130,11 @@ impl Size {
     #[must_use]
     pub const fn height(self) -> usize {
         self.height as usize
+    }
+
+    /// The size of chroma at 4:2:0: half of either side, rounded up.
+    pub(crate) const fn halved(self) -> Self {
+        Self { width: self.width.div_ceil(2), height: self.height.div_ceil(2) }
     }
 
     /// Number of pixels.

@@ -5,23 +5,18 @@ use crate::entropy::probability::Probability;
 use crate::entropy::range_coder::Coder;
 use crate::error::Error;
 use crate::model::{LENGTH, Model, PRIORS};
-use crate::stream::encoder::Encoder;
-use crate::subband::coefficients::Coefficients;
+use crate::stream::slice_encoder::SliceEncoder;
 
-impl Encoder {
-    /// How often each adaptive probability meets a zero and a one while `coefficients` are coded; from
-    /// such counts over many pictures come a model's priors (spec, "Model tables").
-    ///
-    /// # Errors
-    /// As [`Encoder::encode_coefficients`].
-    pub fn count(&mut self, coefficients: &Coefficients) -> Result<Vec<[u64; 2]>, Error> {
-        let planes = self.quantise(coefficients)?;
+impl SliceEncoder {
+    /// How often each adaptive probability meets a zero and a one while the Levels are coded from plane `planes` - 1
+    /// down.
+    pub(crate) fn count(&mut self, planes: u8) -> Vec<[u64; 2]> {
         let mut counter = Counter::new();
         for slice in self.slices() {
             let done = scan::run(slice, &mut Cursor::new(planes), &mut counter, |_| true);
             debug_assert!(done.is_ok(), "a counter is never starved");
         }
-        Ok(counter.counts)
+        counter.counts
     }
 }
 

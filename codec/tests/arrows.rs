@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the ground up: a room may use itself and those that it names. Files outside the rooms are rooms of one file.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("error", &[]),
     ("parallel", &[]),
     ("scratch", &[]),
@@ -19,6 +19,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("linear", &["error", "parallel", "scratch", "picture", "colour", "subband", "wavelet", "model", "transform"]),
     ("bitplane", &["picture", "entropy", "subband", "model"]),
     ("stream", &["error", "parallel", "picture", "colour", "entropy", "subband", "model", "transform", "bitplane"]),
+    ("residual", &["error", "parallel", "scratch", "picture", "subband", "wavelet", "model", "stream"]),
     ("codec", &["picture", "model", "transform", "linear", "stream"]),
     ("training", &["error", "entropy", "bitplane", "subband", "model", "stream"]),
     ("lib", &["error", "picture", "colour", "subband", "model", "transform", "linear", "stream", "codec"]),

@@ -1,11 +1,11 @@
 //! Coefficients to a slice's Levels, and what is known of these back to coefficients (spec, "Quantiser").
 
-use std::ops::Range;
+use std::ops::{Neg, Range};
 
 use crate::bitplane::code_block::CODE_BLOCK_SIDE;
 use crate::bitplane::slice::{Slice, zeros};
 use crate::model::Model;
-use crate::subband::coefficients::Coefficients;
+use crate::subband::coefficients::Bands;
 use crate::subband::layout::{self, SUBBANDS, Subband};
 use crate::subband::quantise::{MAX_PLANES, NEGATIVE, Quantiser};
 use crate::subband::regions;
@@ -16,11 +16,11 @@ impl Slice {
     pub(crate) fn set_source(
         &mut self,
         model: &Model,
-        coefficients: &Coefficients,
+        bands: Bands<'_>,
         rows: &Range<usize>,
         line: &mut Vec<f32>,
     ) -> u8 {
-        let (width, height) = (coefficients.size.width(), coefficients.size.height());
+        let (width, height) = (bands.size.width(), bands.size.height());
         let mut all = 0;
         zeros(&mut self.source, self.levels.len());
         for map in &mut self.subbands {
@@ -30,7 +30,7 @@ impl Slice {
             let stride = subband.size(width, height).0;
             let rotated = self.rotations.source().filter(|_| regions::rotates(subband));
             for y in 0..map.height {
-                let row = |index: usize| &coefficients.subbands[index][(own.start + y) * stride..][..map.width];
+                let row = |index: usize| &bands.subbands[index][(own.start + y) * stride..][..map.width];
                 let values = if let Some((matrices, across)) = rotated {
                     line.resize(map.width, 0.0);
                     let three = [0, 1, 2].map(|other| row(layout::sibling(map.index, other)));
@@ -55,9 +55,24 @@ impl Slice {
     /// Writes the coefficients that are known to be non-zero into this slice's rows of every subband, by index, and
     /// undoes the rotations of its regions; the rows must be zero.
     pub(crate) fn write_to(&self, model: &Model, out: &mut [&mut [f32]; SUBBANDS]) {
-        for map in self.subbands.iter().filter(|map| map.nonzero) {
-            let tables = &model.subbands[map.index];
+        self.write_values(out, |index| {
+            let tables = &model.subbands[index];
             let points = tables.reconstruction_points();
+            move |magnitude, plane| f32::from(magnitude) * tables.step + points[plane]
+        });
+        let width = |index: usize| self.subbands.iter().find(|map| map.index == index).map_or(1, |map| map.width);
+        self.rotations.known().undo(width, out);
+    }
+
+    /// Writes what is known to be non-zero into this slice's rows of every subband, by index: the values that
+    /// `quantiser`, given a subband's index, has for magnitudes and the planes they are known to.
+    pub(crate) fn write_values<T: Neg<Output = T>, V: Fn(u16, usize) -> T>(
+        &self,
+        out: &mut [&mut [T]; SUBBANDS],
+        quantiser: impl Fn(usize) -> V,
+    ) {
+        for map in self.subbands.iter().filter(|map| map.nonzero) {
+            let value = quantiser(map.index);
             let out = &mut *out[map.index];
             let grid = &map.grid;
             for (bx, by) in (0..grid.down).flat_map(|by| (0..grid.across).map(move |bx| (bx, by))) {
@@ -70,12 +85,15 @@ impl Slice {
                     let y = by * CODE_BLOCK_SIDE + (bit >> 3) as usize;
                     let plane = usize::from(block.plane) - usize::from(block.visited >> bit & 1 != 0);
                     let level = self.levels[map.origin + y * map.stride + x];
-                    let magnitude = f32::from(level & !NEGATIVE) * tables.step + points[plane];
-                    out[y * map.width + x] = if level & NEGATIVE != 0 { -magnitude } else { magnitude };
+                    let value = value(level & !NEGATIVE, plane);
+                    out[y * map.width + x] = if level & NEGATIVE != 0 { -value } else { value };
                 }
             }
         }
-        let width = |index: usize| self.subbands.iter().find(|map| map.index == index).map_or(1, |map| map.width);
-        self.rotations.known().undo(width, out);
+    }
+
+    /// The indices of the subbands that may hold what is not zero.
+    pub(crate) fn nonzero_subbands(&self) -> impl Iterator<Item = usize> {
+        self.subbands.iter().filter(|map| map.nonzero).map(|map| map.index)
     }
 }

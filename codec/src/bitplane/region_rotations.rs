@@ -3,14 +3,14 @@
 use crate::bitplane::contexts;
 use crate::entropy::probability::{Probability, RATE_1_IN_16};
 use crate::entropy::range_coder::Coder;
-use crate::picture::Channels;
+use crate::subband::layout::ChromaFormat;
 use crate::subband::regions::{self, Rotations};
 use crate::subband::rotation::{ANGLE_BITS, MAX_ROTATIONS, Matrix, RANGE, Rotation};
 
 /// Bits of a rotation's number.
 const NUMBER_BITS: u32 = 3;
 
-/// What both sides know of the rotations of a slice's regions; a grey picture has no regions.
+/// What both sides know of the rotations of a slice's regions; not every picture has regions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RegionRotations {
     /// Regions in a row.
@@ -37,8 +37,8 @@ struct Symbols {
 
 impl RegionRotations {
     /// Makes these the regions of a slice of `width` x `rows` pixels, of which nothing is known.
-    pub(super) fn reset(&mut self, channels: Channels, width: usize, rows: usize) {
-        let (across, down) = regions::count(channels, width, rows);
+    pub(super) fn reset(&mut self, chroma: ChromaFormat, width: usize, rows: usize) {
+        let (across, down) = regions::count(chroma, width, rows);
         self.across = across;
         self.rotations.clear();
         self.rotations.push(Rotation::default());

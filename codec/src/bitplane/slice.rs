@@ -6,8 +6,7 @@ use crate::bitplane::region_rotations::RegionRotations;
 use crate::entropy::probability::Probability;
 use crate::entropy::range_coder::Coder;
 use crate::model::{Model, Weights};
-use crate::picture::Channels;
-use crate::subband::layout::{self, Subband};
+use crate::subband::layout::{self, ChromaFormat, Subband};
 use crate::subband::regions::{self, REGION_SIDE};
 
 /// An expected magnitude far beyond the least of the last bin, so a bound there changes no context. Twice as much, and
@@ -84,13 +83,13 @@ pub(crate) struct Slice {
 impl Slice {
     /// Makes this a decoder's slice of `width` x `rows` pixels of which nothing is known, in the memory that it has. It
     /// takes about 5 bytes a coefficient.
-    pub(crate) fn reset(&mut self, model: &Model, channels: Channels, width: usize, rows: usize) {
+    pub(crate) fn reset(&mut self, model: &Model, chroma: ChromaFormat, width: usize, rows: usize) {
         self.subbands.clear();
         self.blocks.clear();
-        let sizes = layout::subbands(channels).map(|index| Subband::at(index).size(width, rows));
+        let sizes = layout::subbands(chroma).map(|index| Subband::at(index).size(width, rows));
         self.blocks.reserve(sizes.map(|(width, height)| code_block::count(width, height)).sum());
         let mut cells = MARGIN;
-        for index in layout::subbands(channels) {
+        for index in layout::subbands(chroma) {
             let (width, height) = Subband::at(index).size(width, rows);
             let map = self.place(model, index, [width, height], cells - MARGIN);
             cells += map.stride * (height + 2);
@@ -105,7 +104,7 @@ impl Slice {
         self.source.clear();
         self.probabilities.clear();
         self.probabilities.extend(model.priors.iter().map(|&prior| Probability::new(prior)));
-        self.rotations.reset(channels, width, rows);
+        self.rotations.reset(chroma, width, rows);
     }
 
     /// The map of a subband whose cells begin at `start`, related to those before it alone.

@@ -1,18 +1,11 @@
 //! Streams, as far as they arrived, to pictures.
 
-use std::ops::Range;
-
-use crate::bitplane::scan::{self, Cursor};
-use crate::bitplane::slice::Slice;
-use crate::entropy::range_coder::RangeDecoder;
 use crate::error::Error;
 use crate::model::Model;
-use crate::parallel;
 use crate::picture::{Picture, ViewMut};
 use crate::stream::header::{Header, MAX_HEADER, Parsed};
-use crate::stream::interleave::Deinterleaver;
+use crate::stream::slice_decoder::SliceDecoder;
 use crate::subband::coefficients::Coefficients;
-use crate::subband::layout;
 use crate::transform::{Position, Synthesis, TransformError};
 
 /// Why a stream could not be decoded. That it is short is no reason.
@@ -38,9 +31,6 @@ pub enum Progress {
     Complete,
 }
 
-/// Bytes that are worth decoding on several threads.
-const MIN_PARALLEL_BYTES: usize = 4096;
-
 /// Pixels that a decoder agrees to hold unless told otherwise. It takes up to 50 bytes a pixel.
 pub const DEFAULT_MAX_PIXELS: u64 = 100_000_000;
 
@@ -54,24 +44,11 @@ pub struct Decoder {
     max_pixels: u64,
     head: Vec<u8>,
     header: Option<Header>,
-    deinterleaver: Deinterleaver,
-    slices: Vec<Part>,
+    slices: SliceDecoder,
     /// Memory of the picture before.
     coefficients: Coefficients,
     /// Why the stream was refused; it stays refused.
     refused: Option<Error>,
-}
-
-/// A slice, as far as it arrived.
-#[derive(Debug, Default)]
-struct Part {
-    /// Pixel rows.
-    rows: Range<usize>,
-    slice: Slice,
-    /// Bytes arrived, and the slice is that of this picture.
-    begun: bool,
-    cursor: Cursor,
-    coder: RangeDecoder,
 }
 
 impl std::fmt::Debug for Decoder {
@@ -93,8 +70,7 @@ impl Decoder {
             max_pixels: DEFAULT_MAX_PIXELS,
             head: Vec::with_capacity(MAX_HEADER),
             header: None,
-            deinterleaver: Deinterleaver::new(1),
-            slices: Vec::new(),
+            slices: SliceDecoder::new(),
             coefficients: Coefficients::default(),
             refused: None,
         }
@@ -141,18 +117,16 @@ impl Decoder {
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let mut rest = bytes;
-        let header = if let Some(header) = self.header {
-            header
-        } else {
+        if self.header.is_none() {
             let before = self.head.len();
             let count = (MAX_HEADER - before).min(bytes.len());
             self.head.extend_from_slice(&bytes[..count]);
             let Parsed::Complete(header, length) = Header::parse(&self.head)? else { return Ok(()) };
             self.start(header)?;
             rest = &bytes[length - before..];
-            header
-        };
-        self.decode(header, rest)
+        }
+        let Self { slices, synthesis, .. } = self;
+        slices.push(synthesis.model(), rest, synthesis.threads()).map_err(|why| Error::Corrupt { what: "stream", why })
     }
 
     fn start(&mut self, header: Header) -> Result<(), Error> {
@@ -164,37 +138,9 @@ impl Decoder {
         if pixels > self.max_pixels {
             return Err(Error::Limit { what: "the picture's number of pixels", given: pixels, max: self.max_pixels });
         }
-        let slices = layout::slices(header.size);
-        self.deinterleaver = Deinterleaver::new(slices.len());
-        self.slices.resize_with(slices.len(), Part::default);
-        for (part, rows) in self.slices.iter_mut().zip(slices) {
-            (part.rows, part.begun, part.cursor) = (rows, false, Cursor::new(header.planes));
-            part.coder.restart();
-        }
+        self.slices.start(header.size, header.channels.into(), header.planes);
         self.header = Some(header);
         Ok(())
-    }
-
-    fn decode(&mut self, header: Header, bytes: &[u8]) -> Result<(), Error> {
-        let Self { deinterleaver, slices, synthesis, .. } = self;
-        let given = deinterleaver.push(bytes, |slice, bytes| {
-            if slices[slice].cursor.planes > 0 {
-                slices[slice].coder.push(bytes);
-            }
-        });
-        // Here, not on the thread that fills it: what a thread allocates is returned to the system when it ends.
-        for part in slices.iter_mut().filter(|part| part.coder.has_news() && !part.begun) {
-            part.slice.reset(synthesis.model(), header.channels, header.size.width(), part.rows.len());
-            part.begun = true;
-        }
-        let waiting = slices.iter().filter(|part| part.coder.has_news()).count();
-        let threads = if bytes.len() < MIN_PARALLEL_BYTES { 1 } else { synthesis.threads().min(waiting) };
-        parallel::for_each(threads, slices.iter_mut().filter(|part| part.coder.has_news()), |part| {
-            // A decoder that starves goes on from here when more bytes arrive.
-            let _ = scan::run(&mut part.slice, &mut part.cursor, &mut part.coder, |_| true);
-            part.coder.wait();
-        });
-        given.map_err(|why| Error::Corrupt { what: "stream", why })
     }
 
     /// How far the stream has come.
@@ -205,23 +151,9 @@ impl Decoder {
                 Ok(Parsed::NeedMore(more)) => Progress::NeedMore(more),
                 _ => Progress::NeedMore(1),
             },
-            Some(_) if self.slices.iter().all(|part| part.cursor.planes == 0) => Progress::Complete,
-            Some(header) => Progress::Picture(self.position(header)),
+            Some(_) if self.slices.is_complete() => Progress::Complete,
+            Some(_) => Progress::Picture(self.slices.position()),
         }
-    }
-
-    /// How far all slices have come (spec, "Position").
-    #[expect(clippy::cast_precision_loss, reason = "a position needs no more than 24 bits")]
-    fn position(&self, header: Header) -> Position {
-        let passes = (3 * layout::subbands(header.channels).count()) as f32;
-        let (mut sum, mut rows) = (0.0, 0.0);
-        for part in &self.slices {
-            let done = if part.begun { part.cursor.passes_done(&part.slice) } else { 0.0 };
-            let at = if part.cursor.planes == 0 { 0.0 } else { f32::from(part.cursor.planes) - done / passes };
-            sum += at * part.rows.len() as f32;
-            rows += part.rows.len() as f32;
-        }
-        Position(sum / rows)
     }
 
     /// The coefficients as far as they are known, and how far the stream came.
@@ -230,15 +162,11 @@ impl Decoder {
     /// [`DecodeError::NeedMore`] before the header is complete.
     pub fn coefficients(&mut self) -> Result<(&mut Coefficients, Position), DecodeError> {
         let header = self.complete_header()?;
-        let position = self.position(header);
         let Self { synthesis, slices, coefficients, .. } = self;
         coefficients.reset_to_zero(header.model, header.size, header.channels, header.axes);
-        let rows = coefficients.slices_mut(slices.iter().map(|part| part.rows.clone()));
-        let jobs = slices.iter().zip(rows).filter(|(part, _)| part.begun);
-        parallel::for_each(synthesis.threads().min(slices.len()), jobs, |(part, mut rows)| {
-            part.slice.write_to(synthesis.model(), &mut rows)
-        });
-        Ok((coefficients, position))
+        let model = &**synthesis.model();
+        slices.write_to(&mut coefficients.subbands, synthesis.threads(), |slice, rows| slice.write_to(model, rows));
+        Ok((coefficients, slices.position()))
     }
 
     fn complete_header(&self) -> Result<Header, DecodeError> {

@@ -1,21 +1,14 @@
 //! Pictures to streams.
 
-use std::ops::Range;
-
 use bytes::BytesMut;
 
-use crate::bitplane::slice::Slice;
 use crate::error::Error;
 use crate::model::Model;
-use crate::parallel;
 use crate::picture::View;
 use crate::stream::encoded::Stream;
 use crate::stream::header::{Header, MAX_HEADER};
-use crate::stream::interleave;
-use crate::stream::slice_coder::SliceCoder;
+use crate::stream::slice_encoder::SliceEncoder;
 use crate::subband::coefficients::Coefficients;
-use crate::subband::layout::{self, SUBBANDS};
-use crate::subband::rotation_search::RotationSearch;
 use crate::transform::{Analysis, TransformError};
 
 /// Why a picture could not be encoded.
@@ -40,21 +33,8 @@ pub struct Encoder {
     rotations: bool,
     /// Memory of the picture before.
     coefficients: Coefficients,
-    sources: Vec<Source>,
-    coder: SliceCoder,
+    slices: SliceEncoder,
     bytes: BytesMut,
-}
-
-/// What turns one slice's coefficients to Levels.
-#[derive(Debug, Default)]
-struct Source {
-    rows: Range<usize>,
-    slice: Slice,
-    search: RotationSearch,
-    /// A row of a rotated subband.
-    line: Vec<f32>,
-    /// Bit planes that the Levels take.
-    planes: u8,
 }
 
 impl std::fmt::Debug for Encoder {
@@ -72,8 +52,7 @@ impl Encoder {
             max_bytes: usize::MAX,
             rotations: true,
             coefficients: Coefficients::default(),
-            sources: Vec::new(),
-            coder: SliceCoder::default(),
+            slices: SliceEncoder::default(),
             bytes: BytesMut::new(),
         }
     }
@@ -130,48 +109,33 @@ impl Encoder {
     pub fn encode_coefficients(&mut self, coefficients: &Coefficients) -> Result<Stream, Error> {
         let planes = self.quantise(coefficients)?;
         let threads = self.analysis.threads();
-        let Self { sources, coder, bytes, .. } = self;
-        coder.code(sources.iter_mut().map(|source| &mut source.slice), planes, self.max_bytes, threads);
+        let Self { slices, bytes, .. } = self;
+        let payloads = slices.code(planes, self.max_bytes, threads);
         let Coefficients { model, size, channels, axes, .. } = *coefficients;
-        let payloads: usize = coder.coded().map(|slice| slice.bytes.len()).sum();
         bytes.reserve(MAX_HEADER + payloads + payloads / 8);
         Header { size, channels, model, planes, axes }.write(bytes);
         let least = bytes.len();
-        interleave::write(bytes, coder.coded());
+        slices.write(bytes);
         bytes.truncate(self.max_bytes.max(least));
         Ok(Stream::of(bytes.split().freeze()))
     }
 
     /// Makes the slices of these coefficients, and says how many bit planes they take.
-    pub(crate) fn quantise(&mut self, coefficients: &Coefficients) -> Result<u8, Error> {
-        coefficients.check(self.model().id())?;
-        let slices = layout::slices(coefficients.size);
-        self.sources.resize_with(slices.len(), Source::default);
-        for (source, rows) in self.sources.iter_mut().zip(slices) {
-            source.rows = rows;
-        }
-        let Self { analysis, sources, rotations, .. } = self;
-        let (model, steps) = (&**analysis.model(), analysis.model().steps());
-        let work = |source: &mut Source| source.quantise(model, rotations.then_some(&steps), coefficients);
-        parallel::for_each(analysis.threads().min(sources.len()), sources.iter_mut(), work);
-        Ok(sources.iter().map(|source| source.planes).max().unwrap_or(0))
+    fn quantise(&mut self, coefficients: &Coefficients) -> Result<u8, Error> {
+        let Self { analysis, slices, rotations, .. } = self;
+        let model = &**analysis.model();
+        coefficients.check(model.id())?;
+        Ok(slices.quantise(model, coefficients.bands(), *rotations, analysis.threads()))
     }
 
-    /// The slices that [`Encoder::quantise`] made.
+    /// How often each adaptive probability meets a zero and a one while `coefficients` are coded; from
+    /// such counts over many pictures come a model's priors (spec, "Model tables").
+    ///
+    /// # Errors
+    /// As [`Encoder::encode_coefficients`].
     #[cfg(feature = "training")]
-    pub(crate) fn slices(&mut self) -> impl Iterator<Item = &mut Slice> {
-        self.sources.iter_mut().map(|source| &mut source.slice)
-    }
-}
-
-impl Source {
-    /// `steps`: those of the subbands, if regions may be rotated.
-    fn quantise(&mut self, model: &Model, steps: Option<&[f32; SUBBANDS]>, coefficients: &Coefficients) {
-        let Self { rows, slice, search, line, planes } = self;
-        slice.reset(model, coefficients.channels, coefficients.size.width(), rows.len());
-        if let Some(steps) = steps {
-            slice.rotations.set_source(search.run(steps, coefficients, rows));
-        }
-        *planes = slice.set_source(model, coefficients, rows, line);
+    pub fn count(&mut self, coefficients: &Coefficients) -> Result<Vec<[u64; 2]>, Error> {
+        let planes = self.quantise(coefficients)?;
+        Ok(self.slices.count(planes))
     }
 }

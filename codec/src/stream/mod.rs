@@ -6,3 +6,5 @@ pub(crate) mod encoder;
 pub(crate) mod header;
 mod interleave;
 mod slice_coder;
+pub(crate) mod slice_decoder;
+pub(crate) mod slice_encoder;

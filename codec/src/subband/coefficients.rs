@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::colour::axes::Axes;
 use crate::error::{Error, ModelId};
 use crate::picture::{Channels, Size};
-use crate::subband::layout::{self, SUBBANDS, Subband};
+use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
 
 /// What a picture is turned into: one band of numbers per subband, in the model's own scale.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,15 +35,7 @@ impl Coefficients {
     /// Makes these the coefficients of such a picture, of any values, in the memory that they have.
     pub fn reset(&mut self, model: ModelId, size: Size, channels: Channels, axes: Axes) {
         (self.model, self.size, self.channels, self.axes) = (model, size, channels, axes);
-        self.subbands.resize_with(SUBBANDS, Vec::new);
-        for (index, values) in self.subbands.iter_mut().enumerate() {
-            let count = count(index, size, channels);
-            if values.capacity() < count {
-                // The system gives new memory as zeros, so it is not written to.
-                *values = vec![0.0; count];
-            }
-            values.resize(count, 0.0);
-        }
+        resize(&mut self.subbands, |index| count(index, size, channels.into()));
     }
 
     /// As [`Coefficients::reset`], and every coefficient is zero.
@@ -60,7 +52,7 @@ impl Coefficients {
         if self.model != model {
             return Err(Error::Model { needed: self.model, given: model });
         }
-        let mut counts = (0..SUBBANDS).map(|index| count(index, self.size, self.channels));
+        let mut counts = (0..SUBBANDS).map(|index| count(index, self.size, self.channels.into()));
         let fits =
             self.subbands.len() == SUBBANDS && self.subbands.iter().all(|values| counts.next() == Some(values.len()));
         if fits {
@@ -70,30 +62,62 @@ impl Coefficients {
         }
     }
 
-    /// The rows of each slice in every subband, given the slices' pixel rows from the top down without a gap.
-    pub(crate) fn slices_mut<'a>(
-        &'a mut self,
-        slices: impl Iterator<Item = Range<usize>> + 'a,
-    ) -> impl Iterator<Item = [&'a mut [f32]; SUBBANDS]> + 'a {
-        let (width, height) = (self.size.width(), self.size.height());
-        let mut all = self.subbands.iter_mut();
-        let mut rest: [&mut [f32]; SUBBANDS] =
-            std::array::from_fn(|_| all.next().map_or_else(Default::default, Vec::as_mut_slice));
-        slices.map(move |slice| {
-            std::array::from_fn(|index| {
-                let subband = Subband::at(index);
-                let rows = layout::rows(subband, height, &slice).len();
-                let count = if rest[index].is_empty() { 0 } else { rows * subband.size(width, height).0 };
-                rest[index].split_off_mut(..count).unwrap_or_default()
-            })
-        })
+    /// What is coded of these.
+    pub(crate) fn bands(&self) -> Bands<'_> {
+        Bands { size: self.size, chroma: self.channels.into(), subbands: &self.subbands }
     }
 }
 
+/// The subbands of a picture, borrowed to be coded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bands<'a> {
+    pub(crate) size: Size,
+    pub(crate) chroma: ChromaFormat,
+    /// As [`Coefficients::subbands`].
+    pub(crate) subbands: &'a [Vec<f32>],
+}
+
+/// Makes every subband as long as `count` says by its index, in the memory that it has. Memory that is new is not
+/// written to: the system gives it as zeros.
+pub(crate) fn resize<T: Copy + Default>(subbands: &mut Vec<Vec<T>>, count: impl Fn(usize) -> usize) {
+    subbands.resize_with(SUBBANDS, Vec::new);
+    for (index, values) in subbands.iter_mut().enumerate() {
+        let count = count(index);
+        if values.capacity() < count {
+            *values = vec![T::default(); count];
+        }
+        values.resize(count, T::default());
+    }
+}
+
+/// The rows of each slice in every subband of a picture of `size`, given the slices' pixel rows from the top down
+/// without a gap. A subband that is empty has none.
+pub(crate) fn slices_mut<'a, T>(
+    subbands: &'a mut [Vec<T>],
+    size: Size,
+    slices: impl Iterator<Item = Range<usize>> + 'a,
+) -> impl Iterator<Item = [&'a mut [T]; SUBBANDS]> + 'a {
+    let (width, height) = (size.width(), size.height());
+    let mut rest = as_slices(subbands);
+    slices.map(move |slice| {
+        std::array::from_fn(|index| {
+            let subband = Subband::at(index);
+            let rows = layout::rows(subband, height, &slice).len();
+            let count = if rest[index].is_empty() { 0 } else { rows * subband.size(width, height).0 };
+            rest[index].split_off_mut(..count).unwrap_or_default()
+        })
+    })
+}
+
+/// All subbands whole; those that are missing are empty.
+pub(crate) fn as_slices<T>(subbands: &mut [Vec<T>]) -> [&mut [T]; SUBBANDS] {
+    let mut all = subbands.iter_mut();
+    std::array::from_fn(|_| all.next().map_or_else(Default::default, Vec::as_mut_slice))
+}
+
 /// Numbers in a subband of such a picture.
-fn count(index: usize, size: Size, channels: Channels) -> usize {
+pub(crate) fn count(index: usize, size: Size, chroma: ChromaFormat) -> usize {
     let subband = Subband::at(index);
     let (width, height) = subband.size(size.width(), size.height());
-    let present = channels == Channels::Rgb || subband.component == 0;
-    if present { width * height } else { 0 }
+    if chroma.has(subband) { width * height } else { 0 }
 }

@@ -16,6 +16,43 @@ const SLICE_PIXELS: usize = 196_608;
 /// Most slices a picture has.
 pub(crate) const MAX_SLICES: usize = 64;
 
+/// Which components there are, and how large the chroma ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChromaFormat {
+    /// Luma alone.
+    None,
+    /// 4:2:0: half the width and half the height of luma, rounded up. Chroma has no subbands of level 1: those of the
+    /// levels 2 to 6 are a wavelet of five levels of its smaller planes.
+    Half,
+    /// 4:4:4: the size of luma. The components of regions may be rotated.
+    Full,
+}
+
+impl From<Channels> for ChromaFormat {
+    fn from(channels: Channels) -> Self {
+        match channels {
+            Channels::Grey => Self::None,
+            Channels::Rgb => Self::Full,
+        }
+    }
+}
+
+impl ChromaFormat {
+    /// The finest level of a component; beyond [`LEVELS`] if there is no such component.
+    pub(crate) const fn finest_level(self, component: usize) -> usize {
+        match (self, component) {
+            (_, 0) | (Self::Full, _) => 1,
+            (Self::Half, _) => 2,
+            (Self::None, _) => LEVELS + 1,
+        }
+    }
+
+    /// Whether there is such a subband.
+    pub(crate) const fn has(self, subband: Subband) -> bool {
+        subband.level >= self.finest_level(subband.component)
+    }
+}
+
 /// The frequencies that a subband holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Band {
@@ -110,9 +147,14 @@ const fn halves(n: usize, level: usize) -> (usize, usize) {
     (low, high)
 }
 
+/// Width and height of the low band of a level of a picture; level 0 is the picture.
+pub(crate) fn side(size: Size, level: usize) -> [usize; 2] {
+    [size.width(), size.height()].map(|side| side.div_ceil(1 << level))
+}
+
 /// The subbands that a picture has, in order.
-pub(crate) fn subbands(channels: Channels) -> impl Iterator<Item = usize> {
-    (0..SUBBANDS).filter(move |&index| channels == Channels::Rgb || Subband::at(index).component == 0)
+pub(crate) fn subbands(chroma: ChromaFormat) -> impl Iterator<Item = usize> {
+    (0..SUBBANDS).filter(move |&index| chroma.has(Subband::at(index)))
 }
 
 /// Rows of pixels of each slice, top to bottom: `start..end`.
@@ -156,6 +198,22 @@ mod tests {
                 .map(|(w, h)| w * h)
                 .sum();
             assert_eq!(count, width * height);
+        }
+    }
+
+    #[test]
+    fn half_chroma_is_a_wavelet_of_five_levels_of_its_own_plane() {
+        assert_eq!(subbands(ChromaFormat::Half).count(), 51);
+        for (width, height) in [(1, 1), (5, 3), (64, 64), (129, 77), (1280, 720)] {
+            let (half_width, half_height) = (usize::div_ceil(width, 2), usize::div_ceil(height, 2));
+            let own = subbands(ChromaFormat::Half).map(Subband::at).filter(|subband| subband.component == 2);
+            let count = own.map(|subband| {
+                let (width, height) = subband.size(width, height);
+                let five = Subband { level: subband.level - 1, ..subband };
+                assert_eq!(five.size(half_width, half_height), (width, height));
+                width * height
+            });
+            assert_eq!(count.sum::<usize>(), half_width * half_height);
         }
     }
 

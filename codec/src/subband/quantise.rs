@@ -3,6 +3,8 @@
 //! Prior art: a uniform quantiser with a dead zone of two steps around zero, whose bit planes are quantisers of twice,
 //! four times, ... the step (Taubman and Marcellin, "JPEG2000: image compression fundamentals", 2002, section 3.2.7).
 //! The point in a bin at which a value is reconstructed is trained for every subband and plane.
+//!
+//! What pictures show is reconstructed in floats, what frames are predicted from in integers ([`Dequantiser`]).
 
 /// In a Level of 16 bits: set if the coefficient is negative. The others are its magnitude in steps.
 pub(crate) const NEGATIVE: u16 = 1 << 15;
@@ -10,6 +12,12 @@ pub(crate) const NEGATIVE: u16 = 1 << 15;
 pub(crate) const MAX_PLANES: u8 = 15;
 /// Largest magnitude, in steps.
 const MAX_MAGNITUDE: u16 = NEGATIVE - 1;
+
+/// Bits behind the point of a coefficient that is an integer, and of a sample while it is made of such.
+pub(crate) const COEFFICIENT_FRACTION: u32 = 4;
+/// Bits behind the point of a step and of a reconstruction point that are integers.
+const STEP_FRACTION: u32 = 12;
+const PLANES: usize = MAX_PLANES as usize;
 
 /// A subband's quantiser.
 #[derive(Debug, Clone, Copy)]
@@ -34,5 +42,64 @@ impl Quantiser {
             let magnitude = ((value.abs() * self.inverse) as u16).min(MAX_MAGNITUDE);
             *level = magnitude | if value < 0.0 && magnitude > 0 { NEGATIVE } else { 0 };
         }
+    }
+}
+
+/// A subband's reconstruction in integers modulo 2^32 (spec, "Frames: residual string").
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dequantiser {
+    step: i32,
+    /// What is added to a magnitude that is known to plane 0, 1, ...
+    points: [i32; PLANES],
+}
+
+impl Dequantiser {
+    /// Of a finest step, and the reconstruction points inside a bin by plane.
+    pub(crate) fn new(step: f32, offsets: &[f32; PLANES]) -> Self {
+        let step = f64::from(step);
+        let point = |plane: usize| f64::from(offsets[plane]) * step * f64::from(1_u32 << plane);
+        let points = std::array::from_fn(|plane| fixed_point(point(plane), STEP_FRACTION));
+        Self { step: fixed_point(step, STEP_FRACTION), points }
+    }
+
+    /// The absolute value of a coefficient whose magnitude is known to `plane`, 0..=14; [`COEFFICIENT_FRACTION`] bits
+    /// are behind its point.
+    #[inline]
+    pub(crate) fn value(&self, magnitude: u16, plane: usize) -> i32 {
+        const SHIFT: u32 = STEP_FRACTION - COEFFICIENT_FRACTION;
+        const HALF: i32 = 1 << (SHIFT - 1);
+        let steps = i32::from(magnitude).wrapping_mul(self.step);
+        steps.wrapping_add(self.points[plane]).wrapping_add(HALF) >> SHIFT
+    }
+}
+
+/// The integer nearest to `value` * 2^`fraction`, half up, modulo 2^32. It is exact for a product of two floats of
+/// single precision and powers of two, if it is below 2^53: such a product has 48 bits.
+#[expect(clippy::cast_possible_truncation, reason = "modulo 2^32")]
+pub(crate) fn fixed_point(value: f64, fraction: u32) -> i32 {
+    (value * f64::from(1_u32 << fraction) + 0.5).floor() as i64 as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_nearest_half_up_and_modulo_two_to_the_32() {
+        assert_eq!([0.5, -0.5, 0.499, -0.501, 1.5].map(|value| fixed_point(value, 0)), [1, 0, 0, -1, 2]);
+        assert_eq!(fixed_point(-1.586_134_3, 12), -6497);
+        assert_eq!(fixed_point(4_294_967_299.0, 0), 3);
+        assert_eq!(fixed_point(1_048_576.0, 12), 0);
+    }
+
+    #[test]
+    fn values_are_nearest_in_sixteenths() {
+        let mut offsets = [0.0; PLANES];
+        offsets[2] = 0.375;
+        let dequantiser = Dequantiser::new(0.3, &offsets);
+        // 0.3 is 1229 / 4096. 9 steps, known to plane 0: 43.2 sixteenths; 12 and 1.5 more, to plane 2: 64.8.
+        assert_eq!((dequantiser.value(9, 0), dequantiser.value(12, 2)), (43, 65));
+        // 32767 steps of 9999.5 are beyond 2^32 in 1/4096: (32767 * 40957952) modulo 2^32, signed, then / 256 rounded.
+        assert_eq!(Dequantiser::new(9999.5, &offsets).value(u16::MAX >> 1, 0), 7_966_472);
     }
 }

@@ -1,7 +1,6 @@
 //! The regions of a slice, and the rotation of their coefficients (spec, "Regions").
 
-use crate::picture::Channels;
-use crate::subband::layout::{self, SUBBANDS, Subband};
+use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
 use crate::subband::rotation::{MAX_ROTATIONS, Matrix, Rotation, transposed};
 
 /// Side of a region in pixels.
@@ -14,11 +13,11 @@ pub(crate) const fn rotates(subband: Subband) -> bool {
     subband.level <= COARSEST_LEVEL
 }
 
-/// Regions across and down a slice of `width` x `rows` pixels.
-pub(crate) fn count(channels: Channels, width: usize, rows: usize) -> (usize, usize) {
-    match channels {
-        Channels::Grey => (0, 0),
-        Channels::Rgb => (width.div_ceil(REGION_SIDE), rows.div_ceil(REGION_SIDE)),
+/// Regions across and down a slice of `width` x `rows` pixels: none, unless chroma has the size of luma.
+pub(crate) fn count(chroma: ChromaFormat, width: usize, rows: usize) -> (usize, usize) {
+    match chroma {
+        ChromaFormat::None | ChromaFormat::Half => (0, 0),
+        ChromaFormat::Full => (width.div_ceil(REGION_SIDE), rows.div_ceil(REGION_SIDE)),
     }
 }
 

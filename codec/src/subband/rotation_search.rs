@@ -6,9 +6,8 @@
 
 use std::ops::Range;
 
-use crate::picture::Channels;
-use crate::subband::coefficients::Coefficients;
-use crate::subband::layout::{self, SUBBANDS, Subband};
+use crate::subband::coefficients::Bands;
+use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
 use crate::subband::quantise::MAX_PLANES;
 use crate::subband::regions::{self, REGION_SIDE};
 use crate::subband::rotation::{MAX_ROTATIONS, Matrix, Rotation};
@@ -80,20 +79,20 @@ struct Scale {
 }
 
 impl RotationSearch {
-    /// The rotation of every region of the slice of these rows, row by row; none for grey. `steps` are the finest steps
+    /// The rotation of every region of the slice of these rows, row by row; none if there are no regions. `steps` are the finest steps
     /// of the subbands.
     pub(crate) fn run<'a>(
         &'a mut self,
         steps: &[f32; SUBBANDS],
-        coefficients: &Coefficients,
+        bands: Bands<'_>,
         rows: &Range<usize>,
     ) -> impl Iterator<Item = Rotation> + use<'a> {
         self.numbers.clear();
-        if coefficients.channels == Channels::Rgb {
-            self.regions.fill(steps, coefficients, rows);
+        if bands.chroma == ChromaFormat::Full {
+            self.regions.fill(steps, bands, rows);
             let stride = self.regions.chunks.len().div_ceil(SKETCH_CHUNKS).max(1);
             self.sketch.thin(&self.regions, stride);
-            let pixels = (coefficients.size.width() * rows.len()) as f32 / stride as f32;
+            let pixels = (bands.size.width() * rows.len()) as f32 / stride as f32;
             let scale = Scale::of(&self.sketch, pixels);
             self.choose(&scale, stride);
             self.regions.assign(&self.found, &scale, BITS_AN_UNLIKE_NEIGHBOUR, &mut self.costs, &mut self.numbers);
@@ -179,9 +178,9 @@ impl Scale {
 }
 
 impl Squares {
-    fn fill(&mut self, steps: &[f32; SUBBANDS], coefficients: &Coefficients, rows: &Range<usize>) {
-        let (across, down) = regions::count(coefficients.channels, coefficients.size.width(), rows.len());
-        let height = coefficients.size.height();
+    fn fill(&mut self, steps: &[f32; SUBBANDS], Bands { size, chroma, subbands }: Bands<'_>, rows: &Range<usize>) {
+        let (across, down) = regions::count(chroma, size.width(), rows.len());
+        let height = size.height();
         self.across = across;
         self.chunks.clear();
         self.ends.clear();
@@ -194,8 +193,8 @@ impl Squares {
                 }
                 let components = [0, 1, 2].map(|component| layout::sibling(index, component));
                 let inverses = components.map(|index| steps[index].powi(-2));
-                let bands = components.map(|index| coefficients.subbands[index].as_slice());
-                let (stride, _) = subband.size(coefficients.size.width(), height);
+                let bands = components.map(|index| subbands[index].as_slice());
+                let (stride, _) = subband.size(size.width(), height);
                 let (own, side) = (layout::rows(subband, height, rows), REGION_SIDE >> subband.level);
                 let (left, top) = ((x * side).min(stride), own.start + y * side);
                 let columns = left..(left + side).min(stride);
@@ -345,10 +344,10 @@ fn product(a: [f32; 4], b: [f32; 4]) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Analysis as _, Encoder, Linear, Model, Picture, Size};
+    use crate::{Analysis as _, Channels, Coefficients, Encoder, Linear, Model, Picture, Size};
 
     fn rotations(model: &Model, coefficients: &Coefficients, rows: &Range<usize>) -> Vec<Rotation> {
-        RotationSearch::default().run(&model.steps(), coefficients, rows).collect()
+        RotationSearch::default().run(&model.steps(), coefficients.bands(), rows).collect()
     }
 
     fn coefficients(linear: &Linear, picture: &Picture) -> Coefficients {

@@ -1,18 +1,18 @@
 //! Pictures or planes to coefficients, row by row: a row of a level is handed on to the coarser one as soon as it is
 //! final, so that no level is ever held whole but the one at which strips of rows meet.
 
-mod component;
+pub(crate) mod component;
 
 use std::ops::{Range, RangeInclusive};
 
-use self::component::{Component, Share, side};
+use self::component::{Component, Share};
 use crate::colour::convert::ToPlanes;
 use crate::colour::planes::Planes;
 use crate::parallel;
 use crate::picture::View;
 use crate::scratch::{Arena, Scratch};
-use crate::subband::coefficients::Coefficients;
-use crate::subband::layout::{LEVELS, SUBBANDS, Subband};
+use crate::subband::coefficients::{self, Coefficients};
+use crate::subband::layout::{LEVELS, SUBBANDS, Subband, side};
 use crate::wavelet::lift::Taps;
 use crate::wavelet::strips::{Division, TILE};
 
@@ -81,11 +81,13 @@ fn analyse(
         let strips = division.strips(size.height());
         let mut rest = lows.chunks_mut(width * height);
         let mut rest: [&mut [f32]; 3] = std::array::from_fn(|_| rest.next().unwrap_or_default());
-        let parts = strips.clone().zip(out.slices_mut(strips)).map(|(strip, bands)| {
-            let samples = width * (division.rows >> IN_STRIPS.end());
-            let lows = rest.each_mut().map(|rest| rest.split_off_mut(..samples.min(rest.len())).unwrap_or_default());
-            (strip, bands, lows)
-        });
+        let parts =
+            strips.clone().zip(coefficients::slices_mut(&mut out.subbands, size, strips)).map(|(strip, bands)| {
+                let samples = width * (division.rows >> IN_STRIPS.end());
+                let lows =
+                    rest.each_mut().map(|rest| rest.split_off_mut(..samples.min(rest.len())).unwrap_or_default());
+                (strip, bands, lows)
+            });
         let tile = TILE * size.width() * count;
         let floats = tile + count * Component::floats(size, IN_STRIPS);
         parallel::for_each(division.threads, parts, |(strip, mut bands, lows)| {
@@ -111,17 +113,12 @@ fn analyse_whole(taps: &[Taps; LEVELS], out: &mut Coefficients, threads: usize, 
     let (size, count) = (out.size, out.channels.count());
     let [width, height] = side(size, *IN_STRIPS.end());
     let threads = if lows.len() < MIN_PARALLEL_SAMPLES { 1 } else { threads };
-    let mut all = out.subbands.iter_mut();
-    let mut bands: [&mut [f32]; SUBBANDS] =
-        std::array::from_fn(|_| all.next().map_or_else(Default::default, Vec::as_mut_slice));
-    let jobs = lows.chunks(width * height).enumerate().take(count).map(|(component, rows)| {
-        // Only the component's own bands are looked at.
-        let own: [&mut [f32]; SUBBANDS] = std::array::from_fn(|index| {
-            let is_own = Subband::at(index).component == component;
-            if is_own { std::mem::take(&mut bands[index]) } else { Default::default() }
-        });
-        (component, rows, own)
-    });
+    let mut bands = coefficients::as_slices(&mut out.subbands);
+    let jobs = lows
+        .chunks(width * height)
+        .enumerate()
+        .take(count)
+        .map(|(component, rows)| (component, rows, own_bands(&mut bands, component)));
     parallel::for_each(threads, jobs, |(component, rows, mut bands)| {
         scratch.lend(Component::floats(size, WHOLE), |floats| {
             let low = std::mem::take(&mut bands[component]);
@@ -131,4 +128,12 @@ fn analyse_whole(taps: &[Taps; LEVELS], out: &mut Coefficients, threads: usize, 
             component.finish();
         });
     });
+}
+
+/// Takes a component's bands, those that [`Component`] looks at.
+pub(crate) fn own_bands<'a>(bands: &mut [&'a mut [f32]; SUBBANDS], component: usize) -> [&'a mut [f32]; SUBBANDS] {
+    std::array::from_fn(|index| {
+        let is_own = Subband::at(index).component == component;
+        if is_own { std::mem::take(&mut bands[index]) } else { Default::default() }
+    })
 }

@@ -6,14 +6,59 @@
 //! ("Biorthogonal bases of compactly supported wavelets", 1992) are four such steps of two taps and a scaling; here
 //! each step has four trained taps, there is no scaling, and every level has taps of its own.
 
+use crate::subband::layout::LEVELS;
+use crate::subband::quantise::fixed_point;
+
 /// Lifting steps of a wavelet level.
 pub(crate) const STEPS: usize = 4;
 
 /// Taps of one wavelet level, for each lifting step: (near, far).
-pub(crate) type Taps = [[f32; 2]; STEPS];
+pub(crate) type Taps<T = f32> = [[T; 2]; STEPS];
 
 /// Rows or samples that a step looks ahead and back.
 pub(super) const REACH: usize = 3;
+
+/// Bits behind the point of an integer tap.
+const TAP_FRACTION: u32 = 12;
+
+/// What is lifted: floats, or integers of any scale.
+pub(crate) trait Sample: Copy + Default {
+    /// The tap that undoes what this one does.
+    fn inverse(tap: Self) -> Self;
+
+    /// What one step makes of `value`; the neighbours are those at the distances -3, -1, 1, 3.
+    fn lifted(value: Self, taps: [Self; 2], neighbours: [Self; 4]) -> Self;
+}
+
+impl Sample for f32 {
+    fn inverse(tap: Self) -> Self {
+        -tap
+    }
+
+    #[inline(always)]
+    fn lifted(value: Self, [near, far]: [Self; 2], [a, b, c, d]: [Self; 4]) -> Self {
+        value + (near * (b + c) + far * (a + d))
+    }
+}
+
+/// Modulo 2^32 (spec, "Frames: residual string"): what synthesis takes away is rounded, half up.
+impl Sample for i32 {
+    fn inverse(tap: Self) -> Self {
+        tap.wrapping_neg()
+    }
+
+    #[inline(always)]
+    fn lifted(value: Self, [near, far]: [Self; 2], [a, b, c, d]: [Self; 4]) -> Self {
+        const HALF: i32 = 1 << (TAP_FRACTION - 1);
+        let added = near.wrapping_mul(b.wrapping_add(c)).wrapping_add(far.wrapping_mul(a.wrapping_add(d)));
+        value.wrapping_sub(HALF.wrapping_sub(added) >> TAP_FRACTION)
+    }
+}
+
+/// The taps of all levels as integers (spec, "Frames: residual string").
+pub(crate) fn integers(taps: &[Taps; LEVELS]) -> [Taps<i32>; LEVELS] {
+    taps.map(|level| level.map(|step| step.map(|tap| fixed_point(f64::from(tap), TAP_FRACTION))))
+}
 
 /// Which way a level runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,19 +69,19 @@ pub(super) enum Direction {
 
 /// The four steps of a level in the order in which they are done.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Steps {
+pub(super) struct Steps<T> {
     /// (near, far), signed.
-    pub(super) taps: Taps,
+    pub(super) taps: Taps<T>,
     /// The parity of the samples that the first step changes; the parities alternate.
     pub(super) first: usize,
 }
 
-impl Steps {
-    pub(super) fn new(taps: &Taps, direction: Direction) -> Self {
+impl<T: Sample> Steps<T> {
+    pub(super) fn new(taps: &Taps<T>, direction: Direction) -> Self {
         match direction {
             Direction::Analysis => Self { taps: *taps, first: 1 },
             Direction::Synthesis => {
-                Self { taps: std::array::from_fn(|i| taps[STEPS - 1 - i].map(|tap| -tap)), first: 0 }
+                Self { taps: std::array::from_fn(|i| taps[STEPS - 1 - i].map(T::inverse)), first: 0 }
             }
         }
     }
@@ -48,10 +93,4 @@ pub(super) fn mirror(position: isize, n: usize) -> usize {
     let period = 2 * (n - 1);
     let at = position.rem_euclid(period.cast_signed()).cast_unsigned();
     at.min(period - at)
-}
-
-/// What one step makes of `value`; the neighbours are those at the distances -3, -1, 1, 3.
-#[inline]
-pub(super) fn lifted(value: f32, [near, far]: [f32; 2], [a, b, c, d]: [f32; 4]) -> f32 {
-    value + (near * (b + c) + far * (a + d))
 }

@@ -1,7 +1,7 @@
 //! Lifting along one row.
 
 use crate::scratch::Arena;
-use crate::wavelet::lift::{Direction, Steps, Taps, lifted, mirror};
+use crate::wavelet::lift::{Direction, Sample, Steps, Taps, mirror};
 
 /// Mirrored samples that a half has on either side.
 const PAD: usize = 2;
@@ -9,33 +9,38 @@ const PAD: usize = 2;
 /// One row while it is lifted: its even and its odd samples apart, each with room for mirrored ones on both sides,
 /// so that the steps know no border.
 #[derive(Debug, Default)]
-pub(super) struct Line<'a> {
-    steps: Steps,
+pub(super) struct Line<'a, T> {
+    steps: Steps<T>,
     width: usize,
-    halves: [&'a mut [f32]; 2],
+    halves: [&'a mut [T]; 2],
 }
 
-impl<'a> Line<'a> {
-    /// Floats that [`Line::new`] takes.
-    pub(super) const fn floats(width: usize) -> usize {
+impl<'a, T: Sample> Line<'a, T> {
+    /// Numbers that [`Line::new`] takes.
+    pub(super) const fn numbers(width: usize) -> usize {
         width + 4 * PAD
     }
 
-    pub(super) fn new(taps: &Taps, direction: Direction, width: usize, arena: &mut Arena<'a>) -> Self {
+    pub(super) fn new(taps: &Taps<T>, direction: Direction, width: usize, arena: &mut Arena<'a, T>) -> Self {
         let halves = [width.div_ceil(2), width / 2].map(|half| arena.take(half + 2 * PAD));
         Self { steps: Steps::new(taps, direction), width, halves }
     }
-    /// Synthesis: makes `out` of its even half and, behind that, its odd half.
-    pub(super) fn join(&mut self, halves: &[f32], out: &mut [f32]) {
+
+    /// Synthesis: makes `out` of its even half and, behind that, its odd half, which may be left out if it is zero.
+    pub(super) fn join(&mut self, halves: &[T], out: &mut [T]) {
         let (left, right) = halves.split_at(self.width.div_ceil(2));
-        if right.is_empty() {
+        if self.width < 2 {
             out.copy_from_slice(left);
             return;
         }
-        self.half(0).copy_from_slice(left);
-        self.half(1).copy_from_slice(right);
         let [first, second, third, last] = self.steps.taps;
-        self.step(0, first);
+        self.half(0).copy_from_slice(left);
+        if right.is_empty() {
+            self.half(1).fill(T::default());
+        } else {
+            self.half(1).copy_from_slice(right);
+            self.step(0, first);
+        }
         self.step(1, second);
         self.step(0, third);
         self.mirror(0);
@@ -43,15 +48,15 @@ impl<'a> Line<'a> {
         let [even, odd] = &self.halves;
         let pairs = out.as_chunks_mut::<2>().0.iter_mut();
         for ((pair, &odd), around) in pairs.zip(&odd[PAD..]).zip(even[1..].array_windows()) {
-            *pair = [around[1], lifted(odd, last, *around)];
+            *pair = [around[1], T::lifted(odd, last, *around)];
         }
-        if left.len() > right.len() {
-            out[self.width - 1] = even[PAD + right.len()];
+        if !self.width.is_multiple_of(2) {
+            out[self.width - 1] = even[PAD + left.len() - 1];
         }
     }
 
     /// Analysis: takes the low and the high half out of `row`.
-    pub(super) fn split(&mut self, row: &[f32]) -> [&[f32]; 2] {
+    pub(super) fn split(&mut self, row: &[T]) -> [&[T]; 2] {
         let [even, odd] = &mut self.halves;
         for ((pair, even), odd) in row.as_chunks::<2>().0.iter().zip(&mut even[PAD..]).zip(&mut odd[PAD..]) {
             [*even, *odd] = *pair;
@@ -68,20 +73,20 @@ impl<'a> Line<'a> {
         [&self.halves[0][PAD..PAD + left], &self.halves[1][PAD..PAD + right]]
     }
 
-    fn half(&mut self, parity: usize) -> &mut [f32] {
+    fn half(&mut self, parity: usize) -> &mut [T] {
         let half = &mut self.halves[parity];
         let end = half.len() - PAD;
         &mut half[PAD..end]
     }
 
     /// One step on the samples of `parity`.
-    fn step(&mut self, parity: usize, taps: [f32; 2]) {
+    fn step(&mut self, parity: usize, taps: [T; 2]) {
         self.mirror(1 - parity);
         let [even, odd] = &mut self.halves;
         let (target, source) = if parity == 0 { (even, &odd[..]) } else { (odd, &even[1..]) };
         let end = target.len() - PAD;
         for (value, around) in target[PAD..end].iter_mut().zip(source.array_windows()) {
-            *value = lifted(*value, taps, *around);
+            *value = T::lifted(*value, taps, *around);
         }
     }
 

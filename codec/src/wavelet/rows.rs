@@ -1,7 +1,7 @@
 //! Lifting along columns, while the rows pass through a window.
 
 use crate::scratch::Arena;
-use crate::wavelet::lift::{Direction, REACH, STEPS, Steps, Taps, lifted, mirror};
+use crate::wavelet::lift::{Direction, REACH, STEPS, Sample, Steps, Taps, mirror};
 
 /// Rows by which the last step is behind the newest row.
 pub(super) const DELAY: usize = REACH * STEPS;
@@ -11,37 +11,37 @@ const ROWS: usize = DELAY + REACH + 1;
 /// The rows of a level that are at work. Rows enter one by one, top to bottom; a row has its final values when the
 /// row [`DELAY`] below it, or one more, has entered, and stays for [`REACH`] rows more.
 #[derive(Debug, Default)]
-pub(super) struct Window<'a> {
-    steps: Steps,
+pub(super) struct Window<'a, T> {
+    steps: Steps<T>,
     height: usize,
     /// The first row that enters. Unless it is the picture's, the [`DELAY`] first rows never get their final values.
     first: usize,
     /// Row `y` at `y % ROWS`.
-    rows: [&'a mut [f32]; ROWS],
+    rows: [&'a mut [T]; ROWS],
 }
 
-impl<'a> Window<'a> {
-    /// Floats that [`Window::new`] takes.
-    pub(super) const fn floats(width: usize) -> usize {
+impl<'a, T: Sample> Window<'a, T> {
+    /// Numbers that [`Window::new`] takes.
+    pub(super) const fn numbers(width: usize) -> usize {
         ROWS * width
     }
 
     pub(super) fn new(
-        taps: &Taps,
+        taps: &Taps<T>,
         direction: Direction,
         [width, height]: [usize; 2],
         first: usize,
-        arena: &mut Arena<'a>,
+        arena: &mut Arena<'a, T>,
     ) -> Self {
         let rows = std::array::from_fn(|_| arena.take(width));
         Self { steps: Steps::new(taps, direction), height, first, rows }
     }
 
-    pub(super) fn row(&self, y: usize) -> &[f32] {
+    pub(super) fn row(&self, y: usize) -> &[T] {
         self.rows[y % ROWS]
     }
 
-    pub(super) fn row_mut(&mut self, y: usize) -> &mut [f32] {
+    pub(super) fn row_mut(&mut self, y: usize) -> &mut [T] {
         self.rows[y % ROWS]
     }
 
@@ -60,13 +60,13 @@ impl<'a> Window<'a> {
         }
     }
 
-    fn step(&mut self, y: usize, taps: [f32; 2]) {
+    fn step(&mut self, y: usize, taps: [T; 2]) {
         let target = std::mem::take(&mut self.rows[y % ROWS]);
         let n = target.len();
         let at = |distance: isize| &self.row(mirror(y.cast_signed() + distance, self.height))[..n];
         let [a, b, c, d] = [-3, -1, 1, 3].map(at);
         for (x, value) in target.iter_mut().enumerate() {
-            *value = lifted(*value, taps, [a[x], b[x], c[x], d[x]]);
+            *value = T::lifted(*value, taps, [a[x], b[x], c[x], d[x]]);
         }
         self.rows[y % ROWS] = target;
     }

@@ -30,7 +30,7 @@ impl Division {
     }
 
     /// The strips, top to bottom; the last may have fewer rows.
-    pub(super) fn strips(self, height: usize) -> impl Iterator<Item = Range<usize>> + Clone {
+    pub(crate) fn strips(self, height: usize) -> impl Iterator<Item = Range<usize>> + Clone {
         (0..height).step_by(self.rows).map(move |start| start..(start + self.rows).min(height))
     }
 }

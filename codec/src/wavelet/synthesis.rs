@@ -4,11 +4,11 @@
 use crate::colour::convert::FromPlanes;
 use crate::colour::planes::Planes;
 use crate::parallel;
-use crate::picture::ViewMut;
+use crate::picture::{Size, ViewMut};
 use crate::scratch::{Arena, Scratch};
 use crate::subband::coefficients::Coefficients;
-use crate::subband::layout::{LEVELS, details};
-use crate::wavelet::lift::{Direction, Taps};
+use crate::subband::layout::{LEVELS, details, side};
+use crate::wavelet::lift::{Direction, Sample, Taps};
 use crate::wavelet::line::Line;
 use crate::wavelet::rows::{DELAY, Window};
 use crate::wavelet::strips::{Division, TILE};
@@ -27,8 +27,9 @@ pub(crate) fn planes(
         division.strips(size.height()).zip(parts).map(move |(strip, part)| (component, strip, part))
     });
     parallel::for_each(division.threads, jobs, |(component, strip, part)| {
-        scratch.lend(Component::floats(size.width()), |floats| {
-            let mut component = Component::new(taps, coefficients, component, strip.start, &mut Arena(floats));
+        let source = Source::of(taps, coefficients, component);
+        scratch.lend(Component::numbers(&source), |floats| {
+            let mut component = Component::new(source, strip.start, &mut Arena(floats));
             for (y, row) in strip.zip(part.chunks_mut(size.width())) {
                 component.row(y, row);
             }
@@ -53,15 +54,16 @@ pub(crate) fn picture(
         (strip, rows)
     });
     let tile = TILE * width * count;
-    let floats = tile + count * Component::floats(width);
+    let sources = [0, 1, 2].map(|component| Source::of(taps, coefficients, component));
+    let floats = tile + count * Component::numbers(&sources[0]);
     parallel::for_each(division.threads, jobs, |(strip, mut out)| {
         scratch.lend(floats, |floats| {
             let mut arena = Arena(floats);
             let mut tile = arena.take(tile).chunks_mut(TILE * width);
             let mut tile: [&mut [f32]; 3] = std::array::from_fn(|_| tile.next().unwrap_or_default());
-            let mut components: [Component<'_>; 3] = Default::default();
-            for (number, component) in components.iter_mut().enumerate().take(count) {
-                *component = Component::new(taps, coefficients, number, strip.start, &mut arena);
+            let mut components: [Component<'_, f32>; 3] = Default::default();
+            for (component, source) in components.iter_mut().zip(sources).take(count) {
+                *component = Component::new(source, strip.start, &mut arena);
             }
             for top in strip.clone().step_by(TILE) {
                 let rows = top..(top + TILE).min(strip.end);
@@ -77,72 +79,97 @@ pub(crate) fn picture(
     });
 }
 
+/// What a component is made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Source<'a, T> {
+    /// By level, the finest first.
+    pub(crate) taps: &'a [Taps<T>; LEVELS],
+    /// Of all components. One without numbers is zero.
+    pub(crate) subbands: &'a [Vec<T>],
+    /// Of the picture.
+    pub(crate) size: Size,
+    pub(crate) component: usize,
+    /// The finest level of the component: it has the size of the low band of the next finer one.
+    pub(crate) finest: usize,
+}
+
+impl<T> Source<'_, T> {
+    /// Whether no subband of the component has numbers.
+    pub(crate) fn is_zero(&self) -> bool {
+        let mut details = (self.finest..=LEVELS).flat_map(|level| details(self.component, level));
+        self.subbands[self.component].is_empty() && details.all(|index| self.subbands[index].is_empty())
+    }
+}
+
+impl<'a> Source<'a, f32> {
+    fn of(taps: &'a [Taps; LEVELS], coefficients: &'a Coefficients, component: usize) -> Self {
+        Self { taps, subbands: &coefficients.subbands, size: coefficients.size, component, finest: 1 }
+    }
+}
+
 /// The rows of one component, from one of them on.
 #[derive(Default)]
-struct Component<'a> {
+pub(crate) struct Component<'a, T> {
     /// Finest first.
-    levels: [Level<'a>; LEVELS],
-    low: &'a [f32],
+    levels: [Level<'a, T>; LEVELS],
+    /// How many of them there are.
+    count: usize,
+    low: &'a [T],
 }
 
 #[derive(Default)]
-struct Level<'a> {
+struct Level<'a, T> {
     /// HL, LH, HH.
-    bands: &'a [Vec<f32>],
+    bands: &'a [Vec<T>],
     height: usize,
     /// Samples of the left half: the low ones.
     left: usize,
     /// The row that enters next.
     next: usize,
-    window: Window<'a>,
-    line: Line<'a>,
+    window: Window<'a, T>,
+    line: Line<'a, T>,
 }
 
-impl<'a> Component<'a> {
-    /// Floats that [`Component::new`] takes, for a picture of this width.
-    fn floats(width: usize) -> usize {
-        let widths = (0..LEVELS).map(|level| width.div_ceil(1 << level));
-        widths.map(|width| Window::floats(width) + Line::floats(width)).sum()
+impl<'a, T: Sample> Component<'a, T> {
+    /// Numbers that [`Component::new`] takes.
+    pub(crate) fn numbers(source: &Source<'_, T>) -> usize {
+        let widths = (source.finest..=LEVELS).map(|level| side(source.size, level - 1)[0]);
+        widths.map(|width| Window::<T>::numbers(width) + Line::<T>::numbers(width)).sum()
     }
 
     /// Gives row `first` first.
-    fn new(
-        taps: &[Taps; LEVELS],
-        coefficients: &'a Coefficients,
-        component: usize,
-        mut first: usize,
-        arena: &mut Arena<'a>,
-    ) -> Self {
-        let size = coefficients.size;
-        let (mut width, mut height) = (size.width(), size.height());
-        let levels = std::array::from_fn(|level| {
+    pub(crate) fn new(source: Source<'a, T>, mut first: usize, arena: &mut Arena<'a, T>) -> Self {
+        let Source { taps, subbands, size, component, finest } = source;
+        let mut levels: [Level<'a, T>; LEVELS] = Default::default();
+        for (level, number) in levels.iter_mut().zip(finest..=LEVELS) {
             first = first.saturating_sub(DELAY);
-            let taps = &taps[level];
-            let level = Level {
-                bands: &coefficients.subbands[details(component, level + 1)],
+            let [width, height] = side(size, number - 1);
+            let (taps, bands, left) = (&taps[number - 1], &subbands[details(component, number)], width.div_ceil(2));
+            // Without HL and HH the right half stays zero.
+            let columns = if bands[0].is_empty() && bands[2].is_empty() { left } else { width };
+            *level = Level {
+                bands,
                 height,
-                left: width.div_ceil(2),
+                left,
                 next: first,
-                window: Window::new(taps, Direction::Synthesis, [width, height], first, arena),
+                window: Window::new(taps, Direction::Synthesis, [columns, height], first, arena),
                 line: Line::new(taps, Direction::Synthesis, width, arena),
             };
-            (width, height, first) = (width.div_ceil(2), height.div_ceil(2), first.div_ceil(2));
-            level
-        });
-        Self { levels, low: &coefficients.subbands[component] }
+            first = first.div_ceil(2);
+        }
+        Self { levels, count: LEVELS + 1 - finest, low: &subbands[component] }
     }
 
     /// Row `y` of the plane. Rows are asked for one after another.
-    fn row(&mut self, y: usize, out: &mut [f32]) {
-        row(&mut self.levels, self.low, y, out);
+    pub(crate) fn row(&mut self, y: usize, out: &mut [T]) {
+        row(&mut self.levels[..self.count], self.low, y, out);
     }
 }
 
 /// Row `y` of the finest of these levels.
-fn row(levels: &mut [Level<'_>], low: &[f32], y: usize, out: &mut [f32]) {
+fn row<T: Sample>(levels: &mut [Level<'_, T>], low: &[T], y: usize, out: &mut [T]) {
     let Some((level, coarser)) = levels.split_first_mut() else {
-        out.copy_from_slice(&low[y * out.len()..][..out.len()]);
-        return;
+        return copy_row(low, y, out);
     };
     while level.next <= y + DELAY {
         level.enter(coarser, low);
@@ -150,18 +177,26 @@ fn row(levels: &mut [Level<'_>], low: &[f32], y: usize, out: &mut [f32]) {
     level.line.join(level.window.row(y), out);
 }
 
-impl Level<'_> {
-    fn enter(&mut self, coarser: &mut [Level<'_>], low: &[f32]) {
+/// Makes `out` row `y` of a band as wide.
+fn copy_row<T: Sample>(band: &[T], y: usize, out: &mut [T]) {
+    if band.is_empty() {
+        out.fill(T::default());
+    } else {
+        out.copy_from_slice(&band[y * out.len()..][..out.len()]);
+    }
+}
+
+impl<T: Sample> Level<'_, T> {
+    fn enter(&mut self, coarser: &mut [Self], low: &[T]) {
         let y = self.next;
         if y < self.height {
             let (left, right) = self.window.row_mut(y).split_at_mut(self.left);
-            let band = |number: usize, width: usize| &self.bands[number][y / 2 * width..][..width];
             if y.is_multiple_of(2) {
                 row(coarser, low, y / 2, left);
-                right.copy_from_slice(band(0, right.len()));
+                copy_row(&self.bands[0], y / 2, right);
             } else {
-                left.copy_from_slice(band(1, left.len()));
-                right.copy_from_slice(band(2, right.len()));
+                copy_row(&self.bands[1], y / 2, left);
+                copy_row(&self.bands[2], y / 2, right);
             }
         }
         self.window.enter(y);

@@ -4,7 +4,7 @@ use std::ops::{Range, RangeInclusive};
 
 use crate::picture::Size;
 use crate::scratch::Arena;
-use crate::subband::layout::{LEVELS, SUBBANDS, details};
+use crate::subband::layout::{LEVELS, SUBBANDS, details, side};
 use crate::wavelet::lift::{Direction, Taps};
 use crate::wavelet::line::Line;
 use crate::wavelet::rows::{DELAY, Window};
@@ -14,7 +14,7 @@ const WAIT: usize = DELAY + 1;
 
 /// Some levels of one component, for the rows of a strip.
 #[derive(Default)]
-pub(super) struct Component<'a> {
+pub(crate) struct Component<'a> {
     /// Finest first.
     levels: [Level<'a>; LEVELS],
     /// How many of them there are.
@@ -24,14 +24,14 @@ pub(super) struct Component<'a> {
 }
 
 /// What a strip fills in of one component.
-pub(super) struct Share<'a, 'b, 'c> {
-    pub(super) component: usize,
+pub(crate) struct Share<'a, 'b, 'c> {
+    pub(crate) component: usize,
     /// The strip's rows of pixels.
-    pub(super) rows: Range<usize>,
+    pub(crate) rows: Range<usize>,
     /// The strip's rows of every subband; the component's detail bands are taken.
-    pub(super) bands: &'b mut [&'c mut [f32]; SUBBANDS],
+    pub(crate) bands: &'b mut [&'c mut [f32]; SUBBANDS],
     /// The coarsest level's low band.
-    pub(super) low: &'a mut [f32],
+    pub(crate) low: &'a mut [f32],
 }
 
 #[derive(Default)]
@@ -49,19 +49,19 @@ struct Level<'a> {
     bands: [&'a mut [f32]; 3],
     /// The row that enters next.
     next: usize,
-    window: Window<'a>,
-    line: Line<'a>,
+    window: Window<'a, f32>,
+    line: Line<'a, f32>,
 }
 
 impl<'a> Component<'a> {
     /// Floats that [`Component::new`] takes.
-    pub(super) fn floats(size: Size, numbers: RangeInclusive<usize>) -> usize {
+    pub(crate) fn floats(size: Size, numbers: RangeInclusive<usize>) -> usize {
         let widths = numbers.map(|number| side(size, number - 1)[0]);
-        widths.map(|width| Window::floats(width) + Line::floats(width)).sum()
+        widths.map(|width| Window::<f32>::numbers(width) + Line::<f32>::numbers(width)).sum()
     }
 
     /// With the rows that it must be given: those of the strip and some around.
-    pub(super) fn new<'c: 'a>(
+    pub(crate) fn new<'c: 'a>(
         taps: &[Taps; LEVELS],
         size: Size,
         numbers: RangeInclusive<usize>,
@@ -96,12 +96,12 @@ impl<'a> Component<'a> {
     }
 
     /// Takes the next row.
-    pub(super) fn push(&mut self, row: &[f32]) {
+    pub(crate) fn push(&mut self, row: &[f32]) {
         push(&mut self.levels[..self.count], &mut self.low, row);
     }
 
     /// Below the picture there are no more rows.
-    pub(super) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         let mut levels = &mut self.levels[..self.count];
         while let [level, ..] = levels {
             let more = if level.next == level.height { WAIT } else { 0 };
@@ -166,9 +166,4 @@ impl Level<'_> {
             out.copy_from_slice(left);
         }
     }
-}
-
-/// Width and height of the low band of a level; level 0 is the picture.
-pub(super) fn side(size: Size, level: usize) -> [usize; 2] {
-    [size.width(), size.height()].map(|side| side.div_ceil(1 << level))
 }

@@ -1,0 +1,69 @@
+//! Strings, as far as they arrived, to residuals.
+
+use crate::error::Error;
+use crate::model::Model;
+use crate::picture::Size;
+use crate::residual::planes::Planes420;
+use crate::residual::synthesis;
+use crate::scratch::Scratch;
+use crate::stream::slice_decoder::SliceDecoder;
+use crate::subband::coefficients;
+use crate::subband::layout::{ChromaFormat, SUBBANDS};
+use crate::subband::quantise::MAX_PLANES;
+
+/// Decodes residual strings, one after another in the same memory.
+#[derive(Debug)]
+pub(crate) struct ResidualDecoder {
+    threads: usize,
+    size: Size,
+    slices: SliceDecoder,
+    /// Memory of the residual before.
+    subbands: Vec<Vec<i32>>,
+    scratch: Scratch<i32>,
+}
+
+impl ResidualDecoder {
+    /// On up to `threads` threads; the residuals do not depend on it.
+    pub(crate) fn new(threads: usize) -> Self {
+        Self {
+            threads: threads.max(1),
+            size: Size::ONE,
+            slices: SliceDecoder::new(),
+            subbands: Vec::new(),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Begins a string of a residual of this size and so many bit planes, at most 15.
+    pub(crate) fn start(&mut self, size: Size, planes: u8) {
+        self.size = size;
+        self.slices.start(size, ChromaFormat::Half, planes.min(MAX_PLANES));
+    }
+
+    /// Takes the next bytes of the string, any number of them, and decodes all that they determine.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a length is; what came before it is decoded.
+    pub(crate) fn push(&mut self, model: &Model, bytes: &[u8]) -> Result<(), Error> {
+        let pushed = self.slices.push(model, bytes, self.threads);
+        pushed.map_err(|why| Error::Corrupt { what: "frame", why })
+    }
+
+    /// Makes `out` the residual of the bytes pushed so far, in 1/8 of a sample's step, each -4096..=4095.
+    pub(crate) fn residual_into(&mut self, model: &Model, out: &mut Planes420<i16>) {
+        let Self { threads, size, slices, subbands, scratch } = self;
+        let mut nonzero = [false; SUBBANDS];
+        slices.begun().flat_map(|slice| slice.nonzero_subbands()).for_each(|index| nonzero[index] = true);
+        subbands.iter_mut().for_each(Vec::clear);
+        let count = |index: usize| coefficients::count(index, *size, ChromaFormat::Half);
+        coefficients::resize(subbands, |index| if nonzero[index] { count(index) } else { 0 });
+        slices.write_to(subbands, *threads, |slice, rows| {
+            slice.write_values(rows, |index| {
+                let dequantiser = &model.subbands[index].dequantiser;
+                |magnitude, plane| dequantiser.value(magnitude, plane)
+            });
+        });
+        out.resize(*size);
+        synthesis::synthesise(&model.integer_taps, subbands, *threads, scratch, out);
+    }
+}

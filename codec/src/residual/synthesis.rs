@@ -1,0 +1,58 @@
+//! Coefficients back to residuals, in integers.
+
+use crate::parallel;
+use crate::residual::planes::{Planes420, plane_size};
+use crate::scratch::{Arena, Scratch};
+use crate::subband::layout::{ChromaFormat, LEVELS};
+use crate::subband::quantise::COEFFICIENT_FRACTION;
+use crate::wavelet::lift::Taps;
+use crate::wavelet::strips::Division;
+use crate::wavelet::synthesis::{Component, Source};
+
+/// Bits behind the point of a residual.
+const RESIDUAL_FRACTION: u32 = 3;
+/// Residuals are less than 512 steps of a sample either way.
+const MIN_RESIDUAL: i32 = -(512 << RESIDUAL_FRACTION);
+const MAX_RESIDUAL: i32 = (512 << RESIDUAL_FRACTION) - 1;
+
+/// Makes `out` the residual of these subbands; one without numbers is zero.
+pub(super) fn synthesise(
+    taps: &[Taps<i32>; LEVELS],
+    subbands: &[Vec<i32>],
+    threads: usize,
+    scratch: &Scratch<i32>,
+    out: &mut Planes420<i16>,
+) {
+    let size = out.size();
+    let jobs = out.planes_mut().into_iter().enumerate().flat_map(|(component, plane)| {
+        let plane_size = plane_size(size, component);
+        let (division, width) = (Division::new(plane_size, threads), plane_size.width());
+        let finest = ChromaFormat::Half.finest_level(component);
+        let source = Source { taps, subbands, size, component, finest };
+        let parts = plane.chunks_mut(division.rows * width);
+        division.strips(plane_size.height()).zip(parts).map(move |(strip, part)| (source, width, strip, part))
+    });
+    parallel::for_each(threads, jobs, |(source, width, strip, part)| {
+        if source.is_zero() {
+            return part.fill(0);
+        }
+        scratch.lend(width + Component::numbers(&source), |numbers| {
+            let mut arena = Arena(numbers);
+            let line = arena.take(width);
+            let mut component = Component::new(source, strip.start, &mut arena);
+            for (y, row) in strip.zip(part.chunks_mut(width)) {
+                component.row(y, line);
+                for (residual, value) in row.iter_mut().zip(&*line) {
+                    *residual = rounded(*value);
+                }
+            }
+        });
+    });
+}
+
+/// The residual nearest to a sample, half up.
+#[expect(clippy::cast_possible_truncation, reason = "clamped")]
+fn rounded(value: i32) -> i16 {
+    const SHIFT: u32 = COEFFICIENT_FRACTION - RESIDUAL_FRACTION;
+    (value.wrapping_add(1 << (SHIFT - 1)) >> SHIFT).clamp(MIN_RESIDUAL, MAX_RESIDUAL) as i16
+}

@@ -1,0 +1,232 @@
+//! Residuals there and back: every prefix the same integers, however it arrives.
+
+use proptest::prelude::*;
+
+use super::{naive, synthesis};
+use crate::model::Model;
+use crate::picture::Size;
+use crate::residual::decoder::ResidualDecoder;
+use crate::residual::encoder::ResidualEncoder;
+use crate::residual::planes::Planes420;
+use crate::scratch::{Arena, Scratch};
+use crate::stream::slice_decoder::SliceDecoder;
+use crate::subband::coefficients;
+use crate::subband::layout::ChromaFormat;
+use crate::wavelet::synthesis::{Component, Source};
+
+const MAX_PLANES: u8 = 15;
+
+fn size(width: u32, height: u32) -> Size {
+    Size::new(width, height).expect("a valid size")
+}
+
+fn random(state: &mut u32) -> u32 {
+    *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+    *state >> 8
+}
+
+/// Slopes with grain, at most about `amplitude` sample steps.
+fn residual(size: Size, amplitude: i16) -> Planes420<i16> {
+    let mut planes = Planes420::new(size);
+    let mut state = 7;
+    for plane in planes.planes_mut() {
+        for (at, value) in plane.iter_mut().enumerate() {
+            let grain = i16::try_from(random(&mut state) % 17).expect("small") - 8;
+            let slope = i16::try_from(at / 7 % 17).expect("small") - 8;
+            *value = (grain + slope) * amplitude / 2;
+        }
+    }
+    planes
+}
+
+/// R of a string in so many pushes of equal length, or nearly.
+fn decoded(size: Size, planes: u8, string: &[u8], chunk: usize, threads: usize) -> Planes420<i16> {
+    let (model, mut decoder, mut out) = (Model::photo(), ResidualDecoder::new(threads), Planes420::default());
+    decoder.start(size, planes);
+    string.chunks(chunk.max(1)).for_each(|bytes| decoder.push(&model, bytes).expect("a valid string"));
+    decoder.residual_into(&model, &mut out);
+    out
+}
+
+/// The mean squared difference, in steps of samples.
+fn mean_square(a: &Planes420<i16>, b: &Planes420<i16>) -> f64 {
+    let samples: usize = a.planes().iter().map(Vec::len).sum();
+    let pairs = a.planes().iter().flatten().zip(b.planes().iter().flatten());
+    let sum: u32 = pairs.map(|(a, b)| u32::from(a.abs_diff(*b)).pow(2)).sum();
+    f64::from(sum) / 64.0 / f64::from(u32::try_from(samples).expect("few"))
+}
+
+/// Against the naive twin, with these subbands left out.
+fn check_synthesis(size: Size, zero: impl Fn(usize) -> bool, value: impl Fn(u32) -> i32, threads: usize) {
+    let (model, mut state) = (Model::photo(), 5);
+    let mut subbands = Vec::new();
+    coefficients::resize(&mut subbands, |index| coefficients::count(index, size, ChromaFormat::Half));
+    for (index, values) in subbands.iter_mut().enumerate().filter(|(index, _)| !zero(*index)) {
+        values.iter_mut().for_each(|to| *to = value(random(&mut state)) >> (index / 9));
+    }
+    let [mut slow, mut fast] = [Planes420::new(size), Planes420::new(size)];
+    naive::synthesise(&model.integer_taps, &subbands, &mut slow);
+    subbands.iter_mut().enumerate().filter(|(index, _)| zero(*index)).for_each(|(_, values)| values.clear());
+    synthesis::synthesise(&model.integer_taps, &subbands, threads, &Scratch::default(), &mut fast);
+    assert!(slow == fast, "{size:?}, {threads} threads");
+}
+
+#[test]
+fn every_small_size_is_as_the_whole_array() {
+    for (width, height) in (1..=40).flat_map(|height| (1..=40).map(move |width| (width, height))) {
+        check_synthesis(
+            size(width, height),
+            |_| false,
+            |random| i32::try_from(random % 4096).expect("small") - 2048,
+            1,
+        );
+    }
+}
+
+#[test]
+fn subbands_that_are_zero_may_be_left_out() {
+    let zeros: [fn(usize) -> bool; 5] =
+        [|index| index >= 48, |index| index >= 12, |_| true, |index| index % 3 != 1, |index| index < 3];
+    for zero in zeros {
+        for (width, height) in [(1, 1), (2, 1), (1, 9), (64, 3), (131, 77)] {
+            check_synthesis(size(width, height), zero, |random| i32::try_from(random % 512).expect("small") - 256, 1);
+        }
+    }
+}
+
+/// What the quantiser and the synthesis of pictures, which are floats, make of a string, in steps of samples.
+fn decoded_in_floats(size: Size, planes: u8, string: &[u8]) -> Planes420<f32> {
+    let (model, mut decoder, mut subbands) = (Model::photo(), SliceDecoder::new(), Vec::new());
+    decoder.start(size, ChromaFormat::Half, planes);
+    decoder.push(&model, string, 1).expect("a valid string");
+    coefficients::resize(&mut subbands, |index| coefficients::count(index, size, ChromaFormat::Half));
+    decoder.write_to(&mut subbands, 1, |slice, rows| slice.write_to(&model, rows));
+    let mut out = Planes420::new(size);
+    for (component, plane) in out.planes_mut().into_iter().enumerate() {
+        let finest = ChromaFormat::Half.finest_level(component);
+        let source = Source { taps: &model.taps, subbands: &subbands, size, component, finest };
+        Scratch::default().lend(Component::numbers(&source), |floats| {
+            let mut component = Component::new(source, 0, &mut Arena(floats));
+            let width = if finest == 1 { size.width() } else { size.halved().width() };
+            plane.chunks_mut(width).enumerate().for_each(|(y, row)| component.row(y, row));
+        });
+    }
+    out
+}
+
+#[test]
+fn a_string_gives_its_residual_back() {
+    for (width, height) in [(1, 1), (1, 50), (50, 1), (2, 2), (129, 77), (700, 600)] {
+        let residual = residual(size(width, height), 30);
+        let (planes, string) = ResidualEncoder::new(1).encode(&Model::photo(), &residual, usize::MAX);
+        let back = decoded(residual.size(), planes, &string, usize::MAX, 1);
+        let rough = decoded(residual.size(), planes, &string[..string.len() / 8], usize::MAX, 1);
+        let [error, rough] = [back, rough].map(|other| mean_square(&residual, &other));
+        assert!(error < 1.0 && error <= rough, "{width} x {height}: {error} of the whole string, {rough} of an eighth");
+    }
+}
+
+#[test]
+fn integers_are_the_floats_of_pictures_but_for_their_rounding() {
+    for (width, height) in [(1, 1), (129, 77), (700, 600)] {
+        let residual = residual(size(width, height), 30);
+        let (planes, string) = ResidualEncoder::new(1).encode(&Model::photo(), &residual, usize::MAX);
+        for string in [&string, &string[..string.len() / 8]] {
+            let integers = decoded(residual.size(), planes, string, usize::MAX, 1);
+            let floats = decoded_in_floats(residual.size(), planes, string);
+            let pairs = integers.planes().iter().flatten().zip(floats.planes().iter().flatten());
+            let most = pairs.map(|(integer, float)| (f32::from(*integer) - 8.0 * float).abs()).fold(0.0, f32::max);
+            assert!(most < 4.0, "{width} x {height}: {most} eighths");
+        }
+    }
+}
+
+#[cfg(feature = "training")]
+#[test]
+fn symbols_are_counted_and_none_is_of_a_region() {
+    let (model, mut encoder) = (Model::photo(), ResidualEncoder::new(1));
+    let size = size(129, 77);
+    assert!(encoder.count(&model, &Planes420::new(size)).iter().all(|count| *count == [0; 2]));
+    let counts = encoder.count(&model, &residual(size, 30));
+    let total = |contexts: &[[u64; 2]]| contexts.iter().flatten().sum::<u64>();
+    // Whether a subband is non-zero is coded 51 times at least; what is behind is of regions (spec, "Contexts").
+    assert!(total(&counts[7050..7071]) >= 51);
+    assert_eq!(total(&counts[7071..]), 0);
+}
+
+#[test]
+fn what_is_zero_takes_no_bytes() {
+    let (model, residual) = (Model::photo(), Planes420::new(size(300, 200)));
+    let (planes, string) = ResidualEncoder::new(1).encode(&model, &residual, usize::MAX);
+    assert_eq!((planes, string.len()), (0, 0));
+    assert!(decoded(residual.size(), planes, &string, 1, 1) == residual);
+    assert!(decoded(residual.size(), planes, b"bytes that nobody reads", 1, 1) == residual);
+    assert!(decoded(residual.size(), 9, &[], 1, 1) == residual);
+}
+
+#[test]
+fn memory_of_another_residual_changes_nothing() {
+    let (model, mut encoder, mut decoder) = (Model::photo(), ResidualEncoder::new(1), ResidualDecoder::new(1));
+    let mut out = Planes420::default();
+    for (width, height, amplitude) in [(129, 77, 40), (129, 77, 1), (700, 600, 20), (16, 9, 3), (129, 77, 40)] {
+        let residual = residual(size(width, height), amplitude);
+        let (planes, string) = encoder.encode(&model, &residual, usize::MAX);
+        assert!((planes, string.clone()) == ResidualEncoder::new(1).encode(&model, &residual, usize::MAX));
+        decoder.start(residual.size(), planes);
+        for part in string.chunks(string.len() / 3 + 1) {
+            decoder.push(&model, part).expect("a valid string");
+            decoder.residual_into(&model, &mut out);
+        }
+        assert!(out == decoded(residual.size(), planes, &string, usize::MAX, 1), "{width} x {height}");
+    }
+}
+
+#[test]
+fn a_limit_holds_and_threads_change_nothing() {
+    let (model, residual) = (Model::photo(), residual(size(700, 600), 20));
+    let (planes, whole) = ResidualEncoder::new(1).encode(&model, &residual, usize::MAX);
+    for (limit, threads) in [(0, 1), (1, 2), (1000, 1), (1000, 2), (20_000, 2), (20_000, 5), (usize::MAX, 2)] {
+        let (same, string) = ResidualEncoder::new(threads).encode(&model, &residual, limit);
+        assert_eq!((same, string.len()), (planes, limit.min(whole.len())));
+        assert!(whole.starts_with(&string), "{limit} bytes on {threads} threads");
+        let once = decoded(residual.size(), planes, &string, usize::MAX, 1);
+        assert!(decoded(residual.size(), planes, &string, 7777, threads) == once);
+    }
+}
+
+#[test]
+fn a_length_that_no_encoder_writes_is_refused() {
+    let (model, mut decoder) = (Model::photo(), ResidualDecoder::new(1));
+    decoder.start(size(700, 600), 9);
+    assert!(decoder.push(&model, &[0xFF; 9]).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn any_size_is_as_the_whole_array(width in 1..200_u32, height in 1..300_u32, threads in 1..4_usize) {
+        // Any numbers: sums run over.
+        check_synthesis(size(width, height), |_| false, |random| random.wrapping_mul(0x9E37_79B9).cast_signed(), threads);
+    }
+
+    #[test]
+    fn prefixes_are_the_same_byte_by_byte(width in 1..90_u32, height in 1..90_u32, cut in 0..100_usize, amplitude in 1..60_i16) {
+        let residual = residual(size(width, height), amplitude);
+        let (planes, string) = ResidualEncoder::new(1).encode(&Model::photo(), &residual, usize::MAX);
+        let string = &string[..string.len() * cut / 100];
+        let once = decoded(residual.size(), planes, string, usize::MAX, 1);
+        prop_assert!(decoded(residual.size(), planes, string, 1, 1) == once);
+    }
+
+    #[test]
+    fn any_bytes_give_some_residual(
+        width in 1..700_u32, height in 1..700_u32, planes in 0..=MAX_PLANES, bytes in prop::collection::vec(any::<u8>(), 0..2000),
+    ) {
+        let (model, mut decoder, mut out) = (Model::photo(), ResidualDecoder::new(1), Planes420::default());
+        decoder.start(size(width, height), planes);
+        let _ = decoder.push(&model, &bytes);
+        decoder.residual_into(&model, &mut out);
+        prop_assert!(out.planes().iter().flatten().all(|value| (-4096..=4095).contains(value)));
+    }
+}

@@ -1,0 +1,118 @@
+//! One string of bytes, as far as it arrived, to what is known of every slice.
+
+use std::ops::Range;
+
+use crate::bitplane::scan::{self, Cursor};
+use crate::bitplane::slice::Slice;
+use crate::entropy::range_coder::RangeDecoder;
+use crate::model::Model;
+use crate::parallel;
+use crate::picture::Size;
+use crate::stream::interleave::Deinterleaver;
+use crate::subband::coefficients;
+use crate::subband::layout::{self, ChromaFormat, SUBBANDS};
+use crate::transform::Position;
+
+/// Bytes that are worth decoding on several threads.
+const MIN_PARALLEL_BYTES: usize = 4096;
+
+/// Decodes the slices of pictures, one picture after another in the same memory.
+#[derive(Debug)]
+pub(crate) struct SliceDecoder {
+    size: Size,
+    chroma: ChromaFormat,
+    deinterleaver: Deinterleaver,
+    parts: Vec<Part>,
+}
+
+/// A slice, as far as it arrived.
+#[derive(Debug, Default)]
+struct Part {
+    /// Pixel rows.
+    rows: Range<usize>,
+    slice: Slice,
+    /// Bytes arrived, and the slice is that of this picture.
+    begun: bool,
+    cursor: Cursor,
+    coder: RangeDecoder,
+}
+
+impl SliceDecoder {
+    pub(crate) fn new() -> Self {
+        Self { size: Size::ONE, chroma: ChromaFormat::None, deinterleaver: Deinterleaver::new(1), parts: Vec::new() }
+    }
+
+    /// Begins a picture of which nothing is known but its size, components and number of bit planes.
+    pub(crate) fn start(&mut self, size: Size, chroma: ChromaFormat, planes: u8) {
+        let slices = layout::slices(size);
+        (self.size, self.chroma) = (size, chroma);
+        self.deinterleaver = Deinterleaver::new(slices.len());
+        self.parts.resize_with(slices.len(), Part::default);
+        for (part, rows) in self.parts.iter_mut().zip(slices) {
+            (part.rows, part.begun, part.cursor) = (rows, false, Cursor::new(planes));
+            part.coder.restart();
+        }
+    }
+
+    /// Takes the next bytes, any number of them, and decodes all that they determine.
+    ///
+    /// # Errors
+    /// If a length in them is corrupt; what came before is decoded all the same.
+    pub(crate) fn push(&mut self, model: &Model, bytes: &[u8], threads: usize) -> Result<(), &'static str> {
+        let Self { size, chroma, deinterleaver, parts } = self;
+        let given = deinterleaver.push(bytes, |slice, bytes| {
+            if parts[slice].cursor.planes > 0 {
+                parts[slice].coder.push(bytes);
+            }
+        });
+        // Here, not on the thread that fills it: what a thread allocates is returned to the system when it ends.
+        for part in parts.iter_mut().filter(|part| part.coder.has_news() && !part.begun) {
+            part.slice.reset(model, *chroma, size.width(), part.rows.len());
+            part.begun = true;
+        }
+        let waiting = parts.iter().filter(|part| part.coder.has_news()).count();
+        let threads = if bytes.len() < MIN_PARALLEL_BYTES { 1 } else { threads.min(waiting) };
+        parallel::for_each(threads, parts.iter_mut().filter(|part| part.coder.has_news()), |part| {
+            // A decoder that starves goes on from here when more bytes arrive.
+            let _ = scan::run(&mut part.slice, &mut part.cursor, &mut part.coder, |_| true);
+            part.coder.wait();
+        });
+        given
+    }
+
+    /// Whether all symbols are known.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.parts.iter().all(|part| part.cursor.planes == 0)
+    }
+
+    /// How far all slices have come (spec, "Position").
+    #[expect(clippy::cast_precision_loss, reason = "a position needs no more than 24 bits")]
+    pub(crate) fn position(&self) -> Position {
+        let passes = (3 * layout::subbands(self.chroma).count()) as f32;
+        let (mut sum, mut rows) = (0.0, 0.0);
+        for part in &self.parts {
+            let done = if part.begun { part.cursor.passes_done(&part.slice) } else { 0.0 };
+            let at = if part.cursor.planes == 0 { 0.0 } else { f32::from(part.cursor.planes) - done / passes };
+            sum += at * part.rows.len() as f32;
+            rows += part.rows.len() as f32;
+        }
+        Position(sum / rows)
+    }
+
+    /// The slices of which bytes arrived.
+    pub(crate) fn begun(&self) -> impl Iterator<Item = &Slice> {
+        self.parts.iter().filter(|part| part.begun).map(|part| &part.slice)
+    }
+
+    /// Calls `write` for each slice of which bytes arrived, with its rows of these subbands.
+    pub(crate) fn write_to<T: Send>(
+        &self,
+        subbands: &mut [Vec<T>],
+        threads: usize,
+        write: impl Fn(&Slice, &mut [&mut [T]; SUBBANDS]) + Sync,
+    ) {
+        let rows = coefficients::slices_mut(subbands, self.size, self.parts.iter().map(|part| part.rows.clone()));
+        let jobs = self.parts.iter().zip(rows).filter(|(part, _)| part.begun);
+        parallel::for_each(threads.min(self.parts.len()), jobs, |(part, mut rows)| write(&part.slice, &mut rows));
+    }
+}

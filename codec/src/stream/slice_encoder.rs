@@ -1,0 +1,80 @@
+//! Coefficients to the payloads of their slices, side by side in one string of bytes.
+
+use std::ops::Range;
+
+use bytes::BytesMut;
+
+use crate::bitplane::slice::Slice;
+use crate::model::Model;
+use crate::parallel;
+use crate::stream::interleave;
+use crate::stream::slice_coder::SliceCoder;
+use crate::subband::coefficients::Bands;
+use crate::subband::layout::{self, SUBBANDS};
+use crate::subband::rotation_search::RotationSearch;
+
+/// Codes the coefficients of pictures, one picture after another in the same memory.
+#[derive(Debug, Default)]
+pub(crate) struct SliceEncoder {
+    sources: Vec<Source>,
+    coder: SliceCoder,
+}
+
+/// What turns one slice's coefficients to Levels.
+#[derive(Debug, Default)]
+struct Source {
+    rows: Range<usize>,
+    slice: Slice,
+    search: RotationSearch,
+    /// A row of a rotated subband.
+    line: Vec<f32>,
+    /// Bit planes that the Levels take.
+    planes: u8,
+}
+
+impl SliceEncoder {
+    /// Makes the Levels of these coefficients, and says how many bit planes they take. `rotations`: regions may be
+    /// rotated, if there are any.
+    pub(crate) fn quantise(&mut self, model: &Model, bands: Bands<'_>, rotations: bool, threads: usize) -> u8 {
+        let slices = layout::slices(bands.size);
+        self.sources.resize_with(slices.len(), Source::default);
+        for (source, rows) in self.sources.iter_mut().zip(slices) {
+            source.rows = rows;
+        }
+        let steps = rotations.then(|| model.steps());
+        let work = |source: &mut Source| source.quantise(model, steps.as_ref(), bands);
+        parallel::for_each(threads.min(self.sources.len()), self.sources.iter_mut(), work);
+        self.sources.iter().map(|source| source.planes).max().unwrap_or(0)
+    }
+
+    /// Codes these Levels from plane `planes` - 1 down to the last, or until a prefix of `bytes` bytes is sure; says
+    /// how many bytes all payloads take.
+    pub(crate) fn code(&mut self, planes: u8, bytes: usize, threads: usize) -> usize {
+        let Self { sources, coder } = self;
+        coder.code(sources.iter_mut().map(|source| &mut source.slice), planes, bytes, threads);
+        coder.coded().map(|slice| slice.bytes.len()).sum()
+    }
+
+    /// Appends what was coded, interleaved.
+    pub(crate) fn write(&self, out: &mut BytesMut) {
+        interleave::write(out, self.coder.coded());
+    }
+
+    /// The slices that [`SliceEncoder::quantise`] made.
+    #[cfg(feature = "training")]
+    pub(crate) fn slices(&mut self) -> impl Iterator<Item = &mut Slice> {
+        self.sources.iter_mut().map(|source| &mut source.slice)
+    }
+}
+
+impl Source {
+    /// `steps`: those of the subbands, if regions may be rotated.
+    fn quantise(&mut self, model: &Model, steps: Option<&[f32; SUBBANDS]>, bands: Bands<'_>) {
+        let Self { rows, slice, search, line, planes } = self;
+        slice.reset(model, bands.chroma, bands.size.width(), rows.len());
+        if let Some(steps) = steps {
+            slice.rotations.set_source(search.run(steps, bands, rows));
+        }
+        *planes = slice.set_source(model, bands, rows, line);
+    }
+}
