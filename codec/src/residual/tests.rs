@@ -166,6 +166,14 @@ fn what_is_zero_takes_no_bytes() {
 }
 
 #[test]
+fn bytes_before_a_start_are_passed_over() {
+    let (model, mut decoder, mut out) = (Model::photo(), ResidualDecoder::new(1), Planes420::default());
+    decoder.push(&model, b"bytes").expect("nothing is read of them");
+    decoder.residual_into(&model, &mut out);
+    assert!(out == Planes420::default());
+}
+
+#[test]
 fn memory_of_another_residual_changes_nothing() {
     let (model, mut encoder, mut decoder) = (Model::photo(), ResidualEncoder::new(1), ResidualDecoder::new(1));
     let mut out = Planes420::default();
