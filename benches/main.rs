@@ -23,6 +23,10 @@ enum Command {
     Rivals(commands::rivals::Options),
     /// One stream cut to each receiver of a population, against ladders of encodes.
     Population(commands::population::Options),
+    /// Video: nestcast and encoders of ffmpeg at five rates, and the population figure.
+    Video(commands::video::Options),
+    /// Makes the clips that are made out of published files.
+    Clips(commands::clips::Options),
     /// Contact sheets: nestcast beside its rivals at equal bytes.
     Sheets(commands::sheets::Options),
     /// Time and memory from 0.1 to 33 megapixels, every figure from a process of its own.
@@ -40,6 +44,8 @@ fn main() -> Result<()> {
     match command {
         Command::Rivals(options) => commands::rivals::run(&options, &results),
         Command::Population(options) => commands::population::run(&options, &results),
+        Command::Video(options) => commands::video::run(&options, &results),
+        Command::Clips(options) => commands::clips::run(&options),
         Command::Sheets(options) => commands::sheets::run(&options, &results),
         Command::Scaling(options) => commands::scaling::run(&options, &results),
         Command::Timings(options) => commands::timings::run(&options, &results),

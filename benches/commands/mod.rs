@@ -1,17 +1,40 @@
 //! One file a command; what is more than reading, running and writing is in the harness.
 
 pub(crate) mod bandwidths;
+pub(crate) mod clips;
 pub(crate) mod population;
 pub(crate) mod report;
 pub(crate) mod rivals;
 pub(crate) mod scaling;
 pub(crate) mod sheets;
 pub(crate) mod timings;
+pub(crate) mod video;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
 
 /// The table of bandwidths that is committed.
 const BANDWIDTHS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/bandwidths.csv");
 
 /// File name of a picture, as tables have it.
-fn name(path: &std::path::Path) -> String {
+fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The files of a folder with an extension, by name; none if there is no folder.
+fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|found| found == extension) {
+            paths.push(path);
+        }
+    }
+    // By stem: `nestcast` comes before `nestcast-ssim`.
+    paths.sort_by(|a, b| a.file_stem().cmp(&b.file_stem()));
+    Ok(paths)
 }

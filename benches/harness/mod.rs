@@ -22,3 +22,4 @@ pub mod sheet;
 pub mod style;
 pub mod table;
 pub mod timing;
+pub mod video;

@@ -9,6 +9,10 @@ use crate::{
     scaling,
     series::Quality,
     style, timing,
+    video::{
+        EMBEDDED,
+        report::{self as video, ANCHORS, Cost, Planes, frame_plot, percent, rate_plot},
+    },
 };
 
 /// Widest bar of a ratio, and the ratio it stands for; larger ones are cut.
@@ -22,6 +26,8 @@ pub struct Page {
     pub report: Report,
     /// The population benchmark.
     pub outcomes: Vec<Outcome>,
+    /// Video.
+    pub video: video::Report,
     /// Contact sheets: names of the JPEG files in `sheets`.
     pub sheets: Vec<String>,
     /// Times of one run of the benchmarks.
@@ -36,6 +42,7 @@ impl Page {
         let parts = [
             ("rate", "Rate and distortion", self.rate()),
             ("population", "One stream for everybody", self.population()),
+            ("video", "Video", self.video()),
             ("low", "The low end", self.low_end()),
             ("time", "Time", self.time()),
             ("size", "From 0.1 to 33 megapixels", self.size()),
@@ -125,6 +132,63 @@ impl Page {
             Row { ours, ..Row::plain(cells) }
         });
         table(&heads(names), rows)
+    }
+
+    fn video(&self) -> Option<Markup> {
+        let clips = self.video.clips();
+        (!clips.is_empty()).then(|| html! {
+            p {
+                "Schemes with one frame of latency at five rates, each twice the one before, on " (clips.len()) " clips in planar \
+                 YCbCr 4:2:0. PSNR is that of luma, from the ninth frame on; all bytes count from the first on. nestcast codes once \
+                 for all rates, a rival anew for each. BD-rates in %, at the rate that a receiver's link must have: negative where the row needs less than the column."
+            }
+            (self.video_summary())
+            p {
+                "Means over clips and rates. Least PSNR and jump, the largest difference between neighbouring frames, are of each run; \
+                 the largest frame is that of all runs."
+            }
+            (self.video_population())
+            @for clip in clips {
+                h3 { (clip) }
+                (linked_chart(&format!("video/{}", rate_plot(clip)), "PSNR over rate"))
+                (linked_chart(&format!("video/{}", frame_plot(clip)), "PSNR of every frame"))
+            }
+        })
+    }
+
+    fn video_summary(&self) -> Markup {
+        let mut names = vec![head("", "", "")];
+        names.extend(ANCHORS.map(|anchor| head(&style::name(anchor), "BD-rate, %", "")));
+        names.extend(["PSNR", "least", "jump"].map(|name| head(name, "dB", "")));
+        names.extend([head("used", "of the rate", ""), head("largest frame", "frame times", "")]);
+        let rows = self.video.summaries(Planes::Luma, Cost::Link).into_iter().map(|summary| {
+            let figures = [summary.luma_db, summary.least_db, summary.jump_db].map(|db| format!("{db:.2}"));
+            let cells = [style::name(&summary.scheme)].into_iter().chain(summary.rates.map(percent)).chain(figures);
+            let ours = EMBEDDED.contains(&summary.scheme.as_str());
+            Row {
+                ours,
+                ..Row::plain(
+                    cells.chain([format!("{:.0} %", 100.0 * summary.used), format!("{:.1}", summary.largest_frame)]),
+                )
+            }
+        });
+        table(&names, rows)
+    }
+
+    fn video_population(&self) -> Markup {
+        let rows = self.video.population().into_iter().map(|(scheme, encodes, db, unserved)| {
+            let ours = EMBEDDED.contains(&scheme.as_str());
+            let way = if ours { style::name(&scheme) } else { "ladder of x264 zerolatency".to_owned() };
+            let cells = [way, encodes.to_string(), format!("{db:.2} dB"), format!("{:.1} %", 100.0 * unserved)];
+            Row { ours, ..Row::plain(cells) }
+        });
+        html! {
+            p {
+                "The population: receivers with the bandwidths of the traces, scaled so that the one in the middle has the middle rate \
+                 of the clip; a ladder's renditions are the best choice with the receivers known."
+            }
+            (table(&heads(["", "encodes", "mean PSNR of luma", "without a picture"]), rows))
+        }
     }
 
     fn low_end(&self) -> Option<Markup> {
@@ -220,7 +284,8 @@ mod tests {
             median_ms: 1.0,
         };
         let (outcomes, sheets, scaling) = (Vec::new(), vec!["a_photo.jpg".to_owned()], Vec::new());
-        let html = Page { report, outcomes, sheets, timings: vec![row], scaling }.html();
+        let video = video::Report::default();
+        let html = Page { report, video, outcomes, sheets, timings: vec![row], scaling }.html();
         assert!(html.contains("src=\"sheets/a_photo.jpg\"") && html.contains("a photo"));
         assert!(html.contains("a&lt;b") && html.contains("1.00 ms"));
         assert!(!html.contains("megapixels") && !html.contains("BD-rate"), "{html}");

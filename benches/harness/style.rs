@@ -3,7 +3,7 @@
 use nestcast_lab::plot::{Pattern, Stroke};
 
 /// By id: name, colour, pattern of the line. Variants of one codec share a colour.
-const CODECS: [(&str, &str, usize, Pattern); 28] = [
+const CODECS: [(&str, &str, usize, Pattern); 37] = [
     ("deep", "nestcast, deep", 0, Pattern::Solid),
     ("linear", "nestcast, linear", 1, Pattern::Solid),
     ("jpeg-420", "JPEG 4:2:0", 2, Pattern::Solid),
@@ -32,6 +32,15 @@ const CODECS: [(&str, &str, usize, Pattern); 28] = [
     ("cai/compressai-bmshj2018-factorized_mse_cpu", "factorised prior (published)", 8, Pattern::Dotted),
     ("cai/compressai-bmshj2018-hyperprior_mse_cpu", "hyperprior (published)", 8, Pattern::Dotted),
     ("progressive/CTC_2023", "CTC (published)", 7, Pattern::Dotted),
+    ("intra", "nestcast, frames alone", 1, Pattern::Solid),
+    ("x264", "x264 zerolatency", 5, Pattern::Solid),
+    ("x264-psnr", "x264, tuned for PSNR", 5, Pattern::Dashed),
+    ("x264-refresh", "x264, intra refresh", 4, Pattern::Solid),
+    ("x264-free", "x264 without VBV", 5, Pattern::Dotted),
+    ("vp9", "libvpx VP9, realtime", 3, Pattern::Solid),
+    ("aom", "libaom AV1, realtime", 7, Pattern::Solid),
+    ("svt-av1", "SVT-AV1, low delay", 6, Pattern::Solid),
+    ("x264-ladder", "ladder of three x264", 8, Pattern::Dashed),
 ];
 
 /// Whether a codec has a name of its own.

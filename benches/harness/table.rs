@@ -12,6 +12,11 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     rows.with_context(name)
 }
 
+/// Reads all rows; none where there is no such file.
+pub fn read_if_there<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    if path.exists() { read(path) } else { Ok(Vec::new()) }
+}
+
 /// Writes rows as [`read`] reads them; the folder is made if it is not there.
 pub fn write<T: Serialize>(path: &Path, rows: &[T]) -> Result<()> {
     let name = || format!("rows to {}", path.display());

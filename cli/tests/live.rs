@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use harness::live::{Sender, clip};
 use harness::{Bench, refusal};
+use nestcast_codec::{Format, Picture, Range};
 
 #[test]
 fn a_clip_arrives_as_video_that_a_player_reads() {
@@ -35,6 +36,35 @@ fn a_clip_arrives_as_video_that_a_player_reads() {
     if cfg!(all(feature = "metrics", feature = "qlog")) {
         tells_its_figures(&bench, &sender);
     }
+    receiver.kill().expect("it runs");
+    receiver.wait().expect("it ends");
+}
+
+#[test]
+fn a_clip_in_colours_comes_out_as_it_went_in() {
+    let bench = Bench::new();
+    let (width, height) = (33_u8, 25_u8);
+    let luma = (0..height).flat_map(|y| (0..width).map(move |x| 40 + 3 * x + 2 * y));
+    let blue = (0..13).flat_map(|y| (0..17).map(move |x| 100 + x + y));
+    let red = (0..13).flat_map(|y| (0..17).map(move |x| 160 - x - 2 * y));
+    let samples: Vec<u8> = luma.chain(blue).chain(red).collect();
+    let mut video = format!("YUV4MPEG2 W{width} H{height} F30:1 C420\n").into_bytes();
+    (0..20).for_each(|_| video.extend([&b"FRAME\n"[..], &samples].concat()));
+    bench.write("clip.y4m", &video);
+    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+    let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+        .args(sender.receive(&["-o", "-"]))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let output = receiver.stdout.take().expect("it is piped");
+    let mut video = nestcast_media::y4m::Reader::new(output, 10_000).expect("y4m");
+    assert_eq!(video.format(), Format::Ycbcr420(Range::Limited));
+    let mut picture = Picture::zero(video.size(), video.format());
+    // Once the sender knows its receiver, all of a picture comes.
+    let near = |picture: &Picture| picture.samples().iter().zip(&samples).all(|(a, b)| a.abs_diff(*b) <= 3);
+    while video.read_into(&mut picture).expect("a frame") && !near(&picture) {}
+    assert!(near(&picture), "the video ended");
     receiver.kill().expect("it runs");
     receiver.wait().expect("it ends");
 }

@@ -196,6 +196,12 @@ impl Picture {
         &self.samples
     }
 
+    /// The same, to be written.
+    #[must_use]
+    pub fn samples_mut(&mut self) -> &mut [u8] {
+        &mut self.samples
+    }
+
     /// Gives the samples away.
     #[must_use]
     pub fn into_samples(self) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! A clip: pictures of a video that are shown forwards and backwards, so that there is no seam.
+//! A clip: pictures of a video, planar as it has them, that are shown forwards and backwards, so that there is no seam.
 
 use std::io::Read;
 
@@ -38,7 +38,7 @@ impl Clip {
     pub fn read(input: impl Read, max_pixels: u64) -> Result<Self> {
         let mut reader = Reader::new(input, max_pixels)?;
         let (rate, size) = (reader.rate(), reader.size());
-        let most = MAX_SAMPLES / (size.pixels() * 3).max(1);
+        let most = MAX_SAMPLES / reader.format().bytes(size);
         ensure!(most > 0, "its pictures are too large to be kept: `nestcast send` broadcasts them");
         let mut frames = Vec::new();
         while frames.len() < most {
@@ -97,6 +97,8 @@ impl Clip {
 
 #[cfg(test)]
 mod tests {
+    use nestcast_codec::{Format, Range};
+
     use super::*;
 
     #[test]
@@ -104,6 +106,7 @@ mod tests {
         let clip = Clip::builtin()?;
         let count = clip.pictures().len();
         assert_eq!((clip.size().width(), clip.size().height(), count), (320, 240, 45));
+        assert_eq!(clip.at(0).format(), Format::Ycbcr420(Range::Limited), "as the file has them");
         assert_eq!(clip.rate().frames(), FRAMES_PER_SECOND);
         assert_eq!(clip.frames_in(2), 60);
         let order: Vec<usize> = (0..90).map(|id| clip.index(id)).collect();

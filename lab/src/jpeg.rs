@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use jpeg_encoder::{ChromaSubsamplingMethod, ColorType, Encoder, SamplingFactor};
 use nestcast_codec::{Channels, Picture};
+use nestcast_media::to_rgb;
 
 /// How the rival is made; the demo's page shows it.
 pub const DESCRIPTION: &str = "baseline JPEG with the standard's quantiser tables, optimised Huffman tables and \
@@ -44,6 +45,7 @@ impl Sampling {
 /// # Errors
 /// Those of the encoder: there is none for a picture and a quality within its range.
 pub fn encode(picture: &Picture, quality: u8, sampling: Sampling, tables: Tables) -> Result<Vec<u8>> {
+    let picture = to_rgb(picture);
     let (width, height) = (picture.size().width(), picture.size().height());
     let mut bytes = Vec::new();
     let mut encoder = Encoder::new(&mut bytes, quality);

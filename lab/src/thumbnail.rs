@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use image::imageops;
 use nestcast_codec::{Channels, Picture, Size};
+use nestcast_media::to_rgb;
 
 /// The picture as RGB, at most `side` pixels wide and high.
 ///
@@ -10,6 +11,7 @@ use nestcast_codec::{Channels, Picture, Size};
 /// None: a smaller picture is within all limits.
 pub fn thumbnail(picture: &Picture, side: u32) -> Result<Picture> {
     let (width, height) = (u32::try_from(picture.size().width())?, u32::try_from(picture.size().height())?);
+    let picture = to_rgb(picture);
     let samples = picture.samples();
     let rgb = match picture.channels() {
         Channels::Grey => samples.iter().flat_map(|&grey| [grey; 3]).collect(),

@@ -4,4 +4,7 @@
 //! length.
 
 pub mod picture;
+mod rgb;
 pub mod y4m;
+
+pub use rgb::to_rgb;

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use nestcast_codec::{Decoder, Header, ModelId, Parsed, Picture, Size};
+use nestcast_codec::{Channels, Decoder, Format, Header, ModelId, Parsed, Picture, Range, Size};
 use nestcast_proto::{Arrived, PackageHash, ReceiveStats, Welcome};
 
 use crate::error::Error;
@@ -72,8 +72,43 @@ pub struct Totals {
 
 /// How to decode with one model.
 pub struct Decoding {
-    /// Decodes one frame after another.
-    pub decoder: Decoder,
+    decoder: Decoder,
+    /// Of pictures with colours; grey ones are grey.
+    format: Format,
+}
+
+impl Decoding {
+    /// Decodes one frame after another; pictures with colours are RGB.
+    #[must_use]
+    pub const fn new(decoder: Decoder) -> Self {
+        Self { decoder, format: Format::Rgb }
+    }
+
+    /// Pictures with colours are planar YCbCr 4:2:0, as video files have them.
+    #[must_use]
+    pub const fn with_ycbcr420(mut self, range: Range) -> Self {
+        self.format = Format::Ycbcr420(range);
+        self
+    }
+
+    /// Decodes a frame into the picture of one before, if it has its shape. A frame whose header says another size than was
+    /// announced is refused: no memory is taken for it.
+    fn decode(&mut self, size: Size, prefix: &[u8], picture: &mut Option<Picture>) -> Result<(), Cause> {
+        if let Parsed::Complete(header, _) = Header::parse(prefix)?
+            && header.size != size
+        {
+            return Err("it has another size than announced".into());
+        }
+        self.decoder.reset();
+        self.decoder.push(prefix)?;
+        let header = self.decoder.header().ok_or("it ends inside its header")?;
+        let format = if header.channels == Channels::Grey { Format::Grey } else { self.format };
+        let before = picture.take().filter(|before| (before.size(), before.format()) == (size, format));
+        let mut drawn = before.unwrap_or_else(|| Picture::zero(size, format));
+        self.decoder.render_into(&mut drawn)?;
+        *picture = Some(drawn);
+        Ok(())
+    }
 }
 
 impl std::fmt::Debug for Decoding {
@@ -113,7 +148,8 @@ pub trait Viewer: Send + 'static {
     ///
     /// # Errors
     /// If it cannot be shown.
-    fn hold(&mut self) -> Result<(), Self::Error> {
+    fn hold(&mut self, picture: &Picture) -> Result<(), Self::Error> {
+        let _ = picture;
         Ok(())
     }
 
@@ -279,9 +315,11 @@ impl<'a, V: Viewer> Playback<'a, V> {
     }
 
     fn hold(&mut self) -> Result<(), PlayError> {
-        if self.decoding.is_some() && self.totals.received.shown > 0 {
+        if self.decoding.is_some()
+            && let Some(picture) = &self.picture
+        {
             self.totals.held += 1;
-            self.viewer.hold().map_err(failed)?;
+            self.viewer.hold(picture).map_err(failed)?;
         }
         Ok(())
     }
@@ -308,15 +346,13 @@ impl<'a, V: Viewer> Playback<'a, V> {
     fn show(&mut self, arrived: &Arrived) -> Result<(), PlayError> {
         let (Some(decoding), Some(announced)) = (&mut self.decoding, &self.announced) else { return Ok(()) };
         let start = Instant::now();
-        let picture = match decode(&mut decoding.decoder, announced.size, &arrived.prefix, self.picture.take()) {
-            Ok(picture) => self.picture.insert(picture),
-            Err(why) => {
-                tracing::debug!(frame = arrived.header.id, "not shown: {why}");
-                self.totals.corrupt += 1;
-                self.corrupt += 1;
-                return if self.corrupt >= MAX_CORRUPT_FRAMES { Err(PlayError::Undecodable(why)) } else { Ok(()) };
-            }
-        };
+        if let Err(why) = decoding.decode(announced.size, &arrived.prefix, &mut self.picture) {
+            tracing::debug!(frame = arrived.header.id, "not shown: {why}");
+            self.totals.corrupt += 1;
+            self.corrupt += 1;
+            return if self.corrupt >= MAX_CORRUPT_FRAMES { Err(PlayError::Undecodable(why)) } else { Ok(()) };
+        }
+        let Some(picture) = &self.picture else { return Ok(()) };
         self.corrupt = 0;
         self.mailbox.was_useful();
         let shown = Shown {
@@ -334,23 +370,6 @@ impl<'a, V: Viewer> Playback<'a, V> {
 
 fn failed(error: impl Into<Cause>) -> PlayError {
     PlayError::View(error.into())
-}
-
-/// Decodes a frame, into the picture of one before if it fits, if its header has the size that was announced: no memory is
-/// taken for another.
-fn decode(decoder: &mut Decoder, size: Size, prefix: &[u8], before: Option<Picture>) -> Result<Picture, Cause> {
-    if let Parsed::Complete(header, _) = Header::parse(prefix)?
-        && header.size != size
-    {
-        return Err("it has another size than announced".into());
-    }
-    decoder.reset();
-    decoder.push(prefix)?;
-    let channels = decoder.header().map(|header| header.channels);
-    match before.filter(|before| before.size() == size && Some(before.channels()) == channels) {
-        Some(mut picture) => Ok(decoder.render_into(&mut picture).map(|()| picture)?),
-        None => Ok(decoder.render()?),
-    }
 }
 
 /// How long ago a moment was, in microseconds since 1970.
@@ -430,7 +449,7 @@ mod tests {
         type Error = Cause;
 
         fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, Cause> {
-            Ok(Some(Decoding { decoder: Codec::photo().decoder() }))
+            Ok(Some(Decoding::new(Codec::photo().decoder())))
         }
 
         fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Cause> {

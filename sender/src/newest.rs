@@ -22,10 +22,11 @@ impl<T> Default for Newest<T> {
 }
 
 impl<T> Newest<T> {
-    /// Replaces what was not taken.
-    pub(crate) fn put(&self, it: T) {
-        self.state().newest = Some(it);
+    /// Replaces what was not taken, and gives it back.
+    pub(crate) fn put(&self, it: T) -> Option<T> {
+        let replaced = self.state().newest.replace(it);
         self.news.notify_one();
+        replaced
     }
 
     /// Waits for something; `None` when nothing is left and nothing will come.
@@ -71,7 +72,7 @@ mod tests {
     #[test]
     fn the_newest_is_found_and_what_is_left_at_the_end() {
         let newest = Newest::default();
-        (0..3).for_each(|number| newest.put(number));
+        assert_eq!([0, 1, 2].map(|number| newest.put(number)), [None, Some(0), Some(1)]);
         assert_eq!(newest.take(), Some(2));
         newest.put(3);
         drop(newest.close_on_drop());

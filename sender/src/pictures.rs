@@ -8,6 +8,7 @@
 
 use std::io::Read;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -26,6 +27,9 @@ const MIN_BASE_BYTES: usize = 64;
 const MAX_BASE_BYTES: usize = 1000;
 /// Samples for each byte of a base: 0.05 bits a pixel of RGB show the whole of a picture.
 const SAMPLES_PER_BASE_BYTE: usize = 480;
+
+/// Pictures that wait to be overwritten: one is read while another is encoded, and one is kept to compare with.
+const MAX_SPENT_PICTURES: usize = 2;
 
 /// Why pictures cannot be sent.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +59,8 @@ pub enum PictureError {
     Encode(#[from] EncodeError),
 }
 
-type NextPicture = Box<dyn FnMut() -> Result<Option<Picture>, SourceError> + Send>;
+/// Gives the next picture; it may be made of the one that is handed over, which nobody needs any more.
+type NextPicture = Box<dyn FnMut(Option<Picture>) -> Result<Option<Picture>, SourceError> + Send>;
 
 /// A sequence of pictures of one size at one rate.
 pub struct Pictures {
@@ -75,9 +80,9 @@ impl Pictures {
     pub fn new(
         size: Size,
         rate: Rate,
-        next: impl FnMut() -> Result<Option<Picture>, SourceError> + Send + 'static,
+        mut next: impl FnMut() -> Result<Option<Picture>, SourceError> + Send + 'static,
     ) -> Self {
-        Self { size, rate, next: Box::new(next) }
+        Self { size, rate, next: Box::new(move |_| next()) }
     }
 
     /// One picture, again and again.
@@ -85,7 +90,7 @@ impl Pictures {
         Self::new(picture.size(), rate, move || Ok(Some(picture.clone())))
     }
 
-    /// y4m at its own rate. `again` opens it anew when it ends, to begin from its first picture.
+    /// y4m at its own rate, its pictures planar or grey as [`Reader`] gives them. `again` opens it anew when it ends, to begin from its first picture.
     ///
     /// # Errors
     /// If it is no y4m that can be read, or a picture has more than `max_pixels`.
@@ -99,8 +104,9 @@ impl Pictures {
         let failed = move |error| PictureError::Video { name: name.clone(), error };
         let mut reader = Reader::new(input, max_pixels).map_err(&failed)?;
         let (size, rate) = (reader.size(), reader.rate());
-        let mut next = move || {
-            if let Some(picture) = reader.read()? {
+        let mut next = move |spent: Option<Picture>| {
+            let mut picture = spent.unwrap_or_else(|| Picture::zero(size, reader.format()));
+            if reader.read_into(&mut picture)? {
                 return Ok(Some(picture));
             }
             let Some(again) = &mut again else { return Ok(None) };
@@ -108,9 +114,10 @@ impl Pictures {
             if reader.size() != size {
                 return Err(y4m::Error::Corrupt("it has another size than before"));
             }
-            reader.read()
+            Ok(reader.read_into(&mut picture)?.then_some(picture))
         };
-        Ok(Self::new(size, rate, move || next().map_err(|error| SourceError::broken_off(failed(error)))))
+        let next = move |spent: Option<Picture>| next(spent).map_err(|error| SourceError::broken_off(failed(error)));
+        Ok(Self { size, rate, next: Box::new(next) })
     }
 
     /// The size of every picture.
@@ -119,10 +126,10 @@ impl Pictures {
         self.size
     }
 
-    /// The next picture, if it has the size that was announced.
-    fn next(&mut self) -> Result<Option<Picture>, SourceError> {
+    /// The next picture, if it has the size that was announced, in the memory of `spent` if that serves.
+    fn next(&mut self, spent: Option<Picture>) -> Result<Option<Picture>, SourceError> {
         let announced = self.size;
-        match (self.next)()? {
+        match (self.next)(spent)? {
             Some(picture) if picture.size() != announced => {
                 Err(SourceError::broken_off(PictureError::Size { given: picture.size(), announced }))
             }
@@ -256,14 +263,15 @@ impl Running {
     fn start(pictures: Pictures, mut encoding: Encoding, feedback: Feedback) -> Self {
         let slot: Arc<Newest<Captured>> = Arc::default();
         let (outlet, frames) = mpsc::channel(1);
+        let (spend, spent) = sync_channel(MAX_SPENT_PICTURES);
         let (filling, emptying) = (Arc::clone(&slot), Arc::clone(&slot));
         let reading = thread::spawn(move || {
             let _close = filling.close_on_drop();
-            read(pictures, &filling)
+            read(pictures, &filling, &spent)
         });
         let encoding = thread::spawn(move || {
             let _close = emptying.close_on_drop();
-            encode(&mut encoding, &feedback, &emptying, &outlet)
+            encode(&mut encoding, &feedback, &emptying, (&outlet, &spend))
         });
         Self { frames, slot, stopped: false, threads: Some([encoding, reading]) }
     }
@@ -295,11 +303,13 @@ struct Captured {
     picture: Picture,
 }
 
-fn read(mut pictures: Pictures, slot: &Newest<Captured>) -> Result<(), SourceError> {
+/// Captures pictures, in the memory of those that are `spent`.
+fn read(mut pictures: Pictures, slot: &Newest<Captured>, spent: &Receiver<Picture>) -> Result<(), SourceError> {
     let interval = pictures.rate.interval();
     let mut due = Instant::now();
+    let mut skipped = None;
     for id in 0.. {
-        let Some(picture) = pictures.next()? else { break };
+        let Some(picture) = pictures.next(skipped.take().or_else(|| spent.try_recv().ok()))? else { break };
         let now = Instant::now();
         match due.checked_duration_since(now) {
             Some(early) => thread::sleep(early),
@@ -311,7 +321,7 @@ fn read(mut pictures: Pictures, slot: &Newest<Captured>) -> Result<(), SourceErr
         if slot.is_closed() {
             break;
         }
-        slot.put(Captured { id, at: microseconds(), picture });
+        skipped = slot.put(Captured { id, at: microseconds(), picture }).map(|captured| captured.picture);
     }
     Ok(())
 }
@@ -320,7 +330,7 @@ fn encode(
     encoding: &mut Encoding,
     feedback: &Feedback,
     slot: &Newest<Captured>,
-    frames: &mpsc::Sender<Frame>,
+    (frames, spend): (&mpsc::Sender<Frame>, &SyncSender<Picture>),
 ) -> Result<(), SourceError> {
     let mut last: Option<(Captured, Frame, usize)> = None;
     let mut skipped = 0;
@@ -345,7 +355,10 @@ fn encode(
         if frames.blocking_send(frame.clone()).is_err() {
             break;
         }
-        last = Some((captured, frame, limit));
+        if let Some((before, ..)) = last.replace((captured, frame, limit)) {
+            // One that finds no room is given up.
+            let _ = spend.try_send(before.picture);
+        }
     }
     Ok(())
 }
@@ -359,4 +372,25 @@ fn base_bytes(size: Size, channels: Channels) -> usize {
 fn microseconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_codec::{Format, Range};
+
+    use super::*;
+
+    #[test]
+    fn a_video_is_planar_and_read_into_what_is_spent() {
+        const VIDEO: &[u8] = b"YUV4MPEG2 W2 H2 F30:1 C420\nFRAME\n123456FRAME\nabcdef";
+        let again = || Ok(VIDEO);
+        let mut pictures = Pictures::video("clip", 100, VIDEO, Some(Box::new(again))).expect("y4m");
+        let first = pictures.next(None).expect("a picture").expect("one");
+        assert_eq!((first.format(), first.samples()), (Format::Ycbcr420(Range::Limited), &b"123456"[..]));
+        let memory = first.samples().as_ptr();
+        let second = pictures.next(Some(first)).expect("a picture").expect("one");
+        assert_eq!((second.samples(), second.samples().as_ptr()), (&b"abcdef"[..], memory));
+        let third = pictures.next(Some(second)).expect("a picture").expect("it begins again");
+        assert_eq!((third.samples(), third.samples().as_ptr()), (&b"123456"[..], memory));
+    }
 }

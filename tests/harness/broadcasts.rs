@@ -182,7 +182,7 @@ impl Viewer for CountingViewer {
 
 /// Decoding with the linear synthesis.
 pub fn decoding(package: &Package) -> Decoding {
-    Decoding { decoder: Decoder::new(package.linear(1)) }
+    Decoding::new(Decoder::new(package.linear(1)))
 }
 
 /// What a receiver counted, about once a second.

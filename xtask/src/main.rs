@@ -24,7 +24,8 @@ cargo xtask COMMAND
   nestcast ARGS    nestcast as released, with all its features, built if need be
   report           draw benches/results/report.html, plots and tables from the results; measures nothing
   measure COMMAND  measure anew into benches/results: `measure all KODAK` does all that depends on nestcast, with KODAK
-                   the folder of its 24 pictures; `measure help` lists the parts; both need cmake, nasm and perl
+                   the folder of its 24 pictures; `measure help` lists the parts; all need cmake, nasm and
+                   perl, `measure video` ffmpeg
   test             every test but the benchmarks' own; a build of codec and proto for WebAssembly where rustup can
                    add that target (else it says `skipped`); a check that they depend on no tokio, quinn, ort or image;
                    at the end what failed, with the command that runs each failed test again

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use nestcast_codec::Picture;
+use nestcast_codec::{Picture, Range};
 use nestcast_lab::metrics;
 use nestcast_media::picture::encode_png;
 use nestcast_media::y4m::{Rate, Writer};
@@ -29,7 +29,6 @@ pub(super) struct Screen {
     decoder: Transform,
     max_pixels: u64,
     sink: Sink,
-    last: Option<Picture>,
     originals: Vec<Picture>,
     /// Where lines for programs go, if anywhere.
     lines: Option<Lines>,
@@ -64,11 +63,15 @@ impl Screen {
         let (decoder, originals) = (options.decoder, originals.unwrap_or_default());
         let lines = options.json.then(|| Lines::beside(&options.output));
         let packages = Packages::new(decoder, model.package().clone());
-        Ok(Self { model, packages, decoder, max_pixels, sink, last: None, originals, lines, totals: Totals::default() })
+        Ok(Self { model, packages, decoder, max_pixels, sink, originals, lines, totals: Totals::default() })
     }
 
     fn decoding(&self, package: Package) -> Result<Decoding> {
-        Ok(Decoding { decoder: self.model.with_package(package).decoder(self.decoder)? })
+        let decoding = Decoding::new(self.model.with_package(package).decoder(self.decoder)?);
+        Ok(match self.sink {
+            Sink::Folder(_) => decoding,
+            Sink::Video(_) => decoding.with_ycbcr420(Range::Limited),
+        })
     }
 
     fn psnr(&self, shown: &Shown<'_>) -> Option<f64> {
@@ -118,24 +121,17 @@ impl Viewer for Screen {
 
     fn show(&mut self, shown: &Shown<'_>) -> Result<()> {
         self.put(shown.id, shown.picture)?;
-        if matches!(self.sink, Sink::Video(_)) {
-            self.last = Some(shown.picture.clone());
-        }
         if let Some(lines) = self.lines {
             lines.print(&Line::from((shown, self.psnr(shown))))?;
         }
         Ok(())
     }
 
-    fn hold(&mut self) -> Result<()> {
-        // A folder keeps the last picture anyway.
-        match self.last.take() {
-            Some(picture) => {
-                let shown = self.put(0, &picture);
-                self.last = Some(picture);
-                shown
-            }
-            None => Ok(()),
+    fn hold(&mut self, picture: &Picture) -> Result<()> {
+        match self.sink {
+            // It keeps the last picture anyway.
+            Sink::Folder(_) => Ok(()),
+            Sink::Video(_) => self.put(0, picture),
         }
     }
 

@@ -70,13 +70,16 @@ impl ToPlanes {
     /// Every colour difference stands for two pixels.
     fn ycbcr_row(&self, luma: &[u8], [blue, red]: [&[u8]; 2], planes: [&mut [f32]; 3]) {
         let (m, zero) = (&self.matrix, self.zero);
-        let [y, u, v] = planes.map(|plane| plane.chunks_mut(2));
-        for (((((luma, &blue), &red), y), u), v) in luma.chunks(2).zip(blue).zip(red).zip(y).zip(u).zip(v) {
-            let (blue, red) = (f32::from(blue) - zero[1], f32::from(red) - zero[2]);
-            let chroma = [0, 1, 2].map(|row| m[3 * row + 1] * blue + m[3 * row + 2] * red);
-            for (((&luma, y), u), v) in luma.iter().zip(y).zip(u).zip(v) {
+        let [y, u, v] = planes.map(|plane| plane.chunks_mut(BATCH));
+        let [blue, red] = [blue, red].map(|row| row.chunks(BATCH / 2));
+        for (((((luma, blue), red), y), u), v) in luma.chunks(BATCH).zip(blue).zip(red).zip(y).zip(u).zip(v) {
+            let (blue, red) = (twice(blue, zero[1]), twice(red, zero[2]));
+            let chroma = blue.iter().zip(&red);
+            for ((((&luma, (blue, red)), y), u), v) in luma.iter().zip(chroma).zip(y).zip(u).zip(v) {
                 let luma = f32::from(luma) - zero[0];
-                (*y, *u, *v) = (m[0] * luma + chroma[0], m[3] * luma + chroma[1], m[6] * luma + chroma[2]);
+                *y = m[0] * luma + (m[1] * blue + m[2] * red);
+                *u = m[3] * luma + (m[4] * blue + m[5] * red);
+                *v = m[6] * luma + (m[7] * blue + m[8] * red);
             }
         }
     }
@@ -163,6 +166,15 @@ impl FromPlanes {
             [*sample, ..] = to_sample(value, self.zero[row]).to_le_bytes();
         }
     }
+}
+
+/// Each sample for two pixels, less `zero`.
+fn twice(samples: &[u8], zero: f32) -> [f32; BATCH] {
+    let mut values = [0.0; BATCH];
+    for (pair, &sample) in values.as_chunks_mut::<2>().0.iter_mut().zip(samples) {
+        *pair = [f32::from(sample) - zero; 2];
+    }
+    values
 }
 
 fn grey_to_plane(samples: &[u8], plane: &mut [f32]) {

@@ -45,15 +45,17 @@ pub(super) fn from_rgb(range: Range) -> [f64; 9] {
     std::array::from_fn(|at| rows[at / 3][at % 3])
 }
 
-/// Red, green, blue of one pixel, rounded and clipped to 0..=255.
+/// Gives red, green, blue of pixels, rounded and clipped to 0..=255.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clipped")]
-pub(super) fn pixel(range: Range, [luma, blue, red]: [u8; 3]) -> [u8; 3] {
-    let m = to_rgb(range);
-    let values = [f64::from(luma) - f64::from(middle(range)), f64::from(blue) - 128.0, f64::from(red) - 128.0];
-    std::array::from_fn(|row| {
-        let value: f64 = values.iter().zip(&m[3 * row..]).map(|(value, factor)| value * factor).sum();
-        (value + 128.0).round().clamp(0.0, 255.0) as u8
-    })
+pub(super) fn pixels(range: Range) -> impl Fn([u8; 3]) -> [u8; 3] {
+    let (m, middle) = (to_rgb(range), f64::from(middle(range)));
+    move |[luma, blue, red]| {
+        let [luma, blue, red] = [f64::from(luma) - middle, f64::from(blue) - 128.0, f64::from(red) - 128.0];
+        std::array::from_fn(|row| {
+            let value = m[3 * row] * luma + m[3 * row + 1] * blue + m[3 * row + 2] * red;
+            (value + 128.5).clamp(0.0, 255.0) as u8
+        })
+    }
 }
 
 #[cfg(test)]
@@ -70,7 +72,7 @@ mod tests {
             }
         }
         for (colour, bar) in [([0; 3], [16, 128, 128]), ([255; 3], [235, 128, 128]), ([255, 0, 0], [81, 90, 240])] {
-            let near = pixel(Range::Limited, bar);
+            let near = pixels(Range::Limited)(bar);
             assert!(near.iter().zip(colour).all(|(a, b)| a.abs_diff(b) <= 2), "{bar:?} is {near:?}");
         }
     }

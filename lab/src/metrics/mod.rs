@@ -1,6 +1,7 @@
 //! How many bytes a picture took and how near it is to its original: bits per pixel, PSNR and MS-SSIM.
 //!
-//! All work on 8-bit samples as a viewer gets them, grey or RGB; figures of luma alone are not comparable.
+//! All work on 8-bit samples as a viewer gets them, grey or RGB, which planar pictures are turned to; figures of luma alone
+//! are not comparable.
 //!
 //! ```
 //! use nestcast_codec::{Channels, Picture, Size};

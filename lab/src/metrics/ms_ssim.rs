@@ -6,6 +6,7 @@
 //! which CompressAI and most papers on learned codecs use: no padding but for odd sides, negative means taken as zero.
 
 use nestcast_codec::{Channels, Picture, Size};
+use nestcast_media::to_rgb;
 
 use super::shape;
 
@@ -52,6 +53,7 @@ impl MsSsim {
         if original.size().width().min(original.size().height()) < Self::MIN_SIDE {
             return None;
         }
+        let original = &*to_rgb(original);
         let window = window();
         let scale = |plane: Plane| Scale {
             mean: plane.blurred(&window),
@@ -70,6 +72,7 @@ impl MsSsim {
     #[must_use]
     pub fn compare(&self, decoded: &Picture) -> f64 {
         assert_eq!(self.shape, shape(decoded), "only pictures of one shape can be compared");
+        let decoded = &*to_rgb(decoded);
         let window = window();
         let channels = self.channels.iter().enumerate();
         let sum: f64 = channels.map(|(index, original)| channel(original, Plane::of(decoded, index), &window)).sum();

@@ -1,6 +1,7 @@
 //! PSNR: the mean squared error, pooled over all samples, in dB below the peak.
 
 use nestcast_codec::Picture;
+use nestcast_media::to_rgb;
 
 use super::shape;
 
@@ -9,13 +10,14 @@ const PEAK: f64 = 255.0;
 
 /// Peak signal-to-noise ratio in dB, of the mean squared error over all samples of all channels; infinite for equals.
 ///
-/// Means over pictures are of these figures, as is usual, and not of the squared errors.
+/// Planar pictures are compared as RGB. Means over pictures are of these figures, as is usual, and not of the squared errors.
 ///
 /// # Panics
 /// If the pictures differ in size or channels; a decoder keeps both.
 #[must_use]
 pub fn psnr(original: &Picture, decoded: &Picture) -> f64 {
     assert_eq!(shape(original), shape(decoded), "only pictures of one shape can be compared");
+    let [original, decoded] = [original, decoded].map(to_rgb);
     let pairs = original.samples().iter().zip(decoded.samples());
     let squares: u64 = pairs.map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2)).sum();
     let mse = squares as f64 / original.samples().len() as f64;

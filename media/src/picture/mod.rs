@@ -26,6 +26,8 @@ use nestcast_codec::{Channels, MAX_SIDE, Picture};
 
 pub use error::{Error, Note};
 
+use crate::to_rgb;
+
 /// Most bytes of a pixel in a file: RGBA of 16 bits.
 const MAX_PIXEL_BYTES: u64 = 8;
 /// Memory for all of a picture but its pixels. Colour profiles have less than 4 MB; what Photoshop writes of a picture's
@@ -73,11 +75,12 @@ pub fn decode(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     }
 }
 
-/// A picture as a PNG file.
+/// A picture as a PNG file: grey, or RGB by [`to_rgb`].
 ///
 /// # Errors
 /// If it cannot be compressed.
 pub fn encode_png(picture: &Picture) -> Result<Vec<u8>, Error> {
+    let picture = to_rgb(picture);
     let kind = match picture.channels() {
         Channels::Grey => ExtendedColorType::L8,
         Channels::Rgb => ExtendedColorType::Rgb8,

@@ -1,6 +1,6 @@
 //! The line that a y4m stream begins with.
 
-use nestcast_codec::Size;
+use nestcast_codec::{Format, Range, Size};
 
 use super::{Error, Rate};
 
@@ -29,15 +29,6 @@ impl Subsampling {
             other => Err(Error::Unsupported(other.chars().filter(|c| !c.is_control()).take(20).collect())),
         }
     }
-
-    /// By how many bits a pixel's column and row are shifted to find its chroma sample.
-    pub(super) const fn shifts(self) -> (u32, u32) {
-        match self {
-            Self::Mono | Self::C444 => (0, 0),
-            Self::C420 => (1, 1),
-            Self::C422 => (1, 0),
-        }
-    }
 }
 
 /// What the line says.
@@ -46,8 +37,7 @@ pub(super) struct Header {
     pub(super) size: Size,
     pub(super) rate: Rate,
     pub(super) subsampling: Subsampling,
-    /// Samples take 0..=255 and not 16..=235.
-    pub(super) full_range: bool,
+    pub(super) range: Range,
 }
 
 impl Header {
@@ -57,7 +47,7 @@ impl Header {
             return Err(Error::Corrupt("it does not begin with \"YUV4MPEG2\""));
         }
         let (mut width, mut height, mut rate) = (None, None, None);
-        let (mut subsampling, mut full_range) = (Subsampling::C420, false);
+        let (mut subsampling, mut range) = (Subsampling::C420, Range::Limited);
         for field in fields {
             let Some((name, value)) = field.split_at_checked(1) else { continue };
             match name {
@@ -65,7 +55,7 @@ impl Header {
                 "H" => height = value.parse().ok(),
                 "F" => rate = value.split_once(':').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?))),
                 "C" => subsampling = Subsampling::parse(value)?,
-                "X" if value == "COLORRANGE=FULL" => full_range = true,
+                "X" if value == "COLORRANGE=FULL" => range = Range::Full,
                 _ => {}
             }
         }
@@ -80,13 +70,14 @@ impl Header {
         let (frames, seconds) = rate.ok_or(Error::Corrupt("its header has no frame rate"))?;
         // Without a known rate writers put 0:0 or 0:1.
         let rate = if frames == 0 { Rate::new(25, 1)? } else { Rate::new(frames, seconds)? };
-        Ok(Self { size, rate, subsampling, full_range })
+        Ok(Self { size, rate, subsampling, range })
     }
 
-    /// The bytes of a frame.
-    pub(super) fn frame_bytes(&self) -> usize {
-        let (x, y) = self.subsampling.shifts();
-        let chroma = self.size.width().div_ceil(1 << x) * self.size.height().div_ceil(1 << y);
-        self.size.pixels() + if self.subsampling == Subsampling::Mono { 0 } else { 2 * chroma }
+    /// How its pictures lie in memory.
+    pub(super) const fn format(&self) -> Format {
+        match self.subsampling {
+            Subsampling::Mono => Format::Grey,
+            Subsampling::C420 | Subsampling::C422 | Subsampling::C444 => Format::Ycbcr420(self.range),
+        }
     }
 }

@@ -1,29 +1,33 @@
 //! Raw video as y4m (YUV4MPEG2), in and out.
 //!
-//! 8 bits a sample, 4:2:0, 4:2:2, 4:4:4 or mono; BT.601, limited range unless the stream says `XCOLORRANGE=FULL`.
+//! 8 bits a sample; BT.601, limited range unless the stream says `XCOLORRANGE=FULL`. Pictures are planar, as the file has them:
+//! 4:2:0 goes in and out untouched, whatever siting it names, the colour differences of 4:2:2 and 4:4:4 are averaged to
+//! it, and mono is grey. Nothing is turned to RGB: [`to_rgb`](crate::to_rgb) does that.
 //!
 //! Written here because the crate `y4m` 0.8 multiplies a header's width and height unchecked before its limit, and does
 //! not tell a video that breaks off inside a frame from one that ends.
 //!
 //! ```
-//! use nestcast_codec::{Channels, Picture, Size};
+//! use nestcast_codec::{Format, Picture, Range, Size};
 //! use nestcast_media::y4m::{Rate, Reader, Writer};
 //!
-//! let picture = Picture::new(Size::new(4, 2)?, Channels::Rgb, vec![200; 24])?;
+//! let picture = Picture::new(Size::new(4, 2)?, Format::Ycbcr420(Range::Limited), vec![200; 12])?;
 //! let mut writer = Writer::new(Vec::new(), Rate::new(30, 1)?);
 //! writer.write(&picture)?;
 //!
 //! let bytes = writer.into_inner();
 //! let mut reader = Reader::new(&bytes[..], 1_000_000)?;
 //! assert_eq!(reader.rate().frames(), 30);
-//! assert_eq!(reader.read()?, Some(picture));
+//! let mut read = Picture::zero(reader.size(), reader.format());
+//! assert!(reader.read_into(&mut read)?); // in the same memory each time
+//! assert_eq!(read, picture);
 //! assert_eq!(reader.read()?, None);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod colour;
 mod error;
 mod header;
+mod planes;
 mod rate;
 mod reader;
 mod writer;

@@ -2,14 +2,16 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use nestcast_codec::{Channels, Picture, Size};
+use nestcast_codec::{Format, Picture, Range, Size};
 
-use super::colour::{self, Planes};
 use super::header::{Header, Subsampling};
-use super::{Error, Rate};
+use super::{Error, Rate, planes};
+use crate::rgb;
 
 /// Most bytes of a header's line.
 const MAX_LINE: u64 = 4096;
+/// A colour difference of no colour.
+const NEUTRAL: u8 = 128;
 
 /// Reads pictures from a y4m stream.
 #[derive(Debug)]
@@ -17,7 +19,8 @@ pub struct Reader<R> {
     input: BufReader<R>,
     header: Header,
     frame: u64,
-    bytes: Vec<u8>,
+    /// Rows of colour differences that are averaged.
+    spare: Vec<u8>,
 }
 
 impl<R: Read> Reader<R> {
@@ -29,13 +32,19 @@ impl<R: Read> Reader<R> {
         let mut input = BufReader::new(input);
         let line = line(&mut input)?.ok_or(Error::Corrupt("it is empty"))?;
         let header = Header::parse(&line, max_pixels)?;
-        Ok(Self { input, header, frame: 0, bytes: vec![0; header.frame_bytes()] })
+        Ok(Self { input, header, frame: 0, spare: Vec::new() })
     }
 
     /// The size of every picture.
     #[must_use]
     pub const fn size(&self) -> Size {
         self.header.size
+    }
+
+    /// How every picture lies in memory: [`Format::Ycbcr420`] of the stream's range, or grey.
+    #[must_use]
+    pub const fn format(&self) -> Format {
+        self.header.format()
     }
 
     /// Pictures per second.
@@ -49,34 +58,75 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// [`Error::Broken`] and [`Error::Lost`] if the video ends or goes on in the wrong place.
     pub fn read(&mut self) -> Result<Option<Picture>, Error> {
-        let frame = self.frame;
-        let broken = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => Error::Broken { frame },
-            _ => Error::Io(error),
-        };
-        match line(&mut self.input) {
-            Ok(None) => return Ok(None),
-            Ok(Some(line)) if line == "FRAME" || line.starts_with("FRAME ") => {}
-            Ok(Some(_)) | Err(Error::Corrupt(_)) => return Err(Error::Lost { frame }),
-            Err(error) => return Err(error),
+        if !self.begin()? {
+            return Ok(None);
         }
-        self.input.read_exact(&mut self.bytes).map_err(broken)?;
-        self.frame += 1;
-        Ok(Some(self.picture()))
+        let mut picture = Picture::zero(self.size(), self.format());
+        self.fill(&mut picture)?;
+        Ok(Some(picture))
     }
 
-    fn picture(&self) -> Picture {
-        let Header { size, subsampling, full_range, .. } = self.header;
-        let (luma, chroma) = self.bytes.split_at(size.pixels());
-        let (channels, samples) = match subsampling {
-            Subsampling::Mono => (Channels::Grey, colour::grey(luma, full_range)),
-            Subsampling::C420 | Subsampling::C422 | Subsampling::C444 => {
-                let (blue, red) = chroma.split_at(chroma.len() / 2);
-                let planes = Planes { luma, blue, red, shifts: subsampling.shifts() };
-                (Channels::Rgb, colour::rgb(size, &planes, full_range))
+    /// Makes `picture` the next one, in the memory that it has if its size and format are those of the video; gives whether
+    /// there was one. A grey video also fills a picture of [`Format::Ycbcr420`] of its range, with differences of 128.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read); `picture` may have samples of two pictures then.
+    pub fn read_into(&mut self, picture: &mut Picture) -> Result<bool, Error> {
+        if !self.begin()? {
+            return Ok(false);
+        }
+        let fits = picture.format() == self.format() || picture.format() == Format::Ycbcr420(self.header.range);
+        if picture.size() != self.size() || !fits {
+            *picture = Picture::zero(self.size(), self.format());
+        }
+        self.fill(picture)?;
+        Ok(true)
+    }
+
+    /// Reads the line before a picture; gives whether there is one.
+    fn begin(&mut self) -> Result<bool, Error> {
+        let frame = self.frame;
+        match line(&mut self.input) {
+            Ok(None) => Ok(false),
+            Ok(Some(line)) if line == "FRAME" || line.starts_with("FRAME ") => Ok(true),
+            Ok(Some(_)) | Err(Error::Corrupt(_)) => Err(Error::Lost { frame }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads a picture's samples.
+    fn fill(&mut self, picture: &mut Picture) -> Result<(), Error> {
+        let frame = self.frame;
+        self.planes(picture).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => Error::Broken { frame },
+            _ => Error::Io(error),
+        })?;
+        self.frame += 1;
+        Ok(())
+    }
+
+    fn planes(&mut self, picture: &mut Picture) -> std::io::Result<()> {
+        let Header { size, subsampling, range, .. } = self.header;
+        let format = picture.format();
+        let samples = picture.samples_mut();
+        if subsampling == Subsampling::C420 {
+            return self.input.read_exact(samples);
+        }
+        let (luma, differences) = samples.split_at_mut(size.pixels());
+        self.input.read_exact(luma)?;
+        if subsampling == Subsampling::Mono {
+            differences.fill(NEUTRAL);
+            if format == Format::Grey && range == Range::Limited {
+                rgb::expand(luma);
             }
-        };
-        Picture::new(size, channels, samples).expect("as many samples as the size says")
+            return Ok(());
+        }
+        let (blue, red) = differences.split_at_mut(differences.len() / 2);
+        let sides = [size.width(), size.height()];
+        for plane in [blue, red] {
+            planes::read(&mut self.input, subsampling, sides, plane, &mut self.spare)?;
+        }
+        Ok(())
     }
 }
 
@@ -133,22 +183,59 @@ mod tests {
         }
     }
 
+    /// The first picture of a video of three by three pixels in full range, with this luma and these differences.
+    fn picture(kind: &str, differences: &[&[u8]]) -> Picture {
+        let header = format!("YUV4MPEG2 W3 H3 F25:1 C{kind} XCOLORRANGE=FULL\nFRAME\n");
+        let bytes = [header.as_bytes(), b"lumaluma9", &differences.concat()].concat();
+        Reader::new(&bytes[..], 9).expect("a header").read().expect("a frame").expect("one")
+    }
+
     #[test]
-    fn each_pixel_has_the_chroma_sample_of_its_place() {
-        // Three by two pixels, all of the same luma; the chroma samples are told apart by their blue.
-        for (kind, chroma, expected) in [
-            ("420", &[100, 200][..], [100, 100, 200, 100, 100, 200]),
-            ("422", &[100, 120, 140, 160], [100, 100, 120, 140, 140, 160]),
-            ("444", &[100, 110, 120, 130, 140, 150], [100, 110, 120, 130, 140, 150]),
+    fn differences_are_averaged_to_a_quarter() {
+        let c444 = [[1, 2, 3], [4, 6, 9], [10, 20, 40]].concat();
+        let c422 = [[1, 2], [4, 6], [10, 20]].concat();
+        for (kind, given, expected) in [
+            ("420", &[1, 2, 3, 4][..], [1, 2, 3, 4]),
+            // The last column and row count twice; halves are rounded up.
+            ("444", &c444, [3, 6, 15, 40]),
+            ("422", &c422, [3, 4, 10, 20]),
         ] {
-            let header = format!("YUV4MPEG2 W3 H2 F25:1 C{kind} XCOLORRANGE=FULL\nFRAME\n");
-            let bytes = [header.as_bytes(), &[50; 6], chroma, &vec![128; chroma.len()]].concat();
-            let picture = Reader::new(&bytes[..], 6).expect("a header").read().expect("a frame").expect("one");
-            let (pixels, _) = picture.samples().as_chunks::<3>();
-            let blue = |chroma: u8| (50.0 + 1.772 * (f64::from(chroma) - 128.0)).clamp(0.0, 255.0);
-            for (pixel, chroma) in pixels.iter().zip(expected) {
-                assert!((f64::from(pixel[2]) - blue(chroma)).abs() <= 1.0, "{kind}: {pixel:?}, {chroma}");
-            }
+            let red: Vec<u8> = given.iter().map(|sample| sample + 100).collect();
+            let picture = picture(kind, &[given, &red]);
+            assert_eq!(picture.format(), Format::Ycbcr420(Range::Full));
+            let expected = [&b"lumaluma9"[..], &expected, &expected.map(|sample| sample + 100)].concat();
+            assert_eq!(picture.samples(), expected, "{kind}");
+        }
+        let grey = picture("mono", &[]);
+        assert_eq!((grey.format(), grey.samples()), (Format::Grey, &b"lumaluma9"[..]));
+    }
+
+    #[test]
+    fn a_picture_that_is_there_is_read_into_and_no_memory_is_taken() {
+        for kind in ["420", "422", "444", "mono"] {
+            let header = format!("YUV4MPEG2 W33 H31 F25:1 C{kind}\n");
+            let count = match kind {
+                "420" => 33 * 31 + 2 * 17 * 16,
+                "422" => 33 * 31 + 2 * 17 * 31,
+                "444" => 3 * 33 * 31,
+                _ => 33 * 31,
+            };
+            let frames = (0..3_u8).flat_map(|frame| [&b"FRAME\n"[..], &vec![60 + frame; count]].concat());
+            let bytes: Vec<u8> = header.into_bytes().into_iter().chain(frames).collect();
+            let mut reader = Reader::new(&bytes[..], 2000).expect("a header");
+            let mut picture = Picture::zero(Size::new(1, 1).expect("a valid size"), Format::Rgb);
+            assert!(reader.read_into(&mut picture).expect("a frame"));
+            assert_eq!((picture.size(), picture.format()), (reader.size(), reader.format()));
+            let mut second = picture.clone();
+            let taken = allocation_counter::measure(|| assert!(reader.read_into(&mut second).expect("a frame")));
+            // The frame's line.
+            assert!(taken.count_total <= 1 && taken.bytes_total <= 64, "{kind}: {taken:?}");
+            assert!(picture.samples()[0] < second.samples()[0], "{kind}");
+            let mut planar = Picture::zero(reader.size(), Format::Ycbcr420(Range::Limited));
+            assert!(reader.read_into(&mut planar).expect("a frame"));
+            assert_eq!(planar.samples()[0], 62);
+            assert_eq!(planar.samples()[33 * 31..], [if kind == "mono" { 128 } else { 62 }; 2 * 17 * 16]);
+            assert!(!reader.read_into(&mut planar).expect("the end"));
         }
     }
 

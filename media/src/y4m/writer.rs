@@ -1,17 +1,17 @@
-//! y4m out: 4:4:4 or mono, so that nothing of what was decoded is lost to the chroma.
+//! y4m out: pictures as they lie in memory, 4:2:0 or mono.
 
 use std::io::{self, Write};
 
-use nestcast_codec::{Channels, Picture, Size};
+use nestcast_codec::{Format, Picture, Range, Size};
 
-use super::{Rate, colour};
+use super::Rate;
 
-/// Writes pictures as a y4m stream. The first one fixes size and colours.
+/// Writes pictures as a y4m stream. The first one fixes size and format.
 #[derive(Debug)]
 pub struct Writer<W> {
     output: W,
     rate: Rate,
-    shape: Option<(Size, Channels)>,
+    shape: Option<(Size, Format)>,
 }
 
 impl<W: Write> Writer<W> {
@@ -20,26 +20,22 @@ impl<W: Write> Writer<W> {
         Self { output, rate, shape: None }
     }
 
-    /// Writes one picture and flushes it.
+    /// Writes one picture, of [`Format::Ycbcr420`] or grey, and flushes it.
     ///
     /// # Errors
-    /// The system's; [`io::ErrorKind::InvalidInput`] if the picture is of another size or kind than the first.
+    /// The system's; [`io::ErrorKind::InvalidInput`] if the picture is of another size or format than the first, or is RGB.
     pub fn write(&mut self, picture: &Picture) -> io::Result<()> {
-        let shape = (picture.size(), picture.channels());
+        let shape = (picture.size(), picture.format());
         match self.shape {
             None => {
                 self.header(shape)?;
                 self.shape = Some(shape);
             }
             Some(first) if first == shape => {}
-            Some(_) => {
-                let why = "the video changed its size, and y4m cannot: begin again";
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-            }
+            Some(_) => return Err(refused("the video changed its size, and y4m cannot: begin again")),
         }
-        let planes = colour::planes(picture);
         self.output.write_all(b"FRAME\n")?;
-        self.output.write_all(&planes)?;
+        self.output.write_all(picture.samples())?;
         self.output.flush()
     }
 
@@ -48,13 +44,59 @@ impl<W: Write> Writer<W> {
         self.output
     }
 
-    fn header(&mut self, (size, channels): (Size, Channels)) -> io::Result<()> {
-        let samples = match channels {
-            Channels::Grey => "mono",
-            Channels::Rgb => "444",
+    fn header(&mut self, (size, format): (Size, Format)) -> io::Result<()> {
+        let samples = match format {
+            // Of the 2x2 pixels that it is in each difference is the mean.
+            Format::Ycbcr420(Range::Limited) => "C420jpeg XCOLORRANGE=LIMITED",
+            Format::Ycbcr420(Range::Full) => "C420jpeg XCOLORRANGE=FULL",
+            Format::Grey => "Cmono XCOLORRANGE=FULL",
+            _ => return Err(refused("y4m has luma and colour differences, and no RGB")),
         };
         let (frames, seconds) = (self.rate.frames(), self.rate.seconds());
         let (width, height) = (size.width(), size.height());
-        writeln!(self.output, "YUV4MPEG2 W{width} H{height} F{frames}:{seconds} Ip A1:1 C{samples}")
+        writeln!(self.output, "YUV4MPEG2 W{width} H{height} F{frames}:{seconds} Ip A1:1 {samples}")
+    }
+}
+
+fn refused(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Reader;
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again_as_it_was() {
+        for (width, height) in [(1, 1), (3, 2), (2, 3), (33, 31), (16, 16)] {
+            for format in [Format::Grey, Format::Ycbcr420(Range::Full), Format::Ycbcr420(Range::Limited)] {
+                let size = Size::new(width, height).expect("a valid size");
+                let picture = |first: u8| {
+                    let samples = (0..format.bytes(size)).map(|i| (i % 251).to_le_bytes()[0] ^ first).collect();
+                    Picture::new(size, format, samples).expect("the shape fits")
+                };
+                let mut writer = Writer::new(Vec::new(), Rate::new(30_000, 1001).expect("a rate"));
+                (0..3).for_each(|first| writer.write(&picture(first)).expect("memory takes it"));
+                let bytes = writer.into_inner();
+                let mut reader = Reader::new(&bytes[..], 10_000).expect("a header");
+                assert_eq!((reader.size(), reader.format(), reader.rate().seconds()), (size, format, 1001));
+                for first in 0..3 {
+                    assert_eq!(reader.read().expect("a frame"), Some(picture(first)));
+                }
+                assert_eq!(reader.read().expect("the end"), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_video_keeps_its_shape_and_has_no_rgb() {
+        let size = Size::new(2, 2).expect("a valid size");
+        let mut writer = Writer::new(Vec::new(), Rate::new(30, 1).expect("a rate"));
+        let mut refused = |format: Format| {
+            let outcome = writer.write(&Picture::zero(size, format));
+            outcome.is_err_and(|error| error.kind() == io::ErrorKind::InvalidInput)
+        };
+        assert!(refused(Format::Rgb) && !refused(Format::Grey) && refused(Format::Ycbcr420(Range::Full)));
     }
 }

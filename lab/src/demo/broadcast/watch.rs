@@ -51,7 +51,7 @@ impl Viewer for Watcher {
     type Error = Infallible;
 
     fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, Infallible> {
-        Ok(Some(Decoding { decoder: Decoder::new(self.package.linear(1)) }))
+        Ok(Some(Decoding::new(Decoder::new(self.package.linear(1)))))
     }
 
     fn show(&mut self, shown: &Shown<'_>) -> Result<(), Infallible> {

@@ -1,0 +1,29 @@
+//! `clips`: makes the clips that are made out of published files.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use nestcast_benches::video::{Ffmpeg, sources::SOURCES};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Folder of the published files; benches/video/README.md says where they are from.
+    sources: PathBuf,
+    /// Folder to write the clips into.
+    out: PathBuf,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let ffmpeg = Ffmpeg::find()?;
+    std::fs::create_dir_all(&options.out)?;
+    for source in SOURCES {
+        match source.make(&ffmpeg, &options.sources, &options.out)? {
+            Some(path) => println!("{}", path.display()),
+            None => {
+                println!("skipped {}: {} is not in {}", source.clip, source.file, options.sources.display());
+            }
+        }
+    }
+    Ok(())
+}

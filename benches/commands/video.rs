@@ -1,0 +1,133 @@
+//! `video`: clips by nestcast and by encoders of ffmpeg at five rates, and what ladders are made of.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+use clap::Args;
+use nestcast_benches::{
+    receivers, table,
+    video::{
+        self, Clip, Ffmpeg, FrameRow, Rates, Row, Run, Scheme,
+        population::{self, Outcome},
+        report::DRAWN,
+    },
+};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Clips, or folders of y4m files.
+    #[arg(required = true)]
+    clips: Vec<PathBuf>,
+    /// Measure only this scheme (may be repeated); the rows of the others stay as they are.
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Folder of the runs of rivals that were made before; they are made again when an encoder or its setting changes.
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/video-rivals"))]
+    cache: PathBuf,
+}
+
+/// The tables of `results/video`.
+#[derive(Default)]
+struct Tables {
+    rows: Vec<Row>,
+    frames: Vec<FrameRow>,
+    candidates: Vec<Row>,
+    outcomes: Vec<Outcome>,
+}
+
+pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
+    let ffmpeg = Ffmpeg::find()?;
+    let receivers = receivers::read(Path::new(super::BANDWIDTHS))?;
+    let mut schemes = video::all(&ffmpeg, &options.cache);
+    schemes.retain(|scheme| options.only.is_empty() || options.only.iter().any(|name| name == scheme.id()));
+    ensure!(!schemes.is_empty(), "no scheme of that name: {}", options.only.join(", "));
+    let rendition = video::rendition(&ffmpeg, &options.cache);
+    let folder = results.join("video");
+    let mut tables = Tables::read(&folder)?;
+    let paths = files(&options.clips)?;
+    for (n, path) in paths.iter().enumerate() {
+        let clip = Clip::read(&ffmpeg, path)?;
+        let rates = Rates::of(&clip.name)?;
+        for scheme in &schemes {
+            eprintln!("{}/{} {} {}", n + 1, paths.len(), clip.name, scheme.id());
+            tables.measure(&clip, &rates, scheme.as_ref())?;
+        }
+        eprintln!("{}/{} {} renditions of ladders", n + 1, paths.len(), clip.name);
+        tables.population(&clip, &rates, rendition.as_ref(), &receivers)?;
+        // What was measured stays if a later clip fails.
+        tables.write(&folder)?;
+    }
+    Ok(())
+}
+
+impl Tables {
+    fn read(folder: &Path) -> Result<Self> {
+        Ok(Self {
+            rows: table::read_if_there(&folder.join("rates.csv"))?,
+            frames: table::read_if_there(&folder.join("frames.csv"))?,
+            candidates: table::read_if_there(&folder.join("renditions.csv"))?,
+            outcomes: table::read_if_there(&folder.join("population.csv"))?,
+        })
+    }
+
+    fn write(&mut self, folder: &Path) -> Result<()> {
+        let clip = |name: &str| video::clips().position(|clip| clip == name);
+        let scheme = |id: &str| video::IDS.iter().position(|known| *known == id);
+        self.rows.sort_by_key(|row| (clip(&row.clip), scheme(&row.scheme)));
+        self.frames.sort_by_key(|row| (clip(&row.clip), scheme(&row.scheme)));
+        self.candidates.sort_by_key(|row| clip(&row.clip));
+        self.outcomes.sort_by_key(|outcome| clip(&outcome.clip));
+        table::write(&folder.join("rates.csv"), &self.rows)?;
+        table::write(&folder.join("frames.csv"), &self.frames)?;
+        table::write(&folder.join("renditions.csv"), &self.candidates)?;
+        table::write(&folder.join("population.csv"), &self.outcomes)
+    }
+
+    /// Replaces the rows of one clip and scheme.
+    fn measure(&mut self, clip: &Clip, rates: &Rates, scheme: &dyn Scheme) -> Result<()> {
+        let id = scheme.id();
+        self.rows.retain(|row| row.clip != clip.name || row.scheme != id);
+        self.frames.retain(|row| row.clip != clip.name || row.scheme != id);
+        let runs = scheme.run(clip, &rates.receivers)?;
+        for (&kbps, run) in rates.receivers.iter().zip(&runs) {
+            self.rows.push(Row::new(clip, id, kbps, run)?);
+            if kbps == rates.middle() && DRAWN.contains(&id) {
+                self.frames.extend(FrameRow::all(clip, id, kbps, run));
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the candidates and outcomes of one clip.
+    fn population(
+        &mut self,
+        clip: &Clip,
+        rates: &Rates,
+        rendition: &dyn Scheme,
+        receivers: &[receivers::Receiver],
+    ) -> Result<()> {
+        self.candidates.retain(|row| row.clip != clip.name);
+        self.outcomes.retain(|outcome| outcome.clip != clip.name);
+        let runs = rendition.run(clip, &rates.renditions)?;
+        let row = |(&kbps, run): (&f64, &Run)| Row::new(clip, rendition.id(), kbps, run);
+        self.candidates.push(population::mean_colour(clip)?);
+        self.candidates.extend(rates.renditions.iter().zip(&runs).map(row).collect::<Result<Vec<_>>>()?);
+        self.outcomes.extend(population::outcomes(&clip.name, &self.rows, &self.candidates, receivers)?);
+        Ok(())
+    }
+}
+
+/// Files as they are given, and the y4m files of folders by name.
+fn files(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for path in given {
+        if path.is_dir() {
+            let found = super::files(path, "y4m")?;
+            ensure!(!found.is_empty(), "no y4m files in {}", path.display());
+            paths.extend(found);
+        } else {
+            paths.push(path.clone());
+        }
+    }
+    Ok(paths)
+}

@@ -1,0 +1,143 @@
+//! The programs `ffmpeg` and `ffprobe`: one process at a time, at a low priority.
+
+use std::{
+    ffi::OsStr,
+    path::Path,
+    process::{Command, Output},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+
+/// What lets others work beside the encoders.
+const NICE: [&str; 3] = ["nice", "-n", "10"];
+
+/// `ffmpeg` as it is installed, with `ffprobe` beside it.
+#[derive(Clone, Debug)]
+pub struct Ffmpeg {
+    version: String,
+}
+
+/// What `ffprobe` says of a video.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(super) struct Stream {
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    /// Name of the sample format.
+    pub pix_fmt: String,
+    /// `tv`, `pc`, or nothing where the video does not say.
+    pub color_range: Option<String>,
+    /// Frames a second, as `30000/1001`.
+    pub r_frame_rate: String,
+}
+
+#[derive(Deserialize)]
+struct Probed {
+    streams: Vec<Stream>,
+}
+
+impl Ffmpeg {
+    /// Finds it on the search path.
+    ///
+    /// # Errors
+    /// If it is not there or does not run.
+    pub fn find() -> Result<Self> {
+        let missing = "the rivals for video are encoders of ffmpeg: apt-get install ffmpeg";
+        let output = output("ffmpeg", ["-version"]).context(missing)?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let version = text.lines().next().context(missing)?.to_owned();
+        output_of("ffprobe", ["-version"]).context(missing)?;
+        Ok(Self { version })
+    }
+
+    /// The line in which it names its version: figures of another one are other figures.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Runs it on arguments and gives what it writes to its standard output.
+    pub(super) fn run<T: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = T>) -> Result<Vec<u8>> {
+        let quiet = ["-hide_banner", "-nostdin", "-loglevel", "error", "-y"];
+        let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
+        Ok(output_of("ffmpeg", quiet.map(Into::into).into_iter().chain(arguments))?.stdout)
+    }
+
+    /// All frames of a file as raw samples in the file's own format, one behind the other.
+    pub(super) fn frames(&self, path: &Path) -> Result<Vec<u8>> {
+        let name = path.as_os_str();
+        let raw = ["-fps_mode", "passthrough", "-f", "rawvideo", "-"].map(OsStr::new);
+        self.run([&["-i".as_ref(), name][..], &raw].concat())
+    }
+
+    /// What a file's first video stream is.
+    pub(super) fn probe(&self, path: &Path) -> Result<Stream> {
+        let shown = "stream=width,height,pix_fmt,color_range,r_frame_rate";
+        let json = probed(path, shown, "json")?;
+        let probed: Probed = serde_json::from_slice(&json)?;
+        probed.streams.into_iter().next().with_context(|| format!("{} has no video", path.display()))
+    }
+
+    /// Bytes of every coded frame of a file, without its container.
+    pub(super) fn packets(&self, path: &Path) -> Result<Vec<usize>> {
+        let text = String::from_utf8(probed(path, "packet=size", "csv=p=0")?)?;
+        let sizes = text.lines().map(|line| line.trim_end_matches(',')).filter(|line| !line.is_empty());
+        sizes.map(|line| line.parse().with_context(|| format!("`{line}` is no size of a packet"))).collect()
+    }
+}
+
+fn probed(path: &Path, shown: &str, format: &str) -> Result<Vec<u8>> {
+    let words = ["-v", "error", "-select_streams", "v:0", "-show_entries", shown, "-of", format].map(OsStr::new);
+    Ok(output_of("ffprobe", words.into_iter().chain([path.as_os_str()]))?.stdout)
+}
+
+fn output<T: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = T>) -> Result<Output> {
+    let [nice, rest @ ..] = NICE;
+    Command::new(nice)
+        .args(rest)
+        .arg(program)
+        .args(arguments)
+        .output()
+        .with_context(|| format!("{program} cannot start"))
+}
+
+fn output_of<T: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = T>) -> Result<Output> {
+    let output = output(program, arguments)?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{program} failed: {}", said.trim().lines().last().unwrap_or("it did not say why"));
+    }
+    Ok(output)
+}
+
+/// Frames and the seconds they take, from `30000/1001`.
+pub(super) fn frame_rate(text: &str) -> Result<(u32, u32)> {
+    let name = || format!("`{text}` is no frame rate");
+    let (frames, seconds) = text.split_once('/').with_context(name)?;
+    let rate = (frames.parse().with_context(name)?, seconds.parse().with_context(name)?);
+    ensure!(rate.0 > 0 && rate.1 > 0, name());
+    Ok(rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frame_rates_are_ratios() {
+        assert_eq!(frame_rate("30000/1001").expect("a ratio"), (30_000, 1001));
+        for text in ["", "30", "0/1", "30/0", "a/b"] {
+            assert!(frame_rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_fails_says_its_last_line() {
+        let Ok(ffmpeg) = Ffmpeg::find() else { return println!("skipped: no ffmpeg") };
+        assert!(ffmpeg.version().starts_with("ffmpeg version"), "{}", ffmpeg.version());
+        let error = ffmpeg.frames(Path::new("/no/such/clip.y4m")).expect_err("there is no such file");
+        assert!(error.to_string().contains("No such file"), "{error}");
+    }
+}

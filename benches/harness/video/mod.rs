@@ -1,0 +1,27 @@
+//! Video: nestcast and encoders of today on the same clips, at five rates a factor of sixteen apart.
+//!
+//! Every scheme codes with one frame of latency and is measured in one way: PSNR of each frame from the ninth on, when
+//! rate control has settled, over all bytes from the first frame on. The rivals are encoders of one `ffmpeg`, run as programs.
+
+mod cache;
+mod clip;
+mod ffmpeg;
+mod intra;
+mod ladder;
+pub mod population;
+mod quality;
+mod rates;
+pub mod report;
+mod rivals;
+mod row;
+mod scheme;
+pub mod sources;
+
+pub use self::{
+    clip::Clip,
+    ffmpeg::Ffmpeg,
+    quality::{Frame, Run},
+    rates::{Rates, clips},
+    row::{FIRST_FRAME, FrameRow, Row},
+    scheme::{EMBEDDED, IDS, Scheme, all, rendition},
+};

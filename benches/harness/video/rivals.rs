@@ -1,0 +1,171 @@
+//! Encoders of ffmpeg with one frame of latency: x264, libvpx, libaom, SVT-AV1.
+//!
+//! | rival | encoder | setting |
+//! |---|---|---|
+//! | `x264` | x264, preset medium | zerolatency, VBV of 1.5 frames, a keyframe every 60 frames |
+//! | `x264-psnr` | the same | tuned for PSNR |
+//! | `x264-refresh` | the same | tuned for PSNR, columns of intra blocks that roll instead of keyframes |
+//! | `x264-free` | the same | tuned for PSNR, without VBV: a keyframe takes many frame times |
+//! | `vp9` | libvpx, realtime, speed 5 | constant rate with a buffer of 1 s, as in calls |
+//! | `aom` | libaom (AV1), realtime, speed 7 | the same |
+//! | `svt-av1` | SVT-AV1, preset 8 | low delay, constant rate with a buffer of 1 s |
+//!
+//! The ones that keep 1.5 frames are as late as nestcast; `x264-free`, `vp9`, `aom` and `svt-av1` are allowed more than that,
+//! and the largest frame of each run is in the tables. SVT-AV1 1.4 itself calls its low delay unfinished. One thread each. Bytes are those of the coded frames: x264's notes on
+//! its own settings (SEI) and all containers are left out.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::{Clip, Ffmpeg, Run, Scheme, clip::pictures};
+
+/// Frames from one keyframe to the next.
+const KEYFRAMES: &str = "60";
+/// The rate buffer of those that are to be as late as nestcast, in frames.
+const VBV_FRAMES: f64 = 1.5;
+
+/// An encoder with its setting.
+#[derive(Clone, Debug)]
+pub(super) struct Rival {
+    id: &'static str,
+    muxer: &'static str,
+    setting: Setting,
+    ffmpeg: Ffmpeg,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Setting {
+    X264 { tune: &'static str, vbv: bool, refresh: bool },
+    Vp9,
+    Aom,
+    SvtAv1,
+}
+
+impl Rival {
+    /// The x264 that the goals name, of which the ladder's renditions are.
+    pub(super) fn x264(ffmpeg: &Ffmpeg) -> Self {
+        Self::new("x264", "h264", Setting::X264 { tune: "zerolatency", vbv: true, refresh: false }, ffmpeg)
+    }
+
+    /// All of them, in the order of tables and plots.
+    pub(super) fn all(ffmpeg: &Ffmpeg) -> Vec<Self> {
+        let x264 =
+            |id, vbv, refresh| Self::new(id, "h264", Setting::X264 { tune: "psnr,zerolatency", vbv, refresh }, ffmpeg);
+        vec![
+            Self::x264(ffmpeg),
+            x264("x264-psnr", true, false),
+            x264("x264-refresh", true, true),
+            x264("x264-free", false, false),
+            Self::new("vp9", "ivf", Setting::Vp9, ffmpeg),
+            Self::new("aom", "ivf", Setting::Aom, ffmpeg),
+            Self::new("svt-av1", "ivf", Setting::SvtAv1, ffmpeg),
+        ]
+    }
+
+    fn new(id: &'static str, muxer: &'static str, setting: Setting, ffmpeg: &Ffmpeg) -> Self {
+        Self { id, muxer, setting, ffmpeg: ffmpeg.clone() }
+    }
+
+    /// What a run depends on besides the clip.
+    pub(super) fn settings(&self, clip: &Clip, kbps: f64) -> String {
+        format!("{} {}", self.ffmpeg.version(), self.arguments(clip, kbps).join(" "))
+    }
+
+    /// What the encoder is told.
+    fn arguments(&self, clip: &Clip, kbps: f64) -> Vec<String> {
+        let rate = (kbps * 1000.0).round();
+        let words = match self.setting {
+            Setting::X264 { tune, vbv, refresh } => {
+                // x264 counts whole kbit.
+                let buffer = (kbps * VBV_FRAMES / clip.frames_per_second()).round().max(1.0) * 1000.0;
+                let vbv = if vbv { format!("-maxrate {rate} -bufsize {buffer}") } else { String::new() };
+                let refresh = if refresh { "-intra-refresh 1" } else { "" };
+                format!(
+                    "-c:v libx264 -preset medium -tune {tune} -b:v {rate} {vbv} {refresh} -bsf:v filter_units=remove_types=6"
+                )
+            }
+            Setting::Vp9 => format!(
+                "-c:v libvpx-vp9 -deadline realtime -cpu-used 5 -lag-in-frames 0 -auto-alt-ref 0 \
+                 -b:v {rate} -minrate {rate} -maxrate {rate} -bufsize {rate}"
+            ),
+            Setting::Aom => format!(
+                "-c:v libaom-av1 -usage realtime -cpu-used 7 -qmin 2 -lag-in-frames 0 -row-mt 0 \
+                 -b:v {rate} -minrate {rate} -maxrate {rate} -bufsize {rate}"
+            ),
+            Setting::SvtAv1 => {
+                format!("-c:v libsvtav1 -preset 8 -b:v {rate} -bufsize {rate} -svtav1-params pred-struct=1:rc=2:lp=1")
+            }
+        };
+        let common = ["-g", KEYFRAMES, "-threads", "1"];
+        words.split_whitespace().chain(common).map(str::to_owned).collect()
+    }
+
+    /// Codes the raw samples in `raw` at one rate, by way of a file in `folder`.
+    fn code(&self, clip: &Clip, raw: &Path, folder: &Path, kbps: f64) -> Result<Run> {
+        let coded = folder.join("coded");
+        let mut words = input(clip);
+        words.extend([raw.display().to_string()]);
+        words.extend(self.arguments(clip, kbps));
+        words.extend(["-f", self.muxer].map(str::to_owned));
+        words.push(coded.display().to_string());
+        self.ffmpeg.run(words)?;
+        let format = clip.frames[0].format();
+        let decoded = pictures(clip.size, format, &self.ffmpeg.frames(&coded)?)?;
+        Run::new(clip, &self.ffmpeg.packets(&coded)?, &decoded)
+    }
+}
+
+/// How ffmpeg is told of raw samples; their file's name comes next.
+fn input(clip: &Clip) -> Vec<String> {
+    let (width, height) = (clip.size.width(), clip.size.height());
+    let (frames, seconds) = clip.rate;
+    let text = format!("-f rawvideo -pix_fmt yuv420p -video_size {width}x{height} -framerate {frames}/{seconds} -i");
+    text.split(' ').map(str::to_owned).collect()
+}
+
+impl Scheme for Rival {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
+    fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>> {
+        let folder = tempfile::tempdir()?;
+        let raw = folder.path().join("raw");
+        std::fs::write(&raw, clip.frames.iter().flat_map(|frame| frame.samples()).copied().collect::<Vec<u8>>())?;
+        let name = |kbps: f64| format!("{} by {} at {kbps} kbit/s", clip.name, self.id);
+        kbps.iter().map(|&kbps| self.code(clip, &raw, folder.path(), kbps).with_context(|| name(kbps))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::clip::tests::moving, *};
+
+    #[test]
+    fn every_rival_spends_more_for_more_quality() {
+        let Ok(ffmpeg) = Ffmpeg::find() else { return println!("skipped: no ffmpeg") };
+        let clip = moving(176, 144, 30);
+        for rival in Rival::all(&ffmpeg) {
+            let runs = rival.run(&clip, &[150.0, 1200.0]).expect("codes");
+            let bytes = |run: &Run| run.frames.iter().map(|frame| frame.bytes).sum::<usize>();
+            let quality = |run: &Run| run.frames.iter().map(|frame| frame.ycbcr_db).sum::<f64>();
+            let name = rival.id();
+            assert!(bytes(&runs[0]) < bytes(&runs[1]) && quality(&runs[0]) < quality(&runs[1]), "{name}");
+            assert!(clip.kbps(bytes(&runs[1])) < 2400.0, "{name} takes twice its rate");
+        }
+    }
+
+    #[test]
+    fn settings_tell_runs_apart() {
+        let Ok(ffmpeg) = Ffmpeg::find() else { return println!("skipped: no ffmpeg") };
+        let clip = moving(16, 16, 30);
+        let mut keys: Vec<_> = Rival::all(&ffmpeg).iter().map(|rival| rival.settings(&clip, 75.0)).collect();
+        keys.push(Rival::x264(&ffmpeg).settings(&clip, 150.0));
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), 8);
+        let text = keys.into_iter().find(|key| key.contains("intra-refresh")).expect("one of them");
+        assert!(text.contains("-b:v 75000 -maxrate 75000 -bufsize 4000"), "{text}");
+    }
+}

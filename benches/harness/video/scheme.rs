@@ -1,0 +1,55 @@
+//! What all ways to code a clip have in common.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::{Clip, Ffmpeg, Run, cache::Cached, intra::Intra, ladder::Ladder, rivals::Rival};
+
+/// A way to serve receivers of several rates with a clip.
+pub trait Scheme {
+    /// Short name, the same in every table and plot.
+    fn id(&self) -> &'static str;
+
+    /// What receivers of these rates in kbit/s see: one run a rate.
+    ///
+    /// # Errors
+    /// If an encoder or decoder fails.
+    fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>>;
+}
+
+/// Those of nestcast, which code once for all rates.
+pub const EMBEDDED: [&str; 1] = ["intra"];
+
+/// The ids of all, in the order of tables and plots.
+pub const IDS: [&str; 9] =
+    ["intra", "x264", "x264-psnr", "x264-refresh", "x264-free", "vp9", "aom", "svt-av1", "x264-ladder"];
+
+/// All of them, in the order of tables and plots: nestcast first. Runs of rivals are kept in the folder `cache`.
+pub fn all(ffmpeg: &Ffmpeg, cache: &Path) -> Vec<Box<dyn Scheme>> {
+    let mut schemes: Vec<Box<dyn Scheme>> = vec![Box::new(Intra)];
+    for rival in Rival::all(ffmpeg) {
+        schemes.push(Box::new(Cached::new(rival, cache)));
+    }
+    schemes.push(Box::new(Ladder::new(Cached::new(Rival::x264(ffmpeg), cache))));
+    schemes
+}
+
+/// The encoder of the ladders' renditions.
+pub fn rendition(ffmpeg: &Ffmpeg, cache: &Path) -> Box<dyn Scheme> {
+    Box::new(Cached::new(Rival::x264(ffmpeg), cache))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_those_of_the_schemes_in_their_order() {
+        let Ok(ffmpeg) = Ffmpeg::find() else { return println!("skipped: no ffmpeg") };
+        let ids: Vec<&str> = all(&ffmpeg, Path::new("unused")).iter().map(|scheme| scheme.id()).collect();
+        assert_eq!(ids, IDS);
+        assert!(IDS.starts_with(&EMBEDDED));
+        assert!(IDS.iter().all(|id| crate::style::is_known(id)));
+    }
+}

@@ -1,0 +1,111 @@
+//! Red, green, blue of planar pictures, for files and screens that have no other colours (ITU-R BT.601-7, section 2.5;
+//! JFIF for full range).
+
+use std::borrow::Cow;
+
+use nestcast_codec::{Format, Picture, Range};
+
+/// Luma's black, and the factors that bring luma and colour differences to 0..=255, in 1/65536.
+const LIMITED: [i32; 3] = [16, 76_309, 74_607];
+const FULL: [i32; 3] = [0, 65_536, 65_536];
+/// Red from Cr, green from Cb and Cr, blue from Cb, in 1/65536 of full range.
+const FROM: [f64; 4] = [1.402, -0.344_136, -0.714_136, 1.772];
+
+/// The picture as interleaved RGB, if it has colours; each colour difference stands for the 2x2 pixels that it is in. Grey
+/// and RGB pictures are borrowed as they are.
+#[must_use]
+pub fn to_rgb(picture: &Picture) -> Cow<'_, Picture> {
+    match picture.format() {
+        Format::Ycbcr420(range) => Cow::Owned(converted(picture, range)),
+        _ => Cow::Borrowed(picture),
+    }
+}
+
+const fn factors(range: Range) -> [i32; 3] {
+    match range {
+        Range::Full => FULL,
+        Range::Limited => LIMITED,
+    }
+}
+
+fn converted(picture: &Picture, range: Range) -> Picture {
+    let [black, scale, chroma] = factors(range);
+    #[expect(clippy::cast_possible_truncation, reason = "the factors are below 2")]
+    let [red_cr, green_cb, green_cr, blue_cb] = FROM.map(|factor| (factor * f64::from(chroma)) as i32);
+    let size = picture.size();
+    let (width, half) = (size.width(), size.width().div_ceil(2));
+    let (luma, differences) = picture.samples().split_at(size.pixels());
+    let (blue, red) = differences.split_at(differences.len() / 2);
+    let mut rgb = Picture::zero(size, Format::Rgb);
+    let rows = luma.chunks_exact(width).zip(rgb.samples_mut().chunks_exact_mut(3 * width));
+    for (y, (luma, out)) in rows.enumerate() {
+        let at = y / 2 * half;
+        let differences = blue[at..at + half].iter().zip(&red[at..at + half]);
+        for ((luma, out), (&blue, &red)) in luma.chunks(2).zip(out.chunks_mut(6)).zip(differences) {
+            let [cb, cr] = [blue, red].map(|sample| i32::from(sample) - 128);
+            let colours = [red_cr * cr, green_cb * cb + green_cr * cr, blue_cb * cb];
+            for (&luma, pixel) in luma.iter().zip(out.chunks_exact_mut(3)) {
+                let luma = scale * (i32::from(luma) - black) + 0x8000;
+                pixel.iter_mut().zip(colours).for_each(|(sample, colour)| *sample = byte((luma + colour) >> 16));
+            }
+        }
+    }
+    rgb
+}
+
+/// Luma of limited range as grey, 0..=255.
+pub(crate) fn expand(luma: &mut [u8]) {
+    let [black, scale, _] = LIMITED;
+    luma.iter_mut().for_each(|sample| *sample = byte((scale * (i32::from(*sample) - black) + 0x8000) >> 16));
+}
+
+fn byte(value: i32) -> u8 {
+    u8::try_from(value.clamp(0, 255)).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_codec::Size;
+
+    use super::*;
+
+    #[test]
+    fn colour_bars_are_those_of_bt_601() {
+        // SMPTE's bars of 100 %: black, white, red, green, blue, yellow; a pixel of each is two wide and odd in all.
+        let (luma, blue, red) =
+            ([16, 235, 81, 145, 41, 210], [128, 128, 90, 54, 240, 16], [128, 128, 240, 34, 110, 146]);
+        let colours = [[0, 0, 0], [255, 255, 255], [255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 0]];
+        for width in [12, 11] {
+            let size = Size::new(width, 1).expect("a valid size");
+            let luma = luma.iter().flat_map(|&y| [y; 2]).take(size.width());
+            let samples = luma.chain(blue).chain(red).collect();
+            let bars = Picture::new(size, Format::Ycbcr420(Range::Limited), samples).expect("the shape fits");
+            let rgb = to_rgb(&bars);
+            assert_eq!(rgb.format(), Format::Rgb);
+            for (x, pixel) in rgb.samples().chunks_exact(3).enumerate() {
+                let near = pixel.iter().zip(colours[x / 2]).all(|(a, b)| a.abs_diff(b) <= 2);
+                assert!(near, "{pixel:?} at {x}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_pixel_has_the_differences_of_its_square() {
+        let size = Size::new(3, 3).expect("a valid size");
+        let samples = [[50; 9].as_slice(), &[100, 120, 140, 160], &[128; 4]].concat();
+        let picture = Picture::new(size, Format::Ycbcr420(Range::Full), samples).expect("the shape fits");
+        let blue = [100, 100, 120, 100, 100, 120, 140, 140, 160].map(|cb: u8| 50.0 + 1.772 * (f64::from(cb) - 128.0));
+        for (pixel, blue) in to_rgb(&picture).samples().chunks_exact(3).zip(blue) {
+            assert!((f64::from(pixel[2]) - blue.clamp(0.0, 255.0)).abs() <= 1.0, "{pixel:?}, {blue}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_differences_is_borrowed() {
+        let grey = Picture::zero(Size::new(3, 1).expect("a valid size"), Format::Grey);
+        assert!(matches!(to_rgb(&grey), Cow::Borrowed(same) if *same == grey));
+        let mut luma = [0, 16, 126, 235, 255];
+        expand(&mut luma);
+        assert_eq!(luma, [0, 0, 128, 255, 255]);
+    }
+}

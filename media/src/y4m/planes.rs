@@ -1,0 +1,53 @@
+//! Colour differences of 4:2:2 and 4:4:4, averaged to those of 4:2:0 as they are read.
+//!
+//! Means are rounded half up; at an odd right or lower edge the last column or row counts twice. What comes of 4:4:4 lies
+//! in the middle of 2x2 pixels, as in JPEG; of 4:2:2 at its left column, as in MPEG-2.
+
+use std::io::{self, Read};
+
+use super::header::Subsampling;
+
+/// Fills a plane of 4:2:0, `width` by `rows` samples, from one of `subsampling`, of a picture with `height` rows. `spare`
+/// is memory for two rows.
+pub(super) fn read(
+    input: &mut impl Read,
+    subsampling: Subsampling,
+    [width, height]: [usize; 2],
+    plane: &mut [u8],
+    spare: &mut Vec<u8>,
+) -> io::Result<()> {
+    let half = width.div_ceil(2);
+    let across = if subsampling == Subsampling::C444 { width } else { half };
+    spare.resize(2 * across, 0);
+    for (y, out) in plane.chunks_exact_mut(half).enumerate() {
+        let rows = (height - 2 * y).min(2);
+        input.read_exact(&mut spare[..rows * across])?;
+        let (upper, lower) = spare.split_at(across);
+        let lower = if rows == 2 { lower } else { upper };
+        match subsampling {
+            Subsampling::C444 => squares(upper, lower, out),
+            _ => pairs(upper, lower, out),
+        }
+    }
+    Ok(())
+}
+
+/// Means of two samples, one below the other.
+fn pairs(upper: &[u8], lower: &[u8], out: &mut [u8]) {
+    for ((out, &upper), &lower) in out.iter_mut().zip(upper).zip(lower) {
+        *out = mean([upper, lower, upper, lower]);
+    }
+}
+
+/// Means of two by two samples.
+fn squares(upper: &[u8], lower: &[u8], out: &mut [u8]) {
+    for ((out, upper), lower) in out.iter_mut().zip(upper.chunks(2)).zip(lower.chunks(2)) {
+        let last = upper.len() - 1;
+        *out = mean([upper[0], upper[last], lower[0], lower[last]]);
+    }
+}
+
+fn mean(samples: [u8; 4]) -> u8 {
+    let sum: u16 = samples.into_iter().map(u16::from).sum();
+    u8::try_from((sum + 2) / 4).unwrap_or(u8::MAX)
+}
