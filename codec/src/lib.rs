@@ -127,6 +127,8 @@ pub use stream::encoder::{EncodeError, Encoder};
 pub use stream::header::{Header, MAX_HEADER, Parsed};
 pub use subband::coefficients::Coefficients;
 pub use subband::layout::{Band, LEVELS, SUBBANDS, Subband};
+#[cfg(feature = "training")]
+pub use training::tally::Tally;
 pub use transform::{Analysis, Position, Synthesis, TransformError};
 pub use video::budget::Budget;
 pub use video::container::{VideoFile, VideoHeader, VideoWriter};
@@ -134,3 +136,5 @@ pub use video::decoder::{Arrived, VideoDecoder};
 pub use video::encoder::{Frame, VideoEncoder, VideoSettings};
 pub use video::model::VideoModel;
 pub use video::population::{FrameRate, Population};
+#[cfg(feature = "training")]
+pub use video::training::MotionTally;

@@ -9,6 +9,8 @@ use crate::error::Error;
 use crate::motion::field::{Block, Field, Source};
 use crate::motion::vector::Vector;
 use crate::picture::Size;
+#[cfg(feature = "training")]
+use crate::training::tally::Meter;
 
 /// Vectors that a block may take over.
 pub(crate) const CANDIDATES: usize = 5;
@@ -35,7 +37,7 @@ const EVEN: usize = LENGTH + 2 * 3 * MAX_LENGTH;
 const CONTEXTS: usize = EVEN + 1;
 
 /// The probability of a one in each context when a frame begins, in 1/65536.
-fn priors() -> impl Iterator<Item = u16> {
+pub(crate) fn priors() -> impl Iterator<Item = u16> {
     let of = |context: usize| match context {
         CANDIDATE..CONSTANT => 0x6666,
         CONSTANT => 0x0800,
@@ -218,6 +220,18 @@ impl SideInfo {
     pub(crate) fn candidates(&self, field: &Field, at: usize) -> Candidates {
         self.near(field, at).candidates()
     }
+}
+
+/// What coding a field meets.
+#[cfg(feature = "training")]
+pub(crate) fn measure(field: &Field) -> Meter {
+    let (mut side_info, mut meter) = (SideInfo::default(), Meter::new(CONTEXTS));
+    side_info.reset(field);
+    for at in 0..field.blocks.len() {
+        // A meter is never starved.
+        let _ = side_info.block(&mut meter, field, at, field.blocks[at]);
+    }
+    meter
 }
 
 /// What is known around a block.

@@ -50,7 +50,7 @@ pub struct Frame {
 /// Encodes the frames of one video, one after another.
 pub struct VideoEncoder {
     settings: VideoSettings,
-    model: VideoModel,
+    pub(super) model: VideoModel,
     state: State,
     allotment: Allotment,
     /// Frames so far.
@@ -58,10 +58,10 @@ pub struct VideoEncoder {
     source: Planes420<i16>,
     residual: Planes420<i16>,
     luma: Vec<u8>,
-    field: Field,
+    pub(super) field: Field,
     search: Search,
     room: [Overlap; 6],
-    coder: ResidualEncoder,
+    pub(super) coder: ResidualEncoder,
     decoder: ResidualDecoder,
 }
 
