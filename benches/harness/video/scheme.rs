@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{Clip, Ffmpeg, Run, cache::Cached, intra::Intra, ladder::Ladder, rivals::Rival};
+use super::{Clip, Ffmpeg, Run, cache::Cached, embedded::embedded, ladder::Ladder, rivals::Rival};
 
 /// A way to serve receivers of several rates with a clip.
 pub trait Scheme {
@@ -27,7 +27,10 @@ pub const IDS: [&str; 9] =
 
 /// All of them, in the order of tables and plots: nestcast first. Runs of rivals are kept in the folder `cache`.
 pub fn all(ffmpeg: &Ffmpeg, cache: &Path) -> Vec<Box<dyn Scheme>> {
-    let mut schemes: Vec<Box<dyn Scheme>> = vec![Box::new(Intra)];
+    let mut schemes: Vec<Box<dyn Scheme>> = Vec::new();
+    for ours in embedded() {
+        schemes.push(Box::new(ours));
+    }
     for rival in Rival::all(ffmpeg) {
         schemes.push(Box::new(Cached::new(rival, cache)));
     }
