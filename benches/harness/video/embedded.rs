@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Clip, Run, Scheme, intra::Intra};
+use super::{Clip, Run, Scheme, intra::Intra, predicted::Predicted};
 
 /// A way to code a clip once for all receivers.
 pub trait Embedded {
@@ -20,7 +20,7 @@ pub trait Embedded {
 /// All of them, in the order of tables and plots.
 #[must_use]
 pub fn embedded() -> Vec<Box<dyn Embedded>> {
-    vec![Box::new(Intra)]
+    vec![Box::new(Predicted), Box::new(Intra)]
 }
 
 impl Scheme for Box<dyn Embedded> {

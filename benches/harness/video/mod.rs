@@ -10,6 +10,7 @@ mod ffmpeg;
 mod intra;
 mod ladder;
 pub mod population;
+mod predicted;
 mod quality;
 mod rates;
 pub mod report;

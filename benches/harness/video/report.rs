@@ -11,7 +11,7 @@ use crate::{bd, style};
 /// Whom BD-rates are taken against.
 pub const ANCHORS: [&str; 4] = ["intra", "x264", "x264-psnr", "x264-refresh"];
 /// Whose frames are drawn.
-pub const DRAWN: [&str; 4] = ["intra", "x264", "x264-refresh", "vp9"];
+pub const DRAWN: [&str; 5] = ["nestcast", "intra", "x264", "x264-refresh", "vp9"];
 
 /// Planes that quality is taken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,11 +19,11 @@ pub trait Scheme {
 }
 
 /// Those of nestcast, which code once for all rates.
-pub const EMBEDDED: [&str; 1] = ["intra"];
+pub const EMBEDDED: [&str; 2] = ["nestcast", "intra"];
 
 /// The ids of all, in the order of tables and plots.
-pub const IDS: [&str; 9] =
-    ["intra", "x264", "x264-psnr", "x264-refresh", "x264-free", "vp9", "aom", "svt-av1", "x264-ladder"];
+pub const IDS: [&str; 10] =
+    ["nestcast", "intra", "x264", "x264-psnr", "x264-refresh", "x264-free", "vp9", "aom", "svt-av1", "x264-ladder"];
 
 /// All of them, in the order of tables and plots: nestcast first. Runs of rivals are kept in the folder `cache`.
 pub fn all(ffmpeg: &Ffmpeg, cache: &Path) -> Vec<Box<dyn Scheme>> {
