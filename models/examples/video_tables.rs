@@ -48,7 +48,8 @@ fn main() -> Result<(), Failure> {
         let (weight, path) = clip.split_once(':').ok_or("a clip is WEIGHT:FILE")?;
         let (weight, clip) = (weight.parse()?, read(path)?);
         for slowest in SLOWEST {
-            let pixels_a_second = clip.size.pixels() as f64 * f64::from(clip.rate.frames) / f64::from(clip.rate.seconds);
+            let pixels_a_second =
+                clip.size.pixels() as f64 * f64::from(clip.rate.frames) / f64::from(clip.rate.seconds);
             encode(&clip, &model, slowest * pixels_a_second, weight, &mut met)?;
         }
         eprintln!("{path}");

@@ -189,7 +189,11 @@ impl Coder for Meter {
         for (left, shift) in left.iter_mut().zip([RATES & 0xF, RATES >> 4]) {
             *left *= 1.0 - 1.0 / f64::from(1_u32 << shift);
         }
-        if bit { probability.rise::<RATES>() } else { probability.fall::<RATES>() }
+        if bit {
+            probability.rise::<RATES>()
+        } else {
+            probability.fall::<RATES>()
+        }
         Some(bit)
     }
 
