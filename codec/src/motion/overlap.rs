@@ -109,10 +109,10 @@ pub(super) trait Sampler {
 }
 
 /// As the specification has them.
-struct Exact<'a> {
-    window: &'a mut Window,
-    plane: &'a Plane,
-    kind: Kind,
+pub(super) struct Exact<'a> {
+    pub(super) window: &'a mut Window,
+    pub(super) plane: &'a Plane,
+    pub(super) kind: Kind,
 }
 
 impl Sampler for Exact<'_> {
