@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_lab::link::Link;
-use nestcast_proto::{ALPN, Arrived, DecoderKind, FrameHeader, ReceiveStats, Welcome};
+use nestcast_proto::{ALPN, Arrived, FrameHeader, ReceiveStats, Welcome};
 use nestcast_receiver::{FrameSink, Readiness, Trust, receive_over};
 use nestcast_sender::{Acknowledge, Broadcast, Identity};
 use quinn::crypto::rustls::QuicServerConfig;
@@ -250,16 +250,7 @@ async fn watch(network: Bottleneck, trust: Trust, address: SocketAddr, end: Dura
     let (socket, seed) = network.client();
     let left = end.saturating_sub(network.now());
     let mut notes = Notes { network, seen: Seen::default() };
-    let config = nestcast_receiver::Config {
-        address,
-        name: "localhost".to_owned(),
-        trust,
-        token: Bytes::new(),
-        max_bitrate: None,
-        decoder: DecoderKind::Linear,
-        fetch_model: false,
-        retry: Duration::ZERO,
-    };
+    let config = nestcast_receiver::Config::new(address, trust);
     let socket = nestcast_receiver::Socket::simulated(socket, seed);
     receive_over(socket, config, &mut notes, tokio::time::sleep(left)).await.expect("both keep the rules");
     notes.seen
