@@ -50,7 +50,7 @@ fn the_shipped_packages_are_the_built_in_ones() {
         let [open, builtin] = [Package::open(folder), Package::builtin(name)].map(|p| p.expect("a sound package"));
         assert_eq!(open.id(), builtin.id());
         assert_eq!(open.manifest(), builtin.manifest());
-        assert_eq!((builtin.name(), builtin.manifest().format), (name, 2));
+        assert_eq!((builtin.name(), builtin.manifest().format), (name, 3));
         assert!(!builtin.manifest().data.is_empty() && !builtin.manifest().licence.is_empty());
     }
 }
