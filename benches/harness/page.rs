@@ -11,7 +11,7 @@ use crate::{
     style, timing,
     video::{
         EMBEDDED,
-        report::{self as video, ANCHORS, Planes, frame_plot, percent, rate_plot},
+        report::{self as video, ANCHORS, Cost, Planes, frame_plot, percent, rate_plot},
     },
 };
 
@@ -140,12 +140,12 @@ impl Page {
             p {
                 "Schemes with one frame of latency at five rates, each twice the one before, on " (clips.len()) " clips in planar \
                  YCbCr 4:2:0. PSNR is that of luma, from the ninth frame on; all bytes count from the first on. nestcast codes once \
-                 for all rates, a rival anew for each. BD-rates in %: negative where the row needs fewer bits than the column."
+                 for all rates, a rival anew for each. BD-rates in %, at the rate that a receiver's link must have: negative where the row needs less than the column."
             }
             (self.video_summary())
             p {
                 "Means over clips and rates. Least PSNR and jump, the largest difference between neighbouring frames, are of each run; \
-                 the largest frame, in frame times, is that of all runs."
+                 the largest frame is that of all runs."
             }
             (self.video_population())
             @for clip in clips {
@@ -160,12 +160,17 @@ impl Page {
         let mut names = vec![head("", "", "")];
         names.extend(ANCHORS.map(|anchor| head(&style::name(anchor), "BD-rate, %", "")));
         names.extend(["PSNR", "least", "jump"].map(|name| head(name, "dB", "")));
-        names.push(head("largest frame", "", ""));
-        let rows = self.video.summaries(Planes::Luma).into_iter().map(|summary| {
+        names.extend([head("used", "of the rate", ""), head("largest frame", "frame times", "")]);
+        let rows = self.video.summaries(Planes::Luma, Cost::Link).into_iter().map(|summary| {
             let figures = [summary.luma_db, summary.least_db, summary.jump_db].map(|db| format!("{db:.2}"));
             let cells = [style::name(&summary.scheme)].into_iter().chain(summary.rates.map(percent)).chain(figures);
             let ours = EMBEDDED.contains(&summary.scheme.as_str());
-            Row { ours, ..Row::plain(cells.chain([format!("{:.1}", summary.largest_frame)])) }
+            Row {
+                ours,
+                ..Row::plain(
+                    cells.chain([format!("{:.0} %", 100.0 * summary.used), format!("{:.1}", summary.largest_frame)]),
+                )
+            }
         });
         table(&names, rows)
     }

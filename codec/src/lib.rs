@@ -61,6 +61,33 @@
 //! # }
 //! ```
 //!
+//! # Video
+//!
+//! [`VideoEncoder`] predicts each frame from those before, and codes what is left as one embedded string too: every
+//! receiver may cut every frame anywhere behind its base, and nobody drifts.
+//!
+//! ```
+//! use nestcast_codec::{Format, FrameRate, Picture, Population, Range, Size};
+//! use nestcast_codec::{VideoDecoder, VideoEncoder, VideoModel, VideoSettings};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let size = Size::new(64, 48)?;
+//! let rate = FrameRate { frames: 30, seconds: 1 };
+//! // For receivers of 50 to 800 kbit/s.
+//! let population = Population::log_uniform(50_000.0, 800_000.0);
+//! let settings = VideoSettings { size, rate, population, threads: 1 };
+//! let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+//! let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);
+//! let mut picture = Picture::zero(size, Format::Ycbcr420(Range::Limited));
+//! for _ in 0..3 {
+//!     let frame = encoder.encode(&picture)?; // once
+//!     decoder.decode(&frame.bytes[..frame.base])?; // what a slow receiver gets of it
+//!     decoder.render_into(&mut picture)?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Untrusted streams
 //!
 //! [`Decoder::push`] takes any bytes. It refuses what the specification calls corrupt with an [`Error`] that
@@ -74,9 +101,9 @@ mod entropy;
 mod error;
 mod linear;
 mod model;
+mod motion;
 mod parallel;
 mod picture;
-#[cfg_attr(not(test), expect(dead_code, reason = "no frame is coded yet"))]
 mod residual;
 mod scratch;
 mod stream;
@@ -84,6 +111,7 @@ mod subband;
 #[cfg(feature = "training")]
 mod training;
 mod transform;
+mod video;
 mod wavelet;
 
 pub use codec::Codec;
@@ -100,3 +128,9 @@ pub use stream::header::{Header, MAX_HEADER, Parsed};
 pub use subband::coefficients::Coefficients;
 pub use subband::layout::{Band, LEVELS, SUBBANDS, Subband};
 pub use transform::{Analysis, Position, Synthesis, TransformError};
+pub use video::budget::Budget;
+pub use video::container::{VideoFile, VideoHeader, VideoWriter};
+pub use video::decoder::{Arrived, VideoDecoder};
+pub use video::encoder::{Frame, VideoEncoder, VideoSettings};
+pub use video::model::VideoModel;
+pub use video::population::{FrameRate, Population};

@@ -57,7 +57,12 @@ impl Default for Counter {
 impl Coder for Counter {
     const WRITES: bool = true;
 
-    fn code<const FAST: u32>(&mut self, _probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
+    fn code<const RATES: u32>(
+        &mut self,
+        _probabilities: &mut [Probability],
+        context: usize,
+        bit: bool,
+    ) -> Option<bool> {
         self.counts[context][usize::from(bit)] += 1;
         Some(bit)
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the ground up: a room may use itself and those that it names. Files outside the rooms are rooms of one file.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("error", &[]),
     ("parallel", &[]),
     ("scratch", &[]),
@@ -20,9 +20,11 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("bitplane", &["picture", "entropy", "subband", "model"]),
     ("stream", &["error", "parallel", "picture", "colour", "entropy", "subband", "model", "transform", "bitplane"]),
     ("residual", &["error", "parallel", "scratch", "picture", "subband", "wavelet", "model", "stream"]),
+    ("motion", &["error", "parallel", "picture", "entropy"]),
+    ("video", &["error", "parallel", "picture", "subband", "model", "stream", "residual", "motion"]),
     ("codec", &["picture", "model", "transform", "linear", "stream"]),
     ("training", &["error", "entropy", "bitplane", "subband", "model", "stream"]),
-    ("lib", &["error", "picture", "colour", "subband", "model", "transform", "linear", "stream", "codec"]),
+    ("lib", &["error", "picture", "colour", "subband", "model", "transform", "linear", "stream", "codec", "video"]),
 ];
 
 /// The source files, by module path, without their tests.

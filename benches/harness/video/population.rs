@@ -70,12 +70,13 @@ fn flat(frame: &Picture) -> Result<Picture> {
 pub fn outcomes(clip: &str, rows: &[Row], candidates: &[Row], receivers: &[Receiver]) -> Result<Vec<Outcome>> {
     let receivers = scaled(receivers, &Rates::of(clip)?);
     let rows_of = |scheme: &str| rows.iter().filter(|row| row.clip == clip && row.scheme == scheme).collect::<Vec<_>>();
-    let outcome = |scheme: &str, encodes, mean_db, unserved| Outcome {
+    let outcome = |scheme: &str, encodes, mean_db, unserved: f64| Outcome {
         clip: clip.to_owned(),
         scheme: scheme.to_owned(),
         encodes,
         mean_db: rounded(mean_db, 3),
-        unserved: rounded(unserved, 4),
+        // Sums of shares may end a little below 0.
+        unserved: rounded(unserved.max(0.0), 4),
     };
     let mut outcomes = Vec::new();
     for scheme in EMBEDDED {
@@ -97,10 +98,9 @@ pub fn outcomes(clip: &str, rows: &[Row], candidates: &[Row], receivers: &[Recei
     Ok(outcomes)
 }
 
-/// A rendition needs the rate that it was made for, or what it takes where that is more.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and saturates")]
 fn rendition(row: &Row) -> Encode {
-    Encode { bytes: (row.kbps.max(row.used_kbps) * BYTES) as usize, distortion: -row.luma_db }
+    Encode { bytes: (row.link_kbps() * BYTES) as usize, distortion: -row.luma_db }
 }
 
 /// The receivers of a clip: those that were measured, by their bandwidth over the clip's rates.

@@ -12,8 +12,6 @@ use crate::{bd, style};
 pub const ANCHORS: [&str; 4] = ["intra", "x264", "x264-psnr", "x264-refresh"];
 /// Whose frames are drawn.
 pub const DRAWN: [&str; 4] = ["intra", "x264", "x264-refresh", "vp9"];
-/// What a number of encodes of a ladder is written after.
-const LADDER: &str = "x264-ladder";
 
 /// Planes that quality is taken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +20,15 @@ pub enum Planes {
     Luma,
     /// Luma and both colour differences, weighted 6:1:1.
     Ycbcr,
+}
+
+/// What quality is bought with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// The rate that the receiver's link must have.
+    Link,
+    /// The bytes that were used of it.
+    Bytes,
 }
 
 /// The tables of `results/video`.
@@ -50,6 +57,8 @@ pub struct Summary {
     pub least_db: f64,
     /// Mean of the largest difference of luma's PSNR between neighbouring frames of a run.
     pub jump_db: f64,
+    /// Mean share of the receivers' rates that is used.
+    pub used: f64,
     /// Frame times that the largest frame of all runs takes.
     pub largest_frame: f64,
 }
@@ -71,28 +80,28 @@ impl Report {
         self.rows.iter().filter(move |row| row.clip == clip && row.scheme == scheme)
     }
 
-    fn curve(&self, clip: &str, scheme: &str, planes: Planes) -> Vec<bd::Point> {
+    fn curve(&self, clip: &str, scheme: &str, planes: Planes, cost: Cost) -> Vec<bd::Point> {
         let quality = |row: &Row| if planes == Planes::Luma { row.luma_db } else { row.ycbcr_db };
-        // A ladder's receivers pay for what they use, but it is judged by what they see at their rates.
-        let rate = |row: &Row| if scheme == LADDER { row.kbps } else { row.used_kbps };
+        let rate = |row: &Row| if cost == Cost::Link { row.link_kbps() } else { row.used_kbps };
         self.rows_of(clip, scheme).map(|row| bd::Point { bpp: rate(row), quality: quality(row) }).collect()
     }
 
     /// BD-rate in % of a scheme against an anchor on one clip; `None` if their curves share no range.
     #[must_use]
-    pub fn rate(&self, clip: &str, scheme: &str, anchor: &str, planes: Planes) -> Option<f64> {
-        let delta = bd::delta_rate(&self.curve(clip, anchor, planes), &self.curve(clip, scheme, planes))?;
-        Some(delta.percent)
+    pub fn rate(&self, clip: &str, [scheme, anchor]: [&str; 2], planes: Planes, cost: Cost) -> Option<f64> {
+        let [test, anchor] = [scheme, anchor].map(|scheme| self.curve(clip, scheme, planes, cost));
+        Some(bd::delta_rate(&anchor, &test)?.percent)
     }
 
     /// Means over all clips, a line a scheme.
     #[must_use]
-    pub fn summaries(&self, planes: Planes) -> Vec<Summary> {
+    pub fn summaries(&self, planes: Planes, cost: Cost) -> Vec<Summary> {
         let clips = self.clips();
         let summary = |scheme: &str| {
             let rows: Vec<&Row> = self.rows.iter().filter(|row| row.scheme == scheme).collect();
             let mean_of = |value: fn(&Row) -> f64| mean(rows.iter().map(|row| value(row))).unwrap_or(f64::NAN);
-            let rate = |anchor: &str| mean(clips.iter().filter_map(|clip| self.rate(clip, scheme, anchor, planes)));
+            let rate =
+                |anchor: &str| mean(clips.iter().filter_map(|clip| self.rate(clip, [scheme, anchor], planes, cost)));
             Summary {
                 scheme: scheme.to_owned(),
                 rates: ANCHORS.map(rate),
@@ -100,6 +109,7 @@ impl Report {
                 ycbcr_db: mean_of(|row| row.ycbcr_db),
                 least_db: mean_of(|row| row.luma_least_db),
                 jump_db: mean_of(|row| row.luma_jump_db),
+                used: mean_of(|row| row.used_kbps / row.kbps),
                 largest_frame: rows.iter().map(|row| row.largest_frame).fold(0.0, f64::max),
             }
         };
@@ -138,21 +148,32 @@ impl Report {
     /// None: it writes into memory.
     pub fn markdown(&self) -> Result<String> {
         let mut text = format!(
-            "# Video\n\nBD-rates in %: negative where the row needs fewer bits than the column at equal quality; means over {} clips. PSNR in dB, \
-             means over the receivers of five rates, a factor of sixteen apart. Quality counts from frame {FIRST_FRAME} on, all bytes count. The largest frame is in \
-             frame times at the receiver's rate.\n",
+            "# Video\n\nBD-rates in %: negative where the row needs fewer bits than the column at equal quality; means over {} clips. By the link: \
+             at the rate that a receiver must have, which is that of its link, or what was used where that is more. By the bytes: at what was used. PSNR in dB, means over \
+             the receivers of five rates, a factor of sixteen apart. Quality counts from frame {FIRST_FRAME} on, bytes from the first on. Used is the share of the receivers' \
+             rates; the largest frame is in frame times at the receiver's rate.\n",
             self.clips().len()
         );
-        for (heading, planes) in [("Luma", Planes::Luma), ("Luma and colour, 6:1:1", Planes::Ycbcr)] {
+        let tables = [
+            ("Luma, by the link that a receiver must have", Planes::Luma, Cost::Link),
+            ("Luma and colour, 6:1:1, by the link", Planes::Ycbcr, Cost::Link),
+            ("Luma, by the bytes that were used", Planes::Luma, Cost::Bytes),
+        ];
+        for (heading, planes, cost) in tables {
             write!(text, "\n## {heading}\n\n| |")?;
             ANCHORS.iter().try_for_each(|anchor| write!(text, " {anchor} |"))?;
-            text += " luma | with colour | least luma | largest jump | largest frame |\n|---|";
-            text += &"---:|".repeat(ANCHORS.len() + 5);
-            for Summary { scheme, rates, luma_db, ycbcr_db, least_db, jump_db, largest_frame } in self.summaries(planes)
+            text += " luma | with colour | least luma | largest jump | used | largest frame |\n|---|";
+            text += &"---:|".repeat(ANCHORS.len() + 6);
+            for Summary { scheme, rates, luma_db, ycbcr_db, least_db, jump_db, used, largest_frame } in
+                self.summaries(planes, cost)
             {
                 write!(text, "\n| {scheme} |")?;
                 rates.iter().try_for_each(|rate| write!(text, " {} |", percent(*rate)))?;
-                write!(text, " {luma_db:.2} | {ycbcr_db:.2} | {least_db:.2} | {jump_db:.2} | {largest_frame:.1} |")?;
+                write!(
+                    text,
+                    " {luma_db:.2} | {ycbcr_db:.2} | {least_db:.2} | {jump_db:.2} | {:.0} % | {largest_frame:.1} |",
+                    100.0 * used
+                )?;
             }
             text += "\n";
         }
@@ -174,7 +195,7 @@ impl Report {
         write!(text, "\n|---|{}", "---:|".repeat(schemes.len()))?;
         for clip in self.clips() {
             write!(text, "\n| {clip} |")?;
-            let rate = |scheme: &&str| percent(self.rate(clip, scheme, anchor, Planes::Luma));
+            let rate = |scheme: &&str| percent(self.rate(clip, [scheme, anchor], Planes::Luma, Cost::Link));
             schemes.iter().try_for_each(|scheme| write!(text, " {} |", rate(scheme)))?;
         }
         *text += "\n";
@@ -186,7 +207,11 @@ impl Report {
     pub fn rate_chart(&self, clip: &str) -> Chart {
         let curve = |scheme: &str| Curve {
             name: style::name(scheme),
-            points: self.curve(clip, scheme, Planes::Luma).iter().map(|point| (point.bpp, point.quality)).collect(),
+            points: self
+                .curve(clip, scheme, Planes::Luma, Cost::Link)
+                .iter()
+                .map(|point| (point.bpp, point.quality))
+                .collect(),
             stroke: Stroke { dots: true, ..style::stroke(scheme) },
             labels: Vec::new(),
         };
@@ -194,7 +219,7 @@ impl Report {
             self.schemes().into_iter().map(curve).filter(|curve| !curve.points.is_empty()).collect();
         let rates = || curves.iter().flat_map(|curve| &curve.points).map(|point| point.0);
         let ends = (rates().fold(f64::INFINITY, f64::min) / 1.1, rates().fold(0.0, f64::max) * 1.1);
-        let x = Axis::log("rate (kbit/s)", ends);
+        let x = Axis::log("rate of the link (kbit/s)", ends);
         let y = Axis::fitting("PSNR of luma (dB)", shown(&curves, ends));
         Chart { title: format!("{clip}: rate and PSNR"), x, y, marks: Vec::new(), curves }
     }
@@ -288,7 +313,7 @@ mod tests {
         };
         let outcome = |encodes, mean_db| Outcome {
             clip: "foreman".to_owned(),
-            scheme: LADDER.to_owned(),
+            scheme: "x264-ladder".to_owned(),
             encodes,
             mean_db,
             unserved: 0.25,
@@ -302,12 +327,14 @@ mod tests {
 
     #[test]
     fn half_the_bits_at_equal_quality_is_minus_half() {
-        let rates = report().summaries(Planes::Luma)[1].rates;
+        let rates = report().summaries(Planes::Luma, Cost::Bytes)[1].rates;
         assert!((rates[0].expect("they overlap") + 50.0).abs() < 1e-9, "{rates:?}");
-        assert_eq!((rates[2], report().rate("foreman", "x264", "vp9", Planes::Luma)), (None, None));
+        assert_eq!((rates[2], report().rate("foreman", ["x264", "vp9"], Planes::Luma, Cost::Link)), (None, None));
         let text = report().markdown().expect("writes");
-        assert!(text.contains("| x264 | -50.0 | +0.0 | - | - | 36.00 | 38.00 | 35.00 | 0.50 | 1.5 |"), "{text}");
-        assert!(text.contains("| foreman | +100.0 | +0.0 |"), "{text}");
+        // By the link both cost the same; by the bytes x264 leaves half of it unused.
+        let (link, bytes) = text.split_once("by the bytes that were used").expect("two tables");
+        assert!(link.contains("| x264 | +0.0 | +0.0 | - | - | 36.00 | 38.00 | 35.00 | 0.50 | 50 % | 1.5 |"), "{text}");
+        assert!(bytes.contains("| x264 | -50.0 | +0.0 | - | - | 36.00 |"), "{text}");
         assert!(text.contains("| x264-ladder | 3 | 33.00 | 25.0 % |"), "{text}");
     }
 

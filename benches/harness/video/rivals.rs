@@ -90,7 +90,7 @@ impl Rival {
                  -b:v {rate} -minrate {rate} -maxrate {rate} -bufsize {rate}"
             ),
             Setting::Aom => format!(
-                "-c:v libaom-av1 -usage realtime -cpu-used 7 -lag-in-frames 0 -row-mt 0 \
+                "-c:v libaom-av1 -usage realtime -cpu-used 7 -qmin 2 -lag-in-frames 0 -row-mt 0 \
                  -b:v {rate} -minrate {rate} -maxrate {rate} -bufsize {rate}"
             ),
             Setting::SvtAv1 => {

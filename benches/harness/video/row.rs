@@ -54,6 +54,12 @@ pub struct FrameRow {
 }
 
 impl Row {
+    /// The rate in kbit/s that a link must have for it: the receiver's, or what was used where that is more.
+    #[must_use]
+    pub fn link_kbps(&self) -> f64 {
+        self.kbps.max(self.used_kbps)
+    }
+
     /// The figures of one run.
     ///
     /// # Errors

@@ -6,12 +6,19 @@
 
 /// Bits of a probability as the range coder uses it.
 pub(crate) const PROBABILITY_BITS: u32 = 15;
-/// Shift of a fast estimate that moves by 1/32 of its error with each bit: of significance and refinement,
-pub(crate) const RATE_1_IN_32: u32 = 5;
-/// and of one that moves by 1/16: of signs, which depend on where in the picture they are, and all else.
-pub(crate) const RATE_1_IN_16: u32 = 4;
-/// Shift of the slow estimate.
-const RATE_1_IN_256: u32 = 8;
+/// A fast estimate that moves by 1/32 of its error with each bit, and a slow one by 1/256: of significance and
+/// refinement;
+pub(crate) const RATE_1_IN_32: u32 = rates(5, 8);
+/// by 1/16 and 1/256: of signs, which depend on where in the picture they are, and all else of pictures;
+pub(crate) const RATE_1_IN_16: u32 = rates(4, 8);
+/// by 1/16 and 1/64: of motion, of which a frame has few symbols.
+pub(crate) const RATE_OF_MOTION: u32 = rates(4, 6);
+
+/// Shifts of both estimates as one number, which a type can carry.
+const fn rates(fast: u32, slow: u32) -> u32 {
+    fast | slow << 4
+}
+
 /// The least probability of either symbol, in 1/32768: the unlikely one has at least 2^-10 of the range.
 const MIN_PROBABILITY: u32 = 32;
 
@@ -36,16 +43,16 @@ impl Probability {
 
     /// Moves both estimates towards one.
     #[inline(always)]
-    pub(crate) fn rise<const FAST: u32>(&mut self) {
-        self.fast = moved(self.fast, FAST, 0xFFFF);
-        self.slow = moved(self.slow, RATE_1_IN_256, 0xFFFF);
+    pub(crate) fn rise<const RATES: u32>(&mut self) {
+        self.fast = moved(self.fast, RATES & 0xF, 0xFFFF);
+        self.slow = moved(self.slow, RATES >> 4, 0xFFFF);
     }
 
     /// Moves both estimates towards zero.
     #[inline(always)]
-    pub(crate) fn fall<const FAST: u32>(&mut self) {
-        self.fast = moved(self.fast, FAST, 0);
-        self.slow = moved(self.slow, RATE_1_IN_256, 0);
+    pub(crate) fn fall<const RATES: u32>(&mut self) {
+        self.fast = moved(self.fast, RATES & 0xF, 0);
+        self.slow = moved(self.slow, RATES >> 4, 0);
     }
 }
 

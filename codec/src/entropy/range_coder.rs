@@ -16,10 +16,10 @@ pub(crate) trait Coder: Default {
     /// Whether it needs to be told the bits.
     const WRITES: bool;
 
-    /// Codes one bit with `probabilities[context]`, whose fast estimate moves by 2^-`FAST`: an encoder writes `bit` and
+    /// Codes one bit with `probabilities[context]`, which moves at the rates `RATES`: an encoder writes `bit` and
     /// returns it, a decoder ignores `bit` and returns what it read, or `None` if the bytes at hand do not determine
     /// it.
-    fn code<const FAST: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool>;
+    fn code<const RATES: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool>;
 
     /// Bytes written or read so far.
     fn position(&self) -> usize;
@@ -72,6 +72,18 @@ impl RangeEncoder {
     }
 }
 
+impl RangeEncoder {
+    /// Writes as few bytes as determine every bit to a decoder that knows that zeros follow.
+    pub(crate) fn finish_before_zeros(mut self) -> Vec<u8> {
+        let end = self.low + u64::from(self.range);
+        let rounded = (0..32).rev().map(|bits| self.low.next_multiple_of(1 << bits));
+        self.low = rounded.into_iter().find(|low| *low < end).unwrap_or(self.low);
+        let mut bytes = self.finish();
+        bytes.truncate(bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count());
+        bytes
+    }
+}
+
 impl Default for RangeEncoder {
     fn default() -> Self {
         Self::new()
@@ -82,7 +94,7 @@ impl Coder for RangeEncoder {
     const WRITES: bool = true;
 
     #[inline(always)]
-    fn code<const FAST: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
+    fn code<const RATES: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
         let probability = &mut probabilities[context];
         let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
         if bit {
@@ -92,9 +104,9 @@ impl Coder for RangeEncoder {
             self.range -= bound;
         }
         if bit {
-            probability.rise::<FAST>();
+            probability.rise::<RATES>();
         } else {
-            probability.fall::<FAST>();
+            probability.fall::<RATES>();
         }
         while self.range < MIN_RANGE {
             self.range <<= 8;
@@ -201,7 +213,12 @@ impl Coder for RangeDecoder {
 
     // Two whole ways, not one with selections: a processor that guesses the bit is by then at the next one.
     #[inline(always)]
-    fn code<const FAST: u32>(&mut self, probabilities: &mut [Probability], context: usize, _bit: bool) -> Option<bool> {
+    fn code<const RATES: u32>(
+        &mut self,
+        probabilities: &mut [Probability],
+        context: usize,
+        _bit: bool,
+    ) -> Option<bool> {
         let probability = &mut probabilities[context];
         let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
         if self.code < bound {
@@ -209,13 +226,13 @@ impl Coder for RangeDecoder {
                 return None;
             }
             self.range = bound;
-            probability.rise::<FAST>();
+            probability.rise::<RATES>();
             self.normalise();
             Some(true)
         } else {
             self.code -= bound;
             self.range -= bound;
-            probability.fall::<FAST>();
+            probability.fall::<RATES>();
             self.normalise();
             Some(false)
         }
@@ -231,6 +248,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::entropy::probability::RATE_1_IN_16;
 
     /// Bits with the context each is coded in.
     fn symbols() -> impl Strategy<Value = Vec<(usize, bool)>> {
@@ -245,19 +263,21 @@ mod tests {
     fn encode(symbols: &[(usize, bool)]) -> Vec<u8> {
         let (mut coder, mut probabilities) = (RangeEncoder::new(), evenly());
         for &(context, bit) in symbols {
-            coder.code::<4>(&mut probabilities, context, bit);
+            coder.code::<RATE_1_IN_16>(&mut probabilities, context, bit);
         }
         coder.finish()
     }
 
     /// How many symbols a decoder reads until it starves, checked against those that were written.
     fn decode(coder: &mut RangeDecoder, probabilities: &mut [Probability], symbols: &[(usize, bool)]) -> usize {
-        let read = symbols.iter().take_while(|&&(context, bit)| match coder.code::<4>(probabilities, context, false) {
-            Some(read) => {
-                assert_eq!(read, bit);
-                true
+        let read = symbols.iter().take_while(|&&(context, bit)| {
+            match coder.code::<RATE_1_IN_16>(probabilities, context, false) {
+                Some(read) => {
+                    assert_eq!(read, bit);
+                    true
+                }
+                None => false,
             }
-            None => false,
         });
         read.count()
     }
@@ -267,6 +287,20 @@ mod tests {
         fn what_is_written_is_read(symbols in symbols()) {
             let mut coder = RangeDecoder::new();
             coder.push(&encode(&symbols));
+            prop_assert_eq!(decode(&mut coder, &mut evenly(), &symbols), symbols.len());
+        }
+
+        #[test]
+        fn what_ends_before_zeros_is_read_with_zeros_behind_it(symbols in symbols()) {
+            let (mut coder, mut probabilities) = (RangeEncoder::new(), evenly());
+            for &(context, bit) in &symbols {
+                coder.code::<RATE_1_IN_16>(&mut probabilities, context, bit);
+            }
+            let bytes = coder.finish_before_zeros();
+            prop_assert!(bytes.len() <= encode(&symbols).len());
+            let mut coder = RangeDecoder::new();
+            coder.push(&bytes);
+            coder.push(&[0; 8]);
             prop_assert_eq!(decode(&mut coder, &mut evenly(), &symbols), symbols.len());
         }
 
@@ -286,7 +320,7 @@ mod tests {
                     coder.push(&bytes[..count]);
                     coder.push(&vec![tail; 3100]);
                     let mut probabilities = evenly();
-                    let bits = symbols.iter().map(|&(context, _)| coder.code::<4>(&mut probabilities, context, false));
+                    let bits = symbols.iter().map(|&(context, _)| coder.code::<RATE_1_IN_16>(&mut probabilities, context, false));
                     bits.collect::<Vec<_>>()
                 });
                 let agreed = zeros.iter().zip(&ones).take_while(|(zero, one)| zero == one).count();
@@ -301,11 +335,11 @@ mod tests {
             let mut whole = RangeDecoder::new();
             whole.push(&bytes);
             let mut probabilities = evenly();
-            let at_once: Vec<bool> = contexts.iter().map_while(|&c| whole.code::<4>(&mut probabilities, c, false)).collect();
+            let at_once: Vec<bool> = contexts.iter().map_while(|&c| whole.code::<RATE_1_IN_16>(&mut probabilities, c, false)).collect();
             let (mut parts, mut probabilities, mut in_parts) = (RangeDecoder::new(), evenly(), Vec::new());
             for part in [&bytes[..cut], &bytes[cut..]] {
                 parts.push(part);
-                while let Some(bit) = contexts.get(in_parts.len()).and_then(|&c| parts.code::<4>(&mut probabilities, c, false)) {
+                while let Some(bit) = contexts.get(in_parts.len()).and_then(|&c| parts.code::<RATE_1_IN_16>(&mut probabilities, c, false)) {
                     in_parts.push(bit);
                 }
                 parts.wait();

@@ -50,6 +50,7 @@ impl ResidualEncoder {
 
     /// How often each adaptive probability meets a zero and a one while a residual is coded.
     #[cfg(feature = "training")]
+    #[cfg_attr(not(test), expect(dead_code, reason = "tables of residuals are not trained yet"))]
     pub(crate) fn count(&mut self, model: &Model, residual: &Planes420<i16>) -> Vec<[u64; 2]> {
         let planes = self.quantise(model, residual);
         self.slices.count(planes)

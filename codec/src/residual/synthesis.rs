@@ -12,8 +12,8 @@ use crate::wavelet::synthesis::{Component, Source};
 /// Bits behind the point of a residual.
 const RESIDUAL_FRACTION: u32 = 3;
 /// Residuals are less than 512 steps of a sample either way.
-const MIN_RESIDUAL: i32 = -(512 << RESIDUAL_FRACTION);
-const MAX_RESIDUAL: i32 = (512 << RESIDUAL_FRACTION) - 1;
+const MIN_RESIDUAL: i16 = -(512 << RESIDUAL_FRACTION);
+const MAX_RESIDUAL: i16 = (512 << RESIDUAL_FRACTION) - 1;
 
 /// Makes `out` the residual of these subbands; one without numbers is zero.
 pub(super) fn synthesise(
@@ -42,17 +42,20 @@ pub(super) fn synthesise(
             let mut component = Component::new(source, strip.start, &mut arena);
             for (y, row) in strip.zip(part.chunks_mut(width)) {
                 component.row(y, line);
-                for (residual, value) in row.iter_mut().zip(&*line) {
-                    *residual = rounded(*value);
-                }
+                round(line, row);
             }
         });
     });
 }
 
-/// The residual nearest to a sample, half up.
+/// The residuals nearest to samples, half up.
 #[expect(clippy::cast_possible_truncation, reason = "clamped")]
-fn rounded(value: i32) -> i16 {
+fn round(samples: &[i32], residuals: &mut [i16]) {
     const SHIFT: u32 = COEFFICIENT_FRACTION - RESIDUAL_FRACTION;
-    (value.wrapping_add(1 << (SHIFT - 1)) >> SHIFT).clamp(MIN_RESIDUAL, MAX_RESIDUAL) as i16
+    for (residual, sample) in residuals.iter_mut().zip(samples) {
+        let nearest = sample.wrapping_add(1 << (SHIFT - 1)) >> SHIFT;
+        // Clamped in two steps, for each of which processors have an instruction.
+        let short = nearest.clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16;
+        *residual = short.clamp(MIN_RESIDUAL, MAX_RESIDUAL);
+    }
 }

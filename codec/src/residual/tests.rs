@@ -1,5 +1,6 @@
 //! Residuals there and back: every prefix the same integers, however it arrives.
 
+use allocation_counter::measure;
 use proptest::prelude::*;
 
 use super::{naive, synthesis};
@@ -165,6 +166,14 @@ fn what_is_zero_takes_no_bytes() {
 }
 
 #[test]
+fn bytes_before_a_start_are_passed_over() {
+    let (model, mut decoder, mut out) = (Model::photo(), ResidualDecoder::new(1), Planes420::default());
+    decoder.push(&model, b"bytes").expect("nothing is read of them");
+    decoder.residual_into(&model, &mut out);
+    assert!(out == Planes420::default());
+}
+
+#[test]
 fn memory_of_another_residual_changes_nothing() {
     let (model, mut encoder, mut decoder) = (Model::photo(), ResidualEncoder::new(1), ResidualDecoder::new(1));
     let mut out = Planes420::default();
@@ -179,6 +188,25 @@ fn memory_of_another_residual_changes_nothing() {
         }
         assert!(out == decoded(residual.size(), planes, &string, usize::MAX, 1), "{width} x {height}");
     }
+}
+
+#[test]
+fn residuals_after_the_first_take_no_memory() {
+    let (model, mut encoder, mut decoder) = (Model::photo(), ResidualEncoder::new(1), ResidualDecoder::new(1));
+    let (residual, mut out) = (residual(size(700, 600), 20), Planes420::default());
+    let mut allocations = || {
+        let counted = measure(|| {
+            let (planes, string) = encoder.encode(&model, &residual, 20_000);
+            decoder.start(residual.size(), planes);
+            for part in string.chunks(7000) {
+                decoder.push(&model, part).expect("a valid string");
+                decoder.residual_into(&model, &mut out);
+            }
+        });
+        counted.count_total
+    };
+    assert!(allocations() > 0, "the counter counts");
+    assert_eq!([allocations(), allocations()], [0, 0]);
 }
 
 #[test]

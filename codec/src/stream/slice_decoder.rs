@@ -38,8 +38,10 @@ struct Part {
 }
 
 impl SliceDecoder {
+    /// Of a grey picture of one pixel without planes, until another is begun.
     pub(crate) fn new() -> Self {
-        Self { size: Size::ONE, chroma: ChromaFormat::None, deinterleaver: Deinterleaver::new(1), parts: Vec::new() }
+        let (size, chroma) = (Size::ONE, ChromaFormat::None);
+        Self { size, chroma, deinterleaver: Deinterleaver::new(1), parts: vec![Part { rows: 0..1, ..Part::default() }] }
     }
 
     /// Begins a picture of which nothing is known but its size, components and number of bit planes.

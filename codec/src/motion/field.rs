@@ -1,0 +1,118 @@
+//! A frame's motion: one block of 16 x 16 luma samples after another, each of four cells of 8 x 8 (spec, "Motion").
+
+use crate::motion::vector::Vector;
+use crate::picture::Size;
+
+/// Luma samples of a block's side.
+pub(crate) const BLOCK: usize = 16;
+/// Luma samples of a cell's side.
+pub(crate) const CELL: usize = BLOCK / 2;
+/// Levels that a constant prediction may have.
+pub(crate) const CONSTANTS: u8 = 64;
+
+/// What a block may be predicted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The loop picture, or a constant.
+    Loop,
+    /// The floor picture, or a constant: the block is being refreshed.
+    Floor,
+    /// A constant alone.
+    Constant,
+}
+
+/// How a block is predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Block {
+    /// Cells at the top left, top right, bottom left and bottom right move by these vectors.
+    Moved([Vector; 4]),
+    /// Luma is this level, 0..[`CONSTANTS`], in steps of four samples; chroma is 128.
+    Constant(u8),
+}
+
+impl Block {
+    /// All four cells move alike.
+    pub(crate) const fn whole(vector: Vector) -> Self {
+        Self::Moved([vector; 4])
+    }
+
+    /// The vector of all four cells, if it is one.
+    pub(crate) fn one_vector(&self) -> Option<Vector> {
+        match self {
+            Self::Moved([first, rest @ ..]) if rest.iter().all(|vector| vector == first) => Some(*first),
+            _ => None,
+        }
+    }
+
+    /// The vector of a cell, numbered as in [`Block::Moved`].
+    pub(crate) const fn vector(&self, cell: usize) -> Option<Vector> {
+        match self {
+            Self::Moved(vectors) => Some(vectors[cell]),
+            Self::Constant(_) => None,
+        }
+    }
+}
+
+/// Every block of a frame.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Field {
+    pub(crate) across: usize,
+    pub(crate) down: usize,
+    /// Row by row.
+    pub(crate) blocks: Vec<Block>,
+    /// What each may be predicted from.
+    pub(crate) sources: Vec<Source>,
+}
+
+impl Field {
+    /// Blocks across and down.
+    pub(crate) const fn grid(size: Size) -> [usize; 2] {
+        [size.width().div_ceil(BLOCK), size.height().div_ceil(BLOCK)]
+    }
+
+    /// A field of this size for frame `phase` of the refresh cycle, of constant blocks.
+    pub(crate) fn reset(&mut self, size: Size, phase: u8) {
+        [self.across, self.down] = Self::grid(size);
+        let count = self.across * self.down;
+        self.blocks.clear();
+        self.blocks.resize(count, Block::Constant(CONSTANTS / 2));
+        self.sources.clear();
+        self.sources.resize(count, Source::Loop);
+        for (cycle, source) in [(FLOOR_CYCLE, Source::Floor), (CONSTANT_CYCLE, Source::Constant)] {
+            let turn = usize::from(phase) % cycle;
+            self.sources[count * turn / cycle..count * (turn + 1) / cycle].fill(source);
+        }
+    }
+}
+
+/// Frames in which every block is once predicted without the loop.
+const FLOOR_CYCLE: usize = 8;
+/// Frames in which every block is once predicted from nothing.
+pub(crate) const CONSTANT_CYCLE: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_leaves_the_loop_once_a_cycle_and_all_references_once_a_long_one() {
+        for (width, height) in [(1, 1), (100, 60), (640, 360)] {
+            let size = Size::new(width, height).expect("a valid size");
+            let mut field = Field::default();
+            let mut constants = vec![0; Field::grid(size).iter().product()];
+            for cycle in 0..16 {
+                let mut refreshed = vec![0; constants.len()];
+                for phase in 0..8 {
+                    field.reset(size, cycle * 8 + phase);
+                    for (at, source) in field.sources.iter().enumerate() {
+                        refreshed[at] += u32::from(*source == Source::Floor);
+                        constants[at] += u32::from(*source == Source::Constant);
+                        refreshed[at] += u32::from(*source == Source::Constant && field.blocks.len() == 1);
+                    }
+                }
+                assert!(refreshed.iter().all(|count| *count <= 1));
+            }
+            assert!(constants.iter().all(|count| *count == 1));
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Motion of blocks between frames: vectors, references, overlapped prediction, side information, and an encoder's search.
+
+pub(crate) mod field;
+mod interpolate;
+pub(crate) mod overlap;
+pub(crate) mod reference;
+pub(crate) mod search;
+pub(crate) mod side_info;
+pub(crate) mod vector;

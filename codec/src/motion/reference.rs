@@ -1,0 +1,95 @@
+//! Pictures that others are predicted from: planes of YCbCr 4:2:0 in eighths of a sample's step, less 128.
+
+use std::ops::RangeInclusive;
+
+use crate::picture::Size;
+
+/// Bits behind the point of a reference's samples.
+pub(crate) const FRACTION: u32 = 3;
+/// Least and greatest value of a reference's sample: 0 and 255.
+pub(crate) const LEAST: i16 = -128 << FRACTION;
+pub(crate) const GREATEST: i16 = 127 << FRACTION;
+/// Samples by which a plane is continued on every side.
+pub(super) const BORDER: usize = 32;
+
+/// One plane, its outermost samples continued on every side.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Plane {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(super) stride: usize,
+    pub(super) samples: Vec<i16>,
+}
+
+impl Plane {
+    /// All samples 128.
+    pub(crate) fn new(width: usize, height: usize) -> Self {
+        let stride = width + 2 * BORDER;
+        Self { width, height, stride, samples: vec![0; stride * (height + 2 * BORDER)] }
+    }
+
+    /// A row without its continuation.
+    pub(crate) fn row(&self, y: usize) -> &[i16] {
+        &self.samples[(y + BORDER) * self.stride + BORDER..][..self.width]
+    }
+
+    /// A row without its continuation. [`Plane::continue_borders`] must follow.
+    pub(crate) fn row_mut(&mut self, y: usize) -> &mut [i16] {
+        &mut self.samples[(y + BORDER) * self.stride + BORDER..][..self.width]
+    }
+
+    /// Makes every sample this, also those that continue the plane.
+    pub(crate) fn fill(&mut self, value: i16) {
+        self.samples.fill(value);
+    }
+
+    /// Makes this `closed`, moved by a 32nd of its distance towards `floor`.
+    pub(crate) fn leak(&mut self, closed: &Self, floor: &Self) {
+        for ((out, closed), floor) in self.samples.iter_mut().zip(&closed.samples).zip(&floor.samples) {
+            // floor + ((31 * (closed - floor) + 16) >> 5), in 16 bits.
+            *out = closed + ((16 - (closed - floor)) >> 5);
+        }
+    }
+
+    /// Makes this the sum of a prediction and a residual, which has no borders, held to `range`.
+    pub(crate) fn sum_of(&mut self, predicted: &Self, residual: &[i16], range: RangeInclusive<i16>) {
+        let (least, greatest) = range.into_inner();
+        for (y, residual) in residual.chunks_exact(self.width).enumerate() {
+            let predicted = predicted.row(y);
+            for ((out, predicted), residual) in self.row_mut(y).iter_mut().zip(predicted).zip(residual) {
+                *out = predicted.saturating_add(*residual).clamp(least, greatest);
+            }
+        }
+        self.continue_borders();
+    }
+
+    /// Continues the outermost samples on every side.
+    pub(crate) fn continue_borders(&mut self) {
+        let (stride, width) = (self.stride, self.width);
+        for row in self.samples.chunks_exact_mut(stride).skip(BORDER).take(self.height) {
+            let (first, last) = (row[BORDER], row[BORDER + width - 1]);
+            row[..BORDER].fill(first);
+            row[BORDER + width..].fill(last);
+        }
+        let (top, bottom) = (BORDER * stride, (BORDER + self.height - 1) * stride);
+        for y in 0..BORDER {
+            self.samples.copy_within(top..top + stride, y * stride);
+            self.samples.copy_within(bottom..bottom + stride, (BORDER + self.height + y) * stride);
+        }
+    }
+}
+
+/// Luma and both colour differences.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Reference {
+    pub(crate) planes: [Plane; 3],
+}
+
+impl Reference {
+    /// All samples 128.
+    pub(crate) fn new(size: Size) -> Self {
+        let (width, height) = (size.width(), size.height());
+        let chroma = Plane::new(width.div_ceil(2), height.div_ceil(2));
+        Self { planes: [Plane::new(width, height), chroma.clone(), chroma] }
+    }
+}

@@ -1,0 +1,152 @@
+//! Vectors of blocks and cells by absolute differences and rough bits.
+
+use crate::motion::field::{BLOCK, CELL, Field, Source};
+use crate::motion::search::aim::Aim;
+use crate::motion::search::cost;
+use crate::motion::search::pyramid::Pyramid;
+use crate::motion::search::quarters::Quarters;
+use crate::motion::vector::Vector;
+use crate::parallel;
+use crate::picture::Size;
+
+/// Rows of blocks that are searched in one piece: those of a piece know each other's vectors.
+const PIECE: usize = 6;
+
+/// A frame's luma, continued to whole blocks.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    stride: usize,
+    luma: Vec<u8>,
+}
+
+/// What was found for a block.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Found {
+    pub(super) whole: Vector,
+    pub(super) cells: [Vector; 4],
+}
+
+impl Blocks {
+    pub(super) fn reset(&mut self, size: Size, luma: &[u8]) {
+        let [across, down] = Field::grid(size);
+        self.stride = across * BLOCK;
+        self.luma.clear();
+        for y in 0..down * BLOCK {
+            let row = &luma[y.min(size.height() - 1) * size.width()..][..size.width()];
+            self.luma.extend_from_slice(row);
+            self.luma.resize((y + 1) * self.stride, row[size.width() - 1]);
+        }
+    }
+
+    /// The `N` x `N` samples at this corner.
+    pub(super) fn square<const N: usize>(&self, [x, y]: [usize; 2]) -> [&[u8]; N] {
+        std::array::from_fn(|row| &self.luma[(y + row) * self.stride + x..][..N])
+    }
+
+    /// Finds vectors of all blocks.
+    pub(super) fn search(
+        &self,
+        aim: &Aim,
+        frames: [&Pyramid; 2],
+        quarters: &[Quarters; 2],
+        field: &Field,
+        found: &mut [Found],
+    ) {
+        let rows = PIECE * field.across;
+        let pieces = found.chunks_mut(rows).enumerate();
+        parallel::for_each(aim.threads, pieces, |(piece, found)| {
+            for at in 0..found.len() {
+                let number = piece * rows + at;
+                let quarters = match field.sources[number] {
+                    Source::Loop => &quarters[0],
+                    Source::Floor => &quarters[1],
+                    Source::Constant => continue,
+                };
+                let place = [number % field.across, number / field.across];
+                found[at] = self.find(aim, frames, quarters, found, at, field.across, place);
+            }
+        });
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all that is known of one block")]
+    fn find(
+        &self,
+        aim: &Aim,
+        [before, now]: [&Pyramid; 2],
+        quarters: &Quarters,
+        found: &[Found],
+        at: usize,
+        across: usize,
+        place: [usize; 2],
+    ) -> Found {
+        let left = if at.is_multiple_of(across) { Vector::ZERO } else { found[at - 1].whole };
+        let above = at.checked_sub(across).map_or(left, |above| found[above].whole);
+        let corner = at.checked_sub(across - 1).filter(|_| place[0] + 1 < across).map_or(left, |at| found[at].whole);
+        let predicted = Vector::median(left, above, corner);
+        let rough = before.displacement(now, place);
+        let starts = [Vector::ZERO, predicted, left, above, corner, rough];
+        let first = place.map(|at| at * BLOCK);
+        let whole =
+            Descent { quarters, own: self.square::<BLOCK>(first), corner: first, predicted, lambda: aim.lambda }
+                .run(&starts, 12);
+        let cells = std::array::from_fn(|cell| {
+            let corner = [first[0] + cell % 2 * CELL, first[1] + cell / 2 * CELL];
+            Descent { quarters, own: self.square::<CELL>(corner), corner, predicted: whole, lambda: aim.lambda }
+                .run(&[whole, predicted, left, above], 4)
+        });
+        Found { whole, cells }
+    }
+}
+
+/// A search downhill for one block or cell.
+struct Descent<'a, const N: usize> {
+    quarters: &'a Quarters,
+    own: [&'a [u8]; N],
+    corner: [usize; 2],
+    predicted: Vector,
+    lambda: u32,
+}
+
+impl<const N: usize> Descent<'_, N> {
+    /// From the best of `starts`: whole samples for at most `steps` steps, then halves, then quarters.
+    fn run(&self, starts: &[Vector], steps: usize) -> Vector {
+        let mut best = (Vector::ZERO, u32::MAX);
+        for (at, start) in starts.iter().enumerate() {
+            if !starts[..at].contains(start) {
+                self.try_one(*start, &mut best);
+            }
+        }
+        let whole = |part: i16| part.saturating_add(2) >> 2 << 2;
+        self.try_one(Vector { x: whole(best.0.x), y: whole(best.0.y) }, &mut best);
+        let mut reach = 8;
+        for _ in 0..steps {
+            let from = best.0;
+            for (x, y) in [(reach, 0), (-reach, 0), (0, reach), (0, -reach)] {
+                self.try_one(from.plus(Vector { x, y }), &mut best);
+            }
+            if best.0 == from {
+                reach /= 2;
+            }
+            if reach < 4 {
+                break;
+            }
+        }
+        for reach in [2, 1] {
+            let from = best.0;
+            for (x, y) in (-1..=1).flat_map(|y| (-1..=1).map(move |x| (x, y))).filter(|step| *step != (0, 0)) {
+                self.try_one(from.plus(Vector { x: x * reach, y: y * reach }), &mut best);
+            }
+        }
+        best.0
+    }
+
+    fn try_one(&self, vector: Vector, best: &mut (Vector, u32)) {
+        let bits = self.lambda * cost::of_difference(vector, self.predicted) / 16;
+        if bits < best.1 {
+            let cost = bits + self.quarters.difference(self.own, self.corner, vector);
+            if cost < best.1 {
+                *best = (vector, cost);
+            }
+        }
+    }
+}

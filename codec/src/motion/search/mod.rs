@@ -1,0 +1,77 @@
+//! An encoder's search for motion. What it finds is not normative; it is the same on every machine and number of threads.
+
+pub(crate) mod aim;
+mod block;
+mod cost;
+mod modes;
+mod pyramid;
+mod quarters;
+
+use crate::motion::field::{Field, Source};
+use crate::motion::reference::{Plane, Reference};
+use crate::motion::search::aim::Aim;
+use crate::motion::search::block::{Blocks, Found};
+use crate::motion::search::modes::Modes;
+use crate::motion::search::pyramid::Pyramid;
+use crate::motion::search::quarters::Quarters;
+use crate::parallel;
+use crate::picture::Size;
+
+/// Searches frames one after another, in the same memory.
+#[derive(Debug, Default)]
+pub(crate) struct Search {
+    /// The frame before, small, for rough displacements.
+    before: Pyramid,
+    now: Pyramid,
+    /// Samples between samples: of the loop, of the floor.
+    quarters: [Quarters; 2],
+    blocks: Blocks,
+    found: Vec<Found>,
+    modes: Modes,
+}
+
+/// Most times that a bit's worth is raised.
+const ROUNDS: usize = 8;
+
+impl Search {
+    /// Tells it the luma of the next frame: 8-bit samples without padding.
+    pub(crate) fn begin(&mut self, size: Size, luma: &[u8]) {
+        std::mem::swap(&mut self.before, &mut self.now);
+        self.now.reset(size, luma);
+        self.blocks.reset(size, luma);
+    }
+
+    /// Fills in the motion of the frame that was begun, and gives its bytes.
+    pub(crate) fn run(
+        &mut self,
+        aim: &Aim,
+        from_loop: &Reference,
+        from_floor: &Reference,
+        field: &mut Field,
+    ) -> Vec<u8> {
+        field.reset(aim.size, aim.phase);
+        let planes = [&from_loop.planes[0], &from_floor.planes[0]];
+        let refreshes = field.sources.contains(&Source::Floor);
+        let wanted = self.quarters.iter_mut().zip(planes).zip([true, refreshes]).filter(|(_, wanted)| *wanted);
+        parallel::for_each(aim.threads, wanted, |((quarters, plane), _): ((&mut Quarters, &Plane), _)| {
+            quarters.reset(plane)
+        });
+        let Self { before, now, quarters, blocks, found, modes } = self;
+        if !before.matches(now) {
+            before.clone_from(now);
+        }
+        found.clear();
+        found.resize(field.blocks.len(), Found::default());
+        blocks.search(aim, [before, now], quarters, field, found);
+        let mut lambda = aim.lambda;
+        let mut bytes = modes.choose(lambda, blocks, quarters, found, field);
+        for _ in 0..ROUNDS {
+            if bytes.len() <= aim.most_bytes {
+                break;
+            }
+            lambda = lambda * 7 / 5;
+            bytes = modes.choose(lambda, blocks, quarters, found, field);
+        }
+        bytes
+    }
+}

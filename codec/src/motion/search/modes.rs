@@ -1,0 +1,124 @@
+//! How each block is predicted: what was found against what neighbours have, by difference and real bits.
+
+use crate::entropy::range_coder::RangeEncoder;
+use crate::motion::field::{BLOCK, Block, CELL, CONSTANTS, Field, Source};
+use crate::motion::search::block::{Blocks, Found};
+use crate::motion::search::cost::{self, BIT, Cost};
+use crate::motion::search::quarters::Quarters;
+use crate::motion::side_info::SideInfo;
+use crate::motion::vector::Vector;
+
+/// Luma samples of a block.
+const PIXELS: u32 = 256;
+const _: () = assert!(PIXELS as usize == BLOCK * BLOCK);
+
+/// Chooses for one frame after another.
+#[derive(Debug, Default)]
+pub(super) struct Modes {
+    side_info: SideInfo,
+}
+
+impl Modes {
+    /// Fills in `field` and gives its bytes. `lambda`: steps of difference that a bit is worth, in 1/16.
+    pub(super) fn choose(
+        &mut self,
+        lambda: u32,
+        blocks: &Blocks,
+        quarters: &[Quarters; 2],
+        found: &[Found],
+        field: &mut Field,
+    ) -> Vec<u8> {
+        self.side_info.reset(field);
+        let mut coder = RangeEncoder::new();
+        for (at, found) in found.iter().enumerate() {
+            let block = self.best(lambda, blocks, quarters, found, field, at);
+            field.blocks[at] = block;
+            // An encoder is never starved.
+            let _ = self.side_info.block(&mut coder, field, at, block);
+        }
+        coder.finish_before_zeros()
+    }
+
+    fn best(
+        &mut self,
+        lambda: u32,
+        blocks: &Blocks,
+        quarters: &[Quarters; 2],
+        found: &Found,
+        field: &Field,
+        at: usize,
+    ) -> Block {
+        let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
+        let own = blocks.square::<BLOCK>(corner);
+        let (level, difference) = flat(&own);
+        let mut best = Block::Constant(level);
+        let quarters = match field.sources[at] {
+            Source::Loop => &quarters[0],
+            Source::Floor => &quarters[1],
+            Source::Constant => return best,
+        };
+        // A constant leaves a texture that a moved block would have brought.
+        let mut least = difference * 13 / 10 + self.bits(lambda, field, at, best);
+        let mut consider = |modes: &mut Self, block: Block, difference: u32| {
+            let cost = difference + modes.bits(lambda, field, at, block);
+            if cost < least {
+                (best, least) = (block, cost);
+            }
+        };
+        let candidates = self.side_info.candidates(field, at);
+        for vector in candidates.as_slice().iter().copied().chain([found.whole]) {
+            consider(self, Block::whole(vector), quarters.difference(own, corner, vector));
+        }
+        let (block, difference) = split(lambda, blocks, quarters, found, corner, candidates.as_slice()[0]);
+        if block.one_vector().is_none() {
+            consider(self, block, difference);
+        }
+        best
+    }
+
+    /// What the block's bits are worth.
+    fn bits(&mut self, lambda: u32, field: &Field, at: usize, block: Block) -> u32 {
+        let mut cost = Cost::default();
+        let _ = self.side_info.block(&mut cost, field, at, block);
+        lambda * cost.0 / (16 * BIT)
+    }
+}
+
+/// Each cell's best of its own vector, the one before, the block's and the predicted one; and their difference.
+fn split(
+    lambda: u32,
+    blocks: &Blocks,
+    quarters: &Quarters,
+    found: &Found,
+    corner: [usize; 2],
+    predicted: Vector,
+) -> (Block, u32) {
+    let (mut before, mut sum) = (predicted, 0);
+    let vectors = std::array::from_fn(|cell| {
+        let corner = [corner[0] + cell % 2 * CELL, corner[1] + cell / 2 * CELL];
+        let own = blocks.square::<CELL>(corner);
+        let mut best = (u32::MAX, before, 0);
+        for vector in [found.cells[cell], before, found.whole, predicted] {
+            let difference = quarters.difference(own, corner, vector);
+            // Adaptive codes take about three quarters of what plain ones do.
+            let bits = if vector == before { 4 } else { 4 + 3 * cost::of_difference(vector, before) };
+            let cost = difference + lambda * bits / (4 * 16);
+            if cost < best.0 {
+                best = (cost, vector, difference);
+            }
+        }
+        before = best.1;
+        sum += best.2;
+        best.1
+    });
+    (Block::Moved(vectors), sum)
+}
+
+/// The constant nearest to a block, and the sum of absolute differences to it.
+#[expect(clippy::cast_possible_truncation, reason = "a mean of bytes")]
+fn flat(own: &[&[u8]; BLOCK]) -> (u8, u32) {
+    let all = || own.iter().flat_map(|row| row.iter().copied());
+    let mean = all().map(u32::from).sum::<u32>() / PIXELS;
+    let level = ((mean + 2) / 4).min(u32::from(CONSTANTS) - 1) as u8;
+    (level, all().map(|sample| u32::from(sample.abs_diff(level * 4))).sum())
+}

@@ -1,0 +1,96 @@
+//! A reference's luma at quarters of a sample, roughly and fast: 8-bit half samples, and means of these.
+
+use crate::motion::reference::{BORDER, FRACTION, Plane};
+use crate::motion::vector::Vector;
+
+/// Planes of whole samples, and of those half a sample to the right, below, and both.
+#[derive(Debug, Default)]
+pub(super) struct Quarters {
+    width: usize,
+    height: usize,
+    stride: usize,
+    planes: [Vec<u8>; 4],
+}
+
+/// For every quarter, by rows: two planes whose mean it is, each with steps to the right and down.
+const MEANS: [[(usize, usize, usize); 2]; 16] = {
+    const WHOLE: usize = 0;
+    const RIGHT: usize = 1;
+    const BELOW: usize = 2;
+    const BOTH: usize = 3;
+    [
+        [(WHOLE, 0, 0), (WHOLE, 0, 0)],
+        [(WHOLE, 0, 0), (RIGHT, 0, 0)],
+        [(RIGHT, 0, 0), (RIGHT, 0, 0)],
+        [(RIGHT, 0, 0), (WHOLE, 1, 0)],
+        [(WHOLE, 0, 0), (BELOW, 0, 0)],
+        [(RIGHT, 0, 0), (BELOW, 0, 0)],
+        [(RIGHT, 0, 0), (BOTH, 0, 0)],
+        [(RIGHT, 0, 0), (BELOW, 1, 0)],
+        [(BELOW, 0, 0), (BELOW, 0, 0)],
+        [(BELOW, 0, 0), (BOTH, 0, 0)],
+        [(BOTH, 0, 0), (BOTH, 0, 0)],
+        [(BOTH, 0, 0), (BELOW, 1, 0)],
+        [(BELOW, 0, 0), (WHOLE, 0, 1)],
+        [(BELOW, 0, 0), (RIGHT, 0, 1)],
+        [(BOTH, 0, 0), (RIGHT, 0, 1)],
+        [(BELOW, 1, 0), (RIGHT, 0, 1)],
+    ]
+};
+
+impl Quarters {
+    pub(super) fn reset(&mut self, plane: &Plane) {
+        (self.width, self.height, self.stride) = (plane.width, plane.height, plane.stride);
+        let count = plane.samples.len();
+        let [whole, right, below, both] = &mut self.planes;
+        for plane in [&mut *whole, &mut *right, &mut *below, &mut *both] {
+            plane.resize(count, 0);
+        }
+        whole.iter_mut().zip(&plane.samples).for_each(|(out, sample)| *out = eight_bits(*sample));
+        between(whole, 1, right);
+        between(whole, self.stride, below);
+        between(right, self.stride, both);
+    }
+
+    /// Sum of absolute differences to the `N` x `N` samples of a block, whose corner in the frame is `corner`.
+    pub(super) fn difference<const N: usize>(&self, own: [&[u8]; N], corner: [usize; 2], vector: Vector) -> u32 {
+        let at = |corner: usize, part: i16, length: usize| {
+            let whole = corner.cast_signed() + isize::from(part >> 2);
+            let (least, most) = (4 - BORDER.cast_signed(), (length + BORDER - 5 - N).cast_signed());
+            (whole.clamp(least, most) + BORDER.cast_signed()).cast_unsigned()
+        };
+        let place = at(corner[1], vector.y, self.height) * self.stride + at(corner[0], vector.x, self.width);
+        let quarter = usize::from((vector.y & 3).cast_unsigned()) * 4 + usize::from((vector.x & 3).cast_unsigned());
+        let [first, second] = MEANS[quarter].map(|(plane, x, y)| &self.planes[plane][place + y * self.stride + x..]);
+        let mut sum = 0;
+        for (row, own) in own.iter().enumerate() {
+            let (a, b) = (&first[row * self.stride..][..N], &second[row * self.stride..][..N]);
+            let means = a.iter().zip(b).map(|(a, b)| mean(*a, *b));
+            sum += means.zip(&own[..N]).map(|(mean, own)| u32::from(mean.abs_diff(*own))).sum::<u32>();
+        }
+        sum
+    }
+}
+
+/// Rounded up.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "a mean of bytes")]
+const fn mean(a: u8, b: u8) -> u8 {
+    ((a as u16 + b as u16 + 1) >> 1) as u8
+}
+
+#[expect(clippy::cast_sign_loss, reason = "it is clipped")]
+fn eight_bits(sample: i16) -> u8 {
+    (((sample + (1 << (FRACTION - 1))) >> FRACTION) + 128).clamp(0, 255) as u8
+}
+
+#[expect(clippy::cast_sign_loss, reason = "it is clipped")]
+/// What lies between samples `step` apart, by six taps.
+fn between(from: &[u8], step: usize, out: &mut [u8]) {
+    let Some(count) = from.len().checked_sub(5 * step) else { return };
+    let taps: [&[u8]; 6] = std::array::from_fn(|tap| &from[tap * step..][..count]);
+    for (at, out) in out[2 * step..][..count].iter_mut().enumerate() {
+        let pair = |near: usize| i16::from(taps[near][at]) + i16::from(taps[5 - near][at]);
+        *out = ((pair(0) - 5 * pair(1) + 20 * pair(2) + 16) >> 5).clamp(0, 255) as u8;
+    }
+}

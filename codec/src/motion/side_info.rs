@@ -1,0 +1,327 @@
+//! A frame's motion as bits (spec, "Side information"): one traversal that both sides share.
+//!
+//! Prior art: vectors predicted by the median of three neighbours (Recommendation ITU-T H.264, section 8.4.1.3), a list
+//! of neighbours whose motion is taken over (merge mode of H.265, section 8.5.3.2.2).
+
+use crate::entropy::probability::{Probability, RATE_OF_MOTION};
+use crate::entropy::range_coder::{Coder, RangeDecoder};
+use crate::error::Error;
+use crate::motion::field::{Block, Field, Source};
+use crate::motion::vector::Vector;
+use crate::picture::Size;
+
+/// Vectors that a block may take over.
+pub(crate) const CANDIDATES: usize = 5;
+/// Bits of a constant's level.
+const LEVEL_BITS: u32 = 6;
+/// Zeros that stand behind the side information, so that every bit of it is determined.
+const ZEROS: [u8; 8] = [0; 8];
+
+/// By number of neighbours that take theirs over.
+const MERGE: usize = 0;
+const CANDIDATE: usize = MERGE + 3;
+const CONSTANT: usize = CANDIDATE + CANDIDATES - 1;
+/// By number of neighbours that are split.
+const SPLIT: usize = CONSTANT + 1;
+/// Whether a cell's vector is that of the cell before.
+const SAME: usize = SPLIT + 3;
+/// By component of whole blocks and of cells, and activity.
+const ZERO: usize = SAME + 3;
+/// By component, activity and length so far.
+const LENGTH: usize = ZERO + 4 * 3;
+const MAX_LENGTH: usize = 15;
+/// Bits that are as often zero as one.
+const EVEN: usize = LENGTH + 2 * 3 * MAX_LENGTH;
+const CONTEXTS: usize = EVEN + 1;
+
+/// The probability of a one in each context when a frame begins, in 1/65536.
+fn priors() -> impl Iterator<Item = u16> {
+    let of = |context: usize| match context {
+        CANDIDATE..CONSTANT => 0x6666,
+        CONSTANT => 0x0800,
+        SAME..ZERO => 0x6666,
+        ZERO..LENGTH => [0x5999, 0x4000, 0x3333][(context - ZERO) % 3],
+        LENGTH.. => 0x8000,
+        _ => [0x5999, 0x9999, 0xD999, 0, 0, 0, 0, 0, 0x2666, 0x4CCC, 0x8000][context],
+    };
+    (0..CONTEXTS).map(of)
+}
+
+/// What is known of a block besides its motion.
+#[derive(Debug, Clone, Copy, Default)]
+struct Note {
+    merged: bool,
+    split: bool,
+    /// Length of the longest difference coded.
+    activity: u32,
+}
+
+/// Codes fields block by block.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SideInfo {
+    probabilities: Vec<Probability>,
+    notes: Vec<Note>,
+}
+
+impl SideInfo {
+    /// Begins a frame of so many blocks.
+    pub(crate) fn reset(&mut self, field: &Field) {
+        self.probabilities.clear();
+        self.probabilities.extend(priors().map(Probability::new));
+        self.notes.clear();
+        self.notes.resize(field.blocks.len(), Note::default());
+    }
+
+    /// Fills in the field of a frame of this size from all of its bytes.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if they end before the last block's.
+    pub(crate) fn decode(&mut self, bytes: &[u8], size: Size, phase: u8, field: &mut Field) -> Result<(), Error> {
+        field.reset(size, phase);
+        self.reset(field);
+        let mut coder = RangeDecoder::new();
+        coder.push(bytes);
+        coder.push(&ZEROS);
+        for at in 0..field.blocks.len() {
+            let block = self.block(&mut coder, field, at, Block::Constant(0));
+            let why = "its side information ends before its last block";
+            field.blocks[at] = block.ok_or(Error::Corrupt { what: "frame", why })?;
+        }
+        Ok(())
+    }
+
+    /// Codes block `at`; those before it are in the field.
+    pub(crate) fn block<C: Coder>(&mut self, coder: &mut C, field: &Field, at: usize, block: Block) -> Option<Block> {
+        let near = self.near(field, at);
+        let (coded, note) = if field.sources[at] == Source::Constant {
+            (self.constant(coder, block)?, Note::default())
+        } else {
+            self.moved(coder, &near, block)?
+        };
+        self.notes[at] = note;
+        Some(coded)
+    }
+
+    fn moved<C: Coder>(&mut self, coder: &mut C, near: &Near, block: Block) -> Option<(Block, Note)> {
+        let candidates = near.candidates();
+        let chosen = block.one_vector().and_then(|vector| candidates.iter().position(|other| *other == vector));
+        if self.bit(coder, MERGE + near.merged, chosen.is_some())? {
+            let mut index = 0;
+            let last = candidates.len() - 1;
+            while index < last && self.bit(coder, CANDIDATE + index, chosen.is_some_and(|chosen| chosen > index))? {
+                index += 1;
+            }
+            return Some((Block::whole(candidates.get(index)), Note { merged: true, ..Note::default() }));
+        }
+        if self.bit(coder, CONSTANT, matches!(block, Block::Constant(_)))? {
+            return Some((self.constant(coder, block)?, Note::default()));
+        }
+        let vectors = if let Block::Moved(vectors) = block { vectors } else { [Vector::ZERO; 4] };
+        let mut before = candidates.get(0);
+        let split = self.bit(coder, SPLIT + near.split, block.one_vector().is_none())?;
+        let mut note = Note { split, ..Note::default() };
+        if !note.split {
+            let vector = self.vector(coder, 0, near.activity, vectors[0], before, &mut note)?;
+            return Some((Block::whole(vector), note));
+        }
+        let mut coded = [Vector::ZERO; 4];
+        for (cell, out) in coded.iter_mut().enumerate() {
+            let same = cell > 0 && self.bit(coder, SAME + cell - 1, vectors[cell] == before)?;
+            if !same {
+                before = self.vector(coder, 2, near.activity, vectors[cell], before, &mut note)?;
+            }
+            *out = before;
+        }
+        Some((Block::Moved(coded), note))
+    }
+
+    fn constant<C: Coder>(&mut self, coder: &mut C, block: Block) -> Option<Block> {
+        let level = if let Block::Constant(level) = block { level } else { 0 };
+        let mut coded = 0;
+        for bit in (0..LEVEL_BITS).rev() {
+            coded |= u8::from(self.bit(coder, EVEN, level >> bit & 1 != 0)?) << bit;
+        }
+        Some(Block::Constant(coded))
+    }
+
+    /// A vector as its difference to `before`; `row`: 0 for blocks, 2 for cells.
+    fn vector<C: Coder>(
+        &mut self,
+        coder: &mut C,
+        row: usize,
+        activity: usize,
+        vector: Vector,
+        before: Vector,
+        note: &mut Note,
+    ) -> Option<Vector> {
+        let difference = vector.minus(before);
+        let x = self.number(coder, row, activity, difference.x)?;
+        let y = self.number(coder, row + 1, activity, difference.y)?;
+        let difference = Vector { x, y };
+        note.activity = note.activity.max(difference.length());
+        Some(before.plus(difference))
+    }
+
+    /// Zero or not, sign, then the magnitude as an exponential Golomb code.
+    fn number<C: Coder>(&mut self, coder: &mut C, row: usize, activity: usize, value: i16) -> Option<i16> {
+        if self.bit(coder, ZERO + row * 3 + activity, value == 0)? {
+            return Some(0);
+        }
+        let negative = self.bit(coder, EVEN, value < 0)?;
+        // A magnitude of 2^15 has no place in 15 bits, and no use.
+        let magnitude = value.unsigned_abs().clamp(1, 0x7FFF);
+        let length = magnitude.ilog2() as usize;
+        let first = LENGTH + ((row % 2) * 3 + activity) * MAX_LENGTH;
+        let mut bits = 0;
+        while bits + 1 < MAX_LENGTH && self.bit(coder, first + bits, bits < length)? {
+            bits += 1;
+        }
+        let mut coded = 1_i16;
+        for bit in (0..bits).rev() {
+            coded = coded << 1 | i16::from(self.bit(coder, EVEN, magnitude >> bit & 1 != 0)?);
+        }
+        Some(if negative { -coded } else { coded })
+    }
+
+    fn bit<C: Coder>(&mut self, coder: &mut C, context: usize, bit: bool) -> Option<bool> {
+        coder.code::<RATE_OF_MOTION>(&mut self.probabilities, context, bit)
+    }
+
+    fn near(&self, field: &Field, at: usize) -> Near {
+        let (x, y) = (at % field.across, at / field.across);
+        let left = (x > 0).then(|| (field.blocks[at - 1], self.notes[at - 1]));
+        let above = (y > 0).then(|| (field.blocks[at - field.across], self.notes[at - field.across]));
+        let sum =
+            |of: &dyn Fn(Note) -> u32| left.map_or(0, |(_, note)| of(note)) + above.map_or(0, |(_, note)| of(note));
+        let corner = match (x + 1 < field.across && y > 0, x > 0 && y > 0) {
+            (true, _) => field.blocks[at - field.across + 1].vector(2),
+            (false, true) => field.blocks[at - field.across - 1].vector(3),
+            (false, false) => None,
+        };
+        Near {
+            vectors: [
+                left.and_then(|(block, _)| block.vector(1)),
+                above.and_then(|(block, _)| block.vector(2)),
+                corner,
+            ],
+            merged: sum(&|note| u32::from(note.merged)) as usize,
+            split: sum(&|note| u32::from(note.split)) as usize,
+            activity: match sum(&|note| note.activity) {
+                0..4 => 0,
+                4..20 => 1,
+                _ => 2,
+            },
+        }
+    }
+
+    /// What block `at` may take over.
+    pub(crate) fn candidates(&self, field: &Field, at: usize) -> Candidates {
+        self.near(field, at).candidates()
+    }
+}
+
+/// What is known around a block.
+struct Near {
+    /// Of the cells to the left, above, and above to the right or else to the left.
+    vectors: [Option<Vector>; 3],
+    merged: usize,
+    split: usize,
+    activity: usize,
+}
+
+impl Near {
+    fn candidates(&self) -> Candidates {
+        let mut known = self.vectors.into_iter().flatten();
+        let predicted = match (known.next(), known.next(), known.next()) {
+            (Some(a), Some(b), Some(c)) => Vector::median(a, b, c),
+            (first, ..) => first.unwrap_or_default(),
+        };
+        let mut all = Candidates { vectors: [predicted; CANDIDATES], count: 1 };
+        for vector in self.vectors.into_iter().flatten().chain([Vector::ZERO]) {
+            if !all.as_slice().contains(&vector) && all.count < CANDIDATES {
+                all.vectors[all.count] = vector;
+                all.count += 1;
+            }
+        }
+        all
+    }
+}
+
+/// Vectors, the first of which is the one that others are coded against.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Candidates {
+    vectors: [Vector; CANDIDATES],
+    count: usize,
+}
+
+impl Candidates {
+    pub(crate) fn as_slice(&self) -> &[Vector] {
+        &self.vectors[..self.count]
+    }
+
+    fn iter(&self) -> std::slice::Iter<'_, Vector> {
+        self.as_slice().iter()
+    }
+
+    const fn len(&self) -> usize {
+        self.count
+    }
+
+    fn get(&self, at: usize) -> Vector {
+        self.vectors[at]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::entropy::range_coder::RangeEncoder;
+
+    fn block() -> impl Strategy<Value = Block> {
+        let vector = || (-40..40_i16, -40..40_i16).prop_map(|(x, y)| Vector { x, y });
+        let far = any::<(i16, i16)>().prop_map(|(x, y)| Vector { x: x / 4, y: y / 4 });
+        prop_oneof![
+            (0..64_u8).prop_map(Block::Constant),
+            prop::array::uniform4(vector()).prop_map(Block::Moved),
+            vector().prop_map(Block::whole),
+            Just(Block::whole(Vector::ZERO)),
+            far.prop_map(Block::whole),
+        ]
+    }
+
+    fn encode(field: &mut Field) -> Vec<u8> {
+        let (mut side_info, mut coder) = (SideInfo::default(), RangeEncoder::new());
+        side_info.reset(field);
+        for at in 0..field.blocks.len() {
+            field.blocks[at] = side_info.block(&mut coder, field, at, field.blocks[at]).expect("an encoder goes on");
+        }
+        coder.finish_before_zeros()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(blocks in prop::collection::vec(block(), 35), phase in 0..128_u8) {
+            let size = Size::new(105, 70).expect("a valid size");
+            let mut field = Field::default();
+            field.reset(size, phase);
+            for (at, block) in blocks.iter().enumerate() {
+                let moves = field.sources[at] != Source::Constant;
+                field.blocks[at] = if moves { *block } else { Block::Constant(9) };
+            }
+            let before = field.clone();
+            let bytes = encode(&mut field);
+            prop_assert_eq!(&field, &before);
+            let mut read = Field::default();
+            prop_assert_eq!(SideInfo::default().decode(&bytes, size, phase, &mut read), Ok(()));
+            prop_assert_eq!(read, field);
+        }
+
+        #[test]
+        fn any_bytes_are_a_field_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80), phase in any::<u8>()) {
+            let size = Size::new(105, 70).expect("a valid size");
+            let _ = SideInfo::default().decode(&bytes, size, phase, &mut Field::default());
+        }
+    }
+}

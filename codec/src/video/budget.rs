@@ -1,0 +1,44 @@
+//! Cutting frame after frame to a rate, as a sender would.
+
+use crate::error::Error;
+use crate::video::head::Head;
+use crate::video::population::FrameRate;
+
+/// What one receiver's rate allows.
+#[derive(Debug, Clone)]
+pub struct Budget {
+    /// Bytes of a frame at this rate, and what of a byte is left over.
+    bytes_a_frame: f64,
+    /// Bytes in hand; below zero where bases took more than there was.
+    left: f64,
+}
+
+impl Budget {
+    /// Of a receiver of so many bits a second.
+    #[must_use]
+    pub fn new(bits_per_second: f64, rate: FrameRate) -> Self {
+        let bytes_a_frame = bits_per_second.max(0.0) / 8.0 * f64::from(rate.seconds) / f64::from(rate.frames.max(1));
+        Self { bytes_a_frame, left: 0.0 }
+    }
+
+    /// How many of a frame's bytes to send, when `overhead` more carry them: what the rate allows, but the whole base in
+    /// any case. What a base takes too much is saved at the frames behind it; what is left over is not kept.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the frame's head is, or is cut.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "bytes of a frame"
+    )]
+    pub fn cut(&mut self, frame: &[u8], overhead: usize) -> Result<usize, Error> {
+        let why = "it ends inside its head";
+        let (head, length) = Head::parse(frame)?.ok_or(Error::Corrupt { what: "frame", why })?;
+        let base = (length + head.side + head.floor).min(frame.len());
+        self.left += self.bytes_a_frame;
+        let count = (self.left.max(0.0) as usize).saturating_sub(overhead).clamp(base, frame.len());
+        self.left = (self.left - (count + overhead) as f64).min(1.0);
+        Ok(count)
+    }
+}

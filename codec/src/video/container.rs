@@ -1,0 +1,288 @@
+//! A stored video: a header, frames one after another, an index (spec, "Stored video").
+//!
+//! A prefix of a stored video is one of fewer frames, the last of which may be cut. Frames may be cut one by one too.
+
+use bytes::Bytes;
+
+use crate::error::{Error, ModelId};
+use crate::picture::{MAX_SIDE, Range, Size};
+use crate::stream::header::{MAGIC, VERSION};
+use crate::video::population::FrameRate;
+
+/// The kind of content, where streams of pictures have 0 or 1.
+const KIND: u8 = 2;
+/// What a stored video ends with, behind its index.
+const INDEX_MAGIC: [u8; 4] = *b"nsti";
+/// Bytes of a number: below 2^35.
+const MAX_VARINT: usize = 5;
+
+fn corrupt(why: &'static str) -> Error {
+    Error::Corrupt { what: "video", why }
+}
+
+/// What must be known before the first frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VideoHeader {
+    /// Width and height of every frame.
+    pub size: Size,
+    /// Frames a second.
+    pub rate: FrameRate,
+    /// The values that samples take.
+    pub range: Range,
+    /// Tables of frames predicted from nothing, and of residuals.
+    pub models: [ModelId; 2],
+}
+
+impl VideoHeader {
+    /// Whether bytes begin like a stored video, and not like a picture's stream.
+    #[must_use]
+    pub fn is_video(bytes: &[u8]) -> bool {
+        bytes.len() > MAGIC.len() + 1 && bytes.starts_with(&MAGIC) && bytes[MAGIC.len() + 1] == KIND
+    }
+
+    /// The header's bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.extend([VERSION, KIND, u8::from(self.range == Range::Full)]);
+        let sides = [self.size.width() - 1, self.size.height() - 1];
+        sides.into_iter().for_each(|side| write_varint(&mut out, side as u64));
+        [self.rate.frames, self.rate.seconds].into_iter().for_each(|part| write_varint(&mut out, part.into()));
+        out.extend(self.models.iter().flat_map(|model| model.0));
+        out
+    }
+
+    /// Reads a header, and says how many bytes it takes.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if this is no stored video, or its header is cut; [`Error::Version`], [`Error::Limit`] by what
+    /// it says.
+    pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Error> {
+        let mut rest = bytes;
+        let short = corrupt("it ends inside its header");
+        let fixed = rest.split_off(..MAGIC.len() + 3).ok_or(short)?;
+        if fixed[..MAGIC.len()] != MAGIC {
+            return Err(corrupt("it does not begin with \"nst\", so it is no nestcast video"));
+        }
+        if fixed[3] != VERSION {
+            return Err(Error::Version { what: "video", version: fixed[3], known: VERSION });
+        }
+        if fixed[4] != KIND {
+            return Err(corrupt("it is no video, but a picture"));
+        }
+        let range = match fixed[5] {
+            0 => Range::Limited,
+            1 => Range::Full,
+            _ => return Err(corrupt("its range of samples is reserved")),
+        };
+        let mut number = || varint(&mut rest)?.ok_or(short);
+        let [width, height] = [number()?, number()?].map(|side| u32::try_from(side + 1).unwrap_or(MAX_SIDE + 1));
+        let [frames, seconds] = [number()?, number()?].map(|part| u32::try_from(part).unwrap_or(0));
+        if frames == 0 || seconds == 0 {
+            return Err(corrupt("its frame rate is no fraction of positive numbers below 2^32"));
+        }
+        let models = [rest.split_off(..6), rest.split_off(..6)].map(|id| id.and_then(|id| id.try_into().ok()));
+        let [Some(key), Some(residual)] = models else { return Err(short) };
+        let size = Size::new(width, height)?;
+        let header =
+            Self { size, rate: FrameRate { frames, seconds }, range, models: [ModelId(key), ModelId(residual)] };
+        Ok((header, bytes.len() - rest.len()))
+    }
+}
+
+/// Writes a stored video piece by piece: the caller writes what each call gives, one behind the other.
+#[derive(Debug)]
+pub struct VideoWriter {
+    /// Bytes given so far.
+    length: u64,
+    frames: u64,
+    /// Frames predicted from nothing: number, and where their records begin.
+    keys: Vec<[u64; 2]>,
+}
+
+impl VideoWriter {
+    /// Begins a video; the first bytes to write are its header's.
+    #[must_use]
+    pub fn new(header: &VideoHeader) -> (Self, Vec<u8>) {
+        let bytes = header.to_bytes();
+        (Self { length: bytes.len() as u64, frames: 0, keys: Vec::new() }, bytes)
+    }
+
+    /// The record of the next frame, or of a prefix of it; `key`: it is predicted from nothing.
+    #[must_use]
+    pub fn frame(&mut self, frame: &[u8], key: bool) -> Vec<u8> {
+        if key {
+            self.keys.push([self.frames, self.length]);
+        }
+        self.frames += 1;
+        let mut out = Vec::with_capacity(frame.len() + MAX_VARINT);
+        write_varint(&mut out, frame.len() as u64 + 1);
+        out.extend_from_slice(frame);
+        self.length += out.len() as u64;
+        out
+    }
+
+    /// The index, which ends the video.
+    #[must_use]
+    pub fn finish(self) -> Vec<u8> {
+        let mut index = vec![0];
+        write_varint(&mut index, self.frames);
+        write_varint(&mut index, self.keys.len() as u64);
+        let mut before = [0; 2];
+        for key in &self.keys {
+            for (now, before) in key.iter().zip(before) {
+                write_varint(&mut index, now - before);
+            }
+            before = *key;
+        }
+        let length = u32::try_from(index.len()).unwrap_or(u32::MAX);
+        index.extend(length.to_le_bytes());
+        index.extend(INDEX_MAGIC);
+        index
+    }
+}
+
+/// A stored video, or a prefix of one, in memory.
+#[derive(Debug, Clone)]
+pub struct VideoFile {
+    header: VideoHeader,
+    bytes: Bytes,
+    /// Where the next record begins.
+    at: usize,
+}
+
+impl VideoFile {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// As [`VideoHeader::parse`].
+    pub fn new(bytes: Bytes) -> Result<Self, Error> {
+        let (header, at) = VideoHeader::parse(&bytes)?;
+        Ok(Self { header, bytes, at })
+    }
+
+    /// What it says of its frames.
+    #[must_use]
+    pub const fn header(&self) -> &VideoHeader {
+        &self.header
+    }
+
+    /// The next frame's bytes, as many as there are; nothing behind the last.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a length takes more than five bytes.
+    pub fn next_frame(&mut self) -> Result<Option<Bytes>, Error> {
+        let mut rest = &self.bytes[self.at..];
+        let before = rest.len();
+        let Some(length) = varint(&mut rest)? else { return Ok(None) };
+        let Some(length) = length.checked_sub(1) else { return Ok(None) };
+        let start = self.at + before - rest.len();
+        let count = usize::try_from(length).unwrap_or(usize::MAX).min(rest.len());
+        self.at = start + count;
+        Ok(Some(self.bytes.slice(start..start + count)))
+    }
+
+    /// Goes to the last frame at or before `frame` that a decoder may begin with, and says which that is. Without an index
+    /// that is the first.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the index leads nowhere.
+    pub fn seek(&mut self, frame: u64) -> Result<u64, Error> {
+        let (_, first) = VideoHeader::parse(&self.bytes)?;
+        let keys = self.keys().unwrap_or_default();
+        let [number, at] = keys.into_iter().take_while(|key| key[0] <= frame).last().unwrap_or([0, first as u64]);
+        self.at =
+            usize::try_from(at).ok().filter(|at| *at < self.bytes.len()).ok_or(corrupt("its index leads nowhere"))?;
+        Ok(number)
+    }
+
+    /// The index, if there is one.
+    fn keys(&self) -> Option<Vec<[u64; 2]>> {
+        let (body, length) = self.bytes.strip_suffix(&INDEX_MAGIC)?.split_last_chunk()?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        let mut index = body.get(body.len().checked_sub(length)?..)?;
+        let mut number = || varint(&mut index).ok().flatten();
+        let (_end, _frames, count) = (number()?, number()?, number()?);
+        let mut keys = Vec::new();
+        let mut key = [0_u64; 2];
+        for _ in 0..count {
+            // As many as there are bytes for: memory is taken one by one.
+            key = [key[0].checked_add(number()?)?, key[1].checked_add(number()?)?];
+            keys.push(key);
+        }
+        Some(keys)
+    }
+}
+
+fn write_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    out.push(value.to_le_bytes()[0]);
+}
+
+/// Nothing if the bytes end in it.
+fn varint(bytes: &mut &[u8]) -> Result<Option<u64>, Error> {
+    let mut value = 0;
+    for at in 0..MAX_VARINT {
+        let Some(byte) = bytes.split_off_first() else { return Ok(None) };
+        value |= u64::from(byte & 0x7F) << (7 * at);
+        if *byte < 0x80 {
+            return Ok(Some(value));
+        }
+    }
+    Err(corrupt("a number takes more than five bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> VideoHeader {
+        let size = Size::new(320, 240).expect("a valid size");
+        let rate = FrameRate { frames: 30_000, seconds: 1001 };
+        VideoHeader { size, rate, range: Range::Limited, models: [ModelId([1; 6]), ModelId([2; 6])] }
+    }
+
+    fn stored() -> Bytes {
+        let (mut writer, mut bytes) = VideoWriter::new(&header());
+        for (number, frame) in [&b"key"[..], b"", &[7; 300], b"key too"].iter().enumerate() {
+            bytes.extend(writer.frame(frame, number % 3 == 0));
+        }
+        bytes.extend(writer.finish());
+        bytes.into()
+    }
+
+    #[test]
+    fn frames_come_back_and_keys_are_found() {
+        let mut file = VideoFile::new(stored()).expect("a video");
+        assert_eq!(*file.header(), header());
+        let mut lengths = Vec::new();
+        while let Some(frame) = file.next_frame().expect("whole") {
+            lengths.push(frame.len());
+        }
+        assert_eq!(lengths, [3, 0, 300, 7]);
+        for (frame, key, first) in [(0, 0, "key"), (2, 0, "key"), (3, 3, "key too"), (99, 3, "key too")] {
+            assert_eq!(file.seek(frame), Ok(key));
+            assert_eq!(file.next_frame(), Ok(Some(Bytes::from(first))));
+        }
+    }
+
+    #[test]
+    fn every_prefix_is_a_video_of_fewer_bytes() {
+        let bytes = stored();
+        let (_, first) = VideoHeader::parse(&bytes).expect("a header");
+        for cut in 0..bytes.len() {
+            let file = VideoFile::new(bytes.slice(..cut));
+            assert_eq!(file.is_ok(), cut >= first);
+            let Ok(mut file) = file else { continue };
+            let mut count = 0;
+            while let Some(frame) = file.next_frame().expect("it is only short") {
+                count += frame.len();
+            }
+            assert!(count <= cut);
+            assert!(file.seek(3).is_ok() || cut == first);
+        }
+    }
+}

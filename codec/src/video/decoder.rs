@@ -1,0 +1,164 @@
+//! Bytes to frames: any prefix of each, in order.
+
+use crate::error::Error;
+use crate::motion::field::Field;
+use crate::motion::overlap::Overlap;
+use crate::motion::reference::{FRACTION, GREATEST, LEAST};
+use crate::motion::side_info::SideInfo;
+use crate::picture::{Format, Size, ViewMut};
+use crate::residual::decoder::ResidualDecoder;
+use crate::residual::planes::Planes420;
+use crate::video::head::Head;
+use crate::video::model::VideoModel;
+use crate::video::state::State;
+
+/// How much of a frame was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Arrived {
+    /// Not all of its head and side information: it was left out, and the picture before stays.
+    Nothing,
+    /// Less than the floor: what follows is damaged until blocks were refreshed.
+    Part,
+    /// The floor or more.
+    Base,
+    /// All that later frames are predicted from, or more.
+    Loop,
+}
+
+/// Decodes the frames of one video, one after another.
+///
+/// A frame is decoded from any prefix of its bytes. Bytes beyond [`crate::Frame::base`] may be missing from any frame
+/// and never do harm for long; one whose base is missing damages what follows until its blocks were refreshed.
+pub struct VideoDecoder {
+    model: VideoModel,
+    threads: usize,
+    state: State,
+    field: Field,
+    side_info: SideInfo,
+    room: [Overlap; 6],
+    decoder: ResidualDecoder,
+    residual: Planes420<i16>,
+    /// Bytes of the string that `residual` is made of; none before it is.
+    shown: Option<usize>,
+    /// The frame at hand, and the bytes of its string.
+    head: Option<Head>,
+    arrived: usize,
+}
+
+impl std::fmt::Debug for VideoDecoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VideoDecoder").field("size", &self.state.size).finish_non_exhaustive()
+    }
+}
+
+impl VideoDecoder {
+    /// A decoder for frames of this size, on so many threads. It takes about 60 bytes a pixel.
+    #[must_use]
+    pub fn new(model: VideoModel, size: Size, threads: usize) -> Self {
+        let threads = threads.max(1);
+        Self {
+            model,
+            threads,
+            state: State::new(size),
+            field: Field::default(),
+            side_info: SideInfo::default(),
+            room: Default::default(),
+            decoder: ResidualDecoder::new(threads),
+            residual: Planes420::new(size),
+            shown: None,
+            head: None,
+            arrived: 0,
+        }
+    }
+
+    /// Width and height of its frames.
+    #[must_use]
+    pub const fn size(&self) -> Size {
+        self.state.size
+    }
+
+    /// Takes the next frame, or a prefix of it.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the bytes break the specification; the picture before then stays.
+    pub fn decode(&mut self, frame: &[u8]) -> Result<Arrived, Error> {
+        let Some((head, length)) = Head::parse(frame)? else { return Ok(Arrived::Nothing) };
+        let Some((side, string)) = frame[length..].split_at_checked(head.side) else { return Ok(Arrived::Nothing) };
+        let Self { state, field, side_info, room, threads, .. } = self;
+        if head.key {
+            state.predict_nothing();
+        } else {
+            // Checked whole before the state changes.
+            side_info.decode(side, state.size, head.phase, field)?;
+            state.leak(*threads);
+            state.predict(field, *threads, room);
+        }
+        (self.head, self.arrived, self.shown) = (Some(head), string.len(), None);
+        self.decoder.start(self.state.size, head.planes);
+        self.advance(&head, string);
+        Ok(match string.len() {
+            count if count >= head.closed => Arrived::Loop,
+            count if count >= head.floor => Arrived::Base,
+            _ => Arrived::Part,
+        })
+    }
+
+    /// Moves floor and loop on.
+    fn advance(&mut self, head: &Head, string: &[u8]) {
+        let model = self.model.clone();
+        let model = model.of(head.key);
+        let (floor, closed) = (head.floor.min(string.len()), head.closed.min(string.len()));
+        self.push(head, &string[..floor]);
+        self.make(model, floor);
+        self.state.advance_floor(&self.residual, self.threads);
+        self.push(head, &string[floor..closed]);
+        self.make(model, closed);
+        self.state.advance_loop(&self.residual, self.threads);
+        self.push(head, &string[closed..]);
+    }
+
+    /// A string whose lengths are corrupt ends there.
+    fn push(&mut self, head: &Head, bytes: &[u8]) {
+        let _ = self.decoder.push(self.model.of(head.key), bytes);
+    }
+
+    /// Makes the residual of `count` bytes, if it is not yet.
+    fn make(&mut self, model: &crate::model::Model, count: usize) {
+        if self.shown != Some(count) {
+            self.decoder.residual_into(model, &mut self.residual);
+            self.shown = Some(count);
+        }
+    }
+
+    /// Makes `out` the last frame, planar YCbCr 4:2:0; grey before the first.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for another size or format.
+    pub fn render_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), Error> {
+        let mut out = out.into();
+        if out.size() != self.state.size || !matches!(out.format(), Format::Ycbcr420(_)) {
+            return Err(Error::Argument("the picture to render into is no planar YCbCr 4:2:0 of the frames' size"));
+        }
+        if let Some(head) = self.head {
+            let model = self.model.clone();
+            self.make(model.of(head.key), self.arrived);
+        }
+        let planes = self.state.predicted.planes.iter().zip(self.residual.planes()).zip(&mut out.planes);
+        for ((predicted, residual), out) in planes {
+            let width = predicted.width;
+            for (y, residual) in residual.chunks_exact(width).enumerate() {
+                let predicted = predicted.row(y);
+                let out = out.row(y, width);
+                for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
+                    *out = eight_bits(predicted.saturating_add(*residual).clamp(LEAST, GREATEST));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clipped")]
+fn eight_bits(sample: i16) -> u8 {
+    (((sample + (1 << (FRACTION - 1))) >> FRACTION) + 128) as u8
+}

@@ -1,0 +1,276 @@
+//! Frames to bytes.
+
+use bytes::Bytes;
+
+use crate::error::Error;
+use crate::motion::field::{CONSTANT_CYCLE, Field};
+use crate::motion::overlap::Overlap;
+use crate::motion::reference::{FRACTION, Reference};
+use crate::motion::search::Search;
+use crate::motion::search::aim::Aim;
+use crate::picture::{Format, Size, View};
+use crate::residual::decoder::ResidualDecoder;
+use crate::residual::encoder::ResidualEncoder;
+use crate::residual::planes::Planes420;
+use crate::video::allotment::{Allotment, Shares};
+use crate::video::head::{Head, MAX_HEAD};
+use crate::video::model::VideoModel;
+use crate::video::population::{FrameRate, Population};
+use crate::video::state::State;
+
+/// What an encode is for.
+#[derive(Debug, Clone)]
+pub struct VideoSettings {
+    /// Width and height of every frame.
+    pub size: Size,
+    /// Frames a second.
+    pub rate: FrameRate,
+    /// The receivers' bandwidths: the slowest one's bytes make the floor, the median's the loop, the fastest's are the
+    /// most that a frame takes.
+    pub population: Population,
+    /// Threads that may work at a time; the bytes do not depend on them.
+    pub threads: usize,
+}
+
+/// One coded frame: any prefix of its bytes is of use, from [`Frame::base`] bytes on all of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// Head, side information, and the string of the residual.
+    pub bytes: Bytes,
+    /// Bytes that every receiver needs of it, now or later, before any later frame: up to the end of the floor.
+    pub base: usize,
+    /// Bytes that the loop picture is made of: up to here each serves later frames too.
+    pub closed: usize,
+    /// Bytes of head and side information.
+    pub side: usize,
+    /// It is predicted from nothing, so that a receiver may begin here.
+    pub key: bool,
+}
+
+/// Encodes the frames of one video, one after another.
+pub struct VideoEncoder {
+    settings: VideoSettings,
+    model: VideoModel,
+    state: State,
+    allotment: Allotment,
+    /// Frames so far.
+    count: usize,
+    source: Planes420<i16>,
+    residual: Planes420<i16>,
+    luma: Vec<u8>,
+    field: Field,
+    search: Search,
+    room: [Overlap; 6],
+    coder: ResidualEncoder,
+    decoder: ResidualDecoder,
+}
+
+impl std::fmt::Debug for VideoEncoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VideoEncoder").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// The most of the slowest receiver's bytes that side information should take.
+const SIDE_SHARE: [usize; 2] = [3, 10];
+
+impl VideoEncoder {
+    /// An encoder for frames of this size.
+    #[must_use]
+    pub fn new(model: VideoModel, settings: VideoSettings) -> Self {
+        let size = settings.size;
+        let threads = settings.threads.max(1);
+        Self {
+            model,
+            state: State::new(size),
+            allotment: Allotment::default(),
+            count: 0,
+            source: Planes420::new(size),
+            residual: Planes420::new(size),
+            luma: Vec::new(),
+            field: Field::default(),
+            search: Search::default(),
+            room: Default::default(),
+            coder: ResidualEncoder::new(threads),
+            decoder: ResidualDecoder::new(threads),
+            settings: VideoSettings { threads, ..settings },
+        }
+    }
+
+    /// The tables that it codes with.
+    #[must_use]
+    pub const fn model(&self) -> &VideoModel {
+        &self.model
+    }
+
+    /// Says who receives from the next frame on.
+    pub fn set_population(&mut self, population: Population) {
+        self.settings.population = population;
+    }
+
+    /// Encodes the next frame, planar YCbCr 4:2:0.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for another size or format.
+    pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Frame, Error> {
+        let view = frame.into();
+        if view.size() != self.settings.size {
+            return Err(Error::Argument("the frame has another size than those before"));
+        }
+        if !matches!(view.format(), Format::Ycbcr420(_)) {
+            return Err(Error::Argument("frames of video are planar YCbCr 4:2:0"));
+        }
+        self.take(&view);
+        let phase = u8::try_from(self.count % CONSTANT_CYCLE).unwrap_or_default();
+        let shares = self.allotment.shares(&self.settings.population, self.settings.rate);
+        let side = if self.count == 0 { None } else { self.predict(phase, shares.floor) };
+        if side.is_none() {
+            self.state.predict_nothing();
+        }
+        let key = side.is_none();
+        let side = side.unwrap_or_default();
+        self.subtract();
+        let model = self.model.of(key);
+        let (planes, string) = self.coder.encode(model, &self.residual, shares.most);
+        let (head, start) = compose(phase, key, planes, &side, &string, shares);
+        let mut out = start;
+        let side = out.len();
+        out.extend_from_slice(&string);
+        out.truncate(shares.most.max(side));
+        self.advance(&head, &string)?;
+        if !key {
+            self.learn();
+        }
+        self.count += 1;
+        Ok(Frame {
+            base: (side + head.floor).min(out.len()),
+            closed: (side + head.closed).min(out.len()),
+            side,
+            key,
+            bytes: out.into(),
+        })
+    }
+
+    /// Takes the samples over.
+    fn take(&mut self, view: &View<'_>) {
+        let size = self.settings.size;
+        self.luma.clear();
+        for (index, plane) in self.source.planes_mut().into_iter().enumerate() {
+            let [width, height] = view.format().plane(size, index);
+            for (y, out) in plane.chunks_exact_mut(width).enumerate().take(height) {
+                let row = view.planes[index].row(y, width);
+                if index == 0 {
+                    self.luma.extend_from_slice(row);
+                }
+                out.iter_mut().zip(row).for_each(|(out, sample)| *out = (i16::from(*sample) - 128) << FRACTION);
+            }
+        }
+        self.search.begin(size, &self.luma);
+    }
+
+    /// Predicts the frame, and gives the bytes of its motion; nothing if it is better predicted from nothing.
+    fn predict(&mut self, phase: u8, slowest: usize) -> Option<Vec<u8>> {
+        let Self { settings, state, search, field, room, .. } = self;
+        let aim = Aim {
+            size: settings.size,
+            phase,
+            lambda: lambda(settings.size, slowest),
+            most_bytes: slowest / SIDE_SHARE[1] * SIDE_SHARE[0],
+            threads: settings.threads,
+        };
+        let (from_loop, from_floor) = state.leak(settings.threads);
+        let side = search.run(&aim, from_loop, from_floor, field);
+        state.predict(field, settings.threads, room);
+        if is_cut(&self.source.planes()[0], &self.state.predicted, settings.size) { None } else { Some(side) }
+    }
+
+    /// What the prediction lacks.
+    fn subtract(&mut self) {
+        let planes = self.residual.planes_mut().into_iter().zip(self.source.planes()).zip(&self.state.predicted.planes);
+        for ((residual, source), predicted) in planes {
+            let width = predicted.width;
+            for (y, (residual, source)) in residual.chunks_exact_mut(width).zip(source.chunks_exact(width)).enumerate()
+            {
+                let predicted = predicted.row(y);
+                residual.iter_mut().zip(source).zip(predicted).for_each(|((out, a), b)| *out = a - b);
+            }
+        }
+    }
+
+    /// Tells the allotment how much was new.
+    fn learn(&mut self) {
+        let source = &self.source.planes()[0];
+        let [predicted, closed] = [&self.state.predicted, &self.state.closed].map(|picture| {
+            let plane = &picture.planes[0];
+            let rows = source.chunks_exact(plane.width).enumerate();
+            rows.map(|(y, row)| squared_error(row, plane.row(y))).sum::<u64>()
+        });
+        self.allotment.learn(predicted, closed);
+    }
+
+    /// Moves floor and loop on, as every decoder does.
+    fn advance(&mut self, head: &Head, string: &[u8]) -> Result<(), Error> {
+        let Self { state, decoder, residual, model, settings, .. } = self;
+        let model = model.of(head.key);
+        decoder.start(settings.size, head.planes);
+        decoder.push(model, &string[..head.floor])?;
+        decoder.residual_into(model, residual);
+        state.advance_floor(residual, settings.threads);
+        if head.closed > head.floor {
+            decoder.push(model, &string[head.floor..head.closed])?;
+            decoder.residual_into(model, residual);
+        }
+        state.advance_loop(residual, settings.threads);
+        Ok(())
+    }
+}
+
+/// A frame's head, and the bytes before its string.
+fn compose(phase: u8, key: bool, planes: u8, side: &[u8], string: &[u8], shares: Shares) -> (Head, Vec<u8>) {
+    let mut out = Vec::with_capacity(MAX_HEAD + side.len() + string.len());
+    let mut head = Head { phase, key, planes, side: side.len(), floor: 0, closed: 0 };
+    // The head's length depends on both numbers, which depend on it: the second time it is no longer than the first.
+    for _ in 0..2 {
+        let over = out.len() + side.len();
+        head.closed = shares.closed.saturating_sub(over).min(string.len());
+        head.floor = shares.floor.saturating_sub(over).min(head.closed);
+        out.clear();
+        head.write(&mut out);
+    }
+    out.extend_from_slice(side);
+    (head, out)
+}
+
+/// Luma steps of difference that a bit of motion is worth, in 1/16: more where the slowest receiver has fewer bits.
+fn lambda(size: Size, slowest: usize) -> u32 {
+    let bits = (16 * slowest.min(1 << 20)).max(1) as u64;
+    let pixels = size.pixels() as u64;
+    u32::try_from((pixels * 12 * 16 / (10 * bits)).clamp(4 * 16, 20 * 16)).unwrap_or(20 * 16)
+}
+
+fn squared_error(a: &[i16], b: &[i16]) -> u64 {
+    let square = |(a, b): (&i16, &i16)| u64::from(u32::from(a.abs_diff(*b)).pow(2));
+    a.iter().zip(b).map(square).sum()
+}
+
+/// Whether a frame has so little of the one before that each block's mean predicts it as well.
+fn is_cut(source: &[i16], predicted: &Reference, size: Size) -> bool {
+    const SIDE: usize = 16;
+    let (width, height) = (size.width(), size.height());
+    let (mut inter, mut intra) = (0_u64, 0_u64);
+    for top in (0..height).step_by(SIDE) {
+        for left in (0..width).step_by(SIDE) {
+            let (right, bottom) = ((left + SIDE).min(width), (top + SIDE).min(height));
+            let rows = || (top..bottom).map(|y| &source[y * width..][left..right]);
+            let count = i32::try_from((right - left) * (bottom - top)).unwrap_or(1);
+            let sum = rows().flatten().map(|sample| i32::from(*sample)).sum::<i32>();
+            let mean = i16::try_from(sum / count).unwrap_or_default();
+            intra += rows().flatten().map(|sample| u64::from(sample.abs_diff(mean))).sum::<u64>();
+            for (y, row) in (top..bottom).zip(rows()) {
+                let predicted = &predicted.planes[0].row(y)[left..right];
+                inter += row.iter().zip(predicted).map(|(a, b)| u64::from(a.abs_diff(*b))).sum::<u64>();
+            }
+        }
+    }
+    inter > intra
+}

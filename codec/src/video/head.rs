@@ -1,0 +1,113 @@
+//! What a coded frame begins with (spec, "Frames").
+
+use crate::error::Error;
+use crate::motion::field::CONSTANT_CYCLE;
+use crate::subband::quantise::MAX_PLANES;
+
+/// Bytes that a head takes at most.
+pub(super) const MAX_HEAD: usize = 2 + 3 * MAX_VARINT;
+/// Bytes of a number: up to 2^28 - 1.
+const MAX_VARINT: usize = 4;
+/// The frame is predicted from nothing, and has no side information.
+const KEY: u16 = 1 << 7;
+
+/// What must be known before a frame's first symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Place in the refresh cycle, 0..128.
+    pub(crate) phase: u8,
+    /// Predicted from nothing.
+    pub(crate) key: bool,
+    /// Bit planes of the residual string, 0..=15.
+    pub(crate) planes: u8,
+    /// Bytes of side information.
+    pub(crate) side: usize,
+    /// Bytes of the string that the floor picture is made of.
+    pub(crate) floor: usize,
+    /// Bytes of the string that the loop picture is made of, at least as many.
+    pub(crate) closed: usize,
+}
+
+fn corrupt(why: &'static str) -> Error {
+    Error::Corrupt { what: "frame", why }
+}
+
+impl Head {
+    /// Appends the head to `out`.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let fixed = u16::from(self.phase) | if self.key { KEY } else { 0 } | u16::from(self.planes) << 8;
+        out.extend(fixed.to_le_bytes());
+        if !self.key {
+            varint(out, self.side);
+        }
+        varint(out, self.floor);
+        varint(out, self.closed - self.floor);
+    }
+
+    /// Reads a head and how many bytes it takes; nothing if the bytes end in it.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a reserved bit is set or a number takes more than four bytes.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Error> {
+        let Some((fixed, mut rest)) = bytes.split_first_chunk() else { return Ok(None) };
+        let fixed = u16::from_le_bytes(*fixed);
+        let [low, planes] = fixed.to_le_bytes();
+        if planes > MAX_PLANES {
+            return Err(corrupt("a reserved bit of its head is set"));
+        }
+        let key = fixed & KEY != 0;
+        let side = if key { Some(0) } else { number(&mut rest)? };
+        let Some(side) = side else { return Ok(None) };
+        let Some(floor) = number(&mut rest)? else { return Ok(None) };
+        let Some(beyond) = number(&mut rest)? else { return Ok(None) };
+        let phase = low & KEY.to_le_bytes()[0].wrapping_sub(1);
+        let head = Self { phase, key, planes, side, floor, closed: floor + beyond };
+        Ok(Some((head, bytes.len() - rest.len())))
+    }
+}
+
+const _: () = assert!(CONSTANT_CYCLE == KEY as usize, "the phase takes the bits below");
+
+fn varint(out: &mut Vec<u8>, mut value: usize) {
+    while value >= 0x80 {
+        out.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    out.push(value.to_le_bytes()[0]);
+}
+
+/// Nothing if the bytes end in it.
+fn number(bytes: &mut &[u8]) -> Result<Option<usize>, Error> {
+    let mut value = 0;
+    for at in 0..MAX_VARINT {
+        let Some(byte) = bytes.split_off_first() else { return Ok(None) };
+        value |= usize::from(byte & 0x7F) << (7 * at);
+        if *byte < 0x80 {
+            return Ok(Some(value));
+        }
+    }
+    Err(corrupt("a number of its head takes more than four bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_round_trip_and_every_prefix_asks_for_more() {
+        for (key, side, floor, closed) in [(true, 0, 0, 0), (false, 0, 5, 5), (false, 127, 128, 20_000)] {
+            let head = Head { phase: 127, key, planes: 15, side, floor, closed };
+            let mut bytes = Vec::new();
+            head.write(&mut bytes);
+            assert!(bytes.len() <= MAX_HEAD);
+            assert_eq!(Head::parse(&bytes), Ok(Some((head, bytes.len()))));
+            assert!((0..bytes.len()).all(|cut| Head::parse(&bytes[..cut]) == Ok(None)));
+        }
+    }
+
+    #[test]
+    fn reserved_bits_and_long_numbers_are_refused() {
+        assert!(Head::parse(&[0, 0x10, 0, 0, 0]).is_err());
+        assert!(Head::parse(&[0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0]).is_err());
+    }
+}

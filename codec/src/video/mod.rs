@@ -1,0 +1,11 @@
+//! Frames of video: each predicted from those before, as one embedded string that every receiver may cut anywhere.
+
+mod allotment;
+pub(crate) mod budget;
+pub(crate) mod container;
+pub(crate) mod decoder;
+pub(crate) mod encoder;
+mod head;
+pub(crate) mod model;
+pub(crate) mod population;
+mod state;

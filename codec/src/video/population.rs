@@ -1,0 +1,94 @@
+//! The receivers that one encode is meant for.
+
+/// Frames a second, as a fraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameRate {
+    /// Frames in [`FrameRate::seconds`].
+    pub frames: u32,
+    /// Seconds.
+    pub seconds: u32,
+}
+
+impl FrameRate {
+    /// Bytes of a frame at this many bits a second.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates are finite and positive")]
+    pub fn bytes(self, bits_per_second: f64) -> usize {
+        (bits_per_second / 8.0 * f64::from(self.seconds.max(1)) / f64::from(self.frames.max(1))).max(0.0) as usize
+    }
+}
+
+/// Bandwidths of receivers with their weights: what Equation 16 of Rippel, Gelbart and Adams (2014) takes the mean over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Population {
+    /// Bits a second and weight, by rising rate.
+    receivers: Vec<(f64, f64)>,
+}
+
+/// Rates of a log-uniform population.
+const RATES: u32 = 5;
+
+impl Population {
+    /// Receivers of these rates in bits a second, each with its weight. What is not positive and finite is left out.
+    #[must_use]
+    pub fn new(receivers: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let real = |value: f64| value.is_finite() && value > 0.0;
+        let mut receivers: Vec<_> =
+            receivers.into_iter().filter(|(rate, weight)| real(*rate) && real(*weight)).collect();
+        receivers.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Self { receivers }
+    }
+
+    /// Receivers whose rates are spread evenly on a logarithmic scale from `least` to `most` bits a second.
+    #[must_use]
+    pub fn log_uniform(least: f64, most: f64) -> Self {
+        let at = |number: u32| least * (most / least).powf(f64::from(number) / f64::from(RATES - 1));
+        Self::new((0..RATES).map(|number| (at(number), 1.0)))
+    }
+
+    /// The slowest receiver's rate; none if there is nobody.
+    #[must_use]
+    pub fn slowest(&self) -> Option<f64> {
+        self.receivers.first().map(|receiver| receiver.0)
+    }
+
+    /// The fastest receiver's rate; none if there is nobody.
+    #[must_use]
+    pub fn fastest(&self) -> Option<f64> {
+        self.receivers.last().map(|receiver| receiver.0)
+    }
+
+    /// The rate that half of the weight is at or below; none if there is nobody.
+    #[must_use]
+    pub fn median(&self) -> Option<f64> {
+        let half = self.receivers.iter().map(|receiver| receiver.1).sum::<f64>() / 2.0;
+        let mut below = 0.0;
+        let reached = |receiver: &&(f64, f64)| {
+            below += receiver.1;
+            below >= half
+        };
+        self.receivers.iter().find(reached).map(|receiver| receiver.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_sorted_and_the_median_goes_by_weight() {
+        let population = Population::new([(900.0, 1.0), (100.0, 3.0), (300.0, 1.0), (f64::NAN, 9.0), (-1.0, 9.0)]);
+        assert_eq!(population.slowest(), Some(100.0));
+        assert_eq!(population.fastest(), Some(900.0));
+        assert_eq!(population.median(), Some(100.0));
+        assert_eq!(Population::new([]).median(), None);
+        let even = Population::log_uniform(100.0, 1600.0);
+        assert!((even.median().expect("five") - 400.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_frame_has_its_share_of_a_second() {
+        let rate = FrameRate { frames: 30_000, seconds: 1001 };
+        assert_eq!(rate.bytes(240_000.0), 1001);
+    }
+}

@@ -1,0 +1,163 @@
+//! Video as callers meet it: prefixes of any frame, no drift, threads, bad input.
+
+use nestcast_codec::{
+    Arrived, Budget, Format, Frame, FrameRate, Picture, Population, Range, Size, VideoDecoder, VideoEncoder,
+    VideoModel, VideoSettings,
+};
+
+const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+const FORMAT: Format = Format::Ycbcr420(Range::Limited);
+
+/// A texture that moves to the left above one that stands still; from frame `cut` on another.
+fn clip(size: Size, count: usize, cut: usize) -> Vec<Picture> {
+    let sample = |x: usize, y: usize, seed: usize| {
+        let wave = if seed == 0 { ((x * 7 + y * 3) % 64).abs_diff(32) * 4 } else { (x / 3 * 5 + y * y) % 120 };
+        u8::try_from(60 + wave + (x * y + seed * 31) % 23).expect("less than 256")
+    };
+    let frame = |number: usize| {
+        let seed = usize::from(number >= cut);
+        let mut samples = Vec::new();
+        for plane in 0..3 {
+            let [width, height] = FORMAT.plane(size, plane);
+            for y in 0..height {
+                let moved = if 2 * y < height { number } else { 0 };
+                samples.extend((0..width).map(|x| sample(x + moved, y + plane * 9, seed)));
+            }
+        }
+        Picture::new(size, FORMAT, samples).expect("as many samples")
+    };
+    (0..count).map(frame).collect()
+}
+
+fn encode(clip: &[Picture], threads: usize) -> Vec<Frame> {
+    let size = clip[0].size();
+    let bits = (30.0 * 8.0 * size.pixels() as f64).max(1e6);
+    let population = Population::log_uniform(0.02 * bits, 0.32 * bits);
+    let settings = VideoSettings { size, rate: RATE, population, threads };
+    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    clip.iter().map(|frame| encoder.encode(frame).expect("a frame")).collect()
+}
+
+fn decoder(size: Size) -> VideoDecoder {
+    VideoDecoder::new(VideoModel::built_in(), size, 1)
+}
+
+fn render(decoder: &mut VideoDecoder) -> Picture {
+    let mut picture = Picture::zero(decoder.size(), FORMAT);
+    decoder.render_into(&mut picture).expect("its size");
+    picture
+}
+
+/// Mean squared error of luma.
+fn error(a: &Picture, b: &Picture) -> f64 {
+    let count = a.size().pixels();
+    let pairs = a.samples().iter().zip(b.samples()).take(count);
+    pairs.map(|(a, b)| f64::from(a.abs_diff(*b)).powi(2)).sum::<f64>() / count as f64
+}
+
+#[test]
+fn more_bytes_of_every_frame_give_better_frames_and_nobody_drifts() {
+    let size = Size::new(97, 66).expect("a valid size");
+    let clip = clip(size, 40, 99);
+    let frames = encode(&clip, 1);
+    let mut errors = Vec::new();
+    for quarters in [0, 1, 4] {
+        let mut decoder = decoder(size);
+        let mut halves = [0.0; 2];
+        for (number, (frame, original)) in frames.iter().zip(&clip).enumerate() {
+            let count = frame.base + (frame.bytes.len() - frame.base) * quarters / 4;
+            assert!(decoder.decode(&frame.bytes[..count]).expect("a frame") >= Arrived::Base);
+            halves[usize::from(number >= 24)] += error(&render(&mut decoder), original) / 20.0;
+        }
+        // The second half is as good as the first: what a receiver lacks does not add up.
+        assert!(halves[1] < 1.2 * halves[0], "{quarters}: {halves:?}");
+        errors.push(halves[1]);
+    }
+    assert!(errors[0] > 1.5 * errors[1] && errors[1] > 1.5 * errors[2], "{errors:?}");
+}
+
+#[test]
+fn a_receiver_that_had_little_comes_back_to_one_that_had_all() {
+    let size = Size::new(96, 64).expect("a valid size");
+    let clip = clip(size, 60, 99);
+    let frames = encode(&clip, 1);
+    let (mut poor, mut rich) = (decoder(size), decoder(size));
+    let mut apart = Vec::new();
+    for (number, frame) in frames.iter().enumerate() {
+        let count = if number < 30 { frame.base } else { frame.bytes.len() };
+        poor.decode(&frame.bytes[..count]).expect("a frame");
+        rich.decode(&frame.bytes).expect("a frame");
+        apart.push(error(&render(&mut poor), &render(&mut rich)));
+    }
+    assert!(apart[29] > 1.0, "{}", apart[29]);
+    assert!(apart[59] < 0.05 * apart[29], "{} of {}", apart[59], apart[29]);
+}
+
+#[test]
+fn bytes_do_not_depend_on_threads_and_a_cut_begins_anew() {
+    let size = Size::new(130, 100).expect("a valid size");
+    let clip = clip(size, 12, 7);
+    let frames = encode(&clip, 1);
+    for threads in [2, 3] {
+        assert_eq!(encode(&clip, threads), frames);
+    }
+    let keys: Vec<_> = frames.iter().enumerate().filter(|(_, frame)| frame.key).map(|(number, _)| number).collect();
+    assert_eq!(keys, [0, 7]);
+    let mut late = decoder(size);
+    let mut whole = decoder(size);
+    for (number, frame) in frames.iter().enumerate() {
+        whole.decode(&frame.bytes).expect("a frame");
+        if number >= 7 {
+            late.decode(&frame.bytes).expect("a frame");
+            assert_eq!(render(&mut late), render(&mut whole), "frame {number}");
+        }
+    }
+}
+
+#[test]
+fn small_and_odd_sizes_are_coded() {
+    for (width, height) in [(1, 1), (1, 40), (33, 17), (16, 16), (65, 3)] {
+        let size = Size::new(width, height).expect("a valid size");
+        let clip = clip(size, 4, 99);
+        let mut decoder = decoder(size);
+        for (frame, original) in encode(&clip, 1).iter().zip(&clip) {
+            for cut in 0..frame.side {
+                assert_eq!(decoder.decode(&frame.bytes[..cut]), Ok(Arrived::Nothing));
+            }
+            decoder.decode(&frame.bytes).expect("a frame");
+            assert!(error(&render(&mut decoder), original) < 2000.0);
+        }
+    }
+}
+
+#[test]
+fn a_budget_holds_a_rate_and_gives_every_base() {
+    let size = Size::new(96, 64).expect("a valid size");
+    let frames = encode(&clip(size, 40, 99), 1);
+    let rate = 0.1 * 240.0 * size.pixels() as f64;
+    let mut budget = Budget::new(rate, RATE);
+    let mut sum = 0;
+    for frame in &frames {
+        let count = budget.cut(&frame.bytes, 5).expect("a frame");
+        assert!(count >= frame.base && count <= frame.bytes.len());
+        sum += count + 5;
+    }
+    assert!((sum as f64) < rate / 8.0 * 40.0 / 30.0 + 1.0, "{sum}");
+    assert!(Budget::new(rate, RATE).cut(&[], 0).is_err());
+}
+
+#[test]
+fn other_sizes_formats_and_damage_are_refused_by_name() {
+    let size = Size::new(32, 32).expect("a valid size");
+    let settings = VideoSettings { size, rate: RATE, population: Population::log_uniform(1e5, 1e6), threads: 1 };
+    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    let other = Picture::zero(Size::new(32, 30).expect("a valid size"), FORMAT);
+    assert!(encoder.encode(&other).expect_err("another size").to_string().contains("another size"));
+    assert!(encoder.encode(&Picture::zero(size, Format::Grey)).expect_err("grey").to_string().contains("4:2:0"));
+    let frame = encoder.encode(&Picture::zero(size, FORMAT)).expect("a frame");
+    let mut damaged = frame.bytes.to_vec();
+    damaged[1] |= 0x80;
+    let mut decoder = decoder(size);
+    assert!(decoder.decode(&damaged).expect_err("a reserved bit").to_string().contains("reserved bit"));
+    assert!(decoder.render_into(&mut Picture::zero(size, Format::Rgb)).is_err());
+}
