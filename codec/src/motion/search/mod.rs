@@ -77,7 +77,7 @@ impl Search {
         }
         match aim.effort {
             Effort::Fast => bytes,
-            Effort::Thorough => overlapped.refine(lambda, blocks, planes, found, field),
+            Effort::Thorough => overlapped.refine(lambda, blocks, quarters, found, field),
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::entropy::range_coder::RangeEncoder;
 use crate::motion::field::{BLOCK, Block, CELL, Field, Source};
-use crate::motion::interpolate::Window;
-use crate::motion::overlap::{Kind, Sums};
-use crate::motion::reference::{FRACTION, Plane};
+use crate::motion::overlap::{Kind, Sampler, Sums};
+use crate::motion::reference::FRACTION;
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::cost::{BIT, Cost};
+use crate::motion::search::quarters::Quarters;
 use crate::motion::side_info::SideInfo;
 use crate::motion::vector::Vector;
 
@@ -22,7 +22,7 @@ const MOST: usize = 14;
 pub(super) struct Overlapped {
     side_info: SideInfo,
     sums: Vec<i32>,
-    window: Window,
+    samples: Vec<i16>,
     room: Vec<i32>,
 }
 
@@ -32,7 +32,7 @@ impl Overlapped {
         &mut self,
         lambda: u32,
         blocks: &Blocks,
-        planes: [&Plane; 2],
+        quarters: &[Quarters; 2],
         found: &[Found],
         field: &mut Field,
     ) -> Vec<u8> {
@@ -40,14 +40,14 @@ impl Overlapped {
         self.sums.clear();
         self.sums.resize(field.blocks.len() * BLOCK * BLOCK, 0);
         for (at, block) in field.blocks.iter().enumerate() {
-            self.add(field, planes, at, block);
+            self.add(field, quarters, at, block);
         }
         let mut coder = RangeEncoder::new();
         for (at, found) in found.iter().enumerate() {
             if let Block::Moved(_) = field.blocks[at]
                 && !is_calm(field, at)
             {
-                let best = self.best(lambda, blocks, planes, found, field, at);
+                let best = self.best(lambda, blocks, quarters, found, field, at);
                 field.blocks[at] = best;
             }
             // An encoder is never starved.
@@ -56,11 +56,12 @@ impl Overlapped {
         coder.finish_before_zeros()
     }
 
-    fn add(&mut self, field: &Field, planes: [&Plane; 2], at: usize, block: &Block) {
-        let from = planes[usize::from(field.sources[at] == Source::Floor)];
+    fn add(&mut self, field: &Field, quarters: &[Quarters; 2], at: usize, block: &Block) {
+        let quarters = &quarters[usize::from(field.sources[at] == Source::Floor)];
         let place = [at % field.across, at / field.across];
         let mut sums = Sums { all: &mut self.sums, width: field.across * BLOCK, corner: [0; 2] };
-        sums.add(&mut self.window, field, Kind::Luma, from, place, block);
+        let mut sampler = Rough { quarters, samples: &mut self.samples };
+        sums.add(&mut sampler, field, Kind::Luma, place, block);
     }
 
     /// The best of a block's candidates, which takes the block's place in the sums.
@@ -68,7 +69,7 @@ impl Overlapped {
         &mut self,
         lambda: u32,
         blocks: &Blocks,
-        planes: [&Plane; 2],
+        quarters: &[Quarters; 2],
         found: &Found,
         field: &Field,
         at: usize,
@@ -83,7 +84,7 @@ impl Overlapped {
         // All but this block: take its share out.
         let mut others = [[0; SIDE]; SIDE];
         let mut own = std::mem::take(&mut self.room);
-        self.alone(field, planes, at, &before, &mut own, corner, sides);
+        self.alone(field, quarters, at, &before, &mut own, corner, sides);
         for (y, others) in others.iter_mut().enumerate().take(sides[1]) {
             let sums = &self.sums[first + y * width..][..sides[0]];
             for ((out, sum), own) in others.iter_mut().zip(sums).zip(&own[y * sides[0]..]) {
@@ -99,13 +100,13 @@ impl Overlapped {
             if bits >= best.1 {
                 continue;
             }
-            self.alone(field, planes, at, block, &mut own, corner, sides);
+            self.alone(field, quarters, at, block, &mut own, corner, sides);
             let difference = left(blocks, &others, &own, corner, sides);
             if difference + bits < best.1 {
                 best = (*block, difference + bits);
             }
         }
-        self.alone(field, planes, at, &best.0, &mut own, corner, sides);
+        self.alone(field, quarters, at, &best.0, &mut own, corner, sides);
         for (y, others) in others.iter().enumerate().take(sides[1]) {
             let sums = &mut self.sums[first + y * width..][..sides[0]];
             for ((sum, other), own) in sums.iter_mut().zip(others).zip(&own[y * sides[0]..]) {
@@ -121,7 +122,7 @@ impl Overlapped {
     fn alone(
         &mut self,
         field: &Field,
-        planes: [&Plane; 2],
+        quarters: &[Quarters; 2],
         at: usize,
         block: &Block,
         out: &mut Vec<i32>,
@@ -130,9 +131,24 @@ impl Overlapped {
     ) {
         out.clear();
         out.resize(sides[0] * sides[1], 0);
-        let from = planes[usize::from(field.sources[at] == Source::Floor)];
+        let quarters = &quarters[usize::from(field.sources[at] == Source::Floor)];
         let mut sums = Sums { all: out, width: sides[0], corner: corner.map(usize::cast_signed) };
-        sums.add(&mut self.window, field, Kind::Luma, from, [at % field.across, at / field.across], block);
+        let mut sampler = Rough { quarters, samples: &mut self.samples };
+        sums.add(&mut sampler, field, Kind::Luma, [at % field.across, at / field.across], block);
+    }
+}
+
+/// Means of 8-bit half samples: near enough to choose by.
+struct Rough<'a> {
+    quarters: &'a Quarters,
+    samples: &'a mut Vec<i16>,
+}
+
+impl Sampler for Rough<'_> {
+    fn fetch(&mut self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &[i16] {
+        self.samples.clear();
+        self.quarters.fetch(corner, vector, side, self.samples);
+        self.samples
     }
 }
 
