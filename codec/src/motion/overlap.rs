@@ -78,7 +78,8 @@ impl Overlap {
                 let at = by * field.across + bx;
                 let from = if field.sources[at] == Source::Loop { from_loop } else { from_floor };
                 let mut sums = Sums { all: &mut self.sums, width, corner: [0, top] };
-                sums.add(&mut self.window, field, kind, from, [bx, by], &field.blocks[at]);
+                let mut sampler = Exact { window: &mut self.window, plane: from, kind };
+                sums.add(&mut sampler, field, kind, [bx, by], &field.blocks[at]);
             }
             let last = by + 1 == field.down;
             let end = if last { out.height } else { (2 * (by + 1) * side - side / 2).min(out.height) };
@@ -101,14 +102,32 @@ pub(super) struct Sums<'a> {
     pub(super) corner: [isize; 2],
 }
 
+/// Gives samples of a reference, moved, in 1/64 of a step.
+pub(super) trait Sampler {
+    /// `side[0]` x `side[1]` samples, the first of which is at `corner` moved by `vector`, row by row.
+    fn fetch(&mut self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &[i16];
+}
+
+/// As the specification has them.
+pub(super) struct Exact<'a> {
+    pub(super) window: &'a mut Window,
+    pub(super) plane: &'a Plane,
+    pub(super) kind: Kind,
+}
+
+impl Sampler for Exact<'_> {
+    fn fetch(&mut self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &[i16] {
+        self.window.fetch(self.plane, self.kind == Kind::Luma, corner, vector, side)
+    }
+}
+
 impl Sums<'_> {
     /// Adds what the block in this column and row gives.
     pub(super) fn add(
         &mut self,
-        window: &mut Window,
+        sampler: &mut impl Sampler,
         field: &Field,
         kind: Kind,
-        from: &Plane,
         place: [usize; 2],
         block: &Block,
     ) {
@@ -124,7 +143,7 @@ impl Sums<'_> {
             let across = &across.values[..sides[0]];
             match unit.motion {
                 Motion::Moved(vector) => {
-                    let samples = window.fetch(from, kind == Kind::Luma, [left, upper], vector, sides);
+                    let samples = sampler.fetch([left, upper], vector, sides);
                     for ((sums, down), samples) in rows.zip(samples.chunks_exact(sides[0])) {
                         for ((sum, sample), across) in sums.iter_mut().zip(samples).zip(across) {
                             *sum += i32::from(*sample) * i32::from(across * down);

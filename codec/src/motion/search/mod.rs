@@ -13,7 +13,7 @@ use crate::motion::reference::{Plane, Reference};
 use crate::motion::search::aim::{Aim, Effort};
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::modes::Modes;
-use crate::motion::search::overlapped::Overlapped;
+use crate::motion::search::overlapped::{Overlapped, References};
 use crate::motion::search::pyramid::Pyramid;
 use crate::motion::search::quarters::Quarters;
 use crate::parallel;
@@ -77,7 +77,8 @@ impl Search {
         }
         match aim.effort {
             Effort::Fast => bytes,
-            Effort::Thorough => overlapped.refine(lambda, blocks, planes, found, field),
+            Effort::Normal => overlapped.refine(lambda, blocks, &References::Rough(quarters), found, field),
+            Effort::Thorough => overlapped.refine(lambda, blocks, &References::Exact(planes), found, field),
         }
     }
 }

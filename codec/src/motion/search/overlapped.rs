@@ -3,10 +3,11 @@
 use crate::entropy::range_coder::RangeEncoder;
 use crate::motion::field::{BLOCK, Block, CELL, Field, Source};
 use crate::motion::interpolate::Window;
-use crate::motion::overlap::{Kind, Sums};
+use crate::motion::overlap::{Exact, Kind, Sampler, Sums};
 use crate::motion::reference::{FRACTION, Plane};
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::cost::{BIT, Cost};
+use crate::motion::search::quarters::Quarters;
 use crate::motion::side_info::SideInfo;
 use crate::motion::vector::Vector;
 
@@ -22,8 +23,9 @@ const MOST: usize = 14;
 pub(super) struct Overlapped {
     side_info: SideInfo,
     sums: Vec<i32>,
-    window: Window,
-    room: Vec<i32>,
+    /// What one block gives.
+    own: Vec<i32>,
+    room: Room,
 }
 
 impl Overlapped {
@@ -32,7 +34,7 @@ impl Overlapped {
         &mut self,
         lambda: u32,
         blocks: &Blocks,
-        planes: [&Plane; 2],
+        from: &References<'_>,
         found: &[Found],
         field: &mut Field,
     ) -> Vec<u8> {
@@ -40,14 +42,14 @@ impl Overlapped {
         self.sums.clear();
         self.sums.resize(field.blocks.len() * BLOCK * BLOCK, 0);
         for (at, block) in field.blocks.iter().enumerate() {
-            self.add(field, planes, at, block);
+            self.add(field, from, at, block);
         }
         let mut coder = RangeEncoder::new();
         for (at, found) in found.iter().enumerate() {
             if let Block::Moved(_) = field.blocks[at]
                 && !is_calm(field, at)
             {
-                let best = self.best(lambda, blocks, planes, found, field, at);
+                let best = self.best(lambda, blocks, from, found, field, at);
                 field.blocks[at] = best;
             }
             // An encoder is never starved.
@@ -56,11 +58,9 @@ impl Overlapped {
         coder.finish_before_zeros()
     }
 
-    fn add(&mut self, field: &Field, planes: [&Plane; 2], at: usize, block: &Block) {
-        let from = planes[usize::from(field.sources[at] == Source::Floor)];
-        let place = [at % field.across, at / field.across];
+    fn add(&mut self, field: &Field, from: &References<'_>, at: usize, block: &Block) {
         let mut sums = Sums { all: &mut self.sums, width: field.across * BLOCK, corner: [0; 2] };
-        sums.add(&mut self.window, field, Kind::Luma, from, place, block);
+        from.add(&mut sums, &mut self.room, field, at, block);
     }
 
     /// The best of a block's candidates, which takes the block's place in the sums.
@@ -68,7 +68,7 @@ impl Overlapped {
         &mut self,
         lambda: u32,
         blocks: &Blocks,
-        planes: [&Plane; 2],
+        from: &References<'_>,
         found: &Found,
         field: &Field,
         at: usize,
@@ -82,8 +82,8 @@ impl Overlapped {
         let first = corner[1] * width + corner[0];
         // All but this block: take its share out.
         let mut others = [[0; SIDE]; SIDE];
-        let mut own = std::mem::take(&mut self.room);
-        self.alone(field, planes, at, &before, &mut own, corner, sides);
+        let mut own = std::mem::take(&mut self.own);
+        self.alone(field, from, at, &before, &mut own, corner, sides);
         for (y, others) in others.iter_mut().enumerate().take(sides[1]) {
             let sums = &self.sums[first + y * width..][..sides[0]];
             for ((out, sum), own) in others.iter_mut().zip(sums).zip(&own[y * sides[0]..]) {
@@ -99,20 +99,20 @@ impl Overlapped {
             if bits >= best.1 {
                 continue;
             }
-            self.alone(field, planes, at, block, &mut own, corner, sides);
+            self.alone(field, from, at, block, &mut own, corner, sides);
             let difference = left(blocks, &others, &own, corner, sides);
             if difference + bits < best.1 {
                 best = (*block, difference + bits);
             }
         }
-        self.alone(field, planes, at, &best.0, &mut own, corner, sides);
+        self.alone(field, from, at, &best.0, &mut own, corner, sides);
         for (y, others) in others.iter().enumerate().take(sides[1]) {
             let sums = &mut self.sums[first + y * width..][..sides[0]];
             for ((sum, other), own) in sums.iter_mut().zip(others).zip(&own[y * sides[0]..]) {
                 *sum = other + own;
             }
         }
-        self.room = own;
+        self.own = own;
         best.0
     }
 
@@ -121,7 +121,7 @@ impl Overlapped {
     fn alone(
         &mut self,
         field: &Field,
-        planes: [&Plane; 2],
+        from: &References<'_>,
         at: usize,
         block: &Block,
         out: &mut Vec<i32>,
@@ -130,9 +130,52 @@ impl Overlapped {
     ) {
         out.clear();
         out.resize(sides[0] * sides[1], 0);
-        let from = planes[usize::from(field.sources[at] == Source::Floor)];
         let mut sums = Sums { all: out, width: sides[0], corner: corner.map(usize::cast_signed) };
-        sums.add(&mut self.window, field, Kind::Luma, from, [at % field.across, at / field.across], block);
+        from.add(&mut sums, &mut self.room, field, at, block);
+    }
+}
+
+/// Room for what is interpolated.
+#[derive(Debug, Default)]
+struct Room {
+    window: Window,
+    samples: Vec<i16>,
+}
+
+/// What blocks are predicted from: the loop's and the floor's luma, or samples near enough to choose by.
+pub(super) enum References<'a> {
+    Exact([&'a Plane; 2]),
+    Rough(&'a [Quarters; 2]),
+}
+
+impl References<'_> {
+    fn add(&self, sums: &mut Sums<'_>, room: &mut Room, field: &Field, at: usize, block: &Block) {
+        let place = [at % field.across, at / field.across];
+        let floor = usize::from(field.sources[at] == Source::Floor);
+        match self {
+            Self::Exact(planes) => {
+                let mut sampler = Exact { window: &mut room.window, plane: planes[floor], kind: Kind::Luma };
+                sums.add(&mut sampler, field, Kind::Luma, place, block);
+            }
+            Self::Rough(quarters) => {
+                let mut sampler = Rough { quarters: &quarters[floor], samples: &mut room.samples };
+                sums.add(&mut sampler, field, Kind::Luma, place, block);
+            }
+        }
+    }
+}
+
+/// Means of 8-bit half samples.
+struct Rough<'a> {
+    quarters: &'a Quarters,
+    samples: &'a mut Vec<i16>,
+}
+
+impl Sampler for Rough<'_> {
+    fn fetch(&mut self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &[i16] {
+        self.samples.clear();
+        self.quarters.fetch(corner, vector, side, self.samples);
+        self.samples
     }
 }
 
