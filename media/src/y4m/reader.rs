@@ -47,6 +47,12 @@ impl<R: Read> Reader<R> {
         self.header.format()
     }
 
+    /// The values that samples take, also those of grey.
+    #[must_use]
+    pub const fn range(&self) -> Range {
+        self.header.range
+    }
+
     /// Pictures per second.
     #[must_use]
     pub const fn rate(&self) -> Rate {
