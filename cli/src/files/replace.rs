@@ -43,7 +43,8 @@ impl Replacement {
 
     /// Gives the file its name.
     pub(super) fn finish(self, sync: Sync) -> io::Result<()> {
-        let Self { target, file, writing } = self;
+        // In this order: what is named last is dropped first, the file before a signal ends the process.
+        let Self { target, writing, file } = self;
         if let Ok(old) = fs::metadata(&target) {
             file.as_file().set_permissions(old.permissions())?;
         }
