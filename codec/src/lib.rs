@@ -120,6 +120,7 @@ pub use colour::planes::Planes;
 pub use error::{Error, ModelId};
 pub use linear::Linear;
 pub use model::Model;
+pub use motion::search::aim::Effort;
 pub use picture::{Channels, Format, MAX_SIDE, Picture, Plane, PlaneMut, Range, Size, View, ViewMut};
 pub use stream::decoder::{DEFAULT_MAX_PIXELS, DecodeError, Decoder, Progress};
 pub use stream::encoded::Stream;
@@ -127,6 +128,8 @@ pub use stream::encoder::{EncodeError, Encoder};
 pub use stream::header::{Header, MAX_HEADER, Parsed};
 pub use subband::coefficients::Coefficients;
 pub use subband::layout::{Band, LEVELS, SUBBANDS, Subband};
+#[cfg(feature = "training")]
+pub use training::tally::Tally;
 pub use transform::{Analysis, Position, Synthesis, TransformError};
 pub use video::budget::Budget;
 pub use video::container::{RecordHead, VideoFile, VideoHeader, VideoIndex, VideoWriter};
@@ -135,3 +138,5 @@ pub use video::encoder::{Frame, VideoEncoder, VideoSettings};
 pub use video::head::FrameHead;
 pub use video::model::VideoModel;
 pub use video::population::{FrameRate, Population};
+#[cfg(feature = "training")]
+pub use video::training::MotionTally;

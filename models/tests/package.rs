@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use nestcast_codec::{Model, VideoModel};
 use nestcast_models::{Fault, Package, PackageError};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
@@ -11,6 +12,11 @@ const FILES: [&str; 4] = ["manifest.toml", "tables.bin", "analysis.onnx", "synth
 
 fn photo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join("photo")
+}
+
+/// The SHA-256 of these bytes.
+fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A copy of the shipped package that may be spoiled.
@@ -50,9 +56,22 @@ fn the_shipped_packages_are_the_built_in_ones() {
         let [open, builtin] = [Package::open(folder), Package::builtin(name)].map(|p| p.expect("a sound package"));
         assert_eq!(open.id(), builtin.id());
         assert_eq!(open.manifest(), builtin.manifest());
-        assert_eq!((builtin.name(), builtin.manifest().format), (name, 2));
+        assert_eq!((builtin.name(), builtin.manifest().format), (name, 3));
         assert!(!builtin.manifest().data.is_empty() && !builtin.manifest().licence.is_empty());
     }
+}
+
+#[test]
+fn the_tables_of_video_are_those_of_their_manifest() {
+    let folder = photo().with_file_name("video");
+    let manifest = fs::read_to_string(folder.join("manifest.toml")).expect("a manifest");
+    let manifest: toml::Table = manifest.parse().expect("a table");
+    let files = ["key.bin", "residual.bin"];
+    let hashes = files.map(|file| manifest["files"][file].as_str().expect("a hash"));
+    let tables = files.map(|file| fs::read(folder.join(file)).expect("a file"));
+    assert_eq!(tables.each_ref().map(|tables| hex(tables)), hashes);
+    let ids = tables.map(|tables| Model::from_bytes(&tables).expect("tables").id());
+    assert_eq!(VideoModel::built_in().ids(), ids);
 }
 
 #[test]
@@ -122,8 +141,8 @@ fn large_files_are_not_read() {
 
 #[test]
 fn another_format_asks_for_an_update() {
-    let format = fault_with("format = 2", "format = 3\nnews = true");
-    assert_eq!(format, Fault::Format { format: 3, known: 2 });
+    let format = fault_with("format = 3", "format = 4\nnews = true");
+    assert_eq!(format, Fault::Format { format: 4, known: 3 });
     assert!(format.to_string().contains("update nestcast"));
     assert_eq!(fault_with("stride = 64", "stride = 32"), Fault::Transform);
     assert_eq!(fault_with("\"u-ll6\", \"v-ll6\"", "\"v-ll6\", \"u-ll6\""), Fault::Transform);
@@ -136,7 +155,7 @@ fn a_bad_manifest_is_refused_with_its_line() {
         other => panic!("{other}"),
     };
     assert!(message("licence =", "license =").contains("unknown field `license`"));
-    assert!(message("format = 2", "format = one").starts_with("line 2: "));
+    assert!(message("format = 3", "format = one").starts_with("line 2: "));
     for cuts in ["cut = [-1", "cut = [nan", "cut = [9.0", "cut = [0.0, 1"] {
         let from = if cuts.contains(',') { "cut = [0.0, " } else { "cut = [0.0" };
         assert!(message(from, cuts).contains("range of cuts"), "{cuts}");
@@ -175,7 +194,7 @@ fn with_file(file: &str, bytes: &[u8]) -> TempDir {
     let path = folder.path().join("manifest.toml");
     let text = fs::read_to_string(&path).expect("a manifest");
     let (before, after) = text.split_once(&format!("\"{file}\" = \"")).expect("a hash");
-    let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = hex(bytes);
     fs::write(path, format!("{before}\"{file}\" = \"{digest}{}", &after[64..])).expect("a manifest");
     folder
 }

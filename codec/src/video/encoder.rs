@@ -7,7 +7,7 @@ use crate::motion::field::{CONSTANT_CYCLE, Field};
 use crate::motion::overlap::Overlap;
 use crate::motion::reference::{FRACTION, Reference};
 use crate::motion::search::Search;
-use crate::motion::search::aim::Aim;
+use crate::motion::search::aim::{Aim, Effort};
 use crate::picture::{Format, Size, View};
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::encoder::ResidualEncoder;
@@ -50,7 +50,8 @@ pub struct Frame {
 /// Encodes the frames of one video, one after another.
 pub struct VideoEncoder {
     settings: VideoSettings,
-    model: VideoModel,
+    pub(super) model: VideoModel,
+    effort: Effort,
     state: State,
     allotment: Allotment,
     /// Frames so far.
@@ -58,10 +59,10 @@ pub struct VideoEncoder {
     source: Planes420<i16>,
     residual: Planes420<i16>,
     luma: Vec<u8>,
-    field: Field,
+    pub(super) field: Field,
     search: Search,
     room: [Overlap; 6],
-    coder: ResidualEncoder,
+    pub(super) coder: ResidualEncoder,
     decoder: ResidualDecoder,
 }
 
@@ -82,6 +83,7 @@ impl VideoEncoder {
         let threads = settings.threads.max(1);
         Self {
             model,
+            effort: Effort::default(),
             state: State::new(size),
             allotment: Allotment::default(),
             count: 0,
@@ -95,6 +97,13 @@ impl VideoEncoder {
             decoder: ResidualDecoder::new(threads),
             settings: VideoSettings { threads, ..settings },
         }
+    }
+
+    /// Searches for motion as long as this says; decoders need not be told.
+    #[must_use]
+    pub const fn with_effort(mut self, effort: Effort) -> Self {
+        self.effort = effort;
+        self
     }
 
     /// The tables that it codes with.
@@ -151,6 +160,26 @@ impl VideoEncoder {
         })
     }
 
+    /// A frame for receivers that have none of those before: it stands in place of the last one, and makes their floor
+    /// and loop of an embedded picture of the floor, of at most `max_bytes`. They go on with the next frame, near to all
+    /// others at once, and nearer with every block that is refreshed.
+    #[must_use]
+    pub fn join(&mut self, max_bytes: usize) -> Frame {
+        let Self { state, residual, coder, model, .. } = self;
+        for (out, plane) in residual.planes_mut().into_iter().zip(&state.floor.planes) {
+            let rows = out.chunks_exact_mut(plane.width).enumerate();
+            rows.for_each(|(y, out)| out.copy_from_slice(plane.row(y)));
+        }
+        let (planes, string) = coder.encode(&model.key, residual, max_bytes);
+        let phase = u8::try_from(self.count.saturating_sub(1) % CONSTANT_CYCLE).unwrap_or_default();
+        let shares = Shares { floor: usize::MAX, closed: usize::MAX, most: max_bytes };
+        let (_, mut out) = compose(phase, true, planes, &[], &string, shares);
+        let side = out.len();
+        out.extend_from_slice(&string);
+        out.truncate(max_bytes.max(side));
+        Frame { base: out.len(), closed: out.len(), side, key: true, bytes: out.into() }
+    }
+
     /// Takes the samples over.
     fn take(&mut self, view: &View<'_>) {
         let size = self.settings.size;
@@ -170,13 +199,14 @@ impl VideoEncoder {
 
     /// Predicts the frame, and gives the bytes of its motion; nothing if it is better predicted from nothing.
     fn predict(&mut self, phase: u8, slowest: usize) -> Option<Vec<u8>> {
-        let Self { settings, state, search, field, room, .. } = self;
+        let Self { settings, effort, state, search, field, room, .. } = self;
         let aim = Aim {
             size: settings.size,
             phase,
             lambda: lambda(settings.size, slowest),
             most_bytes: slowest / SIDE_SHARE[1] * SIDE_SHARE[0],
             threads: settings.threads,
+            effort: *effort,
         };
         let (from_loop, from_floor) = state.leak(settings.threads);
         let side = search.run(&aim, from_loop, from_floor, field);

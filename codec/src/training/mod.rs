@@ -1,0 +1,4 @@
+//! For those who train models: what coding meets, and tables from it.
+
+mod counts;
+pub(crate) mod tally;
