@@ -14,7 +14,7 @@ const FRAME: usize = 6 + WIDTH * HEIGHT * 3 / 2;
 
 /// A texture that moves by two pixels a frame; from `cut` on another, and brighter.
 fn clip(count: usize, cut: usize) -> Vec<u8> {
-    let size = Size::new(WIDTH as u32, HEIGHT as u32).expect("a valid size");
+    let size = Size::new(64, 48).expect("a valid size");
     let format = Format::Ycbcr420(Range::Limited);
     let mut writer = Writer::new(Vec::new(), Rate::new(30, 1).expect("a rate"));
     for number in 0..count {
@@ -264,6 +264,7 @@ fn options_of_the_other_kind_are_refused_with_what_to_use() {
         (&["decode", "clip.nst", "-o", "out", "--decoder", "deep"], "no other than linear"),
         (&["decode", "clip.nst", "-o", "out.png"], ".y4m"),
         (&["encode", "source.png", "-o", "out", "--bitrates", "1k..2k"], "y4m"),
+        (&["encode", "source.png", "-o", "out", "--effort", "fast"], "y4m"),
         (&["encode", "clip.y4m", "-o", "out", "--max-bytes", "3000"], "--bitrates"),
         (&["encode", "clip.y4m", "-o", "out", "--model", "photo-ssim"], "--model"),
         (&["inspect", "picture.nst", "--original", "source.png"], "--original"),

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use nestcast_codec::{
-    Budget, Codec, Decoder, Encoder, FrameRate, MAX_HEADER, Picture, VideoDecoder, VideoEncoder, VideoModel,
+    Budget, Codec, Decoder, Effort, Encoder, FrameRate, MAX_HEADER, Picture, VideoDecoder, VideoEncoder, VideoModel,
     VideoSettings,
 };
 
@@ -119,18 +119,20 @@ struct Alone {
 }
 
 impl Measurement {
-    /// For receivers of these rates, in bits per second.
+    /// For receivers of these rates, in bits per second, of what an encoder of these settings makes.
     #[must_use]
-    pub fn new(model: &VideoModel, settings: &VideoSettings, rates: &[f64]) -> Self {
+    pub fn new(settings: &VideoSettings, effort: Effort, rates: &[f64]) -> Self {
+        let VideoSettings { size, rate: frame_rate, threads, .. } = *settings;
+        let encoder = VideoEncoder::new(VideoModel::built_in(), settings.clone()).with_effort(effort);
         let receiver = |&rate: &f64| Receiver {
-            decoder: VideoDecoder::new(model.clone(), settings.size, settings.threads),
-            budget: Budget::new(rate, settings.rate),
+            decoder: VideoDecoder::new(encoder.model().clone(), size, threads),
+            budget: Budget::new(rate, frame_rate),
             run: Run::new(rate),
         };
         Self {
-            encoder: VideoEncoder::new(model.clone(), settings.clone()),
             video: rates.iter().map(receiver).collect(),
-            alone: Alone::new(settings.rate, rates),
+            alone: Alone::new(frame_rate, rates),
+            encoder,
             decoded: None,
             encode: Duration::ZERO,
         }
@@ -226,7 +228,7 @@ mod tests {
         let rates = [60e3, 120e3, 240e3];
         let population = Population::log_uniform(60e3, 240e3);
         let settings = VideoSettings { size, rate, population, threads: 1 };
-        let mut measurement = Measurement::new(&VideoModel::built_in(), &settings, &rates);
+        let mut measurement = Measurement::new(&settings, Effort::Normal, &rates);
         for number in 0..16 {
             measurement.push(&frame(size, number)).expect("its shape");
         }

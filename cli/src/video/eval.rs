@@ -8,7 +8,7 @@ use nestcast_lab::video::{Frame, Measured, Measurement, Run};
 use serde::Serialize;
 
 use super::clip::Clip;
-use super::encode::{population, usual};
+use super::encode::{effort, population, usual};
 use crate::args::{Bitrates, Decoders, Eval, Transform};
 use crate::files::{self, Input, Lines, Output};
 
@@ -64,12 +64,13 @@ pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
     let csv = options.csv.as_deref().map(place).transpose()?;
     let plot = options.plot.as_deref().map(place).transpose()?;
     let video = files::name(input.path());
-    let model = super::model(&options.common)?;
+    // Other tables are refused.
+    super::model(&options.common)?;
     let mut clip = Clip::open(input, &options.frames, options.common.max_pixels)?;
     let (size, rate) = (clip.size(), clip.rate());
     let bitrates = options.bitrates.unwrap_or_else(|| usual(size, rate));
     let settings = VideoSettings { size, rate, population: population(bitrates), threads: options.common.threads() };
-    let mut measurement = Measurement::new(&model, &settings, &rates(bitrates));
+    let mut measurement = Measurement::new(&settings, effort(options.effort), &rates(bitrates));
     let progress = clip.progress();
     let mut picture = clip.picture();
     while clip.read_into(&mut picture)? {
