@@ -9,5 +9,3 @@ mod head;
 pub(crate) mod model;
 pub(crate) mod population;
 mod state;
-#[cfg(feature = "training")]
-pub(crate) mod training;
