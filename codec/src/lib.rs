@@ -130,6 +130,8 @@ pub use subband::coefficients::Coefficients;
 pub use subband::layout::{Band, LEVELS, SUBBANDS, Subband};
 #[cfg(feature = "training")]
 pub use training::tally::Tally;
+#[cfg(feature = "training")]
+pub use training::video::MotionTally;
 pub use transform::{Analysis, Position, Synthesis, TransformError};
 pub use video::budget::Budget;
 pub use video::container::{RecordHead, VideoFile, VideoHeader, VideoIndex, VideoWriter};
@@ -138,5 +140,3 @@ pub use video::encoder::{Frame, VideoEncoder, VideoSettings};
 pub use video::head::FrameHead;
 pub use video::model::VideoModel;
 pub use video::population::{FrameRate, Population};
-#[cfg(feature = "training")]
-pub use video::training::MotionTally;

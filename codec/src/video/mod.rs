@@ -9,5 +9,3 @@ pub(crate) mod head;
 pub(crate) mod model;
 pub(crate) mod population;
 mod state;
-#[cfg(feature = "training")]
-pub(crate) mod training;
