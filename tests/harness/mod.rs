@@ -13,6 +13,7 @@ pub mod recipes;
 pub mod still_frames;
 mod tls;
 pub mod vectors;
+pub mod video_frames;
 
 use nestcast_codec::Picture;
 
