@@ -130,12 +130,13 @@ pub use subband::coefficients::Coefficients;
 pub use subband::layout::{Band, LEVELS, SUBBANDS, Subband};
 #[cfg(feature = "training")]
 pub use training::tally::Tally;
+#[cfg(feature = "training")]
+pub use training::video::MotionTally;
 pub use transform::{Analysis, Position, Synthesis, TransformError};
 pub use video::budget::Budget;
-pub use video::container::{VideoFile, VideoHeader, VideoWriter};
+pub use video::container::{RecordHead, VideoFile, VideoHeader, VideoIndex, VideoWriter};
 pub use video::decoder::{Arrived, VideoDecoder};
 pub use video::encoder::{Frame, VideoEncoder, VideoSettings};
+pub use video::head::FrameHead;
 pub use video::model::VideoModel;
 pub use video::population::{FrameRate, Population};
-#[cfg(feature = "training")]
-pub use video::training::MotionTally;

@@ -75,7 +75,7 @@ fn encode(clip: &Clip, model: &VideoModel, slowest: f64, weight: f64, met: &mut 
         let tally = encoder.tally(&frame, &cuts)?;
         if frame.key { &mut met.key } else { &mut met.residual }.add(&tally, weight);
         if !frame.key {
-            met.motion.meet(&encoder, weight);
+            met.motion.meet(&mut encoder, weight);
         }
         if number > 0 && number % KEY_EVERY == 0 {
             let mut first = VideoEncoder::new(model.clone(), settings.clone());

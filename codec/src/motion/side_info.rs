@@ -9,8 +9,6 @@ use crate::error::Error;
 use crate::motion::field::{Block, Field, Source};
 use crate::motion::vector::Vector;
 use crate::picture::Size;
-#[cfg(feature = "training")]
-use crate::training::tally::Meter;
 
 /// Vectors that a block may take over.
 pub(crate) const CANDIDATES: usize = 5;
@@ -236,16 +234,16 @@ impl SideInfo {
     }
 }
 
-/// What coding a field meets.
+/// Codes a whole field with a coder made for so many contexts.
 #[cfg(feature = "training")]
-pub(crate) fn measure(field: &Field) -> Meter {
-    let (mut side_info, mut meter) = (SideInfo::default(), Meter::new(CONTEXTS));
+pub(crate) fn code<C: Coder>(field: &Field, coder: impl Fn(usize) -> C) -> C {
+    let (mut side_info, mut coder) = (SideInfo::default(), coder(CONTEXTS));
     side_info.reset(field);
     for at in 0..field.blocks.len() {
-        // A meter is never starved.
-        let _ = side_info.block(&mut meter, field, at, field.blocks[at]);
+        // Only a decoder is starved.
+        let _ = side_info.block(&mut coder, field, at, field.blocks[at]);
     }
-    meter
+    coder
 }
 
 /// What is known around a block.

@@ -10,8 +10,6 @@ use crate::scratch::Scratch;
 use crate::stream::slice_encoder::SliceEncoder;
 use crate::subband::coefficients::Bands;
 use crate::subband::layout::ChromaFormat;
-#[cfg(feature = "training")]
-use crate::training::tally::Tally;
 
 /// Codes residuals, one after another in the same memory.
 #[derive(Debug)]
@@ -59,12 +57,13 @@ impl ResidualEncoder {
         Bands { size: self.size, chroma: ChromaFormat::Half, subbands: &self.subbands }
     }
 
-    /// Tells `tally` the symbols of the last string.
+    /// The slices of the last residual as they were before they were coded, their bit planes, and the coding passes that
+    /// the string holds.
     #[cfg(feature = "training")]
-    pub(crate) fn meet_symbols(&mut self, model: &Model, tally: &mut Tally) {
+    pub(crate) fn uncoded(&mut self, model: &Model) -> (&mut SliceEncoder, u8, usize) {
         let passes = self.slices.passes();
         let planes = self.slices_of_bands(model);
-        tally.meet_symbols(&mut self.slices, planes, passes);
+        (&mut self.slices, planes, passes)
     }
 
     fn quantise(&mut self, model: &Model, residual: &Planes420<i16>) -> u8 {

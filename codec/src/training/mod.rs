@@ -2,3 +2,4 @@
 
 mod counts;
 pub(crate) mod tally;
+pub(crate) mod video;

@@ -50,7 +50,7 @@ pub struct Frame {
 /// Encodes the frames of one video, one after another.
 pub struct VideoEncoder {
     settings: VideoSettings,
-    pub(super) model: VideoModel,
+    model: VideoModel,
     effort: Effort,
     state: State,
     allotment: Allotment,
@@ -59,10 +59,10 @@ pub struct VideoEncoder {
     source: Planes420<i16>,
     residual: Planes420<i16>,
     luma: Vec<u8>,
-    pub(super) field: Field,
+    field: Field,
     search: Search,
     room: [Overlap; 6],
-    pub(super) coder: ResidualEncoder,
+    coder: ResidualEncoder,
     decoder: ResidualDecoder,
 }
 
@@ -104,6 +104,12 @@ impl VideoEncoder {
     pub const fn with_effort(mut self, effort: Effort) -> Self {
         self.effort = effort;
         self
+    }
+
+    /// What the last frame was coded with: tables, motion, residual.
+    #[cfg(feature = "training")]
+    pub(crate) const fn last(&mut self) -> (&VideoModel, &Field, &mut ResidualEncoder) {
+        (&self.model, &self.field, &mut self.coder)
     }
 
     /// The tables that it codes with.

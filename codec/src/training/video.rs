@@ -1,10 +1,9 @@
-//! For those who train models: what coding a frame of video met.
+//! What coding a frame of video met.
 
 use crate::error::Error;
 use crate::motion::side_info;
-use crate::training::tally::{Slope, Tally};
+use crate::training::tally::{Meter, Slope, Tally};
 use crate::video::encoder::{Frame, VideoEncoder};
-use crate::video::head::Head;
 
 impl VideoEncoder {
     /// What coding `frame`, the last one, met: its symbols down to its last byte, and what is known of it after each of
@@ -13,16 +12,17 @@ impl VideoEncoder {
     /// # Errors
     /// [`Error::Corrupt`] if it is no frame.
     pub fn tally(&mut self, frame: &Frame, cuts: &[usize]) -> Result<Tally, Error> {
-        let why = "it ends inside its head";
-        let (head, _) = Head::parse(&frame.bytes)?.ok_or(Error::Corrupt { what: "frame", why })?;
-        let (model, string) = (self.model.of(frame.key), &frame.bytes[frame.side..]);
+        let (model, _, coder) = self.last();
+        let (model, string) = (model.of(frame.key), &frame.bytes[frame.side..]);
         let mut tally = Tally::default();
+        if string.is_empty() {
+            return Ok(tally);
+        }
+        let (slices, planes, passes) = coder.uncoded(model);
+        tally.meet_symbols(slices, planes, passes);
         for cut in cuts {
             let prefix = &string[..cut.saturating_sub(frame.side).min(string.len())];
-            tally.meet_points(model, self.coder.bands(), head.planes, prefix)?;
-        }
-        if !string.is_empty() {
-            self.coder.meet_symbols(model, &mut tally);
+            tally.meet_points(model, coder.bands(), planes, prefix)?;
         }
         Ok(tally)
     }
@@ -38,8 +38,9 @@ pub struct MotionTally {
 
 impl MotionTally {
     /// Adds the motion of the last frame that `encoder` coded, `weight` times.
-    pub fn meet(&mut self, encoder: &VideoEncoder, weight: f64) {
-        let meter = side_info::measure(&encoder.field);
+    pub fn meet(&mut self, encoder: &mut VideoEncoder, weight: f64) {
+        let (_, field, _) = encoder.last();
+        let meter = side_info::code(field, Meter::new);
         self.bits += weight * meter.bits;
         self.slopes.resize(meter.slopes.len(), Slope::default());
         self.slopes.iter_mut().zip(meter.slopes).for_each(|(own, met)| own.add(met, weight));
