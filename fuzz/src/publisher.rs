@@ -120,7 +120,8 @@ impl Driver {
         let id = self.frames.last().map_or(0, |frame| frame.id) + u64::from(step) + 1;
         let from = usize::from(id.to_le_bytes()[0]);
         let bytes = Bytes::from_static(&PATTERN[from..from + usize::from(length)]);
-        let frame = Frame { id, skipped: u64::from(skipped).min(id), captured: id, base: base.into(), bytes, join: None };
+        let frame =
+            Frame { id, skipped: u64::from(skipped).min(id), captured: id, base: base.into(), bytes, join: None };
         self.path = PathStats {
             delivered: self.path.delivered + u64::from(path.delivered),
             window: path.window.into(),

@@ -54,11 +54,10 @@ mod tests {
                 let max_bitrate = (cap > 0).then_some(Bitrate::from_bits(cap));
                 Message::Hello(Hello { token, max_bitrate, decoder })
             }),
-            (any::<[u8; 6]>(), hash.clone(), [1..10_000_u32, 1..10_000_u32], (1..1000_u32, 1..1002_u32), video()).prop_map(
-                |(model, package, [width, height], rate, video)| {
+            (any::<[u8; 6]>(), hash.clone(), [1..10_000_u32, 1..10_000_u32], (1..1000_u32, 1..1002_u32), video())
+                .prop_map(|(model, package, [width, height], rate, video)| {
                     Message::Welcome(Welcome { model, package, width, height, rate, video })
-                }
-            ),
+                }),
             hash.prop_map(|package| Message::ModelRequest(ModelRequest { package })),
         ]
     }
@@ -113,7 +112,8 @@ mod tests {
         let request = |length: u8| [&[3, length + 1, length][..], &vec![7; length.into()]].concat();
         let welcome = |model: u8, package: u8| {
             let fields =
-                [&[1, model][..], &vec![1; model.into()], &[package], &vec![2; package.into()], &[9, 9, 9, 9, 0]].concat();
+                [&[1, model][..], &vec![1; model.into()], &[package], &vec![2; package.into()], &[9, 9, 9, 9, 0]]
+                    .concat();
             [&[2, u8::try_from(fields.len()).expect("short")][..], &fields].concat()
         };
         let taken = |bytes: Vec<u8>| {

@@ -302,3 +302,111 @@ impl Publisher {
         Sending { open, unwritten: [head, body], base_left, written: 0, finish: false, first, again: false }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bases::Bases;
+    use crate::frame::{FrameHeader, Join};
+
+    const INTERVAL: Duration = Duration::from_millis(40);
+    const BASE: usize = 100;
+
+    fn frame(id: u64) -> Frame {
+        let bytes = Bytes::from(vec![1; 1000]);
+        let join = (id == 0).then(|| Join { base: BASE, bytes: bytes.clone() });
+        Frame { id, skipped: 0, captured: 0, base: BASE, bytes, join }
+    }
+
+    fn due(publisher: &mut Publisher, id: u64, falls: u64) {
+        let path = PathStats { falls, rtt: INTERVAL, ..PathStats::default() };
+        publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame(id), &path);
+    }
+
+    /// Writes up to `room` bytes: the frames on the streams that were finished, and the bytes of each but its head; of a
+    /// stream of bases the frames that it has.
+    fn drive(publisher: &mut Publisher, open: &mut Vec<u8>, mut room: usize) -> Vec<(Vec<u64>, usize)> {
+        let mut streams = Vec::new();
+        while let Some(step) = publisher.poll() {
+            match step {
+                Step::Open { .. } | Step::Again { .. } => open.clear(),
+                Step::Write => {
+                    let offered = publisher.unwritten().concat();
+                    let taken = offered.len().min(room);
+                    if taken == 0 {
+                        break;
+                    }
+                    open.extend_from_slice(&offered[..taken]);
+                    room -= taken;
+                    publisher.handle_written(taken);
+                }
+                Step::Finish => streams.push(carried(open)),
+            }
+        }
+        streams
+    }
+
+    fn carried(stream: &[u8]) -> (Vec<u64>, usize) {
+        match StreamHead::parse(stream).expect("a sound head").expect("a whole head") {
+            (StreamHead::Frame(FrameHeader { id, .. }), length) => (vec![id], stream.len() - length),
+            (_, length) => {
+                let mut bases = Bases::default();
+                bases.handle_bytes(&stream[length..]);
+                let ids = std::iter::from_fn(|| bases.poll().expect("sound bases")).map(|(header, _)| header.id);
+                (ids.collect(), stream.len() - length)
+            }
+        }
+    }
+
+    #[test]
+    fn of_video_no_base_is_left_out_and_all_go_in_order_before_anything_else() {
+        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
+        let mut open = Vec::new();
+        for id in 0..4 {
+            due(&mut publisher, id, 0);
+            assert_eq!(drive(&mut publisher, &mut open, 10), []);
+        }
+        let bases = drive(&mut publisher, &mut open, 1_000_000);
+        assert_eq!(bases, [(vec![0], BASE), (vec![1], BASE), (vec![2], BASE), (vec![3], 1000)]);
+        assert_eq!((publisher.stats().frames, publisher.stats().skipped, publisher.stats().cut), (4, 0, 3));
+    }
+
+    #[test]
+    fn of_video_a_fall_of_the_rate_brings_the_bases_on_the_way_again_and_then_those_that_wait() {
+        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
+        let mut open = Vec::new();
+        for id in 0..10 {
+            due(&mut publisher, id, 0);
+            drive(&mut publisher, &mut open, 1_000_000);
+        }
+        // Of frame 10 a part of the base is written, 11 waits.
+        due(&mut publisher, 10, 0);
+        drive(&mut publisher, &mut open, 20);
+        due(&mut publisher, 11, 0);
+        due(&mut publisher, 12, 1);
+        assert_eq!(publisher.poll(), Some(Step::Again { first: 8 }), "a round trip and three intervals back");
+        let streams = drive(&mut publisher, &mut open, 1_000_000);
+        let ids: Vec<_> = streams.iter().map(|(ids, _)| ids.clone()).collect();
+        assert_eq!(ids, [vec![8, 9, 10], vec![11], vec![12]]);
+        assert_eq!((streams[1].1, streams[2].1), (BASE, 1000));
+    }
+
+    #[test]
+    fn of_video_no_second_fall_loses_bases_that_go_again() {
+        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
+        let mut open = Vec::new();
+        for id in 0..10 {
+            due(&mut publisher, id, 0);
+            drive(&mut publisher, &mut open, 1_000_000);
+        }
+        due(&mut publisher, 10, 1);
+        drive(&mut publisher, &mut open, 20);
+        (11..16).for_each(|id| due(&mut publisher, id, 1));
+        due(&mut publisher, 16, 2);
+        assert_eq!(publisher.poll(), Some(Step::Again { first: 6 }));
+        let mut ids: Vec<_> =
+            drive(&mut publisher, &mut open, 1_000_000).into_iter().flat_map(|(ids, _)| ids).collect();
+        ids.dedup();
+        assert_eq!(ids, (6..=16).collect::<Vec<_>>());
+    }
+}

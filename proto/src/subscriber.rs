@@ -457,6 +457,23 @@ mod tests {
     }
 
     #[test]
+    fn of_video_a_base_is_waited_for_and_what_was_held_up_is_given_out_at_once() {
+        let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME).of_video();
+        for id in (0..12).filter(|&id| id != 1) {
+            arrive(&mut subscriber, id * 40, id, 5);
+            subscriber.handle_end(id);
+            ids(&mut subscriber, id * 40);
+        }
+        assert_eq!(subscriber.poll_timeout(), Some(at(1080)), "a second after the first that needs it");
+        assert_eq!(ids(&mut subscriber, 900), []);
+        subscriber.handle_base(at(900), header(1), &[0; 4]);
+        let all_but_three: Vec<_> = (1..9).map(|id| (id, if id == 1 { 4 } else { 5 })).collect();
+        assert_eq!(ids(&mut subscriber, 900), all_but_three);
+        assert_eq!(subscriber.poll_timeout(), Some(at(920)), "the last are seen");
+        assert_eq!(subscriber.stats().blank, 0);
+    }
+
+    #[test]
     fn lies_close_the_connection() {
         let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME);
         subscriber.handle_head(Duration::ZERO, header(0)).expect("a new frame");

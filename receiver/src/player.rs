@@ -243,7 +243,17 @@ struct Playback<'a, V> {
 impl<'a, V: Viewer> Playback<'a, V> {
     fn new(viewer: V, mailbox: &'a Mailbox) -> Self {
         let (totals, interval, reported) = (Totals::default(), REPORT_INTERVAL, Instant::now());
-        Self { viewer, mailbox, announced: None, interval, decoding: None, picture: None, totals, corrupt: Corrupt(0), reported }
+        Self {
+            viewer,
+            mailbox,
+            announced: None,
+            interval,
+            decoding: None,
+            picture: None,
+            totals,
+            corrupt: Corrupt(0),
+            reported,
+        }
     }
 
     /// Shows until the last mail came or the viewer cannot go on.
@@ -372,7 +382,7 @@ mod tests {
     use std::sync::mpsc;
 
     use nestcast_codec::Codec;
-    use nestcast_proto::FrameHeader;
+    use nestcast_proto::{FrameHeader, Video};
 
     use super::*;
 
@@ -437,8 +447,9 @@ mod tests {
     impl Viewer for Eager {
         type Error = Cause;
 
-        fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, Cause> {
-            Ok(Some(Decoding::new(Codec::photo().decoder())))
+        fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Cause> {
+            let pictures = || Decoding::new(Codec::photo().decoder());
+            Ok(Some(Decoding::video(announced, 1).unwrap_or_else(pictures)))
         }
 
         fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Cause> {
@@ -448,14 +459,18 @@ mod tests {
 
     #[tokio::test]
     async fn frames_that_cannot_be_decoded_are_not_looked_at_for_ever() {
-        let mut player = Player::start(Eager);
-        player.handle_connection();
-        assert_eq!(player.handle_welcome(&welcome()).await.expect("it runs"), Readiness::Ready);
-        while tokio::time::timeout(Duration::from_millis(1), player.failed()).await.is_err() {
-            player.handle_frame(frame(), ReceiveStats::default()).expect("it takes all");
+        let [key, residual] = nestcast_codec::VideoModel::built_in().ids();
+        let video = Video { residual: residual.0, full_range: false };
+        for welcome in [welcome(), Welcome { model: key.0, video: Some(video), ..welcome() }] {
+            let mut player = Player::start(Eager);
+            player.handle_connection();
+            assert_eq!(player.handle_welcome(&welcome).await.expect("it runs"), Readiness::Ready);
+            while tokio::time::timeout(Duration::from_millis(1), player.failed()).await.is_err() {
+                player.handle_frame(frame(), ReceiveStats::default()).expect("it takes all");
+            }
+            assert_eq!(player.useful_for(None), None);
+            let ended = player.finish().await.expect_err("it gave up").to_string();
+            assert!(ended.contains("can be decoded"), "{ended}");
         }
-        assert_eq!(player.useful_for(None), None);
-        let ended = player.finish().await.expect_err("it gave up").to_string();
-        assert!(ended.contains("can be decoded"), "{ended}");
     }
 }

@@ -341,6 +341,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         let figures = ReceiverStatistics {
             address: self.connection.address(),
             delivery_rate: publisher.delivery_rate(),
+            max_bitrate: self.cap,
             useful_bytes: publisher.useful_bytes(),
             sent: publisher.stats(),
             path: self.connection.path(),

@@ -80,10 +80,9 @@ impl VideoEncoding {
         let useful = usize::try_from(feedback.useful_bytes()).unwrap_or(usize::MAX);
         self.encoder.set_useful_bytes(useful);
         let receivers = feedback.statistics().receivers;
-        let frames = f64::from(self.rate.frames) / f64::from(self.rate.seconds);
         let rates = receivers.iter().map(|receiver| {
-            let asked = receiver.useful_bytes as f64 * 8.0 * frames;
-            (receiver.path.target_rate().bits() as f64 * PAYLOAD).min(asked)
+            let carried = receiver.path.target_rate().bits() as f64 * PAYLOAD;
+            receiver.max_bitrate.map_or(carried, |most| carried.min(most.bits() as f64))
         });
         let rates: Vec<_> = rates.collect();
         let known = population(&rates, 0.0);

@@ -99,16 +99,43 @@ pub struct Decoded {
     pub at: Duration,
     /// From capture on.
     pub latency: Duration,
+    /// From its first bytes on.
+    pub receiving: Duration,
     /// How near it is to the original, luma, in dB.
     pub psnr: f64,
+}
+
+/// Decodes frames and compares them.
+#[derive(Debug)]
+pub struct Viewer {
+    decoder: VideoDecoder,
+    picture: Picture,
+}
+
+impl Default for Viewer {
+    fn default() -> Self {
+        let decoder = VideoDecoder::new(VideoModel::built_in(), size(), 1);
+        Self { decoder, picture: Picture::zero(size(), Format::Ycbcr420(Range::Limited)) }
+    }
+}
+
+impl Viewer {
+    /// Decodes the next frame, and gives how near it is to the original.
+    ///
+    /// # Errors
+    /// If it breaks the specification.
+    pub fn view(&mut self, id: u64, frame: &[u8]) -> Result<f64, nestcast_codec::Error> {
+        self.decoder.decode(frame)?;
+        self.decoder.render_into(&mut self.picture)?;
+        Ok(psnr(&picture(id), &self.picture))
+    }
 }
 
 /// Decodes what comes.
 #[derive(Debug)]
 pub struct Watcher {
     network: Bottleneck,
-    decoder: VideoDecoder,
-    picture: Picture,
+    viewer: Viewer,
     /// Frames in the order in which they came.
     pub decoded: Vec<Decoded>,
     /// What came, as of the last frame.
@@ -119,9 +146,8 @@ impl Watcher {
     /// Of a broadcast over this network.
     #[must_use]
     pub fn new(network: &Bottleneck) -> Self {
-        let decoder = VideoDecoder::new(VideoModel::built_in(), size(), 1);
-        let picture = Picture::zero(size(), Format::Ycbcr420(Range::Limited));
-        Self { network: network.clone(), decoder, picture, decoded: Vec::new(), received: ReceiveStats::default() }
+        let (network, viewer) = (network.clone(), Viewer::default());
+        Self { network, viewer, decoded: Vec::new(), received: ReceiveStats::default() }
     }
 
     /// The mean PSNR of frames between two moments.
@@ -151,12 +177,11 @@ impl FrameSink for Watcher {
     }
 
     fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), nestcast_codec::Error> {
-        self.decoder.decode(&frame.prefix)?;
-        self.decoder.render_into(&mut self.picture)?;
         let (id, bytes, at) = (frame.header.id, frame.prefix.len(), self.network.now());
-        let psnr = psnr(&picture(id), &self.picture);
+        let psnr = self.viewer.view(id, &frame.prefix)?;
         let latency = at.saturating_sub(Duration::from_micros(frame.header.captured));
-        self.decoded.push(Decoded { id, bytes, at, latency, psnr });
+        let receiving = frame.shown.saturating_sub(frame.first);
+        self.decoded.push(Decoded { id, bytes, at, latency, receiving, psnr });
         self.received = stats;
         Ok(())
     }

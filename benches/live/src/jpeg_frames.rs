@@ -120,7 +120,14 @@ impl FrameSource for JpegFrames {
     fn welcome(&self) -> Welcome {
         let size = self.clip.at(0).size();
         let [width, height] = [size.width(), size.height()].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
-        Welcome { model: [0; 6], package: PackageHash([0; 32]), width, height, rate: (FRAMES_PER_SECOND, 1), video: None }
+        Welcome {
+            model: [0; 6],
+            package: PackageHash([0; 32]),
+            width,
+            height,
+            rate: (FRAMES_PER_SECOND, 1),
+            video: None,
+        }
     }
 
     async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {

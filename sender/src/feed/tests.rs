@@ -157,7 +157,8 @@ fn hello(max_bitrate: Option<Bitrate>) -> Bytes {
 }
 
 fn shared() -> Arc<Shared> {
-    let welcome = Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 16, height: 16, rate: (30, 1), video: None };
+    let welcome =
+        Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 16, height: 16, rate: (30, 1), video: None };
     let (counters, feedback, end) = (Arc::default(), Feedback::default(), OnceLock::new());
     let package = Some(vec![7; MODEL].into());
     let (places, cut_off) = (Arc::new(Places::new(100, 100)), watch::Sender::new(false));
@@ -304,7 +305,10 @@ fn from_outlet_to_transport_a_frame_takes_no_memory_anew() {
         runtime.block_on(async {
             for id in ids {
                 sleep(INTERVAL).await;
-                outlet.put(&shared.counters, Frame { id, skipped: 0, captured: 0, base: BASE, bytes: bytes.clone(), join: None });
+                outlet.put(
+                    &shared.counters,
+                    Frame { id, skipped: 0, captured: 0, base: BASE, bytes: bytes.clone(), join: None },
+                );
             }
             sleep(INTERVAL).await;
         });
