@@ -51,7 +51,7 @@ pub struct Frame {
 pub struct VideoEncoder {
     settings: VideoSettings,
     model: VideoModel,
-    state: State,
+    pub(super) state: State,
     allotment: Allotment,
     /// Frames so far.
     count: usize,
