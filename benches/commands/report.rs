@@ -56,6 +56,7 @@ fn video(folder: &Path) -> Result<video::report::Report> {
         rows: table::read_if_there(&folder.join("rates.csv"))?,
         frames: table::read_if_there(&folder.join("frames.csv"))?,
         outcomes: table::read_if_there(&folder.join("population.csv"))?,
+        steps: table::read_if_there(&folder.join("steps.csv"))?,
     };
     if !report.rows.is_empty() {
         report.write(folder)?;

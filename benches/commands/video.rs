@@ -7,7 +7,7 @@ use clap::Args;
 use nestcast_benches::{
     receivers, table,
     video::{
-        self, Clip, Ffmpeg, FrameRow, Rates, Row, Run, Scheme,
+        self, Clip, Ffmpeg, FrameRow, Rates, Row, Run, Scheme, Step,
         population::{self, Outcome},
         report::DRAWN,
     },
@@ -33,6 +33,7 @@ struct Tables {
     frames: Vec<FrameRow>,
     candidates: Vec<Row>,
     outcomes: Vec<Outcome>,
+    steps: Vec<Step>,
 }
 
 pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
@@ -54,6 +55,8 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
         }
         eprintln!("{}/{} {} renditions of ladders", n + 1, paths.len(), clip.name);
         tables.population(&clip, &rates, rendition.as_ref(), &receivers)?;
+        eprintln!("{}/{} {} rises and falls", n + 1, paths.len(), clip.name);
+        tables.steps(&clip, &rates)?;
         // What was measured stays if a later clip fails.
         tables.write(&folder)?;
     }
@@ -67,6 +70,7 @@ impl Tables {
             frames: table::read_if_there(&folder.join("frames.csv"))?,
             candidates: table::read_if_there(&folder.join("renditions.csv"))?,
             outcomes: table::read_if_there(&folder.join("population.csv"))?,
+            steps: table::read_if_there(&folder.join("steps.csv"))?,
         })
     }
 
@@ -77,10 +81,12 @@ impl Tables {
         self.frames.sort_by_key(|row| (clip(&row.clip), scheme(&row.scheme)));
         self.candidates.sort_by_key(|row| clip(&row.clip));
         self.outcomes.sort_by_key(|outcome| clip(&outcome.clip));
+        self.steps.sort_by_key(|step| (clip(&step.clip), scheme(&step.scheme)));
         table::write(&folder.join("rates.csv"), &self.rows)?;
         table::write(&folder.join("frames.csv"), &self.frames)?;
         table::write(&folder.join("renditions.csv"), &self.candidates)?;
-        table::write(&folder.join("population.csv"), &self.outcomes)
+        table::write(&folder.join("population.csv"), &self.outcomes)?;
+        table::write(&folder.join("steps.csv"), &self.steps)
     }
 
     /// Replaces the rows of one clip and scheme.
@@ -94,6 +100,15 @@ impl Tables {
             if kbps == rates.middle() && DRAWN.contains(&id) {
                 self.frames.extend(FrameRow::all(clip, id, kbps, run));
             }
+        }
+        Ok(())
+    }
+
+    /// Replaces the rises and falls of one clip.
+    fn steps(&mut self, clip: &Clip, rates: &Rates) -> Result<()> {
+        self.steps.retain(|step| step.clip != clip.name);
+        for scheme in video::embedded() {
+            self.steps.push(Step::new(clip, rates, scheme.as_ref())?);
         }
         Ok(())
     }

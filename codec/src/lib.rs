@@ -120,6 +120,7 @@ pub use colour::planes::Planes;
 pub use error::{Error, ModelId};
 pub use linear::Linear;
 pub use model::Model;
+pub use motion::search::aim::Effort;
 pub use picture::{Channels, Format, MAX_SIDE, Picture, Plane, PlaneMut, Range, Size, View, ViewMut};
 pub use stream::decoder::{DEFAULT_MAX_PIXELS, DecodeError, Decoder, Progress};
 pub use stream::encoded::Stream;

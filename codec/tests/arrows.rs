@@ -24,7 +24,22 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("video", &["error", "parallel", "picture", "subband", "model", "stream", "residual", "motion"]),
     ("codec", &["picture", "model", "transform", "linear", "stream"]),
     ("training", &["error", "entropy", "bitplane", "subband", "model", "stream"]),
-    ("lib", &["error", "picture", "colour", "subband", "model", "transform", "linear", "stream", "codec", "video"]),
+    (
+        "lib",
+        &[
+            "error",
+            "picture",
+            "colour",
+            "subband",
+            "model",
+            "transform",
+            "linear",
+            "stream",
+            "codec",
+            "motion",
+            "video",
+        ],
+    ),
 ];
 
 /// The source files, by module path, without their tests.

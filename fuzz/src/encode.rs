@@ -1,31 +1,36 @@
 //! Any small picture through the encoder.
 
-use nestcast_codec::{Channels, Decoder, Encoder, Picture, Progress, Size};
+use nestcast_codec::{Decoder, Encoder, Format, Picture, Progress, Range, Size};
 
 use crate::decode::same;
 use crate::stream::LINEAR;
 
 const SIDE: u8 = 24;
 
-/// Any picture is encoded to a stream that decodes whole; an encoder with a limit writes a prefix of it, or all.
+/// Any picture, grey, RGB or planar, is encoded to a stream that decodes whole, as RGB and as it was given; an encoder with a limit writes a prefix of it, or all.
 ///
 /// The input: kind, width, height, limit, then samples; where they end the last ones repeat.
 pub fn encode(data: &[u8]) {
     let Some((&[kind, width, height, limit], samples)) = data.split_first_chunk::<4>() else { return };
-    let channels = if kind & 1 == 1 { Channels::Rgb } else { Channels::Grey };
+    let format = match kind & 13 {
+        5 => Format::Ycbcr420(Range::Full),
+        13 => Format::Ycbcr420(Range::Limited),
+        kind if kind & 1 == 1 => Format::Rgb,
+        _ => Format::Grey,
+    };
     let [width, height] = [width, height].map(|side| u32::from(side % SIDE + 1));
     let size = Size::new(width, height).expect("within the limits");
-    let count = size.pixels() * channels.count();
     let period = if samples.is_empty() { &[0][..] } else { samples };
-    let samples = period.iter().copied().cycle().take(count).collect();
-    let picture = Picture::new(size, channels, samples).expect("as many samples as pixels");
+    let samples = period.iter().copied().cycle().take(format.bytes(size)).collect();
+    let picture = Picture::new(size, format, samples).expect("as many samples as pixels");
 
     let mut encoder = Encoder::new(LINEAR.clone()).with_rotations(kind & 2 == 0);
     let stream = encoder.encode(&picture).expect("any picture is encoded");
     let mut decoder = Decoder::new(LINEAR.clone());
     assert_eq!(decoder.push(stream.bytes()), Ok(Progress::Complete), "all of a stream is whole");
     let rendered = decoder.render().expect("the header is there");
-    assert_eq!((rendered.size(), rendered.channels()), (size, channels));
+    assert_eq!((rendered.size(), rendered.channels()), (size, format.channels()));
+    decoder.render_into(&mut Picture::zero(size, format)).expect("it has the stream's colours");
 
     let limit = usize::from(limit) * 4;
     let limited = encoder.with_max_bytes(limit).encode(&picture).expect("any picture is encoded");

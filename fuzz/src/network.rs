@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use arbitrary::{Arbitrary, Unstructured};
 use nestcast_models::graph::{self, MAX_MEMORY, MAX_WORK};
 use nestcast_models::{Networks, Package};
+use nestcast_onnx_writer::{self as onnx, Message};
 
 use crate::bounded;
 
@@ -75,37 +76,6 @@ struct Constant {
     value: u8,
 }
 
-/// A message of protocol buffers as it grows.
-#[derive(Default)]
-struct Message(Vec<u8>);
-
-impl Message {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value.to_le_bytes()[0] | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value.to_le_bytes()[0]);
-    }
-
-    fn int(mut self, field: u64, value: i64) -> Self {
-        self.varint(field << 3);
-        self.varint(value.cast_unsigned());
-        self
-    }
-
-    fn bytes(mut self, field: u64, bytes: &[u8]) -> Self {
-        self.varint(field << 3 | 2);
-        self.varint(bytes.len() as u64);
-        self.0.extend(bytes);
-        self
-    }
-
-    fn names<'a>(self, field: u64, mut names: impl Iterator<Item = &'a str>) -> Self {
-        names.by_ref().fold(self, |message, name| message.bytes(field, name.as_bytes()))
-    }
-}
-
 /// A file whose messages are whole, with any nodes and constants.
 fn built(input: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u8>> {
     let (count, cut) = input.arbitrary::<(u8, bool)>()?;
@@ -124,66 +94,42 @@ pub(crate) fn smallest(cut: bool) -> Vec<u8> {
     file(&[node(&multiply)], &[constant(&nothing)], cut)
 }
 
-fn file(nodes: &[Vec<u8>], constants: &[Vec<u8>], cut: bool) -> Vec<u8> {
-    let graph = nodes.iter().fold(Message::default().bytes(2, b"g"), |graph, node| graph.bytes(1, node));
-    let graph = constants.iter().fold(graph, |graph, constant| graph.bytes(5, constant));
-    let planes = [Some(1), None, None, Some(48)];
-    let graph = graph.bytes(11, &port("planes", &planes)).bytes(12, &port("correction", &planes));
-    let graph = if cut { graph.bytes(11, &port("cut", &[Some(1)])) } else { graph };
-    let opset = |domain: &str, version| Message::default().bytes(1, domain.as_bytes()).int(2, version).0;
-    let model = Message::default().int(1, 8).bytes(7, &graph.0).bytes(8, &opset("", 17));
-    model.bytes(8, &opset("com.microsoft", 1)).0
+fn file(nodes: &[Message], constants: &[Message], cut: bool) -> Vec<u8> {
+    let graph = onnx::graph(nodes, constants);
+    let graph = if cut { graph.put(11, onnx::port("cut", &[Some(1)])) } else { graph };
+    onnx::model(graph).0
 }
 
 fn value(number: u8) -> &'static str {
     VALUES[usize::from(number) % VALUES.len()]
 }
 
-fn node(node: &Node) -> Vec<u8> {
+fn node(node: &Node) -> Message {
     let (domain, operator) = OPERATORS[usize::from(node.operator) % OPERATORS.len()];
     let [first, second, third] = node.inputs;
     let inputs = (0..node.count % 10).map(|at| [first, second, third][usize::from(at) % 3].wrapping_add(at / 3));
     let outputs = node.outputs.iter().take(if node.outputs[1] & 0x80 == 0 { 1 } else { 2 });
-    let message = Message::default()
-        .names(1, inputs.map(value))
-        .names(2, outputs.map(|&output| value(output)))
-        .bytes(3, b"n")
-        .bytes(4, operator.as_bytes())
-        .bytes(7, domain.as_bytes());
+    let inputs: Vec<_> = inputs.map(value).collect();
+    let outputs: Vec<_> = outputs.map(|&output| value(output)).collect();
+    let message = onnx::node("n", domain, operator, &inputs, &outputs);
     let given = ATTRIBUTES.iter().enumerate().filter(|(at, _)| node.attributes >> at & 1 == 1);
     let lists = node.attributes & 0x80 != 0;
-    let message = given.fold(message, |message, (_, name)| {
-        let attribute = Message::default().bytes(1, name.as_bytes());
+    let numbers = node.numbers.map(|number| i64::from(number).cast_unsigned());
+    given.fold(message, |message, (_, name)| {
         let attribute = match *name {
-            "kernel_shape" | "pads" | "strides" | "perm" if !lists => {
-                let count = if *name == "pads" || *name == "perm" { 4 } else { 2 };
-                node.numbers.iter().take(count).fold(attribute, |all, &number| all.int(8, number.into())).int(20, 7)
-            }
-            _ => attribute.int(3, node.numbers[0].into()).int(20, 2),
+            "kernel_shape" | "strides" if !lists => onnx::ints(name, &numbers[..2]),
+            "pads" | "perm" if !lists => onnx::ints(name, &numbers),
+            _ => onnx::int(name, numbers[0]),
         };
-        message.bytes(5, &attribute.0)
-    });
-    message.0
+        message.put(5, attribute)
+    })
 }
 
-fn constant(constant: &Constant) -> Vec<u8> {
+fn constant(constant: &Constant) -> Message {
     // Float, bytes with and without sign, 32 and 64 bits, and what no network has.
     let (element, size) = [(1, 4), (2, 1), (3, 1), (6, 4), (7, 8), (11, 8)][usize::from(constant.element) % 6];
-    let dims = &constant.dims[..usize::from(constant.rank) % 4];
-    let count: usize = dims.iter().map(|&dim| usize::from(dim)).product();
-    let data = vec![constant.value; (count * size).min(4096)];
-    let message = dims.iter().fold(Message::default(), |message, &dim| message.int(1, dim.into()));
-    message.int(2, element).bytes(8, value(constant.name).as_bytes()).bytes(9, &data).0
-}
-
-fn port(name: &str, dims: &[Option<i64>]) -> Vec<u8> {
-    let shape = dims.iter().fold(Message::default(), |shape, dim| {
-        let dim = match dim {
-            Some(length) => Message::default().int(1, *length),
-            None => Message::default().bytes(2, b"any"),
-        };
-        shape.bytes(1, &dim.0)
-    });
-    let tensor = Message::default().int(1, 1).bytes(2, &shape.0);
-    Message::default().bytes(1, name.as_bytes()).bytes(2, &Message::default().bytes(1, &tensor.0).0).0
+    let dims = constant.dims.map(u64::from);
+    let dims = &dims[..usize::from(constant.rank) % 4];
+    let bytes = dims.iter().product::<u64>().saturating_mul(size).min(4096);
+    onnx::constant(value(constant.name), element, dims, &[constant.value].repeat(usize::try_from(bytes).unwrap_or(0)))
 }

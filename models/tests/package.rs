@@ -50,7 +50,7 @@ fn the_shipped_packages_are_the_built_in_ones() {
         let [open, builtin] = [Package::open(folder), Package::builtin(name)].map(|p| p.expect("a sound package"));
         assert_eq!(open.id(), builtin.id());
         assert_eq!(open.manifest(), builtin.manifest());
-        assert_eq!((builtin.name(), builtin.manifest().format), (name, 2));
+        assert_eq!((builtin.name(), builtin.manifest().format), (name, 3));
         assert!(!builtin.manifest().data.is_empty() && !builtin.manifest().licence.is_empty());
     }
 }
@@ -122,8 +122,8 @@ fn large_files_are_not_read() {
 
 #[test]
 fn another_format_asks_for_an_update() {
-    let format = fault_with("format = 2", "format = 3\nnews = true");
-    assert_eq!(format, Fault::Format { format: 3, known: 2 });
+    let format = fault_with("format = 3", "format = 4\nnews = true");
+    assert_eq!(format, Fault::Format { format: 4, known: 3 });
     assert!(format.to_string().contains("update nestcast"));
     assert_eq!(fault_with("stride = 64", "stride = 32"), Fault::Transform);
     assert_eq!(fault_with("\"u-ll6\", \"v-ll6\"", "\"v-ll6\", \"u-ll6\""), Fault::Transform);
@@ -136,7 +136,7 @@ fn a_bad_manifest_is_refused_with_its_line() {
         other => panic!("{other}"),
     };
     assert!(message("licence =", "license =").contains("unknown field `license`"));
-    assert!(message("format = 2", "format = one").starts_with("line 2: "));
+    assert!(message("format = 3", "format = one").starts_with("line 2: "));
     for cuts in ["cut = [-1", "cut = [nan", "cut = [9.0", "cut = [0.0, 1"] {
         let from = if cuts.contains(',') { "cut = [0.0, " } else { "cut = [0.0" };
         assert!(message(from, cuts).contains("range of cuts"), "{cuts}");

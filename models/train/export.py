@@ -28,7 +28,7 @@ PLANES = 15  # planes with a reconstruction point of their own
 CONTEXTS = 7282  # adaptive probabilities; examples/priors.rs learns their priors by coding photos
 VERSION = 4
 WEIGHT_ONE = 64  # context weights are in 1/64
-FORMAT = 2  # of the manifest
+FORMAT = 3  # of the manifest
 COMPONENTS = ("y", "u", "v")
 DETAILS = ("hl", "lh", "hh")
 GOLDEN_SIDE = 64  # pixels; every wavelet level of it is even, as the matrices need
@@ -148,7 +148,7 @@ name = "{settings.name}"
 [transform]
 stride = {2 ** settings.levels}  # pixels to a sample of the coarsest subbands, each way
 levels = {settings.levels}
-units = [{names}]  # subbands
+subbands = [{names}]
 
 [ranges]
 samples = [0.0, 255.0]

@@ -37,6 +37,24 @@ pub struct Config {
     pub retry: Duration,
 }
 
+impl Config {
+    /// Decoded in plain Rust, without a token, a cap, a model that is fetched or a second attempt; the certificate's name is
+    /// the address.
+    #[must_use]
+    pub fn new(address: SocketAddr, trust: Trust) -> Self {
+        Self {
+            address,
+            name: address.ip().to_string(),
+            trust,
+            token: Bytes::new(),
+            max_bitrate: None,
+            decoder: DecoderKind::Linear,
+            fetch_model: false,
+            retry: Duration::ZERO,
+        }
+    }
+}
+
 /// Receives until the broadcast ends, `shutdown` is ready, or no frame was of use for [`Config::retry`] and the connection
 /// ended. The sender is told of a shutdown.
 ///

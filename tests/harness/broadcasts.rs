@@ -8,7 +8,7 @@ use bytes::Bytes;
 use nestcast_codec::{Channels, Decoder, Encoder, Size};
 use nestcast_media::y4m::Rate;
 use nestcast_models::{Package, PackageError};
-use nestcast_proto::{DecoderKind, PackageHash};
+use nestcast_proto::PackageHash;
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, view};
 use nestcast_sender::{Broadcast, EncodedPictures, Encoding, FrameSource, Identity, Monitor, Pictures};
 use tokio::sync::{oneshot, watch};
@@ -140,16 +140,7 @@ pub fn config(address: SocketAddr, identity: &Identity) -> Config {
 
 /// For a receiver that pins a fingerprint.
 pub fn pinned(address: SocketAddr, fingerprint: &str) -> Config {
-    Config {
-        address,
-        name: "localhost".to_owned(),
-        trust: Trust::fingerprint(fingerprint).expect("64 digits"),
-        token: Bytes::new(),
-        max_bitrate: None,
-        decoder: DecoderKind::Linear,
-        fetch_model: false,
-        retry: Duration::ZERO,
-    }
+    Config::new(address, Trust::fingerprint(fingerprint).expect("64 digits"))
 }
 
 /// Tells the bytes of each frame.

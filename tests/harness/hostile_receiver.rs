@@ -5,70 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{ALPN, Code, Control, DecoderKind, Hello, Message, Welcome};
-use quinn::crypto::rustls::QuicClientConfig;
+use nestcast_proto::{Code, Control, DecoderKind, Hello, Message, Welcome};
 use quinn::{Connection, ConnectionError, Endpoint, RecvStream, SendStream, TransportConfig, VarInt};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, SignatureScheme};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+
+use crate::tls;
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Longer than any frame or model.
 const WHOLE: usize = 32 << 20;
 
-/// Trusts any certificate.
-#[derive(Debug)]
-struct Anyone;
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(rustls::Error::General("TLS 1.3 alone".to_owned()))
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        rustls::crypto::ring::default_provider().signature_verification_algorithms.supported_schemes()
-    }
-}
-
 /// How hostile receivers connect, with so many bytes of room for what comes.
 pub fn client(room: u32) -> quinn::ClientConfig {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ClientConfig::builder_with_provider(provider);
-    let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).expect("TLS 1.3 is there");
-    let mut crypto = builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone)).with_no_client_auth();
-    crypto.alpn_protocols = vec![ALPN.to_vec()];
-    let crypto = QuicClientConfig::try_from(crypto).expect("it has the ciphers of QUIC");
     let mut transport = TransportConfig::default();
     transport.receive_window(VarInt::from_u32(room)).keep_alive_interval(Some(Duration::from_secs(1)));
-    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    let mut config = tls::client();
     config.transport_config(Arc::new(transport));
     config
 }

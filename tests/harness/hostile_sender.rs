@@ -8,15 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use nestcast_codec::{MAX_HEADER, ModelId};
 use nestcast_models::Package;
-use nestcast_proto::{
-    ALPN, Code, FrameHeader, MAX_FRAME, MAX_MODEL, Message, ModelHeader, PackageHash, StreamHead, Welcome,
-};
-use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{Connection, Endpoint, SendStream, ServerConfig, TransportConfig, VarInt};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use sha2::{Digest as _, Sha256};
+use nestcast_proto::{Code, FrameHeader, MAX_FRAME, MAX_MODEL, Message, ModelHeader, PackageHash, StreamHead, Welcome};
+use quinn::{Connection, Endpoint, SendStream, TransportConfig, VarInt};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+
+use crate::tls;
 
 /// The size that every scenario announces.
 pub const SIZE: (u32, u32) = (320, 240);
@@ -92,17 +89,7 @@ impl HostileSender {
     /// # Panics
     /// If the system has no port or no random numbers.
     pub fn start(scenario: Scenario) -> Self {
-        let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("random numbers");
-        let certificate = certified.cert.der().clone();
-        let fingerprint = Sha256::digest(&certificate).iter().map(|byte| format!("{byte:02x}")).collect();
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = rustls::ServerConfig::builder_with_provider(provider);
-        let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).expect("TLS 1.3 is there");
-        let mut crypto = builder.with_no_client_auth().with_single_cert(vec![certificate], key).expect("a pair");
-        crypto.alpn_protocols = vec![ALPN.to_vec()];
-        let crypto = QuicServerConfig::try_from(crypto).expect("it has the ciphers of QUIC");
-        let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+        let (mut config, fingerprint) = tls::server();
         let mut transport = TransportConfig::default();
         let control = u32::from(scenario != Scenario::NoControlStream);
         transport.max_concurrent_bidi_streams(VarInt::from_u32(control));

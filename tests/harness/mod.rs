@@ -12,6 +12,7 @@ pub mod network;
 pub mod pictures;
 pub mod recipes;
 pub mod still_frames;
+mod tls;
 pub mod vectors;
 
 use nestcast_codec::Picture;

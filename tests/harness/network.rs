@@ -8,16 +8,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_lab::link::Link;
-use nestcast_proto::{ALPN, Arrived, DecoderKind, FrameHeader, ReceiveStats, Welcome};
+use nestcast_proto::{Arrived, FrameHeader, ReceiveStats, Welcome};
 use nestcast_receiver::{FrameSink, Readiness, Trust, receive_over};
 use nestcast_sender::{Acknowledge, Broadcast, Identity};
-use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Endpoint, EndpointConfig, ServerConfig, TokioRuntime};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::bottleneck::{Bottleneck, Passage};
-use crate::hostile_receiver;
 use crate::still_frames::StillFrames;
+use crate::tls;
 
 /// Frames come at 30 a second.
 pub const INTERVAL: Duration = Duration::from_micros(33_333);
@@ -250,16 +248,9 @@ async fn watch(network: Bottleneck, trust: Trust, address: SocketAddr, end: Dura
     let (socket, seed) = network.client();
     let left = end.saturating_sub(network.now());
     let mut notes = Notes { network, seen: Seen::default() };
-    let config = nestcast_receiver::Config {
-        address,
-        name: "localhost".to_owned(),
-        trust,
-        token: Bytes::new(),
-        max_bitrate: None,
-        decoder: DecoderKind::Linear,
-        fetch_model: false,
-        retry: Duration::ZERO,
-    };
+    // The name goes over the wire: with another the packets are not those of before.
+    let name = "localhost".to_owned();
+    let config = nestcast_receiver::Config { name, ..nestcast_receiver::Config::new(address, trust) };
     let socket = nestcast_receiver::Socket::simulated(socket, seed);
     receive_over(socket, config, &mut notes, tokio::time::sleep(left)).await.expect("both keep the rules");
     notes.seen
@@ -267,15 +258,7 @@ async fn watch(network: Bottleneck, trust: Trust, address: SocketAddr, end: Dura
 
 /// Downloads from a moment on until another over QUIC as quinn has it by itself: CUBIC (RFC 9438), and no limit but the link.
 async fn download(network: Bottleneck, (from, end): (Duration, Duration)) -> Vec<(Duration, usize)> {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ServerConfig::builder_with_provider(provider);
-    let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).expect("TLS 1.3 is there");
-    let crypto = builder.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key);
-    let mut crypto = crypto.expect("a sound certificate");
-    crypto.alpn_protocols = vec![ALPN.to_vec()];
-    let config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(crypto).expect("ciphers of QUIC")));
+    let (config, _) = tls::server();
     let server = endpoint(network.server(), Some(config));
     let address = server.local_addr().expect("it is bound");
     tokio::spawn(async move {
@@ -284,9 +267,7 @@ async fn download(network: Bottleneck, (from, end): (Duration, Duration)) -> Vec
         while stream.write_all(&[0; MAX_READ_BYTES]).await.is_ok() {}
     });
     tokio::time::sleep(from.saturating_sub(network.now())).await;
-    let mut config = hostile_receiver::client(0);
-    config.transport_config(Arc::default());
-    let connecting = endpoint(network.client(), None).connect_with(config, address, "localhost");
+    let connecting = endpoint(network.client(), None).connect_with(tls::client(), address, "localhost");
     let connection = connecting.expect("a valid address").await.expect("the server answers");
     let mut stream = connection.accept_uni().await.expect("a stream");
     let mut came = Vec::new();

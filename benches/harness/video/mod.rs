@@ -5,10 +5,12 @@
 
 mod cache;
 mod clip;
+mod embedded;
 mod ffmpeg;
 mod intra;
 mod ladder;
 pub mod population;
+mod predicted;
 mod quality;
 mod rates;
 pub mod report;
@@ -16,12 +18,15 @@ mod rivals;
 mod row;
 mod scheme;
 pub mod sources;
+mod steps;
 
 pub use self::{
     clip::Clip,
+    embedded::{Embedded, embedded},
     ffmpeg::Ffmpeg,
     quality::{Frame, Run},
     rates::{Rates, clips},
     row::{FIRST_FRAME, FrameRow, Row},
     scheme::{EMBEDDED, IDS, Scheme, all, rendition},
+    steps::Step,
 };

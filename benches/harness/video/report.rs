@@ -5,13 +5,13 @@ use std::{fmt::Write as _, path::Path};
 use anyhow::Result;
 use nestcast_lab::plot::{Axis, Chart, Curve, Mark, Stroke, shown};
 
-use super::{FIRST_FRAME, FrameRow, Row, population::Outcome};
+use super::{FIRST_FRAME, FrameRow, Row, Step, population::Outcome};
 use crate::{bd, style};
 
 /// Whom BD-rates are taken against.
 pub const ANCHORS: [&str; 4] = ["intra", "x264", "x264-psnr", "x264-refresh"];
 /// Whose frames are drawn.
-pub const DRAWN: [&str; 4] = ["intra", "x264", "x264-refresh", "vp9"];
+pub const DRAWN: [&str; 5] = ["nestcast", "intra", "x264", "x264-refresh", "vp9"];
 
 /// Planes that quality is taken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct Report {
     pub frames: Vec<FrameRow>,
     /// The population figure.
     pub outcomes: Vec<Outcome>,
+    /// Rises and falls of the rate.
+    pub steps: Vec<Step>,
 }
 
 /// Figures of one scheme, means over clips and rates.
@@ -184,6 +186,11 @@ impl Report {
         for (scheme, encodes, db, unserved) in self.population() {
             writeln!(text, "| {scheme} | {encodes} | {db:.2} | {:.1} % |", 100.0 * unserved)?;
         }
+        text += "\n## A sixteenfold rise and fall of the rate\n\n| | | frames until within 1.5 dB | least over the low rate, dB |\n|---|---|---:|---:|\n";
+        for Step { clip, scheme, rise_frames, fall_db } in &self.steps {
+            let frames = rise_frames.map_or_else(|| "never".to_owned(), |frames| frames.to_string());
+            writeln!(text, "| {scheme} | {clip} | {frames} | {fall_db:+.2} |")?;
+        }
         Ok(text)
     }
 
@@ -322,6 +329,7 @@ mod tests {
             rows: rows.collect(),
             frames: (0..12).map(frame).collect(),
             outcomes: vec![outcome(1, 30.0), outcome(3, 33.0)],
+            steps: Vec::new(),
         }
     }
 

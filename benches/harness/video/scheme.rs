@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{Clip, Ffmpeg, Run, cache::Cached, intra::Intra, ladder::Ladder, rivals::Rival};
+use super::{Clip, Ffmpeg, Run, cache::Cached, embedded::embedded, ladder::Ladder, rivals::Rival};
 
 /// A way to serve receivers of several rates with a clip.
 pub trait Scheme {
@@ -19,15 +19,18 @@ pub trait Scheme {
 }
 
 /// Those of nestcast, which code once for all rates.
-pub const EMBEDDED: [&str; 1] = ["intra"];
+pub const EMBEDDED: [&str; 2] = ["nestcast", "intra"];
 
 /// The ids of all, in the order of tables and plots.
-pub const IDS: [&str; 9] =
-    ["intra", "x264", "x264-psnr", "x264-refresh", "x264-free", "vp9", "aom", "svt-av1", "x264-ladder"];
+pub const IDS: [&str; 10] =
+    ["nestcast", "intra", "x264", "x264-psnr", "x264-refresh", "x264-free", "vp9", "aom", "svt-av1", "x264-ladder"];
 
 /// All of them, in the order of tables and plots: nestcast first. Runs of rivals are kept in the folder `cache`.
 pub fn all(ffmpeg: &Ffmpeg, cache: &Path) -> Vec<Box<dyn Scheme>> {
-    let mut schemes: Vec<Box<dyn Scheme>> = vec![Box::new(Intra)];
+    let mut schemes: Vec<Box<dyn Scheme>> = Vec::new();
+    for ours in embedded() {
+        schemes.push(Box::new(ours));
+    }
     for rival in Rival::all(ffmpeg) {
         schemes.push(Box::new(Cached::new(rival, cache)));
     }

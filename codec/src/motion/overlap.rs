@@ -77,9 +77,9 @@ impl Overlap {
             for bx in 0..field.across {
                 let at = by * field.across + bx;
                 let from = if field.sources[at] == Source::Loop { from_loop } else { from_floor };
-                for unit in units(&field.blocks[at], kind, [bx, by]).into_iter().flatten() {
-                    self.add(field, kind, from, &unit, top);
-                }
+                let mut sums = Sums { all: &mut self.sums, width, corner: [0, top] };
+                let mut sampler = Exact { window: &mut self.window, plane: from, kind };
+                sums.add(&mut sampler, field, kind, [bx, by], &field.blocks[at]);
             }
             let last = by + 1 == field.down;
             let end = if last { out.height } else { (2 * (by + 1) * side - side / 2).min(out.height) };
@@ -92,29 +92,71 @@ impl Overlap {
             self.sums[side * width..].fill(0);
         }
     }
+}
 
-    /// Adds a unit's samples times its window to the sums, the first row of which is `top`.
-    fn add(&mut self, field: &Field, kind: Kind, from: &Plane, unit: &Unit, top: isize) {
-        let Self { sums, window } = self;
-        let side = kind.cell();
-        let [(left, across), (upper, down)] = [0, 1].map(|axis| {
-            let last = 2 * [field.across, field.down][axis];
-            Weights::new(unit.cell[axis], unit.cells, last, side)
-        });
-        let sides = [across.count, down.count];
-        let constant = [0; MAX_SIDE * MAX_SIDE];
-        let samples = match unit.motion {
-            Motion::Moved(vector) => window.fetch(from, kind == Kind::Luma, [left, upper], vector, sides),
-            Motion::Constant(_) => &constant[..sides[0] * sides[1]],
-        };
-        let level = if let Motion::Constant(level) = unit.motion { level } else { 0 };
-        let width = field.across * 2 * side;
-        let first = (upper - top).cast_unsigned() * width + left.cast_unsigned();
-        let across = &across.values[..sides[0]];
-        for ((row, samples), down) in samples.chunks_exact(sides[0]).enumerate().zip(&down.values) {
-            let sums = &mut sums[first + row * width..][..sides[0]];
-            for ((sum, sample), across) in sums.iter_mut().zip(samples).zip(across) {
-                *sum += i32::from(*sample + level) * i32::from(across * down);
+/// Sums of samples times weights: rows of `width`.
+pub(super) struct Sums<'a> {
+    pub(super) all: &'a mut [i32],
+    pub(super) width: usize,
+    /// Column and row of the first.
+    pub(super) corner: [isize; 2],
+}
+
+/// Gives samples of a reference, moved, in 1/64 of a step.
+pub(super) trait Sampler {
+    /// `side[0]` x `side[1]` samples, the first of which is at `corner` moved by `vector`, row by row.
+    fn fetch(&mut self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &[i16];
+}
+
+/// As the specification has them.
+pub(super) struct Exact<'a> {
+    pub(super) window: &'a mut Window,
+    pub(super) plane: &'a Plane,
+    pub(super) kind: Kind,
+}
+
+impl Sampler for Exact<'_> {
+    fn fetch(&mut self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &[i16] {
+        self.window.fetch(self.plane, self.kind == Kind::Luma, corner, vector, side)
+    }
+}
+
+impl Sums<'_> {
+    /// Adds what the block in this column and row gives.
+    pub(super) fn add(
+        &mut self,
+        sampler: &mut impl Sampler,
+        field: &Field,
+        kind: Kind,
+        place: [usize; 2],
+        block: &Block,
+    ) {
+        for unit in units(block, kind, place).into_iter().flatten() {
+            let side = kind.cell();
+            let [(left, across), (upper, down)] = [0, 1].map(|axis| {
+                let last = 2 * [field.across, field.down][axis];
+                Weights::new(unit.cell[axis], unit.cells, last, side)
+            });
+            let sides = [across.count, down.count];
+            let first = (upper - self.corner[1]).cast_unsigned() * self.width + (left - self.corner[0]).cast_unsigned();
+            let rows = self.all[first..].chunks_mut(self.width).zip(&down.values[..sides[1]]);
+            let across = &across.values[..sides[0]];
+            match unit.motion {
+                Motion::Moved(vector) => {
+                    let samples = sampler.fetch([left, upper], vector, sides);
+                    for ((sums, down), samples) in rows.zip(samples.chunks_exact(sides[0])) {
+                        for ((sum, sample), across) in sums.iter_mut().zip(samples).zip(across) {
+                            *sum += i32::from(*sample) * i32::from(across * down);
+                        }
+                    }
+                }
+                Motion::Constant(level) => {
+                    for (sums, down) in rows {
+                        for (sum, across) in sums.iter_mut().zip(across) {
+                            *sum += i32::from(level) * i32::from(across * down);
+                        }
+                    }
+                }
             }
         }
     }

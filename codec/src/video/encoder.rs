@@ -7,7 +7,7 @@ use crate::motion::field::{CONSTANT_CYCLE, Field};
 use crate::motion::overlap::Overlap;
 use crate::motion::reference::{FRACTION, Reference};
 use crate::motion::search::Search;
-use crate::motion::search::aim::Aim;
+use crate::motion::search::aim::{Aim, Effort};
 use crate::picture::{Format, Size, View};
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::encoder::ResidualEncoder;
@@ -51,6 +51,7 @@ pub struct Frame {
 pub struct VideoEncoder {
     settings: VideoSettings,
     model: VideoModel,
+    effort: Effort,
     pub(super) state: State,
     allotment: Allotment,
     /// Frames so far.
@@ -82,6 +83,7 @@ impl VideoEncoder {
         let threads = settings.threads.max(1);
         Self {
             model,
+            effort: Effort::default(),
             state: State::new(size),
             allotment: Allotment::default(),
             count: 0,
@@ -95,6 +97,13 @@ impl VideoEncoder {
             decoder: ResidualDecoder::new(threads),
             settings: VideoSettings { threads, ..settings },
         }
+    }
+
+    /// Searches for motion as long as this says; decoders need not be told.
+    #[must_use]
+    pub const fn with_effort(mut self, effort: Effort) -> Self {
+        self.effort = effort;
+        self
     }
 
     /// The tables that it codes with.
@@ -170,13 +179,14 @@ impl VideoEncoder {
 
     /// Predicts the frame, and gives the bytes of its motion; nothing if it is better predicted from nothing.
     fn predict(&mut self, phase: u8, slowest: usize) -> Option<Vec<u8>> {
-        let Self { settings, state, search, field, room, .. } = self;
+        let Self { settings, effort, state, search, field, room, .. } = self;
         let aim = Aim {
             size: settings.size,
             phase,
             lambda: lambda(settings.size, slowest),
             most_bytes: slowest / SIDE_SHARE[1] * SIDE_SHARE[0],
             threads: settings.threads,
+            effort: *effort,
         };
         let (from_loop, from_floor) = state.leak(settings.threads);
         let side = search.run(&aim, from_loop, from_floor, field);

@@ -1,5 +1,7 @@
 //! Networks of strangers, written field by field: each breaks one rule of a network that is otherwise sound.
 
+use nestcast_onnx_writer::{FLOAT, Message, PLANES, constant, graph, int, ints, model, port};
+
 use super::*;
 
 /// The networks of `photo` and `photo-ssim`, and their inputs of the cut.
@@ -10,65 +12,18 @@ const SHIPPED: [(&[u8], Option<&str>); 4] = [
     (include_bytes!("../../artifacts/photo-ssim/synthesis.onnx"), Some("cut")),
 ];
 
-/// A message of protocol buffers as it grows.
-#[derive(Default, Clone)]
-struct Message(Vec<u8>);
-
-impl Message {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value.to_le_bytes()[0] | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value.to_le_bytes()[0]);
-    }
-
-    fn int(mut self, field: u64, value: u64) -> Self {
-        self.varint(field << 3);
-        self.varint(value);
-        self
-    }
-
-    fn bytes(mut self, field: u64, bytes: impl AsRef<[u8]>) -> Self {
-        self.varint(field << 3 | 2);
-        self.varint(bytes.as_ref().len() as u64);
-        self.0.extend_from_slice(bytes.as_ref());
-        self
-    }
-
-    fn put(self, field: u64, message: Self) -> Self {
-        self.bytes(field, message.0)
-    }
-
-    fn many(self, field: u64, names: &[&str]) -> Self {
-        names.iter().fold(self, |message, name| message.bytes(field, name))
-    }
-}
-
 fn new() -> Message {
-    Message::default()
+    Message::new()
 }
 
-const FLOAT: u64 = 1;
 const U8: u64 = 2;
 const I8: u64 = 3;
 const I32: u64 = 6;
 const I64: u64 = 7;
 
+/// A node with the name of its output.
 fn node(domain: &str, operator: &str, inputs: &[&str], outputs: &[&str]) -> Message {
-    new().many(1, inputs).many(2, outputs).bytes(3, outputs[0]).bytes(4, operator).bytes(7, domain)
-}
-
-fn int(name: &str, value: u64) -> Message {
-    new().bytes(1, name).int(3, value).int(20, 2)
-}
-
-fn ints(name: &str, values: &[u64]) -> Message {
-    values.iter().fold(new().bytes(1, name), |message, &value| message.int(8, value)).int(20, 7)
-}
-
-fn constant(name: &str, element: u64, dims: &[u64], data: &[u8]) -> Message {
-    dims.iter().fold(new(), |message, &length| message.int(1, length)).int(2, element).bytes(8, name).bytes(9, data)
+    nestcast_onnx_writer::node(outputs[0], domain, operator, inputs, outputs)
 }
 
 /// All bytes are zero.
@@ -85,29 +40,6 @@ fn zeros(name: &str, element: u64, dims: &[u64]) -> Message {
 fn numbers(name: &str, values: &[i64]) -> Message {
     let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     constant(name, I64, &[values.len() as u64], &data)
-}
-
-fn port(name: &str, dims: &[Option<u64>]) -> Message {
-    let dims = dims.iter().map(|dim| match dim {
-        Some(length) => new().int(1, *length),
-        None => new().bytes(2, "any"),
-    });
-    let shape = dims.fold(new(), |shape, dim| shape.put(1, dim));
-    new().bytes(1, name).put(2, new().put(1, new().int(1, FLOAT).put(2, shape)))
-}
-
-const PLANES: [Option<u64>; 4] = [Some(1), None, None, Some(48)];
-
-/// A network whose nodes and constants give `correction`.
-fn graph(nodes: &[Message], constants: &[Message]) -> Message {
-    let graph = nodes.iter().fold(new().bytes(2, "g"), |graph, node| graph.put(1, node.clone()));
-    let graph = constants.iter().fold(graph, |graph, constant| graph.put(5, constant.clone()));
-    graph.put(11, port("planes", &PLANES)).put(12, port("correction", &PLANES))
-}
-
-fn model(graph: Message) -> Message {
-    let opset = |domain: &str, version| new().bytes(1, domain).int(2, version);
-    new().int(1, 8).put(7, graph).put(8, opset("", 17)).put(8, opset("com.microsoft", 1))
 }
 
 /// Gives nothing but zeros.

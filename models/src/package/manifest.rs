@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::Fault;
 
 /// Version of the manifest that this build reads.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Pixels to a sample of the coarsest subbands, each way.
 const STRIDE: usize = 1 << LEVELS;
 /// The bit planes of the largest coefficient: no cut lies above.
@@ -62,7 +62,7 @@ pub struct Transform {
     /// Wavelet levels.
     pub levels: usize,
     /// Names of the subbands in the order of the stream: component, band, level.
-    pub units: Vec<String>,
+    pub subbands: Vec<String>,
 }
 
 /// Least and greatest values.
@@ -144,9 +144,9 @@ impl Manifest {
                 )));
             }
         }
-        let Transform { stride, levels, units } = &self.transform;
+        let Transform { stride, levels, subbands } = &self.transform;
         if (*stride, *levels) != (STRIDE, LEVELS)
-            || !units.iter().eq(&(0..SUBBANDS).map(subband_name).collect::<Vec<_>>())
+            || !subbands.iter().eq(&(0..SUBBANDS).map(subband_name).collect::<Vec<_>>())
         {
             return Err(Fault::Transform);
         }

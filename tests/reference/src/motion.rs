@@ -189,7 +189,7 @@ impl Reader<'_> {
     /// The blocks to the left and above, if there are such.
     fn beside(&self, at: usize) -> (Option<usize>, Option<usize>) {
         let across = self.field.across;
-        ((at % across > 0).then(|| at - 1), (at >= across).then(|| at - across))
+        ((!at.is_multiple_of(across)).then(|| at - 1), (at >= across).then(|| at - across))
     }
 
     fn candidates(&self, at: usize) -> Vec<Vector> {

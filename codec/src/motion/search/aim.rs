@@ -13,4 +13,18 @@ pub(crate) struct Aim {
     /// The most bytes that side information should take; beyond it a bit is worth more.
     pub(crate) most_bytes: usize,
     pub(crate) threads: usize,
+    pub(crate) effort: Effort,
+}
+
+/// How long an encoder searches for motion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Effort {
+    /// Each block on its own: for large frames that are live.
+    Fast,
+    /// Then again by what overlapped prediction leaves, roughly: takes a quarter more time, and 1.4 % fewer bytes at equal
+    /// quality.
+    #[default]
+    Normal,
+    /// By what it leaves exactly: twice the time of the fastest, and 2.4 % fewer bytes than with that.
+    Thorough,
 }

@@ -43,6 +43,11 @@ impl Blocks {
         std::array::from_fn(|row| &self.luma[(y + row) * self.stride + x..][..N])
     }
 
+    /// `count` samples from this place on.
+    pub(super) fn row(&self, [x, y]: [usize; 2], count: usize) -> &[u8] {
+        &self.luma[y * self.stride + x..][..count]
+    }
+
     /// Finds vectors of all blocks.
     pub(super) fn search(
         &self,

@@ -4,14 +4,16 @@ pub(crate) mod aim;
 mod block;
 mod cost;
 mod modes;
+mod overlapped;
 mod pyramid;
 mod quarters;
 
 use crate::motion::field::{Field, Source};
 use crate::motion::reference::{Plane, Reference};
-use crate::motion::search::aim::Aim;
+use crate::motion::search::aim::{Aim, Effort};
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::modes::Modes;
+use crate::motion::search::overlapped::{Overlapped, References};
 use crate::motion::search::pyramid::Pyramid;
 use crate::motion::search::quarters::Quarters;
 use crate::parallel;
@@ -28,6 +30,7 @@ pub(crate) struct Search {
     blocks: Blocks,
     found: Vec<Found>,
     modes: Modes,
+    overlapped: Overlapped,
 }
 
 /// Most times that a bit's worth is raised.
@@ -56,7 +59,7 @@ impl Search {
         parallel::for_each(aim.threads, wanted, |((quarters, plane), _): ((&mut Quarters, &Plane), _)| {
             quarters.reset(plane)
         });
-        let Self { before, now, quarters, blocks, found, modes } = self;
+        let Self { before, now, quarters, blocks, found, modes, overlapped } = self;
         if !before.matches(now) {
             before.clone_from(now);
         }
@@ -72,6 +75,10 @@ impl Search {
             lambda = lambda * 7 / 5;
             bytes = modes.choose(lambda, blocks, quarters, found, field);
         }
-        bytes
+        match aim.effort {
+            Effort::Fast => bytes,
+            Effort::Normal => overlapped.refine(lambda, blocks, &References::Rough(quarters), found, field),
+            Effort::Thorough => overlapped.refine(lambda, blocks, &References::Exact(planes), found, field),
+        }
     }
 }

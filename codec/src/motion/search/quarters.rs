@@ -52,16 +52,32 @@ impl Quarters {
         between(right, self.stride, both);
     }
 
-    /// Sum of absolute differences to the `N` x `N` samples of a block, whose corner in the frame is `corner`.
-    pub(super) fn difference<const N: usize>(&self, own: [&[u8]; N], corner: [usize; 2], vector: Vector) -> u32 {
-        let at = |corner: usize, part: i16, length: usize| {
-            let whole = corner.cast_signed() + isize::from(part >> 2);
-            let (least, most) = (4 - BORDER.cast_signed(), (length + BORDER - 5 - N).cast_signed());
+    /// Where the samples at `corner`, moved by `vector`, begin in the two planes whose mean they are.
+    fn places(&self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> [&[u8]; 2] {
+        let at = |corner: isize, part: i16, length: usize, side: usize| {
+            let whole = corner + isize::from(part >> 2);
+            let (least, most) = (4 - BORDER.cast_signed(), (length + BORDER - 5 - side).cast_signed());
             (whole.clamp(least, most) + BORDER.cast_signed()).cast_unsigned()
         };
-        let place = at(corner[1], vector.y, self.height) * self.stride + at(corner[0], vector.x, self.width);
+        let row = at(corner[1], vector.y, self.height, side[1]);
+        let place = row * self.stride + at(corner[0], vector.x, self.width, side[0]);
         let quarter = usize::from((vector.y & 3).cast_unsigned()) * 4 + usize::from((vector.x & 3).cast_unsigned());
-        let [first, second] = MEANS[quarter].map(|(plane, x, y)| &self.planes[plane][place + y * self.stride + x..]);
+        MEANS[quarter].map(|(plane, x, y)| &self.planes[plane][place + y * self.stride + x..])
+    }
+
+    /// Appends `side[0]` x `side[1]` samples in 1/64 of a step, less 128.
+    pub(super) fn fetch(&self, corner: [isize; 2], vector: Vector, side: [usize; 2], out: &mut Vec<i16>) {
+        let [first, second] = self.places(corner, vector, side);
+        for row in 0..side[1] {
+            let (a, b) = (&first[row * self.stride..][..side[0]], &second[row * self.stride..][..side[0]]);
+            out.extend(a.iter().zip(b).map(|(a, b)| (i16::from(mean(*a, *b)) - 128) << (2 * FRACTION)));
+        }
+    }
+
+    /// Sum of absolute differences to the `N` x `N` samples of a block, whose corner in the frame is `corner`.
+    pub(super) fn difference<const N: usize>(&self, own: [&[u8]; N], corner: [usize; 2], vector: Vector) -> u32 {
+        let corner = corner.map(usize::cast_signed);
+        let [first, second] = self.places(corner, vector, [N; 2]);
         let mut sum = 0;
         for (row, own) in own.iter().enumerate() {
             let (a, b) = (&first[row * self.stride..][..N], &second[row * self.stride..][..N]);

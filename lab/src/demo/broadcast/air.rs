@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use bytes::Bytes;
 use nestcast_codec::Encoder;
 use nestcast_models::Package;
-use nestcast_proto::{DecoderKind, PackageHash};
+use nestcast_proto::PackageHash;
 use nestcast_receiver::Trust;
 use nestcast_sender::{Broadcast, EncodedPictures, Encoding, Identity, Pictures, Statistics};
 use tokio::sync::oneshot;
@@ -108,16 +107,7 @@ fn pictures(clip: &Arc<Clip>) -> Pictures {
 }
 
 fn receiver(address: SocketAddr, trust: Trust) -> nestcast_receiver::Config {
-    nestcast_receiver::Config {
-        address,
-        name: "localhost".to_owned(),
-        trust,
-        token: Bytes::new(),
-        max_bitrate: None,
-        decoder: DecoderKind::Linear,
-        fetch_model: false,
-        retry: Duration::from_secs(5),
-    }
+    nestcast_receiver::Config { retry: Duration::from_secs(5), ..nestcast_receiver::Config::new(address, trust) }
 }
 
 fn watcher(clip: &Arc<Clip>, package: &Package, notebook: &Notebook) -> Watcher {

@@ -1,0 +1,69 @@
+//! Schemes of nestcast: a clip is coded once and cut for every receiver, whose rate may change with every frame.
+
+use anyhow::Result;
+
+use super::{Clip, Run, Scheme, intra::Intra, predicted::Predicted};
+
+/// A way to code a clip once for all receivers.
+pub trait Embedded {
+    /// Short name, the same in every table and plot.
+    fn id(&self) -> &'static str;
+
+    /// Codes for receivers of the rates `kbps` in kbit/s, and gives what those see whose link carries `shares`: bytes
+    /// by frame, one list a receiver.
+    ///
+    /// # Errors
+    /// If encoder or decoder fails.
+    fn watch(&self, clip: &Clip, kbps: &[f64], shares: &[Vec<usize>]) -> Result<Vec<Run>>;
+}
+
+/// All of them, in the order of tables and plots.
+#[must_use]
+pub fn embedded() -> Vec<Box<dyn Embedded>> {
+    vec![Box::new(Predicted), Box::new(Intra)]
+}
+
+impl Scheme for Box<dyn Embedded> {
+    fn id(&self) -> &'static str {
+        self.as_ref().id()
+    }
+
+    fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>> {
+        let shares: Vec<Vec<usize>> = kbps.iter().map(|&kbps| shares(clip, kbps)).collect();
+        self.watch(clip, kbps, &shares)
+    }
+}
+
+/// Whole bytes for every frame at a rate: what is due by its end and was not given before.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and saturates")]
+pub(super) fn shares(clip: &Clip, kbps: f64) -> Vec<usize> {
+    let due = |frames: usize| (clip.frame_bytes(kbps) * frames as f64 + 1e-6) as usize;
+    (0..clip.frames.len()).map(|n| due(n + 1) - due(n)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::clip::tests::moving, *};
+
+    #[test]
+    fn a_rate_is_used_to_the_byte() {
+        let clip = moving(48, 32, 30);
+        let shares = shares(&clip, 75.1);
+        assert_eq!(shares.iter().sum::<usize>(), 9387);
+        assert!(shares.iter().all(|&bytes| bytes == 312 || bytes == 313), "{shares:?}");
+    }
+
+    #[test]
+    fn one_stream_gives_every_rate() {
+        let clip = moving(48, 32, 30);
+        for scheme in embedded() {
+            let runs = Scheme::run(&scheme, &clip, &[24.0, 48.0, 96.0]).expect("codes");
+            for (run, bytes) in runs.iter().zip([100.0, 200.0, 400.0]) {
+                let used = run.frames.iter().map(|frame| frame.bytes).sum::<usize>() as f64 / 30.0;
+                assert!(used <= bytes, "{}: {used} bytes a frame of {bytes}", scheme.as_ref().id());
+            }
+            let luma = |run: &Run| run.frames.iter().map(|frame| frame.luma_db).sum::<f64>();
+            assert!(runs.windows(2).all(|pair| luma(&pair[0]) < luma(&pair[1])), "{}", scheme.as_ref().id());
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The choice once more, now by what overlapped prediction really leaves: each block tries what its neighbours have.
+
+use crate::entropy::range_coder::RangeEncoder;
+use crate::motion::field::{BLOCK, Block, CELL, Field, Source};
+use crate::motion::interpolate::Window;
+use crate::motion::overlap::{Exact, Kind, Sampler, Sums};
+use crate::motion::reference::{FRACTION, Plane};
+use crate::motion::search::block::{Blocks, Found};
+use crate::motion::search::cost::{BIT, Cost};
+use crate::motion::search::quarters::Quarters;
+use crate::motion::side_info::SideInfo;
+use crate::motion::vector::Vector;
+
+/// Samples of a block's side with its overlap.
+const SIDE: usize = BLOCK + CELL;
+/// From sums of samples times weights to eighths of a step.
+const SHIFT: u32 = 8 + FRACTION;
+/// Candidates of a block.
+const MOST: usize = 14;
+
+/// Refines one frame after another.
+#[derive(Debug, Default)]
+pub(super) struct Overlapped {
+    side_info: SideInfo,
+    sums: Vec<i32>,
+    /// What one block gives.
+    own: Vec<i32>,
+    room: Room,
+}
+
+impl Overlapped {
+    /// Improves `field` and gives its bytes. `lambda`: steps of difference that a bit is worth, in 1/16.
+    pub(super) fn refine(
+        &mut self,
+        lambda: u32,
+        blocks: &Blocks,
+        from: &References<'_>,
+        found: &[Found],
+        field: &mut Field,
+    ) -> Vec<u8> {
+        self.side_info.reset(field);
+        self.sums.clear();
+        self.sums.resize(field.blocks.len() * BLOCK * BLOCK, 0);
+        for (at, block) in field.blocks.iter().enumerate() {
+            self.add(field, from, at, block);
+        }
+        let mut coder = RangeEncoder::new();
+        for (at, found) in found.iter().enumerate() {
+            if let Block::Moved(_) = field.blocks[at]
+                && !is_calm(field, at)
+            {
+                let best = self.best(lambda, blocks, from, found, field, at);
+                field.blocks[at] = best;
+            }
+            // An encoder is never starved.
+            let _ = self.side_info.block(&mut coder, field, at, field.blocks[at]);
+        }
+        coder.finish_before_zeros()
+    }
+
+    fn add(&mut self, field: &Field, from: &References<'_>, at: usize, block: &Block) {
+        let mut sums = Sums { all: &mut self.sums, width: field.across * BLOCK, corner: [0; 2] };
+        from.add(&mut sums, &mut self.room, field, at, block);
+    }
+
+    /// The best of a block's candidates, which takes the block's place in the sums.
+    fn best(
+        &mut self,
+        lambda: u32,
+        blocks: &Blocks,
+        from: &References<'_>,
+        found: &Found,
+        field: &Field,
+        at: usize,
+    ) -> Block {
+        let before = field.blocks[at];
+        let width = field.across * BLOCK;
+        let place = [at % field.across, at / field.across];
+        let corner = place.map(|at| (at * BLOCK).saturating_sub(CELL / 2));
+        let limits = [width, field.down * BLOCK];
+        let sides = [0, 1].map(|axis| (place[axis] * BLOCK + BLOCK + CELL / 2).min(limits[axis]) - corner[axis]);
+        let first = corner[1] * width + corner[0];
+        // All but this block: take its share out.
+        let mut others = [[0; SIDE]; SIDE];
+        let mut own = std::mem::take(&mut self.own);
+        self.alone(field, from, at, &before, &mut own, corner, sides);
+        for (y, others) in others.iter_mut().enumerate().take(sides[1]) {
+            let sums = &self.sums[first + y * width..][..sides[0]];
+            for ((out, sum), own) in others.iter_mut().zip(sums).zip(&own[y * sides[0]..]) {
+                *out = sum - own;
+            }
+        }
+        let (candidates, count) = candidates(&self.side_info, field, found, at);
+        let mut best = (before, u32::MAX);
+        for block in &candidates[..count] {
+            let mut cost = Cost::default();
+            let _ = self.side_info.block(&mut cost, field, at, *block);
+            let bits = lambda * cost.0 / (16 * BIT);
+            if bits >= best.1 {
+                continue;
+            }
+            self.alone(field, from, at, block, &mut own, corner, sides);
+            let difference = left(blocks, &others, &own, corner, sides);
+            if difference + bits < best.1 {
+                best = (*block, difference + bits);
+            }
+        }
+        self.alone(field, from, at, &best.0, &mut own, corner, sides);
+        for (y, others) in others.iter().enumerate().take(sides[1]) {
+            let sums = &mut self.sums[first + y * width..][..sides[0]];
+            for ((sum, other), own) in sums.iter_mut().zip(others).zip(&own[y * sides[0]..]) {
+                *sum = other + own;
+            }
+        }
+        self.own = own;
+        best.0
+    }
+
+    /// What a block alone gives to the samples that it reaches.
+    #[expect(clippy::too_many_arguments, reason = "one block's place")]
+    fn alone(
+        &mut self,
+        field: &Field,
+        from: &References<'_>,
+        at: usize,
+        block: &Block,
+        out: &mut Vec<i32>,
+        corner: [usize; 2],
+        sides: [usize; 2],
+    ) {
+        out.clear();
+        out.resize(sides[0] * sides[1], 0);
+        let mut sums = Sums { all: out, width: sides[0], corner: corner.map(usize::cast_signed) };
+        from.add(&mut sums, &mut self.room, field, at, block);
+    }
+}
+
+/// Room for what is interpolated.
+#[derive(Debug, Default)]
+struct Room {
+    window: Window,
+    samples: Vec<i16>,
+}
+
+/// What blocks are predicted from: the loop's and the floor's luma, or samples near enough to choose by.
+pub(super) enum References<'a> {
+    Exact([&'a Plane; 2]),
+    Rough(&'a [Quarters; 2]),
+}
+
+impl References<'_> {
+    fn add(&self, sums: &mut Sums<'_>, room: &mut Room, field: &Field, at: usize, block: &Block) {
+        let place = [at % field.across, at / field.across];
+        let floor = usize::from(field.sources[at] == Source::Floor);
+        match self {
+            Self::Exact(planes) => {
+                let mut sampler = Exact { window: &mut room.window, plane: planes[floor], kind: Kind::Luma };
+                sums.add(&mut sampler, field, Kind::Luma, place, block);
+            }
+            Self::Rough(quarters) => {
+                let mut sampler = Rough { quarters: &quarters[floor], samples: &mut room.samples };
+                sums.add(&mut sampler, field, Kind::Luma, place, block);
+            }
+        }
+    }
+}
+
+/// Means of 8-bit half samples.
+struct Rough<'a> {
+    quarters: &'a Quarters,
+    samples: &'a mut Vec<i16>,
+}
+
+impl Sampler for Rough<'_> {
+    fn fetch(&mut self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &[i16] {
+        self.samples.clear();
+        self.quarters.fetch(corner, vector, side, self.samples);
+        self.samples
+    }
+}
+
+/// Absolute differences that a prediction leaves.
+fn left(blocks: &Blocks, others: &[[i32; SIDE]; SIDE], own: &[i32], corner: [usize; 2], sides: [usize; 2]) -> u32 {
+    let mut sum = 0;
+    for (y, others) in others.iter().enumerate().take(sides[1]) {
+        let luma = blocks.row([corner[0], corner[1] + y], sides[0]);
+        let own = &own[y * sides[0]..][..sides[0]];
+        for ((luma, other), own) in luma.iter().zip(others).zip(own) {
+            let predicted = (other + own) >> SHIFT;
+            sum += predicted.abs_diff((i32::from(*luma) - 128) << FRACTION);
+        }
+    }
+    sum >> FRACTION
+}
+
+/// A block and all around it move alike, so that nothing better is near.
+fn is_calm(field: &Field, at: usize) -> bool {
+    let (x, y) = (at % field.across, at / field.across);
+    let (columns, rows) =
+        (x.saturating_sub(1)..(x + 2).min(field.across), y.saturating_sub(1)..(y + 2).min(field.down));
+    let mut near = rows.flat_map(|y| columns.clone().map(move |x| y * field.across + x));
+    field.blocks[at].one_vector() == Some(Vector::ZERO) && near.all(|near| field.blocks[near] == field.blocks[at])
+}
+
+/// What a block tries, itself first.
+fn candidates(side_info: &SideInfo, field: &Field, found: &Found, at: usize) -> ([Block; MOST], usize) {
+    let before = field.blocks[at];
+    let (mut all, mut count) = ([before; MOST], 1);
+    let mut add = |block: Block| {
+        if count < MOST && !all[..count].contains(&block) {
+            all[count] = block;
+            count += 1;
+        }
+    };
+    side_info.candidates(field, at).as_slice().iter().for_each(|vector| add(Block::whole(*vector)));
+    let right = (at % field.across + 1 < field.across).then_some(at + 1);
+    let below = (at / field.across + 1 < field.down).then_some(at + field.across);
+    for vector in [right, below].into_iter().flatten().filter_map(|at| field.blocks[at].vector(0)) {
+        add(Block::whole(vector));
+    }
+    add(Block::whole(found.whole));
+    if let Some(vector) = before.one_vector() {
+        for (x, y) in [(1, 0), (-1, 0), (0, 1), (0, -1)] {
+            add(Block::whole(vector.plus(Vector { x, y })));
+        }
+    }
+    (all, count)
+}

@@ -1,0 +1,76 @@
+//! TLS of peers that keep to QUIC and to nothing else: a sender with a certificate of its own, and a receiver that trusts any
+//! and checks no signature, so that an attack costs it as little as it may.
+
+use std::sync::Arc;
+
+use nestcast_proto::ALPN;
+use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::{ClientConfig, ServerConfig};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::version::TLS13;
+use rustls::{DigitallySignedStruct, SignatureScheme};
+use sha2::{Digest as _, Sha256};
+
+/// A sender's side, and the fingerprint of its new certificate in hexadecimal digits.
+pub(crate) fn server() -> (ServerConfig, String) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("random numbers");
+    let certificate = made.cert.der().clone();
+    let fingerprint = Sha256::digest(&certificate).iter().map(|byte| format!("{byte:02x}")).collect();
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    let builder = rustls::ServerConfig::builder_with_provider(Arc::new(default_provider()));
+    let builder = builder.with_protocol_versions(&[&TLS13]).expect("TLS 1.3 is there");
+    let mut crypto = builder.with_no_client_auth().with_single_cert(vec![certificate], key).expect("a pair");
+    crypto.alpn_protocols = vec![ALPN.to_vec()];
+    let crypto = QuicServerConfig::try_from(crypto).expect("it has the ciphers of QUIC");
+    (ServerConfig::with_crypto(Arc::new(crypto)), fingerprint)
+}
+
+/// A receiver's side.
+pub(crate) fn client() -> ClientConfig {
+    let builder = rustls::ClientConfig::builder_with_provider(Arc::new(default_provider()));
+    let builder = builder.with_protocol_versions(&[&TLS13]).expect("TLS 1.3 is there");
+    let mut crypto = builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone)).with_no_client_auth();
+    crypto.alpn_protocols = vec![ALPN.to_vec()];
+    ClientConfig::new(Arc::new(QuicClientConfig::try_from(crypto).expect("it has the ciphers of QUIC")))
+}
+
+/// Trusts any certificate.
+#[derive(Debug)]
+struct Anyone;
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::General("TLS 1.3 alone".to_owned()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}
