@@ -1,7 +1,8 @@
 //! After the first picture, encoding and decoding on one thread take no memory: allocations are counted.
 
 use allocation_counter::measure;
-use nestcast_codec::{Codec, Decoder, Encoder, Format, Picture, Range, Size};
+use nestcast_codec::{Codec, Decoder, Encoder, Format, FrameRate, Picture, Population, Range, Size};
+use nestcast_codec::{VideoDecoder, VideoEncoder, VideoModel, VideoSettings};
 
 /// A slope with grain, of colours that differ from region to region, so that regions are rotated.
 fn picture(format: Format, seed: u32) -> Picture {
@@ -46,4 +47,37 @@ fn frames_after_the_first_take_no_memory() {
             }
         }
     }
+}
+
+#[test]
+fn video_measure() {
+    let format = Format::Ycbcr420(Range::Limited);
+    let size = Size::new(64, 48).expect("a valid size");
+    let rate = FrameRate { frames: 30, seconds: 1 };
+    let population = Population::log_uniform(24_000.0, 384_000.0);
+    let settings = VideoSettings { size, rate, population, threads: 1 };
+    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);
+    let mut out = Picture::zero(size, format);
+    let (mut e, mut d, mut held) = (Vec::new(), Vec::new(), 0);
+    for number in 0..1000_usize {
+        let samples = (0..format.bytes(size))
+            .map(|at| u8::try_from((at % 64 * 5 + at / 64 * 3 + number * 3 + at * at % 7) % 200).expect("small"));
+        let picture = Picture::new(size, format, samples.collect()).expect("all samples");
+        let mut frame = None;
+        let encoding = measure(|| frame = Some(encoder.encode(&picture).expect("a frame")));
+        let frame = frame.expect("encoded");
+        let cut = frame.base + (frame.bytes.len() - frame.base) * (number % 3) / 2;
+        let decoding = measure(|| {
+            decoder.decode(&frame.bytes[..cut]).expect("valid");
+            decoder.render_into(&mut out).expect("a frame");
+        });
+        e.push(encoding.count_total);
+        d.push(decoding.count_total);
+        held += encoding.bytes_current + decoding.bytes_current - frame.bytes.len() as i64;
+        if number % 100 == 99 {
+            println!("{number}: encode {:?} decode {:?} held {held}", &e[number - 5..], &d[number - 5..]);
+        }
+    }
+    println!("{:?}", &d[..40]);
 }

@@ -35,7 +35,7 @@ pub struct Clip {
 pub const CLIPS: [Clip; 3] = [
     Clip { name: "video", width: 48, height: 32, frames: 10, cut: u32::MAX, slowest: 40 },
     Clip { name: "video-odd", width: 33, height: 17, frames: 10, cut: u32::MAX, slowest: 25 },
-    Clip { name: "video-cut", width: 80, height: 64, frames: 12, cut: 7, slowest: 90 },
+    Clip { name: "video-cut", width: 80, height: 64, frames: 12, cut: 7, slowest: 60 },
 ];
 
 impl Clip {
@@ -52,7 +52,8 @@ impl Clip {
     /// # Panics
     /// If a side is not 1..=16384.
     pub fn pictures(&self) -> Vec<Picture> {
-        let scenes = [3, 8].map(|seed| Scene::new(self.width, self.height, seed));
+        let scenes =
+            [(3, false), (8, true)].map(|(seed, negative)| Scene::new(self.width, self.height, seed, negative));
         let picture = |number: u32| {
             let scene = &scenes[usize::from(number >= self.cut)];
             let mut samples = Vec::new();
@@ -112,17 +113,19 @@ struct Scene {
     ground: Picture,
     patch: Picture,
     size: [usize; 2],
+    /// Bright is dark.
+    negative: bool,
 }
 
 /// Samples of ground on every side of a frame.
 const MARGIN: usize = 16;
 
 impl Scene {
-    fn new(width: u32, height: u32, seed: u32) -> Self {
+    fn new(width: u32, height: u32, seed: u32, negative: bool) -> Self {
         let of = |width, height, seed| pictures::picture(Content::Photo, width, height, Channels::Rgb, seed);
         let margin = 2 * u32::try_from(MARGIN).expect("small");
         let size = [width as usize, height as usize];
-        Self { ground: of(width + margin, height + margin, seed), patch: of(width, height, seed + 1), size }
+        Self { ground: of(width + margin, height + margin, seed), patch: of(width, height, seed + 1), size, negative }
     }
 
     fn sample(&self, plane: usize, [x, y]: [usize; 2], number: usize) -> u8 {
@@ -137,7 +140,8 @@ impl Scene {
             between(&self.ground, plane, [4 * x + 3 * number, 4 * y + number])
         };
         let grain = (x * 7 + y * 13 + number * 29) * (x + 3 * number + 5) % 5;
-        u8::try_from(value + grain).unwrap_or(u8::MAX)
+        let sample = u8::try_from(value + grain).unwrap_or(u8::MAX);
+        if self.negative { !sample } else { sample }
     }
 }
 
