@@ -128,6 +128,10 @@ pub use stream::encoder::{EncodeError, Encoder};
 pub use stream::header::{Header, MAX_HEADER, Parsed};
 pub use subband::coefficients::Coefficients;
 pub use subband::layout::{Band, LEVELS, SUBBANDS, Subband};
+#[cfg(feature = "training")]
+pub use training::tally::Tally;
+#[cfg(feature = "training")]
+pub use training::video::MotionTally;
 pub use transform::{Analysis, Position, Synthesis, TransformError};
 pub use video::budget::Budget;
 pub use video::container::{VideoFile, VideoHeader, VideoWriter};

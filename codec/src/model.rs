@@ -12,14 +12,18 @@ use crate::wavelet::lift::{self, STEPS, Taps};
 const MAGIC: &[u8; 4] = b"NSTM";
 const VERSION: u8 = 4;
 /// Bit planes with a reconstruction point of their own.
-const PLANES: usize = MAX_PLANES as usize;
+pub(crate) const PLANES: usize = MAX_PLANES as usize;
 /// Priors of a slice's adaptive probabilities: one for every context.
 pub(crate) const PRIORS: usize = 7282;
-const HEADER: usize = 8;
-const FLOATS: usize = LEVELS * STEPS * 2 + SUBBANDS * (1 + PLANES);
+/// Bytes before the taps.
+pub(crate) const HEADER: usize = 8;
+/// Taps of all levels.
+pub(crate) const TAP_FLOATS: usize = LEVELS * STEPS * 2;
 const WEIGHTS: usize = 6;
+/// Length of a subband's record in bytes: step, reconstruction points, weights.
+pub(crate) const SUBBAND_BYTES: usize = 4 * (1 + PLANES) + WEIGHTS;
 /// Length of the tables in bytes.
-pub(crate) const LENGTH: usize = HEADER + 4 * FLOATS + SUBBANDS * WEIGHTS + 2 * PRIORS;
+pub(crate) const LENGTH: usize = HEADER + 4 * TAP_FLOATS + SUBBANDS * SUBBAND_BYTES + 2 * PRIORS;
 
 /// Weights, in 1/64, of what is known around a coefficient in its expected magnitude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +42,7 @@ pub(crate) struct SubbandTables {
     /// The finest quantiser step.
     pub(crate) step: f32,
     /// Reconstruction point inside a bin, 0..1, by bit plane.
-    offsets: [f32; PLANES],
+    pub(crate) offsets: [f32; PLANES],
     /// Step and reconstruction points as integers.
     pub(crate) dequantiser: Dequantiser,
     pub(crate) weights: Weights,

@@ -23,7 +23,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("motion", &["error", "parallel", "picture", "entropy"]),
     ("video", &["error", "parallel", "picture", "subband", "model", "stream", "residual", "motion"]),
     ("codec", &["picture", "model", "transform", "linear", "stream"]),
-    ("training", &["error", "entropy", "bitplane", "subband", "model", "stream"]),
+    ("training", &["error", "entropy", "bitplane", "subband", "model", "stream", "residual", "motion", "video"]),
     (
         "lib",
         &[
@@ -38,6 +38,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "codec",
             "motion",
             "video",
+            "training",
         ],
     ),
 ];

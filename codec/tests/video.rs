@@ -115,6 +115,33 @@ fn bytes_do_not_depend_on_threads_and_a_cut_begins_anew() {
 }
 
 #[test]
+fn one_who_joins_is_near_at_once_and_then_with_the_others() {
+    let size = Size::new(96, 64).expect("a valid size");
+    let clip = clip(size, 80, 99);
+    let bits = 240.0 * size.pixels() as f64;
+    let population = Population::log_uniform(0.02 * bits, 0.32 * bits);
+    let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
+    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    let (mut old, mut new) = (decoder(size), decoder(size));
+    let mut apart = Vec::new();
+    for (number, picture) in clip.iter().enumerate() {
+        let frame = encoder.encode(picture).expect("a frame");
+        old.decode(&frame.bytes).expect("a frame");
+        match number {
+            0..20 => continue,
+            20 => {
+                let join = encoder.join(1500);
+                assert!(join.key && join.bytes.len() <= 1500 && join.base == join.bytes.len());
+                new.decode(&join.bytes).expect("a frame")
+            }
+            _ => new.decode(&frame.bytes).expect("a frame"),
+        };
+        apart.push(error(&render(&mut new), picture) / error(&render(&mut old), picture));
+    }
+    assert!(apart[16] < 1.5 && apart[59] < 1.1, "{apart:?}");
+}
+
+#[test]
 fn small_and_odd_sizes_are_coded() {
     for (width, height) in [(1, 1), (1, 40), (33, 17), (16, 16), (65, 3)] {
         let size = Size::new(width, height).expect("a valid size");

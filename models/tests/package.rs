@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use nestcast_codec::{Model, VideoModel};
 use nestcast_models::{Fault, Package, PackageError};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
@@ -11,6 +12,11 @@ const FILES: [&str; 4] = ["manifest.toml", "tables.bin", "analysis.onnx", "synth
 
 fn photo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join("photo")
+}
+
+/// The SHA-256 of these bytes.
+fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A copy of the shipped package that may be spoiled.
@@ -53,6 +59,19 @@ fn the_shipped_packages_are_the_built_in_ones() {
         assert_eq!((builtin.name(), builtin.manifest().format), (name, 3));
         assert!(!builtin.manifest().data.is_empty() && !builtin.manifest().licence.is_empty());
     }
+}
+
+#[test]
+fn the_tables_of_video_are_those_of_their_manifest() {
+    let folder = photo().with_file_name("video");
+    let manifest = fs::read_to_string(folder.join("manifest.toml")).expect("a manifest");
+    let manifest: toml::Table = manifest.parse().expect("a table");
+    let files = ["key.bin", "residual.bin"];
+    let hashes = files.map(|file| manifest["files"][file].as_str().expect("a hash"));
+    let tables = files.map(|file| fs::read(folder.join(file)).expect("a file"));
+    assert_eq!(tables.each_ref().map(|tables| hex(tables)), hashes);
+    let ids = tables.map(|tables| Model::from_bytes(&tables).expect("tables").id());
+    assert_eq!(VideoModel::built_in().ids(), ids);
 }
 
 #[test]
@@ -175,7 +194,7 @@ fn with_file(file: &str, bytes: &[u8]) -> TempDir {
     let path = folder.path().join("manifest.toml");
     let text = fs::read_to_string(&path).expect("a manifest");
     let (before, after) = text.split_once(&format!("\"{file}\" = \"")).expect("a hash");
-    let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = hex(bytes);
     fs::write(path, format!("{before}\"{file}\" = \"{digest}{}", &after[64..])).expect("a manifest");
     folder
 }

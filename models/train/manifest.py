@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 MANIFEST = "manifest.toml"
@@ -17,7 +18,7 @@ REQUIRED = ("tables.bin", "analysis.onnx", "synthesis.onnx")
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
 
 
-def files(folder: Path) -> dict[str, str]:
+def files(folder: Path, required: Iterable[str]) -> dict[str, str]:
     """SHA-256 of every file of the package but its manifest, by name."""
     found = {}
     for path in sorted(folder.rglob("*")):
@@ -27,15 +28,15 @@ def files(folder: Path) -> dict[str, str]:
         if not NAME.fullmatch(name):
             raise SystemExit(f"{path}: not a file of a model package; remove it")
         found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    missing = [name for name in REQUIRED if name not in found]
+    missing = [name for name in required if name not in found]
     if missing:
         raise SystemExit(f"{folder}: {', '.join(missing)} missing; export the package first")
     return found
 
 
-def write(folder: Path, head: str) -> None:
+def write(folder: Path, head: str, required: Iterable[str] = REQUIRED) -> None:
     """Writes the manifest: `head`, which is all but the files, and their hashes."""
-    lines = [f'"{name}" = "{digest}"' for name, digest in files(folder).items()]
+    lines = [f'"{name}" = "{digest}"' for name, digest in files(folder, required).items()]
     text = "\n".join([head.strip(), "", FILES, *lines, ""])
     (folder / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
 

@@ -46,7 +46,8 @@ impl Step {
             clip: clip.name.clone(),
             scheme: scheme.id().to_owned(),
             rise_frames: near.map(|frame| frame + 1),
-            fall_db: rounded(behind(fallen, low).into_iter().fold(f64::INFINITY, f64::min), 2),
+            // Not -0.
+            fall_db: rounded(behind(fallen, low).into_iter().fold(f64::INFINITY, f64::min), 2) + 0.0,
         })
     }
 }

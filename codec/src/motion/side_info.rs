@@ -34,17 +34,31 @@ const MAX_LENGTH: usize = 15;
 const EVEN: usize = LENGTH + 2 * 3 * MAX_LENGTH;
 const CONTEXTS: usize = EVEN + 1;
 
-/// The probability of a one in each context when a frame begins, in 1/65536.
-fn priors() -> impl Iterator<Item = u16> {
-    let of = |context: usize| match context {
-        CANDIDATE..CONSTANT => 0x6666,
-        CONSTANT => 0x0800,
-        SAME..ZERO => 0x6666,
-        ZERO..LENGTH => [0x5999, 0x4000, 0x3333][(context - ZERO) % 3],
-        LENGTH.. => 0x8000,
-        _ => [0x5999, 0x9999, 0xD999, 0, 0, 0, 0, 0, 0x2666, 0x4CCC, 0x8000][context],
-    };
-    (0..CONTEXTS).map(of)
+/// The probability of a one in each context when a frame begins, in 1/256: found on the training clips
+/// (`models/train/video.py`).
+#[rustfmt::skip]
+const PRIORS: [u8; CONTEXTS] = [
+    163, 234, 247, // MERGE
+    75, 69, 86, 60, // CANDIDATE
+    12, // CONSTANT
+    28, 115, 142, // SPLIT
+    92, 60, 78, // SAME
+    68, 44, 31, // ZERO
+    74, 53, 38,
+    79, 67, 51,
+    94, 79, 60,
+    133, 157, 153, 124, 89, 42, 16, 35, 32, 32, 32, 32, 32, 32, 32, // LENGTH
+    166, 158, 130, 99, 72, 48, 60, 30, 32, 32, 32, 32, 32, 32, 32,
+    203, 203, 186, 152, 95, 53, 39, 13, 32, 32, 32, 32, 32, 32, 32,
+    135, 154, 138, 114, 75, 47, 56, 15, 32, 32, 32, 32, 32, 32, 32,
+    158, 155, 123, 90, 62, 57, 36, 57, 32, 32, 32, 32, 32, 32, 32,
+    199, 203, 176, 138, 90, 72, 35, 13, 32, 32, 32, 32, 32, 32, 32,
+    128, // EVEN
+];
+
+/// The same in 1/65536.
+pub(crate) fn priors() -> impl Iterator<Item = u16> {
+    PRIORS.into_iter().map(|prior| u16::from(prior) << 8)
 }
 
 /// What is known of a block besides its motion.
@@ -218,6 +232,18 @@ impl SideInfo {
     pub(crate) fn candidates(&self, field: &Field, at: usize) -> Candidates {
         self.near(field, at).candidates()
     }
+}
+
+/// Codes a whole field with a coder made for so many contexts.
+#[cfg(feature = "training")]
+pub(crate) fn code<C: Coder>(field: &Field, coder: impl Fn(usize) -> C) -> C {
+    let (mut side_info, mut coder) = (SideInfo::default(), coder(CONTEXTS));
+    side_info.reset(field);
+    for at in 0..field.blocks.len() {
+        // Only a decoder is starved.
+        let _ = side_info.block(&mut coder, field, at, field.blocks[at]);
+    }
+    coder
 }
 
 /// What is known around a block.

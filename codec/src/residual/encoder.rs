@@ -3,6 +3,7 @@
 use bytes::{Bytes, BytesMut};
 
 use crate::model::Model;
+use crate::picture::Size;
 use crate::residual::analysis;
 use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
@@ -15,7 +16,8 @@ use crate::subband::layout::ChromaFormat;
 pub(crate) struct ResidualEncoder {
     threads: usize,
     scratch: Scratch,
-    /// Memory of the residual before.
+    /// The last residual.
+    size: Size,
     subbands: Vec<Vec<f32>>,
     slices: SliceEncoder,
     bytes: BytesMut,
@@ -28,6 +30,7 @@ impl ResidualEncoder {
         Self {
             threads,
             scratch: Scratch::default(),
+            size: Size::ONE,
             subbands: Vec::new(),
             slices: SliceEncoder::default(),
             bytes: BytesMut::new(),
@@ -48,18 +51,29 @@ impl ResidualEncoder {
         (planes, self.bytes.split().freeze())
     }
 
-    /// How often each adaptive probability meets a zero and a one while a residual is coded.
+    /// The coefficients of the last residual.
     #[cfg(feature = "training")]
-    #[cfg_attr(not(test), expect(dead_code, reason = "tables of residuals are not trained yet"))]
-    pub(crate) fn count(&mut self, model: &Model, residual: &Planes420<i16>) -> Vec<[u64; 2]> {
-        let planes = self.quantise(model, residual);
-        self.slices.count(planes)
+    pub(crate) fn bands(&self) -> Bands<'_> {
+        Bands { size: self.size, chroma: ChromaFormat::Half, subbands: &self.subbands }
+    }
+
+    /// The slices of the last residual as they were before they were coded, their bit planes, and the coding passes that
+    /// the string holds.
+    #[cfg(feature = "training")]
+    pub(crate) fn uncoded(&mut self, model: &Model) -> (&mut SliceEncoder, u8, usize) {
+        let passes = self.slices.passes();
+        let planes = self.slices_of_bands(model);
+        (&mut self.slices, planes, passes)
     }
 
     fn quantise(&mut self, model: &Model, residual: &Planes420<i16>) -> u8 {
-        let Self { threads, scratch, subbands, slices, .. } = self;
-        analysis::analyse(model, residual, *threads, scratch, subbands);
-        let bands = Bands { size: residual.size(), chroma: ChromaFormat::Half, subbands };
-        slices.quantise(model, bands, false, *threads)
+        self.size = residual.size();
+        analysis::analyse(model, residual, self.threads, &self.scratch, &mut self.subbands);
+        self.slices_of_bands(model)
+    }
+
+    fn slices_of_bands(&mut self, model: &Model) -> u8 {
+        let bands = Bands { size: self.size, chroma: ChromaFormat::Half, subbands: &self.subbands };
+        self.slices.quantise(model, bands, false, self.threads)
     }
 }

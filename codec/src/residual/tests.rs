@@ -13,6 +13,8 @@ use crate::scratch::{Arena, Scratch};
 use crate::stream::slice_decoder::SliceDecoder;
 use crate::subband::coefficients;
 use crate::subband::layout::ChromaFormat;
+#[cfg(feature = "training")]
+use crate::training::tally::Tally;
 use crate::wavelet::synthesis::{Component, Source};
 
 const MAX_PLANES: u8 = 15;
@@ -144,15 +146,23 @@ fn integers_are_the_floats_of_pictures_but_for_their_rounding() {
 
 #[cfg(feature = "training")]
 #[test]
-fn symbols_are_counted_and_none_is_of_a_region() {
-    let (model, mut encoder) = (Model::photo(), ResidualEncoder::new(1));
-    let size = size(129, 77);
-    assert!(encoder.count(&model, &Planes420::new(size)).iter().all(|count| *count == [0; 2]));
-    let counts = encoder.count(&model, &residual(size, 30));
-    let total = |contexts: &[[u64; 2]]| contexts.iter().flatten().sum::<u64>();
-    // Whether a subband is non-zero is coded 51 times at least; what is behind is of regions (spec, "Contexts").
-    assert!(total(&counts[7050..7071]) >= 51);
-    assert_eq!(total(&counts[7071..]), 0);
+fn a_tally_measures_the_string_and_gives_tables_that_shorten_it() {
+    let bytes = include_bytes!("../../../models/artifacts/photo/tables.bin");
+    let (size, mut encoder) = (size(129, 77), ResidualEncoder::new(1));
+    let residual = residual(size, 30);
+    let (model, mut tally) = (Model::from_bytes(bytes).expect("shipped"), Tally::default());
+    let (_, string) = encoder.encode(&model, &residual, usize::MAX);
+    let (slices, planes, passes) = encoder.uncoded(&model);
+    tally.meet_symbols(slices, planes, passes);
+    let length = |bits: f64| (8.0 * string.len() as f64 - bits).abs();
+    assert!(length(tally.bits) < 64.0, "{} bits, {} bytes", tally.bits, string.len());
+    tally.meet_points(&model, encoder.bands(), planes, &string).expect("no length in it");
+
+    let better = Model::from_bytes(&tally.better_tables(bytes).expect("shipped")).expect("tables");
+    let (_, shorter) = encoder.encode(&better, &residual, usize::MAX);
+    assert!(shorter.len() < string.len(), "{} of {} bytes", shorter.len(), string.len());
+    // Noise is spread evenly within the finest bins.
+    assert!((better.subbands[50].offsets[0] - 0.5).abs() < 0.1);
 }
 
 #[test]

@@ -60,6 +60,12 @@ impl SliceEncoder {
         interleave::write(out, self.coder.coded());
     }
 
+    /// Coding passes that [`SliceEncoder::code`] coded of every slice.
+    #[cfg(feature = "training")]
+    pub(crate) fn passes(&self) -> usize {
+        self.coder.coded().map(|slice| slice.marks.len()).min().unwrap_or(0)
+    }
+
     /// The slices that [`SliceEncoder::quantise`] made.
     #[cfg(feature = "training")]
     pub(crate) fn slices(&mut self) -> impl Iterator<Item = &mut Slice> {

@@ -106,6 +106,12 @@ impl VideoEncoder {
         self
     }
 
+    /// What the last frame was coded with: tables, motion, residual.
+    #[cfg(feature = "training")]
+    pub(crate) const fn last(&mut self) -> (&VideoModel, &Field, &mut ResidualEncoder) {
+        (&self.model, &self.field, &mut self.coder)
+    }
+
     /// The tables that it codes with.
     #[must_use]
     pub const fn model(&self) -> &VideoModel {
@@ -158,6 +164,26 @@ impl VideoEncoder {
             key,
             bytes: out.into(),
         })
+    }
+
+    /// A frame for receivers that have none of those before: it stands in place of the last one, and makes their floor
+    /// and loop of an embedded picture of the floor, of at most `max_bytes`. They go on with the next frame, near to all
+    /// others at once, and nearer with every block that is refreshed.
+    #[must_use]
+    pub fn join(&mut self, max_bytes: usize) -> Frame {
+        let Self { state, residual, coder, model, .. } = self;
+        for (out, plane) in residual.planes_mut().into_iter().zip(&state.floor.planes) {
+            let rows = out.chunks_exact_mut(plane.width).enumerate();
+            rows.for_each(|(y, out)| out.copy_from_slice(plane.row(y)));
+        }
+        let (planes, string) = coder.encode(&model.key, residual, max_bytes);
+        let phase = u8::try_from(self.count.saturating_sub(1) % CONSTANT_CYCLE).unwrap_or_default();
+        let shares = Shares { floor: usize::MAX, closed: usize::MAX, most: max_bytes };
+        let (_, mut out) = compose(phase, true, planes, &[], &string, shares);
+        let side = out.len();
+        out.extend_from_slice(&string);
+        out.truncate(max_bytes.max(side));
+        Frame { base: out.len(), closed: out.len(), side, key: true, bytes: out.into() }
     }
 
     /// Takes the samples over.

@@ -1,6 +1,6 @@
 //! The tables of video: of frames predicted from nothing, and of the residuals of all others.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::error::ModelId;
 use crate::model::Model;
@@ -13,10 +13,16 @@ pub struct VideoModel {
 }
 
 impl VideoModel {
-    /// The tables that are part of this build.
+    /// The tables of the model `video`, which are part of this build.
     #[must_use]
     pub fn built_in() -> Self {
-        Self { key: Model::photo(), residual: Model::photo() }
+        static VIDEO: LazyLock<VideoModel> = LazyLock::new(|| {
+            let read =
+                |tables: &[u8]| Arc::new(Model::from_bytes(tables).expect("a test reads the tables of this build"));
+            let key = read(include_bytes!("../../../models/artifacts/video/key.bin"));
+            VideoModel::new(key, read(include_bytes!("../../../models/artifacts/video/residual.bin")))
+        });
+        VIDEO.clone()
     }
 
     /// Tables for frames predicted from nothing, and for residuals.

@@ -1,0 +1,5 @@
+//! For those who train models: what coding meets, and tables from it.
+
+mod counts;
+pub(crate) mod tally;
+pub(crate) mod video;

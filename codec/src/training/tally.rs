@@ -1,0 +1,203 @@
+//! What coding frames of video meets: what each prior should have been, and where in their bins the coefficients lie.
+
+use crate::bitplane::scan::{self, Cursor};
+use crate::entropy::probability::{PROBABILITY_BITS, Probability};
+use crate::entropy::range_coder::Coder;
+use crate::error::Error;
+use crate::model::{HEADER, LENGTH, Model, PLANES, PRIORS, SUBBAND_BYTES, TAP_FLOATS};
+use crate::stream::slice_decoder::SliceDecoder;
+use crate::stream::slice_encoder::SliceEncoder;
+use crate::subband::coefficients::{self, Bands};
+use crate::subband::layout::SUBBANDS;
+use crate::subband::quantise::MAX_PLANES;
+
+/// Symbols, of as much say as the first ones, that agree with the prior as it was: a context that is seldom met moves
+/// little.
+const PRIOR_SYMBOLS: f64 = 4.0;
+/// Coefficients that agree with the reconstruction point as it was.
+const POINT_COEFFICIENTS: f64 = 32.0;
+/// Least and greatest prior, in 1/65536: the unlikely symbol costs ten bits.
+const PRIOR_RANGE: [f64; 2] = [64.0, 65472.0];
+/// Bits of a plane's number beside a magnitude.
+const PLANE_BITS: u32 = 4;
+
+/// What coding met, summed over frames. Sums of several frames may be weighed and added.
+#[derive(Debug, Clone)]
+pub struct Tally {
+    /// Length of the strings, by the probabilities that their symbols met.
+    pub bits: f64,
+    /// By context.
+    priors: Vec<Slope>,
+    /// By subband and plane: sum of the positions of coefficients in their bins, 0..1, and their number.
+    points: Vec<[[f64; 2]; PLANES]>,
+}
+
+/// How the length of the code changes with a prior: what one step of Fisher scoring takes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Slope {
+    /// Minus the derivative of the length, in nats.
+    falls: f64,
+    /// Its expected second derivative: the Fisher information.
+    curves: f64,
+}
+
+impl Slope {
+    pub(crate) fn add(&mut self, other: Self, weight: f64) {
+        self.falls += weight * other.falls;
+        self.curves += weight * other.curves;
+    }
+
+    /// The better prior, in 1/65536.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 16 bits")]
+    pub(crate) fn better(self, prior: u16) -> u16 {
+        let [least, greatest] = PRIOR_RANGE;
+        let prior = f64::from(prior).clamp(least, greatest);
+        let one = prior / 65536.0;
+        let step = self.falls / (self.curves + PRIOR_SYMBOLS / (one * (1.0 - one)));
+        (prior + 65536.0 * step).round().clamp(least, greatest) as u16
+    }
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self { bits: 0.0, priors: vec![Slope::default(); PRIORS], points: vec![[[0.0; 2]; PLANES]; SUBBANDS] }
+    }
+}
+
+impl Tally {
+    /// Adds what other frames met, each of them counted `weight` times.
+    pub fn add(&mut self, other: &Self, weight: f64) {
+        self.bits += weight * other.bits;
+        self.priors.iter_mut().zip(&other.priors).for_each(|(own, other)| own.add(*other, weight));
+        for (own, other) in self.points.iter_mut().flatten().zip(other.points.iter().flatten()) {
+            own.iter_mut().zip(other).for_each(|(own, other)| *own += weight * other);
+        }
+    }
+
+    /// `tables`, with which all was coded, with better priors and reconstruction points.
+    ///
+    /// # Errors
+    /// As [`Model::from_bytes`].
+    pub fn better_tables(&self, tables: &[u8]) -> Result<Vec<u8>, Error> {
+        let model = Model::from_bytes(tables)?;
+        let mut out = tables.to_vec();
+        for (index, (points, subband)) in self.points.iter().zip(&model.subbands).enumerate() {
+            let first = HEADER + 4 * TAP_FLOATS + index * SUBBAND_BYTES + 4;
+            for (plane, [sum, count]) in points.iter().enumerate() {
+                let before = f64::from(subband.offsets[plane]);
+                #[expect(clippy::cast_possible_truncation, reason = "a mean of numbers from 0 to 1")]
+                let point = ((sum + POINT_COEFFICIENTS * before) / (count + POINT_COEFFICIENTS)) as f32;
+                out[first + 4 * plane..][..4].copy_from_slice(&point.to_le_bytes());
+            }
+        }
+        let priors = &mut out[LENGTH - 2 * PRIORS..];
+        for ((out, slope), before) in priors.chunks_exact_mut(2).zip(&self.priors).zip(&model.priors) {
+            out.copy_from_slice(&slope.better(*before).to_le_bytes());
+        }
+        Ok(out)
+    }
+
+    /// Meets the symbols of the first `passes` coding passes of every slice, which must be new.
+    pub(crate) fn meet_symbols(&mut self, slices: &mut SliceEncoder, planes: u8, passes: usize) {
+        for slice in slices.slices() {
+            let mut meter = Meter::new(PRIORS);
+            let mut done = 0;
+            // A meter is never starved.
+            let _ = scan::run(slice, &mut Cursor::new(planes), &mut meter, |_| {
+                done += 1;
+                done < passes
+            });
+            self.bits += meter.bits;
+            self.priors.iter_mut().zip(meter.slopes).for_each(|(own, met)| own.add(met, 1.0));
+        }
+    }
+
+    /// Meets the coefficients that a prefix of their string makes known.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a length in the string is.
+    pub(crate) fn meet_points(
+        &mut self,
+        model: &Model,
+        bands: Bands<'_>,
+        planes: u8,
+        prefix: &[u8],
+    ) -> Result<(), Error> {
+        let mut known: Vec<Vec<i32>> = Vec::new();
+        let mut decoder = SliceDecoder::new();
+        decoder.start(bands.size, bands.chroma, planes.min(MAX_PLANES));
+        decoder.push(model, prefix, 1).map_err(|why| Error::Corrupt { what: "frame", why })?;
+        coefficients::resize(&mut known, |index| bands.subbands[index].len());
+        decoder.write_to(&mut known, 1, |slice, rows| {
+            slice.write_values(rows, |_| |magnitude, plane| i32::from(magnitude) << PLANE_BITS | known_plane(plane));
+        });
+        for (index, (known, exact)) in known.iter().zip(bands.subbands).enumerate() {
+            let step = f64::from(model.subbands[index].step);
+            for (known, exact) in known.iter().zip(exact).filter(|(known, _)| **known != 0) {
+                let [magnitude, plane] = [known.unsigned_abs() >> PLANE_BITS, known.unsigned_abs() & PLANE_MASK];
+                let beyond = f64::from(exact.abs()) / step - f64::from(magnitude);
+                let [sum, count] = &mut self.points[index][plane as usize];
+                *sum += (beyond / f64::from(1_u32 << plane)).clamp(0.0, 1.0);
+                *count += 1.0;
+            }
+        }
+        Ok(())
+    }
+}
+
+const PLANE_MASK: u32 = (1 << PLANE_BITS) - 1;
+
+fn known_plane(plane: usize) -> i32 {
+    i32::try_from(plane).unwrap_or_default()
+}
+
+/// Measures a code instead of writing it.
+pub(crate) struct Meter {
+    /// Length in bits.
+    pub(crate) bits: f64,
+    /// By context.
+    pub(crate) slopes: Vec<Slope>,
+    /// By context: what is left of the prior in the fast and in the slow estimate.
+    left: Vec<[f64; 2]>,
+}
+
+impl Meter {
+    pub(crate) fn new(contexts: usize) -> Self {
+        Self { bits: 0.0, slopes: vec![Slope::default(); contexts], left: vec![[1.0; 2]; contexts] }
+    }
+}
+
+impl Default for Meter {
+    /// A stand-in that measures nothing.
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl Coder for Meter {
+    const WRITES: bool = true;
+
+    fn code<const RATES: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
+        let probability = &mut probabilities[context];
+        let one = f64::from(probability.of_one()) / f64::from(1_u32 << PROBABILITY_BITS);
+        self.bits -= if bit { one } else { 1.0 - one }.log2();
+        let left = &mut self.left[context];
+        let share = (left[0] + left[1]) / 2.0;
+        let slope = &mut self.slopes[context];
+        slope.falls += share * if bit { 1.0 / one } else { -1.0 / (1.0 - one) };
+        slope.curves += share * share / (one * (1.0 - one));
+        for (left, shift) in left.iter_mut().zip([RATES & 0xF, RATES >> 4]) {
+            *left *= 1.0 - 1.0 / f64::from(1_u32 << shift);
+        }
+        if bit {
+            probability.rise::<RATES>()
+        } else {
+            probability.fall::<RATES>()
+        }
+        Some(bit)
+    }
+
+    fn position(&self) -> usize {
+        0
+    }
+}

@@ -1,0 +1,54 @@
+//! What coding a frame of video met.
+
+use crate::error::Error;
+use crate::motion::side_info;
+use crate::training::tally::{Meter, Slope, Tally};
+use crate::video::encoder::{Frame, VideoEncoder};
+
+impl VideoEncoder {
+    /// What coding `frame`, the last one, met: its symbols down to its last byte, and what is known of it after each of
+    /// `cuts` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is no frame.
+    pub fn tally(&mut self, frame: &Frame, cuts: &[usize]) -> Result<Tally, Error> {
+        let (model, _, coder) = self.last();
+        let (model, string) = (model.of(frame.key), &frame.bytes[frame.side..]);
+        let mut tally = Tally::default();
+        if string.is_empty() {
+            return Ok(tally);
+        }
+        let (slices, planes, passes) = coder.uncoded(model);
+        tally.meet_symbols(slices, planes, passes);
+        for cut in cuts {
+            let prefix = &string[..cut.saturating_sub(frame.side).min(string.len())];
+            tally.meet_points(model, coder.bands(), planes, prefix)?;
+        }
+        Ok(tally)
+    }
+}
+
+/// What coding the motion of frames met.
+#[derive(Debug, Clone, Default)]
+pub struct MotionTally {
+    /// Length of the side information, by the probabilities that its symbols met.
+    pub bits: f64,
+    slopes: Vec<Slope>,
+}
+
+impl MotionTally {
+    /// Adds the motion of the last frame that `encoder` coded, `weight` times.
+    pub fn meet(&mut self, encoder: &mut VideoEncoder, weight: f64) {
+        let (_, field, _) = encoder.last();
+        let meter = side_info::code(field, Meter::new);
+        self.bits += weight * meter.bits;
+        self.slopes.resize(meter.slopes.len(), Slope::default());
+        self.slopes.iter_mut().zip(meter.slopes).for_each(|(own, met)| own.add(met, weight));
+    }
+
+    /// Better priors of the side information's contexts than those of this build, in 1/65536.
+    #[must_use]
+    pub fn better_priors(&self) -> Vec<u16> {
+        side_info::priors().zip(&self.slopes).map(|(before, slope)| slope.better(before)).collect()
+    }
+}
