@@ -127,7 +127,7 @@ proptest! {
         scene in 1..10_u32,
         cuts in prop::collection::vec(cut(), 6),
     ) {
-        let clip = Clip { name: "any", width, height, frames: 9, cut: scene, slowest };
+        let clip = Clip { name: "any", width, height, frames: 9, cut: scene, begins_anew: false, slowest };
         check(&clip.encode_on(1, &model()), clip.size(), &cuts, &format!("{clip:?}"));
     }
 
@@ -166,7 +166,8 @@ proptest! {
 /// Frames of several slices: the string has lengths.
 #[test]
 fn slices_are_the_references() {
-    let clip = Clip { name: "slices", width: 640, height: 640, frames: 3, cut: u32::MAX, slowest: 300 };
+    let clip =
+        Clip { name: "slices", width: 640, height: 640, frames: 3, cut: u32::MAX, begins_anew: false, slowest: 300 };
     let frames = clip.encode_on(2, &model());
     check(&frames, clip.size(), &[Cut::Beyond(0x7000), Cut::Share(0x6000)], clip.name);
 }

@@ -27,15 +27,17 @@ pub struct Clip {
     pub frames: u32,
     /// From this frame on it is another scene.
     pub cut: u32,
+    /// The other scene has an encoder of its own, so that it begins with a key frame.
+    pub begins_anew: bool,
     /// Bytes of a frame for the slowest receiver; the fastest has sixteen times as many.
     pub slowest: u32,
 }
 
 /// The clips whose bytes are kept as vectors.
 pub const CLIPS: [Clip; 3] = [
-    Clip { name: "video", width: 48, height: 32, frames: 10, cut: u32::MAX, slowest: 40 },
-    Clip { name: "video-odd", width: 33, height: 17, frames: 10, cut: u32::MAX, slowest: 25 },
-    Clip { name: "video-cut", width: 80, height: 64, frames: 12, cut: 7, slowest: 60 },
+    Clip { name: "video", width: 48, height: 32, frames: 10, cut: u32::MAX, begins_anew: false, slowest: 40 },
+    Clip { name: "video-odd", width: 33, height: 17, frames: 10, cut: u32::MAX, begins_anew: false, slowest: 25 },
+    Clip { name: "video-cut", width: 80, height: 64, frames: 12, cut: 7, begins_anew: true, slowest: 60 },
 ];
 
 impl Clip {
@@ -73,7 +75,10 @@ impl Clip {
     /// # Panics
     /// If the codec refuses.
     pub fn encode_on(&self, threads: usize, model: &VideoModel) -> Vec<Frame> {
-        encode(&self.pictures(), self.slowest, threads, model)
+        let pictures = self.pictures();
+        let first = if self.begins_anew { self.cut as usize } else { pictures.len() };
+        let scenes = pictures.chunks(first);
+        scenes.flat_map(|scene| encode(scene, self.slowest, threads, model)).collect()
     }
 
     /// The stored video.

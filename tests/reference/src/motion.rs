@@ -73,11 +73,20 @@ impl Field {
     }
 }
 
-/// The priors of the contexts 0..116.
+/// The priors of the contexts 0..116, in 1/65536.
 fn priors() -> Vec<i32> {
-    let zero = [0x5999, 0x4000, 0x3333].repeat(4);
-    let start = [0x5999, 0x9999, 0xd999, 0x6666, 0x6666, 0x6666, 0x6666, 0x0800, 0x2666, 0x4ccc, 0x8000];
-    start.into_iter().chain([0x6666; 3]).chain(zero).chain([0x8000; 91]).collect()
+    let start = [163, 234, 247, 75, 69, 86, 60, 12, 28, 115, 142, 92, 60, 78];
+    let zero = [68, 44, 31, 74, 53, 38, 79, 67, 51, 94, 79, 60];
+    let longer = [
+        [133, 157, 153, 124, 89, 42, 16, 35],
+        [166, 158, 130, 99, 72, 48, 60, 30],
+        [203, 203, 186, 152, 95, 53, 39, 13],
+        [135, 154, 138, 114, 75, 47, 56, 15],
+        [158, 155, 123, 90, 62, 57, 36, 57],
+        [199, 203, 176, 138, 90, 72, 35, 13],
+    ];
+    let longer = longer.into_iter().flat_map(|row| row.into_iter().chain([32; 7]));
+    start.into_iter().chain(zero).chain(longer).chain([128]).map(|prior| 256 * prior).collect()
 }
 
 /// What contexts ask of a block.
