@@ -151,7 +151,8 @@ proptest! {
 
     #[test]
     fn any_bytes_are_the_references(frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 1..5)) {
-        let mut both = Both::new(Size::new(40, 24).expect("a valid size"));
+        // Of many blocks, so that side information may end before its last.
+        let mut both = Both::new(Size::new(128, 128).expect("a valid size"));
         for (number, mut bytes) in frames.into_iter().enumerate() {
             // Mostly few planes and short numbers, so that there is a frame.
             if let Some(planes) = bytes.get_mut(1) {

@@ -113,8 +113,9 @@ fn who_always_has_the_base_alone_has_a_loop_that_is_the_floor() {
 
 #[test]
 fn what_ends_before_its_string_or_is_corrupt_leaves_all_as_it_was() {
-    let size = Size::new(70, 50).expect("a valid size");
-    let frames = encode(size, 6, 120);
+    // Of many blocks, which eight zeros do not tell.
+    let size = Size::new(160, 160).expect("a valid size");
+    let frames = encode(size, 6, 400);
     let mut decoder = decoder(size);
     for frame in &frames {
         let (floor, closed) = (decoder.state.floor.clone(), decoder.state.closed.clone());
