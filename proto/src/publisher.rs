@@ -385,6 +385,7 @@ mod tests {
         due(&mut publisher, 11, 0);
         due(&mut publisher, 12, 1);
         assert_eq!(publisher.poll(), Some(Step::Again { first: 8 }), "a round trip and three intervals back");
+        open.clear();
         let streams = drive(&mut publisher, &mut open, 1_000_000);
         let ids: Vec<_> = streams.iter().map(|(ids, _)| ids.clone()).collect();
         assert_eq!(ids, [vec![8, 9, 10], vec![11], vec![12]]);
@@ -404,6 +405,7 @@ mod tests {
         (11..16).for_each(|id| due(&mut publisher, id, 1));
         due(&mut publisher, 16, 2);
         assert_eq!(publisher.poll(), Some(Step::Again { first: 6 }));
+        open.clear();
         let mut ids: Vec<_> =
             drive(&mut publisher, &mut open, 1_000_000).into_iter().flat_map(|(ids, _)| ids).collect();
         ids.dedup();

@@ -52,7 +52,7 @@ pub struct VideoEncoder {
     settings: VideoSettings,
     model: VideoModel,
     effort: Effort,
-    state: State,
+    pub(super) state: State,
     allotment: Allotment,
     /// Bytes of a frame that somebody may have use for, whatever the population is.
     useful: usize,
