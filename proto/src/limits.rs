@@ -34,10 +34,10 @@ pub(crate) const MAX_BASE_AGAIN: usize = 64 * 1024;
 /// How long a receiver waits for a base that did not come while later ones did, if that is longer than two frames. A
 /// path that falls to a tenth drops bases, and the sender learns of it from behind what stands in the queue.
 pub(crate) const BASE_WAIT: Duration = Duration::from_millis(400);
-/// The same of video, where every later frame needs it.
-pub(crate) const BASE_WAIT_OF_VIDEO: Duration = Duration::from_secs(1);
 /// It waits for no more frames than this, so that those which came meanwhile have room.
 pub(crate) const BASE_WAIT_FRAMES: u32 = 12;
+/// How long it waits for a base of video, which every later frame needs.
+pub(crate) const BASE_WAIT_OF_VIDEO: Duration = Duration::from_secs(1);
 
 /// How long data may wait in the network's queue, at most. Long enough for two packets at 1 Mbit/s, so that a slow link
 /// stays busy; half of a frame interval at 30 frames a second, so that a frame does not wait for the one before.

@@ -11,7 +11,7 @@ pub struct Decoding(Kind);
 
 enum Kind {
     Pictures {
-        decoder: Decoder,
+        decoder: Box<Decoder>,
         /// Of pictures with colours; grey ones are grey.
         format: Format,
     },
@@ -24,8 +24,8 @@ enum Kind {
 impl Decoding {
     /// Decodes one frame after another, each a picture by itself; pictures with colours are RGB.
     #[must_use]
-    pub const fn new(decoder: Decoder) -> Self {
-        Self(Kind::Pictures { decoder, format: Format::Rgb })
+    pub fn new(decoder: Decoder) -> Self {
+        Self(Kind::Pictures { decoder: Box::new(decoder), format: Format::Rgb })
     }
 
     /// Pictures with colours are planar YCbCr 4:2:0, as video files have them.

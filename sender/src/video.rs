@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use nestcast_codec::{Effort, Error, FrameRate, Picture, Population, Size, VideoEncoder, VideoModel, VideoSettings};
-use nestcast_proto::{Frame, Join, PackageHash, Video, Welcome};
+use nestcast_proto::{Frame, Join, MAX_FRAME, PackageHash, Video, Welcome};
 
 use crate::capture::{Capture, Desk, Pictures};
 use crate::feedback::Feedback;
@@ -77,8 +77,8 @@ impl VideoEncoding {
 
     /// Encodes for the receivers of now.
     fn follow(&mut self, feedback: &Feedback) {
-        let useful = usize::try_from(feedback.useful_bytes()).unwrap_or(usize::MAX);
-        self.encoder.set_useful_bytes(useful);
+        let useful = feedback.useful_bytes().min(MAX_FRAME);
+        self.encoder.set_useful_bytes(usize::try_from(useful).unwrap_or(usize::MAX));
         let receivers = feedback.statistics().receivers;
         let rates = receivers.iter().map(|receiver| {
             let carried = receiver.path.target_rate().bits() as f64 * PAYLOAD;
