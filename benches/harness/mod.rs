@@ -4,7 +4,6 @@
 //! on x86 only) to build its rivals. `cargo xtask measure --help` measures, `cargo xtask report` draws what was
 //! measured, `cargo bench -p nestcast-benches` times.
 
-pub mod bd;
 pub mod charts;
 pub mod ladder;
 pub mod measure;

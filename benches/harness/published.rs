@@ -83,8 +83,10 @@ pub fn series(lines: &[Line]) -> Vec<Series> {
 
 #[cfg(test)]
 mod tests {
+    use nestcast_lab::bd;
+
     use super::*;
-    use crate::{bd, series::Quality};
+    use crate::series::Quality;
 
     #[test]
     fn chosen_curves_are_read() {

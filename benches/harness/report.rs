@@ -5,10 +5,12 @@ use std::{fmt::Write, path::Path};
 use anyhow::Result;
 use serde::Serialize;
 
-use nestcast_lab::plot::{Axis, Chart, Curve, shown};
+use nestcast_lab::{
+    bd,
+    plot::{Axis, Chart, Curve, shown},
+};
 
 use crate::{
-    bd,
     series::{Quality, Series},
     style,
 };

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
 
-use nestcast_lab::{metrics::ms_ssim_db, rate_distortion::Row};
-
-use crate::bd;
+use nestcast_lab::{bd, metrics::ms_ssim_db, rate_distortion::Row};
 
 /// One point of a curve, a mean over images.
 #[derive(Clone, Copy, Debug, PartialEq)]

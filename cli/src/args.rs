@@ -1,6 +1,7 @@
 //! The command line's words: subcommands, options, defaults.
 
 mod live;
+mod video;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,13 +11,17 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use nestcast_codec::{DEFAULT_MAX_PIXELS, MAX_HEADER};
 
 pub(crate) use live::{Receive, Send};
+use video::bitrate;
+pub(crate) use video::{Bitrates, Effort, Frames};
 
 /// Most threads that may be asked for: more would only take memory.
 const MAX_THREADS: usize = 256;
+/// The model unless told otherwise.
+pub(crate) const DEFAULT_MODEL: &str = "photo";
 /// Most points a grid may have.
 const MAX_POINTS: f64 = 10_000.0;
 
-/// Encode a picture once, cut the stream at any byte, decode every prefix.
+/// Encode a picture or a video once, cut the stream at any byte, decode every prefix.
 ///
 /// `-` is standard input or output wherever a file is named. Files appear whole or not at all: only a process that is
 /// killed leaves an unfinished one, .nestcast-*, which may be deleted.
@@ -29,15 +34,15 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Encode a PNG or JPEG picture as one stream, every prefix of which decodes
+    /// Encode a PNG or JPEG picture as one stream, every prefix of which decodes, or a y4m video as one file for all bit rates
     Encode(Encode),
-    /// Decode a stream, or any prefix of one, to a PNG picture
+    /// Decode a stream, or any prefix of one, to a PNG picture, or a stored video to y4m
     Decode(Decode),
-    /// Keep the first bytes of a stream, as `head -c` does
+    /// Keep the first bytes of a picture's stream, as `head -c` does, or what a bit rate carries of every frame of a video
     Cut(Cut),
-    /// Show a stream's header, its model and what its cuts give
+    /// Show a stream's header, its model and what its cuts give, or the frames of a stored video
     Inspect(Inspect),
-    /// Measure rate and distortion of pictures on a grid of byte cuts
+    /// Measure rate and distortion: of pictures on a grid of byte cuts, of a video at five bit rates
     Eval(Eval),
     /// Broadcast pictures or video, cut to each receiver's bandwidth
     Send(Send),
@@ -91,8 +96,8 @@ impl Decoders {
 /// Options that every subcommand with a transform has.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// The model: the name of a built-in one, or a model package's folder
-    #[arg(long, value_name = "NAME|DIR", default_value = "photo")]
+    /// The model of pictures: the name of a built-in one, or a model package's folder
+    #[arg(long, value_name = "NAME|DIR", default_value = DEFAULT_MODEL)]
     pub(crate) model: String,
     /// Threads to use; the result does not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads)]
@@ -112,16 +117,27 @@ impl Common {
 
 #[derive(Debug, Args)]
 pub(crate) struct Encode {
-    /// The picture: PNG or JPEG
+    /// The picture, PNG or JPEG, or the video, y4m
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// The stream to write
     #[arg(short, long, value_name = "OUT.nst")]
     pub(crate) output: PathBuf,
-    /// Stop after this many bytes: the prefix of the whole stream, made in less time
+    /// Of a video: what the slowest and the fastest receiver carry, in bits per second, or with k or M, as in 100k..1600k
+    /// [default: by pixels and frame rate, a factor of 16 apart: from about 30 to about 44 dB, as in 226k..3616k for 640x360
+    /// at 30 frames/s]
+    #[arg(long, value_name = "LEAST..MOST")]
+    pub(crate) bitrates: Option<Bitrates>,
+    /// Of a video: how long to search for motion [default: normal]
+    #[arg(long, value_enum)]
+    pub(crate) effort: Option<Effort>,
+    /// Of a video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
+    #[arg(long, value_name = "A..B", default_value_t)]
+    pub(crate) frames: Frames,
+    /// Of a picture: stop after this many bytes: the prefix of the whole stream, made in less time
     #[arg(long, value_name = "N", value_parser = max_bytes)]
     pub(crate) max_bytes: Option<usize>,
-    /// The transform to encode with; either decoder decodes either. `deep` is the model's encoder network: it takes 1.6
+    /// The transform to encode a picture with; either decoder decodes either. `deep` is the model's encoder network: it takes 1.6
     /// times as long, and at equal MS-SSIM 0.3 % less rate with `photo`, 5 % less with `photo-ssim`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
@@ -137,15 +153,22 @@ pub(crate) struct Decode {
     /// The stream
     #[arg(value_name = "IN.nst")]
     pub(crate) input: PathBuf,
-    /// The PNG picture to write
-    #[arg(short, long, value_name = "OUT.png")]
+    /// The PNG picture to write; of a video the y4m file, `-` for a player, or a folder for PNG pictures, named with a slash
+    /// at its end if it is not there
+    #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// The decoder
-    #[arg(long, value_enum, default_value_t = Transform::Deep)]
-    pub(crate) decoder: Transform,
-    /// Decode no more than the first N bytes
+    /// The decoder [default: deep for pictures, linear for video, which has no other]
+    #[arg(long, value_enum)]
+    pub(crate) decoder: Option<Transform>,
+    /// Of a picture: decode no more than the first N bytes
     #[arg(long, value_name = "N")]
     pub(crate) bytes: Option<usize>,
+    /// Of a video: decode what a receiver gets who carries so many bits per second, or with k or M, as in 300k
+    #[arg(long, value_name = "RATE", value_parser = bitrate)]
+    pub(crate) bitrate: Option<u64>,
+    /// Of a video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
+    #[arg(long, value_name = "A..B", default_value_t)]
+    pub(crate) frames: Frames,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -166,12 +189,15 @@ pub(crate) struct Cut {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Length {
-    /// Keep the first N bytes
+    /// Of a picture: keep the first N bytes
     #[arg(long, value_name = "N")]
     pub(crate) bytes: Option<usize>,
-    /// Keep as many whole bytes as X bits per pixel pay for
+    /// Of a picture: keep as many whole bytes as X bits per pixel pay for
     #[arg(long, value_name = "X", value_parser = positive)]
     pub(crate) bpp: Option<f64>,
+    /// Of a video: keep of every frame what so many bits per second carry, or with k or M, as in 300k
+    #[arg(long, value_name = "RATE", value_parser = bitrate)]
+    pub(crate) bitrate: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -179,7 +205,10 @@ pub(crate) struct Inspect {
     /// The stream
     #[arg(value_name = "IN.nst")]
     pub(crate) input: PathBuf,
-    /// Print JSON
+    /// Of a video: the y4m it was made of, to measure PSNR against
+    #[arg(long, value_name = "CLIP.y4m")]
+    pub(crate) original: Option<PathBuf>,
+    /// Print JSON; of a video one line for it and one for every frame
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -188,21 +217,34 @@ pub(crate) struct Inspect {
 
 #[derive(Debug, Args)]
 pub(crate) struct Eval {
-    /// Pictures, and folders of pictures
-    #[arg(value_name = "IMAGE|DIR", required = true)]
+    /// Pictures, and folders of pictures, or one y4m video
+    #[arg(value_name = "IMAGE|DIR|VIDEO", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
-    /// The table to write: image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms
+    /// The table to write; pictures need it: image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms; of a video:
+    /// kbps,frame,bytes,luma_db,ycbcr_db
     #[arg(long, value_name = "OUT.csv")]
-    pub(crate) csv: PathBuf,
-    /// The decoder to measure
-    #[arg(long, value_enum, default_value_t = Decoders::Both)]
-    pub(crate) decoder: Decoders,
+    pub(crate) csv: Option<PathBuf>,
+    /// Of a video: as for `encode`; it is measured at five rates from the first to the second
+    #[arg(long, value_name = "LEAST..MOST")]
+    pub(crate) bitrates: Option<Bitrates>,
+    /// Of a video: as for `encode`
+    #[arg(long, value_name = "A..B", default_value_t)]
+    pub(crate) frames: Frames,
+    /// Of a video: as for `encode`
+    #[arg(long, value_enum)]
+    pub(crate) effort: Option<Effort>,
+    /// Of a video: draw rate and PSNR
+    #[arg(long, value_name = "OUT.svg")]
+    pub(crate) plot: Option<PathBuf>,
+    /// The decoder to measure pictures with [default: both]
+    #[arg(long, value_enum)]
+    pub(crate) decoder: Option<Decoders>,
     /// The transform to encode with, as for `encode`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
-    /// Bits per pixel to cut at
-    #[arg(long, value_name = "START:STOP:STEP", default_value = "0.1:1.5:0.05")]
-    pub(crate) grid: Grid,
+    /// Of pictures: bits per pixel to cut at [default: 0.1:1.5:0.05]
+    #[arg(long, value_name = "START:STOP:STEP")]
+    pub(crate) grid: Option<Grid>,
     /// Print the summary as JSON, on standard error if OUT.csv is `-`
     #[arg(long)]
     pub(crate) json: bool,
@@ -232,6 +274,12 @@ pub(crate) struct Grid {
     start: f64,
     step: f64,
     points: usize,
+}
+
+impl Default for Grid {
+    fn default() -> Self {
+        Self { start: 0.1, step: 0.05, points: 29 }
+    }
 }
 
 impl Grid {
@@ -306,6 +354,7 @@ mod tests {
         assert_eq!(rates("0.1:0.3:0.05"), Ok(vec![0.1, 0.15, 0.2, 0.25, 0.3]));
         assert_eq!(rates("0.1:0.29:0.05").map(|rates| rates.len()), Ok(4));
         assert_eq!(rates("0.5:0.5:1"), Ok(vec![0.5]));
+        assert_eq!("0.1:1.5:0.05".parse(), Ok(Grid::default()));
         for wrong in ["", "1", "1:2", "2:1:0.1", "1:2:0", "0.1:1:1e-9", "a:b:c"] {
             assert!(rates(wrong).is_err(), "{wrong}");
         }

@@ -7,14 +7,25 @@ use nestcast_lab::metrics;
 use nestcast_media::picture::encode_png;
 
 use crate::args::{Decode, Transform};
-use crate::files::{self, Output};
+use crate::files::{self, Input, Output};
 use crate::streams::Stream;
 use crate::transforms::{self, Model};
+use crate::video;
 
 /// Extensions that promise what this does not write.
-const OTHER_FORMATS: [&str; 8] = ["jpg", "jpeg", "webp", "avif", "gif", "bmp", "tif", "tiff"];
+const OTHER_FORMATS: [&str; 9] = ["jpg", "jpeg", "webp", "avif", "gif", "bmp", "tif", "tiff", "y4m"];
 
 pub(crate) fn run(options: &Decode) -> Result<()> {
+    let mut input = Input::open(&options.input)?;
+    if video::is_stored(&mut input)? {
+        return video::decode(options, input);
+    }
+    let of_video = options.bitrate.is_some() || !options.frames.is_all();
+    ensure!(!of_video, "--bitrate and --frames are for videos, this is a picture's stream: give --bytes");
+    picture(options, input)
+}
+
+fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
     ensure!(
         !promises_another_format(&options.output),
         "{} would hold a PNG picture: give it a name that ends in .png",
@@ -23,8 +34,9 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
     let output = Output::new(&options.output, &[&options.input])?;
     let failed = || format!("{} cannot be decoded", files::name(&options.input));
     let model = Model::open(&options.common)?;
-    let (synthesis, (mut decoder, fault, count)) = model.synthesis_beside(options.decoder, || {
-        let stream = Stream::read(&options.input, |header| {
+    let transform = options.decoder.unwrap_or(Transform::Deep);
+    let (synthesis, (mut decoder, fault, count)) = model.synthesis_beside(transform, || {
+        let stream = Stream::read(input, |header| {
             transforms::check_size(header.size, &options.common).with_context(failed)?;
             Ok(options.bytes)
         })?;
@@ -54,7 +66,7 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
         size.width(),
         size.height(),
         metrics::bpp(count, size),
-        options.decoder.name()
+        transform.name()
     ))
 }
 

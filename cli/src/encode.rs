@@ -1,16 +1,16 @@
-//! `nestcast encode`: a picture to a stream.
+//! `nestcast encode`: a picture to a stream; `video` has videos.
 
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use nestcast_codec::Channels;
 use nestcast_lab::metrics;
 use serde::Serialize;
 
 use crate::args::Encode;
-use crate::files::{self, Lines, Output};
-use crate::pictures;
+use crate::files::{self, Input, Lines, Output};
 use crate::transforms::Model;
+use crate::{pictures, video};
 
 /// What was made of what; `--json` prints it as it is.
 #[derive(Debug, Serialize)]
@@ -30,8 +30,14 @@ struct Summary {
 
 pub(crate) fn run(options: &Encode) -> Result<()> {
     let output = Output::new(&options.output, &[&options.input])?;
+    let mut input = Input::open(&options.input)?;
+    if video::is_clip(&mut input)? {
+        return video::encode(options, input, &output);
+    }
+    let of_video = options.bitrates.is_some() || options.effort.is_some() || !options.frames.is_all();
+    ensure!(!of_video, "--bitrates, --effort and --frames are for y4m videos: leave them out");
     let model = Model::open(&options.common)?;
-    let picture = pictures::read(&options.input, options.common.max_pixels)?;
+    let picture = pictures::read_from(input, options.common.max_pixels)?;
     let mut encoder = model.encoder(options.analysis)?.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX));
 
     let start = Instant::now();

@@ -10,10 +10,11 @@ use nestcast_lab::progress::Progress;
 use nestcast_lab::rate_distortion::{Row, rounded};
 use serde::Serialize;
 
-use crate::args::{Eval, Transform};
-use crate::files::{self, Lines, Output};
-use crate::pictures;
+use crate::args::{Decoders, Eval, Transform};
+use crate::files::{self, Input, Lines, Output};
+use crate::live::is_video;
 use crate::transforms::{self, Model};
+use crate::{pictures, video};
 
 /// Means over all pictures at one point of the grid.
 #[derive(Debug, Serialize)]
@@ -30,17 +31,31 @@ struct Mean {
 }
 
 pub(crate) fn run(options: &Eval) -> Result<()> {
-    let to_standard = files::is_standard(&options.csv);
+    if let [path] = &options.inputs[..]
+        && path.is_file()
+        && is_video(path)?
+    {
+        return video::eval(options, Input::open(path)?);
+    }
+    let told = options.bitrates.is_some() || options.effort.is_some() || options.plot.is_some();
+    let of_video = told || !options.frames.is_all();
+    ensure!(!of_video, "--bitrates, --effort, --frames and --plot are for one y4m video: leave them out");
+    let csv = options.csv.as_deref().context("the table of pictures goes to a file: name it with --csv")?;
+    pictures(options, csv)
+}
+
+/// Measures pictures.
+fn pictures(options: &Eval, csv: &Path) -> Result<()> {
     let pictures = pictures_of(&options.inputs)?;
     let inputs: Vec<&Path> = pictures.iter().map(PathBuf::as_path).collect();
-    let output = if to_standard { None } else { Some(Output::new(&options.csv, &inputs)?) };
+    let output = if files::is_standard(csv) { None } else { Some(Output::new(csv, &inputs)?) };
     let model = Model::open(&options.common)?;
-    let decoders = options.decoder.list();
+    let decoders = options.decoder.unwrap_or(Decoders::Both).list();
     let mut bench = Bench {
         decoders: decoders.iter().map(|&kind| Ok((kind, model.decoder(kind)?))).collect::<Result<_>>()?,
         analysis: options.analysis,
         encoder: model.encoder(options.analysis)?,
-        rates: options.grid.rates().collect(),
+        rates: options.grid.unwrap_or_default().rates().collect(),
         max_pixels: options.common.max_pixels,
     };
 
@@ -58,20 +73,20 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
     }
     drop(progress);
     ensure!(!rows.is_empty(), "no picture can be measured: {}", left_out.join(", "));
-    report(options, output.as_ref(), &rows, &bench)?;
+    report(options.json.then(|| Lines::beside(csv)), output.as_ref(), &rows, &bench)?;
     let (count, all) = (left_out.len(), inputs.len());
     ensure!(count == 0, "{count} of {all} pictures are not in the table: {}", left_out.join(", "));
     Ok(())
 }
 
 /// Writes the table and prints its means.
-fn report(options: &Eval, output: Option<&Output<'_>>, rows: &[Row], bench: &Bench) -> Result<()> {
-    let csv = to_csv(rows)?;
-    let Some(output) = output else { return files::print_result(&csv) };
-    output.write(csv.as_bytes())?;
+fn report(lines: Option<Lines>, output: Option<&Output<'_>>, rows: &[Row], bench: &Bench) -> Result<()> {
+    let rows_csv = to_csv(rows)?;
+    let Some(output) = output else { return files::print_result(&rows_csv) };
+    output.write(rows_csv.as_bytes())?;
     let means = means(rows, bench);
-    if options.json {
-        return Lines::beside(&options.csv).print_pretty(&means);
+    if let Some(lines) = lines {
+        return lines.print_pretty(&means);
     }
     files::print(&table(&means, bench))
 }

@@ -4,33 +4,51 @@ mod output;
 mod replace;
 mod signals;
 
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, StdinLock, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde::Serialize;
 
-pub(crate) use output::Output;
+pub(crate) use output::{Output, Pieces};
 pub(crate) use signals::end_without_temporary_files;
 
 /// A file that is read in parts, never further than is asked for: it may have no end.
-pub(crate) struct Input<'a> {
+pub(crate) struct Input<'a, R = Source> {
     path: &'a Path,
-    reader: Box<dyn Read>,
+    reader: R,
     bytes: Vec<u8>,
 }
 
 impl<'a> Input<'a> {
     pub(crate) fn open(path: &'a Path) -> Result<Self> {
-        let reader: Box<dyn Read> = if is_standard(path) {
-            Box::new(io::stdin().lock())
+        let reader = if is_standard(path) {
+            Source::Standard(io::stdin().lock())
         } else {
-            Box::new(File::open(path).with_context(|| format!("{} cannot be read", name(path)))?)
+            Source::File(File::open(path).with_context(|| format!("{} cannot be read", name(path)))?)
         };
         Ok(Self { path, reader, bytes: Vec::new() })
     }
 
+    /// Its name.
+    pub(crate) const fn path(&self) -> &'a Path {
+        self.path
+    }
+
+    /// How many bytes it has, if that is known.
+    pub(crate) fn length(&self) -> Option<u64> {
+        let Source::File(file) = &self.reader else { return None };
+        file.metadata().ok().filter(Metadata::is_file).map(|data| data.len())
+    }
+
+    /// All of it from its beginning, what was read so far included.
+    pub(crate) fn into_source(self) -> Replayed {
+        Replayed { start: Cursor::new(self.bytes), source: self.reader }
+    }
+}
+
+impl<R: Read> Input<'_, R> {
     /// Reads on until there are `count` bytes in all, or the file ends. Gives all of them.
     pub(crate) fn read_to(&mut self, count: u64) -> Result<&[u8]> {
         let more = count.saturating_sub(self.bytes.len() as u64);
@@ -42,6 +60,52 @@ impl<'a> Input<'a> {
     /// All that was read.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
+    }
+}
+
+/// Where bytes come from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Standard(StdinLock<'static>),
+    File(File),
+}
+
+impl Read for Source {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Standard(stdin) => stdin.read(bytes),
+            Self::File(file) => file.read(bytes),
+        }
+    }
+}
+
+/// A source of which the beginning was read before. It seeks where it is a file.
+#[derive(Debug)]
+pub(crate) struct Replayed {
+    start: Cursor<Vec<u8>>,
+    source: Source,
+}
+
+impl Read for Replayed {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.start.read(bytes)?;
+        if count > 0 { Ok(count) } else { self.source.read(bytes) }
+    }
+}
+
+impl Seek for Replayed {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let Source::File(file) = &mut self.source else { return Err(io::ErrorKind::Unsupported.into()) };
+        let left = self.start.get_ref().len() as u64 - self.start.position();
+        let at = match to {
+            SeekFrom::Current(by) => {
+                let here = file.stream_position()?.saturating_sub(left);
+                file.seek(SeekFrom::Start(here.saturating_add_signed(by)))?
+            }
+            to => file.seek(to)?,
+        };
+        self.start = Cursor::new(Vec::new());
+        Ok(at)
     }
 }
 
@@ -123,13 +187,24 @@ fn is_closed() -> bool {
 
 fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut output = io::stdout().lock();
-    match output.write_all(bytes).and_then(|()| output.flush()) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-            bail!("what reads standard output closed it too early")
-        }
-        Err(error) => Err(error).context("standard output cannot be written"),
+    output.write_all(bytes).and_then(|()| output.flush()).map_err(standard_failed)
+}
+
+/// Why standard output was not written.
+fn standard_failed(error: io::Error) -> anyhow::Error {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return anyhow!("what reads standard output closed it too early");
     }
+    anyhow::Error::from(error).context("standard output cannot be written")
+}
+
+/// Makes a folder for pictures, or takes one that is empty.
+pub(crate) fn begin_folder(folder: &Path) -> Result<()> {
+    let failed = || format!("{} cannot be written", folder.display());
+    fs::create_dir_all(folder).with_context(failed)?;
+    let empty = fs::read_dir(folder).with_context(failed)?.next().is_none();
+    ensure!(empty, "{} is not empty: name a new folder", folder.display());
+    Ok(())
 }
 
 /// Says on standard error what the user should know although all went well.
@@ -158,8 +233,7 @@ mod tests {
 
     #[test]
     fn no_more_is_read_than_asked_for() {
-        let reader = Box::new(io::repeat(0));
-        let mut input = Input { path: Path::new("endless"), reader, bytes: Vec::new() };
+        let mut input = Input { path: Path::new("endless"), reader: io::repeat(0), bytes: Vec::new() };
         for (count, length) in [(16, 16), (7, 16), (1000, 1000)] {
             assert_eq!(input.read_to(count).expect("readable").len(), length);
         }

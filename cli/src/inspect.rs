@@ -2,15 +2,16 @@
 
 use std::fmt::Write;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use nestcast_codec::{Channels, Error, Progress};
 use nestcast_lab::metrics;
 use serde::Serialize;
 
 use crate::args::{Inspect, Transform};
-use crate::files::{self, Lines};
+use crate::files::{self, Input, Lines};
 use crate::streams::Stream;
 use crate::transforms::{self, Model};
+use crate::video;
 
 /// Shares of the stream that the table shows, in percent.
 const PERCENTS: [usize; 7] = [1, 2, 5, 10, 20, 50, 100];
@@ -49,7 +50,12 @@ struct Cut {
 }
 
 pub(crate) fn run(options: &Inspect) -> Result<()> {
-    let stream = Stream::read(&options.input, |_| Ok(None))?;
+    let mut input = Input::open(&options.input)?;
+    if video::is_stored(&mut input)? {
+        return video::inspect(options, input);
+    }
+    ensure!(options.original.is_none(), "--original is for videos: `nestcast eval` measures pictures");
+    let stream = Stream::read(input, |_| Ok(None))?;
     let model = Model::open(&options.common)?;
     let header = stream.header;
     let known = header.model == model.id();

@@ -13,6 +13,7 @@ mod live;
 mod pictures;
 mod streams;
 mod transforms;
+mod video;
 
 use std::process::ExitCode;
 

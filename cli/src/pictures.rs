@@ -12,9 +12,13 @@ use crate::files::{self, Input};
 ///
 /// What that changes (16 bits, transparency, CMYK, animation, colour profile) is noted on standard error.
 pub(crate) fn read(path: &Path, max_pixels: u64) -> Result<Picture> {
-    let name = files::name(path);
+    read_from(Input::open(path)?, max_pixels)
+}
+
+/// The same of an input that is open.
+pub(crate) fn read_from(mut input: Input<'_>, max_pixels: u64) -> Result<Picture> {
+    let name = files::name(input.path());
     let refused = || format!("{name} is refused");
-    let mut input = Input::open(path)?;
     let start = input.read_to(MAGIC_BYTES as u64)?;
     ensure!(!start.is_empty(), "{name} is empty: get the picture again");
     picture::check_magic(start).with_context(refused)?;

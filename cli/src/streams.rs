@@ -1,7 +1,5 @@
 //! A stream in a file: the header is checked before more than it is read.
 
-use std::path::Path;
-
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use nestcast_codec::{Header, MAX_HEADER, Parsed};
@@ -22,9 +20,8 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// Reads as many bytes as `wanted` says once it sees the header, or all where it says nothing.
-    pub(crate) fn read(path: &Path, wanted: impl FnOnce(&Header) -> Result<Option<usize>>) -> Result<Self> {
-        let name = files::name(path);
-        let mut input = Input::open(path)?;
+    pub(crate) fn read(mut input: Input<'_>, wanted: impl FnOnce(&Header) -> Result<Option<usize>>) -> Result<Self> {
+        let name = files::name(input.path());
         let start = input.read_to(MAX_HEADER as u64)?;
         ensure!(!start.is_empty(), "{name} is empty: get the stream again");
         let parsed = Header::parse(start).with_context(|| format!("{name} is refused"))?;

@@ -2,6 +2,7 @@
 //!
 //! Metrics of quality, traces and simulated links are always there; what takes more dependencies is behind a feature.
 
+pub mod bd;
 #[cfg(feature = "show")]
 pub mod canvas;
 #[cfg(feature = "motion-jpeg")]
@@ -16,7 +17,7 @@ pub mod metrics;
 pub mod motion_jpeg;
 #[cfg(feature = "show")]
 pub mod page;
-#[cfg(feature = "show")]
+#[cfg(feature = "plot")]
 pub mod plot;
 #[cfg(feature = "progress")]
 pub mod progress;
@@ -25,3 +26,4 @@ pub mod rate_distortion;
 pub mod sheet;
 #[cfg(feature = "show")]
 pub mod thumbnail;
+pub mod video;

@@ -19,6 +19,16 @@ impl Progress {
         Self(bar)
     }
 
+    /// The same for work of which nobody knows how long it is.
+    ///
+    /// # Panics
+    /// Never: the bar's template is valid.
+    #[must_use]
+    pub fn without_end() -> Self {
+        let style = ProgressStyle::with_template("{msg:24} {spinner} {pos}, {per_sec}");
+        Self(ProgressBar::no_length().with_style(style.expect("the template is valid")))
+    }
+
     /// Says what is being done now.
     pub fn say(&self, what: &str) {
         self.0.set_message(what.to_owned());

@@ -3,10 +3,13 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::Result;
-use nestcast_lab::plot::{Axis, Chart, Curve, Mark, Stroke, shown};
+use nestcast_lab::{
+    bd,
+    plot::{Axis, Chart, Curve, Mark, Stroke, shown},
+};
 
 use super::{FIRST_FRAME, FrameRow, Row, Step, population::Outcome};
-use crate::{bd, style};
+use crate::style;
 
 /// Whom BD-rates are taken against.
 pub const ANCHORS: [&str; 4] = ["intra", "x264", "x264-psnr", "x264-refresh"];

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Common, Transform, positive};
+use super::video::bitrate;
+use super::{Common, Transform};
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
@@ -91,28 +92,4 @@ pub(crate) struct Receive {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) common: Common,
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be in range")]
-fn bitrate(text: &str) -> Result<u64, String> {
-    let (number, unit) = match text.char_indices().last() {
-        Some((at, 'k')) => (&text[..at], 1e3),
-        Some((at, 'M')) => (&text[..at], 1e6),
-        _ => (text, 1.0),
-    };
-    let bits = positive(number)? * unit;
-    if (1000.0..=1e12).contains(&bits) { Ok(bits as u64) } else { Err("give 1k or more".to_owned()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bitrates_have_units() {
-        assert_eq!([bitrate("300k"), bitrate("1.5M"), bitrate("64000")], [Ok(300_000), Ok(1_500_000), Ok(64_000)]);
-        for wrong in ["", "k", "-1M", "5", "1G", "é"] {
-            assert!(bitrate(wrong).is_err(), "{wrong}");
-        }
-    }
 }

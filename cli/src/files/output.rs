@@ -1,13 +1,13 @@
 //! Where a command writes: checked before any work is done, written whole or not at all.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, IsTerminal, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::replace::{self, Sync, folder_of};
-use super::{ensure_open, is_standard, print_bytes};
+use super::replace::{Replacement, Sync, folder_of};
+use super::{ensure_open, is_standard, standard_failed};
 
 /// Most links that lead from one to the next, as on Linux.
 const MAX_LINKS: usize = 40;
@@ -73,12 +73,76 @@ impl<'a> Output<'a> {
     }
 
     fn write_with(&self, bytes: &[u8], sync: Sync) -> Result<()> {
-        let written = match &self.place {
-            Place::Standard => return print_bytes(bytes),
-            Place::Special => OpenOptions::new().write(true).open(self.path).and_then(|mut file| file.write_all(bytes)),
-            Place::File(target) => replace::replace(target, bytes, sync),
+        let mut pieces = self.begin()?;
+        pieces.write_all(bytes).map_err(|error| self.explain(error))?;
+        pieces.finish_with(sync)
+    }
+
+    /// Begins to write piece by piece. A file appears, or is replaced, only once [`Pieces::finish`] has all of them on the
+    /// disk.
+    pub(crate) fn begin(&self) -> Result<Pieces<'_>> {
+        let sink = match &self.place {
+            Place::Standard => Ok(Sink::Standard(io::stdout().lock())),
+            Place::Special => OpenOptions::new().write(true).open(self.path).map(Sink::Special),
+            Place::File(target) => Replacement::begin(target).map(Sink::File),
         };
-        written.with_context(|| format!("{} cannot be written", self.path.display()))
+        Ok(Pieces { output: self, sink: sink.map_err(|error| self.explain(error))? })
+    }
+
+    /// Why a piece was not written.
+    pub(crate) fn explain(&self, error: io::Error) -> anyhow::Error {
+        if self.is_standard() {
+            return standard_failed(error);
+        }
+        anyhow::Error::from(error).context(format!("{} cannot be written", self.path.display()))
+    }
+}
+
+/// An output while it is written; the errors of its `Write` are for [`Output::explain`].
+#[derive(Debug)]
+pub(crate) struct Pieces<'a> {
+    output: &'a Output<'a>,
+    sink: Sink,
+}
+
+#[derive(Debug)]
+enum Sink {
+    Standard(StdoutLock<'static>),
+    Special(File),
+    File(Replacement),
+}
+
+impl Pieces<'_> {
+    /// All pieces are there.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.finish_with(Sync::Disk)
+    }
+
+    fn finish_with(self, sync: Sync) -> Result<()> {
+        let finished = match self.sink {
+            Sink::Standard(mut stdout) => stdout.flush(),
+            Sink::Special(mut file) => file.flush(),
+            Sink::File(replacement) => replacement.finish(sync),
+        };
+        finished.map_err(|error| self.output.explain(error))
+    }
+}
+
+impl Write for Pieces<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.sink {
+            Sink::Standard(stdout) => stdout.write(bytes),
+            Sink::Special(file) => file.write(bytes),
+            Sink::File(replacement) => replacement.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.sink {
+            Sink::Standard(stdout) => stdout.flush(),
+            Sink::Special(file) => file.flush(),
+            Sink::File(replacement) => replacement.flush(),
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
+
 use super::signals::Writing;
 
 /// What the names of unfinished files begin with. Only a process that was killed (SIGKILL) or a power cut leaves one.
@@ -19,32 +21,55 @@ pub(super) enum Sync {
     Nothing,
 }
 
-/// Writes a new file beside `target` and renames it.
-pub(super) fn replace(target: &Path, bytes: &[u8], sync: Sync) -> io::Result<()> {
+/// A new file beside `target`, which takes its place once it is whole; dropped before, it is gone.
+#[derive(Debug)]
+pub(super) struct Replacement {
+    target: PathBuf,
+    file: NamedTempFile,
     // Dropped last: a signal that came meanwhile ends the process once the temporary file is gone.
-    let writing = Writing::begin();
-    let folder = folder_of(target);
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(TEMPORARY);
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(&folder)?;
-    for chunk in bytes.chunks(CHUNK) {
-        file.write_all(chunk)?;
-        writing.go_on()?;
+    writing: Writing,
+}
+
+impl Replacement {
+    pub(super) fn begin(target: &Path) -> io::Result<Self> {
+        let writing = Writing::begin();
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(TEMPORARY);
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let file = builder.tempfile_in(folder_of(target))?;
+        Ok(Self { target: target.to_path_buf(), file, writing })
     }
-    if let Ok(old) = fs::metadata(target) {
-        file.as_file().set_permissions(old.permissions())?;
+
+    /// Gives the file its name.
+    pub(super) fn finish(self, sync: Sync) -> io::Result<()> {
+        // In this order: what is named last is dropped first, the file before a signal ends the process.
+        let Self { target, writing, file } = self;
+        if let Ok(old) = fs::metadata(&target) {
+            file.as_file().set_permissions(old.permissions())?;
+        }
+        if sync == Sync::Disk {
+            file.as_file().sync_all()?;
+            writing.go_on()?;
+        }
+        file.persist(&target).map_err(|error| error.error)?;
+        if sync == Sync::Disk {
+            sync_folder(&folder_of(&target));
+        }
+        Ok(())
     }
-    if sync == Sync::Disk {
-        file.as_file().sync_all()?;
-        writing.go_on()?;
+}
+
+impl Write for Replacement {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writing.go_on()?;
+        self.file.write(&bytes[..bytes.len().min(CHUNK)])
     }
-    file.persist(target).map_err(|error| error.error)?;
-    if sync == Sync::Disk {
-        sync_folder(&folder);
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writing.go_on()?;
+        self.file.flush()
     }
-    Ok(())
 }
 
 /// Waits until a folder's names are on the disk. Not every file system can; the file is whole without.

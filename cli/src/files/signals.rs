@@ -43,6 +43,7 @@ fn is_ignored(signal: i32) -> bool {
 }
 
 /// A file is being written, as long as this lives. One at a time.
+#[derive(Debug)]
 pub(super) struct Writing(());
 
 impl Writing {
@@ -51,9 +52,9 @@ impl Writing {
         Self(())
     }
 
-    /// An error once a signal asked to end; nobody reads it.
+    /// An error once a signal asked to end; nobody reads it. Not `Interrupted`, after which writers try again.
     pub(super) fn go_on(&self) -> io::Result<()> {
-        if ASKED.load(SeqCst) == 0 { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+        if ASKED.load(SeqCst) == 0 { Ok(()) } else { Err(io::Error::other("a signal asked to end")) }
     }
 }
 

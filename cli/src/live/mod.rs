@@ -23,7 +23,6 @@ pub(crate) use receive::run as receive;
 #[cfg(feature = "demo")]
 pub(crate) use send::frame_limit;
 pub(crate) use send::run as send;
-#[cfg(feature = "demo")]
 pub(crate) use source::is_video;
 
 use crate::files::Input;

@@ -12,8 +12,6 @@ use nestcast_sender::{PictureError, Pictures, SourceError};
 use crate::args::Send;
 use crate::{eval, files, pictures};
 
-const VIDEO: &[u8] = b"YUV4MPEG2";
-
 /// Opens the source of a broadcast.
 pub(super) fn open(options: &Send) -> Result<Pictures> {
     let (path, max_pixels) = (&options.source, options.common.max_pixels);
@@ -66,9 +64,9 @@ pub(super) fn originals(path: &Path, max_pixels: u64) -> Result<Vec<Picture>> {
 /// Whether a file begins as a y4m video does.
 pub(crate) fn is_video(path: &Path) -> Result<bool> {
     let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(VIDEO.len() as u64).read_to_end(&mut start));
+    let read = File::open(path).and_then(|file| file.take(y4m::MAGIC.len() as u64).read_to_end(&mut start));
     read.with_context(|| format!("{} cannot be read", path.display()))?;
-    Ok(start == VIDEO)
+    Ok(start == y4m::MAGIC.as_bytes())
 }
 
 fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Pictures> {

@@ -1,6 +1,5 @@
 //! Shows what came: PNG pictures in a folder, or y4m on standard output.
 
-use std::fs;
 use std::io::{self, IsTerminal as _, Stdout};
 use std::path::PathBuf;
 
@@ -54,10 +53,7 @@ impl Screen {
             Sink::Video(None)
         } else {
             let folder = options.output.clone();
-            let failed = || format!("{} cannot be written", folder.display());
-            fs::create_dir_all(&folder).with_context(failed)?;
-            let empty = fs::read_dir(&folder).with_context(failed)?.next().is_none();
-            ensure!(empty, "{} is not empty: name a new folder", folder.display());
+            files::begin_folder(&folder)?;
             Sink::Folder(folder)
         };
         let (decoder, originals) = (options.decoder, originals.unwrap_or_default());

@@ -34,6 +34,9 @@ pub struct VideoHeader {
 }
 
 impl VideoHeader {
+    /// Bytes that a header takes at most.
+    pub const MAX_BYTES: usize = MAGIC.len() + 3 + 4 * MAX_VARINT + 12;
+
     /// Whether bytes begin like a stored video, and not like a picture's stream.
     #[must_use]
     pub fn is_video(bytes: &[u8]) -> bool {
@@ -142,6 +145,73 @@ impl VideoWriter {
     }
 }
 
+/// What a record of a stored video begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordHead {
+    /// A frame of so many bytes follows.
+    Frame(u64),
+    /// The index follows: there are no more frames.
+    Index,
+}
+
+impl RecordHead {
+    /// Bytes that it takes at most.
+    pub const MAX_BYTES: usize = MAX_VARINT;
+
+    /// Reads one, and says how many bytes it takes; nothing if the bytes end in it.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a length takes more than five bytes.
+    pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Error> {
+        let mut rest = bytes;
+        let Some(length) = varint(&mut rest)? else { return Ok(None) };
+        let head = length.checked_sub(1).map_or(Self::Index, Self::Frame);
+        Ok(Some((head, bytes.len() - rest.len())))
+    }
+}
+
+/// The index of a stored video: where a decoder may begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VideoIndex {
+    /// How many frames there are.
+    pub frames: u64,
+    /// Frames predicted from nothing, in order: number, and at which byte their records begin.
+    keys: Vec<[u64; 2]>,
+}
+
+impl VideoIndex {
+    /// Bytes at the end of a stored video that tell how long its index is.
+    pub const TAIL: usize = 4 + INDEX_MAGIC.len();
+
+    /// How many bytes the index takes before its tail; nothing if a video with this end has none.
+    #[must_use]
+    pub fn length(end: &[u8]) -> Option<usize> {
+        let length = end.strip_suffix(&INDEX_MAGIC)?.last_chunk()?;
+        usize::try_from(u32::from_le_bytes(*length)).ok()
+    }
+
+    /// Reads the bytes before the tail; nothing if they are no index.
+    #[must_use]
+    pub fn parse(mut bytes: &[u8]) -> Option<Self> {
+        let mut number = || varint(&mut bytes).ok().flatten();
+        let (_end, frames, count) = (number()?, number()?, number()?);
+        let mut keys = Vec::new();
+        let mut key = [0_u64; 2];
+        for _ in 0..count {
+            // As many as there are bytes for: memory is taken one by one.
+            key = [key[0].checked_add(number()?)?, key[1].checked_add(number()?)?];
+            keys.push(key);
+        }
+        Some(Self { frames, keys })
+    }
+
+    /// The last frame at or before `frame` that a decoder may begin with, and at which byte its record begins.
+    #[must_use]
+    pub fn key(&self, frame: u64) -> Option<[u64; 2]> {
+        self.keys.iter().take_while(|key| key[0] <= frame).last().copied()
+    }
+}
+
 /// A stored video, or a prefix of one, in memory.
 #[derive(Debug, Clone)]
 pub struct VideoFile {
@@ -172,12 +242,11 @@ impl VideoFile {
     /// # Errors
     /// [`Error::Corrupt`] if a length takes more than five bytes.
     pub fn next_frame(&mut self) -> Result<Option<Bytes>, Error> {
-        let mut rest = &self.bytes[self.at..];
-        let before = rest.len();
-        let Some(length) = varint(&mut rest)? else { return Ok(None) };
-        let Some(length) = length.checked_sub(1) else { return Ok(None) };
-        let start = self.at + before - rest.len();
-        let count = usize::try_from(length).unwrap_or(usize::MAX).min(rest.len());
+        let Some((RecordHead::Frame(length), head)) = RecordHead::parse(&self.bytes[self.at..])? else {
+            return Ok(None);
+        };
+        let start = self.at + head;
+        let count = usize::try_from(length).unwrap_or(usize::MAX).min(self.bytes.len() - start);
         self.at = start + count;
         Ok(Some(self.bytes.slice(start..start + count)))
     }
@@ -189,28 +258,17 @@ impl VideoFile {
     /// [`Error::Corrupt`] if the index leads nowhere.
     pub fn seek(&mut self, frame: u64) -> Result<u64, Error> {
         let (_, first) = VideoHeader::parse(&self.bytes)?;
-        let keys = self.keys().unwrap_or_default();
-        let [number, at] = keys.into_iter().take_while(|key| key[0] <= frame).last().unwrap_or([0, first as u64]);
+        let [number, at] = self.index().and_then(|index| index.key(frame)).unwrap_or([0, first as u64]);
         self.at =
             usize::try_from(at).ok().filter(|at| *at < self.bytes.len()).ok_or(corrupt("its index leads nowhere"))?;
         Ok(number)
     }
 
     /// The index, if there is one.
-    fn keys(&self) -> Option<Vec<[u64; 2]>> {
-        let (body, length) = self.bytes.strip_suffix(&INDEX_MAGIC)?.split_last_chunk()?;
-        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
-        let mut index = body.get(body.len().checked_sub(length)?..)?;
-        let mut number = || varint(&mut index).ok().flatten();
-        let (_end, _frames, count) = (number()?, number()?, number()?);
-        let mut keys = Vec::new();
-        let mut key = [0_u64; 2];
-        for _ in 0..count {
-            // As many as there are bytes for: memory is taken one by one.
-            key = [key[0].checked_add(number()?)?, key[1].checked_add(number()?)?];
-            keys.push(key);
-        }
-        Some(keys)
+    fn index(&self) -> Option<VideoIndex> {
+        let body = &self.bytes[..self.bytes.len().checked_sub(VideoIndex::TAIL)?];
+        let length = VideoIndex::length(&self.bytes)?;
+        VideoIndex::parse(&body[body.len().checked_sub(length)?..])
     }
 }
 

@@ -28,6 +28,33 @@ pub(crate) struct Head {
     pub(crate) closed: usize,
 }
 
+/// What a coded frame says of itself: where it may be cut, and what it is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameHead {
+    /// It is predicted from nothing, so that a decoder may begin here.
+    pub key: bool,
+    /// Bytes of head and side information: fewer are of no use.
+    pub side: usize,
+    /// Bytes up to the end of the floor, as [`crate::Frame::base`]; more than there are where the frame was cut.
+    pub base: usize,
+    /// Bytes up to the end of the loop, as [`crate::Frame::closed`]; more than there are where the frame was cut.
+    pub closed: usize,
+}
+
+impl FrameHead {
+    /// Reads what a frame, or a prefix of one, begins with; nothing if the bytes end in it.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a reserved bit is set or a number takes more than four bytes.
+    pub fn parse(frame: &[u8]) -> Result<Option<Self>, Error> {
+        let parsed = Head::parse(frame)?;
+        Ok(parsed.map(|(head, length)| {
+            let side = length + head.side;
+            Self { key: head.key, side, base: side + head.floor, closed: side + head.closed }
+        }))
+    }
+}
+
 fn corrupt(why: &'static str) -> Error {
     Error::Corrupt { what: "frame", why }
 }

@@ -5,7 +5,7 @@ pub(crate) mod budget;
 pub(crate) mod container;
 pub(crate) mod decoder;
 pub(crate) mod encoder;
-mod head;
+pub(crate) mod head;
 pub(crate) mod model;
 pub(crate) mod population;
 mod state;

@@ -1,7 +1,7 @@
 //! How many bytes a picture took and how near it is to its original: bits per pixel, PSNR and MS-SSIM.
 //!
-//! All work on 8-bit samples as a viewer gets them, grey or RGB, which planar pictures are turned to; figures of luma alone
-//! are not comparable.
+//! All but [`ycbcr_psnr`], which is for frames of video, work on 8-bit samples as a viewer gets them, grey or RGB, which
+//! planar pictures are turned to; figures of luma alone are not comparable.
 //!
 //! ```
 //! use nestcast_codec::{Channels, Picture, Size};
@@ -22,10 +22,12 @@
 mod ms_ssim;
 mod psnr;
 mod rate;
+mod ycbcr;
 
 pub use ms_ssim::{MsSsim, ms_ssim_db};
 pub use psnr::psnr;
 pub use rate::{bpp, budget, jpeg_over_rtp};
+pub use ycbcr::{YcbcrPsnr, ycbcr_psnr};
 
 use nestcast_codec::{Channels, Picture, Size};
 

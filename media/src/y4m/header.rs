@@ -4,7 +4,8 @@ use nestcast_codec::{Format, Range, Size};
 
 use super::{Error, Rate};
 
-const MAGIC: &str = "YUV4MPEG2";
+/// What a y4m stream begins with.
+pub const MAGIC: &str = "YUV4MPEG2";
 
 /// How many chroma samples there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +72,18 @@ impl Header {
         // Without a known rate writers put 0:0 or 0:1.
         let rate = if frames == 0 { Rate::new(25, 1)? } else { Rate::new(frames, seconds)? };
         Ok(Self { size, rate, subsampling, range })
+    }
+
+    /// Bytes that a picture takes in the file, its line included.
+    pub(super) fn frame_bytes(&self) -> usize {
+        let [width, height] = [self.size.width(), self.size.height()];
+        let differences = match self.subsampling {
+            Subsampling::Mono => 0,
+            Subsampling::C420 => 2 * width.div_ceil(2) * height.div_ceil(2),
+            Subsampling::C422 => 2 * width.div_ceil(2) * height,
+            Subsampling::C444 => 2 * width * height,
+        };
+        "FRAME\n".len() + width * height + differences
     }
 
     /// How its pictures lie in memory.

@@ -33,6 +33,7 @@ mod reader;
 mod writer;
 
 pub use error::Error;
+pub use header::MAGIC;
 pub use rate::Rate;
 pub use reader::Reader;
 pub use writer::Writer;

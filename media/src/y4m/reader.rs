@@ -47,6 +47,18 @@ impl<R: Read> Reader<R> {
         self.header.format()
     }
 
+    /// The values that samples take, also those of grey.
+    #[must_use]
+    pub const fn range(&self) -> Range {
+        self.header.range
+    }
+
+    /// Bytes that a picture takes in the file; a header's line is not counted.
+    #[must_use]
+    pub fn frame_bytes(&self) -> usize {
+        self.header.frame_bytes()
+    }
+
     /// Pictures per second.
     #[must_use]
     pub const fn rate(&self) -> Rate {

@@ -1,0 +1,206 @@
+//! `nestcast eval` of a y4m video: encoded once, decoded at five rates.
+
+use anyhow::{Context, Result, ensure};
+use nestcast_codec::{FrameRate, VideoSettings};
+use nestcast_lab::plot::{Axis, Chart, Curve, Stroke, shown};
+use nestcast_lab::rate_distortion::rounded;
+use nestcast_lab::video::{Frame, Measured, Measurement, Run};
+use serde::Serialize;
+
+use super::clip::Clip;
+use super::encode::{effort, population, usual};
+use crate::args::{Bitrates, Decoders, Eval, Transform};
+use crate::files::{self, Input, Lines, Output};
+
+/// Rates that are measured.
+const RATES: u32 = 5;
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Report {
+    video: String,
+    width: usize,
+    height: usize,
+    frames: usize,
+    frames_per_second: f64,
+    encode_frames_per_second: f64,
+    rates: Vec<Row>,
+    /// Against every frame coded alone, in percent.
+    bd_rate_luma: Option<f64>,
+    bd_rate_ycbcr: Option<f64>,
+}
+
+/// One rate.
+#[derive(Debug, Serialize)]
+struct Row {
+    kbps: f64,
+    used_kbps: f64,
+    bytes: usize,
+    luma_db: f64,
+    luma_least_db: f64,
+    luma_jump_db: f64,
+    ycbcr_db: f64,
+    ycbcr_least_db: f64,
+    ycbcr_jump_db: f64,
+    intra_luma_db: f64,
+    decode_frames_per_second: f64,
+}
+
+/// A line of the table: one frame at one rate.
+#[derive(Debug, Serialize)]
+struct FrameRow {
+    kbps: f64,
+    frame: usize,
+    bytes: usize,
+    luma_db: f64,
+    ycbcr_db: f64,
+}
+
+pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
+    let deep = options.decoder == Some(Decoders::Deep) || options.analysis == Transform::Deep;
+    ensure!(!deep, "deep transforms are for pictures: video has no other than linear");
+    ensure!(options.grid.is_none(), "--grid is for pictures: give a video --bitrates");
+    let place = |path| Output::new(path, &[input.path()]);
+    let csv = options.csv.as_deref().map(place).transpose()?;
+    let plot = options.plot.as_deref().map(place).transpose()?;
+    let video = files::name(input.path());
+    // Other tables are refused.
+    super::model(&options.common)?;
+    let mut clip = Clip::open(input, &options.frames, options.common.max_pixels)?;
+    let (size, rate) = (clip.size(), clip.rate());
+    let bitrates = options.bitrates.unwrap_or_else(|| usual(size, rate));
+    let settings = VideoSettings { size, rate, population: population(bitrates), threads: options.common.threads() };
+    let mut measurement = Measurement::new(&settings, effort(options.effort), &rates(bitrates));
+    let progress = clip.progress();
+    let mut picture = clip.picture();
+    while clip.read_into(&mut picture)? {
+        measurement.push(&picture).context("the video cannot be measured")?;
+        progress.step();
+    }
+    drop(progress);
+    let measured = measurement.finish();
+    let frames = measured.video[0].frames.len();
+    let report = Report {
+        video,
+        width: size.width(),
+        height: size.height(),
+        frames,
+        frames_per_second: rounded(f64::from(rate.frames) / f64::from(rate.seconds), 3),
+        encode_frames_per_second: rounded(frames as f64 / measured.encode.as_secs_f64(), 1),
+        rates: measured.video.iter().zip(&measured.intra).map(|(run, intra)| Row::new(run, intra, rate)).collect(),
+        bd_rate_luma: measured.bd_rate(luma).map(|percent| rounded(percent, 2)),
+        bd_rate_ycbcr: measured.bd_rate(ycbcr).map(|percent| rounded(percent, 2)),
+    };
+    if let Some(output) = plot {
+        output.write(chart(&report)?.as_bytes())?;
+    }
+    if let Some(output) = &csv {
+        output.write(table(&measured)?.as_bytes())?;
+    }
+    if options.json {
+        return options.csv.as_deref().map_or(Lines::Output, Lines::beside).print_pretty(&report);
+    }
+    if csv.is_some_and(|output| output.is_standard()) {
+        return Ok(());
+    }
+    files::print_result(&describe(&report))
+}
+
+fn luma(frame: &Frame) -> f64 {
+    frame.luma_db
+}
+
+fn ycbcr(frame: &Frame) -> f64 {
+    frame.ycbcr_db
+}
+
+/// From the first to the second, by equal factors.
+fn rates(Bitrates { least, most }: Bitrates) -> Vec<f64> {
+    let factor = most as f64 / least as f64;
+    (0..RATES).map(|number| least as f64 * factor.powf(f64::from(number) / f64::from(RATES - 1))).collect()
+}
+
+impl Row {
+    fn new(run: &Run, intra: &Run, rate: FrameRate) -> Self {
+        let [y, all, alone] = [run.summary(luma), run.summary(ycbcr), intra.summary(luma)];
+        let db = |value| rounded(value, 3);
+        let frames = run.frames.len();
+        Self {
+            kbps: rounded(run.rate / 1e3, 2),
+            used_kbps: rounded(super::kbps(run.bytes() as u64, frames as u64, rate), 2),
+            bytes: run.bytes(),
+            luma_db: db(y.mean),
+            luma_least_db: db(y.least),
+            luma_jump_db: db(y.jump),
+            ycbcr_db: db(all.mean),
+            ycbcr_least_db: db(all.least),
+            ycbcr_jump_db: db(all.jump),
+            intra_luma_db: db(alone.mean),
+            decode_frames_per_second: rounded(frames as f64 / run.decode.as_secs_f64(), 1),
+        }
+    }
+}
+
+fn table(measured: &Measured) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for run in &measured.video {
+        for (frame, of) in run.frames.iter().enumerate() {
+            let [luma_db, ycbcr_db] = [of.luma_db, of.ycbcr_db].map(|db| rounded(db, 3));
+            writer.serialize(FrameRow {
+                kbps: rounded(run.rate / 1e3, 2),
+                frame,
+                bytes: of.bytes,
+                luma_db,
+                ycbcr_db,
+            })?;
+        }
+    }
+    Ok(String::from_utf8(writer.into_inner().context("the table cannot be made")?)?)
+}
+
+fn chart(report: &Report) -> Result<String> {
+    let curve = |name: &str, stroke, db: fn(&Row) -> f64| Curve {
+        name: name.to_owned(),
+        points: report.rates.iter().map(|row| (row.kbps, db(row))).collect(),
+        stroke: Stroke { dots: true, ..stroke },
+        labels: Vec::new(),
+    };
+    let curves = vec![
+        curve("luma", Stroke::strong(0), |row| row.luma_db),
+        curve("YCbCr 6:1:1", Stroke::dashed(0), |row| row.ycbcr_db),
+        curve("luma, each frame alone", Stroke::dashed(2), |row| row.intra_luma_db),
+    ];
+    let ends = (report.rates[0].kbps, report.rates[report.rates.len() - 1].kbps * 1.001);
+    let y = Axis::fitting("PSNR, dB", shown(&curves, ends));
+    let title = format!("{}: one file at five bit rates", report.video);
+    Chart { title, x: Axis::log("kbit/s", ends), y, marks: Vec::new(), curves }.svg()
+}
+
+fn describe(report: &Report) -> String {
+    use std::fmt::Write;
+    let Report { video, width, height, frames, frames_per_second, encode_frames_per_second, .. } = report;
+    let mut text = format!(
+        "{video}: {width}x{height}, {frames} frames, {frames_per_second} frames/s; encoded once, {encode_frames_per_second} \
+         frames/s\n\n     kbit/s      bytes     Y dB   least   jump  6:1:1 dB   least   jump  alone, Y dB    decode\n"
+    );
+    for row in &report.rates {
+        let _ = writeln!(
+            text,
+            "{:>11.1} {:>10}  {:>7.2} {:>7.2} {:>6.2}  {:>8.2} {:>7.2} {:>6.2}  {:>11.2}  {:>5.0} frames/s",
+            row.used_kbps,
+            row.bytes,
+            row.luma_db,
+            row.luma_least_db,
+            row.luma_jump_db,
+            row.ycbcr_db,
+            row.ycbcr_least_db,
+            row.ycbcr_jump_db,
+            row.intra_luma_db,
+            row.decode_frames_per_second
+        );
+    }
+    let percent = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:+.1} %"));
+    let (y, all) = (percent(report.bd_rate_luma), percent(report.bd_rate_ycbcr));
+    let _ = writeln!(text, "\nBD-rate against each frame alone: {y} by luma, {all} by YCbCr 6:1:1");
+    text
+}

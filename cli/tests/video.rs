@@ -1,0 +1,277 @@
+//! Videos: encoded once, cut to any rate, decoded, looked at, measured; and what is refused.
+
+mod harness;
+
+use harness::Bench;
+use nestcast_codec::{Format, Picture, Range, Size};
+use nestcast_media::y4m::{Rate, Reader, Writer};
+
+const WIDTH: usize = 64;
+const HEIGHT: usize = 48;
+const FRAMES: usize = 20;
+/// Bytes of a frame in y4m, with its line.
+const FRAME: usize = 6 + WIDTH * HEIGHT * 3 / 2;
+
+/// A texture that moves by two pixels a frame; from `cut` on another, and brighter.
+fn clip(count: usize, cut: usize) -> Vec<u8> {
+    let size = Size::new(64, 48).expect("a valid size");
+    let format = Format::Ycbcr420(Range::Limited);
+    let mut writer = Writer::new(Vec::new(), Rate::new(30, 1).expect("a rate"));
+    for number in 0..count {
+        let (seed, base) = if number < cut { (7, 40) } else { (3, 100) };
+        let mut samples = Vec::new();
+        for plane in 0..3 {
+            let [width, height] = format.plane(size, plane);
+            let step = if plane == 0 { 2 } else { 1 };
+            let sample = |x: usize, y: usize| base + ((x * seed) ^ (y * 5)) % 120 + (x * y) % 31;
+            let rows = (0..height).flat_map(|y| (0..width).map(move |x| sample(x + step * number, y)));
+            samples.extend(rows.map(|sample| u8::try_from(sample).expect("below 256")));
+        }
+        writer.write(&Picture::new(size, format, samples).expect("the shape fits")).expect("memory takes it");
+    }
+    writer.into_inner()
+}
+
+/// Bytes of a y4m file's header.
+fn header(y4m: &[u8]) -> usize {
+    y4m.iter().position(|byte| *byte == b'\n').expect("a line") + 1
+}
+
+fn frames(y4m: &[u8]) -> Vec<Picture> {
+    let mut reader = Reader::new(y4m, 1 << 20).expect("y4m");
+    std::iter::from_fn(|| reader.read().expect("a frame")).collect()
+}
+
+/// Mean over frames of the mean squared error of luma.
+fn error(original: &[Picture], decoded: &[Picture]) -> f64 {
+    let frames =
+        original.iter().zip(decoded).flat_map(|(a, b)| a.samples().iter().zip(b.samples()).take(WIDTH * HEIGHT));
+    let squares: f64 = frames.map(|(a, b)| f64::from(a.abs_diff(*b)).powi(2)).sum();
+    squares / (original.len() * WIDTH * HEIGHT) as f64
+}
+
+/// A folder with `clip.y4m` of frames that change at half, and `clip.nst`.
+fn encoded() -> Bench {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(FRAMES, FRAMES / 2));
+    let (out, _) = bench.succeed(&["encode", "clip.y4m", "-o", "clip.nst", "--bitrates", "60k..960k"]);
+    assert!(out.starts_with("clip.nst: 64x48, 20 frames for 60..960 kbit/s, "), "{out}");
+    bench
+}
+
+fn json_lines(text: &str) -> Vec<serde_json::Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[test]
+fn a_clip_is_encoded_once_and_every_rate_decodes_better_than_the_one_below() {
+    let bench = encoded();
+    let original = frames(&bench.read("clip.y4m"));
+    let mut errors = Vec::new();
+    let mut sizes = Vec::new();
+    for rate in ["60k", "240k", "960k"] {
+        bench.succeed(&["cut", "clip.nst", "-o", "small.nst", "--bitrate", rate]);
+        let (out, note) = bench.succeed(&["decode", "small.nst", "-o", "small.y4m"]);
+        assert!(out.starts_with("small.y4m: 64x48, 20 frames from ") && note.is_empty(), "{out}{note}");
+        // Decoding as a receiver of that rate is the same.
+        bench.succeed(&["decode", "clip.nst", "-o", "rate.y4m", "--bitrate", rate]);
+        assert_eq!(bench.read("small.y4m"), bench.read("rate.y4m"));
+        let decoded = frames(&bench.read("small.y4m"));
+        assert_eq!(decoded.len(), FRAMES);
+        errors.push(error(&original, &decoded));
+        sizes.push(bench.read("small.nst").len());
+    }
+    assert!(errors[0] > 1.3 * errors[1] && errors[1] > 1.3 * errors[2], "{errors:?}");
+    assert!(2 * sizes[0] < sizes[1] && 2 * sizes[1] < sizes[2], "{sizes:?}");
+    // What is cut for a rate keeps it: 20 frames are two thirds of a second.
+    assert!((sizes[1] as f64) < 240e3 / 8.0 * 2.0 / 3.0 + 100.0, "{sizes:?}");
+}
+
+#[test]
+fn a_rate_below_the_slowest_receivers_is_named() {
+    let bench = encoded();
+    let (_, note) = bench.succeed(&["cut", "clip.nst", "-o", "small.nst", "--bitrate", "20k"]);
+    assert!(note.contains("below what the slowest receiver was encoded for"), "{note}");
+    let (_, note) = bench.succeed(&["cut", "clip.nst", "-o", "small.nst", "--bitrate", "60k"]);
+    assert!(note.is_empty(), "{note}");
+}
+
+#[test]
+fn videos_go_through_pipes() {
+    let bench = encoded();
+    let y4m = bench.read("clip.y4m");
+    let stored = bench.run(&["encode", "-", "-o", "-", "--bitrates", "60k..960k", "--json"], &y4m);
+    assert!(stored.status.success() && stored.stdout == bench.read("clip.nst"));
+    let summary: serde_json::Value = serde_json::from_slice(&stored.stderr).expect("JSON");
+    assert_eq!((&summary["frames"], &summary["keys"], &summary["least_kbps"]), (&20.into(), &2.into(), &60.0.into()));
+    let cut = bench.run(&["cut", "-", "-o", "-", "--bitrate", "240k"], &stored.stdout);
+    bench.succeed(&["cut", "clip.nst", "-o", "small.nst", "--bitrate", "240k"]);
+    assert_eq!(cut.stdout, bench.read("small.nst"));
+    let decoded = bench.run(&["decode", "-", "-o", "-"], &cut.stdout);
+    bench.succeed(&["decode", "small.nst", "-o", "small.y4m"]);
+    assert_eq!(decoded.stdout, bench.read("small.y4m"));
+}
+
+#[test]
+fn a_range_of_frames_is_encoded_and_decoded_alone() {
+    let bench = encoded();
+    bench.succeed(&["decode", "clip.nst", "-o", "all.y4m"]);
+    let all = frames(&bench.read("all.y4m"));
+    // The scene changes at frame 10: with the index decoding begins there, from a pipe at the first frame.
+    bench.succeed(&["decode", "clip.nst", "-o", "part.y4m", "--frames", "12..15"]);
+    assert_eq!(frames(&bench.read("part.y4m")), all[12..15]);
+    let piped = bench.run(&["decode", "-", "-o", "-", "--frames", "12..15"], &bench.read("clip.nst"));
+    assert_eq!(frames(&piped.stdout), all[12..15]);
+    bench.succeed(&["encode", "clip.y4m", "-o", "part.nst", "--bitrates", "60k..960k", "--frames", "..5"]);
+    bench.succeed(&["decode", "part.nst", "-o", "part.y4m"]);
+    assert_eq!(frames(&bench.read("part.y4m")), all[..5]);
+    for command in [["encode", "clip.y4m"], ["decode", "clip.nst"]] {
+        let line = bench.refuse(&[&command[..], &["-o", "out", "--frames", "20.."]].concat());
+        assert!(line.contains("has 20 frames"), "{line}");
+    }
+}
+
+#[test]
+fn frames_become_png_pictures_in_a_folder() {
+    let bench = encoded();
+    bench.succeed(&["decode", "clip.nst", "-o", "folder/", "--frames", "3..5"]);
+    let mut names: Vec<_> =
+        std::fs::read_dir(bench.path("folder")).expect("a folder").map(|e| e.expect("a file").file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["frame-00000003.png", "frame-00000004.png"]);
+    assert!(bench.refuse(&["decode", "clip.nst", "-o", "folder"]).contains("not empty"));
+}
+
+#[test]
+fn inspect_tells_every_frame_and_how_near_it_is() {
+    let bench = encoded();
+    let (text, _) = bench.succeed(&["inspect", "clip.nst", "--original", "clip.y4m", "--json"]);
+    let lines = json_lines(&text);
+    assert_eq!(lines.len(), FRAMES + 2);
+    assert_eq!(
+        (&lines[0]["event"], &lines[0]["width"], &lines[0]["frames_per_second"]),
+        (&"video".into(), &64.into(), &30.0.into())
+    );
+    for (number, line) in lines[1..=FRAMES].iter().enumerate() {
+        let count = |name: &str| line[name].as_u64().unwrap_or_else(|| panic!("{name} of {line}"));
+        assert_eq!(count("frame"), number as u64);
+        assert_eq!(line["kind"], if number % 10 == 0 { "key" } else { "inter" });
+        assert!(count("side") <= count("floor") && count("floor") <= count("loop") && count("loop") <= count("bytes"));
+        assert!(line["luma_db"].as_f64().is_some_and(|db| db > 25.0), "{line}");
+    }
+    let total = &lines[FRAMES + 1];
+    assert_eq!((&total["event"], &total["frames"], &total["keys"]), (&"total".into(), &20.into(), &2.into()));
+    let (text, _) = bench.succeed(&["inspect", "clip.nst"]);
+    assert!(text.contains("64x48 YCbCr 4:2:0") && text.lines().count() == FRAMES + 7, "{text}");
+}
+
+#[test]
+fn eval_measures_five_rates() {
+    let bench = encoded();
+    let arguments = ["eval", "clip.y4m", "--bitrates", "60k..960k", "--csv", "out.csv", "--plot", "out.svg", "--json"];
+    let (text, _) = bench.succeed(&arguments);
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let rates = report["rates"].as_array().expect("five");
+    assert_eq!(
+        rates.iter().map(|row| row["kbps"].as_f64().expect("a rate")).collect::<Vec<_>>(),
+        [60.0, 120.0, 240.0, 480.0, 960.0]
+    );
+    assert!(rates.windows(2).all(|pair| pair[0]["luma_db"].as_f64() < pair[1]["luma_db"].as_f64()), "{text}");
+    assert!(report["bd_rate_luma"].as_f64().is_some_and(|percent| percent < 0.0), "{text}");
+    assert_eq!(String::from_utf8(bench.read("out.csv")).expect("text").lines().count(), 1 + 5 * FRAMES);
+    assert!(bench.read("out.svg").starts_with(b"<svg"));
+}
+
+#[test]
+fn a_stored_video_that_was_cut_anywhere_gives_the_frames_that_are_there() {
+    let bench = encoded();
+    let whole = bench.read("clip.nst");
+    bench.succeed(&["decode", "clip.nst", "-o", "all.y4m"]);
+    let all = frames(&bench.read("all.y4m"));
+    for cut in (100..whole.len()).step_by(whole.len() / 9).chain([whole.len() - 1]) {
+        bench.write("cut.nst", &whole[..cut]);
+        let output = bench.run(&["decode", "cut.nst", "-o", "cut.y4m"], &[]);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && error.lines().count() <= 1, "{cut}: {error}");
+        let decoded = frames(&bench.read("cut.y4m"));
+        assert!(cut > whole.len() - 20 || error.contains("breaks off"), "{cut}: {error}");
+        // All but the last are what they were.
+        assert_eq!(decoded[..decoded.len() - 1], all[..decoded.len() - 1], "{cut}");
+    }
+    for cut in [5, 20] {
+        bench.write("bad.nst", &whole[..cut]);
+        let line = bench.refuse(&["decode", "bad.nst", "-o", "out", "--decoder", "linear"]);
+        assert!(line.contains("ends inside its header"), "{line}");
+    }
+}
+
+#[test]
+fn other_models_and_large_sizes_are_refused_and_damage_is_said() {
+    let bench = encoded();
+    let whole = bench.read("clip.nst");
+    let damaged = |at: usize, bytes: &[u8]| {
+        let mut damaged = whole.clone();
+        damaged[at..at + bytes.len()].copy_from_slice(bytes);
+        bench.write("bad.nst", &damaged);
+    };
+    // Magic, version, kind, range, two sides, two numbers of the rate; then the models.
+    damaged(10, &[0xAB; 6]);
+    let line = bench.refuse(&["decode", "bad.nst", "-o", "out"]);
+    assert!(line.contains("abababababab"), "{line}");
+    bench.succeed(&["inspect", "bad.nst"]);
+    let large = [&whole[..6], &[0xFF, 0x7F, 0xFF, 0x7F], &whole[8..]].concat();
+    bench.write("bad.nst", &large);
+    let line = bench.refuse(&["decode", "bad.nst", "-o", "out"]);
+    assert!(line.contains("268435456") && line.contains("--max-pixels"), "{line}");
+    damaged(3, &[9]);
+    assert!(bench.refuse(&["decode", "bad.nst", "-o", "out"]).contains("version 9"));
+    // A reserved bit in the first frame's head: the frames behind have nothing to be predicted from until the next key.
+    let first = 10 + 12 + 2;
+    damaged(first + 1, &[0xFF]);
+    let (_, note) = bench.succeed(&["decode", "bad.nst", "-o", "bad.y4m"]);
+    assert!(note.contains("frame 0: corrupt frame") && note.lines().count() == 1, "{note}");
+}
+
+#[test]
+fn y4m_that_breaks_off_or_changes_its_size_is_refused_with_what_can_be_done() {
+    let bench = Bench::new();
+    let y4m = clip(6, 99);
+    let head = header(&y4m);
+    bench.write("bad.y4m", &y4m[..head + 3 * FRAME + 100]);
+    let line = bench.refuse(&["encode", "bad.y4m", "-o", "out"]);
+    assert!(line.contains("breaks off inside frame 3") && line.contains("--frames 0..3"), "{line}");
+    bench.succeed(&["encode", "bad.y4m", "-o", "out.nst", "--frames", "0..3"]);
+    let mut other = y4m[..head + 2 * FRAME].to_vec();
+    other.extend([0; 40]);
+    other.extend(&y4m[head + 2 * FRAME..]);
+    bench.write("bad.y4m", &other);
+    assert!(bench.refuse(&["encode", "bad.y4m", "-o", "out"]).contains("did the video change its size?"));
+    bench.write("bad.y4m", &y4m[..head]);
+    assert!(bench.refuse(&["encode", "bad.y4m", "-o", "out"]).contains("no frames"));
+    bench.write("bad.y4m", b"YUV4MPEG2 W16384 H16384 F25:1 C420\n");
+    assert!(bench.refuse(&["encode", "bad.y4m", "-o", "out"]).contains("--max-pixels"));
+}
+
+#[test]
+fn options_of_the_other_kind_are_refused_with_what_to_use() {
+    let bench = encoded();
+    bench.stream("picture.nst");
+    for (arguments, part) in [
+        (&["cut", "picture.nst", "-o", "out", "--bitrate", "300k"][..], "--bytes or --bpp"),
+        (&["cut", "clip.nst", "-o", "out", "--bytes", "300"], "--bitrate"),
+        (&["decode", "picture.nst", "-o", "out", "--bitrate", "300k"], "--bytes"),
+        (&["decode", "clip.nst", "-o", "out", "--bytes", "300"], "--bitrate"),
+        (&["decode", "clip.nst", "-o", "out", "--decoder", "deep"], "no other than linear"),
+        (&["decode", "clip.nst", "-o", "out.png"], ".y4m"),
+        (&["encode", "source.png", "-o", "out", "--bitrates", "1k..2k"], "y4m"),
+        (&["encode", "source.png", "-o", "out", "--effort", "fast"], "y4m"),
+        (&["encode", "clip.y4m", "-o", "out", "--max-bytes", "3000"], "--bitrates"),
+        (&["encode", "clip.y4m", "-o", "out", "--model", "photo-ssim"], "--model"),
+        (&["inspect", "picture.nst", "--original", "source.png"], "--original"),
+        (&["eval", "source.png"], "--csv"),
+        (&["eval", "clip.y4m", "--decoder", "deep"], "linear"),
+    ] {
+        let line = bench.refuse(arguments);
+        assert!(line.contains(part), "{line}");
+    }
+}

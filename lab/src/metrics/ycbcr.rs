@@ -1,0 +1,76 @@
+//! PSNR of planar frames of video: of luma, and of all three planes weighted 6:1:1, as common test conditions have it.
+
+use nestcast_codec::Picture;
+
+/// Weights of luma, blue and red difference.
+const WEIGHTS: [f64; 3] = [6.0, 1.0, 1.0];
+/// The largest sample.
+const PEAK: f64 = 255.0;
+
+/// PSNR of each plane in dB.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct YcbcrPsnr {
+    /// Of luma.
+    pub luma: f64,
+    /// Of the blue and the red difference.
+    pub differences: [f64; 2],
+}
+
+impl YcbcrPsnr {
+    /// The mean of the three, weighted 6:1:1.
+    #[must_use]
+    pub fn weighted(&self) -> f64 {
+        let planes = [self.luma, self.differences[0], self.differences[1]];
+        let sum: f64 = planes.into_iter().zip(WEIGHTS).map(|(db, weight)| db * weight).sum();
+        sum / WEIGHTS.iter().sum::<f64>()
+    }
+}
+
+/// PSNR of a frame of planar YCbCr 4:2:0. Equal planes count as if one sample were off by one, so that means over frames
+/// stay finite.
+///
+/// # Panics
+/// If a picture is not planar, or they differ in size or format; a decoder of video keeps both.
+#[must_use]
+pub fn ycbcr_psnr(original: &Picture, decoded: &Picture) -> YcbcrPsnr {
+    let shape = |picture: &Picture| (picture.size(), picture.format());
+    let (size, format) = shape(original);
+    assert!(shape(decoded) == (size, format) && format.planes() == WEIGHTS.len(), "only frames of one shape compare");
+    let (mut a, mut b) = (original.samples(), decoded.samples());
+    let mut plane = |number: usize| {
+        let [width, height] = format.plane(size, number);
+        let (first, second);
+        (first, a) = a.split_at(width * height);
+        (second, b) = b.split_at(width * height);
+        psnr(first, second)
+    };
+    YcbcrPsnr { luma: plane(0), differences: [plane(1), plane(2)] }
+}
+
+fn psnr(a: &[u8], b: &[u8]) -> f64 {
+    let squares: u64 = a.iter().zip(b).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2)).sum();
+    10.0 * (PEAK * PEAK * a.len() as f64 / squares.max(1) as f64).log10()
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_codec::{Format, Range, Size};
+
+    use super::*;
+
+    #[test]
+    fn luma_weighs_six_of_eight() {
+        let picture = |[y, cb, cr]: [u8; 3]| {
+            let planes = [(y, 15), (cb, 6), (cr, 6)];
+            let samples = planes.iter().flat_map(|&(value, count)| vec![value; count]).collect();
+            let size = Size::new(5, 3).expect("a valid size");
+            Picture::new(size, Format::Ycbcr420(Range::Limited), samples).expect("the shape fits")
+        };
+        let psnr = ycbcr_psnr(&picture([50, 100, 100]), &picture([60, 101, 97]));
+        // Errors of 10, 1 and 3: 28.13, 48.13 and 38.59 dB.
+        assert!((psnr.luma - 28.130_803_6).abs() < 1e-6, "{psnr:?}");
+        assert!((psnr.weighted() - (6.0 * 28.130_803_6 + 48.130_803_6 + 38.588_378_5) / 8.0).abs() < 1e-6, "{psnr:?}");
+        let same = ycbcr_psnr(&picture([1; 3]), &picture([1; 3]));
+        assert!((same.luma - 10.0 * (65_025.0_f64 * 15.0).log10()).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,260 @@
+//! A video at several rates: encoded once, decoded as the receiver of each rate would, and beside it each frame alone.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use nestcast_codec::{
+    Budget, Codec, Decoder, Effort, Encoder, FrameRate, MAX_HEADER, Picture, VideoDecoder, VideoEncoder, VideoModel,
+    VideoSettings,
+};
+
+use crate::bd::{self, Point};
+use crate::metrics::ycbcr_psnr;
+
+/// Quality counts from this frame on, counted from 0: what comes before, the first frame fills. Bytes count from the
+/// first on.
+pub const FIRST_FRAME: usize = 8;
+
+/// One frame at one rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Frame {
+    /// Bytes that the receiver got of it.
+    pub bytes: usize,
+    /// PSNR of luma in dB.
+    pub luma_db: f64,
+    /// PSNR of luma, blue and red difference in dB, weighted 6:1:1.
+    pub ycbcr_db: f64,
+}
+
+/// What one receiver saw.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The receiver's rate, bits per second.
+    pub rate: f64,
+    /// In the order in which they are shown.
+    pub frames: Vec<Frame>,
+    /// The time that decoding took.
+    pub decode: Duration,
+}
+
+/// Quality over the frames of a run, in dB.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// The mean.
+    pub mean: f64,
+    /// The least.
+    pub least: f64,
+    /// The largest difference between two frames that follow each other.
+    pub jump: f64,
+}
+
+/// What all receivers saw.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Frames predicted from those before, by rising rate.
+    pub video: Vec<Run>,
+    /// Every frame coded alone, as a picture, at the same rates.
+    pub intra: Vec<Run>,
+    /// The time that encoding the video took, once for all rates.
+    pub encode: Duration,
+}
+
+impl Run {
+    fn new(rate: f64) -> Self {
+        Self { rate, frames: Vec::new(), decode: Duration::ZERO }
+    }
+
+    /// All bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.frames.iter().map(|frame| frame.bytes).sum()
+    }
+
+    /// Quality from [`FIRST_FRAME`] on; of all frames if there are no two behind it.
+    #[must_use]
+    pub fn summary(&self, db: impl Fn(&Frame) -> f64) -> Summary {
+        let settled = self.frames.get(FIRST_FRAME..).filter(|frames| frames.len() > 1).unwrap_or(&self.frames);
+        let all: Vec<f64> = settled.iter().map(db).collect();
+        Summary {
+            mean: all.iter().sum::<f64>() / all.len() as f64,
+            least: all.iter().copied().fold(f64::INFINITY, f64::min),
+            jump: all.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(0.0, f64::max),
+        }
+    }
+}
+
+impl Measured {
+    /// BD-rate of the video against each frame alone, in percent; nothing where their qualities do not overlap.
+    #[must_use]
+    pub fn bd_rate(&self, db: impl Fn(&Frame) -> f64 + Copy) -> Option<f64> {
+        let curve = |runs: &[Run]| -> Vec<Point> {
+            // As many frames have as many bytes: bytes are a rate.
+            runs.iter().map(|run| Point { bpp: run.bytes() as f64, quality: run.summary(db).mean }).collect()
+        };
+        Some(bd::delta_rate(&curve(&self.intra), &curve(&self.video))?.percent)
+    }
+}
+
+/// Measures a video frame by frame; it keeps figures, and no frames.
+pub struct Measurement {
+    encoder: VideoEncoder,
+    video: Vec<Receiver>,
+    alone: Alone,
+    decoded: Option<Picture>,
+    encode: Duration,
+}
+
+struct Receiver {
+    decoder: VideoDecoder,
+    budget: Budget,
+    run: Run,
+}
+
+/// Every frame as a picture.
+struct Alone {
+    encoder: Encoder,
+    decoder: Decoder,
+    frame_rate: FrameRate,
+    runs: Vec<Run>,
+}
+
+impl Measurement {
+    /// For receivers of these rates, in bits per second, of what an encoder of these settings makes.
+    #[must_use]
+    pub fn new(settings: &VideoSettings, effort: Effort, rates: &[f64]) -> Self {
+        let VideoSettings { size, rate: frame_rate, threads, .. } = *settings;
+        let encoder = VideoEncoder::new(VideoModel::built_in(), settings.clone()).with_effort(effort);
+        let receiver = |&rate: &f64| Receiver {
+            decoder: VideoDecoder::new(encoder.model().clone(), size, threads),
+            budget: Budget::new(rate, frame_rate),
+            run: Run::new(rate),
+        };
+        Self {
+            video: rates.iter().map(receiver).collect(),
+            alone: Alone::new(frame_rate, rates),
+            encoder,
+            decoded: None,
+            encode: Duration::ZERO,
+        }
+    }
+
+    /// Takes the next frame, planar YCbCr 4:2:0 of the size of the settings.
+    ///
+    /// # Errors
+    /// If it has another shape.
+    pub fn push(&mut self, original: &Picture) -> Result<()> {
+        let start = Instant::now();
+        let frame = self.encoder.encode(original)?;
+        self.encode += start.elapsed();
+        let decoded = self.decoded.get_or_insert_with(|| Picture::zero(original.size(), original.format()));
+        for Receiver { decoder, budget, run } in &mut self.video {
+            let count = budget.cut(&frame.bytes, 0)?;
+            let start = Instant::now();
+            decoder.decode(&frame.bytes[..count])?;
+            decoder.render_into(&mut *decoded)?;
+            run.decode += start.elapsed();
+            run.frames.push(compared(count, original, decoded));
+        }
+        self.alone.push(original, decoded)
+    }
+
+    /// The figures of all frames.
+    #[must_use]
+    pub fn finish(self) -> Measured {
+        let video = self.video.into_iter().map(|receiver| receiver.run).collect();
+        Measured { video, intra: self.alone.runs, encode: self.encode }
+    }
+}
+
+impl Alone {
+    fn new(frame_rate: FrameRate, rates: &[f64]) -> Self {
+        let codec = Codec::photo();
+        let most = rates.iter().map(|&rate| frame_rate.bytes(rate)).max().unwrap_or(0).saturating_add(1);
+        Self {
+            encoder: codec.encoder().with_max_bytes(most.max(MAX_HEADER)),
+            decoder: codec.decoder(),
+            frame_rate,
+            runs: rates.iter().map(|&rate| Run::new(rate)).collect(),
+        }
+    }
+
+    fn push(&mut self, original: &Picture, decoded: &mut Picture) -> Result<()> {
+        let stream = self.encoder.encode(original)?;
+        for run in &mut self.runs {
+            // Whole bytes: what is due by the frame's end and was not given before.
+            let due = |frames: usize| self.frame_rate.bytes(run.rate * frames as f64);
+            let number = run.frames.len();
+            let prefix = stream.prefix((due(number + 1) - due(number)).max(MAX_HEADER));
+            let start = Instant::now();
+            self.decoder.reset();
+            self.decoder.push(&prefix)?;
+            self.decoder.render_into(&mut *decoded)?;
+            run.decode += start.elapsed();
+            run.frames.push(compared(prefix.len(), original, decoded));
+        }
+        Ok(())
+    }
+}
+
+fn compared(bytes: usize, original: &Picture, decoded: &Picture) -> Frame {
+    let psnr = ycbcr_psnr(original, decoded);
+    Frame { bytes, luma_db: psnr.luma, ycbcr_db: psnr.weighted() }
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_codec::{Format, Population, Range, Size};
+
+    use super::*;
+
+    /// A texture that moves by two pixels a frame.
+    fn frame(size: Size, number: usize) -> Picture {
+        let format = Format::Ycbcr420(Range::Limited);
+        let mut samples = Vec::new();
+        for plane in 0..3 {
+            let [width, height] = format.plane(size, plane);
+            let step = if plane == 0 { 2 } else { 1 };
+            let sample = |x: usize, y: usize| 60 + ((x * 7) ^ (y * 5)) % 90 + (x * y) % 31;
+            let rows = (0..height).flat_map(|y| (0..width).map(move |x| sample(x + step * number, y)));
+            samples.extend(rows.map(|sample| u8::try_from(sample).expect("below 256")));
+        }
+        Picture::new(size, format, samples).expect("the shape fits")
+    }
+
+    #[test]
+    fn a_video_is_measured_at_every_rate_and_beats_frames_alone() {
+        let size = Size::new(64, 48).expect("a valid size");
+        let rate = FrameRate { frames: 30, seconds: 1 };
+        let rates = [60e3, 120e3, 240e3];
+        let population = Population::log_uniform(60e3, 240e3);
+        let settings = VideoSettings { size, rate, population, threads: 1 };
+        let mut measurement = Measurement::new(&settings, Effort::Normal, &rates);
+        for number in 0..16 {
+            measurement.push(&frame(size, number)).expect("its shape");
+        }
+        let measured = measurement.finish();
+        for runs in [&measured.video, &measured.intra] {
+            let db: Vec<f64> = runs.iter().map(|run| run.summary(|frame| frame.luma_db).mean).collect();
+            assert!(db[0] < db[1] && db[1] < db[2], "{db:?}");
+            for run in runs {
+                assert_eq!(run.frames.len(), 16);
+                let most = run.rate / 8.0 * 16.0 / 30.0;
+                assert!((run.bytes() as f64) <= most && run.bytes() as f64 > 0.8 * most, "{} of {most}", run.bytes());
+            }
+        }
+        assert!(measured.bd_rate(|frame| frame.luma_db).is_some_and(|percent| percent < -10.0));
+        assert!(measured.encode > Duration::ZERO);
+    }
+
+    #[test]
+    fn quality_counts_behind_the_first_frames() {
+        let frame = |luma_db: f64| Frame { bytes: 10, luma_db, ycbcr_db: 0.0 };
+        let mut run = Run::new(1.0);
+        run.frames = [vec![frame(9.0); FIRST_FRAME], [30.0, 33.0, 32.0].map(frame).to_vec()].concat();
+        let summary = run.summary(|frame| frame.luma_db);
+        assert_eq!((summary.least, summary.jump, run.bytes()), (30.0, 3.0, 110));
+        assert!((summary.mean - 95.0 / 3.0).abs() < 1e-12);
+        run.frames.truncate(2);
+        assert_eq!(run.summary(|frame| frame.luma_db), Summary { mean: 9.0, least: 9.0, jump: 0.0 });
+    }
+}

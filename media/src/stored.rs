@@ -1,0 +1,257 @@
+//! Stored video in, frame by frame, from a file or a pipe: no more than one frame is in memory.
+//!
+//! A stored video may end anywhere: what is left of it is a video of fewer frames, and [`Reader::is_whole`] tells.
+
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
+
+use bytes::Bytes;
+use nestcast_codec::{RecordHead, Size, VideoHeader, VideoIndex};
+
+/// More bytes than any frame needs: so many a pixel, and so many besides.
+const MOST_PIXEL_BYTES: u64 = 8;
+const MOST_BYTES: u64 = 1 << 20;
+/// Most bytes of an index: that of a day of key frames alone, 60 a second, has fewer.
+const MOST_INDEX: u64 = 1 << 26;
+
+/// What is wrong with a stored video. Every message is one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system cannot read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// No stored video, or one that breaks the specification.
+    #[error(transparent)]
+    Codec(#[from] nestcast_codec::Error),
+    /// There are no bytes.
+    #[error("it is empty")]
+    Empty,
+    /// More pixels than agreed.
+    #[error("its frames have {given} pixels, over the limit of {max}")]
+    Limit {
+        /// Pixels of a frame.
+        given: u64,
+        /// The limit.
+        max: u64,
+    },
+    /// A frame longer than any of its size.
+    #[error("frame {frame} has {given} bytes, more than any of its size")]
+    Frame {
+        /// Its number, from 0.
+        frame: u64,
+        /// Its length.
+        given: u64,
+    },
+}
+
+/// Reads frames of a stored video.
+#[derive(Debug)]
+pub struct Reader<R> {
+    header: VideoHeader,
+    /// What was read to find the header's end.
+    start: Cursor<Vec<u8>>,
+    input: BufReader<R>,
+    /// Number of the next frame.
+    next: u64,
+    end: Option<End>,
+}
+
+/// How a stored video ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Index,
+    Cut,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the header; frames of more than `max_pixels` are refused before memory is taken for them.
+    ///
+    /// # Errors
+    /// If this is no stored video, or its header is cut.
+    pub fn new(mut input: R, max_pixels: u64) -> Result<Self, Error> {
+        let mut start = Vec::with_capacity(VideoHeader::MAX_BYTES);
+        input.by_ref().take(VideoHeader::MAX_BYTES as u64).read_to_end(&mut start)?;
+        if start.is_empty() {
+            return Err(Error::Empty);
+        }
+        let (header, length) = VideoHeader::parse(&start)?;
+        let given = header.size.pixels() as u64;
+        if given > max_pixels {
+            return Err(Error::Limit { given, max: max_pixels });
+        }
+        let mut start = Cursor::new(start);
+        start.set_position(length as u64);
+        Ok(Self { header, start, input: BufReader::new(input), next: 0, end: None })
+    }
+
+    /// What it says of its frames.
+    #[must_use]
+    pub const fn header(&self) -> &VideoHeader {
+        &self.header
+    }
+
+    /// Number of the frame that comes next, from 0.
+    #[must_use]
+    pub const fn next_number(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether the video ended with its index, and not by being cut off.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.end == Some(End::Index)
+    }
+
+    /// The next frame, or as much of it as there is; nothing behind the last.
+    ///
+    /// # Errors
+    /// Those of the system; [`Error::Codec`] and [`Error::Frame`] if what comes is no frame.
+    pub fn next_frame(&mut self) -> Result<Option<Bytes>, Error> {
+        if self.end.is_some() {
+            return Ok(None);
+        }
+        let Some(RecordHead::Frame(given)) = self.record()? else { return Ok(None) };
+        if given > most_bytes(self.header.size) {
+            return Err(Error::Frame { frame: self.next, given });
+        }
+        let mut frame = Vec::new();
+        let Self { start, input, .. } = self;
+        start.chain(input).take(given).read_to_end(&mut frame)?;
+        if (frame.len() as u64) < given {
+            self.end = Some(End::Cut);
+        }
+        self.next += 1;
+        Ok(Some(frame.into()))
+    }
+
+    /// The head of a record; nothing if the video ends in or before it.
+    fn record(&mut self) -> Result<Option<RecordHead>, Error> {
+        let mut bytes = Vec::new();
+        let Self { start, input, .. } = self;
+        let mut input = start.chain(input).bytes();
+        let head = loop {
+            let Some(byte) = input.next().transpose()? else { break None };
+            bytes.push(byte);
+            if let Some((head, _)) = RecordHead::parse(&bytes)? {
+                break Some(head);
+            }
+        };
+        self.end = match head {
+            Some(RecordHead::Frame(_)) => None,
+            Some(RecordHead::Index) => Some(End::Index),
+            None => Some(End::Cut),
+        };
+        Ok(head)
+    }
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// Goes on to the last frame at or before `frame` that a decoder may begin with, if that is behind the next one. Where
+    /// the input cannot seek, or has no index, it stays.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn seek(&mut self, frame: u64) -> Result<(), Error> {
+        let Ok(here) = self.input.stream_position() else { return Ok(()) };
+        let key = self.index()?.and_then(|index| index.key(frame)).filter(|key| key[0] > self.next);
+        let Some([number, at]) = key else {
+            self.input.seek(SeekFrom::Start(here))?;
+            return Ok(());
+        };
+        self.input.seek(SeekFrom::Start(at))?;
+        self.start = Cursor::new(Vec::new());
+        self.next = number;
+        Ok(())
+    }
+
+    /// The index at the end, if there is one.
+    fn index(&mut self) -> Result<Option<VideoIndex>, Error> {
+        let length = self.input.seek(SeekFrom::End(0))?;
+        let mut tail = [0; VideoIndex::TAIL];
+        let Some(at) = length.checked_sub(VideoIndex::TAIL as u64) else { return Ok(None) };
+        self.input.seek(SeekFrom::Start(at))?;
+        self.input.read_exact(&mut tail)?;
+        let length = VideoIndex::length(&tail).map(|length| length as u64).filter(|length| *length <= MOST_INDEX);
+        let Some((begin, length)) = length.and_then(|length| Some((at.checked_sub(length)?, length))) else {
+            return Ok(None);
+        };
+        let mut index = Vec::new();
+        self.input.seek(SeekFrom::Start(begin))?;
+        self.input.by_ref().take(length).read_to_end(&mut index)?;
+        Ok(VideoIndex::parse(&index))
+    }
+}
+
+/// More than any frame of this size has.
+fn most_bytes(size: Size) -> u64 {
+    size.pixels() as u64 * MOST_PIXEL_BYTES + MOST_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_codec::{FrameRate, ModelId, Range, VideoWriter};
+
+    use super::*;
+
+    const FRAMES: [&[u8]; 4] = [b"key", b"", &[7; 300], b"key too"];
+
+    fn stored() -> Vec<u8> {
+        let size = Size::new(320, 240).expect("a valid size");
+        let rate = FrameRate { frames: 30_000, seconds: 1001 };
+        let header = VideoHeader { size, rate, range: Range::Limited, models: [ModelId([1; 6]), ModelId([2; 6])] };
+        let (mut writer, mut bytes) = VideoWriter::new(&header);
+        for (number, frame) in FRAMES.iter().enumerate() {
+            bytes.extend(writer.frame(frame, number % 3 == 0));
+        }
+        bytes.extend(writer.finish());
+        bytes
+    }
+
+    fn frames<R: Read>(reader: &mut Reader<R>) -> Vec<Bytes> {
+        std::iter::from_fn(|| reader.next_frame().expect("a frame")).collect()
+    }
+
+    #[test]
+    fn frames_come_one_by_one_and_a_seek_finds_the_key_before() {
+        let mut reader = Reader::new(Cursor::new(stored()), 320 * 240).expect("a video");
+        assert_eq!(frames(&mut reader), FRAMES);
+        assert!(reader.is_whole() && reader.next_number() == 4);
+        for (frame, first) in [(0, 0), (2, 0), (3, 3), (99, 3)] {
+            let mut reader = Reader::new(Cursor::new(stored()), 320 * 240).expect("a video");
+            reader.seek(frame).expect("it can");
+            assert_eq!(reader.next_number(), first as u64);
+            assert_eq!(frames(&mut reader), FRAMES[first..]);
+        }
+    }
+
+    #[test]
+    fn every_prefix_is_a_video_of_fewer_frames_that_knows_it() {
+        let bytes = stored();
+        let (_, first) = VideoHeader::parse(&bytes).expect("a header");
+        let last = first + FRAMES.iter().map(|frame| frame.len() + 1).sum::<usize>() + 1;
+        for cut in 0..bytes.len() {
+            let reader = Reader::new(Cursor::new(&bytes[..cut]), u64::MAX);
+            assert_eq!(reader.is_ok(), cut >= first, "{cut}");
+            let Ok(mut reader) = reader else { continue };
+            reader.seek(3).expect("it stays");
+            assert_eq!(reader.next_number(), 0);
+            let read = frames(&mut reader);
+            assert!(read.iter().zip(FRAMES).all(|(read, frame)| frame.starts_with(read)), "{cut}");
+            assert_eq!(reader.is_whole(), cut > last, "{cut}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_refused_before_memory_is_taken() {
+        let bytes = stored();
+        assert!(matches!(Reader::new(&bytes[..], 1000), Err(Error::Limit { given: 76_800, max: 1000 })));
+        assert!(matches!(Reader::new(&[][..], 1000), Err(Error::Empty)));
+        let (_, first) = VideoHeader::parse(&bytes).expect("a header");
+        let endless = (&bytes[..first]).chain(&[0xFF, 0xFF, 0xFF, 0xFF, 0x0F][..]).chain(io::repeat(0));
+        let mut reader = Reader::new(endless, u64::MAX).expect("a header");
+        assert!(matches!(reader.next_frame(), Err(Error::Frame { frame: 0, .. })));
+        let wrong = (&bytes[..first]).chain(io::repeat(0xFF));
+        let mut reader = Reader::new(wrong, u64::MAX).expect("a header");
+        assert!(matches!(reader.next_frame(), Err(Error::Codec(_))));
+    }
+}
