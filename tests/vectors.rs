@@ -1,7 +1,11 @@
-//! The frozen vectors: the codec still makes exactly these bytes, and reads them as it did.
+//! The frozen vectors: the codec still makes exactly these bytes of pictures, and reads pictures and videos as it did.
 
-use nestcast_tests::reference::Reference;
+use bytes::Bytes;
+use nestcast_codec::VideoFile;
+use nestcast_tests::clips::CLIPS;
+use nestcast_tests::reference::{Reference, StoredVideo};
 use nestcast_tests::vectors::{self, read};
+use nestcast_tests::video_vectors::{self, Row};
 
 #[test]
 fn encoding_gives_the_frozen_bytes() {
@@ -51,5 +55,42 @@ fn the_manifest_tells_of_the_files() {
         for line in lines {
             assert!(line.starts_with(&format!("{head}\t")), "{head:?} is not what the manifest says: {line:?}");
         }
+    }
+}
+
+/// Encoders of video are free: what is frozen is how their frames are read.
+#[test]
+fn videos_decode_to_the_frozen_digests() {
+    let tables = vectors::tables();
+    for clip in &CLIPS {
+        let stored = video_vectors::read(clip);
+        let rows = video_vectors::rows(clip);
+        assert!(rows.len() > 2 * clip.frames as usize, "{}: the manifest has {} rows", clip.name, rows.len());
+        for run in ["whole", "base", "cuts"] {
+            let frozen: Vec<&Row> = rows.iter().filter(|row| row.run == run).collect();
+            let counts: Vec<usize> = frozen.iter().map(|row| row.bytes).collect();
+            let now = video_vectors::decode(&tables, &stored, run, &counts);
+            for (now, frozen) in now.iter().zip(frozen) {
+                assert_eq!(now, frozen, "{}, {run}, frame {}", clip.name, frozen.frame);
+            }
+        }
+    }
+}
+
+#[test]
+fn stored_videos_are_read_as_the_reference_reads_them() {
+    for clip in &CLIPS {
+        let stored = video_vectors::read(clip);
+        let reference = StoredVideo::read(&stored).expect("a valid video");
+        let mut file = VideoFile::new(Bytes::from(stored)).expect("a valid video");
+        let header = *file.header();
+        assert_eq!((header.size.width(), header.size.height()), (reference.width, reference.height));
+        assert_eq!(header.models.map(|model| model.0), reference.models);
+        for (number, frame) in reference.frames.iter().enumerate() {
+            assert_eq!(file.next_frame().expect("a record").as_deref(), Some(&frame[..]), "frame {number}");
+        }
+        assert_eq!(file.next_frame(), Ok(None));
+        let cut = if clip.begins_anew { clip.cut.into() } else { 0 };
+        assert_eq!(file.seek(u64::from(clip.frames)), Ok(cut), "{}: the last key frame", clip.name);
     }
 }

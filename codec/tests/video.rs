@@ -1,7 +1,7 @@
 //! Video as callers meet it: prefixes of any frame, no drift, threads, bad input.
 
 use nestcast_codec::{
-    Arrived, Budget, Format, Frame, FrameRate, Picture, Population, Range, Size, VideoDecoder, VideoEncoder,
+    Arrived, Budget, Error, Format, Frame, FrameRate, Picture, Population, Range, Size, VideoDecoder, VideoEncoder,
     VideoModel, VideoSettings,
 };
 
@@ -171,6 +171,19 @@ fn a_budget_holds_a_rate_and_gives_every_base() {
     }
     assert!((sum as f64) < rate / 8.0 * 40.0 / 30.0 + 1.0, "{sum}");
     assert!(Budget::new(rate, RATE).cut(&[], 0).is_err());
+}
+
+#[test]
+fn large_frames_are_refused_before_memory_is_taken() {
+    let size = Size::new(16_384, 16_384).expect("a valid size");
+    let mut result = None;
+    let taken = allocation_counter::measure(|| result = Some(decoder(size).decode(&[0x80, 0, 0, 0]))).bytes_total;
+    assert!(matches!(result, Some(Err(Error::Limit { given, .. })) if given == 1 << 28), "{result:?}");
+    assert!(taken < 2_000_000, "{taken} bytes");
+    let mut small = decoder(Size::new(33, 17).expect("a valid size")).with_max_pixels(33 * 17);
+    assert_eq!(small.decode(&[0x80, 0, 0, 0]), Ok(Arrived::Loop));
+    small = small.with_max_pixels(33 * 17 - 1);
+    assert!(matches!(small.decode(&[0x80, 0, 0, 0]), Err(Error::Limit { .. })));
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod segments;
 mod stream;
 mod subscriber;
 mod tables;
+mod video;
 mod y4m;
 
 pub use decode::decode;
@@ -34,13 +35,14 @@ pub use reference::reference;
 pub use segments::segments;
 pub use subscriber::subscriber;
 pub use tables::tables;
+pub use video::{video_file, video_frame};
 pub use y4m::y4m;
 
 /// A target's function.
 pub type Run = fn(&[u8]);
 
 /// All targets by name; each has a program in `fuzz_targets/` and a folder in `corpus/`.
-pub const TARGETS: [(&str, Run); 15] = [
+pub const TARGETS: [(&str, Run); 17] = [
     ("decode", decode),
     ("delay_controller", delay_controller),
     ("encode", encode),
@@ -55,5 +57,7 @@ pub const TARGETS: [(&str, Run); 15] = [
     ("segments", segments),
     ("subscriber", subscriber),
     ("tables", tables),
+    ("video_file", video_file),
+    ("video_frame", video_frame),
     ("y4m", y4m),
 ];

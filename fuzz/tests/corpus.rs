@@ -55,7 +55,8 @@ macro_rules! targets {
 }
 
 targets! {
-    decode delay_controller encode header jpeg messages network package png publisher reference segments subscriber tables y4m
+    decode delay_controller encode header jpeg messages network package png publisher reference segments subscriber tables video_file video_frame
+    y4m
 }
 
 #[test]

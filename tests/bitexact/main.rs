@@ -3,8 +3,8 @@
 //!
 //! Each line is what was made, the number of threads, and the SHA-256 of it: of streams; of coefficients as a decoder knows
 //! them at some cuts, which are the levels and their reconstruction points; of the planes of the linear synthesis before
-//! they are rounded; and of the samples of the picture. Floats count by their bits. Vectors are held to their manifest
-//! besides.
+//! they are rounded; and of the samples of the picture. Floats count by their bits. Of clips: the stored video, and the
+//! frames that are shown of all bytes, of the bases, and of what is between. Vectors are held to their manifest besides.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -13,13 +13,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Analysis as _, Channels, Decoder, Encoder, Linear, MAX_HEADER, Model, Picture, Size, Synthesis as _,
+    Analysis as _, Channels, Decoder, Encoder, Linear, MAX_HEADER, Model, Picture, Size, Synthesis as _, VideoDecoder,
 };
 use sha2::{Digest as _, Sha256};
 
+use crate::clips::{CLIPS, Clip, FORMAT};
 use crate::pictures::CONTENTS;
 use crate::recipes::RECIPES;
 
+#[allow(dead_code, unreachable_pub, missing_docs, reason = "it is part of the tests' library")]
+#[path = "../harness/clips.rs"]
+mod clips;
 #[allow(dead_code, unreachable_pub, missing_docs, reason = "it is part of the tests' library")]
 #[path = "../harness/pictures.rs"]
 mod pictures;
@@ -55,6 +59,9 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
         }
         for (name, picture) in &photos {
             Digests { name, threads, model: &photo }.picture(picture)?;
+        }
+        for clip in &CLIPS {
+            Digests { name: clip.name, threads, model: &frozen }.clip(clip)?;
         }
     }
     Ok(())
@@ -97,6 +104,26 @@ impl Digests<'_> {
             if [&*digest, &*samples] != [frozen_stream, frozen_samples] {
                 return Err(format!("{name}, first {cut} bytes: other than spec/vectors/manifest.tsv has it").into());
             }
+        }
+        Ok(())
+    }
+
+    /// Of a stored video, and of the frames that decoders with different prefixes show.
+    fn clip(&self, clip: &Clip) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let model = clips::model(self.model);
+        self.print("stored video", &clip.stored_on(self.threads, &model));
+        let frames = clip.encode_on(self.threads, &model);
+        let mut picture = Picture::zero(clip.size(), FORMAT);
+        for quarters in [0, 1, 4] {
+            let mut decoder = VideoDecoder::new(model.clone(), clip.size(), self.threads);
+            let mut shown = Vec::new();
+            for frame in &frames {
+                let count = frame.base + (frame.bytes.len() - frame.base) * quarters / 4;
+                decoder.decode(&frame.bytes[..count])?;
+                decoder.render_into(&mut picture)?;
+                shown.extend_from_slice(picture.samples());
+            }
+            self.print(&format!("frames of the base and {quarters} quarters of the rest"), &shown);
         }
         Ok(())
     }

@@ -1,8 +1,9 @@
-//! What the tests share: a slow decoder written from the specification alone, pictures made by arithmetic, vectors,
+//! What the tests share: a slow decoder written from the specification alone, pictures and clips made by arithmetic, vectors,
 //! a network in virtual time, broadcasts over real ones, and peers that break the rules.
 
 pub mod bottleneck;
 pub mod broadcasts;
+pub mod clips;
 pub mod hostile_receiver;
 pub mod hostile_sender;
 #[cfg(target_os = "linux")]
@@ -13,6 +14,7 @@ pub mod recipes;
 pub mod still_frames;
 mod tls;
 pub mod vectors;
+pub mod video_vectors;
 
 use nestcast_codec::Picture;
 

@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use crate::recipes::{RECIPES, Recipe};
 use crate::reference::{Prefix, Reference};
+use crate::video_vectors;
 
 /// Cuts at which the manifest has digests, for a stream with a header of `header` bytes.
 fn cuts(header: usize, bytes: usize) -> Vec<usize> {
@@ -127,7 +128,8 @@ pub fn write(folder: &Path, tables: &[u8]) -> std::io::Result<()> {
             writeln!(manifest, "{}\t{cut}\t{levels}\t{samples}", head(recipe, &model, &stream)).expect("a string");
         }
     }
-    fs::write(folder.join("manifest.tsv"), manifest)
+    fs::write(folder.join("manifest.tsv"), manifest)?;
+    video_vectors::write(folder, tables)
 }
 
 /// The columns of the manifest that are the same for all cuts of a vector.

@@ -58,7 +58,7 @@ pub(crate) fn run() -> Result<()> {
         }
         same += 1;
     }
-    println!("bit-exact: streams, coefficients, planes and pictures are the same in {same} builds");
+    println!("bit-exact: streams, coefficients, planes, pictures and videos are the same in {same} builds");
     Ok(())
 }
 

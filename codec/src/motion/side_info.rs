@@ -71,10 +71,12 @@ struct Note {
 }
 
 /// Codes fields block by block.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct SideInfo {
     probabilities: Vec<Probability>,
     notes: Vec<Note>,
+    /// Memory of the frame before.
+    decoder: RangeDecoder,
 }
 
 impl SideInfo {
@@ -93,15 +95,17 @@ impl SideInfo {
     pub(crate) fn decode(&mut self, bytes: &[u8], size: Size, phase: u8, field: &mut Field) -> Result<(), Error> {
         field.reset(size, phase);
         self.reset(field);
-        let mut coder = RangeDecoder::new();
+        let mut coder = std::mem::take(&mut self.decoder);
+        coder.restart();
         coder.push(bytes);
         coder.push(&ZEROS);
-        for at in 0..field.blocks.len() {
+        let whole = (0..field.blocks.len()).all(|at| {
             let block = self.block(&mut coder, field, at, Block::Constant(0));
-            let why = "its side information ends before its last block";
-            field.blocks[at] = block.ok_or(Error::Corrupt { what: "frame", why })?;
-        }
-        Ok(())
+            block.map(|block| field.blocks[at] = block).is_some()
+        });
+        self.decoder = coder;
+        let why = "its side information ends before its last block";
+        if whole { Ok(()) } else { Err(Error::Corrupt { what: "frame", why }) }
     }
 
     /// Codes block `at`; those before it are in the field.

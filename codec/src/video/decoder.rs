@@ -8,6 +8,7 @@ use crate::motion::side_info::SideInfo;
 use crate::picture::{Format, Size, ViewMut};
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::planes::Planes420;
+use crate::stream::decoder::DEFAULT_MAX_PIXELS;
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
 use crate::video::state::State;
@@ -31,8 +32,11 @@ pub enum Arrived {
 /// and never do harm for long; one whose base is missing damages what follows until its blocks were refreshed.
 pub struct VideoDecoder {
     model: VideoModel,
+    size: Size,
+    max_pixels: u64,
     threads: usize,
-    state: State,
+    /// Of one pixel until the first frame is there.
+    pub(super) state: State,
     field: Field,
     side_info: SideInfo,
     room: [Overlap; 6],
@@ -47,41 +51,66 @@ pub struct VideoDecoder {
 
 impl std::fmt::Debug for VideoDecoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("VideoDecoder").field("size", &self.state.size).finish_non_exhaustive()
+        f.debug_struct("VideoDecoder").field("size", &self.size).finish_non_exhaustive()
     }
 }
 
 impl VideoDecoder {
-    /// A decoder for frames of this size, on so many threads. It takes about 60 bytes a pixel.
+    /// A decoder for frames of this size, on so many threads, that accepts up to [`DEFAULT_MAX_PIXELS`]. It takes about
+    /// 60 bytes a pixel, with the first frame.
     #[must_use]
     pub fn new(model: VideoModel, size: Size, threads: usize) -> Self {
         let threads = threads.max(1);
         Self {
             model,
+            size,
+            max_pixels: DEFAULT_MAX_PIXELS,
             threads,
-            state: State::new(size),
+            state: State::new(Size::ONE),
             field: Field::default(),
             side_info: SideInfo::default(),
             room: Default::default(),
             decoder: ResidualDecoder::new(threads),
-            residual: Planes420::new(size),
+            residual: Planes420::default(),
             shown: None,
             head: None,
             arrived: 0,
         }
     }
 
+    /// Refuses larger frames before memory is taken for them.
+    #[must_use]
+    pub const fn with_max_pixels(mut self, max_pixels: u64) -> Self {
+        self.max_pixels = max_pixels;
+        self
+    }
+
     /// Width and height of its frames.
     #[must_use]
     pub const fn size(&self) -> Size {
-        self.state.size
+        self.size
+    }
+
+    /// Takes memory, if it was not yet.
+    fn begin(&mut self) -> Result<(), Error> {
+        let given = self.size.pixels() as u64;
+        if given > self.max_pixels {
+            return Err(Error::Limit { what: "the frame's number of pixels", given, max: self.max_pixels });
+        }
+        if self.state.size != self.size {
+            self.state = State::new(self.size);
+            self.residual = Planes420::new(self.size);
+        }
+        Ok(())
     }
 
     /// Takes the next frame, or a prefix of it.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if the bytes break the specification; the picture before then stays.
+    /// [`Error::Corrupt`] if the bytes break the specification; the picture before then stays. [`Error::Limit`] if frames
+    /// are larger than agreed.
     pub fn decode(&mut self, frame: &[u8]) -> Result<Arrived, Error> {
+        self.begin()?;
         let Some((head, length)) = Head::parse(frame)? else { return Ok(Arrived::Nothing) };
         let Some((side, string)) = frame[length..].split_at_checked(head.side) else { return Ok(Arrived::Nothing) };
         let Self { state, field, side_info, room, threads, .. } = self;
@@ -133,12 +162,13 @@ impl VideoDecoder {
     /// Makes `out` the last frame, planar YCbCr 4:2:0; grey before the first.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another size or format.
+    /// [`Error::Argument`] for another size or format, [`Error::Limit`] if frames are larger than agreed.
     pub fn render_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), Error> {
         let mut out = out.into();
-        if out.size() != self.state.size || !matches!(out.format(), Format::Ycbcr420(_)) {
+        if out.size() != self.size || !matches!(out.format(), Format::Ycbcr420(_)) {
             return Err(Error::Argument("the picture to render into is no planar YCbCr 4:2:0 of the frames' size"));
         }
+        self.begin()?;
         if let Some(head) = self.head {
             let model = self.model.clone();
             self.make(model.of(head.key), self.arrived);

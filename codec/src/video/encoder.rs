@@ -52,7 +52,7 @@ pub struct VideoEncoder {
     settings: VideoSettings,
     model: VideoModel,
     effort: Effort,
-    state: State,
+    pub(super) state: State,
     allotment: Allotment,
     /// Frames so far.
     count: usize,

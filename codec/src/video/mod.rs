@@ -9,3 +9,5 @@ pub(crate) mod head;
 pub(crate) mod model;
 pub(crate) mod population;
 mod state;
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! Section 2: the header.
 
 use super::Fault;
+use super::layout::Kind;
 
 /// What a stream says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,10 @@ pub struct Header {
 }
 
 impl Header {
+    pub(super) fn kind(&self) -> Kind {
+        if self.colour { Kind::Rgb } else { Kind::Grey }
+    }
+
     /// Reads the start of a stream. `None`: the header is not whole, and what is there breaks no rule.
     pub fn read(stream: &[u8]) -> Result<Option<Self>, Fault> {
         let mut left = stream.iter().copied();

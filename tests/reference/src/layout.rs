@@ -15,9 +15,23 @@ pub fn band(subband: usize) -> usize {
     if subband < 3 { 0 } else { (subband - 3) % 3 + 1 }
 }
 
-/// The subbands of a picture, in order.
-pub fn subbands(colour: bool) -> Vec<usize> {
-    (0..57).filter(|&subband| colour || component(subband) == 0).collect()
+/// What is coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Grey,
+    Rgb,
+    /// Section 20: three components, of which two have no subbands of level 1.
+    Residual,
+}
+
+/// The subbands of what is coded, in order.
+pub(super) fn subbands(kind: Kind) -> Vec<usize> {
+    let has = |&subband: &usize| match kind {
+        Kind::Grey => component(subband) == 0,
+        Kind::Rgb => true,
+        Kind::Residual => component(subband) == 0 || level(subband) > 1,
+    };
+    (0..57).filter(has).collect()
 }
 
 pub(super) fn low(side: usize, level: usize) -> usize {

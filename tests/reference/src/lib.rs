@@ -9,19 +9,26 @@ mod coder;
 mod contexts;
 mod header;
 mod layout;
+mod motion;
+mod prediction;
 pub mod probe;
 mod regions;
+mod residual;
 mod scan;
 mod slice;
+mod stored;
 mod synthesis;
 mod tables;
+mod video;
 
 pub use header::Header;
-pub use layout::{band, component, level, subband_size, subbands};
-pub use tables::Tables;
-
-use layout::{Payloads, borders};
+pub use layout::{band, component, level, subband_size};
 pub use regions::Regions;
+pub use stored::StoredVideo;
+pub use tables::Tables;
+pub use video::{Head, VideoReference};
+
+use layout::{Kind, Payloads, borders, subbands};
 use slice::Journal;
 
 /// Why bytes are refused (section 15).
@@ -83,7 +90,7 @@ impl Reference {
         let borders = borders(header.width, header.height);
         let payloads = Payloads::of(&stream[header.bytes..], borders.len() - 1);
         let slices = borders.windows(2).zip(&payloads.of_slices).map(|(rows, payload)| {
-            let area = slice::Area { width: header.width, height: rows[1] - rows[0], colour: header.colour };
+            let area = slice::Area { width: header.width, height: rows[1] - rows[0], kind: header.kind() };
             Journal::of(&tables, area, header.planes, payload)
         });
         let slices = slices.collect();
@@ -100,17 +107,11 @@ impl Reference {
         let header = self.header;
         let borders = borders(header.width, header.height);
         let payloads = Payloads::of(&self.stream[header.bytes..bytes], borders.len() - 1);
-        let mut subbands: Vec<Levels> = (0..57).map(|subband| self.empty(subband)).collect();
+        let subbands = known(header.kind(), [header.width, header.height], &self.slices, &payloads);
         let mut rotations = Vec::new();
         let (mut sum, mut rows) = (0.0, 0.0);
         for (index, journal) in self.slices.iter().enumerate() {
             let arrived = payloads.of_slices[index].len();
-            for change in journal.changes_within(arrived) {
-                let subband = &mut subbands[change.subband];
-                let at = ((borders[index] >> level(change.subband)) + change.y) * subband.width + change.x;
-                subband.levels[at] = change.level;
-                subband.known[at] = change.plane;
-            }
             let mut own = vec![[0; 3]; self.regions(borders[index + 1] - borders[index])];
             for &(region, angles) in journal.rotations_within(arrived) {
                 own[region] = angles;
@@ -133,12 +134,23 @@ impl Reference {
     fn regions(&self, rows: usize) -> usize {
         if self.header.colour { self.header.width.div_ceil(32) * rows.div_ceil(32) } else { 0 }
     }
+}
 
-    fn empty(&self, subband: usize) -> Levels {
-        if component(subband) > 0 && !self.header.colour {
-            return Levels::default();
-        }
-        let (width, height) = subband_size(subband, self.header.width, self.header.height);
-        Levels { width, height, levels: vec![0; width * height], known: vec![-1; width * height] }
+/// All 57 subbands as far as the payloads of all slices tell; those that are not coded have no coefficients.
+fn known(kind: Kind, [width, height]: [usize; 2], slices: &[Journal], payloads: &Payloads) -> Vec<Levels> {
+    let mut all = vec![Levels::default(); 57];
+    for subband in subbands(kind) {
+        let (width, height) = subband_size(subband, width, height);
+        all[subband] = Levels { width, height, levels: vec![0; width * height], known: vec![-1; width * height] };
     }
+    let first_rows = borders(width, height);
+    for ((journal, payload), first) in slices.iter().zip(&payloads.of_slices).zip(first_rows) {
+        for change in journal.changes_within(payload.len()) {
+            let subband = &mut all[change.subband];
+            let at = ((first >> level(change.subband)) + change.y) * subband.width + change.x;
+            subband.levels[at] = change.level;
+            subband.known[at] = change.plane;
+        }
+    }
+    all
 }

@@ -17,7 +17,7 @@ impl Slice<'_> {
             self.place = Place { plane, ..Place::default() };
             self.regions()?;
             for pass in 0..3 {
-                for (order, subband) in subbands(self.colour).into_iter().enumerate() {
+                for (order, subband) in subbands(self.kind).into_iter().enumerate() {
                     let blocks = self.subbands[subband].blocks.len();
                     self.place = Place { plane, pass, order, block: 0, blocks };
                     self.coding_pass(subband, pass)?;

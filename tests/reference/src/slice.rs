@@ -1,7 +1,7 @@
 //! Section 9: the state of a slice; and the journal of how it came about.
 
 use super::coder::Coder;
-use super::layout::{component, level, subband_size};
+use super::layout::{Kind, component, level, subband_size, subbands};
 use super::regions::{Angles, Numbers};
 use super::tables::Tables;
 
@@ -10,7 +10,7 @@ use super::tables::Tables;
 pub(super) struct Area {
     pub(super) width: usize,
     pub(super) height: usize,
-    pub(super) colour: bool,
+    pub(super) kind: Kind,
 }
 
 /// A coefficient's Level became known better.
@@ -177,8 +177,8 @@ pub(super) fn positions(bx: i32, by: i32) -> impl Iterator<Item = (i32, i32)> {
 /// A slice being decoded.
 pub(super) struct Slice<'a> {
     pub(super) tables: &'a Tables,
-    pub(super) colour: bool,
-    /// All 57; those of absent components are never looked at.
+    pub(super) kind: Kind,
+    /// All 57; those that are not coded are never looked at.
     pub(super) subbands: Vec<Subband>,
     pub(super) numbers: Numbers,
     pub(super) place: Place,
@@ -189,12 +189,12 @@ pub(super) struct Slice<'a> {
 
 impl<'a> Slice<'a> {
     fn new(tables: &'a Tables, area: Area, payload: &'a [u8]) -> Self {
-        let count = if area.colour { 57 } else { 19 };
+        let count = subbands(area.kind).len();
         Self {
             tables,
-            colour: area.colour,
+            kind: area.kind,
             subbands: (0..57).map(|subband| Subband::new(subband, area)).collect(),
-            numbers: Numbers::new(area.width, area.height, area.colour),
+            numbers: Numbers::new(area.width, area.height, area.kind == Kind::Rgb),
             place: Place::default(),
             probabilities: tables.priors.iter().map(|&prior| (prior.into(), prior.into())).collect(),
             coder: Coder::new(payload),

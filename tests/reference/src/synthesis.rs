@@ -63,13 +63,18 @@ fn plane(tables: &Tables, header: &Header, values: &[Vec<f64>], component: usize
         let bands = [lowest, values(first), values(first + 1), values(first + 2)];
         let size = (low(header.width, level - 1), low(header.height, level - 1));
         let steps: Vec<_> = (0..4).map(|step| tables.tap(level, step)).collect();
-        lowest = join(&bands, size, &steps);
+        lowest = join(&bands, size, |line| unlift(line, &steps));
     }
     lowest
 }
 
-fn join(bands: &[Vec<f64>; 4], (width, height): (usize, usize), steps: &[(f64, f64)]) -> Vec<f64> {
-    let mut plane = vec![0.0; width * height];
+/// `join`, of floats and of integers.
+pub(super) fn join<T: Copy + Default>(
+    bands: &[Vec<T>; 4],
+    (width, height): (usize, usize),
+    unlift: impl Fn(Vec<T>) -> Vec<T>,
+) -> Vec<T> {
+    let mut plane = vec![T::default(); width * height];
     for y in 0..height {
         for x in 0..width {
             let across = if x % 2 == 0 { width.div_ceil(2) } else { width / 2 };
@@ -77,14 +82,14 @@ fn join(bands: &[Vec<f64>; 4], (width, height): (usize, usize), steps: &[(f64, f
         }
     }
     for x in 0..width {
-        let column: Vec<f64> = (0..height).map(|y| plane[y * width + x]).collect();
-        for (y, value) in unlift(column, steps).into_iter().enumerate() {
+        let column: Vec<T> = (0..height).map(|y| plane[y * width + x]).collect();
+        for (y, value) in unlift(column).into_iter().enumerate() {
             plane[y * width + x] = value;
         }
     }
     for y in 0..height {
         let row = plane[y * width..][..width].to_vec();
-        plane[y * width..][..width].copy_from_slice(&unlift(row, steps));
+        plane[y * width..][..width].copy_from_slice(&unlift(row));
     }
     plane
 }
@@ -93,17 +98,19 @@ fn unlift(mut line: Vec<f64>, steps: &[(f64, f64)]) -> Vec<f64> {
     if line.len() < 2 {
         return line;
     }
-    let last = line.len().cast_signed() - 1;
-    let mirrored = |index: isize| {
-        let rest = index.rem_euclid(2 * last);
-        rest.min(2 * last - rest).cast_unsigned()
-    };
     for step in (0..4).rev() {
         let (near, far) = steps[step];
         for k in ((step + 1) % 2..line.len()).step_by(2) {
-            let at = |offset: isize| line[mirrored(k.cast_signed() + offset)];
+            let at = |offset: isize| line[mirrored(k.cast_signed() + offset, line.len())];
             line[k] -= near * (at(-1) + at(1)) + far * (at(-3) + at(3));
         }
     }
     line
+}
+
+/// `m` of an index in a line of `count` samples, at least 2.
+pub(super) fn mirrored(index: isize, count: usize) -> usize {
+    let period = 2 * (count.cast_signed() - 1);
+    let rest = index.rem_euclid(period);
+    rest.min(period - rest).cast_unsigned()
 }

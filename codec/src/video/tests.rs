@@ -1,0 +1,133 @@
+//! What decoders with different histories have in common: floors and loops are compared as they are.
+
+use proptest::prelude::*;
+
+use crate::motion::reference::Reference;
+use crate::picture::{Format, Picture, Range, Size};
+use crate::video::decoder::{Arrived, VideoDecoder};
+use crate::video::encoder::{Frame, VideoEncoder, VideoSettings};
+use crate::video::model::VideoModel;
+use crate::video::population::{FrameRate, Population};
+
+const FORMAT: Format = Format::Ycbcr420(Range::Full);
+const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+
+/// A texture with grain that moves by three samples in eight frames, over one that stands still.
+fn picture(size: Size, number: usize) -> Picture {
+    let mut samples = Vec::new();
+    for plane in 0..3 {
+        let [width, height] = FORMAT.plane(size, plane);
+        for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
+            let right = x + if 3 * y < 2 * height { number * 3 / 8 } else { 0 };
+            let wave = ((right * 7 + y * 5) % 96).abs_diff(48) * 2 + right * right / 3 % 11;
+            let grain = (x * 31 + y * 17 + number * 13) * (x + y + 7) % 7;
+            samples.push(u8::try_from(60 + wave / (plane + 1) + grain).expect("less than 256"));
+        }
+    }
+    Picture::new(size, FORMAT, samples).expect("as many samples as the size says")
+}
+
+fn encoder(size: Size, slowest: u32, threads: usize) -> VideoEncoder {
+    let least = f64::from(slowest) * 8.0 * 30.0;
+    let population = Population::log_uniform(least, 16.0 * least);
+    VideoEncoder::new(VideoModel::built_in(), VideoSettings { size, rate: RATE, population, threads })
+}
+
+fn encode(size: Size, count: usize, slowest: u32) -> Vec<Frame> {
+    let mut encoder = encoder(size, slowest, 1);
+    (0..count).map(|number| encoder.encode(&picture(size, number)).expect("a frame")).collect()
+}
+
+fn decoder(size: Size) -> VideoDecoder {
+    VideoDecoder::new(VideoModel::built_in(), size, 1)
+}
+
+/// The largest difference between samples of two pictures, in 1/8 of a step.
+fn apart(a: &Reference, b: &Reference) -> u16 {
+    let rows = a.planes.iter().zip(&b.planes).flat_map(|(a, b)| (0..a.height).map(|y| (a.row(y), b.row(y))));
+    rows.flat_map(|(a, b)| a.iter().zip(b)).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
+}
+
+/// The bytes of a frame's base, and this share of those behind it.
+fn beyond(frame: &Frame, share: u16) -> &[u8] {
+    let rest = frame.bytes.len() - frame.base;
+    &frame.bytes[..frame.base + ((usize::from(share) * (rest + 1)) >> 16)]
+}
+
+/// Frames of a test in which loops come together.
+const COUNT: usize = 72;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn floors_agree_whatever_tails_came_and_loops_come_together(
+        tails in prop::collection::vec([any::<u16>(), any::<u16>()], COUNT / 2),
+        width in 20..90_u32,
+        height in 20..70_u32,
+    ) {
+        let size = Size::new(width, height).expect("a valid size");
+        let frames = encode(size, COUNT, width * height / 64 + 20);
+        let mut both = [decoder(size), decoder(size)];
+        let mut most = 0;
+        for (number, frame) in frames.iter().enumerate() {
+            for (which, decoder) in both.iter_mut().enumerate() {
+                let closed = &frame.bytes[..frame.closed];
+                let bytes = tails.get(number).map_or(closed, |tails| beyond(frame, tails[which]));
+                prop_assert!(decoder.decode(bytes).expect("a frame") >= Arrived::Base);
+            }
+            let [one, other] = [&both[0].state, &both[1].state];
+            prop_assert_eq!(&one.floor, &other.floor, "frame {}", number);
+            most = most.max(apart(&one.closed, &other.closed));
+        }
+        let last = apart(&both[0].state.closed, &both[1].state.closed);
+        prop_assert!(most > 40 && last <= 2, "{} before, {} at last, in 1/8 of a step", most, last);
+    }
+
+    #[test]
+    fn an_encoder_keeps_what_a_decoder_with_all_bytes_has(
+        width in 1..80_u32,
+        height in 1..60_u32,
+        slowest in 12..200_u32,
+    ) {
+        let size = Size::new(width, height).expect("a valid size");
+        let (mut encoder, mut decoder) = (encoder(size, slowest, 2), decoder(size));
+        for number in 0..10 {
+            let frame = encoder.encode(&picture(size, number)).expect("a frame");
+            prop_assert_eq!(decoder.decode(&frame.bytes), Ok(Arrived::Loop));
+            prop_assert!(encoder.state.floor == decoder.state.floor, "the floor of frame {}", number);
+            prop_assert!(encoder.state.closed == decoder.state.closed, "the loop of frame {}", number);
+        }
+    }
+}
+
+#[test]
+fn who_always_has_the_base_alone_has_a_loop_that_is_the_floor() {
+    let size = Size::new(70, 50).expect("a valid size");
+    let mut decoder = decoder(size);
+    for frame in encode(size, 20, 70) {
+        decoder.decode(&frame.bytes[..frame.base]).expect("a frame");
+        assert!(decoder.state.closed == decoder.state.floor);
+    }
+}
+
+#[test]
+fn what_ends_before_its_string_or_is_corrupt_leaves_all_as_it_was() {
+    // Of many blocks, which eight zeros do not tell.
+    let size = Size::new(160, 160).expect("a valid size");
+    let frames = encode(size, 6, 400);
+    let mut decoder = decoder(size);
+    for frame in &frames {
+        let (floor, closed) = (decoder.state.floor.clone(), decoder.state.closed.clone());
+        for cut in 0..frame.side {
+            assert_eq!(decoder.decode(&frame.bytes[..cut]), Ok(Arrived::Nothing));
+        }
+        let mut damaged = frame.bytes.to_vec();
+        damaged[1] |= 0x40;
+        assert!(decoder.decode(&damaged).is_err());
+        assert!(frame.key || decoder.decode(&[0, 0, 1, 0, 0, 0x55]).is_err(), "side information of too few bytes");
+        assert!(decoder.state.closed == closed || frame.key);
+        assert!(decoder.state.floor == floor || frame.key);
+        decoder.decode(&frame.bytes).expect("a frame");
+    }
+}

@@ -1,0 +1,93 @@
+//! Frames of video, and stored videos.
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use nestcast_codec::{Arrived, Error, Format, Picture, Range, Size, VideoDecoder, VideoFile, VideoModel};
+use nestcast_reference::{Fault, StoredVideo, VideoReference};
+
+use crate::bounded;
+use crate::header::fault;
+use crate::stream::{MODEL, TABLES};
+
+/// Longest side: a few blocks, each with neighbours.
+const SIDE: u8 = 40;
+/// Most frames of an input.
+const FRAMES: usize = 6;
+const FORMAT: Format = Format::Ycbcr420(Range::Limited);
+/// What a decoder holds of frames of one pixel: tables, probabilities, windows, and the borders of its pictures.
+const LEAST: usize = 1_500_000;
+/// The codec's own promise.
+const BYTES_PER_PIXEL: usize = 60;
+/// Pixels that a decoder of stored videos agrees to.
+const MAX_PIXELS: u64 = 4096;
+
+static VIDEO_MODEL: LazyLock<VideoModel> = LazyLock::new(|| VideoModel::new(MODEL.clone(), MODEL.clone()));
+
+/// Any bytes as frames: the decoder shows what the reference decoder shows, or refuses what that refuses; a frame that is
+/// refused or left out changes nothing; and memory stays within what the size allows.
+///
+/// The input: width, height, then frames, each a byte that says how long it is, and its bytes.
+pub fn video_frame(data: &[u8]) {
+    let Some((&[width, height], mut rest)) = data.split_first_chunk::<2>() else { return };
+    let size = Size::new(u32::from(width % SIDE) + 1, u32::from(height % SIDE) + 1).expect("within the limits");
+    let mut reference = VideoReference::new(TABLES, TABLES, size.width(), size.height()).expect("valid tables");
+    let most = LEAST + BYTES_PER_PIXEL * size.pixels() + 4 * data.len();
+    let mut expected = Vec::new();
+    let mut frames = Vec::new();
+    while let Some((&length, behind)) = rest.split_first().filter(|_| frames.len() < FRAMES) {
+        let (frame, behind) = behind.split_at(usize::from(length).min(behind.len()));
+        rest = behind;
+        frames.push(frame);
+        expected.push((reference.decode(frame), reference.shown()));
+    }
+    bounded::within(most, "decoding frames", || {
+        let mut decoder = VideoDecoder::new(VIDEO_MODEL.clone(), size, 1);
+        let mut picture = Picture::zero(size, FORMAT);
+        for (number, (frame, (expected, shown))) in frames.iter().zip(&expected).enumerate() {
+            let taken = decoder.decode(frame).map(|arrived| arrived != Arrived::Nothing).map_err(fault);
+            assert_eq!(taken, *expected, "frame {number}");
+            decoder.render_into(&mut picture).expect("its size and format");
+            assert!(picture.samples() == shown, "frame {number} is not the reference's");
+        }
+    });
+}
+
+/// Any bytes are a stored video, cut or not, or refused, as the reference decoder has it; one frame after another; an index
+/// leads to records or nowhere; sizes over the limit take no memory.
+///
+/// The input: where a reader seeks to, then the video.
+pub fn video_file(data: &[u8]) {
+    let Some((&to, bytes)) = data.split_first() else { return };
+    let expected = StoredVideo::read(bytes);
+    let owned = Bytes::copy_from_slice(bytes);
+    let mut file = match bounded::within(4096, "reading a header", || VideoFile::new(owned)) {
+        Ok(file) => file,
+        Err(error) => return assert_eq!(Err(fault(error)), expected.map(|_| ())),
+    };
+    let mut frames = Vec::new();
+    let end = loop {
+        match file.next_frame() {
+            Ok(Some(frame)) => frames.push(frame),
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(fault(error)),
+        }
+    };
+    assert_eq!(end, expected.as_ref().map(|_| ()).map_err(|fault: &Fault| *fault));
+    if let Ok(expected) = &expected {
+        assert!(frames.iter().eq(expected.frames.iter()), "the frames are the reference's");
+        assert_eq!(file.header().size.width(), expected.width);
+    }
+    // A reader holds its index, of 16 bytes for every two of it, and what it grew from.
+    let found = bounded::within(4096 + 24 * bytes.len(), "seeking", || file.seek(to.into()));
+    assert!(found.is_ok_and(|key| key <= to.into()) || found.is_err());
+    let key_frame = file.next_frame();
+    let mut decoder = VideoDecoder::new(VIDEO_MODEL.clone(), file.header().size, 1).with_max_pixels(MAX_PIXELS);
+    let most = LEAST + BYTES_PER_PIXEL * 4096 + 4 * bytes.len();
+    bounded::within(most, "decoding a stored video", || {
+        for frame in frames.iter().take(FRAMES).chain(key_frame.iter().flatten()) {
+            let refused = matches!(decoder.decode(frame), Err(Error::Limit { .. }));
+            assert_eq!(refused, decoder.size().pixels() as u64 > MAX_PIXELS);
+        }
+    });
+}

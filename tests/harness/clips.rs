@@ -1,0 +1,164 @@
+//! Short videos made by integer arithmetic, the same on every machine for ever.
+
+use std::sync::Arc;
+
+use nestcast_codec::{
+    Channels, Format, Frame, FrameRate, Model, Picture, Population, Range, Size, VideoEncoder, VideoHeader, VideoModel,
+    VideoSettings, VideoWriter,
+};
+
+use crate::pictures::{self, Content};
+
+/// How samples lie in all clips.
+pub const FORMAT: Format = Format::Ycbcr420(Range::Limited);
+/// Frames a second of all clips.
+pub const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+
+/// A clip, and for whom it is coded.
+#[derive(Clone, Copy, Debug)]
+pub struct Clip {
+    /// Name of the file, without `.nst`.
+    pub name: &'static str,
+    /// Width in samples of luma.
+    pub width: u32,
+    /// Rows of luma.
+    pub height: u32,
+    /// How many there are.
+    pub frames: u32,
+    /// From this frame on it is another scene.
+    pub cut: u32,
+    /// The other scene has an encoder of its own, so that it begins with a key frame.
+    pub begins_anew: bool,
+    /// Bytes of a frame for the slowest receiver; the fastest has sixteen times as many.
+    pub slowest: u32,
+}
+
+/// The clips whose bytes are kept as vectors.
+pub const CLIPS: [Clip; 3] = [
+    Clip { name: "video", width: 48, height: 32, frames: 10, cut: u32::MAX, begins_anew: false, slowest: 40 },
+    Clip { name: "video-odd", width: 33, height: 17, frames: 10, cut: u32::MAX, begins_anew: false, slowest: 25 },
+    Clip { name: "video-cut", width: 80, height: 64, frames: 12, cut: 7, begins_anew: true, slowest: 60 },
+];
+
+impl Clip {
+    /// Width and height.
+    ///
+    /// # Panics
+    /// If a side is not 1..=16384.
+    pub fn size(&self) -> Size {
+        Size::new(self.width, self.height).expect("a size of 1..=16384")
+    }
+
+    /// The frames: ground that pans by quarters of a sample, a patch that moves across it and grows brighter, grain.
+    ///
+    /// # Panics
+    /// If a side is not 1..=16384.
+    pub fn pictures(&self) -> Vec<Picture> {
+        let scenes =
+            [(3, false), (8, true)].map(|(seed, negative)| Scene::new(self.width, self.height, seed, negative));
+        let picture = |number: u32| {
+            let scene = &scenes[usize::from(number >= self.cut)];
+            let mut samples = Vec::new();
+            for plane in 0..3 {
+                let [width, height] = FORMAT.plane(self.size(), plane);
+                for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
+                    samples.push(scene.sample(plane, [x, y], number as usize));
+                }
+            }
+            Picture::new(self.size(), FORMAT, samples).expect("as many samples as the size says")
+        };
+        (0..self.frames).map(picture).collect()
+    }
+
+    /// The frames as the codec makes them today on so many threads.
+    ///
+    /// # Panics
+    /// If the codec refuses.
+    pub fn encode_on(&self, threads: usize, model: &VideoModel) -> Vec<Frame> {
+        let pictures = self.pictures();
+        let first = if self.begins_anew { self.cut as usize } else { pictures.len() };
+        let scenes = pictures.chunks(first);
+        scenes.flat_map(|scene| encode(scene, self.slowest, threads, model)).collect()
+    }
+
+    /// The stored video.
+    ///
+    /// # Panics
+    /// If the codec refuses.
+    pub fn stored_on(&self, threads: usize, model: &VideoModel) -> Vec<u8> {
+        let header = VideoHeader { size: self.size(), rate: RATE, range: Range::Limited, models: model.ids() };
+        let (mut writer, mut bytes) = VideoWriter::new(&header);
+        for frame in self.encode_on(threads, model) {
+            bytes.extend(writer.frame(&frame.bytes, frame.key));
+        }
+        bytes.extend(writer.finish());
+        bytes
+    }
+}
+
+/// Encodes pictures for receivers from `slowest` bytes a frame to sixteen times as many.
+///
+/// # Panics
+/// If the codec refuses.
+pub fn encode(pictures: &[Picture], slowest: u32, threads: usize, model: &VideoModel) -> Vec<Frame> {
+    let least = f64::from(slowest) * 8.0 * f64::from(RATE.frames) / f64::from(RATE.seconds);
+    let population = Population::log_uniform(least, 16.0 * least);
+    let settings = VideoSettings { size: pictures[0].size(), rate: RATE, population, threads };
+    let mut encoder = VideoEncoder::new(model.clone(), settings);
+    pictures.iter().map(|picture| encoder.encode(picture).expect("a frame of its size")).collect()
+}
+
+/// The same tables for frames predicted from nothing and for residuals.
+pub fn model(tables: &Arc<Model>) -> VideoModel {
+    VideoModel::new(Arc::clone(tables), Arc::clone(tables))
+}
+
+/// Two pictures larger than a frame.
+struct Scene {
+    ground: Picture,
+    patch: Picture,
+    size: [usize; 2],
+    /// Bright is dark.
+    negative: bool,
+}
+
+/// Samples of ground on every side of a frame.
+const MARGIN: usize = 16;
+
+impl Scene {
+    fn new(width: u32, height: u32, seed: u32, negative: bool) -> Self {
+        let of = |width, height, seed| pictures::picture(Content::Photo, width, height, Channels::Rgb, seed);
+        let margin = 2 * u32::try_from(MARGIN).expect("small");
+        let size = [width as usize, height as usize];
+        Self { ground: of(width + margin, height + margin, seed), patch: of(width, height, seed + 1), size, negative }
+    }
+
+    fn sample(&self, plane: usize, [x, y]: [usize; 2], number: usize) -> u8 {
+        let (x, y) = if plane == 0 { (x, y) } else { (2 * x, 2 * y) };
+        let [width, height] = self.size;
+        let left = (number * 3) % width.max(1);
+        let inside = (left..left + width / 3).contains(&x) && (height / 4..height / 2).contains(&y);
+        let value = if inside {
+            at(&self.patch, plane, [x - left, y]) + number
+        } else {
+            // Quarters: 3 a frame to the right, 1 down.
+            between(&self.ground, plane, [4 * x + 3 * number, 4 * y + number])
+        };
+        let grain = (x * 7 + y * 13 + number * 29) * (x + 3 * number + 5) % 5;
+        let sample = u8::try_from(value + grain).unwrap_or(u8::MAX);
+        if self.negative { !sample } else { sample }
+    }
+}
+
+fn at(picture: &Picture, component: usize, [x, y]: [usize; 2]) -> usize {
+    let (width, height) = (picture.size().width(), picture.size().height());
+    usize::from(picture.samples()[3 * (y % height * width + x % width) + component])
+}
+
+/// A sample at a place in quarters.
+fn between(picture: &Picture, component: usize, [x, y]: [usize; 2]) -> usize {
+    let (left, upper, right, lower) = (x / 4, y / 4, x % 4, y % 4);
+    let row =
+        |y: usize| (4 - right) * at(picture, component, [left, y]) + right * at(picture, component, [left + 1, y]);
+    ((4 - lower) * row(upper) + lower * row(upper + 1)) / 16
+}

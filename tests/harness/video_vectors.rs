@@ -1,0 +1,133 @@
+//! The vectors of video in `spec/vectors`: stored videos, and what their frames decode to at some cuts.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use nestcast_codec::{Model, Picture, Size, VideoDecoder};
+
+use crate::clips::{self, CLIPS, Clip, FORMAT};
+use crate::reference::{Head, StoredVideo, VideoReference};
+use crate::vectors::{folder, sha256};
+
+const COLUMNS: &str = "vector\tvideo sha256\trun\tframe\tbytes\tfloor sha256\tloop sha256\tshown sha256\n";
+/// Which bytes of every frame arrive: all; the base and no more; anything, now and then nothing.
+const RUNS: [&str; 3] = ["whole", "base", "cuts"];
+
+/// A line of the manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// What arrives.
+    pub run: String,
+    /// From 0.
+    pub frame: usize,
+    /// Bytes of the frame that arrived.
+    pub bytes: usize,
+    /// Digests of floor, loop and shown frame.
+    pub digests: [String; 3],
+}
+
+/// A stored video.
+///
+/// # Panics
+/// If the file is missing.
+pub fn read(clip: &Clip) -> Vec<u8> {
+    let file = format!("{}.nst", clip.name);
+    fs::read(folder().join(&file)).unwrap_or_else(|error| panic!("spec/vectors/{file}: {error}"))
+}
+
+/// The manifest's lines of a clip.
+///
+/// # Panics
+/// If they cannot be read, or are of another file.
+pub fn rows(clip: &Clip) -> Vec<Row> {
+    let manifest = fs::read_to_string(folder().join("video.tsv")).expect("spec/vectors/video.tsv");
+    let digest = sha256(&read(clip));
+    let lines = manifest.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());
+    let own = lines.filter(|columns| columns[0] == clip.name);
+    let row = |columns: Vec<&str>| {
+        assert_eq!(columns[1], digest, "{}: the manifest is of another file", clip.name);
+        Row {
+            run: columns[2].to_owned(),
+            frame: columns[3].parse().expect("a number"),
+            bytes: columns[4].parse().expect("a number"),
+            digests: [5, 6, 7].map(|column| columns[column].to_owned()),
+        }
+    };
+    own.map(row).collect()
+}
+
+/// What a stored video decodes to if so many bytes of each frame arrive: floor and loop by the reference decoder, the shown
+/// frame by both.
+///
+/// # Panics
+/// If one of them refuses it, or they show different frames.
+pub fn decode(tables: &[u8], stored: &[u8], run: &str, counts: &[usize]) -> Vec<Row> {
+    let video = StoredVideo::read(stored).expect("a valid video");
+    let mut reference = VideoReference::new(tables, tables, video.width, video.height).expect("valid tables");
+    let side = |side: usize| u32::try_from(side).expect("at most 16384");
+    let size = Size::new(side(video.width), side(video.height)).expect("a valid size");
+    let model = clips::model(&Arc::new(Model::from_bytes(tables).expect("valid tables")));
+    let (mut decoder, mut picture) = (VideoDecoder::new(model, size, 1), Picture::zero(size, FORMAT));
+    let mut rows = Vec::new();
+    for (frame, (bytes, &count)) in video.frames.iter().zip(counts).enumerate() {
+        reference.decode(&bytes[..count]).expect("a valid frame");
+        decoder.decode(&bytes[..count]).expect("a valid frame");
+        decoder.render_into(&mut picture).expect("its size and format");
+        assert!(reference.shown() == picture.samples(), "{run}, frame {frame}: the codec shows another frame");
+        let digests = [digest(&reference.floor()), digest(&reference.closed()), sha256(picture.samples())];
+        rows.push(Row { run: run.to_owned(), frame, bytes: count, digests });
+    }
+    rows
+}
+
+/// Bytes of each frame that arrive.
+fn counts(video: &StoredVideo, run: &str) -> Vec<usize> {
+    let count = |(number, frame): (usize, &Vec<u8>)| {
+        let head = Head::read(frame).expect("a valid frame").expect("a whole head");
+        let base = (head.bytes + head.side + head.floor).min(frame.len());
+        match (run, number % 6) {
+            ("whole", _) => frame.len(),
+            ("base", _) => base,
+            (_, 1) => base + (frame.len() - base) / 3,
+            (_, 2) => head.bytes + head.side / 2,
+            (_, 3) => head.bytes + head.side + head.floor / 2,
+            (_, 4) => 0,
+            _ => frame.len() - frame.len() / 5,
+        }
+    };
+    video.frames.iter().enumerate().map(count).collect()
+}
+
+/// Writes videos and manifest.
+///
+/// # Errors
+/// If a file cannot be written.
+///
+/// # Panics
+/// If the codec or the reference decoder refuses a video.
+pub fn write(folder: &Path, tables: &[u8]) -> std::io::Result<()> {
+    let model = clips::model(&Arc::new(Model::from_bytes(tables).expect("valid tables")));
+    let mut manifest = COLUMNS.to_owned();
+    for clip in &CLIPS {
+        let stored = clip.stored_on(1, &model);
+        fs::write(folder.join(format!("{}.nst", clip.name)), &stored)?;
+        let video = StoredVideo::read(&stored).expect("a valid video");
+        for run in RUNS {
+            for row in decode(tables, &stored, run, &counts(&video, run)) {
+                let (name, [floor, closed, shown]) = (clip.name, &row.digests);
+                let digests = format!("{floor}\t{closed}\t{shown}");
+                writeln!(manifest, "{name}\t{}\t{run}\t{}\t{}\t{digests}", sha256(&stored), row.frame, row.bytes)
+                    .expect("a string");
+            }
+        }
+    }
+    fs::write(folder.join("video.tsv"), manifest)
+}
+
+/// Of 16 bits a sample, signed, little-endian.
+fn digest(samples: &[i64]) -> String {
+    let bytes = samples.iter().flat_map(|sample| i16::try_from(*sample).expect("clipped").to_le_bytes());
+    sha256(&bytes.collect::<Vec<u8>>())
+}

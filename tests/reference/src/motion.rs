@@ -1,0 +1,238 @@
+//! Sections 22 and 23: a frame's blocks, and how its side information says them.
+
+use super::Fault;
+use super::coder::Coder;
+use super::slice::Ended;
+
+/// In quarters of a luma sample: across, down.
+pub(super) type Vector = (i32, i32);
+
+/// What a block may be predicted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Loop,
+    Floor,
+    Constant,
+}
+
+/// A block of 16 x 16 luma samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Block {
+    /// The vectors of its cells.
+    Moved([Vector; 4]),
+    /// The level of its luma, 0..63.
+    Constant(i32),
+}
+
+impl Block {
+    fn vector(self, cell: usize) -> Option<Vector> {
+        match self {
+            Self::Moved(vectors) => Some(vectors[cell]),
+            Self::Constant(_) => None,
+        }
+    }
+}
+
+/// All blocks of a frame, row by row.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) across: usize,
+    pub(super) down: usize,
+    pub(super) sources: Vec<Source>,
+    pub(super) blocks: Vec<Block>,
+}
+
+impl Field {
+    /// Reads the side information of a frame.
+    pub(super) fn read(side: &[u8], [width, height]: [usize; 2], phase: usize) -> Result<Self, Fault> {
+        let (across, down) = (width.div_ceil(16), height.div_ceil(16));
+        let count = across * down;
+        let part = |cycle: usize, at: usize| {
+            let turn = phase % cycle;
+            (count * turn / cycle..count * (turn + 1) / cycle).contains(&at)
+        };
+        let source = |at: usize| match (part(128, at), part(8, at)) {
+            (true, _) => Source::Constant,
+            (_, true) => Source::Floor,
+            _ => Source::Loop,
+        };
+        let sources = (0..count).map(source).collect();
+        let payload: Vec<u8> = side.iter().copied().chain([0; 8]).collect();
+        let mut reader = Reader {
+            coder: Coder::new(&payload),
+            estimates: priors().into_iter().map(|prior| (prior, prior)).collect(),
+            field: Self { across, down, sources, blocks: Vec::new() },
+            notes: Vec::new(),
+        };
+        for at in 0..count {
+            let (block, note) = reader.block(at).map_err(|Ended| Fault::Corrupt)?;
+            reader.field.blocks.push(block);
+            reader.notes.push(note);
+        }
+        Ok(reader.field)
+    }
+}
+
+/// The priors of the contexts 0..116, in 1/65536.
+fn priors() -> Vec<i32> {
+    let start = [163, 234, 247, 75, 69, 86, 60, 12, 28, 115, 142, 92, 60, 78];
+    let zero = [68, 44, 31, 74, 53, 38, 79, 67, 51, 94, 79, 60];
+    let longer = [
+        [133, 157, 153, 124, 89, 42, 16, 35],
+        [166, 158, 130, 99, 72, 48, 60, 30],
+        [203, 203, 186, 152, 95, 53, 39, 13],
+        [135, 154, 138, 114, 75, 47, 56, 15],
+        [158, 155, 123, 90, 62, 57, 36, 57],
+        [199, 203, 176, 138, 90, 72, 35, 13],
+    ];
+    let longer = longer.into_iter().flat_map(|row| row.into_iter().chain([32; 7]));
+    start.into_iter().chain(zero).chain(longer).chain([128]).map(|prior| 256 * prior).collect()
+}
+
+/// What contexts ask of a block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Note {
+    merged: bool,
+    split: bool,
+    length: i32,
+}
+
+struct Reader<'a> {
+    coder: Coder<'a>,
+    estimates: Vec<(i32, i32)>,
+    field: Field,
+    notes: Vec<Note>,
+}
+
+impl Reader<'_> {
+    fn code(&mut self, context: usize) -> Result<bool, Ended> {
+        let (fast, slow) = self.estimates[context];
+        let q = ((fast + slow) >> 2).clamp(32, 32736).unsigned_abs();
+        let bit = loop {
+            if let Some(bit) = self.coder.symbol(q) {
+                break bit;
+            }
+            if !self.coder.grow() {
+                return Err(Ended);
+            }
+        };
+        let target = if bit { 65535 } else { 0 };
+        self.estimates[context] = (fast + ((target - fast) >> 4), slow + ((target - slow) >> 6));
+        Ok(bit)
+    }
+
+    fn block(&mut self, at: usize) -> Result<(Block, Note), Ended> {
+        if self.field.sources[at] == Source::Constant {
+            return Ok((self.constant()?, Note::default()));
+        }
+        let (left, above) = self.beside(at);
+        let candidates = self.candidates(at);
+        let count = |of: fn(&Note) -> bool| {
+            [left, above].iter().filter(|&&at| at.is_some_and(|at| of(&self.notes[at]))).count()
+        };
+        let (merged, split) = (count(|note| note.merged), count(|note| note.split));
+        let length: i32 = [left, above].into_iter().flatten().map(|at| self.notes[at].length).sum();
+        let activity = if length < 4 {
+            0
+        } else if length < 20 {
+            1
+        } else {
+            2
+        };
+        if self.code(merged)? {
+            let mut index = 0;
+            while index + 1 < candidates.len() && self.code(3 + index)? {
+                index += 1;
+            }
+            let note = Note { merged: true, ..Note::default() };
+            return Ok((Block::Moved([candidates[index]; 4]), note));
+        }
+        if self.code(7)? {
+            return Ok((self.constant()?, Note::default()));
+        }
+        let mut note = Note { split: self.code(8 + split)?, ..Note::default() };
+        if !note.split {
+            let vector = self.vector(candidates[0], 0, activity, &mut note)?;
+            return Ok((Block::Moved([vector; 4]), note));
+        }
+        let mut vectors = [candidates[0]; 4];
+        for cell in 0..4 {
+            let before = vectors[cell.max(1) - 1];
+            let same = cell > 0 && self.code(11 + cell - 1)?;
+            vectors[cell] = if same { before } else { self.vector(before, 2, activity, &mut note)? };
+        }
+        Ok((Block::Moved(vectors), note))
+    }
+
+    fn constant(&mut self) -> Result<Block, Ended> {
+        let mut level = 0;
+        for _ in 0..6 {
+            level = 2 * level + i32::from(self.code(116)?);
+        }
+        Ok(Block::Constant(level))
+    }
+
+    fn vector(&mut self, before: Vector, row: usize, activity: usize, note: &mut Note) -> Result<Vector, Ended> {
+        let x = self.number(row, activity)?;
+        let y = self.number(row + 1, activity)?;
+        note.length = note.length.max(x.abs() + y.abs());
+        Ok((wrapped(before.0 + x), wrapped(before.1 + y)))
+    }
+
+    fn number(&mut self, row: usize, activity: usize) -> Result<i32, Ended> {
+        if self.code(14 + 3 * row + activity)? {
+            return Ok(0);
+        }
+        let negative = self.code(116)?;
+        let mut bits = 0;
+        while bits < 14 && self.code(26 + 15 * (3 * (row % 2) + activity) + bits)? {
+            bits += 1;
+        }
+        let mut magnitude = 1;
+        for _ in 0..bits {
+            magnitude = 2 * magnitude + i32::from(self.code(116)?);
+        }
+        Ok(if negative { -magnitude } else { magnitude })
+    }
+
+    /// The blocks to the left and above, if there are such.
+    fn beside(&self, at: usize) -> (Option<usize>, Option<usize>) {
+        let across = self.field.across;
+        ((!at.is_multiple_of(across)).then(|| at - 1), (at >= across).then(|| at - across))
+    }
+
+    fn candidates(&self, at: usize) -> Vec<Vector> {
+        let across = self.field.across;
+        let (left, above) = self.beside(at);
+        let corner = match (above, left) {
+            (Some(above), _) if at % across + 1 < across => self.field.blocks[above + 1].vector(2),
+            (Some(above), Some(_)) => self.field.blocks[above - 1].vector(3),
+            _ => None,
+        };
+        let left = left.and_then(|left| self.field.blocks[left].vector(1));
+        let above = above.and_then(|above| self.field.blocks[above].vector(2));
+        let known: Vec<Vector> = [left, above, corner].into_iter().flatten().collect();
+        let predicted = match known[..] {
+            [a, b, c] => (median([a.0, b.0, c.0]), median([a.1, b.1, c.1])),
+            [first, ..] => first,
+            [] => (0, 0),
+        };
+        let mut candidates = vec![predicted];
+        for vector in known.into_iter().chain([(0, 0)]) {
+            if !candidates.contains(&vector) {
+                candidates.push(vector);
+            }
+        }
+        candidates
+    }
+}
+
+fn median(mut three: [i32; 3]) -> i32 {
+    three.sort_unstable();
+    three[1]
+}
+
+/// Of a number modulo 2^16, the one from -2^15 to 2^15 - 1.
+fn wrapped(number: i32) -> i32 {
+    (number + 0x8000).rem_euclid(0x1_0000) - 0x8000
+}

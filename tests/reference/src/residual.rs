@@ -1,0 +1,96 @@
+//! Section 20: residual strings, in integers of which each step is taken modulo 2^32.
+
+use super::layout::{Kind, Payloads, borders, low};
+use super::slice::{Area, Journal};
+use super::synthesis::{join, mirrored};
+use super::tables::{Record, Tables};
+use super::{Levels, known};
+
+/// A residual string, which can be asked for every prefix of it.
+#[derive(Debug)]
+pub(super) struct Residual<'a> {
+    tables: &'a Tables,
+    width: usize,
+    height: usize,
+    string: &'a [u8],
+    slices: Vec<Journal>,
+}
+
+impl<'a> Residual<'a> {
+    pub(super) fn decode(tables: &'a Tables, [width, height]: [usize; 2], planes: i32, string: &'a [u8]) -> Self {
+        let borders = borders(width, height);
+        let payloads = Payloads::of(string, borders.len() - 1);
+        let slices = borders.windows(2).zip(&payloads.of_slices).map(|(rows, payload)| {
+            let area = Area { width, height: rows[1] - rows[0], kind: Kind::Residual };
+            Journal::of(tables, area, planes, payload)
+        });
+        let slices = slices.collect();
+        Self { tables, width, height, string, slices }
+    }
+
+    /// R(bytes): the three planes of the string's first bytes.
+    pub(super) fn of(&self, bytes: usize) -> [Vec<i64>; 3] {
+        let borders = borders(self.width, self.height);
+        let payloads = Payloads::of(&self.string[..bytes], borders.len() - 1);
+        let levels = known(Kind::Residual, [self.width, self.height], &self.slices, &payloads);
+        let records = &self.tables.subbands;
+        let values: Vec<Vec<i64>> = levels.iter().zip(records).map(|(levels, record)| values(levels, record)).collect();
+        [0, 1, 2].map(|component| self.plane(&values, component))
+    }
+
+    fn plane(&self, values: &[Vec<i64>], component: usize) -> Vec<i64> {
+        let last = if component == 0 { 1 } else { 2 };
+        let mut lowest = values[component].clone();
+        for level in (last..=6).rev() {
+            let first = 3 + 9 * (6 - level) + 3 * component;
+            let bands = [lowest, values[first].clone(), values[first + 1].clone(), values[first + 2].clone()];
+            let size = (low(self.width, level - 1), low(self.height, level - 1));
+            let taps = [0, 1, 2, 3].map(|step| {
+                let (near, far) = self.tables.tap(level, step);
+                [near, far].map(|tap| fixed(tap * 4096.0))
+            });
+            lowest = join(&bands, size, |line| unlift(line, &taps));
+        }
+        lowest.into_iter().map(|value| (signed(i128::from(value) + 1) >> 1).clamp(-4096, 4095)).collect()
+    }
+}
+
+/// Of a number modulo 2^32, the one from -2^31 to 2^31 - 1.
+fn signed(number: i128) -> i64 {
+    let number = number.rem_euclid(1 << 32);
+    i64::try_from(if number < 1 << 31 { number } else { number - (1 << 32) }).expect("32 bits")
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "floats of tables are below 10000 * 10000 * 2^26")]
+fn fixed(value: f64) -> i64 {
+    signed((value + 0.5).floor() as i128)
+}
+
+fn values(levels: &Levels, record: &Record) -> Vec<i64> {
+    let step = i128::from(fixed(record.step * 4096.0));
+    let value = |(&level, &known): (&i32, &i32)| {
+        if level == 0 {
+            return 0;
+        }
+        let plane = f64::from(1 << known);
+        let point = fixed(record.offsets[known as usize] * plane * record.step * 4096.0);
+        let sum = signed(i128::from(level.abs()) * step + i128::from(point) + 128);
+        i64::from(level.signum()) * (sum >> 8)
+    };
+    levels.levels.iter().zip(&levels.known).map(value).collect()
+}
+
+fn unlift(mut line: Vec<i64>, taps: &[[i64; 2]; 4]) -> Vec<i64> {
+    if line.len() < 2 {
+        return line;
+    }
+    for step in (0..4).rev() {
+        let [near, far] = taps[step].map(i128::from);
+        for k in ((step + 1) % 2..line.len()).step_by(2) {
+            let at = |offset: isize| i128::from(line[mirrored(k.cast_signed() + offset, line.len())]);
+            let a = near * (at(-1) + at(1)) + far * (at(-3) + at(3));
+            line[k] = signed(i128::from(line[k]) - i128::from(signed(a + 2048) >> 12));
+        }
+    }
+    line
+}

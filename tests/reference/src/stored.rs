@@ -1,0 +1,58 @@
+//! Section 28: stored videos.
+
+use super::Fault;
+use super::video::varint;
+
+/// A stored video, or a prefix of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredVideo {
+    /// Samples use all values, not those of video alone.
+    pub full_range: bool,
+    /// Samples of a luma row.
+    pub width: usize,
+    /// Rows of luma.
+    pub height: usize,
+    /// Frames in `seconds`.
+    pub frames_in: usize,
+    /// Seconds.
+    pub seconds: usize,
+    /// The tables' ids: key frames, residuals.
+    pub models: [[u8; 6]; 2],
+    /// Every frame's bytes, the last perhaps cut.
+    pub frames: Vec<Vec<u8>>,
+}
+
+impl StoredVideo {
+    /// Reads header and records.
+    pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
+        let [b'n', b's', b't', version, kind, range, ..] = *bytes else { return Err(Fault::Corrupt) };
+        if version != 4 {
+            return Err(Fault::Unsupported);
+        }
+        if kind != 2 || range > 1 {
+            return Err(Fault::Corrupt);
+        }
+        let mut left = bytes[6..].iter().copied();
+        let mut numbers = [0; 4];
+        for number in &mut numbers {
+            *number = varint(&mut left, 5)?.ok_or(Fault::Corrupt)?;
+        }
+        let [width, height, frames_in, seconds] = numbers;
+        if [frames_in, seconds].iter().any(|part| !(1..1 << 32).contains(part)) {
+            return Err(Fault::Corrupt);
+        }
+        let mut models = [[0; 6]; 2];
+        for byte in models.iter_mut().flatten() {
+            *byte = left.next().ok_or(Fault::Corrupt)?;
+        }
+        let [width, height] = [width + 1, height + 1];
+        if width.max(height) > 16384 {
+            return Err(Fault::Limit);
+        }
+        let mut frames = Vec::new();
+        while let Some(length @ 1..) = varint(&mut left, 5)? {
+            frames.push(left.by_ref().take(length - 1).collect());
+        }
+        Ok(Self { full_range: range == 1, width, height, frames_in, seconds, models, frames })
+    }
+}

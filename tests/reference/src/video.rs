@@ -1,0 +1,145 @@
+//! Sections 21, 26 and 27: frames, the two pictures that they are predicted from, and what is shown.
+
+use super::motion::Field;
+use super::prediction::{Plane, predict};
+use super::residual::Residual;
+use super::{Fault, Tables};
+
+/// Three planes: luma, blue and red difference.
+type Picture = [Plane; 3];
+
+/// Decodes the frames of one video.
+#[derive(Debug)]
+pub struct VideoReference {
+    key: Tables,
+    residual: Tables,
+    size: [usize; 2],
+    floor: Picture,
+    closed: Picture,
+    shown: Picture,
+}
+
+/// What a frame begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Place in the refresh cycle, 0..127.
+    pub phase: usize,
+    /// Predicted from nothing.
+    pub key: bool,
+    /// Bit planes of the string.
+    pub planes: i32,
+    /// Bytes of side information.
+    pub side: usize,
+    /// Bytes of the string for the floor: f.
+    pub floor: usize,
+    /// Bytes of the string for the loop: p.
+    pub closed: usize,
+    /// Bytes of the head itself.
+    pub bytes: usize,
+}
+
+impl Head {
+    /// Reads the start of a frame. `None`: it ends inside its head, and what is there breaks no rule.
+    pub fn read(frame: &[u8]) -> Result<Option<Self>, Fault> {
+        let [first, planes, ..] = *frame else { return Ok(None) };
+        if planes > 15 {
+            return Err(Fault::Corrupt);
+        }
+        let key = first >= 128;
+        let mut left = frame[2..].iter().copied();
+        let mut numbers = [0; 3];
+        for number in &mut numbers[usize::from(key)..] {
+            let Some(value) = varint(&mut left, 4)? else { return Ok(None) };
+            *number = value;
+        }
+        let [side, floor, more] = numbers;
+        let (phase, planes, bytes) = (usize::from(first % 128), planes.into(), frame.len() - left.len());
+        Ok(Some(Self { phase, key, planes, side, floor, closed: floor + more, bytes }))
+    }
+}
+
+/// A number of at most so many bytes. `None`: the bytes end in it.
+pub(super) fn varint(left: &mut impl Iterator<Item = u8>, most: usize) -> Result<Option<usize>, Fault> {
+    let mut value = 0;
+    for group in 0..most {
+        let Some(byte) = left.next() else { return Ok(None) };
+        value += usize::from(byte % 128) << (7 * group);
+        if byte < 128 {
+            return Ok(Some(value));
+        }
+    }
+    Err(Fault::Corrupt)
+}
+
+impl VideoReference {
+    /// For frames of this size, with the tables of key frames and of residuals.
+    pub fn new(key: &[u8], residual: &[u8], width: usize, height: usize) -> Result<Self, Fault> {
+        let grey = grey(width, height);
+        Ok(Self {
+            key: Tables::read(key)?,
+            residual: Tables::read(residual)?,
+            size: [width, height],
+            floor: grey.clone(),
+            closed: grey.clone(),
+            shown: grey,
+        })
+    }
+
+    /// Takes the next frame or a prefix of it; false: it is left out, since it ends before its string.
+    pub fn decode(&mut self, frame: &[u8]) -> Result<bool, Fault> {
+        let Some(head) = Head::read(frame)? else { return Ok(false) };
+        let Some(string) = frame.get(head.bytes + head.side..) else { return Ok(false) };
+        let [width, height] = self.size;
+        let (predicted, predicted_floor, tables) = if head.key {
+            (grey(width, height), grey(width, height), &self.key)
+        } else {
+            let field = Field::read(&frame[head.bytes..head.bytes + head.side], self.size, head.phase)?;
+            let leaked = each(&self.closed, &self.floor, |l, f| f + ((31 * (l - f) + 16) >> 5));
+            let planes = [0, 1, 2];
+            let predicted = planes.map(|c| predict(&field, c, &leaked[c], &self.floor[c]));
+            let predicted_floor = planes.map(|c| predict(&field, c, &self.floor[c], &self.floor[c]));
+            (predicted, predicted_floor, &self.residual)
+        };
+        let residual = Residual::decode(tables, self.size, head.planes, string);
+        let with = |predicted: &Picture, bytes: usize| {
+            let planes = residual.of(bytes.min(string.len()));
+            let samples = |c: usize| predicted[c].samples.iter().zip(&planes[c]);
+            [0, 1, 2].map(|c| Plane {
+                samples: samples(c).map(|(sample, more)| (sample + more).clamp(-1024, 1016)).collect(),
+                ..predicted[c].clone()
+            })
+        };
+        self.floor = with(&predicted_floor, head.floor);
+        self.closed = with(&predicted, head.closed);
+        self.shown = with(&predicted, string.len());
+        Ok(true)
+    }
+
+    /// The picture to show: samples of 8 bits, plane by plane, row by row.
+    pub fn shown(&self) -> Vec<u8> {
+        let samples = self.shown.iter().flat_map(|plane| &plane.samples);
+        samples.map(|sample| u8::try_from(((sample + 4) >> 3) + 128).expect("clipped")).collect()
+    }
+
+    /// The floor's samples in 1/8 of a step, less 128, in the same order.
+    pub fn floor(&self) -> Vec<i64> {
+        self.floor.iter().flat_map(|plane| plane.samples.clone()).collect()
+    }
+
+    /// The loop's, in the same order.
+    pub fn closed(&self) -> Vec<i64> {
+        self.closed.iter().flat_map(|plane| plane.samples.clone()).collect()
+    }
+}
+
+fn grey(width: usize, height: usize) -> Picture {
+    let half = [width.div_ceil(2), height.div_ceil(2)];
+    [[width, height], half, half].map(|[width, height]| Plane { width, height, samples: vec![0; width * height] })
+}
+
+fn each(a: &Picture, b: &Picture, of: impl Fn(i64, i64) -> i64) -> Picture {
+    [0, 1, 2].map(|c| Plane {
+        samples: a[c].samples.iter().zip(&b[c].samples).map(|(a, b)| of(*a, *b)).collect(),
+        ..a[c].clone()
+    })
+}

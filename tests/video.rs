@@ -1,0 +1,200 @@
+//! Frames of video against the decoder written from the specification: any prefix of each, frames left out, damage.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use nestcast_codec::{Arrived, Frame, Model, Picture, Size, VideoDecoder, VideoModel};
+use nestcast_media::y4m;
+use nestcast_tests::clips::{self, CLIPS, Clip, FORMAT};
+use nestcast_tests::reference::{Fault, Head, VideoReference};
+use nestcast_tests::vectors;
+use proptest::prelude::*;
+
+/// A folder with clips of real video in y4m: some frames of each are coded besides.
+const CLIPS_VARIABLE: &str = "NESTCAST_CLIPS";
+
+/// How much of a frame arrives.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    /// All.
+    Whole,
+    /// The base, and nothing more.
+    Base,
+    /// This share of its bytes, in 1/65536.
+    Share(u16),
+    /// The base, and this share of what is behind it.
+    Beyond(u16),
+    /// The frame was lost.
+    Nothing,
+}
+
+impl Cut {
+    fn of(self, frame: &Frame) -> &[u8] {
+        let share = |share: u16, of: usize| (usize::from(share) * (of + 1)) >> 16;
+        let count = match self {
+            Self::Whole => frame.bytes.len(),
+            Self::Base => frame.base,
+            Self::Share(part) => share(part, frame.bytes.len()),
+            Self::Beyond(part) => frame.base + share(part, frame.bytes.len() - frame.base),
+            Self::Nothing => 0,
+        };
+        &frame.bytes[..count]
+    }
+}
+
+fn cut() -> impl Strategy<Value = Cut> {
+    prop_oneof![
+        2 => Just(Cut::Whole),
+        2 => Just(Cut::Base),
+        3 => any::<u16>().prop_map(Cut::Share),
+        6 => any::<u16>().prop_map(Cut::Beyond),
+        1 => Just(Cut::Nothing),
+    ]
+}
+
+/// Both decoders, at the same frame.
+struct Both {
+    codec: VideoDecoder,
+    reference: VideoReference,
+    picture: Picture,
+}
+
+impl Both {
+    fn new(size: Size) -> Self {
+        let tables = vectors::tables();
+        let reference = VideoReference::new(&tables, &tables, size.width(), size.height());
+        Self {
+            codec: VideoDecoder::new(model(), size, 2),
+            reference: reference.expect("the tables are valid"),
+            picture: Picture::zero(size, FORMAT),
+        }
+    }
+
+    /// Both take the bytes, or refuse them, and show the same.
+    fn take(&mut self, bytes: &[u8], what: &str) {
+        let expected = self.reference.decode(bytes);
+        match self.codec.decode(bytes) {
+            Ok(arrived) => {
+                assert_eq!(expected, Ok(arrived != Arrived::Nothing), "{what}: {arrived:?}");
+                let head = Head::read(bytes).expect("it was taken");
+                if let Some(head) = head.filter(|_| arrived != Arrived::Nothing) {
+                    let string = bytes.len() - head.bytes - head.side;
+                    let part = if string < head.floor { Arrived::Part } else { Arrived::Base };
+                    assert_eq!(arrived, if string < head.closed { part } else { Arrived::Loop }, "{what}");
+                }
+            }
+            Err(error) => assert_eq!(expected, Err(Fault::Corrupt), "{what}: {error}"),
+        }
+        self.codec.render_into(&mut self.picture).expect("its size and format");
+        let shown = self.reference.shown();
+        let first = shown.iter().zip(self.picture.samples()).position(|(reference, codec)| reference != codec);
+        assert_eq!(first, None, "{what}: the first sample that is not the reference's");
+    }
+}
+
+fn model() -> VideoModel {
+    clips::model(&Arc::new(Model::from_bytes(&vectors::tables()).expect("the tables are valid")))
+}
+
+/// Frames of these pictures with these cuts are the reference's, and so are those behind them with all bytes: what was
+/// not shown of the floor and of the loop shows itself there.
+fn check(frames: &[Frame], size: Size, cuts: &[Cut], what: &str) {
+    let mut both = Both::new(size);
+    for (number, (frame, cut)) in frames.iter().zip(cuts.iter().chain(std::iter::repeat(&Cut::Whole))).enumerate() {
+        both.take(cut.of(frame), &format!("{what}, frame {number}, {cut:?}"));
+    }
+}
+
+#[test]
+fn every_clip_at_every_kind_of_cut_is_the_references() {
+    for clip in &CLIPS {
+        let frames = clip.encode_on(2, &model());
+        for cut in [Cut::Whole, Cut::Base, Cut::Beyond(0x8000), Cut::Share(0x4000)] {
+            check(&frames, clip.size(), &vec![cut; frames.len()], &format!("{} {cut:?}", clip.name));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_sizes_and_cuts_are_the_references(
+        width in 1..70_u32,
+        height in 1..50_u32,
+        slowest in 12..120_u32,
+        scene in 1..10_u32,
+        cuts in prop::collection::vec(cut(), 6),
+    ) {
+        let clip = Clip { name: "any", width, height, frames: 9, cut: scene, begins_anew: false, slowest };
+        check(&clip.encode_on(1, &model()), clip.size(), &cuts, &format!("{clip:?}"));
+    }
+
+    #[test]
+    fn damaged_frames_are_the_references(
+        clip in 0..CLIPS.len(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 4),
+        number in 0..8_usize,
+    ) {
+        let clip = &CLIPS[clip];
+        let mut frames = clip.encode_on(1, &model());
+        for (at, byte) in damage {
+            let mut bytes = frames[number].bytes.to_vec();
+            // Half of the damage is where it means most.
+            let range = if byte % 2 == 0 { frames[number].side.min(bytes.len()) } else { bytes.len() };
+            bytes[at.index(range)] = byte;
+            frames[number].bytes = bytes.into();
+        }
+        check(&frames, clip.size(), &[], clip.name);
+    }
+
+    #[test]
+    fn any_bytes_are_the_references(frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 1..5)) {
+        // Of many blocks, so that side information may end before its last.
+        let mut both = Both::new(Size::new(128, 128).expect("a valid size"));
+        for (number, mut bytes) in frames.into_iter().enumerate() {
+            // Mostly few planes and short numbers, so that there is a frame.
+            if let Some(planes) = bytes.get_mut(1) {
+                *planes %= 18;
+            }
+            bytes.iter_mut().skip(2).take(3).for_each(|byte| *byte %= 24);
+            both.take(&bytes, &format!("frame {number}"));
+        }
+    }
+}
+
+/// Frames of several slices: the string has lengths.
+#[test]
+fn slices_are_the_references() {
+    let clip =
+        Clip { name: "slices", width: 640, height: 640, frames: 3, cut: u32::MAX, begins_anew: false, slowest: 300 };
+    let frames = clip.encode_on(2, &model());
+    check(&frames, clip.size(), &[Cut::Beyond(0x7000), Cut::Share(0x6000)], clip.name);
+}
+
+#[test]
+fn frames_of_real_video_are_the_references() {
+    let Some(folder) = std::env::var_os(CLIPS_VARIABLE) else {
+        return eprintln!("skipped: {CLIPS_VARIABLE} names no folder with clips in y4m");
+    };
+    let files = fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let mut clips: Vec<_> = files.filter(|path| path.extension().is_some_and(|kind| kind == "y4m")).collect();
+    clips.sort();
+    assert!(!clips.is_empty(), "no y4m in {}", Path::new(&folder).display());
+    for path in clips {
+        let file = fs::File::open(&path).expect("a clip");
+        let mut reader = y4m::Reader::new(file, 1 << 24).expect("a y4m");
+        let mut pictures = Vec::new();
+        while let Some(picture) = reader.read().expect("a frame").filter(|_| pictures.len() < 16) {
+            assert!(matches!(picture.format(), nestcast_codec::Format::Ycbcr420(_)), "{}: 4:2:0", path.display());
+            pictures.push(picture);
+        }
+        let size = pictures[0].size();
+        let slowest = u32::try_from(size.pixels() / 80).expect("few");
+        let frames = clips::encode(&pictures, slowest, 2, &model());
+        let kinds = [Cut::Whole, Cut::Beyond(0x2000), Cut::Base, Cut::Beyond(0x9000), Cut::Share(0x3000), Cut::Nothing];
+        let cuts: Vec<_> = (0..12).map(|number| kinds[number * 5 % 6]).collect();
+        check(&frames, size, &cuts, &path.display().to_string());
+    }
+}
