@@ -239,6 +239,8 @@ fn other_models_and_large_sizes_are_refused_and_damage_is_said() {
     bench.write("bad.nst", &large);
     let line = bench.refuse(&["decode", "bad.nst", "-o", "out"]);
     assert!(line.contains("268435456") && line.contains("--max-pixels"), "{line}");
+    bench.succeed(&["inspect", "bad.nst"]);
+    assert!(bench.refuse(&["inspect", "bad.nst", "--original", "clip.y4m"]).contains("--max-pixels"));
     damaged(3, &[9]);
     assert!(bench.refuse(&["decode", "bad.nst", "-o", "out"]).contains("version 9"));
     // A reserved bit in the first frame's head: the frames behind have nothing to be predicted from until the next key.

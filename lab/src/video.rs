@@ -125,7 +125,8 @@ impl Measurement {
         let VideoSettings { size, rate: frame_rate, threads, .. } = *settings;
         let encoder = VideoEncoder::new(VideoModel::built_in(), settings.clone()).with_effort(effort);
         let receiver = |&rate: &f64| Receiver {
-            decoder: VideoDecoder::new(encoder.model().clone(), size, threads),
+            // The original is in memory too.
+            decoder: VideoDecoder::new(encoder.model().clone(), size, threads).with_max_pixels(u64::MAX),
             budget: Budget::new(rate, frame_rate),
             run: Run::new(rate),
         };

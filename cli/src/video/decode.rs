@@ -22,7 +22,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     stored.seek()?;
     let header = *stored.header();
     let mut decoding = Decoding {
-        decoder: VideoDecoder::new(model, header.size, options.common.threads()),
+        decoder: super::decoder(model, header.size, &options.common),
         budget: options.bitrate.map(|rate| Budget::new(rate as f64, header.rate)),
         picture: Picture::zero(header.size, Format::Ycbcr420(header.range)),
         bytes: 0,

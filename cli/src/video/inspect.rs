@@ -51,7 +51,9 @@ struct Shown {
 }
 
 pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
-    let mut stored = Stored::open(input, &Frames::default(), options.common.max_pixels)?;
+    // Memory is taken for pictures where they are decoded alone.
+    let max_pixels = if options.original.is_some() { options.common.max_pixels } else { u64::MAX };
+    let mut stored = Stored::open(input, &Frames::default(), max_pixels)?;
     let mut comparison = match &options.original {
         Some(path) => Some(Comparison::open(Input::open(path)?, &stored, &options.common)?),
         None => None,
@@ -121,7 +123,7 @@ impl Comparison {
         let alike = clip.size() == header.size && clip.range() == header.range;
         ensure!(alike, "--original has another size or range of samples: name the video that this was made of");
         Ok(Self {
-            decoder: VideoDecoder::new(model, header.size, common.threads()),
+            decoder: super::decoder(model, header.size, common),
             original: clip.picture(),
             decoded: Picture::zero(header.size, Format::Ycbcr420(header.range)),
             clip,
