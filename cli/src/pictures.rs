@@ -21,7 +21,7 @@ pub(crate) fn read_from(mut input: Input<'_>, max_pixels: u64) -> Result<Picture
     let refused = || format!("{name} is refused");
     let start = input.read_to(MAGIC_BYTES as u64)?;
     ensure!(!start.is_empty(), "{name} is empty: get the picture again");
-    picture::check_magic(start).with_context(refused)?;
+    picture::check_magic(start).map_err(advise).with_context(refused)?;
     let limit = picture::max_file_bytes(max_pixels);
     let length = input.read_to(limit + 1)?.len() as u64;
     ensure!(
@@ -38,6 +38,7 @@ pub(crate) fn read_from(mut input: Input<'_>, max_pixels: u64) -> Result<Picture
 /// Adds which option helps.
 fn advise(error: Error) -> anyhow::Error {
     match error {
+        Error::Format => anyhow!("{error}, video with `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`"),
         Error::Pixels { .. } => anyhow!("{error}: scale it down or raise --max-pixels"),
         _ => error.into(),
     }

@@ -4,7 +4,7 @@
 mod harness;
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -50,6 +50,27 @@ fn a_signal_that_ends_the_process_leaves_no_unfinished_file() {
         let length = bench.read("out").len();
         assert!(length == 3 || length == CUT, "{length} bytes");
         bench.write("out", b"old");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_process_that_waits_for_its_input_and_leaves_no_unfinished_file() {
+    let bench = Bench::new();
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let mut child = bench
+            .command(NESTCAST)
+            .args(["encode", "-", "-o", "out.nst"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let mut input = child.stdin.take().expect("it is piped");
+        let frame = [&b"YUV4MPEG2 W16 H16 F25:1\nFRAME\n"[..], &[90; 16 * 24]].concat();
+        input.write_all(&frame).expect("it reads");
+        assert!(bench.wait_for_unfinished(&mut child, 1), "it begins to write");
+        send(&child, signal);
+        let status = child.wait().expect("a child");
+        assert_eq!(status.signal(), Some(signal.as_raw()), "{status}");
+        assert!(bench.files().is_empty(), "after {signal:?}");
     }
 }
 

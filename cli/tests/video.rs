@@ -113,6 +113,22 @@ fn videos_go_through_pipes() {
 }
 
 #[test]
+fn grey_video_becomes_video_without_colour() {
+    let bench = Bench::new();
+    let mut y4m = b"YUV4MPEG2 W16 H16 F25:1 Cmono\n".to_vec();
+    (0..3).for_each(|_| y4m.extend([&b"FRAME\n"[..], &[100; 256]].concat()));
+    bench.write("grey.y4m", &y4m);
+    bench.succeed(&["encode", "grey.y4m", "-o", "grey.nst"]);
+    bench.succeed(&["decode", "grey.nst", "-o", "out.y4m"]);
+    for frame in frames(&bench.read("out.y4m")) {
+        assert_eq!(frame.format(), Format::Ycbcr420(Range::Limited));
+        assert!(
+            frame.samples().iter().zip([[100; 256].as_slice(), &[128; 128]].concat()).all(|(a, b)| a.abs_diff(b) < 4)
+        );
+    }
+}
+
+#[test]
 fn a_range_of_frames_is_encoded_and_decoded_alone() {
     let bench = encoded();
     bench.succeed(&["decode", "clip.nst", "-o", "all.y4m"]);
@@ -223,6 +239,8 @@ fn other_models_and_large_sizes_are_refused_and_damage_is_said() {
     bench.write("bad.nst", &large);
     let line = bench.refuse(&["decode", "bad.nst", "-o", "out"]);
     assert!(line.contains("268435456") && line.contains("--max-pixels"), "{line}");
+    bench.succeed(&["inspect", "bad.nst"]);
+    assert!(bench.refuse(&["inspect", "bad.nst", "--original", "clip.y4m"]).contains("--max-pixels"));
     damaged(3, &[9]);
     assert!(bench.refuse(&["decode", "bad.nst", "-o", "out"]).contains("version 9"));
     // A reserved bit in the first frame's head: the frames behind have nothing to be predicted from until the next key.

@@ -19,14 +19,21 @@ impl Progress {
         Self(bar)
     }
 
-    /// The same for work of which nobody knows how long it is.
+    /// For work that is named, on so many steps, or on an unknown number of them.
     ///
     /// # Panics
     /// Never: the bar's template is valid.
     #[must_use]
-    pub fn without_end() -> Self {
-        let style = ProgressStyle::with_template("{msg:24} {spinner} {pos}, {per_sec}");
-        Self(ProgressBar::no_length().with_style(style.expect("the template is valid")))
+    pub fn of(what: &str, steps: Option<u64>) -> Self {
+        let progress = match steps {
+            Some(steps) => Self::new(usize::try_from(steps).unwrap_or(usize::MAX)),
+            None => {
+                let style = ProgressStyle::with_template("{msg:24} {spinner} {pos}, {per_sec}");
+                Self(ProgressBar::no_length().with_style(style.expect("the template is valid")))
+            }
+        };
+        progress.say(what);
+        progress
     }
 
     /// Says what is being done now.

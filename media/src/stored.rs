@@ -53,6 +53,8 @@ pub struct Reader<R> {
     input: BufReader<R>,
     /// Number of the next frame.
     next: u64,
+    /// How many there are, by the index.
+    count: Option<u64>,
     end: Option<End>,
 }
 
@@ -81,7 +83,7 @@ impl<R: Read> Reader<R> {
         }
         let mut start = Cursor::new(start);
         start.set_position(length as u64);
-        Ok(Self { header, start, input: BufReader::new(input), next: 0, end: None })
+        Ok(Self { header, start, input: BufReader::new(input), next: 0, count: None, end: None })
     }
 
     /// What it says of its frames.
@@ -94,6 +96,12 @@ impl<R: Read> Reader<R> {
     #[must_use]
     pub const fn next_number(&self) -> u64 {
         self.next
+    }
+
+    /// How many frames there are, once [`Reader::seek`] has found an index.
+    #[must_use]
+    pub const fn count(&self) -> Option<u64> {
+        self.count
     }
 
     /// Whether the video ended with its index, and not by being cut off.
@@ -153,7 +161,9 @@ impl<R: Read + Seek> Reader<R> {
     /// Those of the system.
     pub fn seek(&mut self, frame: u64) -> Result<(), Error> {
         let Ok(here) = self.input.stream_position() else { return Ok(()) };
-        let key = self.index()?.and_then(|index| index.key(frame)).filter(|key| key[0] > self.next);
+        let index = self.index()?;
+        self.count = index.as_ref().map(|index| index.frames);
+        let key = index.and_then(|index| index.key(frame)).filter(|key| key[0] > self.next);
         let Some([number, at]) = key else {
             self.input.seek(SeekFrom::Start(here))?;
             return Ok(());
@@ -219,7 +229,7 @@ mod tests {
         for (frame, first) in [(0, 0), (2, 0), (3, 3), (99, 3)] {
             let mut reader = Reader::new(Cursor::new(stored()), 320 * 240).expect("a video");
             reader.seek(frame).expect("it can");
-            assert_eq!(reader.next_number(), first as u64);
+            assert_eq!((reader.next_number(), reader.count()), (first as u64, Some(4)));
             assert_eq!(frames(&mut reader), FRAMES[first..]);
         }
     }
@@ -234,7 +244,7 @@ mod tests {
             assert_eq!(reader.is_ok(), cut >= first, "{cut}");
             let Ok(mut reader) = reader else { continue };
             reader.seek(3).expect("it stays");
-            assert_eq!(reader.next_number(), 0);
+            assert_eq!((reader.next_number(), reader.count()), (0, None));
             let read = frames(&mut reader);
             assert!(read.iter().zip(FRAMES).all(|(read, frame)| frame.starts_with(read)), "{cut}");
             assert_eq!(reader.is_whole(), cut > last, "{cut}");

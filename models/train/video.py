@@ -1,8 +1,8 @@
 """The tables of video: python video.py --clips DIR --out ../artifacts/video.
 
-Starts from the tables of `photo` with other quantiser steps, has the Rust codec code the training clips (clips.py makes them)
+Starts from the tables of `photo` with other quantiser steps and, for residuals, other wavelet taps, has the Rust codec code the training clips (clips.py makes them)
 with the tables so far, and moves priors and reconstruction points to what these clips asked for, a few times; key.bin is for
-frames predicted from nothing, residual.bin for what prediction leaves. Every fourth clip is held out. Needs only Python and
+frames predicted from nothing, residual.bin for what prediction leaves. Every fourth clip is held out. Needs NumPy and
 cargo.
 """
 
@@ -14,6 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 import manifest
 
 HERE = Path(__file__).parent
@@ -22,12 +24,16 @@ START = HERE / "../artifacts/photo/tables.bin"
 KEY, RESIDUAL = "key.bin", "residual.bin"
 # Finest steps, by those of `photo`: luma, both differences. One bit plane more, so that high rates do not saturate.
 STEPS = {KEY: (0.5, 0.6), RESIDUAL: (0.5, 0.6)}
-ROUNDS = 3
+# Share of photo's trained taps; the rest is CDF 9/7's (Cohen, Daubechies, Feauveau 1992; lifting by Daubechies and Sweldens 1998).
+TRAINED = {KEY: 1.0, RESIDUAL: 0.5}
+CDF = np.array([(-1.586134342, 0), (-0.052980118, 0), (0.882911075, 0), (0.443506852, 0)])  # (near, far) of each lifting step
+ROUNDS = 2
 HELD_OUT = 4  # every so many clips
 # What a frame counts: people who sign before a still background, made clips, all others.
 WEIGHTS = {"asl": 1, "made": 2}
 OTHER_WEIGHT = 7.5
-FIRST_RECORD, RECORD, SUBBANDS, LEVELS = 200, 70, 57, 6  # spec/bitstream.md, "Model tables"
+TAPS, FIRST_RECORD, RECORD, SUBBANDS, LEVELS = 8, 200, 70, 57, 6  # spec/bitstream.md, "Model tables"
+LINE = 1024  # samples that norms are measured on
 HEAD = """\
 # Tables of video. Written by models/train/video.py.
 format = 1
@@ -47,18 +53,58 @@ licence = "public domain, Unsplash License, or Creative Commons allowing commerc
 """
 
 
-def component(subband: int) -> int:
-    """0: luma, 1 and 2: the differences."""
-    return subband if subband < 3 else (subband - 3) % 9 // 3
+def place(subband: int) -> tuple[int, int, tuple[int, int]]:
+    """Component (0: luma), level (6: coarsest), and whether it is high horizontally and vertically."""
+    if subband < 3:
+        return subband, LEVELS, (0, 0)
+    level, within = LEVELS - (subband - 3) // 9, (subband - 3) % 9
+    return within // 3, level, ((1, 0), (0, 1), (1, 1))[within % 3]
 
 
-def scaled(tables: bytes, luma: float, differences: float) -> bytes:
-    """Tables with these times the steps."""
-    out = bytearray(tables)
+def unlifted(line: np.ndarray, taps: np.ndarray) -> np.ndarray:
+    """One level of synthesis (spec/bitstream.md, "Wavelet") of low and high samples in turn; taps: (4, 2)."""
+    out, last = line.copy(), len(line) - 1
+    mirrored = lambda at: last - np.abs(last - np.abs(at))
+    for step in reversed(range(4)):
+        own = np.arange(1 - step % 2, len(line), 2)
+        near, far = (out[mirrored(own - d)] + out[mirrored(own + d)] for d in (1, 3))
+        out[own] -= taps[step, 0] * near + taps[step, 1] * far
+    return out
+
+
+def norms(taps: np.ndarray, finest: int) -> dict[int, list[float]]:
+    """By level: the norms of what one low and one high coefficient give along a line; taps: (levels, 4, 2)."""
+    out = {}
+    for level in range(finest, LEVELS + 1):
+        out[level] = []
+        for high in (0, 1):
+            line = np.zeros(LINE >> (level - finest))
+            line[len(line) // 4 * 2 + high] = 1
+            for own in range(level, finest - 1, -1):
+                line = unlifted(line, taps[own - 1])
+                if own > finest:
+                    line = np.stack([line, np.zeros_like(line)], 1).ravel()
+            out[level].append(float(np.linalg.norm(line)))
+    return out
+
+
+def start(photo: bytes, luma: float, differences: float, trained: float) -> bytes:
+    """The tables of `photo` with these times the steps and this share of its taps; where the taps make coefficients stand for
+    more or less, steps change against that."""
+    out = bytearray(photo)
+    before = np.frombuffer(photo, "<f4", 8 * LEVELS, TAPS).reshape(LEVELS, 4, 2).astype(float)
+    taps = trained * before + (1 - trained) * CDF
+    struct.pack_into(f"<{taps.size}f", out, TAPS, *taps.flatten())
+    finest = (1, 2)  # levels of luma, of the differences
+    worth = [(norms(before, level), norms(taps, level)) for level in finest]
     for subband in range(SUBBANDS):
+        own, level, high = place(subband)
+        if level < finest[min(own, 1)]:
+            continue
+        old, new = (levels[level][high[0]] * levels[level][high[1]] for levels in worth[min(own, 1)])
         at = FIRST_RECORD + RECORD * subband
         (step,) = struct.unpack_from("<f", out, at)
-        struct.pack_into("<f", out, at, step * (differences if component(subband) else luma))
+        struct.pack_into("<f", out, at, step * (differences if own else luma) * old / new)
     return bytes(out)
 
 
@@ -89,7 +135,7 @@ def main() -> None:
         sys.exit(f"{given.clips}: no clips; make them with clips.py")
     given.out.mkdir(parents=True, exist_ok=True)
     for name, steps in STEPS.items():
-        (given.out / name).write_bytes(scaled(START.read_bytes(), *steps))
+        (given.out / name).write_bytes(start(START.read_bytes(), *steps, TRAINED[name]))
     for number in range(ROUNDS):
         print(f"round {number + 1}", flush=True)
         learn(given.out, clips)

@@ -32,12 +32,11 @@ pub(super) struct Replacement {
 
 impl Replacement {
     pub(super) fn begin(target: &Path) -> io::Result<Self> {
-        let writing = Writing::begin();
         let mut builder = tempfile::Builder::new();
         builder.prefix(TEMPORARY);
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let file = builder.tempfile_in(folder_of(target))?;
+        let (file, writing) = Writing::begin(|| builder.tempfile_in(folder_of(target)))?;
         Ok(Self { target: target.to_path_buf(), file, writing })
     }
 
@@ -52,7 +51,7 @@ impl Replacement {
             file.as_file().sync_all()?;
             writing.go_on()?;
         }
-        file.persist(&target).map_err(|error| error.error)?;
+        writing.rename(|| file.persist(&target)).map_err(|error| error.error)?;
         if sync == Sync::Disk {
             sync_folder(&folder_of(&target));
         }

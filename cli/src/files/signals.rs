@@ -1,12 +1,21 @@
 //! Signals that end the process: while a file is written they wait until its temporary file is gone.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// No file is being written: a signal ends the process at once.
 static IDLE: AtomicBool = AtomicBool::new(true);
 /// The signal that came while a file was written, or 0.
 static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+/// The file that is being written, if one is.
+static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Has SIGHUP, SIGINT and SIGTERM end the process as always, but for the time that [`Writing`] takes. Not for commands
 /// that handle signals themselves.
@@ -14,17 +23,31 @@ static ASKED: AtomicUsize = AtomicUsize::new(0);
 pub(crate) fn end_without_temporary_files() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::flag;
+    use signal_hook::iterator::Signals;
 
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        if !is_ignored(signal) {
-            // Without them the process ends as it would anyway, and leaves the file.
-            let _ = flag::register_conditional_default(signal, &IDLE);
-            let _ = flag::register_usize(signal, &ASKED, signal.unsigned_abs() as usize);
-        }
+    let ending: Vec<i32> = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)).collect();
+    for &signal in &ending {
+        // Without them the process ends as it would anyway, and leaves the file.
+        let _ = flag::register_conditional_default(signal, &IDLE);
+        let _ = flag::register_usize(signal, &ASKED, signal.unsigned_abs() as usize);
+    }
+    // Who writes may be waiting for its input: it is not waited for.
+    if let Ok(mut signals) = Signals::new(ending) {
+        std::thread::spawn(move || signals.forever().for_each(end_writing));
     }
     // That a file would be larger than allowed (`ulimit -f`) is said by the write as well.
     static TOO_LARGE: AtomicBool = AtomicBool::new(false);
     let _ = flag::register(SIGXFSZ, &TOO_LARGE);
+}
+
+/// Deletes the unfinished file and ends the process, if there is one: nobody gives it its name meanwhile.
+#[cfg(unix)]
+fn end_writing(signal: i32) {
+    let file = unfinished();
+    if let Some(path) = &*file {
+        let _ = std::fs::remove_file(path);
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    }
 }
 
 #[cfg(not(unix))]
@@ -47,9 +70,22 @@ fn is_ignored(signal: i32) -> bool {
 pub(super) struct Writing(());
 
 impl Writing {
-    pub(super) fn begin() -> Self {
+    /// Makes the file.
+    pub(super) fn begin<T: AsRef<Path>>(make: impl FnOnce() -> io::Result<T>) -> io::Result<(T, Self)> {
         IDLE.store(false, SeqCst);
-        Self(())
+        let writing = Self(());
+        let mut unfinished = unfinished();
+        let file = make();
+        *unfinished = file.as_ref().ok().map(|file| file.as_ref().to_path_buf());
+        drop(unfinished);
+        Ok((file?, writing))
+    }
+
+    /// Gives the file its name, before a signal is heard or not at all.
+    pub(super) fn rename<T>(&self, rename: impl FnOnce() -> T) -> T {
+        let mut unfinished = unfinished();
+        *unfinished = None;
+        rename()
     }
 
     /// An error once a signal asked to end; nobody reads it. Not `Interrupted`, after which writers try again.
@@ -60,6 +96,7 @@ impl Writing {
 
 impl Drop for Writing {
     fn drop(&mut self) {
+        *unfinished() = None;
         // In this order: a signal between the two ends the process by itself.
         IDLE.store(true, SeqCst);
         #[cfg(unix)]

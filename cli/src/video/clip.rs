@@ -34,6 +34,10 @@ impl Clip {
         Ok(Self { name, reader, frames: frames.0.clone(), next: 0, count })
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(super) const fn size(&self) -> Size {
         self.reader.size()
     }
@@ -57,10 +61,7 @@ impl Clip {
     pub(super) fn progress(&self) -> Progress {
         let end = self.count.map_or(self.frames.end, |count| count.min(self.frames.end));
         let steps = (end != u64::MAX).then(|| end.saturating_sub(self.frames.start));
-        let progress = steps
-            .map_or_else(Progress::without_end, |steps| Progress::new(usize::try_from(steps).unwrap_or(usize::MAX)));
-        progress.say(&self.name);
-        progress
+        Progress::of(&self.name, steps)
     }
 
     /// Reads the next frame that is asked for; gives whether there was one.

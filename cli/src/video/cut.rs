@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 use nestcast_codec::{Budget, VideoWriter};
 
 use super::stored::{Record, Stored};
@@ -12,47 +12,55 @@ use crate::files::{self, Input, Output};
 /// By how much the bases of all frames may be above a rate before it is said: what heads of records take.
 const TOLERANCE: f64 = 1.005;
 
+/// What was kept.
+#[derive(Default)]
+struct Kept {
+    frames: u64,
+    bytes: u64,
+    /// Of the bytes, those that are never cut.
+    bases: u64,
+}
+
 pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Result<()> {
-    let rate = options.length.bitrate.context("a video is cut frame by frame: give --bitrate")?;
+    let Some(rate) = options.length.bitrate else { bail!("a video is cut frame by frame: give --bitrate") };
     // Nothing is decoded, so that no memory is taken for pictures.
     let mut stored = Stored::open(input, &Frames::default(), u64::MAX)?;
     let frame_rate = stored.header().rate;
-    let mut budget = Budget::new(rate as f64, frame_rate);
-    let (mut writer, start) = VideoWriter::new(stored.header());
-    let mut first = stored.next()?;
-    let mut pieces = None;
-    let [mut frames, mut bytes, mut bases] = [0_u64; 3];
-    while let Some(record) = first.take().map_or_else(|| stored.next(), |record| Ok(Some(record)))? {
-        let count = allowed(&mut budget, &record);
-        let kept = writer.frame(&record.bytes[..count], record.head.is_some_and(|head| head.key));
-        if pieces.is_none() {
-            let mut begun = output.begin()?;
-            begun.write_all(&start).map_err(|error| output.explain(error))?;
-            pieces = Some(begun);
-        }
-        if let Some(pieces) = &mut pieces {
-            pieces.write_all(&kept).map_err(|error| output.explain(error))?;
-        }
-        frames += 1;
-        bytes += kept.len() as u64;
-        bases += record.head.map_or(0, |head| head.base.min(record.bytes.len()) as u64);
-    }
+    let Kept { frames, bytes, bases } = write(&mut stored, Budget::new(rate as f64, frame_rate), output)?;
     stored.end(frames)?;
-    if let Some(mut pieces) = pieces {
-        pieces.write_all(&writer.finish()).map_err(|error| output.explain(error))?;
-        pieces.finish()?;
-    }
-    let asked = rate as f64 / 1e3;
-    let least = super::kbps(bases, frames, frame_rate);
-    if least > asked * TOLERANCE {
+    let [kept, least] = [bytes, bases].map(|bytes| super::kbps(bytes, frames, frame_rate));
+    if least > rate as f64 / 1e3 * TOLERANCE {
         let what = "this rate is below what the slowest receiver was encoded for";
-        files::note(&format!("{what}: the bases of all frames, which cannot be cut, take {least:.0} kbit/s"));
+        files::note(&format!("{what}: the bases of all frames, which are never cut, take {least:.0} kbit/s"));
     }
     if output.is_standard() {
         return Ok(());
     }
-    let kbps = super::kbps(bytes, frames, frame_rate);
-    files::print(&format!("{}: {frames} frames, {bytes} bytes, {kbps:.0} kbit/s\n", options.output.display()))
+    files::print(&format!("{}: {frames} frames, {bytes} bytes, {kept:.0} kbit/s\n", options.output.display()))
+}
+
+/// Writes what is kept of all frames; nothing if there are none.
+fn write(stored: &mut Stored, mut budget: Budget, output: &Output<'_>) -> Result<Kept> {
+    let mut kept = Kept::default();
+    let Some(first) = stored.next()? else { return Ok(kept) };
+    let mut pieces = output.begin()?;
+    let mut put = |piece: &[u8]| pieces.write_all(piece).map_err(|error| output.explain(error));
+    let (mut writer, start) = VideoWriter::new(stored.header());
+    put(&start)?;
+    let mut next = Some(first);
+    while let Some(record) = next {
+        let count = allowed(&mut budget, &record);
+        let key = record.head.is_some_and(|head| head.key);
+        let piece = writer.frame(&record.bytes[..count], key);
+        put(&piece)?;
+        kept.frames += 1;
+        kept.bytes += piece.len() as u64;
+        kept.bases += record.head.map_or(0, |head| head.base.min(record.bytes.len()) as u64);
+        next = stored.next()?;
+    }
+    put(&writer.finish())?;
+    pieces.finish()?;
+    Ok(kept)
 }
 
 /// How many of a frame's bytes a receiver gets: all of one that was cut before its base.

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use nestcast_codec::{Arrived, Budget, Format, Picture, VideoDecoder};
+use nestcast_lab::progress::Progress;
 
 use super::cut::allowed;
 use super::sink::{Sink, Target};
@@ -21,7 +22,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     stored.seek()?;
     let header = *stored.header();
     let mut decoding = Decoding {
-        decoder: VideoDecoder::new(model, header.size, options.common.threads()),
+        decoder: super::decoder(model, header.size, &options.common),
         budget: options.bitrate.map(|rate| Budget::new(rate as f64, header.rate)),
         picture: Picture::zero(header.size, Format::Ycbcr420(header.range)),
         bytes: 0,
@@ -58,12 +59,15 @@ impl Decoding {
     fn run(&mut self, stored: &mut Stored, target: &Target<'_>) -> Result<()> {
         let mut sink: Option<Sink<'_>> = None;
         let rate = stored.header().rate;
+        // A player has the terminal to itself.
+        let progress = (!target.is_standard()).then(|| stored.progress());
         while let Some(record) = stored.next()? {
             let count = self.budget.as_mut().map_or(record.bytes.len(), |budget| allowed(budget, &record));
             let arrived = self.decoder.decode(&record.bytes[..count]).unwrap_or_else(|error| {
                 stored.blame(format!("frame {}: {error}", record.number));
                 Arrived::Nothing
             });
+            progress.iter().for_each(Progress::step);
             // Frames before those that are asked for are only predicted from, and without any there is nothing to show.
             if record.number < stored.first() || (arrived == Arrived::Nothing && self.shown == 0) {
                 continue;

@@ -60,37 +60,13 @@ pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
     let deep = options.decoder == Some(Decoders::Deep) || options.analysis == Transform::Deep;
     ensure!(!deep, "deep transforms are for pictures: video has no other than linear");
     ensure!(options.grid.is_none(), "--grid is for pictures: give a video --bitrates");
+    // Other tables are refused.
+    super::model(&options.common)?;
     let place = |path| Output::new(path, &[input.path()]);
     let csv = options.csv.as_deref().map(place).transpose()?;
     let plot = options.plot.as_deref().map(place).transpose()?;
-    let video = files::name(input.path());
-    // Other tables are refused.
-    super::model(&options.common)?;
-    let mut clip = Clip::open(input, &options.frames, options.common.max_pixels)?;
-    let (size, rate) = (clip.size(), clip.rate());
-    let bitrates = options.bitrates.unwrap_or_else(|| usual(size, rate));
-    let settings = VideoSettings { size, rate, population: population(bitrates), threads: options.common.threads() };
-    let mut measurement = Measurement::new(&settings, effort(options.effort), &rates(bitrates));
-    let progress = clip.progress();
-    let mut picture = clip.picture();
-    while clip.read_into(&mut picture)? {
-        measurement.push(&picture).context("the video cannot be measured")?;
-        progress.step();
-    }
-    drop(progress);
-    let measured = measurement.finish();
-    let frames = measured.video[0].frames.len();
-    let report = Report {
-        video,
-        width: size.width(),
-        height: size.height(),
-        frames,
-        frames_per_second: rounded(f64::from(rate.frames) / f64::from(rate.seconds), 3),
-        encode_frames_per_second: rounded(frames as f64 / measured.encode.as_secs_f64(), 1),
-        rates: measured.video.iter().zip(&measured.intra).map(|(run, intra)| Row::new(run, intra, rate)).collect(),
-        bd_rate_luma: measured.bd_rate(luma).map(|percent| rounded(percent, 2)),
-        bd_rate_ycbcr: measured.bd_rate(ycbcr).map(|percent| rounded(percent, 2)),
-    };
+    let clip = Clip::open(input, &options.frames, options.common.max_pixels)?;
+    let (report, measured) = measure(options, clip)?;
     if let Some(output) = plot {
         output.write(chart(&report)?.as_bytes())?;
     }
@@ -104,6 +80,34 @@ pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
         return Ok(());
     }
     files::print_result(&describe(&report))
+}
+
+fn measure(options: &Eval, mut clip: Clip) -> Result<(Report, Measured)> {
+    let (size, rate) = (clip.size(), clip.rate());
+    let bitrates = options.bitrates.unwrap_or_else(|| usual(size, rate));
+    let settings = VideoSettings { size, rate, population: population(bitrates), threads: options.common.threads() };
+    let mut measurement = Measurement::new(&settings, effort(options.effort), &rates(bitrates));
+    let progress = clip.progress();
+    let mut picture = clip.picture();
+    while clip.read_into(&mut picture)? {
+        measurement.push(&picture).context("the video cannot be measured")?;
+        progress.step();
+    }
+    let measured = measurement.finish();
+    let frames = measured.video[0].frames.len();
+    let percent = |db| measured.bd_rate(db).map(|percent| rounded(percent, 2));
+    let report = Report {
+        video: clip.name().to_owned(),
+        width: size.width(),
+        height: size.height(),
+        frames,
+        frames_per_second: rounded(f64::from(rate.frames) / f64::from(rate.seconds), 3),
+        encode_frames_per_second: rounded(frames as f64 / measured.encode.as_secs_f64(), 1),
+        rates: measured.video.iter().zip(&measured.intra).map(|(run, intra)| Row::new(run, intra, rate)).collect(),
+        bd_rate_luma: percent(luma as fn(&Frame) -> f64),
+        bd_rate_ycbcr: percent(ycbcr),
+    };
+    Ok((report, measured))
 }
 
 fn luma(frame: &Frame) -> f64 {

@@ -51,7 +51,9 @@ struct Shown {
 }
 
 pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
-    let mut stored = Stored::open(input, &Frames::default(), options.common.max_pixels)?;
+    // Memory is taken for pictures where they are decoded alone.
+    let max_pixels = if options.original.is_some() { options.common.max_pixels } else { u64::MAX };
+    let mut stored = Stored::open(input, &Frames::default(), max_pixels)?;
     let mut comparison = match &options.original {
         Some(path) => Some(Comparison::open(Input::open(path)?, &stored, &options.common)?),
         None => None,
@@ -60,18 +62,19 @@ pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
     let header = *stored.header();
     out(&video(stored.name(), &header))?;
     let [mut frames, mut keys, mut bytes] = [0_u64; 3];
-    let mut sum = 0.0;
+    let mut compared = Vec::new();
     while let Some(record) = stored.next()? {
         let psnr = comparison.as_mut().map(|comparison| comparison.psnr(&record)).transpose()?.flatten();
         let shown = Shown::new(&record, psnr);
         frames += 1;
         keys += u64::from(record.head.is_some_and(|head| head.key));
         bytes += record.bytes.len() as u64;
-        sum += psnr.map_or(0.0, |psnr| psnr.luma);
+        compared.extend(psnr.map(|psnr| psnr.luma));
         out(&Line::Frame(shown))?;
     }
     let kbps = rounded(super::kbps(bytes, frames, header.rate), 2);
-    let luma_db = comparison.map(|_| rounded(sum / frames.max(1) as f64, 3));
+    let mean = compared.iter().sum::<f64>() / compared.len() as f64;
+    let luma_db = (!compared.is_empty()).then(|| rounded(mean, 3));
     out(&Line::Total { frames, keys, bytes, kbps, luma_db })?;
     stored.end(frames)
 }
@@ -120,7 +123,7 @@ impl Comparison {
         let alike = clip.size() == header.size && clip.range() == header.range;
         ensure!(alike, "--original has another size or range of samples: name the video that this was made of");
         Ok(Self {
-            decoder: VideoDecoder::new(model, header.size, common.threads()),
+            decoder: super::decoder(model, header.size, common),
             original: clip.picture(),
             decoded: Picture::zero(header.size, Format::Ycbcr420(header.range)),
             clip,

@@ -10,7 +10,7 @@ mod sink;
 mod stored;
 
 use anyhow::{Result, ensure};
-use nestcast_codec::{FrameRate, VideoHeader, VideoModel};
+use nestcast_codec::{FrameRate, Size, VideoDecoder, VideoHeader, VideoModel};
 use nestcast_media::y4m;
 
 pub(crate) use cut::run as cut;
@@ -39,6 +39,11 @@ pub(crate) fn is_stored(input: &mut Input<'_>) -> Result<bool> {
 fn model(common: &Common) -> Result<VideoModel> {
     ensure!(common.model == DEFAULT_MODEL, "video has tables of its own, which are built in: leave --model out");
     Ok(VideoModel::built_in())
+}
+
+/// A decoder for frames of this size.
+fn decoder(model: VideoModel, size: Size, common: &Common) -> VideoDecoder {
+    VideoDecoder::new(model, size, common.threads()).with_max_pixels(common.max_pixels)
 }
 
 /// How long so many frames take, in seconds.

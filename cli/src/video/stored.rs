@@ -5,6 +5,7 @@ use std::ops::Range;
 use anyhow::{Context, Result, anyhow, ensure};
 use bytes::Bytes;
 use nestcast_codec::{FrameHead, RecordHead, VideoHeader, VideoModel};
+use nestcast_lab::progress::Progress;
 use nestcast_media::stored::{Error, Reader};
 
 use crate::args::Frames;
@@ -83,6 +84,13 @@ impl Stored {
         self.reader.seek(self.frames.start).with_context(|| format!("{} cannot be read", self.name))
     }
 
+    /// A bar for the frames to decode.
+    pub(super) fn progress(&self) -> Progress {
+        let end = self.reader.count().map_or(self.frames.end, |count| count.min(self.frames.end));
+        let steps = (end != u64::MAX).then(|| end.saturating_sub(self.reader.next_number()));
+        Progress::of(&self.name, steps)
+    }
+
     /// The next frame; nothing behind the last that is asked for.
     pub(super) fn next(&mut self) -> Result<Option<Record>> {
         let number = self.reader.next_number();
@@ -93,7 +101,7 @@ impl Stored {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {
                 if !self.reader.is_whole() {
-                    self.blame(format!("it breaks off behind frame {number}, counted from 1"));
+                    self.blame("it breaks off".to_owned());
                 }
                 return Ok(None);
             }
@@ -125,7 +133,7 @@ impl Stored {
             return Err(anyhow!("{name} has no frame to give{why}: get the video again"));
         }
         if let Some(fault) = fault {
-            files::note(&format!("{name}: {fault}: {given} frames are used; get the video again for the rest"));
+            files::note(&format!("{name}: {fault}: {given} frames are used, get the video again for the rest"));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ const NOBODY: usize = 1 << 20;
 /// The loop is good enough when what the prediction lacks is this many times what the loop lacks: where frames bring much
 /// that is new, bytes of the loop are soon worth nothing; where they bring little, those bytes serve many frames. Found on
 /// the training clips.
-const INNOVATION: u64 = 4;
+const INNOVATION: u64 = 6;
 /// Share of the loop's bytes by which they change from frame to frame.
 const STEP: usize = 16;
 

@@ -129,6 +129,9 @@ mod tests {
             assert!(bytes.len() <= MAX_HEAD);
             assert_eq!(Head::parse(&bytes), Ok(Some((head, bytes.len()))));
             assert!((0..bytes.len()).all(|cut| Head::parse(&bytes[..cut]) == Ok(None)));
+            let start = bytes.len() + side;
+            let public = FrameHead { key, side: start, base: start + floor, closed: start + closed };
+            assert_eq!(FrameHead::parse(&bytes), Ok(Some(public)));
         }
     }
 
