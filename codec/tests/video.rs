@@ -77,6 +77,46 @@ fn more_bytes_of_every_frame_give_better_frames_and_nobody_drifts() {
 }
 
 #[test]
+fn tails_lost_at_random_do_no_lasting_harm_in_three_hundred_frames() {
+    let size = Size::new(64, 48).expect("a valid size");
+    let clip = clip(size, 300, 999);
+    let (mut base, mut some) = (decoder(size), decoder(size));
+    let mut windows = [[0.0; 2]; 6];
+    let mut seed = 5_u32;
+    for (number, (frame, original)) in encode(&clip, 1).iter().zip(&clip).enumerate() {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let tail = (frame.bytes.len() - frame.base) * (seed >> 24) as usize / 255;
+        assert!(base.decode(&frame.bytes[..frame.base]).expect("a frame") >= Arrived::Base);
+        assert!(some.decode(&frame.bytes[..frame.base + tail]).expect("a frame") >= Arrived::Base);
+        let window = &mut windows[number / 50];
+        for (sum, decoder) in window.iter_mut().zip([&mut base, &mut some]) {
+            *sum += error(&render(decoder), original) / 50.0;
+        }
+    }
+    let first = windows[0];
+    for (number, [base, some]) in windows.into_iter().enumerate() {
+        assert!(some < base, "window {number}: {some}, with the bases alone {base}");
+        assert!(base < 1.3 * first[0] && some < 1.3 * first[1], "window {number}: {windows:?}");
+    }
+}
+
+#[test]
+fn a_clip_of_one_frame_is_one_key_frame() {
+    let size = Size::new(50, 34).expect("a valid size");
+    let clip = clip(size, 1, 99);
+    let frames = encode(&clip, 1);
+    assert!(frames.len() == 1 && frames[0].key);
+    let mut decoder = decoder(size);
+    let mut last = f64::INFINITY;
+    for cut in [frames[0].side, frames[0].base, frames[0].bytes.len()] {
+        decoder.decode(&frames[0].bytes[..cut]).expect("a frame");
+        let error = error(&render(&mut decoder), &clip[0]);
+        assert!(error < last, "{error} with {cut} bytes, before {last}");
+        last = error;
+    }
+}
+
+#[test]
 fn a_receiver_that_had_little_comes_back_to_one_that_had_all() {
     let size = Size::new(96, 64).expect("a valid size");
     let clip = clip(size, 60, 99);
