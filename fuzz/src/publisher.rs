@@ -120,7 +120,8 @@ impl Driver {
         let id = self.frames.last().map_or(0, |frame| frame.id) + u64::from(step) + 1;
         let from = usize::from(id.to_le_bytes()[0]);
         let bytes = Bytes::from_static(&PATTERN[from..from + usize::from(length)]);
-        let frame = Frame { id, skipped: u64::from(skipped).min(id), captured: id, base: base.into(), bytes };
+        let frame =
+            Frame { id, skipped: u64::from(skipped).min(id), captured: id, base: base.into(), bytes, join: None };
         self.path = PathStats {
             delivered: self.path.delivered + u64::from(path.delivered),
             window: path.window.into(),
@@ -140,7 +141,7 @@ impl Driver {
         for _ in 0..MANY_STEPS {
             match self.publisher.poll() {
                 None => return self.check(),
-                Some(Step::Open) => {
+                Some(Step::Open { .. }) => {
                     assert!(self.open.replace(Vec::new()).is_none(), "two streams at once");
                     self.opened += 1;
                 }
@@ -152,7 +153,7 @@ impl Driver {
                     room -= taken;
                 }
                 Some(Step::Finish) => self.finish(),
-                Some(Step::Again) => {
+                Some(Step::Again { .. }) => {
                     // What was open is reset with all others, and the stream of bases begins.
                     self.open = Some(Vec::new());
                     self.again += 1;

@@ -43,7 +43,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Bitrate, Code, DecoderKind, Hello, MAX_TOKEN, ModelRequest, PackageHash, Welcome};
+    use crate::{Bitrate, Code, DecoderKind, Hello, MAX_TOKEN, ModelRequest, PackageHash, Video, Welcome};
 
     fn messages() -> impl Strategy<Value = Message> {
         let hash = any::<[u8; 32]>().prop_map(PackageHash);
@@ -54,13 +54,17 @@ mod tests {
                 let max_bitrate = (cap > 0).then_some(Bitrate::from_bits(cap));
                 Message::Hello(Hello { token, max_bitrate, decoder })
             }),
-            (any::<[u8; 6]>(), hash.clone(), 1..10_000_u32, 1..10_000_u32, (1..1000_u32, 1..1002_u32)).prop_map(
-                |(model, package, width, height, rate)| {
-                    Message::Welcome(Welcome { model, package, width, height, rate })
-                }
-            ),
+            (any::<[u8; 6]>(), hash.clone(), [1..10_000_u32, 1..10_000_u32], (1..1000_u32, 1..1002_u32), video())
+                .prop_map(|(model, package, [width, height], rate, video)| {
+                    Message::Welcome(Welcome { model, package, width, height, rate, video })
+                }),
             hash.prop_map(|package| Message::ModelRequest(ModelRequest { package })),
         ]
+    }
+
+    fn video() -> impl Strategy<Value = Option<Video>> {
+        let video = |(residual, full_range)| Video { residual, full_range };
+        proptest::option::of(any::<([u8; 6], bool)>().prop_map(video))
     }
 
     proptest! {
@@ -108,7 +112,8 @@ mod tests {
         let request = |length: u8| [&[3, length + 1, length][..], &vec![7; length.into()]].concat();
         let welcome = |model: u8, package: u8| {
             let fields =
-                [&[0, model][..], &vec![1; model.into()], &[package], &vec![2; package.into()], &[9; 4]].concat();
+                [&[1, model][..], &vec![1; model.into()], &[package], &vec![2; package.into()], &[9, 9, 9, 9, 0]]
+                    .concat();
             [&[2, u8::try_from(fields.len()).expect("short")][..], &fields].concat()
         };
         let taken = |bytes: Vec<u8>| {
@@ -124,9 +129,11 @@ mod tests {
 
     #[test]
     fn other_versions_are_named_and_long_messages_refused_before_they_are_held() {
-        let mut control = Control::default();
-        control.handle_bytes(&[1, 4, 9, 0, 0, 0]);
-        assert_eq!(control.poll().expect_err("another version").code, Code::Version);
+        for version in [0, 9] {
+            let mut control = Control::default();
+            control.handle_bytes(&[1, 4, version, 0, 0, 0]);
+            assert_eq!(control.poll().expect_err("another version").code, Code::Version);
+        }
         let mut control = Control::default();
         control.handle_bytes(&[1, 0x80, 0, 0x10, 0]);
         assert_eq!(control.poll().expect_err("too long").code, Code::Violation);

@@ -11,7 +11,7 @@ use crate::wire::{Reader, put_varint};
 pub struct Frame {
     /// The number of its picture in the source.
     pub id: u64,
-    /// Pictures before this one that were not encoded, of all so far.
+    /// Pictures before this one that do not come, of all so far.
     pub skipped: u64,
     /// When it was captured, in microseconds since 1970-01-01 UTC.
     pub captured: u64,
@@ -19,9 +19,30 @@ pub struct Frame {
     pub base: usize,
     /// All of it.
     pub bytes: Bytes,
+    /// Of video: what a receiver that lacks the frames before gets in its place, if that was made.
+    pub join: Option<Join>,
+}
+
+/// A frame that is predicted from nothing and stands in the place of one that is not: who has it can decode the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Join {
+    /// See [`Frame::base`].
+    pub base: usize,
+    /// See [`Frame::bytes`].
+    pub bytes: Bytes,
 }
 
 impl Frame {
+    /// As a receiver gets it that does not get `dropped` frames more before it than are skipped; `joins`: with what it may
+    /// begin with, `None` if that was not made.
+    pub(crate) fn for_receiver(&self, dropped: u64, joins: bool) -> Option<Self> {
+        let mut frame = Self { skipped: self.skipped + dropped, join: None, ..self.clone() };
+        if joins {
+            Join { base: frame.base, bytes: frame.bytes } = self.join.clone()?;
+        }
+        Some(frame)
+    }
+
     /// What goes before the frame's bytes.
     #[must_use]
     pub fn header(&self) -> FrameHeader {

@@ -17,12 +17,12 @@
 //! let mut publisher = Publisher::new(interval, Some(Bitrate::from_bits(1_000_000)));
 //!
 //! // A frame is due: say what the transport knows of the path, then do as the machine says.
-//! let frame = Frame { id: 7, skipped: 0, captured: 0, base: 20, bytes: Bytes::from(vec![1; 9000]) };
+//! let frame = Frame { id: 7, skipped: 0, captured: 0, base: 20, bytes: Bytes::from(vec![1; 9000]), join: None };
 //! publisher.handle_frame(Duration::ZERO, &frame, &PathStats::default());
 //! let mut sent = Vec::new();
 //! while let Some(step) = publisher.poll() {
 //!     match step {
-//!         Step::Open => {}   // open a stream: its bytes go after those of all before
+//!         Step::Open { .. } => {} // open a stream: its bytes go after those of all before
 //!         Step::Write => {   // write as much as the transport takes, and say how much that was
 //!             let chunks = publisher.unwritten();
 //!             let taken = chunks[0].len() + chunks[1].len();
@@ -30,7 +30,7 @@
 //!             publisher.handle_written(taken);
 //!         }
 //!         Step::Finish => {} // finish the stream: what was written is the frame
-//!         Step::Again => {}  // reset the frames' streams and open one for their bases, which go first
+//!         Step::Again { .. } => {} // reset the frames' streams and open one for their bases, which go first
 //!     }
 //! }
 //! assert!(sent.len() > 20 && sent.len() < 9000, "as much as the receiver asked for");
@@ -57,6 +57,7 @@ mod shortest;
 mod stream;
 mod subscriber;
 mod target;
+mod waiting;
 mod wire;
 
 pub use bases::Bases;
@@ -64,12 +65,12 @@ pub use bitrate::Bitrate;
 pub use close::{Close, Code};
 pub use control::Control;
 pub use delay_controller::{DelayController, PathStats};
-pub use frame::{Frame, FrameHeader};
+pub use frame::{Frame, FrameHeader, Join};
 pub use limits::{
     ALPN, INITIAL_WINDOW, MAX_FRAME, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN, QUEUE_TARGET,
     VERSION,
 };
-pub use message::{DecoderKind, Hello, Message, ModelRequest, PackageHash, Welcome};
+pub use message::{DecoderKind, Hello, Message, ModelRequest, PackageHash, Video, Welcome};
 pub use publisher::{Publisher, SendStats, Step};
 pub use stream::{ModelHeader, StreamHead};
 pub use subscriber::{Arrived, ReceiveStats, Subscriber};

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// What both ends say in the TLS handshake (spec, "Connection").
 pub const ALPN: &[u8] = b"nestcast/0";
 /// The version of the session that this build speaks.
-pub const VERSION: u64 = 0;
+pub const VERSION: u64 = 1;
 
 /// Most bytes of a control message's body: a token, and ten times what else there is.
 pub const MAX_MESSAGE: usize = 1024;
@@ -15,6 +15,11 @@ pub const MAX_TOKEN: usize = 512;
 pub const MAX_FRAME: u64 = 16 * 1024 * 1024;
 /// Most bytes of a model package on the wire: 12 MiB of files and their names.
 pub const MAX_MODEL: u64 = 13 * 1024 * 1024;
+/// Most frames of video whose bases one receiver may be owed, and over how long: what a viewer waits for rather than lose.
+/// Beyond it a new picture of one frame is there sooner.
+pub(crate) const MAX_OWED_FRAMES: usize = 64;
+pub(crate) const MAX_OWED_TIME: Duration = Duration::from_secs(1);
+
 /// Most frames that a receiver holds before they are shown; a sender has two on the way at most, loss and
 /// reordering keep a few more open. Behind an outage more come, and the oldest are given up.
 pub const MAX_OPEN_FRAMES: usize = 16;
@@ -31,6 +36,8 @@ pub(crate) const MAX_BASE_AGAIN: usize = 64 * 1024;
 pub(crate) const BASE_WAIT: Duration = Duration::from_millis(400);
 /// It waits for no more frames than this, so that those which came meanwhile have room.
 pub(crate) const BASE_WAIT_FRAMES: u32 = 12;
+/// How long it waits for a base of video, which every later frame needs.
+pub(crate) const BASE_WAIT_OF_VIDEO: Duration = Duration::from_secs(1);
 
 /// How long data may wait in the network's queue, at most. Long enough for two packets at 1 Mbit/s, so that a slow link
 /// stays busy; half of a frame interval at 30 frames a second, so that a frame does not wait for the one before.

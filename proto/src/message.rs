@@ -47,9 +47,10 @@ impl fmt::Display for PackageHash {
 /// What a sender announces, once, after a hello.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Welcome {
-    /// The model id that every frame's stream has: of the tables alone.
+    /// The model id that every picture's stream has, and of video that of frames predicted from nothing: of the tables
+    /// alone.
     pub model: [u8; 6],
-    /// The package with these tables and the networks that go with them.
+    /// The package with these tables and the networks that go with them; zeros for video.
     pub package: PackageHash,
     /// Pixels.
     pub width: u32,
@@ -57,6 +58,17 @@ pub struct Welcome {
     pub height: u32,
     /// Frames in `rate.1` seconds; both at least 1.
     pub rate: (u32, u32),
+    /// Frames are video, each predicted from those before; `None`: every one is a picture by itself.
+    pub video: Option<Video>,
+}
+
+/// What a sender of video announces besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Video {
+    /// The model id of the residuals of predicted frames; [`Welcome::model`] is that of the others.
+    pub residual: [u8; 6],
+    /// Samples take all values, 0 to 255, not those of broadcast video alone (ITU-R BT.601-7, section 2.5.3).
+    pub full_range: bool,
 }
 
 impl Welcome {
@@ -106,6 +118,11 @@ impl Message {
                 put_bytes(&mut body, &welcome.package.0);
                 for number in [welcome.width, welcome.height, welcome.rate.0, welcome.rate.1] {
                     put_varint(&mut body, u64::from(number));
+                }
+                put_varint(&mut body, u64::from(welcome.video.is_some()));
+                if let Some(video) = welcome.video {
+                    put_bytes(&mut body, &video.residual);
+                    put_varint(&mut body, u64::from(video.full_range));
                 }
                 WELCOME
             }
@@ -160,19 +177,40 @@ fn hello(reader: &mut Reader<'_>) -> Result<Hello, Close> {
 
 fn welcome(reader: &mut Reader<'_>) -> Result<Welcome, Close> {
     version(reader)?;
-    let model = reader.bytes().ok_or(SHORT)?;
-    let model = model.try_into().map_err(|_| Close::violation("a model id is not 6 bytes"))?;
+    let model = model_id(reader)?;
     let package = package(reader)?;
     let mut number = || -> Result<u32, Close> {
         let number = reader.varint().ok_or(SHORT)?;
         let fits = u32::try_from(number).ok().filter(|number| (1..=1_000_000).contains(number));
         fits.ok_or(Close::violation("a welcome has a number out of range"))
     };
-    let welcome = Welcome { model, package, width: number()?, height: number()?, rate: (number()?, number()?) };
+    let ([width, height], rate) = ([number()?, number()?], (number()?, number()?));
+    let welcome = Welcome { model, package, width, height, rate, video: video(reader)? };
     if u64::from(welcome.width) * u64::from(welcome.height) > 64 * MAX_FRAME {
         return Err(Close::violation("a welcome announces too large a picture"));
     }
     Ok(welcome)
+}
+
+fn video(reader: &mut Reader<'_>) -> Result<Option<Video>, Close> {
+    if !flag(reader, "a welcome announces frames of an unknown kind")? {
+        return Ok(None);
+    }
+    let residual = model_id(reader)?;
+    Ok(Some(Video { residual, full_range: flag(reader, "a welcome announces an unknown range of samples")? }))
+}
+
+fn flag(reader: &mut Reader<'_>, why: &'static str) -> Result<bool, Close> {
+    match reader.varint().ok_or(SHORT)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Close::violation(why)),
+    }
+}
+
+fn model_id(reader: &mut Reader<'_>) -> Result<[u8; 6], Close> {
+    let id = reader.bytes().ok_or(SHORT)?;
+    id.try_into().map_err(|_| Close::violation("a model id is not 6 bytes"))
 }
 
 fn version(reader: &mut Reader<'_>) -> Result<(), Close> {

@@ -11,6 +11,7 @@ use crate::frame::Frame;
 use crate::frame_cap::FrameCap;
 use crate::recent::Recent;
 use crate::stream::{MAX_HEAD_BYTES, StreamHead};
+use crate::waiting::Waiting;
 
 /// What the transport may hold of bases beyond its window. A path that stalls for longer than these take gets no
 /// more of them: they would be old, and in the way of newer ones.
@@ -25,14 +26,20 @@ const HEADS_BYTES: usize = 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Open a stream; its bytes go after those of all earlier ones.
-    Open,
+    Open {
+        /// The frame that it carries.
+        frame: u64,
+    },
     /// Write [`Publisher::unwritten`] to it, as far as it takes them, and tell [`Publisher::handle_written`].
     Write,
     /// Finish it. What was not written is not part of it.
     Finish,
-    /// Reset all streams of frames that were opened so far: most of what is on the way is lost, and none of it is worth
-    /// sending again. Then open one for the bases of these frames, whose bytes go before all others'.
-    Again,
+    /// Reset all streams that were opened so far for frames from `first` on: most of what is on the way is lost, and none of
+    /// it is worth sending again. Then open one for the bases of these frames, whose bytes go before all others'.
+    Again {
+        /// The oldest of the frames; this stream counts as one of it.
+        first: u64,
+    },
 }
 
 /// What a receiver was given.
@@ -40,7 +47,8 @@ pub enum Step {
 pub struct SendStats {
     /// Frames of which at least the base was written.
     pub frames: u64,
-    /// Frames that were due while an earlier one's base was not written yet, or missed; nothing of these was sent.
+    /// Frames that were due while an earlier one's base was not written yet, or missed; nothing of these was sent. Of video:
+    /// those that were given up because too many bases were owed.
     pub skipped: u64,
     /// Frames that the deadline cut.
     pub cut: u64,
@@ -58,8 +66,10 @@ pub struct Publisher {
     cap: FrameCap,
     delivery_rate: DeliveryRate,
     current: Option<Sending>,
-    /// The newest frame, if it waits for the current one's base.
-    waiting: Option<Frame>,
+    /// What waits for the current one's base.
+    waiting: Waiting,
+    /// When the last frame was due.
+    now: Duration,
     /// Bytes of the last frame that was written.
     last: u64,
     /// Bytes that had been delivered when the last frame was due, and for how many frames none were.
@@ -81,6 +91,8 @@ struct Sending {
     base_left: usize,
     written: usize,
     finish: bool,
+    /// The frame, or the oldest one of which it has the base.
+    first: u64,
     /// It is no frame: it carries bases of earlier ones again.
     again: bool,
 }
@@ -94,7 +106,8 @@ impl Publisher {
             cap,
             delivery_rate: DeliveryRate::default(),
             current: None,
-            waiting: None,
+            waiting: Waiting::pictures(),
+            now: Duration::ZERO,
             last: 0,
             delivered: 0,
             stalled: 0,
@@ -102,6 +115,20 @@ impl Publisher {
             stats,
             heads: BytesMut::new(),
         }
+    }
+
+    /// For video, whose frames need those before: every frame's base is sent, in order, from a [`Join`](crate::Join) on.
+    #[must_use]
+    pub fn of_video(mut self, interval: Duration) -> Self {
+        self.waiting = Waiting::video(interval);
+        self
+    }
+
+    /// Whether the next frame must have a [`Join`](crate::Join), or is not sent: at the beginning, and where so many bases
+    /// were owed that they were given up.
+    #[must_use]
+    pub fn needs_join(&self) -> bool {
+        self.waiting.needs_join()
     }
 
     /// What this receiver was given so far.
@@ -161,19 +188,26 @@ impl Publisher {
         self.delivery_rate.handle_frame(now, path.delivered);
         let still = std::mem::replace(&mut self.delivered, path.delivered) == path.delivered;
         self.stalled = if still { self.stalled + 1 } else { 0 };
-        if let Some(bases) = self.recent.handle_path(now, path) {
-            self.again(bases);
+        self.now = now;
+        if self.waiting.is_video() {
+            // Of what is not begun yet nothing is lost.
+            let unfinished = self.current.as_ref().map(|sending| sending.first);
+            if let Some((first, bases)) = self.recent.owed_again(now, path, unfinished) {
+                self.again(first, bases);
+            }
+        } else {
+            if let Some(bases) = self.recent.handle_path(now, path) {
+                self.again(0, bases);
+            }
+            self.recent.handle_frame(now, frame);
         }
-        self.recent.handle_frame(now, frame);
-        if self.waiting.replace(frame.clone()).is_some() {
-            self.stats.skipped += 1;
-        }
+        self.stats.skipped += self.waiting.put(frame);
         self.admit_waiting();
     }
 
     /// So many frames were due and never handed over.
-    pub const fn handle_missed(&mut self, count: u64) {
-        self.stats.skipped += count;
+    pub fn handle_missed(&mut self, count: u64) {
+        self.stats.skipped += count + self.waiting.miss(count);
     }
 
     /// The transport took `count` bytes of [`Publisher::unwritten`].
@@ -225,7 +259,7 @@ impl Publisher {
 
     /// Lets the waiting frame in as soon as the current one's base is out.
     fn admit_waiting(&mut self) {
-        if self.waiting.is_none() {
+        if self.waiting.is_empty() {
             return;
         }
         match &mut self.current {
@@ -239,14 +273,14 @@ impl Publisher {
     }
 
     /// What is being sent is given up for `bases`.
-    fn again(&mut self, bases: Bytes) {
+    fn again(&mut self, first: u64, bases: Bytes) {
         if self.current.as_ref().is_some_and(|sending| !sending.again && !sending.finish) {
             self.stats.cut += 1;
         }
         self.stats.again += 1;
         let (base_left, unwritten) = (bases.len(), [bases, Bytes::new()]);
-        let open = Some(Step::Again);
-        self.current = Some(Sending { open, unwritten, base_left, written: 0, finish: false, again: true });
+        let open = Some(Step::Again { first });
+        self.current = Some(Sending { open, unwritten, base_left, written: 0, finish: false, first, again: true });
     }
 
     fn begin(&mut self, frame: &Frame) -> Sending {
@@ -260,7 +294,121 @@ impl Publisher {
         let most = usize::try_from(self.cap.bytes()).unwrap_or(usize::MAX).saturating_sub(head.len());
         let body = frame.bytes.slice(..most.clamp(base, full));
         self.stats.full += full as u64;
-        let base_left = head.len() + base;
-        Sending { open: Some(Step::Open), unwritten: [head, body], base_left, written: 0, finish: false, again: false }
+        if self.waiting.is_video() {
+            self.recent.handle_frame(self.now, frame);
+        }
+        let (base_left, first) = (head.len() + base, frame.id);
+        let open = Some(Step::Open { frame: first });
+        Sending { open, unwritten: [head, body], base_left, written: 0, finish: false, first, again: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bases::Bases;
+    use crate::frame::{FrameHeader, Join};
+
+    const INTERVAL: Duration = Duration::from_millis(40);
+    const BASE: usize = 100;
+
+    fn frame(id: u64) -> Frame {
+        let bytes = Bytes::from(vec![1; 1000]);
+        let join = (id == 0).then(|| Join { base: BASE, bytes: bytes.clone() });
+        Frame { id, skipped: 0, captured: 0, base: BASE, bytes, join }
+    }
+
+    fn due(publisher: &mut Publisher, id: u64, falls: u64) {
+        let path = PathStats { falls, rtt: INTERVAL, ..PathStats::default() };
+        publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame(id), &path);
+    }
+
+    /// Writes up to `room` bytes: the frames on the streams that were finished, and the bytes of each but its head; of a
+    /// stream of bases the frames that it has.
+    fn drive(publisher: &mut Publisher, open: &mut Vec<u8>, mut room: usize) -> Vec<(Vec<u64>, usize)> {
+        let mut streams = Vec::new();
+        while let Some(step) = publisher.poll() {
+            match step {
+                Step::Open { .. } | Step::Again { .. } => open.clear(),
+                Step::Write => {
+                    let offered = publisher.unwritten().concat();
+                    let taken = offered.len().min(room);
+                    if taken == 0 {
+                        break;
+                    }
+                    open.extend_from_slice(&offered[..taken]);
+                    room -= taken;
+                    publisher.handle_written(taken);
+                }
+                Step::Finish => streams.push(carried(open)),
+            }
+        }
+        streams
+    }
+
+    fn carried(stream: &[u8]) -> (Vec<u64>, usize) {
+        match StreamHead::parse(stream).expect("a sound head").expect("a whole head") {
+            (StreamHead::Frame(FrameHeader { id, .. }), length) => (vec![id], stream.len() - length),
+            (_, length) => {
+                let mut bases = Bases::default();
+                bases.handle_bytes(&stream[length..]);
+                let ids = std::iter::from_fn(|| bases.poll().expect("sound bases")).map(|(header, _)| header.id);
+                (ids.collect(), stream.len() - length)
+            }
+        }
+    }
+
+    #[test]
+    fn of_video_no_base_is_left_out_and_all_go_in_order_before_anything_else() {
+        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
+        let mut open = Vec::new();
+        for id in 0..4 {
+            due(&mut publisher, id, 0);
+            assert_eq!(drive(&mut publisher, &mut open, 10), []);
+        }
+        let bases = drive(&mut publisher, &mut open, 1_000_000);
+        assert_eq!(bases, [(vec![0], BASE), (vec![1], BASE), (vec![2], BASE), (vec![3], 1000)]);
+        assert_eq!((publisher.stats().frames, publisher.stats().skipped, publisher.stats().cut), (4, 0, 3));
+    }
+
+    #[test]
+    fn of_video_a_fall_of_the_rate_brings_the_bases_on_the_way_again_and_then_those_that_wait() {
+        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
+        let mut open = Vec::new();
+        for id in 0..10 {
+            due(&mut publisher, id, 0);
+            drive(&mut publisher, &mut open, 1_000_000);
+        }
+        // Of frame 10 a part of the base is written, 11 waits.
+        due(&mut publisher, 10, 0);
+        drive(&mut publisher, &mut open, 20);
+        due(&mut publisher, 11, 0);
+        due(&mut publisher, 12, 1);
+        assert_eq!(publisher.poll(), Some(Step::Again { first: 8 }), "a round trip and three intervals back");
+        open.clear();
+        let streams = drive(&mut publisher, &mut open, 1_000_000);
+        let ids: Vec<_> = streams.iter().map(|(ids, _)| ids.clone()).collect();
+        assert_eq!(ids, [vec![8, 9, 10], vec![11], vec![12]]);
+        assert_eq!((streams[1].1, streams[2].1), (BASE, 1000));
+    }
+
+    #[test]
+    fn of_video_no_second_fall_loses_bases_that_go_again() {
+        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
+        let mut open = Vec::new();
+        for id in 0..10 {
+            due(&mut publisher, id, 0);
+            drive(&mut publisher, &mut open, 1_000_000);
+        }
+        due(&mut publisher, 10, 1);
+        drive(&mut publisher, &mut open, 20);
+        (11..16).for_each(|id| due(&mut publisher, id, 1));
+        due(&mut publisher, 16, 2);
+        assert_eq!(publisher.poll(), Some(Step::Again { first: 6 }));
+        open.clear();
+        let mut ids: Vec<_> =
+            drive(&mut publisher, &mut open, 1_000_000).into_iter().flat_map(|(ids, _)| ids).collect();
+        ids.dedup();
+        assert_eq!(ids, (6..=16).collect::<Vec<_>>());
     }
 }

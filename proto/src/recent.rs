@@ -14,7 +14,7 @@ use crate::limits::{MAX_BASE_AGAIN, MAX_OPEN_FRAMES};
 #[derive(Debug)]
 pub(crate) struct Recent {
     interval: Duration,
-    /// With the moments at which they were due.
+    /// With the moments at which they were due, those of video with when they were begun.
     frames: VecDeque<(Duration, Frame)>,
     /// RateDropDetector of the path's rate that were answered.
     falls: u64,
@@ -47,6 +47,32 @@ impl Recent {
     }
 }
 
+/// Where every base must arrive.
+impl Recent {
+    /// As [`Recent::handle_path`]: the oldest frame whose base goes again, and what carries the bases of all from it on. From
+    /// `unfinished` on none is left out; where that is too far back, or one is too long, none goes again: the transport
+    /// repairs what was lost.
+    pub(crate) fn owed_again(
+        &mut self,
+        now: Duration,
+        path: &PathStats,
+        unfinished: Option<u64>,
+    ) -> Option<(u64, Bytes)> {
+        if std::mem::replace(&mut self.falls, path.falls) == path.falls {
+            return None;
+        }
+        let since = now.saturating_sub(path.rtt + 3 * self.interval);
+        let on_the_way =
+            |(begun, frame): &&(Duration, Frame)| *begun >= since || unfinished.is_some_and(|first| frame.id >= first);
+        let (_, oldest) = self.frames.iter().find(on_the_way)?;
+        if unfinished.is_some_and(|first| oldest.id > first) {
+            return None;
+        }
+        let again = || self.frames.iter().map(|(_, frame)| frame).filter(|frame| frame.id >= oldest.id);
+        again().all(|frame| frame.base <= MAX_BASE_AGAIN).then(|| (oldest.id, bases::encode(again())))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,7 +84,7 @@ mod tests {
     fn again(bases: &[usize], rtt: Duration) -> Vec<u64> {
         let mut recent = Recent::new(INTERVAL);
         for (id, &base) in (0..).zip(bases) {
-            let frame = Frame { id, skipped: 0, captured: 0, base, bytes: vec![0; base + 10].into() };
+            let frame = Frame { id, skipped: 0, captured: 0, base, bytes: vec![0; base + 10].into(), join: None };
             recent.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame);
         }
         let now = INTERVAL * u32::try_from(bases.len()).expect("few");

@@ -7,8 +7,10 @@ use bytes::{Bytes, BytesMut};
 
 use crate::close::Close;
 use crate::frame::FrameHeader;
-use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, MAX_OPEN_FRAMES};
+use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, BASE_WAIT_OF_VIDEO, MAX_OPEN_FRAMES};
 
+/// Frames of video that are behind a shown one before they are no longer shown one by one.
+const MAX_BEHIND: usize = 2;
 /// Frames whose memory is kept to be used again: one that is decoded, and one that waits for that.
 const MAX_SPARES: usize = 2;
 
@@ -42,6 +44,8 @@ pub struct ReceiveStats {
 #[derive(Debug)]
 pub struct Subscriber {
     interval: Duration,
+    /// Frames need those before.
+    video: bool,
     /// Most bytes that are kept of a frame.
     max_frame: u64,
     open: BTreeMap<u64, Open>,
@@ -81,6 +85,7 @@ impl Subscriber {
     pub fn new(interval: Duration, max_frame: u64) -> Self {
         Self {
             interval,
+            video: false,
             max_frame,
             open: BTreeMap::new(),
             spares: Vec::with_capacity(MAX_SPARES),
@@ -90,6 +95,13 @@ impl Subscriber {
             closed: false,
             stats: ReceiveStats::default(),
         }
+    }
+
+    /// For video, whose frames need those before: bases are waited for longer, and what was held up is given out at once.
+    #[must_use]
+    pub const fn of_video(mut self) -> Self {
+        self.video = true;
+        self
     }
 
     /// What came so far.
@@ -241,15 +253,24 @@ impl Subscriber {
             return self.overdue();
         }
         let ready = if turn { self.whole(id, open) } else { self.overdue()? };
+        if self.video && self.behind(id) > MAX_BEHIND {
+            return Some(ready);
+        }
         // What was held up comes several frames at a time; at once, only the last of them would be seen.
         let seen = self.shown.map_or(Duration::ZERO, |shown| shown + self.interval / 2);
         Some(ready.max(seen))
     }
 
+    /// Frames behind this one whose base is there.
+    fn behind(&self, id: u64) -> usize {
+        self.open.range(id.saturating_add(1)..).filter(|(_, open)| open.based.is_some()).count()
+    }
+
     /// When bases that did not come are no longer waited for.
     fn overdue(&self) -> Option<Duration> {
         let first = self.open.values().filter(|open| open.based.is_some()).map(|open| open.first).min();
-        first.map(|first| first + (2 * self.interval).max(BASE_WAIT.min(BASE_WAIT_FRAMES * self.interval)))
+        let wait = if self.video { BASE_WAIT_OF_VIDEO } else { BASE_WAIT.min(BASE_WAIT_FRAMES * self.interval) };
+        first.map(|first| first + wait.max(2 * self.interval))
     }
 
     /// When no more of a frame is waited for: it ended, was overtaken, or was cut by the sender more than an interval ago,
@@ -433,6 +454,23 @@ mod tests {
         assert_eq!(ids(&mut subscriber, 1), []);
         subscriber.handle_close();
         assert_eq!(ids(&mut subscriber, 1), [(3, 5), (5, 6)]);
+    }
+
+    #[test]
+    fn of_video_a_base_is_waited_for_and_what_was_held_up_is_given_out_at_once() {
+        let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME).of_video();
+        for id in (0..12).filter(|&id| id != 1) {
+            arrive(&mut subscriber, id * 40, id, 5);
+            subscriber.handle_end(id);
+            ids(&mut subscriber, id * 40);
+        }
+        assert_eq!(subscriber.poll_timeout(), Some(at(1080)), "a second after the first that needs it");
+        assert_eq!(ids(&mut subscriber, 900), []);
+        subscriber.handle_base(at(900), header(1), &[0; 4]);
+        let all_but_three: Vec<_> = (1..9).map(|id| (id, if id == 1 { 4 } else { 5 })).collect();
+        assert_eq!(ids(&mut subscriber, 900), all_but_three);
+        assert_eq!(subscriber.poll_timeout(), Some(at(920)), "the last are seen");
+        assert_eq!(subscriber.stats().blank, 0);
     }
 
     #[test]

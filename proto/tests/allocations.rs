@@ -12,12 +12,12 @@ const INTERVAL: Duration = Duration::from_millis(33);
 fn pass(ids: Range<u64>, bytes: &Bytes, publisher: &mut Publisher, subscriber: &mut Subscriber) {
     for id in ids {
         let now = INTERVAL * u32::try_from(id).expect("few");
-        let frame = Frame { id, skipped: 0, captured: 0, base: 400, bytes: bytes.clone() };
+        let frame = Frame { id, skipped: 0, captured: 0, base: 400, bytes: bytes.clone(), join: None };
         publisher.handle_frame(now, &frame, &PathStats::default());
         let mut begun = false;
         while let Some(step) = publisher.poll() {
             match step {
-                Step::Open => begun = false,
+                Step::Open { .. } => begun = false,
                 Step::Write => {
                     let [head, body] = publisher.unwritten();
                     let taken = head.len() + body.len().min(3000);
@@ -31,7 +31,7 @@ fn pass(ids: Range<u64>, bytes: &Bytes, publisher: &mut Publisher, subscriber: &
                     publisher.handle_written(taken);
                 }
                 Step::Finish => subscriber.handle_end(id),
-                Step::Again => panic!("no fall"),
+                Step::Again { .. } => panic!("no fall"),
             }
         }
         let arrived = subscriber.poll(now).expect("it is whole");

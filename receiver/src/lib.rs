@@ -4,7 +4,7 @@
 //! QUIC streams -> Subscriber -> FrameSink
 //! ```
 //!
-//! [`Player`] is the sink that decodes pictures and shows them to a [`Viewer`]; the rest of the crate moves frames and has
+//! [`Player`] is the sink that decodes video and pictures and shows them to a [`Viewer`]; the rest of the crate moves frames and has
 //! never seen a picture. Any other sink is a few lines:
 //!
 //! ```
@@ -40,6 +40,7 @@
 //! A sender is not trusted: what it makes a receiver hold is bounded by the size of picture that it announced, and so is
 //! every time that it makes a receiver wait.
 
+mod decoding;
 mod error;
 mod mailbox;
 mod model;
@@ -53,8 +54,9 @@ mod streams;
 mod transport;
 mod trust;
 
+pub use decoding::Decoding;
 pub use error::Error;
-pub use player::{Announcement, Decoding, PlayError, Player, Shown, Totals, Viewer, view};
+pub use player::{AnnouncedVideo, Announcement, PlayError, Player, Shown, Totals, Viewer, view};
 pub use quic::Socket;
 pub use receive::{Config, receive, receive_over};
 pub use sink::{FrameSink, Readiness};

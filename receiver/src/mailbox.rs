@@ -1,10 +1,11 @@
-//! The way from the network to a thread that works on frames: the newest frame alone, and what must not be lost.
+//! The way from the network to a thread that works on frames: of pictures the newest alone, and what must not be lost.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use nestcast_proto::{Arrived, ReceiveStats, Welcome};
+use nestcast_proto::{Arrived, MAX_OPEN_FRAMES, ReceiveStats, Welcome};
 use tokio::sync::{oneshot, watch};
 
 use crate::sink::Readiness;
@@ -12,7 +13,8 @@ use crate::sink::Readiness;
 /// Where the thread says how it went; dropped if it failed.
 pub(crate) type Answer<T> = oneshot::Sender<T>;
 
-/// Both ends of the way. The network never waits for a frame to be worked on, and no more than one waits.
+/// Both ends of the way. The network never waits for a frame to be worked on; of pictures no more than one waits, of video no
+/// more than [`MAX_OPEN_FRAMES`].
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mailbox(Arc<Shared>);
 
@@ -40,6 +42,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     mail: Mail,
+    /// Frames are video: later ones need those before.
+    video: bool,
     /// What came on this connection, and on those before.
     current: ReceiveStats,
     past: ReceiveStats,
@@ -53,7 +57,7 @@ struct State {
 /// What the thread finds. A frame was sent before whatever is announced beside it.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
-    pub(crate) frame: Option<Arrived>,
+    pub(crate) frames: VecDeque<Arrived>,
     pub(crate) welcome: Option<(Welcome, Answer<Readiness>)>,
     pub(crate) package: Option<(Bytes, Answer<()>)>,
     /// Nothing comes after it.
@@ -62,8 +66,8 @@ pub(crate) struct Mail {
 
 impl Mail {
     /// Whether nothing came.
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.frame.is_none() && self.welcome.is_none() && self.package.is_none()
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames.is_empty() && self.welcome.is_none() && self.package.is_none()
     }
 }
 
@@ -80,7 +84,10 @@ impl Mailbox {
     /// Tells of a sender.
     pub(crate) async fn welcome(&self, welcome: Welcome) -> Result<Readiness, Ended> {
         let (answer, answered) = oneshot::channel();
-        self.post(|state| state.mail.welcome = Some((welcome, answer)));
+        self.post(|state| {
+            state.video = welcome.video.is_some();
+            state.mail.welcome = Some((welcome, answer));
+        });
         answered.await.map_err(|_| Ended)
     }
 
@@ -91,11 +98,16 @@ impl Mailbox {
         answered.await.map_err(|_| Ended)
     }
 
-    /// Hands a frame over, instead of the one before if that still waits.
+    /// Hands a frame over, instead of the oldest that waits if those are too many.
     pub(crate) fn frame(&self, arrived: Arrived, received: ReceiveStats) {
         self.post(|state| {
             state.current = received;
-            state.replaced += u64::from(state.mail.frame.replace(arrived).is_some());
+            let most = if state.video { MAX_OPEN_FRAMES } else { 1 };
+            while state.mail.frames.len() >= most {
+                state.mail.frames.pop_front();
+                state.replaced += 1;
+            }
+            state.mail.frames.push_back(arrived);
         });
     }
 

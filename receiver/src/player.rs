@@ -1,6 +1,7 @@
-//! The sink that decodes pictures and shows them to a viewer, on a thread of its own, and the only file that knows the codec.
+//! The sink that decodes frames and shows them to a viewer, on a thread of its own.
 //!
-//! The network never waits for the decoder: one that is late finds the newest prefix and skips what came before.
+//! The network never waits for the decoder: of pictures one that is late finds the newest and skips what came before, of video
+//! it decodes all and shows the newest.
 
 use std::error::Error as StdError;
 use std::future::Future;
@@ -8,9 +9,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use nestcast_codec::{Channels, Decoder, Format, Header, ModelId, Parsed, Picture, Range, Size};
+use nestcast_codec::{ModelId, Picture, Range, Size};
 use nestcast_proto::{Arrived, PackageHash, ReceiveStats, Welcome};
 
+use crate::decoding::Decoding;
 use crate::error::Error;
 use crate::mailbox::{Answer, Mailbox};
 use crate::receive::{Config, receive};
@@ -21,12 +23,13 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// Frames in a row that may fail to decode before their sender is given up: three seconds of them.
 const MAX_CORRUPT_FRAMES: u32 = 100;
 
-type Cause = Box<dyn StdError + Send + Sync>;
+pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
 
 /// What the sender announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Announcement {
-    /// The tables that the frames were encoded with: who decodes without networks needs no more.
+    /// The tables that the frames were encoded with, of video those of frames predicted from nothing: who decodes without
+    /// networks needs no more.
     pub model: ModelId,
     /// The package with these tables and the networks that go with them.
     pub package: PackageHash,
@@ -34,6 +37,17 @@ pub struct Announcement {
     pub size: Size,
     /// Frames in so many seconds.
     pub rate: (u32, u32),
+    /// Of video.
+    pub video: Option<AnnouncedVideo>,
+}
+
+/// What the sender of a video announced besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnnouncedVideo {
+    /// The tables of predicted frames.
+    pub residual: ModelId,
+    /// The values that samples take.
+    pub range: Range,
 }
 
 /// A picture to show.
@@ -68,53 +82,6 @@ pub struct Totals {
     pub corrupt: u64,
     /// Connections after the first.
     pub reconnects: u64,
-}
-
-/// How to decode with one model.
-pub struct Decoding {
-    decoder: Decoder,
-    /// Of pictures with colours; grey ones are grey.
-    format: Format,
-}
-
-impl Decoding {
-    /// Decodes one frame after another; pictures with colours are RGB.
-    #[must_use]
-    pub const fn new(decoder: Decoder) -> Self {
-        Self { decoder, format: Format::Rgb }
-    }
-
-    /// Pictures with colours are planar YCbCr 4:2:0, as video files have them.
-    #[must_use]
-    pub const fn with_ycbcr420(mut self, range: Range) -> Self {
-        self.format = Format::Ycbcr420(range);
-        self
-    }
-
-    /// Decodes a frame into the picture of one before, if it has its shape. A frame whose header says another size than was
-    /// announced is refused: no memory is taken for it.
-    fn decode(&mut self, size: Size, prefix: &[u8], picture: &mut Option<Picture>) -> Result<(), Cause> {
-        if let Parsed::Complete(header, _) = Header::parse(prefix)?
-            && header.size != size
-        {
-            return Err("it has another size than announced".into());
-        }
-        self.decoder.reset();
-        self.decoder.push(prefix)?;
-        let header = self.decoder.header().ok_or("it ends inside its header")?;
-        let format = if header.channels == Channels::Grey { Format::Grey } else { self.format };
-        let before = picture.take().filter(|before| (before.size(), before.format()) == (size, format));
-        let mut drawn = before.unwrap_or_else(|| Picture::zero(size, format));
-        self.decoder.render_into(&mut drawn)?;
-        *picture = Some(drawn);
-        Ok(())
-    }
-}
-
-impl std::fmt::Debug for Decoding {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Decoding").finish_non_exhaustive()
-    }
 }
 
 /// Whoever looks. All calls come from one thread of its own; the error of any ends the receiving.
@@ -269,15 +236,24 @@ struct Playback<'a, V> {
     /// The picture that was shown last; the next is decoded into it.
     picture: Option<Picture>,
     totals: Totals,
-    /// Frames since the last picture that could not be decoded.
-    corrupt: u32,
+    corrupt: Corrupt,
     reported: Instant,
 }
 
 impl<'a, V: Viewer> Playback<'a, V> {
     fn new(viewer: V, mailbox: &'a Mailbox) -> Self {
         let (totals, interval, reported) = (Totals::default(), REPORT_INTERVAL, Instant::now());
-        Self { viewer, mailbox, announced: None, interval, decoding: None, picture: None, totals, corrupt: 0, reported }
+        Self {
+            viewer,
+            mailbox,
+            announced: None,
+            interval,
+            decoding: None,
+            picture: None,
+            totals,
+            corrupt: Corrupt(0),
+            reported,
+        }
     }
 
     /// Shows until the last mail came or the viewer cannot go on.
@@ -291,9 +267,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
                 }
                 self.hold()?;
             }
-            if let Some(arrived) = mail.frame {
-                self.show(&arrived)?;
-            }
+            self.show(mail.frames)?;
             if let Some((welcome, answer)) = mail.welcome {
                 self.announce(&welcome, answer)?;
             }
@@ -327,7 +301,11 @@ impl<'a, V: Viewer> Playback<'a, V> {
     fn announce(&mut self, welcome: &Welcome, answer: Answer<Readiness>) -> Result<(), PlayError> {
         let size = Size::new(welcome.width, welcome.height).map_err(|error| PlayError::Size(error.into()))?;
         let (model, package, rate) = (ModelId(welcome.model), welcome.package, welcome.rate);
-        let announced = Announcement { model, package, size, rate };
+        let video = welcome.video.map(|video| AnnouncedVideo {
+            residual: ModelId(video.residual),
+            range: if video.full_range { Range::Full } else { Range::Limited },
+        });
+        let announced = Announcement { model, package, size, rate, video };
         (self.announced, self.interval) = (Some(announced), welcome.interval());
         self.decoding = self.viewer.handle_announcement(&announced).map_err(failed)?;
         // Whoever asked may have gone with its connection.
@@ -343,17 +321,26 @@ impl<'a, V: Viewer> Playback<'a, V> {
         Ok(())
     }
 
-    fn show(&mut self, arrived: &Arrived) -> Result<(), PlayError> {
+    /// Decodes all frames, in their order, and shows the last one that can be decoded.
+    fn show(&mut self, frames: impl IntoIterator<Item = Arrived>) -> Result<(), PlayError> {
         let (Some(decoding), Some(announced)) = (&mut self.decoding, &self.announced) else { return Ok(()) };
         let start = Instant::now();
-        if let Err(why) = decoding.decode(announced.size, &arrived.prefix, &mut self.picture) {
+        let mut last = None;
+        for arrived in frames {
+            let decoded = decoding.decode(announced.size, &arrived.prefix);
+            let Err(why) = decoded else {
+                last = Some(arrived);
+                continue;
+            };
             tracing::debug!(frame = arrived.header.id, "not shown: {why}");
-            self.totals.corrupt += 1;
-            self.corrupt += 1;
-            return if self.corrupt >= MAX_CORRUPT_FRAMES { Err(PlayError::Undecodable(why)) } else { Ok(()) };
+            self.corrupt.note(&mut self.totals, why)?;
         }
-        let Some(picture) = &self.picture else { return Ok(()) };
-        self.corrupt = 0;
+        let Some(arrived) = last else { return Ok(()) };
+        let picture = match decoding.draw(announced.size, &mut self.picture) {
+            Ok(picture) => picture,
+            Err(why) => return self.corrupt.note(&mut self.totals, why),
+        };
+        self.corrupt = Corrupt(0);
         self.mailbox.was_useful();
         let shown = Shown {
             id: arrived.header.id,
@@ -365,6 +352,18 @@ impl<'a, V: Viewer> Playback<'a, V> {
             picture,
         };
         self.viewer.show(&shown).map_err(failed)
+    }
+}
+
+/// Frames since the last picture that could not be decoded.
+struct Corrupt(u32);
+
+impl Corrupt {
+    /// Another one: fails if they are too many.
+    fn note(&mut self, totals: &mut Totals, why: Cause) -> Result<(), PlayError> {
+        totals.corrupt += 1;
+        self.0 += 1;
+        if self.0 >= MAX_CORRUPT_FRAMES { Err(PlayError::Undecodable(why)) } else { Ok(()) }
     }
 }
 
@@ -383,7 +382,7 @@ mod tests {
     use std::sync::mpsc;
 
     use nestcast_codec::Codec;
-    use nestcast_proto::FrameHeader;
+    use nestcast_proto::{FrameHeader, Video};
 
     use super::*;
 
@@ -408,7 +407,7 @@ mod tests {
     }
 
     fn welcome() -> Welcome {
-        Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 16, height: 16, rate: (30, 1) }
+        Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 16, height: 16, rate: (30, 1), video: None }
     }
 
     fn frame() -> Arrived {
@@ -448,8 +447,9 @@ mod tests {
     impl Viewer for Eager {
         type Error = Cause;
 
-        fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, Cause> {
-            Ok(Some(Decoding::new(Codec::photo().decoder())))
+        fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Cause> {
+            let pictures = || Decoding::new(Codec::photo().decoder());
+            Ok(Some(Decoding::video(announced, 1).unwrap_or_else(pictures)))
         }
 
         fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Cause> {
@@ -459,14 +459,18 @@ mod tests {
 
     #[tokio::test]
     async fn frames_that_cannot_be_decoded_are_not_looked_at_for_ever() {
-        let mut player = Player::start(Eager);
-        player.handle_connection();
-        assert_eq!(player.handle_welcome(&welcome()).await.expect("it runs"), Readiness::Ready);
-        while tokio::time::timeout(Duration::from_millis(1), player.failed()).await.is_err() {
-            player.handle_frame(frame(), ReceiveStats::default()).expect("it takes all");
+        let [key, residual] = nestcast_codec::VideoModel::built_in().ids();
+        let video = Video { residual: residual.0, full_range: false };
+        for welcome in [welcome(), Welcome { model: key.0, video: Some(video), ..welcome() }] {
+            let mut player = Player::start(Eager);
+            player.handle_connection();
+            assert_eq!(player.handle_welcome(&welcome).await.expect("it runs"), Readiness::Ready);
+            while tokio::time::timeout(Duration::from_millis(1), player.failed()).await.is_err() {
+                player.handle_frame(frame(), ReceiveStats::default()).expect("it takes all");
+            }
+            assert_eq!(player.useful_for(None), None);
+            let ended = player.finish().await.expect_err("it gave up").to_string();
+            assert!(ended.contains("can be decoded"), "{ended}");
         }
-        assert_eq!(player.useful_for(None), None);
-        let ended = player.finish().await.expect_err("it gave up").to_string();
-        assert!(ended.contains("can be decoded"), "{ended}");
     }
 }

@@ -149,12 +149,14 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
         handed_over: &'a mut Option<(Instant, Instant)>,
     ) -> Self {
         let (events, inbox) = mpsc::channel(MAX_WAITING_EVENTS);
+        let subscriber = Subscriber::new(welcome.interval(), kept_bytes(welcome));
+        let subscriber = if welcome.video.is_some() { subscriber.of_video() } else { subscriber };
         let (epoch, patience) = (Instant::now(), FRAME_TIMEOUT + 4 * welcome.interval());
         Self {
             connection,
             sink,
             handed_over,
-            subscriber: Subscriber::new(welcome.interval(), kept_bytes(welcome)),
+            subscriber,
             epoch,
             inbox,
             reader: Reader { events, request: None },

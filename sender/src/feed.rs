@@ -166,9 +166,10 @@ struct Feed<'a, C: Connection> {
     publisher: Publisher,
     shared: &'a Shared,
     number: u64,
-    stream: Option<C::Outgoing>,
-    /// The streams of the frames before, as many as may be on the way; the newest last.
-    finished: VecDeque<C::Outgoing>,
+    /// The stream that is written, and the oldest frame on it.
+    stream: Option<(u64, C::Outgoing)>,
+    /// The same of those before, as many as may be on the way; the newest last.
+    finished: VecDeque<(u64, C::Outgoing)>,
     /// Where its figures are noted, from its first frame on.
     served: Option<Served>,
     cap: Option<Bitrate>,
@@ -186,6 +187,7 @@ enum Event {
 impl<'a, C: Connection> Feed<'a, C> {
     fn new(connection: &'a C, cap: Option<Bitrate>, number: u64, shared: &'a Shared) -> Self {
         let publisher = Publisher::new(shared.interval, cap);
+        let publisher = if shared.welcome.video.is_some() { publisher.of_video(shared.interval) } else { publisher };
         Self {
             connection,
             publisher,
@@ -203,10 +205,13 @@ impl<'a, C: Connection> Feed<'a, C> {
         let epoch = Instant::now();
         let mut live = true;
         loop {
+            if self.publisher.needs_join() {
+                self.shared.feedback.ask_join();
+            }
             let idle = self.drive_to_write().await?;
             if idle && !live {
                 // A close would overtake what is on the way.
-                if let Some(last) = self.finished.back_mut() {
+                if let Some((_, last)) = self.finished.back_mut() {
                     last.settled().await;
                 }
                 return Ok(());
@@ -240,7 +245,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         control: &mut Control,
     ) -> Result<Event, End> {
         let base = self.publisher.owes_base();
-        let write = Self::write(self.stream.as_mut(), self.publisher.unwritten());
+        let write = Self::write(self.stream.as_mut().map(|(_, stream)| stream), self.publisher.unwritten());
         if base {
             tokio::select! {
                 biased;
@@ -262,25 +267,30 @@ impl<'a, C: Connection> Feed<'a, C> {
     async fn drive_to_write(&mut self) -> Result<bool, Disconnected> {
         while let Some(step) = self.publisher.poll() {
             match step {
-                Step::Open => {
-                    self.stream = Some(self.connection.open(Urgency::InTurn).await?);
+                Step::Open { frame } => {
+                    self.stream = Some((frame, self.connection.open(Urgency::InTurn).await?));
                 }
                 Step::Write => {
                     self.connection.set_window(self.publisher.window(&self.connection.path()));
                     return Ok(false);
                 }
                 Step::Finish => {
-                    if let Some(mut stream) = self.stream.take() {
+                    if let Some((first, mut stream)) = self.stream.take() {
                         stream.finish();
                         if self.finished.len() == MAX_OPEN_FRAMES {
                             self.finished.pop_front();
                         }
-                        self.finished.push_back(stream);
+                        self.finished.push_back((first, stream));
                     }
                 }
-                Step::Again => {
-                    self.finished.drain(..).chain(self.stream.take()).for_each(|mut stream| stream.reset());
-                    self.stream = Some(self.connection.open(Urgency::First).await?);
+                Step::Again { first } => {
+                    for (frame, stream) in self.finished.iter_mut().chain(&mut self.stream) {
+                        if *frame >= first {
+                            stream.reset();
+                        }
+                    }
+                    self.finished.retain(|(frame, _)| *frame < first);
+                    self.stream = Some((first, self.connection.open(Urgency::First).await?));
                 }
             }
         }
@@ -331,6 +341,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         let figures = ReceiverStatistics {
             address: self.connection.address(),
             delivery_rate: publisher.delivery_rate(),
+            max_bitrate: self.cap,
             useful_bytes: publisher.useful_bytes(),
             sent: publisher.stats(),
             path: self.connection.path(),

@@ -1,7 +1,7 @@
 //! What receivers tell a source: how many bytes of a frame anyone has use for, and how each of them is served.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::statistics::{Counters, Statistics};
@@ -22,6 +22,8 @@ struct Demand {
     asked: AtomicU64,
     /// What was read last.
     last: AtomicU64,
+    /// A receiver asked for a join since it was read last.
+    join: AtomicBool,
 }
 
 impl Feedback {
@@ -39,6 +41,13 @@ impl Feedback {
         bytes
     }
 
+    /// Whether a receiver of video can go on only with a [`Join`](nestcast_proto::Join): it is new, or was too slow for too
+    /// long. To be read once for each frame.
+    #[must_use]
+    pub fn wants_join(&self) -> bool {
+        self.demand.join.swap(false, Ordering::Relaxed)
+    }
+
     /// The broadcast's figures of now, each receiver's as of the last frame among them.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
@@ -48,6 +57,11 @@ impl Feedback {
     /// Making a frame took this long; it is told in [`Statistics::encode_time`].
     pub fn handle_encoded(&self, took: Duration) {
         Counters::add(&self.counters.encode_nanos, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// A receiver can go on only with a join.
+    pub(crate) fn ask_join(&self) {
+        self.demand.join.store(true, Ordering::Relaxed);
     }
 
     /// A receiver has use for so many bytes of the next frame.

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A source never waits for a receiver: a feed that is late skips what came before. All feeds share a frame's memory.
-//! [`EncodedPictures`] is the source that encodes pictures; the rest of the crate moves frames and has never seen one.
+//! [`EncodedVideo`] and [`EncodedPictures`] are the sources that encode; the rest of the crate moves frames and has never
+//! seen a picture.
 //! Any other source is a few lines:
 //!
 //! ```
@@ -18,7 +19,7 @@
 //!
 //! impl FrameSource for Countdown {
 //!     fn welcome(&self) -> Welcome {
-//!         Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 1, height: 1, rate: (10, 1) }
+//!         Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 1, height: 1, rate: (10, 1), video: None }
 //!     }
 //!
 //!     async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
@@ -28,7 +29,7 @@
 //!         let id = self.0;
 //!         self.0 += 1;
 //!         // Of each frame everyone gets the first hundred bytes first.
-//!         Ok((id < 3).then_some(Frame { id, skipped: 0, captured: 0, base: 100, bytes }))
+//!         Ok((id < 3).then_some(Frame { id, skipped: 0, captured: 0, base: 100, bytes, join: None }))
 //!     }
 //! }
 //!
@@ -48,6 +49,7 @@
 mod address_prefix;
 mod admission;
 mod broadcast;
+mod capture;
 mod congestion;
 mod connection_ids;
 mod error;
@@ -65,13 +67,16 @@ mod source;
 mod statistics;
 mod transport;
 mod unadmitted;
+mod video;
 mod waiting;
 
 pub use broadcast::{Acknowledge, Broadcast, Config, Monitor};
+pub use capture::{PictureError, Pictures};
 pub use error::Error;
 pub use feedback::Feedback;
 pub use identity::{Fingerprint, Identity};
-pub use pictures::{EncodedPictures, Encoding, PictureError, Pictures};
+pub use pictures::{EncodedPictures, Encoding};
 pub use quic::Socket;
 pub use source::{FrameSource, SourceError};
 pub use statistics::{ReceiverStatistics, Statistics};
+pub use video::{EncodedVideo, VideoEncoding};

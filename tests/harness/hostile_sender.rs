@@ -143,7 +143,8 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
     }
     let (ModelId(model), package) = scenario.model();
     let rate = if *scenario == Scenario::RateBeyondReason { (1_000_000, 1) } else { (30, 1) };
-    let welcome = Message::Welcome(Welcome { model, package, width: SIZE.0, height: SIZE.1, rate }).encode();
+    let (width, height) = SIZE;
+    let welcome = Message::Welcome(Welcome { model, package, width, height, rate, video: None }).encode();
     control.write_all(&welcome).await?;
     if *scenario == Scenario::TalksOn {
         control.write_all(&welcome).await?;

@@ -14,6 +14,7 @@ pub mod recipes;
 pub mod still_frames;
 mod tls;
 pub mod vectors;
+pub mod video_frames;
 pub mod video_vectors;
 
 use nestcast_codec::Picture;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_lab::link::Link;
-use nestcast_proto::{Arrived, FrameHeader, ReceiveStats, Welcome};
+use nestcast_proto::{Arrived, Bitrate, FrameHeader, ReceiveStats, Welcome};
 use nestcast_receiver::{FrameSink, Readiness, Trust, receive_over};
-use nestcast_sender::{Acknowledge, Broadcast, Identity};
+use nestcast_sender::{Acknowledge, Broadcast, FrameSource, Identity};
 use quinn::{Endpoint, EndpointConfig, ServerConfig, TokioRuntime};
 
 use crate::bottleneck::{Bottleneck, Passage};
@@ -57,11 +57,22 @@ impl Scenario {
     }
 }
 
+/// Who receives.
+#[derive(Debug)]
+pub struct Viewer<S> {
+    /// When it comes.
+    pub joins: Duration,
+    /// The most that it asks for.
+    pub cap: Option<Bitrate>,
+    /// What takes its frames.
+    pub sink: S,
+}
+
 /// What a run gave.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Outcome<S = Seen> {
     /// Of each receiver.
-    pub receivers: Vec<Seen>,
+    pub receivers: Vec<S>,
     /// The packets of the broadcast on the link.
     pub passages: Vec<Passage>,
     /// Bytes that the download brought, by time.
@@ -167,12 +178,44 @@ impl Outcome {
 /// If a connection cannot be made or a side breaks the session's rules.
 #[must_use]
 pub fn broadcast(link: &Link, scenario: Scenario) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.expect("a runtime").block_on(run(link, scenario))
+    let source = StillFrames::new(scenario.full, scenario.base, scenario.time);
+    let outcome = broadcast_from(link, scenario, source, |network| {
+        let viewer = |index| {
+            let sink = Notes { network: network.clone(), seen: Seen::default() };
+            Viewer { joins: Duration::from_secs(index as u64), cap: None, sink }
+        };
+        (0..scenario.receivers).map(viewer).collect()
+    });
+    let Outcome { receivers, passages, downloaded } = outcome;
+    Outcome { receivers: receivers.into_iter().map(|notes| notes.seen).collect(), passages, downloaded }
 }
 
-async fn run(link: &Link, scenario: Scenario) -> Outcome {
-    let network = Bottleneck::new(link);
+/// Broadcasts frames of `source` over `link` to those who come, whatever `scenario` says of either.
+///
+/// # Panics
+/// If a connection cannot be made or a side breaks the session's rules.
+#[must_use]
+pub fn broadcast_from<S: FrameSink + 'static>(
+    link: &Link,
+    scenario: Scenario,
+    source: impl FrameSource,
+    viewers: impl FnOnce(&Bottleneck) -> Vec<Viewer<S>>,
+) -> Outcome<S> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let run = async {
+        let network = Bottleneck::new(link);
+        let viewers = viewers(&network);
+        run(network, scenario, source, viewers).await
+    };
+    runtime.expect("a runtime").block_on(run)
+}
+
+async fn run<S: FrameSink + 'static>(
+    network: Bottleneck,
+    scenario: Scenario,
+    source: impl FrameSource,
+    viewers: Vec<Viewer<S>>,
+) -> Outcome<S> {
     let identity = identity();
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
     let (socket, seed) = network.server();
@@ -180,16 +223,16 @@ async fn run(link: &Link, scenario: Scenario) -> Outcome {
     let socket = nestcast_sender::Socket::simulated(socket, seed).expect("it is bound");
     let acknowledge = scenario.acknowledge.unwrap_or_default();
     let config = nestcast_sender::Config { acknowledge, ..nestcast_sender::Config::new(address, identity) };
-    let source = StillFrames::new(scenario.full, scenario.base, scenario.time);
     let broadcast = Broadcast::over(socket, config, source).expect("a configuration");
     tokio::spawn(broadcast.run(std::future::pending()));
     let download = scenario.download.map(|from| tokio::spawn(download(network.clone(), (from, scenario.time))));
-    let receivers: Vec<_> = (0..scenario.receivers)
-        .map(|index| {
+    let receivers: Vec<_> = viewers
+        .into_iter()
+        .map(|viewer| {
             let (network, trust) = (network.clone(), trust.clone());
             tokio::spawn(async move {
-                tokio::time::sleep(Duration::from_secs(index as u64)).await;
-                watch(network, trust, address, scenario.time).await
+                tokio::time::sleep(viewer.joins).await;
+                watch(network, trust, address, (scenario.time, viewer)).await
             })
         })
         .collect();
@@ -244,16 +287,21 @@ impl FrameSink for Notes {
 }
 
 /// Receives until `end`, on the link's clock.
-async fn watch(network: Bottleneck, trust: Trust, address: SocketAddr, end: Duration) -> Seen {
+async fn watch<S: FrameSink>(
+    network: Bottleneck,
+    trust: Trust,
+    address: SocketAddr,
+    (end, mut viewer): (Duration, Viewer<S>),
+) -> S {
     let (socket, seed) = network.client();
     let left = end.saturating_sub(network.now());
-    let mut notes = Notes { network, seen: Seen::default() };
     // The name goes over the wire: with another the packets are not those of before.
     let name = "localhost".to_owned();
-    let config = nestcast_receiver::Config { name, ..nestcast_receiver::Config::new(address, trust) };
+    let max_bitrate = viewer.cap;
+    let config = nestcast_receiver::Config { name, max_bitrate, ..nestcast_receiver::Config::new(address, trust) };
     let socket = nestcast_receiver::Socket::simulated(socket, seed);
-    receive_over(socket, config, &mut notes, tokio::time::sleep(left)).await.expect("both keep the rules");
-    notes.seen
+    receive_over(socket, config, &mut viewer.sink, tokio::time::sleep(left)).await.expect("both keep the rules");
+    viewer.sink
 }
 
 /// Downloads from a moment on until another over QUIC as quinn has it by itself: CUBIC (RFC 9438), and no limit but the link.

@@ -30,7 +30,7 @@ impl StillFrames {
 
 impl FrameSource for StillFrames {
     fn welcome(&self) -> Welcome {
-        Welcome { model: [1; 6], package: PackageHash([1; 32]), width: 1, height: 1, rate: (RATE, 1) }
+        Welcome { model: [1; 6], package: PackageHash([1; 32]), width: 1, height: 1, rate: (RATE, 1), video: None }
     }
 
     async fn next(&mut self, _feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
@@ -47,6 +47,6 @@ impl FrameSource for StillFrames {
         }
         let (id, captured) = (self.id, u64::try_from(captured.as_micros()).unwrap_or(u64::MAX));
         self.id += 1;
-        Ok(Some(Frame { id, skipped: 0, captured, base: self.base, bytes: self.bytes.clone() }))
+        Ok(Some(Frame { id, skipped: 0, captured, base: self.base, bytes: self.bytes.clone(), join: None }))
     }
 }

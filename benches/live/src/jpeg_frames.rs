@@ -112,7 +112,7 @@ impl JpegFrames {
         // What was sent is found by its length: no pixels are sent, so that both ends need one set of files.
         let bytes = Bytes::from(vec![0; self.jpegs.bytes(index, quality)?]);
         let captured = u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_micros())?;
-        Ok(Frame { id, skipped: 0, captured, base: bytes.len(), bytes })
+        Ok(Frame { id, skipped: 0, captured, base: bytes.len(), bytes, join: None })
     }
 }
 
@@ -120,7 +120,14 @@ impl FrameSource for JpegFrames {
     fn welcome(&self) -> Welcome {
         let size = self.clip.at(0).size();
         let [width, height] = [size.width(), size.height()].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
-        Welcome { model: [0; 6], package: PackageHash([0; 32]), width, height, rate: (FRAMES_PER_SECOND, 1) }
+        Welcome {
+            model: [0; 6],
+            package: PackageHash([0; 32]),
+            width,
+            height,
+            rate: (FRAMES_PER_SECOND, 1),
+            video: None,
+        }
     }
 
     async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {

@@ -10,7 +10,7 @@ use super::{Common, Transform};
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
-    /// A picture, a folder of pictures, a y4m video, or `-` for y4m on standard input
+    /// A y4m video, `-` for one on standard input, a picture or a folder of pictures
     #[arg(value_name = "SOURCE")]
     pub(crate) source: PathBuf,
     /// The address to listen on; `[::]:4433` takes receivers from anywhere

@@ -143,7 +143,7 @@ mod tests {
 
     fn announced(package: &Package) -> Announcement {
         let size = Size::new(16, 16).expect("a valid size");
-        Announcement { model: package.id(), package: PackageHash(package.hash()), size, rate: (30, 1) }
+        Announcement { model: package.id(), package: PackageHash(package.hash()), size, rate: (30, 1), video: None }
     }
 
     fn packages(decoder: Transform, cache: &TempDir) -> Packages {

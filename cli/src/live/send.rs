@@ -4,19 +4,23 @@ use std::time::Duration;
 
 #[cfg(feature = "qlog")]
 use anyhow::Context as _;
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use nestcast_codec::Size;
 use nestcast_proto::PackageHash;
-use nestcast_sender::{Broadcast, Config, EncodedPictures, Encoding, Error, Identity, Monitor, Statistics};
+use nestcast_sender::{
+    Broadcast, Config, EncodedPictures, EncodedVideo, Encoding, Error, FrameSource, Identity, Monitor, Pictures,
+    Statistics,
+};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::lines::Line;
 #[cfg(feature = "metrics")]
 use super::metrics;
-use super::source;
-use crate::args::Send;
+use super::source::{self, Source};
+use crate::args::{Send, Transform};
 use crate::files::{self, Lines};
 use crate::transforms::Model;
+use crate::video;
 
 /// Bytes of a frame's stream for each pixel: beyond 4 bits a pixel nothing is seen, and encoding takes longer.
 const PIXELS_PER_BYTE: usize = 2;
@@ -24,19 +28,35 @@ const PIXELS_PER_BYTE: usize = 2;
 const LEAST_FRAME: usize = 16 * 1024;
 
 pub(crate) fn run(options: &Send) -> Result<()> {
-    let runtime = super::runtime()?;
+    match source::open(options)? {
+        Source::Video(pictures) => {
+            let linear = options.analysis == Transform::Linear;
+            ensure!(linear, "--analysis deep is for pictures: video has no other than linear");
+            video::model(&options.common)?;
+            broadcast(options, EncodedVideo::new(pictures, options.common.threads()))
+        }
+        Source::Pictures(pictures) => broadcast(options, encoded(options, pictures)?),
+    }
+}
+
+/// Pictures, each encoded by itself.
+fn encoded(options: &Send, pictures: Pictures) -> Result<EncodedPictures> {
     let model = Model::open(&options.common)?;
+    let most = frame_limit(pictures.size());
+    let hash = PackageHash(model.package().hash());
+    let encoding = Encoding::new(hash, model.encoder(options.analysis)?.with_max_bytes(most))
+        .with_package(model.package().archive().into());
+    Ok(EncodedPictures::new(pictures, encoding))
+}
+
+fn broadcast(options: &Send, source: impl FrameSource) -> Result<()> {
+    let runtime = super::runtime()?;
     let token = super::token(options.token_file.as_deref())?;
     let identity = match (&options.cert, &options.key) {
         (Some(chain), Some(key)) => Identity::from_pem(chain, key)?,
         _ => Identity::generate()?,
     };
     let fingerprint = identity.fingerprint().to_string();
-    let source = source::open(options)?;
-    let most = frame_limit(source.size());
-    let hash = PackageHash(model.package().hash());
-    let encoding = Encoding::new(hash, model.encoder(options.analysis)?.with_max_bytes(most))
-        .with_package(model.package().archive().into());
     #[cfg(feature = "qlog")]
     if let Some(folder) = &options.qlog {
         std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be written", folder.display()))?;
@@ -52,7 +72,7 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     };
 
     let outcome = runtime.block_on(async {
-        let broadcast = Broadcast::listen(config, EncodedPictures::new(source, encoding)).map_err(advise)?;
+        let broadcast = Broadcast::listen(config, source).map_err(advise)?;
         let address = broadcast.address().unwrap_or(options.listen).to_string();
         let monitor = broadcast.monitor();
         let (metrics, serving) = metrics(options, monitor.clone()).await?;

@@ -12,20 +12,28 @@ use nestcast_sender::{PictureError, Pictures, SourceError};
 use crate::args::Send;
 use crate::{eval, files, pictures};
 
+/// What is broadcast.
+pub(super) enum Source {
+    /// Each frame is predicted from those before.
+    Video(Pictures),
+    /// Each is encoded by itself.
+    Pictures(Pictures),
+}
+
 /// Opens the source of a broadcast.
-pub(super) fn open(options: &Send) -> Result<Pictures> {
+pub(super) fn open(options: &Send) -> Result<Source> {
     let (path, max_pixels) = (&options.source, options.common.max_pixels);
     let name = files::name(path);
     if files::is_standard(path) {
         ensure!(!options.again, "standard input cannot begin again: leave --loop out");
-        return Pictures::video(&name, max_pixels, io::stdin(), None).map_err(advise);
+        return Pictures::video(&name, max_pixels, io::stdin(), None).map(Source::Video).map_err(advise);
     }
     let rate = Rate::new(options.rate, 1).context("--rate must be 1 to 1000")?;
     if path.is_dir() {
-        return folder(path, max_pixels, rate, options.again);
+        return folder(path, max_pixels, rate, options.again).map(Source::Pictures);
     }
     if !is_video(path)? {
-        return Ok(Pictures::still(pictures::read(path, max_pixels)?, rate));
+        return Ok(Source::Pictures(Pictures::still(pictures::read(path, max_pixels)?, rate)));
     }
     let open = || File::open(path);
     let input = open().with_context(|| format!("{name} cannot be read"))?;
@@ -33,7 +41,7 @@ pub(super) fn open(options: &Send) -> Result<Pictures> {
         let path = path.clone();
         Box::new(move || File::open(&path)) as Box<dyn FnMut() -> io::Result<File> + core::marker::Send>
     });
-    Pictures::video(&name, max_pixels, input, again).map_err(advise)
+    Pictures::video(&name, max_pixels, input, again).map(Source::Video).map_err(advise)
 }
 
 /// Adds which option helps.

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use nestcast_codec::{Picture, Range};
 use nestcast_lab::metrics;
 use nestcast_media::picture::encode_png;
+use nestcast_media::to_rgb;
 use nestcast_media::y4m::{Rate, Writer};
 use nestcast_models::Package;
 use nestcast_receiver::{Announcement, Decoding, Shown, Totals, Viewer};
@@ -27,6 +28,8 @@ pub(super) struct Screen {
     packages: Packages,
     decoder: Transform,
     max_pixels: u64,
+    /// Threads that decode video.
+    threads: usize,
     sink: Sink,
     originals: Vec<Picture>,
     /// Where lines for programs go, if anywhere.
@@ -59,7 +62,8 @@ impl Screen {
         let (decoder, originals) = (options.decoder, originals.unwrap_or_default());
         let lines = options.json.then(|| Lines::beside(&options.output));
         let packages = Packages::new(decoder, model.package().clone());
-        Ok(Self { model, packages, decoder, max_pixels, sink, originals, lines, totals: Totals::default() })
+        let threads = options.common.threads();
+        Ok(Self { model, packages, decoder, max_pixels, threads, sink, originals, lines, totals: Totals::default() })
     }
 
     fn decoding(&self, package: Package) -> Result<Decoding> {
@@ -82,7 +86,7 @@ impl Screen {
         match &mut self.sink {
             Sink::Folder(folder) => {
                 let path = folder.join(format!("frame-{id:08}.png"));
-                Output::new(&path, &[])?.write_frame(&encode_png(picture)?)
+                Output::new(&path, &[])?.write_frame(&encode_png(&to_rgb(picture))?)
             }
             Sink::Video(Some(writer)) => {
                 writer.write(picture).context("standard output takes no more: did the player end?")
@@ -102,6 +106,11 @@ impl Viewer for Screen {
         if let Sink::Video(writer @ None) = &mut self.sink {
             let rate = Rate::new(announced.rate.0, announced.rate.1)?;
             *writer = Some(Writer::new(io::stdout(), rate));
+        }
+        if announced.video.is_some() {
+            let decoding = Decoding::video(announced, self.threads);
+            let what = "the sender's video needs tables that this version lacks: update nestcast at the older end";
+            return decoding.context(what).map(Some);
         }
         self.packages.find(announced).map(|package| self.decoding(package)).transpose()
     }

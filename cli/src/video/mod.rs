@@ -36,7 +36,7 @@ pub(crate) fn is_stored(input: &mut Input<'_>) -> Result<bool> {
 }
 
 /// The tables of video.
-fn model(common: &Common) -> Result<VideoModel> {
+pub(crate) fn model(common: &Common) -> Result<VideoModel> {
     ensure!(common.model == DEFAULT_MODEL, "video has tables of its own, which are built in: leave --model out");
     Ok(VideoModel::built_in())
 }

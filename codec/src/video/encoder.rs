@@ -54,6 +54,8 @@ pub struct VideoEncoder {
     effort: Effort,
     pub(super) state: State,
     allotment: Allotment,
+    /// Bytes of a frame that somebody may have use for, whatever the population is.
+    useful: usize,
     /// Frames so far.
     count: usize,
     source: Planes420<i16>,
@@ -86,6 +88,7 @@ impl VideoEncoder {
             effort: Effort::default(),
             state: State::new(size),
             allotment: Allotment::default(),
+            useful: 0,
             count: 0,
             source: Planes420::new(size),
             residual: Planes420::new(size),
@@ -123,6 +126,12 @@ impl VideoEncoder {
         self.settings.population = population;
     }
 
+    /// Makes frames of so many bytes from the next one on, if the population's fastest receiver takes fewer: it may turn out
+    /// to be faster. No frame is predicted from these bytes.
+    pub const fn set_useful_bytes(&mut self, bytes: usize) {
+        self.useful = bytes;
+    }
+
     /// Encodes the next frame, planar YCbCr 4:2:0.
     ///
     /// # Errors
@@ -138,6 +147,7 @@ impl VideoEncoder {
         self.take(&view);
         let phase = u8::try_from(self.count % CONSTANT_CYCLE).unwrap_or_default();
         let shares = self.allotment.shares(&self.settings.population, self.settings.rate);
+        let shares = Shares { most: shares.most.max(self.useful), ..shares };
         let side = if self.count == 0 { None } else { self.predict(phase, shares.floor) };
         if side.is_none() {
             self.state.predict_nothing();

@@ -133,7 +133,7 @@ impl Connection for Sender {
 }
 
 fn welcome_at(model: [u8; 6], rate: (u32, u32)) -> Bytes {
-    Message::Welcome(Welcome { model, package: PACKAGE, width: 64, height: 48, rate }).encode()
+    Message::Welcome(Welcome { model, package: PACKAGE, width: 64, height: 48, rate, video: None }).encode()
 }
 
 fn welcome(model: [u8; 6]) -> Option<Script> {

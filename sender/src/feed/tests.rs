@@ -157,7 +157,8 @@ fn hello(max_bitrate: Option<Bitrate>) -> Bytes {
 }
 
 fn shared() -> Arc<Shared> {
-    let welcome = Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 16, height: 16, rate: (30, 1) };
+    let welcome =
+        Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 16, height: 16, rate: (30, 1), video: None };
     let (counters, feedback, end) = (Arc::default(), Feedback::default(), OnceLock::new());
     let package = Some(vec![7; MODEL].into());
     let (places, cut_off) = (Arc::new(Places::new(100, 100)), watch::Sender::new(false));
@@ -166,7 +167,7 @@ fn shared() -> Arc<Shared> {
 
 fn put(outlet: &Outlet, id: u64) {
     let bytes = vec![7; FULL].into();
-    outlet.put(&Counters::default(), Frame { id, skipped: 0, captured: 0, base: BASE, bytes });
+    outlet.put(&Counters::default(), Frame { id, skipped: 0, captured: 0, base: BASE, bytes, join: None });
 }
 
 /// Feeds receivers of such rates with 300 frames; gives the bytes of each frame that the first one got.
@@ -304,7 +305,10 @@ fn from_outlet_to_transport_a_frame_takes_no_memory_anew() {
         runtime.block_on(async {
             for id in ids {
                 sleep(INTERVAL).await;
-                outlet.put(&shared.counters, Frame { id, skipped: 0, captured: 0, base: BASE, bytes: bytes.clone() });
+                outlet.put(
+                    &shared.counters,
+                    Frame { id, skipped: 0, captured: 0, base: BASE, bytes: bytes.clone(), join: None },
+                );
             }
             sleep(INTERVAL).await;
         });

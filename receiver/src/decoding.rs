@@ -1,0 +1,95 @@
+//! Frames to pictures: those of pictures each by itself, those of video one after another.
+
+use nestcast_codec::{
+    Arrived, Channels, Decoder, Format, Header, Parsed, Picture, Range, Size, VideoDecoder, VideoModel,
+};
+
+use crate::player::{Announcement, Cause};
+
+/// How to decode with one model.
+pub struct Decoding(Kind);
+
+enum Kind {
+    Pictures {
+        decoder: Box<Decoder>,
+        /// Of pictures with colours; grey ones are grey.
+        format: Format,
+    },
+    Video {
+        decoder: Box<VideoDecoder>,
+        range: Range,
+    },
+}
+
+impl Decoding {
+    /// Decodes one frame after another, each a picture by itself; pictures with colours are RGB.
+    #[must_use]
+    pub fn new(decoder: Decoder) -> Self {
+        Self(Kind::Pictures { decoder: Box::new(decoder), format: Format::Rgb })
+    }
+
+    /// Pictures with colours are planar YCbCr 4:2:0, as video files have them.
+    #[must_use]
+    pub fn with_ycbcr420(mut self, range: Range) -> Self {
+        if let Kind::Pictures { format, .. } = &mut self.0 {
+            *format = Format::Ycbcr420(range);
+        }
+        self
+    }
+
+    /// Decodes video, on so many threads, into planar YCbCr 4:2:0. Nothing if pictures were announced, or video of other
+    /// tables than this build has.
+    #[must_use]
+    pub fn video(announced: &Announcement, threads: usize) -> Option<Self> {
+        let model = VideoModel::built_in();
+        let video = announced.video.filter(|video| model.ids() == [announced.model, video.residual])?;
+        let decoder = Box::new(VideoDecoder::new(model, announced.size, threads));
+        Some(Self(Kind::Video { decoder, range: video.range }))
+    }
+
+    /// Takes a frame. One whose header says another size than was announced is refused: no memory is taken for it.
+    pub(crate) fn decode(&mut self, size: Size, prefix: &[u8]) -> Result<(), Cause> {
+        match &mut self.0 {
+            Kind::Pictures { decoder, .. } => {
+                if let Parsed::Complete(header, _) = Header::parse(prefix)?
+                    && header.size != size
+                {
+                    return Err("it has another size than announced".into());
+                }
+                decoder.reset();
+                decoder.push(prefix)?;
+                decoder.header().ok_or("it ends inside its header")?;
+            }
+            Kind::Video { decoder, .. } => {
+                if decoder.decode(prefix)? == Arrived::Nothing {
+                    return Err("it ends inside its motion".into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws the frame that was taken last into the picture of one before, if that has its shape.
+    pub(crate) fn draw<'a>(&mut self, size: Size, picture: &'a mut Option<Picture>) -> Result<&'a Picture, Cause> {
+        let format = match &self.0 {
+            Kind::Pictures { decoder, format } => match decoder.header().map(|header| header.channels) {
+                Some(Channels::Grey) => Format::Grey,
+                _ => *format,
+            },
+            Kind::Video { range, .. } => Format::Ycbcr420(*range),
+        };
+        let before = picture.take().filter(|before| (before.size(), before.format()) == (size, format));
+        let drawn = picture.insert(before.unwrap_or_else(|| Picture::zero(size, format)));
+        match &mut self.0 {
+            Kind::Pictures { decoder, .. } => decoder.render_into(&mut *drawn)?,
+            Kind::Video { decoder, .. } => decoder.render_into(&mut *drawn)?,
+        }
+        Ok(drawn)
+    }
+}
+
+impl std::fmt::Debug for Decoding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Decoding").finish_non_exhaustive()
+    }
+}

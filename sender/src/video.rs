@@ -1,0 +1,148 @@
+//! The source that encodes video: each frame once, for all receivers of now.
+
+use std::time::Instant;
+
+use nestcast_codec::{Effort, Error, FrameRate, Picture, Population, Size, VideoEncoder, VideoModel, VideoSettings};
+use nestcast_proto::{Frame, Join, MAX_FRAME, PackageHash, Video, Welcome};
+
+use crate::capture::{Capture, Desk, Pictures};
+use crate::feedback::Feedback;
+use crate::source::{FrameSource, SourceError};
+
+/// Share of what a path carries that is frames' bytes; the rest is headers.
+const PAYLOAD: f64 = 0.9;
+/// Share of the slowest receiver's rate that the bases of frames take. What a fall of the rate loses of bases comes again
+/// before all else: so much less than all, and that is soon done.
+const BASE_SHARE: f64 = 0.4;
+/// A receiver of less than this share of the median's rate is not waited for: it gets a new beginning again and again, and
+/// the others keep theirs.
+const HOPELESS: f64 = 0.25;
+/// How many times faster the slowest rate may be from frame to frame: it falls at once, and rises fivefold in a second.
+const RISE: f64 = 1.05;
+/// A beginning for new receivers takes what the slowest carries in so many frame intervals, but no fewer bytes.
+const JOIN_INTERVALS: f64 = 2.0;
+const MIN_JOIN_BYTES: usize = 1000;
+/// Bits for each pixel before the first receiver comes.
+const BITS_PER_PIXEL: f64 = 0.1;
+/// Luma samples a second from which on the search for motion is a short one: those of 640x360 at 30 frames a second.
+const MANY_SAMPLES: f64 = 640.0 * 360.0 * 30.0;
+/// Least weight of a rate that only sets a bound.
+const NO_WEIGHT: f64 = 1e-9;
+
+/// Encodes pictures as frames of video for the receivers that a [`Feedback`] knows.
+#[derive(Debug)]
+pub struct VideoEncoding {
+    encoder: VideoEncoder,
+    rate: FrameRate,
+    /// The rate that bases are made for, bits a second.
+    slowest: f64,
+}
+
+impl VideoEncoding {
+    /// For pictures of `size`, planar YCbCr 4:2:0, on so many threads.
+    #[must_use]
+    pub fn new(size: Size, rate: FrameRate, threads: usize) -> Self {
+        let samples = size.pixels() as f64 * f64::from(rate.frames) / f64::from(rate.seconds);
+        let slowest = samples * BITS_PER_PIXEL;
+        let population = population(&[slowest], slowest * BASE_SHARE);
+        let settings = VideoSettings { size, rate, population, threads };
+        let effort = if samples > MANY_SAMPLES { Effort::Fast } else { Effort::Normal };
+        Self { encoder: VideoEncoder::new(VideoModel::built_in(), settings).with_effort(effort), rate, slowest }
+    }
+
+    /// The next frame, taken at a picture's number, pictures skipped and moment of capture, each as [`Frame`] has it; with a
+    /// [`Join`] if a receiver asks for one.
+    ///
+    /// # Errors
+    /// If the picture has another size or format.
+    pub fn encode(
+        &mut self,
+        picture: &Picture,
+        (id, skipped, captured): (u64, u64, u64),
+        feedback: &Feedback,
+    ) -> Result<Frame, Error> {
+        self.follow(feedback);
+        let frame = self.encoder.encode(picture)?;
+        let join = if frame.key {
+            Some(Join { base: frame.base, bytes: frame.bytes.clone() })
+        } else {
+            feedback.wants_join().then(|| {
+                let most = self.rate.bytes(self.slowest * JOIN_INTERVALS).max(MIN_JOIN_BYTES);
+                let nestcast_codec::Frame { base, bytes, .. } = self.encoder.join(most);
+                Join { base, bytes }
+            })
+        };
+        Ok(Frame { id, skipped, captured, base: frame.base, bytes: frame.bytes, join })
+    }
+
+    /// Encodes for the receivers of now.
+    fn follow(&mut self, feedback: &Feedback) {
+        let useful = feedback.useful_bytes().min(MAX_FRAME);
+        self.encoder.set_useful_bytes(usize::try_from(useful).unwrap_or(usize::MAX));
+        let receivers = feedback.statistics().receivers;
+        let rates = receivers.iter().map(|receiver| {
+            let carried = receiver.path.target_rate().bits() as f64 * PAYLOAD;
+            receiver.max_bitrate.map_or(carried, |most| carried.min(most.bits() as f64))
+        });
+        let rates: Vec<_> = rates.collect();
+        let known = population(&rates, 0.0);
+        let (Some(slowest), Some(median)) = (known.slowest(), known.median()) else { return };
+        self.slowest = slowest.max(median * HOPELESS).min(self.slowest * RISE);
+        self.encoder.set_population(population(&rates, self.slowest * BASE_SHARE));
+    }
+}
+
+/// Receivers of these rates, none of them slower than bases are made for.
+fn population(rates: &[f64], bases: f64) -> Population {
+    Population::new(rates.iter().map(|rate| (rate.max(bases), 1.0)).chain([(bases, NO_WEIGHT)]))
+}
+
+/// Pictures as frames of video.
+#[derive(Debug)]
+pub struct EncodedVideo {
+    welcome: Welcome,
+    capture: Capture,
+}
+
+impl EncodedVideo {
+    /// Nothing is read or encoded before the first frame is asked for.
+    #[must_use]
+    pub fn new(pictures: Pictures, threads: usize) -> Self {
+        let rate = FrameRate { frames: pictures.rate().frames(), seconds: pictures.rate().seconds() };
+        let [key, residual] = VideoModel::built_in().ids();
+        let full_range = pictures.range() == nestcast_codec::Range::Full;
+        let video = Video { residual: residual.0, full_range };
+        let welcome = pictures.welcome(key, PackageHash([0; 32]), Some(video));
+        let mut encoding = VideoEncoding::new(pictures.size(), rate, threads);
+        let work = Box::new(move |feedback: &Feedback, desk: &mut Desk| encode(&mut encoding, feedback, desk));
+        Self { welcome, capture: Capture::new(pictures, work) }
+    }
+}
+
+impl FrameSource for EncodedVideo {
+    fn welcome(&self) -> Welcome {
+        self.welcome.clone()
+    }
+
+    async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
+        self.capture.next(feedback).await
+    }
+
+    fn stop(&mut self) {
+        self.capture.stop();
+    }
+}
+
+fn encode(encoding: &mut VideoEncoding, feedback: &Feedback, desk: &mut Desk) -> Result<(), SourceError> {
+    while let Some((captured, skipped)) = desk.take() {
+        let start = Instant::now();
+        let place = (captured.id, skipped, captured.at);
+        let frame = encoding.encode(&captured.picture, place, feedback).map_err(SourceError::failed)?;
+        feedback.handle_encoded(start.elapsed());
+        if !desk.send(frame) {
+            break;
+        }
+        desk.spend(captured.picture);
+    }
+    Ok(())
+}

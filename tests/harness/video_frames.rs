@@ -1,0 +1,188 @@
+//! Live video in virtual time: pictures made by arithmetic, encoded as the product does, and a sink that decodes and compares.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use nestcast_codec::{Format, FrameRate, Picture, Range, Size, VideoDecoder, VideoModel};
+use nestcast_proto::{Arrived, PackageHash, ReceiveStats, Video, Welcome};
+use nestcast_receiver::{FrameSink, Readiness};
+use nestcast_sender::{Feedback, FrameSource, SourceError, VideoEncoding};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+
+use crate::bottleneck::Bottleneck;
+
+/// Width and height of the pictures.
+pub const SIZE: [u32; 2] = [160, 96];
+/// Frames a second.
+pub const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+/// Samples that the ground moves in a frame, in quarters.
+const PAN: u32 = 3;
+
+fn size() -> Size {
+    Size::new(SIZE[0], SIZE[1]).expect("a valid size")
+}
+
+/// A picture of a video: smooth ground with fine grain that moves past, and a square that crosses it.
+#[must_use]
+pub fn picture(id: u64) -> Picture {
+    let time = u32::try_from(id).expect("few frames");
+    let mut picture = Picture::zero(size(), Format::Ycbcr420(Range::Limited));
+    let [width, height] = SIZE;
+    let square = |x: u32, y: u32| (x + width - time * 2 % width) % width < 24 && (30..54).contains(&y);
+    let wave = |at: f64| 30.0 * (at / 9.0).sin() + 16.0 * (at / 3.1).sin();
+    let mut samples = picture.samples_mut().iter_mut();
+    for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
+        let along = f64::from(4 * x + PAN * time) / 4.0;
+        let ground = 120.0 + wave(along) + wave(f64::from(y) * 1.7 + along / 2.0) * 0.8;
+        let value = if square(x, y) { 200.0 - f64::from(y) } else { ground };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clipped")]
+        let value = value.clamp(16.0, 235.0) as u8;
+        *samples.next().expect("as many samples") = value;
+    }
+    samples.for_each(|sample| *sample = 120);
+    picture
+}
+
+/// Luma PSNR in dB.
+fn psnr(a: &Picture, b: &Picture) -> f64 {
+    let luma = size().pixels();
+    let square = |(a, b): (&u8, &u8)| f64::from(a.abs_diff(*b)).powi(2);
+    let sum: f64 = a.samples()[..luma].iter().zip(b.samples()).map(square).sum();
+    10.0 * (255.0 * 255.0 * luma as f64 / sum.max(1.0)).log10()
+}
+
+/// [`picture`] after picture, encoded for the receivers of now.
+#[derive(Debug)]
+pub struct VideoFrames {
+    encoding: VideoEncoding,
+    id: u64,
+    due: Option<(Instant, Interval)>,
+}
+
+impl Default for VideoFrames {
+    fn default() -> Self {
+        Self { encoding: VideoEncoding::new(size(), RATE, 1), id: 0, due: None }
+    }
+}
+
+impl FrameSource for VideoFrames {
+    fn welcome(&self) -> Welcome {
+        let [key, residual] = VideoModel::built_in().ids();
+        let video = Some(Video { residual: residual.0, full_range: false });
+        let (package, rate) = (PackageHash([0; 32]), (RATE.frames, RATE.seconds));
+        Welcome { model: key.0, package, width: SIZE[0], height: SIZE[1], rate, video }
+    }
+
+    async fn next(&mut self, feedback: &Feedback) -> Result<Option<nestcast_proto::Frame>, SourceError> {
+        let interval = self.welcome().interval();
+        let (began, due) = self.due.get_or_insert_with(|| {
+            let mut due = interval_at(Instant::now() + interval, interval);
+            due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            (Instant::now(), due)
+        });
+        let captured = u64::try_from((due.tick().await - *began).as_micros()).unwrap_or(u64::MAX);
+        let id = self.id;
+        self.id += 1;
+        let frame = self.encoding.encode(&picture(id), (id, 0, captured), feedback).map_err(SourceError::failed)?;
+        Ok(Some(frame))
+    }
+}
+
+/// A frame that was decoded.
+#[derive(Debug, Clone, Copy)]
+pub struct Decoded {
+    /// Its number.
+    pub id: u64,
+    /// Bytes that came in time.
+    pub bytes: usize,
+    /// When, on the link's clock.
+    pub at: Duration,
+    /// From capture on.
+    pub latency: Duration,
+    /// From its first bytes on.
+    pub receiving: Duration,
+    /// How near it is to the original, luma, in dB.
+    pub psnr: f64,
+}
+
+/// Decodes frames and compares them.
+#[derive(Debug)]
+pub struct Viewer {
+    decoder: VideoDecoder,
+    picture: Picture,
+}
+
+impl Default for Viewer {
+    fn default() -> Self {
+        let decoder = VideoDecoder::new(VideoModel::built_in(), size(), 1);
+        Self { decoder, picture: Picture::zero(size(), Format::Ycbcr420(Range::Limited)) }
+    }
+}
+
+impl Viewer {
+    /// Decodes the next frame, and gives how near it is to the original.
+    ///
+    /// # Errors
+    /// If it breaks the specification.
+    pub fn view(&mut self, id: u64, frame: &[u8]) -> Result<f64, nestcast_codec::Error> {
+        self.decoder.decode(frame)?;
+        self.decoder.render_into(&mut self.picture)?;
+        Ok(psnr(&picture(id), &self.picture))
+    }
+}
+
+/// Decodes what comes.
+#[derive(Debug)]
+pub struct Watcher {
+    network: Bottleneck,
+    viewer: Viewer,
+    /// Frames in the order in which they came.
+    pub decoded: Vec<Decoded>,
+    /// What came, as of the last frame.
+    pub received: ReceiveStats,
+}
+
+impl Watcher {
+    /// Of a broadcast over this network.
+    #[must_use]
+    pub fn new(network: &Bottleneck) -> Self {
+        let (network, viewer) = (network.clone(), Viewer::default());
+        Self { network, viewer, decoded: Vec::new(), received: ReceiveStats::default() }
+    }
+
+    /// The mean PSNR of frames between two moments.
+    #[must_use]
+    pub fn psnr(&self, from: Duration, to: Duration) -> f64 {
+        let within: Vec<_> = self.decoded.iter().filter(|frame| (from..to).contains(&frame.at)).collect();
+        within.iter().map(|frame| frame.psnr).sum::<f64>() / within.len() as f64
+    }
+
+    /// The longest time between two frames.
+    #[must_use]
+    pub fn longest_gap(&self) -> Duration {
+        self.decoded.windows(2).map(|pair| pair[1].at - pair[0].at).max().unwrap_or_default()
+    }
+}
+
+impl FrameSink for Watcher {
+    type Error = nestcast_codec::Error;
+
+    async fn handle_welcome(&mut self, welcome: &Welcome) -> Result<Readiness, nestcast_codec::Error> {
+        assert!(welcome.video.is_some(), "video is announced");
+        Ok(Readiness::Ready)
+    }
+
+    async fn handle_package(&mut self, _package: Bytes) -> Result<(), nestcast_codec::Error> {
+        Ok(())
+    }
+
+    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), nestcast_codec::Error> {
+        let (id, bytes, at) = (frame.header.id, frame.prefix.len(), self.network.now());
+        let psnr = self.viewer.view(id, &frame.prefix)?;
+        let latency = at.saturating_sub(Duration::from_micros(frame.header.captured));
+        let receiving = frame.shown.saturating_sub(frame.first);
+        self.decoded.push(Decoded { id, bytes, at, latency, receiving, psnr });
+        self.received = stats;
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! Live video over simulated links, in virtual time: every base arrives, in order, and what comes behind it is used.
+
+use std::time::Duration;
+
+use nestcast_codec::{Budget, Population, VideoEncoder, VideoModel, VideoSettings};
+use nestcast_lab::link::Link;
+use nestcast_proto::Bitrate;
+use nestcast_tests::network::{Outcome, Scenario, Viewer, broadcast_from, steps};
+use nestcast_tests::video_frames::{self, RATE, VideoFrames, Watcher, picture};
+
+fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+/// Broadcasts over `link` for `time` to receivers that join so late and ask for so much.
+fn watch(link: &Link, time: Duration, receivers: &[(Duration, Option<u64>)]) -> Vec<Watcher> {
+    let outcome: Outcome<Watcher> = broadcast_from(link, Scenario::lasting(time), VideoFrames::default(), |network| {
+        let viewer = |&(joins, cap): &(Duration, Option<u64>)| Viewer {
+            joins,
+            cap: cap.map(Bitrate::from_bits),
+            sink: Watcher::new(network),
+        };
+        receivers.iter().map(viewer).collect()
+    });
+    outcome.receivers
+}
+
+/// What a watcher saw, in a line.
+fn describe(watcher: &Watcher) -> String {
+    let mut latencies: Vec<_> = watcher.decoded.iter().map(|frame| frame.latency.as_millis()).collect();
+    latencies.sort_unstable();
+    let at = |percent: usize| latencies[(latencies.len() - 1) * percent / 100];
+    let seconds = |second: u64| watcher.psnr(ms(second * 1000), ms(second * 1000 + 1000));
+    let psnr: Vec<_> = (0..8).map(|second| format!("{:.1}", seconds(second))).collect();
+    let (gap, received) = (watcher.longest_gap(), watcher.received);
+    format!("latency {} {} {} ms, gap {gap:?}, {} dB, {received:?}", at(50), at(95), at(100), psnr.join(" "))
+}
+
+/// Every frame from the first on was decoded, in order.
+fn assert_whole(watcher: &Watcher, what: &str) {
+    println!("{what}: {}", describe(watcher));
+    let ids: Vec<_> = watcher.decoded.iter().map(|frame| frame.id).collect();
+    let expected: Vec<_> = (ids[0]..).take(ids.len()).collect();
+    assert_eq!(ids, expected, "{what}");
+    assert_eq!(watcher.received.blank, 0, "{what}");
+}
+
+/// Mean PSNR of frames 60 to 180 if each is cut to `rate` without a network.
+fn without_network(rate: f64) -> f64 {
+    let size = picture(0).size();
+    let settings = VideoSettings { size, rate: RATE, population: Population::new([(rate, 1.0)]), threads: 1 };
+    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    let (mut budget, mut viewer) = (Budget::new(rate, RATE), video_frames::Viewer::default());
+    let psnr = (0..180).map(|id| {
+        let frame = encoder.encode(&picture(id)).expect("a frame");
+        let count = budget.cut(&frame.bytes, 0).expect("a whole head");
+        viewer.view(id, &frame.bytes[..count]).expect("a sound frame")
+    });
+    let psnr: Vec<_> = psnr.collect();
+    psnr[60..].iter().sum::<f64>() / 120.0
+}
+
+#[test]
+fn a_constant_link_brings_every_frame_nearly_as_good_as_the_codec_gives_it_at_that_rate() {
+    for rate in [300_000_u32, 600_000] {
+        // What a link carries besides is headers.
+        let codec = without_network(f64::from(rate) * 0.8);
+        for rtt in [10, 50] {
+            let link = Link::constant(rate.into()).with_rtt(ms(rtt));
+            let watchers = watch(&link, ms(6000), &[(ms(0), None)]);
+            let what = format!("{rate} bit/s, {rtt} ms, {codec:.1} dB without network");
+            assert_whole(&watchers[0], &what);
+            let live = watchers[0].psnr(ms(2000), ms(6000));
+            assert!(live >= codec - 3.0, "{what}: {live:.1} dB");
+        }
+    }
+}
+
+#[test]
+fn a_fall_to_a_tenth_loses_no_base() {
+    for (before, after, longest) in [(3_000_000, 300_000, 200), (1_000_000, 100_000, 500)] {
+        for rtt in [10, 50] {
+            let link = steps(&[(0, before), (4, after)]).with_rtt(ms(rtt));
+            let watchers = watch(&link, ms(8000), &[(ms(0), None)]);
+            let what = format!("{before} to {after} bit/s, {rtt} ms");
+            assert_whole(&watchers[0], &what);
+            assert!(watchers[0].longest_gap() <= ms(longest), "{what}");
+        }
+    }
+}
+
+#[test]
+fn with_one_packet_in_a_hundred_lost_every_frame_is_decoded() {
+    let link = Link::constant(1_000_000).with_rtt(ms(50)).with_loss(10_000, 1);
+    let watchers = watch(&link, ms(6000), &[(ms(0), None)]);
+    assert_whole(&watchers[0], "1 % of loss");
+}
+
+#[test]
+fn who_joins_sees_a_picture_at_once_and_gets_its_own_rate_of_the_one_encode() {
+    let link = Link::constant(4_000_000).with_rtt(ms(20));
+    let watchers = watch(&link, ms(6000), &[(ms(0), Some(600_000)), (ms(3000), Some(120_000))]);
+    let [fast, slow] = &watchers[..] else { panic!("two receivers") };
+    assert_whole(fast, "600 kbit/s");
+    assert_whole(slow, "120 kbit/s, joined after 3 s");
+    let first = slow.decoded[0];
+    assert!(first.at < ms(3200) && first.receiving <= ms(34), "{first:?}");
+    assert!(first.psnr > 25.0, "{first:?}");
+    let bytes = |watcher: &Watcher| watcher.decoded.iter().skip(30).map(|frame| frame.bytes).max();
+    assert!(bytes(slow) <= Some(120_000 / 8 / 30) && bytes(fast) <= Some(600_000 / 8 / 30), "each within its cap");
+    let settled = |watcher: &Watcher| watcher.psnr(ms(4000), ms(6000));
+    assert!(settled(fast) > settled(slow) + 1.0, "{:.1} and {:.1} dB", settled(fast), settled(slow));
+    assert!(settled(slow) > 40.0, "{:.1} dB", settled(slow));
+}
