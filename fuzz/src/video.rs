@@ -15,14 +15,22 @@ const SIDE: u8 = 40;
 /// Most frames of an input.
 const FRAMES: usize = 6;
 const FORMAT: Format = Format::Ycbcr420(Range::Limited);
-/// What a decoder holds of frames of one pixel: tables, probabilities, windows, and the borders of its pictures.
+/// What a decoder holds of frames of any size: tables, probabilities, windows.
 const LEAST: usize = 1_500_000;
 /// The codec's own promise.
 const BYTES_PER_PIXEL: usize = 60;
+/// Of pictures that go on by 32 samples on every side.
+const BYTES_PER_PIXEL_WITH_BORDERS: usize = 24;
 /// Pixels that a decoder of stored videos agrees to.
 const MAX_PIXELS: u64 = 4096;
 
 static VIDEO_MODEL: LazyLock<VideoModel> = LazyLock::new(|| VideoModel::new(MODEL.clone(), MODEL.clone()));
+
+/// Most bytes that a decoder of frames of this size may hold.
+const fn most(size: Size) -> usize {
+    let with_borders = (size.width() + 64) * (size.height() + 64);
+    LEAST + BYTES_PER_PIXEL * size.width() * size.height() + BYTES_PER_PIXEL_WITH_BORDERS * with_borders
+}
 
 /// Any bytes as frames: the decoder shows what the reference decoder shows, or refuses what that refuses; a frame that is
 /// refused or left out changes nothing; and memory stays within what the size allows.
@@ -32,7 +40,7 @@ pub fn video_frame(data: &[u8]) {
     let Some((&[width, height], mut rest)) = data.split_first_chunk::<2>() else { return };
     let size = Size::new(u32::from(width % SIDE) + 1, u32::from(height % SIDE) + 1).expect("within the limits");
     let mut reference = VideoReference::new(TABLES, TABLES, size.width(), size.height()).expect("valid tables");
-    let most = LEAST + BYTES_PER_PIXEL * size.pixels() + 4 * data.len();
+    let most = most(size) + 4 * data.len();
     let mut expected = Vec::new();
     let mut frames = Vec::new();
     while let Some((&length, behind)) = rest.split_first().filter(|_| frames.len() < FRAMES) {
@@ -82,8 +90,9 @@ pub fn video_file(data: &[u8]) {
     let found = bounded::within(4096 + 24 * bytes.len(), "seeking", || file.seek(to.into()));
     assert!(found.is_ok_and(|key| key <= to.into()) || found.is_err());
     let key_frame = file.next_frame();
-    let mut decoder = VideoDecoder::new(VIDEO_MODEL.clone(), file.header().size, 1).with_max_pixels(MAX_PIXELS);
-    let most = LEAST + BYTES_PER_PIXEL * 4096 + 4 * bytes.len();
+    let size = file.header().size;
+    let most = if size.pixels() as u64 > MAX_PIXELS { LEAST } else { most(size) } + 4 * bytes.len();
+    let mut decoder = VideoDecoder::new(VIDEO_MODEL.clone(), size, 1).with_max_pixels(MAX_PIXELS);
     bounded::within(most, "decoding a stored video", || {
         for frame in frames.iter().take(FRAMES).chain(key_frame.iter().flatten()) {
             let refused = matches!(decoder.decode(frame), Err(Error::Limit { .. }));

@@ -57,7 +57,8 @@ impl std::fmt::Debug for VideoDecoder {
 
 impl VideoDecoder {
     /// A decoder for frames of this size, on so many threads, that accepts up to [`DEFAULT_MAX_PIXELS`]. It takes about
-    /// 60 bytes a pixel, with the first frame.
+    /// 60 bytes a pixel, with the first frame; of frames narrower than 64 samples more, since pictures go on by 32 on every
+    /// side.
     #[must_use]
     pub fn new(model: VideoModel, size: Size, threads: usize) -> Self {
         let threads = threads.max(1);
