@@ -127,21 +127,30 @@ fn after_a_fall_at_any_moment_at_most_three_frames_lack_their_bases_at_100_ms() 
     assert!(most_blank(100) <= 3);
 }
 
+/// The same broadcast to a receiver that joins at six moments: what the sender estimates depends on when packets come to
+/// the microsecond, so the bounds hold for a mean.
+fn at_six_moments(link: &Link, time: Duration) -> [Outcome; 6] {
+    [0, 3, 5, 11, 17, 24].map(|joins| broadcast(link, Scenario { joins: ms(joins), ..Scenario::lasting(time) }))
+}
+
 #[test]
 fn after_a_step_every_frame_has_its_base_and_the_link_is_used_again_within_a_second() {
     for (rtt, fallen, risen, longest) in
-        [(10, 90.0, 92.0, 33), (50, 86.0, 90.0, 40), (100, 84.0, 86.0, 90), (200, 60.0, 50.0, 100)]
+        [(10, 90.0, 91.0, 33), (50, 88.0, 88.0, 40), (100, 88.0, 80.0, 90), (200, 76.0, 74.0, 100)]
     {
         let link = steps(&[(0, 4_000_000), (4, 1_000_000), (8, 10_000_000)]).with_rtt(ms(rtt));
-        let outcome = broadcast(&link, Scenario::lasting(ms(12_000)));
-        let after_fall = outcome.used(&link, ms(4500), ms(8000));
-        let after_rise = outcome.used(&link, ms(9000), ms(12_000));
-        let queue = outcome.queue_p95(ms(4100), ms(8000));
-        println!("{rtt} ms: {after_fall:.1} %, {after_rise:.1} %, queue p95 {queue:?}, {}", describe(outcome.seen()));
+        let outcomes = at_six_moments(&link, ms(12_000));
+        let after_fall = mean(&outcomes.each_ref().map(|outcome| outcome.used(&link, ms(4500), ms(8000))));
+        let after_rise = mean(&outcomes.each_ref().map(|outcome| outcome.used(&link, ms(9000), ms(12_000))));
+        println!("{rtt} ms: {after_fall:.1} %, {after_rise:.1} %");
         assert!(after_fall >= fallen, "{rtt} ms, after the fall: {after_fall} %");
         assert!(after_rise >= risen, "{rtt} ms, a second after the rise: {after_rise} %");
-        assert!(queue <= ms(longest), "{rtt} ms, after the fall: {queue:?}");
-        assert!(outcome.blank() <= if rtt > 100 { 12 } else { 0 }, "{rtt} ms");
+        for outcome in &outcomes {
+            let queue = outcome.queue_p95(ms(4100), ms(8000));
+            println!("queue p95 {queue:?}, {}", describe(outcome.seen()));
+            assert!(queue <= ms(longest), "{rtt} ms, after the fall: {queue:?}");
+            assert!(outcome.blank() <= if rtt > 100 { 12 } else { 0 }, "{rtt} ms");
+        }
     }
 }
 
@@ -163,17 +172,20 @@ fn four_frames_after_a_fall_two_packets_wait_for_long_at_most_and_frames_are_as_
 
 #[test]
 fn recorded_links_are_used_and_one_frame_at_most_lacks_its_base() {
-    let traces = [("by bus", NORWAY_BUS, [90.0, 86.0, 80.0], 33), ("by metro", NORWAY_METRO, [90.0, 84.0, 78.0], 58)];
+    let traces = [("by bus", NORWAY_BUS, [90.0, 81.0, 84.0], 33), ("by metro", NORWAY_METRO, [83.0, 87.0, 83.0], 58)];
     for (name, text, least, longest) in traces {
         for (rtt, least) in RTTS.into_iter().zip(least) {
             let link = Link::recorded(text).expect("a trace").with_rtt(ms(rtt));
-            let outcome = broadcast(&link, Scenario::lasting(ms(17_000)));
-            let used = outcome.used(&link, ms(1000), ms(17_000));
-            let queue = outcome.queue_p95(ms(1000), ms(17_000));
-            println!("{name}, {rtt} ms: {used:.1} %, queue p95 {queue:?}, {}", describe(outcome.seen()));
+            let outcomes = at_six_moments(&link, ms(17_000));
+            let used = mean(&outcomes.each_ref().map(|outcome| outcome.used(&link, ms(1000), ms(17_000))));
+            println!("{name}, {rtt} ms: {used:.1} %");
             assert!(used >= least, "{name}, {rtt} ms: {used} %");
-            assert!(queue <= ms(longest), "{name}, {rtt} ms: {queue:?}");
-            assert!(outcome.blank() <= u64::from(rtt >= 100), "{name}, {rtt} ms");
+            for outcome in &outcomes {
+                let queue = outcome.queue_p95(ms(1000), ms(17_000));
+                println!("queue p95 {queue:?}, {}", describe(outcome.seen()));
+                assert!(queue <= ms(longest), "{name}, {rtt} ms: {queue:?}");
+                assert!(outcome.blank() <= u64::from(rtt >= 100), "{name}, {rtt} ms");
+            }
         }
     }
 }

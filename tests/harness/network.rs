@@ -43,6 +43,8 @@ pub struct Scenario {
     pub base: usize,
     /// Receivers that share the link. Each joins a second after the one before.
     pub receivers: usize,
+    /// When the first one joins.
+    pub joins: Duration,
     /// A download over QUIC with CUBIC shares the link, from this moment on.
     pub download: Option<Duration>,
     /// When receivers are asked to acknowledge, if not as the sender does by itself.
@@ -53,7 +55,7 @@ impl Scenario {
     /// Frames of more than a link carries, to one receiver.
     #[must_use]
     pub const fn lasting(time: Duration) -> Self {
-        Self { time, full: FULL, base: BASE, receivers: 1, download: None, acknowledge: None }
+        Self { time, full: FULL, base: BASE, receivers: 1, joins: Duration::ZERO, download: None, acknowledge: None }
     }
 }
 
@@ -182,7 +184,7 @@ pub fn broadcast(link: &Link, scenario: Scenario) -> Outcome {
     let outcome = broadcast_from(link, scenario, source, |network| {
         let viewer = |index| {
             let sink = Notes { network: network.clone(), seen: Seen::default() };
-            Viewer { joins: Duration::from_secs(index as u64), cap: None, sink }
+            Viewer { joins: scenario.joins + Duration::from_secs(index as u64), cap: None, sink }
         };
         (0..scenario.receivers).map(viewer).collect()
     });
