@@ -233,6 +233,7 @@ pub(crate) struct Eval {
     /// Of a video: as for `encode`
     #[arg(long, value_enum)]
     pub(crate) effort: Option<Effort>,
+    #[cfg(feature = "plot")]
     /// Of a video: draw rate and PSNR
     #[arg(long, value_name = "OUT.svg")]
     pub(crate) plot: Option<PathBuf>,

@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result, ensure};
 use nestcast_codec::{FrameRate, VideoSettings};
-use nestcast_lab::plot::{Axis, Chart, Curve, Stroke, shown};
 use nestcast_lab::rate_distortion::rounded;
 use nestcast_lab::video::{Frame, Measured, Measurement, Run};
 use serde::Serialize;
@@ -17,14 +16,14 @@ const RATES: u32 = 5;
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
-struct Report {
-    video: String,
+pub(super) struct Report {
+    pub(super) video: String,
     width: usize,
     height: usize,
     frames: usize,
     frames_per_second: f64,
     encode_frames_per_second: f64,
-    rates: Vec<Row>,
+    pub(super) rates: Vec<Row>,
     /// Against every frame coded alone, in percent.
     bd_rate_luma: Option<f64>,
     bd_rate_ycbcr: Option<f64>,
@@ -32,17 +31,17 @@ struct Report {
 
 /// One rate.
 #[derive(Debug, Serialize)]
-struct Row {
-    kbps: f64,
+pub(super) struct Row {
+    pub(super) kbps: f64,
     used_kbps: f64,
     bytes: usize,
-    luma_db: f64,
+    pub(super) luma_db: f64,
     luma_least_db: f64,
     luma_jump_db: f64,
-    ycbcr_db: f64,
+    pub(super) ycbcr_db: f64,
     ycbcr_least_db: f64,
     ycbcr_jump_db: f64,
-    intra_luma_db: f64,
+    pub(super) intra_luma_db: f64,
     decode_frames_per_second: f64,
 }
 
@@ -64,11 +63,13 @@ pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
     super::model(&options.common)?;
     let place = |path| Output::new(path, &[input.path()]);
     let csv = options.csv.as_deref().map(place).transpose()?;
+    #[cfg(feature = "plot")]
     let plot = options.plot.as_deref().map(place).transpose()?;
     let clip = Clip::open(input, &options.frames, options.common.max_pixels)?;
     let (report, measured) = measure(options, clip)?;
+    #[cfg(feature = "plot")]
     if let Some(output) = plot {
-        output.write(chart(&report)?.as_bytes())?;
+        output.write(super::chart::of(&report)?.as_bytes())?;
     }
     if let Some(output) = &csv {
         output.write(table(&measured)?.as_bytes())?;
@@ -160,24 +161,6 @@ fn table(measured: &Measured) -> Result<String> {
         }
     }
     Ok(String::from_utf8(writer.into_inner().context("the table cannot be made")?)?)
-}
-
-fn chart(report: &Report) -> Result<String> {
-    let curve = |name: &str, stroke, db: fn(&Row) -> f64| Curve {
-        name: name.to_owned(),
-        points: report.rates.iter().map(|row| (row.kbps, db(row))).collect(),
-        stroke: Stroke { dots: true, ..stroke },
-        labels: Vec::new(),
-    };
-    let curves = vec![
-        curve("luma", Stroke::strong(0), |row| row.luma_db),
-        curve("YCbCr 6:1:1", Stroke::dashed(0), |row| row.ycbcr_db),
-        curve("luma, each frame alone", Stroke::dashed(2), |row| row.intra_luma_db),
-    ];
-    let ends = (report.rates[0].kbps, report.rates[report.rates.len() - 1].kbps * 1.001);
-    let y = Axis::fitting("PSNR, dB", shown(&curves, ends));
-    let title = format!("{}: one file at five bit rates", report.video);
-    Chart { title, x: Axis::log("kbit/s", ends), y, marks: Vec::new(), curves }.svg()
 }
 
 fn describe(report: &Report) -> String {

@@ -1,5 +1,7 @@
 //! Videos: y4m in, stored videos for all bit rates, and back.
 
+#[cfg(feature = "plot")]
+mod chart;
 mod clip;
 mod cut;
 mod decode;
