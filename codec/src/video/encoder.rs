@@ -25,8 +25,8 @@ pub struct VideoSettings {
     pub size: Size,
     /// Frames a second.
     pub rate: FrameRate,
-    /// The receivers' bandwidths: the slowest one's bytes make the floor, the median's the loop, the fastest's are the
-    /// most that a frame takes.
+    /// The receivers' bandwidths: the slowest one's bytes make the floor, the fastest's are the most that a frame takes.
+    /// The loop begins with the median's bytes, and then follows the video between the two.
     pub population: Population,
     /// Threads that may work at a time; the bytes do not depend on them.
     pub threads: usize,
