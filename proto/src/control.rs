@@ -43,7 +43,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Bitrate, Code, DecoderKind, Hello, MAX_TOKEN, ModelRequest, PackageHash, Video, Welcome};
+    use crate::{
+        Bitrate, Clock, Code, DecoderKind, Hello, JoinRequest, MAX_TOKEN, ModelRequest, PackageHash, Video, Welcome,
+    };
 
     fn messages() -> impl Strategy<Value = Message> {
         let hash = any::<[u8; 32]>().prop_map(PackageHash);
@@ -59,6 +61,8 @@ mod tests {
                     Message::Welcome(Welcome { model, package, width, height, rate, video })
                 }),
             hash.prop_map(|package| Message::ModelRequest(ModelRequest { package })),
+            (0..1_u64 << 62).prop_map(|lost| Message::JoinRequest(JoinRequest { lost })),
+            (0..1_u64 << 62).prop_map(|micros| Message::Clock(Clock { micros })),
         ]
     }
 
@@ -112,7 +116,7 @@ mod tests {
         let request = |length: u8| [&[3, length + 1, length][..], &vec![7; length.into()]].concat();
         let welcome = |model: u8, package: u8| {
             let fields =
-                [&[1, model][..], &vec![1; model.into()], &[package], &vec![2; package.into()], &[9, 9, 9, 9, 0]]
+                [&[2, model][..], &vec![1; model.into()], &[package], &vec![2; package.into()], &[9, 9, 9, 9, 0]]
                     .concat();
             [&[2, u8::try_from(fields.len()).expect("short")][..], &fields].concat()
         };
@@ -129,7 +133,7 @@ mod tests {
 
     #[test]
     fn other_versions_are_named_and_long_messages_refused_before_they_are_held() {
-        for version in [0, 9] {
+        for version in [0, 1, 9] {
             let mut control = Control::default();
             control.handle_bytes(&[1, 4, version, 0, 0, 0]);
             assert_eq!(control.poll().expect_err("another version").code, Code::Version);

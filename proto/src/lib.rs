@@ -27,7 +27,7 @@
 //!             let chunks = publisher.unwritten();
 //!             let taken = chunks[0].len() + chunks[1].len();
 //!             sent.extend(chunks.iter().flatten().copied());
-//!             publisher.handle_written(taken);
+//!             publisher.handle_written(Duration::ZERO, taken, &PathStats::default());
 //!         }
 //!         Step::Finish => {} // finish the stream: what was written is the frame
 //!         Step::Again { .. } => {} // reset the frames' streams and open one for their bases, which go first
@@ -70,7 +70,7 @@ pub use limits::{
     ALPN, INITIAL_WINDOW, MAX_FRAME, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN, QUEUE_TARGET,
     VERSION,
 };
-pub use message::{DecoderKind, Hello, Message, ModelRequest, PackageHash, Video, Welcome};
+pub use message::{Clock, DecoderKind, Hello, JoinRequest, Message, ModelRequest, PackageHash, Video, Welcome};
 pub use publisher::{Publisher, SendStats, Step};
 pub use stream::{ModelHeader, StreamHead};
 pub use subscriber::{Arrived, ReceiveStats, Subscriber};

@@ -13,6 +13,8 @@ use crate::wire::{Reader, put_bytes, put_varint};
 const HELLO: u64 = 1;
 const WELCOME: u64 = 2;
 const MODEL_REQUEST: u64 = 3;
+const JOIN_REQUEST: u64 = 4;
+const CLOCK: u64 = 5;
 
 /// How a receiver decodes; a sender may count them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,6 +89,20 @@ pub struct ModelRequest {
     pub package: PackageHash,
 }
 
+/// Asks for a [`Join`](crate::Join): what a receiver of video has does not serve to decode what comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JoinRequest {
+    /// The number of the newest frame that it lacks.
+    pub lost: u64,
+}
+
+/// What the sender's clock says when this is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    /// Microseconds since 1970-01-01 UTC, as frames have the moment of their capture.
+    pub micros: u64,
+}
+
 /// A message of the control stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -97,6 +113,10 @@ pub enum Message {
     Welcome(Welcome),
     /// Receiver to sender.
     ModelRequest(ModelRequest),
+    /// Receiver to sender.
+    JoinRequest(JoinRequest),
+    /// Sender to receiver, behind the welcome.
+    Clock(Clock),
 }
 
 impl Message {
@@ -130,6 +150,14 @@ impl Message {
                 put_bytes(&mut body, &request.package.0);
                 MODEL_REQUEST
             }
+            Self::JoinRequest(request) => {
+                put_varint(&mut body, request.lost);
+                JOIN_REQUEST
+            }
+            Self::Clock(clock) => {
+                put_varint(&mut body, clock.micros);
+                CLOCK
+            }
         };
         let mut out = BytesMut::with_capacity(body.len() + 4);
         put_varint(&mut out, kind);
@@ -148,6 +176,8 @@ impl Message {
             HELLO => Self::Hello(hello(&mut reader)?),
             WELCOME => Self::Welcome(welcome(&mut reader)?),
             MODEL_REQUEST => Self::ModelRequest(ModelRequest { package: package(&mut reader)? }),
+            JOIN_REQUEST => Self::JoinRequest(JoinRequest { lost: reader.varint().ok_or(SHORT)? }),
+            CLOCK => Self::Clock(Clock { micros: reader.varint().ok_or(SHORT)? }),
             _ => return Err(Close::violation("a control message has an unknown type")),
         };
         if reader.left() > 0 {

@@ -9,6 +9,8 @@ use crate::delay_controller::PathStats;
 use crate::delivery_rate::DeliveryRate;
 use crate::frame::Frame;
 use crate::frame_cap::FrameCap;
+use crate::limits::MIN_JOIN_INTERVAL;
+use crate::message::JoinRequest;
 use crate::recent::Recent;
 use crate::stream::{MAX_HEAD_BYTES, StreamHead};
 use crate::waiting::Waiting;
@@ -75,6 +77,12 @@ pub struct Publisher {
     /// Bytes that had been delivered when the last frame was due, and for how many frames none were.
     delivered: u64,
     stalled: u32,
+    /// From one frame to the next.
+    interval: Duration,
+    /// Bytes of video that may go beyond the window since the path's rate fell, while what was on the way then fills it.
+    credit: Option<u64>,
+    /// When the receiver last asked for a join and got one.
+    asked: Option<Duration>,
     recent: Recent,
     stats: SendStats,
     /// Where heads are written: its memory is used again once the transport has let go of those before.
@@ -111,6 +119,9 @@ impl Publisher {
             last: 0,
             delivered: 0,
             stalled: 0,
+            interval,
+            credit: None,
+            asked: None,
             recent,
             stats,
             heads: BytesMut::new(),
@@ -142,6 +153,28 @@ impl Publisher {
     #[must_use]
     pub const fn delivery_rate(&self) -> Bitrate {
         self.delivery_rate.rate()
+    }
+
+    /// What the path is thought to carry: [`PathStats::target_rate`], but where nothing was delivered for some frame intervals
+    /// though packets are on the way, no more than one packet in that time. A rate that fell shows so before the first
+    /// packet is acknowledged that met it.
+    #[must_use]
+    pub fn carried_rate(&self, path: &PathStats) -> Bitrate {
+        let target = path.target_rate();
+        let most = Bitrate::of(path.mtu, self.interval * self.stalled).filter(|_| path.in_flight >= path.mtu);
+        most.map_or(target, |most| most.min(target))
+    }
+
+    /// Whether the path's rate fell so far since the last frame that bases on the way will go again: those that arrived need
+    /// not, see [`Publisher::handle_arrived`].
+    #[must_use]
+    pub const fn sends_again(&self, path: &PathStats) -> bool {
+        self.recent.has_fallen(path)
+    }
+
+    /// All bytes that were written of the frames up to this one have arrived.
+    pub fn handle_arrived(&mut self, frame: u64) {
+        self.recent.handle_arrived(frame);
     }
 
     /// The most bytes of the next frame that this receiver may have use for.
@@ -176,6 +209,11 @@ impl Publisher {
     #[must_use]
     pub fn packets_beyond(&self, path: &PathStats) -> u64 {
         let base = self.current.as_ref().map_or(0, |sending| sending.base_left as u64);
+        if self.waiting.is_video() {
+            // Bases of video are long: all at once they would be lost again before a path that became slow.
+            let news = u64::from(self.stalled >= 2 && self.interval * self.stalled >= path.rtt);
+            return self.credit.map_or(0, |credit| credit / path.mtu).max(news);
+        }
         if path.in_flight + base.min(path.mtu) > path.window || self.stalled >= 2 {
             base.div_ceil(path.mtu * 9 / 10).max(u64::from(self.stalled >= 2))
         } else {
@@ -192,8 +230,10 @@ impl Publisher {
         if self.waiting.is_video() {
             // Of what is not begun yet nothing is lost.
             let unfinished = self.current.as_ref().map(|sending| sending.first);
-            if let Some((first, bases)) = self.recent.owed_again(now, path, unfinished) {
+            self.credit = self.credit.and_then(|credit| next_credit(credit, self.interval, path));
+            if let Some((first, bases)) = self.recent.owed_again(path, unfinished) {
                 self.again(first, bases);
+                self.credit = Some(path.mtu);
             }
         } else {
             if let Some(bases) = self.recent.handle_path(now, path) {
@@ -205,13 +245,24 @@ impl Publisher {
         self.admit_waiting();
     }
 
+    /// The receiver lacks a frame for good. The next is a join then, unless it has one behind that frame, or asked a short while
+    /// ago.
+    pub fn handle_join_request(&mut self, now: Duration, request: JoinRequest) {
+        let soon = self.asked.is_some_and(|asked| now.saturating_sub(asked) < MIN_JOIN_INTERVAL);
+        if soon || self.waiting.has_joined_behind(request.lost) {
+            return;
+        }
+        self.asked = Some(now);
+        self.stats.skipped += self.waiting.give_up();
+    }
+
     /// So many frames were due and never handed over.
     pub fn handle_missed(&mut self, count: u64) {
         self.stats.skipped += count + self.waiting.miss(count);
     }
 
     /// The transport took `count` bytes of [`Publisher::unwritten`].
-    pub fn handle_written(&mut self, count: usize) {
+    pub fn handle_written(&mut self, now: Duration, count: usize, path: &PathStats) {
         let Some(sending) = &mut self.current else { return };
         let head = count.min(sending.unwritten[0].len());
         let body = (count - head).min(sending.unwritten[1].len());
@@ -222,8 +273,14 @@ impl Publisher {
         sending.written += body;
         self.stats.bytes += body as u64;
         self.stats.frames += u64::from(based && !sending.again);
-        if sending.unwritten.iter().all(Bytes::is_empty) {
+        let whole = sending.unwritten.iter().all(Bytes::is_empty);
+        // What waits in the path's queue keeps it busy until the next frame is due: this one's end arrives sooner.
+        let enough = sending.base_left == 0 && now + path.queue() >= self.now + self.interval;
+        if whole {
             sending.finish = true;
+        } else if enough && self.waiting.is_video() && !sending.finish {
+            sending.finish = true;
+            self.stats.cut += 1;
         }
         self.admit_waiting();
     }
@@ -303,6 +360,12 @@ impl Publisher {
     }
 }
 
+/// The credit of the next frame: a packet whenever the path carried one at its new rate, until less is on the way than may be.
+fn next_credit(credit: u64, interval: Duration, path: &PathStats) -> Option<u64> {
+    let carried = path.target_rate().bytes_in(interval);
+    (path.in_flight > path.window).then(|| (credit % path.mtu + carried).min(2 * path.mtu))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,7 +401,7 @@ mod tests {
                     }
                     open.extend_from_slice(&offered[..taken]);
                     room -= taken;
-                    publisher.handle_written(taken);
+                    publisher.handle_written(Duration::ZERO, taken, &PathStats::default());
                 }
                 Step::Finish => streams.push(carried(open)),
             }
@@ -383,13 +446,96 @@ mod tests {
         due(&mut publisher, 10, 0);
         drive(&mut publisher, &mut open, 20);
         due(&mut publisher, 11, 0);
+        publisher.handle_arrived(7);
         due(&mut publisher, 12, 1);
-        assert_eq!(publisher.poll(), Some(Step::Again { first: 8 }), "a round trip and three intervals back");
+        assert_eq!(
+            publisher.poll(),
+            Some(Step::Again { first: 8 }),
+            "from the first that is not known to have arrived"
+        );
         open.clear();
         let streams = drive(&mut publisher, &mut open, 1_000_000);
         let ids: Vec<_> = streams.iter().map(|(ids, _)| ids.clone()).collect();
         assert_eq!(ids, [vec![8, 9, 10], vec![11], vec![12]]);
         assert_eq!((streams[1].1, streams[2].1), (BASE, 1000));
+    }
+
+    #[test]
+    fn of_video_a_frame_ends_when_the_queue_is_busy_until_the_next_is_due() {
+        let queue = Duration::from_millis(15);
+        let path = PathStats { rtt: INTERVAL + queue, min_rtt: INTERVAL, ..PathStats::default() };
+        for (video, late, ends) in [(true, 24, false), (true, 25, true), (false, 25, false)] {
+            let mut publisher = Publisher::new(INTERVAL, None);
+            if video {
+                publisher = publisher.of_video(INTERVAL);
+            }
+            publisher.handle_frame(INTERVAL, &frame(0), &path);
+            assert_eq!(publisher.poll(), Some(Step::Open { frame: 0 }));
+            publisher.handle_written(INTERVAL, publisher.unwritten().concat().len(), &path);
+            publisher.handle_written(INTERVAL + Duration::from_millis(late), 50, &path);
+            let next = if ends { Step::Finish } else { Step::Write };
+            assert_eq!(publisher.poll(), Some(next), "video {video}, {late} ms behind");
+        }
+    }
+
+    #[test]
+    fn of_video_bases_go_again_at_the_new_rate_and_a_silent_path_is_slow() {
+        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
+        let mut path = PathStats { rtt: INTERVAL, delivered: 1, ..PathStats::default() };
+        let long = |id| Frame { base: 900, ..frame(id) };
+        for id in 0..10 {
+            publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &long(id), &path);
+            drive(&mut publisher, &mut Vec::new(), 1_000_000);
+            path.delivered += 1;
+        }
+        assert_eq!(publisher.carried_rate(&path), path.target_rate());
+        path.delivered -= 1;
+        path.in_flight = 5000;
+        for (id, most) in [(10, 240_000), (11, 120_000), (12, 80_000)] {
+            publisher.handle_frame(INTERVAL * id, &long(id.into()), &path);
+            assert_eq!(
+                publisher.carried_rate(&path),
+                Bitrate::from_bits(most),
+                "one packet of 1200 bytes in that time"
+            );
+            drive(&mut publisher, &mut Vec::new(), 1_000_000);
+        }
+        // What was on the way still fills the window: twelve bases go at the rate of 240 kbit/s that it is for now.
+        (path.falls, path.window, path.rtt) = (1, 2400, 2 * INTERVAL);
+        let packets = (13..20).map(|id| {
+            path.delivered += 1;
+            path.in_flight = if id < 18 { 5000 } else { 2000 };
+            publisher.handle_frame(INTERVAL * id, &long(id.into()), &path);
+            drive(&mut publisher, &mut Vec::new(), 20);
+            publisher.packets_beyond(&path)
+        });
+        assert_eq!(packets.collect::<Vec<_>>(), [1, 1, 1, 1, 1, 0, 0]);
+    }
+
+    #[test]
+    fn of_video_a_receiver_that_lacks_a_frame_gets_a_join_but_not_one_after_another() {
+        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
+        let ask = |publisher: &mut Publisher, id: u32, lost| {
+            publisher.handle_join_request(INTERVAL * id, JoinRequest { lost });
+            publisher.needs_join()
+        };
+        let joined = |publisher: &mut Publisher, id: u64| {
+            let frame = Frame { join: Some(Join { base: 7, bytes: vec![2; 7].into() }), ..frame(id) };
+            let path = PathStats { rtt: INTERVAL, ..PathStats::default() };
+            publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame, &path);
+            drive(publisher, &mut Vec::new(), 1_000_000)
+        };
+        assert!(ask(&mut publisher, 0, 0), "it begins with one");
+        assert_eq!(joined(&mut publisher, 0), [(vec![0], 7)]);
+        assert_eq!(joined(&mut publisher, 1), [(vec![1], 1000)]);
+        assert!(ask(&mut publisher, 2, 1));
+        assert_eq!(joined(&mut publisher, 2), [(vec![2], 7)]);
+        assert!(!ask(&mut publisher, 40, 1), "the one behind frame 1 was sent");
+        assert_eq!(joined(&mut publisher, 40), [(vec![40], 1000)]);
+        assert!(ask(&mut publisher, 40, 39));
+        joined(&mut publisher, 41);
+        assert!(!ask(&mut publisher, 42, 41), "half a second was not over");
+        assert!(ask(&mut publisher, 60, 41));
     }
 
     #[test]
@@ -400,6 +546,7 @@ mod tests {
             due(&mut publisher, id, 0);
             drive(&mut publisher, &mut open, 1_000_000);
         }
+        publisher.handle_arrived(5);
         due(&mut publisher, 10, 1);
         drive(&mut publisher, &mut open, 20);
         (11..16).for_each(|id| due(&mut publisher, id, 1));

@@ -49,26 +49,30 @@ impl Recent {
 
 /// Where every base must arrive.
 impl Recent {
-    /// As [`Recent::handle_path`]: the oldest frame whose base goes again, and what carries the bases of all from it on. From
-    /// `unfinished` on none is left out; where that is too far back, or one is too long, none goes again: the transport
-    /// repairs what was lost.
-    pub(crate) fn owed_again(
-        &mut self,
-        now: Duration,
-        path: &PathStats,
-        unfinished: Option<u64>,
-    ) -> Option<(u64, Bytes)> {
+    /// Whether the path's rate fell since the last frame.
+    pub(crate) const fn has_fallen(&self, path: &PathStats) -> bool {
+        self.falls != path.falls
+    }
+
+    /// All that was sent of the frames up to this one arrived.
+    pub(crate) fn handle_arrived(&mut self, id: u64) {
+        while self.frames.front().is_some_and(|(_, frame)| frame.id <= id) {
+            self.frames.pop_front();
+        }
+    }
+
+    /// As [`Recent::handle_path`]: the oldest frame that is not known to have arrived, and what carries the bases of all from
+    /// it on. From `unfinished` on none is left out; where that is too far back, or one is too long, none goes again: the
+    /// transport repairs what was lost.
+    pub(crate) fn owed_again(&mut self, path: &PathStats, unfinished: Option<u64>) -> Option<(u64, Bytes)> {
         if std::mem::replace(&mut self.falls, path.falls) == path.falls {
             return None;
         }
-        let since = now.saturating_sub(path.rtt + 3 * self.interval);
-        let on_the_way =
-            |(begun, frame): &&(Duration, Frame)| *begun >= since || unfinished.is_some_and(|first| frame.id >= first);
-        let (_, oldest) = self.frames.iter().find(on_the_way)?;
+        let (_, oldest) = self.frames.front()?;
         if unfinished.is_some_and(|first| oldest.id > first) {
             return None;
         }
-        let again = || self.frames.iter().map(|(_, frame)| frame).filter(|frame| frame.id >= oldest.id);
+        let again = || self.frames.iter().map(|(_, frame)| frame);
         again().all(|frame| frame.base <= MAX_BASE_AGAIN).then(|| (oldest.id, bases::encode(again())))
     }
 }

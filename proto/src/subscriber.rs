@@ -7,7 +7,8 @@ use bytes::{Bytes, BytesMut};
 
 use crate::close::Close;
 use crate::frame::FrameHeader;
-use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, BASE_WAIT_OF_VIDEO, MAX_OPEN_FRAMES};
+use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, BASE_WAIT_OF_VIDEO, MAX_OPEN_FRAMES, MAX_OWED_TIME};
+use crate::message::JoinRequest;
 
 /// Frames of video that are behind a shown one before they are no longer shown one by one.
 const MAX_BEHIND: usize = 2;
@@ -57,6 +58,10 @@ pub struct Subscriber {
     shown: Option<Duration>,
     /// The path's.
     rtt: Duration,
+    /// Of video, the newest frame that was given up, until it is told.
+    lost: Option<u64>,
+    /// When that was last told.
+    told: Option<Duration>,
     /// Nothing more comes.
     closed: bool,
     stats: ReceiveStats,
@@ -92,6 +97,8 @@ impl Subscriber {
             last: None,
             shown: None,
             rtt: Duration::ZERO,
+            lost: None,
+            told: None,
             closed: false,
             stats: ReceiveStats::default(),
         }
@@ -151,6 +158,7 @@ impl Subscriber {
         {
             self.pass(&oldest.header);
             self.stats.blank += 1;
+            self.lost = Some(oldest.header.id);
             // The new one may be older still.
             if self.last.is_some_and(|(last, _)| header.id <= last) {
                 return;
@@ -225,13 +233,35 @@ impl Subscriber {
                 return Some(Arrived { header, prefix, first, shown: now });
             }
             self.stats.blank += 1;
+            self.lost = Some(id);
         }
         None
     }
 
+    /// Asks for a join where a frame of video was given up, and so what follows cannot be decoded as it should; once a second at
+    /// most. To be asked behind [`Subscriber::poll`].
+    pub fn poll_join_request(&mut self, now: Duration) -> Option<JoinRequest> {
+        let soon = self.told.is_some_and(|told| now.saturating_sub(told) < MAX_OWED_TIME);
+        if !self.video || soon {
+            return None;
+        }
+        let lost = self.lost.take()?;
+        self.told = Some(now);
+        Some(JoinRequest { lost })
+    }
+
+    /// Whoever decodes lost this frame, which came: what follows cannot be decoded as it should.
+    pub fn handle_undecoded(&mut self, frame: u64) {
+        self.lost = self.lost.max(Some(frame));
+    }
+
     /// A frame is given out or given up, and with it those before it that did not come.
     fn pass(&mut self, header: &FrameHeader) {
-        self.stats.blank += self.last.map_or(0, |last| missing(last, header));
+        let missing = self.last.map_or(0, |last| missing(last, header));
+        self.stats.blank += missing;
+        if missing > 0 {
+            self.lost = Some(header.id - 1);
+        }
         self.last = Some((header.id, header.skipped));
     }
 
@@ -471,6 +501,26 @@ mod tests {
         assert_eq!(ids(&mut subscriber, 900), all_but_three);
         assert_eq!(subscriber.poll_timeout(), Some(at(920)), "the last are seen");
         assert_eq!(subscriber.stats().blank, 0);
+    }
+
+    #[test]
+    fn of_video_a_join_is_asked_for_when_a_frame_is_given_up_once_a_second() {
+        let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME).of_video();
+        for id in [0, 1, 3, 4] {
+            arrive(&mut subscriber, id * 40, id, 4);
+            subscriber.handle_end(id);
+            ids(&mut subscriber, id * 40);
+        }
+        assert_eq!(subscriber.poll_join_request(at(1000)), None, "frame 2 may still come");
+        assert_eq!(ids(&mut subscriber, 1120), [(3, 4)]);
+        assert_eq!(subscriber.poll_join_request(at(1120)), Some(JoinRequest { lost: 2 }));
+        assert_eq!(subscriber.poll_join_request(at(3000)), None, "once for what was lost");
+        subscriber.handle_undecoded(4);
+        assert_eq!(subscriber.poll_join_request(at(2100)), None);
+        assert_eq!(subscriber.poll_join_request(at(2120)), Some(JoinRequest { lost: 4 }));
+        let mut pictures = Subscriber::new(INTERVAL, MAX_FRAME);
+        pictures.handle_undecoded(4);
+        assert_eq!(pictures.poll_join_request(at(0)), None, "pictures need none before");
     }
 
     #[test]

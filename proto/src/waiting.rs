@@ -23,6 +23,8 @@ struct Chain {
     broken: bool,
     /// A frame was handed out.
     begun: bool,
+    /// The last join among them.
+    joined: Option<u64>,
     /// Frames behind the first that this receiver does not get.
     dropped: u64,
 }
@@ -37,7 +39,7 @@ impl Waiting {
     pub(crate) fn video(interval: Duration) -> Self {
         let in_time = MAX_OWED_TIME.as_nanos() / interval.as_nanos().max(1);
         let most = usize::try_from(in_time).unwrap_or(MAX_OWED_FRAMES).clamp(1, MAX_OWED_FRAMES);
-        let chain = Chain { most, broken: true, begun: false, dropped: 0 };
+        let chain = Chain { most, broken: true, begun: false, joined: None, dropped: 0 };
         Self { frames: VecDeque::new(), chain: Some(chain) }
     }
 
@@ -67,6 +69,9 @@ impl Waiting {
             self.frames.clear();
         }
         if let Some(frame) = frame.for_receiver(chain.dropped, chain.broken) {
+            if chain.broken {
+                chain.joined = Some(frame.id);
+            }
             (chain.broken, chain.begun) = (false, true);
             self.frames.push_back(frame);
         } else {
@@ -75,12 +80,22 @@ impl Waiting {
         given_up
     }
 
+    /// What waits is of no use any more. Gives how many frames of video that were.
+    pub(crate) fn give_up(&mut self) -> u64 {
+        self.miss(0)
+    }
+
     /// So many frames were due and never handed over. Gives how many wait and are given up with them.
     pub(crate) fn miss(&mut self, count: u64) -> u64 {
         let Some(chain) = &mut self.chain else { return 0 };
         let waited = self.frames.len() as u64;
         self.frames.clear();
         chain.break_off(waited + count).saturating_sub(count)
+    }
+
+    /// Whether the receiver has, or will have, a join behind frame `lost`.
+    pub(crate) fn has_joined_behind(&self, lost: u64) -> bool {
+        self.chain.as_ref().is_none_or(|chain| chain.broken || chain.joined.is_some_and(|joined| joined > lost))
     }
 
     /// The frame to begin.
@@ -140,6 +155,16 @@ mod tests {
         assert_eq!([waiting.put(&frame(12, false)), waiting.put(&frame(13, true))], [1, 0]);
         assert_eq!(waiting.put(&frame(14, true)), 0);
         assert_eq!(taken(&mut waiting), [(13, 12, 3), (14, 12, 1)], "what was given up is not waited for");
+    }
+
+    #[test]
+    fn a_join_is_known_by_its_number() {
+        let mut waiting = Waiting::video(INTERVAL);
+        assert!(waiting.has_joined_behind(9), "it begins with one");
+        waiting.put(&frame(3, true));
+        waiting.put(&frame(4, true));
+        assert_eq!([2, 3, 4].map(|lost| waiting.has_joined_behind(lost)), [true, false, false]);
+        assert!(Waiting::pictures().has_joined_behind(0), "pictures need none");
     }
 
     #[test]

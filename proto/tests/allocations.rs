@@ -28,7 +28,7 @@ fn pass(ids: Range<u64>, bytes: &Bytes, publisher: &mut Publisher, subscriber: &
                     }
                     let body = &body[..taken - head.len()];
                     subscriber.handle_bytes(now, id, body).expect("within its length");
-                    publisher.handle_written(taken);
+                    publisher.handle_written(now, taken, &PathStats::default());
                 }
                 Step::Finish => subscriber.handle_end(id),
                 Step::Again { .. } => panic!("no fall"),

@@ -42,6 +42,7 @@
 
 mod decoding;
 mod error;
+mod latency;
 mod mailbox;
 mod model;
 mod player;
@@ -56,6 +57,7 @@ mod trust;
 
 pub use decoding::Decoding;
 pub use error::Error;
+pub use latency::LatencyHistogram;
 pub use player::{AnnouncedVideo, Announcement, PlayError, Player, Shown, Totals, Viewer, view};
 pub use quic::Socket;
 pub use receive::{Config, receive, receive_over};

@@ -49,6 +49,10 @@ struct State {
     past: ReceiveStats,
     connections: u64,
     replaced: u64,
+    /// The newest of them, of video, until it is told.
+    lost: Option<u64>,
+    /// What the sender's clock is ahead of ours by, in microseconds.
+    ahead: i64,
     /// When this connection's first and last frame turned out to be of use.
     useful: Option<(Instant, Instant)>,
     ended: bool,
@@ -104,11 +108,22 @@ impl Mailbox {
             state.current = received;
             let most = if state.video { MAX_OPEN_FRAMES } else { 1 };
             while state.mail.frames.len() >= most {
-                state.mail.frames.pop_front();
+                let replaced = state.mail.frames.pop_front();
+                state.lost = replaced.filter(|_| state.video).map(|arrived| arrived.header.id).or(state.lost);
                 state.replaced += 1;
             }
             state.mail.frames.push_back(arrived);
         });
+    }
+
+    /// The newest frame of video that was replaced, once.
+    pub(crate) fn lost(&self) -> Option<u64> {
+        self.state().lost.take()
+    }
+
+    /// The sender's clock is ahead of ours by so many microseconds.
+    pub(crate) fn set_ahead(&self, micros: i64) {
+        self.state().ahead = micros;
     }
 
     /// Waits until the thread ended.
@@ -143,6 +158,11 @@ impl Mailbox {
 
 /// The thread's end.
 impl Mailbox {
+    /// By how many microseconds the sender's clock is ahead of ours.
+    pub(crate) fn ahead(&self) -> i64 {
+        self.state().ahead
+    }
+
     /// Whoever waits for the thread learns of its end when what is given is dropped.
     pub(crate) fn end_on_drop(&self) -> EndOnDrop<'_> {
         EndOnDrop(self)

@@ -14,6 +14,7 @@ use nestcast_proto::{Arrived, PackageHash, ReceiveStats, Welcome};
 
 use crate::decoding::Decoding;
 use crate::error::Error;
+use crate::latency::LatencyHistogram;
 use crate::mailbox::{Answer, Mailbox};
 use crate::receive::{Config, receive};
 use crate::sink::{FrameSink, Readiness};
@@ -59,7 +60,7 @@ pub struct Shown<'a> {
     pub bytes: usize,
     /// See `bytes`.
     pub full: u64,
-    /// From capture to the end of decoding, by both machines' clocks; zero if those disagree.
+    /// From capture to the end of decoding, by the sender's clock as the session knows it: to within half of a round trip.
     pub latency: Duration,
     /// From the first byte to the last that was used.
     pub receiving: Duration,
@@ -82,6 +83,8 @@ pub struct Totals {
     pub corrupt: u64,
     /// Connections after the first.
     pub reconnects: u64,
+    /// From capture to shown.
+    pub latency: LatencyHistogram,
 }
 
 /// Whoever looks. All calls come from one thread of its own; the error of any ends the receiving.
@@ -202,6 +205,10 @@ impl FrameSink for Player {
         self.mailbox.connected();
     }
 
+    fn handle_clock(&mut self, now: Duration) {
+        self.mailbox.set_ahead(micros(now).saturating_sub(micros(wall_clock())));
+    }
+
     async fn handle_welcome(&mut self, welcome: &Welcome) -> Result<Readiness, PlayError> {
         self.mailbox.welcome(welcome.clone()).await.map_err(|_| PlayError::Ended)
     }
@@ -213,6 +220,10 @@ impl FrameSink for Player {
     fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), PlayError> {
         self.mailbox.frame(frame, stats);
         Ok(())
+    }
+
+    fn lost(&mut self) -> Option<u64> {
+        self.mailbox.lost()
     }
 
     async fn failed(&mut self) -> PlayError {
@@ -283,9 +294,9 @@ impl<'a, V: Viewer> Playback<'a, V> {
 
     fn count(&mut self) {
         let counts = self.mailbox.counts();
-        let Totals { held, corrupt, .. } = self.totals;
+        let Totals { held, corrupt, latency, .. } = self.totals;
         let (received, undecoded, reconnects) = (counts.received, counts.replaced, counts.reconnects);
-        self.totals = Totals { received, undecoded, held, corrupt, reconnects };
+        self.totals = Totals { received, undecoded, held, corrupt, reconnects, latency };
     }
 
     fn hold(&mut self) -> Result<(), PlayError> {
@@ -342,11 +353,13 @@ impl<'a, V: Viewer> Playback<'a, V> {
         };
         self.corrupt = Corrupt(0);
         self.mailbox.was_useful();
+        let latency = since(arrived.header.captured, self.mailbox.ahead());
+        self.totals.latency.note(latency);
         let shown = Shown {
             id: arrived.header.id,
             bytes: arrived.prefix.len(),
             full: arrived.header.full,
-            latency: since(arrived.header.captured),
+            latency,
             receiving: arrived.shown.saturating_sub(arrived.first),
             decoding: start.elapsed(),
             picture,
@@ -371,10 +384,19 @@ fn failed(error: impl Into<Cause>) -> PlayError {
     PlayError::View(error.into())
 }
 
-/// How long ago a moment was, in microseconds since 1970.
-fn since(captured: u64) -> Duration {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    now.saturating_sub(Duration::from_micros(captured))
+/// How long ago a moment was, in microseconds since 1970 by a clock that is `ahead` of ours by so many.
+fn since(captured: u64, ahead: i64) -> Duration {
+    let ago = micros(wall_clock()).saturating_add(ahead).saturating_sub_unsigned(captured);
+    Duration::from_micros(u64::try_from(ago).unwrap_or_default())
+}
+
+/// Our clock, since 1970.
+fn wall_clock() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -404,6 +426,18 @@ mod tests {
         fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Cause> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn latency_goes_by_the_senders_clock() {
+        let hour = 3_600_000_000;
+        let now = u64::try_from(wall_clock().as_micros()).expect("a date of ours");
+        let ahead = since(now + hour - 80_000, hour.cast_signed());
+        let behind = since(now - hour - 80_000, -hour.cast_signed());
+        assert!(ahead >= Duration::from_millis(80) && behind >= Duration::from_millis(80), "{ahead:?} {behind:?}");
+        assert!(ahead < Duration::from_secs(1800) && behind < Duration::from_secs(1800), "{ahead:?} {behind:?}");
+        assert_eq!(since(u64::MAX, i64::MAX), Duration::ZERO);
+        assert_eq!(since(now + hour, 0), Duration::ZERO, "a frame of the future");
     }
 
     fn welcome() -> Welcome {

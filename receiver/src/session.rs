@@ -64,15 +64,22 @@ async fn session<C: Connection, S: FrameSink>(
     let greeting = async {
         let (outgoing, mut incoming) = connection.open_control(Message::Hello(hello).encode()).await?;
         let mut control = Control::default();
-        let welcome = welcome(connection, &mut incoming, &mut control).await?;
-        Ok((outgoing, incoming, control, welcome))
+        let welcome = match message(connection, &mut incoming, &mut control).await? {
+            Message::Welcome(welcome) => checked(welcome)?,
+            _ => return Err(Error::violation("the first message is no welcome")),
+        };
+        let Message::Clock(clock) = message(connection, &mut incoming, &mut control).await? else {
+            return Err(Error::violation("no clock follows the welcome"));
+        };
+        Ok((outgoing, incoming, control, welcome, clock))
     };
     let late = Error::Late("no welcome came");
     let greeted = tokio::select! {
         greeted = timeout(ANSWER_TIMEOUT, greeting) => greeted.unwrap_or(Err(late)),
         error = sink.failed() => Err(Error::sink(error)),
     };
-    let (mut outgoing, incoming, control, welcome) = greeted?;
+    let (mut outgoing, incoming, control, welcome, clock) = greeted?;
+    sink.handle_clock(Duration::from_micros(clock.micros) + connection.rtt() / 2);
     let readiness = sink.handle_welcome(&welcome).await.map_err(Error::sink)?;
     let mut frames = Frames::new(connection, &welcome, sink, handed_over);
     frames.readers.spawn(streams::silence(incoming, control));
@@ -88,19 +95,18 @@ async fn session<C: Connection, S: FrameSink>(
         frames.reader.request = Some(Arc::new(request));
         frames.readers.spawn(model::expect(begins));
     }
-    frames.run().await
+    frames.run(outgoing).await
 }
 
-async fn welcome<C: Connection>(
+/// The next message of the control stream.
+async fn message<C: Connection>(
     connection: &C,
     incoming: &mut C::Incoming,
     control: &mut Control,
-) -> Result<Welcome, Error> {
+) -> Result<Message, Error> {
     loop {
-        match control.poll()? {
-            Some(Message::Welcome(welcome)) => return checked(welcome),
-            Some(_) => return Err(Error::violation("the first message is no welcome")),
-            None => {}
+        if let Some(message) = control.poll()? {
+            return Ok(message);
         }
         match incoming.read().await? {
             Some(bytes) => control.handle_bytes(&bytes),
@@ -166,7 +172,7 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
         }
     }
 
-    async fn run(mut self) -> Result<Infallible, Error> {
+    async fn run(mut self, mut control: C::Outgoing) -> Result<Infallible, Error> {
         let end = loop {
             let due = self.subscriber.poll_timeout().map_or(self.overdue, |due| self.overdue.min(self.epoch + due));
             // In this order, so that in virtual time every run is the same.
@@ -188,6 +194,7 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
             }
             self.subscriber.handle_round_trip(self.connection.rtt());
             self.hand_over()?;
+            self.ask_join(&mut control).await?;
             self.check_frames()?;
         };
         self.finish().await?;
@@ -219,6 +226,17 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
             self.sink.handle_frame(arrived, self.subscriber.stats()).map_err(Error::sink)?;
         }
         Ok(())
+    }
+
+    /// Asks for a join where frames of video are lacking.
+    async fn ask_join(&mut self, control: &mut C::Outgoing) -> Result<(), Error> {
+        if let Some(lost) = self.sink.lost() {
+            self.subscriber.handle_undecoded(lost);
+        }
+        let Some(request) = self.subscriber.poll_join_request(self.epoch.elapsed()) else { return Ok(()) };
+        tracing::debug!(lost = request.lost, "asking the sender for a join");
+        let asking = self.connection.say(control, Message::JoinRequest(request).encode());
+        timeout(ANSWER_TIMEOUT, asking).await.unwrap_or(Err(Error::Late("it takes no request for a join")))
     }
 
     fn check_frames(&mut self) -> Result<(), Error> {

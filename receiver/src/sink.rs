@@ -28,6 +28,12 @@ pub trait FrameSink: Send {
     /// There is a connection, the first or another: what comes from now on is its.
     fn handle_connection(&mut self) {}
 
+    /// What the sender's clock says now, since 1970, to within half of the path's round trip; once on each connection, before the
+    /// welcome. Frames have the moment of their capture by that clock.
+    fn handle_clock(&mut self, now: Duration) {
+        let _ = now;
+    }
+
     /// The sender announces what it sends, once on each connection, before all else.
     ///
     /// # Errors
@@ -45,6 +51,11 @@ pub trait FrameSink: Send {
     /// # Errors
     /// If it takes no more.
     fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Self::Error>;
+
+    /// The newest frame of video, since the last call, that was handed over and could not be used: a new beginning is asked for.
+    fn lost(&mut self) -> Option<u64> {
+        None
+    }
 
     /// Waits until it can go on no longer for a reason of its own.
     fn failed(&mut self) -> impl Future<Output = Self::Error> + Send {

@@ -99,7 +99,7 @@ impl Reader {
 pub(crate) async fn silence(mut stream: impl Incoming, mut control: Control) -> Result<(), Error> {
     loop {
         if control.poll()?.is_some() {
-            return Err(Error::violation("a message came behind the welcome"));
+            return Err(Error::violation("a message came behind the clock"));
         }
         match stream.read().await? {
             Some(bytes) => control.handle_bytes(&bytes),

@@ -312,7 +312,7 @@ fn read(mut pictures: Pictures, slot: &Newest<Captured>, spent: &Receiver<Pictur
 }
 
 /// Now, in microseconds since 1970.
-fn microseconds() -> u64 {
+pub(crate) fn microseconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }

@@ -2,17 +2,20 @@
 
 use std::collections::VecDeque;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, Close, Code, Control, Hello, MAX_OPEN_FRAMES, Message, ModelHeader, PackageHash, Publisher, Step,
-    StreamHead, Welcome, same_token,
+    Bitrate, Clock, Close, Code, Control, Hello, MAX_OPEN_FRAMES, Message, ModelHeader, ModelRequest, PackageHash,
+    Publisher, Step, StreamHead, Welcome, same_token,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::capture::microseconds;
 use crate::feedback::Feedback;
 use crate::frames::{Frames, Next};
 use crate::places::{Place, Places};
@@ -139,8 +142,9 @@ async fn admit<'a, C: Connection>(
     }
     let place = shared.places.take(connection.address());
     let _place = place.ok_or(Close { code: Code::Full, why: "all places are taken" })?;
-    let mut welcome = [Message::Welcome(shared.welcome.clone()).encode()];
-    while !welcome[0].is_empty() {
+    let clock = Clock { micros: microseconds() };
+    let mut welcome = [Message::Welcome(shared.welcome.clone()).encode(), Message::Clock(clock).encode()];
+    while welcome.iter().any(|message| !message.is_empty()) {
         outgoing.write(&mut welcome).await?;
     }
     outgoing.finish();
@@ -218,7 +222,11 @@ impl<'a, C: Connection> Feed<'a, C> {
             }
             match self.event(&mut frames, live, idle, incoming, &mut control).await? {
                 Event::Frame(Next::Frame(frame)) => {
-                    self.publisher.handle_frame(epoch.elapsed(), &frame, &self.connection.path());
+                    let path = self.connection.path();
+                    if self.publisher.sends_again(&path) {
+                        self.tell_arrived();
+                    }
+                    self.publisher.handle_frame(epoch.elapsed(), &frame, &path);
                     self.connection.allow_beyond(self.publisher.packets_beyond(&self.connection.path()));
                     self.shared.feedback.ask(self.publisher.useful_bytes());
                     self.note();
@@ -228,8 +236,8 @@ impl<'a, C: Connection> Feed<'a, C> {
                     live = false;
                     self.note();
                 }
-                Event::Written(count) => self.publisher.handle_written(count),
-                Event::Message(message) => self.answer(message).await?,
+                Event::Written(count) => self.publisher.handle_written(epoch.elapsed(), count, &self.connection.path()),
+                Event::Message(message) => self.answer(epoch.elapsed(), message).await?,
             }
         }
     }
@@ -297,6 +305,18 @@ impl<'a, C: Connection> Feed<'a, C> {
         Ok(true)
     }
 
+    /// Tells the publisher up to which frame all arrived, and forgets those streams.
+    fn tell_arrived(&mut self) {
+        while let Some((frame, stream)) = self.finished.front_mut() {
+            let settled = pin!(stream.settled()).poll(&mut Context::from_waker(Waker::noop()));
+            if settled.is_pending() {
+                break;
+            }
+            self.publisher.handle_arrived(*frame);
+            self.finished.pop_front();
+        }
+    }
+
     async fn write(stream: Option<&mut C::Outgoing>, mut chunks: [Bytes; 2]) -> Result<usize, Disconnected> {
         match stream {
             Some(stream) => stream.write(&mut chunks).await,
@@ -305,10 +325,19 @@ impl<'a, C: Connection> Feed<'a, C> {
     }
 
     /// A message behind the hello.
-    async fn answer(&mut self, message: Message) -> Result<(), End> {
-        let Message::ModelRequest(request) = message else {
-            return Err(Close { code: Code::Violation, why: "a receiver may only ask for the model" }.into());
-        };
+    async fn answer(&mut self, now: Duration, message: Message) -> Result<(), End> {
+        match message {
+            Message::ModelRequest(request) => self.give_model(request).await,
+            Message::JoinRequest(request) if self.shared.welcome.video.is_some() => {
+                self.publisher.handle_join_request(now, request);
+                Ok(())
+            }
+            _ => Err(Close { code: Code::Violation, why: "a receiver may only ask for the model, or a join of video" }
+                .into()),
+        }
+    }
+
+    async fn give_model(&mut self, request: ModelRequest) -> Result<(), End> {
         if std::mem::replace(&mut self.asked, true) {
             return Err(Close { code: Code::Violation, why: "the model was asked for before" }.into());
         }
@@ -337,14 +366,15 @@ impl<'a, C: Connection> Feed<'a, C> {
     }
 
     fn note(&mut self) {
-        let publisher = &self.publisher;
+        let (publisher, path) = (&self.publisher, self.connection.path());
         let figures = ReceiverStatistics {
             address: self.connection.address(),
             delivery_rate: publisher.delivery_rate(),
+            carried_rate: publisher.carried_rate(&path),
             max_bitrate: self.cap,
             useful_bytes: publisher.useful_bytes(),
             sent: publisher.stats(),
-            path: self.connection.path(),
+            path,
         };
         match &self.served {
             Some(served) => served.note(figures),

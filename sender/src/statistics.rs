@@ -48,6 +48,8 @@ pub struct ReceiverStatistics {
     /// What its path delivered over the last eight frames, all headers counted: less than [`PathStats::target_rate`], what the
     /// delay controller lets through, where frames have fewer bytes than that.
     pub delivery_rate: Bitrate,
+    /// What its path is thought to carry: [`PathStats::target_rate`], or less while nothing arrives.
+    pub carried_rate: Bitrate,
     /// The most that it asks for.
     pub max_bitrate: Option<Bitrate>,
     /// The most bytes of the next frame that it may have use for.

@@ -81,7 +81,7 @@ impl VideoEncoding {
         self.encoder.set_useful_bytes(usize::try_from(useful).unwrap_or(usize::MAX));
         let receivers = feedback.statistics().receivers;
         let rates = receivers.iter().map(|receiver| {
-            let carried = receiver.path.target_rate().bits() as f64 * PAYLOAD;
+            let carried = receiver.carried_rate.bits() as f64 * PAYLOAD;
             receiver.max_bitrate.map_or(carried, |most| carried.min(most.bits() as f64))
         });
         let rates: Vec<_> = rates.collect();

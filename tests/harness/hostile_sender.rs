@@ -8,7 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use nestcast_codec::{MAX_HEADER, ModelId};
 use nestcast_models::Package;
-use nestcast_proto::{Code, FrameHeader, MAX_FRAME, MAX_MODEL, Message, ModelHeader, PackageHash, StreamHead, Welcome};
+use nestcast_proto::{
+    Clock, Code, FrameHeader, MAX_FRAME, MAX_MODEL, Message, ModelHeader, PackageHash, StreamHead, Welcome,
+};
 use quinn::{Connection, Endpoint, SendStream, TransportConfig, VarInt};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -145,6 +147,8 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
     let rate = if *scenario == Scenario::RateBeyondReason { (1_000_000, 1) } else { (30, 1) };
     let (width, height) = SIZE;
     let welcome = Message::Welcome(Welcome { model, package, width, height, rate, video: None }).encode();
+    let clock = Message::Clock(Clock { micros: 0 }).encode();
+    let welcome = [welcome, clock].concat();
     control.write_all(&welcome).await?;
     if *scenario == Scenario::TalksOn {
         control.write_all(&welcome).await?;

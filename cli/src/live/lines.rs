@@ -42,7 +42,16 @@ pub(super) enum Line {
         held: u64,
         corrupt: u64,
         reconnects: u64,
+        latency: Vec<LatencyClass>,
     },
+}
+
+/// Frames that were shown no later than this behind their capture, and later than those of the class before.
+#[derive(Debug, Serialize)]
+pub(super) struct LatencyClass {
+    /// Nothing in the last class, which takes all others.
+    up_to_ms: Option<u64>,
+    frames: u64,
 }
 
 /// A receiver, as the sender sees it.
@@ -111,8 +120,9 @@ impl From<(&Shown<'_>, Option<f64>)> for Line {
 
 impl From<&Totals> for Line {
     fn from(totals: &Totals) -> Self {
-        let Totals { received, undecoded, held, corrupt, reconnects } = *totals;
+        let Totals { received, undecoded, held, corrupt, reconnects, latency } = *totals;
         let ReceiveStats { shown, blank, bytes, useful: useful_bytes } = received;
-        Self::Received { shown, blank, bytes, useful_bytes, undecoded, held, corrupt, reconnects }
+        let latency = latency.classes().map(|(up_to_ms, frames)| LatencyClass { up_to_ms, frames }).collect();
+        Self::Received { shown, blank, bytes, useful_bytes, undecoded, held, corrupt, reconnects, latency }
     }
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Arrived, DecoderKind, FrameHeader, MAX_MODEL, ModelHeader, PackageHash, ReceiveStats, StreamHead,
+    Arrived, Clock, DecoderKind, FrameHeader, JoinRequest, MAX_MODEL, ModelHeader, PackageHash, ReceiveStats,
+    StreamHead, Video,
 };
 use tokio::time::sleep;
 
@@ -79,6 +80,8 @@ struct Sender {
     streams: tokio::sync::Mutex<Script>,
     scripts: Mutex<VecDeque<Script>>,
     takes_requests: bool,
+    /// What the receiver said behind its hello.
+    said: Mutex<Vec<Bytes>>,
     /// When it closes the connection, and why.
     closes: Option<(Duration, Code)>,
     close: Mutex<Option<Close>>,
@@ -88,7 +91,7 @@ impl Sender {
     fn new(control: Option<Script>, scripts: impl Into<VecDeque<Script>>) -> Self {
         let (control, scripts) = (Mutex::new(control), Mutex::new(scripts.into()));
         let (streams, close) = (tokio::sync::Mutex::default(), Mutex::default());
-        Self { control, streams, scripts, takes_requests: true, closes: None, close }
+        Self { control, streams, scripts, takes_requests: true, said: Mutex::default(), closes: None, close }
     }
 }
 
@@ -104,7 +107,8 @@ impl Connection for Sender {
         }
     }
 
-    async fn say(&self, _control: &mut (), _message: Bytes) -> Result<(), Error> {
+    async fn say(&self, _control: &mut (), message: Bytes) -> Result<(), Error> {
+        self.said.lock().expect("no panic").push(message);
         if self.takes_requests { Ok(()) } else { std::future::pending().await }
     }
 
@@ -133,7 +137,13 @@ impl Connection for Sender {
 }
 
 fn welcome_at(model: [u8; 6], rate: (u32, u32)) -> Bytes {
-    Message::Welcome(Welcome { model, package: PACKAGE, width: 64, height: 48, rate, video: None }).encode()
+    announce(model, rate, None)
+}
+
+/// A welcome, and the clock behind it.
+fn announce(model: [u8; 6], rate: (u32, u32), video: Option<Video>) -> Bytes {
+    let welcome = Welcome { model, package: PACKAGE, width: 64, height: 48, rate, video };
+    [Message::Welcome(welcome).encode(), Message::Clock(Clock { micros: 7 }).encode()].concat().into()
 }
 
 fn welcome(model: [u8; 6]) -> Option<Script> {
@@ -202,6 +212,24 @@ async fn a_sender_without_frames_is_left() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_video_a_frame_that_does_not_come_makes_its_receiver_ask_for_a_join() {
+    let video = Some(Video { residual: [2; 6], full_range: false });
+    for (video, asks) in [(video, vec![Message::JoinRequest(JoinRequest { lost: 2 }).encode()]), (None, Vec::new())] {
+        let control = Some(Script::at_once(announce(KNOWN, (10, 1), video)).open());
+        let sender = Sender::new(control, [0, 1, 3, 4].map(frame));
+        slow(&sender).await;
+        assert_eq!(*sender.said.lock().expect("no panic"), asks);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sender_whose_clock_does_not_come_is_left() {
+    let welcome = Welcome { model: KNOWN, package: PACKAGE, width: 64, height: 48, rate: (10, 1), video: None };
+    let silent = Some(Script::at_once(Message::Welcome(welcome).encode()).open());
+    assert_eq!(slow(&Sender::new(silent, [])).await, ANSWER_TIMEOUT);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_model_that_does_not_come_is_not_waited_for() {
     let deaf = Sender { takes_requests: false, ..Sender::new(welcome(MISSING), []) };
     assert_eq!(slow(&deaf).await, ANSWER_TIMEOUT);
@@ -249,7 +277,7 @@ async fn a_package_has_the_length_that_its_head_says() {
 #[tokio::test(start_paused = true)]
 async fn a_sender_says_welcome_once_and_announces_a_rate_that_can_be_shown() {
     let twice = [welcome_at(KNOWN, (10, 1)), welcome_at(KNOWN, (10, 1))].concat();
-    assert!(rude(&Sender::new(Some(Script::at_once(twice)), [])).await.contains("behind the welcome"));
+    assert!(rude(&Sender::new(Some(Script::at_once(twice)), [])).await.contains("behind the clock"));
     let fast = Some(Script::at_once(welcome_at(KNOWN, (1001, 1))).open());
     assert!(rude(&Sender::new(fast, [])).await.contains("1000 frames a second"));
 }

@@ -6,7 +6,7 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use nestcast_proto::{DecoderKind, Frame, ModelRequest, PathStats};
+use nestcast_proto::{DecoderKind, Frame, JoinRequest, ModelRequest, PathStats, Video};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -212,6 +212,22 @@ async fn a_feed_that_wakes_late_sends_the_base_of_every_frame_and_the_newest_as_
     assert!(streams[4] > 8 * BASE, "{streams:?}");
     drop(outlet);
     feed.await.expect("it ends with the frames");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_join_is_for_receivers_of_video_alone() {
+    let request = Message::JoinRequest(JoinRequest { lost: 0 }).encode();
+    for (video, closed) in [(None, Some(Code::Violation)), (Some(Video { residual: [7; 6], full_range: false }), None)]
+    {
+        let (_outlet, frames) = frames::channel();
+        let mut shared = Arc::into_inner(shared()).expect("nobody else has it");
+        shared.welcome.video = video;
+        let taker = Taker { says: [hello(None), request.clone()].concat().into(), ..Taker::new(1e9) };
+        let feed = tokio::spawn(run(taker.clone(), pending(), 0, Arc::new(shared), frames));
+        sleep(INTERVAL).await;
+        assert_eq!(taker.taken().closed, closed);
+        feed.abort();
+    }
 }
 
 #[tokio::test(start_paused = true)]
