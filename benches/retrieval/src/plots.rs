@@ -27,35 +27,40 @@ const CURVES: [(&str, &str, &str, usize, Pattern); 10] = [
 
 /// Draws both plots.
 pub(crate) fn draw(rows: &[Row], folder: &Path) -> Result<()> {
-    let by_length = |row: &Row| (row.count == COUNT).then_some(row.bits);
-    let by_count = |row: &Row| (row.bits == BITS).then_some(row.count);
-    let plots: [(_, _, _, &dyn Fn(&Row) -> Option<usize>); 2] = [
-        ("length.svg", "Time of a query, a million codes", "bits of a code", &by_length),
-        ("count.svg", "Time of a query, codes of 512 bits", "codes", &by_count),
-    ];
-    for (name, title, x, place) in plots {
-        let curves: Vec<_> = CURVES.iter().map(|style| curve(rows, style, place)).collect();
-        let points = || curves.iter().flat_map(|curve| &curve.points);
-        let range = |values: &mut dyn Iterator<Item = f64>| {
-            values.fold((f64::INFINITY, 0.0), |(low, high), value| (f64::min(low, value), f64::max(high, value)))
-        };
-        let (low, high) = range(&mut points().map(|point| point.1));
-        let chart = Chart {
-            title: title.to_owned(),
-            x: Axis::log(x, range(&mut points().map(|point| point.0))),
-            y: Axis::log("microseconds", (low / 2.0, high * 2.0)),
-            marks: Vec::new(),
-            curves: curves.into_iter().filter(|curve| !curve.points.is_empty()).collect(),
-        };
-        std::fs::write(folder.join(name), chart.svg()?)?;
+    let by_length = plot(rows, ("Time of a query, a million codes", "bits of a code"), &|row| {
+        (row.count == COUNT).then_some(row.bits)
+    })?;
+    let by_count =
+        plot(rows, ("Time of a query, codes of 512 bits", "codes"), &|row| (row.bits == BITS).then_some(row.count))?;
+    std::fs::write(folder.join("length.svg"), by_length)?;
+    Ok(std::fs::write(folder.join("count.svg"), by_count)?)
+}
+
+/// A row's place on the x axis, if the plot has it.
+type Place<'a> = &'a dyn Fn(&Row) -> Option<usize>;
+
+fn plot(rows: &[Row], (title, x): (&str, &str), place: Place<'_>) -> Result<String> {
+    let curves = CURVES.iter().map(|style| curve(rows, style, place)).filter(|curve| !curve.points.is_empty());
+    let curves: Vec<_> = curves.collect();
+    let range = |of: fn(&(f64, f64)) -> f64| {
+        let values = curves.iter().flat_map(|curve| &curve.points).map(of);
+        values.fold((f64::INFINITY, 0.0), |(low, high), value| (f64::min(low, value), f64::max(high, value)))
+    };
+    let ((left, right), (low, high)) = (range(|point| point.0), range(|point| point.1));
+    Chart {
+        title: title.to_owned(),
+        x: Axis::log(x, (left, right)),
+        y: Axis::log("microseconds", (low / 2.0, high * 2.0)),
+        marks: Vec::new(),
+        curves,
     }
-    Ok(())
+    .svg()
 }
 
 fn curve(
     rows: &[Row],
     &(method, parameter, name, colour, pattern): &(&str, &str, &str, usize, Pattern),
-    place: &dyn Fn(&Row) -> Option<usize>,
+    place: Place<'_>,
 ) -> Curve {
     let of = rows.iter().filter(|row| row.is(method, parameter) && row.queries == "new");
     let mut points: Vec<_> = of.filter_map(|row| Some((place(row)? as f64, row.us))).collect();
