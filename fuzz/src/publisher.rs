@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
 use bytes::Bytes;
-use nestcast_proto::{Bases, Bitrate, Frame, FrameHeader, Join, JoinRequest, PathStats, Publisher, Step, StreamHead};
+use nestcast_proto::{Bases, Bitrate, Frame, PathStats, Publisher, Step, StreamHead};
 
 /// Steps that a publisher may ask for between two events: two frames' at most, each in a few writes.
 const MANY_STEPS: usize = 64;
@@ -33,10 +33,6 @@ enum Event {
     /// The transport takes so many bytes.
     Room(u16),
     Wait(u32),
-    /// The receiver lacks one of the last frames.
-    Lost(u8),
-    /// One of the last frames, and all before it, arrived.
-    Arrived(u8),
 }
 
 #[derive(Debug, Arbitrary)]
@@ -51,19 +47,16 @@ struct AnyPath {
 
 /// Whatever is due when and however little the transport takes: streams are opened, written and finished one after the
 /// other; each is its frame's head and a prefix with at least the base, within the receiver's cap; ids rise; what is
-/// counted adds up; and the machine comes to rest. Of video no frame is left out unless a join follows, which says how many were.
+/// counted adds up; and the machine comes to rest.
 ///
-/// The input: the frame interval, whose highest bit says video, and the receiver's cap, then the events.
+/// The input: the receiver's cap and the frame interval, then the events.
 pub fn publisher(data: &[u8]) {
     let mut input = Unstructured::new(data);
     let Ok((interval, cap)) = input.arbitrary::<(u32, u32)>() else { return };
-    let video = interval >> 31 == 1;
-    let interval = Duration::from_micros(u64::from(interval & (u32::MAX >> 1)) + 1);
+    let interval = Duration::from_micros(u64::from(interval) + 1);
     let cap = (cap > 0).then(|| Bitrate::from_bits(u64::from(cap) << 4));
     let most = cap.map_or(u64::MAX, |cap| cap.bytes_in(interval));
-    let publisher = Publisher::new(interval, cap);
-    let publisher = if video { publisher.of_video(interval) } else { publisher };
-    let mut driver = Driver::new(publisher, video, usize::try_from(most).unwrap_or(usize::MAX));
+    let mut driver = Driver::new(Publisher::new(interval, cap), usize::try_from(most).unwrap_or(usize::MAX));
     while !input.is_empty() {
         let Ok(event) = input.arbitrary() else { break };
         driver.handle(&event);
@@ -72,9 +65,6 @@ pub fn publisher(data: &[u8]) {
 
 struct Driver {
     publisher: Publisher,
-    video: bool,
-    /// The number of the last picture, encoded or not.
-    id: u64,
     /// Most bytes of a frame that the receiver's cap allows, without its head.
     cap: usize,
     now: Duration,
@@ -82,7 +72,7 @@ struct Driver {
     frames: Vec<Frame>,
     /// The stream that is open.
     open: Option<Vec<u8>>,
-    last: Option<FrameHeader>,
+    last: Option<u64>,
     opened: u64,
     handed: u64,
     missed: u64,
@@ -94,11 +84,9 @@ struct Driver {
 }
 
 impl Driver {
-    fn new(publisher: Publisher, video: bool, cap: usize) -> Self {
+    fn new(publisher: Publisher, cap: usize) -> Self {
         Self {
             publisher,
-            video,
-            id: 0,
             cap,
             now: Duration::ZERO,
             path: PathStats::default(),
@@ -120,34 +108,20 @@ impl Driver {
             Event::Frame { step, skipped, length, base, ref path } => self.frame(step, skipped, length, base, path),
             Event::Missed(count) => {
                 self.missed += u64::from(count);
-                self.id += u64::from(count);
                 self.publisher.handle_missed(count.into());
             }
             Event::Wait(micros) => self.now += Duration::from_micros(micros.into()),
-            Event::Lost(back) => {
-                let request = JoinRequest { lost: self.id.saturating_sub(back.into()) };
-                self.publisher.handle_join_request(self.now, request);
-            }
-            Event::Arrived(back) => self.publisher.handle_arrived(self.id.saturating_sub(back.into())),
             Event::Room(room) => return self.drive(room.into()),
         }
         self.drive(0);
     }
 
     fn frame(&mut self, step: u8, skipped: u8, length: u16, base: u16, path: &AnyPath) {
-        let before = self.id;
-        self.id += u64::from(step) + 1;
-        let id = self.id;
+        let id = self.frames.last().map_or(0, |frame| frame.id) + u64::from(step) + 1;
         let from = usize::from(id.to_le_bytes()[0]);
         let bytes = Bytes::from_static(&PATTERN[from..from + usize::from(length)]);
-        // Of video the numbers that are left out say what was not encoded.
-        let left_out = self.frames.last().map_or(0, |frame| frame.skipped) + id - before - 1;
-        let skipped = if self.video { left_out } else { u64::from(skipped).min(id) };
-        let join = path
-            .repairing
-            .is_multiple_of(2)
-            .then(|| Join { base: usize::from(length) / 2, bytes: bytes.slice(usize::from(length) / 2..) });
-        let frame = Frame { id, skipped, captured: id, base: base.into(), bytes, join };
+        let frame =
+            Frame { id, skipped: u64::from(skipped).min(id), captured: id, base: base.into(), bytes, join: None };
         self.path = PathStats {
             delivered: self.path.delivered + u64::from(path.delivered),
             window: path.window.into(),
@@ -216,38 +190,15 @@ impl Driver {
             StreamHead::Bases => return self.bases(&stream[length..]),
             StreamHead::Model(_) => panic!("a model on a frame's stream"),
         };
-        let bytes = self.bytes_of(&header);
-        self.check_chain(&header);
-        self.last = Some(header);
-        let body = &stream[length..];
-        let base = usize::try_from(header.base).expect("a frame's length");
-        assert_eq!(body, &bytes[..body.len()], "a prefix of the frame");
-        assert!(base <= body.len() && body.len() <= self.cap.max(base), "{} bytes, base {base}", body.len());
-        self.full += bytes.len() as u64;
-    }
-
-    /// The bytes of the frame that has this head, or of the join in its place.
-    fn bytes_of(&self, header: &FrameHeader) -> Bytes {
         let frame = self.frames.iter().find(|frame| frame.id == header.id).expect("a frame that was handed over");
-        if !self.video {
-            assert_eq!(*header, frame.header());
-        }
-        let join = frame.join.iter().map(|join| (join.base, &join.bytes));
-        let mut kinds = [(frame.base, &frame.bytes)].into_iter().chain(join);
-        let same = |(base, bytes): &(usize, &Bytes)| {
-            let full = bytes.len() as u64;
-            (header.full, header.base) == (full, (*base as u64).min(full))
-        };
-        kinds.find(same).expect("the frame, or its join").1.clone()
-    }
-
-    /// Ids rise; of video all frames between two are counted as skipped.
-    fn check_chain(&self, header: &FrameHeader) {
-        let Some(last) = &self.last else { return };
-        assert!(last.id < header.id, "ids rise");
-        if self.video {
-            assert_eq!(header.id - last.id - 1, header.skipped - last.skipped, "nothing is left out unsaid");
-        }
+        assert_eq!(header, frame.header());
+        assert!(self.last.is_none_or(|last| last < header.id), "ids rise");
+        self.last = Some(header.id);
+        let body = &stream[length..];
+        let base = frame.base.min(frame.bytes.len());
+        assert_eq!(body, &frame.bytes[..body.len()], "a prefix of the frame");
+        assert!(base <= body.len() && body.len() <= self.cap.max(base), "{} bytes, base {base}", body.len());
+        self.full += frame.bytes.len() as u64;
     }
 
     /// The stream of bases that ended has those of the last frames, in order.
@@ -256,7 +207,8 @@ impl Driver {
         bases.handle_bytes(stream);
         let mut last = None;
         while let Some((header, base)) = bases.poll().expect("bases within the limits") {
-            assert_eq!(base, self.bytes_of(&header)[..base.len()]);
+            let frame = self.frames.iter().find(|frame| frame.id == header.id).expect("a frame that was handed over");
+            assert_eq!((header, &base[..]), (frame.header(), &frame.bytes[..base.len()]));
             assert!(last.replace(header.id).is_none_or(|last| last < header.id), "ids rise");
         }
     }
@@ -265,9 +217,7 @@ impl Driver {
         let stats = self.publisher.stats();
         assert_eq!((stats.bytes, stats.frames, stats.again), (self.written, self.based, self.again));
         let waits = (self.handed + self.missed).checked_sub(self.opened + stats.skipped);
-        // Of video many may wait, and what was there before the receiver began is not counted.
-        let some = waits.is_some_and(|waits| waits <= 1 || self.video);
-        assert!(some, "{} frames opened, {stats:?}, {} handed over", self.opened, self.handed);
+        assert!(matches!(waits, Some(0 | 1)), "{} frames opened, {stats:?}, {} handed over", self.opened, self.handed);
         assert!(stats.cut <= self.opened && stats.full >= self.full && stats.full >= stats.bytes);
         assert!(self.publisher.useful_bytes() <= self.cap as u64, "more than the cap is of use");
         let window = self.publisher.window(&self.path);

@@ -45,10 +45,6 @@ enum Event {
     Wait {
         micros: u32,
     },
-    /// Whoever decodes lost one of the last frames.
-    Undecoded {
-        which: u8,
-    },
     /// Waits for as long as the subscriber asks for.
     Sleep,
     Close,
@@ -58,17 +54,16 @@ enum Event {
 /// its base; what is counted adds up; no more frames are open than allowed; after every wait that the subscriber asks for
 /// something happens; and memory grows with what came and with nothing else.
 ///
-/// Joins of video are asked for once a second at most, behind a frame that is known. The input: frames and seconds of a
-/// welcome's rate, the highest bit of which says video, then the events.
+/// The input: frames and seconds of a welcome's rate, then the events.
 pub fn subscriber(data: &[u8]) {
     let mut input = Unstructured::new(data);
     let Ok((frames, seconds)) = input.arbitrary::<(u16, u8)>() else { return };
     // Any rate that a welcome may state has an interval of 1 us to 11 days; events reach a few minutes.
-    let interval = Duration::from_secs(u64::from(seconds & 0x7F) + 1) / (u32::from(frames) + 1);
+    let interval = Duration::from_secs(u64::from(seconds) + 1) / (u32::from(frames) + 1);
     // Frames that are open, one that is shown, bytes that come, and what is noted here of each event.
     let most = (MAX_OPEN_FRAMES + 1) * MAX_FRAME + 2 * usize::from(u16::MAX) + 256 * data.len() + 4096;
     bounded::within(most, "receiving frames", || {
-        let mut driver = Driver::new(interval, seconds >= 0x80);
+        let mut driver = Driver::new(interval);
         while !input.is_empty() {
             let Ok(event) = input.arbitrary() else { break };
             if driver.handle(&event).is_none() {
@@ -89,9 +84,6 @@ struct Driver {
     /// Those whose base came again.
     again: BTreeSet<u64>,
     last: Option<u64>,
-    /// When a join was asked for.
-    asked: Option<Duration>,
-    video: bool,
     bytes: u64,
     useful: u64,
     shown: u64,
@@ -104,17 +96,14 @@ fn pattern(id: u64, at: usize) -> u8 {
 }
 
 impl Driver {
-    fn new(interval: Duration, video: bool) -> Self {
-        let subscriber = Subscriber::new(interval, MAX_FRAME as u64);
+    fn new(interval: Duration) -> Self {
         Self {
-            subscriber: if video { subscriber.of_video() } else { subscriber },
+            subscriber: Subscriber::new(interval, MAX_FRAME as u64),
             now: Duration::ZERO,
             sent: BTreeMap::new(),
             ids: Vec::new(),
             again: BTreeSet::new(),
             last: None,
-            asked: None,
-            video,
             bytes: 0,
             useful: 0,
             shown: 0,
@@ -142,11 +131,6 @@ impl Driver {
             Event::Base { which } => self.base(which),
             Event::RoundTrip { micros } => self.subscriber.handle_round_trip(Duration::from_micros(micros.into())),
             Event::Wait { micros } => self.now += Duration::from_micros(micros.into()),
-            Event::Undecoded { which } => {
-                if let Some(id) = self.id(which) {
-                    self.subscriber.handle_undecoded(id);
-                }
-            }
             Event::Sleep => self.sleep(),
             Event::Close => self.subscriber.handle_close(),
         }
@@ -203,12 +187,6 @@ impl Driver {
             assert!(polls <= MAX_OPEN_FRAMES, "more frames than may be open");
             let Some(frame) = self.subscriber.poll(self.now) else { break };
             self.show(&frame);
-        }
-        if let Some(request) = self.subscriber.poll_join_request(self.now) {
-            let soon = self.asked.is_some_and(|asked| self.now - asked < Duration::from_secs(1));
-            assert!(self.video && !soon, "asked at {:?} and {:?}", self.asked, self.now);
-            assert!(self.sent.keys().any(|&id| request.lost <= id), "a frame that nobody sent");
-            self.asked = Some(self.now);
         }
         let due = self.subscriber.poll_timeout();
         assert!(due.is_none_or(|due| due > self.now), "{due:?} has passed, and nothing came of it");
