@@ -1,6 +1,6 @@
 //! How long frames took from capture to shown, counted in classes.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds up to which a frame counts in each class but the last, which takes all others.
 const BOUNDS_MS: [u64; 11] = [20, 40, 60, 80, 100, 120, 160, 240, 400, 1000, 4000];
@@ -22,6 +22,26 @@ impl LatencyHistogram {
     }
 }
 
+/// How long ago a moment was, in microseconds since 1970 by a clock that is `ahead` of ours by so many.
+pub(crate) fn since(captured: u64, ahead: i64) -> Duration {
+    let ago = micros(wall_clock()).saturating_add(ahead).saturating_sub_unsigned(captured);
+    Duration::from_micros(u64::try_from(ago).unwrap_or_default())
+}
+
+/// By how many microseconds a clock that says `now`, since 1970, is ahead of ours.
+pub(crate) fn ahead(now: Duration) -> i64 {
+    micros(now).saturating_sub(micros(wall_clock()))
+}
+
+/// Our clock, since 1970.
+fn wall_clock() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,5 +52,17 @@ mod tests {
         [0, 20, 21, 4000, 4001, 1_000_000].into_iter().for_each(|ms| histogram.note(Duration::from_millis(ms)));
         let filled: Vec<_> = histogram.classes().filter(|(_, frames)| *frames > 0).collect();
         assert_eq!(filled, [(Some(20), 2), (Some(40), 1), (Some(4000), 1), (None, 2)]);
+    }
+
+    #[test]
+    fn latency_goes_by_the_senders_clock() {
+        let hour = 3_600_000_000;
+        let now = u64::try_from(wall_clock().as_micros()).expect("a date of ours");
+        let ahead = since(now + hour - 80_000, hour.cast_signed());
+        let behind = since(now - hour - 80_000, -hour.cast_signed());
+        assert!(ahead >= Duration::from_millis(80) && behind >= Duration::from_millis(80), "{ahead:?} {behind:?}");
+        assert!(ahead < Duration::from_secs(1800) && behind < Duration::from_secs(1800), "{ahead:?} {behind:?}");
+        assert_eq!(since(u64::MAX, i64::MAX), Duration::ZERO);
+        assert_eq!(since(now + hour, 0), Duration::ZERO, "a frame of the future");
     }
 }

@@ -6,7 +6,7 @@
 use std::error::Error as StdError;
 use std::future::Future;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use nestcast_codec::{ModelId, Picture, Range, Size};
@@ -14,7 +14,7 @@ use nestcast_proto::{Arrived, PackageHash, ReceiveStats, Welcome};
 
 use crate::decoding::Decoding;
 use crate::error::Error;
-use crate::latency::LatencyHistogram;
+use crate::latency::{self, LatencyHistogram};
 use crate::mailbox::{Answer, Mailbox};
 use crate::receive::{Config, receive};
 use crate::sink::{FrameSink, Readiness};
@@ -206,7 +206,7 @@ impl FrameSink for Player {
     }
 
     fn handle_clock(&mut self, now: Duration) {
-        self.mailbox.set_ahead(micros(now).saturating_sub(micros(wall_clock())));
+        self.mailbox.set_ahead(latency::ahead(now));
     }
 
     async fn handle_welcome(&mut self, welcome: &Welcome) -> Result<Readiness, PlayError> {
@@ -353,7 +353,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
         };
         self.corrupt = Corrupt(0);
         self.mailbox.was_useful();
-        let latency = since(arrived.header.captured, self.mailbox.ahead());
+        let latency = latency::since(arrived.header.captured, self.mailbox.ahead());
         self.totals.latency.note(latency);
         let shown = Shown {
             id: arrived.header.id,
@@ -384,21 +384,6 @@ fn failed(error: impl Into<Cause>) -> PlayError {
     PlayError::View(error.into())
 }
 
-/// How long ago a moment was, in microseconds since 1970 by a clock that is `ahead` of ours by so many.
-fn since(captured: u64, ahead: i64) -> Duration {
-    let ago = micros(wall_clock()).saturating_add(ahead).saturating_sub_unsigned(captured);
-    Duration::from_micros(u64::try_from(ago).unwrap_or_default())
-}
-
-/// Our clock, since 1970.
-fn wall_clock() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
-fn micros(time: Duration) -> i64 {
-    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
@@ -426,18 +411,6 @@ mod tests {
         fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Cause> {
             Ok(())
         }
-    }
-
-    #[test]
-    fn latency_goes_by_the_senders_clock() {
-        let hour = 3_600_000_000;
-        let now = u64::try_from(wall_clock().as_micros()).expect("a date of ours");
-        let ahead = since(now + hour - 80_000, hour.cast_signed());
-        let behind = since(now - hour - 80_000, -hour.cast_signed());
-        assert!(ahead >= Duration::from_millis(80) && behind >= Duration::from_millis(80), "{ahead:?} {behind:?}");
-        assert!(ahead < Duration::from_secs(1800) && behind < Duration::from_secs(1800), "{ahead:?} {behind:?}");
-        assert_eq!(since(u64::MAX, i64::MAX), Duration::ZERO);
-        assert_eq!(since(now + hour, 0), Duration::ZERO, "a frame of the future");
     }
 
     fn welcome() -> Welcome {
