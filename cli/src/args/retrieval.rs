@@ -41,9 +41,12 @@ pub(crate) struct Search {
     /// The picture to find, PNG, JPEG or the first bytes of a stream
     #[arg(value_name = "IMAGE")]
     pub(crate) image: PathBuf,
-    /// How many pictures to show, and the fewest that the search may end with
+    /// How many pictures to show
     #[arg(long, value_name = "N", default_value = "10")]
     pub(crate) top: NonZeroUsize,
+    /// Narrow the index by first bits to no fewer pictures than this, and show the nearest of these by all bits
+    #[arg(long, value_name = "R", default_value = "512")]
+    pub(crate) among: NonZeroUsize,
     /// Draw the picture and what was found
     #[arg(long, value_name = "OUT.png")]
     pub(crate) sheet: Option<PathBuf>,

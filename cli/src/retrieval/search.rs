@@ -1,4 +1,4 @@
-//! `nestcast search`: the pictures of an index that share most first bits with one.
+//! `nestcast search`: the pictures of an index that are most like one, among those that share its first bits.
 
 use std::path::Path;
 use std::time::Instant;
@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Search) -> Result<()> {
 
 fn report(options: &Search, index: &Index<&[u8]>, query: &[u8]) -> Result<Report> {
     let start = Instant::now();
-    let neighbourhood = index.neighbourhood(query, options.top)?;
+    let neighbourhood = index.neighbourhood(query, options.among.max(options.top))?;
     let microseconds = start.elapsed().as_secs_f64() * 1e6;
     let found = neighbourhood.nearest(options.top.get()).into_iter().map(|entry| Found {
         picture: String::from_utf8_lossy(entry.name).into_owned(),

@@ -34,7 +34,10 @@ const MAX_NETWORK: u64 = 16 * 1024 * 1024;
 type Embedded = (&'static [u8], &'static [u8], Option<&'static [u8]>);
 
 /// The packages that are part of this build, by name.
-const BUILT_IN: &[(&str, Embedded)] = &[];
+const BUILT_IN: &[(&str, Embedded)] = &[(
+    "thumb",
+    (include_bytes!("../../artifacts/thumb/manifest.toml"), include_bytes!("../../artifacts/thumb/encoder.onnx"), None),
+)];
 
 /// What a package of codes says of itself. Unknown entries are refused.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
