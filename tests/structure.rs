@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates of this workspace that a crate's code may use, whatever its tests use.
-const ARROWS: [(&str, &[&str]); 6] = [
+const ARROWS: [(&str, &[&str]); 7] = [
     ("codec", &[]),
     ("proto", &[]),
+    ("retrieval", &[]),
     ("media", &["codec"]),
     ("models", &["codec"]),
     ("sender", &["codec", "media", "proto"]),
@@ -17,7 +18,7 @@ const ARROWS: [(&str, &[&str]); 6] = [
 const JOINS: [(&str, &[&str]); 2] =
     [("sender", &["capture.rs", "pictures.rs", "video.rs"]), ("receiver", &["decoding.rs", "player.rs"])];
 /// Who sees what only shows and measures.
-const SEE_LAB: [&str; 4] = ["benches", "benches/live", "cli", "tests"];
+const SEE_LAB: [&str; 5] = ["benches", "benches/live", "benches/retrieval", "cli", "tests"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -8,6 +8,7 @@ mod decode;
 mod delay_controller;
 mod encode;
 mod header;
+mod index;
 mod messages;
 mod network;
 mod package;
@@ -26,6 +27,7 @@ pub use decode::decode;
 pub use delay_controller::delay_controller;
 pub use encode::encode;
 pub use header::header;
+pub use index::index;
 pub use messages::messages;
 pub use network::network;
 pub use package::package;
@@ -42,11 +44,12 @@ pub use y4m::y4m;
 pub type Run = fn(&[u8]);
 
 /// All targets by name; each has a program in `fuzz_targets/` and a folder in `corpus/`.
-pub const TARGETS: [(&str, Run); 17] = [
+pub const TARGETS: [(&str, Run); 18] = [
     ("decode", decode),
     ("delay_controller", delay_controller),
     ("encode", encode),
     ("header", header),
+    ("index", index),
     ("jpeg", jpeg),
     ("messages", messages),
     ("network", network),

@@ -55,7 +55,7 @@ macro_rules! targets {
 }
 
 targets! {
-    decode delay_controller encode header jpeg messages network package png publisher reference segments subscriber tables video_file video_frame
+    decode delay_controller encode header index jpeg messages network package png publisher reference segments subscriber tables video_file video_frame
     y4m
 }
 

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The crates that know no operating system.
-const PURE: [&str; 2] = ["nestcast-codec", "nestcast-proto"];
+const PURE: [&str; 3] = ["nestcast-codec", "nestcast-proto", "nestcast-retrieval"];
 const WASM: &str = "wasm32-unknown-unknown";
 
 /// Crates that would tie them to an operating system, a network or an image file format.
@@ -56,11 +56,11 @@ pub(crate) fn hand_over(cargo_arguments: &[&str], arguments: &[OsString], librar
 pub(crate) fn build_pure_for_wasm() -> Result<()> {
     match add_target(WASM) {
         Ok(()) => {
-            let [codec, proto] = PURE;
-            step(&["build", "--locked", "--package", codec, "--package", proto, "--target", WASM], &[])
+            let packages = PURE.iter().flat_map(|package| ["--package", package]);
+            step(&["build", "--locked", "--target", WASM].into_iter().chain(packages).collect::<Vec<_>>(), &[])
         }
         Err(why) => {
-            eprintln!("skipped: wasm32 build of codec and proto: {why}");
+            eprintln!("skipped: wasm32 build of codec, proto and retrieval: {why}");
             Ok(())
         }
     }

@@ -26,8 +26,9 @@ cargo xtask COMMAND
   measure COMMAND  measure anew into benches/results: `measure all KODAK` does all that depends on nestcast, with KODAK
                    the folder of its 24 pictures; `measure help` lists the parts; all need cmake, nasm and
                    perl, `measure video` ffmpeg
-  test             every test but the benchmarks' own; a build of codec and proto for WebAssembly where rustup can
-                   add that target (else it says `skipped`); a check that they depend on no tokio, quinn, ort or image;
+  test             every test but the benchmarks' own; a build of codec, proto and retrieval for WebAssembly where
+                   rustup can add that target (else it says `skipped`); a check that they depend on no tokio, quinn, ort or
+                   image;
                    at the end what failed, with the command that runs each failed test again
   test --busy N    every test N times beside a busy loop on every core, and how often each failed
   attack           hostile receivers and senders against real ones, in release: a table of figures and their bounds

@@ -1,0 +1,71 @@
+//! A linear scan: the Hamming distance of every code to the query by POPCNT, and the 32 nearest.
+
+use std::collections::BinaryHeap;
+use std::hint::black_box;
+use std::time::Instant;
+
+use nestcast_retrieval::hamming_distance;
+
+use crate::codes::Codes;
+use crate::table::{Row, median, rounded};
+
+/// How many nearest codes are kept.
+const NEAREST: usize = 32;
+/// Rounds, and codes that are looked at in each, at least.
+const ROUNDS: usize = 5;
+const CODES: usize = 2_000_000;
+
+pub(crate) fn measure(codes: &Codes) -> Row {
+    let all = codes.all();
+    let each = CODES.div_ceil(codes.count);
+    let queries = codes.queries(false, ROUNDS * each);
+    let rounds = queries.chunks(each).map(|round| {
+        let start = Instant::now();
+        round.iter().for_each(|query| {
+            black_box(scan(&all, query));
+        });
+        start.elapsed().as_secs_f64() * 1e6 / each as f64
+    });
+    Row {
+        method: "linear".to_owned(),
+        parameter: String::new(),
+        bits: codes.bits,
+        count: codes.count,
+        queries: "new".to_owned(),
+        us: rounded(median(rounds.collect())),
+        found: NEAREST as f64,
+        memory: Some(1.0),
+        scaled: false,
+        recall: None,
+    }
+}
+
+/// The nearest codes, each as its distance and number.
+fn scan(all: &[u8], query: &[u8]) -> BinaryHeap<(u32, usize)> {
+    match query.len() {
+        2 => nearest(all, query, |a, b| (word::<2>(a) ^ word::<2>(b)).count_ones()),
+        4 => nearest(all, query, |a, b| (word::<4>(a) ^ word::<4>(b)).count_ones()),
+        _ => nearest(all, query, hamming_distance),
+    }
+}
+
+fn word<const BYTES: usize>(code: &[u8]) -> u32 {
+    code.iter().take(BYTES).fold(0, |word, &byte| word << 8 | u32::from(byte))
+}
+
+#[inline]
+fn nearest(all: &[u8], query: &[u8], distance: impl Fn(&[u8], &[u8]) -> u32) -> BinaryHeap<(u32, usize)> {
+    let mut heap = BinaryHeap::with_capacity(NEAREST + 1);
+    let mut worst = u32::MAX;
+    for (number, code) in all.chunks_exact(query.len()).enumerate() {
+        let distance = distance(code, query);
+        if distance < worst {
+            heap.push((distance, number));
+            if heap.len() > NEAREST {
+                heap.pop();
+                worst = heap.peek().map_or(worst, |(distance, _)| *distance);
+            }
+        }
+    }
+    heap
+}

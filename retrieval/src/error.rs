@@ -1,0 +1,47 @@
+//! Why an index is refused, or a code does not fit it.
+
+/// Why an index is refused, or a code does not fit it. Every message is one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The bytes are no index.
+    #[error("it is no index")]
+    NotAnIndex,
+    /// The index has another version than this build reads.
+    #[error("it is an index of version {version}, and this build reads version {known}")]
+    Version {
+        /// The index's.
+        version: u16,
+        /// The one that is known.
+        known: u16,
+    },
+    /// Bytes are missing.
+    #[error("the index is cut short: it has {given} bytes of {needed}")]
+    Truncated {
+        /// How many bytes there are.
+        given: u64,
+        /// How many its header says.
+        needed: u64,
+    },
+    /// The bytes are not those that were written.
+    #[error("the index is damaged: {0}")]
+    Corrupt(&'static str),
+    /// A code that is not of the index's length, or has bits behind its last.
+    #[error("the code has {given} bytes, or bits behind its last, where {bits} bits are needed")]
+    Code {
+        /// The code's bytes.
+        given: usize,
+        /// Bits of the index's codes.
+        bits: usize,
+    },
+    /// More than an index may hold.
+    #[error("{what}: {given}, more than {max}")]
+    Limit {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much of it.
+        given: u64,
+        /// How much is allowed.
+        max: u64,
+    },
+}

@@ -1,0 +1,218 @@
+//! The bytes of an index, as `spec/index.md` defines them.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::Error;
+use crate::code::{KEY_BYTES, Split};
+use crate::keys::{self, FANOUT};
+
+/// What every index begins with.
+pub const MAGIC: [u8; 8] = *b"NSTINDEX";
+/// Most bits of a code: sixteen times those of the longest code in use.
+pub const MAX_BITS: usize = 32_768;
+
+/// The version that this build reads and writes.
+const VERSION: u16 = 1;
+/// Bytes of the header.
+const HEADER: usize = 64;
+/// Bytes of the checksum at the end.
+const CHECKSUM: u64 = 4;
+/// Most entries, and most bytes of all names: ends of names are 32-bit.
+const MAX_COUNT: u64 = u32::MAX as u64;
+
+/// The model that made the codes, by the SHA-256 of its package. Codes of two models have nothing in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ModelId(pub [u8; 32]);
+
+/// The first six bytes, in hexadecimal.
+impl fmt::Display for ModelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..6].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// What an index says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) model: ModelId,
+    pub(crate) bits: usize,
+    pub(crate) count: usize,
+    name_bytes: usize,
+}
+
+/// Where each section is.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout {
+    pub(crate) keys: Range<usize>,
+    pub(crate) rest: Range<usize>,
+    pub(crate) name_ends: Range<usize>,
+    pub(crate) names: Range<usize>,
+}
+
+impl Header {
+    /// Reads the header; checks the length and the checksum of all bytes.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, Layout), Error> {
+        let given = bytes.len() as u64;
+        if !bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())]) || bytes.is_empty() {
+            return Err(Error::NotAnIndex);
+        }
+        let Some((start, _)) = bytes.split_first_chunk::<HEADER>() else {
+            return Err(Error::Truncated { given, needed: HEADER as u64 });
+        };
+        let version = u16::from_le_bytes([start[8], start[9]]);
+        if version != VERSION {
+            return Err(Error::Version { version, known: VERSION });
+        }
+        let header = Self::fields(start)?;
+        let (layout, end) = header.layout()?;
+        let needed = end as u64 + CHECKSUM;
+        if given < needed {
+            return Err(Error::Truncated { given, needed });
+        }
+        if given > needed {
+            return Err(Error::Corrupt("bytes follow its end"));
+        }
+        let (body, checksum) = bytes.split_at(end);
+        if crc32fast::hash(body).to_le_bytes() != checksum {
+            return Err(Error::Corrupt("its checksum is not that of its bytes"));
+        }
+        Ok((header, layout))
+    }
+
+    fn fields(start: &[u8; HEADER]) -> Result<Self, Error> {
+        let number = |at: usize| start[at..at + 8].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+        let mut model = [0; 32];
+        model.copy_from_slice(&start[32..64]);
+        if start[12..16] != [0; 4] {
+            return Err(Error::Corrupt("a reserved field is not zero"));
+        }
+        Self::new(ModelId(model), u16::from_le_bytes([start[10], start[11]]).into(), number(16), number(24))
+    }
+
+    pub(crate) fn new(model: ModelId, bits: usize, count: u64, name_bytes: u64) -> Result<Self, Error> {
+        let limits = [
+            ("bits of a code", bits as u64, MAX_BITS as u64),
+            ("entries", count, MAX_COUNT),
+            ("bytes of names", name_bytes, MAX_COUNT),
+        ];
+        if let Some(&(what, given, max)) = limits.iter().find(|(_, given, max)| given > max) {
+            return Err(Error::Limit { what, given, max });
+        }
+        if bits == 0 {
+            return Err(Error::Corrupt("its codes have no bits"));
+        }
+        let length = |value: u64| usize::try_from(value).map_err(|_| too_large(value));
+        Ok(Self { model, bits, count: length(count)?, name_bytes: length(name_bytes)? })
+    }
+
+    /// Bytes of a code behind its key.
+    pub(crate) const fn rest_bytes(&self) -> usize {
+        self.bits.div_ceil(8).saturating_sub(KEY_BYTES)
+    }
+
+    /// Where the sections are, and where the last ends.
+    fn layout(&self) -> Result<(Layout, usize), Error> {
+        let mut end = HEADER;
+        let mut section = |elements: usize, bytes: usize| {
+            let start = end;
+            end = elements.checked_mul(bytes).and_then(|length| start.checked_add(length))?;
+            Some(start..end)
+        };
+        let sections = (
+            section(keys::levels(self.count).sum(), KEY_BYTES),
+            section(self.count, self.rest_bytes()),
+            section(self.count, 4),
+            section(self.name_bytes, 1),
+        );
+        match sections {
+            (Some(keys), Some(rest), Some(name_ends), Some(names)) => {
+                Ok((Layout { keys, rest, name_ends, names }, end))
+            }
+            _ => Err(too_large(u64::MAX)),
+        }
+    }
+
+    fn bytes(&self) -> [u8; HEADER] {
+        let mut header = [0; HEADER];
+        header[..8].copy_from_slice(&MAGIC);
+        header[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        header[10..12].copy_from_slice(&self.bits.to_le_bytes()[..2]);
+        header[16..24].copy_from_slice(&(self.count as u64).to_le_bytes());
+        header[24..32].copy_from_slice(&(self.name_bytes as u64).to_le_bytes());
+        header[32..].copy_from_slice(&self.model.0);
+        header
+    }
+}
+
+const fn too_large(given: u64) -> Error {
+    Error::Limit { what: "bytes of an index", given, max: usize::MAX as u64 }
+}
+
+/// A code and its name, as they are written.
+pub(crate) type Record<'a> = (Split<'a>, &'a [u8]);
+
+/// Writes an index of what `entries` gives, in the order of code and name, each time it is asked.
+///
+/// The sections stand one behind the other, so the entries are walked through once for each: what is written is never held.
+pub(crate) fn write<'a, I, E>(
+    (model, bits): (ModelId, usize),
+    entries: impl Fn() -> I,
+    mut sink: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E>
+where
+    I: Iterator<Item = Record<'a>>,
+    E: From<Error>,
+{
+    let (count, name_bytes) =
+        entries().fold((0_u64, 0_u64), |(count, bytes), (_, name)| (count + 1, bytes + name.len() as u64));
+    let header = Header::new(model, bits, count, name_bytes)?;
+    header.layout()?;
+    let mut out = Chunks { sink: &mut sink, chunk: Vec::with_capacity(CHUNK), hash: crc32fast::Hasher::new() };
+    out.put(&header.bytes())?;
+    let mut step = 1;
+    for _ in keys::levels(header.count) {
+        entries().step_by(step).try_for_each(|(code, _)| out.put(&code.key.to_le_bytes()))?;
+        step = step.saturating_mul(FANOUT);
+    }
+    entries().try_for_each(|(code, _)| out.put(code.rest))?;
+    let mut end = 0_u32;
+    entries().try_for_each(|(_, name)| {
+        end = end.wrapping_add(u32::try_from(name.len()).unwrap_or(u32::MAX)); // within MAX_COUNT, as was checked
+        out.put(&end.to_le_bytes())
+    })?;
+    entries().try_for_each(|(_, name)| out.put(name))?;
+    out.finish()
+}
+
+/// Bytes handed over at once.
+const CHUNK: usize = 1 << 16;
+
+/// Gathers small writes, and their checksum.
+struct Chunks<'a, S> {
+    sink: &'a mut S,
+    chunk: Vec<u8>,
+    hash: crc32fast::Hasher,
+}
+
+impl<S: FnMut(&[u8]) -> Result<(), E>, E> Chunks<'_, S> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), E> {
+        if self.chunk.len() + bytes.len() > CHUNK {
+            self.flush()?;
+        }
+        self.chunk.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), E> {
+        self.hash.update(&self.chunk);
+        (self.sink)(&self.chunk)?;
+        self.chunk.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), E> {
+        self.flush()?;
+        (self.sink)(&self.hash.finalize().to_le_bytes())
+    }
+}

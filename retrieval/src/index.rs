@@ -1,0 +1,181 @@
+//! The index: sorted codes as bytes, and what was inserted and removed since they were written.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+
+use crate::code::Split;
+use crate::format::{self, Header, Layout, ModelId, Record};
+use crate::neighbourhood::{Entry, Neighbourhood};
+use crate::sorted::{Sorted, leading};
+use crate::{Error, shared_bits};
+
+/// Codes of one model and their names, searched by leading bits.
+///
+/// `B` is where its bytes are. Insertions and removals are kept beside them: each takes time logarithmic in the index, and
+/// makes searches slower by its share; [`Index::write`] gives the bytes of an index with all of them folded in.
+#[derive(Debug, Clone)]
+pub struct Index<B = Vec<u8>> {
+    bytes: B,
+    header: Header,
+    layout: Layout,
+    /// By code and name.
+    added: BTreeSet<(Vec<u8>, Vec<u8>)>,
+    /// Positions in the bytes.
+    removed: BTreeSet<usize>,
+}
+
+impl<B: AsRef<[u8]>> Index<B> {
+    /// Takes the bytes of an index. All of them are read once, for their checksum.
+    ///
+    /// # Errors
+    /// [`Error`] says what is wrong with the bytes.
+    pub fn open(bytes: B) -> Result<Self, Error> {
+        let (header, layout) = Header::parse(bytes.as_ref())?;
+        Ok(Self { bytes, header, layout, added: BTreeSet::new(), removed: BTreeSet::new() })
+    }
+
+    /// The model of the codes.
+    pub const fn model(&self) -> ModelId {
+        self.header.model
+    }
+
+    /// Bits of a code.
+    pub const fn bits(&self) -> usize {
+        self.header.bits
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.header.count - self.removed.len() + self.added.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Ordered retrieval: the neighbourhood N_(b-1) of the query for the first b at which |N_b| < `terminal`, and N_K if there
+    /// is none among the codes' K bits. N_0 is the whole index.
+    ///
+    /// # Errors
+    /// [`Error::Code`] for a query of another length.
+    pub fn neighbourhood<'a>(&'a self, query: &'a [u8], terminal: NonZeroUsize) -> Result<Neighbourhood<'a>, Error> {
+        let split = Split::of(query, self.bits())?;
+        let sorted = self.sorted();
+        let place = sorted.lower_bound(split);
+        // What was removed may hide up to so many of the nearest.
+        let most = terminal.get().saturating_add(self.removed.len());
+        let holds = |depth: usize| {
+            let positions = sorted.neighbourhood(split, place, depth, most);
+            let live = positions.len() - self.removed.range(positions).count();
+            let missing = terminal.get().saturating_sub(live);
+            self.added_within(query, depth).take(missing).count() == missing
+        };
+        let depth = deepest(self.most_shared(query, sorted.most_shared(split, place)), holds);
+        let positions = sorted.neighbourhood(split, place, depth, usize::MAX);
+        let added = self.added_within(query, depth).collect();
+        Ok(Neighbourhood { query, depth, sorted, removed: &self.removed, positions, added })
+    }
+
+    /// Adds an entry; gives whether it was not there before.
+    ///
+    /// # Errors
+    /// [`Error::Code`] for a code of another length.
+    pub fn insert(&mut self, code: &[u8], name: &[u8]) -> Result<bool, Error> {
+        match self.position(code, name)? {
+            Some(position) => Ok(self.removed.remove(&position)),
+            None => Ok(self.added.insert((code.to_vec(), name.to_vec()))),
+        }
+    }
+
+    /// Removes an entry; gives whether it was there.
+    ///
+    /// # Errors
+    /// [`Error::Code`] for a code of another length.
+    pub fn remove(&mut self, code: &[u8], name: &[u8]) -> Result<bool, Error> {
+        match self.position(code, name)? {
+            Some(position) => Ok(self.removed.insert(position)),
+            None => Ok(self.added.remove(&(code.to_vec(), name.to_vec()))),
+        }
+    }
+
+    /// Writes an index of all entries, piece by piece.
+    ///
+    /// # Errors
+    /// Those of `sink`, and [`Error::Limit`] for more than an index may hold.
+    pub fn write<E: From<Error>>(&self, sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        format::write((self.model(), self.bits()), || self.records(), sink)
+    }
+
+    /// All entries, in the order of their codes.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.records().map(|(code, name)| Entry { code: code.bytes(self.bits()), name })
+    }
+
+    fn sorted(&self) -> Sorted<'_> {
+        Sorted::of(self.bytes.as_ref(), &self.header, &self.layout).expect("`open` checked the length")
+    }
+
+    /// Where an entry is in the bytes, removed or not.
+    fn position(&self, code: &[u8], name: &[u8]) -> Result<Option<usize>, Error> {
+        let (split, sorted) = (Split::of(code, self.bits())?, self.sorted());
+        let place = sorted.lower_bound(split);
+        let same = sorted.neighbourhood(split, place, self.bits(), usize::MAX);
+        let position = same.start + leading(same.len(), |steps| sorted.name(same.start + steps) < name);
+        Ok(Some(position).filter(|position| same.contains(position) && sorted.name(*position) == name))
+    }
+
+    /// Entries that were added and share the query's first `depth` bits, in the order of their codes.
+    fn added_within<'a>(&'a self, query: &'a [u8], depth: usize) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+        // Nothing is copied where nothing was added.
+        let first = if self.added.is_empty() { Vec::new() } else { truncated(query, depth) };
+        let behind = self.added.range((first, Vec::new())..).map(|(code, name)| (&code[..], &name[..]));
+        behind.take_while(move |(code, _)| shared_bits(code, query) >= depth)
+    }
+
+    /// The most leading bits that any entry shares with the query, if not fewer than `in_bytes`.
+    fn most_shared(&self, query: &[u8], in_bytes: usize) -> usize {
+        if self.added.is_empty() {
+            return in_bytes;
+        }
+        let place = (query.to_vec(), Vec::new());
+        let beside = [self.added.range(..&place).next_back(), self.added.range(&place..).next()];
+        let shared = beside.into_iter().flatten().map(|(code, _)| shared_bits(code, query).min(self.bits()));
+        shared.fold(in_bytes, usize::max)
+    }
+
+    /// What is in the bytes and was not removed, merged with what was added.
+    fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        let sorted = self.sorted();
+        let kept = (0..sorted.count).filter(|position| !self.removed.contains(position));
+        let mut kept = kept.map(move |position| (sorted.code(position), sorted.name(position))).peekable();
+        let split = |code| Split::of(code, self.bits()).expect("`insert` checked the code");
+        let mut added = self.added.iter().map(move |(code, name)| (split(code), &name[..])).peekable();
+        let order = |(code, name): Record<'_>| (code.key, code.rest.to_vec(), name.to_vec());
+        std::iter::from_fn(move || match (kept.peek(), added.peek()) {
+            (Some(&one), Some(&other)) if order(one) > order(other) => added.next(),
+            (Some(_), _) => kept.next(),
+            (None, _) => added.next(),
+        })
+    }
+}
+
+/// A code with zeros behind its first `bits` bits.
+fn truncated(code: &[u8], bits: usize) -> Vec<u8> {
+    let mut code = code.to_vec();
+    code.iter_mut().skip(bits.div_ceil(8)).for_each(|byte| *byte = 0);
+    if let (Some(last), used @ 1..) = (code.get_mut(bits / 8), bits % 8) {
+        *last &= u8::MAX << (8 - used);
+    }
+    code
+}
+
+/// The deepest of 0 to `most` that holds, where all before one that holds do too; 0 if none does.
+fn deepest(most: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut known, mut end) = (0, most);
+    while known < end {
+        let middle = end - (end - known) / 2;
+        if holds(middle) { known = middle } else { end = middle - 1 }
+    }
+    known
+}

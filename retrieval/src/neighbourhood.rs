@@ -1,0 +1,69 @@
+//! What a search gives: the entries that share the query's first bits.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::sorted::Sorted;
+use crate::{hamming_distance, shared_bits};
+
+/// A b-truncated Hamming neighbourhood (Equation 15): all entries whose codes share the first b bits of a query.
+#[derive(Debug, Clone)]
+pub struct Neighbourhood<'a> {
+    pub(crate) query: &'a [u8],
+    pub(crate) depth: usize,
+    pub(crate) sorted: Sorted<'a>,
+    pub(crate) removed: &'a BTreeSet<usize>,
+    pub(crate) positions: Range<usize>,
+    pub(crate) added: Vec<(&'a [u8], &'a [u8])>,
+}
+
+/// A code and its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The code's bytes.
+    pub code: Vec<u8>,
+    /// The name that it was given.
+    pub name: &'a [u8],
+}
+
+impl<'a> Neighbourhood<'a> {
+    /// b: how many leading bits all entries share with the query.
+    #[must_use]
+    pub const fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.positions.len() - self.removed.range(self.positions.clone()).count() + self.added.len()
+    }
+
+    /// Whether there are none: the index is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entries: those of the index's bytes in the order of their codes, then those that were inserted.
+    pub fn iter(&self) -> impl Iterator<Item = Entry<'a>> {
+        let sorted = &self.sorted;
+        let kept = self.positions.clone().filter(|position| !self.removed.contains(position));
+        let kept = kept.map(|at| Entry { code: sorted.code(at).bytes(sorted.bits), name: sorted.name(at) });
+        kept.chain(self.added.iter().map(|&(code, name)| Entry { code: code.to_vec(), name }))
+    }
+
+    /// The first `count` entries by the number of leading bits that they share with the query, which is the paper's
+    /// similarity; then by Hamming distance, then by name.
+    #[must_use]
+    pub fn nearest(&self, count: usize) -> Vec<Entry<'a>> {
+        let rank = |entry: &Entry<'a>| {
+            (Reverse(shared_bits(&entry.code, self.query)), hamming_distance(&entry.code, self.query), entry.name)
+        };
+        let mut entries: Vec<_> = self.iter().collect();
+        entries.sort_by_cached_key(rank);
+        entries.truncate(count);
+        entries
+    }
+}

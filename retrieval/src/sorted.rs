@@ -1,0 +1,113 @@
+//! Codes in the order of their bytes, which is the paper's binary tree laid flat: every neighbourhood is a range of positions.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use crate::code::{KEY_BITS, Split};
+use crate::format::{Header, Layout};
+use crate::keys::Keys;
+
+/// The sections of an index.
+#[derive(Debug, Clone)]
+pub(crate) struct Sorted<'a> {
+    keys: Keys<'a>,
+    rest: &'a [u8],
+    rest_bytes: usize,
+    name_ends: &'a [[u8; 4]],
+    names: &'a [u8],
+    pub(crate) count: usize,
+    pub(crate) bits: usize,
+}
+
+impl<'a> Sorted<'a> {
+    /// Takes the bytes that [`Header::parse`] checked.
+    pub(crate) fn of(bytes: &'a [u8], header: &Header, layout: &Layout) -> Option<Self> {
+        Some(Self {
+            keys: Keys::new(bytes.get(layout.keys.clone())?, header.count)?,
+            rest: bytes.get(layout.rest.clone())?,
+            rest_bytes: header.rest_bytes(),
+            name_ends: bytes.get(layout.name_ends.clone())?.as_chunks().0,
+            names: bytes.get(layout.names.clone())?,
+            count: header.count,
+            bits: header.bits,
+        })
+    }
+
+    pub(crate) fn code(&self, position: usize) -> Split<'a> {
+        let start = position * self.rest_bytes;
+        Split { key: self.keys.at(position), rest: &self.rest[start..start + self.rest_bytes] }
+    }
+
+    /// A name; empty where the ends of names are in disorder, which no writer of ours makes.
+    pub(crate) fn name(&self, position: usize) -> &'a [u8] {
+        let end = |position: usize| u32::from_le_bytes(self.name_ends[position]) as usize;
+        self.names.get(position.checked_sub(1).map_or(0, end)..end(position)).unwrap_or_default()
+    }
+
+    /// The first position whose code is not below the query.
+    pub(crate) fn lower_bound(&self, query: Split<'_>) -> usize {
+        let first = self.keys.lower_bound(query.key);
+        first + leading(self.count - first, |steps| self.order(first + steps, query) == Ordering::Less)
+    }
+
+    fn order(&self, position: usize, query: Split<'_>) -> Ordering {
+        match self.keys.at(position).cmp(&query.key) {
+            Ordering::Equal => self.code(position).rest.cmp(query.rest),
+            other => other,
+        }
+    }
+
+    /// Whether the code at a position shares its first `bits` bits with the query.
+    fn shares(&self, position: usize, query: Split<'_>, bits: usize) -> bool {
+        let key = Split { key: self.keys.at(position), rest: &[] };
+        // The bytes behind the keys are elsewhere in memory: they are looked at only where they decide.
+        if bits <= KEY_BITS || key.key != query.key {
+            return key.shares(Split { key: query.key, rest: &[] }, bits);
+        }
+        self.code(position).shares(query, bits)
+    }
+
+    /// The positions around `place`, the query's lower bound, whose codes share its first `bits` bits; of each side no more
+    /// than `most`.
+    pub(crate) fn neighbourhood(&self, query: Split<'_>, place: usize, bits: usize, most: usize) -> Range<usize> {
+        let before = leading(place.min(most), |steps| self.shares(place - 1 - steps, query, bits));
+        let behind = leading((self.count - place).min(most), |steps| self.shares(place + steps, query, bits));
+        place - before..place + behind
+    }
+
+    /// The most leading bits that any code shares with the query: they are beside its place.
+    pub(crate) fn most_shared(&self, query: Split<'_>, place: usize) -> usize {
+        let beside = place.saturating_sub(1)..(place + 1).min(self.count);
+        beside.map(|position| self.code(position).shared_bits(query, self.bits)).max().unwrap_or(0)
+    }
+}
+
+/// How many of 0, 1, ... below `count` come before the first for which `holds` does not hold: strides that double, then
+/// halves, so that near ends are found in few steps close by.
+pub(crate) fn leading(count: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut known, mut stride) = (0, 1);
+    while known + stride <= count && holds(known + stride - 1) {
+        known += stride;
+        stride *= 2;
+    }
+    let mut end = count.min(known + stride - 1);
+    while known < end {
+        let middle = known + (end - known) / 2;
+        if holds(middle) { known = middle + 1 } else { end = middle }
+    }
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leading_ones_are_counted() {
+        for count in 0..70 {
+            for ones in 0..=count {
+                assert_eq!(leading(count, |step| step < ones), ones, "{ones} of {count}");
+            }
+        }
+    }
+}
