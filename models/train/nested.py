@@ -32,9 +32,20 @@ class TruncationLaw:
         return TruncationLaw((1 + 1 / torch.arange(1, units + 1, dtype=torch.float64)).log())
 
     @staticmethod
+    def uniform(units: int) -> TruncationLaw:
+        """Every code length is as likely as every other."""
+        return TruncationLaw(torch.ones(units))
+
+    @staticmethod
     def whole(units: int) -> TruncationLaw:
         """No unit is ever dropped: the standard autoencoder (section 2.1)."""
         return TruncationLaw(torch.eye(units)[-1])
+
+    def mixed(self, whole: float) -> TruncationLaw:
+        """This law for all but the share `whole` of the codes, which are not cut."""
+        shares = (1 - whole) * self.shares
+        shares[-1] += whole
+        return TruncationLaw(shares)
 
     def survival(self, swept: int = 0) -> torch.Tensor:
         """(K - swept,): P(b >= k) of the units behind the first `swept`, given that one of them is seen."""
@@ -111,18 +122,16 @@ def add_weight_decay(weight: torch.Tensor, ratio: float) -> torch.Tensor:
 class Binarise(nn.Module):
     """Code binarisation, section 4.3: every unit is 1 for a share `beta` of the data, x_k ~ Bern(beta).
 
-    In training the threshold is the quantile of the batch, afterwards a running mean of these. The gradient goes straight
+    In training the threshold is the quantile of the batch, afterwards the one that `calibrate` found. The gradient goes straight
     past it where a value is within `WINDOW` deviations of its unit's threshold; values farther away would not flip.
     """
 
-    MOMENTUM = 0.05
     WINDOW = 1.0
 
     def __init__(self, units: int, beta: float):
         super().__init__()
         self.beta = beta
         self.register_buffer("threshold", torch.zeros(units))
-        self.register_buffer("batches", torch.zeros((), dtype=torch.long))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(B, K) -> zeros and ones of the same shape."""
@@ -130,12 +139,15 @@ class Binarise(nn.Module):
             return (x > self.threshold).to(x.dtype)
         with torch.no_grad():
             threshold = quantile(x, 1 - self.beta)
-            self.batches += 1
-            self.threshold.lerp_(threshold, max(self.MOMENTUM, 1 / self.batches.item()))
             spread = self.WINDOW * x.std(0).clamp(min=1e-6)
         bits = (x > threshold).to(x.dtype)
         straight = ((x - threshold) / spread).clamp(-1, 1) / 2
         return bits + straight - straight.detach()
+
+    @torch.no_grad()
+    def calibrate(self, x: torch.Tensor) -> None:
+        """Fixes the thresholds at the quantiles of x (B, K)."""
+        self.threshold.copy_(quantile(x, 1 - self.beta))
 
 
 def quantile(x: torch.Tensor, share: float) -> torch.Tensor:
@@ -143,12 +155,11 @@ def quantile(x: torch.Tensor, share: float) -> torch.Tensor:
     return x.kthvalue(max(1, round(share * len(x))), dim=0).values
 
 
-def invariance(encode: Callable[[torch.Tensor], torch.Tensor], y: torch.Tensor, deviation: float) -> torch.Tensor:
-    """Code invariance, Equation 14: how far codes move when inputs (B, D) are perturbed by e ~ N(0, deviation^2 I),
-    relative to |e|^2; a stochastic squared norm of the encoder's Jacobian."""
-    noise = deviation * torch.randn_like(y)
-    change = encode(y + noise) - encode(y)
-    return (change.square().sum(1) / noise.square().sum(1)).mean()
+def invariance(encode: Callable[[torch.Tensor], torch.Tensor], y: torch.Tensor, moved: torch.Tensor) -> torch.Tensor:
+    """Code invariance, Equation 14: how far codes move when inputs (B, D) do, relative to |moved - y|^2. With moved - y
+    normal noise it is a stochastic squared norm of the encoder's Jacobian; with near-duplicates it is of what they change."""
+    change = encode(moved) - encode(y)
+    return (change.square().sum(1) / (moved - y).square().sum(1)).mean()
 
 
 def corrupt(y: torch.Tensor, share: float) -> torch.Tensor:

@@ -113,12 +113,16 @@ class RestorerSettings(Settings):
 class AutoencoderSettings(Settings):
     """The paper's autoencoders (autoencoder.py, vectors.py)."""
 
-    data: str = "cifar"  # cifar | patches | pictures | pinwheel: vectors.py says what each is
+    data: str = "cifar"  # vectors.py says what there is
+    axes: int = 0  # principal axes that inputs are given along; 0: inputs are elements, each of variance 1
     widths: tuple[int, ...] = (3072, 100)  # of the layers, from the input to the code
     tied: bool = True  # the decoder's weights are the encoder's
+    skip: bool = False  # a linear layer beside the hidden ones, in the encoder and in the decoder
+    gain_rate: float = 0.0  # learning rate of the logarithms of the units' gains in the decoder; 0: there are none
     beta: float = 0.0  # share of ones of a binary code, section 4.3; 0: a real code
-    cuts: str = "geometric"  # p_B: geometric | log-uniform | whole
+    cuts: str = "geometric"  # p_B: geometric | log-uniform | uniform | whole
     rho: float = 0.9
+    whole: float = 0.0  # share of examples that are not cut, whatever `cuts` says of the others
     corruption: float = 0.1  # share of inputs set to 0, section 4
     hidden_dropout: float = 0.2  # in all layers but the code, section 4
     decay: float = 0.0  # L1 weight decay: its gradient's norm relative to the reconstruction's, section 4.2
@@ -127,6 +131,7 @@ class AutoencoderSettings(Settings):
     sweep_window: int = 0  # steps of unit sweeping's window, section 4.1; 0: no sweeping
     sweep_tolerance: float = 0.01  # relative change in a window below which a unit has converged
     sweep_patience: int = 4  # windows after which it counts as converged
+    package: dict = dataclasses.field(default_factory=dict)  # version, licence, data and whether it has a decoder (codes.py)
 
 
 KINDS = {"photo": PhotoSettings, "restorer": RestorerSettings, "autoencoder": AutoencoderSettings}

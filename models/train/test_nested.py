@@ -43,6 +43,21 @@ class Truncation(unittest.TestCase):
         self.assertAlmostEqual(law.survival()[50].item(), 0.9**50)  # about 0.005, Figure 1
         self.assertAlmostEqual(law.survival()[99].item(), 0.9**99)  # about 0.00003
 
+    def test_the_log_uniform_law_gives_every_octave_the_same(self):
+        shares = TruncationLaw.log_uniform(1023).shares
+        octaves = [shares[2**i - 1 : 2 ** (i + 1) - 1].sum().item() for i in range(10)]
+        for octave in octaves:
+            self.assertAlmostEqual(octave, 0.1)
+
+    def test_a_share_of_codes_is_whole_and_the_others_are_of_the_law(self):
+        law = TruncationLaw.geometric(6, 0.5).mixed(0.7)
+        self.assertAlmostEqual(law.shares[-1].item(), 0.7 + 0.3 * 0.5**5)
+        self.assertAlmostEqual((law.shares[1] / law.shares[0]).item(), 0.5)
+        settings = dataclasses.replace(TINY, cuts="log-uniform", whole=0.7)
+        self.assertGreater(vectors.law(settings).shares[-1].item(), 0.7)
+        uniform = vectors.law(dataclasses.replace(TINY, cuts="uniform", whole=0.2)).shares
+        torch.testing.assert_close(uniform, torch.tensor([0.1] * 7 + [0.3]).double())
+
     def test_cuts_are_drawn_by_the_law_behind_what_is_swept(self):
         torch.manual_seed(1)
         law = TruncationLaw.geometric(8, 0.5)
@@ -138,6 +153,7 @@ class Binarisation(unittest.TestCase):
         torch.manual_seed(1)
         binarise = nested.Binarise(3, beta=0.2)
         x = torch.randn(5000, 3) * torch.tensor([1.0, 50.0, 0.01]) + torch.tensor([0.0, 7.0, -3.0])
+        binarise.calibrate(x)
         for mode in (True, False):
             bits = binarise.train(mode)(x).detach()
             torch.testing.assert_close(bits.mean(0), torch.full((3,), 0.2), atol=0.002, rtol=0)
@@ -163,7 +179,8 @@ class Noise(unittest.TestCase):
     def test_invariance_is_the_jacobians_norm(self):
         torch.manual_seed(1)
         jacobian = torch.tensor([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]])
-        given = nested.invariance(lambda y: y @ jacobian.t(), torch.randn(50_000, 2), 0.1)
+        y = torch.randn(50_000, 2)
+        given = nested.invariance(lambda y: y @ jacobian.t(), y, y + 0.1 * torch.randn_like(y))
         self.assertAlmostEqual(given.item(), 12.5, delta=0.1)  # the squared norm by the dimension
 
     def test_a_run_with_it_has_steadier_codes(self):
@@ -171,7 +188,8 @@ class Noise(unittest.TestCase):
         for weight in (0.0, 0.3):
             run = trained(dataclasses.replace(TINY, invariance=weight))
             torch.manual_seed(1)
-            moved.append(nested.invariance(run.task.model.activations, run.task.vectors.held_out, 0.1).item())
+            y = run.task.vectors.held_out
+            moved.append(nested.invariance(run.task.model.activations, y, y + 0.1 * torch.randn_like(y)).item())
         self.assertLess(moved[1], 0.5 * moved[0])
 
     def test_a_tenth_of_the_inputs_is_corrupted(self):
@@ -179,6 +197,27 @@ class Noise(unittest.TestCase):
         given = nested.corrupt(torch.ones(200, 200), 0.1)
         self.assertAlmostEqual((given == 0).float().mean().item(), 0.1, delta=0.01)
         self.assertEqual(set(given.flatten().tolist()), {0.0, 1.0})
+
+    def test_dropout_is_in_the_hidden_layers_of_encoder_and_decoder_and_not_in_the_code(self):
+        model = Autoencoder(dataclasses.replace(TINY, hidden_dropout=0.5)).train()
+        y, code = torch.ones(400, 2), torch.ones(400, 8)
+        for part, given in ((model.activations, y), (model.decode, code)):
+            self.assertGreater(part(given).std(0).min().item(), 0.01, "the same rows, other units dropped")
+        linear = Autoencoder(dataclasses.replace(TINY, hidden_dropout=0.5, widths=(2, 8))).train()
+        self.assertEqual(linear.activations(y).std(0).max().item(), 0)
+
+    def test_invariance_does_not_depend_on_the_scale_of_an_encoder(self):
+        settings = dataclasses.replace(TINY, widths=(2, 8), tied=False, cuts="whole", invariance=1.0, phases=(Phase(1),))
+        losses = []
+        for scale in (1.0, 100.0):
+            torch.manual_seed(1)
+            task = vectors.Task(settings, None)
+            with torch.no_grad():
+                task.model.weights[0].mul_(scale)
+                task.model.up_weights[0].zero_()
+            torch.manual_seed(2)
+            losses.append(task.loss(task.batch(0), Phase(1)).item())
+        self.assertAlmostEqual(losses[0] / losses[1], 1, places=3)
 
     def test_the_loss_sees_corrupted_inputs_and_dropped_hidden_units(self):
         for change in ({"corruption": 0.5}, {"hidden_dropout": 0.5}):

@@ -9,78 +9,144 @@ import torch
 from torch import nn
 
 import nested
+import pictures
 from autoencoder import Autoencoder
-from data import photos
+from pictures import SIDE
 from settings import AutoencoderSettings, Phase
+from slim import write_weights
 
-SIDE = 32  # pixels of a picture, each way
 PATCH = 8  # pixels of a patch, each way
-CIFAR = "cifar10/data_batch_1_first4000.bin"  # a label's byte, then red, green and blue planes
 HELD_OUT = 500  # vectors at the end, which nothing learns from
 PATCHES = 25  # of each picture
+DARK = 0.05  # added to a picture's mean where samples are taken relative to it
+CALIBRATION = 8192  # training vectors, about, that axes and thresholds are found on
+
+
+class Frame:
+    """Coordinates of vectors: elements, each with mean 0 and variance 1 in training (section 4), or coordinates along the leading
+    principal axes, which hold most of the variance in fewer numbers, with mean 0 and variance 1 all together."""
+
+    def __init__(self, mean: torch.Tensor, deviation: torch.Tensor, basis: torch.Tensor, total: float, relative: bool = False):
+        """mean (D,), deviation (A,), basis (A, D) with orthonormal rows or (0, D), where A = D; total: the sum of all elements'
+        variances; relative: vectors are divided by their own mean, so that a picture that is lighter is the same one."""
+        self.mean, self.deviation, self.basis, self.total, self.relative = mean, deviation, basis, total, relative
+
+    @staticmethod
+    def of(training: torch.Tensor, axes: int, relative: bool = False) -> Frame:
+        training = evened(training) if relative else training
+        mean = training.mean(0)
+        if not axes:
+            return Frame(mean, training.std(0).clamp(min=1e-6), torch.zeros(0, len(mean)), training.var(0).sum().item())
+        centred = evenly(training) - mean
+        covariance = centred.t() @ centred / len(centred)
+        values, directions = torch.linalg.eigh(covariance)
+        deviation = values.flip(0)[:axes].mean().sqrt().expand(axes).clone()
+        return Frame(mean, deviation, directions.flip(1)[:, :axes].t().contiguous(), values.sum().item(), relative)
+
+    def coordinates(self, vectors: torch.Tensor) -> torch.Tensor:
+        centred = (evened(vectors) if self.relative else vectors) - self.mean
+        return (centred @ self.basis.t() if len(self.basis) else centred) / self.deviation
+
+    def original(self, coordinates: torch.Tensor) -> torch.Tensor:
+        """Relative to its mean, which is lost, where the frame is relative."""
+        scaled = coordinates * self.deviation
+        return (scaled @ self.basis if len(self.basis) else scaled) + self.mean
+
+    @property
+    def importance(self) -> torch.Tensor:
+        """(A,): the share of all variance that a coordinate's squared error of 1 is; of elements the mean of their own shares."""
+        return self.deviation.square() / self.total if len(self.basis) else torch.full_like(self.deviation, 1 / len(self.deviation))
+
+    def state(self) -> dict[str, torch.Tensor]:
+        numbers = {"frame.total": torch.tensor(self.total), "frame.relative": torch.tensor(self.relative)}
+        return {"frame.mean": self.mean, "frame.deviation": self.deviation, "frame.basis": self.basis, **numbers}
+
+    @staticmethod
+    def from_state(state: dict[str, torch.Tensor]) -> Frame:
+        mean, deviation, basis, total = (state[f"frame.{name}"] for name in ("mean", "deviation", "basis", "total"))
+        return Frame(mean, deviation, basis, total.item(), bool(state.get("frame.relative", False)))
+
+
+def evened(vectors: torch.Tensor) -> torch.Tensor:
+    """(N, D), samples in 0..1, by their own mean."""
+    return vectors / (vectors.mean(1, keepdim=True) + DARK)
+
+
+def evenly(vectors: torch.Tensor) -> torch.Tensor:
+    """About CALIBRATION vectors, evenly from all."""
+    return vectors[:: max(1, len(vectors) // CALIBRATION)]
 
 
 class Vectors:
-    """Training and held-out vectors (N, D), each element with mean 0 and variance 1 in training (section 4), or the whole
-    cloud (`together`: what PCA is of); and what undoes it."""
+    """Training and held-out vectors (N, D), in coordinates."""
 
-    def __init__(self, vectors: np.ndarray, together: bool = False):
-        vectors = torch.from_numpy(vectors.astype(np.float32))
-        training = vectors[:-HELD_OUT]
-        self.mean, self.deviation = training.mean(0), training.std(0).clamp(min=1e-6)
-        if together:
-            self.deviation = (training - self.mean).square().mean().sqrt().expand_as(self.mean)
-        standard = (vectors - self.mean) / self.deviation
-        self.training, self.held_out = standard[:-HELD_OUT], standard[-HELD_OUT:]
+    def __init__(self, vectors: np.ndarray, axes: int = 0, held_out: np.ndarray | None = None):
+        """Without `held_out` these are the last."""
+        if held_out is None:
+            vectors, held_out = vectors[:-HELD_OUT], vectors[-HELD_OUT:]
+        training, held_out = (torch.from_numpy(part.astype(np.float32)) for part in (vectors, held_out))
+        self.frame = Frame.of(training, axes)
+        self.training, self.held_out = self.frame.coordinates(training), self.frame.coordinates(held_out)
 
-    def original(self, vectors: torch.Tensor) -> torch.Tensor:
-        return vectors * self.deviation + self.mean
+    def batch(self, count: int, random: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+        """What is encoded and what is to be reconstructed, (count, D) each: the same."""
+        y = self.training[random.integers(0, len(self.training), count)]
+        return y, y
+
+class NearDuplicates(Vectors):
+    """Windows of photos relative to their mean: near-duplicates are encoded, and what they were made of is to be reconstructed."""
+
+    def __init__(self, folder: Path, axes: int):
+        self.windows = pictures.windows(folder)
+        training = pictures.plain(torch.from_numpy(self.windows).float() / 255).flatten(1)
+        held_out = torch.from_numpy(pictures.cifar(folder)[0][-HELD_OUT:] / np.float32(255))
+        self.frame = Frame.of(training, axes, relative=True)
+        self.training, self.held_out = self.frame.coordinates(training), self.frame.coordinates(held_out)
+
+    def batch(self, count: int, random: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+        drawn = random.integers(0, len(self.training), count)
+        fine = torch.from_numpy(self.windows[drawn]).float() / 255
+        changed = pictures.near_duplicates(fine, random).flatten(1)
+        return self.frame.coordinates(changed), self.training[drawn]
 
 
-def load(name: str, folder: Path | None) -> Vectors:
-    """cifar: 32x32 pictures; patches: 8x8 parts of these; pictures: these and photos, shrunk and cut to 32x32; pinwheel: 2D."""
+def load(name: str, folder: Path | None, axes: int = 0) -> Vectors:
+    """Pictures have samples in 0..1. cifar: CIFAR-10's; patches: 8x8 parts of these; photos: 32x32 windows of photos, CIFAR-10's
+    held out; near-duplicates: of these; digits: MNIST's training part, the first of its test part held out; pinwheel: 2D."""
     if name == "pinwheel":
         return Vectors(pinwheel(20_000))
     if folder is None:
         raise SystemExit(f"data = {name!r}: name its folder with --data")
-    if name == "cifar":
-        return Vectors(cifar(folder))
-    if name == "patches":
-        return Vectors(patches(cifar(folder)), together=True)
-    if name == "pictures":
-        return Vectors(np.concatenate([shrunk(folder), cifar(folder)]))
-    raise SystemExit(f"data = {name!r}: not cifar, patches, pictures or pinwheel")
+    of_cifar = lambda: pictures.cifar(folder)[0] / np.float32(255)
+    loaders = {
+        "cifar": lambda: Vectors(of_cifar(), axes),
+        "patches": lambda: Vectors(patches(of_cifar()), axes),
+        "photos": lambda: Vectors(thumbnails(folder), axes, of_cifar()[-HELD_OUT:]),
+        "near-duplicates": lambda: NearDuplicates(folder, axes),
+        "digits": lambda: Vectors(pictures.digits(folder, "train")[0] / np.float32(255), axes, held_out=digits_held_out(folder)),
+    }
+    if name not in loaders:
+        raise SystemExit(f"data = {name!r}: not pinwheel, {', '.join(loaders)}")
+    return loaders[name]()
 
 
-def cifar(folder: Path) -> np.ndarray:
-    """(4000, 3072): CIFAR-10's planes of red, green and blue, row by row."""
-    return np.fromfile(folder / CIFAR, np.uint8).reshape(-1, 1 + 3 * SIDE**2)[:, 1:]
+def thumbnails(folder: Path) -> np.ndarray:
+    """(N, 3072): windows of photos."""
+    return pictures.plain(torch.from_numpy(pictures.windows(folder)).float() / 255).flatten(1).numpy()
 
 
-def patches(pictures: np.ndarray) -> np.ndarray:
+def digits_held_out(folder: Path) -> np.ndarray:
+    return pictures.digits(folder, "t10k")[0][:HELD_OUT] / np.float32(255)
+
+
+def patches(vectors: np.ndarray) -> np.ndarray:
     """(PATCHES * N, 192) of pictures (N, 3072), each at places of its own."""
     random = np.random.default_rng(1)
-    planes = pictures.reshape(-1, 3, SIDE, SIDE)
-    windows = np.lib.stride_tricks.sliding_window_view(planes, (PATCH, PATCH), (2, 3))
+    planes = vectors.reshape(-1, 3, SIDE, SIDE)
+    views = np.lib.stride_tricks.sliding_window_view(planes, (PATCH, PATCH), (2, 3))
     places = random.integers(0, SIDE - PATCH + 1, (2, PATCHES, len(planes)))
-    picked = windows[np.arange(len(planes)), :, places[0], places[1]]  # (PATCHES, N, 3, 8, 8)
+    picked = views[np.arange(len(planes)), :, places[0], places[1]]  # (PATCHES, N, 3, 8, 8)
     return picked.transpose(1, 0, 2, 3, 4).reshape(-1, 3 * PATCH**2)
-
-
-def shrunk(folder: Path) -> np.ndarray:
-    """(N, 3072): crops of openly licensed photos whose short side is shrunk to 32, 64 and 128 pixels."""
-    from PIL import Image
-
-    crops = []
-    for file in photos(folder / "photos"):
-        picture = Image.open(file).convert("RGB")
-        for short in (32, 64, 128):
-            scale = short / min(picture.size)
-            small = np.asarray(picture.resize([max(SIDE, round(n * scale)) for n in picture.size], Image.LANCZOS))
-            for y in range(0, small.shape[0] - SIDE + 1, SIDE):
-                for x in range(0, small.shape[1] - SIDE + 1, SIDE):
-                    crops.append(small[y : y + SIDE, x : x + SIDE].transpose(2, 0, 1).ravel())
-    return np.stack(crops)
 
 
 def pinwheel(count: int, arms: int = 5) -> np.ndarray:
@@ -99,11 +165,12 @@ def law(settings: AutoencoderSettings) -> nested.TruncationLaw:
     laws = {
         "geometric": lambda: nested.TruncationLaw.geometric(units, settings.rho),
         "log-uniform": lambda: nested.TruncationLaw.log_uniform(units),
+        "uniform": lambda: nested.TruncationLaw.uniform(units),
         "whole": lambda: nested.TruncationLaw.whole(units),
     }
     if settings.cuts not in laws:
         raise SystemExit(f"cuts = {settings.cuts!r}: not one of {', '.join(laws)}")
-    return laws[settings.cuts]()
+    return laws[settings.cuts]().mixed(settings.whole)
 
 
 class Task:
@@ -111,7 +178,8 @@ class Task:
 
     def __init__(self, settings: AutoencoderSettings, folder: Path | None):
         self.settings = settings
-        self.vectors = load(settings.data, folder)
+        self.vectors = load(settings.data, folder, settings.axes)
+        self.importance = self.vectors.frame.importance
         self.model = Autoencoder(settings)
         self.law = law(settings)
         self.sweep = None
@@ -120,23 +188,31 @@ class Task:
             self.sweep = nested.UnitSweep(weights, settings.sweep_window, settings.sweep_tolerance, settings.sweep_patience)
 
     def groups(self) -> list[dict]:
-        return [{"name": "all", "params": list(self.model.parameters()), "base": self.settings.learning_rate}]
+        names = {name: parameter for name, parameter in self.model.named_parameters()}
+        gains = [{"name": "gains", "params": [names.pop("gains")], "base": self.settings.gain_rate}] if "gains" in names else []
+        return [{"name": "all", "params": list(names.values()), "base": self.settings.learning_rate}, *gains]
 
     def trained(self, stage: str) -> tuple[str, ...]:
-        return ("all",)
+        return ("all", "gains")
 
-    def batch(self, step: int) -> torch.Tensor:
-        random = np.random.default_rng([self.settings.seed, step])
-        return self.vectors.training[random.integers(0, len(self.vectors.training), self.settings.batch)]
+    def batch(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.vectors.batch(self.settings.batch, np.random.default_rng([self.settings.seed, step]))
 
-    def loss(self, y: torch.Tensor, phase: Phase) -> torch.Tensor:
+    def loss(self, batch: tuple[torch.Tensor, torch.Tensor], phase: Phase) -> torch.Tensor:
         settings, model = self.settings, self.model.train()
+        given, y = batch
         lengths = self.law.draw(len(y), self.sweep.swept if self.sweep else 0)
-        given = nested.corrupt(y, settings.corruption) if settings.corruption else y
-        loss = (model(given, lengths) - y).square().mean()
+        corrupted = nested.corrupt(given, settings.corruption) if settings.corruption else given
+        loss = self.error(model(corrupted, lengths), y)
         if settings.invariance:
-            loss = loss + settings.invariance * nested.invariance(model.activations, y, settings.noise)
+            moved = y + settings.noise * torch.randn_like(y) if given is y else given
+            spread = model.activations(y).detach().std(0).clamp(min=1e-6)  # else an encoder escapes by small numbers
+            loss = loss + settings.invariance * nested.invariance(lambda v: model.activations(v) / spread, y, moved)
         return loss
+
+    def error(self, reconstructed: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Squared error as a share of the variance, without what lies off the axes."""
+        return ((reconstructed - y).square() @ self.importance).mean()
 
     def before_step(self) -> None:
         if self.settings.decay:
@@ -149,18 +225,21 @@ class Task:
 
     @torch.no_grad()
     def validate(self, model: nn.Module) -> list[dict]:
-        """Mean squared error of held-out vectors, each element of variance 1, at code lengths that double."""
+        """Squared error of held-out vectors, as a share of the variance, at code lengths that double."""
+        model.calibrate(evenly(self.vectors.training))
         model.eval()
         units, y = self.settings.widths[-1], self.vectors.held_out
         lengths = sorted({min(2**i, units) for i in range(units.bit_length() + 1)})
         rows = []
         for length in lengths:
-            error = (model(y, torch.full((len(y),), length)) - y).square().mean().item()
+            error = self.error(model(y, torch.full((len(y),), length)), y).item()
             rows.append({"length": length, "error": round(error, 5), "swept": self.sweep.swept if self.sweep else 0})
         return rows
 
     def begin(self, start: dict) -> None:
-        self.model.load_state_dict(start["model"])
+        weights = start["model"]
+        deep_from_linear = self.settings.skip and not any(name.startswith("skips") for name in weights)
+        self.model.load_state_dict(as_deep(self.model, weights) if deep_from_linear else weights)
 
     def state(self) -> dict:
         return {"sweep": self.sweep.state()} if self.sweep else {}
@@ -170,5 +249,16 @@ class Task:
             self.sweep.load_state(saved["sweep"])
 
     def export(self, model: nn.Module, out: Path) -> None:
-        """The weights alone; the paper's figures are drawn from them (paper/)."""
-        torch.save(model.state_dict(), out / "weights.pt")
+        """The weights in 8 bits, with the frame; the paper's figures are drawn from them (paper/)."""
+        model.calibrate(evenly(self.vectors.training))
+        write_weights(out / "weights.npz", {**model.state_dict(), **self.vectors.frame.state()})
+
+
+def as_deep(model: Autoencoder, linear: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Weights with which `model`, with layers beside the hidden ones, gives what the linear autoencoder of these does."""
+    own, last = dict(model.state_dict()), len(model.weights) - 1
+    own["skips.0"], own["skips.1"] = linear["weights.0"], linear.get("up_weights.0", linear["weights.0"])
+    for name in (f"weights.{last}", "up_weights.0"):
+        own[name] = torch.zeros_like(own[name])
+    own[f"biases.{last}"], own["up_biases.0"] = linear["biases.0"], linear["up_biases.0"]
+    return {**own, **{name: value for name, value in linear.items() if name.startswith(("binarise", "gains"))}}

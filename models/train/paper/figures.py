@@ -9,6 +9,10 @@ import matplotlib
 import numpy as np
 from PIL import Image
 
+OUT = Path(__file__).resolve().parents[2] / "paper"  # what is drawn, with its tables and the weights that it is drawn from
+WEIGHTS = OUT / "weights"
+ARTIFACTS = OUT.parent / "artifacts"  # model packages
+
 matplotlib.use("Agg")
 matplotlib.rcParams.update({"svg.hashsalt": "nestcast", "font.size": 9, "savefig.bbox": "tight"})
 
@@ -21,8 +25,9 @@ def panels(rows: int, columns: int, size: tuple[float, float]) -> tuple[plt.Figu
     return figure, np.atleast_1d(axes).ravel()
 
 
-def save(figure: plt.Figure, path: Path) -> None:
+def save(figure: plt.Figure, name: str) -> None:
     """The same bytes whenever the same is drawn."""
+    path = OUT / name
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
     figure.savefig(path, metadata=metadata, dpi=100)
     plt.close(figure)
@@ -41,8 +46,14 @@ def tiles(pictures: np.ndarray, columns: int, gap: int = 1) -> np.ndarray:
     return sheet
 
 
-def write_table(path: Path, rows: list[dict]) -> None:
-    with open(path, "w", newline="", encoding="utf-8") as file:
+def save_tiles(pictures: np.ndarray, columns: int, name: str, factor: int = 1) -> None:
+    """(N, h, w, 3) 0..1 as a PNG, each pixel `factor` wide."""
+    sheet = (255 * tiles(pictures, columns)).round().astype(np.uint8).repeat(factor, 0).repeat(factor, 1)
+    Image.fromarray(sheet).quantize(256, dither=Image.Dither.NONE).save(OUT / name, optimize=True)
+
+
+def write_table(name: str, rows: list[dict]) -> None:
+    with open(OUT / name, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)

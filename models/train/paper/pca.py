@@ -1,4 +1,4 @@
-"""Exact recovery of PCA (Rippel, Gelbart and Adams, 2014, section 3): python paper/pca.py --data DIR.
+"""Exact recovery of PCA (Rippel, Gelbart and Adams, 2014, section 3).
 
 A semi-linear autoencoder with an orthonormal decoder is trained on 8x8 patches of CIFAR-10, once with nested dropout and once
 without. With it the units are the leading eigenvectors of the patches' covariance, in order (Theorem 3); without, they span
@@ -7,17 +7,13 @@ the same subspace, and a unit by itself is none of them (Bourlard and Kamp, 1987
 
 from __future__ import annotations
 
-import argparse
-import sys
 from pathlib import Path
 
 import numpy as np
 import torch
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
-
 import figures
+import pictures
 import vectors
 from nested import TruncationLaw
 
@@ -92,11 +88,9 @@ def leading_eigenvectors(covariance: torch.Tensor, units: int) -> tuple[torch.Te
     return values.flip(0)[:units], directions.flip(1)[:, :units]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder that has cifar10/")
-    folder = parser.parse_args().data
-    y = vectors.load("patches", folder).training.double()
+def draw(data: Path) -> None:
+    y = torch.from_numpy(vectors.patches(pictures.cifar(data)[0])[: -vectors.HELD_OUT]).double()
+    y = (y - y.mean(0)) / (y - y.mean(0)).square().mean().sqrt()
     covariance = y.t() @ y / len(y)
     values, eigenvectors = leading_eigenvectors(covariance, UNITS)
     laws = {"nested dropout": TruncationLaw.geometric(UNITS, RHO), "standard": TruncationLaw.whole(UNITS)}
@@ -108,14 +102,14 @@ def main() -> None:
             row[f"angle, {name}"] = f"{angles(decoder, eigenvectors)[unit]:.3f}"
             row[f"principal angle, {name}"] = f"{principal_angles(decoder, eigenvectors)[unit]:.3f}"
         rows.append(row)
-    figures.write_table(HERE / "pca.csv", rows)
-    draw(decoders, eigenvectors)
+    figures.write_table("pca.csv", rows)
+    draw_angles(decoders, eigenvectors)
     for name, decoder in decoders.items():
         own, subspace = angles(decoder, eigenvectors).max(), principal_angles(decoder, eigenvectors).max()
         print(f"{name}: largest angle of a unit to its eigenvector {own:.2f} degrees, of the subspaces {subspace:.2f}")
 
 
-def draw(decoders: dict[str, torch.Tensor], eigenvectors: torch.Tensor) -> None:
+def draw_angles(decoders: dict[str, torch.Tensor], eigenvectors: torch.Tensor) -> None:
     figure, axes = figures.panels(1, 3, (9, 3.1))
     for axis, (name, decoder) in zip(axes, decoders.items()):
         axis.imshow((eigenvectors.t() @ decoder).abs().numpy(), cmap="Blues", vmin=0, vmax=1)
@@ -124,8 +118,4 @@ def draw(decoders: dict[str, torch.Tensor], eigenvectors: torch.Tensor) -> None:
     axes[2].axhline(2, color="grey", lw=0.8, ls="--")
     axes[2].set(title="unit to its eigenvector", xlabel="unit", ylabel="degrees")
     axes[2].legend(fontsize=8)
-    figures.save(figure, HERE / "pca.svg")
-
-
-if __name__ == "__main__":
-    main()
+    figures.save(figure, "pca.svg")

@@ -1,0 +1,64 @@
+"""Every figure of the paper, drawn from the committed weights into ../paper: python paper/make.py --data DIR.
+
+DIR holds cifar10/, mnist/ and photos/. --train trains all models first, in runs/, and takes their weights and packages (two hours of
+a core); without it the figures take minutes. --program PATH measures nestcast's own codec anew with that program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import compression
+import codes
+import figures
+import findings
+import page
+import pca
+import pinwheel
+import retrieval
+import unit_filters
+from settings import load
+
+RUNS = HERE.parent / "runs"
+RESEARCH = ("pinwheel", "filters", "filters-swept", "cifar-standard", "digits")
+PACKAGES = ("cifar-linear", "cifar-deep", "thumb")
+TRAINED = (*RESEARCH, "cifar-linear-first", "cifar-linear", "cifar-deep-first", "cifar-deep", "thumb")  # each behind what it starts from
+
+
+def train(data: Path) -> None:
+    figures.WEIGHTS.mkdir(parents=True, exist_ok=True)
+    for name in TRAINED:
+        command = [sys.executable, "train.py", HERE / f"{name}.toml", "--data", data.resolve(), "--out", RUNS / name]
+        subprocess.run(command, cwd=HERE.parent, check=True)
+        weights = RUNS / name / "weights.npz"
+        if name in RESEARCH:
+            shutil.copy(weights, figures.WEIGHTS / f"{name}.npz")
+        elif name in PACKAGES:
+            codes.write(load(HERE / f"{name}.toml"), weights, figures.ARTIFACTS / name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--train", action="store_true", help="train all models first")
+    parser.add_argument("--program", type=Path, help="nestcast, to measure its codec on Figure 5")
+    arguments = parser.parse_args()
+    if arguments.train:
+        train(arguments.data)
+    pca.draw(arguments.data)
+    unit_filters.draw(arguments.data)
+    pinwheel.draw()
+    retrieval.draw(arguments.data)
+    compression.draw(arguments.data, arguments.program)
+    page.write(findings.sections(page.times()))
+
+
+if __name__ == "__main__":
+    main()

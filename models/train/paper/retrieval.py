@@ -1,0 +1,142 @@
+"""Figure 4 and the quality of retrieval: what ordered retrieval (section 5.1) gives up against a linear scan of the same codes.
+
+Classes: digits of MNIST (digits.toml), 60,000 to search; the 4,000 pictures of CIFAR-10 by the packages' codes. Near-duplicates:
+photos that nothing was trained on, changed, and searched among all photos by the code of `thumb`.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image, ImageEnhance
+
+import codes
+import data as photo_data
+import figures
+import pictures
+from neighbours import distances, nearest, neighbourhood, shared_bits
+from pictures import SIDE
+from settings import load
+
+HERE = Path(__file__).parent
+DEPTHS = (10, 100)  # of precision
+QUERIES = 500
+SIZES = (512, 128, 32, 8, 2)  # terminal cardinalities of Figure 4
+SHOWN = 24  # pictures of a neighbourhood
+SAMPLES = (3, 29, 58, 107)  # of the held-out pictures, the queries of Figure 4
+RESEARCH = "bsds500"  # photos that are searched, and never trained on
+
+
+def precisions(codes_: torch.Tensor, labels: torch.Tensor, queries: torch.Tensor, wanted: torch.Tensor, own: torch.Tensor) -> dict[str, float]:
+    """Shares of the same class. codes_ (N, K), labels (N,); queries (Q, K), wanted (Q,); own: (Q,) the query's index in the codes, or -1."""
+    sums: dict[str, float] = {}
+    for query, label, itself in zip(queries, wanted, own.tolist()):
+        others = torch.arange(len(codes_)) != itself
+        there, same = codes_[others], (labels[others] == label).float()
+        shared, distance = shared_bits(there, query), distances(there, query)
+        for depth in DEPTHS:
+            found = neighbourhood(shared, depth)
+            row = {
+                f"ordered, whole neighbourhood, {depth}": same[found].mean(),
+                f"members, {depth}": float(len(found)),
+                f"ordered, {depth} nearest of it, {depth}": same[found[nearest(distance[found], depth)]].mean(),
+                f"linear Hamming, {depth}": same[nearest(distance, depth)].mean(),
+            }
+            for name, value in row.items():
+                sums[name] = sums.get(name, 0.0) + float(value) / len(queries)
+    return sums
+
+
+def rows(name: str, found: dict[str, float]) -> list[dict]:
+    table = []
+    for depth in DEPTHS:
+        ways = ("ordered, whole neighbourhood", f"ordered, {depth} nearest of it", "linear Hamming")
+        table.append({"codes": name, "at": depth, **{way.replace(f"{depth} ", ""): f"{found[f'{way}, {depth}']:.3f}" for way in ways}, "members": f"{found[f'members, {depth}']:.0f}"})
+    return table
+
+
+@torch.no_grad()
+def digits(folder: Path) -> list[dict]:
+    model, frame = codes.read(load(HERE / "digits.toml"), figures.WEIGHTS / "digits.npz")
+    encode = lambda images: model.encode(frame.coordinates(torch.from_numpy(images / np.float32(255)))) > 0
+    (images, labels), (asked, wanted) = pictures.digits(folder, "train"), pictures.digits(folder, "t10k")
+    found = precisions(encode(images), torch.from_numpy(labels.copy()), encode(asked[:QUERIES]), torch.from_numpy(wanted[:QUERIES].copy()), torch.full((QUERIES,), -1))
+    return rows(f"digits, {model.settings.widths[-1]} bits", found)
+
+
+def cifar(name: str, codes_: torch.Tensor, labels: torch.Tensor) -> list[dict]:
+    own = torch.arange(len(codes_) - QUERIES, len(codes_))
+    return rows(f"CIFAR-10, {name}, {codes_.shape[1]} bits", precisions(codes_, labels, codes_[own], labels[own], own))
+
+
+def sheet(images: np.ndarray, codes_: torch.Tensor) -> None:
+    """Figure 4: a query, and the first pictures of its neighbourhoods, from large ones to small ones."""
+    held_out = len(images) - QUERIES
+    shown = images.transpose(0, 2, 3, 1) / 255
+    lines = []
+    for sample in SAMPLES:
+        query = held_out + sample
+        shared = shared_bits(codes_, codes_[query])
+        for row, size in enumerate(SIZES):
+            found = neighbourhood(shared, size)[:SHOWN].numpy()
+            blank = np.ones((SHOWN - len(found), SIDE, SIDE, 3))
+            first = shown[query] if row == 0 else np.ones((SIDE, SIDE, 3))
+            lines.append(np.concatenate([first[None], shown[found], blank]))
+    figures.save_tiles(np.concatenate(lines), 1 + SHOWN, "neighbours.png")
+
+
+def variants(picture: Image.Image) -> dict[str, Image.Image]:
+    """What `nestcast search` has to find the original of."""
+    width, height = picture.size
+    crop = lambda share: picture.crop((round(share * width), round(share * height), width, height))
+    compressed = io.BytesIO()
+    picture.save(compressed, "JPEG", quality=30)
+    return {
+        "crop of 5 %": crop(0.05),
+        "crop of 10 %": crop(0.10),
+        "half the size": picture.resize((width // 2, height // 2), Image.BICUBIC),
+        "JPEG at quality 30": Image.open(compressed),
+        "brightness + 20 %": ImageEnhance.Brightness(picture).enhance(1.2),
+        "brightness - 20 %": ImageEnhance.Brightness(picture).enhance(0.8),
+    }
+
+
+def duplicates(folder: Path, package: codes.Package) -> list[dict]:
+    """Of changed photos, the share whose original is the nearest by Hamming distance, is in the neighbourhood of 10, and is the
+    nearest of these."""
+    open_ = photo_data.photos(folder / "photos")
+    unseen = [*open_[:: photo_data.HELD_OUT], *sorted((folder / "photos" / RESEARCH).glob("*.jpg"))]
+    searched = [*unseen, *(file for file in open_ if file not in unseen)]
+    encode = lambda thumbnails: torch.from_numpy(package.encode(np.stack(thumbnails)) > 0)
+    database = encode([pictures.stretched(Image.open(file)) for file in searched])
+    changed: dict[str, list[np.ndarray]] = {}
+    for file in unseen:
+        for name, picture in variants(Image.open(file).convert("RGB")).items():
+            changed.setdefault(name, []).append(pictures.stretched(picture))
+    table = []
+    for name, thumbnails in changed.items():
+        hits = np.zeros(3)
+        for index, query in enumerate(encode(thumbnails)):
+            distance, found = distances(database, query), neighbourhood(shared_bits(database, query), 10)
+            first = found[nearest(distance[found], 1)].item()
+            hits += [nearest(distance, 1).item() == index, index in found.tolist(), first == index]
+        linear, inside, ordered = hits / len(unseen)
+        table.append({"change": name, "photos": len(unseen), "searched": len(searched), "nearest by Hamming": f"{linear:.3f}", "in the neighbourhood of 10": f"{inside:.3f}", "nearest of it": f"{ordered:.3f}"})
+    return table
+
+
+def draw(folder: Path) -> None:
+    flat, classes = pictures.cifar(folder)
+    images, labels = flat.reshape(-1, 3, SIDE, SIDE), torch.from_numpy(classes.copy())
+    table = digits(folder)
+    for name in ("thumb", "cifar-linear", "cifar-deep"):
+        package = codes.Package(figures.ARTIFACTS / name)
+        codes_ = torch.from_numpy(package.encode(images) > 0)
+        table += cifar(name, codes_, labels)
+        if name == "thumb":
+            sheet(images, codes_)
+            figures.write_table("duplicates.csv", duplicates(folder, package))
+    figures.write_table("precision.csv", table)

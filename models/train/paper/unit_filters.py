@@ -1,0 +1,48 @@
+"""Figure 1, the filters of a binarised 3072-100-3072 autoencoder without and with unit sweeping (filters.toml, filters-swept.toml)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import codes
+import figures
+import pictures
+from autoencoder import Autoencoder
+from pictures import SIDE
+from settings import load
+from vectors import HELD_OUT, Frame
+
+HERE = Path(__file__).parent
+RUNS = {"without unit sweeping": "filters", "with unit sweeping": "filters-swept"}
+LENGTHS = (1, 2, 4, 8, 16, 32, 64, 100)
+
+
+def filters(model: Autoencoder) -> np.ndarray:
+    """(units, 32, 32, 3) 0..1: each unit's weights, grey where they are 0, in the range of its own largest."""
+    weights = model.weights[0].detach()
+    weights = weights / weights.abs().amax(1, keepdim=True)
+    return (0.5 + 0.5 * weights).view(-1, 3, SIDE, SIDE).permute(0, 2, 3, 1).numpy()
+
+
+@torch.no_grad()
+def errors(model: Autoencoder, frame: Frame, held_out: torch.Tensor) -> dict[int, float]:
+    """Squared error by code length, as a share of the variance."""
+    y = frame.coordinates(held_out)
+    return {length: (model(y, torch.full((len(y),), length)) - y).square().mean().item() for length in LENGTHS}
+
+
+def draw(data: Path) -> None:
+    held_out = torch.from_numpy(pictures.cifar(data)[0][-HELD_OUT:] / np.float32(255))
+    figure, axes = figures.panels(1, 2, (9, 4.7))
+    tables = {}
+    for axis, (name, run) in zip(axes, RUNS.items()):
+        model, frame = codes.read(load(HERE / f"{run}.toml"), figures.WEIGHTS / f"{run}.npz")
+        axis.imshow(figures.tiles(filters(model), 10, gap=2), interpolation="nearest")
+        axis.set_title(name)
+        axis.axis("off")
+        tables[name] = errors(model, frame, held_out)
+    figures.save(figure, "filters.png")
+    figures.write_table("filters.csv", [{"bits": b, **{name: f"{t[b]:.5f}" for name, t in tables.items()}} for b in LENGTHS])
