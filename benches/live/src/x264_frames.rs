@@ -22,12 +22,15 @@ use crate::ladder::Ladder;
 /// Frames that are coded at once; then comes a keyframe in any case.
 const RUN_FRAMES: u64 = 240;
 
+/// Frames one after another, of which the first is a keyframe.
+type Run = Arc<[AccessUnit]>;
+
 /// Runs of frames that were coded already: x264 and the clip are the same for all links.
 pub(crate) struct Coder {
     x264: X264,
     clip: Arc<Clip>,
     /// By bits a second and place in the clip, there and back.
-    runs: Mutex<BTreeMap<(u64, u64), Arc<[AccessUnit]>>>,
+    runs: Mutex<BTreeMap<(u64, u64), Run>>,
 }
 
 impl Coder {
@@ -37,14 +40,14 @@ impl Coder {
     }
 
     /// The frames from `first` on; the first is a keyframe.
-    fn run(&self, rate: f64, first: u64) -> Result<Arc<[AccessUnit]>> {
+    fn run(&self, rate: f64, first: u64) -> Result<Run> {
         let key = (rate.to_bits(), first % self.clip.period());
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(run) = runs.get(&key) {
             return Ok(Arc::clone(run));
         }
         let pictures = (first..first + RUN_FRAMES).map(|id| self.clip.at(id));
-        let run: Arc<[AccessUnit]> = self.x264.encode(pictures, self.clip.rate(), rate)?.into();
+        let run: Run = self.x264.encode(pictures, self.clip.rate(), rate)?.into();
         runs.insert(key, Arc::clone(&run));
         Ok(run)
     }
@@ -56,7 +59,7 @@ pub(crate) struct X264Frames {
     rates: Vec<f64>,
     ladder: Ladder,
     /// The rung, the first frame and the frames that are being sent.
-    run: Option<(usize, u64, Arc<[AccessUnit]>)>,
+    run: Option<(usize, u64, Run)>,
     id: u64,
     pace: Pace,
 }

@@ -18,6 +18,9 @@ const MILLISECONDS: (f64, f64) = (0.0, 250.0);
 const COLOURS: [usize; 3] = [1, 4, 5];
 const GREY: usize = 2;
 
+/// What one codec makes of a frame, in dB.
+type Psnr = fn(&Row) -> Option<f64>;
+
 /// Payload over time, and above it the links' rates.
 pub(super) fn bitrate(columns: &[Column]) -> Chart {
     let mut curves = Vec::new();
@@ -37,7 +40,7 @@ pub(super) fn bitrate(columns: &[Column]) -> Chart {
 
 /// PSNR over time: nestcast solid, x264 dashed, JPEG of the same bytes dotted.
 pub(super) fn quality(columns: &[Column]) -> Chart {
-    let kinds: [(&str, Pattern, fn(&Row) -> Option<f64>); 3] = [
+    let kinds: [(&str, Pattern, Psnr); 3] = [
         ("", Pattern::Solid, |row| Some(row.psnr)),
         (", x264", Pattern::Dashed, |row| row.x264),
         (", JPEG", Pattern::Dotted, |row| Some(row.jpeg?.1)),
