@@ -19,6 +19,7 @@ sys.path.insert(0, str(HERE / "paper"))
 
 import codes
 import compression
+import figures
 import neighbours
 import pictures
 import retrieval
@@ -241,6 +242,13 @@ class Compression(unittest.TestCase):
             self.assertGreater(scan, 100)
             sizes.append(len(file.getvalue()) - scan)
         self.assertEqual(*sizes)
+
+
+class Page(unittest.TestCase):
+    def test_the_page_shows_every_figure_that_is_committed(self):
+        page = (figures.OUT / "index.html").read_text(encoding="utf-8")
+        drawn = {path.name for path in figures.OUT.iterdir() if path.suffix in (".png", ".svg")}
+        self.assertEqual(drawn - set(re.findall('src="([^"]*)"', page)), set())
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ def draw(folder: Path) -> None:
     flat, classes = pictures.cifar(folder)
     images, labels = flat.reshape(-1, 3, SIDE, SIDE), torch.from_numpy(classes.copy())
     table = digits(folder)
-    for name in ("thumb", "cifar-linear", "cifar-deep"):
+    for name in ("thumb", "cifar-deep"):
         package = codes.Package(figures.ARTIFACTS / name)
         codes_ = torch.from_numpy(package.encode(images) > 0)
         table += cifar(name, codes_, labels)
