@@ -6,7 +6,7 @@ use nestcast_codec::{Budget, Population, VideoEncoder, VideoModel, VideoSettings
 use nestcast_lab::link::Link;
 use nestcast_proto::Bitrate;
 use nestcast_tests::network::{Outcome, Scenario, Viewer, broadcast_from, steps};
-use nestcast_tests::video_frames::{self, RATE, VideoFrames, Watcher, picture};
+use nestcast_tests::video_frames::{self, RATE, Watcher, picture};
 
 fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
@@ -14,14 +14,15 @@ fn ms(milliseconds: u64) -> Duration {
 
 /// Broadcasts over `link` for `time` to receivers that join so late and ask for so much.
 fn watch(link: &Link, time: Duration, receivers: &[(Duration, Option<u64>)]) -> Vec<Watcher> {
-    let outcome: Outcome<Watcher> = broadcast_from(link, Scenario::lasting(time), VideoFrames::default(), |network| {
-        let viewer = |&(joins, cap): &(Duration, Option<u64>)| Viewer {
-            joins,
-            cap: cap.map(Bitrate::from_bits),
-            sink: Watcher::new(network),
-        };
-        receivers.iter().map(viewer).collect()
-    });
+    let outcome: Outcome<Watcher> =
+        broadcast_from(link, Scenario::lasting(time), video_frames::video_frames(), |network| {
+            let viewer = |&(joins, cap): &(Duration, Option<u64>)| Viewer {
+                joins,
+                cap: cap.map(Bitrate::from_bits),
+                sink: Watcher::new(network),
+            };
+            receivers.iter().map(viewer).collect()
+        });
     outcome.receivers
 }
 

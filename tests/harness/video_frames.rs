@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{Format, FrameRate, Picture, Range, Size, VideoDecoder, VideoModel};
-use nestcast_proto::{Arrived, PackageHash, ReceiveStats, Video, Welcome};
+use nestcast_lab::bottleneck::Bottleneck;
+use nestcast_lab::video_frames::VideoFrames;
+use nestcast_proto::{Arrived, ReceiveStats, Welcome};
 use nestcast_receiver::{FrameSink, Readiness};
-use nestcast_sender::{Feedback, FrameSource, SourceError, VideoEncoding};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
-
-use crate::bottleneck::Bottleneck;
 
 /// Width and height of the pictures.
 pub const SIZE: [u32; 2] = [160, 96];
 /// Frames a second.
 pub const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+const FORMAT: Format = Format::Ycbcr420(Range::Limited);
 /// Samples that the ground moves in a frame, in quarters.
 const PAN: u32 = 3;
 
@@ -26,7 +25,7 @@ fn size() -> Size {
 #[must_use]
 pub fn picture(id: u64) -> Picture {
     let time = u32::try_from(id).expect("few frames");
-    let mut picture = Picture::zero(size(), Format::Ycbcr420(Range::Limited));
+    let mut picture = Picture::zero(size(), FORMAT);
     let [width, height] = SIZE;
     let square = |x: u32, y: u32| (x + width - time * 2 % width) % width < 24 && (30..54).contains(&y);
     let wave = |at: f64| 30.0 * (at / 9.0).sin() + 16.0 * (at / 3.1).sin();
@@ -52,40 +51,9 @@ fn psnr(a: &Picture, b: &Picture) -> f64 {
 }
 
 /// [`picture`] after picture, encoded for the receivers of now.
-#[derive(Debug)]
-pub struct VideoFrames {
-    encoding: VideoEncoding,
-    id: u64,
-    due: Option<(Instant, Interval)>,
-}
-
-impl Default for VideoFrames {
-    fn default() -> Self {
-        Self { encoding: VideoEncoding::new(size(), RATE, 1), id: 0, due: None }
-    }
-}
-
-impl FrameSource for VideoFrames {
-    fn welcome(&self) -> Welcome {
-        let [key, residual] = VideoModel::built_in().ids();
-        let video = Some(Video { residual: residual.0, full_range: false });
-        let (package, rate) = (PackageHash([0; 32]), (RATE.frames, RATE.seconds));
-        Welcome { model: key.0, package, width: SIZE[0], height: SIZE[1], rate, video }
-    }
-
-    async fn next(&mut self, feedback: &Feedback) -> Result<Option<nestcast_proto::Frame>, SourceError> {
-        let interval = self.welcome().interval();
-        let (began, due) = self.due.get_or_insert_with(|| {
-            let mut due = interval_at(Instant::now() + interval, interval);
-            due.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            (Instant::now(), due)
-        });
-        let captured = u64::try_from((due.tick().await - *began).as_micros()).unwrap_or(u64::MAX);
-        let id = self.id;
-        self.id += 1;
-        let frame = self.encoding.encode(&picture(id), (id, 0, captured), feedback).map_err(SourceError::failed)?;
-        Ok(Some(frame))
-    }
+#[must_use]
+pub fn video_frames() -> VideoFrames {
+    VideoFrames::new((size(), FORMAT), RATE, 1, picture)
 }
 
 /// A frame that was decoded.
@@ -115,7 +83,7 @@ pub struct Viewer {
 impl Default for Viewer {
     fn default() -> Self {
         let decoder = VideoDecoder::new(VideoModel::built_in(), size(), 1);
-        Self { decoder, picture: Picture::zero(size(), Format::Ycbcr420(Range::Limited)) }
+        Self { decoder, picture: Picture::zero(size(), FORMAT) }
     }
 }
 
