@@ -159,7 +159,7 @@ fn four_frames_after_a_fall_two_packets_wait_for_long_at_most_and_frames_are_as_
     let link = steps(&[(0, 4_000_000), (4, 1_000_000)]);
     let outcome = broadcast(&link, Scenario::lasting(ms(8000)));
     let after = ms(4000) + 4 * INTERVAL;
-    let late = |passage: &&nestcast_tests::bottleneck::Passage| {
+    let late = |passage: &&nestcast_lab::bottleneck::Passage| {
         passage.at >= after && passage.wait.is_none_or(|wait| wait > INTERVAL)
     };
     let late = outcome.passages.iter().filter(late).count();

@@ -1,4 +1,4 @@
-//! A hundred receivers come and go for minutes, and nothing grows. Run it with
+//! A hundred receivers of a video come and go for minutes, two in five behind recorded links, and nothing grows. Run it with
 //! `NESTCAST_SOAK=600 cargo test --locked -p nestcast-tests --test soak -- --ignored --nocapture`: so many seconds.
 //!
 //! The broadcast is a process of its own: what its receivers take, a socket buffer of 3 MB each to begin with, is not
@@ -9,6 +9,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nestcast_lab::link::trace::{NORWAY_BUS, NORWAY_METRO};
+use nestcast_lab::link::{Link, Relay};
 use nestcast_proto::Bitrate;
 use nestcast_receiver::Config;
 use nestcast_tests::broadcasts::{count, pinned};
@@ -71,7 +73,7 @@ impl Sender {
     /// With how to receive from it.
     fn start() -> (Self, Config) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_broadcast"));
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut child = command.arg("video").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let input = child.stdin.take().expect("a pipe");
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut sender = Self { child, input, output };
@@ -108,9 +110,24 @@ impl Drop for Sender {
     }
 }
 
-/// Receives for a while; whether a picture came. One in four vanishes in the middle without a word of its own.
-async fn come_and_go(config: Config, number: u64) -> bool {
+/// Receives for a while, over a link of its own with a recorded rate or at 100 kbit/s; whether a picture came. One in four
+/// vanishes in the middle without a word of its own.
+async fn come_and_go(mut config: Config, number: u64) -> bool {
     let stay = Duration::from_millis(2000 + number * 7919 % 8000);
+    let trace = match number % 5 {
+        0 => Some(NORWAY_METRO),
+        1 => Some(NORWAY_BUS),
+        _ => None,
+    };
+    let link = trace.map(|trace| Link::recorded(trace).expect("a trace"));
+    let _relay = match link {
+        Some(link) => {
+            let relay = Relay::start(config.address, link).await.expect("a free port");
+            (config.address, config.max_bitrate) = (relay.address(), None);
+            Some(relay)
+        }
+        None => None,
+    };
     let receiving = count(config, Instant::now(), stay);
     if number.is_multiple_of(4) {
         return tokio::time::timeout(stay / 2, receiving).await.is_err();

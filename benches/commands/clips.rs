@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use nestcast_benches::video::{Ffmpeg, sources::SOURCES};
+use nestcast_benches::video::sources::SOURCES;
+use nestcast_lab::ffmpeg::Ffmpeg;
 
 #[derive(Args)]
 pub(crate) struct Options {

@@ -7,11 +7,12 @@ use clap::Args;
 use nestcast_benches::{
     receivers, table,
     video::{
-        self, Clip, Ffmpeg, FrameRow, Rates, Row, Run, Scheme, Step,
+        self, Clip, FrameRow, Rates, Row, Run, Scheme, Step,
         population::{self, Outcome},
         report::DRAWN,
     },
 };
+use nestcast_lab::ffmpeg::Ffmpeg;
 
 #[derive(Args)]
 pub(crate) struct Options {

@@ -1,6 +1,8 @@
 //! The command line's words: subcommands, options, defaults.
 
 mod live;
+#[cfg(feature = "retrieval")]
+mod retrieval;
 mod video;
 
 use std::num::NonZeroUsize;
@@ -11,6 +13,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use nestcast_codec::{DEFAULT_MAX_PIXELS, MAX_HEADER};
 
 pub(crate) use live::{Receive, Send};
+#[cfg(feature = "retrieval")]
+pub(crate) use retrieval::{Codes, Index, Search};
 use video::bitrate;
 pub(crate) use video::{Bitrates, Effort, Frames};
 
@@ -44,6 +48,12 @@ pub(crate) enum Command {
     Inspect(Inspect),
     /// Measure rate and distortion: of pictures on a grid of byte cuts, of a video at five bit rates
     Eval(Eval),
+    #[cfg(feature = "retrieval")]
+    /// Index a folder's pictures by ordered binary codes, for `search`
+    Index(Index),
+    #[cfg(feature = "retrieval")]
+    /// Find the pictures of an index that are most like one, in time that does not grow with their codes' length
+    Search(Search),
     /// Broadcast pictures or video, cut to each receiver's bandwidth
     Send(Send),
     /// Receive a broadcast, as good as the network allows
@@ -110,9 +120,14 @@ pub(crate) struct Common {
 impl Common {
     /// The number of threads asked for, or that of the cores there are.
     pub(crate) fn threads(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS);
-        self.threads.unwrap_or_else(cores)
+        cores_or(self.threads)
     }
+}
+
+/// The number of threads asked for, or that of the cores there are.
+fn cores_or(threads: Option<usize>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS);
+    threads.unwrap_or_else(cores)
 }
 
 #[derive(Debug, Args)]
@@ -198,6 +213,10 @@ pub(crate) struct Length {
     /// Of a video: keep of every frame what so many bits per second carry, or with k or M, as in 300k
     #[arg(long, value_name = "RATE", value_parser = bitrate)]
     pub(crate) bitrate: Option<u64>,
+    #[cfg(feature = "retrieval")]
+    /// Of a code: keep the first N bits
+    #[arg(long, value_name = "N")]
+    pub(crate) bits: Option<usize>,
 }
 
 #[derive(Debug, Args)]

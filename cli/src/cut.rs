@@ -15,10 +15,14 @@ pub(crate) fn run(options: &Cut) -> Result<()> {
     if video::is_stored(&mut input)? {
         return video::cut(options, input, &output);
     }
+    #[cfg(feature = "retrieval")]
+    if crate::retrieval::is_code(&mut input)? {
+        return crate::retrieval::cut(options, input, &output);
+    }
     let count = |header: &Header| match (options.length.bytes, options.length.bpp) {
         (Some(count), _) => Ok(count),
         (None, Some(bpp)) => Ok(metrics::budget(bpp, header.size)),
-        (None, None) => Err(anyhow!("--bitrate is for videos, this is a picture's stream: give --bytes or --bpp")),
+        (None, None) => Err(anyhow!("this is a picture's stream: give --bytes or --bpp")),
     };
     let stream = Stream::read(input, |header| count(header).map(Some))?;
     let count = count(&stream.header)?;

@@ -20,6 +20,10 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
     if video::is_stored(&mut input)? {
         return video::decode(options, input);
     }
+    #[cfg(feature = "retrieval")]
+    if crate::retrieval::is_code(&mut input)? {
+        return crate::retrieval::decode(options, input);
+    }
     let of_video = options.bitrate.is_some() || !options.frames.is_all();
     ensure!(!of_video, "--bitrate and --frames are for videos, this is a picture's stream: give --bytes");
     picture(options, input)

@@ -13,7 +13,7 @@ use nestcast_lab::demo::{
 
 use crate::args::Demo;
 use crate::files::{self, Output};
-use crate::live::{self, is_video};
+use crate::live::is_video;
 use crate::pictures;
 use crate::transforms::Model;
 
@@ -25,7 +25,7 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
     let setup = Setup { package: model.package(), threads: options.common.threads(), note: files::note };
     match &options.source {
         Some(path) if !files::is_standard(path) && is_video(path)? => {
-            show(options, &broadcast(&setup, &video(path, options.common.max_pixels)?)?)
+            show(options, &broadcast::run(&setup, &video(path, options.common.max_pixels)?)?)
         }
         Some(path) => {
             let photo = Photo::new(name(path), pictures::read(path, options.common.max_pixels)?)?;
@@ -34,15 +34,11 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
         None => {
             // Fails now rather than after the broadcast.
             let coders = coders(options, &model)?;
-            show(options, &broadcast(&setup, &Video::builtin()?)?)?;
+            show(options, &broadcast::run(&setup, &Video::builtin()?)?)?;
             files::print("\n")?;
             show(options, &picture::run(&setup, &Photo::builtin()?, coders)?)
         }
     }
-}
-
-fn broadcast(setup: &Setup<'_>, video: &Video) -> Result<Shown> {
-    broadcast::run(setup, video, live::frame_limit(video.clip().size()), &live::runtime()?)
 }
 
 fn video(path: &Path, max_pixels: u64) -> Result<Video> {

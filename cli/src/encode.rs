@@ -36,6 +36,10 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
     }
     let of_video = options.bitrates.is_some() || options.effort.is_some() || !options.frames.is_all();
     ensure!(!of_video, "--bitrates, --effort and --frames are for y4m videos: leave them out");
+    #[cfg(feature = "retrieval")]
+    if nestcast_models::codes::CodePackage::is_meant(&options.common.model) {
+        return crate::retrieval::encode(options, input, &output);
+    }
     let model = Model::open(&options.common)?;
     let picture = pictures::read_from(input, options.common.max_pixels)?;
     let mut encoder = model.encoder(options.analysis)?.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX));

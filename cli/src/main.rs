@@ -11,6 +11,8 @@ mod files;
 mod inspect;
 mod live;
 mod pictures;
+#[cfg(feature = "retrieval")]
+mod retrieval;
 mod streams;
 mod transforms;
 mod video;
@@ -37,6 +39,10 @@ fn main() -> ExitCode {
         Command::Cut(options) => cut::run(options),
         Command::Inspect(options) => inspect::run(options),
         Command::Eval(options) => eval::run(options),
+        #[cfg(feature = "retrieval")]
+        Command::Index(options) => retrieval::index(options),
+        #[cfg(feature = "retrieval")]
+        Command::Search(options) => retrieval::search(options),
         Command::Send(options) => live::send(options),
         Command::Receive(options) => live::receive(options),
         #[cfg(feature = "demo")]

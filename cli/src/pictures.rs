@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use nestcast_codec::Picture;
-use nestcast_media::picture::{self, Error, MAGIC_BYTES};
+use nestcast_media::picture::{self, Decoded, Error, MAGIC_BYTES};
 
 use crate::files::{self, Input};
 
@@ -16,7 +16,22 @@ pub(crate) fn read(path: &Path, max_pixels: u64) -> Result<Picture> {
 }
 
 /// The same of an input that is open.
-pub(crate) fn read_from(mut input: Input<'_>, max_pixels: u64) -> Result<Picture> {
+pub(crate) fn read_from(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
+    let name = files::name(input.path());
+    let decoded = decode(input, max_pixels)?;
+    for note in decoded.notes {
+        files::note(&format!("{name}: {note}"));
+    }
+    Ok(decoded.picture)
+}
+
+/// The same without notes, where many pictures are read for little of each.
+#[cfg(feature = "retrieval")]
+pub(crate) fn read_quietly(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
+    Ok(decode(input, max_pixels)?.picture)
+}
+
+fn decode(mut input: Input<'_>, max_pixels: u64) -> Result<Decoded> {
     let name = files::name(input.path());
     let refused = || format!("{name} is refused");
     let start = input.read_to(MAGIC_BYTES as u64)?;
@@ -28,11 +43,7 @@ pub(crate) fn read_from(mut input: Input<'_>, max_pixels: u64) -> Result<Picture
         length <= limit,
         "{name} is refused: it has more than {limit} bytes, too many for {max_pixels} pixels: raise --max-pixels"
     );
-    let decoded = picture::decode(&input.into_bytes(), max_pixels).map_err(advise).with_context(refused)?;
-    for note in decoded.notes {
-        files::note(&format!("{name}: {note}"));
-    }
-    Ok(decoded.picture)
+    picture::decode(&input.into_bytes(), max_pixels).map_err(advise).with_context(refused)
 }
 
 /// Adds which option helps.

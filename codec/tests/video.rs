@@ -30,8 +30,13 @@ fn clip(size: Size, count: usize, cut: usize) -> Vec<Picture> {
 }
 
 fn encode(clip: &[Picture], threads: usize) -> Vec<Frame> {
+    encode_at(1.0, clip, threads)
+}
+
+/// Encodes for receivers of `share` times the usual rates.
+fn encode_at(share: f64, clip: &[Picture], threads: usize) -> Vec<Frame> {
     let size = clip[0].size();
-    let bits = (30.0 * 8.0 * size.pixels() as f64).max(1e6);
+    let bits = share * (30.0 * 8.0 * size.pixels() as f64).max(1e6);
     let population = Population::log_uniform(0.02 * bits, 0.32 * bits);
     let settings = VideoSettings { size, rate: RATE, population, threads };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
@@ -152,6 +157,33 @@ fn bytes_do_not_depend_on_threads_and_a_cut_begins_anew() {
             assert_eq!(render(&mut late), render(&mut whole), "frame {number}");
         }
     }
+}
+
+#[test]
+fn a_scene_begins_with_a_key_frame_at_any_rate() {
+    let size = Size::new(160, 128).expect("a valid size");
+    let clip = clip(size, 12, 7);
+    for share in [0.02, 0.1, 1.0, 4.0] {
+        let frames = encode_at(share, &clip, 1);
+        let keys: Vec<_> = frames.iter().enumerate().filter(|(_, frame)| frame.key).map(|(number, _)| number).collect();
+        assert_eq!(keys, [0, 7], "{share} times the usual rates");
+    }
+}
+
+#[test]
+fn grain_on_flat_ground_begins_no_scene() {
+    let size = Size::new(96, 64).expect("a valid size");
+    let mut seed = 3_u32;
+    let frame = |_| {
+        let mut random = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            u8::try_from(96 + (seed >> 28)).expect("less than 256")
+        };
+        let samples = (0..FORMAT.bytes(size)).map(|_| random()).collect();
+        Picture::new(size, FORMAT, samples).expect("as many samples")
+    };
+    let clip: Vec<_> = (0..8).map(frame).collect();
+    assert_eq!(encode(&clip, 1).iter().filter(|frame| frame.key).count(), 1);
 }
 
 #[test]

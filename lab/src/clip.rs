@@ -1,10 +1,11 @@
-//! A clip: pictures of a video, planar as it has them, that are shown forwards and backwards, so that there is no seam.
+//! A clip: pictures of a video, planar YCbCr 4:2:0, that are shown forwards and backwards, so that there is no seam.
 
 use std::io::Read;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use lzma_rust2::XzReader;
-use nestcast_codec::{Picture, Size};
+use nestcast_codec::{Format, Picture, Size};
 use nestcast_media::y4m::{Rate, Reader};
 
 /// `assets/README.md` says where it is from.
@@ -38,11 +39,15 @@ impl Clip {
     pub fn read(input: impl Read, max_pixels: u64) -> Result<Self> {
         let mut reader = Reader::new(input, max_pixels)?;
         let (rate, size) = (reader.rate(), reader.size());
-        let most = MAX_SAMPLES / reader.format().bytes(size);
-        ensure!(most > 0, "its pictures are too large to be kept: `nestcast send` broadcasts them");
+        let empty = Picture::zero(size, Format::Ycbcr420(reader.range()));
+        let most = MAX_SAMPLES / empty.samples().len();
+        ensure!(most > 0, "its pictures are too large to be kept");
         let mut frames = Vec::new();
         while frames.len() < most {
-            let Some(picture) = reader.read()? else { break };
+            let mut picture = empty.clone();
+            if !reader.read_into(&mut picture)? {
+                break;
+            }
             frames.push(picture);
         }
         ensure!(!frames.is_empty(), "it has no frames");
@@ -73,12 +78,17 @@ impl Clip {
         &self.frames[self.index(id)]
     }
 
+    /// Frames from one showing of the first picture to the next, there and back.
+    #[must_use]
+    pub fn period(&self) -> u64 {
+        (2 * (self.frames.len() as u64 - 1)).max(1)
+    }
+
     /// Its place among [`pictures`](Self::pictures).
     #[must_use]
     pub fn index(&self, id: u64) -> usize {
         let last = self.frames.len() - 1;
-        let there_and_back = (2 * last).max(1) as u64;
-        let place = usize::try_from(id % there_and_back).unwrap_or(0);
+        let place = usize::try_from(id % self.period()).unwrap_or(0);
         if place <= last { place } else { 2 * last - place }
     }
 
@@ -88,16 +98,16 @@ impl Clip {
         u64::from(seconds) * u64::from(self.rate.frames()) / u64::from(self.rate.seconds())
     }
 
-    /// When frame `id` is due, in seconds.
+    /// When frame `id` is due.
     #[must_use]
-    pub fn seconds(&self, id: u64) -> f64 {
-        id as f64 * self.rate.interval().as_secs_f64()
+    pub fn time(&self, id: u64) -> Duration {
+        self.rate.interval().saturating_mul(u32::try_from(id).unwrap_or(u32::MAX))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::{Format, Range};
+    use nestcast_codec::Range;
 
     use super::*;
 

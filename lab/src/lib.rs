@@ -1,20 +1,29 @@
 //! What shows and measures nestcast. Only the program's demonstration, the benchmarks and the tests use it.
 //!
-//! Metrics of quality, traces and simulated links are always there; what takes more dependencies is behind a feature.
+//! Metrics of quality, traces and simulated links are always there; what takes more dependencies, broadcasts in virtual time
+//! among it, is behind a feature.
 
+#[cfg(feature = "demo")]
+pub mod animation;
 pub mod bd;
+#[cfg(feature = "virtual-time")]
+pub mod bottleneck;
 #[cfg(feature = "show")]
 pub mod canvas;
 #[cfg(feature = "motion-jpeg")]
 pub mod clip;
 #[cfg(feature = "demo")]
 pub mod demo;
+#[cfg(feature = "ffmpeg")]
+pub mod ffmpeg;
 #[cfg(feature = "motion-jpeg")]
 pub mod jpeg;
 pub mod link;
 pub mod metrics;
 #[cfg(feature = "motion-jpeg")]
 pub mod motion_jpeg;
+#[cfg(feature = "virtual-time")]
+pub mod pace;
 #[cfg(feature = "show")]
 pub mod page;
 #[cfg(feature = "plot")]
@@ -27,3 +36,7 @@ pub mod sheet;
 #[cfg(feature = "show")]
 pub mod thumbnail;
 pub mod video;
+#[cfg(feature = "virtual-time")]
+pub mod video_frames;
+#[cfg(feature = "x264")]
+pub mod x264;

@@ -61,7 +61,7 @@ impl MotionJpeg {
         metrics::jpeg_over_rtp(&self.file(index, quality)?).context("a JPEG has a scan")
     }
 
-    /// PSNR in dB of one picture at a quality.
+    /// PSNR of luma in dB of one picture at a quality.
     ///
     /// # Errors
     /// Those of [`jpeg::encode`] and [`jpeg::decode`].
@@ -69,7 +69,7 @@ impl MotionJpeg {
         if let Some(psnr) = open(&self.qualities).get(&(index, quality)) {
             return Ok(*psnr);
         }
-        let psnr = metrics::psnr(&self.clip.pictures()[index], &self.picture(index, quality)?);
+        let psnr = metrics::luma_psnr(&self.clip.pictures()[index], &self.picture(index, quality)?);
         open(&self.qualities).insert((index, quality), psnr);
         Ok(psnr)
     }

@@ -97,6 +97,8 @@ pub enum Image<'a> {
     Png(&'a [u8]),
     /// A JPEG file within the page.
     Jpeg(&'a [u8]),
+    /// A WebP file within the page.
+    Webp(&'a [u8]),
     /// Words in place of a picture of this size.
     Absent(&'a str),
 }
@@ -109,6 +111,7 @@ pub fn figure(class: &str, image: Image<'_>, alt: &str, size: Option<Size>, capt
         Image::File(file) => Some(file.to_owned()),
         Image::Png(bytes) => Some(data("png", bytes)),
         Image::Jpeg(bytes) => Some(data("jpeg", bytes)),
+        Image::Webp(bytes) => Some(data("webp", bytes)),
         Image::Absent(_) => None,
     };
     html! {

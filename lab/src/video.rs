@@ -7,6 +7,7 @@ use nestcast_codec::{
     Budget, Codec, Decoder, Effort, Encoder, FrameRate, MAX_HEADER, Picture, VideoDecoder, VideoEncoder, VideoModel,
     VideoSettings,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::bd::{self, Point};
 use crate::metrics::ycbcr_psnr;
@@ -16,7 +17,7 @@ use crate::metrics::ycbcr_psnr;
 pub const FIRST_FRAME: usize = 8;
 
 /// One frame at one rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
     /// Bytes that the receiver got of it.
     pub bytes: usize,
@@ -73,9 +74,29 @@ impl Run {
     /// Quality from [`FIRST_FRAME`] on; of all frames if there are no two behind it.
     #[must_use]
     pub fn summary(&self, db: impl Fn(&Frame) -> f64) -> Summary {
-        let settled = self.frames.get(FIRST_FRAME..).filter(|frames| frames.len() > 1).unwrap_or(&self.frames);
+        Summary::of(&self.frames, db)
+    }
+}
+
+impl Frame {
+    /// Compares two frames of planar YCbCr 4:2:0, the second decoded from so many bytes.
+    ///
+    /// # Panics
+    /// If they differ in shape, as [`ycbcr_psnr`].
+    #[must_use]
+    pub fn new(bytes: usize, original: &Picture, decoded: &Picture) -> Self {
+        let psnr = ycbcr_psnr(original, decoded);
+        Self { bytes, luma_db: psnr.luma, ycbcr_db: psnr.weighted() }
+    }
+}
+
+impl Summary {
+    /// From [`FIRST_FRAME`] on; of all frames if there are no two behind it.
+    #[must_use]
+    pub fn of(frames: &[Frame], db: impl Fn(&Frame) -> f64) -> Self {
+        let settled = frames.get(FIRST_FRAME..).filter(|settled| settled.len() > 1).unwrap_or(frames);
         let all: Vec<f64> = settled.iter().map(db).collect();
-        Summary {
+        Self {
             mean: all.iter().sum::<f64>() / all.len() as f64,
             least: all.iter().copied().fold(f64::INFINITY, f64::min),
             jump: all.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(0.0, f64::max),
@@ -154,7 +175,7 @@ impl Measurement {
             decoder.decode(&frame.bytes[..count])?;
             decoder.render_into(&mut *decoded)?;
             run.decode += start.elapsed();
-            run.frames.push(compared(count, original, decoded));
+            run.frames.push(Frame::new(count, original, decoded));
         }
         self.alone.push(original, decoded)
     }
@@ -191,15 +212,10 @@ impl Alone {
             self.decoder.push(&prefix)?;
             self.decoder.render_into(&mut *decoded)?;
             run.decode += start.elapsed();
-            run.frames.push(compared(prefix.len(), original, decoded));
+            run.frames.push(Frame::new(prefix.len(), original, decoded));
         }
         Ok(())
     }
-}
-
-fn compared(bytes: usize, original: &Picture, decoded: &Picture) -> Frame {
-    let psnr = ycbcr_psnr(original, decoded);
-    Frame { bytes, luma_db: psnr.luma, ycbcr_db: psnr.weighted() }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod infer;
 mod proto;
 mod wire;
 
+use crate::deep::{CHANNELS, LONGEST_OUTER, SIDE};
 use crate::package::Ports;
 
 pub use infer::Cost;
@@ -69,7 +70,50 @@ pub enum GraphError {
 /// [`GraphError`] with what a package's network may not have.
 pub fn check(model: &[u8], ports: &Ports) -> Result<Cost, GraphError> {
     limit("bytes", model.len() as u64, MAX_BYTES as u64)?;
-    infer::cost(&proto::Graph::read(model)?, ports)
+    check_signature(model, &ports.signature())
+}
+
+/// The same for any inputs and output, of a file whose length was checked.
+pub(crate) fn check_signature(model: &[u8], signature: &Signature<'_>) -> Result<Cost, GraphError> {
+    infer::cost(&proto::Graph::read(model)?, signature)
+}
+
+/// What a network takes and gives, all of binary32.
+#[derive(Debug)]
+pub(crate) struct Signature<'a> {
+    pub(crate) inputs: Vec<Operand<'a>>,
+    pub(crate) output: Operand<'a>,
+}
+
+/// An input or the output.
+#[derive(Debug)]
+pub(crate) struct Operand<'a> {
+    pub(crate) name: &'a str,
+    /// The shape that the file must declare; `None` where any length will do.
+    pub(crate) declared: Vec<Option<i64>>,
+    /// The largest shape that a run has.
+    pub(crate) largest: Vec<usize>,
+}
+
+impl<'a> Operand<'a> {
+    /// One that has the same shape in every run.
+    pub(crate) fn fixed(name: &'a str, shape: &[u16]) -> Self {
+        let declared = shape.iter().map(|&length| Some(length.into())).collect();
+        Self { name, declared, largest: shape.iter().map(|&length| length.into()).collect() }
+    }
+}
+
+impl Ports {
+    /// Planes in and their correction out, of the largest tile, in blocks; and the cut, where the network is told it.
+    fn signature(&self) -> Signature<'_> {
+        let blocks = |name| Operand {
+            name,
+            declared: vec![Some(1), None, None, Some(CHANNELS as i64)],
+            largest: vec![1, LONGEST_OUTER / SIDE, LONGEST_OUTER / SIDE, CHANNELS],
+        };
+        let cut = self.cut.as_deref().map(|name| Operand::fixed(name, &[1]));
+        Signature { inputs: [blocks(&self.planes)].into_iter().chain(cut).collect(), output: blocks(&self.correction) }
+    }
 }
 
 fn limit(what: &'static str, given: u64, max: u64) -> Result<(), GraphError> {

@@ -23,6 +23,8 @@
 //! Who only decodes loads [`Package::deep_synthesis`] alone, who only encodes [`Package::deep_analysis`]. Networks
 //! never decide a stream's meaning: two machines may differ in a pixel's last bit, never in the order of bytes.
 
+#[cfg(feature = "codes")]
+pub mod codes;
 mod deep;
 pub mod graph;
 mod library;

@@ -2,8 +2,8 @@
 
 mod archive;
 mod fault;
-mod files;
-mod manifest;
+pub(crate) mod files;
+pub(crate) mod manifest;
 
 use std::fmt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The bytes of an index, as `spec/index.md` defines them.
+//! The bytes of an index, as `spec/codes.md` defines them.
 
 use std::fmt;
 use std::ops::Range;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
-use crate::code::Split;
+use crate::code::{KEY_BITS, Split};
 use crate::format::{self, Header, Layout, ModelId, Record};
 use crate::neighbourhood::{Entry, Neighbourhood};
 use crate::sorted::{Sorted, leading};
@@ -60,18 +60,25 @@ impl<B: AsRef<[u8]>> Index<B> {
     /// # Errors
     /// [`Error::Code`] for a query of another length.
     pub fn neighbourhood<'a>(&'a self, query: &'a [u8], terminal: NonZeroUsize) -> Result<Neighbourhood<'a>, Error> {
-        let split = Split::of(query, self.bits())?;
-        let sorted = self.sorted();
-        let place = sorted.lower_bound(split);
+        let (split, sorted) = (Split::of(query, self.bits())?, self.sorted());
         // What was removed may hide up to so many of the nearest.
         let most = terminal.get().saturating_add(self.removed.len());
-        let holds = |depth: usize| {
+        let holds = |place: usize, depth: usize| {
             let positions = sorted.neighbourhood(split, place, depth, most);
             let live = positions.len() - self.removed.range(positions).count();
             let missing = terminal.get().saturating_sub(live);
             self.added_within(query, depth).take(missing).count() == missing
         };
-        let depth = deepest(self.most_shared(query, sorted.most_shared(split, place)), holds);
+        let mut place = sorted.place_by_key(split);
+        // What is behind the keys is read only where so many share a whole key: the time does not grow with the codes.
+        let depth = if self.bits() > KEY_BITS && holds(place, KEY_BITS) {
+            place = sorted.place_behind_key(split, place);
+            let most_shared = self.most_shared(query, sorted.most_shared(split, place));
+            deepest(KEY_BITS, most_shared, |depth| holds(place, depth))
+        } else {
+            let most_shared = self.most_shared(query, sorted.most_shared_in_key(split, place));
+            deepest(0, most_shared.min(KEY_BITS).min(self.bits()), |depth| holds(place, depth))
+        };
         let positions = sorted.neighbourhood(split, place, depth, usize::MAX);
         let added = self.added_within(query, depth).collect();
         Ok(Neighbourhood { query, depth, sorted, removed: &self.removed, positions, added })
@@ -119,7 +126,7 @@ impl<B: AsRef<[u8]>> Index<B> {
     /// Where an entry is in the bytes, removed or not.
     fn position(&self, code: &[u8], name: &[u8]) -> Result<Option<usize>, Error> {
         let (split, sorted) = (Split::of(code, self.bits())?, self.sorted());
-        let place = sorted.lower_bound(split);
+        let place = sorted.place_behind_key(split, sorted.place_by_key(split));
         let same = sorted.neighbourhood(split, place, self.bits(), usize::MAX);
         let position = same.start + leading(same.len(), |steps| sorted.name(same.start + steps) < name);
         Ok(Some(position).filter(|position| same.contains(position) && sorted.name(*position) == name))
@@ -170,9 +177,9 @@ fn truncated(code: &[u8], bits: usize) -> Vec<u8> {
     code
 }
 
-/// The deepest of 0 to `most` that holds, where all before one that holds do too; 0 if none does.
-fn deepest(most: usize, holds: impl Fn(usize) -> bool) -> usize {
-    let (mut known, mut end) = (0, most);
+/// The deepest of `least` to `most` that holds, where all before one that holds do too; `least` if none does.
+fn deepest(least: usize, most: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut known, mut end) = (least, most);
     while known < end {
         let middle = end - (end - known) / 2;
         if holds(middle) { known = middle } else { end = middle - 1 }

@@ -26,7 +26,7 @@
 //! ```
 //!
 //! [`Index`] searches the bytes of an index where they are: a vector, or a file's memory map. The crate itself does no input
-//! and output. `spec/index.md` defines the bytes.
+//! and output. `spec/codes.md` defines the bytes.
 
 mod builder;
 mod code;

@@ -54,12 +54,12 @@ impl<'a> Neighbourhood<'a> {
         kept.chain(self.added.iter().map(|&(code, name)| Entry { code: code.to_vec(), name }))
     }
 
-    /// The first `count` entries by the number of leading bits that they share with the query, which is the paper's
-    /// similarity; then by Hamming distance, then by name.
+    /// The first `count` entries by the Hamming distance of whole codes to the query, then by the leading bits that they share
+    /// with it, then by name. The neighbourhood chooses few of many by leading bits; among these few, all bits tell more.
     #[must_use]
     pub fn nearest(&self, count: usize) -> Vec<Entry<'a>> {
         let rank = |entry: &Entry<'a>| {
-            (Reverse(shared_bits(&entry.code, self.query)), hamming_distance(&entry.code, self.query), entry.name)
+            (hamming_distance(&entry.code, self.query), Reverse(shared_bits(&entry.code, self.query)), entry.name)
         };
         let mut entries: Vec<_> = self.iter().collect();
         entries.sort_by_cached_key(rank);

@@ -44,10 +44,14 @@ impl<'a> Sorted<'a> {
         self.names.get(position.checked_sub(1).map_or(0, end)..end(position)).unwrap_or_default()
     }
 
-    /// The first position whose code is not below the query.
-    pub(crate) fn lower_bound(&self, query: Split<'_>) -> usize {
-        let first = self.keys.lower_bound(query.key);
-        first + leading(self.count - first, |steps| self.order(first + steps, query) == Ordering::Less)
+    /// The first position whose key is not below that of the query.
+    pub(crate) fn place_by_key(&self, query: Split<'_>) -> usize {
+        self.keys.lower_bound(query.key)
+    }
+
+    /// The first position whose code is not below the query, from the place of its key on.
+    pub(crate) fn place_behind_key(&self, query: Split<'_>, place: usize) -> usize {
+        place + leading(self.count - place, |steps| self.order(place + steps, query) == Ordering::Less)
     }
 
     fn order(&self, position: usize, query: Split<'_>) -> Ordering {
@@ -67,18 +71,28 @@ impl<'a> Sorted<'a> {
         self.code(position).shares(query, bits)
     }
 
-    /// The positions around `place`, the query's lower bound, whose codes share its first `bits` bits; of each side no more
-    /// than `most`.
+    /// The positions around `place` whose codes share the query's first `bits` bits; of each side no more than `most`. Up to 64
+    /// bits the place of the query's key will do, beyond them it is that of the query.
     pub(crate) fn neighbourhood(&self, query: Split<'_>, place: usize, bits: usize, most: usize) -> Range<usize> {
         let before = leading(place.min(most), |steps| self.shares(place - 1 - steps, query, bits));
         let behind = leading((self.count - place).min(most), |steps| self.shares(place + steps, query, bits));
         place - before..place + behind
     }
 
-    /// The most leading bits that any code shares with the query: they are beside its place.
+    /// The most leading bits that any code shares with the query: the codes beside its place do.
     pub(crate) fn most_shared(&self, query: Split<'_>, place: usize) -> usize {
-        let beside = place.saturating_sub(1)..(place + 1).min(self.count);
-        beside.map(|position| self.code(position).shared_bits(query, self.bits)).max().unwrap_or(0)
+        self.beside(place).map(|position| self.code(position).shared_bits(query, self.bits)).max().unwrap_or(0)
+    }
+
+    /// The most leading bits that any key shares with that of the query.
+    pub(crate) fn most_shared_in_key(&self, query: Split<'_>, place: usize) -> usize {
+        let shared = self.beside(place).map(|position| (self.keys.at(position) ^ query.key).leading_zeros() as usize);
+        shared.max().unwrap_or(0)
+    }
+
+    /// The positions before and at a place.
+    fn beside(&self, place: usize) -> Range<usize> {
+        place.saturating_sub(1)..(place + 1).min(self.count)
     }
 }
 

@@ -81,12 +81,17 @@ impl Plan {
         if self.give_model {
             encoding = encoding.with_package(package.archive().into());
         }
+        self.listen_to(EncodedPictures::new(pictures, encoding))
+    }
+
+    /// Listens with frames of another source.
+    pub fn listen_to<S: FrameSource>(self, source: S) -> Broadcast<S> {
         let Self { listen, identity, token, max_receivers, .. } = self;
         let token = token.map(Bytes::from_static);
         let max_receivers_per_address = max_receivers;
         let config = nestcast_sender::Config::new(listen, identity);
         let config = nestcast_sender::Config { token, max_receivers, max_receivers_per_address, ..config };
-        Broadcast::listen(config, EncodedPictures::new(pictures, encoding)).expect("a free port")
+        Broadcast::listen(config, source).expect("a free port")
     }
 }
 
@@ -206,7 +211,10 @@ struct Counter {
 impl Viewer for Counter {
     type Error = PackageError;
 
-    fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, PackageError> {
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, PackageError> {
+        if announced.video.is_some() {
+            return Ok(Decoding::video(announced, 1));
+        }
         Ok(Some(decoding(&Package::builtin("photo")?)))
     }
 

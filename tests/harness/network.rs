@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use nestcast_lab::bottleneck::{Bottleneck, Passage};
 use nestcast_lab::link::Link;
 use nestcast_proto::{Arrived, Bitrate, FrameHeader, ReceiveStats, Welcome};
 use nestcast_receiver::{FrameSink, Readiness, Trust, receive_over};
 use nestcast_sender::{Acknowledge, Broadcast, FrameSource, Identity};
 use quinn::{Endpoint, EndpointConfig, ServerConfig, TokioRuntime};
 
-use crate::bottleneck::{Bottleneck, Passage};
 use crate::still_frames::StillFrames;
 use crate::tls;
 
@@ -205,7 +205,7 @@ pub fn broadcast_from<S: FrameSink + 'static>(
 ) -> Outcome<S> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let run = async {
-        let network = Bottleneck::new(link);
+        let network = Bottleneck::new(std::slice::from_ref(link));
         let viewers = viewers(&network);
         run(network, scenario, source, viewers).await
     };
@@ -295,7 +295,7 @@ async fn watch<S: FrameSink>(
     address: SocketAddr,
     (end, mut viewer): (Duration, Viewer<S>),
 ) -> S {
-    let (socket, seed) = network.client();
+    let (socket, seed) = network.client(0);
     let left = end.saturating_sub(network.now());
     // The name goes over the wire: with another the packets are not those of before.
     let name = "localhost".to_owned();
@@ -317,7 +317,7 @@ async fn download(network: Bottleneck, (from, end): (Duration, Duration)) -> Vec
         while stream.write_all(&[0; MAX_READ_BYTES]).await.is_ok() {}
     });
     tokio::time::sleep(from.saturating_sub(network.now())).await;
-    let connecting = endpoint(network.client(), None).connect_with(tls::client(), address, "localhost");
+    let connecting = endpoint(network.client(0), None).connect_with(tls::client(), address, "localhost");
     let connection = connecting.expect("a valid address").await.expect("the server answers");
     let mut stream = connection.accept_uni().await.expect("a stream");
     let mut came = Vec::new();

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Frame, PackageHash, Welcome};
+use nestcast_lab::pace::{Pace, microseconds};
+use nestcast_proto::{Frame, Join, PackageHash, Video, Welcome};
 use nestcast_sender::{Feedback, FrameSource, SourceError};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 /// Frames a second.
 pub const RATE: u32 = 30;
@@ -16,37 +16,45 @@ pub struct StillFrames {
     bytes: Bytes,
     base: usize,
     time: Duration,
+    /// Frames are said to need those before.
+    video: bool,
     id: u64,
-    due: Option<(Instant, Interval)>,
+    pace: Pace,
 }
 
 impl StillFrames {
     /// Of `bytes` bytes, of which the first `base` are the base, for `time`.
     #[must_use]
     pub fn new(bytes: usize, base: usize, time: Duration) -> Self {
-        Self { bytes: vec![7; bytes].into(), base, time, id: 0, due: None }
+        let pace = Pace::new(Duration::from_secs(1) / RATE);
+        Self { bytes: vec![7; bytes].into(), base, time, video: false, id: 0, pace }
+    }
+}
+
+impl StillFrames {
+    /// As video: every frame needs those before, and whoever joins gets one that does not.
+    #[must_use]
+    pub const fn of_video(mut self) -> Self {
+        self.video = true;
+        self
     }
 }
 
 impl FrameSource for StillFrames {
     fn welcome(&self) -> Welcome {
-        Welcome { model: [1; 6], package: PackageHash([1; 32]), width: 1, height: 1, rate: (RATE, 1), video: None }
+        let video = self.video.then_some(Video { residual: [1; 6], full_range: false });
+        Welcome { model: [1; 6], package: PackageHash([1; 32]), width: 1, height: 1, rate: (RATE, 1), video }
     }
 
-    async fn next(&mut self, _feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
-        let interval = self.welcome().interval();
-        let (began, due) = self.due.get_or_insert_with(|| {
-            let began = Instant::now();
-            let mut due = interval_at(began + interval, interval);
-            due.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            (began, due)
-        });
-        let captured = due.tick().await - *began;
+    async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
+        let captured = self.pace.next().await;
         if captured >= self.time {
             return Ok(None);
         }
-        let (id, captured) = (self.id, u64::try_from(captured.as_micros()).unwrap_or(u64::MAX));
+        let (id, captured) = (self.id, microseconds(captured));
         self.id += 1;
-        Ok(Some(Frame { id, skipped: 0, captured, base: self.base, bytes: self.bytes.clone(), join: None }))
+        let (base, bytes) = (self.base, self.bytes.clone());
+        let join = (self.video && feedback.wants_join()).then(|| Join { base, bytes: bytes.clone() });
+        Ok(Some(Frame { id, skipped: 0, captured, base, bytes, join }))
     }
 }

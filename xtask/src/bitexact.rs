@@ -21,12 +21,19 @@ const CROSS_VARIABLES: [(&str, &str); 2] = [
     ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
     ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu"),
 ];
+/// WebAssembly, of which this runner knows the system's interface. Without the flag Node.js 20 now and then ends with a
+/// fault in its calls of that.
+const WASM: &str = "wasm32-wasip1";
+const WASM_VARIABLES: [(&str, &str); 1] =
+    [("CARGO_TARGET_WASM32_WASIP1_RUNNER", "node --no-warnings --no-turbo-fast-api-calls tests/bitexact/wasi.mjs")];
 
 const ALL_THREADS: &[&str] = &["1", "2", "3", "4", "5", "6", "7"];
 /// For further builds: what threads do does not depend on the processor.
 const FEW_THREADS: &[&str] = &["1", "7"];
 /// Where a run takes ten times as long.
 const THREE_THREADS: &[&str] = &["3"];
+/// Where there are no more.
+const ONE_THREAD: &[&str] = &["1"];
 
 /// One way to build the program that prints digests.
 struct Build {
@@ -104,7 +111,22 @@ fn builds() -> Vec<Build> {
             THREE_THREADS,
             lacks_cross(),
         ),
+        build(
+            "wasm32 under Node.js, release",
+            &["--release", "--target", WASM],
+            [&[("RUSTFLAGS", "")][..], &WASM_VARIABLES].concat(),
+            ONE_THREAD,
+            lacks_wasm(),
+        ),
     ]
+}
+
+/// What this machine lacks to build for WebAssembly and run that, if anything.
+fn lacks_wasm() -> Option<String> {
+    if !starts("node") {
+        return Some("install Node.js 20 or later".to_owned());
+    }
+    cargo::add_target(WASM).err().map(|why| format!("Rust's library for {WASM} cannot be had: {why}"))
 }
 
 /// What this machine lacks to build for aarch64 and run that, if anything.

@@ -33,8 +33,8 @@ cargo xtask COMMAND
   test --busy N    every test N times beside a busy loop on every core, and how often each failed
   attack           hostile receivers and senders against real ones, in release: a table of figures and their bounds
   bitexact         one set of digests of streams, coefficients and pictures from builds for this processor's baseline,
-                   AVX2, all that it has, and aarch64 under qemu, in debug and release, on 1 to 7 threads; says which
-                   of these it skipped and why
+                   AVX2, all that it has, aarch64 under qemu, and wasm32 under Node.js, in debug and release, on 1 to 7
+                   threads; says which of these it skipped and why
   fuzz [TARGET] [--minutes N] [--keep]
                    fuzz one target of fuzz/, or all, for N minutes each, 1 unless told; installs cargo-fuzz if it is not
                    there; --keep makes the committed corpus the smallest that reaches what was reached

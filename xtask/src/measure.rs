@@ -28,6 +28,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     let [first, rest @ ..] = arguments else {
         return Err(Failure::Usage("`measure` needs a command: `measure help` lists them".to_owned()));
     };
+    if first == "retrieval" {
+        return retrieval(rest);
+    }
     build()?;
     if first != "all" {
         return program(arguments, &library);
@@ -36,6 +39,21 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
         return Err(Failure::Usage("`measure all` needs the folder of Kodak's pictures".to_owned()));
     };
     all(Path::new(kodak), &library)
+}
+
+/// Times of queries of ordered retrieval and what it is compared with. A linear scan is no rival without the processor's POPCNT,
+/// so it is built with that, in a folder of its own: builds with other flags would replace each other.
+fn retrieval(arguments: &[OsString]) -> Result<()> {
+    let folder = runtime::target_folder()?.join("retrieval");
+    let words = ["run", "--locked", "--release", "--package", "nestcast-retrieval-benches", "--target-dir"];
+    let mut command = cargo::cargo();
+    command.args(words).arg(folder).arg("--").args(arguments);
+    if cfg!(target_arch = "x86_64") {
+        command.env("RUSTFLAGS", "-Ctarget-cpu=x86-64-v3");
+    }
+    let status = command.status();
+    let status = status.map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;
+    if status.success() { Ok(()) } else { Err(Failure::say("measuring retrieval failed: fix what it reports above")) }
 }
 
 /// Draws the report from what was measured; needs no ONNX Runtime.

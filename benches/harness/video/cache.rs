@@ -49,10 +49,9 @@ impl Scheme for Cached {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::{Ffmpeg, clip::tests::moving},
-        *,
-    };
+    use nestcast_lab::ffmpeg::Ffmpeg;
+
+    use super::{super::clip::tests::moving, *};
 
     #[test]
     fn a_kept_run_is_not_made_again() {

@@ -4,12 +4,9 @@ use std::{fmt::Write as _, path::Path};
 
 use anyhow::{Context, Result, ensure};
 use nestcast_codec::{Format, Picture, Range, Size};
+use nestcast_lab::ffmpeg::{Ffmpeg, frame_rate};
+use nestcast_lab::video::FIRST_FRAME;
 use sha2::{Digest, Sha256};
-
-use super::{
-    ffmpeg::{Ffmpeg, frame_rate},
-    row::FIRST_FRAME,
-};
 
 /// Fewest frames that are measured: a shorter clip is shown there and back until it has as many.
 const MIN_FRAMES: usize = 30;

@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use nestcast_codec::{Codec, Picture};
+use nestcast_lab::video::Frame;
 
-use super::{Clip, Embedded, Frame, Run};
+use super::{Clip, Embedded, Run};
 
 /// Every frame alone, by the linear transforms.
 pub(super) struct Intra;
@@ -26,7 +27,7 @@ impl Embedded for Intra {
                 decoder.reset();
                 decoder.push(&prefix)?;
                 decoder.render_into(&mut decoded)?;
-                run.frames.push(Frame::new(prefix.len(), frame, &decoded)?);
+                run.frames.push(Frame::new(prefix.len(), frame, &decoded));
             }
         }
         Ok(runs)

@@ -6,7 +6,6 @@
 mod cache;
 mod clip;
 mod embedded;
-mod ffmpeg;
 mod intra;
 mod ladder;
 pub mod population;
@@ -23,10 +22,9 @@ mod steps;
 pub use self::{
     clip::Clip,
     embedded::{Embedded, embedded},
-    ffmpeg::Ffmpeg,
-    quality::{Frame, Run},
+    quality::Run,
     rates::{Rates, clips},
-    row::{FIRST_FRAME, FrameRow, Row},
+    row::{FrameRow, Row},
     scheme::{EMBEDDED, IDS, Scheme, all, rendition},
     steps::Step,
 };

@@ -7,10 +7,10 @@
 
 use anyhow::{Context, Result};
 use nestcast_codec::Picture;
-use nestcast_lab::rate_distortion::rounded;
+use nestcast_lab::{rate_distortion::rounded, video::Frame};
 use serde::{Deserialize, Serialize};
 
-use super::{Clip, Frame, Rates, Row, Run, scheme::EMBEDDED};
+use super::{Clip, Rates, Row, Run, scheme::EMBEDDED};
 use crate::{
     ladder::{self, Encode},
     receivers::Receiver,
@@ -47,7 +47,7 @@ pub struct Outcome {
 pub fn mean_colour(clip: &Clip) -> Result<Row> {
     let blank = clip.frames.iter().map(flat).collect::<Result<Vec<_>>>()?;
     let frames = clip.frames.iter().zip(&blank).map(|(original, blank)| Frame::new(0, original, blank));
-    Row::new(clip, MEAN_COLOUR, f64::MIN_POSITIVE, &Run { frames: frames.collect::<Result<_>>()? })
+    Row::new(clip, MEAN_COLOUR, f64::MIN_POSITIVE, &Run { frames: frames.collect() })
 }
 
 /// A frame whose planes have their mean everywhere.

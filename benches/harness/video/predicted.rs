@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use nestcast_codec::{FrameRate, Picture, Population, VideoDecoder, VideoEncoder, VideoModel, VideoSettings};
+use nestcast_lab::video::Frame;
 
-use super::{Clip, Embedded, Frame, Run};
+use super::{Clip, Embedded, Run};
 
 /// Threads of encoder and decoders; what they give does not depend on it.
 const THREADS: usize = 2;
@@ -62,7 +63,7 @@ impl Receiver<'_> {
         self.decoder.decode(&bytes[..count])?;
         let mut shown = Picture::zero(original.size(), original.format());
         self.decoder.render_into(&mut shown)?;
-        self.run.frames.push(Frame::new(count, original, &shown)?);
+        self.run.frames.push(Frame::new(count, original, &shown));
         Ok(())
     }
 }

@@ -6,9 +6,10 @@ use anyhow::Result;
 use nestcast_lab::{
     bd,
     plot::{Axis, Chart, Curve, Mark, Stroke, shown},
+    video::FIRST_FRAME,
 };
 
-use super::{FIRST_FRAME, FrameRow, Row, Step, population::Outcome};
+use super::{FrameRow, Row, Step, population::Outcome};
 use crate::style;
 
 /// Whom BD-rates are taken against.

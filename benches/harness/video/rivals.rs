@@ -17,13 +17,12 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use nestcast_lab::{
+    ffmpeg::Ffmpeg,
+    x264::{self, KEYFRAME_INTERVAL, WITHOUT_NOTES},
+};
 
-use super::{Clip, Ffmpeg, Run, Scheme, clip::pictures};
-
-/// Frames from one keyframe to the next.
-const KEYFRAMES: &str = "60";
-/// The rate buffer of those that are to be as late as nestcast, in frames.
-const VBV_FRAMES: f64 = 1.5;
+use super::{Clip, Run, Scheme, clip::pictures};
 
 /// An encoder with its setting.
 #[derive(Clone, Debug)]
@@ -77,13 +76,9 @@ impl Rival {
         let rate = (kbps * 1000.0).round();
         let words = match self.setting {
             Setting::X264 { tune, vbv, refresh } => {
-                // x264 counts whole kbit.
-                let buffer = (kbps * VBV_FRAMES / clip.frames_per_second()).round().max(1.0) * 1000.0;
-                let vbv = if vbv { format!("-maxrate {rate} -bufsize {buffer}") } else { String::new() };
+                let x264 = x264::arguments(tune, kbps * 1000.0, vbv.then(|| clip.frames_per_second()));
                 let refresh = if refresh { "-intra-refresh 1" } else { "" };
-                format!(
-                    "-c:v libx264 -preset medium -tune {tune} -b:v {rate} {vbv} {refresh} -bsf:v filter_units=remove_types=6"
-                )
+                format!("{} {refresh} {}", x264.join(" "), WITHOUT_NOTES.join(" "))
             }
             Setting::Vp9 => format!(
                 "-c:v libvpx-vp9 -deadline realtime -cpu-used 5 -lag-in-frames 0 -auto-alt-ref 0 \
@@ -97,7 +92,8 @@ impl Rival {
                 format!("-c:v libsvtav1 -preset 8 -b:v {rate} -bufsize {rate} -svtav1-params pred-struct=1:rc=2:lp=1")
             }
         };
-        let common = ["-g", KEYFRAMES, "-threads", "1"];
+        let keyframes = KEYFRAME_INTERVAL.to_string();
+        let common = ["-g", &keyframes, "-threads", "1"];
         words.split_whitespace().chain(common).map(str::to_owned).collect()
     }
 
@@ -112,7 +108,8 @@ impl Rival {
         self.ffmpeg.run(words)?;
         let format = clip.frames[0].format();
         let decoded = pictures(clip.size, format, &self.ffmpeg.frames(&coded)?)?;
-        Run::new(clip, &self.ffmpeg.packets(&coded)?, &decoded)
+        let sizes: Vec<usize> = self.ffmpeg.packets(&coded)?.into_iter().map(|(size, _)| size).collect();
+        Run::new(clip, &sizes, &decoded)
     }
 }
 

@@ -1,13 +1,11 @@
 //! Lines of the tables: a clip by one scheme at one rate, and single frames.
 
-use anyhow::{Context, Result};
+use anyhow::{Result, ensure};
 use nestcast_lab::rate_distortion::rounded;
+use nestcast_lab::video::{FIRST_FRAME, Frame, Summary};
 use serde::{Deserialize, Serialize};
 
-use super::{Clip, Frame, Run};
-
-/// Quality counts from this frame on, counted from 0: until then rate control settles. Bytes count from the first on.
-pub const FIRST_FRAME: usize = 8;
+use super::{Clip, Run};
 
 /// A clip by one scheme at one rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,10 +63,9 @@ impl Row {
     /// # Errors
     /// If it has too few frames.
     pub fn new(clip: &Clip, scheme: &str, kbps: f64, run: &Run) -> Result<Self> {
-        let settled = run.frames.get(FIRST_FRAME..).filter(|frames| frames.len() > 1);
-        let settled = settled.context("a run with too few frames")?;
-        let luma = Summary::of(settled, |frame| frame.luma_db);
-        let ycbcr = Summary::of(settled, |frame| frame.ycbcr_db);
+        ensure!(run.frames.len() > FIRST_FRAME + 1, "a run with too few frames");
+        let luma = Summary::of(&run.frames, |frame| frame.luma_db);
+        let ycbcr = Summary::of(&run.frames, |frame| frame.ycbcr_db);
         let largest = run.frames.iter().map(|frame| frame.bytes).max().unwrap_or(0);
         let db = |value| rounded(value, 3);
         Ok(Self {
@@ -100,23 +97,6 @@ impl FrameRow {
             luma_db: rounded(of.luma_db, 2),
         };
         run.frames.iter().enumerate().map(row).collect()
-    }
-}
-
-struct Summary {
-    mean: f64,
-    least: f64,
-    jump: f64,
-}
-
-impl Summary {
-    fn of(frames: &[Frame], db: impl Fn(&Frame) -> f64) -> Self {
-        let all: Vec<f64> = frames.iter().map(db).collect();
-        Self {
-            mean: all.iter().sum::<f64>() / all.len() as f64,
-            least: all.iter().copied().fold(f64::INFINITY, f64::min),
-            jump: all.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(0.0, f64::max),
-        }
     }
 }
 

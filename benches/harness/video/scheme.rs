@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
+use nestcast_lab::ffmpeg::Ffmpeg;
 
-use super::{Clip, Ffmpeg, Run, cache::Cached, embedded::embedded, ladder::Ladder, rivals::Rival};
+use super::{Clip, Run, cache::Cached, embedded::embedded, ladder::Ladder, rivals::Rival};
 
 /// A way to serve receivers of several rates with a clip.
 pub trait Scheme {

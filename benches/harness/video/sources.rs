@@ -6,9 +6,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use nestcast_lab::ffmpeg::Ffmpeg;
 use sha2::{Digest, Sha256};
-
-use super::Ffmpeg;
 
 /// A clip that is made out of a file.
 #[derive(Clone, Copy, Debug)]

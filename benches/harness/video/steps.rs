@@ -54,10 +54,9 @@ impl Step {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::{Frame, clip::tests::moving},
-        *,
-    };
+    use nestcast_lab::video::Frame;
+
+    use super::{super::clip::tests::moving, *};
 
     /// Gives 2 dB more with every frame from a change on, up to 40 dB at the high rate, and 30 dB at the low one.
     struct Slow;

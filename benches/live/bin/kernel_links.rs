@@ -39,6 +39,7 @@ mod linux {
     pub(crate) fn main() -> Result<()> {
         let options = Options::parse();
         let mut scenarios = Scenario::all()?;
+        scenarios.push(Scenario::constant(10_000));
         scenarios.push(fall(10, 1.0));
         scenarios.push(fall(4, 0.3));
         for path in &options.trace {
@@ -59,7 +60,7 @@ mod linux {
     /// A fall to a tenth or so, in Mbit/s.
     fn fall(before: u32, after: f64) -> Scenario {
         let rates = vec![(Duration::ZERO, u64::from(before) * 1_000_000), (Duration::from_secs(4), bits(after))];
-        Scenario { name: format!("{before}-{after} Mbit/s"), link: Link::varying(rates), seconds: 9, steps: None }
+        Scenario { name: format!("{before}-{after} Mbit/s"), link: Link::varying(rates), seconds: 9 }
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive rate")]

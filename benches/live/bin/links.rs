@@ -1,16 +1,21 @@
-//! nestcast beside Motion JPEG over simulated links: how much of the link is used, what is seen, how late.
+//! nestcast beside x264 and Motion JPEG over simulated links, in virtual time: what is seen, how late, how much of the link
+//! is used.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use nestcast_lab::clip::Clip;
+use nestcast_lab::plot::{Axis, Chart, Curve, Stroke};
 use nestcast_live_benches::figures::Row;
-use nestcast_live_benches::links::{Common, Scenario};
-use nestcast_live_benches::run::{Scheme, run};
+use nestcast_live_benches::links::Scenario;
+use nestcast_live_benches::run::{Outcome, Scheme, Studio};
 
-/// One broadcast to one receiver for every link and scheme, in real time.
+/// The link that is drawn.
+const DRAWN: &str = "norway-metro";
+/// By [`Scheme::ALL`].
+const STROKES: [Stroke; 4] = [Stroke::strong(0), Stroke::dashed(5), Stroke::strong(5), Stroke::dashed(2)];
+
+/// One broadcast to one receiver for every link and scheme, in virtual time, by the product's own QUIC. It needs ffmpeg.
 #[derive(Parser)]
 struct Options {
     /// Only this link (may be repeated); its name is the table's.
@@ -19,62 +24,81 @@ struct Options {
     /// Only this scheme (may be repeated); its name is the table's.
     #[arg(long, value_name = "NAME")]
     scheme: Vec<String>,
-    /// This link too, and without --only it alone: a trace with two columns, seconds and Mbit/s, or mahimahi's (may be
-    /// repeated).
+    /// This link too: a trace with two columns, seconds and Mbit/s, or mahimahi's (may be repeated).
     #[arg(long, value_name = "FILE")]
     trace: Vec<PathBuf>,
-    #[command(flatten)]
-    common: Common,
+    /// The table to write.
+    #[arg(long, value_name = "OUT.csv")]
+    csv: Option<PathBuf>,
+    /// PSNR over time on the recorded link by metro.
+    #[arg(long, value_name = "OUT.svg")]
+    plot: Option<PathBuf>,
 }
 
 fn main() -> Result<()> {
     let options = Options::parse();
     let mut scenarios = Scenario::all()?;
-    let all = options.only.is_empty() && options.trace.is_empty();
-    scenarios.retain(|scenario| all || options.only.contains(&scenario.name));
+    scenarios.extend(Scenario::impaired());
     for path in &options.trace {
         scenarios.push(Scenario::open(path)?);
     }
-    scenarios = scenarios.into_iter().map(|scenario| scenario.over(options.common.rtt, options.common.loss)).collect();
+    scenarios.retain(|scenario| options.only.is_empty() || options.only.contains(&scenario.name));
     ensure!(!scenarios.is_empty(), "no link of that name");
-    let clip = Arc::new(Clip::builtin()?);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let mut table = csv::Writer::from_writer(Vec::new());
+    let studio = Studio::new()?;
+    let (mut table, mut curves) = (csv::Writer::from_writer(Vec::new()), Vec::new());
     println!(
-        "link           scheme         used  blank/due   PSNR  worst s  latency p50  p95  queue p95  drops   down    up"
+        "| link | scheme | link used | PSNR dB, mean / least | not shown | freezes, longest ms | latency p50 / p95 ms | queue p95 ms |"
     );
+    println!("|---|---|---:|---:|---:|---:|---:|---:|");
     for scenario in &scenarios {
-        let asked =
-            |scheme: &Scheme| options.scheme.is_empty() || options.scheme.iter().any(|name| name == scheme.name());
-        for scheme in Scheme::ALL.into_iter().filter(asked) {
-            let outcome = runtime.block_on(run(scheme, scenario, &clip))?;
+        for (scheme, stroke) in Scheme::ALL.into_iter().zip(STROKES) {
+            if !options.scheme.is_empty() && !options.scheme.iter().any(|name| name == scheme.name()) {
+                continue;
+            }
+            let outcome = studio.run(scheme, scenario)?;
+            if scenario.name == DRAWN {
+                curves.push(curve(scheme, &outcome, stroke));
+            }
             let row = Row::new(scheme, scenario, &outcome);
-            print(&row);
+            println!("{}", line(&row));
             table.serialize(row)?;
         }
     }
-    if let Some(path) = &options.common.csv {
+    if let Some(path) = &options.csv {
         std::fs::write(path, table.into_inner()?)?;
+    }
+    if let Some(path) = &options.plot {
+        std::fs::write(path, chart(curves).svg()?)?;
     }
     Ok(())
 }
 
-fn print(row: &Row) {
-    let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.0}"));
-    println!(
-        "{:<13}  {:<13}  {:>3.0} %  {:>5}/{:<4}  {:>5.2}  {:>7.2}  {:>8.0} ms  {:>3.0}  {:>6.0} ms  {:>5}  {:>5}  {:>4}",
+fn line(row: &Row) -> String {
+    format!(
+        "| {} | {} | {:.0} % | {:.1} / {:.1} | {} of {} | {}, {:.0} | {:.0} / {:.0} | {:.0} |",
         row.link,
         row.scheme,
         row.used_percent,
-        row.blank,
-        row.due,
         row.psnr_db,
-        row.worst_second_db,
+        row.psnr_least_db,
+        row.not_shown,
+        row.due,
+        row.freezes,
+        row.longest_ms,
         row.latency_p50_ms,
         row.latency_p95_ms,
-        row.queue_p95_ms,
-        row.dropped,
-        optional(row.down_ms),
-        optional(row.up_ms)
-    );
+        row.queue_p95_ms
+    )
+}
+
+fn curve(scheme: Scheme, outcome: &Outcome, stroke: Stroke) -> Curve {
+    let points = outcome.seen.iter().map(|seen| (seen.captured.as_secs_f64(), seen.psnr));
+    Curve { name: scheme.name().to_owned(), points: points.collect(), stroke, labels: Vec::new() }
+}
+
+fn chart(curves: Vec<Curve>) -> Chart {
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let x = Axis::linear("seconds", (1.0, points().map(|point| point.0).fold(2.0, f64::max)));
+    let y = Axis::fitting("PSNR of luma (dB)", points().filter(|point| point.0 >= 1.0).map(|point| point.1));
+    Chart { title: "What stands on the screen, by metro".to_owned(), x, y, marks: Vec::new(), curves }
 }

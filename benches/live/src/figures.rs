@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use nestcast_lab::clip::FRAMES_PER_SECOND;
-use nestcast_lab::link::Link;
 use serde::Serialize;
 
-use crate::clip_sink::Seen;
 use crate::links::Scenario;
-use crate::run::{Outcome, Scheme};
+use crate::run::{Outcome, Scheme, Seen};
 
 /// The first second is that of finding the rate.
 const SETTLED: Duration = Duration::from_secs(1);
-/// A share of the link is what is shown of it in so long.
-const SHARE_OVER: Duration = Duration::from_millis(300);
+/// The last part of a run is left out: what was captured in it may be on its way.
+const ON_ITS_WAY: Duration = Duration::from_millis(500);
+/// A picture that stands for longer is a freeze.
+const FREEZE: Duration = Duration::from_millis(100);
 
 /// One row of the table.
 #[derive(Debug, Serialize)]
@@ -24,99 +23,103 @@ pub struct Row {
     pub scheme: &'static str,
     /// Bytes of shown frames over what the link carries with all headers, in percent.
     pub used_percent: f64,
-    /// The same where the link counts for no more than whole frames need, in percent; a rival chooses what it needs.
-    pub used_of_need_percent: Option<f64>,
-    /// Frames that were due, and those of them that were not shown.
-    pub due: usize,
-    /// See `due`.
-    pub blank: usize,
-    /// What a viewer sees at each frame's time: where none was shown, the picture before.
+    /// PSNR of luma in dB of what stands on the screen for each frame: the mean.
     pub psnr_db: f64,
-    /// That of the worst second.
-    pub worst_second_db: f64,
-    /// From capture to picture, in ms.
+    /// The least.
+    pub psnr_least_db: f64,
+    /// Frames that were due.
+    pub due: usize,
+    /// Those of them that were not shown.
+    pub not_shown: usize,
+    /// How often a picture stood for more than 100 ms.
+    pub freezes: usize,
+    /// The longest time that a picture stood, in ms.
+    pub longest_ms: f64,
+    /// From capture until a frame is handed over to be shown, in ms; encoding and decoding take none of virtual time.
     pub latency_p50_ms: f64,
     /// See `latency_p50_ms`.
     pub latency_p95_ms: f64,
     /// How long packets waited before the link, in ms.
     pub queue_p95_ms: f64,
-    /// Packets that the queue had no room for.
-    pub dropped: usize,
-    /// From a fall of the rate until no packet waits longer than a frame interval, in ms.
-    pub down_ms: Option<f64>,
-    /// From a rise until 90 % of the share that is reached in the end, in ms.
-    pub up_ms: Option<f64>,
 }
 
 impl Row {
     /// The figures of one run.
     pub fn new(scheme: Scheme, scenario: &Scenario, outcome: &Outcome) -> Self {
         let end = Duration::from_secs(scenario.seconds.into());
-        let at = |seen: &Seen| outcome.first + frames(seen.id);
-        let settled: Vec<&Seen> = outcome.seen.iter().filter(|seen| at(seen) >= SETTLED).collect();
-        let payload: usize = settled.iter().map(|seen| seen.bytes).sum();
-        let passed = || outcome.passages.iter().filter(|passage| passage.at >= SETTLED && passage.at < end);
-        let mut latencies: Vec<Duration> = settled.iter().filter_map(|seen| seen.latency).collect();
-        let mut waits: Vec<Duration> = passed().filter_map(|passage| passage.wait).collect();
-        let seconds = settled.chunks(FRAMES_PER_SECOND as usize).map(mean);
+        let measured = SETTLED..end - ON_ITS_WAY;
+        let seen: Vec<&Seen> = outcome.seen.iter().filter(|seen| measured.contains(&seen.captured)).collect();
+        let payload: usize = seen.iter().map(|seen| seen.bytes).sum();
+        let mut latencies: Vec<Duration> =
+            seen.iter().filter_map(|seen| Some(seen.at?.saturating_sub(seen.captured))).collect();
+        let passed = outcome.passages.iter().filter(|passage| measured.contains(&passage.at));
+        let mut waits: Vec<Duration> = passed.filter_map(|passage| passage.wait).collect();
+        let stood = standing(&seen, end);
         Self {
             link: scenario.name.clone(),
             scheme: scheme.name(),
-            used_percent: 100.0 * payload as f64 * 8.0 / scenario.link.capacity(SETTLED, end),
-            used_of_need_percent: (scheme == Scheme::Nestcast)
-                .then(|| 100.0 * payload as f64 * 8.0 / needed(&scenario.link, &settled).capacity(SETTLED, end)),
-            due: settled.len(),
-            blank: settled.iter().filter(|seen| seen.latency.is_none()).count(),
-            psnr_db: mean(&settled),
-            worst_second_db: seconds.fold(f64::INFINITY, f64::min),
+            used_percent: round(100.0 * payload as f64 * 8.0 / scenario.link.capacity(measured.start, measured.end)),
+            psnr_db: round(seen.iter().map(|seen| seen.psnr).sum::<f64>() / seen.len().max(1) as f64),
+            psnr_least_db: round(seen.iter().map(|seen| seen.psnr).fold(f64::INFINITY, f64::min)),
+            due: seen.len(),
+            not_shown: seen.iter().filter(|seen| seen.at.is_none()).count(),
+            freezes: stood.iter().filter(|time| **time > FREEZE).count(),
+            longest_ms: milliseconds(stood.into_iter().max().unwrap_or_default()),
             latency_p50_ms: quantile(&mut latencies, 50),
             latency_p95_ms: quantile(&mut latencies, 95),
             queue_p95_ms: quantile(&mut waits, 95),
-            dropped: passed().filter(|passage| passage.wait.is_none()).count(),
-            down_ms: scenario.steps.map(|(down, up)| fallen(outcome, down, up)),
-            up_ms: scenario.steps.and_then(|(_, up)| risen(outcome, &scenario.link, up, end)),
         }
     }
 }
 
-/// The link as far as whole frames need it.
-fn needed(link: &Link, seen: &[&Seen]) -> Link {
-    let largest = seen.iter().map(|seen| seen.full).max().unwrap_or(0);
-    let need = largest * 8 * u64::from(FRAMES_PER_SECOND);
-    Link { rates: link.rates.iter().map(|&(at, rate)| (at, rate.min(need))).collect(), ..link.clone() }
+/// How long each picture stands; the last one, until all that was captured could be there.
+fn standing(seen: &[&Seen], end: Duration) -> Vec<Duration> {
+    let shown: Vec<Duration> = seen.iter().filter_map(|seen| seen.at).collect();
+    let last = shown.last().map(|last| (end - ON_ITS_WAY).saturating_sub(*last));
+    shown.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).chain(last).collect()
 }
 
-fn frames(count: u64) -> Duration {
-    Duration::from_secs_f64(count as f64 / f64::from(FRAMES_PER_SECOND))
-}
-
-fn mean(seen: &[&Seen]) -> f64 {
-    seen.iter().map(|seen| seen.psnr).sum::<f64>() / seen.len().max(1) as f64
-}
-
-/// In ms.
 fn quantile(values: &mut [Duration], percent: usize) -> f64 {
     values.sort();
     let value = values.get((values.len() * percent / 100).min(values.len().saturating_sub(1)));
-    value.map_or(0.0, |value| value.as_secs_f64() * 1e3)
+    value.map_or(0.0, |value| milliseconds(*value))
 }
 
-/// Until the last packet before `up` that waits too long or is dropped.
-fn fallen(outcome: &Outcome, down: Duration, up: Duration) -> f64 {
-    let late = |wait: Option<Duration>| wait.is_none_or(|wait| wait > frames(1));
-    let last = outcome.passages.iter().rfind(|passage| (down..up).contains(&passage.at) && late(passage.wait));
-    last.map_or(0.0, |passage| (passage.at - down).as_secs_f64() * 1e3)
+fn milliseconds(time: Duration) -> f64 {
+    round(time.as_secs_f64() * 1e3)
 }
 
-fn risen(outcome: &Outcome, link: &Link, up: Duration, end: Duration) -> Option<f64> {
-    let share = |from: Duration, to: Duration| {
-        let within = |seen: &&Seen| (from..to).contains(&(outcome.first + frames(seen.id)));
-        let bytes: usize = outcome.seen.iter().filter(within).map(|seen| seen.bytes).sum();
-        bytes as f64 * 8.0 / link.capacity(from, to)
-    };
-    let reached = share(end - Duration::from_secs(2), end - SHARE_OVER);
-    let from = |step: u32| up + Duration::from_millis(20) * step;
-    let step = (0..).take_while(|&step| from(step) + SHARE_OVER < end);
-    let step = step.into_iter().find(|&step| share(from(step), from(step) + SHARE_OVER) >= 0.9 * reached)?;
-    Some((from(step) - up).as_secs_f64() * 1e3)
+/// To a hundredth.
+fn round(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_lab::link::Link;
+
+    use super::*;
+
+    #[test]
+    fn a_freeze_is_counted_and_what_stands_in_it_is_looked_at() {
+        let ms = Duration::from_millis;
+        let link = Link::constant(1_000_000);
+        let scenario = Scenario { name: "1".to_owned(), link, seconds: 3 };
+        // Frames 40 ms apart, 30 ms late, of which five are not shown.
+        let seen = (0..70).map(|id| {
+            let captured = ms(1000 + 40 * id);
+            let shown = !(20..25).contains(&id);
+            let psnr = if shown { 40.0 } else { 20.0 };
+            Seen { captured, at: shown.then(|| captured + ms(30)), bytes: if shown { 1000 } else { 0 }, psnr }
+        });
+        let row = Row::new(Scheme::X264, &scenario, &Outcome { seen: seen.collect(), passages: Vec::new() });
+        // Those of the last half second are not counted.
+        assert_eq!((row.due, row.not_shown, row.freezes), (38, 5, 1));
+        assert_eq!(
+            (row.longest_ms, row.psnr_least_db, row.latency_p50_ms, row.latency_p95_ms),
+            (240.0, 20.0, 30.0, 30.0)
+        );
+        assert_eq!(row.psnr_db, 37.37);
+        assert_eq!(row.used_percent, 17.6);
+    }
 }

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use nestcast_lab::link::{Link, trace::NORWAY_METRO};
+use nestcast_lab::link::{
+    Link,
+    trace::{NORWAY_BUS, NORWAY_METRO},
+};
 
-/// Options of every measurement over simulated links.
+/// A round trip, losses and a table.
 #[derive(Debug, Args)]
 pub struct Common {
     /// Round trip of the links without queues, in milliseconds.
@@ -29,34 +32,38 @@ pub struct Scenario {
     pub link: Link,
     /// Seconds.
     pub seconds: u32,
-    /// When its rate steps down and up, if it does.
-    pub steps: Option<(Duration, Duration)>,
 }
 
 impl Scenario {
-    /// Constant rates, steps, and a trace.
+    /// Constant rates, steps, and traces; 10 ms of round trip, no loss.
     pub fn all() -> Result<Vec<Self>> {
-        let mut all: Vec<Self> = [300, 1000, 4000, 10_000].into_iter().map(Self::constant).collect();
+        let mut all: Vec<Self> = [300, 1000, 4000].into_iter().map(Self::constant).collect();
         all.push(Self::steps());
         all.push(Self::recorded("norway-metro", NORWAY_METRO)?);
+        all.push(Self::recorded("norway-bus", NORWAY_BUS)?);
         Ok(all)
     }
 
-    fn constant(kilobits: u64) -> Self {
+    /// A constant rate with a longer round trip, and with losses.
+    #[must_use]
+    pub fn impaired() -> [Self; 2] {
+        [("50 ms", 50, 0.0), ("1 % loss", 10, 1.0)].map(|(what, rtt, loss)| {
+            let Self { name, link, seconds } = Self::constant(1000);
+            Self { name: format!("{name}, {what}"), link: over(link, rtt, loss), seconds }
+        })
+    }
+
+    /// So many kbit/s.
+    #[must_use]
+    pub fn constant(kilobits: u64) -> Self {
         let name = format!("{} Mbit/s", kilobits as f64 / 1000.0);
-        Self { name, link: Link::constant(kilobits * 1000), seconds: 10, steps: None }
+        Self { name, link: Link::constant(kilobits * 1000), seconds: 12 }
     }
 
     fn steps() -> Self {
-        let (down, up) = (Duration::from_secs(4), Duration::from_secs(8));
-        let rates = vec![(Duration::ZERO, 4_000_000), (down, 1_000_000), (up, 10_000_000)];
-        Self { name: "4-1-10 Mbit/s".to_owned(), link: Link::varying(rates), seconds: 12, steps: Some((down, up)) }
-    }
-
-    /// With a round trip of so many milliseconds without queues, and so many percent of the packets lost.
-    #[must_use]
-    pub fn over(self, rtt: u64, loss: f64) -> Self {
-        Self { link: over(self.link, rtt, loss), ..self }
+        let rates = [(0, 4_000_000), (4, 1_000_000), (8, 4_000_000)];
+        let rates = rates.map(|(second, rate)| (Duration::from_secs(second), rate)).to_vec();
+        Self { name: "4-1-4 Mbit/s".to_owned(), link: Link::varying(rates), seconds: 12 }
     }
 
     /// Reads a trace from a file.
@@ -69,7 +76,7 @@ impl Scenario {
     fn recorded(name: &str, text: &str) -> Result<Self> {
         const SECONDS: u32 = 15;
         let link = Link::recorded(text)?;
-        Ok(Self { name: name.to_owned(), link, seconds: SECONDS, steps: None })
+        Ok(Self { name: name.to_owned(), link, seconds: SECONDS })
     }
 }
 
@@ -85,8 +92,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_six_links_and_what_is_no_trace_is_refused() {
-        assert!(Scenario::all().is_ok_and(|all| all.len() == 6));
+    fn every_link_has_a_name_of_its_own_and_what_is_no_trace_is_refused() {
+        let mut names: Vec<String> = Scenario::all().expect("traces").into_iter().map(|link| link.name).collect();
+        names.extend(Scenario::impaired().map(|link| link.name));
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 8);
         assert!(Scenario::recorded("t", "a b").is_err());
     }
 }

@@ -1,133 +1,185 @@
-//! One broadcast over one link: nestcast or a rival.
+//! One broadcast over one link in virtual time: nestcast or a rival.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result};
-use nestcast_codec::{Decoder, Encoder, Picture};
-use nestcast_lab::clip::{Clip, FRAMES_PER_SECOND};
-use nestcast_lab::link::{Passage, Relay};
+use anyhow::{Result, bail};
+use nestcast_codec::{FrameRate, Picture, VideoDecoder, VideoModel};
+use nestcast_lab::bottleneck::Passage;
+use nestcast_lab::clip::Clip;
+use nestcast_lab::metrics::luma_psnr;
 use nestcast_lab::motion_jpeg::MotionJpeg;
-use nestcast_models::Package;
-use nestcast_proto::PackageHash;
-use nestcast_receiver::receive;
-use nestcast_sender::{Broadcast, Config, EncodedPictures, Encoding, FrameSource, Identity, Pictures};
-use nestcast_tests::broadcasts;
+use nestcast_lab::video_frames::VideoFrames;
+use nestcast_lab::x264::X264;
+use nestcast_sender::FrameSource;
+use nestcast_tests::network::{self, Viewer, broadcast_from};
 
-use crate::clip_sink::{ClipSink, Seen};
-use crate::jpeg_frames::{self, Choice, JpegFrames, LOWEST, Ladder};
+use crate::jpeg_frames::{self, JpegFrames};
 use crate::links::Scenario;
+use crate::recorder::{Recorded, Recorder};
+use crate::x264_frames::{Coder, X264Frames};
 
-/// Most bytes of a frame, as `nestcast send` has it at this size.
-const MAX_FRAME: usize = 320 * 240 / 2;
+/// Of a link's mean rate the share that a rival is made for: headers and larger pictures need the rest.
+const SHARE: f64 = 0.9;
+/// Bits a second of the ladder's rungs.
+const RUNGS: [f64; 3] = [255e3, 850e3, 3.4e6];
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// One stream, cut to the link.
+    /// Video, cut to the link.
     Nestcast,
-    /// Motion JPEG at the best fixed quality for the link's mean rate, which it is told.
-    Fixed,
-    /// Motion JPEG in three rungs.
+    /// x264 at the link's mean rate, which it is told.
+    X264,
+    /// Three renditions by x264, a keyframe wherever the receiver changes to another; it is told the link's rate.
     Ladder,
+    /// Motion JPEG at the best quality for the link's mean rate, which it is told.
+    Jpeg,
 }
 
 impl Scheme {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Nestcast, Self::Fixed, Self::Ladder];
+    pub const ALL: [Self; 4] = [Self::Nestcast, Self::X264, Self::Ladder, Self::Jpeg];
 
     /// For the table.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nestcast => "nestcast",
-            Self::Fixed => "mjpeg-fixed",
-            Self::Ladder => "jpeg-ladder-3",
+            Self::X264 => "x264",
+            Self::Ladder => "x264-ladder-3",
+            Self::Jpeg => "mjpeg",
         }
     }
 }
 
+/// A frame that was due.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    /// When it was captured, on the link's clock.
+    pub captured: Duration,
+    /// When it was shown, if it was.
+    pub at: Option<Duration>,
+    /// Bytes that came of it in time; zero if it was not shown.
+    pub bytes: usize,
+    /// Of luma, in dB, of what stands on the screen for it: where it was not shown, the picture before.
+    pub psnr: f64,
+}
+
 /// What came of it.
 pub struct Outcome {
-    /// Frames that were due.
+    /// Frames that were due, from the first that was shown on.
     pub seen: Vec<Seen>,
     /// Packets on the link.
     pub passages: Vec<Passage>,
-    /// When frame 0 was due, on the link's clock.
-    pub first: Duration,
 }
 
-/// Broadcasts over the link of `scenario`. Call it within a tokio runtime.
-pub async fn run(scheme: Scheme, scenario: &Scenario, clip: &Arc<Clip>) -> Result<Outcome> {
-    let count = u64::from(scenario.seconds * FRAMES_PER_SECOND);
-    if scheme == Scheme::Nestcast {
-        return nestcast(scenario, clip, count).await;
+/// What broadcasts are made of.
+pub struct Studio {
+    clip: Arc<Clip>,
+    jpegs: Arc<MotionJpeg>,
+    x264: X264,
+    coder: Arc<Coder>,
+}
+
+impl Studio {
+    /// With the built-in clip.
+    ///
+    /// # Errors
+    /// If `ffmpeg` is missing.
+    pub fn new() -> Result<Self> {
+        let (clip, x264) = (Arc::new(Clip::builtin()?), X264::find()?);
+        let jpegs = Arc::new(MotionJpeg::new(Arc::clone(&clip)));
+        let coder = Arc::new(Coder::new(x264.clone(), &clip));
+        Ok(Self { clip, jpegs, x264, coder })
     }
-    let time = Duration::from_secs(scenario.seconds.into());
-    let jpegs = Arc::new(MotionJpeg::new(Arc::clone(clip)));
-    let mean = scenario.link.capacity(Duration::ZERO, time) / time.as_secs_f64();
-    let choice = match scheme {
-        Scheme::Fixed => Choice::fixed(&jpegs, whole(mean))?,
-        _ => Choice::Ladder(Ladder::default()),
-    };
-    prepare(clip, &jpegs, &choice)?;
-    let source = JpegFrames::new(Arc::clone(clip), Arc::clone(&jpegs), choice, count);
-    let decode = |id: u64, prefix: &[u8]| {
-        let index = clip.index(id);
-        let quality = jpegs.fitting(index, prefix.len()).ok()?.unwrap_or(LOWEST);
-        jpegs.picture(index, quality).ok()
-    };
-    broadcast(source, scenario, ClipSink::new(Arc::clone(clip), decode)).await
-}
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates of links are small and positive")]
-fn whole(rate: f64) -> u64 {
-    rate as u64
-}
-
-/// A rival encodes ahead, so that it is measured without its encoder.
-fn prepare(clip: &Clip, jpegs: &MotionJpeg, choice: &Choice) -> Result<()> {
-    for index in 0..clip.pictures().len() {
-        let rungs = || jpeg_frames::RUNGS.iter().map(|&rung| jpegs.fitting(index, jpeg_frames::bytes_of(rung)));
-        let qualities: Vec<u8> = match choice {
-            Choice::Fixed(quality) => vec![*quality],
-            Choice::Ladder(_) => rungs().map(|found| Ok(found?.unwrap_or(LOWEST))).collect::<Result<_>>()?,
+    /// Broadcasts over the link of `scenario`.
+    ///
+    /// # Errors
+    /// If an encoder or decoder fails, or nothing came.
+    pub fn run(&self, scheme: Scheme, scenario: &Scenario) -> Result<Outcome> {
+        let time = Duration::from_secs(scenario.seconds.into());
+        let mean = scenario.link.capacity(Duration::ZERO, time) / time.as_secs_f64();
+        let (recorded, passages) = match scheme {
+            Scheme::Nestcast => broadcast(scenario, self.video()),
+            Scheme::X264 => broadcast(scenario, X264Frames::new(&self.coder, &[mean * SHARE], &scenario.link)),
+            Scheme::Ladder => broadcast(scenario, X264Frames::new(&self.coder, &RUNGS, &scenario.link)),
+            Scheme::Jpeg => broadcast(scenario, JpegFrames::new(&self.clip, &self.jpegs, mean * SHARE)?),
         };
-        // The receiver finds each again by its length.
-        qualities.iter().try_for_each(|&quality| jpegs.fitting(index, jpegs.bytes(index, quality)?).map(drop))?;
+        Ok(Outcome { seen: self.look(scheme, &recorded)?, passages })
     }
-    Ok(())
+
+    fn video(&self) -> VideoFrames {
+        let (clip, rate) = (Arc::clone(&self.clip), self.clip.rate());
+        let rate = FrameRate { frames: rate.frames(), seconds: rate.seconds() };
+        let shape = (clip.size(), clip.at(0).format());
+        VideoFrames::new(shape, rate, 2, move |id| clip.at(id).clone())
+    }
+
+    /// Decodes what came, and looks at every frame that was due.
+    fn look(&self, scheme: Scheme, frames: &[Recorded]) -> Result<Vec<Seen>> {
+        let mut eye = Eye { clip: &self.clip, frames, seen: Vec::new(), last: None };
+        match scheme {
+            Scheme::Nestcast => {
+                let mut decoder = VideoDecoder::new(VideoModel::built_in(), self.clip.size(), 1);
+                let mut picture = Picture::zero(self.clip.size(), self.clip.at(0).format());
+                for (place, frame) in frames.iter().enumerate() {
+                    decoder.decode(&frame.prefix)?;
+                    decoder.render_into(&mut picture)?;
+                    eye.look(place, &picture);
+                }
+            }
+            Scheme::X264 | Scheme::Ladder => {
+                let units = frames.iter().map(|frame| &frame.prefix[..]);
+                self.x264.decode(units, |place, picture| {
+                    eye.look(place, picture);
+                    Ok(())
+                })?;
+            }
+            Scheme::Jpeg => {
+                for (place, frame) in frames.iter().enumerate() {
+                    eye.look(place, &jpeg_frames::decode(&self.clip, &self.jpegs, frame.id, &frame.prefix)?);
+                }
+            }
+        }
+        if eye.seen.is_empty() {
+            bail!("{} showed nothing", scheme.name());
+        }
+        Ok(eye.seen)
+    }
 }
 
-async fn nestcast(scenario: &Scenario, clip: &Arc<Clip>, count: u64) -> Result<Outcome> {
-    let package = Package::builtin("photo")?;
-    let encoder = Encoder::new(package.linear(2)).with_max_bytes(MAX_FRAME);
-    let encoding = Encoding::new(PackageHash(package.hash()), encoder);
-    let (playing, mut ids) = (Arc::clone(clip), 0..count);
-    let next = move || Ok(ids.next().map(|id| playing.at(id).clone()));
-    let pictures = Pictures::new(clip.size(), clip.rate(), next);
-    let decode = |_id: u64, prefix: &[u8]| {
-        let mut decoder = Decoder::new(package.linear(1));
-        decoder.push(prefix).ok()?;
-        decoder.render().ok()
-    };
-    let sink = ClipSink::new(Arc::clone(clip), decode);
-    broadcast(EncodedPictures::new(pictures, encoding), scenario, sink).await
+/// Compares what stands on the screen with what was captured.
+struct Eye<'a> {
+    clip: &'a Clip,
+    frames: &'a [Recorded],
+    seen: Vec<Seen>,
+    last: Option<(u64, Picture)>,
 }
 
-async fn broadcast<D>(source: impl FrameSource, scenario: &Scenario, mut sink: ClipSink<D>) -> Result<Outcome>
-where
-    D: FnMut(u64, &[u8]) -> Option<Picture> + Send,
-{
-    let identity = Identity::generate()?;
-    let fingerprint = identity.fingerprint().to_string();
-    let broadcast = Broadcast::listen(Config::new(([127, 0, 0, 1], 0).into(), identity), source)?;
-    let relay = Relay::start(broadcast.address().context("it listens")?, scenario.link.clone()).await?;
-    let began = Instant::now();
-    let sending = tokio::spawn(broadcast.run(std::future::pending()));
+impl Eye<'_> {
+    /// A frame is shown; those between the one before and it were not.
+    fn look(&mut self, place: usize, picture: &Picture) {
+        let Recorded { id, captured, at, ref prefix } = self.frames[place];
+        if let Some((last, before)) = &self.last {
+            let interval = self.clip.rate().interval();
+            for missing in last + 1..id {
+                let psnr = luma_psnr(self.clip.at(missing), before);
+                let captured =
+                    captured.saturating_sub(interval.saturating_mul(u32::try_from(id - missing).unwrap_or(0)));
+                self.seen.push(Seen { captured, at: None, bytes: 0, psnr });
+            }
+        }
+        let psnr = luma_psnr(self.clip.at(id), picture);
+        self.seen.push(Seen { captured, at: Some(at), bytes: prefix.len(), psnr });
+        self.last = Some((id, picture.clone()));
+    }
+}
+
+fn broadcast(scenario: &Scenario, source: impl FrameSource) -> (Vec<Recorded>, Vec<Passage>) {
     let time = Duration::from_secs(scenario.seconds.into());
-    let config = broadcasts::pinned(relay.address(), &fingerprint);
-    receive(config, &mut sink, tokio::time::sleep(time)).await?;
-    sending.abort();
-    let first = began.saturating_duration_since(relay.began());
-    Ok(Outcome { seen: sink.into_seen(), passages: relay.take_passages(), first })
+    let outcome = broadcast_from(&scenario.link, network::Scenario::lasting(time), source, |network| {
+        vec![Viewer { joins: Duration::ZERO, cap: None, sink: Recorder::new(network) }]
+    });
+    (outcome.receivers.into_iter().flat_map(|recorder| recorder.frames).collect(), outcome.passages)
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BinaryHeap;
 use std::hint::black_box;
-use std::time::Instant;
 
 use nestcast_retrieval::hamming_distance;
 
+use crate::clock::timed;
 use crate::codes::Codes;
 use crate::table::{Row, median, rounded};
 
@@ -20,11 +20,12 @@ pub(crate) fn measure(codes: &Codes) -> Row {
     let each = CODES.div_ceil(codes.count);
     let queries = codes.queries(false, ROUNDS * each);
     let rounds = queries.chunks(each).map(|round| {
-        let start = Instant::now();
-        round.iter().for_each(|query| {
-            black_box(scan(&all, query));
+        let ((), us) = timed(|| {
+            round.iter().for_each(|query| {
+                black_box(scan(&all, query));
+            });
         });
-        start.elapsed().as_secs_f64() * 1e6 / each as f64
+        us / each as f64
     });
     Row {
         method: "linear".to_owned(),

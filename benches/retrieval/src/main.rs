@@ -1,6 +1,7 @@
 //! Figure 3 of the paper (Rippel, Gelbart, Adams 2014): time of a query against code length and database size, for ordered
-//! retrieval, semantic hashing and a linear scan, all over the same codes on one thread; FAISS by `faiss_rows.py`.
+//! retrieval, semantic hashing and a linear scan, all over the same codes on one thread, in its processor time; FAISS by `faiss_rows.py`.
 
+mod clock;
 mod codes;
 mod linear;
 mod ordered;

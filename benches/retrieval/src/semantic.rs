@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::hint::black_box;
-use std::time::Instant;
 
+use crate::clock::timed;
 use crate::codes::Codes;
 use crate::table::{Row, median, rounded};
 
@@ -46,14 +46,14 @@ pub(crate) fn measure(codes: &Codes) -> Vec<Row> {
         let queries = codes.queries(false, ROUNDS * each);
         let (mut found, mut rounds) = (0, Vec::new());
         for round in queries.chunks(each) {
-            let start = Instant::now();
             let mut made = 0;
-            for query in round {
-                let mut left = PROBES;
-                found += black_box(table.probe(table.hash(query), 0, radius, &mut left));
-                made += PROBES - left;
-            }
-            let us = start.elapsed().as_secs_f64() * 1e6;
+            let ((), us) = timed(|| {
+                for query in round {
+                    let mut left = PROBES;
+                    found += black_box(table.probe(table.hash(query), 0, radius, &mut left));
+                    made += PROBES - left;
+                }
+            });
             rounds.push(us * whole as f64 / made as f64);
         }
         Row {

@@ -18,7 +18,7 @@ pub(crate) struct Row {
     pub(crate) count: usize,
     /// `indexed` where the queries are codes of the database, else `new`.
     pub(crate) queries: String,
-    /// Time of a query, microseconds, the median of several rounds.
+    /// Processor time of a query, microseconds, the median of several rounds.
     pub(crate) us: f64,
     /// Codes that a query finds, in the mean.
     pub(crate) found: f64,

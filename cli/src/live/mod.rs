@@ -20,8 +20,6 @@ use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::{fmt, util::SubscriberInitExt as _};
 
 pub(crate) use receive::run as receive;
-#[cfg(feature = "demo")]
-pub(crate) use send::frame_limit;
 pub(crate) use send::run as send;
 pub(crate) use source::is_video;
 

@@ -130,7 +130,7 @@ fn advise(error: Error) -> anyhow::Error {
 }
 
 /// Most bytes of a frame of this size.
-pub(crate) fn frame_limit(size: Size) -> usize {
+fn frame_limit(size: Size) -> usize {
     let most = usize::try_from(nestcast_proto::MAX_FRAME).unwrap_or(usize::MAX);
     (size.pixels() / PIXELS_PER_BYTE).clamp(LEAST_FRAME, most)
 }

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub(crate) mod codes;
 #[cfg(unix)]
 pub(crate) mod faults;
 pub(crate) mod hostile;

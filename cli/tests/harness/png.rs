@@ -42,8 +42,12 @@ pub(crate) fn pixels(samples: &[u8], row: usize) -> Vec<u8> {
 
 /// An ordinary 8-bit RGB picture.
 pub(crate) fn rgb(width: u32, height: u32) -> Vec<u8> {
-    let data = pixels(&super::samples(width, height), width as usize * 3);
-    file((width, height), 8, RGB, &[(b"IDAT", data)])
+    of_samples(width, height, &super::samples(width, height))
+}
+
+/// An 8-bit RGB picture of these samples.
+pub(crate) fn of_samples(width: u32, height: u32, samples: &[u8]) -> Vec<u8> {
+    file((width, height), 8, RGB, &[(b"IDAT", pixels(samples, width as usize * 3))])
 }
 
 fn chunk(bytes: &mut Vec<u8>, kind: &[u8; 4], data: &[u8]) {

@@ -1,15 +1,21 @@
 //! How many bytes of each frame make the floor and the loop.
+//!
+//! The loop is always that of one receiver of the population: who has exactly its bytes is served best, as by a closed
+//! loop of its own; with a few bytes less a receiver loses about a decibel, and between two receivers nobody wins. Which
+//! one follows from the video, by what errors the encoder has at hand.
 
 use crate::video::population::{FrameRate, Population};
 
 /// Bytes of a frame if nobody is known to receive.
 const NOBODY: usize = 1 << 20;
-/// The loop is good enough when what the prediction lacks is this many times what the loop lacks: where frames bring much
-/// that is new, bytes of the loop are soon worth nothing; where they bring little, those bytes serve many frames. Found on
-/// the training clips.
-const INNOVATION: u64 = 6;
-/// Share of the loop's bytes by which they change from frame to frame.
-const STEP: usize = 16;
+/// The loop should have more bytes while its prediction lacks less than this many times what it lacks itself: then frames
+/// bring little that is new, and bytes of the loop serve many of them. Found on the training clips, as are those below.
+const OLD: f64 = 3.5;
+/// It should have fewer where the prediction lacks more than this many times as much: bytes of the loop are soon worth
+/// nothing.
+const NEW: f64 = 11.0;
+/// Frames in a row that must agree before the loop changes.
+const AGREEING: i8 = 3;
 
 /// Bytes of one frame, head and side information included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,11 +28,22 @@ pub(super) struct Shares {
     pub(super) most: usize,
 }
 
+/// Squared errors of one frame.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Errors {
+    /// Of the loop's prediction.
+    pub(super) predicted: u64,
+    pub(super) closed: u64,
+    pub(super) floor: u64,
+}
+
 /// Follows the population and the video.
 #[derive(Debug, Default)]
 pub(super) struct Allotment {
-    /// Bytes of the loop, before they are held to what receivers get.
-    closed: Option<usize>,
+    /// The last frame's.
+    shares: Option<Shares>,
+    /// Frames in a row that asked for more bytes of the loop; below zero for fewer.
+    leaning: i8,
 }
 
 impl Allotment {
@@ -34,39 +51,93 @@ impl Allotment {
     pub(super) fn shares(&mut self, population: &Population, rate: FrameRate) -> Shares {
         let bytes = |receiver: Option<f64>| receiver.map_or(NOBODY, |receiver| rate.bytes(receiver));
         let (floor, most) = (bytes(population.slowest()), bytes(population.fastest()));
-        let closed = self.closed.unwrap_or_else(|| bytes(population.median())).clamp(floor, most);
-        self.closed = Some(closed);
-        Shares { floor, closed, most }
+        let median = bytes(population.median());
+        let receivers = || population.rates().map(|receiver| rate.bytes(receiver));
+        let before = self.shares.map_or(median, |shares| nearest(receivers(), shares.closed).unwrap_or(median));
+        let next = if self.leaning >= AGREEING {
+            receivers().find(|bytes| *bytes >= before + before / 2).unwrap_or(most)
+        } else if self.leaning <= -AGREEING {
+            receivers().take_while(|bytes| *bytes <= before - before / 3).last().unwrap_or(floor)
+        } else {
+            before
+        };
+        if next != before {
+            self.leaning = 0;
+        }
+        let shares = Shares { floor, closed: next, most };
+        self.shares = Some(shares);
+        shares
     }
 
-    /// Learns from a frame: squared errors of its prediction and of the loop.
-    pub(super) fn learn(&mut self, predicted: u64, closed: u64) {
-        let worth = predicted < INNOVATION.saturating_mul(closed);
-        self.closed = self.closed.map(|bytes| {
-            let step = bytes.div_ceil(STEP);
-            if worth { bytes + step } else { bytes - step }
-        });
+    /// Learns from a frame.
+    pub(super) fn learn(&mut self, errors: Errors) {
+        let Some(shares) = self.shares else { return };
+        let [predicted, closed, floor] = [errors.predicted, errors.closed, errors.floor].map(|error| error as f64);
+        let spread = shares.closed as f64 / shares.floor.max(1) as f64;
+        // What the loop lacks, times how often its bytes are the floor's, to the power of 7/8 and of 5/8.
+        let [half, quarter, eighth] = [spread.sqrt(), spread.sqrt().sqrt(), spread.sqrt().sqrt().sqrt()];
+        let falls = |by: f64| floor >= by * closed;
+        let more = predicted < OLD * closed && falls(half * quarter * eighth);
+        let fewer = predicted > NEW * closed || !falls(half * eighth);
+        self.leaning = match (more, fewer) {
+            (true, _) => self.leaning.max(0).saturating_add(1),
+            (_, true) => self.leaning.min(0).saturating_sub(1),
+            _ => 0,
+        };
     }
+}
+
+/// The bytes of the receiver that are nearest to these, by their ratio.
+fn nearest(receivers: impl Iterator<Item = usize>, bytes: usize) -> Option<usize> {
+    let apart = |receiver: usize| receiver.max(bytes) as f64 / receiver.min(bytes).max(1) as f64;
+    receivers.min_by(|a, b| apart(*a).total_cmp(&apart(*b)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_loop_follows_what_is_new_between_the_slowest_and_the_fastest() {
+    const RATE: FrameRate = FrameRate { frames: 10, seconds: 1 };
+
+    /// Bytes of the loop after frames of such errors.
+    fn closed(errors: Errors, frames: usize) -> usize {
         let population = Population::log_uniform(8_000.0, 128_000.0);
-        let rate = FrameRate { frames: 10, seconds: 1 };
         let mut allotment = Allotment::default();
-        assert_eq!(allotment.shares(&population, rate), Shares { floor: 100, closed: 400, most: 1600 });
-        for (predicted, last) in [(1000, 100), (300, 1600)] {
-            for _ in 0..200 {
-                allotment.learn(predicted, 100);
-                allotment.shares(&population, rate);
-            }
-            assert_eq!(allotment.shares(&population, rate).closed, last);
+        assert_eq!(allotment.shares(&population, RATE), Shares { floor: 100, closed: 400, most: 1600 });
+        for _ in 0..frames {
+            allotment.learn(errors);
+            allotment.shares(&population, RATE);
         }
-        allotment.learn(u64::MAX, 0);
-        allotment.learn(0, u64::MAX);
+        allotment.shares(&population, RATE).closed
+    }
+
+    #[test]
+    fn the_loop_follows_what_is_new_from_receiver_to_receiver() {
+        let old = Errors { predicted: 300, closed: 100, floor: 2000 };
+        assert_eq!([2, 3, 5, 6, 90].map(|frames| closed(old, frames)), [400, 800, 800, 1600, 1600]);
+        let new = Errors { predicted: 1200, ..old };
+        assert_eq!([2, 3, 6, 90].map(|frames| closed(new, frames)), [400, 200, 100, 100]);
+        let between = Errors { predicted: 800, ..old };
+        assert_eq!(closed(between, 90), 400);
+    }
+
+    #[test]
+    fn bytes_that_bring_little_are_not_the_loops() {
+        let noise = Errors { predicted: 150, closed: 100, floor: 180 };
+        assert_eq!(closed(noise, 90), 200);
+        assert_eq!(closed(Errors { floor: 140, ..noise }, 90), 100);
+    }
+
+    #[test]
+    fn any_errors_and_populations_are_taken() {
+        for population in [Population::new([]), Population::new([(1.0, 1.0)]), Population::log_uniform(1.0, 1e12)] {
+            let mut allotment = Allotment::default();
+            for at in 0..40 {
+                let any = |shift: u32| if at >> shift & 1 == 0 { 0 } else { u64::MAX };
+                allotment.learn(Errors { predicted: any(0), closed: any(1), floor: any(2) });
+                let Shares { floor, closed, most } = allotment.shares(&population, RATE);
+                assert!(floor <= closed && closed <= most);
+            }
+        }
     }
 }

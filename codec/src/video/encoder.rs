@@ -1,18 +1,18 @@
 //! Frames to bytes.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use crate::error::Error;
 use crate::motion::field::{CONSTANT_CYCLE, Field};
 use crate::motion::overlap::Overlap;
-use crate::motion::reference::{FRACTION, Reference};
+use crate::motion::reference::FRACTION;
 use crate::motion::search::Search;
 use crate::motion::search::aim::{Aim, Effort};
 use crate::picture::{Format, Size, View};
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::encoder::ResidualEncoder;
 use crate::residual::planes::Planes420;
-use crate::video::allotment::{Allotment, Shares};
+use crate::video::allotment::{Allotment, Errors, Shares};
 use crate::video::head::{Head, MAX_HEAD};
 use crate::video::model::VideoModel;
 use crate::video::population::{FrameRate, Population};
@@ -26,7 +26,7 @@ pub struct VideoSettings {
     /// Frames a second.
     pub rate: FrameRate,
     /// The receivers' bandwidths: the slowest one's bytes make the floor, the fastest's are the most that a frame takes.
-    /// The loop begins with the median's bytes, and then follows the video between the two.
+    /// The loop is made of the median's bytes at first, and then of those of whichever receiver the video asks for.
     pub population: Population,
     /// Threads that may work at a time; the bytes do not depend on them.
     pub threads: usize,
@@ -47,6 +47,14 @@ pub struct Frame {
     pub key: bool,
 }
 
+impl Frame {
+    /// Of bytes of which the string begins at `side`.
+    fn new(head: &Head, side: usize, bytes: Bytes) -> Self {
+        let end = |count: usize| (side + count).min(bytes.len());
+        Self { base: end(head.floor), closed: end(head.closed), side, key: head.key, bytes }
+    }
+}
+
 /// Encodes the frames of one video, one after another.
 pub struct VideoEncoder {
     settings: VideoSettings,
@@ -62,10 +70,13 @@ pub struct VideoEncoder {
     residual: Planes420<i16>,
     luma: Vec<u8>,
     field: Field,
+    /// The frame's side information.
+    side: Vec<u8>,
     search: Search,
     room: [Overlap; 6],
     coder: ResidualEncoder,
     decoder: ResidualDecoder,
+    bytes: BytesMut,
 }
 
 impl std::fmt::Debug for VideoEncoder {
@@ -94,10 +105,12 @@ impl VideoEncoder {
             residual: Planes420::new(size),
             luma: Vec::new(),
             field: Field::default(),
+            side: Vec::new(),
             search: Search::default(),
             room: Default::default(),
             coder: ResidualEncoder::new(threads),
             decoder: ResidualDecoder::new(threads),
+            bytes: BytesMut::new(),
             settings: VideoSettings { threads, ..settings },
         }
     }
@@ -144,36 +157,26 @@ impl VideoEncoder {
         if !matches!(view.format(), Format::Ycbcr420(_)) {
             return Err(Error::Argument("frames of video are planar YCbCr 4:2:0"));
         }
-        self.take(&view);
+        let key = self.take(&view) || self.count == 0;
         let phase = u8::try_from(self.count % CONSTANT_CYCLE).unwrap_or_default();
         let shares = self.allotment.shares(&self.settings.population, self.settings.rate);
         let shares = Shares { most: shares.most.max(self.useful), ..shares };
-        let side = if self.count == 0 { None } else { self.predict(phase, shares.floor) };
-        if side.is_none() {
+        if key {
+            self.side.clear();
             self.state.predict_nothing();
+        } else {
+            self.predict(phase, shares.floor);
         }
-        let key = side.is_none();
-        let side = side.unwrap_or_default();
         self.subtract();
         let model = self.model.of(key);
         let (planes, string) = self.coder.encode(model, &self.residual, shares.most);
-        let (head, start) = compose(phase, key, planes, &side, &string, shares);
-        let mut out = start;
-        let side = out.len();
-        out.extend_from_slice(&string);
-        out.truncate(shares.most.max(side));
+        let (head, side) = compose(&mut self.bytes, phase, key, planes, &self.side, &string, shares);
         self.advance(&head, &string)?;
         if !key {
             self.learn();
         }
         self.count += 1;
-        Ok(Frame {
-            base: (side + head.floor).min(out.len()),
-            closed: (side + head.closed).min(out.len()),
-            side,
-            key,
-            bytes: out.into(),
-        })
+        Ok(Frame::new(&head, side, self.bytes.split().freeze()))
     }
 
     /// A frame for receivers that have none of those before: it stands in place of the last one, and makes their floor
@@ -181,7 +184,7 @@ impl VideoEncoder {
     /// others at once, and nearer with every block that is refreshed.
     #[must_use]
     pub fn join(&mut self, max_bytes: usize) -> Frame {
-        let Self { state, residual, coder, model, .. } = self;
+        let Self { state, residual, coder, model, bytes, .. } = self;
         for (out, plane) in residual.planes_mut().into_iter().zip(&state.floor.planes) {
             let rows = out.chunks_exact_mut(plane.width).enumerate();
             rows.for_each(|(y, out)| out.copy_from_slice(plane.row(y)));
@@ -189,15 +192,12 @@ impl VideoEncoder {
         let (planes, string) = coder.encode(&model.key, residual, max_bytes);
         let phase = u8::try_from(self.count.saturating_sub(1) % CONSTANT_CYCLE).unwrap_or_default();
         let shares = Shares { floor: usize::MAX, closed: usize::MAX, most: max_bytes };
-        let (_, mut out) = compose(phase, true, planes, &[], &string, shares);
-        let side = out.len();
-        out.extend_from_slice(&string);
-        out.truncate(max_bytes.max(side));
-        Frame { base: out.len(), closed: out.len(), side, key: true, bytes: out.into() }
+        let (head, side) = compose(bytes, phase, true, planes, &[], &string, shares);
+        Frame::new(&head, side, bytes.split().freeze())
     }
 
-    /// Takes the samples over.
-    fn take(&mut self, view: &View<'_>) {
+    /// Takes the samples over, and says whether a scene begins with them.
+    fn take(&mut self, view: &View<'_>) -> bool {
         let size = self.settings.size;
         self.luma.clear();
         for (index, plane) in self.source.planes_mut().into_iter().enumerate() {
@@ -210,12 +210,12 @@ impl VideoEncoder {
                 out.iter_mut().zip(row).for_each(|(out, sample)| *out = (i16::from(*sample) - 128) << FRACTION);
             }
         }
-        self.search.begin(size, &self.luma);
+        self.search.begin(size, &self.luma, self.settings.threads)
     }
 
-    /// Predicts the frame, and gives the bytes of its motion; nothing if it is better predicted from nothing.
-    fn predict(&mut self, phase: u8, slowest: usize) -> Option<Vec<u8>> {
-        let Self { settings, effort, state, search, field, room, .. } = self;
+    /// Predicts the frame, and codes its motion.
+    fn predict(&mut self, phase: u8, slowest: usize) {
+        let Self { settings, effort, state, search, field, side, room, .. } = self;
         let aim = Aim {
             size: settings.size,
             phase,
@@ -225,9 +225,8 @@ impl VideoEncoder {
             effort: *effort,
         };
         let (from_loop, from_floor) = state.leak(settings.threads);
-        let side = search.run(&aim, from_loop, from_floor, field);
+        search.run(&aim, from_loop, from_floor, field, side);
         state.predict(field, settings.threads, room);
-        if is_cut(&self.source.planes()[0], &self.state.predicted, settings.size) { None } else { Some(side) }
     }
 
     /// What the prediction lacks.
@@ -246,12 +245,13 @@ impl VideoEncoder {
     /// Tells the allotment how much was new.
     fn learn(&mut self) {
         let source = &self.source.planes()[0];
-        let [predicted, closed] = [&self.state.predicted, &self.state.closed].map(|picture| {
-            let plane = &picture.planes[0];
-            let rows = source.chunks_exact(plane.width).enumerate();
-            rows.map(|(y, row)| squared_error(row, plane.row(y))).sum::<u64>()
-        });
-        self.allotment.learn(predicted, closed);
+        let [predicted, closed, floor] =
+            [&self.state.predicted, &self.state.closed, &self.state.floor].map(|picture| {
+                let plane = &picture.planes[0];
+                let rows = source.chunks_exact(plane.width).enumerate();
+                rows.map(|(y, row)| squared_error(row, plane.row(y))).sum::<u64>()
+            });
+        self.allotment.learn(Errors { predicted, closed, floor });
     }
 
     /// Moves floor and loop on, as every decoder does.
@@ -271,9 +271,17 @@ impl VideoEncoder {
     }
 }
 
-/// A frame's head, and the bytes before its string.
-fn compose(phase: u8, key: bool, planes: u8, side: &[u8], string: &[u8], shares: Shares) -> (Head, Vec<u8>) {
-    let mut out = Vec::with_capacity(MAX_HEAD + side.len() + string.len());
+/// Makes `out` a frame, and gives its head and the bytes before its string.
+fn compose(
+    out: &mut BytesMut,
+    phase: u8,
+    key: bool,
+    planes: u8,
+    side: &[u8],
+    string: &[u8],
+    shares: Shares,
+) -> (Head, usize) {
+    out.reserve(MAX_HEAD + side.len() + string.len());
     let mut head = Head { phase, key, planes, side: side.len(), floor: 0, closed: 0 };
     // The head's length depends on both numbers, which depend on it: the second time it is no longer than the first.
     for _ in 0..2 {
@@ -281,10 +289,13 @@ fn compose(phase: u8, key: bool, planes: u8, side: &[u8], string: &[u8], shares:
         head.closed = shares.closed.saturating_sub(over).min(string.len());
         head.floor = shares.floor.saturating_sub(over).min(head.closed);
         out.clear();
-        head.write(&mut out);
+        head.write(out);
     }
     out.extend_from_slice(side);
-    (head, out)
+    let start = out.len();
+    out.extend_from_slice(string);
+    out.truncate(shares.most.max(start));
+    (head, start)
 }
 
 /// Luma steps of difference that a bit of motion is worth, in 1/16: more where the slowest receiver has fewer bits.
@@ -297,26 +308,4 @@ fn lambda(size: Size, slowest: usize) -> u32 {
 fn squared_error(a: &[i16], b: &[i16]) -> u64 {
     let square = |(a, b): (&i16, &i16)| u64::from(u32::from(a.abs_diff(*b)).pow(2));
     a.iter().zip(b).map(square).sum()
-}
-
-/// Whether a frame has so little of the one before that each block's mean predicts it as well.
-fn is_cut(source: &[i16], predicted: &Reference, size: Size) -> bool {
-    const SIDE: usize = 16;
-    let (width, height) = (size.width(), size.height());
-    let (mut inter, mut intra) = (0_u64, 0_u64);
-    for top in (0..height).step_by(SIDE) {
-        for left in (0..width).step_by(SIDE) {
-            let (right, bottom) = ((left + SIDE).min(width), (top + SIDE).min(height));
-            let rows = || (top..bottom).map(|y| &source[y * width..][left..right]);
-            let count = i32::try_from((right - left) * (bottom - top)).unwrap_or(1);
-            let sum = rows().flatten().map(|sample| i32::from(*sample)).sum::<i32>();
-            let mean = i16::try_from(sum / count).unwrap_or_default();
-            intra += rows().flatten().map(|sample| u64::from(sample.abs_diff(mean))).sum::<u64>();
-            for (y, row) in (top..bottom).zip(rows()) {
-                let predicted = &predicted.planes[0].row(y)[left..right];
-                inter += row.iter().zip(predicted).map(|(a, b)| u64::from(a.abs_diff(*b))).sum::<u64>();
-            }
-        }
-    }
-    inter > intra
 }

@@ -61,7 +61,7 @@ fn corrupt(why: &'static str) -> Error {
 
 impl Head {
     /// Appends the head to `out`.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, out: &mut impl Extend<u8>) {
         let fixed = u16::from(self.phase) | if self.key { KEY } else { 0 } | u16::from(self.planes) << 8;
         out.extend(fixed.to_le_bytes());
         if !self.key {
@@ -95,12 +95,12 @@ impl Head {
 
 const _: () = assert!(CONSTANT_CYCLE == KEY as usize, "the phase takes the bits below");
 
-fn varint(out: &mut Vec<u8>, mut value: usize) {
+fn varint(out: &mut impl Extend<u8>, mut value: usize) {
     while value >= 0x80 {
-        out.push(value.to_le_bytes()[0] | 0x80);
+        out.extend([value.to_le_bytes()[0] | 0x80]);
         value >>= 7;
     }
-    out.push(value.to_le_bytes()[0]);
+    out.extend([value.to_le_bytes()[0]]);
 }
 
 /// Nothing if the bytes end in it.

@@ -46,6 +46,11 @@ impl Population {
         Self::new((0..RATES).map(|number| (at(number), 1.0)))
     }
 
+    /// All rates, rising.
+    pub(crate) fn rates(&self) -> impl Iterator<Item = f64> {
+        self.receivers.iter().map(|receiver| receiver.0)
+    }
+
     /// The slowest receiver's rate; none if there is nobody.
     #[must_use]
     pub fn slowest(&self) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! How many bytes a picture took and how near it is to its original: bits per pixel, PSNR and MS-SSIM.
 //!
-//! All but [`ycbcr_psnr`], which is for frames of video, work on 8-bit samples as a viewer gets them, grey or RGB, which
+//! All but [`ycbcr_psnr`] and [`luma_psnr`], which are for frames of video, work on 8-bit samples as a viewer gets them, grey or RGB, which
 //! planar pictures are turned to; figures of luma alone are not comparable.
 //!
 //! ```
@@ -27,7 +27,7 @@ mod ycbcr;
 pub use ms_ssim::{MsSsim, ms_ssim_db};
 pub use psnr::psnr;
 pub use rate::{bpp, budget, jpeg_over_rtp};
-pub use ycbcr::{YcbcrPsnr, ycbcr_psnr};
+pub use ycbcr::{YcbcrPsnr, luma_psnr, ycbcr_psnr};
 
 use nestcast_codec::{Channels, Picture, Size};
 

@@ -1,6 +1,6 @@
 //! PSNR of planar frames of video: of luma, and of all three planes weighted 6:1:1, as common test conditions have it.
 
-use nestcast_codec::Picture;
+use nestcast_codec::{Format, Picture, Range};
 
 /// Weights of luma, blue and red difference.
 const WEIGHTS: [f64; 3] = [6.0, 1.0, 1.0];
@@ -47,14 +47,50 @@ pub fn ycbcr_psnr(original: &Picture, decoded: &Picture) -> YcbcrPsnr {
     YcbcrPsnr { luma: plane(0), differences: [plane(1), plane(2)] }
 }
 
+/// PSNR in dB of the luma of a frame of planar YCbCr 4:2:0 against what a viewer got: a frame of the same kind, or RGB, whose
+/// luma is that of ITU-R BT.601-7, not rounded. Equal planes count as in [`ycbcr_psnr`].
+///
+/// # Panics
+/// If the original is not planar, the other is grey, or they differ in size.
+#[must_use]
+pub fn luma_psnr(original: &Picture, decoded: &Picture) -> f64 {
+    let (size, pixels) = (original.size(), original.size().pixels());
+    let Format::Ycbcr420(range) = original.format() else { panic!("the luma of planar frames is compared") };
+    assert_eq!(decoded.size(), size, "only frames of one size compare");
+    let luma = &original.samples()[..pixels];
+    match decoded.format() {
+        Format::Ycbcr420(_) => psnr(luma, &decoded.samples()[..pixels]),
+        Format::Rgb => {
+            let pairs = luma.iter().zip(decoded.samples().as_chunks().0);
+            from_squares(pairs.map(|(&luma, rgb)| (f64::from(luma) - luma_of(rgb, range)).powi(2)).sum(), pixels)
+        }
+        _ => panic!("a grey picture is no frame of video"),
+    }
+}
+
+/// Luma of red, green and blue, as planes of a range have it (ITU-R BT.601-7, sections 2.5.1 and 2.5.3).
+fn luma_of(rgb: &[u8; 3], range: Range) -> f64 {
+    let [red, green, blue] = rgb.map(f64::from);
+    let full = 0.299 * red + 0.587 * green + 0.114 * blue;
+    match range {
+        Range::Full => full,
+        Range::Limited => 16.0 + full * 219.0 / 255.0,
+    }
+}
+
 fn psnr(a: &[u8], b: &[u8]) -> f64 {
     let squares: u64 = a.iter().zip(b).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2)).sum();
-    10.0 * (PEAK * PEAK * a.len() as f64 / squares.max(1) as f64).log10()
+    from_squares(squares as f64, a.len())
+}
+
+fn from_squares(squares: f64, samples: usize) -> f64 {
+    10.0 * (PEAK * PEAK * samples as f64 / squares.max(1.0)).log10()
 }
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::{Format, Range, Size};
+    use nestcast_codec::Size;
+    use nestcast_media::to_rgb;
 
     use super::*;
 
@@ -72,5 +108,21 @@ mod tests {
         assert!((psnr.weighted() - (6.0 * 28.130_803_6 + 48.130_803_6 + 38.588_378_5) / 8.0).abs() < 1e-6, "{psnr:?}");
         let same = ycbcr_psnr(&picture([1; 3]), &picture([1; 3]));
         assert!((same.luma - 10.0 * (65_025.0_f64 * 15.0).log10()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn luma_is_compared_with_that_of_rgb() {
+        let size = Size::new(6, 4).expect("a valid size");
+        let frame = |range, luma| {
+            let samples = [vec![luma; 24], vec![100; 6], vec![150; 6]].concat();
+            Picture::new(size, Format::Ycbcr420(range), samples).expect("the shape fits")
+        };
+        for range in [Range::Limited, Range::Full] {
+            let (original, other) = (frame(range, 90), frame(range, 100));
+            assert!((luma_psnr(&original, &other) - 28.130_803_6).abs() < 1e-6);
+            // Rounding to whole red, green and blue costs less than one luma step.
+            assert!(luma_psnr(&original, &to_rgb(&original)) > 50.0, "{range:?}");
+            assert!((luma_psnr(&original, &to_rgb(&other)) - 28.13).abs() < 0.4, "{range:?}");
+        }
     }
 }

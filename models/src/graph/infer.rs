@@ -6,9 +6,7 @@
 use std::collections::HashMap;
 
 use super::proto::{Element, Graph, Node, Port, RUNTIME, STANDARD, elements};
-use super::{GraphError, MAX_MEMORY, MAX_RANK, MAX_WORK, limit};
-use crate::deep::{CHANNELS, LONGEST_OUTER, SIDE};
-use crate::package::Ports;
+use super::{GraphError, MAX_MEMORY, MAX_RANK, MAX_WORK, Operand, Signature, limit};
 
 /// What a run of a network takes at most, on the largest tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,12 +70,12 @@ const ATTRIBUTES: Wrong = "attributes that do not fit its operator or its inputs
 const TOO_LARGE: Wrong = "an output that is too large";
 
 /// Works out all shapes; gives what they cost.
-pub(super) fn cost(graph: &Graph<'_>, ports: &Ports) -> Result<Cost, GraphError> {
+pub(super) fn cost(graph: &Graph<'_>, signature: &Signature<'_>) -> Result<Cost, GraphError> {
     let mut values = HashMap::new();
     for port in &graph.inputs {
-        define(&mut values, port.name, input(port, ports)?)?;
+        define(&mut values, port.name, input(port, signature)?)?;
     }
-    if graph.inputs.len() != 1 + usize::from(ports.cut.is_some()) {
+    if graph.inputs.len() != signature.inputs.len() {
         return Err(GraphError::Ports("does not take the inputs that the manifest names"));
     }
     for constant in &graph.constants {
@@ -93,31 +91,24 @@ pub(super) fn cost(graph: &Graph<'_>, ports: &Ports) -> Result<Cost, GraphError>
         }
     }
     let [output] = &graph.outputs[..] else { return Err(GraphError::Ports("has no output")) };
-    let given = values.get(output.name).filter(|value| value.has(Element::Float, &planes()));
-    if output.name != ports.correction || !declares_planes(output) || given.is_none() {
-        return Err(GraphError::Ports("does not give the correction of its planes that the manifest names"));
+    let given = values.get(output.name).is_some_and(|value| value.has(Element::Float, &signature.output.largest));
+    if !is(output, &signature.output) || !given {
+        return Err(GraphError::Ports("does not give the output that the manifest names, in its shape"));
     }
     Ok(cost)
 }
 
-/// The shape of the largest tile, in blocks.
-fn planes() -> [usize; 4] {
-    [1, LONGEST_OUTER / SIDE, LONGEST_OUTER / SIDE, CHANNELS]
-}
-
-fn declares_planes(port: &Port<'_>) -> bool {
-    port.element == Element::Float && port.shape == [Some(1), None, None, Some(CHANNELS as i64)]
+/// Whether a port is what the signature has.
+fn is(port: &Port<'_>, operand: &Operand<'_>) -> bool {
+    port.element == Element::Float && port.name == operand.name && port.shape == operand.declared
 }
 
 /// What an input holds.
-fn input(port: &Port<'_>, ports: &Ports) -> Result<Value, GraphError> {
-    if port.name == ports.planes && declares_planes(port) {
-        return Ok(Value::of(Element::Float, planes().to_vec()));
-    }
-    if ports.cut.as_deref() == Some(port.name) && port.element == Element::Float && port.shape == [Some(1)] {
-        return Ok(Value::of(Element::Float, vec![1]));
-    }
-    Err(GraphError::Ports("takes an input that the manifest does not name, or of another shape"))
+fn input(port: &Port<'_>, signature: &Signature<'_>) -> Result<Value, GraphError> {
+    let operand = signature.inputs.iter().find(|operand| is(port, operand));
+    let operand =
+        operand.ok_or(GraphError::Ports("takes an input that the manifest does not name, or of another shape"))?;
+    Ok(Value::of(Element::Float, operand.largest.clone()))
 }
 
 /// Every value has one name and something in it, but for the shape of a scalar; and comes before those who use it.

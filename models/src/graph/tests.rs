@@ -151,6 +151,8 @@ fn other_operators_domains_and_versions_are_refused() {
         new().int(1, ir).put(7, sound).put(8, opset("", standard)).put(8, opset("com.microsoft", runtime))
     };
     assert!(cost(&versions(8, 17, 1)).is_ok());
+    let standard = new().bytes(1, "").int(2, 17);
+    assert!(cost(&new().int(1, 8).put(7, graph(&[last()], &[zero()])).put(8, standard)).is_ok());
     for (ir, standard, runtime) in [(9, 17, 1), (8, 18, 1), (8, 16, 1), (8, 17, 2)] {
         assert_form(&versions(ir, standard, runtime));
     }

@@ -15,17 +15,17 @@ use crate::graph;
 
 pub(super) const ANALYSIS: &str = "analysis.onnx";
 pub(super) const SYNTHESIS: &str = "synthesis.onnx";
-const MANIFEST: &str = "manifest.toml";
+pub(crate) const MANIFEST: &str = "manifest.toml";
 const TABLES: &str = "tables.bin";
 /// All that a build reads of a package, in the order of its archive.
 pub(super) const FILES: [&str; 4] = [MANIFEST, TABLES, ANALYSIS, SYNTHESIS];
 
 /// Most bytes of a manifest: thirty times those of the shipped one.
-const MAX_MANIFEST: u64 = 64 * 1024;
+pub(crate) const MAX_MANIFEST: u64 = 64 * 1024;
 /// Most bytes of a package: over four times those of the shipped one.
 const MAX_PACKAGE: u64 = 12 * 1024 * 1024;
 
-pub(super) type Bytes = Cow<'static, [u8]>;
+pub(crate) type Bytes = Cow<'static, [u8]>;
 type Embedded = [&'static [u8]; 4];
 
 /// A package of `artifacts/` as part of this build.
@@ -100,9 +100,7 @@ impl<'a> Files<'a> {
     fn vouched(&mut self, name: &str, manifest: &Manifest) -> Result<Bytes, Fault> {
         let expected = manifest.files.get(name).ok_or_else(|| Fault::NoHash(name.into()))?;
         let bytes = self.file(name, self.left)?;
-        if *expected != hexadecimal(&Sha256::digest(&bytes)) {
-            return Err(Fault::Hash(name.into()));
-        }
+        check_hash(name, &bytes, expected)?;
         Ok(bytes)
     }
 
@@ -123,7 +121,7 @@ impl<'a> Files<'a> {
 }
 
 /// A plain file of at most `max` bytes: its length is asked for first, and holds while it is read.
-fn read(folder: &Path, name: &str, max: u64) -> Result<Vec<u8>, Fault> {
+pub(crate) fn read(folder: &Path, name: &str, max: u64) -> Result<Vec<u8>, Fault> {
     let unreadable = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => Fault::Missing(name.into()),
         _ => Fault::Unreadable { file: name.into(), reason: error.to_string() },
@@ -140,6 +138,11 @@ fn read(folder: &Path, name: &str, max: u64) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
     let count = File::open(&path).and_then(|file| file.take(max + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
     if count as u64 > max { Err(too_large()) } else { Ok(bytes) }
+}
+
+/// Compares a file with what its manifest says.
+pub(crate) fn check_hash(name: &str, bytes: &[u8], expected: &str) -> Result<(), Fault> {
+    if expected == hexadecimal(&Sha256::digest(bytes)) { Ok(()) } else { Err(Fault::Hash(name.into())) }
 }
 
 fn hexadecimal(digest: &[u8]) -> String {

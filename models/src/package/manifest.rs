@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use nestcast_codec::{Band, LEVELS, SUBBANDS, Subband};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::Fault;
 
@@ -118,32 +119,17 @@ struct Versioned {
 impl Manifest {
     /// Reads and checks a manifest.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Fault> {
-        let text = str::from_utf8(bytes).map_err(|_| Fault::Manifest("it is not UTF-8".into()))?;
-        let refused = |error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
-            let what = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-            Fault::Manifest(format!("line {line}: {}", printable(&what)))
-        };
-        let Versioned { format } = toml::from_str(text).map_err(refused)?;
+        let Versioned { format } = read(bytes)?;
         if format != FORMAT {
             return Err(Fault::Format { format, known: FORMAT });
         }
-        let manifest: Self = toml::from_str(text).map_err(refused)?;
+        let manifest: Self = read(bytes)?;
         manifest.check()?;
         Ok(manifest)
     }
 
     fn check(&self) -> Result<(), Fault> {
-        for (name, digest) in &self.files {
-            if !stays_inside(name) {
-                return Err(Fault::Outside(printable(name)));
-            }
-            if digest.len() != 64 || !digest.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
-                return Err(Fault::Manifest(format!(
-                    "the sha256 of {name} is not 64 hexadecimal digits in lower case"
-                )));
-            }
-        }
+        check_files(&self.files)?;
         let Transform { stride, levels, subbands } = &self.transform;
         if (*stride, *levels) != (STRIDE, LEVELS)
             || !subbands.iter().eq(&(0..SUBBANDS).map(subband_name).collect::<Vec<_>>())
@@ -161,8 +147,31 @@ impl Manifest {
     }
 }
 
+/// Reads TOML; says what is wrong in one line.
+pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+    let text = str::from_utf8(bytes).map_err(|_| Fault::Manifest("it is not UTF-8".into()))?;
+    toml::from_str(text).map_err(|error: toml::de::Error| {
+        let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+        let what = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+        Fault::Manifest(format!("line {line}: {}", printable(&what)))
+    })
+}
+
+/// Checks the names of files and the form of their hashes.
+pub(crate) fn check_files(files: &BTreeMap<String, String>) -> Result<(), Fault> {
+    for (name, digest) in files {
+        if !stays_inside(name) {
+            return Err(Fault::Outside(printable(name)));
+        }
+        if digest.len() != 64 || !digest.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
+            return Err(Fault::Manifest(format!("the sha256 of {name} is not 64 hexadecimal digits in lower case")));
+        }
+    }
+    Ok(())
+}
+
 /// What a stranger wrote, as a message may quote it: short, and nothing that moves a terminal's cursor.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(200).collect()
 }
 

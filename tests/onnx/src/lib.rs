@@ -3,6 +3,8 @@
 //! Field numbers are those of `onnx.proto3` (ONNX 1.12). [`model`] of a [`graph`] is a network as a package may have it, if its
 //! nodes and constants are.
 
+pub mod codes;
+
 /// The element type of binary32, as ONNX numbers it.
 pub const FLOAT: u64 = 1;
 /// The dimensions of a network's planes and of its correction; those that are missing are any.

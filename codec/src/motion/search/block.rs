@@ -3,7 +3,7 @@
 use crate::motion::field::{BLOCK, CELL, Field, Source};
 use crate::motion::search::aim::Aim;
 use crate::motion::search::cost;
-use crate::motion::search::pyramid::Pyramid;
+use crate::motion::search::pyramid::Rough;
 use crate::motion::search::quarters::Quarters;
 use crate::motion::vector::Vector;
 use crate::parallel;
@@ -52,7 +52,7 @@ impl Blocks {
     pub(super) fn search(
         &self,
         aim: &Aim,
-        frames: [&Pyramid; 2],
+        rough: &[Rough],
         quarters: &[Quarters; 2],
         field: &Field,
         found: &mut [Found],
@@ -68,7 +68,7 @@ impl Blocks {
                     Source::Constant => continue,
                 };
                 let place = [number % field.across, number / field.across];
-                found[at] = self.find(aim, frames, quarters, found, at, field.across, place);
+                found[at] = self.find(aim, rough[number].vector, quarters, found, at, field.across, place);
             }
         });
     }
@@ -77,7 +77,7 @@ impl Blocks {
     fn find(
         &self,
         aim: &Aim,
-        [before, now]: [&Pyramid; 2],
+        rough: Vector,
         quarters: &Quarters,
         found: &[Found],
         at: usize,
@@ -88,7 +88,6 @@ impl Blocks {
         let above = at.checked_sub(across).map_or(left, |above| found[above].whole);
         let corner = at.checked_sub(across - 1).filter(|_| place[0] + 1 < across).map_or(left, |at| found[at].whole);
         let predicted = Vector::median(left, above, corner);
-        let rough = before.displacement(now, place);
         let starts = [Vector::ZERO, predicted, left, above, corner, rough];
         let first = place.map(|at| at * BLOCK);
         let whole =

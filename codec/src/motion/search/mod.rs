@@ -14,7 +14,7 @@ use crate::motion::search::aim::{Aim, Effort};
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::modes::Modes;
 use crate::motion::search::overlapped::{Overlapped, References};
-use crate::motion::search::pyramid::Pyramid;
+use crate::motion::search::pyramid::{Pyramid, Rough};
 use crate::motion::search::quarters::Quarters;
 use crate::parallel;
 use crate::picture::Size;
@@ -25,6 +25,7 @@ pub(crate) struct Search {
     /// The frame before, small, for rough displacements.
     before: Pyramid,
     now: Pyramid,
+    rough: Vec<Rough>,
     /// Samples between samples: of the loop, of the floor.
     quarters: [Quarters; 2],
     blocks: Blocks,
@@ -37,21 +38,34 @@ pub(crate) struct Search {
 const ROUNDS: usize = 8;
 
 impl Search {
-    /// Tells it the luma of the next frame: 8-bit samples without padding.
-    pub(crate) fn begin(&mut self, size: Size, luma: &[u8]) {
-        std::mem::swap(&mut self.before, &mut self.now);
-        self.now.reset(size, luma);
-        self.blocks.reset(size, luma);
+    /// Tells it the luma of the next frame: 8-bit samples without padding. Says whether the frame before has nothing of
+    /// this one.
+    pub(crate) fn begin(&mut self, size: Size, luma: &[u8], threads: usize) -> bool {
+        let Self { before, now, rough, blocks, .. } = self;
+        std::mem::swap(before, now);
+        now.reset(size, luma);
+        blocks.reset(size, luma);
+        if !before.matches(now) {
+            before.clone_from(now);
+        }
+        let [across, down] = Field::grid(size);
+        rough.clear();
+        rough.resize(across * down, Rough::default());
+        parallel::for_each(threads, rough.chunks_mut(across).enumerate(), |(by, row)| {
+            row.iter_mut().enumerate().for_each(|(bx, rough)| *rough = before.find(now, [bx, by]));
+        });
+        Rough::is_cut(rough)
     }
 
-    /// Fills in the motion of the frame that was begun, and gives its bytes.
+    /// Fills in the motion of the frame that was begun, and makes `side` its bytes.
     pub(crate) fn run(
         &mut self,
         aim: &Aim,
         from_loop: &Reference,
         from_floor: &Reference,
         field: &mut Field,
-    ) -> Vec<u8> {
+        side: &mut Vec<u8>,
+    ) {
         field.reset(aim.size, aim.phase);
         let planes = [&from_loop.planes[0], &from_floor.planes[0]];
         let refreshes = field.sources.contains(&Source::Floor);
@@ -59,26 +73,27 @@ impl Search {
         parallel::for_each(aim.threads, wanted, |((quarters, plane), _): ((&mut Quarters, &Plane), _)| {
             quarters.reset(plane)
         });
-        let Self { before, now, quarters, blocks, found, modes, overlapped } = self;
-        if !before.matches(now) {
-            before.clone_from(now);
-        }
+        let Self { rough, quarters, blocks, found, modes, overlapped, .. } = self;
         found.clear();
         found.resize(field.blocks.len(), Found::default());
-        blocks.search(aim, [before, now], quarters, field, found);
+        blocks.search(aim, rough, quarters, field, found);
         let mut lambda = aim.lambda;
-        let mut bytes = modes.choose(lambda, blocks, quarters, found, field);
+        let mut bytes = modes.choose(lambda, blocks, quarters, found, field, std::mem::take(side));
         for _ in 0..ROUNDS {
             if bytes.len() <= aim.most_bytes {
                 break;
             }
             lambda = lambda * 7 / 5;
-            bytes = modes.choose(lambda, blocks, quarters, found, field);
+            bytes = modes.choose(lambda, blocks, quarters, found, field, bytes);
         }
-        match aim.effort {
-            Effort::Fast => bytes,
-            Effort::Normal => overlapped.refine(lambda, blocks, &References::Rough(quarters), found, field),
-            Effort::Thorough => overlapped.refine(lambda, blocks, &References::Exact(planes), found, field),
-        }
+        let from = match aim.effort {
+            Effort::Fast => None,
+            Effort::Normal => Some(References::Rough(quarters)),
+            Effort::Thorough => Some(References::Exact(planes)),
+        };
+        *side = match from {
+            None => bytes,
+            Some(from) => overlapped.refine(lambda, blocks, &from, found, field, bytes),
+        };
     }
 }

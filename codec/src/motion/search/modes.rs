@@ -19,7 +19,8 @@ pub(super) struct Modes {
 }
 
 impl Modes {
-    /// Fills in `field` and gives its bytes. `lambda`: steps of difference that a bit is worth, in 1/16.
+    /// Fills in `field` and gives its bytes, in the memory of `bytes`. `lambda`: steps of difference that a bit is worth,
+    /// in 1/16.
     pub(super) fn choose(
         &mut self,
         lambda: u32,
@@ -27,9 +28,11 @@ impl Modes {
         quarters: &[Quarters; 2],
         found: &[Found],
         field: &mut Field,
+        bytes: Vec<u8>,
     ) -> Vec<u8> {
         self.side_info.reset(field);
         let mut coder = RangeEncoder::new();
+        coder.restart(bytes);
         for (at, found) in found.iter().enumerate() {
             let block = self.best(lambda, blocks, quarters, found, field, at);
             field.blocks[at] = block;

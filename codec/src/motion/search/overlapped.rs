@@ -29,7 +29,8 @@ pub(super) struct Overlapped {
 }
 
 impl Overlapped {
-    /// Improves `field` and gives its bytes. `lambda`: steps of difference that a bit is worth, in 1/16.
+    /// Improves `field` and gives its bytes, in the memory of `bytes`. `lambda`: steps of difference that a bit is worth,
+    /// in 1/16.
     pub(super) fn refine(
         &mut self,
         lambda: u32,
@@ -37,6 +38,7 @@ impl Overlapped {
         from: &References<'_>,
         found: &[Found],
         field: &mut Field,
+        bytes: Vec<u8>,
     ) -> Vec<u8> {
         self.side_info.reset(field);
         self.sums.clear();
@@ -45,6 +47,7 @@ impl Overlapped {
             self.add(field, from, at, block);
         }
         let mut coder = RangeEncoder::new();
+        coder.restart(bytes);
         for (at, found) in found.iter().enumerate() {
             if let Block::Moved(_) = field.blocks[at]
                 && !is_calm(field, at)

@@ -13,6 +13,11 @@ const _: () = assert!(QUARTERS as usize == 4 * SCALE);
 const REACH: u8 = 8;
 /// Small samples of the side of what is compared: a block and half of its neighbours, so that the field is smooth.
 const SIDE: usize = 8;
+/// Small samples of what is compared.
+const SAMPLES: u32 = 64;
+const _: () = assert!(SAMPLES as usize == SIDE * SIDE);
+/// Steps of a small sample by which frames differ that have nothing new but noise.
+const NOISE: u32 = 4;
 /// Small samples by which the frame is continued.
 const BORDER: usize = REACH as usize + SIDE;
 /// Small samples of a block's side.
@@ -48,28 +53,57 @@ impl Pyramid {
         self.stride == other.stride && self.samples.len() == other.samples.len()
     }
 
-    /// Where the block in this column and row of `now` was in `self`, roughly.
-    pub(super) fn displacement(&self, now: &Self, [bx, by]: [usize; 2]) -> Vector {
+    /// Looks in `self` for the block in this column and row of `now`.
+    pub(super) fn find(&self, now: &Self, [bx, by]: [usize; 2]) -> Rough {
         let corner = |at: usize| at * STEP + BORDER - SIDE / 4;
         let place = corner(by) * self.stride + corner(bx);
         let own: [&[u8]; SIDE] = std::array::from_fn(|row| &now.samples[place + row * self.stride..][..SIDE]);
-        let mut best = (u32::MAX, [REACH; 2]);
+        let differences = |first: usize| {
+            let rows = own.iter().zip(self.samples[first..].chunks(self.stride));
+            let pairs = rows.flat_map(|(own, other)| own.iter().zip(&other[..SIDE]));
+            pairs.map(|(a, b)| u32::from(a.abs_diff(*b))).sum::<u32>()
+        };
+        let mut best = (u32::MAX, [REACH; 2], 0);
         for dy in 0..=2 * REACH {
             for dx in 0..=2 * REACH {
                 let first =
                     place + usize::from(dy) * self.stride + usize::from(dx) - usize::from(REACH) * (self.stride + 1);
                 let far = u32::from(dx.abs_diff(REACH) + dy.abs_diff(REACH)) / 2;
-                let cost = own.iter().enumerate().fold(far, |sum, (row, own)| {
-                    let other = &self.samples[first + row * self.stride..][..SIDE];
-                    sum + own.iter().zip(other).map(|(a, b)| u32::from(a.abs_diff(*b))).sum::<u32>()
-                });
-                if cost < best.0 {
-                    best = (cost, [dx, dy]);
+                let left = differences(first);
+                if far + left < best.0 {
+                    best = (far + left, [dx, dy], left);
                 }
             }
         }
         let quarters = |at: u8| (i16::from(at) - i16::from(REACH)) * QUARTERS;
-        Vector { x: quarters(best.1[0]), y: quarters(best.1[1]) }
+        let all = || own.iter().copied().flatten().map(|sample| u32::from(*sample));
+        let mean = all().sum::<u32>() / SAMPLES;
+        Rough {
+            vector: Vector { x: quarters(best.1[0]), y: quarters(best.1[1]) },
+            left: best.2,
+            texture: all().map(|sample| sample.abs_diff(mean)).sum(),
+        }
+    }
+}
+
+/// What a frame at a quarter of its size has of a block of the next one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Rough {
+    /// Where the block was.
+    pub(super) vector: Vector,
+    /// Sum of absolute differences to what was there.
+    left: u32,
+    /// Sum of absolute differences to the block's own mean.
+    texture: u32,
+}
+
+impl Rough {
+    /// Whether blocks are nearer to their own means than to anything in the frame before, by more than noise makes of
+    /// flat ones. Both are sources, so the answer does not depend on any rate.
+    pub(super) fn is_cut(blocks: &[Self]) -> bool {
+        let sum = |of: fn(&Self) -> u32| blocks.iter().map(|block| u64::from(of(block))).sum::<u64>();
+        let noise = u64::from(NOISE * SAMPLES) * blocks.len() as u64;
+        sum(|block| block.left) > sum(|block| block.texture).max(noise)
     }
 }
 

@@ -1,22 +1,22 @@
-//! Runs the broadcast: one sender, a link and a receiver for each of three bandwidths, real QUIC in between.
+//! Runs the broadcast in virtual time: the product's sender, QUIC and receivers, and a simulated link for each of three
+//! bandwidths. What it gives depends on no machine.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use nestcast_codec::Encoder;
-use nestcast_models::Package;
-use nestcast_proto::PackageHash;
-use nestcast_receiver::Trust;
-use nestcast_sender::{Broadcast, EncodedPictures, Encoding, Identity, Pictures, Statistics};
-use tokio::sync::oneshot;
+use nestcast_codec::FrameRate;
+use nestcast_receiver::{Trust, receive_over};
+use nestcast_sender::{Broadcast, Identity, Statistics};
+use tokio::runtime::Builder;
 
-use super::table::Table;
-use super::watch::{self, Notebook, Seen, Watcher};
+use super::watch::{Seen, Watcher};
+use crate::bottleneck::{Bottleneck, Passage};
 use crate::clip::Clip;
 use crate::demo::Setup;
-use crate::link::{Link, Passage, Relay};
+use crate::link::Link;
+use crate::progress::Progress;
+use crate::video_frames::VideoFrames;
 
 /// How long it lasts.
 pub(super) const SECONDS: u32 = 12;
@@ -25,20 +25,16 @@ pub(super) const FALL: (u64, u64) = (5, 8);
 const SLOW: u64 = 300_000;
 const MIDDLE: u64 = 1_000_000;
 const FAST: u64 = 4_000_000;
-/// The moments whose pictures are shown, in seconds: long after the start, during the fall, after it.
-pub(super) const MOMENTS: [f64; 3] = [4.0, 6.5, 10.5];
-/// Frames from a moment on of which one is shown that all receivers have.
-const AROUND: f64 = 9.0;
 /// How long the last frames may be on their way.
 const LAST: Duration = Duration::from_millis(500);
-/// Between two states of the live table.
-const REFRESH: Duration = Duration::from_millis(250);
 
 /// One receiver, its link, and what it saw.
 pub(super) struct Receiver {
     pub(super) name: &'static str,
     pub(super) link: Link,
     pub(super) seen: Vec<Seen>,
+    /// The time that decoding took, on this machine.
+    pub(super) decode: Duration,
     /// Packets on the link.
     pub(super) passages: Vec<Passage>,
 }
@@ -56,68 +52,54 @@ fn links() -> [(&'static str, Link); 3] {
     [("0.3 Mbit/s", Link::constant(SLOW)), ("1 Mbit/s", Link::constant(MIDDLE)), ("4 Mbit/s", changing)]
 }
 
-/// Broadcasts `clip` for [`SECONDS`], frames of at most `max_frame` bytes. Call it within a tokio runtime.
-pub(super) async fn broadcast(setup: &Setup<'_>, clip: &Arc<Clip>, max_frame: usize) -> Result<Outcome> {
+/// Broadcasts `clip` for [`SECONDS`].
+pub(super) fn broadcast(setup: &Setup<'_>, clip: &Arc<Clip>) -> Result<Outcome> {
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    runtime.block_on(on_air(setup.threads, clip))
+}
+
+async fn on_air(threads: usize, clip: &Arc<Clip>) -> Result<Outcome> {
+    let links = links();
+    let network = Bottleneck::new(&links.clone().map(|(_, link)| link));
     let identity = Identity::generate()?;
-    let package = setup.package;
-    let encoder = Encoder::new(package.linear(setup.threads)).with_max_bytes(max_frame);
-    let encoding = Encoding::new(PackageHash(package.hash()), encoder);
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).context("a fingerprint is 64 digits")?;
-    let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
-    let broadcast = Broadcast::listen(config, EncodedPictures::new(pictures(clip), encoding))?;
-    let address = broadcast.address().context("the sender has no address")?;
+    let (socket, seed) = network.server();
+    let address = socket.local_addr()?;
+    let socket = nestcast_sender::Socket::simulated(socket, seed)?;
+    let config = nestcast_sender::Config::new(address, identity);
+    let broadcast = Broadcast::over(socket, config, source(threads, clip))?;
     let monitor = broadcast.monitor();
+    let sending = tokio::spawn(broadcast.run(std::future::pending()));
     let mut receiving = Vec::new();
-    for (name, link) in links() {
-        let relay = Relay::start(address, link.clone()).await.context("no free port for a simulated link")?;
-        let notebook = Notebook::default();
-        let (stop, stopped) = oneshot::channel();
-        let config = receiver(relay.address(), trust.clone());
-        let watcher = watcher(clip, package, &notebook);
-        let ended = tokio::spawn(nestcast_receiver::view(config, watcher, async { drop(stopped.await) }));
-        receiving.push((name, link, relay, notebook, stop, ended));
+    for (place, (name, link)) in links.into_iter().enumerate() {
+        let (socket, seed) = network.client(place);
+        let socket = nestcast_receiver::Socket::simulated(socket, seed);
+        let config = nestcast_receiver::Config::new(address, trust.clone());
+        let mut watcher = Watcher::new(clip, &network);
+        let end = tokio::time::sleep(Duration::from_secs(SECONDS.into()) + LAST);
+        let ended = tokio::spawn(async move {
+            receive_over(socket, config, &mut watcher, end).await?;
+            anyhow::Ok(watcher)
+        });
+        receiving.push((place, name, link, ended));
     }
-    let mut table =
-        Table::new(setup.note, receiving.iter().map(|(name, _, _, notebook, ..)| (*name, Arc::clone(notebook))));
-    let mut ticks = tokio::time::interval(REFRESH);
-    let mut run = std::pin::pin!(broadcast.run(std::future::pending()));
-    loop {
-        tokio::select! {
-            ended = &mut run => break ended?,
-            _ = ticks.tick() => table.refresh(clip),
-        }
-    }
-    drop(table);
     let mut receivers = Vec::new();
-    tokio::time::sleep(LAST).await;
-    for (name, link, relay, notebook, stop, ended) in receiving {
-        // The word that the broadcast ended may be lost on a link that is full.
-        let _ = stop.send(());
-        ended.await.context("a receiver stopped unexpectedly: please report this")??;
-        let seen = std::mem::take(&mut watch::open(&notebook).seen);
-        receivers.push(Receiver { name, link, seen, passages: relay.take_passages() });
+    for (place, name, link, ended) in receiving {
+        let Watcher { seen, decode, .. } =
+            ended.await.context("a receiver stopped unexpectedly: please report this")??;
+        let passages = network.passages().into_iter().filter(|passage| passage.link == place).collect();
+        receivers.push(Receiver { name, link, seen, decode, passages });
     }
+    sending.abort();
     Ok(Outcome { receivers, sent: monitor.read() })
 }
 
-fn pictures(clip: &Arc<Clip>) -> Pictures {
-    let (playing, mut ids) = (Arc::clone(clip), 0..clip.frames_in(SECONDS));
-    let next = move || Ok(ids.next().map(|id| playing.at(id).clone()));
-    Pictures::new(clip.size(), clip.rate(), next)
-}
-
-fn receiver(address: SocketAddr, trust: Trust) -> nestcast_receiver::Config {
-    nestcast_receiver::Config { retry: Duration::from_secs(5), ..nestcast_receiver::Config::new(address, trust) }
-}
-
-fn watcher(clip: &Arc<Clip>, package: &Package, notebook: &Notebook) -> Watcher {
-    Watcher { clip: Arc::clone(clip), package: package.clone(), keep: is_kept, notebook: Arc::clone(notebook) }
-}
-
-/// Whether a frame's picture may be shown.
-fn is_kept(clip: &Clip, id: u64) -> bool {
-    MOMENTS.iter().any(|moment| {
-        let frames = (clip.seconds(id) - moment) / clip.rate().interval().as_secs_f64();
-        (0.0..AROUND).contains(&frames)
+/// The clip as a camera gives it.
+fn source(threads: usize, clip: &Arc<Clip>) -> VideoFrames {
+    let (playing, progress) = (Arc::clone(clip), Progress::of("on air", Some(clip.frames_in(SECONDS))));
+    let rate = FrameRate { frames: clip.rate().frames(), seconds: clip.rate().seconds() };
+    VideoFrames::new((clip.size(), clip.at(0).format()), rate, threads, move |id| {
+        progress.step();
+        playing.at(id).clone()
     })
 }

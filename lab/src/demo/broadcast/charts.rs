@@ -1,10 +1,10 @@
-//! Bitrate and quality over time.
+//! Bitrate, quality and latency over time.
 
 use std::time::Duration;
 
 use super::air::{FALL, SECONDS};
 use super::measure::{Column, Row};
-use crate::plot::{Axis, Chart, Curve, Mark, Stroke, shown};
+use crate::plot::{Axis, Chart, Curve, Mark, Pattern, Stroke, shown};
 
 /// Points a second: fewer than frames, so that the curves are calm.
 const POINTS: f64 = 4.0;
@@ -12,9 +12,14 @@ const POINTS: f64 = 4.0;
 const SETTLED: f64 = 0.5;
 /// What the axis of bitrate shows, in kbit/s.
 const KBITS: (f64, f64) = (100.0, 6000.0);
+/// What the axis of latency shows, in ms.
+const MILLISECONDS: (f64, f64) = (0.0, 250.0);
 /// Colours of the receivers, slowest first.
 const COLOURS: [usize; 3] = [1, 4, 5];
 const GREY: usize = 2;
+
+/// What one codec makes of a frame, in dB.
+type Psnr = fn(&Row) -> Option<f64>;
 
 /// Payload over time, and above it the links' rates.
 pub(super) fn bitrate(columns: &[Column]) -> Chart {
@@ -33,19 +38,34 @@ pub(super) fn bitrate(columns: &[Column]) -> Chart {
     chart("Payload over time", Axis::log("kbit/s", KBITS), curves)
 }
 
-/// PSNR over time, that of JPEG with the same bytes dashed.
+/// PSNR over time: nestcast solid, x264 dashed, JPEG of the same bytes dotted.
 pub(super) fn quality(columns: &[Column]) -> Chart {
-    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for (column, colour) in columns.iter().zip(COLOURS) {
-        let psnr = points(&column.rows, |rows| mean(rows.iter().map(|row| row.psnr).collect()));
-        let jpeg = points(&column.rows, |rows| mean(rows.iter().filter_map(|row| Some(row.jpeg?.1)).collect()));
-        ours.push(curve(column.name, psnr, Stroke::strong(colour)));
-        theirs.push(curve(&format!("{}, JPEG", column.name), jpeg, Stroke::dashed(colour)));
+    let kinds: [(&str, Pattern, Psnr); 3] = [
+        ("", Pattern::Solid, |row| Some(row.psnr)),
+        (", x264", Pattern::Dashed, |row| row.x264),
+        (", JPEG", Pattern::Dotted, |row| Some(row.jpeg?.1)),
+    ];
+    let mut curves = Vec::new();
+    for (kind, pattern, value) in kinds {
+        for (column, colour) in columns.iter().zip(COLOURS) {
+            let psnr = points(&column.rows, |rows| mean(rows.iter().filter_map(|row| value(row))));
+            if psnr.iter().any(|point| point.1.is_finite()) {
+                let stroke = Stroke { pattern, strong: pattern == Pattern::Solid, ..Stroke::dashed(colour) };
+                curves.push(curve(&format!("{}{kind}", column.name), psnr, stroke));
+            }
+        }
     }
-    ours.extend(theirs);
-    let y = Axis::fitting("RGB PSNR (dB)", shown(&ours, (SETTLED, f64::from(SECONDS))));
-    chart("Quality over time", y, ours)
+    let y = Axis::fitting("PSNR of luma (dB)", shown(&curves, (SETTLED, f64::from(SECONDS))));
+    chart("Quality over time", y, curves)
+}
+
+/// Latency over time.
+pub(super) fn latency(columns: &[Column]) -> Chart {
+    let of =
+        |column: &Column| points(&column.rows, |rows| mean(rows.iter().map(|row| row.latency.as_secs_f64() * 1e3)));
+    let curves =
+        columns.iter().zip(COLOURS).map(|(column, colour)| curve(column.name, of(column), Stroke::strong(colour)));
+    chart("Latency over time", Axis::linear("ms", MILLISECONDS), curves.collect())
 }
 
 fn chart(title: &str, y: Axis, curves: Vec<Curve>) -> Chart {
@@ -56,6 +76,11 @@ fn chart(title: &str, y: Axis, curves: Vec<Curve>) -> Chart {
 
 fn curve(name: &str, points: Vec<(f64, f64)>, stroke: Stroke) -> Curve {
     Curve { name: name.to_owned(), points, stroke, labels: Vec::new() }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.collect();
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// One value for each part of a second in which something was seen; a value that is no number is a gap.

@@ -1,19 +1,21 @@
 //! What the broadcast's report says, in numbers and pictures.
 
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use bytes::Bytes;
-use nestcast_codec::Picture;
 
 use super::Video;
-use super::air::{self, MOMENTS, Outcome, Receiver};
+use super::air::{self, Outcome, Receiver};
+use super::loops::{self, Loop};
+use super::rungs::Ladder;
 use super::watch::Seen;
 use crate::clip::Clip;
 use crate::link::Link;
 use crate::motion_jpeg::MotionJpeg;
 use crate::progress::Progress;
+use crate::x264::X264;
 
 /// The first second is that of finding the rate.
 const SETTLED: f64 = 1.0;
@@ -22,10 +24,13 @@ const SETTLED: f64 = 1.0;
 pub(super) struct Report<'a> {
     pub(super) video: &'a Video,
     pub(super) columns: Vec<Column>,
-    pub(super) moments: Vec<Moment>,
     /// Frames that were encoded, and the mean time that took.
     pub(super) frames: u64,
     pub(super) encode: Duration,
+    /// The mean time that decoding a frame took.
+    pub(super) decode: Duration,
+    /// Why there is no x264, if there is none.
+    pub(super) missing: Option<String>,
 }
 
 /// One receiver's figures.
@@ -37,130 +42,113 @@ pub(super) struct Column {
     pub(super) missed: u64,
     /// Payload over the link's capacity, from the second second on.
     pub(super) used: f64,
+    /// Mean PSNR from the second second on.
     pub(super) psnr: f64,
+    pub(super) x264: Option<f64>,
     /// Of the frames that have a JPEG, and the part of them.
-    pub(super) jpeg_psnr: Option<f64>,
+    pub(super) jpeg: Option<f64>,
     pub(super) jpeg_share: f64,
     pub(super) latency: [Duration; 2],
     pub(super) queue_p95: Duration,
+    pub(super) played: Loop,
 }
 
-/// A frame that one receiver showed, and the JPEG that fits into the same bytes.
+/// A frame that one receiver showed, and what the rivals show of it. PSNR is that of luma, in dB.
 pub(super) struct Row {
     pub(super) id: u64,
     pub(super) seconds: f64,
     pub(super) bytes: usize,
     pub(super) latency: Duration,
     pub(super) psnr: f64,
-    /// Quality and PSNR.
+    /// By the best rung that the link carries at the time.
+    pub(super) x264: Option<f64>,
+    /// Quality and PSNR of the best JPEG of no more bytes.
     pub(super) jpeg: Option<(u8, f64)>,
 }
 
-/// One frame as every receiver saw it.
-pub(super) struct Moment {
-    pub(super) seconds: f64,
-    pub(super) cells: Vec<Cell>,
-}
-
-pub(super) struct Cell {
-    pub(super) bytes: usize,
-    pub(super) psnr: f64,
-    pub(super) picture: Picture,
-    pub(super) jpeg: Option<Jpeg>,
-}
-
-pub(super) struct Jpeg {
-    pub(super) quality: u8,
-    pub(super) psnr: f64,
-    pub(super) picture: Picture,
-    pub(super) file: Bytes,
+impl Column {
+    /// Mean bytes of a frame, from the second second on.
+    pub(super) fn bytes_a_frame(&self) -> usize {
+        let settled: Vec<usize> = settled(&self.rows).map(|row| row.bytes).collect();
+        settled.iter().sum::<usize>() / settled.len().max(1)
+    }
 }
 
 pub(super) fn measure(video: &Video, outcome: Outcome) -> Result<Report<'_>> {
     let clip = &*video.clip;
     let Outcome { receivers, sent } = outcome;
-    let rival = MotionJpeg::new(Arc::clone(&video.clip));
-    let progress = Progress::new(receivers.iter().map(|receiver| receiver.seen.len()).sum());
-    progress.say("JPEG of the same bytes");
-    let mut columns = Vec::new();
-    for receiver in &receivers {
-        columns.push(column(clip, receiver, &rival, &progress)?);
-    }
-    let moments: Result<Vec<Moment>> =
-        MOMENTS.iter().filter_map(|&seconds| moment(clip, seconds, &receivers, &rival)).collect();
-    let encode = sent.encode_time / u32::try_from(sent.frames).unwrap_or(u32::MAX).max(1);
-    Ok(Report { video, columns, moments: moments?, frames: sent.frames, encode })
+    let found = X264::find();
+    let missing = found.as_ref().err().map(|error| format!("{error:#}"));
+    let ladder = found.ok().map(|x264| Ladder::new(clip, &x264, &loops::ids(clip))).transpose()?;
+    let jpegs = MotionJpeg::new(Arc::clone(&video.clip));
+    let progress =
+        Progress::of("JPEG of the same bytes", Some(receivers.iter().map(|one| one.seen.len() as u64).sum()));
+    // A thread each: most of the time goes to the animated pictures.
+    let columns = thread::scope(|scope| {
+        let column = |receiver| column(clip, receiver, (ladder.as_ref(), &jpegs), &progress);
+        let threads: Vec<_> = receivers.iter().map(|receiver| scope.spawn(move || column(receiver))).collect();
+        let joined =
+            threads.into_iter().map(|thread| thread.join().ok().context("a thread broke off: please report this")?);
+        joined.collect::<Result<Vec<Column>>>()
+    })?;
+    let each = |time: Duration, frames: u64| time / u32::try_from(frames).unwrap_or(u32::MAX).max(1);
+    let decode = receivers.iter().map(|receiver| receiver.decode).sum();
+    let decode = each(decode, receivers.iter().map(|receiver| receiver.seen.len() as u64).sum());
+    let (frames, encode) = (clip.frames_in(air::SECONDS), each(sent.encode_time, sent.frames));
+    Ok(Report { video, columns, frames, encode, decode, missing })
 }
 
-fn column(clip: &Clip, receiver: &Receiver, rival: &MotionJpeg, progress: &Progress) -> Result<Column> {
+fn column(
+    clip: &Clip,
+    receiver: &Receiver,
+    (ladder, jpegs): (Option<&Ladder>, &MotionJpeg),
+    progress: &Progress,
+) -> Result<Column> {
     let mut rows = Vec::new();
     for seen in &receiver.seen {
-        let index = clip.index(seen.id);
-        let quality = rival.fitting(index, seen.bytes)?;
-        let jpeg = quality.map(|quality| Ok::<_, anyhow::Error>((quality, rival.psnr(index, quality)?))).transpose()?;
-        let Seen { id, bytes, latency, psnr, .. } = *seen;
-        rows.push(Row { id, seconds: clip.seconds(id), bytes, latency, psnr, jpeg });
+        rows.push(row(clip, receiver, seen, (ladder, jpegs))?);
         progress.step();
     }
-    let (first, last) = rows.first().zip(rows.last()).context("a receiver saw nothing: is the machine very busy?")?;
+    let (first, last) = rows.first().zip(rows.last()).context("a receiver saw nothing")?;
     let due = last.id - first.id + 1;
-    let settled = || rows.iter().filter(|row| row.seconds >= SETTLED);
     let (from, to) = (Duration::from_secs_f64(SETTLED), Duration::from_secs(air::SECONDS.into()));
-    let payload: usize = settled().map(|row| row.bytes).sum();
-    let mut latencies: Vec<Duration> = settled().map(|row| row.latency).collect();
+    let payload: usize = settled(&rows).map(|row| row.bytes).sum();
+    let mut latencies: Vec<Duration> = settled(&rows).map(|row| row.latency).collect();
     let mut waits: Vec<Duration> =
         receiver.passages.iter().filter(|passage| passage.at >= from).filter_map(|passage| passage.wait).collect();
-    let jpegs: Vec<f64> = rows.iter().filter_map(|row| row.jpeg.map(|(_, psnr)| psnr)).collect();
+    let jpeg_count = rows.iter().filter(|row| row.jpeg.is_some()).count();
     Ok(Column {
         name: receiver.name,
         link: receiver.link.clone(),
         missed: due - rows.len() as u64,
         used: payload as f64 * 8.0 / receiver.link.capacity(from, to),
-        psnr: mean(rows.iter().map(|row| row.psnr)).unwrap_or(0.0),
-        jpeg_psnr: mean(jpegs.iter().copied()),
-        jpeg_share: jpegs.len() as f64 / rows.len() as f64,
+        psnr: mean(settled(&rows).map(|row| row.psnr)).unwrap_or(0.0),
+        x264: mean(settled(&rows).filter_map(|row| row.x264)),
+        jpeg: mean(settled(&rows).filter_map(|row| Some(row.jpeg?.1))),
+        jpeg_share: jpeg_count as f64 / rows.len() as f64,
         latency: [quantile(&mut latencies, 50), quantile(&mut latencies, 95)],
         queue_p95: quantile(&mut waits, 95),
+        played: loops::play(clip, receiver, &rows, (ladder, jpegs))?,
         rows,
     })
 }
 
-/// Of the frames from `seconds` on that all receivers kept, the one whose bytes are most like those of the others.
-fn moment(clip: &Clip, seconds: f64, receivers: &[Receiver], rival: &MotionJpeg) -> Option<Result<Moment>> {
-    let near: Vec<Vec<&Seen>> = receivers.iter().map(|receiver| kept(clip, seconds, &receiver.seen)).collect();
-    let of = |id: u64| -> Option<Vec<&Seen>> {
-        near.iter().map(|seen| seen.iter().find(|seen| seen.id == id).copied()).collect()
-    };
-    let middle: Vec<f64> = near.iter().map(|seen| median(seen.iter().map(|seen| seen.bytes).collect())).collect();
-    let oddness = |seen: &[&Seen]| -> f64 {
-        seen.iter().zip(&middle).map(|(seen, middle)| (seen.bytes as f64 / middle).ln().abs()).sum()
-    };
-    let common = near.first()?.iter().filter_map(|seen| of(seen.id));
-    let typical = common.min_by(|a, b| oddness(a).total_cmp(&oddness(b)))?;
-    let seconds = clip.seconds(typical[0].id);
-    let cells: Result<Vec<Cell>> = typical.into_iter().filter_map(|seen| cell(clip, seen, rival)).collect();
-    Some(cells.map(|cells| Moment { seconds, cells }))
+fn row(
+    clip: &Clip,
+    receiver: &Receiver,
+    &Seen { id, bytes, latency, psnr, .. }: &Seen,
+    (ladder, jpegs): (Option<&Ladder>, &MotionJpeg),
+) -> Result<Row> {
+    let index = clip.index(id);
+    let quality = jpegs.fitting(index, bytes)?;
+    let jpeg = quality.map(|quality| anyhow::Ok((quality, jpegs.psnr(index, quality)?))).transpose()?;
+    let rung = ladder.and_then(|ladder| ladder.best(receiver.link.rate(clip.time(id))));
+    let x264 = rung.and_then(|rung| rung.psnr(id));
+    Ok(Row { id, seconds: clip.time(id).as_secs_f64(), bytes, latency, psnr, x264, jpeg })
 }
 
-/// The frames with a picture in the second from `seconds` on.
-fn kept<'a>(clip: &Clip, seconds: f64, seen: &'a [Seen]) -> Vec<&'a Seen> {
-    let near = |seen: &&Seen| (seconds..seconds + 1.0).contains(&clip.seconds(seen.id)) && seen.picture.is_some();
-    seen.iter().filter(near).collect()
-}
-
-fn median(mut values: Vec<usize>) -> f64 {
-    values.sort_unstable();
-    values.get(values.len() / 2).map_or(1.0, |value| *value as f64)
-}
-
-fn cell(clip: &Clip, seen: &Seen, rival: &MotionJpeg) -> Option<Result<Cell>> {
-    let (picture, index) = (seen.picture.clone()?, clip.index(seen.id));
-    let jpeg = || {
-        let Some(quality) = rival.fitting(index, seen.bytes)? else { return Ok(None) };
-        let (psnr, file) = (rival.psnr(index, quality)?, rival.file(index, quality)?);
-        Ok(Some(Jpeg { quality, psnr, picture: rival.picture(index, quality)?, file }))
-    };
-    Some(jpeg().map(|jpeg| Cell { bytes: seen.bytes, psnr: seen.psnr, picture, jpeg }))
+fn settled(rows: &[Row]) -> impl Iterator<Item = &Row> {
+    rows.iter().filter(|row| row.seconds >= SETTLED)
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -1,13 +1,17 @@
-//! Who looks at a broadcast for the demo: notes what comes, and keeps some of the pictures.
+//! Who looks at a broadcast for the demo: decodes, compares, and keeps the pictures that the page plays.
 
-use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use nestcast_codec::{Decoder, Picture};
-use nestcast_models::Package;
-use nestcast_receiver::{Announcement, Decoding, Shown, Totals, Viewer};
+use bytes::Bytes;
+use nestcast_codec::{Error, Picture, VideoDecoder, VideoModel};
+use nestcast_proto::{Arrived, ReceiveStats, Welcome};
+use nestcast_receiver::{FrameSink, Readiness};
 
+use super::air::SECONDS;
+use super::loops;
+use crate::bottleneck::Bottleneck;
 use crate::clip::Clip;
 use crate::metrics;
 
@@ -16,54 +20,65 @@ use crate::metrics;
 pub(super) struct Seen {
     pub(super) id: u64,
     pub(super) bytes: usize,
-    /// From the moment it was due at the sender to its picture.
+    /// From the moment it was due at the sender until the receiver hands it over to be shown.
     pub(super) latency: Duration,
+    /// Of luma, in dB.
     pub(super) psnr: f64,
-    /// Kept for the moments that the page shows.
+    /// Of the frames that are kept.
     pub(super) picture: Option<Picture>,
 }
 
-/// What one receiver noted so far.
-#[derive(Debug, Default)]
-pub(super) struct Notes {
-    pub(super) seen: Vec<Seen>,
-    pub(super) totals: Totals,
-}
-
-/// Notes that are being taken.
-pub(super) type Notebook = Arc<Mutex<Notes>>;
-
-/// What is noted by now; whoever panicked left it whole.
-pub(super) fn open(notebook: &Notebook) -> MutexGuard<'_, Notes> {
-    notebook.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Takes notes.
+/// Notes what it sees.
 pub(super) struct Watcher {
-    pub(super) clip: Arc<Clip>,
-    pub(super) package: Package,
-    /// Whether a frame's picture is kept.
-    pub(super) keep: fn(&Clip, u64) -> bool,
-    pub(super) notebook: Notebook,
+    clip: Arc<Clip>,
+    network: Bottleneck,
+    /// Frames whose pictures are kept.
+    kept: Range<u64>,
+    decoder: VideoDecoder,
+    picture: Picture,
+    pub(super) seen: Vec<Seen>,
+    /// The time that decoding took, on this machine.
+    pub(super) decode: Duration,
 }
 
-impl Viewer for Watcher {
-    type Error = Infallible;
+impl Watcher {
+    pub(super) fn new(clip: &Arc<Clip>, network: &Bottleneck) -> Self {
+        Self {
+            clip: Arc::clone(clip),
+            network: network.clone(),
+            kept: loops::ids(clip),
+            decoder: VideoDecoder::new(VideoModel::built_in(), clip.size(), 1),
+            picture: Picture::zero(clip.size(), clip.at(0).format()),
+            seen: Vec::new(),
+            decode: Duration::ZERO,
+        }
+    }
+}
 
-    fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, Infallible> {
-        Ok(Some(Decoding::new(Decoder::new(self.package.linear(1)))))
+impl FrameSink for Watcher {
+    type Error = Error;
+
+    async fn handle_welcome(&mut self, _welcome: &Welcome) -> Result<Readiness, Error> {
+        Ok(Readiness::Ready)
     }
 
-    fn show(&mut self, shown: &Shown<'_>) -> Result<(), Infallible> {
-        let psnr = metrics::psnr(self.clip.at(shown.id), shown.picture);
-        let picture = (self.keep)(&self.clip, shown.id).then(|| shown.picture.clone());
-        let seen = Seen { id: shown.id, bytes: shown.bytes, latency: shown.latency, psnr, picture };
-        open(&self.notebook).seen.push(seen);
+    async fn handle_package(&mut self, _package: Bytes) -> Result<(), Error> {
         Ok(())
     }
 
-    fn report(&mut self, totals: &Totals) -> Result<(), Infallible> {
-        open(&self.notebook).totals = *totals;
+    fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), Error> {
+        let (id, bytes) = (frame.header.id, frame.prefix.len());
+        if id >= self.clip.frames_in(SECONDS) {
+            return Ok(());
+        }
+        let start = Instant::now();
+        self.decoder.decode(&frame.prefix)?;
+        self.decoder.render_into(&mut self.picture)?;
+        self.decode += start.elapsed();
+        let latency = self.network.now().saturating_sub(Duration::from_micros(frame.header.captured));
+        let psnr = metrics::luma_psnr(self.clip.at(id), &self.picture);
+        let picture = self.kept.contains(&id).then(|| self.picture.clone());
+        self.seen.push(Seen { id, bytes, latency, psnr, picture });
         Ok(())
     }
 }

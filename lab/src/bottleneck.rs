@@ -1,4 +1,4 @@
-//! A network in virtual time: UDP sockets of one process whose packets share one simulated link, for any QUIC of quinn.
+//! A network in virtual time: UDP sockets of one process, clients behind simulated links, for any QUIC of quinn.
 //!
 //! ```text
 //! clients <- delay <- rate <- queue <- servers
@@ -17,18 +17,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use nestcast_lab::link::{Link, Schedule};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::link::{Link, Schedule};
+
 /// Servers have this port, clients any other.
 const SERVER_PORT: u16 = 443;
 
-/// A packet that came to the link from a server.
+/// A packet that came to a link from a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Passage {
+    /// The link, by its place among all.
+    pub link: usize,
     /// When it came.
     pub at: Duration,
     /// Who sent it.
@@ -46,20 +49,28 @@ struct Packet {
 
 #[derive(Debug, Default)]
 struct Inbox {
+    /// Of a client, the link that it is behind.
+    link: usize,
     packets: VecDeque<Packet>,
     waker: Option<Waker>,
 }
 
+/// Both directions of a link.
 #[derive(Debug)]
-struct State {
+struct Ways {
     down: Schedule<Packet>,
     up: Schedule<Packet>,
+}
+
+#[derive(Debug)]
+struct State {
+    links: Vec<Ways>,
     inboxes: BTreeMap<SocketAddr, Inbox>,
     passages: Vec<Passage>,
     seed: u64,
 }
 
-/// One link, and the sockets at its ends.
+/// Links, and the sockets at their ends.
 #[derive(Debug, Clone)]
 pub struct Bottleneck {
     state: Arc<Mutex<State>>,
@@ -68,18 +79,20 @@ pub struct Bottleneck {
 }
 
 impl Bottleneck {
-    /// An idle link. Call it within a runtime whose time is paused.
+    /// Idle links; what QUIC draws at random follows from the first one's seed. Call it within a runtime whose time is paused.
     #[must_use]
-    pub fn new(link: &Link) -> Self {
-        let (down, up) = (Schedule::new(link.clone()), Schedule::new(link.back()));
+    pub fn new(links: &[Link]) -> Self {
+        let seed = links.first().map_or(0, |link| link.seed);
+        let ways = |link: &Link| Ways { down: Schedule::new(link.clone()), up: Schedule::new(link.back()) };
+        let links = links.iter().map(ways).collect();
         let (inboxes, passages) = (BTreeMap::new(), Vec::new());
-        let state = Arc::new(Mutex::new(State { down, up, inboxes, passages, seed: link.seed }));
+        let state = Arc::new(Mutex::new(State { links, inboxes, passages, seed }));
         let bottleneck = Self { state, pushed: Arc::new(Notify::new()), began: Instant::now() };
         tokio::spawn(bottleneck.clone().carry());
         bottleneck
     }
 
-    /// Time on the link's clock.
+    /// Time on the links' clock.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.began.elapsed()
@@ -91,23 +104,30 @@ impl Bottleneck {
         self.lock().passages.clone()
     }
 
-    /// A server's socket, on the far side of the link, with the seed of its QUIC.
+    /// A server's socket, on the far side of all links, with the seed of its QUIC.
+    ///
+    /// # Panics
+    /// If there are 255 sockets.
     #[must_use]
     pub fn server(&self) -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) {
-        self.socket(SERVER_PORT)
+        self.socket(SERVER_PORT, 0)
     }
 
-    /// A client's socket, on the near side, with the seed of its QUIC.
+    /// A client's socket behind a link, by its place among all, with the seed of its QUIC.
+    ///
+    /// # Panics
+    /// If there is no such link, or there are 255 sockets.
     #[must_use]
-    pub fn client(&self) -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) {
-        self.socket(SERVER_PORT + 1)
+    pub fn client(&self, link: usize) -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) {
+        assert!(link < self.lock().links.len(), "there is no link {link}");
+        self.socket(SERVER_PORT + 1, link)
     }
 
-    fn socket(&self, port: u16) -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) {
+    fn socket(&self, port: u16, link: usize) -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) {
         let mut state = self.lock();
         let host = u8::try_from(state.inboxes.len() + 1).expect("few sockets");
         let address = SocketAddr::from((Ipv4Addr::new(10, 0, 0, host), port));
-        state.inboxes.insert(address, Inbox::default());
+        state.inboxes.insert(address, Inbox { link, ..Inbox::default() });
         let mut seed = [host; 32];
         seed[..8].copy_from_slice(&state.seed.to_le_bytes());
         (Arc::new(Socket { address, network: self.clone() }), seed)
@@ -120,7 +140,7 @@ impl Bottleneck {
             let due = {
                 let mut state = self.lock();
                 state.deliver(self.now());
-                [state.down.due(), state.up.due()].into_iter().flatten().min()
+                state.links.iter().flat_map(|link| [link.down.due(), link.up.due()]).flatten().min()
             };
             tokio::select! {
                 () = pushed => {}
@@ -143,18 +163,23 @@ async fn until(due: Option<Instant>) {
 
 impl State {
     fn push(&mut self, now: Duration, packet: Packet) {
-        let bytes = packet.bytes.len();
-        if packet.from.port() == SERVER_PORT {
+        let (bytes, from_server) = (packet.bytes.len(), packet.from.port() == SERVER_PORT);
+        let client = if from_server { packet.to } else { packet.from };
+        // Who closed its socket is taken to be behind the first link.
+        let link = self.inboxes.get(&client).map_or(0, |inbox| inbox.link);
+        let Some(ways) = self.links.get_mut(link) else { return };
+        if from_server {
             let server = packet.from;
-            let wait = self.down.push(now, bytes, packet);
-            self.passages.push(Passage { at: now, server, wait });
+            let wait = ways.down.push(now, bytes, packet);
+            self.passages.push(Passage { link, at: now, server, wait });
         } else {
-            self.up.push(now, bytes, packet);
+            ways.up.push(now, bytes, packet);
         }
     }
 
     fn deliver(&mut self, now: Duration) {
-        while let Some(packet) = self.down.pop(now).or_else(|| self.up.pop(now)) {
+        let mut pop = || self.links.iter_mut().find_map(|link| link.down.pop(now).or_else(|| link.up.pop(now)));
+        while let Some(packet) = pop() {
             // A socket that was closed takes nothing.
             let Some(inbox) = self.inboxes.get_mut(&packet.to) else { continue };
             inbox.packets.push_back(packet);

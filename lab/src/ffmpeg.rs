@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     path::Path,
-    process::{Command, Output},
+    process::{Child, Command, Output, Stdio},
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -11,6 +11,8 @@ use serde::Deserialize;
 
 /// What lets others work beside the encoders.
 const NICE: [&str; 3] = ["nice", "-n", "10"];
+/// What it is told always: to ask nothing and to say nothing but errors.
+const QUIET: [&str; 5] = ["-hide_banner", "-nostdin", "-loglevel", "error", "-y"];
 
 /// `ffmpeg` as it is installed, with `ffprobe` beside it.
 #[derive(Clone, Debug)]
@@ -20,7 +22,7 @@ pub struct Ffmpeg {
 
 /// What `ffprobe` says of a video.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct Stream {
+pub struct Stream {
     /// Width in pixels.
     pub width: u32,
     /// Height in pixels.
@@ -59,33 +61,59 @@ impl Ffmpeg {
     }
 
     /// Runs it on arguments and gives what it writes to its standard output.
-    pub(super) fn run<T: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = T>) -> Result<Vec<u8>> {
-        let quiet = ["-hide_banner", "-nostdin", "-loglevel", "error", "-y"];
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn run<T: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = T>) -> Result<Vec<u8>> {
         let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
-        Ok(output_of("ffmpeg", quiet.map(Into::into).into_iter().chain(arguments))?.stdout)
+        Ok(output_of("ffmpeg", QUIET.map(Into::into).into_iter().chain(arguments))?.stdout)
+    }
+
+    /// Starts it on arguments, its standard input and output left to the caller.
+    ///
+    /// # Errors
+    /// If it cannot start.
+    pub fn start<T: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = T>) -> Result<Child> {
+        let mut command = command("ffmpeg");
+        command.args(QUIET).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command.spawn().context("ffmpeg cannot start")
     }
 
     /// All frames of a file as raw samples in the file's own format, one behind the other.
-    pub(super) fn frames(&self, path: &Path) -> Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn frames(&self, path: &Path) -> Result<Vec<u8>> {
         let name = path.as_os_str();
         let raw = ["-fps_mode", "passthrough", "-f", "rawvideo", "-"].map(OsStr::new);
         self.run([&["-i".as_ref(), name][..], &raw].concat())
     }
 
     /// What a file's first video stream is.
-    pub(super) fn probe(&self, path: &Path) -> Result<Stream> {
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn probe(&self, path: &Path) -> Result<Stream> {
         let shown = "stream=width,height,pix_fmt,color_range,r_frame_rate";
         let json = probed(path, shown, "json")?;
         let probed: Probed = serde_json::from_slice(&json)?;
         probed.streams.into_iter().next().with_context(|| format!("{} has no video", path.display()))
     }
 
-    /// Bytes of every coded frame of a file, without its container.
-    pub(super) fn packets(&self, path: &Path) -> Result<Vec<usize>> {
-        let text = String::from_utf8(probed(path, "packet=size", "csv=p=0")?)?;
-        let sizes = text.lines().map(|line| line.trim_end_matches(',')).filter(|line| !line.is_empty());
-        sizes.map(|line| line.parse().with_context(|| format!("`{line}` is no size of a packet"))).collect()
+    /// Bytes of every coded frame of a file, without its container, and whether it is a keyframe.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn packets(&self, path: &Path) -> Result<Vec<(usize, bool)>> {
+        let text = String::from_utf8(probed(path, "packet=size,flags", "csv=p=0")?)?;
+        text.lines().filter(|line| !line.is_empty()).map(packet).collect()
     }
+}
+
+/// A packet's line, as `663,K_`.
+fn packet(line: &str) -> Result<(usize, bool)> {
+    let read = || line.split_once(',').and_then(|(size, flags)| Some((size.parse().ok()?, flags.starts_with('K'))));
+    read().with_context(|| format!("`{line}` is no size and flags of a packet"))
 }
 
 fn probed(path: &Path, shown: &str, format: &str) -> Result<Vec<u8>> {
@@ -94,13 +122,14 @@ fn probed(path: &Path, shown: &str, format: &str) -> Result<Vec<u8>> {
 }
 
 fn output<T: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = T>) -> Result<Output> {
+    command(program).args(arguments).output().with_context(|| format!("{program} cannot start"))
+}
+
+fn command(program: &str) -> Command {
     let [nice, rest @ ..] = NICE;
-    Command::new(nice)
-        .args(rest)
-        .arg(program)
-        .args(arguments)
-        .output()
-        .with_context(|| format!("{program} cannot start"))
+    let mut command = Command::new(nice);
+    command.args(rest).arg(program);
+    command
 }
 
 fn output_of<T: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = T>) -> Result<Output> {
@@ -113,7 +142,10 @@ fn output_of<T: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item =
 }
 
 /// Frames and the seconds they take, from `30000/1001`.
-pub(super) fn frame_rate(text: &str) -> Result<(u32, u32)> {
+///
+/// # Errors
+/// If it is none.
+pub fn frame_rate(text: &str) -> Result<(u32, u32)> {
     let name = || format!("`{text}` is no frame rate");
     let (frames, seconds) = text.split_once('/').with_context(name)?;
     let rate = (frames.parse().with_context(name)?, seconds.parse().with_context(name)?);
@@ -131,6 +163,13 @@ mod tests {
         for text in ["", "30", "0/1", "30/0", "a/b"] {
             assert!(frame_rate(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn packets_are_sizes_and_flags() {
+        assert_eq!(packet("663,K_").expect("a keyframe"), (663, true));
+        assert_eq!(packet("12,__").expect("another"), (12, false));
+        assert!(packet("12").is_err() && packet("a,K_").is_err());
     }
 
     #[test]

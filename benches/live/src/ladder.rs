@@ -1,0 +1,52 @@
+//! Which rung of a ladder a receiver is on. Its controller is told the link's rate, a little late, and need not find it: what
+//! an estimator of the path gives at best.
+
+use std::time::Duration;
+
+use nestcast_lab::link::Link;
+
+/// So much later the rate is known.
+const KNOWN_AFTER: Duration = Duration::from_millis(200);
+/// So long it must hold before a higher rung is taken.
+const STEADY: Duration = Duration::from_secs(1);
+/// Looks at the rate in that time.
+const LOOKS: u32 = 50;
+/// Of the rate so much is a rung's: the rest is headers and room for larger pictures.
+const SHARE: f64 = 0.9;
+
+/// The rungs for one link.
+#[derive(Debug)]
+pub(crate) struct Ladder {
+    /// Bits a second, ascending.
+    rates: Vec<f64>,
+    link: Link,
+}
+
+impl Ladder {
+    pub(crate) fn new(rates: &[f64], link: &Link) -> Self {
+        Self { rates: rates.to_vec(), link: link.clone() }
+    }
+
+    /// The highest rung that the link carried all through the last second, as far as is known; the lowest if none.
+    pub(crate) fn rung(&self, now: Duration) -> usize {
+        let last = now.saturating_sub(KNOWN_AFTER);
+        let looks = (0..LOOKS).map(|look| last.saturating_sub(STEADY * look / LOOKS));
+        let least = looks.map(|at| self.link.rate(at)).min().unwrap_or(0) as f64;
+        self.rates.iter().rposition(|&rate| rate <= SHARE * least).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rung_follows_a_fall_soon_and_a_rise_when_it_lasts() {
+        let seconds = Duration::from_secs;
+        let link = Link::varying(vec![(seconds(0), 4_000_000), (seconds(4), 1_000_000), (seconds(8), 4_000_000)]);
+        let ladder = Ladder::new(&[255e3, 850e3, 3.4e6], &link);
+        let at = |milliseconds| ladder.rung(Duration::from_millis(milliseconds));
+        assert_eq!([0, 3999, 4190, 4210, 7999, 9100, 9250].map(at), [2, 2, 2, 1, 1, 1, 2]);
+        assert_eq!(Ladder::new(&[255e3, 850e3], &Link::constant(1000)).rung(seconds(3)), 0);
+    }
+}

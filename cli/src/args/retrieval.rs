@@ -1,0 +1,69 @@
+//! The words of `nestcast index` and `nestcast search`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
+use nestcast_codec::DEFAULT_MAX_PIXELS;
+
+use super::{cores_or, threads};
+
+#[derive(Debug, Args)]
+pub(crate) struct Index {
+    /// The folder of pictures, PNG, JPEG or .nst, with the folders in it; of a stream the first 1024 bytes are read
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// The index to write; it names pictures as DIR does, so search where you index
+    #[arg(short, long, value_name = "INDEX")]
+    pub(crate) output: PathBuf,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Threads to use; the result does not depend on it [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) codes: Codes,
+}
+
+impl Index {
+    /// The number of threads asked for, or that of the cores there are.
+    pub(crate) fn threads(&self) -> usize {
+        cores_or(self.threads)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// The index that `nestcast index` wrote
+    #[arg(value_name = "INDEX")]
+    pub(crate) index: PathBuf,
+    /// The picture to find, PNG, JPEG or the first bytes of a stream
+    #[arg(value_name = "IMAGE")]
+    pub(crate) image: PathBuf,
+    /// How many pictures to show
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub(crate) top: NonZeroUsize,
+    /// Narrow the index by first bits to no fewer pictures than this, and show the nearest of these by all bits
+    #[arg(long, value_name = "R", default_value = "512")]
+    pub(crate) among: NonZeroUsize,
+    /// Draw the picture and what was found
+    #[arg(long, value_name = "OUT.png")]
+    pub(crate) sheet: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) codes: Codes,
+}
+
+/// What pictures become codes with.
+#[derive(Debug, Args)]
+pub(crate) struct Codes {
+    /// The model of codes: the name of a built-in one, or its package's folder
+    #[arg(long, value_name = "NAME|DIR", default_value = "thumb")]
+    pub(crate) model: String,
+    /// Refuse pictures of more pixels than this, before memory is taken for them
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PIXELS)]
+    pub(crate) max_pixels: u64,
+}

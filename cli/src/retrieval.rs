@@ -1,0 +1,103 @@
+//! Ordered binary codes of pictures: `nestcast index` and `search`, and files of one code.
+
+mod code_file;
+mod index;
+mod search;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use nestcast_codec::{Decoder, Header, ModelId, Picture};
+use nestcast_media::{picture::check_magic, to_rgb};
+use nestcast_models::codes::{CodeEncoder, CodePackage};
+use nestcast_models::{Package, Runtime};
+use nestcast_retrieval as retrieval;
+
+pub(crate) use code_file::{cut, decode, encode, is_code};
+pub(crate) use index::run as index;
+pub(crate) use search::run as search;
+
+use crate::args::Codes;
+use crate::files::{self, Input};
+use crate::streams::Stream;
+use crate::{pictures, transforms, video};
+
+/// Bytes of a stream that are read: what is behind them changes little in 32x32 pixels.
+const STREAM_BYTES: usize = 1024;
+
+/// Makes codes of files.
+struct Coder {
+    package: CodePackage,
+    encoder: CodeEncoder,
+    max_pixels: u64,
+}
+
+impl Coder {
+    /// Opens the model that `--model` names, for so many runs at once.
+    fn open(options: &Codes, runs: usize) -> Result<Self> {
+        let package = CodePackage::find(&options.model).with_context(|| format!("--model {}", options.model))?;
+        let encoder = package.encoder(&Runtime::open()?, runs)?;
+        Ok(Self { package, encoder, max_pixels: options.max_pixels })
+    }
+
+    /// The model's id, as indices have it.
+    const fn model(&self) -> retrieval::ModelId {
+        retrieval::ModelId(self.package.hash())
+    }
+
+    fn code(&self, path: &Path) -> Result<Vec<u8>> {
+        let picture = read(path, self.max_pixels)?;
+        self.encoder.encode(&to_rgb(&picture)).with_context(|| format!("{} has no code", files::name(path)))
+    }
+}
+
+/// Reads a picture, or what the first bytes of a stream show of one.
+fn read(path: &Path, max_pixels: u64) -> Result<Picture> {
+    let mut input = Input::open(path)?;
+    if video::is_stored(&mut input)? {
+        bail!("{} is a video: pictures alone have codes", files::name(path));
+    }
+    let start = input.read_to(nestcast_codec::MAX_HEADER as u64)?;
+    let is_stream = check_magic(start).is_err() && Header::parse(start).is_ok();
+    if is_stream { shown(input, max_pixels) } else { pictures::read_quietly(input, max_pixels) }
+}
+
+/// What the first bytes of a stream show.
+fn shown(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
+    let name = files::name(input.path());
+    let stream = Stream::read(input, |_| Ok(Some(STREAM_BYTES)))?;
+    let package = package_of(stream.header.model).with_context(|| format!("{name} cannot be decoded"))?;
+    let mut decoder = Decoder::new(package.linear(1)).with_max_pixels(max_pixels);
+    let faulty = transforms::push_before_fault(&mut decoder, &stream.bytes);
+    faulty.and_then(|_| Ok(decoder.render()?)).with_context(|| format!("{name} cannot be decoded"))
+}
+
+/// The built-in package that has the tables of this id.
+fn package_of(model: ModelId) -> Result<Package> {
+    let packages = Package::names().filter_map(|name| Package::builtin(name).ok());
+    let package = packages.into_iter().find(|package| package.id() == model);
+    package.ok_or_else(|| anyhow!("it needs the model {model}, which is not built in: decode it to PNG first"))
+}
+
+/// Adds what to do about an index.
+fn advise(error: retrieval::Error) -> anyhow::Error {
+    use retrieval::Error;
+    let advice = match error {
+        Error::NotAnIndex => "name a file that `nestcast index` wrote",
+        Error::Version { .. } => "update nestcast, or index the pictures again",
+        Error::Truncated { .. } | Error::Corrupt(_) => "index the pictures again",
+        Error::Limit { .. } => "index fewer pictures at once",
+        _ => return error.into(),
+    };
+    anyhow!("{error}: {advice}")
+}
+
+/// Refuses an index whose codes another model made.
+fn check_model(of_index: retrieval::ModelId, coder: &Coder) -> Result<()> {
+    let (given, name) = (coder.model(), coder.package.name());
+    ensure!(
+        of_index == given,
+        "its codes are of the model {of_index}, and {name} is {given}: name its package with --model, or index the pictures again"
+    );
+    Ok(())
+}

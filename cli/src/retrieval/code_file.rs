@@ -1,0 +1,160 @@
+//! Code files: a 32x32 picture as an ordered binary code, cut at any bit (`spec/codes.md`).
+
+use anyhow::{Context, Result, anyhow, ensure};
+use nestcast_media::picture::encode_png;
+use nestcast_media::to_rgb;
+use nestcast_models::Runtime;
+use nestcast_models::codes::{CodePackage, SIDE};
+
+use crate::args::{Cut, Decode, Encode};
+use crate::files::{self, Input, Lines, Output};
+use crate::pictures;
+
+/// What a code file begins with.
+const MAGIC: [u8; 8] = *b"NSTBCODE";
+const VERSION: u16 = 1;
+/// Bytes of the header, and of the model's id in it.
+const HEADER: usize = 18;
+const ID: usize = 6;
+/// More bytes than any code file has.
+const MAX_BYTES: u64 = 8192;
+
+/// The first bits of a code.
+struct CodeFile {
+    /// The model, as [`CodePackage::hash`] begins.
+    model: [u8; ID],
+    bits: usize,
+    /// Bits behind the last are 0.
+    code: Vec<u8>,
+}
+
+/// Whether an input begins as a code file does.
+pub(crate) fn is_code(input: &mut Input<'_>) -> Result<bool> {
+    Ok(input.read_to(MAGIC.len() as u64)?.starts_with(&MAGIC))
+}
+
+pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output<'_>) -> Result<()> {
+    ensure!(options.max_bytes.is_none(), "--max-bytes is for streams: cut the code with `nestcast cut --bits N`");
+    let name = files::name(&options.input);
+    let package = CodePackage::find(&options.common.model)?;
+    let picture = pictures::read_from(input, options.common.max_pixels)?;
+    let size = picture.size();
+    let fits = (size.width(), size.height()) == (SIDE, SIDE);
+    ensure!(
+        fits,
+        "{name} has {}x{} pixels: scale it to the {SIDE}x{SIDE} that {} codes",
+        size.width(),
+        size.height(),
+        package.name()
+    );
+    let code = package.encoder(&Runtime::open()?, 1)?.encode(&to_rgb(&picture));
+    let code = code.with_context(|| format!("{name} cannot be encoded"))?;
+    let file = CodeFile { model: id(&package), bits: package.bits(), code };
+    output.write(&file.bytes())?;
+    let (bits, model) = (file.bits, package.name());
+    if options.json {
+        let summary = serde_json::json!({ "input": name, "output": options.output, "bits": bits, "model": model });
+        return Lines::beside(&options.output).print_pretty(&summary);
+    }
+    if output.is_standard() {
+        return Ok(());
+    }
+    files::print(&format!("{}: code of {bits} bits, model {model}\n", options.output.display()))
+}
+
+pub(crate) fn cut(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Result<()> {
+    let bits = options.length.bits.context("this is a code: cut it with --bits")?;
+    let file = CodeFile::read(input)?;
+    if bits > file.bits {
+        files::note(&format!("{bits} bits are asked for, the code has {}: all of it is used", file.bits));
+    }
+    output.write(&file.first(bits).bytes())
+}
+
+pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
+    let output = Output::new(&options.output, &[&options.input])?;
+    let name = files::name(&options.input);
+    ensure!(options.bytes.is_none() && options.decoder.is_none(), "{name} is a code: leave --bytes and --decoder out");
+    let file = CodeFile::read(input)?;
+    let package = file.package(&options.common.model).with_context(|| format!("{name} cannot be decoded"))?;
+    let decoder = package.decoder(&Runtime::open()?)?;
+    let decoder = decoder.with_context(|| format!("{name} cannot be decoded: {} makes codes only", package.name()))?;
+    let picture = decoder.decode(&file.code, file.bits).with_context(|| format!("{name} cannot be decoded"))?;
+    output.write(&encode_png(&picture)?)?;
+    if output.is_standard() {
+        return Ok(());
+    }
+    let (path, model) = (options.output.display(), package.name());
+    files::print(&format!("{path}: {SIDE}x{SIDE} from {} of {} bits, model {model}\n", file.bits, package.bits()))
+}
+
+fn id(package: &CodePackage) -> [u8; ID] {
+    std::array::from_fn(|at| package.hash()[at])
+}
+
+impl CodeFile {
+    fn read(mut input: Input<'_>) -> Result<Self> {
+        let name = files::name(input.path());
+        let bytes = input.read_to(MAX_BYTES)?;
+        Self::parse(bytes).with_context(|| format!("{name} is refused"))
+    }
+
+    /// A prefix of a code file holds as many bits as it has bytes behind the header for.
+    fn parse(bytes: &[u8]) -> Result<Self> {
+        let (header, code) = bytes.split_at_checked(HEADER).context("it ends inside its header: get more of it")?;
+        let number = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
+        ensure!(
+            number(8) == VERSION,
+            "it is a code file of version {}, and this build reads {VERSION}: update nestcast",
+            number(8)
+        );
+        let file = Self { model: std::array::from_fn(|at| header[12 + at]), bits: 8 * code.len(), code: code.to_vec() };
+        Ok(file.first(number(10).into()))
+    }
+
+    /// The first bits of it, or all where there are not so many.
+    fn first(mut self, bits: usize) -> Self {
+        self.bits = bits.min(self.bits);
+        self.code.truncate(self.bits.div_ceil(8));
+        if let (Some(last), used @ 1..) = (self.code.last_mut(), self.bits % 8) {
+            *last &= u8::MAX << (8 - used);
+        }
+        self
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let bits = u16::try_from(self.bits).unwrap_or(u16::MAX);
+        [&MAGIC[..], &VERSION.to_le_bytes(), &bits.to_le_bytes(), &self.model, &self.code].concat()
+    }
+
+    /// The package that `--model` names, or the built-in one that the code is of.
+    fn package(&self, named: &str) -> Result<CodePackage> {
+        let built_in = CodePackage::names().filter_map(|name| CodePackage::find(name).ok());
+        let named = CodePackage::is_meant(named).then(|| CodePackage::find(named)).transpose()?;
+        let package = named.into_iter().chain(built_in).find(|package| id(package) == self.model);
+        package.ok_or_else(|| anyhow!("it is of another model: name the folder of its package with --model"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_cut_at_any_bit_and_any_byte() {
+        let whole = CodeFile { model: *b"modeli", bits: 40, code: vec![0b1011_0111; 5] };
+        let bytes = whole.bytes();
+        for bits in 0..=45 {
+            let cut = CodeFile::parse(&CodeFile::parse(&bytes).expect("a file").first(bits).bytes()).expect("a file");
+            assert_eq!((cut.bits, cut.code.len(), cut.model), (bits.min(40), bits.min(40).div_ceil(8), *b"modeli"));
+            let bit = |code: &[u8], at: usize| code[at / 8] >> (7 - at % 8) & 1;
+            assert!(
+                (0..8 * cut.code.len()).all(|at| bit(&cut.code, at) == u8::from(at < cut.bits) * bit(&whole.code, at))
+            );
+        }
+        for length in 0..=bytes.len() {
+            let known = CodeFile::parse(&bytes[..length]).ok().map(|file| file.bits);
+            assert_eq!(known, length.checked_sub(HEADER).map(|bytes| 8 * bytes), "{length} bytes");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! x264 as live video has it: no picture waits for a later one, and a rate buffer of 1.5 frames. The program `ffmpeg` runs it.
+
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use nestcast_codec::Picture;
+use nestcast_media::y4m::{Rate, Reader, Writer};
+
+use crate::ffmpeg::Ffmpeg;
+
+/// Frames from one keyframe to the next.
+pub const KEYFRAME_INTERVAL: usize = 60;
+/// The rate buffer, in frames: so long a frame may take at the rate that x264 is told.
+const BUFFER_FRAMES: f64 = 1.5;
+
+/// What `ffmpeg` is told to leave x264's notes on its own settings (SEI) out.
+pub const WITHOUT_NOTES: [&str; 2] = ["-bsf:v", "filter_units=remove_types=6"];
+
+/// A coded picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessUnit {
+    /// H.264, as a byte stream.
+    pub bytes: Bytes,
+    /// Whether a decoder may begin here.
+    pub key: bool,
+}
+
+/// x264 by way of `ffmpeg`.
+#[derive(Clone, Debug)]
+pub struct X264 {
+    ffmpeg: Ffmpeg,
+}
+
+impl X264 {
+    /// Finds `ffmpeg` on the search path.
+    ///
+    /// # Errors
+    /// Those of [`Ffmpeg::find`].
+    pub fn find() -> Result<Self> {
+        Ok(Self { ffmpeg: Ffmpeg::find()? })
+    }
+
+    /// Codes pictures of one size, planar YCbCr 4:2:0, at a rate; gives an access unit for each.
+    ///
+    /// # Errors
+    /// If `ffmpeg` fails.
+    pub fn encode<'a>(
+        &self,
+        pictures: impl IntoIterator<Item = &'a Picture>,
+        rate: Rate,
+        bits_per_second: f64,
+    ) -> Result<Vec<AccessUnit>> {
+        let folder = tempfile::tempdir()?;
+        let coded = folder.path().join("coded.h264");
+        let frames_per_second = f64::from(rate.frames()) / f64::from(rate.seconds());
+        let keyframes = KEYFRAME_INTERVAL.to_string();
+        let mut words: Vec<String> = ["-i", "-"].map(Into::into).into();
+        words.extend(arguments("zerolatency", bits_per_second, Some(frames_per_second)));
+        words.extend(WITHOUT_NOTES.map(Into::into));
+        words.extend(["-g", &keyframes, "-threads", "1", "-f", "h264"].map(Into::into));
+        words.push(coded.display().to_string());
+        let mut child = self.ffmpeg.start(words)?;
+        let mut input = Writer::new(child.stdin.take().context("a pipe")?, rate);
+        let given: Result<usize, _> =
+            pictures.into_iter().try_fold(0, |count, picture| input.write(picture).map(|()| count + 1));
+        drop(input);
+        ensure!(child.wait()?.success(), "ffmpeg failed to run x264");
+        let (mut bytes, packets) = (Bytes::from(fs::read(&coded)?), self.ffmpeg.packets(&coded)?);
+        let sizes: usize = packets.iter().map(|(size, _)| size).sum();
+        ensure!((packets.len(), sizes) == (given?, bytes.len()), "x264 gave not one access unit for each picture");
+        Ok(packets.into_iter().map(|(size, key)| AccessUnit { bytes: bytes.split_to(size), key }).collect())
+    }
+
+    /// Decodes access units that begin with a keyframe, and gives each picture to `show`, with its number.
+    ///
+    /// # Errors
+    /// If `ffmpeg` fails or gives not one picture for each unit; those of `show`.
+    pub fn decode<'a>(
+        &self,
+        units: impl IntoIterator<Item = &'a [u8]>,
+        mut show: impl FnMut(usize, &Picture) -> Result<()>,
+    ) -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let coded = folder.path().join("coded.h264");
+        let units: Vec<&[u8]> = units.into_iter().collect();
+        fs::write(&coded, units.concat())?;
+        let options = ["-fps_mode", "passthrough", "-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe", "-"].map(AsRef::as_ref);
+        let mut child = self.ffmpeg.start(["-i".as_ref(), coded.as_os_str()].into_iter().chain(options))?;
+        let mut pictures = Reader::new(child.stdout.take().context("a pipe")?, u64::MAX)?;
+        let mut count = 0;
+        let mut picture = Picture::zero(pictures.size(), pictures.format());
+        while pictures.read_into(&mut picture)? {
+            show(count, &picture)?;
+            count += 1;
+        }
+        ensure!(child.wait()?.success() && count == units.len(), "{count} pictures of {} access units", units.len());
+        Ok(())
+    }
+}
+
+/// What `ffmpeg` is told of x264: with `tune`, at a rate, with a buffer of 1.5 frames if their number a second is given.
+#[must_use]
+pub fn arguments(tune: &str, bits_per_second: f64, frames_per_second: Option<f64>) -> Vec<String> {
+    let rate = bits_per_second.round();
+    let words = format!("-c:v libx264 -preset medium -tune {tune} -b:v {rate}");
+    let buffer = frames_per_second.map(|frames_per_second| {
+        // x264 counts whole kbit.
+        let buffer = (bits_per_second / 1000.0 * BUFFER_FRAMES / frames_per_second).round().max(1.0) * 1000.0;
+        format!(" -maxrate {rate} -bufsize {buffer}")
+    });
+    (words + &buffer.unwrap_or_default()).split(' ').map(str::to_owned).collect()
+}
+
+#[cfg(all(test, feature = "motion-jpeg"))]
+mod tests {
+    use super::*;
+    use crate::clip::Clip;
+
+    #[test]
+    fn every_picture_is_an_access_unit_and_any_part_from_a_keyframe_on_decodes() -> Result<()> {
+        let Ok(x264) = X264::find() else {
+            println!("skipped: no ffmpeg");
+            return Ok(());
+        };
+        let clip = Clip::builtin()?;
+        let pictures = || (0..70).map(|id| clip.at(id));
+        let units = x264.encode(pictures(), clip.rate(), 500e3)?;
+        let keys: Vec<usize> = (0..units.len()).filter(|&at| units[at].key).collect();
+        assert_eq!((units.len(), &keys[..]), (70, &[0, KEYFRAME_INTERVAL][..]));
+        for from in keys {
+            let mut shown = 0;
+            x264.decode(units[from..].iter().map(|unit| &unit.bytes[..]), |count, picture| {
+                shown = count + 1;
+                let psnr = crate::metrics::luma_psnr(clip.at((from + count) as u64), picture);
+                ensure!(psnr > 30.0, "{psnr} dB");
+                Ok(())
+            })?;
+            assert_eq!(shown, 70 - from);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_buffer_is_of_one_and_a_half_frames() {
+        let words = arguments("zerolatency", 300e3, Some(30.0)).join(" ");
+        assert!(words.ends_with("-b:v 300000 -maxrate 300000 -bufsize 15000"), "{words}");
+        assert!(!arguments("psnr", 300e3, None).join(" ").contains("bufsize"));
+    }
+}

@@ -1,0 +1,240 @@
+//! A package of binary codes: its manifest and networks, checked before anything of them is used.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use super::{CodeDecoder, CodeEncoder};
+use crate::graph::{self, GraphError, Operand, Signature};
+use crate::onnx::{Network, Workers};
+use crate::package::files::{self, Bytes, MANIFEST, MAX_MANIFEST};
+use crate::package::{Fault, PackageError, Source, manifest};
+use crate::runtime::Runtime;
+
+const ENCODER: &str = "encoder.onnx";
+const DECODER: &str = "decoder.onnx";
+/// Names of the networks' ports.
+pub(super) const PICTURE: &str = "picture";
+pub(super) const CODE: &str = "code";
+
+/// Version of the manifest that this build reads.
+const FORMAT: u32 = 1;
+/// What the manifest calls this kind of package.
+const KIND: &str = "binary-code";
+/// Fewest and most bits of a code.
+const BITS: std::ops::RangeInclusive<u16> = 8..=4096;
+/// Most bytes of a network's file: three layers of 3072, 2048, 1024 and 512 units in bytes, and room.
+const MAX_NETWORK: u64 = 16 * 1024 * 1024;
+
+/// Manifest, encoder, decoder.
+type Embedded = (&'static [u8], &'static [u8], Option<&'static [u8]>);
+
+/// The packages that are part of this build, by name.
+const BUILT_IN: &[(&str, Embedded)] = &[(
+    "thumb",
+    (include_bytes!("../../artifacts/thumb/manifest.toml"), include_bytes!("../../artifacts/thumb/encoder.onnx"), None),
+)];
+
+/// What a package of codes says of itself. Unknown entries are refused.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CodeManifest {
+    /// `binary-code`, which tells it from packages of transforms.
+    pub kind: String,
+    /// Version of the manifest's own format.
+    pub format: u32,
+    /// Name of the model.
+    pub name: String,
+    /// Version of the model.
+    pub version: String,
+    /// Licence of the weights.
+    pub licence: String,
+    /// What it was trained on.
+    pub data: Vec<Source>,
+    /// The codes.
+    pub code: Code,
+    /// SHA-256 of every file, in hexadecimal, by its name in the folder.
+    pub files: BTreeMap<String, String>,
+}
+
+/// What the codes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Code {
+    /// How many bits a code has, a multiple of 8.
+    pub bits: u16,
+}
+
+/// What any package's manifest may say of its kind.
+#[derive(Deserialize)]
+struct Kind {
+    kind: Option<String>,
+    format: u32,
+}
+
+/// A model of binary codes whose bytes match its manifest.
+#[derive(Clone)]
+pub struct CodePackage {
+    place: String,
+    manifest: CodeManifest,
+    hash: [u8; 32],
+    encoder: Bytes,
+    decoder: Option<Bytes>,
+}
+
+impl CodePackage {
+    /// What `--model NAME|DIR` means: the built-in package of that name, else a folder.
+    ///
+    /// # Errors
+    /// [`PackageError`] says what is wrong and who must act. Nothing is read that is larger than a package may be, or that the
+    /// manifest does not vouch for.
+    pub fn find(name_or_folder: &str) -> Result<Self, PackageError> {
+        let place = name_or_folder.to_owned();
+        if let Some((_, (manifest, encoder, decoder))) = BUILT_IN.iter().find(|(name, _)| *name == place) {
+            let file = |name: &str| match name {
+                ENCODER => Ok(Some(Cow::Borrowed(*encoder))),
+                _ => Ok(decoder.map(Cow::Borrowed)),
+            };
+            return Self::read(Cow::Borrowed(manifest), file).map_err(refused(&place));
+        }
+        let folder = Path::new(name_or_folder);
+        if !folder.is_dir() {
+            let known = Self::names().collect::<Vec<_>>().join(", ");
+            return Err(PackageError::Unknown { name: place, known });
+        }
+        let manifest = files::read(folder, MANIFEST, MAX_MANIFEST).map_err(refused(&place))?;
+        let file = |name: &str| match files::read(folder, name, MAX_NETWORK) {
+            Ok(bytes) => Ok(Some(Cow::Owned(bytes))),
+            Err(Fault::Missing(_)) if name == DECODER => Ok(None),
+            Err(fault) => Err(fault),
+        };
+        Self::read(Cow::Owned(manifest), file)
+            .map(|package| Self { place: place.clone(), ..package })
+            .map_err(refused(&place))
+    }
+
+    /// The names of the built-in packages.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|(name, _)| *name)
+    }
+
+    /// The built-in package of this hash.
+    #[must_use]
+    pub fn of_hash(hash: [u8; 32]) -> Option<Self> {
+        Self::names().filter_map(|name| Self::find(name).ok()).find(|package| package.hash == hash)
+    }
+
+    /// Whether `--model` means a package of codes: a built-in one, or a folder whose manifest says so.
+    #[must_use]
+    pub fn is_meant(name_or_folder: &str) -> bool {
+        let folder = Path::new(name_or_folder);
+        let says = || manifest::read::<Kind>(&files::read(folder, MANIFEST, MAX_MANIFEST)?);
+        Self::names().any(|name| name == name_or_folder)
+            || folder.is_dir() && says().is_ok_and(|found| found.kind.as_deref() == Some(KIND))
+    }
+
+    fn read(manifest: Bytes, file: impl Fn(&str) -> Result<Option<Bytes>, Fault>) -> Result<Self, Fault> {
+        let hash = Sha256::digest(&manifest).into();
+        let manifest = CodeManifest::parse(&manifest)?;
+        let bits = manifest.code.bits;
+        let picture =
+            || Operand::fixed(PICTURE, &super::PICTURE.map(|length| u16::try_from(length).unwrap_or(u16::MAX)));
+        let code = || Operand::fixed(CODE, &[1, bits]);
+        let network = |name: &str, signature: &Signature<'_>| -> Result<Option<Bytes>, Fault> {
+            let Some(bytes) = file(name)? else { return Ok(None) };
+            let expected = manifest.files.get(name).ok_or_else(|| Fault::NoHash(name.into()))?;
+            files::check_hash(name, &bytes, expected)?;
+            let refused = |error: GraphError| Fault::Graph { file: name.into(), error };
+            graph::check_signature(&bytes, signature).map_err(refused)?;
+            Ok(Some(bytes))
+        };
+        let encoder = network(ENCODER, &Signature { inputs: vec![picture()], output: code() })?;
+        let encoder = encoder.ok_or_else(|| Fault::Missing(ENCODER.into()))?;
+        let decoder = network(DECODER, &Signature { inputs: vec![code()], output: picture() })?;
+        Ok(Self { place: manifest.name.clone(), manifest, hash, encoder, decoder })
+    }
+
+    /// The model's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.manifest.name
+    }
+
+    /// The model's id: the SHA-256 of its manifest, which has the SHA-256 of its networks.
+    #[must_use]
+    pub const fn hash(&self) -> [u8; 32] {
+        self.hash
+    }
+
+    /// What the package says of itself.
+    #[must_use]
+    pub const fn manifest(&self) -> &CodeManifest {
+        &self.manifest
+    }
+
+    /// Bits of a code.
+    #[must_use]
+    pub const fn bits(&self) -> usize {
+        self.manifest.code.bits as usize
+    }
+
+    /// The network from pictures to codes, for up to `runs` at once.
+    ///
+    /// # Errors
+    /// [`Fault::Network`] if ONNX Runtime refuses it.
+    pub fn encoder(&self, runtime: &Runtime, runs: usize) -> Result<CodeEncoder, PackageError> {
+        self.network(runtime, ENCODER, &self.encoder, runs).map(|network| CodeEncoder { network })
+    }
+
+    /// The network from codes to pictures, if the package has one.
+    ///
+    /// # Errors
+    /// As [`CodePackage::encoder`].
+    pub fn decoder(&self, runtime: &Runtime) -> Result<Option<CodeDecoder>, PackageError> {
+        let network = self.decoder.as_ref().map(|bytes| self.network(runtime, DECODER, bytes, 1)).transpose()?;
+        Ok(network.map(|network| CodeDecoder { network, bits: self.bits() }))
+    }
+
+    fn network(&self, runtime: &Runtime, file: &str, bytes: &[u8], runs: usize) -> Result<Network, PackageError> {
+        let network = Network::load(runtime, bytes, Workers::single_threaded(runs));
+        network.map_err(|error| refused(&self.place)(Fault::Network { file: file.into(), error }))
+    }
+}
+
+fn refused(place: &str) -> impl Fn(Fault) -> PackageError {
+    move |fault| PackageError::Refused { package: place.to_owned(), fault }
+}
+
+impl CodeManifest {
+    fn parse(bytes: &[u8]) -> Result<Self, Fault> {
+        let Kind { kind, format } = manifest::read(bytes)?;
+        if kind.as_deref() != Some(KIND) {
+            return Err(Fault::Manifest(format!("its kind is not {KIND}")));
+        }
+        if format != FORMAT {
+            return Err(Fault::Format { format, known: FORMAT });
+        }
+        let parsed: Self = manifest::read(bytes)?;
+        manifest::check_files(&parsed.files)?;
+        let bits = parsed.code.bits;
+        if !BITS.contains(&bits) || !bits.is_multiple_of(8) {
+            return Err(Fault::Manifest(format!("{bits} bits of a code are not a multiple of 8 from 8 to 4096")));
+        }
+        Ok(parsed)
+    }
+}
+
+/// Without megabytes of weights.
+impl fmt::Debug for CodePackage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CodePackage")
+            .field("place", &self.place)
+            .field("manifest", &self.manifest)
+            .finish_non_exhaustive()
+    }
+}

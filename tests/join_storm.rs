@@ -1,0 +1,82 @@
+//! A hundred receivers join a broadcast of video within a second, in virtual time: nobody's frame is late for it.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use bytes::Bytes;
+use nestcast_lab::bottleneck::Bottleneck;
+use nestcast_lab::link::Link;
+use nestcast_proto::{Arrived, Bitrate, ReceiveStats, Welcome};
+use nestcast_receiver::{FrameSink, Readiness};
+use nestcast_tests::network::{INTERVAL, Scenario, Viewer, broadcast_from};
+use nestcast_tests::video_frames::video_frames;
+
+/// Receivers that are there before, and those that come in the storm.
+const BEFORE: u32 = 3;
+const STORM: u32 = 100;
+/// When the storm begins; it lasts a second.
+const BEGINS: Duration = Duration::from_secs(2);
+/// More than all of them ask for.
+const LINK: u64 = 300_000_000;
+const EACH: u64 = 1_000_000;
+
+/// Notes frames: their numbers, and when each was captured and handed over.
+struct Clock {
+    network: Bottleneck,
+    joins: Duration,
+    frames: Vec<(u64, Duration, Duration)>,
+}
+
+impl FrameSink for Clock {
+    type Error = Infallible;
+
+    async fn handle_welcome(&mut self, _welcome: &Welcome) -> Result<Readiness, Infallible> {
+        Ok(Readiness::Ready)
+    }
+
+    async fn handle_package(&mut self, _package: Bytes) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), Infallible> {
+        self.frames.push((frame.header.id, Duration::from_micros(frame.header.captured), self.network.now()));
+        Ok(())
+    }
+}
+
+impl Clock {
+    fn latencies(&self) -> impl Iterator<Item = Duration> {
+        self.frames.iter().map(|(_, captured, at)| at.saturating_sub(*captured))
+    }
+}
+
+#[test]
+fn a_hundred_join_within_a_second_and_no_frame_is_late_by_an_interval() {
+    let joins = |number: u32| match number.checked_sub(BEFORE) {
+        None => Duration::ZERO,
+        Some(place) => BEGINS + Duration::from_secs(1) * place / STORM,
+    };
+    let scenario = Scenario::lasting(BEGINS + Duration::from_secs(2));
+    let outcome = broadcast_from(&Link::constant(LINK), scenario, video_frames(), |network| {
+        let viewer = |number| {
+            let joins = joins(number);
+            let sink = Clock { network: network.clone(), joins, frames: Vec::new() };
+            Viewer { joins, cap: Some(Bitrate::from_bits(EACH)), sink }
+        };
+        (0..BEFORE + STORM).map(viewer).collect()
+    });
+    // What a frame takes while nobody joins: half of the round trip, and what waits for the next one.
+    let calm = outcome.receivers[0].frames.iter().filter(|(_, captured, _)| *captured < BEGINS).skip(30);
+    let usual = calm.map(|(_, captured, at)| at.saturating_sub(*captured)).max().expect("frames come before the storm");
+    println!("before the storm a frame takes {usual:?} at most");
+    for (number, receiver) in outcome.receivers.iter().enumerate() {
+        let first = receiver.frames.first().unwrap_or_else(|| panic!("receiver {number} saw nothing"));
+        let waited = first.2.saturating_sub(receiver.joins);
+        // Three round trips of handshake and hello, the next frame, and an interval.
+        assert!(waited <= 2 * INTERVAL + Duration::from_millis(60), "receiver {number} waited {waited:?}");
+        let whole = (first.0..).zip(&receiver.frames).all(|(expected, (id, ..))| expected == *id);
+        assert!(whole, "receiver {number} lacks frames");
+        let latest = receiver.latencies().max().expect("it has frames");
+        assert!(latest <= usual + INTERVAL, "receiver {number}: a frame took {latest:?}");
+    }
+}
