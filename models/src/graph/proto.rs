@@ -115,12 +115,16 @@ impl<'a> Graph<'a> {
                 _ => return Err(UNKNOWN),
             }
         }
-        // ONNX Runtime's own set may be left out where nothing of it is used.
         let known = opsets == OPSETS || opsets.iter().rev().eq(&OPSETS) || opsets == OPSETS[..1];
         if version != Some(IR) || !known {
             return Err(GraphError::Form("another version of ONNX, or of its operators, than this build takes"));
         }
-        Self::of(graph.ok_or(LACKS)?)
+        let graph = Self::of(graph.ok_or(LACKS)?)?;
+        // ONNX Runtime's own set may be left out where nothing of it is used.
+        if opsets.len() < OPSETS.len() && graph.nodes.iter().any(|node| node.domain == RUNTIME) {
+            return Err(GraphError::Form("an operator of ONNX Runtime's set and does not name that set"));
+        }
+        Ok(graph)
     }
 
     /// Reads a `GraphProto`.
