@@ -104,7 +104,7 @@ async fn frames_that_are_no_pictures_are_given_up() {
 async fn rules_that_are_broken_end_the_session_at_once() {
     for (scenario, words) in [
         (Scenario::RateBeyondReason, "more than 1000 frames a second"),
-        (Scenario::TalksOn, "a message came behind the welcome"),
+        (Scenario::TalksOn, "a message came behind the clock"),
         (Scenario::UnaskedModels, "a model came that was not asked for"),
         (Scenario::ManyModels, "a model came that was not asked for"),
     ] {
