@@ -66,6 +66,8 @@ struct Ways {
 struct State {
     links: Vec<Ways>,
     inboxes: BTreeMap<SocketAddr, Inbox>,
+    /// All that there ever were.
+    sockets: usize,
     passages: Vec<Passage>,
     seed: u64,
 }
@@ -86,7 +88,7 @@ impl Bottleneck {
         let ways = |link: &Link| Ways { down: Schedule::new(link.clone()), up: Schedule::new(link.back()) };
         let links = links.iter().map(ways).collect();
         let (inboxes, passages) = (BTreeMap::new(), Vec::new());
-        let state = Arc::new(Mutex::new(State { links, inboxes, passages, seed }));
+        let state = Arc::new(Mutex::new(State { links, inboxes, sockets: 0, passages, seed }));
         let bottleneck = Self { state, pushed: Arc::new(Notify::new()), began: Instant::now() };
         tokio::spawn(bottleneck.clone().carry());
         bottleneck
@@ -125,7 +127,8 @@ impl Bottleneck {
 
     fn socket(&self, port: u16, link: usize) -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) {
         let mut state = self.lock();
-        let host = u8::try_from(state.inboxes.len() + 1).expect("few sockets");
+        state.sockets += 1;
+        let host = u8::try_from(state.sockets).expect("few sockets");
         let address = SocketAddr::from((Ipv4Addr::new(10, 0, 0, host), port));
         state.inboxes.insert(address, Inbox { link, ..Inbox::default() });
         let mut seed = [host; 32];

@@ -243,11 +243,11 @@ impl Publisher {
         self.admit_waiting();
     }
 
-    /// The receiver lacks a frame for good. The next is a join then, unless it has one behind that frame, or asked a short while
-    /// ago.
+    /// The receiver lacks a frame for good. The next is a join then, unless that frame was not due yet, a join came behind it, or
+    /// the receiver asked a short while ago.
     pub fn handle_join_request(&mut self, now: Duration, request: JoinRequest) {
         let soon = self.asked.is_some_and(|asked| now.saturating_sub(asked) < MIN_JOIN_INTERVAL);
-        if soon || self.waiting.has_joined_behind(request.lost) {
+        if soon || !self.waiting.may_lack(request.lost) {
             return;
         }
         self.asked = Some(now);

@@ -25,6 +25,8 @@ struct Chain {
     begun: bool,
     /// The last join among them.
     joined: Option<u64>,
+    /// The last frame that was due.
+    newest: Option<u64>,
     /// Frames behind the first that this receiver does not get.
     dropped: u64,
 }
@@ -39,7 +41,7 @@ impl Waiting {
     pub(crate) fn video(interval: Duration) -> Self {
         let in_time = MAX_OWED_TIME.as_nanos() / interval.as_nanos().max(1);
         let most = usize::try_from(in_time).unwrap_or(MAX_OWED_FRAMES).clamp(1, MAX_OWED_FRAMES);
-        let chain = Chain { most, broken: true, begun: false, joined: None, dropped: 0 };
+        let chain = Chain { most, broken: true, begun: false, joined: None, newest: None, dropped: 0 };
         Self { frames: VecDeque::new(), chain: Some(chain) }
     }
 
@@ -63,6 +65,7 @@ impl Waiting {
             self.frames.push_back(frame.clone());
             return u64::from(before.is_some());
         };
+        chain.newest = Some(frame.id);
         let mut given_up = 0;
         if self.frames.len() >= chain.most {
             given_up = chain.break_off(self.frames.len() as u64);
@@ -93,9 +96,13 @@ impl Waiting {
         chain.break_off(waited + count).saturating_sub(count)
     }
 
-    /// Whether the receiver has, or will have, a join behind frame `lost`.
-    pub(crate) fn has_joined_behind(&self, lost: u64) -> bool {
-        self.chain.as_ref().is_none_or(|chain| chain.broken || chain.joined.is_some_and(|joined| joined > lost))
+    /// Whether the receiver may lack frame `lost`: it was due, and there is no join behind it, nor will the next frame be one.
+    pub(crate) fn may_lack(&self, lost: u64) -> bool {
+        self.chain.as_ref().is_some_and(|chain| {
+            !chain.broken
+                && chain.joined.is_none_or(|joined| joined <= lost)
+                && chain.newest.is_some_and(|newest| lost <= newest)
+        })
     }
 
     /// The frame to begin.
@@ -160,11 +167,12 @@ mod tests {
     #[test]
     fn a_join_is_known_by_its_number() {
         let mut waiting = Waiting::video(INTERVAL);
-        assert!(waiting.has_joined_behind(9), "it begins with one");
+        assert!(!waiting.may_lack(9), "it begins with one");
         waiting.put(&frame(3, true));
         waiting.put(&frame(4, true));
-        assert_eq!([2, 3, 4].map(|lost| waiting.has_joined_behind(lost)), [true, false, false]);
-        assert!(Waiting::pictures().has_joined_behind(0), "pictures need none");
+        assert_eq!([2, 3, 4].map(|lost| waiting.may_lack(lost)), [false, true, true]);
+        assert!(![5, u64::MAX].into_iter().any(|lost| waiting.may_lack(lost)), "they were not due yet");
+        assert!(!Waiting::pictures().may_lack(0), "pictures need none");
     }
 
     #[test]

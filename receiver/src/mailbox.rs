@@ -82,7 +82,7 @@ impl Mailbox {
         let mut state = self.state();
         state.connections += 1;
         state.past = add(state.past, state.current);
-        (state.current, state.useful) = (ReceiveStats::default(), None);
+        (state.current, state.useful, state.lost) = (ReceiveStats::default(), None, None);
     }
 
     /// Tells of a sender.
@@ -137,9 +137,9 @@ impl Mailbox {
         self.state().useful.map(|(first, last)| last - first)
     }
 
-    /// Nothing more comes.
-    pub(crate) fn close(&self) {
-        self.post(|state| state.mail.last = true);
+    /// Nothing more comes once what is given is dropped.
+    pub(crate) fn close_on_drop(&self) -> CloseOnDrop {
+        CloseOnDrop(self.clone())
     }
 
     fn post(&self, change: impl FnOnce(&mut State)) {
@@ -194,6 +194,16 @@ impl Mailbox {
             replaced: state.replaced,
             reconnects: state.connections.saturating_sub(1),
         }
+    }
+}
+
+/// However the receiving ends, the thread ends too.
+#[derive(Debug)]
+pub(crate) struct CloseOnDrop(Mailbox);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.post(|state| state.mail.last = true);
     }
 }
 

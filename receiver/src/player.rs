@@ -15,7 +15,7 @@ use nestcast_proto::{Arrived, PackageHash, ReceiveStats, Welcome};
 use crate::decoding::Decoding;
 use crate::error::Error;
 use crate::latency::{self, LatencyHistogram};
-use crate::mailbox::{Answer, Mailbox};
+use crate::mailbox::{Answer, CloseOnDrop, Mailbox};
 use crate::receive::{Config, receive};
 use crate::sink::{FrameSink, Readiness};
 
@@ -168,10 +168,11 @@ pub async fn view(config: Config, viewer: impl Viewer, shutdown: impl Future<Out
     player.finish().await.map_err(Error::sink).and(outcome)
 }
 
-/// Decodes frames and shows them on a thread.
+/// Decodes frames and shows them on a thread, which ends when this is dropped.
 #[derive(Debug)]
 pub struct Player {
     mailbox: Mailbox,
+    close: CloseOnDrop,
     thread: JoinHandle<Result<(), PlayError>>,
 }
 
@@ -184,7 +185,7 @@ impl Player {
             let _end = of_thread.end_on_drop();
             Playback::new(viewer, &of_thread).run()
         });
-        Self { mailbox, thread }
+        Self { close: mailbox.close_on_drop(), mailbox, thread }
     }
 
     /// Shows what is there and ends the thread.
@@ -192,8 +193,9 @@ impl Player {
     /// # Errors
     /// Why it ended before, if it did.
     pub async fn finish(self) -> Result<(), PlayError> {
-        self.mailbox.close();
-        let joined = tokio::task::spawn_blocking(move || self.thread.join()).await;
+        let Self { close, thread, .. } = self;
+        drop(close);
+        let joined = tokio::task::spawn_blocking(move || thread.join()).await;
         joined.ok().and_then(Result::ok).unwrap_or(Err(PlayError::Panicked))
     }
 }
@@ -420,6 +422,15 @@ mod tests {
     fn frame() -> Arrived {
         let header = FrameHeader { id: 0, skipped: 0, captured: 0, full: 4, base: 4 };
         Arrived { header, prefix: Bytes::from_static(b"junk"), first: Duration::ZERO, shown: Duration::ZERO }
+    }
+
+    #[tokio::test]
+    async fn a_player_that_is_dropped_ends_its_thread() {
+        let (_look, looking) = mpsc::channel();
+        let player = Player::start(Slow(looking));
+        let mailbox = player.mailbox.clone();
+        drop(player);
+        mailbox.ended().await;
     }
 
     #[tokio::test]

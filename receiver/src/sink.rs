@@ -34,7 +34,7 @@ pub trait FrameSink: Send {
         let _ = now;
     }
 
-    /// The sender announces what it sends, once on each connection, before all else.
+    /// The sender announces what it sends, once on each connection, before frames and packages.
     ///
     /// # Errors
     /// If it cannot use such frames.

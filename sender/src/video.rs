@@ -63,10 +63,12 @@ impl VideoEncoding {
     ) -> Result<Frame, Error> {
         self.follow(feedback);
         let frame = self.encoder.encode(picture)?;
+        // Read for key frames too: who waited for a join has one in them.
+        let wants_join = feedback.wants_join();
         let join = if frame.key {
             Some(Join { base: frame.base, bytes: frame.bytes.clone() })
         } else {
-            feedback.wants_join().then(|| {
+            wants_join.then(|| {
                 let most = self.rate.bytes(self.slowest * JOIN_INTERVALS).max(MIN_JOIN_BYTES);
                 let nestcast_codec::Frame { base, bytes, .. } = self.encoder.join(most);
                 Join { base, bytes }
