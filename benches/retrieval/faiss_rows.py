@@ -1,7 +1,7 @@
 """FAISS on the codes and queries that `--dump DIR` wrote: python faiss_rows.py DIR OUT.csv.
 
 Binary indices of FAISS on one thread, a query at a time, in the thread's processor time; the 32 nearest by Hamming distance.
-HNSW is built where that takes minutes. Needs `pip install faiss-cpu==1.14.2 numpy`.
+HNSW is built where that takes minutes. Needs `pip install faiss-cpu==1.15.1 numpy`.
 """
 
 from __future__ import annotations

@@ -135,6 +135,15 @@ fn a_folder_without_pictures_leaves_the_old_index() {
 }
 
 #[test]
+fn an_index_replaces_no_picture_of_its_own() {
+    let bench = bench();
+    bench.write("pictures/mine.png", &picture(5, 64));
+    let line = refuse(&bench, &["index", "pictures", "-o", "pictures/mine.png", "--model", "codes"]);
+    assert_eq!(line, "nestcast: pictures/mine.png is the input: name another file to write");
+    assert!(bench.read("pictures/mine.png") == picture(5, 64));
+}
+
+#[test]
 fn an_index_that_cannot_serve_is_refused_with_what_to_do() {
     let bench = bench();
     succeed(&bench, &INDEX);

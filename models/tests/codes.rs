@@ -90,6 +90,7 @@ fn golden(folder: &Path, name: &str) -> Option<Vec<u8>> {
 
 #[test]
 fn shipped_packages_give_what_they_gave_when_they_were_exported() {
+    assert_eq!(shipped().len(), 3, "thumb and both of CIFAR's");
     for folder in shipped() {
         let package = find(&folder).expect("a sound package");
         let encoder = package.encoder(&Runtime::open().expect("ONNX Runtime"), 1).expect("it loads");

@@ -16,7 +16,7 @@ pub(crate) struct Recent {
     interval: Duration,
     /// With the moments at which they were due, those of video with when they were begun.
     frames: VecDeque<(Duration, Frame)>,
-    /// RateDropDetector of the path's rate that were answered.
+    /// Falls of the path's rate that were answered.
     falls: u64,
 }
 

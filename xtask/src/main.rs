@@ -25,7 +25,7 @@ cargo xtask COMMAND
   report           draw benches/results/report.html, plots and tables from the results; measures nothing
   measure COMMAND  measure anew into benches/results: `measure all KODAK` does all that depends on nestcast, with KODAK
                    the folder of its 24 pictures; `measure help` lists the parts; all need cmake, nasm and
-                   perl, `measure video` ffmpeg
+                   perl, `measure video` ffmpeg; `measure retrieval` needs none of them
   test             every test but the benchmarks' own; a build of codec, proto and retrieval for WebAssembly where
                    rustup can add that target (else it says `skipped`); a check that they depend on no tokio, quinn, ort or
                    image;

@@ -24,13 +24,13 @@ const RUN: [&str; 9] =
 
 /// Runs a command of the measuring program, or with `all KODAK` everything that depends on nestcast.
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
-    let library = runtime::ensure()?;
     let [first, rest @ ..] = arguments else {
         return Err(Failure::Usage("`measure` needs a command: `measure help` lists them".to_owned()));
     };
     if first == "retrieval" {
         return retrieval(rest);
     }
+    let library = runtime::ensure()?;
     build()?;
     if first != "all" {
         return program(arguments, &library);

@@ -34,7 +34,7 @@ struct Options {
     /// Only draw what was measured
     #[arg(long)]
     draw: bool,
-    /// Only write the codes and queries that FAISS is measured on into this folder: BITS-COUNT.codes and BITS.queries
+    /// Only write the codes and queries that FAISS is measured on into this folder: BITS-COUNT.codes and BITS-COUNT.queries
     #[arg(long, value_name = "DIR")]
     dump: Option<PathBuf>,
 }

@@ -50,7 +50,7 @@ pub(crate) struct Search {
     /// Draw the picture and what was found
     #[arg(long, value_name = "OUT.png")]
     pub(crate) sheet: Option<PathBuf>,
-    /// Print JSON
+    /// Print JSON, on standard error if OUT.png is `-`
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -75,6 +75,8 @@ pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
     let output = Output::new(&options.output, &[&options.input])?;
     let name = files::name(&options.input);
     ensure!(options.bytes.is_none() && options.decoder.is_none(), "{name} is a code: leave --bytes and --decoder out");
+    let of_video = options.bitrate.is_some() || !options.frames.is_all();
+    ensure!(!of_video, "{name} is a code: leave --bitrate and --frames out, which are for videos");
     let file = CodeFile::read(input)?;
     let package = file.package(&options.common.model).with_context(|| format!("{name} cannot be decoded"))?;
     let decoder = package.decoder(&Runtime::open()?)?;

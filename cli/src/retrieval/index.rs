@@ -34,8 +34,9 @@ struct Summary {
 }
 
 pub(crate) fn run(options: &Index) -> Result<()> {
-    let output = Output::new(&options.output, &[])?;
     let pictures = pictures_below(&options.folder)?;
+    let inputs: Vec<_> = pictures.iter().map(PathBuf::as_path).collect();
+    let output = Output::new(&options.output, &inputs)?;
     let coder = Coder::open(&options.codes, options.threads())?;
     let codes = codes_of(&pictures, &coder, options.threads())?;
 

@@ -62,11 +62,15 @@ pub(crate) fn run(options: &Search) -> Result<()> {
     let report = report(options, &index, &query)?;
     if let Some(sheet) = sheet {
         sheet.write(&draw(options, &report)?)?;
-        if sheet.is_standard() {
+        if sheet.is_standard() && !options.json {
             return Ok(());
         }
     }
-    if options.json { Lines::Output.print_pretty(&report) } else { files::print_result(&describe(&report)) }
+    if options.json {
+        let lines = options.sheet.as_deref().map_or(Lines::Output, Lines::beside);
+        return lines.print_pretty(&report);
+    }
+    files::print_result(&describe(&report))
 }
 
 fn report(options: &Search, index: &Index<&[u8]>, query: &[u8]) -> Result<Report> {

@@ -123,12 +123,6 @@ impl CodePackage {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// The built-in package of this hash.
-    #[must_use]
-    pub fn of_hash(hash: [u8; 32]) -> Option<Self> {
-        Self::names().filter_map(|name| Self::find(name).ok()).find(|package| package.hash == hash)
-    }
-
     /// Whether `--model` means a package of codes: a built-in one, or a folder whose manifest says so.
     #[must_use]
     pub fn is_meant(name_or_folder: &str) -> bool {
