@@ -90,7 +90,7 @@ def searched(times: tuple[str, ...]) -> list[Section]:
             "Ordered retrieval costs little and the same for codes of any length; semantic hashing beyond a radius of 2 costs more than a scan. "
             "200 microseconds at a million codes of 2048 bits.",
             "Measured in Rust: <code>cargo xtask measure retrieval</code>, <code>benches/results/retrieval</code>.",
-            "A sorted array in place of a tree of pointers. docs/measurements.md has the figures.",
+            'A sorted array in place of a tree of pointers. <a href="../../docs/measurements.md#search">docs/measurements.md</a> has the figures.',
             times,
         ),
         Section(
