@@ -21,6 +21,8 @@ struct Options {
 enum Command {
     /// Rate and distortion of the rivals over a folder of pictures; needed again only when a rival changes.
     Rivals(commands::rivals::Options),
+    /// SSIMULACRA2 and Butteraugli of nestcast and rivals at equal bytes.
+    Perceptual(commands::perceptual::Options),
     /// One stream cut to each receiver of a population, against ladders of encodes.
     Population(commands::population::Options),
     /// Video: nestcast and encoders of ffmpeg at five rates, and the population figure.
@@ -43,6 +45,7 @@ fn main() -> Result<()> {
     let Options { results, command } = Options::parse();
     match command {
         Command::Rivals(options) => commands::rivals::run(&options, &results),
+        Command::Perceptual(options) => commands::perceptual::run(&options, &results),
         Command::Population(options) => commands::population::run(&options, &results),
         Command::Video(options) => commands::video::run(&options, &results),
         Command::Clips(options) => commands::clips::run(&options),

@@ -2,6 +2,7 @@
 
 pub(crate) mod bandwidths;
 pub(crate) mod clips;
+pub(crate) mod perceptual;
 pub(crate) mod population;
 pub(crate) mod report;
 pub(crate) mod rivals;

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use nestcast_benches::{
     charts::{self, Growth},
     page::Page,
+    perceptual,
     population::{self, INTERVALS_MS},
     published, receivers,
     report::Report,
@@ -22,6 +23,11 @@ pub(crate) fn run(results: &Path) -> Result<()> {
     let report = rate_distortion(&results.join("kodak"))?;
     report.write(&results.join("kodak"))?;
     print!("{}", report.markdown());
+    let look = perceptual::Table::of(&table::read_if_there(&results.join("kodak/perceptual.csv"))?);
+    if !look.is_empty() {
+        std::fs::write(results.join("kodak/perceptual.md"), look.markdown())?;
+        std::fs::write(results.join("kodak/ssimulacra2.svg"), look.chart().svg()?)?;
+    }
     let folder = results.join("population");
     let outcomes = match (
         table::read_if_there::<Row>(&folder.join("nestcast.csv"))?,
@@ -46,7 +52,7 @@ pub(crate) fn run(results: &Path) -> Result<()> {
     }
     let timings = table::read_if_there(&results.join("timing.csv"))?;
     let video = video(&results.join("video"))?;
-    let page = Page { video, report, outcomes, sheets: sheets(&results.join("sheets"))?, timings, scaling };
+    let page = Page { video, report, look, outcomes, sheets: sheets(&results.join("sheets"))?, timings, scaling };
     let path = results.join("report.html");
     std::fs::write(&path, page.html()).with_context(|| path.display().to_string())
 }

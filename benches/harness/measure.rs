@@ -50,6 +50,7 @@ pub fn sweep(rival: &dyn Rival, image: &str, picture: &Picture) -> Result<Vec<Ro
             ms_ssim: original.as_ref().map(|original| original.compare(&decoded)),
             encode_ms: Some(encode_ms),
             decode_ms: Some(decode_ms),
+            ..Row::default()
         })
     };
     let rows = rival.grid().iter().map(|&parameter| {

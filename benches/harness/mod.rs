@@ -9,6 +9,7 @@ pub mod ladder;
 pub mod measure;
 pub mod ours;
 pub mod page;
+pub mod perceptual;
 pub mod picture;
 pub mod population;
 pub mod published;

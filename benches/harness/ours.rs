@@ -36,11 +36,17 @@ pub struct Ours {
 }
 
 impl Ours {
-    /// Both transforms. Needs ONNX Runtime: `cargo xtask` sets it up.
+    /// Both transforms of [`MODEL`]. Needs ONNX Runtime: `cargo xtask` sets it up.
     pub fn open(threads: usize) -> Result<Self> {
+        Self::of(MODEL, threads)
+    }
+
+    /// Both transforms of a shipped model. Needs ONNX Runtime: `cargo xtask` sets it up.
+    pub fn of(model: &str, threads: usize) -> Result<Self> {
         let runtime = Runtime::open().context("run this through `cargo xtask measure`, which fetches ONNX Runtime")?;
-        let deep = Package::builtin(MODEL)?.deep(&runtime, threads)?;
-        Ok(Self { deep: Some(Codec::with(deep)), ..Self::linear(threads)? })
+        let package = Package::builtin(model)?;
+        let deep = package.deep(&runtime, threads)?;
+        Ok(Self { linear: Codec::with(package.linear(threads)), deep: Some(Codec::with(deep)) })
     }
 
     /// The linear transform alone: no networks in memory.

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use nestcast_lab::page::{Image, Row, figure, head, heads, linked_chart, page, table};
 
 use crate::{
+    perceptual,
     population::{INTERVALS_MS, Outcome},
     report::{Report, cell},
     scaling,
@@ -24,6 +25,8 @@ const BAR_RATIO: f64 = 3.0;
 pub struct Page {
     /// Rate and distortion.
     pub report: Report,
+    /// How pictures look at equal bytes.
+    pub look: perceptual::Table,
     /// The population benchmark.
     pub outcomes: Vec<Outcome>,
     /// Video.
@@ -41,6 +44,7 @@ impl Page {
     pub fn html(&self) -> String {
         let parts = [
             ("rate", "Rate and distortion", self.rate()),
+            ("look", "How pictures look", self.look()),
             ("population", "One stream for everybody", self.population()),
             ("video", "Video", self.video()),
             ("low", "The low end", self.low_end()),
@@ -96,6 +100,22 @@ impl Page {
             Row::plain([style::name(name)].into_iter().chain(percents))
         });
         table(&names, rows)
+    }
+
+    fn look(&self) -> Option<Markup> {
+        let rows = self.look.lines().into_iter().map(|(name, cells)| {
+            let ours = style::name(&name).starts_with("nestcast");
+            Row { ours, ..Row::plain([style::name(&name)].into_iter().chain(cells)) }
+        });
+        let heads = perceptual::Table::heads().into_iter().map(|rate| head(&rate, "SSIMULACRA2 / Butteraugli", ""));
+        (!self.look.is_empty()).then(|| html! {
+            p {
+                "Two metrics that follow what people say of pictures, means over Kodak, every codec with the most bytes that fit \
+                 into the rate: SSIMULACRA2 (100: equal, 70 high, 50 medium, 30 low quality) and Butteraugli (3-norm, 0: equal)."
+            }
+            (linked_chart("kodak/ssimulacra2.svg", "SSIMULACRA2 over bits per pixel"))
+            (table(&[head("", "", "")].into_iter().chain(heads).collect::<Vec<_>>(), rows))
+        })
     }
 
     fn population(&self) -> Option<Markup> {
@@ -285,7 +305,7 @@ mod tests {
         };
         let (outcomes, sheets, scaling) = (Vec::new(), vec!["a_photo.jpg".to_owned()], Vec::new());
         let video = video::Report::default();
-        let html = Page { report, video, outcomes, sheets, timings: vec![row], scaling }.html();
+        let html = Page { report, look: perceptual::Table::default(), video, outcomes, sheets, timings: vec![row], scaling }.html();
         assert!(html.contains("src=\"sheets/a_photo.jpg\"") && html.contains("a photo"));
         assert!(html.contains("a&lt;b") && html.contains("1.00 ms"));
         assert!(!html.contains("megapixels") && !html.contains("BD-rate"), "{html}");

@@ -103,9 +103,7 @@ fn row(image: &str, decoder: &str, bytes: usize, original: &Picture, decoded: &P
         bytes,
         bpp: rounded(bpp(bytes, original.size()), 6),
         psnr_db: rounded(psnr(original, decoded), 4),
-        ms_ssim: None,
-        encode_ms: None,
-        decode_ms: None,
+        ..Row::default()
     }
 }
 
@@ -249,7 +247,7 @@ mod tests {
 
     fn measured(decoder: &str, bytes: usize, psnr_db: f64) -> Row {
         let (image, decoder) = ("a.png".to_owned(), decoder.to_owned());
-        Row { image, decoder, bytes, bpp: 0.0, psnr_db, ms_ssim: None, encode_ms: None, decode_ms: None }
+        Row { image, decoder, bytes, bpp: 0.0, psnr_db, ..Row::default() }
     }
 
     #[test]

@@ -101,7 +101,7 @@ mod tests {
 
     fn row(image: &str, decoder: &str, bpp: f64, psnr_db: f64, ms_ssim: Option<f64>) -> Row {
         let (image, decoder) = (image.to_owned(), decoder.to_owned());
-        Row { image, decoder, bytes: 100, bpp, psnr_db, ms_ssim, encode_ms: None, decode_ms: Some(2.0) }
+        Row { image, decoder, bytes: 100, bpp, psnr_db, ms_ssim, decode_ms: Some(2.0), ..Row::default() }
     }
 
     #[test]

@@ -48,12 +48,16 @@ mod tests {
             ms_ssim,
             encode_ms: None,
             decode_ms: Some(2.0),
+            ..Row::default()
         };
         let rows = vec![row("a, b.png", 0.125, Some(0.9)), row("c.png", 0.5, None)];
         write(&path, &rows).expect("writes");
         let text = std::fs::read_to_string(&path).expect("reads");
-        assert!(text.starts_with("image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms\n"), "{text}");
-        assert!(text.contains("c.png,deep,100,0.5,31.0,,,2.0"), "{text}");
+        assert!(
+            text.starts_with("image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms,ssimulacra2,butteraugli\n"),
+            "{text}"
+        );
+        assert!(text.contains("c.png,deep,100,0.5,31.0,,,2.0,,"), "{text}");
         assert_eq!(read::<Row>(&path).expect("reads"), rows);
     }
 }

@@ -239,7 +239,7 @@ pub(crate) struct Eval {
     /// Pictures, and folders of pictures, or one y4m video
     #[arg(value_name = "IMAGE|DIR|VIDEO", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
-    /// The table to write; pictures need it: image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms; of a video:
+    /// The table to write; pictures need it: image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms,ssimulacra2,butteraugli; of a video:
     /// kbps,frame,bytes,luma_db,ycbcr_db
     #[arg(long, value_name = "OUT.csv")]
     pub(crate) csv: Option<PathBuf>,
@@ -252,6 +252,11 @@ pub(crate) struct Eval {
     /// Of a video: as for `encode`
     #[arg(long, value_enum)]
     pub(crate) effort: Option<Effort>,
+    #[cfg(feature = "perceptual")]
+    /// Of pictures: SSIMULACRA2 (100: equal) and Butteraugli (3-norm, 0: equal) too, as ssimulacra2,butteraugli; takes a tenth of a
+    /// second a megapixel and cut
+    #[arg(long)]
+    pub(crate) perceptual: bool,
     #[cfg(feature = "plot")]
     /// Of a video: draw rate and PSNR
     #[arg(long, value_name = "OUT.svg")]

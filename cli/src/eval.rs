@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use nestcast_codec::{Decoder, Encoder};
+use nestcast_codec::{Decoder, Encoder, Picture};
 use nestcast_lab::metrics::{self, MsSsim};
 use nestcast_lab::progress::Progress;
 use nestcast_lab::rate_distortion::{Row, rounded};
@@ -28,6 +28,10 @@ struct Mean {
     ms_ssim: Option<f64>,
     encode_ms: f64,
     decode_ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ssimulacra2: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    butteraugli: Option<f64>,
 }
 
 pub(crate) fn run(options: &Eval) -> Result<()> {
@@ -58,6 +62,8 @@ fn pictures(options: &Eval, csv: &Path) -> Result<()> {
         encoder: model.encoder(options.analysis)?,
         rates: options.grid.unwrap_or_default().rates().collect(),
         max_pixels: options.common.max_pixels,
+        #[cfg(feature = "perceptual")]
+        perceptual: options.perceptual,
     };
 
     let progress = Progress::new(inputs.len() * decoders.len() * bench.rates.len());
@@ -123,15 +129,37 @@ struct Bench {
     decoders: Vec<(Transform, Decoder)>,
     rates: Vec<f64>,
     max_pixels: u64,
+    #[cfg(feature = "perceptual")]
+    perceptual: bool,
 }
 
+/// SSIMULACRA2 and Butteraugli of a picture beside an original.
+type Look = Box<dyn Fn(&Picture) -> [f64; 2]>;
+
 impl Bench {
+    /// What decoded pictures look like beside this one, where that is asked for and the picture is large enough.
+    #[cfg(feature = "perceptual")]
+    fn look(&self, original: &Picture) -> Option<Look> {
+        let original = self.perceptual.then(|| metrics::Perceptual::new(original)).flatten()?;
+        Some(Box::new(move |decoded| {
+            let scores = original.compare(decoded);
+            [rounded(scores.ssimulacra2, 3), rounded(scores.butteraugli, 4)]
+        }))
+    }
+
+    #[cfg(not(feature = "perceptual"))]
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    const fn look(&self, _: &Picture) -> Option<Look> {
+        None
+    }
+
     /// Encodes a picture once, and decodes it from nothing at every cut with every decoder.
     fn measure(&mut self, path: &Path, progress: &Progress) -> Result<Vec<Row>> {
         let image = path.file_name().map_or_else(|| files::name(path), |name| name.to_string_lossy().into_owned());
         progress.say(&image);
         let picture = pictures::read(path, self.max_pixels)?;
         let reference = MsSsim::new(&picture);
+        let look = self.look(&picture);
         let failed = || format!("{} cannot be measured", files::name(path));
 
         let start = Instant::now();
@@ -147,6 +175,7 @@ impl Bench {
                 let start = Instant::now();
                 let decoded = transforms::decode(decoder, &prefix).with_context(failed)?;
                 let decode_ms = start.elapsed().as_secs_f64() * 1e3;
+                let scores = look.as_ref().map(|look| look(&decoded));
                 rows.push(Row {
                     image: image.clone(),
                     decoder: kind.name().to_owned(),
@@ -156,6 +185,8 @@ impl Bench {
                     ms_ssim: reference.as_ref().map(|reference| rounded(reference.compare(&decoded), 6)),
                     encode_ms: Some(rounded(encode_ms, 2)),
                     decode_ms: Some(rounded(decode_ms, 2)),
+                    ssimulacra2: scores.map(|[ssimulacra2, _]| ssimulacra2),
+                    butteraugli: scores.map(|[_, butteraugli]| butteraugli),
                 });
                 progress.step();
             }
@@ -189,6 +220,8 @@ fn means(rows: &[Row], bench: &Bench) -> Vec<Mean> {
             ms_ssim: average(rows.iter().filter_map(|row| row.ms_ssim)),
             encode_ms: mean(|row| row.encode_ms),
             decode_ms: mean(|row| row.decode_ms),
+            ssimulacra2: average(rows.iter().filter_map(|row| row.ssimulacra2)),
+            butteraugli: average(rows.iter().filter_map(|row| row.butteraugli)),
         }
     });
     points.collect()
@@ -208,17 +241,28 @@ fn table(means: &[Mean], bench: &Bench) -> String {
         bench.analysis.name(),
         means[0].encode_ms
     );
+    let with_look = means.iter().any(|mean| mean.ssimulacra2.is_some());
+    let look = if with_look { "  SSIMULACRA2  Butteraugli" } else { "" };
     for (decoder, _) in &bench.decoders {
-        let _ = write!(text, "  {:>9}  MS-SSIM  decode", format!("{} dB", decoder.name()));
+        let _ = write!(text, "  {:>9}  MS-SSIM{look}  decode", format!("{} dB", decoder.name()));
     }
     text.push('\n');
     for (index, rate) in bench.rates.iter().enumerate() {
         let _ = write!(text, "{rate:>7.3}");
         for mean in means.iter().skip(index).step_by(bench.rates.len()) {
-            let similarity = mean.ms_ssim.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"));
-            let _ = write!(text, "  {:>9.2}  {similarity:>7}  {:>3.0} ms", mean.psnr_db, mean.decode_ms);
+            let similarity = figure(mean.ms_ssim, 4);
+            let _ = write!(text, "  {:>9.2}  {similarity:>7}", mean.psnr_db);
+            if with_look {
+                let _ = write!(text, "  {:>11}  {:>11}", figure(mean.ssimulacra2, 1), figure(mean.butteraugli, 2));
+            }
+            let _ = write!(text, "  {:>3.0} ms", mean.decode_ms);
         }
         text.push('\n');
     }
     text
+}
+
+/// A figure with so many digits behind the point, `-` where it was not measured.
+fn figure(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }

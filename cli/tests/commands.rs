@@ -81,7 +81,7 @@ fn eval_writes_a_row_for_each_picture_and_rate() {
     assert!(summary.contains("means over 2 pictures") && error.is_empty(), "{summary}{error}");
     let csv = String::from_utf8(bench.read("out.csv")).expect("text");
     let lines: Vec<&str> = csv.lines().collect();
-    assert_eq!(lines[0], "image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms");
+    assert_eq!(lines[0], "image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms,ssimulacra2,butteraugli");
     assert_eq!(lines.len(), 1 + 2 * 3);
     assert!(lines[1].starts_with("a.png,linear,192,0.5,") && lines[4].starts_with("b.png,linear,2250,0.5,"), "{csv}");
     let similarity = |line: &str| line.split(',').nth(5).map(str::to_owned);
@@ -90,6 +90,28 @@ fn eval_writes_a_row_for_each_picture_and_rate() {
 
     let line = bench.refuse(&[&["eval", "no-such-folder", "--csv", "out"], &linear[..]].concat());
     assert!(line.contains("no-such-folder"), "{line}");
+}
+
+#[cfg(feature = "perceptual")]
+#[test]
+fn eval_measures_how_pictures_look() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("photos")).expect("a folder");
+    bench.write("photos/large.png", &png::rgb(200, 180));
+    bench.write("photos/tiny.png", &png::rgb(5, 7));
+    let options = ["--decoder", "linear", "--grid", "0.5:4.5:2", "--perceptual"];
+    let (summary, _) = bench.succeed(&[&["eval", "photos", "--csv", "out.csv"], &options[..]].concat());
+    assert!(summary.contains("SSIMULACRA2  Butteraugli"), "{summary}");
+    let csv = String::from_utf8(bench.read("out.csv")).expect("text");
+    let column = |name: &str, number: usize| -> Vec<Option<f64>> {
+        let rows = csv.lines().filter(|line| line.starts_with(name));
+        rows.map(|line| line.split(',').nth(number).and_then(|text| text.parse().ok())).collect()
+    };
+    let (ssimulacra2, butteraugli) = (column("large", 8), column("large", 9));
+    assert!(ssimulacra2.len() == 3 && ssimulacra2.iter().all(Option::is_some), "{csv}");
+    assert!(ssimulacra2.windows(2).all(|pair| pair[0] < pair[1]), "{csv}");
+    assert!(butteraugli.windows(2).all(|pair| pair[0] > pair[1]), "{csv}");
+    assert_eq!(column("tiny", 8), [None; 3], "{csv}");
 }
 
 #[test]

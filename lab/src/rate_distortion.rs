@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// One picture by one decoder at one rate: a line of the tables of `nestcast eval` and of the rivals.
 ///
 /// Within a decoder and image, lines go through the grid in order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// File name of the picture.
     pub image: String,
@@ -23,6 +23,12 @@ pub struct Row {
     pub encode_ms: Option<f64>,
     /// Time to decode in milliseconds, where it was measured.
     pub decode_ms: Option<f64>,
+    /// SSIMULACRA2, where it was measured. A table may lack the column.
+    #[serde(default)]
+    pub ssimulacra2: Option<f64>,
+    /// Butteraugli's 3-norm, where it was measured. A table may lack the column.
+    #[serde(default)]
+    pub butteraugli: Option<f64>,
 }
 
 /// A figure with so many digits behind the point, as tables keep it.

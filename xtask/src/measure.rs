@@ -74,6 +74,7 @@ fn all(kodak: &Path, library: &Path) -> Result<()> {
         crate::nestcast(&[&words[..], &["--analysis".into(), "deep".into()]].concat())?;
     }
     program(&["population".into(), "--images".into(), kodak.into()], library)?;
+    program(&["perceptual".into(), "--images".into(), kodak.into()], library)?;
     program(&["sheets".into()], library)?;
     let variables = [(runtime::VARIABLE, library.as_os_str()), (TIMED_VARIABLE, timed.as_os_str())];
     cargo::step(&["bench", "--locked", "--package", "nestcast-benches"], &variables)?;

@@ -94,7 +94,7 @@ pub fn largest(rival: &dyn Rival, picture: &Picture, max_bytes: usize) -> Result
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use nestcast_lab::metrics::psnr;
 
     use super::*;

@@ -20,11 +20,15 @@
 //! ```
 
 mod ms_ssim;
+#[cfg(feature = "perceptual")]
+mod perceptual;
 mod psnr;
 mod rate;
 mod ycbcr;
 
 pub use ms_ssim::{MsSsim, ms_ssim_db};
+#[cfg(feature = "perceptual")]
+pub use perceptual::{Perceptual, PerceptualScores};
 pub use psnr::psnr;
 pub use rate::{bpp, budget, jpeg_over_rtp};
 pub use ycbcr::{YcbcrPsnr, luma_psnr, ycbcr_psnr};

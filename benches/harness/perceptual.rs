@@ -1,0 +1,225 @@
+//! How pictures look at equal bytes: SSIMULACRA2 and Butteraugli of nestcast and its rivals at a few rates.
+
+use std::fmt::Write;
+
+use anyhow::{Context, Result};
+use nestcast_codec::Picture;
+use nestcast_lab::metrics::{Perceptual, budget, psnr};
+use nestcast_lab::plot::{Axis, Chart, Curve, shown};
+use nestcast_lab::rate_distortion::rounded;
+use serde::{Deserialize, Serialize};
+
+use crate::ours::{Kind, Ours};
+use crate::rivals::{self, Avif, Baseline, Lossy, Rival, Sampling, SingleRate};
+use crate::style;
+
+/// Rates, in bits per pixel.
+pub const RATES_BPP: [f64; 5] = [0.1, 0.2, 0.3, 0.5, 1.0];
+/// Least SSIMULACRA2 that the plot shows.
+const LEAST_SHOWN: f64 = -20.0;
+
+/// One picture by one codec at one rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// File name of the picture.
+    pub image: String,
+    /// Which decoder of nestcast, with its model unless that is `photo`, or which rival.
+    pub codec: String,
+    /// The rate that bounds the file, in bits per pixel: one of [`RATES_BPP`].
+    pub rate_bpp: f64,
+    /// Bytes of the file.
+    pub bytes: usize,
+    /// RGB PSNR in dB.
+    pub psnr_db: f64,
+    /// SSIMULACRA2.
+    pub ssimulacra2: f64,
+    /// Butteraugli's 3-norm.
+    pub butteraugli: f64,
+}
+
+/// The codecs, of which each gives its best within the bytes of a rate.
+pub struct Codecs {
+    /// By the name of the model as tables have it, empty for the first.
+    ours: Vec<(&'static str, Ours)>,
+    rivals: Vec<Box<dyn Rival>>,
+}
+
+impl Codecs {
+    /// Both shipped models and one setting of each rival.
+    pub fn open() -> Result<Self> {
+        let ours = [("", "photo"), ("ssim ", "photo-ssim")];
+        let ours = ours.into_iter().map(|(prefix, model)| Ok((prefix, Ours::of(model, 2)?))).collect::<Result<_>>()?;
+        let rivals: Vec<Box<dyn Rival>> = vec![
+            Box::new(Baseline(Sampling::S420)),
+            Box::new(Lossy { method: 6 }),
+            Box::new(Avif(Sampling::S420)),
+            Box::new(Avif(Sampling::S444)),
+            Box::new(SingleRate),
+        ];
+        Ok(Self { ours, rivals })
+    }
+
+    /// Rows of one picture: every codec at every rate that it reaches.
+    pub fn measure(&self, image: &str, picture: &Picture) -> Result<Vec<Row>> {
+        let original = Perceptual::new(picture).with_context(|| format!("{image} is too small"))?;
+        let row = |codec: String, rate_bpp: f64, bytes: usize, decoded: &Picture| {
+            let scores = original.compare(decoded);
+            Row {
+                image: image.to_owned(),
+                codec,
+                rate_bpp,
+                bytes,
+                psnr_db: rounded(psnr(picture, decoded), 4),
+                ssimulacra2: rounded(scores.ssimulacra2, 3),
+                butteraugli: rounded(scores.butteraugli, 4),
+            }
+        };
+        let mut rows = Vec::new();
+        for (prefix, ours) in &self.ours {
+            let stream = ours.encode(picture, usize::MAX)?;
+            for kind in Kind::ALL {
+                for rate in RATES_BPP {
+                    let cut = stream.prefix(budget(rate, picture.size()));
+                    rows.push(row(format!("{prefix}{}", kind.name()), rate, cut.len(), &ours.decode(&cut, kind)?));
+                }
+            }
+        }
+        for rival in &self.rivals {
+            for rate in RATES_BPP {
+                let fits = rivals::largest(rival.as_ref(), picture, budget(rate, picture.size()))?;
+                let Some(bytes) = fits else { continue };
+                rows.push(row(rival.name().to_owned(), rate, bytes.len(), &rival.decode(&bytes)?));
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// A codec's means at a rate: SSIMULACRA2 and Butteraugli.
+type Means = [f64; 2];
+
+/// Means over all pictures by codec, in the order of rows, and rate; absent where a codec does not reach the rate on every picture.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    codecs: Vec<(String, [Option<Means>; RATES_BPP.len()])>,
+}
+
+impl Table {
+    /// Of rows as [`Codecs::measure`] gives them.
+    pub fn of(rows: &[Row]) -> Self {
+        let (mut names, mut images): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+        for row in rows {
+            if !names.contains(&row.codec.as_str()) {
+                names.push(&row.codec);
+            }
+            if !images.contains(&row.image.as_str()) {
+                images.push(&row.image);
+            }
+        }
+        let means = |name: &str, rate: f64| {
+            let at: Vec<&Row> = rows.iter().filter(|row| row.codec == name && row.rate_bpp == rate).collect();
+            let mean = |score: fn(&Row) -> f64| at.iter().map(|row| score(row)).sum::<f64>() / at.len() as f64;
+            (at.len() == images.len()).then(|| [mean(|row| row.ssimulacra2), mean(|row| row.butteraugli)])
+        };
+        Self {
+            codecs: names.into_iter().map(|name| (name.to_owned(), RATES_BPP.map(|rate| means(name, rate)))).collect(),
+        }
+    }
+
+    /// Whether there is nothing to show.
+    pub const fn is_empty(&self) -> bool {
+        self.codecs.is_empty()
+    }
+
+    /// Names of the columns behind the codec's: both scores at each rate.
+    pub fn heads() -> Vec<String> {
+        RATES_BPP.map(|rate| format!("{rate} bpp")).to_vec()
+    }
+
+    /// A line for each codec: its name, and SSIMULACRA2 and Butteraugli at each rate, empty where it does not reach it.
+    pub fn lines(&self) -> Vec<(String, Vec<String>)> {
+        let cell = |means: &Option<Means>| {
+            means.map_or_else(String::new, |[ssimulacra2, butteraugli]| format!("{ssimulacra2:.1} / {butteraugli:.2}"))
+        };
+        self.codecs.iter().map(|(name, rates)| (name.clone(), rates.iter().map(cell).collect())).collect()
+    }
+
+    /// The table as Markdown.
+    pub fn markdown(&self) -> String {
+        let mut text = String::from(
+            "# How pictures look at equal bytes\n\n\
+             SSIMULACRA2 (100: equal, 70 high, 50 medium, 30 low quality) / Butteraugli (3-norm, 0: equal), means over the pictures;\n\
+             each codec with the most bytes that fit into the rate.\n\n| codec |",
+        );
+        for head in Self::heads() {
+            write!(text, " {head} |").expect("writing to a string cannot fail");
+        }
+        text += "\n|---|";
+        text += &"---:|".repeat(RATES_BPP.len());
+        for (name, cells) in self.lines() {
+            write!(text, "\n| {} | {} |", style::name(&name), cells.join(" | "))
+                .expect("writing to a string cannot fail");
+        }
+        text + "\n"
+    }
+
+    /// SSIMULACRA2 over the rate.
+    pub fn chart(&self) -> Chart {
+        let curve = |(name, rates): &(String, [Option<Means>; RATES_BPP.len()])| Curve {
+            name: style::name(name),
+            points: RATES_BPP.into_iter().zip(rates).filter_map(|(rate, means)| Some((rate, (*means)?[0]))).collect(),
+            stroke: style::stroke(name),
+            labels: Vec::new(),
+        };
+        let curves: Vec<Curve> = self.codecs.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect();
+        let x = Axis::linear("rate (bits per pixel)", (0.0, 1.1));
+        let y = Axis::fitting("SSIMULACRA2", shown(&curves, x.range)).starting_at(LEAST_SHOWN);
+        Chart { title: "Rate and SSIMULACRA2".to_owned(), x, y, marks: Vec::new(), curves }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rivals::tests::sample;
+
+    #[test]
+    fn every_codec_gives_its_best_within_the_bytes() {
+        let picture = sample(200, 136);
+        let codecs =
+            Codecs { ours: Vec::new(), rivals: vec![Box::new(Baseline(Sampling::S420)), Box::new(SingleRate)] };
+        let rows = codecs.measure("wave.png", &picture).expect("measures");
+        assert!(rows.iter().all(|row| row.bytes <= budget(row.rate_bpp, picture.size())), "{rows:?}");
+        let of =
+            |name: &str| rows.iter().filter(|row| row.codec == name).map(|row| row.ssimulacra2).collect::<Vec<_>>();
+        let (jpeg, jpeg2000) = (of("jpeg-420"), of("jpeg2000"));
+        assert!(jpeg.len() >= 3 && jpeg2000.len() == RATES_BPP.len(), "{rows:?}");
+        assert!(jpeg2000.first() < jpeg2000.last() && jpeg.first() < jpeg.last(), "{rows:?}");
+    }
+
+    #[test]
+    fn a_rate_that_some_picture_misses_has_no_mean() {
+        let row = |image: &str, codec: &str, rate_bpp, ssimulacra2| Row {
+            image: image.to_owned(),
+            codec: codec.to_owned(),
+            rate_bpp,
+            bytes: 100,
+            psnr_db: 30.0,
+            ssimulacra2,
+            butteraugli: 2.0,
+        };
+        let rows = [
+            row("a.png", "deep", 0.1, 20.0),
+            row("b.png", "deep", 0.1, 40.0),
+            row("a.png", "jpeg-420", 0.1, 10.0),
+            row("a.png", "jpeg-420", 0.2, 50.0),
+            row("b.png", "jpeg-420", 0.2, 60.0),
+        ];
+        let table = Table::of(&rows);
+        let [(deep, ours), (jpeg, theirs)] = &table.lines()[..] else { panic!("two codecs") };
+        assert_eq!((deep.as_str(), jpeg.as_str()), ("deep", "jpeg-420"));
+        assert_eq!([&ours[0], &ours[1], &theirs[0], &theirs[1]], ["30.0 / 2.00", "", "", "55.0 / 2.00"]);
+        assert!(table.markdown().contains("| nestcast, deep | 30.0 / 2.00 |"), "{}", table.markdown());
+        assert_eq!(table.chart().curves.len(), 2);
+    }
+}
