@@ -305,7 +305,9 @@ mod tests {
         };
         let (outcomes, sheets, scaling) = (Vec::new(), vec!["a_photo.jpg".to_owned()], Vec::new());
         let video = video::Report::default();
-        let html = Page { report, look: perceptual::Table::default(), video, outcomes, sheets, timings: vec![row], scaling }.html();
+        let html =
+            Page { report, look: perceptual::Table::default(), video, outcomes, sheets, timings: vec![row], scaling }
+                .html();
         assert!(html.contains("src=\"sheets/a_photo.jpg\"") && html.contains("a photo"));
         assert!(html.contains("a&lt;b") && html.contains("1.00 ms"));
         assert!(!html.contains("megapixels") && !html.contains("BD-rate"), "{html}");

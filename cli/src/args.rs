@@ -60,7 +60,6 @@ pub(crate) enum Command {
     Receive(Receive),
     #[cfg(feature = "demo")]
     /// Show a broadcast to three unequal receivers, and one photograph cut at four places, beside JPEG
-    #[cfg(feature = "demo")]
     Demo(Demo),
 }
 

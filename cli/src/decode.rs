@@ -12,8 +12,9 @@ use crate::streams::Stream;
 use crate::transforms::{self, Model};
 use crate::video;
 
-/// Extensions that promise what this does not write.
-const OTHER_FORMATS: [&str; 9] = ["jpg", "jpeg", "webp", "avif", "gif", "bmp", "tif", "tiff", "y4m"];
+const PNG: &str = "png";
+/// Extensions that promise a format.
+const FORMATS: [&str; 10] = [PNG, "jpg", "jpeg", "webp", "avif", "gif", "bmp", "tif", "tiff", "y4m"];
 
 pub(crate) fn run(options: &Decode) -> Result<()> {
     let mut input = Input::open(&options.input)?;
@@ -29,11 +30,11 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
     picture(options, input)
 }
 
-fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
+fn picture(options: &Decode, mut input: Input<'_>) -> Result<()> {
     ensure_png(&options.output)?;
     let output = Output::new(&options.output, &[&options.input])?;
     let failed = || format!("{} cannot be decoded", files::name(&options.input));
-    let model = Model::open(&options.common)?;
+    let model = Model::open(&options.common)?.or_built_in(Stream::model(&mut input)?);
     let transform = options.decoder.unwrap_or(Transform::Deep);
     let (synthesis, (mut decoder, fault, count)) = model.synthesis_beside(transform, || {
         let stream = Stream::read(input, |header| {
@@ -70,10 +71,15 @@ fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
     ))
 }
 
+/// The format of pictures or video that a name promises, if any.
+pub(crate) fn promised_format(path: &Path) -> Option<&'static str> {
+    let extension = path.extension()?.to_ascii_lowercase();
+    FORMATS.into_iter().find(|format| extension == *format)
+}
+
 /// Refuses a name that promises another format than PNG.
 pub(crate) fn ensure_png(path: &Path) -> Result<()> {
-    let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
-    let promises_another = extension.is_some_and(|extension| OTHER_FORMATS.iter().any(|format| extension == *format));
+    let promises_another = promised_format(path).is_some_and(|format| format != PNG);
     ensure!(!promises_another, "{} would hold a PNG picture: give it a name that ends in .png", path.display());
     Ok(())
 }

@@ -60,8 +60,8 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
     }
     ensure!(options.original.is_none(), "--original is for videos: `nestcast eval` measures pictures");
     let stream = Stream::read(input, |_| Ok(None))?;
-    let model = Model::open(&options.common)?;
     let header = stream.header;
+    let model = Model::open(&options.common)?.or_built_in(Some(header.model));
     let known = header.model == model.id();
     let mut report = Report {
         file: files::name(&options.input),

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use nestcast_codec::Picture;
+use nestcast_codec::{Header, MAX_HEADER, Parsed, Picture, VideoHeader};
 use nestcast_media::picture::{self, Decoded, Error, MAGIC_BYTES};
+use nestcast_media::y4m;
 
 use crate::files::{self, Input};
 
@@ -34,9 +35,12 @@ pub(crate) fn read_quietly(input: Input<'_>, max_pixels: u64) -> Result<Picture>
 fn decode(mut input: Input<'_>, max_pixels: u64) -> Result<Decoded> {
     let name = files::name(input.path());
     let refused = || format!("{name} is refused");
-    let start = input.read_to(MAGIC_BYTES as u64)?;
+    let start = input.read_to(MAGIC_BYTES.max(MAX_HEADER) as u64)?;
     ensure!(!start.is_empty(), "{name} is empty: get the picture again");
-    picture::check_magic(start).map_err(advise).with_context(refused)?;
+    let of_ours = what_else(start);
+    picture::check_magic(start)
+        .map_err(|error| of_ours.map_or_else(|| advise(error), |what| anyhow!(what)))
+        .with_context(refused)?;
     let limit = picture::max_file_bytes(max_pixels);
     let length = input.read_to(limit + 1)?.len() as u64;
     ensure!(
@@ -44,6 +48,18 @@ fn decode(mut input: Input<'_>, max_pixels: u64) -> Result<Decoded> {
         "{name} is refused: it has more than {limit} bytes, too many for {max_pixels} pixels: raise --max-pixels"
     );
     picture::decode(&input.into_bytes(), max_pixels).map_err(advise).with_context(refused)
+}
+
+/// What a file is that is no picture but of nestcast, or a video.
+fn what_else(start: &[u8]) -> Option<&'static str> {
+    if VideoHeader::is_video(start) {
+        return Some("it is a stored video, not a picture: `nestcast decode` makes y4m or pictures of it");
+    }
+    if start.starts_with(y4m::MAGIC.as_bytes()) {
+        return Some("it is a y4m video, not a picture: name it alone, where videos are taken");
+    }
+    let is_stream = Header::parse(start).is_ok_and(|parsed| matches!(parsed, Parsed::Complete(..)));
+    is_stream.then_some("it is a stream, not a picture: `nestcast decode` makes a PNG of it")
 }
 
 /// Adds which option helps.

@@ -89,6 +89,11 @@ impl Reader {
     }
 }
 
+/// A line with names of files in it, which may hold what a terminal obeys.
+fn printable(line: &str) -> String {
+    line.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
 /// Adds what to do about an index.
 fn advise(error: retrieval::Error) -> anyhow::Error {
     use retrieval::Error;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use nestcast_codec::{Header, MAX_HEADER, Parsed};
+use nestcast_codec::{Header, MAX_HEADER, ModelId, Parsed};
 
 use crate::files::{self, Input};
 
@@ -19,6 +19,14 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
+    /// The model that a stream names, as far as its header is there and sound.
+    pub(crate) fn model(input: &mut Input<'_>) -> Result<Option<ModelId>> {
+        Ok(match Header::parse(input.read_to(MAX_HEADER as u64)?) {
+            Ok(Parsed::Complete(header, _)) => Some(header.model),
+            _ => None,
+        })
+    }
+
     /// Reads as many bytes as `wanted` says once it sees the header, or all where it says nothing.
     pub(crate) fn read(mut input: Input<'_>, wanted: impl FnOnce(&Header) -> Result<Option<usize>>) -> Result<Self> {
         let name = files::name(input.path());

@@ -11,6 +11,7 @@ use nestcast_models::{Package, Runtime};
 use crate::args::{Common, Transform};
 
 /// A model package with the options that go with it.
+#[derive(Clone)]
 pub(crate) struct Model {
     package: Package,
     threads: usize,
@@ -67,6 +68,14 @@ impl Model {
     /// The package itself.
     pub(crate) const fn package(&self) -> &Package {
         &self.package
+    }
+
+    /// This model, or the built-in one of this id, where there is one and this is another.
+    pub(crate) fn or_built_in(self, id: Option<ModelId>) -> Self {
+        let Some(id) = id.filter(|id| *id != self.id()) else { return self };
+        let built_in =
+            Package::names().filter_map(|name| Package::builtin(name).ok()).find(|package| package.id() == id);
+        built_in.map_or_else(|| self.clone(), |package| self.with_package(package))
     }
 
     /// The same options with another package.

@@ -68,6 +68,28 @@ fn another_model_is_named_and_still_inspected_and_cut() {
 }
 
 #[test]
+fn a_built_in_model_is_found_by_the_stream_that_names_it() {
+    let bench = Bench::new();
+    bench.write("source.png", &png::rgb(64, 48));
+    bench.succeed(&["encode", "source.png", "-o", "ssim.nst", "--model", "photo-ssim"]);
+    bench.succeed(&["decode", "ssim.nst", "-o", "out.png", "--decoder", "linear"]);
+    let (text, _) = bench.succeed(&["inspect", "ssim.nst"]);
+    assert!(text.contains("(photo-ssim)") && text.contains("the whole stream"), "{text}");
+}
+
+#[test]
+fn what_is_nestcasts_own_is_called_so_where_a_picture_is_meant() {
+    let bench = Bench::new();
+    bench.write("source.png", &png::rgb(64, 48));
+    bench.succeed(&["encode", "source.png", "-o", "photo.nst"]);
+    let line = bench.refuse(&["encode", "photo.nst", "-o", "again.nst"]);
+    assert_eq!(
+        line,
+        "nestcast: photo.nst is refused: it is a stream, not a picture: `nestcast decode` makes a PNG of it"
+    );
+}
+
+#[test]
 fn a_header_of_a_huge_picture_takes_no_memory() {
     let bench = Bench::new();
     let stream = bench.stream("whole.nst");

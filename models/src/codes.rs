@@ -27,7 +27,8 @@ pub struct CodeEncoder {
 }
 
 impl CodeEncoder {
-    /// The code of a picture of any size: it is shrunk first ([`shrink`]). Bit 0 is the highest of the first byte.
+    /// The code of a picture of any size: it is shrunk first ([`shrink`]). Bit 0 is the highest of the first byte. Planar
+    /// YCbCr counts as grey: turn it to RGB first.
     ///
     /// # Errors
     /// [`NetworkError`] where ONNX Runtime fails.

@@ -19,9 +19,9 @@ pub(crate) struct Send {
     /// Begin a video or a folder again when it ends
     #[arg(long = "loop")]
     pub(crate) again: bool,
-    /// Frames per second of a picture or a folder; a video has its own
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) rate: u32,
+    /// Frames per second of a picture or a folder, 1 to 1000 [default: 1]; a video has its own
+    #[arg(long, value_name = "N")]
+    pub(crate) rate: Option<u32>,
     /// The certificate chain, PEM; without it one is made, and its fingerprint shown for receivers to pin
     #[arg(long, value_name = "PEM", requires = "key")]
     pub(crate) cert: Option<PathBuf>,

@@ -94,8 +94,9 @@ pub(super) fn bitrate(text: &str) -> Result<u64, String> {
         Some((at, 'M')) => (&text[..at], 1e6),
         _ => (text, 1.0),
     };
-    let bits = positive(number)? * unit;
-    if (1000.0..=1e12).contains(&bits) { Ok(bits as u64) } else { Err("give 1k or more".to_owned()) }
+    let wrong = || format!("`{text}` is no rate: give bits per second, 1000 or more, or with k or M, as in 300k");
+    let bits = positive(number).map_err(|_| wrong())? * unit;
+    if (1000.0..=1e12).contains(&bits) { Ok(bits as u64) } else { Err(wrong()) }
 }
 
 #[cfg(test)]

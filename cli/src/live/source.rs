@@ -25,16 +25,21 @@ pub(super) fn open(options: &Send) -> Result<Source> {
     let (path, max_pixels) = (&options.source, options.common.max_pixels);
     let name = files::name(path);
     if files::is_standard(path) {
+        ensure!(
+            options.rate.is_none(),
+            "--rate is for pictures, standard input is a video with a rate of its own: leave it out"
+        );
         ensure!(!options.again, "standard input cannot begin again: leave --loop out");
         return Pictures::video(&name, max_pixels, io::stdin(), None).map(Source::Video).map_err(advise);
     }
-    let rate = Rate::new(options.rate, 1).context("--rate must be 1 to 1000")?;
+    let rate = Rate::new(options.rate.unwrap_or(1), 1).map_err(|_| anyhow!("--rate must be 1 to 1000"))?;
     if path.is_dir() {
         return folder(path, max_pixels, rate, options.again).map(Source::Pictures);
     }
     if !is_video(path)? {
         return Ok(Source::Pictures(Pictures::still(pictures::read(path, max_pixels)?, rate)));
     }
+    ensure!(options.rate.is_none(), "--rate is for pictures, {name} is a video with a rate of its own: leave it out");
     let open = || File::open(path);
     let input = open().with_context(|| format!("{name} cannot be read"))?;
     let again = options.again.then(|| {

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Stdout};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use bytes::Bytes;
 use nestcast_codec::{Picture, Range};
 use nestcast_lab::metrics;
@@ -19,6 +19,7 @@ use super::{
     source,
 };
 use crate::args::{Receive, Transform};
+use crate::decode;
 use crate::files::{self, Lines, Output};
 use crate::transforms::Model;
 
@@ -34,7 +35,8 @@ pub(super) struct Screen {
     originals: Vec<Picture>,
     /// Where lines for programs go, if anywhere.
     lines: Option<Lines>,
-    totals: Totals,
+    /// Whether it was said that the originals are not those of what is sent.
+    warned: bool,
 }
 
 enum Sink {
@@ -46,9 +48,11 @@ enum Sink {
 impl Screen {
     pub(super) fn new(options: &Receive) -> Result<Self> {
         let model = Model::open(&options.common)?;
-        // Fails now rather than when the first frame is there.
-        model.decoder(options.decoder)?;
         let max_pixels = options.common.max_pixels;
+        ensure!(
+            options.json || options.original.is_none(),
+            "--original is for the lines of --json, which have PSNR: add --json, or leave it out"
+        );
         let originals = options.original.as_ref().map(|path| source::originals(path, max_pixels)).transpose()?;
         let sink = if files::is_standard(&options.output) {
             let what = "standard output is a terminal, which cannot show this: pipe it to a player, or name a folder";
@@ -56,6 +60,13 @@ impl Screen {
             Sink::Video(None)
         } else {
             let folder = options.output.clone();
+            let promises = decode::promised_format(&folder).filter(|_| !folder.is_dir());
+            ensure!(
+                promises.is_none(),
+                "{} would be a folder of PNG pictures: give it a name without .{}, or pipe y4m with `-o -`",
+                folder.display(),
+                promises.unwrap_or_default()
+            );
             files::begin_folder(&folder)?;
             Sink::Folder(folder)
         };
@@ -63,7 +74,7 @@ impl Screen {
         let lines = options.json.then(|| Lines::beside(&options.output));
         let packages = Packages::new(decoder, model.package().clone());
         let threads = options.common.threads();
-        Ok(Self { model, packages, decoder, max_pixels, threads, sink, originals, lines, totals: Totals::default() })
+        Ok(Self { model, packages, decoder, max_pixels, threads, sink, originals, lines, warned: false })
     }
 
     fn decoding(&self, package: Package) -> Result<Decoding> {
@@ -74,11 +85,15 @@ impl Screen {
         })
     }
 
-    fn psnr(&self, shown: &Shown<'_>) -> Option<f64> {
+    fn psnr(&mut self, shown: &Shown<'_>) -> Option<f64> {
         let count = self.originals.len() as u64;
         let at = usize::try_from(shown.id.checked_rem(count)?).ok()?;
         let original = &self.originals[at];
         let alike = (original.size(), original.channels()) == (shown.picture.size(), shown.picture.channels());
+        if !alike && !self.warned {
+            self.warned = true;
+            files::note("what is sent has another size or other colours than --original: no PSNR is measured");
+        }
         alike.then(|| metrics::psnr(original, shown.picture))
     }
 
@@ -88,9 +103,10 @@ impl Screen {
                 let path = folder.join(format!("frame-{id:08}.png"));
                 Output::new(&path, &[])?.write_frame(&encode_png(&to_rgb(picture))?)
             }
-            Sink::Video(Some(writer)) => {
-                writer.write(picture).context("standard output takes no more: did the player end?")
-            }
+            Sink::Video(Some(writer)) => writer.write(picture).map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidInput => error.into(),
+                _ => anyhow!("standard output takes no more: did the player end?: {error}"),
+            }),
             Sink::Video(None) => Ok(()),
         }
     }
@@ -127,7 +143,8 @@ impl Viewer for Screen {
     fn show(&mut self, shown: &Shown<'_>) -> Result<()> {
         self.put(shown.id, shown.picture)?;
         if let Some(lines) = self.lines {
-            lines.print(&Line::from((shown, self.psnr(shown))))?;
+            let psnr = self.psnr(shown);
+            lines.print(&Line::from((shown, psnr)))?;
         }
         Ok(())
     }
@@ -141,7 +158,6 @@ impl Viewer for Screen {
     }
 
     fn report(&mut self, totals: &Totals) -> Result<()> {
-        self.totals = *totals;
         if let Some(lines) = self.lines {
             lines.print(&Line::from(totals))?;
         }

@@ -1,6 +1,6 @@
 //! Code files: a 32x32 picture as an ordered binary code, cut at any bit (`spec/codes.md`).
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use nestcast_media::picture::encode_png;
 use nestcast_media::to_rgb;
 use nestcast_models::Runtime;
@@ -183,7 +183,10 @@ impl CodeFile {
         let built_in = CodePackage::names().filter_map(|name| CodePackage::find(name).ok());
         let named = CodePackage::is_meant(named).then(|| CodePackage::find(named)).transpose()?;
         let package = named.into_iter().chain(built_in).find(|package| id(package) == self.model);
-        package.ok_or_else(|| anyhow!("it is of another model: name the folder of its package with --model"))
+        let package = package.context("it is of another model: name the folder of its package with --model")?;
+        let (given, most) = (self.bits, package.bits());
+        ensure!(given <= most, "it has {given} bits where its model makes {most}: get the code again");
+        Ok(package)
     }
 }
 

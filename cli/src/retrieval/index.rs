@@ -11,7 +11,7 @@ use nestcast_lab::progress::Progress;
 use nestcast_retrieval::Builder;
 use serde::Serialize;
 
-use super::{Coder, advise};
+use super::{Coder, advise, printable};
 use crate::args::Index;
 use crate::files::{self, Lines, Output};
 
@@ -86,7 +86,7 @@ fn codes_of(pictures: &[PathBuf], coder: &Coder, threads: usize) -> Result<Vec<C
         while let Some(path) = pictures.get(next.fetch_add(1, Relaxed)) {
             match named(path).and_then(|name| Ok((coder.code(path)?, name))) {
                 Ok(coded) => codes.lock().unwrap_or_else(PoisonError::into_inner).push(coded),
-                Err(error) => progress.suspend(|| files::note(&format!("left out: {error:#}"))),
+                Err(error) => progress.suspend(|| files::note(&printable(&format!("left out: {error:#}")))),
             }
             progress.step();
         }

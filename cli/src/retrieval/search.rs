@@ -11,7 +11,7 @@ use nestcast_media::picture::encode_png;
 use nestcast_retrieval::{Index, hamming_distance, shared_bits};
 use serde::Serialize;
 
-use super::{Coder, Reader, advise, check_model};
+use super::{Coder, Reader, advise, check_model, printable};
 use crate::args::Search;
 use crate::files::{self, Lines, Output};
 
@@ -101,8 +101,7 @@ fn describe(report: &Report) -> String {
         "{query}: {neighbourhood} of {pictures} pictures share its first {depth} of {bits} bits, found in {microseconds:.1} us\n\n  shared  differ  picture\n"
     );
     for Found { picture, shared_bits, hamming_distance } in &report.found {
-        let picture: String = picture.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-        let _ = writeln!(text, "  {shared_bits:>6}  {hamming_distance:>6}  {picture}");
+        let _ = writeln!(text, "  {shared_bits:>6}  {hamming_distance:>6}  {}", printable(picture));
     }
     text
 }

@@ -19,6 +19,8 @@ struct Kept {
     bytes: u64,
     /// Of the bytes, those that are never cut.
     bases: u64,
+    /// Frames that were kept whole, since they do not say where they may be cut.
+    uncut: u64,
 }
 
 pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Result<()> {
@@ -26,8 +28,11 @@ pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Resul
     // Nothing is decoded, so that no memory is taken for pictures.
     let mut stored = Stored::open(input, &Frames::default(), u64::MAX)?;
     let frame_rate = stored.header().rate;
-    let Kept { frames, bytes, bases } = write(&mut stored, Budget::new(rate as f64, frame_rate), output)?;
+    let Kept { frames, bytes, bases, uncut } = write(&mut stored, Budget::new(rate as f64, frame_rate), output)?;
     stored.end(frames)?;
+    if uncut > 0 {
+        files::note(&format!("{uncut} of the {frames} frames are broken and kept whole: get the video again"));
+    }
     let [kept, least] = [bytes, bases].map(|bytes| super::kbps(bytes, frames, frame_rate));
     if least > rate as f64 / 1e3 * TOLERANCE {
         let what = "this rate is below what the slowest receiver was encoded for";
@@ -54,6 +59,7 @@ fn write(stored: &mut Stored, mut budget: Budget, output: &Output<'_>) -> Result
         let piece = writer.frame(&record.bytes[..count], key);
         put(&piece)?;
         kept.frames += 1;
+        kept.uncut += u64::from(record.head.is_none());
         kept.bytes += piece.len() as u64;
         kept.bases += record.head.map_or(0, |head| head.base.min(record.bytes.len()) as u64);
         next = stored.next()?;

@@ -27,11 +27,16 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
         picture: Picture::zero(header.size, Format::Ycbcr420(header.range)),
         bytes: 0,
         shown: 0,
+        repeated: 0,
     };
     let start = Instant::now();
     decoding.run(&mut stored, &target)?;
-    let Decoding { bytes, shown, .. } = decoding;
+    let Decoding { bytes, shown, repeated, .. } = decoding;
+    let name = stored.name().to_owned();
     stored.end(shown)?;
+    if repeated > 0 {
+        files::note(&format!("{name}: {repeated} of the {shown} frames cannot be decoded: each shows the one before"));
+    }
     if target.is_standard() {
         return Ok(());
     }
@@ -53,6 +58,8 @@ struct Decoding {
     /// Of frames that were shown.
     bytes: u64,
     shown: u64,
+    /// Of the frames that were shown, those that show the one before, since they cannot be decoded.
+    repeated: u64,
 }
 
 impl Decoding {
@@ -63,8 +70,10 @@ impl Decoding {
         let progress = (!target.is_standard()).then(|| stored.progress());
         while let Some(record) = stored.next()? {
             let count = self.budget.as_mut().map_or(record.bytes.len(), |budget| allowed(budget, &record));
+            let mut fault = false;
             let arrived = self.decoder.decode(&record.bytes[..count]).unwrap_or_else(|error| {
                 stored.blame(format!("frame {}: {error}", record.number));
+                fault = true;
                 Arrived::Nothing
             });
             progress.iter().for_each(Progress::step);
@@ -81,6 +90,7 @@ impl Decoding {
             }
             self.bytes += count as u64;
             self.shown += 1;
+            self.repeated += u64::from(fault);
         }
         sink.map_or(Ok(()), Sink::finish)
     }
