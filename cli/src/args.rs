@@ -221,7 +221,7 @@ pub(crate) struct Length {
 
 #[derive(Debug, Args)]
 pub(crate) struct Inspect {
-    /// The stream
+    /// The stream, or the file of a code
     #[arg(value_name = "IN.nst")]
     pub(crate) input: PathBuf,
     /// Of a video: the y4m it was made of, to measure PSNR against

@@ -30,11 +30,7 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
 }
 
 fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
-    ensure!(
-        !promises_another_format(&options.output),
-        "{} would hold a PNG picture: give it a name that ends in .png",
-        options.output.display()
-    );
+    ensure_png(&options.output)?;
     let output = Output::new(&options.output, &[&options.input])?;
     let failed = || format!("{} cannot be decoded", files::name(&options.input));
     let model = Model::open(&options.common)?;
@@ -74,7 +70,10 @@ fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
     ))
 }
 
-fn promises_another_format(path: &Path) -> bool {
+/// Refuses a name that promises another format than PNG.
+pub(crate) fn ensure_png(path: &Path) -> Result<()> {
     let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
-    extension.is_some_and(|extension| OTHER_FORMATS.iter().any(|format| extension == *format))
+    let promises_another = extension.is_some_and(|extension| OTHER_FORMATS.iter().any(|format| extension == *format));
+    ensure!(!promises_another, "{} would hold a PNG picture: give it a name that ends in .png", path.display());
+    Ok(())
 }

@@ -54,6 +54,10 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
     if video::is_stored(&mut input)? {
         return video::inspect(options, input);
     }
+    #[cfg(feature = "retrieval")]
+    if crate::retrieval::is_code(&mut input)? {
+        return crate::retrieval::inspect(options, input);
+    }
     ensure!(options.original.is_none(), "--original is for videos: `nestcast eval` measures pictures");
     let stream = Stream::read(input, |_| Ok(None))?;
     let model = Model::open(&options.common)?;

@@ -5,6 +5,7 @@ mod index;
 mod search;
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use nestcast_codec::{Decoder, Header, ModelId, Picture};
@@ -13,7 +14,7 @@ use nestcast_models::codes::{CodeEncoder, CodePackage};
 use nestcast_models::{Package, Runtime};
 use nestcast_retrieval as retrieval;
 
-pub(crate) use code_file::{cut, decode, encode, is_code};
+pub(crate) use code_file::{cut, decode, encode, inspect, is_code};
 pub(crate) use index::run as index;
 pub(crate) use search::run as search;
 
@@ -29,7 +30,14 @@ const STREAM_BYTES: usize = 1024;
 struct Coder {
     package: CodePackage,
     encoder: CodeEncoder,
+    reader: Reader,
+}
+
+/// Reads pictures, and what the first bytes of streams show.
+struct Reader {
     max_pixels: u64,
+    /// The built-in packages, opened for the first stream.
+    packages: OnceLock<Vec<Package>>,
 }
 
 impl Coder {
@@ -37,7 +45,7 @@ impl Coder {
     fn open(options: &Codes, runs: usize) -> Result<Self> {
         let package = CodePackage::find(&options.model).with_context(|| format!("--model {}", options.model))?;
         let encoder = package.encoder(&Runtime::open()?, runs)?;
-        Ok(Self { package, encoder, max_pixels: options.max_pixels })
+        Ok(Self { package, encoder, reader: Reader { max_pixels: options.max_pixels, packages: OnceLock::new() } })
     }
 
     /// The model's id, as indices have it.
@@ -46,37 +54,39 @@ impl Coder {
     }
 
     fn code(&self, path: &Path) -> Result<Vec<u8>> {
-        let picture = read(path, self.max_pixels)?;
+        let picture = self.reader.read(path)?;
         self.encoder.encode(&to_rgb(&picture)).with_context(|| format!("{} has no code", files::name(path)))
     }
 }
 
-/// Reads a picture, or what the first bytes of a stream show of one.
-fn read(path: &Path, max_pixels: u64) -> Result<Picture> {
-    let mut input = Input::open(path)?;
-    if video::is_stored(&mut input)? {
-        bail!("{} is a video: pictures alone have codes", files::name(path));
+impl Reader {
+    /// Reads a picture, or what the first bytes of a stream show of one.
+    fn read(&self, path: &Path) -> Result<Picture> {
+        let mut input = Input::open(path)?;
+        if video::is_stored(&mut input)? {
+            bail!("{} is a video: pictures alone have codes", files::name(path));
+        }
+        let start = input.read_to(nestcast_codec::MAX_HEADER as u64)?;
+        let is_stream = check_magic(start).is_err() && Header::parse(start).is_ok();
+        if is_stream { self.shown(input) } else { pictures::read_quietly(input, self.max_pixels) }
     }
-    let start = input.read_to(nestcast_codec::MAX_HEADER as u64)?;
-    let is_stream = check_magic(start).is_err() && Header::parse(start).is_ok();
-    if is_stream { shown(input, max_pixels) } else { pictures::read_quietly(input, max_pixels) }
-}
 
-/// What the first bytes of a stream show.
-fn shown(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
-    let name = files::name(input.path());
-    let stream = Stream::read(input, |_| Ok(Some(STREAM_BYTES)))?;
-    let package = package_of(stream.header.model).with_context(|| format!("{name} cannot be decoded"))?;
-    let mut decoder = Decoder::new(package.linear(1)).with_max_pixels(max_pixels);
-    let faulty = transforms::push_before_fault(&mut decoder, &stream.bytes);
-    faulty.and_then(|_| Ok(decoder.render()?)).with_context(|| format!("{name} cannot be decoded"))
-}
+    /// What the first bytes of a stream show.
+    fn shown(&self, input: Input<'_>) -> Result<Picture> {
+        let failed = format!("{} cannot be decoded", files::name(input.path()));
+        let stream = Stream::read(input, |_| Ok(Some(STREAM_BYTES)))?;
+        let package = self.package(stream.header.model).with_context(|| failed.clone())?;
+        let mut decoder = Decoder::new(package.linear(1)).with_max_pixels(self.max_pixels);
+        let faulty = transforms::push_before_fault(&mut decoder, &stream.bytes);
+        faulty.and_then(|_| Ok(decoder.render()?)).context(failed)
+    }
 
-/// The built-in package that has the tables of this id.
-fn package_of(model: ModelId) -> Result<Package> {
-    let packages = Package::names().filter_map(|name| Package::builtin(name).ok());
-    let package = packages.into_iter().find(|package| package.id() == model);
-    package.ok_or_else(|| anyhow!("it needs the model {model}, which is not built in: decode it to PNG first"))
+    /// The built-in package that has the tables of this id.
+    fn package(&self, model: ModelId) -> Result<&Package> {
+        let built_in = || Package::names().filter_map(|name| Package::builtin(name).ok()).collect();
+        let package = self.packages.get_or_init(built_in).iter().find(|package| package.id() == model);
+        package.ok_or_else(|| anyhow!("it needs the model {model}, which is not built in: decode it to PNG first"))
+    }
 }
 
 /// Adds what to do about an index.

@@ -74,6 +74,7 @@ fn tells_its_figures(bench: &Bench, sender: &Sender) {
     let figures = get(&sender.metrics, "/metrics");
     assert!(figures.starts_with("HTTP/1.1 200") && figures.contains("\nnestcast_receivers 1\n"), "{figures}");
     assert!(figures.contains("nestcast_receiver_bytes_total{receiver=\"127.0.0.1:"), "{figures}");
+    assert!(figures.contains("openmetrics-text; version=1.0.0") && figures.ends_with("# EOF\n"), "{figures}");
     assert!(get(&sender.metrics, "/").starts_with("HTTP/1.1 404"));
     let logs = std::fs::read_dir(bench.path("logs")).expect("a folder").count();
     assert_eq!(logs, 1, "one connection");

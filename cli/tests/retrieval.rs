@@ -248,4 +248,37 @@ fn a_code_is_encoded_cut_at_any_bit_and_decoded() {
     assert!(line.ends_with("has 64x64 pixels: scale it to the 32x32 that cells codes"), "{line}");
     let line = refuse(&bench, &["cut", "small.nsc", "-o", "cut.nsc", "--bytes", "13"]);
     assert_eq!(line, "nestcast: this is a code: cut it with --bits");
+    let line = refuse(&bench, &["encode", "small.png", "-o", "a.nsc", "--model", "codes", "--analysis", "deep"]);
+    assert!(line.ends_with("a code has the encoder of its package: leave it out"), "{line}");
+    let line = refuse(&bench, &["decode", "cut.nsc", "-o", "cut.jpg", "--model", "codes"]);
+    assert_eq!(line, "nestcast: cut.jpg would hold a PNG picture: give it a name that ends in .png");
+}
+
+#[test]
+fn inspect_says_how_much_of_a_code_there_is_and_of_which_model() {
+    let bench = bench();
+    bench.write("small.png", &picture(5, 32));
+    succeed(&bench, &["encode", "small.png", "-o", "small.nsc", "--model", "codes"]);
+    bench.succeed(&["cut", "small.nsc", "-o", "cut.nsc", "--bits", "13"]);
+    for (file, bits, whole) in [("small.nsc", 64, true), ("cut.nsc", 13, false)] {
+        let (out, _) = succeed(&bench, &["inspect", file, "--model", "codes", "--json"]);
+        let report: Value = serde_json::from_str(&out).expect("JSON");
+        let said = (&report["bits"], &report["whole"], &report["model"]);
+        assert_eq!(said, (&Value::from(bits), &Value::from(whole), &Value::from("cells")));
+    }
+    let (out, _) = succeed(&bench, &["inspect", "cut.nsc"]);
+    assert!(out.contains("13 bits") && out.contains("name the folder of its package with --model"), "{out}");
+    let line = refuse(&bench, &["inspect", "cut.nsc", "--original", "small.png"]);
+    assert!(line.ends_with("cut.nsc is a code: leave it out"), "{line}");
+}
+
+#[test]
+fn a_sheet_on_standard_output_leaves_json_to_standard_error() {
+    let bench = bench();
+    succeed(&bench, &INDEX);
+    let arguments = ["search", "all.index", "pictures/1.png", "--model", "codes", "--sheet", "-", "--json"];
+    let output = run(&bench, &arguments);
+    assert!(output.status.success() && output.stdout.starts_with(b"\x89PNG"));
+    let report: Value = serde_json::from_slice(&output.stderr).expect("JSON");
+    assert_eq!(report["found"][0]["picture"], "pictures/1.png");
 }

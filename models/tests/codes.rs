@@ -66,6 +66,9 @@ fn broken_packages_are_refused_with_what_is_wrong() {
     assert_eq!(fault(folder), Fault::Hash("encoder.onnx".into()));
     fs::remove_file(folder.join("encoder.onnx")).expect("a file");
     assert_eq!(fault(folder), Fault::Missing("encoder.onnx".into()));
+    package(folder, HEAD, &[("encoder.onnx", encoder(BITS, 0)), ("decoder.onnx", decoder(BITS))]);
+    fs::remove_file(folder.join("decoder.onnx")).expect("a file");
+    assert_eq!(fault(folder), Fault::Missing("decoder.onnx".into()));
     package(folder, HEAD, &[("encoder.onnx", decoder(BITS))]);
     assert!(matches!(fault(folder), Fault::Graph { .. }));
     package(folder, &HEAD.replace("format = 1", "format = 2"), &[("encoder.onnx", encoder(BITS, 0))]);

@@ -2,11 +2,11 @@
 //!
 //! Each run beside such receivers stands between two without them, and is compared with the mean of these.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Parser;
-use nestcast_live_benches::links::Common;
 use nestcast_live_benches::neighbours::{Neighbour, goodput};
 use serde::Serialize;
 
@@ -22,8 +22,15 @@ struct Options {
     /// Seconds of each run that are measured.
     #[arg(long, default_value_t = 6)]
     seconds: u64,
-    #[command(flatten)]
-    common: Common,
+    /// Round trip of the link without a queue, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 10)]
+    rtt: u64,
+    /// Packets that the link loses, in percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    loss: f64,
+    /// The table to write.
+    #[arg(long, value_name = "OUT.csv")]
+    csv: Option<PathBuf>,
 }
 
 /// A run beside neighbours, and the two around it.
@@ -42,7 +49,7 @@ fn main() -> Result<()> {
     let options = Options::parse();
     let mut table = csv::Writer::from_writer(Vec::new());
     println!("path        neighbours           Mbit/s  alone before, after  change");
-    for (path, link) in [("4 Mbit/s", Some((options.common.rtt, options.common.loss))), ("loopback", None)] {
+    for (path, link) in [("4 Mbit/s", Some((options.rtt, options.loss))), ("loopback", None)] {
         let run = |neighbour| goodput(neighbour, options.count, link, Duration::from_secs(options.seconds));
         let mut alone = run(Neighbour::Nobody)?;
         for neighbour in (0..options.rounds).flat_map(|_| Neighbour::BURDENS) {
@@ -64,7 +71,7 @@ fn main() -> Result<()> {
             alone = after;
         }
     }
-    if let Some(path) = &options.common.csv {
+    if let Some(path) = &options.csv {
         std::fs::write(path, table.into_inner()?)?;
     }
     Ok(())

@@ -1,28 +1,13 @@
 //! The links that are measured.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::Args;
 use nestcast_lab::link::{
     Link,
     trace::{NORWAY_BUS, NORWAY_METRO},
 };
-
-/// A round trip, losses and a table.
-#[derive(Debug, Args)]
-pub struct Common {
-    /// Round trip of the links without queues, in milliseconds.
-    #[arg(long, value_name = "MS", default_value_t = 10)]
-    pub rtt: u64,
-    /// Packets that the links lose, in percent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
-    pub loss: f64,
-    /// The table to write.
-    #[arg(long, value_name = "OUT.csv")]
-    pub csv: Option<PathBuf>,
-}
 
 /// A link with its name and how long it is measured.
 pub struct Scenario {

@@ -1,20 +1,26 @@
-//! Figures for Prometheus: its text format, version 0.0.4, over HTTP.
+//! Figures for Prometheus over HTTP, in the OpenMetrics text format, version 1.0.0.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::fmt::{Display, Write as _};
+use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::CONTENT_TYPE;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nestcast_sender::{Monitor, ReceiverStatistics, Statistics};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text::encode};
+use prometheus_client::metrics::MetricType::{Counter, Gauge};
+use prometheus_client::metrics::exemplar::Exemplar;
+use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
@@ -22,6 +28,7 @@ use tokio::task::AbortHandle;
 const CONNECTIONS: usize = 64;
 /// How long a request and its answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener> {
     let listener = TcpListener::bind(address).await;
@@ -31,6 +38,9 @@ pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener> {
 /// Answers for ever; without a listener it only waits.
 pub(super) async fn serve(listener: Option<TcpListener>, monitor: Monitor) {
     let Some(listener) = listener else { return std::future::pending().await };
+    let mut figures = Registry::with_prefix("nestcast");
+    figures.register_collector(Box::new(Figures(monitor)));
+    let figures = Arc::new(figures);
     let mut connections = VecDeque::with_capacity(CONNECTIONS);
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -42,9 +52,9 @@ pub(super) async fn serve(listener: Option<TcpListener>, monitor: Monitor) {
         if connections.len() == CONNECTIONS {
             connections.pop_front().inspect(AbortHandle::abort);
         }
-        let monitor = monitor.clone();
+        let figures = Arc::clone(&figures);
         let connection = tokio::spawn(async move {
-            let answer = service_fn(|request| std::future::ready(Ok::<_, Infallible>(answer(&request, &monitor))));
+            let answer = service_fn(|request| std::future::ready(Ok::<_, Infallible>(answer(&request, &figures))));
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false);
             let served = http.serve_connection(TokioIo::new(stream), answer);
@@ -56,82 +66,96 @@ pub(super) async fn serve(listener: Option<TcpListener>, monitor: Monitor) {
     }
 }
 
-fn answer<B>(request: &Request<B>, monitor: &Monitor) -> Response<Full<Bytes>> {
+fn answer<B>(request: &Request<B>, figures: &Registry) -> Response<Full<Bytes>> {
     let (status, body) = match (request.method(), request.uri().path()) {
-        (&Method::GET, "/metrics") => (StatusCode::OK, text(&monitor.read())),
+        (&Method::GET, "/metrics") => (StatusCode::OK, text(figures)),
         (&Method::GET, _) => (StatusCode::NOT_FOUND, "the figures are at /metrics\n".to_owned()),
         _ => (StatusCode::METHOD_NOT_ALLOWED, "use GET\n".to_owned()),
     };
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
-    let plain = hyper::header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, plain);
+    let kind = if status == StatusCode::OK { OPEN_METRICS } else { "text/plain; charset=utf-8" };
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
-/// All figures.
-fn text(figures: &Statistics) -> String {
-    let mut page = Page(String::new());
-    page.counter("frames_total", "Frames that were encoded.", figures.frames);
-    page.counter("frames_skipped_total", "Pictures that could not be encoded in time.", figures.skipped);
-    page.counter("encoded_bytes_total", "Bytes of the encoded frames.", figures.encoded_bytes);
-    page.counter("encode_seconds_total", "Time that encoding took.", figures.encode_time.as_secs_f64());
-    page.counter("receivers_accepted_total", "Receivers that were let in.", figures.accepted);
-    page.head("refusals_total", "counter", "Peers that were turned away or closed, by why.");
-    for (code, count) in &figures.refusals {
-        page.line("refusals_total", &format!("code=\"{code}\""), count);
-    }
-    page.counter("retries_total", "Peers whose address was validated first.", figures.retries);
-    page.counter("source_failures_total", "Times that the source broke off.", figures.source_failures);
-    page.head("receivers", "gauge", "Receivers of now.");
-    page.line("receivers", "", figures.receivers.len());
-    for (name, kind, help, figure) in FIGURES {
-        page.head(name, kind, help);
-        for receiver in &figures.receivers {
-            page.line(name, &format!("receiver=\"{}\"", receiver.address), figure(receiver));
-        }
-    }
-    page.0
+fn text(figures: &Registry) -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = encode(&mut text, figures);
+    text
 }
 
-type Figure = (&'static str, &'static str, &'static str, fn(&ReceiverStatistics) -> f64);
+/// What a broadcast did so far and each receiver's path, as they are when they are asked for.
+#[derive(Debug)]
+struct Figures(Monitor);
 
-/// What is told of each receiver.
-const FIGURES: [Figure; 10] = [
-    ("receiver_target_rate_bits_per_second", "gauge", "What the delay controller lets through.", |r| {
-        r.path.target_rate().bits() as f64
-    }),
-    ("receiver_delivery_rate_bits_per_second", "gauge", "What the path delivered over the last eight frames.", |r| {
-        r.delivery_rate.bits() as f64
-    }),
-    ("receiver_useful_bytes", "gauge", "Most bytes of the next frame that it may have use for.", |r| {
-        r.useful_bytes as f64
-    }),
-    ("receiver_frames_total", "counter", "Frames that were sent.", |r| r.sent.frames as f64),
-    ("receiver_frames_skipped_total", "counter", "Frames that the path had no room for.", |r| r.sent.skipped as f64),
-    ("receiver_frames_cut_total", "counter", "Frames that were cut when the next was due.", |r| r.sent.cut as f64),
-    ("receiver_bytes_total", "counter", "Bytes of frames that were sent.", |r| r.sent.bytes as f64),
-    ("receiver_full_bytes_total", "counter", "Bytes that those frames have uncut.", |r| r.sent.full as f64),
-    ("receiver_queue_seconds", "gauge", "The last packet's wait in queues.", |r| r.path.queue().as_secs_f64()),
-    ("receiver_lost_bytes_total", "counter", "Bytes that were lost on the path.", |r| r.path.lost as f64),
+impl Collector for Figures {
+    fn encode(&self, mut page: DescriptorEncoder<'_>) -> fmt::Result {
+        let figures = self.0.read();
+        for (name, help, figure) in TOTALS {
+            page.encode_descriptor(name, help, None, Counter)?.encode_counter(&figure(&figures), NO_EXEMPLAR)?;
+        }
+        let mut refusals =
+            page.encode_descriptor("refusals", "Peers that were turned away or closed, by why", None, Counter)?;
+        for (code, count) in &figures.refusals {
+            refusals.encode_family(&[("code", *code)])?.encode_counter(count, NO_EXEMPLAR)?;
+        }
+        let receivers = figures.receivers.len();
+        page.encode_descriptor("receivers", "Receivers of now", None, Gauge)?.encode_gauge(&receivers)?;
+        let labels = figures.receivers.iter().map(|receiver| (receiver, [("receiver", receiver.address.to_string())]));
+        let labels: Vec<_> = labels.collect();
+        for (name, help, figure) in COUNTERS {
+            let mut counter = page.encode_descriptor(name, help, None, Counter)?;
+            for (receiver, label) in &labels {
+                counter.encode_family(label)?.encode_counter(&figure(receiver), NO_EXEMPLAR)?;
+            }
+        }
+        for (name, help, figure) in GAUGES {
+            let mut gauge = page.encode_descriptor(name, help, None, Gauge)?;
+            for (receiver, label) in &labels {
+                gauge.encode_family(label)?.encode_gauge(&figure(receiver))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A name, what it means, and where it is found in `F`.
+type Figure<F, N> = (&'static str, &'static str, fn(&F) -> N);
+
+/// What is told of the broadcast.
+const TOTALS: [Figure<Statistics, f64>; 7] = [
+    ("frames", "Frames that were encoded", |all| all.frames as f64),
+    ("frames_skipped", "Pictures that could not be encoded in time", |all| all.skipped as f64),
+    ("encoded_bytes", "Bytes of the encoded frames", |all| all.encoded_bytes as f64),
+    ("encode_seconds", "Time that encoding took", |all| all.encode_time.as_secs_f64()),
+    ("receivers_accepted", "Receivers that were let in", |all| all.accepted as f64),
+    ("retries", "Peers whose address was validated first", |all| all.retries as f64),
+    ("source_failures", "Times that the source broke off", |all| all.source_failures as f64),
 ];
 
-/// A page of the text format.
-struct Page(String);
+/// What is counted for each receiver.
+const COUNTERS: [Figure<ReceiverStatistics, u64>; 6] = [
+    ("receiver_frames", "Frames that were sent", |one| one.sent.frames),
+    ("receiver_frames_skipped", "Frames that the path had no room for", |one| one.sent.skipped),
+    ("receiver_frames_cut", "Frames that were cut when the next was due", |one| one.sent.cut),
+    ("receiver_bytes", "Bytes of frames that were sent", |one| one.sent.bytes),
+    ("receiver_full_bytes", "Bytes that those frames have uncut", |one| one.sent.full),
+    ("receiver_lost_bytes", "Bytes that were lost on the path", |one| one.path.lost),
+];
 
-impl Page {
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a string does not fail.
-        let _ = write!(self.0, "# HELP nestcast_{name} {help}\n# TYPE nestcast_{name} {kind}\n");
-    }
+/// How each receiver's path is.
+const GAUGES: [Figure<ReceiverStatistics, f64>; 4] = [
+    ("receiver_target_rate_bits_per_second", "What the delay controller lets through", |one| {
+        one.path.target_rate().bits() as f64
+    }),
+    ("receiver_delivery_rate_bits_per_second", "What the path delivered over the last eight frames", |one| {
+        one.delivery_rate.bits() as f64
+    }),
+    ("receiver_useful_bytes", "Most bytes of the next frame that it may have use for", |one| one.useful_bytes as f64),
+    ("receiver_queue_seconds", "The last packet's wait in queues", |one| one.path.queue().as_secs_f64()),
+];
 
-    fn line(&mut self, name: &str, labels: &str, value: impl Display) {
-        let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
-        let _ = writeln!(self.0, "nestcast_{name}{labels} {value}");
-    }
-
-    fn counter(&mut self, name: &str, help: &str, value: impl Display) {
-        self.head(name, "counter", help);
-        self.line(name, "", value);
-    }
-}
+/// Counters come without examples of what they counted.
+const NO_EXEMPLAR: Option<&Exemplar<NoLabelSet, f64>> = None;

@@ -5,8 +5,10 @@ use nestcast_media::picture::encode_png;
 use nestcast_media::to_rgb;
 use nestcast_models::Runtime;
 use nestcast_models::codes::{CodePackage, SIDE};
+use serde::Serialize;
 
-use crate::args::{Cut, Decode, Encode};
+use crate::args::{Cut, Decode, Encode, Inspect, Transform};
+use crate::decode::ensure_png;
 use crate::files::{self, Input, Lines, Output};
 use crate::pictures;
 
@@ -28,6 +30,19 @@ struct CodeFile {
     code: Vec<u8>,
 }
 
+/// What `inspect --json` prints.
+#[derive(Debug, Serialize)]
+struct Report {
+    file: String,
+    bits: usize,
+    /// Whether these are all bits that its model makes; absent where the model is not at hand.
+    whole: Option<bool>,
+    /// As the model's hash begins, in hexadecimal.
+    model_id: String,
+    /// The model's name if it is the one at hand.
+    model: Option<String>,
+}
+
 /// Whether an input begins as a code file does.
 pub(crate) fn is_code(input: &mut Input<'_>) -> Result<bool> {
     Ok(input.read_to(MAGIC.len() as u64)?.starts_with(&MAGIC))
@@ -35,6 +50,8 @@ pub(crate) fn is_code(input: &mut Input<'_>) -> Result<bool> {
 
 pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output<'_>) -> Result<()> {
     ensure!(options.max_bytes.is_none(), "--max-bytes is for streams: cut the code with `nestcast cut --bits N`");
+    let chosen = options.analysis == Transform::Deep;
+    ensure!(!chosen, "--analysis is for streams, a code has the encoder of its package: leave it out");
     let name = files::name(&options.input);
     let package = CodePackage::find(&options.common.model)?;
     let picture = pictures::read_from(input, options.common.max_pixels)?;
@@ -72,6 +89,7 @@ pub(crate) fn cut(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Resul
 }
 
 pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
+    ensure_png(&options.output)?;
     let output = Output::new(&options.output, &[&options.input])?;
     let name = files::name(&options.input);
     ensure!(options.bytes.is_none() && options.decoder.is_none(), "{name} is a code: leave --bytes and --decoder out");
@@ -88,6 +106,37 @@ pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
     }
     let (path, model) = (options.output.display(), package.name());
     files::print(&format!("{path}: {SIDE}x{SIDE} from {} of {} bits, model {model}\n", file.bits, package.bits()))
+}
+
+pub(crate) fn inspect(options: &Inspect, input: Input<'_>) -> Result<()> {
+    let name = files::name(&options.input);
+    ensure!(options.original.is_none(), "--original is for videos, {name} is a code: leave it out");
+    let file = CodeFile::read(input)?;
+    let package = file.package(&options.common.model).ok();
+    let report = Report {
+        bits: file.bits,
+        whole: package.as_ref().map(|package| file.bits == package.bits()),
+        model_id: file.model.iter().map(|byte| format!("{byte:02x}")).collect(),
+        model: package.map(|package| package.name().to_owned()),
+        file: name,
+    };
+    if options.json { Lines::Output.print_pretty(&report) } else { files::print_result(&describe(&report)) }
+}
+
+fn describe(report: &Report) -> String {
+    let Report { file, bits, whole, model_id, model } = report;
+    let model = match model {
+        Some(name) => format!("{model_id} ({name})"),
+        None => format!("{model_id}, which is not at hand: name the folder of its package with --model"),
+    };
+    let progress = match whole {
+        Some(true) => "the whole code",
+        Some(false) => "a prefix: more bits would make the picture better",
+        None => "unknown",
+    };
+    format!(
+        "{file}\n  picture   {SIDE}x{SIDE} RGB\n  code      {bits} bits\n  model     {model}\n  progress  {progress}\n"
+    )
 }
 
 fn id(package: &CodePackage) -> [u8; ID] {

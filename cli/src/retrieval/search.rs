@@ -11,7 +11,7 @@ use nestcast_media::picture::encode_png;
 use nestcast_retrieval::{Index, hamming_distance, shared_bits};
 use serde::Serialize;
 
-use super::{Coder, advise, check_model, read};
+use super::{Coder, Reader, advise, check_model};
 use crate::args::Search;
 use crate::files::{self, Lines, Output};
 
@@ -61,7 +61,7 @@ pub(crate) fn run(options: &Search) -> Result<()> {
     let query = coder.code(&options.image)?;
     let report = report(options, &index, &query)?;
     if let Some(sheet) = sheet {
-        sheet.write(&draw(options, &report)?)?;
+        sheet.write(&draw(options, &report, &coder.reader)?)?;
         if sheet.is_standard() && !options.json {
             return Ok(());
         }
@@ -108,9 +108,9 @@ fn describe(report: &Report) -> String {
 }
 
 /// The query and what was found, as a PNG. What is no longer there is an empty cell.
-fn draw(options: &Search, report: &Report) -> Result<Vec<u8>> {
+fn draw(options: &Search, report: &Report, reader: &Reader) -> Result<Vec<u8>> {
     let cell = |path: &Path, figures: String| {
-        let picture = read(path, options.codes.max_pixels).and_then(|picture| thumbnail(&picture, CELL)).ok();
+        let picture = reader.read(path).and_then(|picture| thumbnail(&picture, CELL)).ok();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Cell { picture, name: name.chars().take(18).collect(), figures }
     };

@@ -140,8 +140,11 @@ impl CodePackage {
             || Operand::fixed(PICTURE, &super::PICTURE.map(|length| u16::try_from(length).unwrap_or(u16::MAX)));
         let code = || Operand::fixed(CODE, &[1, bits]);
         let network = |name: &str, signature: &Signature<'_>| -> Result<Option<Bytes>, Fault> {
-            let Some(bytes) = file(name)? else { return Ok(None) };
-            let expected = manifest.files.get(name).ok_or_else(|| Fault::NoHash(name.into()))?;
+            let expected = manifest.files.get(name);
+            let Some(bytes) = file(name)? else {
+                return if expected.is_some() { Err(Fault::Missing(name.into())) } else { Ok(None) };
+            };
+            let expected = expected.ok_or_else(|| Fault::NoHash(name.into()))?;
             files::check_hash(name, &bytes, expected)?;
             let refused = |error: GraphError| Fault::Graph { file: name.into(), error };
             graph::check_signature(&bytes, signature).map_err(refused)?;
