@@ -150,6 +150,7 @@ class HashingSettings(NestedSettings):
     cuts: str = "whole"
     variance: float = 0.1  # of the reconstruction's noise: the weight of the divergence; an axis has 1 on average
     temperatures: tuple[float, float] = (1.0, 0.3)  # of the binary concrete samples, at the start and at the end; between them geometric
+    package: dict = dataclasses.field(default_factory=dict)  # as in AutoencoderSettings; there is no decoder
 
 
 @dataclasses.dataclass(frozen=True)
