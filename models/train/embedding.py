@@ -11,16 +11,15 @@ from torch import nn
 
 import labelled
 import ranking
-from encoders import Embedding
+from encoders import ENCODED, Embedding
 from neighbourhood import expected_correct, log_likelihood, squared_distances
 from settings import EmbeddingSettings, Phase
 from slim import write_weights
-from vectors import evenly, law
+from vectors import law
 
 OBJECTIVES = {"nca": expected_correct, "likelihood": log_likelihood}
 NEIGHBOURS = (1, 3, 5, 7)
-ENCODED = 2000  # pictures at a time
-ASKED = 2000  # held-out pictures of a validation
+SEARCHED, ASKED = 10_000, 500  # pictures of a validation
 
 
 class Task:
@@ -73,10 +72,10 @@ class Task:
     @torch.no_grad()
     def validate(self, model: nn.Module) -> list[dict]:
         """Share of held-out pictures that the vote of 1, 3, 5, 7 labelled neighbours gives another class."""
-        model.calibrate(evenly(self.data.training))
-        points = encoded(model, self.data.training[self.labelled])
-        asked = encoded(model, self.data.held_out[:ASKED])
-        of = ranking.Collection(self.data.classes[self.labelled].numpy(), self.data.held_out_classes[:ASKED].numpy())
+        model.calibrate(self.data.training)
+        searched = self.labelled[:: max(1, len(self.labelled) // SEARCHED)]
+        points, asked = encoded(model, self.data.training[searched]), encoded(model, self.data.held_out[:ASKED])
+        of = ranking.Collection(self.data.classes[searched].numpy(), self.data.held_out_classes[:ASKED].numpy())
         kept = self.settings.classed or None
         errors = ranking.vote_errors(points[:, :kept], asked[:, :kept], of, NEIGHBOURS)
         return [{f"{count} neighbours": round(error, 4) for count, error in errors.items()}]
@@ -91,7 +90,7 @@ class Task:
 
     def export(self, model: nn.Module, out: Path) -> None:
         """The weights, matrices in 8 bits; the table and the figures are made with them (paper/)."""
-        model.calibrate(evenly(self.data.training))
+        model.calibrate(self.data.training)
         frame = self.data.frame.state() if self.data.frame else {}
         write_weights(out / "weights.npz", {**model.state_dict(), **frame})
 

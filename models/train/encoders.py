@@ -11,6 +11,7 @@ from nested import Binarise
 from settings import EmbeddingSettings
 
 CHANNELS, FILTER = 32, 5  # Ren et al., section IV.A
+ENCODED = 2000  # pictures at a time
 
 
 class Dense(nn.Module):
@@ -98,6 +99,7 @@ class Embedding(nn.Module):
 
     @torch.no_grad()
     def calibrate(self, x: torch.Tensor) -> None:
-        """Fixes the thresholds of a binary code at the quantiles of what `x` (N, D), a sample of the data, is encoded to."""
+        """Fixes the thresholds of a binary code at the quantiles of what `x` (N, D) is encoded to. Of MNIST all is taken: every second digit is
+        fainter, so that no sample at even steps would do."""
         if self.settings.beta:
-            self.eval().binarise.calibrate(self.encoder(x))
+            self.eval().binarise.calibrate(torch.cat([self.encoder(part) for part in x.split(ENCODED)]))

@@ -14,7 +14,7 @@ import vectors
 from settings import HashingSettings, Phase
 from slim import write_weights
 from variational import VariationalAutoencoder
-from vectors import evenly, law
+from vectors import law
 
 SEARCHED, ASKED = 10_000, 500  # pictures of a validation
 
@@ -53,7 +53,7 @@ class Task:
     @torch.no_grad()
     def validate(self, model: nn.Module) -> list[dict]:
         """MAP of held-out pictures among training pictures, at code lengths that double; where there are classes."""
-        model.eval().calibrate(evenly(self.data.training))
+        model.eval().calibrate(self.data.training)
         if not isinstance(self.data, labelled.Labelled):
             return [{}]
         codes, asked = model.encode(self.data.training[:SEARCHED]), model.encode(self.data.held_out[:ASKED])
@@ -73,7 +73,7 @@ class Task:
 
     def export(self, model: nn.Module, out: Path) -> None:
         """The weights in 8 bits; the table and the figures are made with them (paper/)."""
-        model.calibrate(evenly(self.data.training))
+        model.calibrate(self.data.training)
         write_weights(out / "weights.npz", {**model.state_dict(), **self.data.frame.state()})
 
 

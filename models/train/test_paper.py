@@ -20,6 +20,7 @@ sys.path.insert(0, str(HERE / "paper"))
 import codes
 import compression
 import figures
+import learned
 import learned_findings
 import neighbours
 import pictures
@@ -258,6 +259,15 @@ class Compression(unittest.TestCase):
             self.assertGreater(scan, 100)
             sizes.append(len(file.getvalue()) - scan)
         self.assertEqual(*sizes)
+
+
+class LearnedCodes(unittest.TestCase):
+    def test_every_model_encodes_digits_with_its_committed_weights(self):
+        digits = torch.rand(5, 784)
+        for one in learned.ALL:
+            code = learned.encoder(one)(digits)
+            self.assertEqual(code.shape, (5, one.bits), one.name)
+            self.assertEqual(code.dtype, torch.bool, one.name)
 
 
 class Page(unittest.TestCase):

@@ -21,7 +21,10 @@ import labelled
 import projections
 import ranking
 import train as training
+from embedding import encoded
+from encoders import Embedding
 from settings import Settings, load
+from slim import read_weights
 from vectors import Frame
 
 HERE = Path(__file__).parent
@@ -32,7 +35,6 @@ TURNS = 50  # of ITQ
 SEED = 1
 LENGTHS = (8, 16, 32, 64, 512)  # that codes are cut at
 TRAINED = (16, 32, 64)  # that codes are trained for
-
 
 Encode = Callable[[torch.Tensor], torch.Tensor]  # samples (N, 784) of 0..1 to a code (N, K)
 
@@ -65,7 +67,11 @@ HASHES = (
     Learned("bernoulli-nested", 512, "Bernoulli VAE, nested"),
 )
 
-ALL = HASHES
+EMBEDDINGS = (
+    *(Learned("nca-bits", bits, "NCA, bits", labels=True) for bits in TRAINED),
+    Learned("nca-bits-nested", 512, "NCA, bits, nested", labels=True),
+)
+ALL = (*HASHES, *EMBEDDINGS)
 
 
 def train(data: Path, runs: tuple[Learned, ...] = ALL) -> None:
@@ -82,20 +88,29 @@ class Test:
     """What is searched, in samples (50000, 784) of 0..1, and what it is searched for."""
 
     def __init__(self, data: Path):
-        searched, asked = labelled.load("digits", data), labelled.test(data)
-        self.searched, self.asked = searched.training, asked[0]
-        self.some = ranking.Collection(searched.classes.numpy(), asked[1][:ASKED].numpy())
-        self.all = ranking.Collection(searched.classes.numpy(), asked[1].numpy())
+        self.data, (self.asked, wanted) = labelled.load("digits", data), labelled.test(data)
+        self.searched, classes = self.data.training, self.data.classes.numpy()
+        self.some, self.all = ranking.Collection(classes, wanted[:ASKED].numpy()), ranking.Collection(classes, wanted.numpy())
 
     def bits(self, encode: Encode) -> tuple[torch.Tensor, torch.Tensor]:
         """Codes of what is searched, and of the first pictures asked for."""
         return encode(self.searched), encode(self.asked[:ASKED])
 
 
+def embedding_model(one: Learned) -> tuple[Embedding, Frame]:
+    state = read_weights(one.weights)
+    model = Embedding(one.read_settings())
+    model.load_state_dict({name: value for name, value in state.items() if not name.startswith("frame.")})
+    return model.eval(), Frame.from_state(state)
+
+
 def encoder(one: Learned) -> Encode:
     """To bits (N, K)."""
-    model, frame = codes.read(one.read_settings(), one.weights)
-    return torch.no_grad()(lambda samples: model.encode(frame.coordinates(samples)))
+    if one in HASHES:
+        model, frame = codes.read(one.read_settings(), one.weights)
+        return torch.no_grad()(lambda samples: model.encode(frame.coordinates(samples)))
+    network, frame = embedding_model(one)
+    return lambda samples: encoded(network, frame.coordinates(samples)) > 0
 
 
 def rivals(test: Test, bits: int) -> dict[str, Encode]:

@@ -71,6 +71,6 @@ def activation_rows(test: learned.Test) -> list[dict]:
 def measure(data: Path) -> None:
     """Every number of the page, from the runs' weights."""
     test = learned.Test(data)
-    figures.write_table("codes-table.csv", table(test, learned.HASHES))
+    figures.write_table("codes-table.csv", table(test, learned.ALL))
     figures.write_table("codes-balls.csv", ball_rows(test))
     figures.write_table("codes-activations.csv", activation_rows(test))
