@@ -20,8 +20,9 @@ import manifest
 from autoencoder import Autoencoder
 from export import about
 from pictures import SIDE
-from settings import AutoencoderSettings, load
+from settings import AutoencoderSettings, HashingSettings, load
 from slim import TOP, read_weights, rounded
+from variational import VariationalAutoencoder
 from vectors import DARK, Frame
 
 OPSET, IR = 17, 8
@@ -78,17 +79,29 @@ class Graph:
         path.write_bytes(model.SerializeToString())
 
 
-def encoder(model: Autoencoder, frame: Frame, path: Path) -> None:
-    g, units = Graph(), len(model.biases[-1])
+def down_layers(model: Autoencoder | VariationalAutoencoder) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """Weights and biases from the input to the code, whose bits are 1 above 0."""
+    if isinstance(model, VariationalAutoencoder):
+        units = len(model.threshold)  # of Gaussian latents the means come first
+        *inner, last = [(layer.weight, layer.bias) for layer in model.encoder]
+        pairs = [*inner, (last[0][:units], last[1][:units] - model.threshold)]
+    else:
+        *inner, last = zip(model.weights, model.biases)
+        pairs = [*inner, (last[0], last[1] - model.binarise.threshold)]
+    return [weight for weight, _ in pairs], [bias for _, bias in pairs]
+
+
+def encoder(model: Autoencoder | VariationalAutoencoder, frame: Frame, path: Path) -> None:
+    g, (weights, biases) = Graph(), down_layers(model)
+    units, skips = len(biases[-1]), getattr(model, "skips", None)
     flat = g.reshape("picture", [1, len(frame.mean)], "flat")
     centred = g.node("Sub", [evened(g, flat, len(frame.mean)) if frame.relative else flat, g.constant("mean", frame.mean[None])], "centred")
     y = x = g.down(centred, frame.basis, torch.zeros(len(frame.basis)), "coordinates", 1 / frame.deviation)
-    for i, (weight, bias) in enumerate(zip(model.weights, model.biases)):
-        last = i + 1 == len(model.weights)
-        x = g.down(x, weight, bias - model.binarise.threshold if last else bias, f"layer{i}")
-        x = x if last else g.node("Relu", [x], f"layer{i}/rectified")
-    if model.skips:
-        x = g.node("Add", [x, g.down(y, model.skips[0], torch.zeros(units), "skip")], "sum")
+    for i, (weight, bias) in enumerate(zip(weights, biases)):
+        x = g.down(x, weight, bias, f"layer{i}")
+        x = x if i + 1 == len(weights) else g.node("Relu", [x], f"layer{i}/rectified")
+    if skips:
+        x = g.node("Add", [x, g.down(y, skips[0], torch.zeros(units), "skip")], "sum")
     g.reshape(x, [1, units], "code")
     g.save(path, ("picture", SHAPE), ("code", [1, units]))
 
@@ -155,7 +168,7 @@ def write_golden(folder: Path) -> None:
         np.save(folder / "golden/decoded.npy", package.decode(code, code.shape[1] // 4))
 
 
-def head(settings: AutoencoderSettings) -> str:
+def head(settings: AutoencoderSettings | HashingSettings) -> str:
     """The manifest but for the files' hashes."""
     return f"""\
 # A nestcast model package of a binary code. Written by models/train/codes.py; hashes by models/train/manifest.py.
@@ -169,16 +182,16 @@ bits = {settings.widths[-1]}
 """
 
 
-def read(settings: AutoencoderSettings, weights: Path) -> tuple[Autoencoder, Frame]:
+def read(settings: AutoencoderSettings | HashingSettings, weights: Path) -> tuple[Autoencoder | VariationalAutoencoder, Frame]:
     """A model that was trained, ready to encode, and the frame of its coordinates."""
     state = read_weights(weights)
-    model = Autoencoder(settings)
+    model = VariationalAutoencoder(settings) if isinstance(settings, HashingSettings) else Autoencoder(settings)
     model.load_state_dict({name: value for name, value in state.items() if not name.startswith("frame.")})
     return model.eval(), Frame.from_state(state)
 
 
 @torch.no_grad()
-def write(settings: AutoencoderSettings, weights: Path, folder: Path) -> None:
+def write(settings: AutoencoderSettings | HashingSettings, weights: Path, folder: Path) -> None:
     model, frame = read(settings, weights)
     folder.mkdir(parents=True, exist_ok=True)
     encoder(model, frame, folder / "encoder.onnx")

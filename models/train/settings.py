@@ -110,19 +110,25 @@ class RestorerSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class AutoencoderSettings(Settings):
+class NestedSettings(Settings):
+    """Codes that nested dropout may order."""
+
+    widths: tuple[int, ...] = (3072, 100)  # of the layers, from the input to the code
+    cuts: str = "geometric"  # p_B: geometric | log-uniform | uniform | whole
+    rho: float = 0.9
+    whole: float = 0.0  # share of examples that are not cut, whatever `cuts` says of the others
+
+
+@dataclasses.dataclass(frozen=True)
+class AutoencoderSettings(NestedSettings):
     """The paper's autoencoders (autoencoder.py, vectors.py)."""
 
     data: str = "cifar"  # vectors.py says what there is
     axes: int = 0  # principal axes that inputs are given along; 0: inputs are elements, each of variance 1
-    widths: tuple[int, ...] = (3072, 100)  # of the layers, from the input to the code
     tied: bool = True  # the decoder's weights are the encoder's
     skip: bool = False  # a linear layer beside the hidden ones, in the encoder and in the decoder
     gain_rate: float = 0.0  # learning rate of the logarithms of the units' gains in the decoder; 0: there are none
     beta: float = 0.0  # share of ones of a binary code, section 4.3; 0: a real code
-    cuts: str = "geometric"  # p_B: geometric | log-uniform | uniform | whole
-    rho: float = 0.9
-    whole: float = 0.0  # share of examples that are not cut, whatever `cuts` says of the others
     corruption: float = 0.1  # share of inputs set to 0, section 4
     hidden_dropout: float = 0.2  # in all layers but the code, section 4
     decay: float = 0.0  # L1 weight decay: its gradient's norm relative to the reconstruction's, section 4.2
@@ -134,7 +140,49 @@ class AutoencoderSettings(Settings):
     package: dict = dataclasses.field(default_factory=dict)  # version, licence, data and whether it has a decoder (codes.py)
 
 
-KINDS = {"photo": PhotoSettings, "restorer": RestorerSettings, "autoencoder": AutoencoderSettings}
+@dataclasses.dataclass(frozen=True)
+class HashingSettings(NestedSettings):
+    """Variational autoencoders whose latents become bits (variational.py, hashing.py)."""
+
+    data: str = "digits"  # labelled.py says what there is; or near-duplicates (vectors.py)
+    axes: int = 64  # principal axes that inputs are given along
+    latent: str = "bernoulli"  # or gaussian
+    cuts: str = "whole"
+    variance: float = 0.1  # of the reconstruction's noise: the weight of the divergence; an axis has 1 on average
+    temperatures: tuple[float, float] = (1.0, 0.3)  # of the binary concrete samples, at the start and at the end; between them geometric
+    package: dict = dataclasses.field(default_factory=dict)  # as in AutoencoderSettings; there is no decoder
+
+
+@dataclasses.dataclass(frozen=True)
+class BoltzmannSettings(Settings):
+    """A stack of restricted Boltzmann machines (boltzmann.py)."""
+
+    data: str = "digits"  # labelled.py says what there is
+    widths: tuple[int, ...] = (784, 500, 500, 2000, 30)
+    deviation: float = 0.05  # of the weights at the start
+    gaussian_rate: float = 1e-4  # learning rate of the last machine
+    decay: float = 0.0002  # of squared weights
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddingSettings(NestedSettings):
+    """Codes that keep classes together (encoders.py, embedding.py)."""
+
+    data: str = "digits"  # labelled.py says what there is
+    axes: int = 0  # principal axes that inputs are given along; 0: inputs are samples in 0..1
+    network: str = "dense"  # or convolutional
+    activation: str = "logistic"  # of a dense network's hidden layers; or rectified
+    objective: str = "nca"  # Equation 5 | "likelihood", Equation 6 | "softmax", the rival
+    classes: int = 10
+    classed: int = 0  # units that the objective sees, section 5.1; 0: all
+    reconstruction: float = 0.0  # 1 - lambda of Equation 16, of the cross-entropy of the reconstruction
+    labels: float = 1.0  # share of the training pictures whose class is known
+    shift: int = 0  # pixels that training pictures are moved by, at most
+    beta: float = 0.0  # share of ones of a binary code, as in AutoencoderSettings; 0: a real code
+    cuts: str = "whole"
+
+
+KINDS = {"photo": PhotoSettings, "restorer": RestorerSettings, "autoencoder": AutoencoderSettings, "hashing": HashingSettings, "boltzmann": BoltzmannSettings, "embedding": EmbeddingSettings}
 
 
 def load(path: str | Path) -> Settings:

@@ -20,6 +20,8 @@ sys.path.insert(0, str(HERE / "paper"))
 import codes
 import compression
 import figures
+import learned
+import learned_findings
 import neighbours
 import pictures
 import retrieval
@@ -27,7 +29,8 @@ import slim
 import vectors
 from autoencoder import Autoencoder
 from pictures import SIDE
-from settings import AutoencoderSettings
+from settings import AutoencoderSettings, HashingSettings
+from variational import VariationalAutoencoder
 from vectors import Frame
 
 SMALL = AutoencoderSettings(
@@ -107,6 +110,20 @@ class Packages(unittest.TestCase):
         given = package.encode((255 * some_pictures(200)).byte().numpy())
         np.testing.assert_allclose((given > 0).mean(0), 0.2, atol=0.05)
         self.assertIsNone(package.decoder)
+
+    def test_a_variational_package_gives_its_models_bits(self):
+        package = {**SMALL.package, "decoder": False}
+        for latent in ("bernoulli", "gaussian"):
+            torch.manual_seed(1)
+            settings = HashingSettings("hashing", "small", axes=12, latent=latent, widths=(12, 20, 32), package=package)
+            model, frame = VariationalAutoencoder(settings), small_model(SMALL)[1]
+            model.calibrate(frame.coordinates(some_pictures(200)))
+            slim.write_weights(self.path / "weights.npz", {**model.state_dict(), **frame.state()})
+            codes.write(settings, self.path / "weights.npz", self.path / "package")
+            model, frame = codes.read(settings, self.path / "weights.npz")
+            images = (255 * some_pictures(20)).byte()
+            expected = model.activations(frame.coordinates(images / 255)).detach().numpy()
+            np.testing.assert_allclose(codes.Package(self.path / "package").encode(images.numpy()), expected, atol=1e-4)
 
     def test_the_manifest_has_the_hash_of_every_file(self):
         self.written(SMALL)
@@ -244,11 +261,25 @@ class Compression(unittest.TestCase):
         self.assertEqual(*sizes)
 
 
+class LearnedCodes(unittest.TestCase):
+    def test_every_model_encodes_digits_with_its_committed_weights(self):
+        digits = torch.rand(5, 784)
+        for one in learned.ALL:
+            code = learned.encoder(one)(digits)
+            self.assertEqual(code.shape, (5, one.bits), one.name)
+            self.assertEqual(code.dtype, torch.bool, one.name)
+
+
 class Page(unittest.TestCase):
-    def test_the_page_shows_every_figure_that_is_committed(self):
-        page = (figures.OUT / "index.html").read_text(encoding="utf-8")
+    def test_the_pages_show_every_figure_that_is_committed(self):
+        pages = "".join((figures.OUT / name).read_text(encoding="utf-8") for name in ("index.html", "codes.html"))
         drawn = {path.name for path in figures.OUT.iterdir() if path.suffix in (".png", ".svg")}
-        self.assertEqual(drawn - set(re.findall('src="([^"]*)"', page)), set())
+        self.assertEqual(drawn - set(re.findall('src="([^"]*)"', pages)), set())
+
+    def test_what_codes_html_says_is_of_the_committed_tables(self):
+        page = (figures.OUT / "codes.html").read_text(encoding="utf-8")
+        for section in learned_findings.sections():
+            self.assertIn(section.found, page, section.title)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Train a model and export it: python train.py photo.toml --data DIR --out RUN [--resume].
 
-The settings name the task, and a task (photo.py, restorer.py, vectors.py) knows its model, its data and its loss; the loop
+The settings name the task, and a task (photo.py, restoring.py, vectors.py, hashing.py) knows its model, its data and its loss; the loop
 below is the same for all. A run may be killed at any time: it saves every few minutes and at SIGTERM, and with --resume goes
 on as if it had not been interrupted, since what a step draws depends on the seed and the step alone.
 """
@@ -23,7 +23,7 @@ from torch import nn
 from settings import Phase, Settings, load
 
 STEPS_A_SEED = 10**9  # so that no two steps of two seeds draw the same
-TASKS = {"photo": "photo", "restorer": "restoring", "autoencoder": "vectors"}  # to the module that has its Task
+TASKS = {"photo": "photo", "restorer": "restoring", "autoencoder": "vectors", "hashing": "hashing", "boltzmann": "boltzmann", "embedding": "embedding"}  # to the module that has its Task
 
 
 class Task(Protocol):

@@ -12,7 +12,7 @@ import nested
 import pictures
 from autoencoder import Autoencoder
 from pictures import SIDE
-from settings import AutoencoderSettings, Phase
+from settings import AutoencoderSettings, NestedSettings, Phase
 from slim import write_weights
 
 PATCH = 8  # pixels of a patch, each way
@@ -160,7 +160,7 @@ def pinwheel(count: int, arms: int = 5) -> np.ndarray:
     return np.einsum("ni,nij->nj", np.stack([along, across], 1), turn)
 
 
-def law(settings: AutoencoderSettings) -> nested.TruncationLaw:
+def law(settings: NestedSettings) -> nested.TruncationLaw:
     units = settings.widths[-1]
     laws = {
         "geometric": lambda: nested.TruncationLaw.geometric(units, settings.rho),

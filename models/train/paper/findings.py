@@ -15,6 +15,12 @@ NESTED, STANDARD, DAMAGE, DEEP = (
 )
 
 
+ABOUT = (
+    "Rippel, Gelbart and Adams, <em>Learning Ordered Representations with Nested Dropout</em> (2014), with the models of this repository. "
+    "<code>python models/train/paper/make.py ordered --data DIR</code> draws all of it from committed weights."
+)
+
+
 def rows(name: str) -> list[dict[str, str]]:
     with open(figures.OUT / name, encoding="utf-8") as file:
         return list(csv.DictReader(file))

@@ -1,7 +1,8 @@
 """Every figure of the paper, drawn from the committed weights into ../paper: python paper/make.py --data DIR.
 
 DIR holds cifar10/, mnist/ and photos/. --train trains all models first, in runs/, and takes their weights and packages (an hour of a
-core); without it the figures take minutes. --program PATH measures nestcast's own codec anew with that program.
+core); without it the figures take minutes. `make.py codes` is of the learned codes for search and their page, codes.html, alone,
+`make.py ordered` of nested dropout's. --program PATH measures nestcast's own codec anew with that program.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ import compression
 import codes
 import figures
 import findings
+import learned
+import learned_findings
+import learned_tables
 import page
 import pca
 import pinwheel
@@ -46,12 +50,20 @@ def train(data: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="?", choices=("ordered", "codes"), help="default: both")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--data", type=Path)
     source.add_argument("--page", action="store_true", help="write the page alone, from the tables and figures that there are")
     parser.add_argument("--train", action="store_true", help="train all models first")
     parser.add_argument("--program", type=Path, help="nestcast, to measure its codec on Figure 5")
     arguments = parser.parse_args()
+    if arguments.part != "codes":
+        make_ordered(arguments)
+    if arguments.part != "ordered":
+        make_codes(arguments)
+
+
+def make_ordered(arguments: argparse.Namespace) -> None:
     if arguments.train and arguments.data:
         train(arguments.data)
     if arguments.data:
@@ -60,7 +72,16 @@ def main() -> None:
         pinwheel.draw()
         retrieval.draw(arguments.data)
         compression.draw(arguments.data, arguments.program)
-    page.write(findings.sections(page.times()))
+    page.write("index.html", "The paper's experiments", findings.ABOUT, findings.sections(page.times()))
+
+
+def make_codes(arguments: argparse.Namespace) -> None:
+    if arguments.train and arguments.data:
+        learned.train(arguments.data)
+    if arguments.data:
+        learned_tables.measure(arguments.data)
+    learned_findings.draw()
+    page.write("codes.html", "Learned codes for search", learned_findings.ABOUT, learned_findings.sections())
 
 
 if __name__ == "__main__":

@@ -63,13 +63,12 @@ def times() -> tuple[str, ...]:
     return tuple((TIMES / path.name).as_posix() for path in sorted((figures.OUT / TIMES).glob("*.svg")))
 
 
-def write(sections: list[Section]) -> None:
+def write(name: str, title: str, about: str, sections: list[Section]) -> None:
+    """A page of OUT; `about` is HTML, the paragraph behind its title."""
     parts = "".join(section(part) for part in sections)
-    (figures.OUT / "index.html").write_text(
+    (figures.OUT / name).write_text(
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>nestcast: the paper's experiments</title><style>{STYLE}</style></head><body><h1>The paper's experiments</h1>"
-        "<p>Rippel, Gelbart and Adams, <em>Learning Ordered Representations with Nested Dropout</em> (2014), with the models of this repository. "
-        "<code>python models/train/paper/make.py --data DIR</code> draws all of it from committed weights.</p>"
-        f"{parts}</body></html>\n",
+        f"<title>nestcast: {html.escape(title[0].lower() + title[1:], quote=False)}</title><style>{STYLE}</style></head><body><h1>{html.escape(title, quote=False)}</h1>"
+        f"<p>{about}</p>{parts}</body></html>\n",
         encoding="utf-8",
     )

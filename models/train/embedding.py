@@ -1,0 +1,114 @@
+"""The task of codes that keep classes together (encoders.py), by the objectives of neighbourhood.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import labelled
+import ranking
+from encoders import ENCODED, Embedding
+from neighbourhood import expected_correct, log_likelihood, squared_distances
+from settings import EmbeddingSettings, Phase
+from slim import write_weights
+from vectors import law
+
+OBJECTIVES = {"nca": expected_correct, "likelihood": log_likelihood}
+NEIGHBOURS = (1, 3, 5, 7)
+SEARCHED, ASKED = 10_000, 500  # pictures of a validation
+
+
+class Task:
+    """Maximises Salakhutdinov and Hinton's Equation 17, or minimises the softmax's cross-entropy."""
+
+    def __init__(self, settings: EmbeddingSettings, folder: Path | None):
+        if settings.objective not in (*OBJECTIVES, "softmax"):
+            raise SystemExit(f"objective = {settings.objective!r}: not one of {', '.join(OBJECTIVES)}, softmax")
+        self.settings = settings
+        self.data = labelled.load(settings.data, folder, settings.axes)
+        self.labelled = self.data.some_labels(settings.labels, settings.seed)
+        self.model = Embedding(settings)
+        self.law = law(settings)
+
+    def groups(self) -> list[dict]:
+        return [{"name": "all", "params": list(self.model.parameters()), "base": self.settings.learning_rate}]
+
+    def trained(self, stage: str) -> tuple[str, ...]:
+        return ("all",)
+
+    def batch(self, step: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Labelled pictures (B, D), each at most once, their classes, and pictures that are only reconstructed: the same if all have labels."""
+        random = np.random.default_rng([self.settings.seed, step])
+        drawn = self.labelled[random.permutation(len(self.labelled))[: self.settings.batch]]
+        x = moved(self.data.training[drawn], self.settings.shift, random)
+        if self.settings.labels == 1:
+            return x, self.data.classes[drawn], x
+        any_ = random.integers(0, len(self.data.training), self.settings.batch)
+        return x, self.data.classes[drawn], self.data.training[any_]
+
+    def loss(self, batch: tuple[torch.Tensor, torch.Tensor, torch.Tensor], phase: Phase) -> torch.Tensor:
+        settings, model = self.settings, self.model.train()
+        x, classes, free = batch
+        code = model(x)
+        if settings.objective == "softmax":
+            return F.cross_entropy(model.classifier(code.tanh()), classes)
+        counted = code[:, : settings.classed or None]
+        lengths = None if settings.cuts == "whole" else self.law.draw(len(x))
+        gain = OBJECTIVES[settings.objective](squared_distances(counted, lengths), classes)
+        if not settings.reconstruction:
+            return -gain
+        reconstructed = model.encoder.decode(code if free is x else model(free))
+        error = F.binary_cross_entropy_with_logits(reconstructed, free, reduction="none").sum(1).mean()  # Eq. 18
+        return -(1 - settings.reconstruction) * gain + settings.reconstruction * error
+
+    def before_step(self) -> None: ...
+
+    def after_step(self) -> None: ...
+
+    @torch.no_grad()
+    def validate(self, model: nn.Module) -> list[dict]:
+        """Share of held-out pictures that the vote of 1, 3, 5, 7 labelled neighbours gives another class."""
+        model.calibrate(self.data.training)
+        searched = self.labelled[:: max(1, len(self.labelled) // SEARCHED)]
+        points, asked = encoded(model, self.data.training[searched]), encoded(model, self.data.held_out[:ASKED])
+        of = ranking.Collection(self.data.classes[searched].numpy(), self.data.held_out_classes[:ASKED].numpy())
+        kept = self.settings.classed or None
+        errors = ranking.vote_errors(points[:, :kept], asked[:, :kept], of, NEIGHBOURS)
+        return [{f"{count} neighbours": round(error, 4) for count, error in errors.items()}]
+
+    def begin(self, start: dict) -> None:
+        self.model.encoder.begin(start["model"])
+
+    def state(self) -> dict:
+        return {}
+
+    def load_state(self, saved: dict) -> None: ...
+
+    def export(self, model: nn.Module, out: Path) -> None:
+        """The weights, matrices in 8 bits; the table and the figures are made with them (paper/)."""
+        model.calibrate(self.data.training)
+        frame = self.data.frame.state() if self.data.frame else {}
+        write_weights(out / "weights.npz", {**model.state_dict(), **frame})
+
+
+@torch.no_grad()
+def encoded(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    """(N, D) -> (N, K), in parts that fit into memory."""
+    model.eval()
+    return torch.cat([model(part) for part in x.split(ENCODED)])
+
+
+def moved(x: torch.Tensor, most: int, random: np.random.Generator) -> torch.Tensor:
+    """Square pictures of one plane (B, D), each shifted by up to `most` pixels either way and filled with 0: augmentation, which the papers
+    do without."""
+    if not most:
+        return x
+    side = round(x.shape[1] ** 0.5)
+    padded = F.pad(x.view(-1, side, side), [most] * 4)
+    y, z = torch.from_numpy(random.integers(0, 2 * most + 1, (2, len(x), 1, 1)))
+    at = torch.arange(side)
+    return padded[torch.arange(len(x)).view(-1, 1, 1), y + at.view(1, -1, 1), z + at.view(1, 1, -1)].flatten(1)

@@ -1,0 +1,38 @@
+"""Neighbourhood component analysis: how likely a point's neighbours, drawn by their distance, are of its class.
+
+Salakhutdinov and Hinton (2007), section 2; the loss of Ren, Yu, Zhang and Huang (2014), Equation 3, is 1 - `expected_correct`. Nested,
+which neither paper has: a point sees only its own first units in all others (Rippel, Gelbart, Adams 2014, section 2).
+"""
+
+from __future__ import annotations
+
+import torch
+
+
+def squared_distances(code: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
+    """code (B, K) -> (B, B): d_ab = |f(a) - f(b)|^2, over the first lengths[a] units where lengths (B,) are given."""
+    if lengths is None:
+        kept = torch.ones_like(code)
+    else:
+        kept = (torch.arange(code.shape[1]) < lengths[:, None]).to(code.dtype)
+    own = (code.square() * kept).sum(1, keepdim=True)
+    return (own - 2 * (code * kept) @ code.t() + kept @ code.square().t()).clamp(min=0)
+
+
+def log_correct(distances: torch.Tensor, classes: torch.Tensor) -> torch.Tensor:
+    """log p(c^a) of each point (Eq. 3, 4), (B,): the logarithm of the probability that a neighbour drawn by exp(-d_ab), never itself, is of
+    its class. classes (B,). Points alone in their class have a very small one, not zero."""
+    itself = torch.eye(len(distances), dtype=torch.bool)
+    log_share = (-distances).masked_fill(itself, -torch.inf).log_softmax(1)
+    other = (classes[:, None] != classes) | itself
+    return log_share.masked_fill(other, -1e4).logsumexp(1)
+
+
+def expected_correct(distances: torch.Tensor, classes: torch.Tensor) -> torch.Tensor:
+    """O_NCA by the number of points, Eq. 5: the expected share of points that are classified correctly."""
+    return log_correct(distances, classes).exp().mean()
+
+
+def log_likelihood(distances: torch.Tensor, classes: torch.Tensor) -> torch.Tensor:
+    """O_ML by the number of points, Eq. 6, in nats."""
+    return log_correct(distances, classes).mean()

@@ -1,0 +1,131 @@
+"""Learned codes for search on MNIST: what is trained, and what its codes are.
+
+Every code searches the same pictures: 50,000 of the training part, asked for by the first 1,000 of the test part. Settings were chosen on 10,000 others
+of the training part.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+import codes
+import figures
+import labelled
+import projections
+import ranking
+import train as training
+from embedding import encoded
+from encoders import Embedding
+from settings import Settings, load
+from slim import read_weights
+from vectors import Frame
+
+HERE = Path(__file__).parent
+RUNS = HERE.parent / "runs"
+ASKED = 1000  # pictures of the test part
+AXES = 64  # principal axes that projections are found along
+TURNS = 50  # of ITQ
+SEED = 1
+LENGTHS = (8, 16, 32, 64, 512)  # that codes are cut at
+TRAINED = (16, 32, 64)  # that codes are trained for
+
+Encode = Callable[[torch.Tensor], torch.Tensor]  # samples (N, 784) of 0..1 to a code (N, K)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A model by its settings' file, its code's length where that is not the file's, and the family that it has in tables."""
+
+    settings: str
+    bits: int
+    family: str
+    labels: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.settings}-{self.bits}"
+
+    @property
+    def weights(self) -> Path:
+        return figures.WEIGHTS / f"{self.name}.npz"
+
+    def read_settings(self) -> Settings:
+        settings = load(HERE / f"{self.settings}.toml")
+        return dataclasses.replace(settings, name=self.name, widths=(*settings.widths[:-1], self.bits))
+
+
+HASHES = (
+    *(Learned("bernoulli", bits, "Bernoulli VAE") for bits in TRAINED),
+    *(Learned("gaussian", bits, "Gaussian VAE") for bits in TRAINED),
+    Learned("bernoulli-nested", 512, "Bernoulli VAE, nested"),
+)
+
+EMBEDDINGS = (
+    *(Learned("nca-bits", bits, "NCA, bits", labels=True) for bits in TRAINED),
+    Learned("nca-bits-nested", 512, "NCA, bits, nested", labels=True),
+)
+ALL = (*HASHES, *EMBEDDINGS)
+
+
+def train(data: Path, runs: tuple[Learned, ...] = ALL) -> None:
+    """All of them, from nothing, each behind what it starts from."""
+    for one in runs:
+        run = training.start(one.read_settings(), data, RUNS / one.name)
+        training.train(run)
+        run.task.export(run.averaged(), RUNS / one.name)
+        if (RUNS / one.name / "weights.npz").exists():
+            shutil.copy(RUNS / one.name / "weights.npz", one.weights)
+
+
+class Test:
+    """What is searched, in samples (50000, 784) of 0..1, and what it is searched for."""
+
+    def __init__(self, data: Path):
+        self.data, (self.asked, wanted) = labelled.load("digits", data), labelled.test(data)
+        self.searched, classes = self.data.training, self.data.classes.numpy()
+        self.some, self.all = ranking.Collection(classes, wanted[:ASKED].numpy()), ranking.Collection(classes, wanted.numpy())
+
+    def bits(self, encode: Encode) -> tuple[torch.Tensor, torch.Tensor]:
+        """Codes of what is searched, and of the first pictures asked for."""
+        return encode(self.searched), encode(self.asked[:ASKED])
+
+
+def embedding_model(one: Learned) -> tuple[Embedding, Frame]:
+    state = read_weights(one.weights)
+    model = Embedding(one.read_settings())
+    model.load_state_dict({name: value for name, value in state.items() if not name.startswith("frame.")})
+    return model.eval(), Frame.from_state(state)
+
+
+def encoder(one: Learned) -> Encode:
+    """To bits (N, K)."""
+    if one in HASHES:
+        model, frame = codes.read(one.read_settings(), one.weights)
+        return torch.no_grad()(lambda samples: model.encode(frame.coordinates(samples)))
+    network, frame = embedding_model(one)
+    return lambda samples: encoded(network, frame.coordinates(samples)) > 0
+
+
+def rivals(test: Test, bits: int) -> dict[str, Encode]:
+    """Plain projections, found on what is searched: LSH at any length, the others up to the number of axes."""
+    frame = Frame.of(test.searched, AXES)
+    y = frame.coordinates(test.searched)
+    found = {"LSH": projections.random_directions(y, bits, SEED)}
+    if bits <= AXES:
+        found["signs of principal components"] = projections.principal_directions(y, bits)
+        found["ITQ"] = projections.iterative_quantisation(y, bits, TURNS, SEED)
+    return {name: lambda samples, of=projection: of.encode(frame.coordinates(samples)) for name, projection in found.items()}
+
+
+@functools.cache
+def ordered() -> Encode:
+    """The code of digits.toml: nested dropout over the bits of an autoencoder (Rippel, Gelbart and Adams), 128 of them."""
+    model, frame = codes.read(load(HERE / "digits.toml"), figures.WEIGHTS / "digits.npz")
+    return torch.no_grad()(lambda samples: model.encode(frame.coordinates(samples)) > 0)

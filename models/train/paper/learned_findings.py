@@ -1,0 +1,123 @@
+"""The figures of codes.html and what it says; numbers are read from the tables."""
+
+from __future__ import annotations
+
+import figures
+from findings import rows
+from page import Section
+
+ABOUT = (
+    "Three more papers on codes whose near neighbours mean the same, beside ordered codes, on one collection: 50,000 digits of MNIST are searched for the first "
+    "1,000 of its test part. Settings were chosen on 10,000 other digits. <code>python models/train/paper/make.py codes --data DIR</code> measures all of it with the "
+    "committed weights, and with <code>--train</code> trains them before."
+)
+BERNOULLI, GAUSSIAN, NESTED = "Bernoulli VAE", "Gaussian VAE", "Bernoulli VAE, nested"
+CLASSED, CLASSED_NESTED = "NCA, bits", "NCA, bits, nested"
+
+
+def scores(column: str = "MAP") -> dict[tuple[str, int], float]:
+    """By code and bits."""
+    return {(row["code"], int(row["bits"])): float(row[column]) for row in rows("codes-table.csv")}
+
+
+def draw() -> None:
+    draw_lengths()
+    draw_balls()
+    draw_activations()
+
+
+def draw_lengths() -> None:
+    figure, axes = figures.panels(1, 2, (9, 3.4))
+    for axis, column in zip(axes, ("MAP", "precision at 100")):
+        found = scores(column)
+        for name in dict.fromkeys(code for code, _ in found):
+            points = sorted((bits, value) for (code, bits), value in found.items() if code == name)
+            axis.semilogx(*zip(*points), "o-", base=2, ms=3, label=name)
+        axis.set(title=column, xlabel="bits", ylim=(0, 1))
+        axis.grid(alpha=0.3)
+    axes[0].legend(fontsize=7)
+    figures.save(figure, "codes-lengths.svg")
+
+
+def draw_balls() -> None:
+    figure, axes = figures.panels(1, 2, (9, 3.2))
+    for axis, column in zip(axes, ("precision", "recall")):
+        found = rows("codes-balls.csv")
+        for name in dict.fromkeys(row["code"] for row in found):
+            own = [(int(row["radius"]), float(row[column])) for row in found if row["code"] == name]
+            axis.plot(*zip(*own), "o-", ms=3, label=f"{name}, {found[0]['bits']} bits")
+        axis.set(title=f"ball search: {column}", xlabel="radius")
+        axis.grid(alpha=0.3)
+    axes[0].legend(fontsize=8)
+    figures.save(figure, "codes-balls.svg")
+
+
+def draw_activations() -> None:
+    found = rows("codes-activations.csv")
+    figure, axes = figures.panels(1, 4, (12, 2.8))
+    for i, name in enumerate((BERNOULLI, GAUSSIAN)):
+        own = [row for row in found if row["code"] == name]
+        for axis, (at, share) in zip(axes[2 * i : 2 * i + 2], (("activation", "share"), ("share of ones", "share of bits"))):
+            places = [float(row[at]) for row in own]
+            axis.bar(places, [float(row[share]) for row in own], width=places[1] - places[0])
+            axis.set(title=f"{name}: {'before the threshold' if at == 'activation' else 'behind it, by bit'}", xlabel=at)
+    figures.save(figure, "codes-activations.svg")
+
+
+def variational() -> Section:
+    found = scores()
+    ladder = sorted(bits for code, bits in found if code == GAUSSIAN)
+    won = [bits for bits in ladder if found[BERNOULLI, bits] > found[GAUSSIAN, bits]]
+    return Section(
+        "Bernoulli against Gaussian latents",
+        "Bernoulli latents, sampled by the binary concrete relaxation, give a better ranking than Gaussian ones thresholded at the median, on MNIST at all lengths.",
+        f"MAP of the Bernoulli code against the Gaussian one: {against(BERNOULLI, GAUSSIAN)}. Bernoulli latents are ahead at {', '.join(map(str, won)) or 'no length'}. "
+        f"ITQ, which turns the same 64 axes and trains in seconds, against Bernoulli latents: {against('ITQ', BERNOULLI)}.",
+        "Digits are given along 64 principal axes in place of the features of a network trained on photos, and the reconstruction's noise is normal. Both latents "
+        "have the same layers, 64-256-K and back, the same steps and the same weight of the divergence. The temperature falls from 1 to 0.3. One run each.",
+        ("codes-lengths.svg", "codes-balls.svg"),
+    )
+
+
+def activations() -> Section:
+    return Section(
+        "Activations before and behind the threshold (Figures 6 and 7)",
+        "Activations of a Bernoulli model crowd at 0 and 1, so that the threshold changes little; means of a Gaussian one crowd around it.",
+        f"The same at {rows('codes-balls.csv')[0]['bits']} bits. A Gaussian bit is a one for half of the digits by the choice of its threshold, the median; a Bernoulli one need not be.",
+        "Bits' shares of ones are over the 50,000 digits that are searched.",
+        ("codes-activations.svg",),
+    )
+
+
+def against(own: str, rival: str) -> str:
+    """MAP at every length that both have."""
+    found = scores()
+    lengths = sorted(bits for code, bits in found if code == own and (rival, bits) in found)
+    return ", ".join(f"{bits} bits {found[own, bits]:.3f} against {found[rival, bits]:.3f}" for bits in lengths)
+
+
+def nested() -> Section:
+    return Section(
+        "One code of any length: nested Bernoulli latents and nested NCA",
+        "In none of the papers. Nested dropout over the bits of either: the latents behind a drawn length are dropped from the reconstruction and from the divergence, "
+        "so that the loss is the bound of a shorter model; in NCA a point sees only its own first bits in all others. Every first so many bits are then a code.",
+        f"MAP of one model of 512 bits, cut, against a model trained for that length. Bernoulli latents: {against(NESTED, BERNOULLI)}. "
+        f"NCA, which is trained with the classes: {against(CLASSED_NESTED, CLASSED)}.",
+        "Lengths are drawn log-uniformly. A nested model has as many steps as each of those that it is measured against, and all of a kind the same hidden layer.",
+    )
+
+
+def everything() -> Section:
+    return Section(
+        "All codes in one table",
+        "None: the papers measure against others' figures.",
+        "By length and MAP. Classes are used in training where <em>labels</em> says so. LSH: signs of random projections; ITQ: principal axes, turned.",
+        "Principal axes and ITQ have at most the 64 axes that digits are given along; the ordered code of <code>digits</code> has 128 bits. The time of a query depends on "
+        "the index and not on the code: Figure 3 of <a href=\"index.html\">the paper's page</a>.",
+        (),
+        "codes-table.csv",
+    )
+
+
+def sections() -> list[Section]:
+    return [variational(), activations(), nested(), everything()]

@@ -1,0 +1,189 @@
+"""python -m unittest test_embedding: neighbourhood component analysis, its networks, its pretraining and its variants."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import unittest
+
+import numpy as np
+import torch
+
+import boltzmann
+import embedding
+import neighbourhood
+from encoders import Convolutional, Dense, Embedding
+from nested import truncate
+from settings import BoltzmannSettings, EmbeddingSettings, Phase
+from test_hashing import some_data
+
+SMALL = EmbeddingSettings("embedding", "small", widths=(36, 24, 6), activation="rectified", phases=(Phase(60),), batch=80, learning_rate=5e-3)
+STACK = BoltzmannSettings("boltzmann", "stack", widths=(9, 6, 4), phases=(Phase(1, "0"),), batch=80)
+
+
+def by_definition(code: torch.Tensor, classes: torch.Tensor) -> torch.Tensor:
+    """p(c^a) of each point by Equations 3 and 4, one by one."""
+    found = []
+    for a in range(len(code)):
+        weights = [0.0 if a == b else torch.exp(-(code[a] - code[b]).square().sum()).item() for b in range(len(code))]
+        found.append(sum(w for w, c in zip(weights, classes) if c == classes[a]) / sum(weights))
+    return torch.tensor(found)
+
+
+def task_of(settings: EmbeddingSettings) -> embedding.Task:
+    torch.manual_seed(1)
+    task = embedding.Task.__new__(embedding.Task)
+    task.settings, task.data, task.model = settings, some_data(), Embedding(settings)
+    task.labelled = task.data.some_labels(settings.labels, settings.seed)
+    task.law = embedding.law(settings)
+    return task
+
+
+def trained(settings: EmbeddingSettings) -> embedding.Task:
+    task = task_of(settings)
+    adam = torch.optim.Adam(task.groups()[0]["params"], settings.learning_rate)
+    for step in range(settings.steps):
+        adam.zero_grad()
+        task.loss(task.batch(step), settings.phases[0]).backward()
+        adam.step()
+    return task
+
+
+def error(task: embedding.Task) -> float:
+    return task.validate(task.model)[0]["3 neighbours"]
+
+
+class Objectives(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(1)
+        self.code, self.classes = torch.randn(30, 5), torch.arange(30) % 3
+
+    def test_they_are_equations_5_and_6(self):
+        expected = by_definition(self.code, self.classes)
+        distances = neighbourhood.squared_distances(self.code)
+        torch.testing.assert_close(neighbourhood.expected_correct(distances, self.classes), expected.mean())
+        torch.testing.assert_close(neighbourhood.log_likelihood(distances, self.classes), expected.log().mean())
+
+    def test_a_point_does_not_choose_itself(self):
+        code = torch.tensor([[0.0], [0.0], [9.0], [9.0]])
+        self.assertAlmostEqual(neighbourhood.expected_correct(neighbourhood.squared_distances(code), torch.tensor([0, 1, 0, 1])).item(), 0, places=6)
+
+    def test_a_point_sees_only_its_own_first_units_in_others(self):
+        lengths = torch.arange(30) % 5 + 1
+        distances = neighbourhood.squared_distances(self.code, lengths)
+        for a, b in itertools.product((0, 7, 29), (1, 8, 28)):
+            expected = (self.code[a, : lengths[a]] - self.code[b, : lengths[a]]).square().sum()
+            torch.testing.assert_close(distances[a, b], expected, rtol=1e-4, atol=1e-4)
+        whole = neighbourhood.squared_distances(self.code, torch.full((30,), 5))
+        torch.testing.assert_close(whole, neighbourhood.squared_distances(self.code))
+        self.assertFalse(torch.equal(truncate(self.code, lengths), self.code))
+
+
+class Training(unittest.TestCase):
+    def test_each_objective_brings_classes_together(self):
+        self.assertGreater(error(task_of(dataclasses.replace(SMALL, widths=(36, 24, 1)))), 0.1, "untrained")
+        for changes in ({}, {"objective": "likelihood"}, {"objective": "softmax", "classes": 4}, {"beta": 0.5}):
+            self.assertLess(error(trained(dataclasses.replace(SMALL, **changes))), 0.05, changes)
+
+    def test_a_nested_binary_code_learns_in_units_that_a_cut_leaves(self):
+        binary = dataclasses.replace(SMALL, widths=(36, 24, 64), beta=0.5)
+        for settings, share in ((dataclasses.replace(binary, cuts="geometric", rho=0.3), 0.3), (binary, 1.0)):
+            task = task_of(settings)
+            loss = task.loss(task.batch(0), settings.phases[0])
+            learns = torch.autograd.grad(loss, task.model.encoder.weights[-1])[0].norm(dim=1) > 0
+            self.assertTrue(learns[:3].all())
+            self.assertLessEqual(learns.float().mean().item(), share)
+            self.assertGreater(learns.float().mean().item(), share / 8)
+
+    def test_units_outside_the_objective_are_free_and_reconstruct(self):
+        settings = dataclasses.replace(SMALL, classed=4, reconstruction=0.01)
+        task = task_of(settings)
+        x, classes, free = task.batch(0)
+
+        def gradient() -> torch.Tensor:
+            loss = task.loss((x, classes, free), settings.phases[0])
+            return torch.autograd.grad(loss, task.model.encoder.weights[-1])[0].norm(dim=1)
+
+        self.assertTrue((gradient() > 0).all(), "all units reconstruct")
+        task.settings = dataclasses.replace(settings, reconstruction=0.0)
+        self.assertTrue(((gradient() > 0) == (torch.arange(6) < 4)).all(), "four are in the objective")
+
+    def test_reconstruction_learns_from_pictures_without_labels(self):
+        settings = dataclasses.replace(SMALL, labels=0.02, reconstruction=0.5)
+        task = task_of(settings)
+        x, classes, free = task.batch(0)
+        self.assertEqual(len(x), len(task.labelled))
+        self.assertEqual(len(free), settings.batch)
+        before = task.loss((x, classes, free), settings.phases[0]).item()
+        after = trained(settings)
+        self.assertLess(after.loss((x, classes, free), settings.phases[0]).item(), before - 0.5)
+
+    def test_pictures_are_moved_whole(self):
+        x = torch.zeros(20, 36)
+        x[:, 14] = 1  # row 2, column 2
+        found = embedding.moved(x, 2, np.random.default_rng(1)).view(20, 6, 6)
+        torch.testing.assert_close(found.sum((1, 2)), torch.ones(20))
+        self.assertGreater(len(found.flatten(1).argmax(1).unique()), 5)
+        self.assertIs(embedding.moved(x, 0, np.random.default_rng(1)), x)
+
+
+class Networks(unittest.TestCase):
+    def test_the_convolutional_one_has_the_papers_layers(self):
+        network = Convolutional(dataclasses.replace(SMALL, network="convolutional", widths=(784, 128, 64)))
+        self.assertEqual([tuple(layer.weight.shape) for layer in network.filters], [(32, 1, 5, 5), (32, 32, 5, 5), (32, 32, 5, 5)])
+        self.assertEqual(network(torch.rand(3, 784)).shape, (3, 64))
+        colour = Convolutional(dataclasses.replace(SMALL, network="convolutional", widths=(3072, 200, 100)))
+        self.assertEqual(colour(torch.rand(3, 3072)).shape, (3, 100))
+
+    def test_an_unrolled_stack_encodes_as_its_machines_do_and_decodes_through_them(self):
+        torch.manual_seed(1)
+        stack = boltzmann.Stack(dataclasses.replace(STACK, deviation=1.0))
+        network = Dense(dataclasses.replace(SMALL, activation="logistic", widths=(9, 6, 5), reconstruction=0.1))
+        own = network.weights[1][4].clone()
+        network.begin(stack.state_dict())
+        x = torch.rand(7, 9)
+        torch.testing.assert_close(network(x)[:, :4], stack.features(2, x))
+        torch.testing.assert_close(network.weights[1][4], own, msg="units that no machine has stay")
+        torch.testing.assert_close(network.up_weights[0], stack.weights[0])
+        self.assertEqual(network.decode(network(x)).shape, (7, 9))
+
+
+class Pretraining(unittest.TestCase):
+    def test_free_energies_are_sums_over_all_hidden_states(self):
+        torch.manual_seed(1)
+        stack = boltzmann.Stack(dataclasses.replace(STACK, deviation=1.0))
+        for parameter in (*stack.biases, *stack.up_biases):
+            torch.nn.init.normal_(parameter)
+        x = torch.rand(5, 9)
+        states = torch.tensor(list(itertools.product((0.0, 1.0), repeat=6)))
+        energies = -(x @ stack.up_biases[0])[:, None] - states @ stack.biases[0] - x @ stack.weights[0].t() @ states.t()
+        torch.testing.assert_close(stack.free_energy(0, x), -(-energies).logsumexp(1), rtol=1e-4, atol=1e-4)
+
+    def test_its_gradient_is_that_of_contrastive_divergence(self):
+        torch.manual_seed(1)
+        stack, x = boltzmann.Stack(dataclasses.replace(STACK, deviation=1.0)), torch.rand(40, 9)
+        for machine, given in ((0, x), (1, stack.features(1, x).detach())):
+            again = stack.gibbs(machine, given)
+            loss = (stack.free_energy(machine, given) - stack.free_energy(machine, again)).mean()
+            (found,) = torch.autograd.grad(loss, stack.weights[machine])
+            statistic = lambda v: stack.hidden(machine, v).t() @ v / len(v)
+            torch.testing.assert_close(found, statistic(again) - statistic(given), rtol=1e-4, atol=1e-5)
+
+    def test_training_a_machine_lowers_the_error_of_a_gibbs_step_and_leaves_the_others(self):
+        torch.manual_seed(1)
+        settings = dataclasses.replace(STACK, widths=(36, 24, 8), phases=(Phase(300, "0"),), learning_rate=1e-2)
+        task = boltzmann.Task.__new__(boltzmann.Task)
+        task.settings, task.data, task.model = settings, some_data(), boltzmann.Stack(settings)
+        before, second = task.validate(task.model)[0]["error"], task.model.weights[1].clone()
+        adam = torch.optim.Adam(task.groups()[0]["params"], settings.learning_rate)
+        for step in range(settings.steps):
+            adam.zero_grad()
+            task.loss(task.batch(step), settings.phases[0]).backward()
+            adam.step()
+        self.assertLess(task.validate(task.model)[0]["error"], before - 0.2)
+        torch.testing.assert_close(task.model.weights[1], second)
+        self.assertEqual(task.trained("0"), ("0",))
+
+
+if __name__ == "__main__":
+    unittest.main()
