@@ -78,6 +78,7 @@ POINTS = (
     Learned("nca-split", 50, "nonlinear NCA, split", labels=True),
     Learned("nca-few", 30, "nonlinear NCA, 1 % of labels", labels=True),
     Learned("nca-few-regularised", 30, "nonlinear NCA, 1 % of labels, regularised", labels=True),
+    Learned("nca-rectified", 30, "NCA, rectified, along 64 axes", labels=True),
 )
 ALL = (*HASHES, *EMBEDDINGS, STACK, *POINTS)
 
