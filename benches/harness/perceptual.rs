@@ -53,7 +53,6 @@ impl Codecs {
             Box::new(Baseline(Sampling::S420)),
             Box::new(Lossy { method: 6 }),
             Box::new(Avif(Sampling::S420)),
-            Box::new(Avif(Sampling::S444)),
             Box::new(SingleRate),
         ];
         Ok(Self { ours, rivals })
