@@ -88,7 +88,9 @@ fn taken() -> Taken {
             continue;
         }
         let (coefficients, position) = decoder.coefficients().expect("a whole header");
-        let coefficients = coefficients.clone();
+        let mut coefficients = coefficients.clone();
+        // Passes are put in other orders below, in which the post-filter would be told what is not so.
+        coefficients.significance.clear();
         let error = mse(&taken.original, &taken.linear.picture_of(coefficients.clone(), position).expect("linear"));
         if place == usize::MAX {
             taken.header = at + 1;

@@ -104,6 +104,7 @@ mod model;
 mod motion;
 mod parallel;
 mod picture;
+mod post_filter;
 mod residual;
 mod scratch;
 mod stream;
@@ -128,6 +129,8 @@ pub use stream::encoder::{EncodeError, Encoder};
 pub use stream::header::{Header, MAX_HEADER, Parsed};
 pub use subband::coefficients::Coefficients;
 pub use subband::layout::{Band, LEVELS, SUBBANDS, Subband};
+#[cfg(feature = "training")]
+pub use training::post_filter::FilterFit;
 #[cfg(feature = "training")]
 pub use training::tally::Tally;
 #[cfg(feature = "training")]

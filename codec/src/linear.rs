@@ -1,4 +1,4 @@
-//! The linear transform in plain Rust: colour axes and lifting wavelet (spec, "Linear transform").
+//! The linear transform in plain Rust: colour axes, lifting wavelet and post-filter (spec, "Linear transform").
 
 use std::sync::Arc;
 
@@ -8,13 +8,17 @@ use crate::colour::planes::Planes;
 use crate::error::Error;
 use crate::model::Model;
 use crate::parallel;
-use crate::picture::{Size, View, ViewMut};
+use crate::picture::{Channels, Size, View, ViewMut};
+use crate::post_filter;
+use crate::post_filter::table::{Filters, Table, WHOLE_WEIGHT};
 use crate::scratch::Scratch;
 use crate::subband::coefficients::Coefficients;
 use crate::transform::{Analysis, Position, Synthesis, TransformError};
 use crate::wavelet::strips::Division;
 use crate::wavelet::{analysis, synthesis};
+use filtered::Memory;
 
+mod filtered;
 #[cfg(test)]
 mod tests;
 
@@ -27,13 +31,15 @@ pub struct Linear {
     model: Arc<Model>,
     threads: usize,
     scratch: Arc<Scratch>,
+    /// The post-filter's taps and samples.
+    filter_scratch: Arc<Scratch<i16>>,
 }
 
 impl Linear {
     /// The transform of `model` on one thread.
     #[must_use]
     pub fn new(model: Arc<Model>) -> Self {
-        Self { model, threads: 1, scratch: Arc::default() }
+        Self { model, threads: 1, scratch: Arc::default(), filter_scratch: Arc::default() }
     }
 
     /// Uses up to `threads` threads; the result does not depend on it.
@@ -85,6 +91,58 @@ impl Linear {
         Ok(())
     }
 
+    /// As [`Linear::picture`], through the model's post-filter at a share of `weight` in 1/64, at most 64: a filter of
+    /// planes of what a stream's first bytes give, told their position and `significance`, that of their coefficients.
+    /// Without either the planes are not filtered.
+    ///
+    /// # Errors
+    /// As [`Linear::picture`]; [`Error::Argument`] if `significance` is not empty and not of the picture's blocks.
+    pub fn filtered_picture<'a>(
+        &self,
+        planes: &Planes,
+        significance: &[Vec<u8>],
+        (position, weight): (Position, u8),
+        out: impl Into<ViewMut<'a>>,
+    ) -> Result<(), Error> {
+        let Some(table) = self.table_for(significance, planes.size, planes.channels)? else {
+            return self.picture(planes, out);
+        };
+        planes.check()?;
+        let out = out.into();
+        check_same(&out, planes.size, planes.channels.count())?;
+        self.filter(table, (position, weight), |filters| {
+            filtered::of_planes(
+                planes,
+                (filters, significance),
+                Division::new(planes.size, self.threads),
+                self.memory(),
+                out,
+            );
+        });
+        Ok(())
+    }
+
+    /// The post-filter's table, if there is one and significance for it.
+    fn table_for(&self, significance: &[Vec<u8>], size: Size, channels: Channels) -> Result<Option<&Table>, Error> {
+        if significance.iter().all(Vec::is_empty) {
+            return Ok(None);
+        }
+        let count = post_filter::blocks(size.width()) * post_filter::blocks(size.height());
+        if significance.len() != channels.count() || significance.iter().any(|blocks| blocks.len() != count) {
+            return Err(Error::Argument("the significance is not that of the picture's blocks"));
+        }
+        Ok(self.model.post_filter.as_ref())
+    }
+
+    /// Lends the filters at a position to `work`.
+    fn filter(&self, table: &Table, (position, weight): (Position, u8), work: impl FnOnce(&Filters<'_>)) {
+        self.filter_scratch.lend(Table::NUMBERS, |memory| work(&table.at(position.fixed_point(), weight, memory)));
+    }
+
+    fn memory(&self) -> Memory<'_> {
+        Memory { floats: &self.scratch, samples: &self.filter_scratch }
+    }
+
     /// Wavelet analysis of planes.
     ///
     /// # Errors
@@ -97,7 +155,7 @@ impl Linear {
         Ok(())
     }
 
-    /// Wavelet synthesis: the planes of these coefficients.
+    /// Wavelet synthesis: the planes of these coefficients, before the post-filter.
     ///
     /// # Errors
     /// As [`Coefficients::check`].
@@ -150,13 +208,19 @@ impl Synthesis for Linear {
     fn synthesise(
         &self,
         coefficients: &mut Coefficients,
-        _position: Position,
+        position: Position,
         out: ViewMut<'_>,
     ) -> Result<(), TransformError> {
         coefficients.check(self.model.id())?;
         check_same(&out, coefficients.size, coefficients.channels.count())?;
-        let division = Division::new(coefficients.size, self.threads);
-        synthesis::picture(&self.model.taps, coefficients, division, &self.scratch, out);
+        let (taps, division) = (&self.model.taps, Division::new(coefficients.size, self.threads));
+        match self.table_for(&coefficients.significance, coefficients.size, coefficients.channels)? {
+            Some(table) => self.filter(table, (position, WHOLE_WEIGHT), |filters| {
+                let filter = (filters, coefficients.significance.as_slice());
+                filtered::of_coefficients(taps, coefficients, filter, division, self.memory(), out);
+            }),
+            None => synthesis::picture(taps, coefficients, division, &self.scratch, out),
+        }
         Ok(())
     }
 }

@@ -5,12 +5,13 @@ use std::sync::{Arc, LazyLock};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ModelId};
+use crate::post_filter::table::{self, Table};
 use crate::subband::layout::{LEVELS, SUBBANDS};
 use crate::subband::quantise::{Dequantiser, MAX_PLANES};
 use crate::wavelet::lift::{self, STEPS, Taps};
 
 const MAGIC: &[u8; 4] = b"NSTM";
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 /// Bit planes with a reconstruction point of their own.
 pub(crate) const PLANES: usize = MAX_PLANES as usize;
 /// Priors of a slice's adaptive probabilities: one for every context.
@@ -22,7 +23,7 @@ pub(crate) const TAP_FLOATS: usize = LEVELS * STEPS * 2;
 const WEIGHTS: usize = 6;
 /// Length of a subband's record in bytes: step, reconstruction points, weights.
 pub(crate) const SUBBAND_BYTES: usize = 4 * (1 + PLANES) + WEIGHTS;
-/// Length of the tables in bytes.
+/// Length of the tables in bytes, without a post-filter.
 pub(crate) const LENGTH: usize = HEADER + 4 * TAP_FLOATS + SUBBANDS * SUBBAND_BYTES + 2 * PRIORS;
 
 /// Weights, in 1/64, of what is known around a coefficient in its expected magnitude.
@@ -69,6 +70,8 @@ pub struct Model {
     pub(crate) subbands: Vec<SubbandTables>,
     /// Prior probability of a one in each context, in 1/65536.
     pub(crate) priors: Vec<u16>,
+    /// Models whose planes are shown as they are have none.
+    pub(crate) post_filter: Option<Table>,
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -131,9 +134,11 @@ impl Model {
             Some(&version) => return Err(Error::Version { what: "model", version, known: VERSION }),
             None => return Err(corrupt("the tables end in their header")),
         }
-        if bytes.len() != LENGTH {
-            return Err(corrupt("the tables do not have the length that their version fixes"));
-        }
+        let Some((_, filter)) =
+            bytes.split_at_checked(LENGTH).filter(|(_, filter)| [0, table::BYTES].contains(&filter.len()))
+        else {
+            return Err(corrupt("the tables do not have a length that their version fixes"));
+        };
         if bytes[5..HEADER] != [0; 3] {
             return Err(corrupt("its reserved bytes are not zero"));
         }
@@ -144,7 +149,8 @@ impl Model {
         let integer_taps = lift::integers(&taps);
         let subbands = (0..SUBBANDS).map(|_| reader.subband()).collect();
         let priors = (0..PRIORS).map(|_| u16::from_le_bytes(reader.take())).collect();
-        let model = Self { id, taps, integer_taps, subbands, priors };
+        let post_filter = filter.first_chunk().map(Table::read).transpose().map_err(corrupt)?;
+        let model = Self { id, taps, integer_taps, subbands, priors, post_filter };
         let sane = |v: &f32| v.is_finite() && v.abs() < 1e4;
         let floats = model.taps.iter().flatten().flatten();
         if !floats.chain(model.subbands.iter().flat_map(|subband| &subband.offsets)).all(sane) {
@@ -154,6 +160,11 @@ impl Model {
             return Err(corrupt("a quantiser step is out of range"));
         }
         Ok(model)
+    }
+
+    /// Whether its tables filter the planes of pictures.
+    pub(crate) const fn has_post_filter(&self) -> bool {
+        self.post_filter.is_some()
     }
 
     /// The finest step of every subband.

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::model::Model;
 use crate::picture::{Picture, View, ViewMut};
 use crate::subband::coefficients::Coefficients;
+use crate::subband::quantise::MAX_PLANES;
 
 /// Why a transform failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +25,23 @@ pub enum TransformError {
 /// plane 2 did too; 0.0 is the complete stream.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Position(pub f32);
+
+impl Position {
+    /// In 2^-20 of a plane, in which positions of streams are exact; at most 15 planes.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped; what is not a number is 0")]
+    pub(crate) fn fixed_point(self) -> u32 {
+        (self.0.clamp(0.0, f32::from(MAX_PLANES)) * POSITION_UNIT) as u32
+    }
+
+    /// From 2^-20 of a plane, less than 2^24 of them.
+    #[expect(clippy::cast_precision_loss, reason = "so many have 24 bits")]
+    pub(crate) fn of_fixed_point(position: u32) -> Self {
+        Self(position as f32 / POSITION_UNIT)
+    }
+}
+
+/// Positions of streams are multiples of one over this (spec, "Position").
+const POSITION_UNIT: f32 = 1_048_576.0;
 
 /// Pixels to coefficients; the encoder's half.
 pub trait Analysis: Send + Sync {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the ground up: a room may use itself and those that it names. Files outside the rooms are rooms of one file.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("error", &[]),
     ("parallel", &[]),
     ("scratch", &[]),
@@ -14,16 +14,48 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("colour", &["error", "picture", "scratch"]),
     ("subband", &["error", "picture", "colour"]),
     ("wavelet", &["parallel", "scratch", "picture", "colour", "subband"]),
-    ("model", &["error", "subband", "wavelet"]),
+    ("post_filter", &["scratch"]),
+    ("model", &["error", "subband", "wavelet", "post_filter"]),
     ("transform", &["error", "picture", "model", "subband"]),
-    ("linear", &["error", "parallel", "scratch", "picture", "colour", "subband", "wavelet", "model", "transform"]),
+    (
+        "linear",
+        &[
+            "error",
+            "parallel",
+            "scratch",
+            "picture",
+            "colour",
+            "subband",
+            "wavelet",
+            "post_filter",
+            "model",
+            "transform",
+        ],
+    ),
     ("bitplane", &["picture", "entropy", "subband", "model"]),
     ("stream", &["error", "parallel", "picture", "colour", "entropy", "subband", "model", "transform", "bitplane"]),
     ("residual", &["error", "parallel", "scratch", "picture", "subband", "wavelet", "model", "stream"]),
     ("motion", &["error", "parallel", "picture", "entropy"]),
     ("video", &["error", "parallel", "picture", "subband", "model", "stream", "residual", "motion"]),
     ("codec", &["picture", "model", "transform", "linear", "stream"]),
-    ("training", &["error", "entropy", "bitplane", "subband", "model", "stream", "residual", "motion", "video"]),
+    (
+        "training",
+        &[
+            "error",
+            "entropy",
+            "picture",
+            "bitplane",
+            "subband",
+            "post_filter",
+            "model",
+            "transform",
+            "linear",
+            "stream",
+            "residual",
+            "motion",
+            "video",
+        ],
+    ),
     (
         "lib",
         &[

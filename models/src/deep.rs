@@ -33,13 +33,15 @@ pub struct DeepAnalysis {
     pub(crate) correction: Correction,
 }
 
-/// The linear synthesis, corrected for what is missing at the cut.
+/// The linear synthesis, corrected for what is missing at the cut, then through a weaker post-filter.
 #[derive(Debug)]
 pub struct DeepSynthesis {
     pub(crate) linear: Linear,
     pub(crate) correction: Correction,
     /// The least and the greatest cut that the network was trained for.
     pub(crate) cuts: [f32; 2],
+    /// How strong the tables' post-filter is behind the network, in 1/64.
+    pub(crate) post_filter: u8,
 }
 
 impl Analysis for Deep {
@@ -109,9 +111,9 @@ impl Synthesis for DeepSynthesis {
         let [low, high] = self.cuts;
         let mut planes = self.linear.compose(coefficients)?;
         // The planes take as much memory, and the network more.
-        drop(std::mem::take(coefficients));
+        let Coefficients { significance, .. } = std::mem::take(coefficients);
         self.correction.add_to(&mut planes, Some(position.0.clamp(low, high)))?;
-        Ok(self.linear.picture(&planes, out)?)
+        Ok(self.linear.filtered_picture(&planes, &significance, (position, self.post_filter), out)?)
     }
 }
 

@@ -143,7 +143,8 @@ impl Package {
         let ports = &self.manifest.networks.synthesis;
         let [_, _, _, synthesis] = &self.files;
         let correction = Correction::load(runtime, synthesis, ports, threads).map_err(self.fault_of(SYNTHESIS))?;
-        Ok(DeepSynthesis { linear: self.linear(threads), correction, cuts: self.manifest.ranges.cut })
+        let (linear, post_filter) = (self.linear(threads), self.manifest.post_filter);
+        Ok(DeepSynthesis { linear, correction, cuts: self.manifest.ranges.cut, post_filter })
     }
 
     /// What is wrong with one of the networks.

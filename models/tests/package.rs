@@ -56,7 +56,7 @@ fn the_shipped_packages_are_the_built_in_ones() {
         let [open, builtin] = [Package::open(folder), Package::builtin(name)].map(|p| p.expect("a sound package"));
         assert_eq!(open.id(), builtin.id());
         assert_eq!(open.manifest(), builtin.manifest());
-        assert_eq!((builtin.name(), builtin.manifest().format), (name, 3));
+        assert_eq!((builtin.name(), builtin.manifest().format), (name, 4));
         assert!(!builtin.manifest().data.is_empty() && !builtin.manifest().licence.is_empty());
     }
 }
@@ -141,8 +141,8 @@ fn large_files_are_not_read() {
 
 #[test]
 fn another_format_asks_for_an_update() {
-    let format = fault_with("format = 3", "format = 4\nnews = true");
-    assert_eq!(format, Fault::Format { format: 4, known: 3 });
+    let format = fault_with("format = 4", "format = 5\nnews = true");
+    assert_eq!(format, Fault::Format { format: 5, known: 4 });
     assert!(format.to_string().contains("update nestcast"));
     assert_eq!(fault_with("stride = 64", "stride = 32"), Fault::Transform);
     assert_eq!(fault_with("\"u-ll6\", \"v-ll6\"", "\"v-ll6\", \"u-ll6\""), Fault::Transform);
@@ -155,11 +155,12 @@ fn a_bad_manifest_is_refused_with_its_line() {
         other => panic!("{other}"),
     };
     assert!(message("licence =", "license =").contains("unknown field `license`"));
-    assert!(message("format = 3", "format = one").starts_with("line 2: "));
+    assert!(message("format = 4", "format = one").starts_with("line 2: "));
     for cuts in ["cut = [-1", "cut = [nan", "cut = [9.0", "cut = [0.0, 1"] {
         let from = if cuts.contains(',') { "cut = [0.0, " } else { "cut = [0.0" };
         assert!(message(from, cuts).contains("range of cuts"), "{cuts}");
     }
+    assert!(message("post_filter = ", "post_filter = 65 # ").contains("strength is over 64"));
     assert!(message("cut = \"cut\"\n", "").contains("told the cut"));
     assert!(message("\"tables.bin\" = \"", "\"tables.bin\" = \"X").contains("sha256 of tables.bin"));
 }

@@ -2,7 +2,7 @@
 
 Writes tables.bin (spec/bitstream.md, "Model tables"), analysis.onnx, synthesis.onnx, golden/ (what PyTorch computes, for the
 Rust tests; for the networks what ONNX Runtime does) and manifest.toml. The ranges of the networks in int8 are found on training
-photos, and on these the Rust codec counts the priors: the probabilities that every stream starts from.
+photos, and on these the Rust codec counts the priors, the probabilities that every stream starts from, and fits the post-filter.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from quantise import calibrate
 ROOT = Path(__file__).parent.parent.parent  # of the repository
 PLANES = 15  # planes with a reconstruction point of their own
 CONTEXTS = 7282  # adaptive probabilities; examples/priors.rs learns their priors by coding photos
-VERSION = 4
+VERSION = 5
 WEIGHT_ONE = 64  # context weights are in 1/64
-FORMAT = 3  # of the manifest
+FORMAT = 4  # of the manifest
 COMPONENTS = ("y", "u", "v")
 DETAILS = ("hl", "lh", "hh")
 GOLDEN_SIDE = 64  # pixels; every wavelet level of it is even, as the matrices need
@@ -143,6 +143,7 @@ def head(model: Codec) -> str:
 # A nestcast model package. Written by models/train/export.py; hashes by models/train/manifest.py.
 format = {FORMAT}
 name = "{settings.name}"
+post_filter = {settings.post_filter}  # behind the synthesis network, in 1/64 of its strength without
 {about(settings.package)}
 
 [transform]
@@ -178,15 +179,15 @@ def about(package: dict) -> str:
     return "\n".join(lines)
 
 
-def count_priors(tables_file: Path, photos: list[Path]) -> None:
-    """Has the Rust codec code photos and write what it counted into the tables."""
-    command = ["cargo", "run", "--quiet", "--locked", "-p", "nestcast-models", "--example", "priors", "--"]
+def learn_by_coding(what: str, tables_file: Path, photos: list[Path]) -> None:
+    """Has the Rust codec code photos and write what it learned into the tables: `priors`, or the post-filter (`filters`)."""
+    command = ["cargo", "run", "--quiet", "--locked", "--release", "-p", "nestcast-models", "--example", what, "--"]
     try:
         done = subprocess.run([*command, tables_file.resolve(), *(photo.resolve() for photo in photos)], cwd=ROOT, check=False)
     except FileNotFoundError:
-        raise SystemExit("cargo is missing, whose codec counts the priors: install Rust") from None
+        raise SystemExit("cargo is missing, whose codec codes the photos: install Rust") from None
     if done.returncode:
-        raise SystemExit("the priors were not counted: see what cargo says above")
+        raise SystemExit("the photos were not coded: see what cargo says above")
 
 
 def package(model: Codec, photos: Photos, out: Path) -> None:
@@ -195,7 +196,8 @@ def package(model: Codec, photos: Photos, out: Path) -> None:
     model.eval()
     out.mkdir(parents=True, exist_ok=True)
     (out / "tables.bin").write_bytes(tables(model))
-    count_priors(out / "tables.bin", photos.training[:: settings.priors_every])
+    learn_by_coding("priors", out / "tables.bin", photos.training[:: settings.priors_every])
+    learn_by_coding("filters", out / "tables.bin", photos.training[settings.filters_from :: settings.filters_every])
     analysis, synthesis = calibrate(model, photos)
     graph.write(model.analysis, analysis, out / "analysis.onnx", settings.analysis_share)
     graph.write(model.synthesis, synthesis, out / "synthesis.onnx")

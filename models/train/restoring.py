@@ -16,8 +16,8 @@ from torch import nn
 
 import coder
 import pack
-from filters import Filters
 from model import PASSES, PLANE_SCALE
+from post_filter import PostFilter
 from restorer import Restorer, maps
 from settings import Phase, RestorerSettings
 
@@ -54,7 +54,7 @@ class Packed:
         with np.load(self.training[0]) as told:
             if str(told["tables"]) != tables.id:
                 raise SystemExit(f"{folder}: packed with other tables ({told['tables']}, not {tables.id})")
-        self.filters = Filters.read(settings.path(settings.filters)) if settings.filters else None
+        self.filter = PostFilter.read(TABLES) if settings.filtered else None
 
     def cut(self, random: np.random.Generator) -> float:
         """Uniform in planes; within a pass, some by subbands and some by coefficients, which is where most bytes are."""
@@ -78,8 +78,8 @@ class Packed:
 
     def window(self, pixels: np.ndarray, coded: coder.Coded, cut: float, y: int, x: int, side: int) -> Window:
         planes, known = coder.window(coded, cut, self.tables, y, x, (side, side))
-        if self.filters:
-            planes = self.filters.apply(planes, known, cut)
+        if self.filter:
+            planes = self.filter.apply(planes, known, cut)
         samples = pixels[y : y + side, x : x + side].astype(np.float32) - 128
         target = np.einsum("ij,hwj->ihw", coded.axes.astype(np.float32), samples) / np.float32(PLANE_SCALE)
         error = math.exp(np.interp(cut, np.arange(len(coded.errors)), np.log(coded.errors)))

@@ -90,6 +90,9 @@ class PhotoSettings(Settings):
     analysis_share: float = 0.5  # of the analysis's correction
     step_share: float = 1.0  # of the steps' learned ratios
     priors_every: int = 2  # every so many training photos are coded to count the priors
+    filters_from: int = 0  # the post-filter is fitted on training photos from this one on,
+    filters_every: int = 3  # every so many of them
+    post_filter: int = 38  # its strength behind the synthesis network, in 1/64
     package: dict = dataclasses.field(default_factory=dict)  # version, licence and data, as the manifest has them
 
     def shortened(self, steps: int) -> Settings:
@@ -103,7 +106,7 @@ class RestorerSettings(Settings):
     step: float = 4.0  # as in PhotoSettings
     channels: tuple[int, int, int] = (64, 96, 128)
     blocks: tuple[int, int, int] = (2, 2, 2)
-    filters: str = ""  # class filters (filters.py) that the planes have passed; none: the planes as they are
+    filtered: bool = False  # whether the planes have passed the tables' post-filter
     cut_range: tuple[float, float] = (0.0, 7.0)
     by_size: float = 0.5  # share of cuts that fall into subbands in proportion to their size, as the ends of bytes do
     crop: int = 256  # pixels, a multiple of 32

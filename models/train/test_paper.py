@@ -20,8 +20,10 @@ sys.path.insert(0, str(HERE / "paper"))
 import codes
 import compression
 import figures
+import labelled
 import learned
 import learned_findings
+import learned_tables
 import neighbours
 import pictures
 import retrieval
@@ -264,10 +266,25 @@ class Compression(unittest.TestCase):
 class LearnedCodes(unittest.TestCase):
     def test_every_model_encodes_digits_with_its_committed_weights(self):
         digits = torch.rand(5, 784)
-        for one in learned.ALL:
+        for one in (*learned.HASHES, *learned.EMBEDDINGS, *learned.POINTS):
             code = learned.encoder(one)(digits)
             self.assertEqual(code.shape, (5, one.bits), one.name)
-            self.assertEqual(code.dtype, torch.bool, one.name)
+            self.assertEqual(code.dtype == torch.bool, one not in learned.POINTS, one.name)
+
+    def test_a_classifier_learns_and_neighbours_of_few_labels_are_those_that_have_them(self):
+        torch.manual_seed(1)
+        classes = torch.arange(600) % 3
+        x = torch.nn.functional.one_hot(classes, 8) + 0.1 * torch.randn(600, 8)
+        self.assertGreater((learned_tables.classifier(x, classes)(x).argmax(1) == classes).float().mean().item(), 0.95)
+        test = learned.Test.__new__(learned.Test)
+        test.data = labelled.Labelled(torch.rand(600, 784), classes, torch.rand(3, 784), classes[:3])
+        counts = {}
+        for one in learned.POINTS:
+            for name, points in learned_tables.points_of(test, one).items():
+                self.assertEqual(points.encode(test.data.training).shape, (600, points.units), name)
+                counts[name] = 600 if points.members is None else len(points.members)
+        self.assertEqual({count for name, count in counts.items() if "1 %" in name}, {6})
+        self.assertEqual({count for name, count in counts.items() if "1 %" not in name}, {600})
 
 
 class Page(unittest.TestCase):

@@ -28,7 +28,8 @@ from test_restorer import photo
 
 HERE = Path(__file__).parent
 STEPS = 50
-PRIORS = 2 * export.CONTEXTS  # bytes at the end of tables.bin
+LEARNED = 4190  # bytes of tables.bin before what is learned by coding: priors,
+FILTER = LEARNED + 2 * export.CONTEXTS  # and from here on the post-filter
 
 
 class OneCommand(unittest.TestCase):
@@ -63,8 +64,12 @@ class OneCommand(unittest.TestCase):
         self.assertEqual(manifest["files"].keys(), shipped["files"].keys())
 
     def test_priors_were_counted(self):
-        priors = np.frombuffer((self.package / "tables.bin").read_bytes()[-PRIORS:], "<u2")
+        priors = np.frombuffer((self.package / "tables.bin").read_bytes()[LEARNED:FILTER], "<u2")
         self.assertGreater(len(np.unique(priors)), 50)
+
+    def test_the_post_filter_was_fitted(self):
+        taps = np.frombuffer((self.package / "tables.bin").read_bytes()[FILTER + 2 :], "i1")
+        self.assertGreater((taps != 0).mean(), 0.5)
 
     def test_the_program_takes_it(self):
         picture, stream, again = (self.out / name for name in ("a.png", "a.nst", "b.png"))
@@ -94,7 +99,7 @@ class Shipped(unittest.TestCase):
             model = Codec(settings.load(HERE / f"{name}.toml"))
             model.load_state_dict(train.floats(train.read(HERE / f"../checkpoints/{name}.pt")["model"]))
             shipped = (HERE / f"../artifacts/{name}/tables.bin").read_bytes()
-            self.assertEqual(export.tables(model)[:-PRIORS], shipped[:-PRIORS], name)
+            self.assertEqual(export.tables(model)[:LEARNED], shipped[:LEARNED], name)
 
     def test_the_settings_are_those_of_the_shipped_manifests(self):
         for name in ("photo", "photo-ssim"):

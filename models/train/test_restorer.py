@@ -17,8 +17,8 @@ import torch
 from PIL import Image
 
 import coder
-import filters
 import pack
+import post_filter
 import restoring
 import rotation_search
 import slim
@@ -122,41 +122,60 @@ class Coder(unittest.TestCase):
         np.testing.assert_allclose(coder.rotated(coder.rotated(bands, matrix), matrix.swapaxes(2, 3)), bands, atol=1e-5)
 
 
-class ClassFilters(unittest.TestCase):
-    def window(self, seed: int, cut: float) -> tuple[np.ndarray, list[coder.Known], np.ndarray]:
-        picture = photo(192, 256, seed)
+def slow_filtered(filters: post_filter.PostFilter, samples: np.ndarray, significance: np.ndarray, cut: float, c: int, y: int, x: int) -> int:
+    """One sample of component `c` (spec/bitstream.md, "Post-filter"); significance: (3, H / 4, W / 4)."""
+    height, width = samples.shape[1:]
+
+    def s(b: int, y: int, x: int) -> int:
+        return int(samples[b, min(max(y, 0), height - 1), min(max(x, 0), width - 1)])
+
+    def change(dx: int, dy: int) -> int:
+        rows, columns = (range(at // 4 * 4 - 2, at // 4 * 4 + 6) for at in (y, x))
+        return sum(min(abs(s(c, j + dy, i + dx) - s(c, j - dy, i - dx)), 4095) for j in rows for i in columns)
+
+    m, (first, share) = post_filter.clip_at(filters.step, cut), post_filter.between(cut)
+    h, v, d, e = change(1, 0), change(0, 1), change(1, 1), change(-1, 1)
+    upright = max(h, v) * min(d, e) >= max(d, e) * min(h, v)
+    a, b, ways = (h, v, (1, 2)) if upright else (d, e, (3, 4))
+    direction = (ways[0] if a > b else ways[1]) if 2 * max(a, b) > 3 * min(a, b) else 0
+    own = sum(h + v >= 10 * m << k for k in range(8)) * 5 + direction
+    own = own * 4 + significance[c, y // 4, x // 4]
+    out = s(c, y, x)
+    pairs = [(b, pair) for b, own_pairs in post_filter.TAPS[c] for pair in own_pairs]
+    for k, (b, (dy, dx)) in enumerate(pairs):
+        sums = sum(min(max(s(b, y + i * dy, x + i * dx) - s(b, y, x), -m), m) for i in (1, -1))
+        fine, coarse = (int(filters.taps[c][first + i, own, y % 2 * 2 + x % 2, k]) for i in (0, 1))
+        product = (fine * (256 - share) + coarse * share) * sums
+        out += product >> 16 if k % 2 == 0 else -(-product >> 16)
+    return out
+
+
+class PostFilter(unittest.TestCase):
+    filters = post_filter.PostFilter.read(HERE / "../artifacts/photo/tables.bin")
+
+    def test_it_is_that_of_the_specification(self):
+        coded = coder.encode(photo(128, 192, 11), TABLES)
+        for cut in (0.3, 2.25, 4.6, 6.1):
+            planes, known = coder.window(coded, cut, TABLES, 32, 32, (64, 96))
+            samples = np.round(planes * np.float64(64)).astype(int)
+            significance = np.zeros((3, 16, 24), int)
+            for level, c, y, x in np.ndindex(3, 3, 64, 96):
+                if known[level].significant[3 * c : 3 * c + 3, y >> level + 1, x >> level + 1].any():
+                    significance[c, y // 4, x // 4] = max(significance[c, y // 4, x // 4], 3 - level)
+            filtered = self.filters.apply(planes, known, cut) * 64
+            for c, y, x in np.random.default_rng(12).integers((3, 64, 96), size=(150, 3)):
+                self.assertEqual(filtered[c, y, x], slow_filtered(self.filters, samples, significance, cut, c, y, x))
+
+    def test_the_shipped_one_helps(self):
+        picture = photo(192, 256, 14)
         coded = coder.encode(picture, TABLES)
-        planes, known = coder.window(coded, cut, TABLES, 0, 0, picture.shape[:2])
         target = np.einsum("ij,hwj->ihw", coded.axes, picture.astype(np.float32) - 128) / PLANE_SCALE
-        return planes, known, target
-
-    def test_what_was_learned_on_one_photo_helps_another(self):
-        equations = filters.Equations()
-        for seed, cut in ((11, 3.5), (12, 3.8), (13, 3.2)):
-            planes, known, target = self.window(seed, cut)
-            equations.add(planes, known, cut, target, 1)
-        path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "filters.npz"
-        equations.solve(ridge=0.03).write(path)
-        found = filters.Filters.read(path)
-        planes, known, target = self.window(14, 3.6)
-        before, after = (np.square(one - target).mean() for one in (planes, found.apply(planes, known, 3.6)))
-        self.assertLess(after, 0.98 * before)
-
-    def test_a_filter_that_made_the_difference_is_found(self):
-        planes, known, _ = self.window(15, 3.0)
-        taps = filters.taps(planes, 3.0, 1)
-        target = planes.copy()
-        target[1] += 0.25 * taps[2] - 0.125 * taps[7]
-        equations = filters.Equations()
-        equations.add(planes, known, 3.0, target, 1)
-        found = equations.solve()
-        np.testing.assert_allclose(found.apply(planes, known, 3.0), target, atol=0.5)
-        self.assertFalse(found.tables[0].any() or found.tables[2].any())
+        planes, known = coder.window(coded, 3.6, TABLES, 0, 0, picture.shape[:2])
+        before, after = (np.square(one - target).mean() for one in (planes, self.filters.apply(planes, known, 3.6)))
+        self.assertLess(after, 0.99 * before)
 
     def test_tables_lie_between_cuts(self):
-        self.assertEqual(filters.between(0.2), [(0, 1.0), (1, 0.0)])
-        self.assertEqual(filters.between(3.5), [(1, 0.75), (2, 0.25)])
-        self.assertEqual(filters.between(9.0), [(1, 0.0), (2, 1.0)])
+        self.assertEqual([post_filter.between(cut) for cut in (0.2, 3.5, 9.0)], [(0, 0), (1, 64), (1, 256)])
 
 
 class Network(unittest.TestCase):

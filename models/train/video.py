@@ -20,7 +20,7 @@ import manifest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-START = HERE / "../artifacts/photo/tables.bin"
+START = HERE / "../artifacts/photo/tables.bin"  # without what is behind them, the post-filter
 KEY, RESIDUAL = "key.bin", "residual.bin"
 # Finest steps, by those of `photo`: luma, both differences. One bit plane more, so that high rates do not saturate.
 STEPS = {KEY: (0.5, 0.6), RESIDUAL: (0.5, 0.6)}
@@ -32,7 +32,7 @@ HELD_OUT = 4  # every so many clips
 # What a frame counts: people who sign before a still background, made clips, all others.
 WEIGHTS = {"asl": 1, "made": 2}
 OTHER_WEIGHT = 7.5
-TAPS, FIRST_RECORD, RECORD, SUBBANDS, LEVELS = 8, 200, 70, 57, 6  # spec/bitstream.md, "Model tables"
+TAPS, FIRST_RECORD, RECORD, SUBBANDS, LEVELS, TABLES = 8, 200, 70, 57, 6, 18754  # spec/bitstream.md, "Model tables"
 LINE = 1024  # samples that norms are measured on
 HEAD = """\
 # Tables of video. Written by models/train/video.py.
@@ -135,7 +135,7 @@ def main() -> None:
         sys.exit(f"{given.clips}: no clips; make them with clips.py")
     given.out.mkdir(parents=True, exist_ok=True)
     for name, steps in STEPS.items():
-        (given.out / name).write_bytes(start(START.read_bytes(), *steps, TRAINED[name]))
+        (given.out / name).write_bytes(start(START.read_bytes()[:TABLES], *steps, TRAINED[name]))
     for number in range(ROUNDS):
         print(f"round {number + 1}", flush=True)
         learn(given.out, clips)

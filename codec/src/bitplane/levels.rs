@@ -10,6 +10,11 @@ use crate::subband::layout::{self, SUBBANDS, Subband};
 use crate::subband::quantise::{MAX_PLANES, NEGATIVE, Quantiser};
 use crate::subband::regions;
 
+/// Pixels each way of the blocks that are marked where a coefficient is significant.
+const BLOCK: usize = 4;
+/// The marks of levels 1, 2 and 3.
+const MARKS: [u8; 3] = [3, 2, 1];
+
 impl Slice {
     /// Takes the Levels of these pixel rows as an encoder's source, and says how many bit planes they take. The slice
     /// must be empty but for its regions' rotations; `line` is room for a row.
@@ -87,6 +92,36 @@ impl Slice {
                     let level = self.levels[map.origin + y * map.stride + x];
                     let value = value(level & !NEGATIVE, plane);
                     out[y * map.width + x] = if level & NEGATIVE != 0 { -value } else { value };
+                }
+            }
+        }
+    }
+
+    /// Marks, by component, the blocks of 4 x 4 pixels of this slice at whose place a coefficient of levels 1 to 3 is
+    /// significant with 4 less the finest such level; `across` of them are a row.
+    pub(crate) fn write_significance(&self, across: usize, out: &mut [&mut [u8]; 3]) {
+        for map in self.subbands.iter().filter(|map| map.nonzero) {
+            let Subband { component, level, .. } = Subband::at(map.index);
+            let Some(mark) = MARKS.get(level - 1).copied() else { continue };
+            let (out, grid) = (&mut *out[component], &map.grid);
+            for (bx, by) in (0..grid.down).flat_map(|by| (0..grid.across).map(move |bx| (bx, by))) {
+                let mut left = self.blocks[grid.at(bx, by)].significant;
+                if level == 1 {
+                    // Of two by two coefficients the first.
+                    left |= left >> 1;
+                    left = (left | left >> CODE_BLOCK_SIDE) & 0x0055_0055_0055_0055;
+                }
+                while left != 0 {
+                    let bit = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    let place =
+                        [bx * CODE_BLOCK_SIDE + bit % CODE_BLOCK_SIDE, by * CODE_BLOCK_SIDE + bit / CODE_BLOCK_SIDE];
+                    let [x, y] = place.map(|at| (at << level) / BLOCK);
+                    let side = (1 << level) / BLOCK;
+                    for row in out.chunks_mut(across).skip(y).take(side.max(1)) {
+                        let end = (x + side.max(1)).min(across);
+                        row[x..end].iter_mut().for_each(|block| *block = (*block).max(mark));
+                    }
                 }
             }
         }

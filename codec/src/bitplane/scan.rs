@@ -35,13 +35,13 @@ impl Cursor {
         Self { planes, ..Self::default() }
     }
 
-    /// Coding passes of the current plane that are done, with the part of the current one (spec, "Position").
-    #[expect(clippy::cast_precision_loss, reason = "a position needs no more than 24 bits")]
-    pub(crate) fn passes_done(&self, slice: &Slice) -> f32 {
+    /// Coding passes of the current plane that are done, with the part of the current one, as a fraction: of how many
+    /// parts, and into how many the current one divides (spec, "Position").
+    pub(crate) fn passes_done(&self, slice: &Slice) -> [u64; 2] {
         let grid = slice.subbands[self.subband].grid;
         let blocks = (grid.across * grid.down).max(1);
-        (self.pass * slice.subbands.len() + self.subband) as f32
-            + (self.by * grid.across + self.bx) as f32 / blocks as f32
+        let passes = self.pass * slice.subbands.len() + self.subband;
+        [passes * blocks + self.by * grid.across + self.bx, blocks].map(|count| count as u64)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::{Linear, Planes};
+use super::{Linear, Planes, WHOLE_WEIGHT};
+use crate::codec::Codec;
 use crate::colour::axes::Axes;
 use crate::model::Model;
 use crate::picture::{Channels, Picture, Size};
@@ -95,6 +96,53 @@ fn the_public_ways_agree_at_a_size_of_several_strips() {
         assert!(back == picture_of(&linear, &planes), "{threads} threads");
         assert!(back == picture, "{threads} threads");
     }
+}
+
+/// What a decoder has of the first half of a picture's stream.
+fn half_of_a_stream(picture: &Picture) -> (Coefficients, Position) {
+    let codec = Codec::photo();
+    let stream = codec.encode(picture).expect("a stream");
+    let mut decoder = codec.decoder();
+    decoder.push(&stream.bytes()[..stream.bytes().len() / 2]).expect("a prefix is no error");
+    let (coefficients, position) = decoder.coefficients().expect("a whole header");
+    (coefficients.clone(), position)
+}
+
+#[test]
+fn strips_and_threads_change_nothing_behind_the_post_filter() {
+    for (width, height, channels) in [(701, 517, Channels::Rgb), (64, 256, Channels::Grey), (3, 130, Channels::Rgb)] {
+        let (coefficients, position) = half_of_a_stream(&picture(width, height, channels));
+        let once = Linear::new(Model::photo());
+        let expected = once.picture_of(coefficients.clone(), position).expect("linear never fails");
+        let planes = once.compose(&coefficients).expect("coefficients of the size");
+        assert_ne!(picture_of(&once, &planes), expected, "the filter changes the picture");
+        for threads in [1, 2, 5, 300] {
+            let linear = once.clone().with_threads(threads);
+            let again = linear.picture_of(coefficients.clone(), position).expect("linear never fails");
+            assert!(again == expected, "{width} x {height}, {threads} threads");
+            let mut of_planes = Picture::zero(planes.size, planes.channels);
+            let told = (position, WHOLE_WEIGHT);
+            linear
+                .filtered_picture(&planes, &coefficients.significance, told, &mut of_planes)
+                .expect("planes of the size");
+            assert!(of_planes == expected, "{width} x {height}, {threads} threads, of planes");
+        }
+    }
+}
+
+#[test]
+fn a_weight_of_nothing_is_no_filter_and_significance_must_fit() {
+    let (coefficients, position) = half_of_a_stream(&picture(97, 75, Channels::Rgb));
+    let linear = Linear::new(Model::photo());
+    let planes = linear.compose(&coefficients).expect("coefficients of the size");
+    let mut out = Picture::zero(planes.size, planes.channels);
+    linear.filtered_picture(&planes, &coefficients.significance, (position, 0), &mut out).expect("planes of the size");
+    let apart = |(a, b): (&u8, &u8)| a.abs_diff(*b);
+    let furthest = out.samples().iter().zip(picture_of(&linear, &planes).samples()).map(apart).max();
+    assert!(furthest <= Some(1), "planes are rounded to 1/64 alone: {furthest:?}");
+    let other = vec![vec![0; 5]; 3];
+    assert!(linear.filtered_picture(&planes, &other, (position, 64), &mut out).is_err());
+    assert!(linear.picture_of(Coefficients { significance: other, ..coefficients }, position).is_err());
 }
 
 #[test]

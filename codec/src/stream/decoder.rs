@@ -166,6 +166,11 @@ impl Decoder {
         coefficients.reset_to_zero(header.model, header.size, header.channels, header.axes);
         let model = &**synthesis.model();
         slices.write_to(&mut coefficients.subbands, synthesis.threads(), |slice, rows| slice.write_to(model, rows));
+        if model.has_post_filter() {
+            let blocks = header.size.width().div_ceil(4) * header.size.height().div_ceil(4);
+            coefficients.reset_significance(blocks);
+            slices.write_significance(&mut coefficients.significance);
+        }
         Ok((coefficients, slices.position()))
     }
 

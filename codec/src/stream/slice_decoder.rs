@@ -88,17 +88,37 @@ impl SliceDecoder {
     }
 
     /// How far all slices have come (spec, "Position").
-    #[expect(clippy::cast_precision_loss, reason = "a position needs no more than 24 bits")]
+    #[expect(clippy::cast_possible_truncation, reason = "at most 15 planes, in 2^-20")]
     pub(crate) fn position(&self) -> Position {
-        let passes = (3 * layout::subbands(self.chroma).count()) as f32;
-        let (mut sum, mut rows) = (0.0, 0.0);
+        let passes = 3 * layout::subbands(self.chroma).count() as u64;
+        let left = |part: &Part| {
+            let whole = u64::from(part.cursor.planes) << 20;
+            if part.cursor.planes == 0 || !part.begun {
+                return whole;
+            }
+            let [done, blocks] = part.cursor.passes_done(&part.slice);
+            whole - (done << 20) / (passes * blocks)
+        };
+        let (mut sum, mut rows) = (0, 0);
         for part in &self.parts {
-            let done = if part.begun { part.cursor.passes_done(&part.slice) } else { 0.0 };
-            let at = if part.cursor.planes == 0 { 0.0 } else { f32::from(part.cursor.planes) - done / passes };
-            sum += at * part.rows.len() as f32;
-            rows += part.rows.len() as f32;
+            sum += left(part) * part.rows.len() as u64;
+            rows += part.rows.len() as u64;
         }
-        Position(sum / rows)
+        Position::of_fixed_point(sum.div_ceil(rows) as u32)
+    }
+
+    /// Marks, by component, the blocks of 4 x 4 pixels at which coefficients of the finest levels are significant, as
+    /// [`Slice::write_significance`] does; `out` must have all blocks of the picture.
+    pub(crate) fn write_significance(&self, out: &mut [Vec<u8>]) {
+        let across = self.size.width().div_ceil(4);
+        let mut rest: [&mut [u8]; 3] = coefficients::as_slices(out);
+        for part in &self.parts {
+            let count = part.rows.len().div_ceil(4) * across;
+            let mut own = rest.each_mut().map(|blocks| blocks.split_off_mut(..count).unwrap_or_default());
+            if part.begun {
+                part.slice.write_significance(across, &mut own);
+            }
+        }
     }
 
     /// The slices of which bytes arrived.

@@ -21,21 +21,28 @@ pub struct Coefficients {
     /// By subband in the order of the stream: row-major, [`Subband::size`] wide and high; empty if the picture has
     /// none.
     pub subbands: Vec<Vec<f32>>,
+    /// By component, of each block of 4 x 4 pixels, row by row: 4 less the finest of levels 1 to 3 of which a
+    /// coefficient at that place is significant, 0 if none is. None of any component if these are not what a stream's
+    /// bytes tell, or the model has no post-filter.
+    pub significance: Vec<Vec<u8>>,
 }
 
 /// Those of no model and no picture: memory to be filled.
 impl Default for Coefficients {
     fn default() -> Self {
         let (size, channels) = (Size::ONE, Channels::Grey);
-        Self { model: ModelId([0; 6]), size, channels, axes: Axes::default(), subbands: Vec::new() }
+        let (subbands, significance) = (Vec::new(), Vec::new());
+        Self { model: ModelId([0; 6]), size, channels, axes: Axes::default(), subbands, significance }
     }
 }
 
 impl Coefficients {
-    /// Makes these the coefficients of such a picture, of any values, in the memory that they have.
+    /// Makes these the coefficients of such a picture, of any values and without significance, in the memory that they
+    /// have.
     pub fn reset(&mut self, model: ModelId, size: Size, channels: Channels, axes: Axes) {
         (self.model, self.size, self.channels, self.axes) = (model, size, channels, axes);
         resize(&mut self.subbands, |index| count(index, size, channels.into()));
+        self.significance.iter_mut().for_each(Vec::clear);
     }
 
     /// As [`Coefficients::reset`], and every coefficient is zero.
@@ -59,6 +66,15 @@ impl Coefficients {
             Ok(())
         } else {
             Err(Error::Argument("a subband does not have the coefficients that the picture's size fixes"))
+        }
+    }
+
+    /// Makes it known that nothing is significant, for a picture of `count` blocks.
+    pub(crate) fn reset_significance(&mut self, count: usize) {
+        self.significance.resize_with(self.channels.count(), Vec::new);
+        for component in &mut self.significance {
+            component.clear();
+            component.resize(count, 0);
         }
     }
 
@@ -98,7 +114,7 @@ pub(crate) fn slices_mut<'a, T>(
     slices: impl Iterator<Item = Range<usize>> + 'a,
 ) -> impl Iterator<Item = [&'a mut [T]; SUBBANDS]> + 'a {
     let (width, height) = (size.width(), size.height());
-    let mut rest = as_slices(subbands);
+    let mut rest: [&mut [T]; SUBBANDS] = as_slices(subbands);
     slices.map(move |slice| {
         std::array::from_fn(|index| {
             let subband = Subband::at(index);
@@ -109,8 +125,8 @@ pub(crate) fn slices_mut<'a, T>(
     })
 }
 
-/// All subbands whole; those that are missing are empty.
-pub(crate) fn as_slices<T>(subbands: &mut [Vec<T>]) -> [&mut [T]; SUBBANDS] {
+/// All subbands, or components, whole; those that are missing are empty.
+pub(crate) fn as_slices<T, const N: usize>(subbands: &mut [Vec<T>]) -> [&mut [T]; N] {
     let mut all = subbands.iter_mut();
     std::array::from_fn(|_| all.next().map_or_else(Default::default, Vec::as_mut_slice))
 }

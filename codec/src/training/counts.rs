@@ -32,6 +32,7 @@ impl Model {
         }
         let mut out = bytes[..LENGTH - 2 * PRIORS].to_vec();
         out.extend(priors.iter().flat_map(|prior| prior.to_le_bytes()));
+        out.extend(&bytes[LENGTH..]);
         Ok(out)
     }
 }

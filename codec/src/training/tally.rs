@@ -90,7 +90,7 @@ impl Tally {
                 out[first + 4 * plane..][..4].copy_from_slice(&point.to_le_bytes());
             }
         }
-        let priors = &mut out[LENGTH - 2 * PRIORS..];
+        let priors = &mut out[LENGTH - 2 * PRIORS..LENGTH];
         for ((out, slope), before) in priors.chunks_exact_mut(2).zip(&self.priors).zip(&model.priors) {
             out.copy_from_slice(&slope.better(*before).to_le_bytes());
         }

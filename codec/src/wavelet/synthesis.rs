@@ -102,7 +102,7 @@ impl<T> Source<'_, T> {
 }
 
 impl<'a> Source<'a, f32> {
-    fn of(taps: &'a [Taps; LEVELS], coefficients: &'a Coefficients, component: usize) -> Self {
+    pub(crate) fn of(taps: &'a [Taps; LEVELS], coefficients: &'a Coefficients, component: usize) -> Self {
         Self { taps, subbands: &coefficients.subbands, size: coefficients.size, component, finest: 1 }
     }
 }

@@ -23,7 +23,15 @@ fn deep([analysis, synthesis]: [&[u8]; 2], threads: usize) -> Deep {
     let load = |model, cut| Correction::load(&runtime(), model, &ports(cut), threads).expect("a network");
     let linear = Package::builtin("photo").expect("the built-in package").linear(1);
     let analysis = DeepAnalysis { linear: linear.clone(), correction: load(analysis, None) };
-    Deep { analysis, synthesis: DeepSynthesis { linear, correction: load(synthesis, Some("cut")), cuts: [0.0, 8.0] } }
+    Deep {
+        analysis,
+        synthesis: DeepSynthesis {
+            linear,
+            correction: load(synthesis, Some("cut")),
+            cuts: [0.0, 8.0],
+            post_filter: 64,
+        },
+    }
 }
 
 /// Smooth, with edges and noise.

@@ -31,6 +31,7 @@ HERE = Path(__file__).parent
 RUNS = HERE.parent / "runs"
 ASKED = 1000  # pictures of the test part
 AXES = 64  # principal axes that projections are found along
+POINTS_AXES = 30  # that nearest neighbours are found along, beside learned points
 TURNS = 50  # of ITQ
 SEED = 1
 LENGTHS = (8, 16, 32, 64, 512)  # that codes are cut at
@@ -71,7 +72,15 @@ EMBEDDINGS = (
     *(Learned("nca-bits", bits, "NCA, bits", labels=True) for bits in TRAINED),
     Learned("nca-bits-nested", 512, "NCA, bits, nested", labels=True),
 )
-ALL = (*HASHES, *EMBEDDINGS)
+STACK = Learned("stack", 30, "what dense networks start from")
+POINTS = (
+    Learned("nca", 30, "nonlinear NCA", labels=True),
+    Learned("nca-split", 50, "nonlinear NCA, split", labels=True),
+    Learned("nca-few", 30, "nonlinear NCA, 1 % of labels", labels=True),
+    Learned("nca-few-regularised", 30, "nonlinear NCA, 1 % of labels, regularised", labels=True),
+    Learned("nca-rectified", 30, "NCA, rectified, along 64 axes", labels=True),
+)
+ALL = (*HASHES, *EMBEDDINGS, STACK, *POINTS)
 
 
 def train(data: Path, runs: tuple[Learned, ...] = ALL) -> None:
@@ -97,20 +106,22 @@ class Test:
         return encode(self.searched), encode(self.asked[:ASKED])
 
 
-def embedding_model(one: Learned) -> tuple[Embedding, Frame]:
+def embedding_model(one: Learned) -> tuple[Embedding, Frame | None]:
     state = read_weights(one.weights)
     model = Embedding(one.read_settings())
     model.load_state_dict({name: value for name, value in state.items() if not name.startswith("frame.")})
-    return model.eval(), Frame.from_state(state)
+    return model.eval(), Frame.from_state(state) if "frame.mean" in state else None
 
 
 def encoder(one: Learned) -> Encode:
-    """To bits (N, K)."""
+    """To bits (N, K) of a binary code, else to points (N, K)."""
     if one in HASHES:
         model, frame = codes.read(one.read_settings(), one.weights)
         return torch.no_grad()(lambda samples: model.encode(frame.coordinates(samples)))
     network, frame = embedding_model(one)
-    return lambda samples: encoded(network, frame.coordinates(samples)) > 0
+    binary = bool(network.settings.beta)
+    points = lambda samples: encoded(network, frame.coordinates(samples) if frame else samples)
+    return (lambda samples: points(samples) > 0) if binary else points
 
 
 def rivals(test: Test, bits: int) -> dict[str, Encode]:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from torch import nn
 
 import codes
 import figures
 import learned
 import ranking
+from vectors import Frame
 
 RADII = range(0, 11)
 BALL_BITS = 32  # of the codes whose balls are searched and whose activations are shown
 BINS = 20  # of a histogram
+HIDDEN, CLASSIFIER_STEPS, CLASSIFIER_BATCH, CLASSIFIER_RATE = 256, 600, 256, 2e-3
+NEIGHBOURS = (1, 3, 5, 7, 10)
 
 
 def row(family: str, bits: int, labels: bool, found: dict[str, float]) -> dict:
@@ -36,6 +42,43 @@ def table(test: learned.Test, runs: tuple[learned.Learned, ...]) -> list[dict]:
         for name, encode in learned.rivals(test, bits).items():
             rows.append(row(name, bits, False, ranking.ranked(*test.bits(encode), test.some)))
     return sorted(rows, key=lambda one: (one["bits"], -float(one["MAP"])))
+
+
+@dataclass
+class Points:
+    """How nearest neighbours are found: units, whether classes were used in training, and among which pictures; all where there is none."""
+
+    units: int
+    labels: bool
+    encode: learned.Encode
+    members: torch.Tensor | None = None
+
+
+def points_of(test: learned.Test, one: learned.Learned) -> dict[str, Points]:
+    """By name; of a split code both parts. Neighbours are those whose class was known in training."""
+    encode, settings = learned.encoder(one), one.read_settings()
+    members = test.data.some_labels(settings.labels, settings.seed) if settings.labels < 1 else None
+    if not settings.classed:
+        return {one.family: Points(one.bits, True, encode, members)}
+    classed, others = settings.classed, one.bits - settings.classed
+    parts = (lambda samples: encode(samples)[:, :classed]), (lambda samples: encode(samples)[:, classed:])
+    return {one.family: Points(classed, True, parts[0], members), f"{one.family}, the other {others} units": Points(others, True, parts[1], members)}
+
+
+def points_table(test: learned.Test) -> list[dict]:
+    """Share of all 10,000 test digits that the vote of nearest neighbours gives another class, in per cent."""
+    frame = Frame.of(test.searched, learned.POINTS_AXES)
+    found = {"principal axes": Points(learned.POINTS_AXES, False, frame.coordinates)}
+    for one in learned.POINTS:
+        found |= points_of(test, one)
+    rows = []
+    for name, points in found.items():
+        members = slice(None) if points.members is None else points.members
+        among = ranking.Collection(test.all.classes[members], test.all.wanted)
+        errors = ranking.vote_errors(points.encode(test.searched[members]), points.encode(test.asked), among, NEIGHBOURS)
+        known = {"units": points.units, "labels": "yes" if points.labels else "no", "neighbours among": len(among.classes)}
+        rows.append({"points": name, **known, **{f"{count}-NN": f"{100 * error:.2f}" for count, error in errors.items()}})
+    return rows
 
 
 def compared() -> list[learned.Learned]:
@@ -68,9 +111,45 @@ def activation_rows(test: learned.Test) -> list[dict]:
     return rows
 
 
+def classifier(x: torch.Tensor, classes: torch.Tensor) -> nn.Module:
+    """A hidden layer of 256 and a softmax, on representations (N, K) and their classes (N,), as for Table 8."""
+    torch.manual_seed(learned.SEED)
+    model = nn.Sequential(nn.Linear(x.shape[1], HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 10))
+    adam = torch.optim.Adam(model.parameters(), CLASSIFIER_RATE)
+    for _ in range(CLASSIFIER_STEPS):
+        drawn = torch.randint(len(x), (CLASSIFIER_BATCH,))
+        adam.zero_grad()
+        F.cross_entropy(model(x[drawn]), classes[drawn]).backward()
+        adam.step()
+    return model
+
+
+def classifier_rows(test: learned.Test) -> list[dict]:
+    """Table 8: share of the 10,000 test digits that a classifier is right about, by what it is trained and tested on."""
+    rows, wanted = [], torch.from_numpy(test.all.wanted)
+    for one in compared():
+        (before, behind), (asked_before, asked_behind) = (representations(one, samples) for samples in (test.searched, test.asked))
+        models = {"before": classifier(before, test.data.classes), "behind": classifier(behind, test.data.classes)}
+        right = lambda name, x: f"{(models[name](x).argmax(1) == wanted).float().mean().item():.3f}"
+        own = {"before the threshold": right("before", asked_before), "behind it": right("behind", asked_behind)}
+        rows.append({"code": one.family, "bits": one.bits, **own, "trained before, tested behind": right("before", asked_behind)})
+    return rows
+
+
+@torch.no_grad()
+def representations(one: learned.Learned, samples: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Before and behind the threshold, (N, K) each, as the decoder takes them: probabilities less 1/2 or means, and bits."""
+    model, frame = codes.read(one.read_settings(), one.weights)
+    centres = model.latent.centre(model.infer(frame.coordinates(samples)))
+    before = model.latent.code(centres.sigmoid()) if model.latent.numbers == 1 else centres
+    return before, model.latent.code((centres > model.threshold).float())
+
+
 def measure(data: Path) -> None:
     """Every number of the page, from the runs' weights."""
     test = learned.Test(data)
-    figures.write_table("codes-table.csv", table(test, learned.ALL))
+    figures.write_table("codes-table.csv", table(test, (*learned.HASHES, *learned.EMBEDDINGS)))
+    figures.write_table("codes-neighbours.csv", points_table(test))
+    figures.write_table("codes-classifier.csv", classifier_rows(test))
     figures.write_table("codes-balls.csv", ball_rows(test))
     figures.write_table("codes-activations.csv", activation_rows(test))

@@ -10,6 +10,7 @@ mod contexts;
 mod header;
 mod layout;
 mod motion;
+mod post_filter;
 mod prediction;
 pub mod probe;
 mod regions;
@@ -58,8 +59,8 @@ pub struct Prefix {
     pub subbands: Vec<Levels>,
     /// The rotations of all regions, as far as they are known.
     pub regions: Regions,
-    /// Section 14: how far the stream has come, in bit planes.
-    pub t: f64,
+    /// Section 14: how far the stream has come, in 2^-20 of a bit plane.
+    pub t: u64,
     /// Whether the prefix holds a corrupt segment length (section 6). There is a picture even so.
     pub corrupt: bool,
 }
@@ -109,7 +110,7 @@ impl Reference {
         let payloads = Payloads::of(&self.stream[header.bytes..bytes], borders.len() - 1);
         let subbands = known(header.kind(), [header.width, header.height], &self.slices, &payloads);
         let mut rotations = Vec::new();
-        let (mut sum, mut rows) = (0.0, 0.0);
+        let (mut sum, mut rows) = (0, 0);
         for (index, journal) in self.slices.iter().enumerate() {
             let arrived = payloads.of_slices[index].len();
             let mut own = vec![[0; 3]; self.regions(borders[index + 1] - borders[index])];
@@ -117,17 +118,27 @@ impl Reference {
                 own[region] = angles;
             }
             rotations.push(own);
-            let height = (borders[index + 1] - borders[index]) as f64;
+            let height = (borders[index + 1] - borders[index]) as u64;
             sum += journal.at(arrived) * height;
             rows += height;
         }
         let regions = Regions { width: header.width, borders, rotations };
-        Prefix { subbands, regions, t: sum / rows, corrupt: payloads.corrupt }
+        Prefix { subbands, regions, t: sum.div_ceil(rows), corrupt: payloads.corrupt }
     }
 
     /// The picture that the linear synthesis makes of a prefix: samples row by row, red, green, blue or grey.
     pub fn picture(&self, prefix: &Prefix) -> Vec<u8> {
-        synthesis::picture(&self.tables, &self.header, &prefix.subbands, &prefix.regions)
+        synthesis::picture(&self.tables, &self.header, prefix, &self.planes(prefix))
+    }
+
+    /// The planes of a prefix before the post-filter: by component, row by row.
+    pub fn planes(&self, prefix: &Prefix) -> Vec<Vec<f64>> {
+        synthesis::planes(&self.tables, &self.header, prefix)
+    }
+
+    /// As [`Reference::picture`], of planes that another decoder has before the post-filter.
+    pub fn picture_of(&self, prefix: &Prefix, planes: &[Vec<f64>]) -> Vec<u8> {
+        synthesis::picture(&self.tables, &self.header, prefix, planes)
     }
 
     /// Regions of a slice of so many rows.

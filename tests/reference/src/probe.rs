@@ -75,8 +75,8 @@ pub fn assert_same(decoder: &mut Decoder, expected: &Prefix, what: &str) {
             );
         }
     }
-    let t = f64::from(cut.0);
-    assert!((t - expected.t).abs() < 1e-4, "{what}: the cut is {t}, the reference says {}", expected.t);
+    let (t, expected) = (f64::from(cut.0) * 1_048_576.0, expected.t);
+    assert!(t == expected as f64, "{what}: the position is {t} / 2^20, the reference says {expected}");
 }
 
 fn exact(expected: &Levels, at: usize) -> f64 {

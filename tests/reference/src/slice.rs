@@ -67,13 +67,14 @@ impl Journal {
     }
 
     /// Section 14, for this slice.
-    pub(super) fn at(&self, bytes: usize) -> f64 {
+    pub(super) fn at(&self, bytes: usize) -> u64 {
         let Some((.., place)) = self.stops.get(bytes) else {
-            return 0.0;
+            return 0;
         };
-        let part = place.block as f64 / place.blocks.max(1) as f64;
-        let done = (place.pass * self.subbands + place.order) as f64 + part;
-        f64::from(place.plane) + 1.0 - done / (3.0 * self.subbands as f64)
+        let blocks = place.blocks.max(1) as u64;
+        let done = (place.pass * self.subbands + place.order) as u64 * blocks + place.block as u64;
+        let planes = u64::try_from(place.plane + 1).expect("a plane from 0 on");
+        (planes << 20) - (done << 20) / (3 * self.subbands as u64 * blocks)
     }
 }
 

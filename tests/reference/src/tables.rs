@@ -13,6 +13,16 @@ pub struct Tables {
     pub(super) taps: Vec<f64>,
     pub(super) subbands: Vec<Record>,
     pub(super) priors: Vec<u16>,
+    /// What stands behind the priors, if anything does.
+    pub(super) filter: Option<Filter>,
+}
+
+/// Section 3, "Post-filter".
+#[derive(Clone, Debug)]
+pub(super) struct Filter {
+    pub(super) step: u32,
+    /// By component; in each by cut, class, phase, tap.
+    pub(super) taps: [Vec<i32>; 3],
 }
 
 /// One subband's record.
@@ -30,10 +40,10 @@ impl Tables {
         if bytes.len() < 5 || &bytes[..4] != b"NSTM" {
             return Err(Fault::Corrupt);
         }
-        if bytes[4] != 4 {
+        if bytes[4] != 5 {
             return Err(Fault::Unsupported);
         }
-        if bytes.len() != 18754 || bytes[5..8] != [0, 0, 0] {
+        if ![18754, 105_156].contains(&bytes.len()) || bytes[5..8] != [0, 0, 0] {
             return Err(Fault::Corrupt);
         }
         let hash = Sha256::digest(bytes);
@@ -43,7 +53,8 @@ impl Tables {
             id: std::array::from_fn(|index| hash[index]),
             taps: small(8, 48)?,
             subbands: subbands.collect::<Result<_, _>>()?,
-            priors: bytes[4190..].chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect(),
+            priors: bytes[4190..18754].chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect(),
+            filter: if bytes.len() > 18754 { Some(filter(&bytes[18754..])?) } else { None },
         })
     }
 
@@ -52,6 +63,20 @@ impl Tables {
         let at = 8 * (level - 1) + 2 * step;
         (self.taps[at], self.taps[at + 1])
     }
+}
+
+fn filter(bytes: &[u8]) -> Result<Filter, Fault> {
+    let step = u32::from(bytes[0]) + 256 * u32::from(bytes[1]);
+    let taps: Vec<i32> = bytes[2..].iter().map(|&byte| i32::from(byte.cast_signed())).collect();
+    let (luma, chroma) = taps.split_at(3 * 720 * 12);
+    let (blue, red) = chroma.split_at(3 * 720 * 14);
+    let tame =
+        |taps: &[i32]| taps.iter().all(|&tap| tap != -128) && taps.iter().map(|tap| tap.abs()).sum::<i32>() <= 511;
+    let filters = luma.chunks(12).chain(blue.chunks(14)).chain(red.chunks(14));
+    if !(1..=8191).contains(&step) || !filters.into_iter().all(tame) {
+        return Err(Fault::Corrupt);
+    }
+    Ok(Filter { step, taps: [luma.to_vec(), blue.to_vec(), red.to_vec()] })
 }
 
 fn record(bytes: &[u8], at: usize) -> Result<Record, Fault> {

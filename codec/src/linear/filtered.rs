@@ -1,0 +1,142 @@
+//! Coefficients or planes to pictures through the post-filter, a row of blocks at a time.
+
+use crate::colour::convert::FromPlanes;
+use crate::colour::planes::Planes;
+use crate::parallel;
+use crate::picture::{PlaneMut, ViewMut};
+use crate::post_filter::table::Filters;
+use crate::post_filter::window::{PlaneRows, Window};
+use crate::post_filter::{BLOCK, blocks};
+use crate::scratch::{Arena, Scratch};
+use crate::subband::coefficients::Coefficients;
+use crate::subband::layout::LEVELS;
+use crate::wavelet::lift::Taps;
+use crate::wavelet::strips::Division;
+use crate::wavelet::synthesis::{Component, Source};
+
+/// Memory that is used again: floats, and the filter's samples.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Memory<'a> {
+    pub(super) floats: &'a Scratch,
+    pub(super) samples: &'a Scratch<i16>,
+}
+
+/// Fills in the picture of these coefficients.
+pub(super) fn of_coefficients(
+    taps: &[Taps; LEVELS],
+    coefficients: &Coefficients,
+    filter: (&Filters<'_>, &[Vec<u8>]),
+    division: Division,
+    memory: Memory<'_>,
+    out: ViewMut<'_>,
+) {
+    let sources = [0, 1, 2].map(|component| Source::of(taps, coefficients, component));
+    let from_planes = FromPlanes::new(out.format, coefficients.axes);
+    let count = coefficients.channels.count();
+    strips(filter, division, out, |top, job| {
+        memory.floats.lend(count * Component::numbers(&sources[0]), |floats| {
+            let mut arena = Arena(floats);
+            let mut components: [Component<'_, f32>; 3] = Default::default();
+            // Strips share no row of a band of the two finest levels.
+            let first = top.saturating_sub(BLOCK);
+            for (component, source) in components.iter_mut().zip(sources).take(count) {
+                *component = Component::new(source, first, &mut arena);
+            }
+            job.run(&mut Synthesised(components), count, from_planes, memory);
+        });
+    });
+}
+
+/// Fills in the picture of these planes.
+pub(super) fn of_planes(
+    planes: &Planes,
+    filter: (&Filters<'_>, &[Vec<u8>]),
+    division: Division,
+    memory: Memory<'_>,
+    out: ViewMut<'_>,
+) {
+    let from_planes = FromPlanes::new(out.format, planes.axes);
+    strips(filter, division, out, |_, job| job.run(&mut Given(planes), planes.channels.count(), from_planes, memory));
+}
+
+/// Calls `work` for every strip of a picture, with its first row.
+fn strips(
+    (filters, significance): (&Filters<'_>, &[Vec<u8>]),
+    division: Division,
+    mut out: ViewMut<'_>,
+    work: impl Fn(usize, Strip<'_, '_>) + Sync,
+) {
+    let size = out.size;
+    let jobs = division.strips(size.height()).map(|rows| {
+        let out = out.split_off(rows.len());
+        (
+            rows.start,
+            Strip {
+                filters,
+                significance,
+                size: [size.width(), size.height()],
+                top: rows.start,
+                rows: rows.len(),
+                out,
+            },
+        )
+    });
+    parallel::for_each(division.threads, jobs, |(top, strip)| work(top, strip));
+}
+
+/// Rows of a picture, from `top` on, that one thread makes.
+struct Strip<'a, 'b> {
+    filters: &'a Filters<'a>,
+    significance: &'a [Vec<u8>],
+    size: [usize; 2],
+    top: usize,
+    rows: usize,
+    out: [PlaneMut<'b>; 3],
+}
+
+impl Strip<'_, '_> {
+    /// Filters planes of `count` components and turns them to samples.
+    fn run(mut self, rows: &mut impl PlaneRows, count: usize, from_planes: FromPlanes, memory: Memory<'_>) {
+        let [width, height] = self.size;
+        let [line, samples] = Window::numbers(width, count);
+        let tile = BLOCK * width;
+        memory.floats.lend(line + count * tile, |floats| {
+            memory.samples.lend(samples, |samples| {
+                let (mut floats, mut samples) = (Arena(floats), Arena(samples));
+                let mut planes: [&mut [f32]; 3] = Default::default();
+                planes[..count].fill_with(|| floats.take(tile));
+                let mut window = Window::new([width, height], count, self.top, rows, &mut floats, &mut samples);
+                let across = blocks(width);
+                for done in (0..self.rows).step_by(BLOCK) {
+                    if done > 0 {
+                        window.descend(rows);
+                    }
+                    let first = (self.top + done) / BLOCK * across;
+                    let mut blocks = self.significance.iter().map(|of_all| &of_all[first..first + across]);
+                    let significance = std::array::from_fn(|_| blocks.next().unwrap_or_default());
+                    window.filter(self.filters, significance, &mut planes);
+                    let planes = planes.each_ref().map(|plane| &**plane);
+                    from_planes.rows(planes, width, done..(done + BLOCK).min(self.rows), &mut self.out);
+                }
+            });
+        });
+    }
+}
+
+/// Planes that the wavelet makes.
+struct Synthesised<'a>([Component<'a, f32>; 3]);
+
+impl PlaneRows for Synthesised<'_> {
+    fn row(&mut self, component: usize, y: usize, out: &mut [f32]) {
+        self.0[component].row(y, out);
+    }
+}
+
+/// Planes that are there.
+struct Given<'a>(&'a Planes);
+
+impl PlaneRows for Given<'_> {
+    fn row(&mut self, component: usize, y: usize, out: &mut [f32]) {
+        out.copy_from_slice(&self.0.components[component][y * out.len()..][..out.len()]);
+    }
+}

@@ -1,0 +1,96 @@
+//! The filter sample by sample, as the specification says it: the slow twin for tests, and what training counts with.
+
+use crate::post_filter::classes::{change, class};
+use crate::post_filter::{BLOCK, FRACTION, blocks};
+
+/// Steps to the neighbours on one side (down, right); those on the other side are opposite.
+const NEIGHBOURS: [[isize; 2]; 12] =
+    [[0, 1], [0, 2], [1, 0], [2, 0], [1, 1], [1, -1], [1, 2], [1, -2], [2, 1], [2, -1], [2, 2], [2, -2]];
+const NEAR: &[[isize; 2]] = NEIGHBOURS.split_at(6).0;
+const CROSS: &[[isize; 2]] = &[[0, 1], [1, 0]];
+
+/// Planes in 1/64 of a sample's step.
+#[derive(Debug)]
+pub(crate) struct Samples {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) components: Vec<Vec<i16>>,
+}
+
+impl Samples {
+    /// The samples nearest to these.
+    #[expect(clippy::cast_possible_truncation, reason = "clamped")]
+    pub(crate) fn new(width: usize, height: usize, planes: &[Vec<f32>]) -> Self {
+        let unit = f32::from(1_u16 << FRACTION);
+        let nearest = |&value: &f32| (value * unit).round_ties_even().clamp(-32767.0, 32767.0) as i16;
+        let components = planes.iter().map(|plane| plane.iter().map(nearest).collect());
+        Self { width, height, components: components.collect() }
+    }
+
+    /// A sample; the outermost are repeated beyond the picture.
+    fn at(&self, component: usize, y: isize, x: isize) -> i16 {
+        let within = |at: isize, side: usize| at.clamp(0, side.cast_signed() - 1).cast_unsigned();
+        self.components[component][within(y, self.height) * self.width + within(x, self.width)]
+    }
+
+    /// The class of the block in this column and row of blocks.
+    pub(crate) fn class(&self, component: usize, [bx, by]: [usize; 2], step: i16, significance: &[u8]) -> usize {
+        let way = |down: isize, right: isize| {
+            let (top, left) = ((by * BLOCK).cast_signed() - 2, (bx * BLOCK).cast_signed() - 2);
+            let places = (top..top + 8).flat_map(|y| (left..left + 8).map(move |x| (y, x)));
+            let changes = places
+                .map(|(y, x)| change(self.at(component, y + down, x + right), self.at(component, y - down, x - right)));
+            changes.map(|change| u32::from(change.unsigned_abs())).sum()
+        };
+        let changes = [way(0, 1), way(1, 0), way(1, 1), way(1, -1)];
+        class(changes, step, significance[by * blocks(self.width) + bx])
+    }
+
+    /// What the taps of a component's filter are multiplied by.
+    pub(crate) fn differences(&self, component: usize, [x, y]: [usize; 2], step: i16) -> Vec<i16> {
+        let (x, y, step) = (x.cast_signed(), y.cast_signed(), i32::from(step));
+        let parts: &[(usize, &[[isize; 2]])] = match component {
+            0 => &[(0, &NEIGHBOURS)],
+            1 => &[(1, NEAR), (0, NEAR), (2, CROSS)],
+            _ => &[(2, NEAR), (0, NEAR), (1, CROSS)],
+        };
+        let pairs = parts.iter().flat_map(|(source, neighbours)| neighbours.iter().map(move |step| (*source, step)));
+        let summed = pairs.map(|(source, [down, right])| {
+            let here = i32::from(self.at(source, y, x));
+            let clipped = |y: isize, x: isize| (i32::from(self.at(source, y, x)) - here).clamp(-step, step);
+            clipped(y + down, x + right) + clipped(y - down, x - right)
+        });
+        summed.map(|sum| i16::try_from(sum).expect("at most two steps")).collect()
+    }
+}
+
+#[cfg(test)]
+impl Samples {
+    /// The filtered samples of a component, in 1/64.
+    pub(crate) fn filtered(
+        &self,
+        table: &crate::post_filter::table::Table,
+        (position, weight): (u32, u8),
+        component: usize,
+        significance: &[u8],
+    ) -> Vec<i32> {
+        let step = table.filter(position, weight, [component, 0, 0]).1;
+        let mut out = self.components[component].iter().map(|&sample| i32::from(sample)).collect::<Vec<_>>();
+        for (bx, by) in (0..blocks(self.height)).flat_map(|by| (0..blocks(self.width)).map(move |bx| (bx, by))) {
+            let class = self.class(component, [bx, by], step, significance);
+            let filters = [0, 1, 2, 3].map(|phase| table.filter(position, weight, [component, class, phase]).0);
+            for y in by * BLOCK..((by + 1) * BLOCK).min(self.height) {
+                for x in bx * BLOCK..((bx + 1) * BLOCK).min(self.width) {
+                    let taps = &filters[y % 2 * 2 + x % 2];
+                    let products = self.differences(component, [x, y], step).into_iter().zip(taps).enumerate();
+                    let correction = products.map(|(tap, (difference, &taps))| {
+                        let product = i32::from(difference) * i32::from(taps);
+                        if tap % 2 == 0 { product >> 16 } else { -(-product >> 16) }
+                    });
+                    out[y * self.width + x] += correction.sum::<i32>();
+                }
+            }
+        }
+        out
+    }
+}

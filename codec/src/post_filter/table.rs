@@ -1,0 +1,163 @@
+//! The table of taps, and what it is at a cut.
+
+use crate::post_filter::TOLD_LEVELS;
+use crate::post_filter::classes::{ACTIVITIES, DIRECTIONS};
+
+/// Taps of luma's filters, and of chroma's.
+pub(crate) const LUMA_TAPS: usize = 12;
+pub(crate) const CHROMA_TAPS: usize = 14;
+/// Taps of each component's filters.
+pub(crate) const TAPS: [usize; 3] = [LUMA_TAPS, CHROMA_TAPS, CHROMA_TAPS];
+/// Cuts that there is a table for, in bit planes.
+pub(crate) const CUTS: [u32; 3] = [1, 3, 5];
+/// Classes of a block: by activity, direction and significance.
+pub(crate) const CLASSES: usize = ACTIVITIES * DIRECTIONS * (TOLD_LEVELS + 1);
+/// Places of a sample in the finest level's grid: by the parities of its row and column.
+pub(crate) const PHASES: usize = 4;
+/// Bytes of the step, and of all: by component, cut, class, phase, tap.
+const STEP_BYTES: usize = 2;
+pub(crate) const BYTES: usize = STEP_BYTES + CUTS.len() * CLASSES * PHASES * (LUMA_TAPS + 2 * CHROMA_TAPS);
+/// A weight of one.
+pub(crate) const WHOLE_WEIGHT: u8 = 64;
+
+/// Most that a difference is clipped to, in 1/64 of a sample's step.
+pub(super) const MAX_STEP: u16 = 8191;
+/// Most that the absolute taps of a filter add up to, in 1/256, so that a correction has 16 bits.
+pub(crate) const MAX_TAP_SUM: u32 = 511;
+/// Samples of a row that are filtered alike: half of them at even columns.
+const RUN: usize = 4;
+
+/// Taps of all classes, in 1/256; checked.
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    /// What differences are clipped to at cut 0, in 1/64.
+    step: u16,
+    /// By component; in each by cut, class, phase, tap.
+    taps: [Vec<i8>; 3],
+}
+
+impl Table {
+    /// Reads a table of [`BYTES`] bytes.
+    ///
+    /// # Errors
+    /// The rule that is broken.
+    pub(crate) fn read(bytes: &[u8; BYTES]) -> Result<Self, &'static str> {
+        let ([low, high], mut rest) = (&[bytes[0], bytes[1]], &bytes[STEP_BYTES..]);
+        let step = u16::from_le_bytes([*low, *high]);
+        if !(1..=MAX_STEP).contains(&step) {
+            return Err("the step of its post-filter is out of range");
+        }
+        let taps = TAPS.map(|count| {
+            let (own, behind) = rest.split_at(CUTS.len() * CLASSES * PHASES * count);
+            rest = behind;
+            own.iter().map(|&tap| tap.cast_signed()).collect::<Vec<i8>>()
+        });
+        let tame = |filter: &[i8]| filter.iter().map(|tap| u32::from(tap.unsigned_abs())).sum::<u32>() <= MAX_TAP_SUM;
+        for (own, count) in taps.iter().zip(TAPS) {
+            if own.contains(&i8::MIN) || !own.chunks(count).all(tame) {
+                return Err("a filter of its post-filter is out of range");
+            }
+        }
+        Ok(Self { step, taps })
+    }
+
+    /// Numbers of memory that [`Table::at`] takes.
+    pub(crate) const NUMBERS: usize = CLASSES * 2 * (LUMA_TAPS + 2 * CHROMA_TAPS) * RUN;
+
+    /// The filters at a position in 2^-20 of a plane, weighed by `weight` in 1/64, in memory of [`Table::NUMBERS`].
+    pub(crate) fn at<'a>(&self, position: u32, weight: u8, memory: &'a mut [i16]) -> Filters<'a> {
+        let (luma, chroma) = memory[..Self::NUMBERS].split_at_mut(CLASSES * 2 * LUMA_TAPS * RUN);
+        let (blue, red) = chroma.split_at_mut(CLASSES * 2 * CHROMA_TAPS * RUN);
+        let between = Between::new(position, weight);
+        for (component, own) in [&mut *luma, &mut *blue, &mut *red].into_iter().enumerate() {
+            let count = TAPS[component];
+            let runs = own.as_chunks_mut::<RUN>().0;
+            // By class and parity of the row, tap.
+            for (at, runs) in runs.chunks_mut(count).enumerate() {
+                for (tap, run) in runs.iter_mut().enumerate() {
+                    let of = |column: usize| {
+                        let value = self.tap(component, (2 * at + column) * count + tap, between);
+                        if tap % 2 == 0 { value } else { -value }
+                    };
+                    let (even, odd) = (of(0), of(1));
+                    *run = [even, odd, even, odd];
+                }
+            }
+        }
+        let chunked = |own: &'a mut [i16]| -> &'a [[i16; RUN]] { own.as_chunks::<RUN>().0 };
+        Filters {
+            step: clipped_step(self.step, position),
+            luma: chunked(luma).as_chunks().0,
+            chroma: [chunked(blue).as_chunks().0, chunked(red).as_chunks().0],
+        }
+    }
+
+    /// A tap of a component, in 1/65536, by its place among those of a cut.
+    fn tap(&self, component: usize, place: usize, between: Between) -> i16 {
+        let of_cut = CLASSES * PHASES * TAPS[component];
+        let tap = |cut: usize| i32::from(self.taps[component][cut * of_cut + place]);
+        between.value(tap(between.first), tap(between.first + 1))
+    }
+
+    /// The taps of one filter at a position, in 1/65536, and what differences are clipped to.
+    #[cfg(test)]
+    pub(super) fn filter(&self, position: u32, weight: u8, [component, class, phase]: [usize; 3]) -> (Vec<i16>, i16) {
+        let (count, between) = (TAPS[component], Between::new(position, weight));
+        let taps = (0..count).map(|tap| self.tap(component, (class * PHASES + phase) * count + tap, between));
+        (taps.collect(), clipped_step(self.step, position))
+    }
+
+    /// What differences are clipped to at a position, in 1/64.
+    #[cfg(feature = "training")]
+    pub(crate) fn step_at(step: u16, position: u32) -> i16 {
+        clipped_step(step, position)
+    }
+}
+
+/// `step` times about two to the power of the position: between whole planes on a line.
+#[expect(clippy::cast_possible_truncation, reason = "at most MAX_STEP")]
+fn clipped_step(step: u16, position: u32) -> i16 {
+    let (planes, part) = (position >> 20, position >> 12 & 255);
+    (((u64::from(step) * u64::from(256 + part)) << planes.min(16)) >> 8).min(u64::from(MAX_STEP)) as i16
+}
+
+/// A position between two cuts that have tables.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Between {
+    /// The number of the finer one; the other is the next.
+    pub(crate) first: usize,
+    /// How far it is from there to the next, in 1/256.
+    pub(crate) share: i32,
+    weight: i32,
+}
+
+impl Between {
+    pub(crate) fn new(position: u32, weight: u8) -> Self {
+        let finest = CUTS[0] * 256;
+        // All cuts are as far apart.
+        let distance = (CUTS[1] - CUTS[0]) * 256;
+        let from_finest = (position >> 12).saturating_sub(finest).min((CUTS[2] - CUTS[0]) * 256);
+        let first = u32::from(from_finest >= distance);
+        let share = (from_finest - first * distance) * 256 / distance;
+        Self { first: first as usize, share: share.cast_signed(), weight: weight.min(WHOLE_WEIGHT).into() }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "taps are at most 127 either way, and 127 * 256 has 16 bits")]
+    fn value(self, fine: i32, coarse: i32) -> i16 {
+        let tap = fine * (256 - self.share) + coarse * self.share;
+        ((tap * self.weight) >> WHOLE_WEIGHT.ilog2()) as i16
+    }
+}
+
+/// Taps of a filter, in 1/65536, each for a run of four samples; those of odd number are negated.
+pub(super) type Runs<const N: usize> = [[i16; RUN]; N];
+
+/// The filters of a picture at its cut.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Filters<'a> {
+    /// What differences are clipped to, in 1/64.
+    pub(super) step: i16,
+    /// By class, and by the parity of the row.
+    pub(super) luma: &'a [Runs<LUMA_TAPS>],
+    pub(super) chroma: [&'a [Runs<CHROMA_TAPS>]; 2],
+}

@@ -1,0 +1,169 @@
+//! The filter eight samples at a time against its slow twin: not a bit may differ, whatever the size, the table and the rows
+//! from which it begins.
+
+#![expect(clippy::cast_possible_truncation, reason = "small numbers")]
+
+use proptest::prelude::*;
+
+use super::naive::Samples;
+use super::table::{BYTES, CLASSES, CUTS, MAX_TAP_SUM, PHASES, TAPS, Table, WHOLE_WEIGHT};
+use super::window::{PlaneRows, Window};
+use super::{BLOCK, FRACTION, TOLD_LEVELS, blocks};
+use crate::scratch::Arena;
+
+/// Numbers by a linear congruence.
+struct Random(u32);
+
+impl Random {
+    fn below(&mut self, count: u32) -> u32 {
+        self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (self.0 >> 8) % count
+    }
+}
+
+/// Filters of taps up to `most`, of which those that would be too large are none.
+fn table_bytes(random: &mut Random, step: u16, most: u8) -> Box<[u8; BYTES]> {
+    let mut bytes = Box::new([0; BYTES]);
+    bytes[..2].copy_from_slice(&step.to_le_bytes());
+    let mut at = 2;
+    for count in TAPS {
+        for _ in 0..CUTS.len() * CLASSES * PHASES {
+            let taps: Vec<u8> =
+                (0..count).map(|_| random.below(2 * u32::from(most) + 1).to_le_bytes()[0].wrapping_sub(most)).collect();
+            if taps.iter().map(|tap| u32::from(tap.cast_signed().unsigned_abs())).sum::<u32>() <= MAX_TAP_SUM {
+                bytes[at..at + count].copy_from_slice(&taps);
+            }
+            at += count;
+        }
+    }
+    bytes
+}
+
+struct Rows<'a>(&'a [Vec<f32>]);
+
+impl PlaneRows for Rows<'_> {
+    fn row(&mut self, component: usize, y: usize, out: &mut [f32]) {
+        out.copy_from_slice(&self.0[component][y * out.len()..][..out.len()]);
+    }
+}
+
+/// Noise of `change` over edges, beyond the range of 16 bits if `wild`.
+fn planes(random: &mut Random, [width, height]: [usize; 2], count: usize, change: u32, wild: bool) -> Vec<Vec<f32>> {
+    let value = |random: &mut Random, x: usize, y: usize| {
+        let edge = if (x / 5 + y / 7).is_multiple_of(2) { -40.0 } else { 60.0 };
+        let noise = random.below(64 * change + 1) as f32 / 64.0 - change as f32 / 2.0;
+        if wild && random.below(9) == 0 { (noise - 3.0) * 1e4 } else { edge + noise }
+    };
+    let plane = |random: &mut Random| (0..width * height).map(|at| value(random, at % width, at / width)).collect();
+    (0..count).map(|_| plane(random)).collect()
+}
+
+fn check(size: [usize; 2], count: usize, seed: u32, position: u32) {
+    let ([width, height], mut random) = (size, Random(seed));
+    let (step, most) = (1 + random.below(700) as u16, [3, 30, 127][random.below(3) as usize]);
+    let table = Table::read(&table_bytes(&mut random, step, most)).expect("a valid table");
+    let (change, wild) = (1 << random.below(8), random.below(4) == 0);
+    let planes = planes(&mut random, size, count, change, wild);
+    let across = blocks(width);
+    let marks = TOLD_LEVELS as u32 + 1;
+    let significance: Vec<Vec<u8>> =
+        (0..count).map(|_| (0..across * blocks(height)).map(|_| random.below(marks) as u8).collect()).collect();
+    let weight = if random.below(2) == 0 { WHOLE_WEIGHT } else { random.below(65) as u8 };
+    let samples = Samples::new(width, height, &planes);
+    let expected: Vec<_> = (0..count)
+        .map(|component| samples.filtered(&table, (position, weight), component, &significance[component]))
+        .collect();
+
+    let mut memory = vec![0; Table::NUMBERS];
+    let filters = table.at(position, weight, &mut memory);
+    let [line, numbers] = Window::numbers(width, count);
+    let (mut floats, mut short) = (vec![f32::NAN; line], vec![i16::MIN; numbers]);
+    let start = random.below(blocks(height) as u32) as usize * BLOCK;
+    let (mut rows, mut out) = (Rows(&planes), vec![vec![0.0; BLOCK * width]; count]);
+    let mut window = Window::new(size, count, start, &mut rows, &mut Arena(&mut floats), &mut Arena(&mut short));
+    for top in (start..height).step_by(BLOCK) {
+        if top > start {
+            window.descend(&mut rows);
+        }
+        let own = |component: usize| {
+            significance.get(component).map_or(&[][..], |all| &all[top / BLOCK * across..][..across])
+        };
+        let mut parts = out.iter_mut().map(Vec::as_mut_slice);
+        let mut parts: [&mut [f32]; 3] = std::array::from_fn(|_| parts.next().unwrap_or_default());
+        window.filter(&filters, [own(0), own(1), own(2)], &mut parts);
+        for (component, out) in out.iter().enumerate() {
+            let rows = BLOCK.min(height - top) * width;
+            let given = out[..rows].iter().map(|value| value * f32::from(1_u16 << FRACTION));
+            let expected = expected[component][top * width..][..rows].iter().map(|&value| value as f32);
+            assert!(given.eq(expected), "{size:?}, component {component}, rows from {top}, seed {seed}, at {position}");
+        }
+    }
+}
+
+#[test]
+fn every_small_size_is_as_the_slow_twin() {
+    for (width, height) in (1..=19).flat_map(|height| (1..=19).map(move |width| (width, height))) {
+        let seed = (width * 64 + height) as u32;
+        check([width, height], 1, seed, seed << 14);
+        check([width, height], 3, seed + 7, seed << 14);
+    }
+}
+
+#[test]
+fn a_table_of_zeros_changes_nothing_but_rounds_to_a_64th() {
+    let mut bytes = [0; BYTES];
+    bytes[0] = 1;
+    let table = Table::read(&bytes).expect("a valid table");
+    let planes = planes(&mut Random(5), [23, 14], 3, 40, false);
+    let samples = Samples::new(23, 14, &planes);
+    let same: Vec<i32> = samples.components[1].iter().map(|&sample| sample.into()).collect();
+    assert_eq!(samples.filtered(&table, (3 << 20, WHOLE_WEIGHT), 1, &[3; 24]), same);
+}
+
+#[test]
+fn tables_out_of_range_are_refused() {
+    let with = |at: usize, bytes: &[u8]| {
+        let mut table = [0; BYTES];
+        table[0] = 1;
+        table[at..at + bytes.len()].copy_from_slice(bytes);
+        Table::read(&table).map(|_| ())
+    };
+    assert_eq!(with(0, &[0xff, 0x1f]), Ok(()));
+    for step in [[0, 0], [0, 0x20]] {
+        assert_eq!(with(0, &step), Err("the step of its post-filter is out of range"));
+    }
+    assert_eq!(with(2, &[127, 0x81, 127, 127, 3]), Ok(()));
+    for taps in [&[0x80][..], &[127, 0x81, 127, 127, 4]] {
+        assert_eq!(with(2, taps), Err("a filter of its post-filter is out of range"));
+    }
+    assert!(with(BYTES - 14, &[127, 127, 127, 127, 4]).is_err(), "the last filter is looked at too");
+}
+
+#[test]
+fn taps_lie_between_those_of_the_cuts_around() {
+    let mut bytes = [0; BYTES];
+    bytes[0] = 64;
+    let of_cut = CLASSES * PHASES * TAPS[0];
+    for (cut, tap) in [100, 20, -60_i8].into_iter().enumerate() {
+        bytes[2 + cut * of_cut] = tap.cast_unsigned();
+    }
+    let table = Table::read(&bytes).expect("a valid table");
+    let at = |planes: f64| {
+        let (taps, step) = table.filter((planes * f64::from(1 << 20)) as u32, WHOLE_WEIGHT, [0, 0, 0]);
+        (taps[0], step)
+    };
+    assert_eq!([at(0.0), at(1.0)], [(25600, 64), (25600, 128)]);
+    assert_eq!([at(2.0), at(3.5), at(5.0), at(15.0)], [(15360, 256), (0, 768), (-15360, 2048), (-15360, 8191)]);
+    assert_eq!(table.filter(1 << 20, 16, [0, 0, 0]).0[0], 6400);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn any_size_is_as_the_slow_twin(
+        width in 1..150_usize, height in 1..60_usize, grey: bool, seed: u32, position in 0..16_u32 << 20,
+    ) {
+        check([width, height], if grey { 1 } else { 3 }, seed, position);
+    }
+}

@@ -1,0 +1,173 @@
+//! The fit of the post-filter's table: least squares over what decoders have of photos at their cuts.
+
+use crate::error::Error;
+use crate::linear::Linear;
+use crate::model::{LENGTH, Model};
+use crate::picture::Picture;
+use crate::post_filter::naive::Samples;
+use crate::post_filter::table::{Between, CLASSES, CUTS, MAX_TAP_SUM, PHASES, TAPS, Table, WHOLE_WEIGHT};
+use crate::post_filter::{BLOCK, FRACTION, blocks};
+use crate::subband::coefficients::Coefficients;
+use crate::transform::Position;
+
+/// A tap of 1 in the table.
+const ONE: f64 = 256.0;
+/// The pull of each filter towards the one that serves all classes, as a share of the equations of all.
+const RIDGE: f64 = 1e-5;
+/// What keeps equations solvable that nothing was added to.
+const LEAST: f64 = 1e-9;
+
+/// The normal equations of all filters. Those of several pictures and cuts are summed, each weighed by the inverse of
+/// the error that the filter finds.
+#[derive(Debug)]
+pub struct FilterFit {
+    step: u16,
+    /// By component and cut.
+    equations: [[Vec<Equations>; CUTS.len()]; 3],
+}
+
+/// The lower triangle of a symmetric matrix, and the other side.
+#[derive(Debug, Clone)]
+struct Equations {
+    square: Vec<f64>,
+    product: Vec<f64>,
+}
+
+impl FilterFit {
+    /// Of filters whose differences are clipped to `step` at cut 0, in 1/64 of a sample's step.
+    #[must_use]
+    pub fn new(step: u16) -> Self {
+        let none = |count: usize| vec![Equations::new(count); CLASSES * PHASES];
+        Self { step, equations: TAPS.map(|count| std::array::from_fn(|_| none(count))) }
+    }
+
+    /// Adds what a decoder has of a picture, at its position.
+    ///
+    /// # Errors
+    /// [`Error`] if the coefficients are not of the picture's size, or have no significance.
+    pub fn add(&mut self, linear: &Linear, known: (&Coefficients, Position), picture: &Picture) -> Result<(), Error> {
+        let (coefficients, position) = known;
+        let (planes, target) = (linear.compose(coefficients)?, linear.planes(picture, coefficients.axes));
+        if planes.size != target.size || coefficients.significance.len() != planes.components.len() {
+            return Err(Error::Argument("the coefficients are not what a decoder has of the picture"));
+        }
+        let samples = Samples::new(planes.size.width(), planes.size.height(), &planes.components);
+        let step = Table::step_at(self.step, position.fixed_point());
+        let between = Between::new(position.fixed_point(), WHOLE_WEIGHT);
+        let error: f64 = planes
+            .components
+            .iter()
+            .flatten()
+            .zip(target.components.iter().flatten())
+            .map(|(a, b)| f64::from(a - b).powi(2))
+            .sum();
+        let weight = planes.size.pixels() as f64 / (error + 1.0);
+        for (component, of_cuts) in self.equations.iter_mut().enumerate().take(planes.components.len()) {
+            let own = counted(
+                &samples,
+                component,
+                (step, &coefficients.significance[component]),
+                &target.components[component],
+            );
+            for (cut, share) in [(between.first, 256 - between.share), (between.first + 1, between.share)] {
+                let share = weight * f64::from(share) / 256.0;
+                of_cuts[cut].iter_mut().zip(&own).for_each(|(sum, own)| sum.add(own, share));
+            }
+        }
+        Ok(())
+    }
+
+    /// `tables` with the post-filter that fits best, in place of what they have.
+    ///
+    /// # Errors
+    /// As [`Model::from_bytes`].
+    pub fn with_post_filter(&self, tables: &[u8]) -> Result<Vec<u8>, Error> {
+        Model::from_bytes(tables)?;
+        let mut out = tables[..LENGTH].to_vec();
+        out.extend(self.step.to_le_bytes());
+        for of_cuts in &self.equations {
+            for equations in of_cuts {
+                let mut all = Equations::new(equations[0].product.len());
+                equations.iter().for_each(|own| all.add(own, 1.0));
+                let for_all = all.solved(&all, &vec![0.0; all.product.len()]);
+                out.extend(equations.iter().flat_map(|own| in_bytes(own.solved(&all, &for_all))));
+            }
+        }
+        Model::from_bytes(&out)?;
+        Ok(out)
+    }
+}
+
+/// The equations of a component at one cut, by class and phase, from every second block, as on a board of chess: blocks side
+/// by side tell much the same.
+fn counted(samples: &Samples, component: usize, (step, significance): (i16, &[u8]), target: &[f32]) -> Vec<Equations> {
+    let mut out = vec![Equations::new(TAPS[component]); CLASSES * PHASES];
+    let unit = f64::from(1_u32 << FRACTION);
+    let across = blocks(samples.width);
+    for (bx, by) in (0..blocks(samples.height)).flat_map(|by| (by % 2..across).step_by(2).map(move |bx| (bx, by))) {
+        let class = samples.class(component, [bx, by], step, significance);
+        for y in by * BLOCK..((by + 1) * BLOCK).min(samples.height) {
+            for x in bx * BLOCK..((bx + 1) * BLOCK).min(samples.width) {
+                let at = y * samples.width + x;
+                let missing = f64::from(target[at]) * unit - f64::from(samples.components[component][at]);
+                out[class * PHASES + y % 2 * 2 + x % 2].count(&samples.differences(component, [x, y], step), missing);
+            }
+        }
+    }
+    out
+}
+
+/// Taps as the table has them.
+#[expect(clippy::cast_possible_truncation, reason = "clamped")]
+fn in_bytes(taps: Vec<f64>) -> impl Iterator<Item = u8> {
+    let sum: f64 = taps.iter().map(|tap| tap.abs() * ONE).sum();
+    // Rounding adds half of one to each at most.
+    let most = f64::from(MAX_TAP_SUM) - taps.len() as f64 / 2.0;
+    let scale = ONE * (most / sum).min(1.0);
+    taps.into_iter().map(move |tap| ((tap * scale).round().clamp(-127.0, 127.0) as i8).cast_unsigned())
+}
+
+impl Equations {
+    fn new(count: usize) -> Self {
+        Self { square: vec![0.0; count * (count + 1) / 2], product: vec![0.0; count] }
+    }
+
+    fn count(&mut self, given: &[i16], missing: f64) {
+        let mut square = self.square.iter_mut();
+        for (i, &a) in given.iter().enumerate() {
+            self.product[i] += f64::from(a) * missing;
+            for (&b, sum) in given[..=i].iter().zip(&mut square) {
+                *sum += f64::from(i32::from(a) * i32::from(b));
+            }
+        }
+    }
+
+    fn add(&mut self, other: &Self, weight: f64) {
+        self.square.iter_mut().zip(&other.square).for_each(|(sum, value)| *sum += weight * value);
+        self.product.iter_mut().zip(&other.product).for_each(|(sum, value)| *sum += weight * value);
+    }
+
+    /// What solves these with a pull of [`RIDGE`] of `all` towards `centre`, by Cholesky's decomposition.
+    fn solved(&self, all: &Self, centre: &[f64]) -> Vec<f64> {
+        let count = self.product.len();
+        let at = |i: usize, j: usize| i.max(j) * (i.max(j) + 1) / 2 + i.min(j);
+        let pull = |i: usize, j: usize| RIDGE * all.square[at(i, j)] + if i == j { LEAST } else { 0.0 };
+        let mut factor = vec![0.0; self.square.len()];
+        let mut solution = vec![0.0; count];
+        for i in 0..count {
+            for j in 0..=i {
+                let done: f64 = (0..j).map(|k| factor[at(i, k)] * factor[at(j, k)]).sum();
+                let rest = self.square[at(i, j)] + pull(i, j) - done;
+                factor[at(i, j)] = if i == j { rest.max(LEAST * LEAST).sqrt() } else { rest / factor[at(j, j)] };
+            }
+            let pulled: f64 = (0..count).map(|j| pull(i, j) * centre[j]).sum();
+            let done: f64 = (0..i).map(|k| factor[at(i, k)] * solution[k]).sum();
+            solution[i] = (self.product[i] + pulled - done) / factor[at(i, i)];
+        }
+        for i in (0..count).rev() {
+            let done: f64 = (i + 1..count).map(|k| factor[at(k, i)] * solution[k]).sum();
+            solution[i] = (solution[i] - done) / factor[at(i, i)];
+        }
+        solution
+    }
+}

@@ -1,0 +1,68 @@
+//! Fits a model's post-filter on photos, coded at full and half size and cut anywhere:
+//! `cargo run --release -p nestcast-models --example filters -- TABLES.bin PHOTO...` rewrites the tables.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use image::RgbImage;
+use image::imageops::FilterType;
+use nestcast_codec::{Channels, Codec, FilterFit, Linear, Model, Picture, Size};
+
+/// What differences to neighbours are clipped to where the stream ends, in 1/64: the quantiser's step for a
+/// coefficient of norm 1.
+const STEP: u16 = 256;
+/// Cuts of each picture, in equal ratios of bytes with a random start.
+const CUTS: u32 = 4;
+/// Least and greatest rate of a cut, in bits a pixel.
+const RATES: [f64; 2] = [0.08, 2.0];
+/// Photos are seen whole, and shrunk to one over this, which frees them of the traces of their own compression.
+const SHRINK: [u32; 2] = [1, 2];
+/// Where the next random start is, from the last: the golden section spreads them evenly.
+const TURN: f64 = 0.618_033_988_749_895;
+
+fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().ok_or("usage: filters TABLES.bin PHOTO...")?;
+    let mut fit = FilterFit::new(STEP);
+    // Filters that add nothing: decoders then tell what their filters would be told.
+    let tables = fit.with_post_filter(&std::fs::read(&path)?)?;
+    let linear = Linear::new(Arc::new(Model::from_bytes(&tables)?));
+    let mut start = 0.0;
+    for photo in arguments {
+        let full = image::open(&photo)?.to_rgb8();
+        for shrink in SHRINK {
+            add(&mut fit, &linear, &shrunk(&full, shrink), start)?;
+            start = (start + TURN) % 1.0;
+        }
+        eprintln!("{photo}");
+    }
+    std::fs::write(&path, fit.with_post_filter(&tables)?)?;
+    Ok(())
+}
+
+fn shrunk(full: &RgbImage, by: u32) -> RgbImage {
+    if by == 1 {
+        return full.clone();
+    }
+    image::imageops::resize(full, full.width() / by, full.height() / by, FilterType::Lanczos3)
+}
+
+/// Adds a photo at all its cuts, the first of them at `start`, 0..1, between the least rate and the next.
+fn add(fit: &mut FilterFit, linear: &Linear, photo: &RgbImage, start: f64) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let size = Size::new(photo.width(), photo.height())?;
+    let picture = Picture::new(size, Channels::Rgb, photo.clone().into_raw())?;
+    let codec = Codec::with(linear.clone());
+    let stream = codec.encode(&picture)?;
+    let mut decoder = codec.decoder();
+    let mut done = 0;
+    for cut in 0..CUTS {
+        let rate = RATES[0] * (RATES[1] / RATES[0]).powf((f64::from(cut) + start) / f64::from(CUTS));
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive number of bytes")]
+        let bytes = ((rate * size.pixels() as f64 / 8.0) as usize).clamp(done, stream.bytes().len());
+        decoder.push(&stream.bytes()[done..bytes])?;
+        done = bytes;
+        let (coefficients, position) = decoder.coefficients()?;
+        fit.add(linear, (coefficients, position), &picture)?;
+    }
+    Ok(())
+}
