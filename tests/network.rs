@@ -12,6 +12,8 @@ use nestcast_tests::network::{BASE, FULL, INTERVAL, Outcome, Scenario, Seen, Sho
 
 const RATES: [u64; 4] = [300_000, 1_000_000, 4_000_000, 10_000_000];
 const RTTS: [u64; 4] = [10, 50, 100, 200];
+/// When receivers join, in milliseconds.
+const MOMENTS: [u64; 6] = [0, 3, 5, 11, 17, 24];
 
 fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
@@ -130,7 +132,7 @@ fn after_a_fall_at_any_moment_at_most_three_frames_lack_their_bases_at_100_ms() 
 /// The same broadcast to a receiver that joins at six moments: what the sender estimates depends on when packets come to
 /// the microsecond, so the bounds hold for a mean.
 fn at_six_moments(link: &Link, time: Duration) -> [Outcome; 6] {
-    [0, 3, 5, 11, 17, 24].map(|joins| broadcast(link, Scenario { joins: ms(joins), ..Scenario::lasting(time) }))
+    MOMENTS.map(|joins| broadcast(link, Scenario { joins: ms(joins), ..Scenario::lasting(time) }))
 }
 
 #[test]
@@ -200,19 +202,24 @@ fn a_frame_is_seen_soon_even_where_a_packet_takes_a_frame_interval() {
     }
 }
 
+/// The means over six moments: which bases an outage loses, and so what is waited for behind it, differs from moment to moment.
 #[test]
 fn behind_an_outage_new_frames_come_again() {
     for (down, base) in [200, 500, 1000, 2000].into_iter().flat_map(|down| [(down, 60), (down, BASE)]) {
         let up = ms(4000 + down);
         let link = Link::varying(vec![(Duration::ZERO, 2_000_000), (ms(4000), 1_000), (up, 2_000_000)]);
-        let outcome = broadcast(&link, Scenario { base, ..Scenario::lasting(up + ms(3000)) });
-        println!("{down} ms, bases of {base}: {}", describe(outcome.seen()));
+        let outcomes = MOMENTS
+            .map(|joins| broadcast(&link, Scenario { base, joins: ms(joins), ..Scenario::lasting(up + ms(3000)) }));
         let captured = |frame: &ShownFrame| Duration::from_micros(frame.header.captured);
-        let fresh = outcome.seen().shown.iter().find(|frame| captured(frame) >= up).expect("the session goes on");
+        let late = outcomes.each_ref().map(|outcome| {
+            let fresh = outcome.seen().shown.iter().find(|frame| captured(frame) >= up).expect("the session goes on");
+            (fresh.shown - up).as_secs_f64() * 1e3
+        });
+        let used = outcomes.each_ref().map(|outcome| outcome.used(&link, up + ms(1000), up + ms(3000)));
+        println!("{down} ms, bases of {base}: fresh after {late:.0?} ms, {used:.1?} %");
         // Each frame's base finds out whether the path carries again; what stood still is shown first, at double speed.
-        assert!(fresh.shown <= up + ms(500), "{down}: {:?}", fresh.shown - up);
-        let used = outcome.used(&link, up + ms(1000), up + ms(3000));
-        assert!(used >= 90.0, "{down}: {used} %");
+        assert!(mean(&late) <= 500.0, "{down}: {late:?} ms");
+        assert!(used.iter().all(|&used| used >= 90.0), "{down}: {used:?} %");
     }
 }
 

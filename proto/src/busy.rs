@@ -6,6 +6,8 @@ use std::time::Duration;
 /// many packets.
 const KNOWN: Duration = Duration::from_millis(20);
 const KNOWN_PACKETS: u64 = 6;
+/// A path that delivers nothing for so long was out, which says nothing of its rate: a packet takes less at 48 kbit/s.
+const OUTAGE: Duration = Duration::from_millis(200);
 
 /// Deliveries between acknowledgements of packets that waited in a queue.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +28,7 @@ impl Busy {
             let (gap, bytes) = (now.saturating_sub(then), delivered - before);
             let packets = u32::try_from(bytes / mtu.max(1)).unwrap_or(u32::MAX).max(1);
             // All of these packets were there before those of the last batch had left.
-            if queue >= (gap - gap / packets).max(gap / 2) {
+            if queue >= (gap - gap / packets).max(gap / 2) && gap < OUTAGE {
                 self.time += gap;
                 self.bytes += bytes;
             }
@@ -68,5 +70,6 @@ mod tests {
         assert_eq!(rate(10, 1200, 3), None, "no queue");
         assert_eq!(rate(10, 4800, 6), None, "the first of four packets may have come to an idle path");
         assert_eq!(rate(1, 1200, 6), None, "too short to know");
+        assert_eq!(rate(300, 1200, 300), None, "an outage");
     }
 }

@@ -10,14 +10,16 @@ use crate::shortest::Shortest;
 
 /// For how long a queue must stand that this flow did not make, half of it at least. This flow's own is gone in each round
 /// in which its window shrinks to see the path without a queue.
-const STANDS: Duration = Duration::from_secs(3);
+const STANDS: Duration = Duration::from_secs(5);
 /// So much stands all the time before a flow that fills the queue.
 const STANDING: Duration = Duration::from_millis(40);
 /// More than that stands, and more than flows like this one make together; less than the other leaves there is none.
-const LONG: Duration = Duration::from_millis(50);
+const LONG: Duration = Duration::from_millis(40);
 const SHORT: Duration = Duration::from_millis(15);
 /// For how long such a flow is suspected behind a long queue.
 const SUSPICION: Duration = Duration::from_secs(5);
+/// Since a moment without a long queue it is not: that queue was this flow's own.
+const TRUST: Duration = Duration::from_secs(1);
 
 /// CUBIC's constants (RFC 9438, section 4.1): how fast a window grows, in packets a cubic second, and what a loss leaves.
 const CUBIC_GROWTH: f64 = 0.4;
@@ -30,6 +32,8 @@ pub(crate) struct Competition {
     there: bool,
     /// When a long queue last stood.
     long: Option<Duration>,
+    /// When none did.
+    clear: Option<Duration>,
     /// When this flow's window was last cut beside the other, and what it was before, in packets.
     cut: Option<(Duration, f64)>,
 }
@@ -40,7 +44,10 @@ impl Competition {
         self.queue.of(now, standing, true, STANDS);
         if standing > LONG {
             self.long = Some(now);
-        } else if standing < SHORT {
+        } else {
+            self.clear = Some(now);
+        }
+        if standing < SHORT {
             self.long = None;
         }
         self.there =
@@ -68,7 +75,8 @@ impl Competition {
     /// Whether there may be one: this flow looks at the path without its own queue more often then, and remembers for longer
     /// how long the path's round trip was.
     pub(crate) fn is_suspected(&self, now: Duration) -> bool {
-        self.there || self.long.is_some_and(|long| now.saturating_sub(long) < SUSPICION)
+        let within = |at: Option<Duration>, time| at.is_some_and(|at| now.saturating_sub(at) < time);
+        self.there || within(self.long, SUSPICION) && !within(self.clear, TRUST)
     }
 
     /// Whether there is one: its queue stood for long, and still does.

@@ -44,11 +44,14 @@ mod competition;
 mod control;
 mod delay_controller;
 mod delivery_rate;
+mod drain;
 mod frame;
 mod frame_cap;
+mod held;
 mod limits;
 mod loss;
 mod message;
+mod path;
 mod publisher;
 mod rate_drop;
 mod recent;
@@ -64,13 +67,14 @@ pub use bases::Bases;
 pub use bitrate::Bitrate;
 pub use close::{Close, Code};
 pub use control::Control;
-pub use delay_controller::{DelayController, PathStats};
+pub use delay_controller::DelayController;
 pub use frame::{Frame, FrameHeader, Join};
 pub use limits::{
     ALPN, INITIAL_WINDOW, MAX_FRAME, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN, QUEUE_TARGET,
     VERSION,
 };
 pub use message::{Clock, DecoderKind, Hello, JoinRequest, Message, ModelRequest, PackageHash, Video, Welcome};
+pub use path::PathStats;
 pub use publisher::{Publisher, SendStats, Step};
 pub use stream::{ModelHeader, StreamHead};
 pub use subscriber::{Arrived, ReceiveStats, Subscriber};

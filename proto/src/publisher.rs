@@ -5,12 +5,12 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes, BytesMut};
 
 use crate::bitrate::Bitrate;
-use crate::delay_controller::PathStats;
 use crate::delivery_rate::DeliveryRate;
 use crate::frame::Frame;
 use crate::frame_cap::FrameCap;
 use crate::limits::MIN_JOIN_INTERVAL;
 use crate::message::JoinRequest;
+use crate::path::PathStats;
 use crate::recent::Recent;
 use crate::stream::{MAX_HEAD_BYTES, StreamHead};
 use crate::waiting::Waiting;

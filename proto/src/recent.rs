@@ -6,9 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::bases;
-use crate::delay_controller::PathStats;
 use crate::frame::Frame;
 use crate::limits::{MAX_BASE_AGAIN, MAX_OPEN_FRAMES};
+use crate::path::PathStats;
 
 /// Frames that are on their way to one receiver.
 #[derive(Debug)]

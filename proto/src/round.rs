@@ -6,10 +6,9 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Round {
     pub(crate) began: Duration,
-    /// The batch at hand is its last.
-    pub(crate) over: bool,
-    /// The sum of the round trips, and of the bytes in flight, of the batches' newest packets.
+    /// The sum of the round trips, of the queues and of the bytes in flight of the batches' newest packets.
     time: Duration,
+    queue: Duration,
     flight: u64,
     batches: u32,
     /// The shortest queue that those met.
@@ -31,14 +30,23 @@ impl Round {
     /// before it.
     pub(crate) fn handle_batch(&mut self, rtt: Duration, queue: Duration, flight: u64) {
         self.time += rtt;
+        self.queue += queue;
         self.flight += flight;
         self.batches += 1;
-        self.standing = self.standing.min(queue);
         self.largest = self.largest.max(flight);
+    }
+
+    /// A batch's newest packet met so long a queue, whoever made it.
+    pub(crate) fn handle_standing(&mut self, queue: Duration) {
+        self.standing = self.standing.min(queue);
     }
 
     pub(crate) fn mean_rtt(&self) -> Duration {
         self.time / self.batches.max(1)
+    }
+
+    pub(crate) fn mean_queue(&self) -> Duration {
+        self.queue / self.batches.max(1)
     }
 
     /// In bytes.
@@ -60,4 +68,10 @@ impl Round {
 /// At least a tenth of a millisecond, to divide by.
 pub(crate) fn seconds(time: Duration) -> f64 {
     time.max(Duration::from_micros(100)).as_secs_f64()
+}
+
+/// Bytes without their fraction.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few windows at most, and positive")]
+pub(crate) fn whole(bytes: f64) -> u64 {
+    bytes as u64
 }

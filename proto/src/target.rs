@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::delay_controller::PathStats;
 use crate::limits::{MIN_RTT_LIFE, QUEUE_LEAST, QUEUE_OF_RTT, QUEUE_PACKETS, QUEUE_TARGET};
+use crate::path::PathStats;
 use crate::round::{Round, seconds};
 use crate::shortest::Shortest;
 
@@ -58,7 +58,7 @@ impl Target {
         // What is acknowledged together is sent together, and waits for itself.
         let lump = (self.lump / rate.max(1.0) - QUEUE_PACKETS * packet).clamp(0.0, LUMP_MOST.as_secs_f64());
         // Whole packets alone are sent: the window has room for one that the path has no room for yet.
-        Duration::from_secs_f64((QUEUE_PACKETS * packet).clamp(least, most) + packet.min(most) + lump)
+        Duration::from_secs_f64((QUEUE_PACKETS * packet).clamp(least, most) + packet.min(1.3 * most) + lump)
     }
 
     /// The same for a flow that has `rate` of a path: the smaller its part, the longer, so that flows behind one queue come to have

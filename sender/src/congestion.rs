@@ -89,8 +89,9 @@ impl Controller for Congestion {
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _limited: bool, rtt: &quinn_proto::RttEstimator) {
         // Packets of an earlier path say nothing of this one.
         if sent >= self.epoch {
-            self.controller.handle_smoothed(rtt.get());
-            self.controller.handle_ack(self.moment(now), self.moment(sent), bytes);
+            let now = self.moment(now);
+            self.controller.handle_transport(now, rtt.get(), rtt.min());
+            self.controller.handle_ack(now, self.moment(sent), bytes);
         }
     }
 

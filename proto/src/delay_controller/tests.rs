@@ -1,0 +1,112 @@
+//! The controller over a link of its own, in virtual time.
+
+use super::*;
+use crate::limits::INITIAL_WINDOW;
+
+const MTU: u64 = 1200;
+
+/// A sender that always has packets to send, a link, and a peer that acknowledges.
+struct Simulation {
+    controller: DelayController,
+    now: Duration,
+    /// When the link has sent all that it has, and how long it takes for a packet.
+    free: Duration,
+    packet: Duration,
+    rtt: Duration,
+    /// The peer acknowledges so many packets at once, or after so long.
+    acks: (usize, Duration),
+    /// When packets were sent and when they arrive, as far as they are not acknowledged.
+    flying: VecDeque<(Duration, Duration)>,
+    smoothed: Duration,
+}
+
+impl Simulation {
+    fn new(rate: u64, rtt: u64, acks: (usize, u64)) -> Self {
+        Self {
+            controller: DelayController::new(MTU, Duration::ZERO),
+            now: Duration::ZERO,
+            free: Duration::ZERO,
+            packet: Duration::from_secs_f64(MTU as f64 * 8.0 / rate as f64),
+            rtt: Duration::from_millis(rtt),
+            acks: (acks.0, Duration::from_millis(acks.1)),
+            flying: VecDeque::new(),
+            smoothed: Duration::ZERO,
+        }
+    }
+
+    /// Runs until `end` milliseconds; gives what was delivered since the call, of what the link carries.
+    fn run(&mut self, end: u64) -> f64 {
+        let (began, before) = (self.now, self.controller.path().delivered);
+        while self.now < Duration::from_millis(end) {
+            self.send();
+            self.acknowledge();
+        }
+        let packets = (self.now - began).as_secs_f64() / self.packet.as_secs_f64();
+        (self.controller.path().delivered - before) as f64 / MTU as f64 / packets
+    }
+
+    fn send(&mut self) {
+        while self.controller.path().in_flight + MTU <= self.controller.path().window {
+            self.controller.handle_sent(self.now, MTU);
+            self.free = self.free.max(self.now) + self.packet;
+            self.flying.push_back((self.now, self.free + self.rtt));
+        }
+    }
+
+    fn acknowledge(&mut self) {
+        let late = self.flying[0].1 + self.acks.1;
+        self.now = self.flying.get(self.acks.0 - 1).map_or(late, |(_, arrives)| late.min(*arrives));
+        let mut newest = (Duration::ZERO, Duration::ZERO);
+        while let Some(packet) = self.flying.pop_front_if(|(_, arrives)| *arrives <= self.now) {
+            self.controller.handle_transport(self.now, self.smoothed, self.rtt);
+            self.controller.handle_ack(self.now, packet.0, MTU);
+            newest = packet;
+        }
+        let rtt = newest.1 - newest.0;
+        self.smoothed = if self.smoothed.is_zero() { rtt } else { (7 * self.smoothed + rtt) / 8 };
+        self.controller.handle_acks_end(self.now, self.flying.len() as u64 * MTU);
+    }
+}
+
+#[test]
+fn on_an_empty_path_the_window_doubles_in_each_round_trip() {
+    let mut simulation = Simulation::new(100_000_000, 100, (4, 4));
+    for round in 1..=6 {
+        simulation.run(110 * round);
+        let window = simulation.controller.path().window;
+        assert!(window >= INITIAL_WINDOW << (round - 1), "{window} after {round}");
+    }
+}
+
+#[test]
+fn bursts_without_a_queue_are_no_fall() {
+    let mut simulation = Simulation::new(1_000_000_000, 100, (4, 4));
+    simulation.run(4000);
+    assert_eq!(simulation.controller.path().falls, 0);
+    assert_eq!(simulation.controller.path().window, MAX_WINDOW);
+}
+
+#[test]
+fn a_fall_shows_before_a_round_trip_is_over() {
+    let mut simulation = Simulation::new(4_000_000, 50, (4, 4));
+    simulation.run(3000);
+    assert_eq!(simulation.controller.path().falls, 0);
+    let window = simulation.controller.path().window;
+    simulation.packet *= 10;
+    simulation.run(3000 + 150);
+    assert_eq!(simulation.controller.path().falls, 1);
+    assert!(simulation.controller.path().window < window / 3);
+}
+
+#[test]
+fn acknowledgements_that_come_late_or_together_are_no_queue() {
+    for rate in [1_000_000, 4_000_000, 10_000_000] {
+        for rtt in [10, 50, 100] {
+            let mut simulation = Simulation::new(rate, rtt, (10, 25));
+            simulation.run(2000);
+            let used = simulation.run(12_000);
+            println!("{rate} bit/s, {rtt} ms: {used:.3}");
+            assert!(used >= 0.9, "{rate} bit/s, {rtt} ms: {used}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! For how long a peer holds acknowledgements back: part of a round trip, but no queue.
+
+use std::time::Duration;
+
+/// As long as a peer may hold acknowledgements back (RFC 9000, section 18.2), and what clocks are late by.
+const MOST: Duration = Duration::from_millis(30);
+/// What stays of the mean with each acknowledgement, as in a smoothed round trip (RFC 9002, section 5.3).
+const KEPT: u32 = 7;
+/// The same of the longest.
+const LONGEST_KEPT: f64 = 0.9;
+
+/// How late acknowledgements leave the peer. A transport is told of that by the peer (the field ACK Delay, RFC 9000, section
+/// 19.3) and tells it by its smoothed round trip alone, `(7 * smoothed + round trip less delay) / 8` (RFC 9002, section 5.3):
+/// what it was before and after an acknowledgement gives the delay of that one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Held {
+    /// The transport's smoothed round trip.
+    smoothed: Option<Duration>,
+    mean: Duration,
+    longest: Duration,
+}
+
+impl Held {
+    /// The transport's round trips, `smoothed` and the `shortest`, and what it measured last, `rtt`, if that was since the last
+    /// call. Gives for how long that was held back.
+    pub(crate) fn handle_transport(
+        &mut self,
+        smoothed: Duration,
+        shortest: Duration,
+        rtt: Option<Duration>,
+    ) -> Duration {
+        let before = self.smoothed.replace(smoothed);
+        let Some((before, rtt)) = before.zip(rtt) else { return Duration::ZERO };
+        let without = (8 * smoothed).saturating_sub(KEPT * before).max(shortest);
+        let held = rtt.saturating_sub(without);
+        if held > MOST {
+            // The transport measured more than this one since the last call.
+            return self.mean;
+        }
+        self.mean = (KEPT * self.mean + held) / (KEPT + 1);
+        self.longest = held.max(self.longest.mul_f64(LONGEST_KEPT));
+        held
+    }
+
+    /// The mean of late.
+    pub(crate) const fn mean(&self) -> Duration {
+        self.mean
+    }
+
+    /// The longest of late.
+    pub(crate) const fn longest(&self) -> Duration {
+        self.longest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn the_time_is_found_to_the_microsecond() {
+        let mut held = Held::default();
+        let mut smoothed = ms(100);
+        assert_eq!(held.handle_transport(smoothed, ms(100), None), Duration::ZERO);
+        for (rtt, delay) in [(60, 4), (54, 0), (75, 25), (52, 2)] {
+            smoothed = (7 * smoothed + ms(rtt - delay)) / 8;
+            let found = held.handle_transport(smoothed, ms(50), Some(ms(rtt)));
+            assert!(found.abs_diff(ms(delay)) < Duration::from_micros(1), "{found:?}, not {delay} ms");
+        }
+        assert!(held.mean() > ms(2) && held.mean() < ms(5), "{:?}", held.mean());
+    }
+
+    #[test]
+    fn a_transport_that_begins_anew_makes_no_round_trip_shorter_than_its_shortest() {
+        let mut held = Held::default();
+        held.handle_transport(ms(100), ms(100), None);
+        assert_eq!(held.handle_transport(ms(50), ms(50), Some(ms(60))), ms(10));
+    }
+}

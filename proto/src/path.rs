@@ -1,0 +1,63 @@
+//! What is known of the path to a receiver.
+
+use std::time::Duration;
+
+use crate::bitrate::Bitrate;
+use crate::limits::INITIAL_WINDOW;
+
+/// What is known of the path to a receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathStats {
+    /// Bytes that were acknowledged since the connection began.
+    pub delivered: u64,
+    /// Bytes that were lost.
+    pub lost: u64,
+    /// Bytes that may be in flight.
+    pub window: u64,
+    /// Bytes that are in flight. They are more than may be after the window fell.
+    pub in_flight: u64,
+    /// The last round trip; zero if there was none yet.
+    pub rtt: Duration,
+    /// For how much of it the peer held the acknowledgement back.
+    pub held: Duration,
+    /// The shortest for long: the path without queues.
+    pub min_rtt: Duration,
+    /// Bytes of a packet.
+    pub mtu: u64,
+    /// Bytes that were lost in this round trip and the last: they are on the way again, and what came behind them waits for
+    /// them.
+    pub repairing: u64,
+    /// How often its rate fell so far that most of what was on the way is lost.
+    pub falls: u64,
+}
+
+impl PathStats {
+    /// How long the last packet waited in queues, and was being sent.
+    #[must_use]
+    pub fn queue(&self) -> Duration {
+        self.rtt.saturating_sub(self.min_rtt + self.held)
+    }
+
+    /// What the controller lets through: its window in each round trip. Zero before the first.
+    #[must_use]
+    pub fn target_rate(&self) -> Bitrate {
+        Bitrate::of(self.window, self.rtt).unwrap_or_default()
+    }
+}
+
+impl Default for PathStats {
+    fn default() -> Self {
+        Self {
+            delivered: 0,
+            lost: 0,
+            window: INITIAL_WINDOW,
+            in_flight: 0,
+            rtt: Duration::ZERO,
+            held: Duration::ZERO,
+            min_rtt: Duration::ZERO,
+            mtu: 1200,
+            repairing: 0,
+            falls: 0,
+        }
+    }
+}
