@@ -39,7 +39,7 @@ async fn what_is_no_hello_is_answered_with_a_close_code_that_is_counted() {
     let whole = hello(b"");
     let late = say(address, &whole[..5]);
     let garbage: Vec<u8> = (0..2000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0]).collect();
-    for bytes in [&[9, 0][..], &[1, 0], &[2, 1, 2], &garbage, &[0xFF; 64], &[&hello(b"")[..], &hello(b"")].concat()] {
+    for bytes in [&[9, 0][..], &[1, 0], &[2, 1, 3], &garbage, &[0xFF; 64], &[&hello(b"")[..], &hello(b"")].concat()] {
         assert_eq!(say(address, bytes).await, Code::Violation, "{bytes:?}");
     }
     assert_eq!(late.await, Code::Slow, "a part of a hello");
@@ -107,7 +107,7 @@ async fn a_peer_gets_no_thousand_streams() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_reads_nothing_takes_no_more_than_its_buffer() {
     let identity = identity();
-    let broadcast = Running::start(Plan { moving: false, ..Plan::new(&identity) });
+    let broadcast = Running::start(Plan::new(&identity));
     let address = broadcast.address;
     let mut deaf = Vec::new();
     for _ in 0..5 {
@@ -141,7 +141,7 @@ async fn a_receiver_that_vanishes_is_forgotten() {
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_receivers_over_a_lossy_path_get_their_frames() {
     let identity = identity();
-    let broadcast = Running::start(Plan { moving: false, ..Plan::new(&identity) });
+    let broadcast = Running::start(Plan::new(&identity));
     let link = Link::constant(1_000_000_000).with_rtt(Duration::from_millis(50)).with_loss(10_000, 7);
     let relay = Relay::start(broadcast.address, link).await.expect("free ports");
     let receivers: Vec<_> = (0..20)

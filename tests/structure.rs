@@ -15,8 +15,10 @@ const ARROWS: [(&str, &[&str]); 7] = [
     ("receiver", &["codec", "proto"]),
 ];
 /// The files of a crate that join frames to pictures.
-const JOINS: [(&str, &[&str]); 2] =
-    [("sender", &["capture.rs", "pictures.rs", "video.rs"]), ("receiver", &["decoding.rs", "player.rs"])];
+const JOINS: [(&str, &[&str]); 2] = [
+    ("sender", &["capture.rs", "pictures.rs", "video.rs"]),
+    ("receiver", &["decoding.rs", "playback.rs", "player.rs", "viewer.rs"]),
+];
 /// Who sees what only shows and measures.
 const SEE_LAB: [&str; 5] = ["benches", "benches/live", "benches/retrieval", "cli", "tests"];
 

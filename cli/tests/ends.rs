@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use harness::live::{Sender, clip};
-use harness::{Bench, png};
+use harness::{Bench, png, samples};
 use sha2::{Digest as _, Sha256};
 
 /// Starts `nestcast` in the folder of `bench`, which is its cache too.
@@ -185,12 +185,20 @@ fn five_frames(bench: &Bench, sender: &Sender, arguments: &[&str]) {
     receiver.wait().expect("it ends");
 }
 
+/// A folder whose pictures take turns, since one that stays is sent once.
+fn two_pictures(bench: &Bench) {
+    std::fs::create_dir(bench.path("p")).expect("a new folder");
+    bench.write("p/a.png", &png::rgb(32, 24));
+    let backwards: Vec<u8> = samples(32, 24).into_iter().rev().collect();
+    bench.write("p/b.png", &png::of_samples(32, 24, &backwards));
+}
+
 #[test]
 fn a_receiver_fetches_a_model_that_it_lacks_once_unless_it_may_not() {
     let bench = Bench::new();
-    bench.write("p.png", &png::rgb(32, 24));
+    two_pictures(&bench);
     other_tables(&bench);
-    let sender = Sender::start(&bench, &["p.png", "--rate", "30", "--model", "other", "--analysis", "linear"]);
+    let sender = Sender::start(&bench, &["p", "--loop", "--rate", "30", "--model", "other", "--analysis", "linear"]);
     let error = refused(&bench, &sender, &["-o", "none", "--no-fetch-model"]);
     assert!(error.contains("model") && error.contains("--model"), "{error}");
     // The second finds what the first kept.
@@ -202,9 +210,9 @@ fn a_receiver_fetches_a_model_that_it_lacks_once_unless_it_may_not() {
 #[test]
 fn other_networks_are_another_package_and_only_those_who_run_networks_need_it() {
     let bench = Bench::new();
-    bench.write("p.png", &png::rgb(32, 24));
+    two_pictures(&bench);
     other_networks(&bench);
-    let sender = Sender::start(&bench, &["p.png", "--rate", "30", "--model", "other", "--analysis", "linear"]);
+    let sender = Sender::start(&bench, &["p", "--loop", "--rate", "30", "--model", "other", "--analysis", "linear"]);
     let error = refused(&bench, &sender, &["-o", "none", "--decoder", "deep", "--no-fetch-model"]);
     assert!(error.contains("model package") && error.contains("--model"), "{error}");
     five_frames(&bench, &sender, &["-o", "linear", "--no-fetch-model"]);
@@ -215,15 +223,16 @@ fn other_networks_are_another_package_and_only_those_who_run_networks_need_it() 
     assert!(!cfg!(target_os = "linux") || kept.is_ok_and(|kept| kept == 1));
 
     // What was fetched is no part of a broadcast of `photo`.
-    let photo = Sender::start(&bench, &["p.png", "--rate", "30", "--analysis", "linear"]);
+    let photo = Sender::start(&bench, &["p", "--loop", "--rate", "30", "--analysis", "linear"]);
     five_frames(&bench, &photo, &["-o", "photo", "--decoder", "deep", "--no-fetch-model"]);
 }
 
 #[test]
 fn a_receiver_has_every_model_that_is_built_in() {
     let bench = Bench::new();
-    bench.write("p.png", &png::rgb(32, 24));
-    let sender = Sender::start(&bench, &["p.png", "--rate", "30", "--model", "photo-ssim", "--analysis", "linear"]);
+    two_pictures(&bench);
+    let sender =
+        Sender::start(&bench, &["p", "--loop", "--rate", "30", "--model", "photo-ssim", "--analysis", "linear"]);
     let mut receiver = start(&bench, &sender.receive(&["-o", "frames", "--json", "--no-fetch-model"]));
     let lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
     assert_eq!(lines.filter_map(|line| frame(&line)).take(3).count(), 3);

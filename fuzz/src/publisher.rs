@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
 use bytes::Bytes;
-use nestcast_proto::{Bases, Bitrate, Frame, PathStats, Publisher, Step, StreamHead};
+use nestcast_proto::{Bases, Bitrate, Frame, FrameHeader, LateHeader, PathStats, Publisher, Step, StreamHead};
 
 /// Steps that a publisher may ask for between two events: two frames' at most, each in a few writes.
 const MANY_STEPS: usize = 64;
@@ -30,6 +30,12 @@ enum Event {
         path: AnyPath,
     },
     Missed(u8),
+    /// The last frame's picture is due again, with so many bytes more.
+    Stays {
+        step: u8,
+        more: u16,
+        path: AnyPath,
+    },
     /// The transport takes so many bytes.
     Room(u16),
     Wait(u32),
@@ -47,7 +53,7 @@ struct AnyPath {
 
 /// Whatever is due when and however little the transport takes: streams are opened, written and finished one after the
 /// other; each is its frame's head and a prefix with at least the base, within the receiver's cap; ids rise; what is
-/// counted adds up; and the machine comes to rest.
+/// counted adds up; and the machine comes to rest. Of a picture that stays nothing is left out, within the cap.
 ///
 /// The input: the receiver's cap and the frame interval, then the events.
 pub fn publisher(data: &[u8]) {
@@ -73,6 +79,8 @@ struct Driver {
     /// The stream that is open.
     open: Option<Vec<u8>>,
     last: Option<u64>,
+    /// The frame that was begun last.
+    begun: Option<u64>,
     opened: u64,
     handed: u64,
     missed: u64,
@@ -81,6 +89,8 @@ struct Driver {
     /// Frames whose bases were written on their own streams.
     based: u64,
     again: u64,
+    /// A picture stayed.
+    stayed: bool,
 }
 
 impl Driver {
@@ -93,6 +103,7 @@ impl Driver {
             frames: Vec::new(),
             open: None,
             last: None,
+            begun: None,
             opened: 0,
             handed: 0,
             missed: 0,
@@ -100,12 +111,14 @@ impl Driver {
             full: 0,
             based: 0,
             again: 0,
+            stayed: false,
         }
     }
 
     fn handle(&mut self, event: &Event) {
         match *event {
             Event::Frame { step, skipped, length, base, ref path } => self.frame(step, skipped, length, base, path),
+            Event::Stays { step, more, ref path } => self.stays(step, more, path),
             Event::Missed(count) => {
                 self.missed += u64::from(count);
                 self.publisher.handle_missed(count.into());
@@ -120,8 +133,27 @@ impl Driver {
         let id = self.frames.last().map_or(0, |frame| frame.id) + u64::from(step) + 1;
         let from = usize::from(id.to_le_bytes()[0]);
         let bytes = Bytes::from_static(&PATTERN[from..from + usize::from(length)]);
-        let frame =
-            Frame { id, skipped: u64::from(skipped).min(id), captured: id, base: base.into(), bytes, join: None };
+        let skipped = u64::from(skipped).min(id);
+        let frame = Frame { id, skipped, captured: id, since: id, base: base.into(), bytes, join: None };
+        self.hand_over(frame, path);
+        self.handed += 1;
+    }
+
+    /// The picture of the last frame is due again. It is a frame like others if the last one waits to be begun.
+    fn stays(&mut self, step: u8, more: u16, path: &AnyPath) {
+        let Some(last) = self.frames.last() else { return };
+        let from = usize::from(last.since.to_le_bytes()[0]);
+        let most = last.bytes.len() + usize::from(more);
+        let bytes = Bytes::from_static(&PATTERN[from..(from + most).min(PATTERN.len())]);
+        let id = last.id + u64::from(step) + 1;
+        let waits = self.waits() == Some(1);
+        self.stayed = true;
+        let frame = Frame { id, captured: id, bytes, ..last.clone() };
+        self.hand_over(frame, path);
+        self.handed += u64::from(waits);
+    }
+
+    fn hand_over(&mut self, frame: Frame, path: &AnyPath) {
         self.path = PathStats {
             delivered: self.path.delivered + u64::from(path.delivered),
             window: path.window.into(),
@@ -132,7 +164,6 @@ impl Driver {
             ..self.path
         };
         self.publisher.handle_frame(self.now, &frame, &self.path);
-        self.handed += 1;
         self.frames.push(frame);
     }
 
@@ -141,9 +172,9 @@ impl Driver {
         for _ in 0..MANY_STEPS {
             match self.publisher.poll() {
                 None => return self.check(),
-                Some(Step::Open { .. }) => {
+                Some(Step::Open { frame }) => {
                     assert!(self.open.replace(Vec::new()).is_none(), "two streams at once");
-                    self.opened += 1;
+                    self.opened += u64::from(self.begun.replace(frame) != Some(frame));
                 }
                 Some(Step::Write) => {
                     let taken = self.write(room);
@@ -188,10 +219,13 @@ impl Driver {
         let header = match head {
             StreamHead::Frame(header) => header,
             StreamHead::Bases => return self.bases(&stream[length..]),
+            StreamHead::Late(header) => return self.late(header, &stream[length..]),
             StreamHead::Model(_) => panic!("a model on a frame's stream"),
         };
         let frame = self.frames.iter().find(|frame| frame.id == header.id).expect("a frame that was handed over");
-        assert_eq!(header, frame.header());
+        let repeated = header.skipped - frame.skipped;
+        assert_eq!(FrameHeader { skipped: frame.skipped, ..header }, frame.header());
+        assert!(header.skipped <= header.id && repeated <= self.frames.len() as u64);
         assert!(self.last.is_none_or(|last| last < header.id), "ids rise");
         self.last = Some(header.id);
         let body = &stream[length..];
@@ -201,6 +235,15 @@ impl Driver {
         self.full += frame.bytes.len() as u64;
     }
 
+    /// The stream of late bytes that ended has bytes of the frame that was begun last, at their place.
+    fn late(&self, header: LateHeader, body: &[u8]) {
+        let frame = self.frames.iter().find(|frame| frame.id == header.id).expect("a frame that was handed over");
+        assert_eq!(self.last, Some(frame.id), "late bytes follow their own frame");
+        let from = usize::from(frame.since.to_le_bytes()[0]) + usize::try_from(header.offset).expect("it is short");
+        assert_eq!(body, &PATTERN[from..from + body.len()], "bytes of the picture");
+        assert!(header.offset + body.len() as u64 <= header.full && body.len() <= self.cap.max(frame.base));
+    }
+
     /// The stream of bases that ended has those of the last frames, in order.
     fn bases(&self, stream: &[u8]) {
         let mut bases = Bases::default();
@@ -208,17 +251,26 @@ impl Driver {
         let mut last = None;
         while let Some((header, base)) = bases.poll().expect("bases within the limits") {
             let frame = self.frames.iter().find(|frame| frame.id == header.id).expect("a frame that was handed over");
+            let header = FrameHeader { skipped: frame.skipped, ..header };
             assert_eq!((header, &base[..]), (frame.header(), &frame.bytes[..base.len()]));
             assert!(last.replace(header.id).is_none_or(|last| last < header.id), "ids rise");
         }
     }
 
+    /// Frames that wait to be begun.
+    fn waits(&self) -> Option<u64> {
+        (self.handed + self.missed).checked_sub(self.opened + self.publisher.stats().skipped)
+    }
+
     fn check(&self) {
         let stats = self.publisher.stats();
         assert_eq!((stats.bytes, stats.frames, stats.again), (self.written, self.based, self.again));
-        let waits = (self.handed + self.missed).checked_sub(self.opened + stats.skipped);
+        let waits = self.waits();
         assert!(matches!(waits, Some(0 | 1)), "{} frames opened, {stats:?}, {} handed over", self.opened, self.handed);
-        assert!(stats.cut <= self.opened && stats.full >= self.full && stats.full >= stats.bytes);
+        assert!(stats.cut <= self.opened && stats.full >= self.full);
+        // What is reset of a picture that stays goes again.
+        let most = self.frames.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>() * (1 + self.again);
+        assert!(most >= stats.bytes && (self.stayed || stats.full >= stats.bytes));
         assert!(self.publisher.useful_bytes() <= self.cap as u64, "more than the cap is of use");
         let window = self.publisher.window(&self.path);
         assert!(window >= self.path.window && window <= 2 * self.path.window + self.path.in_flight + 16 * 1024);

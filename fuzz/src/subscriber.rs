@@ -60,8 +60,8 @@ pub fn subscriber(data: &[u8]) {
     let Ok((frames, seconds)) = input.arbitrary::<(u16, u8)>() else { return };
     // Any rate that a welcome may state has an interval of 1 us to 11 days; events reach a few minutes.
     let interval = Duration::from_secs(u64::from(seconds) + 1) / (u32::from(frames) + 1);
-    // Frames that are open, one that is shown, bytes that come, and what is noted here of each event.
-    let most = (MAX_OPEN_FRAMES + 1) * MAX_FRAME + 2 * usize::from(u16::MAX) + 256 * data.len() + 4096;
+    // Frames that are open, one that is shown and what else came of it, bytes that come, and what is noted here of each event.
+    let most = (MAX_OPEN_FRAMES + 4) * MAX_FRAME + 2 * usize::from(u16::MAX) + 256 * data.len() + 4096;
     bounded::within(most, "receiving frames", || {
         let mut driver = Driver::new(interval);
         while !input.is_empty() {

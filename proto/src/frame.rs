@@ -15,6 +15,9 @@ pub struct Frame {
     pub skipped: u64,
     /// When it was captured, in microseconds since 1970-01-01 UTC.
     pub captured: u64,
+    /// Of pictures: the number of the first frame of a run whose picture does not change; `id` if it differs from the one
+    /// before, and of video. All of a run have bytes of one stream, later ones as many as those before or more.
+    pub since: u64,
     /// How many of the first bytes belong to the base: it is sent first and never cut.
     pub base: usize,
     /// All of it.
@@ -36,7 +39,7 @@ impl Frame {
     /// As a receiver gets it that does not get `dropped` frames more before it than are skipped; `joins`: with what it may
     /// begin with, `None` if that was not made.
     pub(crate) fn for_receiver(&self, dropped: u64, joins: bool) -> Option<Self> {
-        let mut frame = Self { skipped: self.skipped + dropped, join: None, ..self.clone() };
+        let mut frame = Self { skipped: (self.skipped + dropped).min(self.id), join: None, ..self.clone() };
         if joins {
             Join { base: frame.base, bytes: frame.bytes } = self.join.clone()?;
         }

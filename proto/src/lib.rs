@@ -17,7 +17,7 @@
 //! let mut publisher = Publisher::new(interval, Some(Bitrate::from_bits(1_000_000)));
 //!
 //! // A frame is due: say what the transport knows of the path, then do as the machine says.
-//! let frame = Frame { id: 7, skipped: 0, captured: 0, base: 20, bytes: Bytes::from(vec![1; 9000]), join: None };
+//! let frame = Frame { id: 7, skipped: 0, captured: 0, since: 7, base: 20, bytes: Bytes::from(vec![1; 9000]), join: None };
 //! publisher.handle_frame(Duration::ZERO, &frame, &PathStats::default());
 //! let mut sent = Vec::new();
 //! while let Some(step) = publisher.poll() {
@@ -48,6 +48,7 @@ mod drain;
 mod frame;
 mod frame_cap;
 mod held;
+mod late;
 mod limits;
 mod loss;
 mod message;
@@ -57,6 +58,7 @@ mod rate_drop;
 mod recent;
 mod round;
 mod shortest;
+mod still;
 mod stream;
 mod subscriber;
 mod target;
@@ -69,6 +71,7 @@ pub use close::{Close, Code};
 pub use control::Control;
 pub use delay_controller::DelayController;
 pub use frame::{Frame, FrameHeader, Join};
+pub use late::More;
 pub use limits::{
     ALPN, INITIAL_WINDOW, MAX_FRAME, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN, QUEUE_TARGET,
     VERSION,
@@ -76,7 +79,7 @@ pub use limits::{
 pub use message::{Clock, DecoderKind, Hello, JoinRequest, Message, ModelRequest, PackageHash, Video, Welcome};
 pub use path::PathStats;
 pub use publisher::{Publisher, SendStats, Step};
-pub use stream::{ModelHeader, StreamHead};
+pub use stream::{LateHeader, ModelHeader, StreamHead};
 pub use subscriber::{Arrived, ReceiveStats, Subscriber};
 use subtle::ConstantTimeEq as _;
 

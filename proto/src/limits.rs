@@ -5,7 +5,7 @@ use std::time::Duration;
 /// What both ends say in the TLS handshake (spec, "Connection").
 pub const ALPN: &[u8] = b"nestcast/0";
 /// The version of the session that this build speaks.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 
 /// Most bytes of a control message's body: a token, and ten times what else there is.
 pub const MAX_MESSAGE: usize = 1024;
@@ -23,6 +23,10 @@ pub(crate) const MAX_OWED_TIME: Duration = Duration::from_secs(1);
 /// How long a sender answers no second request for a join: each costs the encoder a picture, and the receiver the frames that wait.
 /// Receivers ask once a second, [`MAX_OWED_TIME`], at most.
 pub(crate) const MIN_JOIN_INTERVAL: Duration = Duration::from_millis(500);
+
+/// A sender says so often of a picture that stays and is whole that it does: well within the time after which receivers give
+/// up a sender that says nothing.
+pub(crate) const STAYS_EVERY: Duration = Duration::from_secs(10);
 
 /// Most frames that a receiver holds before they are shown; a sender has two on the way at most, loss and
 /// reordering keep a few more open. Behind an outage more come, and the oldest are given up.

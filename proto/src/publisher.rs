@@ -8,10 +8,11 @@ use crate::bitrate::Bitrate;
 use crate::delivery_rate::DeliveryRate;
 use crate::frame::Frame;
 use crate::frame_cap::FrameCap;
-use crate::limits::MIN_JOIN_INTERVAL;
+use crate::limits::{MIN_JOIN_INTERVAL, STAYS_EVERY};
 use crate::message::JoinRequest;
 use crate::path::PathStats;
 use crate::recent::Recent;
+use crate::still::Still;
 use crate::stream::{MAX_HEAD_BYTES, StreamHead};
 use crate::waiting::Waiting;
 
@@ -70,6 +71,10 @@ pub struct Publisher {
     current: Option<Sending>,
     /// What waits for the current one's base.
     waiting: Waiting,
+    /// The picture that is sent, or was last: while it stays more of it is.
+    still: Still,
+    /// When a frame was begun, or late bytes.
+    began: Duration,
     /// When the last frame was due.
     now: Duration,
     /// Bytes of the last frame that was written.
@@ -93,14 +98,23 @@ struct Sending {
     open: Option<Step>,
     /// The stream's head and the frame's bytes within the cap, as far as they are not written.
     unwritten: [Bytes; 2],
-    /// Bytes to write until the base is whole.
+    /// Bytes to write until the base is whole, of late bytes the head.
     base_left: usize,
     written: usize,
     finish: bool,
     /// The frame, or the oldest one of which it has the base.
     first: u64,
-    /// It is no frame: it carries bases of earlier ones again.
-    again: bool,
+    kind: Kind,
+}
+
+/// What a stream carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Frame,
+    /// More of a picture that stays.
+    Late,
+    /// Bases of earlier frames.
+    Again,
 }
 
 impl Publisher {
@@ -113,6 +127,8 @@ impl Publisher {
             delivery_rate: DeliveryRate::default(),
             current: None,
             waiting: Waiting::pictures(),
+            still: Still::default(),
+            began: Duration::ZERO,
             now: Duration::ZERO,
             last: 0,
             delivered: 0,
@@ -210,9 +226,13 @@ impl Publisher {
         if self.waiting.is_video() {
             // Bases of video are long: all at once they would be lost again before a path that became slow. The first window of
             // them shows what is lost of all before, and then they go as they arrive.
-            let goes_again = self.current.as_ref().is_some_and(|sending| sending.again && sending.open.is_some());
+            let goes_again = |sending: &Sending| sending.kind == Kind::Again && sending.open.is_some();
+            let goes_again = self.current.as_ref().is_some_and(goes_again);
             let news = u64::from(self.stalled >= 2 && self.interval * self.stalled >= path.rtt);
             return if goes_again { packets(base.min(path.window)).max(news) } else { news };
+        }
+        if self.current.as_ref().is_some_and(|sending| sending.kind == Kind::Late) {
+            return 0;
         }
         if path.in_flight + base.min(path.mtu) > path.window || self.stalled >= 2 {
             packets(base).max(u64::from(self.stalled >= 2))
@@ -221,7 +241,8 @@ impl Publisher {
         }
     }
 
-    /// A frame is due: what of the one before is not written yet is dropped, but for its base.
+    /// A frame is due: what of the one before is not written yet is dropped, but for its base. If it is the same picture, of
+    /// which a frame was begun, nothing is: what was not written of it follows.
     pub fn handle_frame(&mut self, now: Duration, frame: &Frame, path: &PathStats) {
         self.delivery_rate.handle_frame(now, path.delivered);
         let still = std::mem::replace(&mut self.delivered, path.delivered) == path.delivered;
@@ -235,9 +256,20 @@ impl Publisher {
             }
         } else {
             if let Some(bases) = self.recent.handle_path(now, path) {
+                self.still.handle_reset();
                 self.again(0, bases);
             }
-            self.recent.handle_frame(now, frame);
+            let cap = usize::try_from(self.cap.bytes()).unwrap_or(usize::MAX);
+            if self.waiting.is_empty() && self.still.repeats(frame, cap) {
+                return self.go_on();
+            }
+            self.still.end();
+            // What was not sent because the picture stayed is not waited for.
+            if let Some(frame) = frame.for_receiver(self.still.repeated(), false) {
+                self.recent.handle_frame(now, &frame);
+                self.stats.skipped += self.waiting.put(&frame);
+            }
+            return self.admit_waiting();
         }
         self.stats.skipped += self.waiting.put(frame);
         self.admit_waiting();
@@ -252,6 +284,15 @@ impl Publisher {
         }
         self.asked = Some(now);
         self.stats.skipped += self.waiting.give_up();
+    }
+
+    /// No frame comes any more: late bytes are no longer sent.
+    pub fn handle_end(&mut self) {
+        self.still.end();
+        if let Some(sending) = self.current.as_mut().filter(|sending| sending.kind == Kind::Late) {
+            sending.unwritten[1] = Bytes::new();
+            sending.cut();
+        }
     }
 
     /// So many frames were due and never handed over.
@@ -270,7 +311,8 @@ impl Publisher {
         sending.base_left = sending.base_left.saturating_sub(head + body);
         sending.written += body;
         self.stats.bytes += body as u64;
-        self.stats.frames += u64::from(based && !sending.again);
+        self.stats.frames += u64::from(based && sending.kind == Kind::Frame);
+        self.still.handle_written(body);
         let whole = sending.unwritten.iter().all(Bytes::is_empty);
         // What waits in the path's queue keeps it busy until the next frame is due: this one's end arrives sooner.
         let enough = sending.base_left == 0 && now + path.queue() >= self.now + self.interval;
@@ -292,11 +334,14 @@ impl Publisher {
         if !sending.finish {
             return Some(Step::Write);
         }
-        if !sending.again {
-            self.last = sending.written as u64;
+        match sending.kind {
+            Kind::Frame => self.last = sending.written as u64,
+            Kind::Late => self.last = self.last.max(sending.written as u64),
+            Kind::Again => {}
         }
         self.current = None;
         self.admit_waiting();
+        self.begin_late();
         Some(Step::Finish)
     }
 
@@ -319,42 +364,85 @@ impl Publisher {
         }
         match &mut self.current {
             None => self.current = self.waiting.take().map(|frame| self.begin(&frame)),
-            Some(sending) if sending.base_left == 0 && !sending.finish => {
-                sending.finish = true;
-                self.stats.cut += 1;
-            }
-            Some(_) => {}
+            Some(sending) => self.stats.cut += u64::from(sending.cut()),
         }
+    }
+
+    /// The picture that is sent stays: its frame ends as any does, and what is left of it follows.
+    fn go_on(&mut self) {
+        match &mut self.current {
+            None => self.begin_late(),
+            Some(sending) if sending.kind == Kind::Late => {
+                // What it took of late bytes in an interval tells what it may take of a frame.
+                self.last = self.last.max(std::mem::take(&mut sending.written) as u64);
+            }
+            Some(sending) => self.stats.cut += u64::from(sending.cut()),
+        }
+    }
+
+    /// Begins a stream of late bytes, if there are any or it is time to say that there are none, and nothing is in their way.
+    fn begin_late(&mut self) {
+        if self.current.is_some() {
+            return;
+        }
+        let Some((header, body)) = self.still.late() else { return };
+        if body.is_empty() && self.now < self.began + STAYS_EVERY {
+            return;
+        }
+        self.began = self.now;
+        let (head, open, first) =
+            (self.head(&StreamHead::Late(header)), Some(Step::Open { frame: header.id }), header.id);
+        let base_left = head.len();
+        let unwritten = [head, body];
+        self.current = Some(Sending { open, unwritten, base_left, written: 0, finish: false, first, kind: Kind::Late });
     }
 
     /// What is being sent is given up for `bases`.
     fn again(&mut self, first: u64, bases: Bytes) {
-        if self.current.as_ref().is_some_and(|sending| !sending.again && !sending.finish) {
+        if self.current.as_ref().is_some_and(|sending| sending.kind == Kind::Frame && !sending.finish) {
             self.stats.cut += 1;
         }
         self.stats.again += 1;
         let (base_left, unwritten) = (bases.len(), [bases, Bytes::new()]);
         let open = Some(Step::Again { first });
-        self.current = Some(Sending { open, unwritten, base_left, written: 0, finish: false, first, again: true });
+        self.current =
+            Some(Sending { open, unwritten, base_left, written: 0, finish: false, first, kind: Kind::Again });
     }
 
     fn begin(&mut self, frame: &Frame) -> Sending {
-        if self.heads.capacity() < MAX_HEAD_BYTES {
-            self.heads.reserve(HEADS_BYTES);
-        }
-        StreamHead::Frame(frame.header()).write(&mut self.heads);
-        let head = self.heads.split().freeze();
+        let head = self.head(&StreamHead::Frame(frame.header()));
+        self.began = self.now;
         let full = frame.bytes.len();
         let base = frame.base.min(full);
         let most = usize::try_from(self.cap.bytes()).unwrap_or(usize::MAX).saturating_sub(head.len());
         let body = frame.bytes.slice(..most.clamp(base, full));
+        if !self.waiting.is_video() {
+            self.still.begin(frame, body.len());
+        }
         self.stats.full += full as u64;
         if self.waiting.is_video() {
             self.recent.handle_frame(self.now, frame);
         }
         let (base_left, first) = (head.len() + base, frame.id);
         let open = Some(Step::Open { frame: first });
-        Sending { open, unwritten: [head, body], base_left, written: 0, finish: false, first, again: false }
+        Sending { open, unwritten: [head, body], base_left, written: 0, finish: false, first, kind: Kind::Frame }
+    }
+
+    fn head(&mut self, head: &StreamHead) -> Bytes {
+        if self.heads.capacity() < MAX_HEAD_BYTES {
+            self.heads.reserve(HEADS_BYTES);
+        }
+        head.write(&mut self.heads);
+        self.heads.split().freeze()
+    }
+}
+
+impl Sending {
+    /// What waits goes before the rest of it. Gives whether that cuts a frame.
+    fn cut(&mut self) -> bool {
+        let cut = self.base_left == 0 && !self.finish;
+        self.finish |= cut;
+        cut && self.kind == Kind::Frame
     }
 }
 
@@ -370,12 +458,102 @@ mod tests {
     fn frame(id: u64) -> Frame {
         let bytes = Bytes::from(vec![1; 1000]);
         let join = (id == 0).then(|| Join { base: BASE, bytes: bytes.clone() });
-        Frame { id, skipped: 0, captured: 0, base: BASE, bytes, join }
+        Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join }
     }
 
     fn due(publisher: &mut Publisher, id: u64, falls: u64) {
         let path = PathStats { falls, rtt: INTERVAL, ..PathStats::default() };
         publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame(id), &path);
+    }
+
+    /// A frame is due that is the same picture as frame `since`.
+    fn due_again(publisher: &mut Publisher, id: u64, since: u64) {
+        let frame = Frame { since, ..frame(id) };
+        publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame, &PathStats::default());
+    }
+
+    /// Writes up to `room` bytes; gives the heads of the streams that were finished, and how many bytes followed each.
+    fn streams(publisher: &mut Publisher, open: &mut Vec<u8>, mut room: usize) -> Vec<(StreamHead, usize)> {
+        let mut streams = Vec::new();
+        while let Some(step) = publisher.poll() {
+            match step {
+                Step::Open { .. } | Step::Again { .. } => open.clear(),
+                Step::Write => {
+                    let offered = publisher.unwritten().concat();
+                    let taken = offered.len().min(room);
+                    if taken == 0 {
+                        break;
+                    }
+                    open.extend_from_slice(&offered[..taken]);
+                    room -= taken;
+                    publisher.handle_written(Duration::ZERO, taken, &PathStats::default());
+                }
+                Step::Finish => {
+                    let (head, length) = StreamHead::parse(open).expect("a head").expect("all of it");
+                    streams.push((head, open.len() - length));
+                }
+            }
+        }
+        streams
+    }
+
+    #[test]
+    fn while_a_picture_stays_what_was_not_sent_of_it_follows_and_a_new_one_ends_that() {
+        let (mut publisher, mut open) = (Publisher::new(INTERVAL, None), Vec::new());
+        due(&mut publisher, 0, 0);
+        assert_eq!(streams(&mut publisher, &mut open, 300), []);
+        for id in 1..4 {
+            due_again(&mut publisher, id, 0);
+        }
+        let sent = streams(&mut publisher, &mut open, 200);
+        let [(StreamHead::Frame(first), length)] = sent[..] else { panic!("{sent:?}") };
+        assert_eq!((first.id, first.full), (0, 1000));
+        due(&mut publisher, 4, 0);
+        let sent = streams(&mut publisher, &mut open, 10_000);
+        let [(StreamHead::Late(late), more), (StreamHead::Frame(next), whole)] = sent[..] else { panic!("{sent:?}") };
+        assert_eq!((late.id, late.offset, late.full), (0, length as u64, 1000));
+        assert!(more > 150 && length + more < 500, "{length} and {more}");
+        assert_eq!((next.id, next.skipped, whole), (4, 3, 1000), "those that were not sent are not waited for");
+        let stats = publisher.stats();
+        assert_eq!((stats.frames, stats.skipped, stats.cut, stats.full), (2, 0, 1, 2000));
+    }
+
+    #[test]
+    fn late_bytes_keep_within_the_cap_and_end_with_the_picture() {
+        let cap = Some(Bitrate::of(400, INTERVAL).expect("a rate"));
+        let (mut publisher, mut open) = (Publisher::new(INTERVAL, cap), Vec::new());
+        due(&mut publisher, 0, 0);
+        let mut sent = vec![streams(&mut publisher, &mut open, 10_000)];
+        for id in 1..6 {
+            due_again(&mut publisher, id, 0);
+            sent.push(streams(&mut publisher, &mut open, 10_000));
+        }
+        assert!(sent.iter().flatten().all(|(_, bytes)| *bytes <= 400), "{sent:?}");
+        let bytes: usize = sent.iter().flatten().map(|(_, bytes)| bytes).sum();
+        assert_eq!(bytes, 1000, "all of it, once: {sent:?}");
+        assert!(sent[5].is_empty() && publisher.poll().is_none(), "nothing is left");
+        let said = (6..600).filter(|&id| {
+            due_again(&mut publisher, id, 0);
+            let sent = streams(&mut publisher, &mut open, 10_000);
+            sent.iter()
+                .any(|(head, bytes)| matches!(head, StreamHead::Late(late) if late.offset == 1000 && *bytes == 0))
+        });
+        assert_eq!(said.count(), 2, "that it stays, every ten seconds of 24");
+    }
+
+    #[test]
+    fn of_a_picture_that_stays_more_bytes_may_be_made() {
+        let (mut publisher, mut open) = (Publisher::new(INTERVAL, None), Vec::new());
+        due(&mut publisher, 0, 0);
+        streams(&mut publisher, &mut open, 10_000);
+        let longer = Frame { since: 0, bytes: vec![1; 1700].into(), ..frame(1) };
+        publisher.handle_frame(INTERVAL, &longer, &PathStats::default());
+        publisher.handle_end();
+        assert_eq!(streams(&mut publisher, &mut open, 10_000).len(), 1, "what was begun ends");
+        publisher.handle_frame(2 * INTERVAL, &Frame { id: 2, ..longer }, &PathStats::default());
+        let sent = streams(&mut publisher, &mut open, 10_000);
+        let [(StreamHead::Late(late), bytes)] = sent[..] else { panic!("{sent:?}") };
+        assert_eq!((late.offset, late.full, bytes), (1000, 1700, 700));
     }
 
     /// Writes up to `room` bytes: the frames on the streams that were finished, and the bytes of each but its head; of a

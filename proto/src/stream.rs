@@ -4,13 +4,14 @@ use bytes::{Bytes, BytesMut};
 
 use crate::close::Close;
 use crate::frame::FrameHeader;
-use crate::limits::MAX_MODEL;
+use crate::limits::{MAX_FRAME, MAX_MODEL};
 use crate::message::{PackageHash, package_hash};
 use crate::wire::{Reader, put_bytes, put_varint};
 
 const FRAME: u64 = 0;
 const MODEL: u64 = 1;
 const BASES: u64 = 2;
+const LATE: u64 = 3;
 
 /// Most bytes that a stream's head takes: its kind and six integers, or a package's hash and length.
 pub(crate) const MAX_HEAD_BYTES: usize = 64;
@@ -24,6 +25,19 @@ pub enum StreamHead {
     Model(ModelHeader),
     /// Bases that may have been lost follow, each behind its frame's header: see [`crate::Bases`].
     Bases,
+    /// More bytes of a picture follow, whose own stream ended.
+    Late(LateHeader),
+}
+
+/// What goes before late bytes of a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LateHeader {
+    /// The number of its frame.
+    pub id: u64,
+    /// How many bytes of the frame stand before those that follow.
+    pub offset: u64,
+    /// How many the whole frame has by now; at least `offset`.
+    pub full: u64,
 }
 
 /// What goes before a model package.
@@ -57,6 +71,11 @@ impl StreamHead {
                 put_varint(out, header.length);
             }
             Self::Bases => put_varint(out, BASES),
+            Self::Late(header) => {
+                for number in [LATE, header.id, header.offset, header.full] {
+                    put_varint(out, number);
+                }
+            }
         }
     }
 
@@ -71,6 +90,7 @@ impl StreamHead {
             Some(FRAME) => FrameHeader::read(&mut reader)?.map(Self::Frame),
             Some(MODEL) => model(&mut reader)?.map(Self::Model),
             Some(BASES) => Some(Self::Bases),
+            Some(LATE) => late(&mut reader)?.map(Self::Late),
             Some(_) => return Err(Close::violation("a stream is of an unknown kind")),
         };
         if head.is_none() && bytes.len() >= MAX_HEAD_BYTES {
@@ -78,6 +98,19 @@ impl StreamHead {
         }
         Ok(head.map(|head| (head, bytes.len() - reader.left())))
     }
+}
+
+fn late(reader: &mut Reader<'_>) -> Result<Option<LateHeader>, Close> {
+    let (Some(id), Some(offset), Some(full)) = (reader.varint(), reader.varint(), reader.varint()) else {
+        return Ok(None);
+    };
+    if full > MAX_FRAME {
+        return Err(Close::violation("late bytes are announced of a frame that is too long"));
+    }
+    if offset > full {
+        return Err(Close::violation("late bytes begin behind the frame's end"));
+    }
+    Ok(Some(LateHeader { id, offset, full }))
 }
 
 fn model(reader: &mut Reader<'_>) -> Result<Option<ModelHeader>, Close> {
@@ -94,7 +127,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::limits::MAX_FRAME;
 
     proptest! {
         #[test]
@@ -102,12 +134,15 @@ mod tests {
             id in 0..1_u64 << 60, captured in 0..1_u64 << 60, full in 0..=MAX_FRAME, share in 0..=100_u64,
         ) {
             let head = StreamHead::Frame(FrameHeader { id, skipped: id / 3, captured, full, base: full * share / 100 });
+            let late = LateHeader { id, offset: full * share / 100, full };
+            for head in [head, StreamHead::Late(late)] {
             let bytes = head.encode();
             for cut in 0..bytes.len() {
                 prop_assert_eq!(StreamHead::parse(&bytes[..cut]), Ok(None));
             }
             let length = bytes.len();
             prop_assert_eq!(StreamHead::parse(&[&bytes[..], b"more"].concat()), Ok(Some((head, length))));
+            }
         }
 
         #[test]
@@ -126,6 +161,9 @@ mod tests {
         assert!(StreamHead::parse(&lie(MAX_FRAME + 1, 1)).is_err());
         let lie = FrameHeader { id: 7, skipped: 8, captured: 0, full: 1, base: 1 };
         assert!(StreamHead::parse(&StreamHead::Frame(lie).encode()).is_err());
+        let late = |offset, full| StreamHead::Late(LateHeader { id: 0, offset, full }).encode();
+        assert!(StreamHead::parse(&late(11, 10)).is_err());
+        assert!(StreamHead::parse(&late(0, MAX_FRAME + 1)).is_err());
         let model = |length| StreamHead::Model(ModelHeader { package: PackageHash([1; 32]), length });
         assert!(StreamHead::parse(&model(MAX_MODEL + 1).encode()).is_err());
         let encoded = model(MAX_MODEL).encode();

@@ -7,8 +7,10 @@ use bytes::{Bytes, BytesMut};
 
 use crate::close::Close;
 use crate::frame::FrameHeader;
+use crate::late::{Late, More};
 use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, BASE_WAIT_OF_VIDEO, MAX_OPEN_FRAMES, MAX_OWED_TIME};
 use crate::message::JoinRequest;
+use crate::stream::LateHeader;
 
 /// Frames of video that are behind a shown one before they are no longer shown one by one.
 const MAX_BEHIND: usize = 2;
@@ -50,6 +52,10 @@ pub struct Subscriber {
     /// Most bytes that are kept of a frame.
     max_frame: u64,
     open: BTreeMap<u64, Open>,
+    /// Of pictures: more of the one that is shown.
+    late: Late,
+    /// That one, while its own stream goes on, and how many of its bytes came.
+    coming: Option<(u64, u64)>,
     /// The memory of frames that were given out, which may be in use.
     spares: Vec<BytesMut>,
     /// The last frame that was given out or given up: its number, and pictures that were skipped before it.
@@ -93,6 +99,8 @@ impl Subscriber {
             video: false,
             max_frame,
             open: BTreeMap::new(),
+            late: Late::new(max_frame),
+            coming: None,
             spares: Vec::with_capacity(MAX_SPARES),
             last: None,
             shown: None,
@@ -177,12 +185,34 @@ impl Subscriber {
         free.map_or_else(|| BytesMut::with_capacity(most), |free| self.spares.swap_remove(free))
     }
 
-    /// More bytes of frame `id` came, in their order. Those of a frame that was shown or dropped are only counted.
+    /// More bytes came of a picture whose own stream ended, behind `header`; none where the sender says no more than that it
+    /// stays. Gives whether it is the one that was given out last.
+    ///
+    /// # Errors
+    /// Of video, whose frames have no late bytes.
+    pub fn handle_late(&mut self, header: LateHeader, bytes: &[u8]) -> Result<bool, Close> {
+        if self.video {
+            return Err(Close::violation("late bytes came of video"));
+        }
+        self.stats.bytes += bytes.len() as u64;
+        if self.last.is_none_or(|(last, _)| header.id >= last) {
+            self.late.handle_bytes(header.id, header.offset, bytes, Some(header.full));
+        }
+        Ok(self.late.is_shown(header.id))
+    }
+
+    /// More bytes of frame `id` came, in their order. Those of a frame that was dropped are only counted, and of one that was
+    /// shown they come with [`Subscriber::poll_more`] if the sender sends late bytes of it.
     ///
     /// # Errors
     /// If they are more than the head announced.
     pub fn handle_bytes(&mut self, now: Duration, id: u64, bytes: &[u8]) -> Result<(), Close> {
         self.stats.bytes += bytes.len() as u64;
+        if let Some((shown, came)) = self.coming.filter(|(shown, _)| *shown == id) {
+            self.late.handle_bytes(id, came, bytes, None);
+            self.coming = Some((shown, came + bytes.len() as u64));
+            return Ok(());
+        }
         let Some(open) = self.open.get_mut(&id).filter(|open| !open.again) else { return Ok(()) };
         open.came += bytes.len() as u64;
         if open.came > open.header.full {
@@ -219,7 +249,7 @@ impl Subscriber {
             if self.due(id, open).is_none_or(|due| now < due) {
                 return None;
             }
-            let Open { header, mut bytes, first, based, .. } = self.open.remove(&id)?;
+            let Open { header, mut bytes, first, based, came, again, .. } = self.open.remove(&id)?;
             self.pass(&header);
             let prefix = bytes.split().freeze();
             if self.spares.len() == MAX_SPARES {
@@ -230,12 +260,27 @@ impl Subscriber {
                 self.stats.shown += 1;
                 self.stats.useful += prefix.len() as u64;
                 self.shown = Some(now);
+                if !self.video {
+                    self.late.handle_shown(now, id, prefix.len() as u64);
+                    self.coming = (!again).then_some((id, came));
+                }
                 return Some(Arrived { header, prefix, first, shown: now });
             }
             self.stats.blank += 1;
             self.lost = Some(id);
         }
         None
+    }
+
+    /// More of the picture that was given out last, an interval after what came of it before, while the sender says that it
+    /// stays and nothing newer is there. To be asked behind [`Subscriber::poll`].
+    pub fn poll_more(&mut self, now: Duration) -> Option<More> {
+        if !self.open.is_empty() || self.late.due(self.interval).is_none_or(|due| now < due && !self.closed) {
+            return None;
+        }
+        let more = self.late.take(now)?;
+        self.stats.useful += more.bytes.len() as u64;
+        Some(more)
     }
 
     /// Asks for a join where a frame of video was given up, and so what follows cannot be decoded as it should; once a second at
@@ -268,8 +313,11 @@ impl Subscriber {
     /// When to poll again even if nothing comes.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
-        let (id, open) = self.open.first_key_value()?;
-        self.due(*id, open)
+        match self.open.first_key_value() {
+            Some((id, open)) => self.due(*id, open),
+            None if self.closed => None,
+            None => self.late.due(self.interval),
+        }
     }
 
     /// When the oldest frame is given out, or given up.
@@ -376,6 +424,38 @@ mod tests {
         assert_eq!(subscriber.poll_timeout(), Some(at(102)));
         assert_eq!(ids(&mut subscriber, 102), [(2, 4)], "its time is over");
         assert_eq!(subscriber.stats(), ReceiveStats { shown: 3, blank: 0, bytes: 19, useful: 19 });
+    }
+
+    #[test]
+    fn of_a_picture_that_stays_more_is_given_out_until_a_newer_one_is_there() {
+        let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME);
+        arrive(&mut subscriber, 0, 0, 6);
+        subscriber.handle_end(0);
+        assert_eq!(ids(&mut subscriber, 1), [(0, 6)]);
+        let late = |offset| LateHeader { id: 0, offset, full: 30 };
+        subscriber.handle_late(late(6), &[0; 8]).expect("of pictures");
+        assert_eq!((subscriber.poll_more(at(2)), subscriber.poll_timeout()), (None, Some(at(41))));
+        subscriber.handle_late(late(14), &[0; 4]).expect("of pictures");
+        let more = subscriber.poll_more(at(41)).expect("an interval passed");
+        assert_eq!((more.frame, more.bytes.len(), more.full), (0, 12, 30));
+        subscriber.handle_late(late(18), &[0; 12]).expect("of pictures");
+        arrive(&mut subscriber, 50, 5, 4);
+        assert_eq!(subscriber.poll_more(at(90)), None, "a newer one is there");
+        assert_eq!(subscriber.stats().useful, 18);
+    }
+
+    #[test]
+    fn a_sender_may_say_that_a_picture_stays_and_video_has_no_late_bytes() {
+        let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME);
+        let late = LateHeader { id: 0, offset: 6, full: 6 };
+        assert_eq!(subscriber.handle_late(late, &[]), Ok(false), "nothing is shown yet");
+        arrive(&mut subscriber, 0, 0, 6);
+        subscriber.handle_end(0);
+        assert_eq!(ids(&mut subscriber, 1), [(0, 6)]);
+        assert_eq!(subscriber.handle_late(late, &[]), Ok(true));
+        assert_eq!((subscriber.poll_more(at(41)), subscriber.poll_timeout()), (None, None));
+        let mut video = Subscriber::new(INTERVAL, MAX_FRAME).of_video();
+        assert!(video.handle_late(late, &[0; 2]).is_err());
     }
 
     #[test]

@@ -4,7 +4,8 @@ use nestcast_codec::{
     Arrived, Channels, Decoder, Format, Header, Parsed, Picture, Range, Size, VideoDecoder, VideoModel,
 };
 
-use crate::player::{Announcement, Cause};
+use crate::player::Cause;
+use crate::viewer::Announcement;
 
 /// How to decode with one model.
 pub struct Decoding(Kind);
@@ -66,6 +67,13 @@ impl Decoding {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Takes more of the frame that was taken last, one of pictures.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Cause> {
+        let Kind::Pictures { decoder, .. } = &mut self.0 else { return Err("late bytes came of video".into()) };
+        decoder.push(bytes)?;
         Ok(())
     }
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use nestcast_proto::{Arrived, MAX_OPEN_FRAMES, ReceiveStats, Welcome};
+use bytes::{Bytes, BytesMut};
+use nestcast_proto::{Arrived, MAX_OPEN_FRAMES, More, ReceiveStats, Welcome};
 use tokio::sync::{oneshot, watch};
 
 use crate::sink::Readiness;
@@ -62,6 +62,8 @@ struct State {
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
     pub(crate) frames: VecDeque<Arrived>,
+    /// More of the last frame, or of the one before these.
+    pub(crate) more: Option<More>,
     pub(crate) welcome: Option<(Welcome, Answer<Readiness>)>,
     pub(crate) package: Option<(Bytes, Answer<()>)>,
     /// Nothing comes after it.
@@ -71,7 +73,7 @@ pub(crate) struct Mail {
 impl Mail {
     /// Whether nothing came.
     pub(crate) fn is_empty(&self) -> bool {
-        self.frames.is_empty() && self.welcome.is_none() && self.package.is_none()
+        self.frames.is_empty() && self.more.is_none() && self.welcome.is_none() && self.package.is_none()
     }
 }
 
@@ -113,6 +115,19 @@ impl Mailbox {
                 state.replaced += 1;
             }
             state.mail.frames.push_back(arrived);
+            state.mail.more = None;
+        });
+    }
+
+    /// Hands more of the last frame over, behind what waits of it.
+    pub(crate) fn more(&self, more: More, received: ReceiveStats) {
+        self.post(|state| {
+            state.current = received;
+            let before = state.mail.more.take().filter(|before| before.frame == more.frame);
+            state.mail.more = Some(match before {
+                Some(before) => More { bytes: join(before.bytes, &more.bytes), ..more },
+                None => more,
+            });
         });
     }
 
@@ -216,6 +231,12 @@ impl Drop for EndOnDrop<'_> {
         (state.ended, state.mail) = (true, Mail::default());
         self.0.0.ended.send_replace(true);
     }
+}
+
+fn join(before: Bytes, bytes: &Bytes) -> Bytes {
+    let mut joined = BytesMut::from(before);
+    joined.extend_from_slice(bytes);
+    joined.freeze()
 }
 
 fn add(a: ReceiveStats, b: ReceiveStats) -> ReceiveStats {

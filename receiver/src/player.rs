@@ -6,132 +6,23 @@
 use std::error::Error as StdError;
 use std::future::Future;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::{ModelId, Picture, Range, Size};
-use nestcast_proto::{Arrived, PackageHash, ReceiveStats, Welcome};
+use nestcast_proto::{Arrived, More, ReceiveStats, Welcome};
 
-use crate::decoding::Decoding;
 use crate::error::Error;
-use crate::latency::{self, LatencyHistogram};
-use crate::mailbox::{Answer, CloseOnDrop, Mailbox};
+use crate::latency;
+use crate::mailbox::{CloseOnDrop, Mailbox};
+use crate::playback::Playback;
 use crate::receive::{Config, receive};
 use crate::sink::{FrameSink, Readiness};
+use crate::viewer::Viewer;
 
-/// Between two reports.
-const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// Frames in a row that may fail to decode before their sender is given up: three seconds of them.
-const MAX_CORRUPT_FRAMES: u32 = 100;
+pub(crate) const MAX_CORRUPT_FRAMES: u32 = 100;
 
 pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
-
-/// What the sender announced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Announcement {
-    /// The tables that the frames were encoded with, of video those of frames predicted from nothing: who decodes without
-    /// networks needs no more.
-    pub model: ModelId,
-    /// The package with these tables and the networks that go with them.
-    pub package: PackageHash,
-    /// The size of every picture.
-    pub size: Size,
-    /// Frames in so many seconds.
-    pub rate: (u32, u32),
-    /// Of video.
-    pub video: Option<AnnouncedVideo>,
-}
-
-/// What the sender of a video announced besides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AnnouncedVideo {
-    /// The tables of predicted frames.
-    pub residual: ModelId,
-    /// The values that samples take.
-    pub range: Range,
-}
-
-/// A picture to show.
-#[derive(Debug)]
-pub struct Shown<'a> {
-    /// The frame's number.
-    pub id: u64,
-    /// Bytes that came in time, and those that the frame has.
-    pub bytes: usize,
-    /// See `bytes`.
-    pub full: u64,
-    /// From capture to the end of decoding, by the sender's clock as the session knows it: to within half of a round trip.
-    pub latency: Duration,
-    /// From the first byte to the last that was used.
-    pub receiving: Duration,
-    /// What decoding took.
-    pub decoding: Duration,
-    /// The picture.
-    pub picture: &'a Picture,
-}
-
-/// All that came on all connections so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Totals {
-    /// Frames as they came from the network.
-    pub received: ReceiveStats,
-    /// Frames that came but were not decoded, because a newer one was there.
-    pub undecoded: u64,
-    /// Times that the last picture was held for an interval because nothing came.
-    pub held: u64,
-    /// Frames whose bytes are no picture.
-    pub corrupt: u64,
-    /// Connections after the first.
-    pub reconnects: u64,
-    /// From capture to shown.
-    pub latency: LatencyHistogram,
-}
-
-/// Whoever looks. All calls come from one thread of its own; the error of any ends the receiving.
-pub trait Viewer: Send + 'static {
-    /// Why it can go on no longer.
-    type Error: Into<Box<dyn StdError + Send + Sync>>;
-
-    /// A sender announced itself. Nothing if its model is missing: then it is asked for, and
-    /// [`Viewer::handle_package`] gets it.
-    ///
-    /// # Errors
-    /// If this viewer cannot show such pictures.
-    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Self::Error>;
-
-    /// The model package that was asked for, as the sender gave it: not checked yet. Nothing if it is not taken.
-    ///
-    /// # Errors
-    /// If it is not the right one, or is not sound.
-    fn handle_package(&mut self, announced: &Announcement, package: Bytes) -> Result<Option<Decoding>, Self::Error> {
-        let _ = (announced, package);
-        Ok(None)
-    }
-
-    /// Shows a picture.
-    ///
-    /// # Errors
-    /// If it cannot be shown.
-    fn show(&mut self, shown: &Shown<'_>) -> Result<(), Self::Error>;
-
-    /// Nothing came for as long as a frame takes: shows the last picture again.
-    ///
-    /// # Errors
-    /// If it cannot be shown.
-    fn hold(&mut self, picture: &Picture) -> Result<(), Self::Error> {
-        let _ = picture;
-        Ok(())
-    }
-
-    /// What came so far; called about once a second, and at the end.
-    ///
-    /// # Errors
-    /// If it cannot be told.
-    fn report(&mut self, totals: &Totals) -> Result<(), Self::Error> {
-        let _ = totals;
-        Ok(())
-    }
-}
 
 /// Why pictures are shown no longer.
 #[derive(Debug, thiserror::Error)]
@@ -224,6 +115,11 @@ impl FrameSink for Player {
         Ok(())
     }
 
+    fn handle_more(&mut self, more: More, stats: ReceiveStats) -> Result<(), PlayError> {
+        self.mailbox.more(more, stats);
+        Ok(())
+    }
+
     fn lost(&mut self) -> Option<u64> {
         self.mailbox.lost()
     }
@@ -238,162 +134,16 @@ impl FrameSink for Player {
     }
 }
 
-/// What the thread works with.
-struct Playback<'a, V> {
-    viewer: V,
-    mailbox: &'a Mailbox,
-    announced: Option<Announcement>,
-    /// The time from one frame to the next.
-    interval: Duration,
-    decoding: Option<Decoding>,
-    /// The picture that was shown last; the next is decoded into it.
-    picture: Option<Picture>,
-    totals: Totals,
-    corrupt: Corrupt,
-    reported: Instant,
-}
-
-impl<'a, V: Viewer> Playback<'a, V> {
-    fn new(viewer: V, mailbox: &'a Mailbox) -> Self {
-        let (totals, interval, reported) = (Totals::default(), REPORT_INTERVAL, Instant::now());
-        Self {
-            viewer,
-            mailbox,
-            announced: None,
-            interval,
-            decoding: None,
-            picture: None,
-            totals,
-            corrupt: Corrupt(0),
-            reported,
-        }
-    }
-
-    /// Shows until the last mail came or the viewer cannot go on.
-    fn run(mut self) -> Result<(), PlayError> {
-        loop {
-            let mail = self.mailbox.take(self.interval * 3 / 2);
-            self.count();
-            if mail.is_empty() {
-                if mail.last {
-                    return self.viewer.report(&self.totals).map_err(failed);
-                }
-                self.hold()?;
-            }
-            self.show(mail.frames)?;
-            if let Some((welcome, answer)) = mail.welcome {
-                self.announce(&welcome, answer)?;
-            }
-            if let Some((package, answer)) = mail.package {
-                self.package(package, answer)?;
-            }
-            if self.reported.elapsed() >= REPORT_INTERVAL {
-                self.reported = Instant::now();
-                self.viewer.report(&self.totals).map_err(failed)?;
-            }
-        }
-    }
-
-    fn count(&mut self) {
-        let counts = self.mailbox.counts();
-        let Totals { held, corrupt, latency, .. } = self.totals;
-        let (received, undecoded, reconnects) = (counts.received, counts.replaced, counts.reconnects);
-        self.totals = Totals { received, undecoded, held, corrupt, reconnects, latency };
-    }
-
-    fn hold(&mut self) -> Result<(), PlayError> {
-        if self.decoding.is_some()
-            && let Some(picture) = &self.picture
-        {
-            self.totals.held += 1;
-            self.viewer.hold(picture).map_err(failed)?;
-        }
-        Ok(())
-    }
-
-    fn announce(&mut self, welcome: &Welcome, answer: Answer<Readiness>) -> Result<(), PlayError> {
-        let size = Size::new(welcome.width, welcome.height).map_err(|error| PlayError::Size(error.into()))?;
-        let (model, package, rate) = (ModelId(welcome.model), welcome.package, welcome.rate);
-        let video = welcome.video.map(|video| AnnouncedVideo {
-            residual: ModelId(video.residual),
-            range: if video.full_range { Range::Full } else { Range::Limited },
-        });
-        let announced = Announcement { model, package, size, rate, video };
-        (self.announced, self.interval) = (Some(announced), welcome.interval());
-        self.decoding = self.viewer.handle_announcement(&announced).map_err(failed)?;
-        // Whoever asked may have gone with its connection.
-        let _ = answer.send(if self.decoding.is_some() { Readiness::Ready } else { Readiness::NeedsPackage });
-        Ok(())
-    }
-
-    fn package(&mut self, package: Bytes, answer: Answer<()>) -> Result<(), PlayError> {
-        let Some(announced) = &self.announced else { return Ok(()) };
-        let decoding = self.viewer.handle_package(announced, package).map_err(failed)?;
-        self.decoding = Some(decoding.ok_or(PlayError::PackageRefused)?);
-        let _ = answer.send(());
-        Ok(())
-    }
-
-    /// Decodes all frames, in their order, and shows the last one that can be decoded.
-    fn show(&mut self, frames: impl IntoIterator<Item = Arrived>) -> Result<(), PlayError> {
-        let (Some(decoding), Some(announced)) = (&mut self.decoding, &self.announced) else { return Ok(()) };
-        let start = Instant::now();
-        let mut last = None;
-        for arrived in frames {
-            let decoded = decoding.decode(announced.size, &arrived.prefix);
-            let Err(why) = decoded else {
-                last = Some(arrived);
-                continue;
-            };
-            tracing::debug!(frame = arrived.header.id, "not shown: {why}");
-            self.corrupt.note(&mut self.totals, why)?;
-        }
-        let Some(arrived) = last else { return Ok(()) };
-        let picture = match decoding.draw(announced.size, &mut self.picture) {
-            Ok(picture) => picture,
-            Err(why) => return self.corrupt.note(&mut self.totals, why),
-        };
-        self.corrupt = Corrupt(0);
-        self.mailbox.was_useful();
-        let latency = latency::since(arrived.header.captured, self.mailbox.ahead());
-        self.totals.latency.note(latency);
-        let shown = Shown {
-            id: arrived.header.id,
-            bytes: arrived.prefix.len(),
-            full: arrived.header.full,
-            latency,
-            receiving: arrived.shown.saturating_sub(arrived.first),
-            decoding: start.elapsed(),
-            picture,
-        };
-        self.viewer.show(&shown).map_err(failed)
-    }
-}
-
-/// Frames since the last picture that could not be decoded.
-struct Corrupt(u32);
-
-impl Corrupt {
-    /// Another one: fails if they are too many.
-    fn note(&mut self, totals: &mut Totals, why: Cause) -> Result<(), PlayError> {
-        totals.corrupt += 1;
-        self.0 += 1;
-        if self.0 >= MAX_CORRUPT_FRAMES { Err(PlayError::Undecodable(why)) } else { Ok(()) }
-    }
-}
-
-fn failed(error: impl Into<Cause>) -> PlayError {
-    PlayError::View(error.into())
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
 
     use nestcast_codec::Codec;
-    use nestcast_proto::{FrameHeader, Video};
+    use nestcast_proto::{FrameHeader, PackageHash, Video};
 
     use super::*;
+    use crate::decoding::Decoding;
+    use crate::viewer::{Announcement, Shown};
 
     /// Looks at nothing until it is told to, once for each announcement.
     struct Slow(mpsc::Receiver<()>);

@@ -208,6 +208,11 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
             Event::Bytes(id, bytes) => self.subscriber.handle_bytes(now, id, &bytes)?,
             Event::End(id) => self.subscriber.handle_end(id),
             Event::Base(header, base) => self.subscriber.handle_base(now, header, &base),
+            Event::Late(header, bytes) => {
+                if self.subscriber.handle_late(header, &bytes)? {
+                    self.overdue = Instant::now() + self.patience;
+                }
+            }
             Event::Package(package, request) => {
                 self.sink.handle_package(package).await.map_err(Error::sink)?;
                 request.fulfil();
@@ -224,6 +229,9 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
             let first = self.handed_over.map_or(now, |(first, _)| first);
             *self.handed_over = Some((first, now));
             self.sink.handle_frame(arrived, self.subscriber.stats()).map_err(Error::sink)?;
+        }
+        if let Some(more) = self.subscriber.poll_more(self.epoch.elapsed()) {
+            self.sink.handle_more(more, self.subscriber.stats()).map_err(Error::sink)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::future::{Future, pending};
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Arrived, ReceiveStats, Welcome};
+use nestcast_proto::{Arrived, More, ReceiveStats, Welcome};
 
 /// Whether a sink can use frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,16 @@ pub trait FrameSink: Send {
     /// # Errors
     /// If it takes no more.
     fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Self::Error>;
+
+    /// More bytes of the picture that was handed over last, which stays; once in a frame interval at most. A sink that shows
+    /// what it was handed may ignore them.
+    ///
+    /// # Errors
+    /// If it takes no more.
+    fn handle_more(&mut self, more: More, stats: ReceiveStats) -> Result<(), Self::Error> {
+        let _ = (more, stats);
+        Ok(())
+    }
 
     /// The newest frame of video, since the last call, that was handed over and could not be used: a new beginning is asked for.
     fn lost(&mut self) -> Option<u64> {

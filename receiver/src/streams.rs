@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use nestcast_proto::{Bases, Control, FrameHeader, ModelHeader, StreamHead};
+use nestcast_proto::{Bases, Control, FrameHeader, LateHeader, MAX_FRAME, ModelHeader, StreamHead};
 use tokio::sync::mpsc;
 
 use crate::error::Error;
@@ -17,6 +17,8 @@ pub(crate) enum Event {
     Bytes(u64, Bytes),
     End(u64),
     Base(FrameHeader, Bytes),
+    /// Late bytes, which stand where the header says.
+    Late(LateHeader, Bytes),
     /// The model package that was asked for.
     Package(Bytes, Arc<Request>),
 }
@@ -47,6 +49,7 @@ impl Reader {
             StreamHead::Frame(header) => self.frame(header, first, stream).await,
             StreamHead::Model(header) => self.model(header, first, stream).await,
             StreamHead::Bases => self.bases(first, stream).await,
+            StreamHead::Late(header) => self.late(header, first, stream).await,
         }
     }
 
@@ -79,6 +82,22 @@ impl Reader {
                     // Whoever no longer listens knows why.
                     let _ = self.events.send(Event::Base(header, base)).await;
                 }
+            }
+            next = stream.read().await?;
+        }
+        Ok(())
+    }
+
+    /// More of a picture whose own stream ended.
+    async fn late(self, mut header: LateHeader, first: Bytes, mut stream: impl Incoming) -> Result<(), Error> {
+        let mut next = Some(first);
+        while let Some(bytes) = next {
+            let length = bytes.len() as u64;
+            // Whoever no longer listens knows why.
+            let _ = self.events.send(Event::Late(header, bytes)).await;
+            header.offset += length;
+            if header.offset > MAX_FRAME {
+                return Err(Error::violation("a picture has more late bytes than any frame"));
             }
             next = stream.read().await?;
         }

@@ -234,6 +234,7 @@ impl<'a, C: Connection> Feed<'a, C> {
                 Event::Frame(Next::Missed(count)) => self.publisher.handle_missed(count),
                 Event::Frame(Next::End) => {
                     live = false;
+                    self.publisher.handle_end();
                     self.note();
                 }
                 Event::Written(count) => self.publisher.handle_written(epoch.elapsed(), count, &self.connection.path()),

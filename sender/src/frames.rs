@@ -102,7 +102,7 @@ mod tests {
 
     fn put(outlet: &Outlet, id: u64) {
         let bytes = Bytes::from_static(&[7; 9]);
-        outlet.put(&Counters::default(), Frame { id, skipped: 0, captured: 0, base: 1, bytes, join: None });
+        outlet.put(&Counters::default(), Frame { id, skipped: 0, captured: 0, since: id, base: 1, bytes, join: None });
     }
 
     async fn take(frames: &mut Frames) -> Option<u64> {

@@ -1,10 +1,10 @@
 //! The source that encodes pictures, each by itself.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use nestcast_codec::{Channels, Encoder, ModelId, Picture, Size};
-use nestcast_proto::{Frame, PackageHash, Welcome};
+use nestcast_proto::{Frame, MAX_FRAME, PackageHash, Welcome};
 
 use crate::capture::{Capture, Captured, Desk, PictureError, Pictures};
 use crate::feedback::Feedback;
@@ -15,6 +15,10 @@ const MIN_BASE_BYTES: usize = 64;
 const MAX_BASE_BYTES: usize = 1000;
 /// Samples for each byte of a base: 0.05 bits a pixel of RGB show the whole of a picture.
 const SAMPLES_PER_BASE_BYTE: usize = 480;
+
+/// A picture that was there for so long, or will be, is one that stays: all of it is encoded, since late bytes follow. Less would
+/// take the repeated pictures of a film for such, and encode more of these than is sent.
+const STAYS: Duration = Duration::from_millis(250);
 
 /// How pictures are encoded, and the model that goes with it.
 pub struct Encoding {
@@ -75,7 +79,9 @@ impl EncodedPictures {
     pub fn new(pictures: Pictures, mut encoding: Encoding) -> Self {
         let (model, hash, package) = (encoding.model, encoding.hash, encoding.package.clone());
         let welcome = pictures.welcome(model, hash, None);
-        let work = Box::new(move |feedback: &Feedback, desk: &mut Desk| encode(&mut encoding, feedback, desk));
+        let interval = pictures.rate().interval();
+        let work =
+            Box::new(move |feedback: &Feedback, desk: &mut Desk| encode(&mut encoding, interval, feedback, desk));
         Self { welcome, package, capture: Capture::new(pictures, work) }
     }
 }
@@ -98,15 +104,23 @@ impl FrameSource for EncodedPictures {
     }
 }
 
-fn encode(encoding: &mut Encoding, feedback: &Feedback, desk: &mut Desk) -> Result<(), SourceError> {
-    let mut last: Option<(Captured, Frame, usize)> = None;
+fn encode(
+    encoding: &mut Encoding,
+    interval: Duration,
+    feedback: &Feedback,
+    desk: &mut Desk,
+) -> Result<(), SourceError> {
+    let mut last: Option<Encoded> = None;
     while let Some((captured, skipped)) = desk.take() {
         let start = Instant::now();
-        let limit = encoding.limit(feedback.useful_bytes());
-        let (bytes, base, limit) = match &last {
-            // A still picture is encoded again only if more of it is of use.
-            Some((same, frame, before)) if *before >= limit && same.picture == captured.picture => {
-                (frame.bytes.clone(), frame.base, *before)
+        let same = last.as_ref().filter(|last| last.captured.picture == captured.picture);
+        let (since, from) = same.map_or((captured.id, captured.at), |last| (last.frame.since, last.from));
+        let stays = Duration::from_micros(captured.at.saturating_sub(from)) + interval >= STAYS;
+        let limit = encoding.limit(if stays { MAX_FRAME } else { feedback.useful_bytes() });
+        let (bytes, base, limit) = match same {
+            // A picture that stays is encoded again only if more of it is of use: what was sent of it is the beginning of that.
+            Some(last) if last.limit >= limit || last.frame.bytes.len() < last.limit => {
+                (last.frame.bytes.clone(), last.frame.base, last.limit)
             }
             _ => {
                 let bytes = encoding.encode(&captured.picture, limit).map_err(SourceError::failed)?;
@@ -115,15 +129,25 @@ fn encode(encoding: &mut Encoding, feedback: &Feedback, desk: &mut Desk) -> Resu
             }
         };
         feedback.handle_encoded(start.elapsed());
-        let frame = Frame { id: captured.id, skipped, captured: captured.at, base, bytes, join: None };
+        let frame = Frame { id: captured.id, skipped, captured: captured.at, since, base, bytes, join: None };
         if !desk.send(frame.clone()) {
             break;
         }
-        if let Some((before, ..)) = last.replace((captured, frame, limit)) {
-            desk.spend(before.picture);
+        if let Some(before) = last.replace(Encoded { captured, from, frame, limit }) {
+            desk.spend(before.captured.picture);
         }
     }
     Ok(())
+}
+
+/// The picture that was encoded last.
+struct Encoded {
+    captured: Captured,
+    /// When it was captured first, in microseconds as [`Captured::at`].
+    from: u64,
+    frame: Frame,
+    /// Most bytes that were asked for.
+    limit: usize,
 }
 
 /// Bytes of the base of a picture.

@@ -74,7 +74,7 @@ impl VideoEncoding {
                 Join { base, bytes }
             })
         };
-        Ok(Frame { id, skipped, captured, base: frame.base, bytes: frame.bytes, join })
+        Ok(Frame { id, skipped, captured, since: id, base: frame.base, bytes: frame.bytes, join })
     }
 
     /// Encodes for the receivers of now.

@@ -1,5 +1,5 @@
 //! A broadcast in a process of its own, so that its memory is its own: says its address and its certificate's
-//! fingerprint in a line, broadcasts a still picture, or with the argument `video` a video of 160x96, to as many receivers
+//! fingerprint in a line, broadcasts pictures of noise, or with the argument `video` a video of 160x96, to as many receivers
 //! as a number among its arguments says (500), answers each line of input with how many receivers it has and has let in, and
 //! ends with its input.
 
@@ -15,7 +15,7 @@ fn main() -> std::io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let max_receivers = arguments.iter().find_map(|count| count.parse().ok()).unwrap_or(500);
     let video = arguments.iter().any(|word| word == "video");
-    let plan = Plan { moving: false, size: (64, 48), max_receivers, ..Plan::new(&identity) };
+    let plan = Plan { size: (64, 48), max_receivers, ..Plan::new(&identity) };
     let broadcast = runtime
         .block_on(async { if video { Running::run(plan.listen_to(video_frames())) } else { Running::start(plan) } });
     println!("{} {}", broadcast.address, identity.fingerprint());

@@ -35,8 +35,6 @@ pub struct Plan {
     pub package: Option<PackageHash>,
     /// Pixels in each direction, four by three.
     pub size: (u32, u32),
-    /// Whether pictures change.
-    pub moving: bool,
     /// Whether receivers may have the model.
     pub give_model: bool,
     /// Most receivers at once.
@@ -49,7 +47,7 @@ impl Plan {
         let listen = ([127, 0, 0, 1], 0).into();
         let (identity, size) = (identity.clone(), (160, 120));
         let max_receivers = 500;
-        Self { listen, identity, token: None, package: None, size, moving: true, give_model: false, max_receivers }
+        Self { listen, identity, token: None, package: None, size, give_model: false, max_receivers }
     }
 
     fn pictures(&self) -> Pictures {
@@ -57,9 +55,7 @@ impl Plan {
         let size = Size::new(width, height).expect("a valid size");
         let noise = move |seed| pictures::picture(Content::Noise, width, height, Channels::Rgb, seed);
         let rate = Rate::new(RATE, 1).expect("a valid rate");
-        if !self.moving {
-            return Pictures::still(noise(1), rate);
-        }
+        // None twice: one that stays is sent once.
         let mut seed = 0;
         Pictures::new(size, rate, move || {
             seed += 1;

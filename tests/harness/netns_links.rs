@@ -85,7 +85,7 @@ impl NetnsLinks {
         words.next().and_then(|bytes| bytes.parse().ok()).ok_or_else(|| format!("no count of bytes in {told:?}"))
     }
 
-    /// Broadcasts a still picture of noise, and has a receiver at the end of each of `links` do `receive`; gives what they
+    /// Broadcasts pictures of noise, and has a receiver at the end of each of `links` do `receive`; gives what they
     /// gave.
     ///
     /// # Panics
@@ -97,7 +97,7 @@ impl NetnsLinks {
     ) -> Vec<T> {
         let identity = identity();
         let listen = SocketAddr::from(([0, 0, 0, 0], PORT));
-        let plan = Plan { listen, size: (320, 240), moving: false, ..Plan::new(&identity) };
+        let plan = Plan { listen, size: (320, 240), ..Plan::new(&identity) };
         let ((listens, listening), (ended, end)) = (mpsc::channel(), mpsc::channel::<()>());
         let sender = self.at(End::Sender, move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();

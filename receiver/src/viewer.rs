@@ -1,0 +1,118 @@
+//! Whoever looks at a broadcast, and what it is told.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use bytes::Bytes;
+use nestcast_codec::{ModelId, Picture, Range, Size};
+use nestcast_proto::{PackageHash, ReceiveStats};
+
+use crate::decoding::Decoding;
+use crate::latency::LatencyHistogram;
+
+/// What the sender announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Announcement {
+    /// The tables that the frames were encoded with, of video those of frames predicted from nothing: who decodes without
+    /// networks needs no more.
+    pub model: ModelId,
+    /// The package with these tables and the networks that go with them.
+    pub package: PackageHash,
+    /// The size of every picture.
+    pub size: Size,
+    /// Frames in so many seconds.
+    pub rate: (u32, u32),
+    /// Of video.
+    pub video: Option<AnnouncedVideo>,
+}
+
+/// What the sender of a video announced besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnnouncedVideo {
+    /// The tables of predicted frames.
+    pub residual: ModelId,
+    /// The values that samples take.
+    pub range: Range,
+}
+
+/// A picture to show.
+#[derive(Debug)]
+pub struct Shown<'a> {
+    /// The frame's number; the same as before where more came of a picture that stays.
+    pub id: u64,
+    /// Bytes that came in time, and those that the frame has.
+    pub bytes: usize,
+    /// See `bytes`.
+    pub full: u64,
+    /// From capture to the end of decoding, and so the age of a picture that stays, by the sender's clock as the session knows it: to within half of a round trip.
+    pub latency: Duration,
+    /// From the first byte to the last that was used at first.
+    pub receiving: Duration,
+    /// What decoding took.
+    pub decoding: Duration,
+    /// The picture.
+    pub picture: &'a Picture,
+}
+
+/// All that came on all connections so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Frames as they came from the network.
+    pub received: ReceiveStats,
+    /// Frames that came but were not decoded, because a newer one was there.
+    pub undecoded: u64,
+    /// Times that the last picture was held for an interval because nothing came.
+    pub held: u64,
+    /// Frames whose bytes are no picture.
+    pub corrupt: u64,
+    /// Connections after the first.
+    pub reconnects: u64,
+    /// From capture to shown.
+    pub latency: LatencyHistogram,
+}
+
+/// Whoever looks. All calls come from one thread of its own; the error of any ends the receiving.
+pub trait Viewer: Send + 'static {
+    /// Why it can go on no longer.
+    type Error: Into<Box<dyn StdError + Send + Sync>>;
+
+    /// A sender announced itself. Nothing if its model is missing: then it is asked for, and
+    /// [`Viewer::handle_package`] gets it.
+    ///
+    /// # Errors
+    /// If this viewer cannot show such pictures.
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Self::Error>;
+
+    /// The model package that was asked for, as the sender gave it: not checked yet. Nothing if it is not taken.
+    ///
+    /// # Errors
+    /// If it is not the right one, or is not sound.
+    fn handle_package(&mut self, announced: &Announcement, package: Bytes) -> Result<Option<Decoding>, Self::Error> {
+        let _ = (announced, package);
+        Ok(None)
+    }
+
+    /// Shows a picture.
+    ///
+    /// # Errors
+    /// If it cannot be shown.
+    fn show(&mut self, shown: &Shown<'_>) -> Result<(), Self::Error>;
+
+    /// Nothing came for as long as a frame takes: shows the last picture again.
+    ///
+    /// # Errors
+    /// If it cannot be shown.
+    fn hold(&mut self, picture: &Picture) -> Result<(), Self::Error> {
+        let _ = picture;
+        Ok(())
+    }
+
+    /// What came so far; called about once a second, and at the end.
+    ///
+    /// # Errors
+    /// If it cannot be told.
+    fn report(&mut self, totals: &Totals) -> Result<(), Self::Error> {
+        let _ = totals;
+        Ok(())
+    }
+}

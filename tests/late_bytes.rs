@@ -1,0 +1,209 @@
+//! Slides over a slow link, in virtual time: while a picture stays the rest of it comes, and a new one is not late for that.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use nestcast_codec::{Channels, Codec, Decoder, Error, Picture, Progress};
+use nestcast_lab::bottleneck::Bottleneck;
+use nestcast_lab::link::Link;
+use nestcast_lab::metrics::psnr;
+use nestcast_lab::pace::{Pace, microseconds};
+use nestcast_proto::{Arrived, Bitrate, Frame, More, PackageHash, ReceiveStats, Welcome};
+use nestcast_receiver::{FrameSink, Readiness};
+use nestcast_sender::{Feedback, FrameSource, SourceError};
+use nestcast_tests::network::{INTERVAL, Outcome, Scenario, Viewer, broadcast_from};
+use nestcast_tests::pictures::{self, Content};
+
+const SIZE: (u32, u32) = (512, 384);
+const BASE: usize = 400;
+/// What a packet with all headers takes on a slow link.
+const PACKET_BYTES: f64 = 1280.0;
+
+/// The picture of a slide.
+fn slide(number: usize) -> Picture {
+    let seed = u32::try_from(number).expect("few slides");
+    pictures::picture(Content::Photo, SIZE.0, SIZE.1, Channels::Rgb, seed)
+}
+
+/// Slides, each from a moment on, 30 times a second.
+struct Slides {
+    slides: Vec<(Duration, Bytes)>,
+    /// The first frame of the slide that is shown.
+    since: u64,
+    id: u64,
+    pace: Pace,
+}
+
+impl Slides {
+    fn new(begin: &[Duration]) -> Self {
+        let bytes = |number| Codec::photo().encode(&slide(number)).expect("a picture").bytes().clone();
+        let slides = begin.iter().enumerate().map(|(number, &at)| (at, bytes(number))).collect();
+        Self { slides, since: 0, id: 0, pace: Pace::new(INTERVAL) }
+    }
+
+    fn length(&self, slide: usize) -> usize {
+        self.slides[slide].1.len()
+    }
+}
+
+impl FrameSource for Slides {
+    fn welcome(&self) -> Welcome {
+        let (width, height) = SIZE;
+        Welcome { model: [1; 6], package: PackageHash([1; 32]), width, height, rate: (30, 1), video: None }
+    }
+
+    async fn next(&mut self, _feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
+        let at = self.pace.next().await;
+        let (id, captured) = (self.id, microseconds(at));
+        self.id += 1;
+        if self.slides.get(1).is_some_and(|(begins, _)| *begins <= at) {
+            self.slides.remove(0);
+            self.since = id;
+        }
+        let bytes = self.slides[0].1.clone();
+        Ok(Some(Frame { id, skipped: 0, captured, since: self.since, base: BASE, bytes, join: None }))
+    }
+}
+
+/// What was shown of a slide at a moment.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    at: Duration,
+    slide: usize,
+    bytes: usize,
+    psnr: f64,
+    whole: bool,
+}
+
+/// Decodes what comes, and compares it with the slide that it is.
+struct Audience {
+    network: Bottleneck,
+    /// When each slide begins.
+    begin: Vec<Duration>,
+    decoder: Decoder,
+    bytes: usize,
+    slide: usize,
+    looks: Vec<Look>,
+    received: ReceiveStats,
+}
+
+impl Audience {
+    fn new(network: &Bottleneck, begin: &[Duration]) -> Self {
+        let (decoder, looks, received) = (Codec::photo().decoder(), Vec::new(), ReceiveStats::default());
+        Self { network: network.clone(), begin: begin.to_vec(), decoder, bytes: 0, slide: 0, looks, received }
+    }
+
+    fn look(&mut self, bytes: &Bytes) -> Result<(), Error> {
+        self.bytes += bytes.len();
+        let whole = self.decoder.push(bytes)? == Progress::Complete;
+        let picture = self.decoder.render().expect("its header is there");
+        let (at, slide) = (self.network.now(), self.slide);
+        let psnr = psnr(&self::slide(slide), &picture);
+        self.looks.push(Look { at, slide, bytes: self.bytes, psnr, whole });
+        Ok(())
+    }
+
+    fn of(&self, slide: usize) -> Vec<Look> {
+        self.looks.iter().filter(|look| look.slide == slide).copied().collect()
+    }
+}
+
+impl FrameSink for Audience {
+    type Error = Error;
+
+    async fn handle_welcome(&mut self, _welcome: &Welcome) -> Result<Readiness, Error> {
+        Ok(Readiness::Ready)
+    }
+
+    async fn handle_package(&mut self, _package: Bytes) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Error> {
+        self.decoder.reset();
+        let captured = Duration::from_micros(frame.header.captured);
+        self.slide = self.begin.iter().rposition(|begin| *begin <= captured).expect("the first begins at once");
+        (self.bytes, self.received) = (0, stats);
+        self.look(&frame.prefix)
+    }
+
+    fn handle_more(&mut self, more: More, stats: ReceiveStats) -> Result<(), Error> {
+        self.received = stats;
+        self.look(&more.bytes)
+    }
+}
+
+/// Shows slides over a link; gives what was seen, and how many bytes each slide has.
+fn show(rate: u64, loss: u32, cap: Option<u64>, begin: &[u64], time: u64) -> (Audience, Vec<usize>) {
+    let begin: Vec<_> = begin.iter().map(|&second| Duration::from_secs(second)).collect();
+    let slides = Slides::new(&begin);
+    let lengths = (0..begin.len()).map(|slide| slides.length(slide)).collect();
+    let link = Link::constant(rate).with_rtt(Duration::from_millis(50)).with_loss(loss, 1);
+    let scenario = Scenario::lasting(Duration::from_secs(time));
+    let outcome: Outcome<Audience> = broadcast_from(&link, scenario, slides, |network| {
+        let cap = cap.map(Bitrate::from_bits);
+        vec![Viewer { joins: Duration::ZERO, cap, sink: Audience::new(network, &begin) }]
+    });
+    let audience = outcome.receivers.into_iter().next().expect("one receiver");
+    for slide in 0..begin.len() {
+        let looks = audience.of(slide);
+        let (first, last) = (looks[0], looks[looks.len() - 1]);
+        println!("slide {slide}: first {first:?}, last {last:?}, {} looks", looks.len());
+    }
+    (audience, lengths)
+}
+
+/// Each picture of a slide has more bytes than the one before, and is no worse.
+fn assert_better_and_better(looks: &[Look]) {
+    for pair in looks.windows(2) {
+        assert!(pair[0].bytes < pair[1].bytes && pair[0].psnr <= pair[1].psnr + 0.01, "{pair:?}");
+    }
+}
+
+#[test]
+fn a_slide_at_100_kbit_a_second_becomes_better_until_it_is_whole() {
+    let (audience, lengths) = show(100_000, 0, None, &[0, 15], 40);
+    let looks = audience.of(1);
+    assert_better_and_better(&looks);
+    let whole = looks.iter().find(|look| look.whole).expect("all of it comes");
+    let took = whole.at - Duration::from_secs(15);
+    // Until the first bytes are there, and then what a controller with a short queue makes of a link that carries ten packets
+    // a second.
+    let bound = Duration::from_millis(300) + Duration::from_secs_f64(lengths[1] as f64 * 8.0 / 85_000.0);
+    println!("{} bytes took {took:?} of {bound:?}", lengths[1]);
+    assert!(took <= bound, "{took:?} for {} bytes", lengths[1]);
+    assert_eq!(looks.last().map(|look| look.bytes), Some(lengths[1]), "once");
+    assert_eq!(audience.received.blank, 0, "pictures that stayed are not missing");
+}
+
+#[test]
+fn a_new_slide_waits_for_no_more_than_a_packet_of_the_one_before() {
+    // The first is whole long before the second, and the second far from it at the third.
+    let (audience, lengths) = show(100_000, 0, None, &[0, 20, 22], 26);
+    assert!(audience.of(0).last().is_some_and(|look| look.whole));
+    assert!(audience.of(1).last().is_some_and(|look| look.bytes < lengths[1]));
+    let waits = [(1, 20), (2, 22)].map(|(slide, begins)| audience.of(slide)[0].at - Duration::from_secs(begins));
+    println!("behind a quiet link {:?}, behind late bytes {:?}", waits[0], waits[1]);
+    let packet = Duration::from_secs_f64(PACKET_BYTES * 8.0 / 100_000.0);
+    assert!(waits[1] <= waits[0] + packet, "{waits:?}, a packet takes {packet:?}");
+}
+
+#[test]
+fn with_loss_and_with_a_cap_a_slide_becomes_whole_too() {
+    for (loss, cap) in [(20_000, None), (0, Some(200_000))] {
+        let (audience, lengths) = show(400_000, loss, cap, &[0], 20);
+        let looks = audience.of(0);
+        assert_better_and_better(&looks);
+        assert_eq!(looks.last().map(|look| (look.bytes, look.whole)), Some((lengths[0], true)));
+        let took = looks[looks.len() - 1].at;
+        let most = cap.map_or(0.0, |cap| lengths[0] as f64 * 8.0 / cap as f64);
+        assert!(took.as_secs_f64() >= most, "{took:?}: within the cap");
+    }
+}
+
+#[test]
+fn a_slide_that_stays_for_a_minute_keeps_its_receiver() {
+    let (audience, _) = show(2_000_000, 0, None, &[0, 70], 75);
+    assert!(audience.of(1).last().is_some_and(|look| look.whole), "the connection is the same");
+    assert_eq!(audience.of(0).iter().filter(|look| look.whole).count(), 1, "nothing comes twice");
+}
