@@ -218,7 +218,7 @@ fn behind_an_outage_new_frames_come_again() {
         let used = outcomes.each_ref().map(|outcome| outcome.used(&link, up + ms(1000), up + ms(3000)));
         println!("{down} ms, bases of {base}: fresh after {late:.0?} ms, {used:.1?} %");
         // Each frame's base finds out whether the path carries again; what stood still is shown first, at double speed.
-        assert!(mean(&late) <= 500.0, "{down}: {late:?} ms");
+        assert!(mean(&late) <= 500.0 && late.iter().all(|&late| late <= 600.0), "{down}: {late:?} ms");
         assert!(used.iter().all(|&used| used >= 90.0), "{down}: {used:?} %");
     }
 }
