@@ -102,7 +102,10 @@ impl Driver {
                 let in_flight = in_flight.map_or_else(|| self.in_flight, u64::from);
                 self.controller.handle_acks_end(self.now, in_flight);
             }
-            Event::Smoothed { micros } => self.controller.handle_smoothed(Duration::from_micros(micros.into())),
+            Event::Smoothed { micros } => {
+                let smoothed = Duration::from_micros(micros.into());
+                self.controller.handle_transport(self.now, smoothed, smoothed / 2);
+            }
             Event::Loss { bytes, all } => {
                 self.lost += u64::from(bytes);
                 self.in_flight -= self.packets.pop_front().map_or(0, |(_, bytes)| bytes);
