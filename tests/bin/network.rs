@@ -13,12 +13,15 @@ use nestcast_tests::network::{Outcome, Scenario, broadcast, steps};
 
 /// Moments over which a fall is spread, within three frame intervals.
 const FALLS: u32 = 12;
-/// Seeds of the links that lose packets.
-const SEEDS: u64 = 3;
+/// When receivers join, in milliseconds: what the sender estimates depends on when packets come, to the microsecond. On links that lose
+/// packets each has a seed of its own.
+const MOMENTS: [u64; 6] = [0, 3, 5, 11, 17, 24];
+/// Others, to see by how much the means of six differ.
+const OTHER_MOMENTS: [u64; 6] = [1, 7, 9, 13, 21, 29];
 
 /// Broadcasts over simulated links with the QUIC, the feed and the congestion control of the product: for each link and
-/// round trip the share of the link that frames use, the queue's 95th percentile and the frames that were not shown, of
-/// the worst of several runs where moments of falls or lost packets differ.
+/// round trip the share of the link that frames use and the queue's 95th percentile, the means of six runs to receivers that join at
+/// different moments, or of twelve with falls at different moments, and the most frames that were not shown in one of them.
 #[derive(Parser)]
 struct Options {
     /// One line for each link and round trip as comma-separated values, in place of a Markdown table
@@ -30,9 +33,12 @@ struct Options {
     /// Only links whose name contains this
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
+    /// Other moments of joining
+    #[arg(long)]
+    other: bool,
 }
 
-/// A row of the table: runs of which the worst counts.
+/// A row of the table: runs whose mean counts.
 struct Row {
     name: String,
     runs: Vec<Run>,
@@ -46,7 +52,7 @@ struct Run {
     until: Duration,
 }
 
-/// What the worst of a row's runs gave.
+/// What a row's runs gave.
 #[derive(Debug, Clone, Copy)]
 struct Figures {
     used: f64,
@@ -61,7 +67,9 @@ struct Figures {
 
 fn main() {
     let options = Options::parse();
-    let rows = rows().into_iter().filter(|row| row.name.contains(&options.only));
+    let rows = rows(if options.other { OTHER_MOMENTS } else { MOMENTS })
+        .into_iter()
+        .filter(|row| row.name.contains(&options.only));
     if options.csv {
         println!(
             "link,rtt_ms,used_percent,queue_p95_ms,frames_not_shown,latency_p50_ms,jain_index,download_used_percent"
@@ -89,69 +97,57 @@ fn megabits(rate: u64) -> f64 {
     rate as f64 / 1e6
 }
 
-/// All rows.
-fn rows() -> Vec<Row> {
+/// All rows, of broadcasts to receivers that join at these moments.
+fn rows(moments: [u64; 6]) -> Vec<Row> {
     let rates = [300_000, 1_000_000, 4_000_000, 10_000_000];
+    let row = |name: &str, link: &Link, scenario: Scenario, from| {
+        let joins = |joins| Scenario { joins: Duration::from_millis(joins), ..scenario };
+        let run = |moment| Run { link: link.clone(), scenario: joins(moment), from, until: scenario.time };
+        Row { name: name.to_owned(), runs: moments.into_iter().map(run).collect() }
+    };
     let mut all = Vec::new();
     for percent in [0, 1, 3] {
-        all.extend(rates.iter().map(|&rate| constant(rate, percent)));
+        let loss = if percent == 0 { String::new() } else { format!(", {percent} % loss") };
+        for &rate in &rates {
+            let name = format!("{} Mbit/s{loss}", megabits(rate));
+            let mut constant = row(&name, &Link::constant(rate), Scenario::lasting(seconds(12)), seconds(2));
+            for (run, seed) in constant.runs.iter_mut().zip(1..) {
+                run.link = Link::constant(rate).with_loss(percent * 10_000, seed);
+            }
+            all.push(constant);
+        }
     }
-    all.extend(changes());
+    let stepping = steps(&[(0, 4_000_000), (4, 1_000_000), (8, 10_000_000)]);
+    let fallen = Scenario::lasting(seconds(8));
+    all.push(row("4-1-10 Mbit/s: after the fall", &stepping, fallen, Duration::from_millis(4500)));
+    let risen = Scenario::lasting(seconds(12));
+    all.push(row("4-1-10 Mbit/s: after the rise", &stepping, risen, seconds(9)));
+    for (name, text) in [("Norway by bus", NORWAY_BUS), ("Norway by metro", NORWAY_METRO)] {
+        let link = Link::recorded(text).expect("a trace");
+        all.push(row(name, &link, Scenario::lasting(seconds(17)), seconds(1)));
+    }
     let falling = [10_000_000, 4_000_000, 2_000_000, 1_000_000, 300_000];
     for (at, &before) in falling.iter().enumerate() {
         all.extend(falling[at + 1..].iter().map(|&after| fall(before, after)));
     }
-    all.extend(rates.iter().map(|&rate| late_acks(rate)));
-    for rate in &rates[1..] {
-        let scenario = Scenario { receivers: 4, ..Scenario::lasting(seconds(24)) };
-        let run = Run { link: Link::constant(*rate), scenario, from: seconds(8), until: seconds(24) };
-        all.push(Row { name: format!("{} Mbit/s, four receivers", megabits(*rate)), runs: vec![run] });
+    // As browsers acknowledge.
+    let acknowledge = Some(Acknowledge { packets: 10, within: Duration::from_millis(25) });
+    for &rate in &rates {
+        let name = format!("{} Mbit/s, late acknowledgements", megabits(rate));
+        let scenario = Scenario { acknowledge, ..Scenario::lasting(seconds(12)) };
+        all.push(row(&name, &Link::constant(rate), scenario, seconds(2)));
     }
-    for rate in &rates[1..] {
+    for &rate in &rates[1..] {
+        let name = format!("{} Mbit/s, four receivers", megabits(rate));
+        let scenario = Scenario { receivers: 4, ..Scenario::lasting(seconds(24)) };
+        all.push(row(&name, &Link::constant(rate), scenario, seconds(8)));
+    }
+    for &rate in &rates[1..] {
+        let name = format!("{} Mbit/s, beside CUBIC", megabits(rate));
         let scenario = Scenario { download: Some(seconds(3)), ..Scenario::lasting(seconds(40)) };
-        let run = Run { link: Link::constant(*rate), scenario, from: seconds(10), until: seconds(40) };
-        all.push(Row { name: format!("{} Mbit/s, beside CUBIC", megabits(*rate)), runs: vec![run] });
+        all.push(row(&name, &Link::constant(rate), scenario, seconds(10)));
     }
     all
-}
-
-fn constant(rate: u64, percent: u32) -> Row {
-    let seeds = if percent == 0 { 1..=1 } else { 1..=SEEDS };
-    let run = |seed| {
-        let link = Link::constant(rate).with_loss(percent * 10_000, seed);
-        Run { link, scenario: Scenario::lasting(seconds(12)), from: seconds(2), until: seconds(12) }
-    };
-    let loss = if percent == 0 { String::new() } else { format!(", {percent} % loss") };
-    Row { name: format!("{} Mbit/s{loss}", megabits(rate)), runs: seeds.map(run).collect() }
-}
-
-/// A peer that acknowledges every ten packets or after 25 ms.
-fn late_acks(rate: u64) -> Row {
-    let scenario = Scenario {
-        acknowledge: Some(Acknowledge { packets: 10, within: Duration::from_millis(25) }),
-        ..Scenario::lasting(seconds(12))
-    };
-    let run = Run { link: Link::constant(rate), scenario, from: seconds(2), until: seconds(12) };
-    Row { name: format!("{} Mbit/s, late acknowledgements", megabits(rate)), runs: vec![run] }
-}
-
-/// Steps and recordings.
-fn changes() -> Vec<Row> {
-    let link = steps(&[(0, 4_000_000), (4, 1_000_000), (8, 10_000_000)]);
-    let stepping = |from, until| Run { link: link.clone(), scenario: Scenario::lasting(seconds(12)), from, until };
-    let recording = |text: &str| Run {
-        link: Link::recorded(text).expect("a trace"),
-        scenario: Scenario::lasting(seconds(17)),
-        from: seconds(1),
-        until: seconds(17),
-    };
-    let row = |name: &str, run| Row { name: name.to_owned(), runs: vec![run] };
-    vec![
-        row("4-1-10 Mbit/s: after the fall", stepping(Duration::from_millis(4500), seconds(8))),
-        row("4-1-10 Mbit/s: after the rise", stepping(seconds(9), seconds(12))),
-        row("Norway by bus", recording(NORWAY_BUS)),
-        row("Norway by metro", recording(NORWAY_METRO)),
-    ]
 }
 
 /// Falls at moments spread over three frame intervals, measured from a second later on.
@@ -167,8 +163,22 @@ fn fall(before: u64, after: u64) -> Row {
 
 impl Row {
     fn figures(&self, rtt: u64) -> Figures {
-        let figures = self.runs.iter().map(|run| run.figures(Duration::from_millis(rtt)));
-        figures.reduce(Figures::worse).expect("a row has runs")
+        let figures: Vec<_> = self.runs.iter().map(|run| run.figures(Duration::from_millis(rtt))).collect();
+        let mean = |of: fn(&Figures) -> f64| figures.iter().map(of).sum::<f64>() / figures.len() as f64;
+        let time =
+            |of: fn(&Figures) -> Duration| figures.iter().map(of).sum::<Duration>().div_f64(figures.len() as f64);
+        let both = |one: Option<f64>, two: Option<f64>| one.zip(two).map(|(one, two)| one + two);
+        let optional = |of: fn(&Figures) -> Option<f64>| {
+            figures.iter().map(of).reduce(both).flatten().map(|sum| sum / figures.len() as f64)
+        };
+        Figures {
+            used: mean(|run| run.used),
+            queue: time(|run| run.queue),
+            blank: figures.iter().map(|run| run.blank).max().unwrap_or_default(),
+            latency: time(|run| run.latency),
+            fairness: optional(|run| run.fairness),
+            download: optional(|run| run.download),
+        }
     }
 }
 
@@ -190,17 +200,6 @@ impl Run {
 }
 
 impl Figures {
-    fn worse(self, other: Self) -> Self {
-        Self {
-            used: self.used.min(other.used),
-            queue: self.queue.max(other.queue),
-            blank: self.blank.max(other.blank),
-            latency: self.latency.max(other.latency),
-            fairness: self.fairness.zip(other.fairness).map(|(one, two)| one.min(two)),
-            download: self.download.zip(other.download).map(|(one, two)| one.max(two)),
-        }
-    }
-
     fn cell(&self) -> String {
         let fairness = self.fairness.map(|index| format!(" / {index:.2}")).unwrap_or_default();
         let download = self.download.map(|used| format!(" / {used:.0} %")).unwrap_or_default();
