@@ -83,8 +83,8 @@ impl Reader {
 
     /// The built-in package that has the tables of this id.
     fn package(&self, model: ModelId) -> Result<&Package> {
-        let built_in = || Package::names().filter_map(|name| Package::builtin(name).ok()).collect();
-        let package = self.packages.get_or_init(built_in).iter().find(|package| package.id() == model);
+        let packages = self.packages.get_or_init(|| Package::built_in().collect());
+        let package = packages.iter().find(|package| package.id() == model);
         package.ok_or_else(|| anyhow!("it needs the model {model}, which is not built in: decode it to PNG first"))
     }
 }

@@ -11,7 +11,6 @@ use nestcast_models::{Package, Runtime};
 use crate::args::{Common, Transform};
 
 /// A model package with the options that go with it.
-#[derive(Clone)]
 pub(crate) struct Model {
     package: Package,
     threads: usize,
@@ -73,9 +72,11 @@ impl Model {
     /// This model, or the built-in one of this id, where there is one and this is another.
     pub(crate) fn or_built_in(self, id: Option<ModelId>) -> Self {
         let Some(id) = id.filter(|id| *id != self.id()) else { return self };
-        let built_in =
-            Package::names().filter_map(|name| Package::builtin(name).ok()).find(|package| package.id() == id);
-        built_in.map_or_else(|| self.clone(), |package| self.with_package(package))
+        let built_in = Package::built_in().find(|package| package.id() == id);
+        match built_in {
+            Some(package) => self.with_package(package),
+            None => self,
+        }
     }
 
     /// The same options with another package.

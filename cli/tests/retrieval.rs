@@ -272,8 +272,10 @@ fn inspect_says_how_much_of_a_code_there_is_and_of_which_model() {
     longer[10..12].copy_from_slice(&72_u16.to_le_bytes());
     longer.push(0);
     bench.write("longer.nsc", &longer);
-    let line = refuse(&bench, &["decode", "longer.nsc", "-o", "out.png", "--model", "codes"]);
-    assert!(line.ends_with("it has 72 bits where its model makes 64: get the code again"), "{line}");
+    for arguments in [&["decode", "longer.nsc", "-o", "out.png"][..], &["inspect", "longer.nsc"]] {
+        let line = refuse(&bench, &[arguments, &["--model", "codes"]].concat());
+        assert!(line.ends_with("it has 72 bits where its model makes 64: get the code again"), "{line}");
+    }
     let line = refuse(&bench, &["inspect", "cut.nsc", "--original", "small.png"]);
     assert!(line.ends_with("cut.nsc is a code: leave it out"), "{line}");
 }

@@ -70,6 +70,11 @@ impl Package {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
+    /// All packages that are part of this build, opened.
+    pub fn built_in() -> impl Iterator<Item = Self> {
+        Self::names().filter_map(|name| Self::builtin(name).ok())
+    }
+
     fn read(files: Files<'_>, place: String) -> Result<Self, PackageError> {
         match files.read() {
             Ok(Contents { manifest, tables, files }) => Ok(Self { place, manifest, tables, files }),

@@ -15,7 +15,7 @@ import neighbourhood
 from encoders import Convolutional, Dense, Embedding
 from nested import truncate
 from settings import BoltzmannSettings, EmbeddingSettings, Phase
-from test_hashing import some_data
+from test_hashing import fit, some_data
 
 SMALL = EmbeddingSettings("embedding", "small", widths=(36, 24, 6), activation="rectified", phases=(Phase(60),), batch=80, learning_rate=5e-3)
 STACK = BoltzmannSettings("boltzmann", "stack", widths=(9, 6, 4), phases=(Phase(1, "0"),), batch=80)
@@ -40,13 +40,7 @@ def task_of(settings: EmbeddingSettings) -> embedding.Task:
 
 
 def trained(settings: EmbeddingSettings) -> embedding.Task:
-    task = task_of(settings)
-    adam = torch.optim.Adam(task.groups()[0]["params"], settings.learning_rate)
-    for step in range(settings.steps):
-        adam.zero_grad()
-        task.loss(task.batch(step), settings.phases[0]).backward()
-        adam.step()
-    return task
+    return fit(task_of(settings))
 
 
 def error(task: embedding.Task) -> float:

@@ -38,14 +38,18 @@ def task_of(settings: HashingSettings) -> hashing.Task:
     return task
 
 
-def trained(settings: HashingSettings) -> hashing.Task:
-    task = task_of(settings)
-    adam = torch.optim.Adam(task.groups()[0]["params"], settings.learning_rate)
-    for step in range(settings.steps):
+def fit(task):
+    """The task after all steps of its settings, without schedule and checkpoints."""
+    adam = torch.optim.Adam(task.groups()[0]["params"], task.settings.learning_rate)
+    for step in range(task.settings.steps):
         adam.zero_grad()
-        task.loss(task.batch(step), settings.phases[0]).backward()
+        task.loss(task.batch(step), task.settings.phases[0]).backward()
         adam.step()
     return task
+
+
+def trained(settings: HashingSettings) -> hashing.Task:
+    return fit(task_of(settings))
 
 
 class Latents(unittest.TestCase):

@@ -472,8 +472,13 @@ mod tests {
         publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame, &PathStats::default());
     }
 
-    /// Writes up to `room` bytes; gives the heads of the streams that were finished, and how many bytes followed each.
-    fn streams(publisher: &mut Publisher, open: &mut Vec<u8>, mut room: usize) -> Vec<(StreamHead, usize)> {
+    /// Writes up to `room` bytes; gives what `read` sees in the streams that were finished.
+    fn finished<T>(
+        publisher: &mut Publisher,
+        open: &mut Vec<u8>,
+        mut room: usize,
+        read: impl Fn(&[u8]) -> T,
+    ) -> Vec<T> {
         let mut streams = Vec::new();
         while let Some(step) = publisher.poll() {
             match step {
@@ -488,13 +493,18 @@ mod tests {
                     room -= taken;
                     publisher.handle_written(Duration::ZERO, taken, &PathStats::default());
                 }
-                Step::Finish => {
-                    let (head, length) = StreamHead::parse(open).expect("a head").expect("all of it");
-                    streams.push((head, open.len() - length));
-                }
+                Step::Finish => streams.push(read(open)),
             }
         }
         streams
+    }
+
+    /// Writes up to `room` bytes; gives the heads of the streams that were finished, and how many bytes followed each.
+    fn streams(publisher: &mut Publisher, open: &mut Vec<u8>, room: usize) -> Vec<(StreamHead, usize)> {
+        finished(publisher, open, room, |stream| {
+            let (head, length) = StreamHead::parse(stream).expect("a head").expect("all of it");
+            (head, stream.len() - length)
+        })
     }
 
     #[test]
@@ -558,25 +568,8 @@ mod tests {
 
     /// Writes up to `room` bytes: the frames on the streams that were finished, and the bytes of each but its head; of a
     /// stream of bases the frames that it has.
-    fn drive(publisher: &mut Publisher, open: &mut Vec<u8>, mut room: usize) -> Vec<(Vec<u64>, usize)> {
-        let mut streams = Vec::new();
-        while let Some(step) = publisher.poll() {
-            match step {
-                Step::Open { .. } | Step::Again { .. } => open.clear(),
-                Step::Write => {
-                    let offered = publisher.unwritten().concat();
-                    let taken = offered.len().min(room);
-                    if taken == 0 {
-                        break;
-                    }
-                    open.extend_from_slice(&offered[..taken]);
-                    room -= taken;
-                    publisher.handle_written(Duration::ZERO, taken, &PathStats::default());
-                }
-                Step::Finish => streams.push(carried(open)),
-            }
-        }
-        streams
+    fn drive(publisher: &mut Publisher, open: &mut Vec<u8>, room: usize) -> Vec<(Vec<u64>, usize)> {
+        finished(publisher, open, room, carried)
     }
 
     fn carried(stream: &[u8]) -> (Vec<u64>, usize) {

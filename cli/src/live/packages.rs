@@ -36,8 +36,7 @@ impl Packages {
         if self.suits(&self.own, announced) {
             return Some(self.own.clone());
         }
-        let mut builtin = Package::names().filter_map(|name| Package::builtin(name).ok());
-        let found = builtin.find(|package| self.suits(package, announced));
+        let found = Package::built_in().find(|package| self.suits(package, announced));
         found.or_else(|| self.kept(announced.package).filter(|package| self.suits(package, announced)))
     }
 

@@ -1,6 +1,6 @@
 //! Code files: a 32x32 picture as an ordered binary code, cut at any bit (`spec/codes.md`).
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use nestcast_media::picture::encode_png;
 use nestcast_media::to_rgb;
 use nestcast_models::Runtime;
@@ -97,6 +97,8 @@ pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
     ensure!(!of_video, "{name} is a code: leave --bitrate and --frames out, which are for videos");
     let file = CodeFile::read(input)?;
     let package = file.package(&options.common.model).with_context(|| format!("{name} cannot be decoded"))?;
+    let missing = "it is of another model: name the folder of its package with --model";
+    let package = package.context(missing).with_context(|| format!("{name} cannot be decoded"))?;
     let decoder = package.decoder(&Runtime::open()?)?;
     let decoder = decoder.with_context(|| format!("{name} cannot be decoded: {} makes codes only", package.name()))?;
     let picture = decoder.decode(&file.code, file.bits).with_context(|| format!("{name} cannot be decoded"))?;
@@ -112,7 +114,7 @@ pub(crate) fn inspect(options: &Inspect, input: Input<'_>) -> Result<()> {
     let name = files::name(&options.input);
     ensure!(options.original.is_none(), "--original is for videos, {name} is a code: leave it out");
     let file = CodeFile::read(input)?;
-    let package = file.package(&options.common.model).ok();
+    let package = file.package(&options.common.model).with_context(|| format!("{name} is refused"))?;
     let report = Report {
         bits: file.bits,
         whole: package.as_ref().map(|package| file.bits == package.bits()),
@@ -178,14 +180,15 @@ impl CodeFile {
         [&MAGIC[..], &VERSION.to_le_bytes(), &bits.to_le_bytes(), &self.model, &self.code].concat()
     }
 
-    /// The package that `--model` names, or the built-in one that the code is of.
-    fn package(&self, named: &str) -> Result<CodePackage> {
+    /// The package that `--model` names, or the built-in one, if it is the one that the code is of. A code that is longer than
+    /// its model makes is refused.
+    fn package(&self, named: &str) -> Result<Option<CodePackage>> {
         let built_in = CodePackage::names().filter_map(|name| CodePackage::find(name).ok());
         let named = CodePackage::is_meant(named).then(|| CodePackage::find(named)).transpose()?;
         let package = named.into_iter().chain(built_in).find(|package| id(package) == self.model);
-        let package = package.context("it is of another model: name the folder of its package with --model")?;
-        let (given, most) = (self.bits, package.bits());
-        ensure!(given <= most, "it has {given} bits where its model makes {most}: get the code again");
+        if let Some(most) = package.as_ref().map(CodePackage::bits).filter(|most| self.bits > *most) {
+            bail!("it has {} bits where its model makes {most}: get the code again", self.bits);
+        }
         Ok(package)
     }
 }
