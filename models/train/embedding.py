@@ -55,7 +55,7 @@ class Task:
         x, classes, free = batch
         code = model(x)
         if settings.objective == "softmax":
-            return F.cross_entropy(model.classifier(code.tanh()), classes)
+            return F.cross_entropy(model.classifier(code), classes)
         counted = code[:, : settings.classed or None]
         lengths = None if settings.cuts == "whole" else self.law.draw(len(x))
         gain = OBJECTIVES[settings.objective](squared_distances(counted, lengths), classes)

@@ -94,8 +94,9 @@ class Embedding(nn.Module):
         self.classifier = nn.Linear(units, settings.classes) if settings.objective == "softmax" else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(B, D) -> (B, K): zeros and ones where `beta` is set."""
-        return self.binarise(self.encoder(x))
+        """(B, D) -> (B, K): zeros and ones where `beta` is set; within -1..1 what a classifier stands behind."""
+        code = self.binarise(self.encoder(x))
+        return code.tanh() if self.classifier else code
 
     @torch.no_grad()
     def calibrate(self, x: torch.Tensor) -> None:

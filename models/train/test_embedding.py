@@ -129,6 +129,14 @@ class Networks(unittest.TestCase):
         colour = Convolutional(dataclasses.replace(SMALL, network="convolutional", widths=(3072, 200, 100)))
         self.assertEqual(colour(torch.rand(3, 3072)).shape, (3, 100))
 
+    def test_softmax_features_are_the_codes_that_its_classifier_stands_behind(self):
+        torch.manual_seed(1)
+        softmax, nca = (Embedding(dataclasses.replace(SMALL, objective=objective)) for objective in ("softmax", "nca"))
+        nca.encoder.load_state_dict(softmax.encoder.state_dict())
+        x = 9 * torch.rand(7, 36)
+        torch.testing.assert_close(softmax(x), nca(x).tanh())
+        self.assertGreater(nca(x).abs().max().item(), 1)
+
     def test_an_unrolled_stack_encodes_as_its_machines_do_and_decodes_through_them(self):
         torch.manual_seed(1)
         stack = boltzmann.Stack(dataclasses.replace(STACK, deviation=1.0))

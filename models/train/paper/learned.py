@@ -79,6 +79,8 @@ POINTS = (
     Learned("nca-few", 30, "nonlinear NCA, 1 % of labels", labels=True),
     Learned("nca-few-regularised", 30, "nonlinear NCA, 1 % of labels, regularised", labels=True),
     Learned("nca-rectified", 30, "NCA, rectified, along 64 axes", labels=True),
+    Learned("nca-convolutional", 64, "convolutional NCA", labels=True),
+    Learned("softmax-convolutional", 64, "softmax features of the same network", labels=True),
 )
 ALL = (*HASHES, *EMBEDDINGS, STACK, *POINTS)
 
