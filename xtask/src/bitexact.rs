@@ -3,13 +3,12 @@
 use std::{
     collections::BTreeMap,
     env::{self, consts::ARCH},
-    process::Command,
 };
 
 use crate::{
     cargo,
     failure::{Failure, Result},
-    runtime,
+    programs, runtime,
 };
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
@@ -123,7 +122,7 @@ fn builds() -> Vec<Build> {
 
 /// What this machine lacks to build for WebAssembly and run that, if anything.
 fn lacks_wasm() -> Option<String> {
-    if !starts("node") {
+    if !programs::starts("node") {
         return Some("install Node.js 20 or later".to_owned());
     }
     cargo::add_target(WASM).err().map(|why| format!("Rust's library for {WASM} cannot be had: {why}"))
@@ -135,15 +134,11 @@ fn lacks_cross() -> Option<String> {
         return Some("it is for Linux on another processor".to_owned());
     }
     let missing: Vec<_> =
-        CROSS.into_iter().filter(|(command, _)| !starts(command)).map(|(_, package)| package).collect();
+        CROSS.into_iter().filter(|(command, _)| !programs::starts(command)).map(|(_, package)| package).collect();
     if !missing.is_empty() {
         return Some(format!("install what Debian calls {}", missing.join(" ")));
     }
     cargo::add_target(AARCH64).err().map(|why| format!("Rust's library for {AARCH64} cannot be had: {why}"))
-}
-
-fn starts(command: &str) -> bool {
-    Command::new(command).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
 impl Build {
