@@ -43,7 +43,6 @@ fn add_changes(changes: &mut [i16], [a, b]: [&[i16]; 2], [c, d]: [&[i16]; 2]) {
 
 /// The sum of four numbers, none of which is negative: each is at most four times [`MAX_CHANGE`](super::classes::MAX_CHANGE).
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "16 bits are left")]
 fn sum_of([a, b, c, d]: &[i16; BLOCK]) -> u16 {
     let wide = |value: i16| u64::from(value.cast_unsigned());
     let four = wide(*a) | wide(*b) << 16 | wide(*c) << 32 | wide(*d) << 48;
@@ -71,16 +70,12 @@ mod tests {
     fn the_largest_sums_have_sixteen_bits() {
         assert_eq!(sum_of(&[4 * MAX_CHANGE; BLOCK]), 65_520);
         assert_eq!(sum_of(&[1, 20, 300, 4000]), 4321);
-        let (mut high, mut low) = ([[i16::MAX; 24]; ROWS], [[0; 24]; ROWS]);
-        for (y, (high, low)) in high.iter_mut().zip(&mut low).enumerate() {
-            // Columns of opposite values, so that samples on both sides of one differ by the most.
-            for x in 0..24 {
-                (high[x], low[x]) = if x / 2 % 2 == 0 { (i16::MAX, 0) } else { (-i16::MAX, y as i16) };
-            }
-        }
+        // Pairs of columns of opposite values: samples on both sides of one differ by the most.
+        let row: [i16; 24] = std::array::from_fn(|x| if x / 2 % 2 == 0 { i16::MAX } else { -i16::MAX });
+        let mut rows = [row; ROWS];
         let (mut memory, mut sums) = ([0; 16], [[0; 4]; WAYS]);
         sum_up(
-            &high.each_mut().map(|row| &mut row[..]),
+            &rows.each_mut().map(|row| &mut row[..]),
             4,
             &mut memory,
             &mut sums.each_mut().map(|sums| &mut sums[..]),
