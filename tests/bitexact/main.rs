@@ -117,7 +117,7 @@ impl Digests<'_> {
     fn clip(&self, clip: &Clip) -> Result<(), Box<dyn Error + Send + Sync>> {
         let model = clips::model(self.model);
         self.print("stored video", &clip.stored_on(self.threads, &model));
-        let frames = clip.encode_on(self.threads, &model);
+        let frames = clip.fastest_on(self.threads, &model);
         let mut picture = Picture::zero(clip.size(), FORMAT);
         for quarters in [0, 1, 4] {
             let mut decoder = VideoDecoder::new(model.clone(), clip.size(), self.threads);
