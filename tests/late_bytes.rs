@@ -35,9 +35,10 @@ struct Slides {
 }
 
 impl Slides {
-    fn new(begin: &[Duration]) -> Self {
-        let bytes = |number| Codec::photo().encode(&slide(number)).expect("a picture").bytes().clone();
-        let slides = begin.iter().enumerate().map(|(number, &at)| (at, bytes(number))).collect();
+    fn new(begin: &[Duration], pictures: &[Picture]) -> Self {
+        let codec = Codec::photo();
+        let bytes = |picture| codec.encode(picture).expect("a picture").bytes().clone();
+        let slides = begin.iter().zip(pictures).map(|(&at, picture)| (at, bytes(picture))).collect();
         Self { slides, since: 0, id: 0, pace: Pace::new(INTERVAL) }
     }
 
@@ -78,8 +79,8 @@ struct Look {
 /// Decodes what comes, and compares it with the slide that it is.
 struct Audience {
     network: Bottleneck,
-    /// When each slide begins.
-    begin: Vec<Duration>,
+    /// When each slide begins, and its picture.
+    slides: Vec<(Duration, Picture)>,
     decoder: Decoder,
     bytes: usize,
     slide: usize,
@@ -88,9 +89,9 @@ struct Audience {
 }
 
 impl Audience {
-    fn new(network: &Bottleneck, begin: &[Duration]) -> Self {
+    fn new(network: &Bottleneck, slides: Vec<(Duration, Picture)>) -> Self {
         let (decoder, looks, received) = (Codec::photo().decoder(), Vec::new(), ReceiveStats::default());
-        Self { network: network.clone(), begin: begin.to_vec(), decoder, bytes: 0, slide: 0, looks, received }
+        Self { network: network.clone(), slides, decoder, bytes: 0, slide: 0, looks, received }
     }
 
     fn look(&mut self, bytes: &Bytes) -> Result<(), Error> {
@@ -98,7 +99,7 @@ impl Audience {
         let whole = self.decoder.push(bytes)? == Progress::Complete;
         let picture = self.decoder.render().expect("its header is there");
         let (at, slide) = (self.network.now(), self.slide);
-        let psnr = psnr(&self::slide(slide), &picture);
+        let psnr = psnr(&self.slides[slide].1, &picture);
         self.looks.push(Look { at, slide, bytes: self.bytes, psnr, whole });
         Ok(())
     }
@@ -122,7 +123,7 @@ impl FrameSink for Audience {
     fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Error> {
         self.decoder.reset();
         let captured = Duration::from_micros(frame.header.captured);
-        self.slide = self.begin.iter().rposition(|begin| *begin <= captured).expect("the first begins at once");
+        self.slide = self.slides.iter().rposition(|(begins, _)| *begins <= captured).expect("the first begins at once");
         (self.bytes, self.received) = (0, stats);
         self.look(&frame.prefix)
     }
@@ -136,13 +137,15 @@ impl FrameSink for Audience {
 /// Shows slides over a link; gives what was seen, and how many bytes each slide has.
 fn show(rate: u64, loss: u32, cap: Option<u64>, begin: &[u64], time: u64) -> (Audience, Vec<usize>) {
     let begin: Vec<_> = begin.iter().map(|&second| Duration::from_secs(second)).collect();
-    let slides = Slides::new(&begin);
+    let pictures: Vec<_> = (0..begin.len()).map(slide).collect();
+    let slides = Slides::new(&begin, &pictures);
     let lengths = (0..begin.len()).map(|slide| slides.length(slide)).collect();
     let link = Link::constant(rate).with_rtt(Duration::from_millis(50)).with_loss(loss, 1);
     let scenario = Scenario::lasting(Duration::from_secs(time));
     let outcome: Outcome<Audience> = broadcast_from(&link, scenario, slides, |network| {
         let cap = cap.map(Bitrate::from_bits);
-        vec![Viewer { joins: Duration::ZERO, cap, sink: Audience::new(network, &begin) }]
+        let slides = begin.iter().copied().zip(pictures).collect();
+        vec![Viewer { joins: Duration::ZERO, cap, sink: Audience::new(network, slides) }]
     });
     let audience = outcome.receivers.into_iter().next().expect("one receiver");
     for slide in 0..begin.len() {

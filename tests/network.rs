@@ -273,9 +273,8 @@ fn receivers_behind_one_link_share_it() {
 /// The means over four rates near each. Of a link that two use, a fair share is 50 %, and a third of that 16.7 %.
 #[test]
 fn beside_a_download_a_broadcast_keeps_a_share() {
-    let least = [(10, [16.7, 16.7, 16.7]), (50, [12.0, 10.0, 6.0]), (100, [7.0, 8.0, 3.0])];
-    for (rtt, least) in least {
-        for (rate, least) in RATES[1..].iter().zip(least) {
+    for rtt in [10, 50, 100, 200] {
+        for rate in &RATES[1..] {
             let used = near(*rate, 4).map(|rate| {
                 let link = constant(rate, rtt);
                 let outcome = broadcast(&link, Scenario { download: Some(ms(3000)), ..Scenario::lasting(ms(40_000)) });
@@ -284,7 +283,7 @@ fn beside_a_download_a_broadcast_keeps_a_share() {
             });
             let used: Vec<_> = used.collect();
             println!("{rate} bit/s, {rtt} ms: {used:.1?} %");
-            assert!(mean(&used) >= least, "{rate} bit/s, {rtt} ms: {used:?} %");
+            assert!(mean(&used) >= 16.7, "{rate} bit/s, {rtt} ms: {used:?} %");
         }
     }
 }

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::busy::Busy;
-use crate::competition::Competition;
+use crate::competition::{Competition, Queue};
 use crate::drain::Drain;
 use crate::held::Held;
 use crate::limits::{MAX_WINDOW, MIN_RTT_LIFE, MIN_RTT_LIFE_BEHIND_QUEUE, MIN_WINDOW_PACKETS, QUEUE_TARGET};
@@ -275,7 +275,7 @@ impl DelayController {
         let round = std::mem::replace(&mut self.round, Round::new(now, self.path.in_flight));
         self.path.repairing = round.lost;
         self.target.handle_round(&round);
-        self.competition.handle_round(now, round.standing);
+        self.competition.handle_round(now, self.queue_of(&round));
         if self.drain.window().is_some() {
             self.path.window = self.drain.end(now, self.path.rtt).unwrap_or(self.path.window);
             return;
@@ -297,6 +297,16 @@ impl DelayController {
         let suspected = self.competition.is_suspected(now) && !self.competition.is_there();
         if self.drain.is_due(now, suspected) && used {
             self.begin_drain(now);
+        }
+    }
+
+    /// What competition is seen by.
+    fn queue_of(&self, round: &Round) -> Queue {
+        Queue {
+            standing: round.standing,
+            target: self.target.of_path(&self.path, self.target.highest_rate(self.path.mtu).unwrap_or(f64::MAX)),
+            min_rtt: self.fastest.shortest().unwrap_or(self.path.min_rtt),
+            draining: self.drain.window().is_some(),
         }
     }
 

@@ -21,8 +21,9 @@ pub(crate) const MAX_OWED_FRAMES: usize = 64;
 pub(crate) const MAX_OWED_TIME: Duration = Duration::from_secs(1);
 
 /// How long a sender answers no second request for a join: each costs the encoder a picture, and the receiver the frames that wait.
-/// Receivers ask once a second, [`MAX_OWED_TIME`], at most.
 pub(crate) const MIN_JOIN_INTERVAL: Duration = Duration::from_millis(500);
+/// How long a receiver waits before it asks again: twice that, so that no request of its own is in vain.
+pub(crate) const JOIN_REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A sender says so often of a picture that stays and is whole that it does: well within the time after which receivers give
 /// up a sender that says nothing.

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use crate::close::Close;
 use crate::frame::FrameHeader;
 use crate::late::{Late, More};
-use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, BASE_WAIT_OF_VIDEO, MAX_OPEN_FRAMES, MAX_OWED_TIME};
+use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, BASE_WAIT_OF_VIDEO, JOIN_REQUEST_INTERVAL, MAX_OPEN_FRAMES};
 use crate::message::JoinRequest;
 use crate::stream::LateHeader;
 
@@ -286,7 +286,7 @@ impl Subscriber {
     /// Asks for a join where a frame of video was given up, and so what follows cannot be decoded as it should; once a second at
     /// most. To be asked behind [`Subscriber::poll`].
     pub fn poll_join_request(&mut self, now: Duration) -> Option<JoinRequest> {
-        let soon = self.told.is_some_and(|told| now.saturating_sub(told) < MAX_OWED_TIME);
+        let soon = self.told.is_some_and(|told| now.saturating_sub(told) < JOIN_REQUEST_INTERVAL);
         if !self.video || soon {
             return None;
         }

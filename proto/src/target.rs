@@ -45,6 +45,11 @@ impl Target {
         longer
     }
 
+    /// The highest rate of late, in bytes a second, for packets of `mtu` bytes.
+    pub(crate) fn highest_rate(&self, mtu: u64) -> Option<f64> {
+        self.packet.shortest().map(|packet| mtu as f64 / seconds(packet))
+    }
+
     /// A round trip is over.
     pub(crate) fn handle_round(&mut self, round: &Round) {
         self.lump = round.lump().max(LUMP_KEPT * self.lump);
@@ -64,7 +69,7 @@ impl Target {
     /// The same for a flow that has `rate` of a path: the smaller its part, the longer, so that flows behind one queue come to have
     /// the same (flow-based scaling of Swift: Kumar and others 2020, section 3.1).
     pub(crate) fn of_share(&self, path: &PathStats, rate: f64) -> Duration {
-        let whole = self.packet.shortest().map_or(0.0, |packet| path.mtu as f64 / seconds(packet));
+        let whole = self.highest_rate(path.mtu).unwrap_or_default();
         let flows = (whole / rate.max(1.0) / ALONE).clamp(1.0, SHARES_MOST);
         self.of_path(path, whole.max(rate)).mul_f64(flows.powf(SHARE_SCALING))
     }

@@ -57,6 +57,7 @@ mod feed;
 mod feedback;
 mod frames;
 mod identity;
+mod join_budget;
 mod newest;
 mod pictures;
 mod places;

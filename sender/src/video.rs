@@ -7,6 +7,7 @@ use nestcast_proto::{Frame, Join, MAX_FRAME, PackageHash, Video, Welcome};
 
 use crate::capture::{Capture, Desk, Pictures};
 use crate::feedback::Feedback;
+use crate::join_budget::JoinBudget;
 use crate::source::{FrameSource, SourceError};
 
 /// Share of what a path carries that is frames' bytes; the rest is headers.
@@ -36,6 +37,7 @@ pub struct VideoEncoding {
     rate: FrameRate,
     /// The rate that bases are made for, bits a second.
     slowest: f64,
+    joins: JoinBudget,
 }
 
 impl VideoEncoding {
@@ -47,11 +49,12 @@ impl VideoEncoding {
         let population = population(&[slowest], slowest * BASE_SHARE);
         let settings = VideoSettings { size, rate, population, threads };
         let effort = if samples > MANY_SAMPLES { Effort::Fast } else { Effort::Normal };
-        Self { encoder: VideoEncoder::new(VideoModel::built_in(), settings).with_effort(effort), rate, slowest }
+        let encoder = VideoEncoder::new(VideoModel::built_in(), settings).with_effort(effort);
+        Self { encoder, rate, slowest, joins: JoinBudget::default() }
     }
 
     /// The next frame, taken at a picture's number, pictures skipped and moment of capture, each as [`Frame`] has it; with a
-    /// [`Join`] if a receiver asks for one.
+    /// [`Join`] if a receiver asks for one, and there were not too many of late: it asks again then.
     ///
     /// # Errors
     /// If the picture has another size or format.
@@ -65,10 +68,11 @@ impl VideoEncoding {
         let frame = self.encoder.encode(picture)?;
         // Read for key frames too: who waited for a join has one in them.
         let wants_join = feedback.wants_join();
+        self.joins.handle_frame();
         let join = if frame.key {
             Some(Join { base: frame.base, bytes: frame.bytes.clone() })
         } else {
-            wants_join.then(|| {
+            (wants_join && self.joins.take()).then(|| {
                 let most = self.rate.bytes(self.slowest * JOIN_INTERVALS).max(MIN_JOIN_BYTES);
                 let nestcast_codec::Frame { base, bytes, .. } = self.encoder.join(most);
                 Join { base, bytes }
@@ -147,4 +151,29 @@ fn encode(encoding: &mut VideoEncoding, feedback: &Feedback, desk: &mut Desk) ->
         desk.spend(captured.picture);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_codec::Format;
+
+    use super::*;
+
+    #[test]
+    fn who_asks_for_a_join_with_every_frame_gets_one_with_every_fourth_once_a_crowd_could_have_come() {
+        let size = Size::new(32, 32).expect("a size");
+        let mut encoding = VideoEncoding::new(size, FrameRate { frames: 30, seconds: 1 }, 1);
+        let feedback = Feedback::default();
+        let joins: Vec<bool> = (0..80_u8)
+            .map(|id| {
+                let samples = (0..32 * 48_u16).map(|at| (at % 7) as u8 * 9 + id).collect();
+                let picture = Picture::new(size, Format::Ycbcr420(nestcast_codec::Range::Limited), samples);
+                feedback.ask_join();
+                let place = (u64::from(id), 0, 0);
+                encoding.encode(&picture.expect("a picture"), place, &feedback).expect("its size").join.is_some()
+            })
+            .collect();
+        assert_eq!(joins[..30], [true; 30], "a crowd");
+        assert!(joins[45..].windows(4).all(|four| four.iter().filter(|joins| **joins).count() == 1), "{joins:?}");
+    }
 }

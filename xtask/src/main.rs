@@ -9,6 +9,7 @@ mod fuzz;
 mod install;
 mod measure;
 mod platform;
+mod programs;
 mod python;
 mod runtime;
 mod testing;
@@ -26,9 +27,9 @@ cargo xtask COMMAND
   measure COMMAND  measure anew into benches/results: `measure all KODAK` does all that depends on nestcast, with KODAK
                    the folder of its 24 pictures; `measure help` lists the parts; all need cmake, nasm and
                    perl, `measure video` ffmpeg; `measure retrieval` needs none of them
-  test             every test but the benchmarks' own; a build of codec, proto and retrieval for WebAssembly where
-                   rustup can add that target (else it says `skipped`); a check that they depend on no tokio, quinn, ort or
-                   image;
+  test             every test, those of the benchmarks where cmake, nasm and perl are there to build the rivals; a build of
+                   codec, proto and retrieval for WebAssembly where rustup can add that target (else it says `skipped`); a
+                   check that they depend on no tokio, quinn, ort or image;
                    at the end what failed, with the command that runs each failed test again
   test --busy N    every test N times beside a busy loop on every core, and how often each failed
   attack           hostile receivers and senders against real ones, in release: a table of figures and their bounds
@@ -96,9 +97,10 @@ fn nestcast(arguments: &[OsString]) -> Result<()> {
 
 /// The program with all that it can have.
 const FULL: [&str; 2] = ["--features", "nestcast/full"];
-/// All tests but the benchmarks' own; of all of them is said what failed.
-const TESTS: [&str; 7] =
-    ["--locked", "--workspace", "--exclude", "nestcast-benches", "--no-fail-fast", FULL[0], FULL[1]];
+/// All tests; of all of them is said what failed.
+const TESTS: [&str; 5] = ["--locked", "--workspace", "--no-fail-fast", FULL[0], FULL[1]];
+/// What the benchmarks' rivals are built with.
+const RIVALS_NEED: [&str; 3] = ["cmake", "nasm", "perl"];
 
 fn test(arguments: &[OsString]) -> Result<()> {
     let words: Option<Vec<_>> = arguments.iter().map(|argument| argument.to_str()).collect();
@@ -109,12 +111,23 @@ fn test(arguments: &[OsString]) -> Result<()> {
     };
     let library = runtime::ensure()?;
     let with_runtime = [(runtime::VARIABLE, library.as_os_str())];
+    let tests = tests();
     if let Some(times) = times {
-        return testing::beside_busy_loops(times, &TESTS, &with_runtime);
+        return testing::beside_busy_loops(times, &tests, &with_runtime);
     }
-    testing::conclude(testing::run(&TESTS, &with_runtime, |_| {})?, &[], &with_runtime)?;
+    testing::conclude(testing::run(&tests, &with_runtime, |_| {})?, &[], &with_runtime)?;
     cargo::build_pure_for_wasm()?;
     cargo::pure_crates_are()
+}
+
+/// What selects all tests that can be built here.
+fn tests() -> Vec<&'static str> {
+    let missing: Vec<_> = RIVALS_NEED.into_iter().filter(|program| !programs::starts(program)).collect();
+    if missing.is_empty() {
+        return TESTS.to_vec();
+    }
+    println!("skipped: the benchmarks' own tests, whose rivals need {}", missing.join(", "));
+    [&TESTS[..], &["--exclude", "nestcast-benches"]].concat()
 }
 
 fn lint() -> Result<()> {

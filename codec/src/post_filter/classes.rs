@@ -12,28 +12,37 @@ const FIRST_LIMIT: u32 = 10;
 /// Most that one difference counts, in 1/64, so that eight of them have 15 bits.
 pub(super) const MAX_CHANGE: i16 = 4095;
 
-/// The class of a block with these sums of absolute differences (horizontal, vertical, and both diagonals), at most 2^18
-/// each, `step` of the cut, and number of the finest significant level, at most [`TOLD_LEVELS`].
-pub(super) fn class(change: [u32; 4], step: i16, significance: u8) -> usize {
-    let limit = FIRST_LIMIT * u32::from(step.unsigned_abs());
-    // How many of the limits, each twice the one before, are reached.
-    let activity =
-        ((change[0] + change[1]) / limit).checked_ilog2().map_or(0, |log| ACTIVITIES.min(log as usize + 2) - 1);
-    let significance = usize::from(significance).min(TOLD_LEVELS);
-    (activity * DIRECTIONS + direction(change)) * (TOLD_LEVELS + 1) + significance
+/// The classes of blocks with these sums of absolute differences (by way: horizontal, vertical, and both diagonals; by block), at
+/// most 2^18 each, `step` of the cut, and numbers of the finest significant level, at most [`TOLD_LEVELS`].
+pub(super) fn classes<const N: usize>(changes: &[[u32; N]; 4], step: i16, significance: &[u8; N]) -> [usize; N] {
+    let mut activities = [0; N];
+    add_activities(&changes[0], &changes[1], FIRST_LIMIT * u32::from(step.unsigned_abs()), &mut activities);
+    std::array::from_fn(|block| {
+        let direction = direction(changes.map(|way| way[block]));
+        let significance = usize::from(significance[block]).min(TOLD_LEVELS);
+        (activities[block] as usize * DIRECTIONS + direction) * (TOLD_LEVELS + 1) + significance
+    })
+}
+
+/// How many of the limits, each twice the one before, are reached: a loop that becomes vector instructions.
+#[inline(never)]
+fn add_activities<const N: usize>(across: &[u32; N], down: &[u32; N], limit: u32, activities: &mut [u32; N]) {
+    for (activity, (across, down)) in activities.iter_mut().zip(across.iter().zip(down)) {
+        let total = (across + down).cast_signed();
+        for doubled in 0..ACTIVITIES - 1 {
+            *activity += u32::from(total >= (limit << doubled).cast_signed());
+        }
+    }
 }
 
 /// Which way there is over one and a half times as much change as across it, of the two ways in which that differs more.
 fn direction([horizontal, vertical, falling, rising]: [u32; 4]) -> usize {
-    let sorted = |a: u32, b: u32| (a.max(b), a.min(b));
+    let sorted = |a: u32, b: u32| (u64::from(a.max(b)), u64::from(a.min(b)));
     let (upright, diagonal) = (sorted(horizontal, vertical), sorted(falling, rising));
-    let clearer = u64::from(upright.0) * u64::from(diagonal.1) >= u64::from(diagonal.0) * u64::from(upright.1);
-    let ((most, least), way) = if clearer {
-        (upright, 1 + usize::from(horizontal <= vertical))
-    } else {
-        (diagonal, 3 + usize::from(falling <= rising))
-    };
-    if 2 * most > 3 * least { way } else { 0 }
+    let clearer = upright.0 * diagonal.1 >= diagonal.0 * upright.1;
+    let (most, least) = if clearer { upright } else { diagonal };
+    let (ways, second) = if clearer { (1, horizontal <= vertical) } else { (3, falling <= rising) };
+    usize::from(2 * most > 3 * least) * (ways + usize::from(second))
 }
 
 /// How much two samples differ, at most [`MAX_CHANGE`].

@@ -1,5 +1,5 @@
-//! Some samples of a row at once: what a filter adds to them. Loops over eight numbers become vector instructions where a
-//! function does little else, so the functions below stay apart.
+//! Some samples of a row at once: what a filter adds to them. Loops over a chunk become vector instructions where a function does
+//! little else and each array that it writes is an argument of its own, so the functions below stay apart.
 
 use crate::post_filter::BLOCK;
 use crate::post_filter::table::{CHROMA_TAPS, LUMA_TAPS, Runs};
@@ -13,8 +13,8 @@ pub(super) const REACH: usize = 2;
 pub(super) const SEEN: usize = CHUNK + 2 * REACH;
 /// Rows that a row sees.
 pub(super) const ROWS: usize = 2 * REACH + 1;
-/// Numbers of a vector.
-const LANES: usize = 8;
+/// Pairs of neighbours that are nearest, and of those that only luma's filter has.
+const NEAR: usize = 6;
 
 pub(super) type Chunk = [i16; CHUNK];
 /// What a chunk sees of a plane, from two rows above to two below.
@@ -31,38 +31,61 @@ pub(super) fn side_by_side<'a, const N: usize>(filters: impl Iterator<Item = &'a
     }
 }
 
+/// Clipped differences of pairs of opposite neighbours to the sample in their middle, each pair summed, by pair.
+#[derive(Debug)]
+pub(super) struct Differences {
+    near: [Chunk; NEAR],
+    far: [Chunk; NEAR],
+}
+
+impl Differences {
+    pub(super) const NONE: Self = Self { near: [[0; CHUNK]; NEAR], far: [[0; CHUNK]; NEAR] };
+
+    /// Looks at the six pairs that are nearest.
+    pub(super) fn look_near(&mut self, seen: &Seen<'_>, step: i16) {
+        let [a, b, c, d, e, f] = &mut self.near;
+        let here = here(seen);
+        clip_two(here, step, pair::<0, 1>(seen), pair::<0, 2>(seen), a, b);
+        clip_two(here, step, pair::<1, 0>(seen), pair::<2, 0>(seen), c, d);
+        clip_two(here, step, pair::<1, 1>(seen), pair::<1, -1>(seen), e, f);
+    }
+
+    /// Looks at the next six.
+    pub(super) fn look_far(&mut self, seen: &Seen<'_>, step: i16) {
+        let [a, b, c, d, e, f] = &mut self.far;
+        let here = here(seen);
+        clip_two(here, step, pair::<1, 2>(seen), pair::<1, -2>(seen), a, b);
+        clip_two(here, step, pair::<2, 1>(seen), pair::<2, -1>(seen), c, d);
+        clip_two(here, step, pair::<2, 2>(seen), pair::<2, -2>(seen), e, f);
+    }
+}
+
 /// Makes `sum` what luma's filter adds.
-pub(super) fn luma(own: &Seen<'_>, step: i16, taps: &[Chunk; LUMA_TAPS], sum: &mut Chunk) {
-    let [near_taps, far_taps] = halves(taps);
+pub(super) fn luma(own: &Differences, taps: &[Chunk; LUMA_TAPS], sum: &mut Chunk) {
+    let (near, far) = halves(taps);
     *sum = [0; CHUNK];
-    let own_limits = Limits::new(own, step);
-    near(sum, own, &own_limits, near_taps);
-    add_two(sum, &own_limits, [pair::<1, 2>(own), pair::<1, -2>(own)], &far_taps[0]);
-    add_two(sum, &own_limits, [pair::<2, 1>(own), pair::<2, -1>(own)], &far_taps[1]);
-    add_two(sum, &own_limits, [pair::<2, 2>(own), pair::<2, -2>(own)], &far_taps[2]);
+    add_six(sum, &own.near, near);
+    add_six(sum, &own.far, far);
 }
 
 /// Makes `sum` what a chroma component's filter adds, by itself, luma and the other one.
-pub(super) fn chroma([own, luma, other]: [&Seen<'_>; 3], step: i16, taps: &[Chunk; CHROMA_TAPS], sum: &mut Chunk) {
+pub(super) fn chroma([own, luma, other]: [&Differences; 3], taps: &[Chunk; CHROMA_TAPS], sum: &mut Chunk) {
+    let (own_taps, luma_taps) = halves(taps);
     *sum = [0; CHUNK];
-    let [own_taps, luma_taps] = halves(taps);
-    near(sum, own, &Limits::new(own, step), own_taps);
-    near(sum, luma, &Limits::new(luma, step), luma_taps);
-    let (limits, cross) = (Limits::new(other, step), [pair::<0, 1>(other), pair::<1, 0>(other)]);
-    add_two(sum, &limits, cross, &taps.as_chunks().0[6]);
+    add_six(sum, &own.near, own_taps);
+    add_six(sum, &luma.near, luma_taps);
+    add_two(sum, [&other.near[0], &other.near[2]], [&taps[2 * NEAR], &taps[2 * NEAR + 1]]);
 }
 
-/// Taps two by two: those of the first six pairs, and of the next six.
-fn halves<const N: usize>(taps: &[Chunk; N]) -> [&[[Chunk; 2]]; 2] {
-    let (first, rest) = taps.as_chunks().0.split_at(3);
-    [first, &rest[..3]]
+/// The taps of the first six pairs, and of the next six.
+fn halves<const N: usize>(taps: &[Chunk; N]) -> (&[Chunk; NEAR], &[Chunk; NEAR]) {
+    let (halves, _) = taps.as_chunks();
+    (&halves[0], &halves[1])
 }
 
-/// The six pairs of neighbours that are nearest.
-fn near(sum: &mut Chunk, seen: &Seen<'_>, limits: &Limits, taps: &[[Chunk; 2]]) {
-    add_two(sum, limits, [pair::<0, 1>(seen), pair::<0, 2>(seen)], &taps[0]);
-    add_two(sum, limits, [pair::<1, 0>(seen), pair::<2, 0>(seen)], &taps[1]);
-    add_two(sum, limits, [pair::<1, 1>(seen), pair::<1, -1>(seen)], &taps[2]);
+/// The samples themselves.
+fn here<'a>(seen: &Seen<'a>) -> &'a Chunk {
+    seen[REACH][REACH..].first_chunk().expect("a chunk and what it sees")
 }
 
 /// The neighbours below or to the right, and those opposite.
@@ -72,38 +95,37 @@ fn pair<'a, const DOWN: usize, const RIGHT: isize>(seen: &Seen<'a>) -> Pair<'a> 
     [part(REACH + DOWN, REACH.wrapping_add_signed(RIGHT)), part(REACH - DOWN, REACH.wrapping_add_signed(-RIGHT))]
 }
 
-/// What neighbours are clipped to: within a step of the sample in their middle.
-struct Limits {
-    least: Chunk,
-    most: Chunk,
-    twice: Chunk,
-}
-
-impl Limits {
-    fn new(seen: &Seen<'_>, step: i16) -> Self {
-        let here: &Chunk = seen[REACH][REACH..].first_chunk().expect("a chunk and what it sees");
-        let mut limits = Self { least: [0; CHUNK], most: [0; CHUNK], twice: [0; CHUNK] };
-        for (i, &sample) in here.iter().enumerate() {
-            limits.least[i] = sample.saturating_sub(step);
-            limits.most[i] = sample.saturating_add(step);
-            limits.twice[i] = sample.wrapping_add(sample);
-        }
-        limits
+/// Makes `one` and `two` the clipped differences of two pairs.
+#[inline(never)]
+fn clip_two(here: &Chunk, step: i16, first: Pair<'_>, second: Pair<'_>, one: &mut Chunk, two: &mut Chunk) {
+    for i in 0..CHUNK {
+        let (least, most) = (here[i].saturating_sub(step), here[i].saturating_add(step));
+        let clipped = |sample: i16| sample.max(least).min(most);
+        let difference =
+            |pair: Pair<'_>| clipped(pair[0][i]).wrapping_add(clipped(pair[1][i])).wrapping_sub(here[i] << 1);
+        one[i] = difference(first);
+        two[i] = difference(second);
     }
 }
 
-/// Adds two taps times the clipped differences of their neighbours to the sample in the middle, each pair summed: in
-/// 1/65536, of the first tap rounded down, of the second, which is negated, rounded up.
+/// Adds taps times differences: in 1/65536, of those of even number rounded down, of the others, which are negated, rounded up.
 #[inline(never)]
-fn add_two(sum: &mut Chunk, limits: &Limits, [first, second]: [Pair<'_>; 2], [even, odd]: &[Chunk; 2]) {
-    for at in (0..CHUNK).step_by(LANES) {
-        for i in at..at + LANES {
-            let clipped = |sample: i16| sample.max(limits.least[i]).min(limits.most[i]);
-            let difference =
-                |pair: Pair<'_>| clipped(pair[0][i]).wrapping_add(clipped(pair[1][i])).wrapping_sub(limits.twice[i]);
-            let added = product(difference(first), even[i]).wrapping_sub(product(difference(second), odd[i]));
-            sum[i] = sum[i].wrapping_add(added);
-        }
+fn add_six(sum: &mut Chunk, [a, b, c, d, e, f]: &[Chunk; NEAR], [ta, tb, tc, td, te, tf]: &[Chunk; NEAR]) {
+    for i in 0..CHUNK {
+        let two = |even: &Chunk, even_taps: &Chunk, odd: &Chunk, odd_taps: &Chunk| {
+            product(even[i], even_taps[i]).wrapping_sub(product(odd[i], odd_taps[i]))
+        };
+        let four = two(a, ta, b, tb).wrapping_add(two(c, tc, d, td));
+        sum[i] = sum[i].wrapping_add(four).wrapping_add(two(e, te, f, tf));
+    }
+}
+
+/// As [`add_six`], of two.
+#[inline(never)]
+fn add_two(sum: &mut Chunk, [even, odd]: [&Chunk; 2], [even_taps, odd_taps]: [&Chunk; 2]) {
+    for i in 0..CHUNK {
+        let added = product(even[i], even_taps[i]).wrapping_sub(product(odd[i], odd_taps[i]));
+        sum[i] = sum[i].wrapping_add(added);
     }
 }
 

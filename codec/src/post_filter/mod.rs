@@ -6,6 +6,7 @@
 //! activity and direction, symmetric taps and clipped differences. Here tables are trained once and sent never, classes
 //! know which coefficients are significant, and taps depend on the place in the wavelet's grid.
 
+mod changes;
 mod classes;
 mod kernel;
 #[cfg(any(test, feature = "training"))]

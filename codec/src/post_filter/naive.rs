@@ -1,6 +1,6 @@
 //! The filter sample by sample, as the specification says it: the slow twin for tests, and what training counts with.
 
-use crate::post_filter::classes::{change, class};
+use crate::post_filter::classes::{change, classes};
 use crate::post_filter::{BLOCK, FRACTION, blocks};
 
 /// Steps to the neighbours on one side (down, right); those on the other side are opposite.
@@ -43,7 +43,7 @@ impl Samples {
             changes.map(|change| u32::from(change.unsigned_abs())).sum()
         };
         let changes = [way(0, 1), way(1, 0), way(1, 1), way(1, -1)];
-        class(changes, step, significance[by * blocks(self.width) + bx])
+        classes(&changes.map(|change| [change]), step, &[significance[by * blocks(self.width) + bx]])[0]
     }
 
     /// What the taps of a component's filter are multiplied by.

@@ -1,7 +1,8 @@
 //! The rows of a picture that are at work while it is filtered from top to bottom, four rows at a time.
 
-use crate::post_filter::classes::{change, class};
-use crate::post_filter::kernel::{self, CHUNK, CHUNK_BLOCKS, Chunk, REACH, ROWS, SEEN, Seen};
+use crate::post_filter::changes::{self, WAYS};
+use crate::post_filter::classes::classes;
+use crate::post_filter::kernel::{self, CHUNK, CHUNK_BLOCKS, Chunk, Differences, REACH, ROWS, SEEN, Seen};
 use crate::post_filter::table::{CHROMA_TAPS, Filters, LUMA_TAPS};
 use crate::post_filter::{BLOCK, FRACTION};
 use crate::scratch::Arena;
@@ -10,21 +11,21 @@ use crate::scratch::Arena;
 const AROUND: usize = 3;
 /// Rows at work.
 const AT_WORK: usize = BLOCK + 2 * AROUND;
-/// Pairs of rows whose changes count for a block, and ways in which samples change.
-const PAIRS: usize = AT_WORK / 2 - 1;
-const WAYS: usize = 4;
+/// Fours of rows whose changes count for a block: from half a block above it on, and to half a block below.
+const FOURS: usize = 2;
 /// Columns before the first, and behind the last chunk.
 const SIDE: usize = BLOCK;
-/// Changes that are summed together.
-const LANES: usize = 8;
+/// Where in a row the first column is whose changes count.
+const FIRST_CHANGE: usize = SIDE - BLOCK / 2;
 
 /// The rows of one component around a row of blocks.
 #[derive(Debug, Default)]
 struct Component<'a> {
     /// Samples in 1/64, from [`AROUND`] rows above the blocks on; the outermost are repeated beyond the picture.
     rows: [&'a mut [i16]; AT_WORK],
-    /// Sums of the changes in two rows, by way.
-    pairs: [[&'a mut [i16]; WAYS]; PAIRS],
+    /// Sums of the changes in four rows and four columns, from half a block before the first block on, by way; 16 bits without
+    /// a sign.
+    changes: [[&'a mut [i16]; WAYS]; FOURS],
 }
 
 /// The rows of all components around a row of blocks.
@@ -37,6 +38,35 @@ pub(crate) struct Window<'a> {
     components: [Component<'a>; 3],
     count: usize,
     line: &'a mut [f32],
+    /// For the changes of one way.
+    changes: &'a mut [i16],
+}
+
+/// What a chunk is filtered with.
+struct Work {
+    luma_taps: [Chunk; LUMA_TAPS],
+    chroma_taps: [[Chunk; CHROMA_TAPS]; 2],
+    /// By component.
+    differences: [Differences; 3],
+    sum: Chunk,
+}
+
+impl Work {
+    const NONE: Self = Self {
+        luma_taps: [[0; CHUNK]; LUMA_TAPS],
+        chroma_taps: [[[0; CHUNK]; CHROMA_TAPS]; 2],
+        differences: [Differences::NONE; 3],
+        sum: [0; CHUNK],
+    };
+
+    /// Lays the taps of the blocks of these classes, by component, for rows of a parity.
+    fn lay_taps(&mut self, filters: &Filters<'_>, classes: &[[usize; CHUNK_BLOCKS]; 3], parity: usize, count: usize) {
+        let [luma, chroma @ ..] = classes;
+        kernel::side_by_side(luma.iter().map(|class| &filters.luma[2 * class + parity]), &mut self.luma_taps);
+        for ((filters, classes), taps) in filters.chroma.iter().zip(chroma).zip(&mut self.chroma_taps).take(count - 1) {
+            kernel::side_by_side(classes.iter().map(|class| &filters[2 * class + parity]), taps);
+        }
+    }
 }
 
 /// Where the rows of planes come from, each asked for once, from top to bottom.
@@ -53,11 +83,17 @@ const fn chunks(width: usize) -> usize {
 impl<'a> Window<'a> {
     /// Floats, and short numbers, that [`Window::new`] takes.
     pub(crate) fn numbers(width: usize, count: usize) -> [usize; 2] {
-        [width, count * (AT_WORK + PAIRS * WAYS) * Self::stride(width)]
+        let own = AT_WORK * Self::stride(width) + FOURS * WAYS * Self::quarters(width);
+        [width, count * own + BLOCK * Self::quarters(width)]
     }
 
     const fn stride(width: usize) -> usize {
-        SIDE + chunks(width) * CHUNK + SIDE + LANES
+        SIDE + chunks(width) * CHUNK + SIDE
+    }
+
+    /// Fours of columns that count for some block: two for each.
+    const fn quarters(width: usize) -> usize {
+        chunks(width) * CHUNK_BLOCKS + 1
     }
 
     /// At the blocks whose first row is `top`, a multiple of four.
@@ -69,13 +105,14 @@ impl<'a> Window<'a> {
         line: &mut Arena<'a>,
         arena: &mut Arena<'a, i16>,
     ) -> Self {
-        let stride = Self::stride(width);
+        let (stride, quarters) = (Self::stride(width), Self::quarters(width));
         let mut components: [Component<'a>; 3] = Default::default();
         for component in components.iter_mut().take(count) {
             component.rows.fill_with(|| arena.take(stride));
-            component.pairs.iter_mut().flatten().for_each(|pair| *pair = arena.take(stride));
+            component.changes.iter_mut().flatten().for_each(|sums| *sums = arena.take(quarters));
         }
-        let mut window = Self { width, height, top, components, count, line: line.take(width) };
+        let changes = arena.take(BLOCK * quarters);
+        let mut window = Self { width, height, top, components, count, line: line.take(width), changes };
         window.enter(0, rows);
         window
     }
@@ -85,14 +122,14 @@ impl<'a> Window<'a> {
         self.top += BLOCK;
         for component in &mut self.components[..self.count] {
             component.rows.rotate_left(BLOCK);
-            component.pairs.rotate_left(BLOCK / 2);
+            component.changes.rotate_left(1);
         }
         self.enter(AT_WORK - BLOCK, rows);
     }
 
     /// Fills the rows from `first` on.
     fn enter(&mut self, first: usize, rows: &mut impl PlaneRows) {
-        let Self { width, height, top, line, .. } = self;
+        let Self { width, height, top, line, changes, .. } = self;
         for (number, component) in self.components[..self.count].iter_mut().enumerate() {
             for at in first..AT_WORK {
                 let Some(y) = (*top + at).checked_sub(AROUND) else { continue };
@@ -107,52 +144,48 @@ impl<'a> Window<'a> {
             }
             let above = AROUND.saturating_sub(*top);
             component.repeat_top(above);
-            component.add_changes(first.saturating_sub(2) / 2);
+            component.add_changes(first / BLOCK, changes);
         }
     }
 
     /// Filters the rows of blocks: makes `out` rows of as many samples as the picture is wide, by component.
     /// `significance` has that of the blocks in this row, by component.
     pub(crate) fn filter(&self, filters: &Filters<'_>, significance: [&[u8]; 3], out: &mut [&mut [f32]; 3]) {
-        for (component, out) in out.iter_mut().enumerate().take(self.count) {
-            for chunk in 0..chunks(self.width) {
+        let mut work = Work::NONE;
+        for chunk in 0..chunks(self.width) {
+            let mut classes = [[0; CHUNK_BLOCKS]; 3];
+            for (component, classes) in classes.iter_mut().enumerate().take(self.count) {
                 let known = &significance[component][chunk * CHUNK_BLOCKS..];
-                let classes = self.components[component].classes(chunk, filters.step, known);
-                let write = |row: usize, correction: &Chunk| self.write(component, [chunk, row], correction, out);
-                match component.checked_sub(1) {
-                    None => self.luma(chunk, &classes, filters, write),
-                    Some(of_two) => self.chroma(of_two, chunk, &classes, filters, write),
+                *classes = self.components[component].classes(chunk, filters.step, known);
+            }
+            for parity in 0..2 {
+                work.lay_taps(filters, &classes, parity, self.count);
+                for row in [parity, parity + 2] {
+                    self.filter_row([chunk, row], filters.step, &mut work, out);
                 }
             }
         }
     }
 
-    fn luma(&self, chunk: usize, classes: &[usize], filters: &Filters<'_>, mut write: impl FnMut(usize, &Chunk)) {
-        let (mut taps, mut sum) = ([[0; CHUNK]; LUMA_TAPS], [0; CHUNK]);
-        for parity in 0..2 {
-            kernel::side_by_side(classes.iter().map(|class| &filters.luma[2 * class + parity]), &mut taps);
-            for row in [parity, parity + 2] {
-                kernel::luma(&self.seen(0, chunk, row), filters.step, &taps, &mut sum);
-                write(row, &sum);
+    /// Filters a row of a chunk, whose taps are laid.
+    fn filter_row(&self, [chunk, row]: [usize; 2], step: i16, work: &mut Work, out: &mut [&mut [f32]; 3]) {
+        let Work { luma_taps, chroma_taps, differences, sum } = work;
+        for (component, differences) in differences.iter_mut().enumerate().take(self.count) {
+            let seen = self.seen(component, chunk, row);
+            differences.look_near(&seen, step);
+            if component == 0 {
+                differences.look_far(&seen, step);
             }
         }
-    }
-
-    fn chroma(
-        &self,
-        of_two: usize,
-        chunk: usize,
-        classes: &[usize],
-        filters: &Filters<'_>,
-        mut write: impl FnMut(usize, &Chunk),
-    ) {
-        let (mut taps, mut sum) = ([[0; CHUNK]; CHROMA_TAPS], [0; CHUNK]);
-        for parity in 0..2 {
-            kernel::side_by_side(classes.iter().map(|class| &filters.chroma[of_two][2 * class + parity]), &mut taps);
-            for row in [parity, parity + 2] {
-                let [own, luma, other] = [1 + of_two, 0, 2 - of_two].map(|source| self.seen(source, chunk, row));
-                kernel::chroma([&own, &luma, &other], filters.step, &taps, &mut sum);
-                write(row, &sum);
+        let [luma, blue, red] = &*differences;
+        kernel::luma(luma, luma_taps, sum);
+        self.write(0, [chunk, row], sum, out[0]);
+        if self.count > 1 {
+            for (component, taps, [own, other]) in
+                [(1, &chroma_taps[0], [blue, red]), (2, &chroma_taps[1], [red, blue])]
+            {
+                kernel::chroma([own, luma, other], taps, sum);
+                self.write(component, [chunk, row], sum, out[component]);
             }
         }
     }
@@ -186,55 +219,32 @@ impl Component<'_> {
         }
     }
 
-    /// Sums the changes of the pairs of rows from number `first` on.
-    fn add_changes(&mut self, first: usize) {
-        for (number, ways) in self.pairs.iter_mut().enumerate().skip(first) {
-            let rows: &[&mut [i16]; 4] = self.rows[2 * number..].first_chunk().expect("a pair has rows on both sides");
-            for at in (0..rows[0].len() - LANES - 1).step_by(LANES) {
-                let around = rows.each_ref().map(|row| row[at..].first_chunk().expect("rows are chunks and a margin"));
-                for (way, changes) in ways.iter_mut().zip(changes_of_pair(around)) {
-                    way[at + 1..at + 1 + LANES].copy_from_slice(&changes);
-                }
-            }
+    /// Sums the changes of the fours of rows from number `first` on.
+    fn add_changes(&mut self, first: usize, memory: &mut [i16]) {
+        for (number, sums) in self.changes.iter_mut().enumerate().skip(first) {
+            let rows = self.rows[number * BLOCK..].first_chunk().expect("there are as many rows around the blocks");
+            changes::sum_up(rows, FIRST_CHANGE, memory, sums);
         }
     }
 
     /// The classes of a chunk's blocks, as many as have a significance.
     fn classes(&self, chunk: usize, step: i16, significance: &[u8]) -> [usize; CHUNK_BLOCKS] {
-        let mut quarters = [[0_u32; CHUNK_BLOCKS + 1]; WAYS];
-        for (way, quarters) in quarters.iter_mut().enumerate() {
-            let [a, b, c, d] = self.pairs.each_ref().map(|ways| part(ways[way], chunk));
-            let sums: [i16; SEEN] = std::array::from_fn(|i| a[i] + b[i] + c[i] + d[i]);
-            for (quarter, sums) in quarters.iter_mut().zip(sums.as_chunks::<BLOCK>().0) {
-                *quarter = sums.iter().map(|sum| u32::from(sum.unsigned_abs())).sum();
-            }
+        let (mut changes, first) = ([[0; CHUNK_BLOCKS]; WAYS], chunk * CHUNK_BLOCKS);
+        let [above, below] = &self.changes;
+        for ((changes, above), below) in changes.iter_mut().zip(above).zip(below) {
+            changes::around_blocks(&above[first..], &below[first..], changes);
         }
-        let mut classes = [0; CHUNK_BLOCKS];
-        for ((block, own), &significance) in classes.iter_mut().enumerate().zip(significance) {
-            *own = class(quarters.map(|quarters| quarters[block] + quarters[block + 1]), step, significance);
+        let mut known = [0; CHUNK_BLOCKS];
+        for (known, significance) in known.iter_mut().zip(significance) {
+            *known = *significance;
         }
-        classes
+        classes(&changes, step, &known)
     }
 }
 
 /// The samples of a row that a chunk sees.
 fn part(row: &[i16], chunk: usize) -> &[i16; SEEN] {
     row[SIDE - REACH + chunk * CHUNK..].first_chunk().expect("rows have a margin behind whole chunks")
-}
-
-/// The changes of eight samples in each of the two rows in the middle: along rows, along columns, and both diagonals.
-#[inline(always)]
-fn changes_of_pair(rows: [&[i16; LANES + 2]; 4]) -> [[i16; LANES]; WAYS] {
-    let way = |down: usize, right: isize| -> [i16; LANES] {
-        std::array::from_fn(|i| {
-            let of = |y: usize| {
-                let (x, y_before) = (i + 1, y - down);
-                change(rows[y + down][x.wrapping_add_signed(right)], rows[y_before][x.wrapping_add_signed(-right)])
-            };
-            of(1) + of(2)
-        })
-    };
-    [way(0, 1), way(1, 0), way(1, 1), way(1, -1)]
 }
 
 /// The nearest multiples of 1/64, behind a row's first columns.

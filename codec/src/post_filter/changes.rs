@@ -1,0 +1,86 @@
+//! How much samples change around blocks, summed over four rows and four columns at a time: each such sum counts for the four
+//! blocks that it overlaps. Each loop over a row becomes vector instructions where its function does little else.
+
+use crate::post_filter::BLOCK;
+use crate::post_filter::classes::change;
+
+/// Ways in which samples change, as rows down and columns right: along rows, along columns, and both diagonals.
+const WAY_STEPS: [(usize, isize); WAYS] = [(0, 1), (1, 0), (1, 1), (1, -1)];
+pub(super) const WAYS: usize = 4;
+/// Rows that sums depend on: those of a block, and one above and below.
+pub(super) const ROWS: usize = BLOCK + 2;
+
+/// Makes `sums`, by way, those of the four rows in the middle, from column `first` of these rows on, in memory for four times
+/// as many numbers. They have 16 bits without a sign.
+pub(super) fn sum_up(rows: &[&mut [i16]; ROWS], first: usize, memory: &mut [i16], sums: &mut [&mut [i16]; WAYS]) {
+    for (sums, (down, right)) in sums.iter_mut().zip(WAY_STEPS) {
+        let sides = |y: usize| {
+            [&rows[y + down][first.wrapping_add_signed(right)..], &rows[y - down][first.wrapping_add_signed(-right)..]]
+        };
+        set_changes(memory, sides(1), sides(2));
+        add_changes(memory, sides(3), sides(4));
+        for (sum, four) in sums.iter_mut().zip(memory.as_chunks().0) {
+            *sum = sum_of(four).cast_signed();
+        }
+    }
+}
+
+/// Makes `changes` the sums of what two rows change between their sides.
+#[inline(never)]
+fn set_changes(changes: &mut [i16], [a, b]: [&[i16]; 2], [c, d]: [&[i16]; 2]) {
+    for (sum, (((a, b), c), d)) in changes.iter_mut().zip(a.iter().zip(b).zip(c).zip(d)) {
+        *sum = change(*a, *b) + change(*c, *d);
+    }
+}
+
+/// Adds to `changes` what two rows change between their sides.
+#[inline(never)]
+fn add_changes(changes: &mut [i16], [a, b]: [&[i16]; 2], [c, d]: [&[i16]; 2]) {
+    for (sum, (((a, b), c), d)) in changes.iter_mut().zip(a.iter().zip(b).zip(c).zip(d)) {
+        *sum += change(*a, *b) + change(*c, *d);
+    }
+}
+
+/// The sum of four numbers, none of which is negative: each is at most four times [`MAX_CHANGE`](super::classes::MAX_CHANGE).
+#[inline(always)]
+fn sum_of([a, b, c, d]: &[i16; BLOCK]) -> u16 {
+    let wide = |value: i16| u64::from(value.cast_unsigned());
+    let four = wide(*a) | wide(*b) << 16 | wide(*c) << 32 | wide(*d) << 48;
+    // The highest quarter of the product is the sum.
+    (four.wrapping_mul(0x0001_0001_0001_0001) >> 48) as u16
+}
+
+/// Makes `changes` what changes around each block: the sums of four rows that overlap it from above and from below, each of the
+/// block's first columns and of the next.
+#[inline(never)]
+pub(super) fn around_blocks<const N: usize>(above: &[i16], below: &[i16], changes: &mut [u32; N]) {
+    let wide = |sum: i16| u32::from(sum.cast_unsigned());
+    let (above, below) = (&above[..=N], &below[..=N]);
+    for (block, change) in changes.iter_mut().enumerate() {
+        *change = wide(above[block]) + wide(above[block + 1]) + wide(below[block]) + wide(below[block + 1]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::post_filter::classes::MAX_CHANGE;
+
+    #[test]
+    fn the_largest_sums_have_sixteen_bits() {
+        assert_eq!(sum_of(&[4 * MAX_CHANGE; BLOCK]), 65_520);
+        assert_eq!(sum_of(&[1, 20, 300, 4000]), 4321);
+        // Pairs of columns of opposite values: samples on both sides of one differ by the most.
+        let row: [i16; 24] = std::array::from_fn(|x| if x / 2 % 2 == 0 { i16::MAX } else { -i16::MAX });
+        let mut rows = [row; ROWS];
+        let (mut memory, mut sums) = ([0; 16], [[0; 4]; WAYS]);
+        sum_up(
+            &rows.each_mut().map(|row| &mut row[..]),
+            4,
+            &mut memory,
+            &mut sums.each_mut().map(|sums| &mut sums[..]),
+        );
+        assert_eq!(sums[0].map(i16::cast_unsigned), [65_520; 4]);
+        assert_eq!(sums[1], [0; 4]);
+    }
+}

@@ -1,0 +1,57 @@
+//! How many join frames may be made: each costs the encoder a picture, and receivers ask for them as they like.
+
+/// Join frames that may be made one after another: those of a crowd that comes within a second.
+const BURST: u32 = 30;
+/// Frames for each further one.
+const FRAMES_FOR_ONE: u32 = 4;
+
+/// Join frames that may be made now.
+#[derive(Debug)]
+pub(crate) struct JoinBudget {
+    /// In frames: each join takes [`FRAMES_FOR_ONE`] of them.
+    frames: u32,
+}
+
+impl Default for JoinBudget {
+    fn default() -> Self {
+        Self { frames: BURST * FRAMES_FOR_ONE }
+    }
+}
+
+impl JoinBudget {
+    /// A frame is made.
+    pub(crate) fn handle_frame(&mut self) {
+        self.frames = (self.frames + 1).min(BURST * FRAMES_FOR_ONE);
+    }
+
+    /// Whether a join frame may be made beside it, which is counted then.
+    pub(crate) fn take(&mut self) -> bool {
+        let left = self.frames.checked_sub(FRAMES_FOR_ONE);
+        self.frames = left.unwrap_or(self.frames);
+        left.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Joins among so many frames, each of which is asked for with one.
+    fn joins(budget: &mut JoinBudget, frames: u32) -> usize {
+        let frames = (0..frames).filter(|_| {
+            budget.handle_frame();
+            budget.take()
+        });
+        frames.count()
+    }
+
+    #[test]
+    fn a_crowd_has_a_join_with_each_frame_and_who_asks_for_ever_with_every_fourth() {
+        let mut budget = JoinBudget::default();
+        assert_eq!(joins(&mut budget, 30), 30);
+        joins(&mut budget, 100);
+        assert_eq!(joins(&mut budget, 400), 100);
+        (0..4 * BURST).for_each(|_| budget.handle_frame());
+        assert_eq!(joins(&mut budget, 30), 30, "after four seconds of rest at 30 frames a second");
+    }
+}
