@@ -3,7 +3,7 @@
 use nestcast_lab::plot::{Pattern, Stroke};
 
 /// By id: name, colour, pattern of the line. Variants of one codec share a colour.
-const CODECS: [(&str, &str, usize, Pattern); 38] = [
+const CODECS: [(&str, &str, usize, Pattern); 40] = [
     ("deep", "nestcast, deep", 0, Pattern::Solid),
     ("linear", "nestcast, linear", 1, Pattern::Solid),
     ("jpeg-420", "JPEG 4:2:0", 2, Pattern::Solid),
@@ -33,6 +33,8 @@ const CODECS: [(&str, &str, usize, Pattern); 38] = [
     ("cai/compressai-bmshj2018-hyperprior_mse_cpu", "hyperprior (published)", 8, Pattern::Dotted),
     ("progressive/CTC_2023", "CTC (published)", 7, Pattern::Dotted),
     ("nestcast", "nestcast", 0, Pattern::Solid),
+    ("nestcast-2", "nestcast, two loops", 0, Pattern::Dashed),
+    ("nestcast-3", "nestcast, three loops", 0, Pattern::Dotted),
     ("intra", "nestcast, frames alone", 1, Pattern::Solid),
     ("x264", "x264 zerolatency", 5, Pattern::Solid),
     ("x264-psnr", "x264, tuned for PSNR", 5, Pattern::Dashed),

@@ -15,8 +15,8 @@ use nestcast_codec::{DEFAULT_MAX_PIXELS, MAX_HEADER};
 pub(crate) use live::{Receive, Send};
 #[cfg(feature = "retrieval")]
 pub(crate) use retrieval::{Codes, Index, Search};
-use video::bitrate;
 pub(crate) use video::{Bitrates, Effort, Frames};
+use video::{bitrate, loops};
 
 /// Most threads that may be asked for: more would only take memory.
 const MAX_THREADS: usize = 256;
@@ -145,6 +145,10 @@ pub(crate) struct Encode {
     /// Of a video: how long to search for motion [default: normal]
     #[arg(long, value_enum)]
     pub(crate) effort: Option<Effort>,
+    /// Of a video: code it so often side by side, each time for a part of the receivers: a larger file, which `cut` and
+    /// `decode --bitrate` take one loop of [default: 1]
+    #[arg(long, value_name = "N", value_parser = loops)]
+    pub(crate) loops: Option<usize>,
     /// Of a video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
     #[arg(long, value_name = "A..B", default_value_t)]
     pub(crate) frames: Frames,
@@ -251,6 +255,9 @@ pub(crate) struct Eval {
     /// Of a video: as for `encode`
     #[arg(long, value_enum)]
     pub(crate) effort: Option<Effort>,
+    /// Of a video: loops, as of `encode`; each receiver is in the one that serves it [default: 1]
+    #[arg(long, value_name = "N", value_parser = loops)]
+    pub(crate) loops: Option<usize>,
     #[cfg(feature = "perceptual")]
     /// Of pictures: SSIMULACRA2 (100: equal) and Butteraugli (3-norm, 0: equal) too, as ssimulacra2,butteraugli; takes a tenth of a
     /// second a megapixel and cut

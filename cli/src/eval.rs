@@ -41,10 +41,11 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
     {
         return video::eval(options, Input::open(path)?);
     }
-    let of_video = options.bitrates.is_some() || options.effort.is_some() || !options.frames.is_all();
+    let of_video =
+        options.bitrates.is_some() || options.effort.is_some() || options.loops.is_some() || !options.frames.is_all();
     #[cfg(feature = "plot")]
     let of_video = of_video || options.plot.is_some();
-    ensure!(!of_video, "--bitrates, --effort, --frames and --plot are for one y4m video: leave them out");
+    ensure!(!of_video, "--bitrates, --effort, --loops, --frames and --plot are for one y4m video: leave them out");
     let csv = options.csv.as_deref().context("the table of pictures goes to a file: name it with --csv")?;
     pictures(options, csv)
 }

@@ -2,7 +2,7 @@
 
 use nestcast_codec::{
     Arrived, Budget, Error, Format, Frame, FrameRate, Picture, Population, Range, Size, VideoDecoder, VideoEncoder,
-    VideoModel, VideoSettings,
+    VideoLoops, VideoModel, VideoSettings,
 };
 
 const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
@@ -211,6 +211,57 @@ fn one_who_joins_is_near_at_once_and_then_with_the_others() {
         apart.push(error(&render(&mut new), picture) / error(&render(&mut old), picture));
     }
     assert!(apart[16] < 1.5 && apart[59] < 1.1, "{apart:?}");
+}
+
+/// Encodes in so many loops.
+fn encode_loops(clip: &[Picture], loops: usize, threads: usize) -> Vec<Vec<Frame>> {
+    let size = clip[0].size();
+    let bits = 240.0 * size.pixels() as f64;
+    let population = Population::log_uniform(0.02 * bits, 0.32 * bits);
+    let settings = VideoSettings { size, rate: RATE, population, threads };
+    let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, loops).expect("one to three");
+    assert_eq!(encoder.rates().count(), loops);
+    clip.iter().map(|frame| encoder.encode(frame).expect("a frame")).collect()
+}
+
+#[test]
+fn the_faster_of_two_loops_serves_the_fast_better_and_the_slower_the_slow() {
+    let size = Size::new(130, 100).expect("a valid size");
+    let clip = clip(size, 40, 99);
+    let (one, two) = (encode_loops(&clip, 1, 1), encode_loops(&clip, 2, 2));
+    assert!(two == encode_loops(&clip, 2, 1) && two == encode_loops(&clip, 2, 3), "bytes depend on threads");
+    let error_at = |frames: &mut dyn Iterator<Item = &Frame>, share: f64| {
+        let bits = 240.0 * size.pixels() as f64;
+        let (mut decoder, mut budget) = (decoder(size), Budget::new(share * bits, RATE));
+        let errors = frames.zip(&clip).map(|(frame, original)| {
+            let count = budget.cut(&frame.bytes, 0).expect("a frame");
+            assert!(decoder.decode(&frame.bytes[..count]).expect("a frame") >= Arrived::Base);
+            error(&render(&mut decoder), original)
+        });
+        errors.skip(8).sum::<f64>()
+    };
+    let slow = [&one, &two].map(|frames| error_at(&mut frames.iter().map(|frames| &frames[0]), 0.02));
+    let fast = [&one, &two].map(|frames| error_at(&mut frames.iter().filter_map(|frames| frames.last()), 0.32));
+    assert!(slow[1] <= slow[0] * 1.02 && fast[1] < fast[0], "{slow:?} {fast:?}");
+}
+
+#[test]
+fn one_loop_is_the_ordinary_video_and_scenes_begin_in_all_loops_at_once() {
+    let size = Size::new(96, 64).expect("a valid size");
+    let clip = clip(size, 12, 7);
+    let bits = 240.0 * size.pixels() as f64;
+    let population = Population::log_uniform(0.02 * bits, 0.32 * bits);
+    let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
+    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings.clone());
+    for (frames, picture) in encode_loops(&clip, 1, 1).iter().zip(&clip) {
+        assert_eq!(frames[..], [encoder.encode(picture).expect("a frame")]);
+    }
+    for (number, frames) in encode_loops(&clip, 3, 1).iter().enumerate() {
+        assert!(frames.iter().all(|frame| frame.key == [0, 7].contains(&number)), "frame {number}");
+    }
+    for loops in [0, 4] {
+        assert!(VideoLoops::new(&VideoModel::built_in(), settings.clone(), loops).is_err());
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use nestcast_codec::{
-    Budget, Codec, Decoder, Effort, Encoder, FrameRate, MAX_HEADER, Picture, VideoDecoder, VideoEncoder, VideoModel,
+    Budget, Codec, Decoder, Effort, Encoder, FrameRate, MAX_HEADER, Picture, VideoDecoder, VideoLoops, VideoModel,
     VideoSettings,
 };
 use serde::{Deserialize, Serialize};
@@ -118,7 +118,7 @@ impl Measured {
 
 /// Measures a video frame by frame; it keeps figures, and no frames.
 pub struct Measurement {
-    encoder: VideoEncoder,
+    encoder: VideoLoops,
     video: Vec<Receiver>,
     alone: Alone,
     decoded: Option<Picture>,
@@ -126,6 +126,8 @@ pub struct Measurement {
 }
 
 struct Receiver {
+    /// Its loop.
+    of: usize,
     decoder: VideoDecoder,
     budget: Budget,
     run: Run,
@@ -140,24 +142,29 @@ struct Alone {
 }
 
 impl Measurement {
-    /// For receivers of these rates, in bits per second, of what an encoder of these settings makes.
-    #[must_use]
-    pub fn new(settings: &VideoSettings, effort: Effort, rates: &[f64]) -> Self {
+    /// For receivers of these rates, in bits per second, of what an encoder of these settings makes in so many loops.
+    ///
+    /// # Errors
+    /// If the codec does not code so many loops.
+    pub fn new(settings: &VideoSettings, loops: usize, effort: Effort, rates: &[f64]) -> Result<Self> {
         let VideoSettings { size, rate: frame_rate, threads, .. } = *settings;
-        let encoder = VideoEncoder::new(VideoModel::built_in(), settings.clone()).with_effort(effort);
+        let model = VideoModel::built_in();
+        let encoder = VideoLoops::new(&model, settings.clone(), loops)?.with_effort(effort);
+        let loops = encoder.rates();
         let receiver = |&rate: &f64| Receiver {
+            of: loops.serving(rate),
             // The original is in memory too.
-            decoder: VideoDecoder::new(encoder.model().clone(), size, threads).with_max_pixels(u64::MAX),
+            decoder: VideoDecoder::new(model.clone(), size, threads).with_max_pixels(u64::MAX),
             budget: Budget::new(rate, frame_rate),
             run: Run::new(rate),
         };
-        Self {
+        Ok(Self {
             video: rates.iter().map(receiver).collect(),
             alone: Alone::new(frame_rate, rates),
             encoder,
             decoded: None,
             encode: Duration::ZERO,
-        }
+        })
     }
 
     /// Takes the next frame, planar YCbCr 4:2:0 of the size of the settings.
@@ -166,10 +173,11 @@ impl Measurement {
     /// If it has another shape.
     pub fn push(&mut self, original: &Picture) -> Result<()> {
         let start = Instant::now();
-        let frame = self.encoder.encode(original)?;
+        let frames = self.encoder.encode(original)?;
         self.encode += start.elapsed();
         let decoded = self.decoded.get_or_insert_with(|| Picture::zero(original.size(), original.format()));
-        for Receiver { decoder, budget, run } in &mut self.video {
+        for Receiver { of, decoder, budget, run } in &mut self.video {
+            let frame = &frames[*of];
             let count = budget.cut(&frame.bytes, 0)?;
             let start = Instant::now();
             decoder.decode(&frame.bytes[..count])?;
@@ -245,7 +253,7 @@ mod tests {
         let rates = [60e3, 120e3, 240e3];
         let population = Population::log_uniform(60e3, 240e3);
         let settings = VideoSettings { size, rate, population, threads: 1 };
-        let mut measurement = Measurement::new(&settings, Effort::Normal, &rates);
+        let mut measurement = Measurement::new(&settings, 1, Effort::Normal, &rates).expect("one loop");
         for number in 0..16 {
             measurement.push(&frame(size, number)).expect("its shape");
         }

@@ -1,4 +1,5 @@
-//! Stored video in, frame by frame, from a file or a pipe: no more than one frame is in memory.
+//! Stored video in, record by record, from a file or a pipe: no more than one frame is in memory. A record is a frame, of
+//! several loops a frame of one loop.
 //!
 //! A stored video may end anywhere: what is left of it is a video of fewer frames, and [`Reader::is_whole`] tells.
 
@@ -51,7 +52,7 @@ pub struct Reader<R> {
     /// What was read to find the header's end.
     start: Cursor<Vec<u8>>,
     input: BufReader<R>,
-    /// Number of the next frame.
+    /// Number of the next record.
     next: u64,
     /// How many there are, by the index.
     count: Option<u64>,
@@ -92,13 +93,13 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
-    /// Number of the frame that comes next, from 0.
+    /// Number of the record that comes next, from 0.
     #[must_use]
     pub const fn next_number(&self) -> u64 {
         self.next
     }
 
-    /// How many frames there are, once [`Reader::seek`] has found an index.
+    /// How many records there are, once [`Reader::seek`] has found an index.
     #[must_use]
     pub const fn count(&self) -> Option<u64> {
         self.count
@@ -110,7 +111,7 @@ impl<R: Read> Reader<R> {
         self.end == Some(End::Index)
     }
 
-    /// The next frame, or as much of it as there is; nothing behind the last.
+    /// The next record's frame, or as much of it as there is; nothing behind the last.
     ///
     /// # Errors
     /// Those of the system; [`Error::Codec`] and [`Error::Frame`] if what comes is no frame.
@@ -154,16 +155,16 @@ impl<R: Read> Reader<R> {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Goes on to the last frame at or before `frame` that a decoder may begin with, if that is behind the next one. Where
+    /// Goes on to the last record at or before this one that a decoder may begin with, if that is behind the next one. Where
     /// the input cannot seek, or has no index, it stays.
     ///
     /// # Errors
     /// Those of the system.
-    pub fn seek(&mut self, frame: u64) -> Result<(), Error> {
+    pub fn seek(&mut self, record: u64) -> Result<(), Error> {
         let Ok(here) = self.input.stream_position() else { return Ok(()) };
         let index = self.index()?;
-        self.count = index.as_ref().map(|index| index.frames);
-        let key = index.and_then(|index| index.key(frame)).filter(|key| key[0] > self.next);
+        self.count = index.as_ref().map(|index| index.records);
+        let key = index.and_then(|index| index.key(record)).filter(|key| key[0] > self.next);
         let Some([number, at]) = key else {
             self.input.seek(SeekFrom::Start(here))?;
             return Ok(());
@@ -199,7 +200,7 @@ fn most_bytes(size: Size) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::{FrameRate, ModelId, Range, VideoWriter};
+    use nestcast_codec::{FrameRate, LoopRates, ModelId, Range, VideoWriter};
 
     use super::*;
 
@@ -208,7 +209,13 @@ mod tests {
     fn stored() -> Vec<u8> {
         let size = Size::new(320, 240).expect("a valid size");
         let rate = FrameRate { frames: 30_000, seconds: 1001 };
-        let header = VideoHeader { size, rate, range: Range::Limited, models: [ModelId([1; 6]), ModelId([2; 6])] };
+        let header = VideoHeader {
+            size,
+            rate,
+            range: Range::Limited,
+            models: [ModelId([1; 6]), ModelId([2; 6])],
+            loops: LoopRates::ONE,
+        };
         let (mut writer, mut bytes) = VideoWriter::new(&header);
         for (number, frame) in FRAMES.iter().enumerate() {
             bytes.extend(writer.frame(frame, number % 3 == 0));

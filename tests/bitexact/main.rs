@@ -1,5 +1,5 @@
 //! Prints digests of what must be the same on every machine, for `cargo xtask bitexact`:
-//! `cargo run --release -p nestcast-bitexact -- THREADS...`.
+//! `cargo run --release -p nestcast-bitexact -- PHOTOS THREADS...`, where PHOTOS is how many of three photos are among the pictures.
 //!
 //! Each line is what was made, the number of threads, and the SHA-256 of it: of streams; of coefficients as a decoder knows
 //! them at some cuts, which are the levels and their reconstruction points; of the planes of the linear synthesis before
@@ -35,17 +35,22 @@ mod recipes;
 const PHOTOS: [&str; 3] =
     ["lab/assets/spiral_firework.png", "benches/pictures/budgie_branch.png", "benches/pictures/mai_island.png"];
 
+const USAGE: &str = "usage: bitexact PHOTOS THREADS..., of three photos";
+
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
-    let counts = std::env::args().skip(1).map(|word| word.parse()).collect::<Result<Vec<usize>, _>>()?;
-    if counts.is_empty() {
-        return Err("usage: bitexact THREADS...".into());
+    let numbers = std::env::args().skip(1).map(|word| word.parse()).collect::<Result<Vec<usize>, _>>()?;
+    let [photo_count, counts @ ..] = &numbers[..] else { return Err(USAGE.into()) };
+    if counts.is_empty() || *photo_count > PHOTOS.len() {
+        return Err(USAGE.into());
     }
     let frozen = Arc::new(Model::from_bytes(&fs::read(file("spec/vectors/tables.bin"))?)?);
     let photo = Model::photo();
     let manifest = fs::read_to_string(file("spec/vectors/manifest.tsv"))?;
-    let photos =
-        PHOTOS.iter().map(|path| Ok((*path, open(path)?))).collect::<Result<Vec<_>, Box<dyn Error + Send + Sync>>>()?;
-    for threads in counts {
+    let photos = PHOTOS[..*photo_count]
+        .iter()
+        .map(|path| Ok((*path, open(path)?)))
+        .collect::<Result<Vec<_>, Box<dyn Error + Send + Sync>>>()?;
+    for &threads in counts {
         for recipe in &RECIPES {
             let stream = recipe.encode_on(threads, &frozen);
             Digests { name: recipe.name, threads, model: &frozen }.vector(&stream, &manifest)?;
@@ -112,7 +117,7 @@ impl Digests<'_> {
     fn clip(&self, clip: &Clip) -> Result<(), Box<dyn Error + Send + Sync>> {
         let model = clips::model(self.model);
         self.print("stored video", &clip.stored_on(self.threads, &model));
-        let frames = clip.encode_on(self.threads, &model);
+        let frames = clip.fastest_on(self.threads, &model);
         let mut picture = Picture::zero(clip.size(), FORMAT);
         for quarters in [0, 1, 4] {
             let mut decoder = VideoDecoder::new(model.clone(), clip.size(), self.threads);

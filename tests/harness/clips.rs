@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Channels, Format, Frame, FrameRate, Model, Picture, Population, Range, Size, VideoEncoder, VideoHeader, VideoModel,
-    VideoSettings, VideoWriter,
+    Channels, Format, Frame, FrameRate, LoopRates, Model, Picture, Population, Range, Size, VideoEncoder, VideoHeader,
+    VideoLoops, VideoModel, VideoSettings, VideoWriter,
 };
 
 use crate::pictures::{self, Content};
@@ -31,13 +31,34 @@ pub struct Clip {
     pub begins_anew: bool,
     /// Bytes of a frame for the slowest receiver; the fastest has sixteen times as many.
     pub slowest: u32,
+    /// Loops that it is coded in.
+    pub loops: usize,
 }
 
 /// The clips whose bytes are kept as vectors.
-pub const CLIPS: [Clip; 3] = [
-    Clip { name: "video", width: 48, height: 32, frames: 10, cut: u32::MAX, begins_anew: false, slowest: 40 },
-    Clip { name: "video-odd", width: 33, height: 17, frames: 10, cut: u32::MAX, begins_anew: false, slowest: 25 },
-    Clip { name: "video-cut", width: 80, height: 64, frames: 12, cut: 7, begins_anew: true, slowest: 60 },
+pub const CLIPS: [Clip; 4] = [
+    Clip { name: "video", width: 48, height: 32, frames: 10, cut: u32::MAX, begins_anew: false, slowest: 40, loops: 1 },
+    Clip {
+        name: "video-odd",
+        width: 33,
+        height: 17,
+        frames: 10,
+        cut: u32::MAX,
+        begins_anew: false,
+        slowest: 25,
+        loops: 1,
+    },
+    Clip { name: "video-cut", width: 80, height: 64, frames: 12, cut: 7, begins_anew: true, slowest: 60, loops: 1 },
+    Clip {
+        name: "video-loops",
+        width: 48,
+        height: 32,
+        frames: 10,
+        cut: u32::MAX,
+        begins_anew: false,
+        slowest: 40,
+        loops: 2,
+    },
 ];
 
 impl Clip {
@@ -70,15 +91,23 @@ impl Clip {
         (0..self.frames).map(picture).collect()
     }
 
-    /// The frames as the codec makes them today on so many threads.
+    /// The frames as the codec makes them today on so many threads: for each picture one of every loop, the slowest first.
     ///
     /// # Panics
     /// If the codec refuses.
-    pub fn encode_on(&self, threads: usize, model: &VideoModel) -> Vec<Frame> {
+    pub fn encode_on(&self, threads: usize, model: &VideoModel) -> Vec<Vec<Frame>> {
         let pictures = self.pictures();
         let first = if self.begins_anew { self.cut as usize } else { pictures.len() };
         let scenes = pictures.chunks(first);
-        scenes.flat_map(|scene| encode(scene, self.slowest, threads, model)).collect()
+        scenes.flat_map(|scene| self.encode(scene, threads, model).0).collect()
+    }
+
+    /// The frames of the fastest loop.
+    ///
+    /// # Panics
+    /// If the codec refuses.
+    pub fn fastest_on(&self, threads: usize, model: &VideoModel) -> Vec<Frame> {
+        self.encode_on(threads, model).into_iter().filter_map(|mut frames| frames.pop()).collect()
     }
 
     /// The stored video.
@@ -86,14 +115,30 @@ impl Clip {
     /// # Panics
     /// If the codec refuses.
     pub fn stored_on(&self, threads: usize, model: &VideoModel) -> Vec<u8> {
-        let header = VideoHeader { size: self.size(), rate: RATE, range: Range::Limited, models: model.ids() };
+        let loops = self.encode(&[], 1, model).1;
+        let header = VideoHeader { size: self.size(), rate: RATE, range: Range::Limited, models: model.ids(), loops };
         let (mut writer, mut bytes) = VideoWriter::new(&header);
-        for frame in self.encode_on(threads, model) {
-            bytes.extend(writer.frame(&frame.bytes, frame.key));
+        for frames in self.encode_on(threads, model) {
+            for (number, frame) in frames.iter().enumerate() {
+                bytes.extend(writer.frame(&frame.bytes, frame.key && number == 0));
+            }
         }
         bytes.extend(writer.finish());
         bytes
     }
+
+    fn encode(&self, scene: &[Picture], threads: usize, model: &VideoModel) -> (Vec<Vec<Frame>>, LoopRates) {
+        let settings = settings(self.size(), self.slowest, threads);
+        let mut encoder = VideoLoops::new(model, settings, self.loops).expect("one to three loops");
+        let frames = scene.iter().map(|picture| encoder.encode(picture).expect("a frame of its size")).collect();
+        (frames, encoder.rates())
+    }
+}
+
+/// For receivers from `slowest` bytes a frame to sixteen times as many.
+fn settings(size: Size, slowest: u32, threads: usize) -> VideoSettings {
+    let least = f64::from(slowest) * 8.0 * f64::from(RATE.frames) / f64::from(RATE.seconds);
+    VideoSettings { size, rate: RATE, population: Population::log_uniform(least, 16.0 * least), threads }
 }
 
 /// Encodes pictures for receivers from `slowest` bytes a frame to sixteen times as many.
@@ -101,10 +146,7 @@ impl Clip {
 /// # Panics
 /// If the codec refuses.
 pub fn encode(pictures: &[Picture], slowest: u32, threads: usize, model: &VideoModel) -> Vec<Frame> {
-    let least = f64::from(slowest) * 8.0 * f64::from(RATE.frames) / f64::from(RATE.seconds);
-    let population = Population::log_uniform(least, 16.0 * least);
-    let settings = VideoSettings { size: pictures[0].size(), rate: RATE, population, threads };
-    let mut encoder = VideoEncoder::new(model.clone(), settings);
+    let mut encoder = VideoEncoder::new(model.clone(), settings(pictures[0].size(), slowest, threads));
     pictures.iter().map(|picture| encoder.encode(picture).expect("a frame of its size")).collect()
 }
 

@@ -20,7 +20,7 @@ const RUNS: [&str; 3] = ["whole", "base", "cuts"];
 pub struct Row {
     /// What arrives.
     pub run: String,
-    /// From 0.
+    /// Number of its record, from 0.
     pub frame: usize,
     /// Bytes of the frame that arrived.
     pub bytes: usize,
@@ -65,13 +65,17 @@ pub fn rows(clip: &Clip) -> Vec<Row> {
 /// If one of them refuses it, or they show different frames.
 pub fn decode(tables: &[u8], stored: &[u8], run: &str, counts: &[usize]) -> Vec<Row> {
     let video = StoredVideo::read(stored).expect("a valid video");
-    let mut reference = VideoReference::new(tables, tables, video.width, video.height).expect("valid tables");
     let side = |side: usize| u32::try_from(side).expect("at most 16384");
     let size = Size::new(side(video.width), side(video.height)).expect("a valid size");
     let model = clips::model(&Arc::new(Model::from_bytes(tables).expect("valid tables")));
-    let (mut decoder, mut picture) = (VideoDecoder::new(model, size, 1), Picture::zero(size, FORMAT));
+    // Every loop has decoders of its own.
+    let reference = || VideoReference::new(tables, tables, video.width, video.height).expect("valid tables");
+    let loops = video.loops.len().max(1);
+    let mut decoders: Vec<_> = (0..loops).map(|_| (reference(), VideoDecoder::new(model.clone(), size, 1))).collect();
+    let mut picture = Picture::zero(size, FORMAT);
     let mut rows = Vec::new();
     for (frame, (bytes, &count)) in video.frames.iter().zip(counts).enumerate() {
+        let (reference, decoder) = &mut decoders[frame % loops];
         reference.decode(&bytes[..count]).expect("a valid frame");
         decoder.decode(&bytes[..count]).expect("a valid frame");
         decoder.render_into(&mut picture).expect("its size and format");

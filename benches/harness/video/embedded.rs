@@ -20,7 +20,12 @@ pub trait Embedded {
 /// All of them, in the order of tables and plots.
 #[must_use]
 pub fn embedded() -> Vec<Box<dyn Embedded>> {
-    vec![Box::new(Predicted), Box::new(Intra)]
+    vec![Box::new(Predicted(1)), Box::new(Intra)]
+}
+
+/// Schemes of several loops, each receiver in one from the first frame to the last.
+pub(super) fn loops() -> Vec<Box<dyn Embedded>> {
+    vec![Box::new(Predicted(2)), Box::new(Predicted(3))]
 }
 
 impl Scheme for Box<dyn Embedded> {
@@ -56,7 +61,7 @@ mod tests {
     #[test]
     fn one_stream_gives_every_rate() {
         let clip = moving(48, 32, 30);
-        for scheme in embedded() {
+        for scheme in embedded().into_iter().chain(loops()) {
             let runs = Scheme::run(&scheme, &clip, &[24.0, 48.0, 96.0]).expect("codes");
             for (run, bytes) in runs.iter().zip([100.0, 200.0, 400.0]) {
                 let used = run.frames.iter().map(|frame| frame.bytes).sum::<usize>() as f64 / 30.0;

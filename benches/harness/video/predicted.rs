@@ -1,7 +1,8 @@
-//! nestcast with prediction between frames: one stream, of which every receiver has the longest prefix of each frame.
+//! nestcast with prediction between frames: one stream, or one of each loop, of which every receiver has the longest prefix
+//! of each frame.
 
 use anyhow::Result;
-use nestcast_codec::{FrameRate, Picture, Population, VideoDecoder, VideoEncoder, VideoModel, VideoSettings};
+use nestcast_codec::{FrameRate, Picture, Population, VideoDecoder, VideoLoops, VideoModel, VideoSettings};
 use nestcast_lab::video::Frame;
 
 use super::{Clip, Embedded, Run};
@@ -9,27 +10,31 @@ use super::{Clip, Embedded, Run};
 /// Threads of encoder and decoders; what they give does not depend on it.
 const THREADS: usize = 2;
 
-/// Frames predicted from those before.
-pub(super) struct Predicted;
+/// Frames predicted from those before, in so many loops, 1 to 3.
+pub(super) struct Predicted(pub(super) usize);
 
 impl Embedded for Predicted {
     fn id(&self) -> &'static str {
-        "nestcast"
+        ["nestcast", "nestcast-2", "nestcast-3"][self.0 - 1]
     }
 
     fn watch(&self, clip: &Clip, kbps: &[f64], shares: &[Vec<usize>]) -> Result<Vec<Run>> {
         let model = VideoModel::built_in();
-        let mut encoder = VideoEncoder::new(model.clone(), settings(clip, kbps));
+        let mut encoder = VideoLoops::new(&model, settings(clip, kbps), self.0)?;
+        let loops = encoder.rates();
         let receivers = shares.iter().map(|shares| Receiver {
             shares,
+            // Shares are whole bytes, rounded down.
+            of: loops.serving(rate(clip, shares.iter().min().map_or(0, |bytes| bytes + 1))),
             left: 0,
             decoder: VideoDecoder::new(model.clone(), clip.size, THREADS),
             run: Run { frames: Vec::with_capacity(clip.frames.len()) },
         });
         let mut receivers: Vec<Receiver<'_>> = receivers.collect();
         for (n, original) in clip.frames.iter().enumerate() {
-            let frame = encoder.encode(original)?;
+            let frames = encoder.encode(original)?;
             for receiver in &mut receivers {
+                let frame = &frames[receiver.of];
                 receiver.take(n, &frame.bytes, frame.base, original)?;
             }
         }
@@ -43,8 +48,15 @@ fn settings(clip: &Clip, kbps: &[f64]) -> VideoSettings {
     VideoSettings { size: clip.size, rate: FrameRate { frames, seconds }, population, threads: THREADS }
 }
 
+/// Bits a second of so many bytes a frame.
+fn rate(clip: &Clip, bytes: usize) -> f64 {
+    8.0 * bytes as f64 * clip.frames_per_second()
+}
+
 /// One receiver of the stream.
 struct Receiver<'a> {
+    /// The loop that it is in.
+    of: usize,
     /// What its link carries, by frame.
     shares: &'a [usize],
     /// Bytes that its link has left; below zero where bases took more than there was.
@@ -77,12 +89,13 @@ mod tests {
         let clip = moving(32, 16, 30);
         let shares = vec![100; 30];
         let decoder = VideoDecoder::new(VideoModel::built_in(), clip.size, 1);
-        let mut receiver = Receiver { shares: &shares, left: 0, decoder, run: Run { frames: Vec::new() } };
-        let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings(&clip, &[12.0, 24.0, 48.0]));
+        let mut receiver = Receiver { of: 0, shares: &shares, left: 0, decoder, run: Run { frames: Vec::new() } };
+        let settings = settings(&clip, &[12.0, 24.0, 48.0]);
+        let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, 1).expect("one loop");
         let bases = [250, 10, 10, 10, 10];
         for (n, base) in bases.into_iter().enumerate() {
-            let frame = encoder.encode(&clip.frames[n]).expect("encodes");
-            let bytes = [&frame.bytes[..], &[0; 300]].concat();
+            let frames = encoder.encode(&clip.frames[n]).expect("encodes");
+            let bytes = [&frames[0].bytes[..], &[0; 300]].concat();
             receiver.take(n, &bytes, base, &clip.frames[n]).expect("decodes");
         }
         let taken: Vec<usize> = receiver.run.frames.iter().map(|frame| frame.bytes).collect();

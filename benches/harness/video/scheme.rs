@@ -5,7 +5,13 @@ use std::path::Path;
 use anyhow::Result;
 use nestcast_lab::ffmpeg::Ffmpeg;
 
-use super::{Clip, Run, cache::Cached, embedded::embedded, ladder::Ladder, rivals::Rival};
+use super::{
+    Clip, Run,
+    cache::Cached,
+    embedded::{embedded, loops},
+    ladder::Ladder,
+    rivals::Rival,
+};
 
 /// A way to serve receivers of several rates with a clip.
 pub trait Scheme {
@@ -19,17 +25,29 @@ pub trait Scheme {
     fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>>;
 }
 
-/// Those of nestcast, which code once for all rates.
+/// Those of nestcast with one stream for all rates.
 pub const EMBEDDED: [&str; 2] = ["nestcast", "intra"];
 
 /// The ids of all, in the order of tables and plots.
-pub const IDS: [&str; 10] =
-    ["nestcast", "intra", "x264", "x264-psnr", "x264-refresh", "x264-free", "vp9", "aom", "svt-av1", "x264-ladder"];
+pub const IDS: [&str; 12] = [
+    "nestcast",
+    "intra",
+    "nestcast-2",
+    "nestcast-3",
+    "x264",
+    "x264-psnr",
+    "x264-refresh",
+    "x264-free",
+    "vp9",
+    "aom",
+    "svt-av1",
+    "x264-ladder",
+];
 
 /// All of them, in the order of tables and plots: nestcast first. Runs of rivals are kept in the folder `cache`.
 pub fn all(ffmpeg: &Ffmpeg, cache: &Path) -> Vec<Box<dyn Scheme>> {
     let mut schemes: Vec<Box<dyn Scheme>> = Vec::new();
-    for ours in embedded() {
+    for ours in embedded().into_iter().chain(loops()) {
         schemes.push(Box::new(ours));
     }
     for rival in Rival::all(ffmpeg) {

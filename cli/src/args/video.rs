@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use clap::ValueEnum;
+use nestcast_codec::MAX_LOOPS;
 
 use super::positive;
 
@@ -99,6 +100,11 @@ pub(super) fn bitrate(text: &str) -> Result<u64, String> {
     if (1000.0..=1e12).contains(&bits) { Ok(bits as u64) } else { Err(wrong()) }
 }
 
+pub(super) fn loops(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=MAX_LOOPS).contains(count));
+    count.ok_or_else(|| format!("a video has 1 to {MAX_LOOPS} loops"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +119,12 @@ mod tests {
         for wrong in ["100k", "200k..100k", "..100k", "100k..", "1k..2k..3k"] {
             assert!(wrong.parse::<Bitrates>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn loops_are_few() {
+        assert_eq!(["1", "3"].map(loops), [Ok(1), Ok(3)]);
+        assert!(["0", "4", "-1", "two"].map(loops).iter().all(Result::is_err));
     }
 
     #[test]

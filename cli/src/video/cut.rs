@@ -1,9 +1,9 @@
-//! `nestcast cut` of a stored video: every frame as a sender would cut it.
+//! `nestcast cut` of a stored video: every frame as a sender would cut it, of the loop that serves the rate best.
 
 use std::io::Write as _;
 
 use anyhow::{Result, bail};
-use nestcast_codec::{Budget, VideoWriter};
+use nestcast_codec::{Budget, LoopRates, VideoHeader, VideoWriter};
 
 use super::stored::{Record, Stored};
 use crate::args::{Cut, Frames};
@@ -27,6 +27,7 @@ pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Resul
     let Some(rate) = options.length.bitrate else { bail!("a video is cut frame by frame: give --bitrate") };
     // Nothing is decoded, so that no memory is taken for pictures.
     let mut stored = Stored::open(input, &Frames::default(), u64::MAX)?;
+    stored.choose(rate);
     let frame_rate = stored.header().rate;
     let Kept { frames, bytes, bases, uncut } = write(&mut stored, Budget::new(rate as f64, frame_rate), output)?;
     stored.end(frames)?;
@@ -50,7 +51,7 @@ fn write(stored: &mut Stored, mut budget: Budget, output: &Output<'_>) -> Result
     let Some(first) = stored.next()? else { return Ok(kept) };
     let mut pieces = output.begin()?;
     let mut put = |piece: &[u8]| pieces.write_all(piece).map_err(|error| output.explain(error));
-    let (mut writer, start) = VideoWriter::new(stored.header());
+    let (mut writer, start) = VideoWriter::new(&VideoHeader { loops: LoopRates::ONE, ..*stored.header() });
     put(&start)?;
     let mut next = Some(first);
     while let Some(record) = next {

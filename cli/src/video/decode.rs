@@ -19,6 +19,9 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     let model = super::model(&options.common)?;
     let mut stored = Stored::open(input, &options.frames, options.common.max_pixels)?;
     stored.check_model(&model)?;
+    if let Some(rate) = options.bitrate {
+        stored.choose(rate);
+    }
     stored.seek()?;
     let header = *stored.header();
     let mut decoding = Decoding {

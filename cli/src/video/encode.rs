@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use nestcast_codec::{FrameRate, Population, Size, VideoEncoder, VideoHeader, VideoSettings, VideoWriter};
+use nestcast_codec::{FrameRate, Population, Size, VideoHeader, VideoLoops, VideoSettings, VideoWriter};
 use nestcast_lab::progress::Progress;
 use serde::Serialize;
 
@@ -35,6 +35,7 @@ struct Summary {
     /// What receivers are expected to carry, in kbit/s.
     least_kbps: f64,
     most_kbps: f64,
+    loops: usize,
     bytes: u64,
     kbps: f64,
     encode_s: f64,
@@ -48,9 +49,11 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output<'_>) -> Re
     let (size, rate) = (clip.size(), clip.rate());
     let bitrates = options.bitrates.unwrap_or_else(|| usual(size, rate));
     let population = population(bitrates);
-    let header = VideoHeader { size, rate, range: clip.range(), models: model.ids() };
     let settings = VideoSettings { size, rate, population, threads: options.common.threads() };
-    let mut encoder = VideoEncoder::new(model, settings).with_effort(effort(options.effort));
+    let encoder = VideoLoops::new(&model, settings, options.loops.unwrap_or(1))?;
+    let mut encoder = encoder.with_effort(effort(options.effort));
+    let loops = encoder.rates();
+    let header = VideoHeader { size, rate, range: clip.range(), models: model.ids(), loops };
     let progress = clip.progress();
     let start = Instant::now();
     let written = write(&mut clip, &mut encoder, &header, output, &progress)?;
@@ -66,6 +69,7 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output<'_>) -> Re
         frames_per_second: f64::from(rate.frames) / f64::from(rate.seconds),
         least_kbps: bitrates.least as f64 / 1e3,
         most_kbps: bitrates.most as f64 / 1e3,
+        loops: loops.count(),
         bytes,
         kbps: super::kbps(bytes, frames, rate),
         encode_s: start.elapsed().as_secs_f64(),
@@ -82,7 +86,7 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output<'_>) -> Re
 /// Encodes all frames, and gives how many, how many of them are keys, and their bytes.
 fn write(
     clip: &mut Clip,
-    encoder: &mut VideoEncoder,
+    encoder: &mut VideoLoops,
     header: &VideoHeader,
     output: &Output<'_>,
     progress: &Progress,
@@ -99,10 +103,12 @@ fn write(
     let (mut writer, start) = VideoWriter::new(header);
     put(&start)?;
     while more {
-        let frame = encoder.encode(&picture).context("the video cannot be encoded")?;
-        put(&writer.frame(&frame.bytes, frame.key))?;
+        let coded = encoder.encode(&picture).context("the video cannot be encoded")?;
+        for (number, frame) in coded.iter().enumerate() {
+            put(&writer.frame(&frame.bytes, frame.key && number == 0))?;
+        }
         frames += 1;
-        keys += u64::from(frame.key);
+        keys += u64::from(coded[0].key);
         progress.step();
         more = clip.read_into(&mut picture)?;
     }
@@ -132,8 +138,9 @@ pub(super) fn usual(size: Size, rate: FrameRate) -> Bitrates {
 
 fn describe(summary: &Summary) -> String {
     let Summary { output, width, height, frames, bytes, kbps, least_kbps, most_kbps, encode_s, .. } = summary;
+    let loops = if summary.loops > 1 { format!(" in {} loops", summary.loops) } else { String::new() };
     format!(
-        "{output}: {width}x{height}, {frames} frames for {least_kbps}..{most_kbps} kbit/s, {bytes} bytes, \
+        "{output}: {width}x{height}, {frames} frames for {least_kbps}..{most_kbps} kbit/s{loops}, {bytes} bytes, \
          {kbps:.0} kbit/s, {encode_s:.1} s, {:.1} frames/s\n",
         *frames as f64 / encode_s
     )

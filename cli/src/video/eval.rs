@@ -87,7 +87,8 @@ fn measure(options: &Eval, mut clip: Clip) -> Result<(Report, Measured)> {
     let (size, rate) = (clip.size(), clip.rate());
     let bitrates = options.bitrates.unwrap_or_else(|| usual(size, rate));
     let settings = VideoSettings { size, rate, population: population(bitrates), threads: options.common.threads() };
-    let mut measurement = Measurement::new(&settings, effort(options.effort), &rates(bitrates));
+    let mut measurement =
+        Measurement::new(&settings, options.loops.unwrap_or(1), effort(options.effort), &rates(bitrates))?;
     let progress = clip.progress();
     let mut picture = clip.picture();
     while clip.read_into(&mut picture)? {

@@ -1,7 +1,7 @@
 //! `nestcast inspect` of a stored video: its header, and a line a frame.
 
 use anyhow::{Context, Result, ensure};
-use nestcast_codec::{Format, Picture, Range, VideoDecoder, VideoHeader};
+use nestcast_codec::{Format, Picture, Range, VideoDecoder};
 use nestcast_lab::metrics::{YcbcrPsnr, ycbcr_psnr};
 use nestcast_lab::rate_distortion::rounded;
 use serde::Serialize;
@@ -23,6 +23,12 @@ enum Line {
         full_range: bool,
         /// Of frames predicted from nothing, and of residuals.
         model_ids: [String; 2],
+        /// Bits a second of every loop's slowest receiver, of several loops.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        loops_bps: Vec<u64>,
+        /// The loop whose frames follow, from 0.
+        #[serde(rename = "loop")]
+        chosen: usize,
     },
     Frame(Shown),
     Total {
@@ -60,7 +66,7 @@ pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
     };
     let out = if options.json { print_json } else { print_text };
     let header = *stored.header();
-    out(&video(stored.name(), &header))?;
+    out(&video(&stored))?;
     let [mut frames, mut keys, mut bytes] = [0_u64; 3];
     let mut compared = Vec::new();
     while let Some(record) = stored.next()? {
@@ -79,14 +85,18 @@ pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
     stored.end(frames)
 }
 
-fn video(name: &str, header: &VideoHeader) -> Line {
+fn video(stored: &Stored) -> Line {
+    let header = stored.header();
+    let several = header.loops.count() > 1;
     Line::Video {
-        file: name.to_owned(),
+        file: stored.name().to_owned(),
         width: header.size.width(),
         height: header.size.height(),
         frames_per_second: rounded(f64::from(header.rate.frames) / f64::from(header.rate.seconds), 3),
         full_range: header.range == Range::Full,
         model_ids: header.models.map(|model| model.to_string()),
+        loops_bps: if several { header.loops.rates().to_vec() } else { Vec::new() },
+        chosen: stored.chosen(),
     }
 }
 
@@ -151,10 +161,20 @@ fn print_text(line: &Line) -> Result<()> {
     let db = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:>9.2}"));
     let count = |value: Option<usize>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
     files::print_result(&match line {
-        Line::Video { file, width, height, frames_per_second, full_range, model_ids: [key, residual] } => format!(
+        Line::Video {
+            file,
+            width,
+            height,
+            frames_per_second,
+            full_range,
+            model_ids: [key, residual],
+            loops_bps,
+            chosen,
+        } => format!(
             "{file}\n  video     {width}x{height} YCbCr 4:2:0, {} range, {frames_per_second} frames/s\n  models    {key} of \
-             keys, {residual} of residuals\n\n   frame  kind    side   floor    loop    bytes    Y dB  YCbCr dB\n",
-            if *full_range { "full" } else { "limited" }
+             keys, {residual} of residuals\n{}\n   frame  kind    side   floor    loop    bytes    Y dB  YCbCr dB\n",
+            if *full_range { "full" } else { "limited" },
+            print_loops(loops_bps, *chosen)
         ),
         Line::Frame(Shown { frame, kind, side, floor, closed, bytes, luma_db, ycbcr_db }) => format!(
             "{frame:>8}  {:<5}{:>7} {:>7} {:>7} {bytes:>8}{}{}\n",
@@ -170,4 +190,13 @@ fn print_text(line: &Line) -> Result<()> {
             format!("\n{frames} frames, {keys} of them keys, {bytes} bytes, {kbps:.0} kbit/s{quality}\n")
         }
     })
+}
+
+/// The line of several loops.
+fn print_loops(loops_bps: &[u64], chosen: usize) -> String {
+    if loops_bps.is_empty() {
+        return String::new();
+    }
+    let rates: Vec<String> = loops_bps.iter().map(|rate| (rate / 1000).to_string()).collect();
+    format!("  loops     for receivers from {} kbit/s on; shown is that from {}\n", rates.join(", "), rates[chosen])
 }

@@ -1,4 +1,4 @@
-//! A stored video, from a file or a pipe, as far as `--frames` asks for it.
+//! A stored video, from a file or a pipe, as far as `--frames` asks for it: of several loops one.
 
 use std::ops::Range;
 
@@ -15,6 +15,8 @@ use crate::files::{self, Input, Replayed};
 pub(super) struct Stored {
     name: String,
     reader: Reader<Replayed>,
+    /// Of the loops, from 0: the fastest, unless another was chosen.
+    chosen: usize,
     frames: Range<u64>,
     /// What was the matter, said once at the end.
     fault: Option<String>,
@@ -50,7 +52,23 @@ impl Stored {
             _ => error.into(),
         });
         let reader = reader.with_context(|| format!("{name} is refused"))?;
-        Ok(Self { name, reader, frames: frames.0.clone(), fault: None })
+        let chosen = reader.header().loops.count() - 1;
+        Ok(Self { name, reader, chosen, frames: frames.0.clone(), fault: None })
+    }
+
+    /// Gives the frames of the loop that serves this rate best, in bits a second.
+    pub(super) fn choose(&mut self, rate: u64) {
+        self.chosen = self.header().loops.serving(rate as f64);
+    }
+
+    /// The loop whose frames it gives, from 0.
+    pub(super) const fn chosen(&self) -> usize {
+        self.chosen
+    }
+
+    /// Records of a frame.
+    const fn loops(&self) -> u64 {
+        self.reader.header().loops.count() as u64
     }
 
     pub(super) const fn header(&self) -> &VideoHeader {
@@ -81,41 +99,49 @@ impl Stored {
 
     /// Goes to the last frame from which the first that is asked for can be decoded.
     pub(super) fn seek(&mut self) -> Result<()> {
-        self.reader.seek(self.frames.start).with_context(|| format!("{} cannot be read", self.name))
+        self.reader
+            .seek(self.frames.start.saturating_mul(self.loops()))
+            .with_context(|| format!("{} cannot be read", self.name))
     }
 
     /// A bar for the frames to decode.
     pub(super) fn progress(&self) -> Progress {
-        let end = self.reader.count().map_or(self.frames.end, |count| count.min(self.frames.end));
-        let steps = (end != u64::MAX).then(|| end.saturating_sub(self.reader.next_number()));
+        let loops = self.loops();
+        let end = self.reader.count().map_or(self.frames.end, |count| (count / loops).min(self.frames.end));
+        let steps = (end != u64::MAX).then(|| end.saturating_sub(self.reader.next_number() / loops));
         Progress::of(&self.name, steps)
     }
 
     /// The next frame; nothing behind the last that is asked for.
     pub(super) fn next(&mut self) -> Result<Option<Record>> {
-        let number = self.reader.next_number();
-        if number >= self.frames.end {
-            return Ok(None);
+        let loops = self.loops();
+        loop {
+            let record = self.reader.next_number();
+            let number = record / loops;
+            if number >= self.frames.end {
+                return Ok(None);
+            }
+            let Some(bytes) = self.record()? else { return Ok(None) };
+            if record % loops == self.chosen as u64 {
+                let head = FrameHead::parse(&bytes).unwrap_or_else(|error| {
+                    self.blame(format!("frame {number}: {error}"));
+                    None
+                });
+                return Ok(Some(Record { number, bytes, head }));
+            }
         }
-        let bytes = match self.reader.next_frame() {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => {
-                if !self.reader.is_whole() {
-                    self.blame("it breaks off".to_owned());
-                }
-                return Ok(None);
-            }
+    }
+
+    /// The next record, of whichever loop.
+    fn record(&mut self) -> Result<Option<Bytes>> {
+        match self.reader.next_frame() {
+            Ok(Some(bytes)) => return Ok(Some(bytes)),
+            Ok(None) if self.reader.is_whole() => {}
+            Ok(None) => self.blame("it breaks off".to_owned()),
             Err(Error::Io(error)) => return Err(error).with_context(|| format!("{} cannot be read", self.name)),
-            Err(error) => {
-                self.blame(error.to_string());
-                return Ok(None);
-            }
-        };
-        let head = FrameHead::parse(&bytes).unwrap_or_else(|error| {
-            self.blame(format!("frame {number}: {error}"));
-            None
-        });
-        Ok(Some(Record { number, bytes, head }))
+            Err(error) => self.blame(error.to_string()),
+        }
+        Ok(None)
     }
 
     /// Keeps what is the matter; the first counts.
@@ -125,8 +151,8 @@ impl Stored {
 
     /// Says what was the matter, if anything; refuses a video that gave no frame.
     pub(super) fn end(self, given: u64) -> Result<()> {
-        let Self { name, reader, frames, fault } = self;
-        let there = reader.next_number();
+        let Self { name, reader, frames, fault, .. } = self;
+        let there = reader.next_number() / reader.header().loops.count() as u64;
         if given == 0 {
             let why = fault.map_or(String::new(), |fault| format!(": {fault}"));
             ensure!(there > frames.start || !why.is_empty(), "{name} has {there} frames: --frames begins behind them");

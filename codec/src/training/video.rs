@@ -3,7 +3,8 @@
 use crate::error::Error;
 use crate::motion::side_info;
 use crate::training::tally::{Meter, Slope, Tally};
-use crate::video::encoder::{Frame, VideoEncoder};
+use crate::video::encoder::VideoEncoder;
+use crate::video::frame::Frame;
 
 impl VideoEncoder {
     /// What coding `frame`, the last one, met: its symbols down to its last byte, and what is known of it after each of

@@ -1,16 +1,20 @@
 //! A stored video: a header, frames one after another, an index (spec, "Stored video").
 //!
-//! A prefix of a stored video is one of fewer frames, the last of which may be cut. Frames may be cut one by one too.
+//! A prefix of a stored video is one of fewer frames, the last of which may be cut. Frames may be cut one by one too. A
+//! video of several loops has a record of each loop for every frame, the slowest loop's first.
 
 use bytes::Bytes;
 
 use crate::error::{Error, ModelId};
 use crate::picture::{MAX_SIDE, Range, Size};
 use crate::stream::header::{MAGIC, VERSION};
+use crate::video::loop_rates::{LoopRates, MAX_LOOPS};
 use crate::video::population::FrameRate;
 
 /// The kind of content, where streams of pictures have 0 or 1.
 const KIND: u8 = 2;
+/// The kind of a video of several loops.
+const KIND_OF_LOOPS: u8 = 3;
 /// What a stored video ends with, behind its index.
 const INDEX_MAGIC: [u8; 4] = *b"nsti";
 /// Bytes of a number: below 2^35.
@@ -31,27 +35,36 @@ pub struct VideoHeader {
     pub range: Range,
     /// Tables of frames predicted from nothing, and of residuals.
     pub models: [ModelId; 2],
+    /// How many loops there are, and for whom each is.
+    pub loops: LoopRates,
 }
 
 impl VideoHeader {
     /// Bytes that a header takes at most.
-    pub const MAX_BYTES: usize = MAGIC.len() + 3 + 4 * MAX_VARINT + 12;
+    pub const MAX_BYTES: usize = MAGIC.len() + 3 + 4 * MAX_VARINT + 12 + 1 + MAX_LOOPS * MAX_VARINT;
 
     /// Whether bytes begin like a stored video, and not like a picture's stream.
     #[must_use]
     pub fn is_video(bytes: &[u8]) -> bool {
-        bytes.len() > MAGIC.len() + 1 && bytes.starts_with(&MAGIC) && bytes[MAGIC.len() + 1] == KIND
+        bytes.len() > MAGIC.len() + 1
+            && bytes.starts_with(&MAGIC)
+            && [KIND, KIND_OF_LOOPS].contains(&bytes[MAGIC.len() + 1])
     }
 
     /// The header's bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
-        out.extend([VERSION, KIND, u8::from(self.range == Range::Full)]);
+        let several = self.loops.count() > 1;
+        out.extend([VERSION, if several { KIND_OF_LOOPS } else { KIND }, u8::from(self.range == Range::Full)]);
         let sides = [self.size.width() - 1, self.size.height() - 1];
         sides.into_iter().for_each(|side| write_varint(&mut out, side as u64));
         [self.rate.frames, self.rate.seconds].into_iter().for_each(|part| write_varint(&mut out, part.into()));
         out.extend(self.models.iter().flat_map(|model| model.0));
+        if several {
+            out.extend([self.loops.count().to_le_bytes()[0]]);
+            self.loops.rates().iter().for_each(|rate| write_varint(&mut out, *rate));
+        }
         out
     }
 
@@ -70,7 +83,7 @@ impl VideoHeader {
         if fixed[3] != VERSION {
             return Err(Error::Version { what: "video", version: fixed[3], known: VERSION });
         }
-        if fixed[4] != KIND {
+        if ![KIND, KIND_OF_LOOPS].contains(&fixed[4]) {
             return Err(corrupt("it is no video, but a picture"));
         }
         let range = match fixed[5] {
@@ -86,11 +99,27 @@ impl VideoHeader {
         }
         let models = [rest.split_off(..6), rest.split_off(..6)].map(|id| id.and_then(|id| id.try_into().ok()));
         let [Some(key), Some(residual)] = models else { return Err(short) };
+        let loops = if fixed[4] == KIND { LoopRates::ONE } else { read_loops(&mut rest)?.ok_or(short)? };
         let size = Size::new(width, height)?;
-        let header =
-            Self { size, rate: FrameRate { frames, seconds }, range, models: [ModelId(key), ModelId(residual)] };
+        let rate = FrameRate { frames, seconds };
+        let header = Self { size, rate, range, models: [ModelId(key), ModelId(residual)], loops };
         Ok((header, bytes.len() - rest.len()))
     }
+}
+
+/// Number and rates of several loops; nothing if the bytes end in them.
+fn read_loops(bytes: &mut &[u8]) -> Result<Option<LoopRates>, Error> {
+    let Some(count) = bytes.split_off_first() else { return Ok(None) };
+    let count = usize::from(*count);
+    if !(2..=MAX_LOOPS).contains(&count) {
+        return Err(corrupt("its number of loops is neither 2 nor 3"));
+    }
+    let mut rates = [0; MAX_LOOPS];
+    for rate in &mut rates[..count] {
+        let Some(number) = varint(bytes)? else { return Ok(None) };
+        *rate = number;
+    }
+    LoopRates::new(&rates[..count]).map(Some).ok_or(corrupt("the rates of its loops do not rise"))
 }
 
 /// Writes a stored video piece by piece: the caller writes what each call gives, one behind the other.
@@ -98,8 +127,9 @@ impl VideoHeader {
 pub struct VideoWriter {
     /// Bytes given so far.
     length: u64,
-    frames: u64,
-    /// Frames predicted from nothing: number, and where their records begin.
+    /// Records so far.
+    records: u64,
+    /// Records where a decoder may begin: number, and the byte.
     keys: Vec<[u64; 2]>,
 }
 
@@ -108,16 +138,17 @@ impl VideoWriter {
     #[must_use]
     pub fn new(header: &VideoHeader) -> (Self, Vec<u8>) {
         let bytes = header.to_bytes();
-        (Self { length: bytes.len() as u64, frames: 0, keys: Vec::new() }, bytes)
+        (Self { length: bytes.len() as u64, records: 0, keys: Vec::new() }, bytes)
     }
 
-    /// The record of the next frame, or of a prefix of it; `key`: it is predicted from nothing.
+    /// The record of the next frame, or of a prefix of it; `key`: a decoder may begin with it. Of several loops a frame has
+    /// as many records, by rising rate, and only the first is such a beginning.
     #[must_use]
     pub fn frame(&mut self, frame: &[u8], key: bool) -> Vec<u8> {
         if key {
-            self.keys.push([self.frames, self.length]);
+            self.keys.push([self.records, self.length]);
         }
-        self.frames += 1;
+        self.records += 1;
         let mut out = Vec::with_capacity(frame.len() + MAX_VARINT);
         write_varint(&mut out, frame.len() as u64 + 1);
         out.extend_from_slice(frame);
@@ -129,7 +160,7 @@ impl VideoWriter {
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
         let mut index = vec![0];
-        write_varint(&mut index, self.frames);
+        write_varint(&mut index, self.records);
         write_varint(&mut index, self.keys.len() as u64);
         let mut before = [0; 2];
         for key in &self.keys {
@@ -173,9 +204,9 @@ impl RecordHead {
 /// The index of a stored video: where a decoder may begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VideoIndex {
-    /// How many frames there are.
-    pub frames: u64,
-    /// Frames predicted from nothing, in order: number, and at which byte their records begin.
+    /// How many records there are: frames times loops.
+    pub records: u64,
+    /// Records that a decoder may begin with, in order: number, and at which byte they begin.
     keys: Vec<[u64; 2]>,
 }
 
@@ -194,7 +225,7 @@ impl VideoIndex {
     #[must_use]
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         let mut number = || varint(&mut bytes).ok().flatten();
-        let (_end, frames, count) = (number()?, number()?, number()?);
+        let (_end, records, count) = (number()?, number()?, number()?);
         let mut keys = Vec::new();
         let mut key = [0_u64; 2];
         for _ in 0..count {
@@ -202,13 +233,13 @@ impl VideoIndex {
             key = [key[0].checked_add(number()?)?, key[1].checked_add(number()?)?];
             keys.push(key);
         }
-        Some(Self { frames, keys })
+        Some(Self { records, keys })
     }
 
-    /// The last frame at or before `frame` that a decoder may begin with, and at which byte its record begins.
+    /// The last record at or before this one that a decoder may begin with, and at which byte it begins.
     #[must_use]
-    pub fn key(&self, frame: u64) -> Option<[u64; 2]> {
-        self.keys.iter().take_while(|key| key[0] <= frame).last().copied()
+    pub fn key(&self, record: u64) -> Option<[u64; 2]> {
+        self.keys.iter().take_while(|key| key[0] <= record).last().copied()
     }
 }
 
@@ -237,7 +268,8 @@ impl VideoFile {
         &self.header
     }
 
-    /// The next frame's bytes, as many as there are; nothing behind the last.
+    /// The next record's frame, as many bytes as there are; nothing behind the last. Records go frame by frame, of each by
+    /// rising rate of the loops.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if a length takes more than five bytes.
@@ -251,14 +283,14 @@ impl VideoFile {
         Ok(Some(self.bytes.slice(start..start + count)))
     }
 
-    /// Goes to the last frame at or before `frame` that a decoder may begin with, and says which that is. Without an index
-    /// that is the first.
+    /// Goes to the last record at or before this one that a decoder may begin with, and says which that is. Without an
+    /// index that is the first.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the index leads nowhere.
-    pub fn seek(&mut self, frame: u64) -> Result<u64, Error> {
+    pub fn seek(&mut self, record: u64) -> Result<u64, Error> {
         let (_, first) = VideoHeader::parse(&self.bytes)?;
-        let [number, at] = self.index().and_then(|index| index.key(frame)).unwrap_or([0, first as u64]);
+        let [number, at] = self.index().and_then(|index| index.key(record)).unwrap_or([0, first as u64]);
         self.at =
             usize::try_from(at).ok().filter(|at| *at < self.bytes.len()).ok_or(corrupt("its index leads nowhere"))?;
         Ok(number)
@@ -300,7 +332,13 @@ mod tests {
     fn header() -> VideoHeader {
         let size = Size::new(320, 240).expect("a valid size");
         let rate = FrameRate { frames: 30_000, seconds: 1001 };
-        VideoHeader { size, rate, range: Range::Limited, models: [ModelId([1; 6]), ModelId([2; 6])] }
+        VideoHeader {
+            size,
+            rate,
+            range: Range::Limited,
+            models: [ModelId([1; 6]), ModelId([2; 6])],
+            loops: LoopRates::ONE,
+        }
     }
 
     fn stored() -> Bytes {
@@ -325,6 +363,30 @@ mod tests {
             assert_eq!(file.seek(frame), Ok(key));
             assert_eq!(file.next_frame(), Ok(Some(Bytes::from(first))));
         }
+    }
+
+    #[test]
+    fn several_loops_are_in_the_header_and_wrong_ones_are_refused() {
+        let one = header().to_bytes();
+        for rates in [&[64_000, 256_000][..], &[1, 300, 1 << 34]] {
+            let loops = LoopRates::new(rates).expect("they rise");
+            let bytes = VideoHeader { loops, ..header() }.to_bytes();
+            assert!(bytes.len() <= VideoHeader::MAX_BYTES && VideoHeader::is_video(&bytes));
+            assert_eq!(VideoHeader::parse(&bytes), Ok((VideoHeader { loops, ..header() }, bytes.len())));
+            for cut in 0..bytes.len() {
+                assert_eq!(VideoHeader::parse(&bytes[..cut]), Err(corrupt("it ends inside its header")));
+            }
+        }
+        let parse = |loops: &[u8]| {
+            let mut bytes = [&one[..], loops].concat();
+            bytes[4] = KIND_OF_LOOPS;
+            VideoHeader::parse(&bytes).expect_err("no header").to_string()
+        };
+        for count in [0, 1, 4, 255] {
+            assert!(parse(&[&[count][..], &[1; 255]].concat()).contains("number of loops"), "{count}");
+        }
+        assert!(parse(&[2, 7, 7]).contains("do not rise"));
+        assert!(parse(&[2, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1]).contains("five bytes"));
     }
 
     #[test]

@@ -5,9 +5,15 @@ pub(crate) mod budget;
 pub(crate) mod container;
 pub(crate) mod decoder;
 pub(crate) mod encoder;
+pub(crate) mod frame;
 pub(crate) mod head;
+mod loop_encoder;
+pub(crate) mod loop_rates;
+pub(crate) mod loops;
 pub(crate) mod model;
 pub(crate) mod population;
+pub(crate) mod settings;
+mod source;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -46,6 +46,32 @@ impl Population {
         Self::new((0..RATES).map(|number| (at(number), 1.0)))
     }
 
+    /// The receivers in at most so many groups of neighbours, by rising rate, of about equal weight: whoever stands at a
+    /// border is in the faster group.
+    #[must_use]
+    pub fn split(&self, groups: usize) -> Vec<Self> {
+        let all: f64 = self.receivers.iter().map(|receiver| receiver.1).sum();
+        let mut found: Vec<Self> = vec![Self { receivers: Vec::new() }];
+        let (mut below, mut last) = (0.0, 0);
+        for &(rate, weight) in &self.receivers {
+            // A little less, so that sums of equal parts reach what they should.
+            let reached = |group: &usize| (below + weight / 2.0) * groups as f64 >= *group as f64 * all * (1.0 - 1e-9);
+            let group = (1..groups).filter(reached).count();
+            below += weight;
+            match found.last_mut() {
+                // In whole bits a second groups are apart.
+                Some(before) if group == last || before.fastest().is_none_or(|before| rate < before + 1.0) => {
+                    before.receivers.push((rate, weight));
+                }
+                _ => {
+                    found.push(Self { receivers: vec![(rate, weight)] });
+                    last = group;
+                }
+            }
+        }
+        found
+    }
+
     /// All rates, rising.
     pub(crate) fn rates(&self) -> impl Iterator<Item = f64> {
         self.receivers.iter().map(|receiver| receiver.0)
@@ -89,6 +115,24 @@ mod tests {
         assert_eq!(Population::new([]).median(), None);
         let even = Population::log_uniform(100.0, 1600.0);
         assert!((even.median().expect("five") - 400.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn groups_are_neighbours_of_about_equal_weight() {
+        let counts = |population: &Population, groups| -> Vec<usize> {
+            population.split(groups).iter().map(|group| group.receivers.len()).collect()
+        };
+        let five = Population::log_uniform(1e5, 16e5);
+        assert_eq!([1, 2, 3].map(|groups| counts(&five, groups)), [vec![5], vec![2, 3], vec![2, 1, 2]]);
+        assert_eq!(
+            five.split(2).iter().flat_map(Population::rates).collect::<Vec<_>>(),
+            five.rates().collect::<Vec<_>>()
+        );
+        let heavy = Population::new([(1e5, 9.0), (2e5, 1.0), (3e5, 1.0)]);
+        assert_eq!(counts(&heavy, 2), [1, 2]);
+        assert_eq!(counts(&Population::new([]), 3), [0]);
+        // One rate is one group, however many receivers have it.
+        assert_eq!(counts(&Population::new([(1e5, 1.0), (1e5, 1.0), (1e5, 1.0)]), 3), [3]);
     }
 
     #[test]

@@ -5,9 +5,11 @@ use proptest::prelude::*;
 use crate::motion::reference::Reference;
 use crate::picture::{Format, Picture, Range, Size};
 use crate::video::decoder::{Arrived, VideoDecoder};
-use crate::video::encoder::{Frame, VideoEncoder, VideoSettings};
+use crate::video::encoder::VideoEncoder;
+use crate::video::frame::Frame;
 use crate::video::model::VideoModel;
 use crate::video::population::{FrameRate, Population};
+use crate::video::settings::VideoSettings;
 
 const FORMAT: Format = Format::Ycbcr420(Range::Full);
 const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
@@ -95,8 +97,8 @@ proptest! {
         for number in 0..10 {
             let frame = encoder.encode(&picture(size, number)).expect("a frame");
             prop_assert_eq!(decoder.decode(&frame.bytes), Ok(Arrived::Loop));
-            prop_assert!(encoder.state.floor == decoder.state.floor, "the floor of frame {}", number);
-            prop_assert!(encoder.state.closed == decoder.state.closed, "the loop of frame {}", number);
+            prop_assert!(encoder.closed.state.floor == decoder.state.floor, "the floor of frame {}", number);
+            prop_assert!(encoder.closed.state.closed == decoder.state.closed, "the loop of frame {}", number);
         }
     }
 }

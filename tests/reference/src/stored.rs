@@ -18,7 +18,9 @@ pub struct StoredVideo {
     pub seconds: usize,
     /// The tables' ids: key frames, residuals.
     pub models: [[u8; 6]; 2],
-    /// Every frame's bytes, the last perhaps cut.
+    /// Bits a second of every loop's slowest receiver, if there are several loops.
+    pub loops: Vec<usize>,
+    /// Every record's bytes, the last perhaps cut: of several loops one of each for every frame.
     pub frames: Vec<Vec<u8>>,
 }
 
@@ -29,7 +31,7 @@ impl StoredVideo {
         if version != 4 {
             return Err(Fault::Unsupported);
         }
-        if kind != 2 || range > 1 {
+        if !(2..=3).contains(&kind) || range > 1 {
             return Err(Fault::Corrupt);
         }
         let mut left = bytes[6..].iter().copied();
@@ -45,6 +47,16 @@ impl StoredVideo {
         for byte in models.iter_mut().flatten() {
             *byte = left.next().ok_or(Fault::Corrupt)?;
         }
+        let mut loops = Vec::new();
+        if kind == 3 {
+            let count @ 2..=3 = left.next().ok_or(Fault::Corrupt)? else { return Err(Fault::Corrupt) };
+            for _ in 0..count {
+                loops.push(varint(&mut left, 5)?.ok_or(Fault::Corrupt)?);
+            }
+            if loops.windows(2).any(|pair| pair[0] >= pair[1]) {
+                return Err(Fault::Corrupt);
+            }
+        }
         let [width, height] = [width + 1, height + 1];
         if width.max(height) > 16384 {
             return Err(Fault::Limit);
@@ -53,6 +65,11 @@ impl StoredVideo {
         while let Some(length @ 1..) = varint(&mut left, 5)? {
             frames.push(left.by_ref().take(length - 1).collect());
         }
-        Ok(Self { full_range: range == 1, width, height, frames_in, seconds, models, frames })
+        Ok(Self { full_range: range == 1, width, height, frames_in, seconds, models, loops, frames })
+    }
+
+    /// The frames of one loop, from 0.
+    pub fn of_loop(&self, number: usize) -> Vec<Vec<u8>> {
+        self.frames.iter().skip(number).step_by(self.loops.len().max(1)).cloned().collect()
     }
 }

@@ -26,10 +26,16 @@ pub(crate) struct Search {
     before: Pyramid,
     now: Pyramid,
     rough: Vec<Rough>,
+    blocks: Blocks,
+    /// What was found in the references of the loop that was searched.
+    found: Vec<Found>,
+}
+
+/// Searches in the references of one loop, and chooses.
+#[derive(Debug, Default)]
+pub(crate) struct Choice {
     /// Samples between samples: of the loop, of the floor.
     quarters: [Quarters; 2],
-    blocks: Blocks,
-    found: Vec<Found>,
     modes: Modes,
     overlapped: Overlapped,
 }
@@ -56,27 +62,34 @@ impl Search {
         });
         Rough::is_cut(rough)
     }
+}
 
-    /// Fills in the motion of the frame that was begun, and makes `side` its bytes.
+impl Choice {
+    /// Fills in the motion of the frame that `search` begun, and makes `side` its bytes. `searched`: with the vectors that
+    /// were found for another loop of the same frame. `references`: loop and floor.
     pub(crate) fn run(
         &mut self,
         aim: &Aim,
-        from_loop: &Reference,
-        from_floor: &Reference,
+        search: &mut Search,
+        searched: bool,
+        references: (&Reference, &Reference),
         field: &mut Field,
         side: &mut Vec<u8>,
     ) {
         field.reset(aim.size, aim.phase);
-        let planes = [&from_loop.planes[0], &from_floor.planes[0]];
+        let planes = [&references.0.planes[0], &references.1.planes[0]];
         let refreshes = field.sources.contains(&Source::Floor);
         let wanted = self.quarters.iter_mut().zip(planes).zip([true, refreshes]).filter(|(_, wanted)| *wanted);
         parallel::for_each(aim.threads, wanted, |((quarters, plane), _): ((&mut Quarters, &Plane), _)| {
             quarters.reset(plane)
         });
-        let Self { rough, quarters, blocks, found, modes, overlapped, .. } = self;
-        found.clear();
-        found.resize(field.blocks.len(), Found::default());
-        blocks.search(aim, rough, quarters, field, found);
+        let Self { quarters, modes, overlapped } = self;
+        let Search { rough, blocks, found, .. } = search;
+        if !searched {
+            found.clear();
+            found.resize(field.blocks.len(), Found::default());
+            blocks.search(aim, rough, quarters, field, found);
+        }
         let mut lambda = aim.lambda;
         let mut bytes = modes.choose(lambda, blocks, quarters, found, field, std::mem::take(side));
         for _ in 0..ROUNDS {

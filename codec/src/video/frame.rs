@@ -1,0 +1,56 @@
+//! One coded frame, and how it is put together.
+
+use bytes::{Bytes, BytesMut};
+
+use crate::video::allotment::Shares;
+use crate::video::head::{Head, MAX_HEAD};
+
+/// One coded frame: any prefix of its bytes is of use, from [`Frame::base`] bytes on all of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// Head, side information, and the string of the residual.
+    pub bytes: Bytes,
+    /// Bytes that every receiver needs of it, now or later, before any later frame: up to the end of the floor.
+    pub base: usize,
+    /// Bytes that the loop picture is made of: up to here each serves later frames too.
+    pub closed: usize,
+    /// Bytes of head and side information.
+    pub side: usize,
+    /// It is predicted from nothing, so that a receiver may begin here.
+    pub key: bool,
+}
+
+impl Frame {
+    /// Of bytes of which the string begins at `side`.
+    pub(super) fn new(head: &Head, side: usize, bytes: Bytes) -> Self {
+        let end = |count: usize| (side + count).min(bytes.len());
+        Self { base: end(head.floor), closed: end(head.closed), side, key: head.key, bytes }
+    }
+}
+
+/// Makes `out` a frame, and gives its head and the bytes before its string.
+pub(super) fn compose(
+    out: &mut BytesMut,
+    phase: u8,
+    key: bool,
+    planes: u8,
+    side: &[u8],
+    string: &[u8],
+    shares: Shares,
+) -> (Head, usize) {
+    out.reserve(MAX_HEAD + side.len() + string.len());
+    let mut head = Head { phase, key, planes, side: side.len(), floor: 0, closed: 0 };
+    // The head's length depends on both numbers, which depend on it: the second time it is no longer than the first.
+    for _ in 0..2 {
+        let over = out.len() + side.len();
+        head.closed = shares.closed.saturating_sub(over).min(string.len());
+        head.floor = shares.floor.saturating_sub(over).min(head.closed);
+        out.clear();
+        head.write(out);
+    }
+    out.extend_from_slice(side);
+    let start = out.len();
+    out.extend_from_slice(string);
+    out.truncate(shares.most.max(start));
+    (head, start)
+}

@@ -1,0 +1,178 @@
+//! Frames to bytes, for one loop: its references, its string, its side information.
+
+use bytes::BytesMut;
+
+use crate::error::Error;
+use crate::motion::field::Field;
+use crate::motion::overlap::Overlap;
+use crate::motion::search::Choice;
+use crate::motion::search::aim::{Aim, Effort};
+use crate::picture::Size;
+use crate::residual::decoder::ResidualDecoder;
+use crate::residual::encoder::ResidualEncoder;
+use crate::residual::planes::Planes420;
+use crate::video::allotment::{Allotment, Errors, Shares};
+use crate::video::frame::{Frame, compose};
+use crate::video::head::Head;
+use crate::video::model::VideoModel;
+use crate::video::population::{FrameRate, Population};
+use crate::video::settings::VideoSettings;
+use crate::video::source::Source;
+use crate::video::state::State;
+
+/// Encodes what is given to it frame by frame.
+pub(super) struct LoopEncoder {
+    pub(super) model: VideoModel,
+    pub(super) effort: Effort,
+    size: Size,
+    rate: FrameRate,
+    threads: usize,
+    pub(super) population: Population,
+    pub(super) state: State,
+    allotment: Allotment,
+    /// Bytes of a frame that somebody may have use for, whatever the population is.
+    pub(super) useful: usize,
+    residual: Planes420<i16>,
+    pub(super) field: Field,
+    /// The frame's side information.
+    side: Vec<u8>,
+    choice: Choice,
+    room: [Overlap; 6],
+    pub(super) coder: ResidualEncoder,
+    decoder: ResidualDecoder,
+    bytes: BytesMut,
+}
+
+/// The most of the slowest receiver's bytes that side information should take.
+const SIDE_SHARE: [usize; 2] = [3, 10];
+
+impl LoopEncoder {
+    pub(super) fn new(model: VideoModel, settings: &VideoSettings) -> Self {
+        let VideoSettings { size, rate, population, threads } = settings.clone();
+        let threads = threads.max(1);
+        Self {
+            model,
+            effort: Effort::default(),
+            size,
+            rate,
+            threads,
+            population,
+            state: State::new(size),
+            allotment: Allotment::default(),
+            useful: 0,
+            residual: Planes420::new(size),
+            field: Field::default(),
+            side: Vec::new(),
+            choice: Choice::default(),
+            room: Default::default(),
+            coder: ResidualEncoder::new(threads),
+            decoder: ResidualDecoder::new(threads),
+            bytes: BytesMut::new(),
+        }
+    }
+
+    /// Encodes the frame in `source`. `key`: it is predicted from nothing; `searched`: another loop has looked for its
+    /// vectors, so that only modes are left to choose.
+    pub(super) fn encode(&mut self, source: &mut Source, key: bool, searched: bool) -> Result<Frame, Error> {
+        let phase = source.phase();
+        let shares = self.allotment.shares(&self.population, self.rate);
+        let shares = Shares { most: shares.most.max(self.useful), ..shares };
+        if key {
+            self.side.clear();
+            self.state.predict_nothing();
+        } else {
+            self.predict(source, shares.floor, searched);
+        }
+        self.subtract(&source.planes);
+        let model = self.model.of(key);
+        let (planes, string) = self.coder.encode(model, &self.residual, shares.most);
+        let (head, side) = compose(&mut self.bytes, phase, key, planes, &self.side, &string, shares);
+        self.advance(&head, &string)?;
+        if !key {
+            self.learn(&source.planes);
+        }
+        Ok(Frame::new(&head, side, self.bytes.split().freeze()))
+    }
+
+    /// The floor as a picture of its own, of at most `max_bytes`, in place of the frame of this phase.
+    pub(super) fn join(&mut self, phase: u8, max_bytes: usize) -> Frame {
+        let Self { state, residual, coder, model, bytes, .. } = self;
+        for (out, plane) in residual.planes_mut().into_iter().zip(&state.floor.planes) {
+            let rows = out.chunks_exact_mut(plane.width).enumerate();
+            rows.for_each(|(y, out)| out.copy_from_slice(plane.row(y)));
+        }
+        let (planes, string) = coder.encode(&model.key, residual, max_bytes);
+        let shares = Shares { floor: usize::MAX, closed: usize::MAX, most: max_bytes };
+        let (head, side) = compose(bytes, phase, true, planes, &[], &string, shares);
+        Frame::new(&head, side, bytes.split().freeze())
+    }
+
+    /// Predicts the frame, and codes its motion.
+    fn predict(&mut self, source: &mut Source, slowest: usize, searched: bool) {
+        let Self { size, threads, effort, state, choice, field, side, room, .. } = self;
+        let aim = Aim {
+            size: *size,
+            phase: source.phase(),
+            lambda: lambda(*size, slowest),
+            most_bytes: slowest / SIDE_SHARE[1] * SIDE_SHARE[0],
+            threads: *threads,
+            effort: *effort,
+        };
+        let references = state.leak(*threads);
+        choice.run(&aim, &mut source.search, searched, references, field, side);
+        state.predict(field, *threads, room);
+    }
+
+    /// What the prediction lacks.
+    fn subtract(&mut self, source: &Planes420<i16>) {
+        let planes = self.residual.planes_mut().into_iter().zip(source.planes()).zip(&self.state.predicted.planes);
+        for ((residual, source), predicted) in planes {
+            let width = predicted.width;
+            for (y, (residual, source)) in residual.chunks_exact_mut(width).zip(source.chunks_exact(width)).enumerate()
+            {
+                let predicted = predicted.row(y);
+                residual.iter_mut().zip(source).zip(predicted).for_each(|((out, a), b)| *out = a - b);
+            }
+        }
+    }
+
+    /// Tells the allotment how much was new.
+    fn learn(&mut self, source: &Planes420<i16>) {
+        let source = &source.planes()[0];
+        let [predicted, closed, floor] =
+            [&self.state.predicted, &self.state.closed, &self.state.floor].map(|picture| {
+                let plane = &picture.planes[0];
+                let rows = source.chunks_exact(plane.width).enumerate();
+                rows.map(|(y, row)| squared_error(row, plane.row(y))).sum::<u64>()
+            });
+        self.allotment.learn(Errors { predicted, closed, floor });
+    }
+
+    /// Moves floor and loop on, as every decoder does.
+    fn advance(&mut self, head: &Head, string: &[u8]) -> Result<(), Error> {
+        let Self { state, decoder, residual, model, size, threads, .. } = self;
+        let model = model.of(head.key);
+        decoder.start(*size, head.planes);
+        decoder.push(model, &string[..head.floor])?;
+        decoder.residual_into(model, residual);
+        state.advance_floor(residual, *threads);
+        if head.closed > head.floor {
+            decoder.push(model, &string[head.floor..head.closed])?;
+            decoder.residual_into(model, residual);
+        }
+        state.advance_loop(residual, *threads);
+        Ok(())
+    }
+}
+
+/// Luma steps of difference that a bit of motion is worth, in 1/16: more where the slowest receiver has fewer bits.
+fn lambda(size: Size, slowest: usize) -> u32 {
+    let bits = (16 * slowest.min(1 << 20)).max(1) as u64;
+    let pixels = size.pixels() as u64;
+    u32::try_from((pixels * 12 * 16 / (10 * bits)).clamp(4 * 16, 20 * 16)).unwrap_or(20 * 16)
+}
+
+fn squared_error(a: &[i16], b: &[i16]) -> u64 {
+    let square = |(a, b): (&i16, &i16)| u64::from(u32::from(a.abs_diff(*b)).pow(2));
+    a.iter().zip(b).map(square).sum()
+}

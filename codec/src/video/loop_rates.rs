@@ -1,0 +1,72 @@
+//! For whom the loops of one video are.
+
+/// Loops that one video has at most.
+pub const MAX_LOOPS: usize = 3;
+
+/// Rates are below this, in bits a second: stored videos have no larger numbers.
+const RATES: u64 = 1 << 35;
+
+/// How many loops a video has, and for which receivers each of several is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoopRates {
+    count: usize,
+    rates: [u64; MAX_LOOPS],
+}
+
+impl LoopRates {
+    /// One loop, for everybody.
+    pub const ONE: Self = Self { count: 1, rates: [0; MAX_LOOPS] };
+
+    /// Of loops for receivers from these rates on, in bits a second, rising; one rate is one loop, whatever it is. Nothing
+    /// if there are none or more than [`MAX_LOOPS`], if they do not rise, or reach 2^35.
+    #[must_use]
+    pub fn new(rates: &[u64]) -> Option<Self> {
+        let rise = rates.windows(2).all(|pair| pair[0] < pair[1]) && rates.iter().all(|rate| *rate < RATES);
+        match rates.len() {
+            1 => Some(Self::ONE),
+            count @ 2..=MAX_LOOPS if rise => {
+                let mut all = [0; MAX_LOOPS];
+                all[..count].copy_from_slice(rates);
+                Some(Self { count, rates: all })
+            }
+            _ => None,
+        }
+    }
+
+    /// How many loops there are, 1 to [`MAX_LOOPS`].
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// What the slowest receiver of each loop carries, in bits a second, rising; 0 of a single loop.
+    #[must_use]
+    pub fn rates(&self) -> &[u64] {
+        &self.rates[..self.count]
+    }
+
+    /// The loop, from 0, for a receiver of this rate, to the whole bit a second: the fastest whose slowest receiver has no
+    /// more, or else the slowest.
+    #[must_use]
+    pub fn serving(&self, bits_per_second: f64) -> usize {
+        let carried = |rate: &&u64| **rate as f64 <= bits_per_second.round();
+        self.rates().iter().filter(carried).count().saturating_sub(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_served_by_the_fastest_loop_that_it_carries() {
+        let loops = LoopRates::new(&[100, 400, 900]).expect("they rise");
+        let rates = [f64::NAN, 0.0, 99.0, 99.9, 399.0, 400.0, 899.0, 900.0, f64::INFINITY];
+        assert_eq!(rates.map(|rate| loops.serving(rate)), [0, 0, 0, 0, 0, 1, 1, 2, 2]);
+        assert_eq!((LoopRates::ONE.serving(7.0), LoopRates::ONE.count()), (0, 1));
+        assert_eq!(LoopRates::new(&[500]), Some(LoopRates::ONE));
+        for wrong in [&[][..], &[1, 1], &[2, 1], &[1, 2, 3, 4], &[1, RATES]] {
+            assert_eq!(LoopRates::new(wrong), None);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The frame to encode, and what of its motion does not depend on how good the references are.
+
+use crate::error::Error;
+use crate::motion::field::CONSTANT_CYCLE;
+use crate::motion::reference::FRACTION;
+use crate::motion::search::Search;
+use crate::picture::{Format, Size, View};
+use crate::residual::planes::Planes420;
+
+/// Samples of the frame at hand.
+pub(super) struct Source {
+    size: Size,
+    /// In 1/8 of a step, less 128.
+    pub(super) planes: Planes420<i16>,
+    luma: Vec<u8>,
+    pub(super) search: Search,
+    /// Frames before this one.
+    count: usize,
+}
+
+impl Source {
+    pub(super) fn new(size: Size) -> Self {
+        Self { size, planes: Planes420::new(size), luma: Vec::new(), search: Search::default(), count: 0 }
+    }
+
+    /// Takes the next frame's samples over, and says whether a scene begins with them.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for another size or format.
+    pub(super) fn take(&mut self, view: &View<'_>, threads: usize) -> Result<bool, Error> {
+        if view.size() != self.size {
+            return Err(Error::Argument("the frame has another size than those before"));
+        }
+        if !matches!(view.format(), Format::Ycbcr420(_)) {
+            return Err(Error::Argument("frames of video are planar YCbCr 4:2:0"));
+        }
+        self.luma.clear();
+        for (index, plane) in self.planes.planes_mut().into_iter().enumerate() {
+            let [width, height] = view.format().plane(self.size, index);
+            for (y, out) in plane.chunks_exact_mut(width).enumerate().take(height) {
+                let row = view.planes[index].row(y, width);
+                if index == 0 {
+                    self.luma.extend_from_slice(row);
+                }
+                out.iter_mut().zip(row).for_each(|(out, sample)| *out = (i16::from(*sample) - 128) << FRACTION);
+            }
+        }
+        Ok(self.search.begin(self.size, &self.luma, threads) || self.count == 0)
+    }
+
+    /// The frame is coded: the next one follows.
+    pub(super) const fn finish(&mut self) {
+        self.count += 1;
+    }
+
+    /// The frame's place in the refresh cycle.
+    pub(super) fn phase(&self) -> u8 {
+        phase(self.count)
+    }
+
+    /// The place of the frame before it.
+    pub(super) fn last_phase(&self) -> u8 {
+        phase(self.count.saturating_sub(1))
+    }
+}
+
+fn phase(count: usize) -> u8 {
+    u8::try_from(count % CONSTANT_CYCLE).unwrap_or_default()
+}
