@@ -12,6 +12,7 @@ use nestcast_codec::{Channels, Encoder};
 use nestcast_models::Package;
 use nestcast_proto::Code;
 use nestcast_tests::hostile_sender::{HostileSender, Scenario};
+use nestcast_tests::hostile_video::HostileVideo;
 use nestcast_tests::pictures::{self, CONTENTS};
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -111,6 +112,23 @@ async fn rules_that_are_broken_end_the_session_at_once() {
         let outcome = meet(scenario, 30).await;
         assert!(outcome.words.contains(words) && outcome.connections == 1, "{outcome:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_bytes_in_any_order_are_held_in_little_memory() {
+    let outcome = meet(Scenario::LateBytes, 0).await;
+    assert!(outcome.pictures > 0, "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn video_that_lies_is_shown_as_far_as_it_is_video() {
+    use HostileVideo::{Damaged, ForeignJoin, LateBytes, Leaps, NoBases};
+    for (attack, least) in [(Damaged, 1), (NoBases, 1), (Leaps, 5), (ForeignJoin, 5)] {
+        let outcome = meet(Scenario::Video(attack), 0).await;
+        assert!(outcome.words == "the broadcast ended" && outcome.pictures >= least, "{outcome:?}");
+    }
+    let outcome = meet(Scenario::Video(LateBytes), 30).await;
+    assert!(outcome.words.contains("late bytes came of video") && outcome.connections == 1, "{outcome:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,13 +15,16 @@ use nestcast_tests::broadcasts::{decoding, pinned};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Knows one model, takes others if they are sound, and counts pictures.
+/// Knows one model of pictures and that of video, takes others if they are sound, and counts pictures.
 struct Counter(Arc<AtomicU64>);
 
 impl Viewer for Counter {
     type Error = Box<dyn std::error::Error + Send + Sync>;
 
     fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Self::Error> {
+        if announced.video.is_some() {
+            return Ok(Decoding::video(announced, 1));
+        }
         let package = Package::builtin("photo")?;
         Ok((announced.model == package.id()).then(|| decoding(&package)))
     }

@@ -9,12 +9,14 @@ use bytes::Bytes;
 use nestcast_codec::{MAX_HEADER, ModelId};
 use nestcast_models::Package;
 use nestcast_proto::{
-    Clock, Code, FrameHeader, MAX_FRAME, MAX_MODEL, Message, ModelHeader, PackageHash, StreamHead, Welcome,
+    Clock, Code, FrameHeader, LateHeader, MAX_FRAME, MAX_MODEL, Message, ModelHeader, PackageHash, StreamHead, Video,
+    Welcome,
 };
 use quinn::{Connection, Endpoint, SendStream, TransportConfig, VarInt};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use crate::hostile_video::{self, HostileVideo};
 use crate::tls;
 
 /// The size that every scenario announces.
@@ -53,6 +55,11 @@ pub enum Scenario {
     TinyFrames,
     /// Frames that are no streams of the codec.
     Undecodable,
+    /// A good picture, and late bytes of it that overlap, leave gaps and never end, on every stream for three seconds; then the
+    /// broadcast's end.
+    LateBytes,
+    /// Of video.
+    Video(HostileVideo),
     /// On every stream a model of the largest size that nobody asked for.
     UnaskedModels,
     /// On every stream the model that was asked for, of the largest size, none of which ends.
@@ -69,6 +76,7 @@ impl Scenario {
     fn model(&self) -> (ModelId, PackageHash) {
         match self {
             Self::ManyModels | Self::NoModel | Self::ModelStops | Self::Model(_) => UNKNOWN,
+            Self::Video(_) => (hostile_video::models()[0], PackageHash([0; 32])),
             _ => photo(),
         }
     }
@@ -111,7 +119,7 @@ impl HostileSender {
     }
 }
 
-type Ended = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Ended = Box<dyn std::error::Error + Send + Sync>;
 
 async fn serve(endpoint: Endpoint, scenario: Scenario, connections: Arc<AtomicU64>) {
     let mut sessions = JoinSet::new();
@@ -146,7 +154,9 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
     let (ModelId(model), package) = scenario.model();
     let rate = if *scenario == Scenario::RateBeyondReason { (1_000_000, 1) } else { (30, 1) };
     let (width, height) = SIZE;
-    let welcome = Message::Welcome(Welcome { model, package, width, height, rate, video: None }).encode();
+    let video = matches!(scenario, Scenario::Video(_))
+        .then(|| Video { residual: hostile_video::models()[1].0, full_range: false });
+    let welcome = Message::Welcome(Welcome { model, package, width, height, rate, video }).encode();
     let clock = Message::Clock(Clock { micros: 0 }).encode();
     let welcome = [welcome, clock].concat();
     control.write_all(&welcome).await?;
@@ -212,6 +222,17 @@ async fn send_frames(connection: &Connection, scenario: &Scenario) -> Result<(),
             connection.close(Code::Done.number().into(), b"");
             Ok(())
         }
+        Scenario::LateBytes => {
+            frame(connection, 0, &good).await?.stopped().await?;
+            let late = |at: u64| {
+                StreamHead::Late(LateHeader { id: 0, offset: good.len() as u64 + at % 5 * 700 * at, full: MAX_FRAME })
+            };
+            let writing = on_every_stream(connection, |at| late(at).encode(), MAX_FRAME / 4);
+            let _ = timeout(Duration::from_secs(3), writing).await;
+            connection.close(Code::Done.number().into(), b"");
+            Ok(())
+        }
+        Scenario::Video(video) => hostile_video::attack(connection, *video).await,
         Scenario::TinyFrames => tiny_frames(connection).await,
         Scenario::Undecodable => frames(connection, &[0xA5; 1000]).await,
         Scenario::NoModel | Scenario::ModelStops => frames(connection, &good).await,

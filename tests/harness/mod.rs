@@ -5,6 +5,7 @@ pub mod broadcasts;
 pub mod clips;
 pub mod hostile_receiver;
 pub mod hostile_sender;
+pub mod hostile_video;
 #[cfg(target_os = "linux")]
 pub mod netns_links;
 pub mod network;

@@ -1,0 +1,165 @@
+//! What hostile senders of video do behind their welcome.
+
+use std::time::Duration;
+
+use nestcast_codec::{
+    Format, Frame, FrameRate, ModelId, Picture, Population, Range, Size, VideoEncoder, VideoModel, VideoSettings,
+};
+use nestcast_proto::{Code, FrameHeader, LateHeader, StreamHead};
+use quinn::{Connection, SendStream};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::hostile_sender::{Ended, SIZE};
+
+/// Frames of each attack.
+const FRAMES: u64 = 30;
+/// From one to the next.
+const PAUSE: Duration = Duration::from_millis(20);
+const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+
+/// What a sender of video does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostileVideo {
+    /// Frames in which eight bytes each are others: heads, motion, floors and what refers to them.
+    Damaged,
+    /// Frames after a first one of which it announces a base of all their bytes, and sends a hundred.
+    NoBases,
+    /// Numbers that leap, counts of skipped frames that rise and fall, clocks that jump by 70,000 years, and frames announced a
+    /// megabyte longer than they are. The frames themselves are good.
+    Leaps,
+    /// In the middle of a scene a frame that is predicted from nothing, of another video.
+    ForeignJoin,
+    /// Late bytes, which only pictures have.
+    LateBytes,
+}
+
+/// The tables of video that receivers know.
+#[must_use]
+pub fn models() -> [ModelId; 2] {
+    VideoModel::built_in().ids()
+}
+
+/// Does it, and ends the broadcast.
+pub(crate) async fn attack(connection: &Connection, attack: HostileVideo) -> Result<(), Ended> {
+    match attack {
+        HostileVideo::Damaged => damaged(connection).await?,
+        HostileVideo::NoBases => no_bases(connection).await?,
+        HostileVideo::Leaps => leaps(connection).await?,
+        HostileVideo::ForeignJoin => foreign_join(connection).await?,
+        HostileVideo::LateBytes => {
+            let late = StreamHead::Late(LateHeader { id: 0, offset: 10, full: 100 });
+            let mut stream = connection.open_uni().await?;
+            stream.write_all(&late.encode()).await?;
+            stream.finish()?;
+            connection.closed().await;
+        }
+    }
+    // What is on the way is shown before the end.
+    sleep(Duration::from_millis(300)).await;
+    connection.close(Code::Done.number().into(), b"");
+    Ok(())
+}
+
+async fn damaged(connection: &Connection) -> Result<(), Ended> {
+    let mut random = 0x9E37_79B9_7F4A_7C15_u64;
+    for (id, frame) in (0..).zip(frames(0, FRAMES).await?) {
+        let mut bytes = frame.bytes.to_vec();
+        // Half of the damage is at the beginning, where the head and the motion are.
+        for within in [16, 64, 256, 1024, usize::MAX, usize::MAX, usize::MAX, usize::MAX] {
+            random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            let [value, place @ ..] = random.to_be_bytes();
+            let place = usize::from_be_bytes([0, place[0], place[1], place[2], place[3], place[4], place[5], place[6]]);
+            let place = place % bytes.len().min(within);
+            bytes[place] = value;
+        }
+        send(connection, header(id, &frame), &bytes).await?.finish()?;
+        sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+async fn no_bases(connection: &Connection) -> Result<(), Ended> {
+    let good = frames(0, 1).await?.remove(0);
+    let mut open = JoinSet::new();
+    let sending = async {
+        for id in 0..FRAMES {
+            let honest = header(id, &good);
+            if id == 0 {
+                send(connection, honest, &good.bytes).await?.finish()?;
+            } else {
+                let header = FrameHeader { full: 60_000, base: 60_000, ..honest };
+                let stream = send(connection, header, &good.bytes[..good.bytes.len().min(100)]).await?;
+                // It never ends while the connection lives.
+                let connection = connection.clone();
+                open.spawn(async move {
+                    connection.closed().await;
+                    drop(stream);
+                });
+            }
+            sleep(PAUSE).await;
+        }
+        Ok::<_, Ended>(())
+    };
+    // The receiver grants no more streams than it can hold.
+    timeout(Duration::from_secs(3), sending).await.unwrap_or(Ok(()))?;
+    open.detach_all();
+    Ok(())
+}
+
+async fn leaps(connection: &Connection) -> Result<(), Ended> {
+    for (at, frame) in (0..).zip(frames(0, FRAMES).await?) {
+        let id = at << 50;
+        let skipped = if at % 3 == 0 { id } else { id / 7 };
+        let captured = if at % 2 == 0 { 0 } else { (1 << 61) + at };
+        let honest = header(id, &frame);
+        let header = FrameHeader { skipped, captured, full: honest.full + 1_000_000, ..honest };
+        send(connection, header, &frame.bytes).await?.finish()?;
+        sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+async fn foreign_join(connection: &Connection) -> Result<(), Ended> {
+    let foreign = frames(77, 1).await?;
+    for (id, frame) in (0..).zip(frames(0, FRAMES).await?) {
+        let frame = if id == FRAMES / 2 { foreign[0].clone() } else { frame };
+        send(connection, header(id, &frame), &frame.bytes).await?.finish()?;
+        sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+fn header(id: u64, frame: &Frame) -> FrameHeader {
+    FrameHeader { id, skipped: 0, captured: 0, full: frame.bytes.len() as u64, base: frame.base as u64 }
+}
+
+async fn send(connection: &Connection, header: FrameHeader, bytes: &[u8]) -> Result<SendStream, Ended> {
+    let mut stream = connection.open_uni().await?;
+    stream.write_all(&StreamHead::Frame(header).encode()).await?;
+    stream.write_all(bytes).await?;
+    Ok(stream)
+}
+
+/// So many frames of a good video, encoded apart from what answers the receiver.
+async fn frames(seed: u32, count: u64) -> Result<Vec<Frame>, Ended> {
+    Ok(tokio::task::spawn_blocking(move || encoded(seed, count)).await?)
+}
+
+/// A grating that moves over a slope.
+fn encoded(seed: u32, count: u64) -> Vec<Frame> {
+    let size = Size::new(SIZE.0, SIZE.1).expect("a valid size");
+    let population = Population::log_uniform(100_000.0, 1_600_000.0);
+    let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
+    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    let frame = |time| {
+        let mut picture = Picture::zero(size, Format::Ycbcr420(Range::Limited));
+        for (at, sample) in (0..).zip(picture.samples_mut()) {
+            let (x, y) = (at % SIZE.0, at / SIZE.0);
+            let bar = (x + 3 * time + seed) / 16 % 2 * 60;
+            *sample = u8::try_from(40 + bar + y % 97).expect("a sample");
+        }
+        encoder.encode(&picture).expect("its size")
+    };
+    (0..u32::try_from(count).expect("few frames")).map(frame).collect()
+}
