@@ -36,7 +36,7 @@ fn decode(mut input: Input<'_>, max_pixels: u64) -> Result<Decoded> {
     let name = files::name(input.path());
     let refused = || format!("{name} is refused");
     let start = input.read_to(MAGIC_BYTES.max(MAX_HEADER) as u64)?;
-    ensure!(!start.is_empty(), "{name} is empty: get the picture again");
+    ensure!(!start.is_empty(), "{name} is empty: get the file again");
     let of_ours = what_else(start);
     picture::check_magic(start)
         .map_err(|error| of_ours.map_or_else(|| advise(error), |what| anyhow!(what)))

@@ -31,7 +31,7 @@ impl Stream {
     pub(crate) fn read(mut input: Input<'_>, wanted: impl FnOnce(&Header) -> Result<Option<usize>>) -> Result<Self> {
         let name = files::name(input.path());
         let start = input.read_to(MAX_HEADER as u64)?;
-        ensure!(!start.is_empty(), "{name} is empty: get the stream again");
+        ensure!(!start.is_empty(), "{name} is empty: get the file again");
         let parsed = Header::parse(start).with_context(|| format!("{name} is refused"))?;
         let Parsed::Complete(header, header_bytes) = parsed else {
             anyhow::bail!("{name} ends inside its header, after {} bytes: get more of the stream", start.len());

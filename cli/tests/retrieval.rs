@@ -78,6 +78,11 @@ fn a_picture_is_found_by_another_size_of_it_and_by_the_first_bytes_of_its_stream
     let (out, _) = succeed(&bench, &["search", "all.index", "query.png", "--model", "codes", "--sheet", "sheet.png"]);
     assert!(out.contains("  pictures/more/9.png\n"), "{out}");
     assert!(bench.read("sheet.png").starts_with(b"\x89PNG"));
+
+    fs::rename(bench.path("pictures"), bench.path("moved")).expect("a folder");
+    let arguments = ["search", "all.index", "query.png", "--model", "codes", "--top", "3", "--sheet", "sheet.png"];
+    let (_, notes) = succeed(&bench, &arguments);
+    assert!(notes.contains("3 of 3 pictures found are not there, seen from this folder"), "{notes}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The words of `nestcast send` and `nestcast receive`.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -32,11 +33,11 @@ pub(crate) struct Send {
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Most receivers at once
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    pub(crate) max_receivers: usize,
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub(crate) max_receivers: NonZeroUsize,
     /// Most receivers at once at one address, as behind one router (of IPv6: in one network of 64 bits)
-    #[arg(long, value_name = "N", default_value_t = 250)]
-    pub(crate) max_receivers_per_address: usize,
+    #[arg(long, value_name = "N", default_value = "250")]
+    pub(crate) max_receivers_per_address: NonZeroUsize,
     #[cfg(feature = "metrics")]
     /// Serve figures for Prometheus here, over HTTP at `/metrics`
     #[arg(long, value_name = "ADDR")]

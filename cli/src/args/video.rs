@@ -29,11 +29,11 @@ impl FromStr for Bitrates {
 /// How long an encoder searches for motion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Effort {
-    /// For large frames that are live
+    /// The least time, as `send` takes it for large frames
     Fast,
-    /// A quarter more time, 1.4 % fewer bytes
+    /// A quarter more time, 1.4 % less rate at equal quality
     Normal,
-    /// Twice the time of `fast`, 2.4 % fewer bytes
+    /// Twice the time of `fast`, 2.4 % less rate at equal quality
     Thorough,
 }
 

@@ -64,8 +64,8 @@ fn broadcast(options: &Send, source: impl FrameSource) -> Result<()> {
     let &Send { listen, max_receivers, max_receivers_per_address, .. } = options;
     let config = Config {
         token,
-        max_receivers,
-        max_receivers_per_address,
+        max_receivers: max_receivers.get(),
+        max_receivers_per_address: max_receivers_per_address.get(),
         #[cfg(feature = "qlog")]
         qlog: options.qlog.clone(),
         ..Config::new(listen, identity)

@@ -62,6 +62,13 @@ pub(crate) fn run(options: &Search) -> Result<()> {
     let report = report(options, &index, &query)?;
     if let Some(sheet) = sheet {
         sheet.write(&draw(options, &report, &coder.reader)?)?;
+        let missing = report.found.iter().filter(|found| !Path::new(&found.picture).is_file()).count();
+        if missing > 0 && !options.json {
+            let all = report.found.len();
+            files::note(&format!(
+                "{missing} of {all} pictures found are not there, seen from this folder: search from where they were indexed"
+            ));
+        }
         if sheet.is_standard() && !options.json {
             return Ok(());
         }
