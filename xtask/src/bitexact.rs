@@ -48,7 +48,7 @@ struct Build {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Photos {
     Three,
-    /// Where a run takes thirty times as long: the made pictures run the same lines.
+    /// Where a run takes thirty times as long.
     One,
 }
 
