@@ -21,7 +21,6 @@ from post_filter import PostFilter
 from restorer import Restorer, maps
 from settings import Phase, RestorerSettings
 
-TABLES = Path(__file__).parent / "../artifacts/photo/tables.bin"  # the coder's, as photos were packed with
 VALIDATION_CUTS = (0.8, 2.0, 2.8, 3.5, 4.4, 5.5)
 VALIDATION_SIDE = 320
 
@@ -54,7 +53,7 @@ class Packed:
         with np.load(self.training[0]) as told:
             if str(told["tables"]) != tables.id:
                 raise SystemExit(f"{folder}: packed with other tables ({told['tables']}, not {tables.id})")
-        self.filter = PostFilter.read(TABLES) if settings.filtered else None
+        self.filter = PostFilter.read(settings.path(settings.tables)) if settings.filtered else None
 
     def cut(self, random: np.random.Generator) -> float:
         """Uniform in planes; within a pass, some by subbands and some by coefficients, which is where most bytes are."""
@@ -66,15 +65,15 @@ class Packed:
         subband = np.interp(at - math.floor(at), SIZES, np.arange(coder.SUBBANDS + 1))
         return min(max(math.ceil(cut) - (math.floor(at) + subband / coder.SUBBANDS) / PASSES, low), high)
 
-    def crop(self, random: np.random.Generator) -> Window:
-        """One of the training windows."""
+    def crop(self, random: np.random.Generator, cut: float | None = None) -> Window:
+        """One of the training windows, at a cut that is drawn unless one is given."""
         pixels, coded = pack.read(self.training[random.integers(len(self.training))])
         crop, tries = min(self.settings.crop, *pixels.shape[:2]), []
         for _ in range(3):
             y, x = (coder.rotation_search.SIDE * random.integers((n - crop) // coder.rotation_search.SIDE + 1) for n in pixels.shape[:2])
             tries.append((pixels[y : y + crop : 4, x : x + crop : 4].var(), int(y), int(x)))
         _, y, x = sorted(tries)[random.choice((1, 2, 2))]
-        return self.window(pixels, coded, self.cut(random), y, x, crop)
+        return self.window(pixels, coded, self.cut(random) if cut is None else cut, y, x, crop)
 
     def window(self, pixels: np.ndarray, coded: coder.Coded, cut: float, y: int, x: int, side: int) -> Window:
         planes, known = coder.window(coded, cut, self.tables, y, x, (side, side))
@@ -117,13 +116,15 @@ def restored(model: Restorer, one: dict[str, object]) -> torch.Tensor:
     return one["planes"] + model.restore(one["planes"], one["cut"], one["told"], one["known"])
 
 
+def to_rgb(planes: torch.Tensor, axes: torch.Tensor) -> torch.Tensor:
+    """(B, 3, H, W) planes and (B, 3, 3) axes -> samples, neither clamped nor rounded."""
+    return torch.einsum("bij,bihw->bjhw", axes, planes) * PLANE_SCALE + 128
+
+
 def psnr(planes: torch.Tensor, one: dict[str, object]) -> torch.Tensor:
     """(B,) of the pictures in 8 bits."""
-
-    def rgb(planes: torch.Tensor) -> torch.Tensor:
-        return (torch.einsum("bij,bihw->bjhw", one["axes"], planes) * PLANE_SCALE + 128).clamp(0, 255).round()
-
-    error = (rgb(planes) - rgb(one["target"])).square().mean((1, 2, 3))
+    decoded, original = (to_rgb(part, one["axes"]).clamp(0, 255).round() for part in (planes, one["target"]))
+    error = (decoded - original).square().mean((1, 2, 3))
     return 10 * torch.log10(255**2 / error.clamp(min=1e-3))
 
 
@@ -134,7 +135,7 @@ class Task:
         if folder is None:
             raise SystemExit("name the folder that pack.py wrote with --data")
         self.settings = settings
-        self.packed = Packed(folder, settings, coder.Tables.read(TABLES))
+        self.packed = Packed(folder, settings, coder.Tables.read(settings.path(settings.tables)))
         self.validation = self.packed.validation()
         self.model = Restorer(settings).to(memory_format=torch.channels_last)
 

@@ -103,6 +103,7 @@ class PhotoSettings(Settings):
 class RestorerSettings(Settings):
     """The second synthesis behind a frozen coder (restorer.py)."""
 
+    tables: str = "../artifacts/photo/tables.bin"  # the coder's, as photos were packed with; relative to the settings' file
     step: float = 4.0  # as in PhotoSettings
     channels: tuple[int, int, int] = (64, 96, 128)
     blocks: tuple[int, int, int] = (2, 2, 2)
@@ -110,6 +111,18 @@ class RestorerSettings(Settings):
     cut_range: tuple[float, float] = (0.0, 7.0)
     by_size: float = 0.5  # share of cuts that fall into subbands in proportion to their size, as the ends of bytes do
     crop: int = 256  # pixels, a multiple of 32
+
+
+@dataclasses.dataclass(frozen=True)
+class PerceptualSettings(RestorerSettings):
+    """A photo model's synthesis, trained on for the eye behind its frozen coder (perceptual.py)."""
+
+    fidelity: float = 0.25  # weight of the square error beside SSIMULACRA 2
+    calibration: int = 96  # windows that the ranges of the network in int8 come from
+    post_filter: int = 38  # as in PhotoSettings
+
+    def shortened(self, steps: int) -> Settings:
+        return dataclasses.replace(super().shortened(steps), calibration=min(self.calibration, DRY_CALIBRATION))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,7 +198,7 @@ class EmbeddingSettings(NestedSettings):
     cuts: str = "whole"
 
 
-KINDS = {"photo": PhotoSettings, "restorer": RestorerSettings, "autoencoder": AutoencoderSettings, "hashing": HashingSettings, "boltzmann": BoltzmannSettings, "embedding": EmbeddingSettings}
+KINDS = {"photo": PhotoSettings, "restorer": RestorerSettings, "perceptual": PerceptualSettings, "autoencoder": AutoencoderSettings, "hashing": HashingSettings, "boltzmann": BoltzmannSettings, "embedding": EmbeddingSettings}
 
 
 def load(path: str | Path) -> Settings:

@@ -1,0 +1,127 @@
+"""The task of a synthesis for the eye: a photo model's own network, trained on behind its frozen coder for SSIMULACRA 2.
+
+Windows are those of restoring.py, as a decoder has them before any network. The loss is what SSIMULACRA 2 lacks to 100, by what it
+lacks without a network, and a share of the square error by what the coder alone leaves, so that every rate and every photo counts
+alike. No byte of a stream differs: the package gets another synthesis.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+import coder
+import export
+import graph
+import manifest
+from model import Correction
+from quantise import Observer, Ranges
+from restoring import Packed, psnr, to_rgb
+from settings import PerceptualSettings, Phase
+from ssimulacra import ssimulacra2
+
+LEAST_MISSING = 2.0  # of SSIMULACRA 2 to 100: a window that misses less counts as one that misses this
+
+
+class Synthesis(Correction):
+    """The photo models' synthesis, from settings of this task."""
+
+    def __init__(self, settings: PerceptualSettings):
+        super().__init__(settings.channels, settings.blocks, settings.step, cut=True)
+
+
+class Task:
+    """A synthesis for the eye in training (train.py)."""
+
+    def __init__(self, settings: PerceptualSettings, folder: Path | None):
+        if folder is None:
+            raise SystemExit("name the folder that pack.py wrote with --data")
+        self.settings = settings
+        self.packed = Packed(folder, settings, coder.Tables.read(settings.path(settings.tables)))
+        self.validation = self.packed.validation()
+        self.model = Synthesis(settings).to(memory_format=torch.channels_last)
+
+    def groups(self) -> list[dict]:
+        return [{"name": "all", "params": list(self.model.parameters()), "base": self.settings.learning_rate}]
+
+    def trained(self, stage: str) -> tuple[str, ...]:
+        return ("all",)
+
+    def batch(self, step: int) -> dict[str, object]:
+        return self.packed.batch(step)
+
+    def loss(self, batch: dict[str, object], phase: Phase) -> torch.Tensor:
+        planes, target = batch["planes"], batch["target"]
+        restored = planes + self.model(planes, batch["cut"])
+        original = to_rgb(target, batch["axes"])
+        with torch.no_grad():
+            before = missing(to_rgb(planes, batch["axes"]), original)
+        unlike = missing(to_rgb(restored, batch["axes"]), original) / before
+        squared = (restored - target).square().sum(1).mean((1, 2)) / batch["error"]
+        return (unlike + self.settings.fidelity * squared).mean()
+
+    def before_step(self) -> None: ...
+
+    def after_step(self) -> None: ...
+
+    @torch.no_grad()
+    def validate(self, model: nn.Module) -> list[dict]:
+        """SSIMULACRA 2 without a network and its gain, and that of PSNR in dB; means over the held-out photos."""
+        rows = []
+        for kind, cut, one in self.validation:
+            found = []
+            for i in range(len(one["cut"])):
+                single = {name: value[i : i + 1] for name, value in one.items() if name != "known"}
+                restored = single["planes"] + model(single["planes"], single["cut"])
+                original = to_rgb(single["target"], single["axes"])
+                scores = (ssimulacra2(to_rgb(planes, single["axes"]).clamp(0, 255).round(), original) for planes in (single["planes"], restored))
+                found.append([*(score.item() for score in scores), *(psnr(planes, single).item() for planes in (single["planes"], restored))])
+            linear, deep, linear_db, deep_db = np.mean(found, 0)
+            gains = {"linear": round(linear, 2), "gain": round(deep - linear, 3), "gain_db": round(deep_db - linear_db, 4)}
+            rows.append({"kind": kind, "cut": cut, **gains})
+        return rows
+
+    def begin(self, start: dict) -> None:
+        """With the synthesis of a photo model, or with the weights of another such run."""
+        prefix, weights = "synthesis.", start["model"]
+        first = {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+        self.model.load_state_dict(first or weights)
+
+    def state(self) -> dict:
+        return {}
+
+    def load_state(self, saved: dict) -> None: ...
+
+    def export(self, model: nn.Module, out: Path) -> None:
+        """The package that the coder is of, with this synthesis."""
+        settings, package = self.settings, out / "package"
+        shutil.copytree(settings.path(settings.tables).parent, package, dirs_exist_ok=True)
+        graph.write(model, self.ranges(model), package / "synthesis.onnx")
+        planes = torch.from_numpy(np.load(package / "golden" / "planes.npy"))[None]
+        cuts = [np.array([cut], np.float32) for cut in export.GOLDEN_CUTS]
+        exported = torch.cat([export.corrected(package / "synthesis.onnx", planes, cut=cut) for cut in cuts])
+        with torch.no_grad():
+            export.agree("synthesis", exported, torch.cat([model(planes, torch.from_numpy(cut)) for cut in cuts]))
+        np.save(package / "golden" / "synthesis.npy", exported.numpy())
+        head, _, _ = (package / manifest.MANIFEST).read_text(encoding="utf-8").partition(f"\n{manifest.FILES}\n")
+        manifest.write(package, re.sub(r"(?m)^post_filter = \d+", f"post_filter = {settings.post_filter}", head))
+
+    @torch.no_grad()
+    def ranges(self, model: nn.Module) -> Ranges:
+        """Of the activations, from training windows at cuts of every kind."""
+        observer, (low, high) = Observer(self.settings.seed), self.settings.cut_range
+        for i in range(self.settings.calibration):
+            cut = low + (high - low) * (i + 0.5) / self.settings.calibration
+            window = self.packed.crop(np.random.default_rng([self.settings.seed, i]), cut)
+            model(torch.from_numpy(window.planes)[None], torch.full((1,), cut), observer)
+        return observer.ranges()
+
+
+def missing(decoded: torch.Tensor, original: torch.Tensor) -> torch.Tensor:
+    """(B,): of SSIMULACRA 2 to 100."""
+    return (100 - ssimulacra2(decoded, original)).clamp(min=LEAST_MISSING)

@@ -1,0 +1,98 @@
+"""python -m unittest test_perceptual: SSIMULACRA 2 against the crate that measures it, and a dry run of the synthesis for the eye."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import sys
+import tempfile
+import tomllib
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import torch
+from PIL import Image, ImageFilter
+
+import pack
+import perceptual
+import settings
+import train
+from ssimulacra import ssimulacra2
+from test_restorer import photo
+
+HERE = Path(__file__).parent
+# Of fast-ssim2 0.9.
+SCORES = {"blurred": 73.569, "noisy": 48.968, "coarse": 60.560}
+
+
+def samples(pixels: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(pixels.astype(np.float32)).permute(2, 0, 1)[None]
+
+
+class Metric(unittest.TestCase):
+    original = photo(192, 256, 5)
+
+    def test_it_is_what_the_crate_says(self):
+        noise = np.round(np.random.default_rng(1).normal(0, 12, self.original.shape))
+        changed = {
+            "blurred": np.asarray(Image.fromarray(self.original).filter(ImageFilter.GaussianBlur(1.2))),
+            "noisy": np.clip(self.original + noise, 0, 255),
+            "coarse": np.clip(self.original // 24 * 24 + 12, 0, 255),
+        }
+        for name, score in SCORES.items():
+            self.assertAlmostEqual(ssimulacra2(samples(changed[name]), samples(self.original)).item(), score, delta=0.6, msg=name)
+
+    def test_equals_are_perfect(self):
+        self.assertGreater(ssimulacra2(samples(self.original), samples(self.original)).item(), 99)
+
+    def test_its_gradient_leads_to_the_original(self):
+        original = samples(self.original)
+        decoded = original + 20 * torch.randn(original.shape, generator=torch.Generator().manual_seed(1))
+        before = ssimulacra2(decoded, original)
+        for _ in range(8):
+            decoded = decoded.detach().requires_grad_()
+            (gradient,) = torch.autograd.grad(ssimulacra2(decoded, original).sum(), decoded)
+            self.assertTrue(gradient.isfinite().all())
+            decoded = decoded + 500 * gradient / gradient.norm()
+        self.assertGreater(ssimulacra2(decoded, original).item(), before.item() + 2)
+
+
+class DryRun(unittest.TestCase):
+    def test_a_run_starts_with_the_photo_model_and_ends_in_its_package(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "photos/elementary").mkdir(parents=True)
+            for i in range(2):
+                Image.fromarray(photo(704, 704, i)).save(folder / f"photos/elementary/{i}.jpg", quality=95)
+            arguments = ["pack.py", "--photos", folder / "photos", "--out", folder / "packed", "--model", HERE / "../artifacts/photo-ssim"]
+            with mock.patch.object(sys, "argv", list(map(str, arguments))), contextlib.redirect_stdout(io.StringIO()):
+                pack.main()
+            shipped = settings.load(HERE / "photo-ssim-synthesis.toml")
+            short = dataclasses.replace(shipped.shortened(2), batch=1, crop=64, calibration=32)
+            run = train.start(short, folder / "packed", folder / "run")
+            first = train.read(HERE / "../checkpoints/photo-ssim.pt")["model"]["synthesis.head.weight"].float()
+            torch.testing.assert_close(run.task.model.head.weight.detach(), first)
+            train.train(run)
+            self.assertFalse(torch.equal(run.task.model.head.weight, first))
+            run.task.export(run.averaged(), folder / "run")
+            package, model = folder / "run/package", HERE / "../artifacts/photo-ssim"
+            self.assertEqual((package / "tables.bin").read_bytes(), (model / "tables.bin").read_bytes())
+            self.assertNotEqual((package / "synthesis.onnx").read_bytes(), (model / "synthesis.onnx").read_bytes())
+            written = tomllib.loads((package / "manifest.toml").read_text(encoding="utf-8"))
+            self.assertEqual((written["name"], written["post_filter"]), ("photo-ssim", shipped.post_filter))
+
+
+class Loss(unittest.TestCase):
+    def test_the_loss_looks_at_ssimulacra(self):
+        """Of two pictures of one square error the one that looks better has the lower loss."""
+        original = samples(Metric.original)
+        grain = torch.randn(original.shape, generator=torch.Generator().manual_seed(2))
+        shift = grain.square().mean().sqrt()
+        self.assertGreater(perceptual.missing(original + 8 * grain, original).item(), perceptual.missing(original + 8 * shift, original).item() + 5)
+
+
+if __name__ == "__main__":
+    unittest.main()
