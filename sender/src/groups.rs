@@ -101,7 +101,7 @@ impl Groups {
         }
         self.note(receivers);
         self.let_starving_go(joins);
-        let looks = self.frames % u64::from(self.frames_in(LOOK)) == 0;
+        let looks = self.frames.is_multiple_of(self.frames_in(LOOK).into());
         let branch = if looks { self.branch() } else { None };
         if looks && branch.is_none() {
             self.gather_strays(joins);

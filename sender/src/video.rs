@@ -108,7 +108,7 @@ impl VideoEncoding {
         }
         let Group { number, joined, .. } = self.groups.groups()[at];
         let asked = new || wanted.contains(&Some(number));
-        if !joined && !(asked && self.joins.take()) {
+        if !(joined || asked && self.joins.take()) {
             return None;
         }
         let most = self.rate.bytes(self.slowest[at] * JOIN_INTERVALS).max(MIN_JOIN_BYTES);
