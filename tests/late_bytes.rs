@@ -62,7 +62,7 @@ impl FrameSource for Slides {
             self.since = id;
         }
         let bytes = self.slides[0].1.clone();
-        Ok(Some(Frame { id, skipped: 0, captured, since: self.since, base: BASE, bytes, join: None }))
+        Ok(Some(Frame { id, skipped: 0, captured, since: self.since, base: BASE, bytes, join: None, loops: None }))
     }
 }
 

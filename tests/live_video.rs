@@ -14,8 +14,13 @@ fn ms(milliseconds: u64) -> Duration {
 
 /// Broadcasts over `link` for `time` to receivers that join so late and ask for so much.
 fn watch(link: &Link, time: Duration, receivers: &[(Duration, Option<u64>)]) -> Vec<Watcher> {
+    watch_loops(1, link, time, receivers)
+}
+
+/// The same of a video in at most so many loops.
+fn watch_loops(loops: usize, link: &Link, time: Duration, receivers: &[(Duration, Option<u64>)]) -> Vec<Watcher> {
     let outcome: Outcome<Watcher> =
-        broadcast_from(link, Scenario::lasting(time), video_frames::video_frames(), |network| {
+        broadcast_from(link, Scenario::lasting(time), video_frames::video_frames(loops), |network| {
             let viewer = |&(joins, cap): &(Duration, Option<u64>)| Viewer {
                 joins,
                 cap: cap.map(Bitrate::from_bits),
@@ -112,4 +117,29 @@ fn who_joins_sees_a_picture_at_once_and_gets_its_own_rate_of_the_one_encode() {
     let settled = |watcher: &Watcher| watcher.psnr(ms(4000), ms(6000));
     assert!(settled(fast) > settled(slow) + 1.0, "{:.1} and {:.1} dB", settled(fast), settled(slow));
     assert!(settled(slow) > 40.0, "{:.1} dB", settled(slow));
+}
+
+#[test]
+fn the_faster_of_two_receivers_far_apart_is_served_better_by_a_second_loop() {
+    let link = Link::constant(6_000_000).with_rtt(ms(20));
+    let receivers = [(ms(0), Some(100_000)), (ms(0), Some(1_500_000))];
+    let settled = [1, 2].map(|loops| {
+        let watchers = watch_loops(loops, &link, ms(8000), &receivers);
+        watchers.iter().for_each(|watcher| assert_whole(watcher, &format!("{loops} loops")));
+        [0, 1].map(|at| watchers[at].psnr(ms(4000), ms(8000)))
+    });
+    println!("one loop {:?} dB, two {:?} dB", settled[0], settled[1]);
+    // One loop is made of the slower one's bytes already.
+    assert!(settled[1][0] >= settled[0][0] && settled[1][1] > settled[0][1] + 0.5, "{settled:?} dB");
+}
+
+#[test]
+fn who_changes_loops_misses_no_frame() {
+    for rtt in [10, 50] {
+        let link = steps(&[(0, 3_000_000), (4, 300_000), (10, 3_000_000)]).with_rtt(ms(rtt));
+        let watchers = watch_loops(2, &link, ms(16_000), &[(ms(0), Some(120_000)), (ms(0), None)]);
+        for (watcher, who) in watchers.iter().zip(["slow", "falls"]) {
+            assert_whole(watcher, &format!("{who}, {rtt} ms"));
+        }
+    }
 }

@@ -19,14 +19,14 @@ pub struct VideoFrames {
 
 impl VideoFrames {
     /// The pictures that `picture` gives by their numbers, planar YCbCr 4:2:0 of this size and format, encoded on so many
-    /// threads.
+    /// threads in at most so many loops.
     ///
     /// # Panics
-    /// If the format is not planar.
+    /// If the format is not planar, or a video has not so many loops.
     pub fn new(
         (size, format): (Size, Format),
         rate: FrameRate,
-        threads: usize,
+        (threads, loops): (usize, usize),
         picture: impl FnMut(u64) -> Picture + Send + 'static,
     ) -> Self {
         let Format::Ycbcr420(range) = format else { panic!("video is planar") };
@@ -35,7 +35,7 @@ impl VideoFrames {
         let side = |length: usize| u32::try_from(length).expect("a size has sides of 16384 pixels at most");
         let (width, height, rates) = (side(size.width()), side(size.height()), (rate.frames, rate.seconds));
         let welcome = Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: rates, video };
-        let encoding = VideoEncoding::new(size, rate, threads);
+        let encoding = VideoEncoding::new(size, rate, threads, loops);
         let pace = Pace::new(welcome.interval());
         Self { welcome, encoding, picture: Box::new(picture), id: 0, pace }
     }

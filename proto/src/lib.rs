@@ -17,7 +17,7 @@
 //! let mut publisher = Publisher::new(interval, Some(Bitrate::from_bits(1_000_000)));
 //!
 //! // A frame is due: say what the transport knows of the path, then do as the machine says.
-//! let frame = Frame { id: 7, skipped: 0, captured: 0, since: 7, base: 20, bytes: Bytes::from(vec![1; 9000]), join: None };
+//! let frame = Frame { id: 7, skipped: 0, captured: 0, since: 7, base: 20, bytes: Bytes::from(vec![1; 9000]), join: None, loops: None };
 //! publisher.handle_frame(Duration::ZERO, &frame, &PathStats::default());
 //! let mut sent = Vec::new();
 //! while let Some(step) = publisher.poll() {
@@ -70,7 +70,7 @@ pub use bitrate::Bitrate;
 pub use close::{Close, Code};
 pub use control::Control;
 pub use delay_controller::DelayController;
-pub use frame::{Frame, FrameHeader, Join};
+pub use frame::{Frame, FrameHeader, Join, LoopFrame};
 pub use late::More;
 pub use limits::{
     ALPN, INITIAL_WINDOW, MAX_FRAME, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN, QUEUE_TARGET,

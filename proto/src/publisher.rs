@@ -286,6 +286,12 @@ impl Publisher {
         self.stats.skipped += self.waiting.give_up();
     }
 
+    /// Of video: the next frame is not predicted from those before, which wait for nothing then; it must have a
+    /// [`Join`](crate::Join).
+    pub fn handle_other_loop(&mut self) {
+        self.stats.skipped += self.waiting.give_up();
+    }
+
     /// No frame comes any more: late bytes are no longer sent.
     pub fn handle_end(&mut self) {
         self.still.end();
@@ -458,7 +464,7 @@ mod tests {
     fn frame(id: u64) -> Frame {
         let bytes = Bytes::from(vec![1; 1000]);
         let join = (id == 0).then(|| Join { base: BASE, bytes: bytes.clone() });
-        Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join }
+        Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join, loops: None }
     }
 
     fn due(publisher: &mut Publisher, id: u64, falls: u64) {

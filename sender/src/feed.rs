@@ -1,5 +1,7 @@
 //! One receiver: let in or turned away, then fed frame by frame.
 
+mod in_loop;
+
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::pin;
@@ -15,6 +17,7 @@ use nestcast_proto::{
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use self::in_loop::InLoop;
 use crate::capture::microseconds;
 use crate::feedback::Feedback;
 use crate::frames::{Frames, Next};
@@ -179,6 +182,7 @@ struct Feed<'a, C: Connection> {
     cap: Option<Bitrate>,
     /// Whether the model was asked for.
     asked: bool,
+    in_loop: InLoop,
 }
 
 /// What a feed waits for.
@@ -202,6 +206,7 @@ impl<'a, C: Connection> Feed<'a, C> {
             served: None,
             cap,
             asked: false,
+            in_loop: InLoop::default(),
         }
     }
 
@@ -210,7 +215,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         let mut live = true;
         loop {
             if self.publisher.needs_join() {
-                self.shared.feedback.ask_join();
+                self.shared.feedback.ask_join(self.in_loop.0);
             }
             let idle = self.drive_to_write().await?;
             if idle && !live {
@@ -222,6 +227,7 @@ impl<'a, C: Connection> Feed<'a, C> {
             }
             match self.event(&mut frames, live, idle, incoming, &mut control).await? {
                 Event::Frame(Next::Frame(frame)) => {
+                    let frame = self.in_loop.enter(frame, self.number, &mut self.publisher);
                     let path = self.connection.path();
                     if self.publisher.sends_again(&path) {
                         self.tell_arrived();
@@ -369,6 +375,7 @@ impl<'a, C: Connection> Feed<'a, C> {
     fn note(&mut self) {
         let (publisher, path) = (&self.publisher, self.connection.path());
         let figures = ReceiverStatistics {
+            number: self.number,
             address: self.connection.address(),
             delivery_rate: publisher.delivery_rate(),
             carried_rate: publisher.carried_rate(&path),

@@ -1,7 +1,8 @@
 //! What receivers tell a source: how many bytes of a frame anyone has use for, and how each of them is served.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::statistics::{Counters, Statistics};
@@ -22,8 +23,8 @@ struct Demand {
     asked: AtomicU64,
     /// What was read last.
     last: AtomicU64,
-    /// A receiver asked for a join since it was read last.
-    join: AtomicBool,
+    /// Loops in which a receiver asked for a join since it was read last; none is that of who is in no loop.
+    joins: Mutex<BTreeSet<Option<u64>>>,
 }
 
 impl Feedback {
@@ -45,7 +46,12 @@ impl Feedback {
     /// long. To be read once for each frame.
     #[must_use]
     pub fn wants_join(&self) -> bool {
-        self.demand.join.swap(false, Ordering::Relaxed)
+        !self.wanted_joins().is_empty()
+    }
+
+    /// The same by the numbers of [loops](nestcast_proto::LoopFrame); none is that of receivers that are in no loop.
+    pub(crate) fn wanted_joins(&self) -> BTreeSet<Option<u64>> {
+        std::mem::take(&mut self.demand.joins.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The broadcast's figures of now, each receiver's as of the last frame among them.
@@ -59,9 +65,9 @@ impl Feedback {
         Counters::add(&self.counters.encode_nanos, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// A receiver can go on only with a join.
-    pub(crate) fn ask_join(&self) {
-        self.demand.join.store(true, Ordering::Relaxed);
+    /// A receiver in this loop, if in any, can go on only with a join.
+    pub(crate) fn ask_join(&self, in_loop: Option<u64>) {
+        self.demand.joins.lock().unwrap_or_else(PoisonError::into_inner).insert(in_loop);
     }
 
     /// A receiver has use for so many bytes of the next frame.

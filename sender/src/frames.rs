@@ -51,7 +51,12 @@ impl Outlet {
     /// Counts a frame and hands it to all feeds.
     pub(crate) fn put(&self, counters: &Counters, frame: Frame) {
         Counters::add(&counters.frames, 1);
-        Counters::add(&counters.encoded_bytes, frame.bytes.len() as u64);
+        let (loops, bytes) = match &frame.loops {
+            Some(loops) => (loops.len(), loops.iter().map(|of| of.bytes.len()).sum()),
+            None => (1, frame.bytes.len()),
+        };
+        Counters::add(&counters.encoded_bytes, bytes as u64);
+        counters.loops.store(loops as u64, Ordering::Relaxed);
         counters.skipped.store(frame.skipped, Ordering::Relaxed);
         self.newest.send_replace(Some(frame.clone()));
         // Nobody may be there to take it.
@@ -102,7 +107,10 @@ mod tests {
 
     fn put(outlet: &Outlet, id: u64) {
         let bytes = Bytes::from_static(&[7; 9]);
-        outlet.put(&Counters::default(), Frame { id, skipped: 0, captured: 0, since: id, base: 1, bytes, join: None });
+        outlet.put(
+            &Counters::default(),
+            Frame { id, skipped: 0, captured: 0, since: id, base: 1, bytes, join: None, loops: None },
+        );
     }
 
     async fn take(frames: &mut Frames) -> Option<u64> {

@@ -29,7 +29,7 @@
 //!         let id = self.0;
 //!         self.0 += 1;
 //!         // Of each frame everyone gets the first hundred bytes first.
-//!         Ok((id < 3).then_some(Frame { id, skipped: 0, captured: 0, since: id, base: 100, bytes, join: None }))
+//!         Ok((id < 3).then_some(Frame { id, skipped: 0, captured: 0, since: id, base: 100, bytes, join: None, loops: None }))
 //!     }
 //! }
 //!
@@ -56,6 +56,7 @@ mod error;
 mod feed;
 mod feedback;
 mod frames;
+mod groups;
 mod identity;
 mod join_budget;
 mod newest;

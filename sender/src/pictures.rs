@@ -129,7 +129,8 @@ fn encode(
             }
         };
         feedback.handle_encoded(start.elapsed());
-        let frame = Frame { id: captured.id, skipped, captured: captured.at, since, base, bytes, join: None };
+        let frame =
+            Frame { id: captured.id, skipped, captured: captured.at, since, base, bytes, join: None, loops: None };
         if !desk.send(frame.clone()) {
             break;
         }

@@ -15,8 +15,10 @@ pub struct Statistics {
     pub frames: u64,
     /// Frames that were due and not made, because the source was late.
     pub skipped: u64,
-    /// Bytes of these frames.
+    /// Bytes of these frames, in all loops of video.
     pub encoded_bytes: u64,
+    /// Loops that the newest frame was coded in.
+    pub loops: u64,
     /// The time that encoding took.
     pub encode_time: Duration,
     /// Receivers that were let in.
@@ -43,6 +45,8 @@ impl Statistics {
 /// One receiver.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiverStatistics {
+    /// The sender's number of it, which no other receiver of the broadcast had.
+    pub number: u64,
     /// Where it is.
     pub address: SocketAddr,
     /// What its path delivered over the last eight frames, all headers counted: less than [`PathStats::target_rate`], what the
@@ -66,6 +70,7 @@ pub(crate) struct Counters {
     pub(crate) frames: AtomicU64,
     pub(crate) skipped: AtomicU64,
     pub(crate) encoded_bytes: AtomicU64,
+    pub(crate) loops: AtomicU64,
     pub(crate) encode_nanos: AtomicU64,
     pub(crate) accepted: AtomicU64,
     pub(crate) retries: AtomicU64,
@@ -97,6 +102,7 @@ impl Counters {
             frames: load(&self.frames),
             skipped: load(&self.skipped),
             encoded_bytes: load(&self.encoded_bytes),
+            loops: load(&self.loops),
             encode_time: Duration::from_nanos(load(&self.encode_nanos)),
             accepted: load(&self.accepted),
             retries: load(&self.retries),

@@ -1,14 +1,19 @@
 //! The source that encodes video: each frame once, for all receivers of now.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
-use nestcast_codec::{Effort, Error, FrameRate, Picture, Population, Size, VideoEncoder, VideoModel, VideoSettings};
-use nestcast_proto::{Frame, Join, MAX_FRAME, PackageHash, Video, Welcome};
+use nestcast_codec::{
+    Effort, Error, FrameRate, MAX_LOOPS, Picture, Population, Size, VideoLoops, VideoModel, VideoSettings,
+};
+use nestcast_proto::{Frame, Join, LoopFrame, MAX_FRAME, PackageHash, Video, Welcome};
 
 use crate::capture::{Capture, Desk, Pictures};
 use crate::feedback::Feedback;
+use crate::groups::{Change, Group, Groups};
 use crate::join_budget::JoinBudget;
 use crate::source::{FrameSource, SourceError};
+use crate::statistics::ReceiverStatistics;
 
 /// Share of what a path carries that is frames' bytes; the rest is headers.
 const PAYLOAD: f64 = 0.9;
@@ -30,27 +35,34 @@ const MANY_SAMPLES: f64 = 640.0 * 360.0 * 30.0;
 /// Least weight of a rate that only sets a bound.
 const NO_WEIGHT: f64 = 1e-9;
 
-/// Encodes pictures as frames of video for the receivers that a [`Feedback`] knows.
+/// Encodes pictures as frames of video for the receivers that a [`Feedback`] knows, in as many loops as they need.
 #[derive(Debug)]
 pub struct VideoEncoding {
-    encoder: VideoEncoder,
+    encoder: VideoLoops,
     rate: FrameRate,
-    /// The rate that bases are made for, bits a second.
-    slowest: f64,
+    groups: Groups,
+    /// The rate that each loop's bases are made for, bits a second.
+    slowest: Vec<f64>,
     joins: JoinBudget,
 }
 
 impl VideoEncoding {
-    /// For pictures of `size`, planar YCbCr 4:2:0, on so many threads.
+    /// For pictures of `size`, planar YCbCr 4:2:0, on so many threads, in at most so many loops.
+    ///
+    /// # Panics
+    /// If `loops` is not 1 to [`nestcast_codec::MAX_LOOPS`].
     #[must_use]
-    pub fn new(size: Size, rate: FrameRate, threads: usize) -> Self {
-        let samples = size.pixels() as f64 * f64::from(rate.frames) / f64::from(rate.seconds);
+    pub fn new(size: Size, rate: FrameRate, threads: usize, loops: usize) -> Self {
+        assert!((1..=MAX_LOOPS).contains(&loops), "a video has one to three loops");
+        let frames_a_second = f64::from(rate.frames) / f64::from(rate.seconds);
+        let samples = size.pixels() as f64 * frames_a_second;
         let slowest = samples * BITS_PER_PIXEL;
         let population = population(&[slowest], slowest * BASE_SHARE);
         let settings = VideoSettings { size, rate, population, threads };
         let effort = if samples > MANY_SAMPLES { Effort::Fast } else { Effort::Normal };
-        let encoder = VideoEncoder::new(VideoModel::built_in(), settings).with_effort(effort);
-        Self { encoder, rate, slowest, joins: JoinBudget::default() }
+        let encoder = VideoLoops::new(&VideoModel::built_in(), settings, 1).expect("one loop").with_effort(effort);
+        let groups = Groups::new(loops, frames_a_second);
+        Self { encoder, rate, groups, slowest: vec![slowest], joins: JoinBudget::default() }
     }
 
     /// The next frame, taken at a picture's number, pictures skipped and moment of capture, each as [`Frame`] has it; with a
@@ -64,38 +76,89 @@ impl VideoEncoding {
         (id, skipped, captured): (u64, u64, u64),
         feedback: &Feedback,
     ) -> Result<Frame, Error> {
-        self.follow(feedback);
-        let frame = self.encoder.encode(picture)?;
-        // Read for key frames too: who waited for a join has one in them.
-        let wants_join = feedback.wants_join();
         self.joins.handle_frame();
-        let join = if frame.key {
-            Some(Join { base: frame.base, bytes: frame.bytes.clone() })
-        } else {
-            (wants_join && self.joins.take()).then(|| {
-                let most = self.rate.bytes(self.slowest * JOIN_INTERVALS).max(MIN_JOIN_BYTES);
-                let nestcast_codec::Frame { base, bytes, .. } = self.encoder.join(most);
-                Join { base, bytes }
-            })
-        };
-        Ok(Frame { id, skipped, captured, since: id, base: frame.base, bytes: frame.bytes, join })
+        self.follow(feedback)?;
+        let coded = self.encoder.encode(picture)?;
+        // Read for key frames too: who waited for a join has one in them.
+        let wanted = feedback.wanted_joins();
+        let slowest = self.groups.slowest();
+        let mut loops: Vec<LoopFrame> = Vec::with_capacity(coded.len());
+        for (at, frame) in coded.into_iter().enumerate() {
+            let join = self.join(at, &frame, at == slowest && wanted.contains(&None), &wanted);
+            let Group { number, branches_off, .. } = self.groups.groups()[at];
+            let nestcast_codec::Frame { base, bytes, .. } = frame;
+            loops.push(LoopFrame { number, branches_off, receivers: self.groups.receivers(at), base, bytes, join });
+        }
+        loops.swap(0, slowest);
+        let LoopFrame { base, bytes, join, .. } = loops[0].clone();
+        let loops = self.groups.may_branch().then(|| loops.into());
+        Ok(Frame { id, skipped, captured, since: id, base, bytes, join, loops })
+    }
+
+    /// What a receiver begins with in loop `at`, if somebody does.
+    fn join(
+        &mut self,
+        at: usize,
+        frame: &nestcast_codec::Frame,
+        new: bool,
+        wanted: &BTreeSet<Option<u64>>,
+    ) -> Option<Join> {
+        if frame.key {
+            return Some(Join { base: frame.base, bytes: frame.bytes.clone() });
+        }
+        let Group { number, joined, .. } = self.groups.groups()[at];
+        let asked = new || wanted.contains(&Some(number));
+        if !(joined || asked && self.joins.take()) {
+            return None;
+        }
+        let most = self.rate.bytes(self.slowest[at] * JOIN_INTERVALS).max(MIN_JOIN_BYTES);
+        let nestcast_codec::Frame { base, bytes, .. } = self.encoder.join(at, most)?;
+        Some(Join { base, bytes })
     }
 
     /// Encodes for the receivers of now.
-    fn follow(&mut self, feedback: &Feedback) {
+    fn follow(&mut self, feedback: &Feedback) -> Result<(), Error> {
         let useful = feedback.useful_bytes().min(MAX_FRAME);
-        self.encoder.set_useful_bytes(usize::try_from(useful).unwrap_or(usize::MAX));
         let receivers = feedback.statistics().receivers;
-        let rates = receivers.iter().map(|receiver| {
-            let carried = receiver.carried_rate.bits() as f64 * PAYLOAD;
-            receiver.max_bitrate.map_or(carried, |most| carried.min(most.bits() as f64))
-        });
-        let rates: Vec<_> = rates.collect();
-        let known = population(&rates, 0.0);
-        let (Some(slowest), Some(median)) = (known.slowest(), known.median()) else { return };
-        self.slowest = slowest.max(median * HOPELESS).min(self.slowest * RISE);
-        self.encoder.set_population(population(&rates, self.slowest * BASE_SHARE));
+        let rates: Vec<(u64, f64)> = receivers.iter().map(|receiver| (receiver.number, rate_of(receiver))).collect();
+        for change in self.groups.handle_frame(&rates, &mut self.joins) {
+            match change {
+                Change::Branch { from } => {
+                    self.encoder.branch(from)?;
+                    self.slowest.push(f64::INFINITY);
+                }
+                Change::Remove { at } => {
+                    self.encoder.remove(at);
+                    self.slowest.remove(at);
+                }
+            }
+        }
+        for at in 0..self.slowest.len() {
+            let inside = self.groups.receivers(at);
+            let is_in = |receiver: &&ReceiverStatistics| inside.binary_search(&receiver.number).is_ok();
+            let inside: Vec<_> = receivers.iter().filter(is_in).collect();
+            let wanted = inside.iter().map(|receiver| receiver.useful_bytes).max().filter(|_| self.slowest.len() > 1);
+            self.follow_loop(at, &inside, wanted.map_or(useful, |wanted| wanted.min(useful)));
+        }
+        Ok(())
     }
+
+    /// Encodes loop `at` for these receivers, who have use for so many bytes of a frame.
+    fn follow_loop(&mut self, at: usize, receivers: &[&ReceiverStatistics], useful: u64) {
+        let rates: Vec<f64> = receivers.iter().map(|receiver| rate_of(receiver)).collect();
+        let known = population(&rates, 0.0);
+        if let (Some(slowest), Some(median)) = (known.slowest(), known.median()) {
+            self.slowest[at] = slowest.max(median * HOPELESS).min(self.slowest[at] * RISE);
+        }
+        let rates = population(&rates, self.slowest[at] * BASE_SHARE);
+        self.encoder.set_population(at, rates, usize::try_from(useful).unwrap_or(usize::MAX));
+    }
+}
+
+/// What of a receiver's path is for frames, within what it asks for, bits a second.
+fn rate_of(receiver: &ReceiverStatistics) -> f64 {
+    let carried = receiver.carried_rate.bits() as f64 * PAYLOAD;
+    receiver.max_bitrate.map_or(carried, |most| carried.min(most.bits() as f64))
 }
 
 /// Receivers of these rates, none of them slower than bases are made for.
@@ -111,15 +174,18 @@ pub struct EncodedVideo {
 }
 
 impl EncodedVideo {
-    /// Nothing is read or encoded before the first frame is asked for.
+    /// In at most so many loops, as of [`VideoEncoding::new`]. Nothing is read or encoded before the first frame is asked for.
+    ///
+    /// # Panics
+    /// As [`VideoEncoding::new`] does.
     #[must_use]
-    pub fn new(pictures: Pictures, threads: usize) -> Self {
+    pub fn new(pictures: Pictures, threads: usize, loops: usize) -> Self {
         let rate = FrameRate { frames: pictures.rate().frames(), seconds: pictures.rate().seconds() };
         let [key, residual] = VideoModel::built_in().ids();
         let full_range = pictures.range() == nestcast_codec::Range::Full;
         let video = Video { residual: residual.0, full_range };
         let welcome = pictures.welcome(key, PackageHash([0; 32]), Some(video));
-        let mut encoding = VideoEncoding::new(pictures.size(), rate, threads);
+        let mut encoding = VideoEncoding::new(pictures.size(), rate, threads, loops);
         let work = Box::new(move |feedback: &Feedback, desk: &mut Desk| encode(&mut encoding, feedback, desk));
         Self { welcome, capture: Capture::new(pictures, work) }
     }
@@ -162,13 +228,13 @@ mod tests {
     #[test]
     fn who_asks_for_a_join_with_every_frame_gets_one_with_every_fourth_once_a_crowd_could_have_come() {
         let size = Size::new(32, 32).expect("a size");
-        let mut encoding = VideoEncoding::new(size, FrameRate { frames: 30, seconds: 1 }, 1);
+        let mut encoding = VideoEncoding::new(size, FrameRate { frames: 30, seconds: 1 }, 1, 1);
         let feedback = Feedback::default();
         let joins: Vec<bool> = (0..80_u8)
             .map(|id| {
                 let samples = (0..32 * 48_u16).map(|at| (at % 7) as u8 * 9 + id).collect();
                 let picture = Picture::new(size, Format::Ycbcr420(nestcast_codec::Range::Limited), samples);
-                feedback.ask_join();
+                feedback.ask_join(None);
                 let place = (u64::from(id), 0, 0);
                 encoding.encode(&picture.expect("a picture"), place, &feedback).expect("its size").join.is_some()
             })

@@ -17,7 +17,7 @@ fn main() -> std::io::Result<()> {
     let video = arguments.iter().any(|word| word == "video");
     let plan = Plan { size: (64, 48), max_receivers, ..Plan::new(&identity) };
     let broadcast = runtime
-        .block_on(async { if video { Running::run(plan.listen_to(video_frames())) } else { Running::start(plan) } });
+        .block_on(async { if video { Running::run(plan.listen_to(video_frames(1))) } else { Running::start(plan) } });
     println!("{} {}", broadcast.address, identity.fingerprint());
     for line in std::io::stdin().lock().lines() {
         line?;

@@ -55,6 +55,6 @@ impl FrameSource for StillFrames {
         self.id += 1;
         let (base, bytes) = (self.base, self.bytes.clone());
         let join = (self.video && feedback.wants_join()).then(|| Join { base, bytes: bytes.clone() });
-        Ok(Some(Frame { id, skipped: 0, captured, since: id, base, bytes, join }))
+        Ok(Some(Frame { id, skipped: 0, captured, since: id, base, bytes, join, loops: None }))
     }
 }

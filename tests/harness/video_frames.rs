@@ -50,10 +50,10 @@ fn psnr(a: &Picture, b: &Picture) -> f64 {
     10.0 * (255.0 * 255.0 * luma as f64 / sum.max(1.0)).log10()
 }
 
-/// [`picture`] after picture, encoded for the receivers of now.
+/// [`picture`] after picture, encoded for the receivers of now in at most so many loops.
 #[must_use]
-pub fn video_frames() -> VideoFrames {
-    VideoFrames::new((size(), FORMAT), RATE, 1, picture)
+pub fn video_frames(loops: usize) -> VideoFrames {
+    VideoFrames::new((size(), FORMAT), RATE, (1, loops), picture)
 }
 
 /// A frame that was decoded.

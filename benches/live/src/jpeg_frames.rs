@@ -39,7 +39,7 @@ impl JpegFrames {
         let length = self.jpegs.bytes(self.clip.index(id), self.quality)?;
         // No pixels are sent, as both ends have one set of files: the first byte is the quality.
         let bytes = Bytes::from(vec![self.quality; length]);
-        Ok(Frame { id, skipped: 0, captured, since: id, base: length, bytes, join: None })
+        Ok(Frame { id, skipped: 0, captured, since: id, base: length, bytes, join: None, loops: None })
     }
 }
 

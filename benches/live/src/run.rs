@@ -113,7 +113,7 @@ impl Studio {
         let (clip, rate) = (Arc::clone(&self.clip), self.clip.rate());
         let rate = FrameRate { frames: rate.frames(), seconds: rate.seconds() };
         let shape = (clip.size(), clip.at(0).format());
-        VideoFrames::new(shape, rate, 2, move |id| clip.at(id).clone())
+        VideoFrames::new(shape, rate, (2, 1), move |id| clip.at(id).clone())
     }
 
     /// Decodes what came, and looks at every frame that was due.

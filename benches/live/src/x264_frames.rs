@@ -89,7 +89,7 @@ impl X264Frames {
         self.id += 1;
         let (base, bytes): (usize, Bytes) = (unit.bytes.len(), unit.bytes.clone());
         let join = unit.key.then(|| Join { base, bytes: bytes.clone() });
-        Ok(Some(Frame { id, skipped: 0, captured, since: id, base, bytes, join }))
+        Ok(Some(Frame { id, skipped: 0, captured, since: id, base, bytes, join, loops: None }))
     }
 }
 

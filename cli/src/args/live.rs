@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::video::bitrate;
+use super::video::{bitrate, loops};
 use super::{Common, Transform};
 
 #[derive(Debug, Args)]
@@ -49,6 +49,9 @@ pub(crate) struct Send {
     /// The transform to encode with, as for `encode`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
+    /// Of a video: loops at most, each coded for a part of the receivers where they are far apart [default: 1]
+    #[arg(long, value_name = "N", value_parser = loops)]
+    pub(crate) loops: Option<usize>,
     /// Print a line of JSON when listening, and one with statistics every second
     #[arg(long)]
     pub(crate) json: bool,

@@ -33,9 +33,12 @@ pub(crate) fn run(options: &Send) -> Result<()> {
             let linear = options.analysis == Transform::Linear;
             ensure!(linear, "--analysis deep is for pictures: video has no other than linear");
             video::model(&options.common)?;
-            broadcast(options, EncodedVideo::new(pictures, options.common.threads()))
+            broadcast(options, EncodedVideo::new(pictures, options.common.threads(), options.loops.unwrap_or(1)))
         }
-        Source::Pictures(pictures) => broadcast(options, encoded(options, pictures)?),
+        Source::Pictures(pictures) => {
+            ensure!(options.loops.is_none(), "--loops is for videos: pictures are coded each by itself");
+            broadcast(options, encoded(options, pictures)?)
+        }
     }
 }
 

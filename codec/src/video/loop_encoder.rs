@@ -71,6 +71,13 @@ impl LoopEncoder {
         }
     }
 
+    /// A loop that goes on from where this one is.
+    pub(super) fn branch(&self, settings: &VideoSettings) -> Self {
+        let settings = VideoSettings { population: self.population.clone(), ..settings.clone() };
+        let (effort, state, useful) = (self.effort, self.state.clone(), self.useful);
+        Self { effort, state, useful, ..Self::new(self.model.clone(), &settings) }
+    }
+
     /// Encodes the frame in `source`. `key`: it is predicted from nothing; `searched`: another loop has looked for its
     /// vectors, so that only modes are left to choose.
     pub(super) fn encode(&mut self, source: &mut Source, key: bool, searched: bool) -> Result<Frame, Error> {

@@ -1,4 +1,5 @@
-//! One video for receivers far apart: encoded side by side in several loops, each for some of them.
+//! One video for receivers far apart: encoded side by side in several loops, each for some of them. A stored video's loops
+//! stay; those of a live one branch off and are removed as receivers spread.
 //!
 //! Each loop is a video like any other, with a floor, a loop and a string of its own. Vectors are sought in the slowest
 //! loop's references alone; each loop chooses among them by its own. That takes 1.6 % more bytes than a search in each
@@ -11,6 +12,7 @@ use crate::video::frame::Frame;
 use crate::video::loop_encoder::LoopEncoder;
 use crate::video::loop_rates::{LoopRates, MAX_LOOPS};
 use crate::video::model::VideoModel;
+use crate::video::population::Population;
 use crate::video::settings::VideoSettings;
 use crate::video::source::Source;
 
@@ -18,7 +20,7 @@ use crate::video::source::Source;
 pub struct VideoLoops {
     settings: VideoSettings,
     source: Source,
-    /// By rising rate.
+    /// At first by rising rate.
     loops: Vec<LoopEncoder>,
     rates: LoopRates,
 }
@@ -61,25 +63,70 @@ impl VideoLoops {
         self
     }
 
-    /// For whom each loop is.
+    /// For whom each loop was at first.
     #[must_use]
     pub const fn rates(&self) -> LoopRates {
         self.rates
     }
 
-    /// Encodes the next frame, planar YCbCr 4:2:0: once for each loop, by rising rate.
+    /// How many loops there are.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.loops.len()
+    }
+
+    /// Says who receives loop `at`, and how many bytes of its frames anyone has use for, from the next frame on: as
+    /// [`VideoEncoder::set_population`](crate::VideoEncoder::set_population) and
+    /// [`VideoEncoder::set_useful_bytes`](crate::VideoEncoder::set_useful_bytes). If there is no such loop, nothing is done.
+    pub fn set_population(&mut self, at: usize, population: Population, useful_bytes: usize) {
+        if let Some(closed) = self.loops.get_mut(at) {
+            (closed.population, closed.useful) = (population, useful_bytes);
+        }
+    }
+
+    /// Makes one loop more, behind the others: its next frame is predicted from what loop `at` has by now. So receivers of
+    /// that one may go on in either with the next frame.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if there is no loop `at`, or there are [`MAX_LOOPS`].
+    pub fn branch(&mut self, at: usize) -> Result<(), Error> {
+        let from = self.loops.get(at).filter(|_| self.loops.len() < MAX_LOOPS);
+        let branched = from.ok_or(Error::Argument("a video has one to three loops"))?.branch(&self.settings);
+        self.loops.push(branched);
+        Ok(())
+    }
+
+    /// Codes no more frames of loop `at`, and leaves the others in their order; the last one stays.
+    pub fn remove(&mut self, at: usize) {
+        if self.loops.len() > 1 && at < self.loops.len() {
+            self.loops.remove(at);
+        }
+    }
+
+    /// As [`VideoEncoder::join`](crate::VideoEncoder::join), for receivers that go on in loop `at`; nothing if there is no
+    /// such loop.
+    #[must_use]
+    pub fn join(&mut self, at: usize, max_bytes: usize) -> Option<Frame> {
+        let phase = self.source.last_phase();
+        self.loops.get_mut(at).map(|closed| closed.join(phase, max_bytes))
+    }
+
+    /// Encodes the next frame, planar YCbCr 4:2:0: once for each loop, in their order.
     ///
     /// # Errors
     /// [`Error::Argument`] for another size or format.
     pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Vec<Frame>, Error> {
         let Self { settings, source, loops, .. } = self;
         let key = source.take(&frame.into(), settings.threads)?;
-        let mut frames = Vec::with_capacity(loops.len());
-        for (number, closed) in loops.iter_mut().enumerate() {
-            frames.push(closed.encode(source, key, number > 0)?);
+        let slowest = |at: &usize| loops[*at].population.slowest().unwrap_or(0.0);
+        let mut by_rate: Vec<usize> = (0..loops.len()).collect();
+        by_rate.sort_by(|a, b| slowest(a).total_cmp(&slowest(b)));
+        let mut frames = vec![None; loops.len()];
+        for (place, at) in by_rate.into_iter().enumerate() {
+            frames[at] = Some(loops[at].encode(source, key, place > 0)?);
         }
         source.finish();
-        Ok(frames)
+        Ok(frames.into_iter().flatten().collect())
     }
 }
 

@@ -167,7 +167,10 @@ fn shared() -> Arc<Shared> {
 
 fn put(outlet: &Outlet, id: u64) {
     let bytes = vec![7; FULL].into();
-    outlet.put(&Counters::default(), Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join: None });
+    outlet.put(
+        &Counters::default(),
+        Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join: None, loops: None },
+    );
 }
 
 /// Feeds receivers of such rates with 300 frames; gives the bytes of each frame that the first one got.
@@ -323,7 +326,16 @@ fn from_outlet_to_transport_a_frame_takes_no_memory_anew() {
                 sleep(INTERVAL).await;
                 outlet.put(
                     &shared.counters,
-                    Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes: bytes.clone(), join: None },
+                    Frame {
+                        id,
+                        skipped: 0,
+                        captured: 0,
+                        since: id,
+                        base: BASE,
+                        bytes: bytes.clone(),
+                        join: None,
+                        loops: None,
+                    },
                 );
             }
             sleep(INTERVAL).await;

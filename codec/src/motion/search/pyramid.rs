@@ -53,30 +53,36 @@ impl Pyramid {
         self.stride == other.stride && self.samples.len() == other.samples.len()
     }
 
+    /// What is compared, with this first sample, in one piece.
+    #[inline]
+    fn square(&self, first: usize) -> [u8; SIDE * SIDE] {
+        let mut square = [0; SIDE * SIDE];
+        let samples = &self.samples[first..][..(SIDE - 1) * self.stride + SIDE];
+        for (row, out) in square.chunks_exact_mut(SIDE).enumerate() {
+            out.copy_from_slice(&samples[row * self.stride..][..SIDE]);
+        }
+        square
+    }
+
     /// Looks in `self` for the block in this column and row of `now`.
     pub(super) fn find(&self, now: &Self, [bx, by]: [usize; 2]) -> Rough {
         let corner = |at: usize| at * STEP + BORDER - SIDE / 4;
         let place = corner(by) * self.stride + corner(bx);
-        let own: [&[u8]; SIDE] = std::array::from_fn(|row| &now.samples[place + row * self.stride..][..SIDE]);
-        let differences = |first: usize| {
-            let rows = own.iter().zip(self.samples[first..].chunks(self.stride));
-            let pairs = rows.flat_map(|(own, other)| own.iter().zip(&other[..SIDE]));
-            pairs.map(|(a, b)| u32::from(a.abs_diff(*b))).sum::<u32>()
-        };
+        let own = now.square(place);
         let mut best = (u32::MAX, [REACH; 2], 0);
         for dy in 0..=2 * REACH {
             for dx in 0..=2 * REACH {
                 let first =
                     place + usize::from(dy) * self.stride + usize::from(dx) - usize::from(REACH) * (self.stride + 1);
                 let far = u32::from(dx.abs_diff(REACH) + dy.abs_diff(REACH)) / 2;
-                let left = differences(first);
+                let left = difference(&own, &self.square(first));
                 if far + left < best.0 {
                     best = (far + left, [dx, dy], left);
                 }
             }
         }
         let quarters = |at: u8| (i16::from(at) - i16::from(REACH)) * QUARTERS;
-        let all = || own.iter().copied().flatten().map(|sample| u32::from(*sample));
+        let all = || own.iter().map(|sample| u32::from(*sample));
         let mean = all().sum::<u32>() / SAMPLES;
         Rough {
             vector: Vector { x: quarters(best.1[0]), y: quarters(best.1[1]) },
@@ -84,6 +90,12 @@ impl Pyramid {
             texture: all().map(|sample| sample.abs_diff(mean)).sum(),
         }
     }
+}
+
+/// Sum of absolute differences.
+#[inline]
+fn difference(one: &[u8; SIDE * SIDE], other: &[u8; SIDE * SIDE]) -> u32 {
+    one.iter().zip(other).map(|(a, b)| u32::from(a.abs_diff(*b))).sum()
 }
 
 /// What a frame at a quarter of its size has of a block of the next one.

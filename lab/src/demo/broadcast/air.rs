@@ -98,7 +98,7 @@ async fn on_air(threads: usize, clip: &Arc<Clip>) -> Result<Outcome> {
 fn source(threads: usize, clip: &Arc<Clip>) -> VideoFrames {
     let (playing, progress) = (Arc::clone(clip), Progress::of("on air", Some(clip.frames_in(SECONDS))));
     let rate = FrameRate { frames: clip.rate().frames(), seconds: clip.rate().seconds() };
-    VideoFrames::new((clip.size(), clip.at(0).format()), rate, threads, move |id| {
+    VideoFrames::new((clip.size(), clip.at(0).format()), rate, (threads, 1), move |id| {
         progress.step();
         playing.at(id).clone()
     })

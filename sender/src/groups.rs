@@ -1,0 +1,305 @@
+//! Which receivers of live video share a loop: neighbours in rate, in as few loops as serve them well.
+//!
+//! Every receiver has a *settled* rate, the mean of late of its rate's logarithm. While there is room for one loop more, that
+//! with the receivers that are furthest apart branches: nobody needs a [join](nestcast_proto::Join) for that. Else receivers
+//! change to the loop whose others are much nearer to them, and loops that came near to each other become one: a join each.
+
+use std::collections::BTreeMap;
+
+use crate::join_budget::JoinBudget;
+
+/// A loop branches where the upper of its receivers are so many times faster than the lower, in the geometric mean.
+const APART: f64 = 2.0;
+/// Loops become one whose receivers are not so many times faster than each other, and
+const NEAR: f64 = 1.4;
+/// where all loops are taken also those that are so many times nearer than the parts of another.
+const NEARER: f64 = 1.5;
+/// A receiver changes loops if the other loop's are so many times nearer to it.
+const STRAY: f64 = 1.5;
+/// A receiver of less than this share of its loop's median cannot carry its bases: it changes as soon as
+const STARVES: f64 = 0.1;
+/// it did for so long, in seconds.
+const STARVED: f64 = 0.15;
+/// Seconds over which a rate settles, and which a receiver must be there before it counts.
+const SETTLES: f64 = 0.5;
+const SETTLED: f64 = 1.0;
+/// Seconds between two looks at who is where.
+const LOOK: f64 = 0.5;
+/// Looks in a row at which a receiver must be nearer to a faster loop's: up takes time, down does not.
+const LOOKS_TO_RISE: u32 = 4;
+/// Seconds that a receiver stays where it is, but for starving, and that a loop stays by itself.
+const STAYS: f64 = 3.0;
+
+/// One loop and who is in it.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// As [`LoopFrame::number`](nestcast_proto::LoopFrame::number).
+    pub(crate) number: u64,
+    /// The loop that it branches off with this frame.
+    pub(crate) branches_off: Option<u64>,
+    /// Whether somebody comes from another loop with this frame, for whom a join was taken of the budget.
+    pub(crate) joined: bool,
+    /// Frames that it had so far.
+    age: u32,
+}
+
+/// What to do with an encoder's loops, one after another, before the next frame; by their places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// One more, behind all, that goes on from what this one has.
+    Branch { from: usize },
+    /// This one has no receivers.
+    Remove { at: usize },
+}
+
+/// A receiver.
+#[derive(Debug)]
+struct Member {
+    /// The number of its loop.
+    group: u64,
+    rate: f64,
+    /// The natural logarithm of its rate, as it settled.
+    settled: f64,
+    /// Frames since it came, and since it changed loops or came.
+    known: u32,
+    stayed: u32,
+    /// Frames in a row for which it starved.
+    starved: u32,
+    /// Looks in a row at which it was nearer to another loop's.
+    stray: u32,
+}
+
+/// All loops of a video, and who is in which.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    most: usize,
+    frames_a_second: f64,
+    groups: Vec<Group>,
+    members: BTreeMap<u64, Member>,
+    /// Loops that there were so far.
+    made: u64,
+    frames: u64,
+}
+
+impl Groups {
+    /// One loop, and at most so many.
+    pub(crate) fn new(most: usize, frames_a_second: f64) -> Self {
+        let groups = vec![Group { number: 0, branches_off: None, joined: false, age: 0 }];
+        Self { most, frames_a_second, groups, members: BTreeMap::new(), made: 1, frames: 0 }
+    }
+
+    /// Whether there may be several.
+    pub(crate) const fn may_branch(&self) -> bool {
+        self.most > 1
+    }
+
+    /// A frame is due for these receivers, by their numbers, of these rates in bits a second. Gives what changes before it.
+    pub(crate) fn handle_frame(&mut self, receivers: &[(u64, f64)], joins: &mut JoinBudget) -> Vec<Change> {
+        self.frames += 1;
+        for group in &mut self.groups {
+            *group = Group { branches_off: None, joined: false, age: group.age.saturating_add(1), ..*group };
+        }
+        self.note(receivers);
+        self.let_starving_go(joins);
+        let looks = self.frames.is_multiple_of(self.frames_in(LOOK).into());
+        let branch = if looks { self.branch() } else { None };
+        if looks && branch.is_none() {
+            self.gather_strays(joins);
+            self.unite(joins);
+        }
+        branch.into_iter().chain(self.remove_empty()).collect()
+    }
+
+    /// The loops, in the order of the encoder's.
+    pub(crate) fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// The place of the loop with the slowest receivers: who is new is in it.
+    pub(crate) fn slowest(&self) -> usize {
+        let mean = |at: &usize| self.mean(self.groups[*at].number).unwrap_or(f64::INFINITY);
+        (0..self.groups.len()).min_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or(0)
+    }
+
+    /// Who is in the loop at this place, by rising numbers.
+    pub(crate) fn receivers(&self, at: usize) -> Vec<u64> {
+        let number = self.groups[at].number;
+        self.members.iter().filter(|(_, member)| member.group == number).map(|(receiver, _)| *receiver).collect()
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few frames")]
+    fn frames_in(&self, seconds: f64) -> u32 {
+        (seconds * self.frames_a_second).ceil().max(1.0) as u32
+    }
+
+    /// Takes the receivers' rates over.
+    fn note(&mut self, receivers: &[(u64, f64)]) {
+        let newcomers = self.groups[self.slowest()].number;
+        let weight = (1.0 / (SETTLES * self.frames_a_second)).min(1.0);
+        let mut before = std::mem::take(&mut self.members);
+        for &(receiver, rate) in receivers {
+            let now = rate.max(1.0).ln();
+            let new = || Member { group: newcomers, rate, settled: now, known: 0, stayed: 0, starved: 0, stray: 0 };
+            let mut member = before.remove(&receiver).unwrap_or_else(new);
+            member.rate = rate;
+            member.settled += (now - member.settled) * weight;
+            member.known = member.known.saturating_add(1);
+            member.stayed = member.stayed.saturating_add(1);
+            self.members.insert(receiver, member);
+        }
+    }
+
+    /// Who cannot carry the bases of its loop changes to the fastest whose bases it carries.
+    fn let_starving_go(&mut self, joins: &mut JoinBudget) {
+        let medians: Vec<(u64, f64)> =
+            self.groups.iter().map(|group| (group.number, self.median(group.number))).collect();
+        let patience = self.frames_in(STARVED);
+        let mut leaving = Vec::new();
+        for (receiver, member) in &mut self.members {
+            let carries = |(_, median): &&(u64, f64)| member.rate >= median * STARVES;
+            let own = medians.iter().find(|(number, _)| *number == member.group);
+            member.starved = if own.as_ref().is_none_or(carries) { 0 } else { member.starved + 1 };
+            let others = medians.iter().filter(|(number, median)| *number != member.group && *median > 0.0);
+            let better = others.filter(carries).max_by(|a, b| a.1.total_cmp(&b.1));
+            leaving.extend(better.filter(|_| member.starved >= patience).map(|(to, _)| (*receiver, *to)));
+        }
+        leaving.into_iter().for_each(|(receiver, to)| self.change(receiver, to, joins));
+    }
+
+    /// Receivers that are much nearer to those of another loop change to it.
+    fn gather_strays(&mut self, joins: &mut JoinBudget) {
+        let (settled, stays) = (self.frames_in(SETTLED), self.frames_in(STAYS));
+        let mut leaving = Vec::new();
+        let means: Vec<(u64, f64)> =
+            self.groups.iter().filter_map(|group| Some((group.number, self.mean(group.number)?))).collect();
+        let counts: Vec<usize> = means.iter().map(|(number, _)| self.of(*number).count()).collect();
+        for (receiver, member) in &mut self.members {
+            let Some(own) = means.iter().position(|(number, _)| *number == member.group) else { continue };
+            let others = means.iter().filter(|(number, _)| *number != member.group);
+            let apart = |mean: f64| (member.settled - mean).abs();
+            let nearest = others.min_by(|a, b| apart(a.1).total_cmp(&apart(b.1)));
+            let Some(&(to, mean)) = nearest.filter(|_| counts[own] > 1 && member.known >= settled) else { continue };
+            // The mean of the others in its loop.
+            let count = counts[own] as f64;
+            let left = (means[own].1 * count - member.settled) / (count - 1.0);
+            member.stray = if apart(left) - apart(mean) > STRAY.ln() { member.stray + 1 } else { 0 };
+            let looks = if mean > left { LOOKS_TO_RISE } else { 1 };
+            if member.stray >= looks && member.stayed >= stays {
+                leaving.push((*receiver, to));
+            }
+        }
+        leaving.into_iter().for_each(|(receiver, to)| self.change(receiver, to, joins));
+    }
+
+    /// Of two loops that came near to each other the receivers of one change to the other.
+    fn unite(&mut self, joins: &mut JoinBudget) {
+        let stays = self.frames_in(STAYS);
+        let old = self.groups.iter().filter(|group| group.age >= stays);
+        let mut old: Vec<_> = old.filter_map(|group| Some((self.mean(group.number)?, group.number))).collect();
+        old.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let pairs = old.windows(2).map(|pair| (pair[1].0 - pair[0].0, pair[0].1, pair[1].1));
+        let Some((gap, one, other)) = pairs.min_by(|a, b| a.0.total_cmp(&b.0)) else { return };
+        // Where a receiver alone may change, that costs less.
+        let full = self.groups.len() == self.most && self.members.values().all(|member| member.stray == 0);
+        let widest = self.widest().filter(|_| full).map_or(f64::NEG_INFINITY, |cut| cut.gap - NEARER.ln());
+        if gap >= NEAR.ln().max(widest) {
+            return;
+        }
+        let (from, to) = if self.of(one).count() < self.of(other).count() { (one, other) } else { (other, one) };
+        let leaving: Vec<u64> = self.of(from).map(|(receiver, _)| *receiver).collect();
+        leaving.into_iter().for_each(|receiver| self.change(receiver, to, joins));
+    }
+
+    /// A receiver changes loops, if a join may be made for it.
+    fn change(&mut self, receiver: u64, to: u64, joins: &mut JoinBudget) {
+        let Some(group) = self.groups.iter_mut().find(|group| group.number == to) else { return };
+        group.joined = group.joined || joins.take();
+        if let Some(member) = self.members.get_mut(&receiver).filter(|_| group.joined) {
+            *member = Member { group: to, stayed: 0, starved: 0, stray: 0, ..*member };
+        }
+    }
+
+    /// Lets the loop branch whose receivers are furthest apart, if there is room.
+    fn branch(&mut self) -> Option<Change> {
+        let cut = self.widest().filter(|cut| cut.gap >= APART.ln() && self.groups.len() < self.most)?;
+        let from = self.groups.iter().position(|group| group.number == cut.group)?;
+        let number = self.made;
+        self.made += 1;
+        self.groups.push(Group { number, branches_off: Some(cut.group), joined: false, age: 0 });
+        let faster = self.members.values_mut().filter(|member| member.group == cut.group && member.settled >= cut.from);
+        faster.for_each(|member| *member = Member { group: number, stayed: 0, stray: 0, ..*member });
+        Some(Change::Branch { from })
+    }
+
+    /// The best cut of a loop whose receivers are all settled, of that where it is worth the most.
+    fn widest(&self) -> Option<Cut> {
+        let settled = self.frames_in(SETTLED);
+        let cuts = self.groups.iter().filter_map(|group| {
+            let members = self.of(group.number).filter(|(_, member)| member.known >= settled);
+            let mut rates: Vec<f64> = members.map(|(_, member)| member.settled).collect();
+            rates.sort_by(f64::total_cmp);
+            Cut::best(group.number, &rates)
+        });
+        cuts.max_by(|a, b| a.worth.total_cmp(&b.worth))
+    }
+
+    /// Loops without receivers are given up, but for the last.
+    fn remove_empty(&mut self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for at in (0..self.groups.len()).rev() {
+            if self.groups.len() > 1 && self.of(self.groups[at].number).next().is_none() {
+                self.groups.remove(at);
+                changes.push(Change::Remove { at });
+            }
+        }
+        changes
+    }
+
+    fn of(&self, number: u64) -> impl Iterator<Item = (&u64, &Member)> {
+        self.members.iter().filter(move |(_, member)| member.group == number)
+    }
+
+    /// The mean of the settled rates of a loop; none if nobody is in it.
+    fn mean(&self, number: u64) -> Option<f64> {
+        let (sum, count) =
+            self.of(number).fold((0.0, 0_u32), |(sum, count), (_, member)| (sum + member.settled, count + 1));
+        (count > 0).then(|| sum / f64::from(count))
+    }
+
+    /// The median of the rates of a loop; 0 if nobody is in it.
+    fn median(&self, number: u64) -> f64 {
+        let mut rates: Vec<f64> = self.of(number).map(|(_, member)| member.rate).collect();
+        rates.sort_by(f64::total_cmp);
+        rates.get(rates.len() / 2).copied().unwrap_or(0.0)
+    }
+}
+
+/// Where a loop would branch.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    group: u64,
+    /// The slowest that leave, as [`Member::settled`].
+    from: f64,
+    /// Between the means of both parts.
+    gap: f64,
+    /// By how much the sum of squared differences from the mean falls.
+    worth: f64,
+}
+
+impl Cut {
+    /// The best of these rates, which rise.
+    fn best(group: u64, rates: &[f64]) -> Option<Self> {
+        let (all, sum) = (rates.len() as f64, rates.iter().sum::<f64>());
+        let mut below = 0.0;
+        let cuts = rates.windows(2).enumerate().map(|(at, pair)| {
+            below += pair[0];
+            let (lower, upper) = (at as f64 + 1.0, all - at as f64 - 1.0);
+            let gap = (sum - below) / upper - below / lower;
+            Self { group, from: pair[1], gap, worth: lower * upper / all * gap * gap }
+        });
+        cuts.max_by(|a, b| a.worth.total_cmp(&b.worth))
+    }
+}
+
+#[cfg(test)]
+mod tests;
