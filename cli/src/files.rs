@@ -201,6 +201,7 @@ fn standard_failed(error: io::Error) -> anyhow::Error {
 /// Makes a folder for pictures, or takes one that is empty.
 pub(crate) fn begin_folder(folder: &Path) -> Result<()> {
     let failed = || format!("{} cannot be written", folder.display());
+    ensure!(folder.is_dir() || !folder.exists(), "{} is not a folder: name a new one, or `-`", folder.display());
     fs::create_dir_all(folder).with_context(failed)?;
     let empty = fs::read_dir(folder).with_context(failed)?.next().is_none();
     ensure!(empty, "{} is not empty: name a new folder", folder.display());
@@ -229,6 +230,16 @@ mod tests {
     #[test]
     fn a_message_becomes_one_line() {
         assert_eq!(one_line("a:\n  b\r\n"), "a: b");
+    }
+
+    #[test]
+    fn pictures_go_into_a_folder_of_their_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let refusal = |name: &str| begin_folder(&folder.path().join(name)).expect_err("not for pictures").to_string();
+        begin_folder(&folder.path().join("a/b")).expect("a new folder");
+        assert!(refusal("a").ends_with("a is not empty: name a new folder"));
+        fs::write(folder.path().join("file"), "").expect("a file");
+        assert!(refusal("file").ends_with("file is not a folder: name a new one, or `-`"));
     }
 
     #[test]
