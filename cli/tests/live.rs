@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use harness::live::{Sender, clip};
-use harness::{Bench, refusal};
+use harness::{Bench, png, refusal};
 use nestcast_codec::{Format, Picture, Range};
 
 #[test]
@@ -185,6 +185,21 @@ fn sources_that_cannot_be_sent_are_refused() {
     }
     let arguments = ["send", "-", "--listen", "127.0.0.1:0"];
     assert!(refusal(&arguments, &bench.run(&arguments, &[])).contains("empty"));
+}
+
+#[test]
+fn a_folder_of_pictures_of_several_sizes_is_refused_before_anybody_comes() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("slides")).expect("a folder");
+    for (name, width, height) in [("a", 64, 48), ("b", 64, 48), ("c", 48, 64), ("d", 32, 24)] {
+        bench.write(&format!("slides/{name}.png"), &png::rgb(width, height));
+    }
+    let arguments = ["send", "slides", "--listen", "127.0.0.1:0", "--json"];
+    let line = refusal(&arguments, &bench.run(&arguments, &[]));
+    assert!(
+        line.contains("c.png is 48x64") && line.contains("a.png is 64x48") && line.contains("scale them"),
+        "{line}"
+    );
 }
 
 #[test]
