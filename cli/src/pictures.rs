@@ -3,11 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use nestcast_codec::{Header, MAX_HEADER, Parsed, Picture, VideoHeader};
+use nestcast_codec::{Header, MAX_HEADER, Parsed, Picture, Size, VideoHeader};
 use nestcast_media::picture::{self, Decoded, Error, MAGIC_BYTES};
 use nestcast_media::y4m;
 
 use crate::files::{self, Input};
+
+/// Bytes in which most files have their header.
+const USUAL_HEADER: u64 = 64 * 1024;
 
 /// Reads a PNG or JPEG file, known by its content, as the 8-bit grey or RGB picture that a viewer shows.
 ///
@@ -32,22 +35,46 @@ pub(crate) fn read_quietly(input: Input<'_>, max_pixels: u64) -> Result<Picture>
     Ok(decode(input, max_pixels)?.picture)
 }
 
+/// The size of the picture that [`read`] would give, from the file's header.
+pub(crate) fn size(path: &Path, max_pixels: u64) -> Result<Size> {
+    let mut input = Input::open(path)?;
+    check(&mut input)?;
+    if let Ok(size) = picture::size(input.read_to(USUAL_HEADER)?, max_pixels) {
+        return Ok(size);
+    }
+    // Long metadata may stand before it.
+    let bytes = whole(input, max_pixels)?;
+    picture::size(&bytes, max_pixels).map_err(advise).with_context(|| format!("{} is refused", files::name(path)))
+}
+
 fn decode(mut input: Input<'_>, max_pixels: u64) -> Result<Decoded> {
     let name = files::name(input.path());
-    let refused = || format!("{name} is refused");
+    check(&mut input)?;
+    let bytes = whole(input, max_pixels)?;
+    picture::decode(&bytes, max_pixels).map_err(advise).with_context(|| format!("{name} is refused"))
+}
+
+/// Checks by a file's beginning that it is a picture.
+fn check(input: &mut Input<'_>) -> Result<()> {
+    let name = files::name(input.path());
     let start = input.read_to(MAGIC_BYTES.max(MAX_HEADER) as u64)?;
     ensure!(!start.is_empty(), "{name} is empty: get the file again");
     let of_ours = what_else(start);
     picture::check_magic(start)
         .map_err(|error| of_ours.map_or_else(|| advise(error), |what| anyhow!(what)))
-        .with_context(refused)?;
+        .with_context(|| format!("{name} is refused"))
+}
+
+/// All bytes of a file that may have so many pixels.
+fn whole(mut input: Input<'_>, max_pixels: u64) -> Result<Vec<u8>> {
     let limit = picture::max_file_bytes(max_pixels);
     let length = input.read_to(limit + 1)?.len() as u64;
     ensure!(
         length <= limit,
-        "{name} is refused: it has more than {limit} bytes, too many for {max_pixels} pixels: raise --max-pixels"
+        "{} is refused: it has more than {limit} bytes, too many for {max_pixels} pixels: raise --max-pixels",
+        files::name(input.path())
     );
-    picture::decode(&input.into_bytes(), max_pixels).map_err(advise).with_context(refused)
+    Ok(input.into_bytes())
 }
 
 /// What a file is that is no picture but of nestcast, or a video.

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use harness::live::{Sender, clip};
-use harness::{Bench, refusal};
+use harness::{Bench, png, refusal};
 use nestcast_codec::{Format, Picture, Range};
 
 #[test]
@@ -139,6 +139,33 @@ fn standard_input_that_ends_is_the_broadcasts_end() {
     assert!(output.status.success(), "{output:?}");
 }
 
+#[cfg(unix)]
+#[test]
+fn an_encoder_that_cannot_keep_up_is_spoken_of() {
+    let bench = Bench::new();
+    // Frames that come a thousand times a second, of which each takes longer than that to encode.
+    let mut video = b"YUV4MPEG2 W640 H360 F1000:1 Cmono\n".to_vec();
+    for frame in 0..4_u8 {
+        video.extend(b"FRAME\n");
+        video.extend((0..640 * 360_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0] ^ (frame << 6)));
+    }
+    bench.write("clip.y4m", &video);
+    let mut sender = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+        .args(["send", "clip.y4m", "--loop", "--listen", "127.0.0.1:0"])
+        .current_dir(bench.path(""))
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut lines = BufReader::new(sender.stderr.take().expect("it is piped")).lines().map(|line| line.expect("text"));
+    let said = lines.by_ref().find(|line| line.contains("the encoder reaches")).expect("it is said");
+    assert!(said.starts_with("nestcast: note: ") && said.contains("a smaller picture"), "{said}");
+    let id = sender.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().expect("there is a kill").success());
+    let last = lines.last().expect("a summary");
+    assert!(last.contains("skipped for want of time") && !last.contains(" 0 skipped"), "{last}");
+    assert!(sender.wait().expect("it ends").success());
+}
+
 #[test]
 fn sources_that_cannot_be_sent_are_refused() {
     let bench = Bench::new();
@@ -158,6 +185,21 @@ fn sources_that_cannot_be_sent_are_refused() {
     }
     let arguments = ["send", "-", "--listen", "127.0.0.1:0"];
     assert!(refusal(&arguments, &bench.run(&arguments, &[])).contains("empty"));
+}
+
+#[test]
+fn a_folder_of_pictures_of_several_sizes_is_refused_before_anybody_comes() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("slides")).expect("a folder");
+    for (name, width, height) in [("a", 64, 48), ("b", 64, 48), ("c", 48, 64), ("d", 32, 24)] {
+        bench.write(&format!("slides/{name}.png"), &png::rgb(width, height));
+    }
+    let arguments = ["send", "slides", "--listen", "127.0.0.1:0", "--json"];
+    let line = refusal(&arguments, &bench.run(&arguments, &[]));
+    assert!(
+        line.contains("c.png is 48x64") && line.contains("a.png is 64x48") && line.contains("scale them"),
+        "{line}"
+    );
 }
 
 #[test]

@@ -201,12 +201,6 @@ impl Picture {
     pub fn samples_mut(&mut self) -> &mut [u8] {
         &mut self.samples
     }
-
-    /// Gives the samples away.
-    #[must_use]
-    pub fn into_samples(self) -> Vec<u8> {
-        self.samples
-    }
 }
 
 /// Samples of one plane, borrowed.

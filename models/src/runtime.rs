@@ -55,16 +55,7 @@ impl Runtime {
     /// hash is compared once, which a file beside it remembers. A process loads it once: later calls return the
     /// same runtime without searching. After an error, a later call tries again.
     pub fn open() -> Result<Self, RuntimeError> {
-        Self::loaded_or(|| Places::of_this_process().find(library::check))
-    }
-
-    /// Loads the library from `library`, or returns the runtime this process has loaded already.
-    pub fn open_at(library: &Path) -> Result<Self, RuntimeError> {
-        Self::loaded_or(|| sound(library.to_path_buf(), Origin::Chosen, &library::check))
-    }
-
-    fn loaded_or(find: impl FnOnce() -> Result<PathBuf, RuntimeError>) -> Result<Self, RuntimeError> {
-        let (library, engine) = Engine::loaded_or(find)?;
+        let (library, engine) = Engine::loaded_or(|| Places::of_this_process().find(library::check))?;
         Ok(Self { library, engine })
     }
 

@@ -3,6 +3,7 @@
 mod lines;
 #[cfg(feature = "metrics")]
 mod metrics;
+mod pace;
 mod packages;
 mod receive;
 mod send;

@@ -11,11 +11,12 @@ use nestcast_sender::{
     Broadcast, Config, EncodedPictures, EncodedVideo, Encoding, Error, FrameSource, Identity, Monitor, Pictures,
     Statistics,
 };
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::lines::Line;
 #[cfg(feature = "metrics")]
 use super::metrics;
+use super::pace::Pace;
 use super::source::{self, Source};
 use crate::args::{Send, Transform};
 use crate::files::{self, Lines};
@@ -84,6 +85,7 @@ fn broadcast(options: &Send, source: impl FrameSource) -> Result<()> {
         } else {
             files::note(&format!("receive with: nestcast receive {address} --fingerprint {fingerprint} -o -"));
         }
+        let (began, mut pace) = (Instant::now(), Pace::default());
         let mut seconds = interval(Duration::from_secs(1));
         seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut serving = std::pin::pin!(serving);
@@ -92,20 +94,29 @@ fn broadcast(options: &Send, source: impl FrameSource) -> Result<()> {
             tokio::select! {
                 ended = &mut run => break ended,
                 () = &mut serving => {}
-                _ = seconds.tick() => if options.json { Lines::Output.print(&Line::from(&monitor.read()))? },
+                _ = seconds.tick() => {
+                    let figures = monitor.read();
+                    tell(options.json, &figures, pace.warning(began.elapsed(), &figures))?;
+                }
             }
         };
         let figures = monitor.read();
-        if options.json {
-            Lines::Output.print(&Line::from(&figures))?;
-        } else {
-            files::note(&describe(&figures));
-        }
+        tell(options.json, &figures, Some(describe(&figures)))?;
         Ok(ended?)
     });
     // A thread that still waits for standard input ends with the process.
     runtime.shutdown_background();
     outcome
+}
+
+/// Tells programs the figures, and people the words if there are any.
+fn tell(json: bool, figures: &Statistics, words: Option<String>) -> Result<()> {
+    match words {
+        _ if json => return Lines::Output.print(&Line::from(figures)),
+        Some(words) => files::note(&words),
+        None => {}
+    }
+    Ok(())
 }
 
 /// Where figures for Prometheus are served, if anywhere, and what answers for ever.
@@ -141,5 +152,7 @@ fn frame_limit(size: Size) -> usize {
 fn describe(figures: &Statistics) -> String {
     let Statistics { frames, skipped, accepted, .. } = figures;
     let refused = figures.refused();
-    format!("{frames} frames encoded, {skipped} skipped; {accepted} receivers served, {refused} refused")
+    format!(
+        "{frames} frames encoded, {skipped} skipped for want of time; {accepted} receivers served, {refused} refused"
+    )
 }

@@ -86,6 +86,19 @@ fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Pictu
     let files = eval::pictures_of(&[path.to_owned()])?;
     let Some(first) = files.first() else { bail!("{} has no pictures", path.display()) };
     let size = pictures::read(first, max_pixels)?.size();
+    for file in &files {
+        let given = pictures::size(file, max_pixels)?;
+        ensure!(
+            given == size,
+            "{} is {}x{}, {} is {}x{}: the pictures of a broadcast have one size, scale them to it or move the others away",
+            file.display(),
+            given.width(),
+            given.height(),
+            first.display(),
+            size.width(),
+            size.height()
+        );
+    }
     let mut next = 0;
     let pictures = move || {
         if next == files.len() && again {

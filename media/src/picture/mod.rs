@@ -22,7 +22,7 @@ use image::codecs::jpeg::JpegDecoder;
 use image::codecs::png::{CompressionType, FilterType, PngDecoder, PngEncoder};
 use image::metadata::Orientation;
 use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError, ImageFormat, Limits};
-use nestcast_codec::{Channels, MAX_SIDE, Picture};
+use nestcast_codec::{Channels, MAX_SIDE, Picture, Size};
 
 pub use error::{Error, Note};
 
@@ -75,6 +75,21 @@ pub fn decode(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     }
 }
 
+/// The size of the picture that [`decode`] would give, from the beginning of a file, as far as its pixels.
+///
+/// # Errors
+/// If it is no such file, has more pixels, or its header is not whole.
+pub fn size(start: &[u8], max_pixels: u64) -> Result<Size, Error> {
+    let max_pixels = max_pixels.min(MAX_PIXELS);
+    match format(start)? {
+        ImageFormat::Png => shown_size(png_decoder(start)?, max_pixels),
+        _ => {
+            jpeg::Structure::of(start)?;
+            shown_size(JpegDecoder::new(Cursor::new(start))?, max_pixels)
+        }
+    }
+}
+
 /// A picture as a PNG file: grey, or RGB by [`to_rgb`].
 ///
 /// # Errors
@@ -100,19 +115,23 @@ fn format(start: &[u8]) -> Result<ImageFormat, Error> {
     }
 }
 
-fn decode_png(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
+fn png_decoder(bytes: &[u8]) -> Result<PngDecoder<Cursor<&[u8]>>, Error> {
     if png::is_palette_broken(bytes) {
         return Err(Error::Corrupt("its palette ends inside a colour: get it again".to_owned()));
     }
     let mut limits = Limits::no_limits();
     // The decoder counts metadata and a few rows here, not the picture.
     limits.max_alloc = Some(METADATA_BYTES);
-    let mut decoder = PngDecoder::with_limits(Cursor::new(bytes), limits).map_err(|error| match error {
+    PngDecoder::with_limits(Cursor::new(bytes), limits).map_err(|error| match error {
         ImageError::Limits(_) => {
             Error::Cost(format!("its metadata needs more than {METADATA_BYTES} bytes: save it without"))
         }
         error => error.into(),
-    })?;
+    })
+}
+
+fn decode_png(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
+    let mut decoder = png_decoder(bytes)?;
     let mut notes = Vec::new();
     // A profile over the limit is skipped, and the picture decoded.
     if decoder.icc_profile()?.is_none() && png::has_profile(bytes) {
@@ -152,14 +171,7 @@ fn convert(
     max_pixels: u64,
     mut notes: Vec<Note>,
 ) -> Result<Decoded, Error> {
-    let (width, height) = decoder.dimensions();
-    let pixels = u64::from(width) * u64::from(height);
-    if width.max(height) > MAX_SIDE {
-        return Err(Error::Unsupported("a side has more than 16384 pixels: scale it down"));
-    }
-    if pixels > max_pixels {
-        return Err(Error::Pixels { given: pixels, max: max_pixels });
-    }
+    let pixels = checked_pixels(&decoder, max_pixels)?;
     if pixels > densest.saturating_mul(bytes as u64) {
         let why = format!("it would have {pixels} pixels in {bytes} bytes: get it again, its data are missing");
         return Err(Error::Corrupt(why));
@@ -173,6 +185,31 @@ fn convert(
     Ok(Decoded { picture: opaque::picture(image, &mut notes)?, notes })
 }
 
+/// The size of a picture within limits, turned as the file says.
+fn shown_size(mut decoder: impl ImageDecoder, max_pixels: u64) -> Result<Size, Error> {
+    checked_pixels(&decoder, max_pixels)?;
+    let (width, height) = decoder.dimensions();
+    Ok(match decoder.orientation().unwrap_or(Orientation::NoTransforms) {
+        Orientation::Rotate90 | Orientation::Rotate270 | Orientation::Rotate90FlipH | Orientation::Rotate270FlipH => {
+            Size::new(height, width)?
+        }
+        _ => Size::new(width, height)?,
+    })
+}
+
+/// Pixels of a picture within limits.
+fn checked_pixels(decoder: &impl ImageDecoder, max_pixels: u64) -> Result<u64, Error> {
+    let (width, height) = decoder.dimensions();
+    let pixels = u64::from(width) * u64::from(height);
+    if width.max(height) > MAX_SIDE {
+        return Err(Error::Unsupported("a side has more than 16384 pixels: scale it down"));
+    }
+    if pixels > max_pixels {
+        return Err(Error::Pixels { given: pixels, max: max_pixels });
+    }
+    Ok(pixels)
+}
+
 /// Whether a colour profile calls itself sRGB, in ASCII or in UTF-16.
 fn is_srgb(profile: &[u8]) -> bool {
     let holds = |name: &[u8]| profile.windows(name.len()).any(|part| part == name);
@@ -181,8 +218,6 @@ fn is_srgb(profile: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::Size;
-
     use super::*;
 
     fn picture(channels: Channels) -> Picture {
@@ -201,8 +236,34 @@ mod tests {
     }
 
     #[test]
+    fn a_size_is_known_from_the_header() {
+        let bytes = encode_png(&picture(Channels::Rgb)).expect("written");
+        // Its signature, the header's chunk, and kind and length of the next.
+        let header = 8 + 25 + 8;
+        assert_eq!(size(&bytes[..header], 200).expect("a header"), Size::new(20, 10).expect("a valid size"));
+        assert!(matches!(size(&bytes[..20], 200), Err(Error::Corrupt(_))));
+    }
+
+    #[test]
+    fn a_size_is_that_of_the_turned_picture() {
+        // One TIFF entry: orientation (0x112), a short, 6: turn right by a quarter.
+        let exif = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
+        let mut plain = Vec::new();
+        let encoder = image::codecs::jpeg::JpegEncoder::new(&mut plain);
+        let shown = picture(Channels::Rgb);
+        encoder.write_image(shown.samples(), 20, 10, ExtendedColorType::Rgb8).expect("written");
+        let length = u16::try_from(exif.len() + 2).expect("a segment").to_be_bytes();
+        let turned = [&plain[..2], &[0xFF, 0xE1], &length, exif, &plain[2..]].concat();
+        let expected = Size::new(10, 20).expect("a valid size");
+        assert_eq!(decode(&turned, 200).expect("read").picture.size(), expected);
+        assert_eq!(size(&turned, 200).expect("a header"), expected);
+        assert_eq!(size(&plain, 200).expect("a header"), shown.size());
+    }
+
+    #[test]
     fn too_many_pixels_are_refused() {
         let bytes = encode_png(&picture(Channels::Rgb)).expect("written");
+        assert!(matches!(size(&bytes, 199), Err(Error::Pixels { given: 200, max: 199 })));
         assert!(matches!(decode(&bytes, 199), Err(Error::Pixels { given: 200, max: 199 })));
     }
 }
