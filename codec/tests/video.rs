@@ -265,6 +265,61 @@ fn one_loop_is_the_ordinary_video_and_scenes_begin_in_all_loops_at_once() {
 }
 
 #[test]
+fn a_loop_branches_from_what_its_receivers_have_and_outlives_the_other() {
+    let size = Size::new(96, 64).expect("a valid size");
+    let clip = clip(size, 36, 99);
+    let bits = 240.0 * size.pixels() as f64;
+    let [slow, fast] = [0.02, 0.3].map(|share| Population::new([(share * bits, 1.0)]));
+    let [few, many] = [0.02, 0.3].map(|share| RATE.bytes(share * bits));
+    let cut = |frame: &Frame, count: usize| frame.bytes[..count.clamp(frame.base, frame.bytes.len())].to_vec();
+    let settings = VideoSettings { size, rate: RATE, population: fast.clone(), threads: 1 };
+    let new = || VideoLoops::new(&VideoModel::built_in(), settings.clone(), 1).expect("one loop");
+    let (mut alone, mut several) = (new(), new());
+    let (mut stayed, mut went, mut joined) = (decoder(size), decoder(size), decoder(size));
+    let mut errors = [[0.0; 3]; 2];
+    for (number, picture) in clip.iter().enumerate() {
+        if number == 10 {
+            several.branch(0).expect("a second loop");
+            alone.set_population(0, slow.clone(), few);
+            several.set_population(1, slow.clone(), few);
+        }
+        let expected = alone.encode(picture).expect("a frame").remove(0);
+        let frames = several.encode(picture).expect("a frame");
+        let own = frames.last().expect("a frame for each loop");
+        // The slowest loop is what it is without the others, as if it had been alone from the start.
+        assert_eq!(*own, expected, "frame {number}");
+        assert_eq!(frames.len(), if (10..28).contains(&number) { 2 } else { 1 });
+        assert!(number == 0 || !own.key, "frame {number}");
+        assert!(went.decode(&cut(own, few)).expect("a frame") >= Arrived::Base);
+        if number < 28 {
+            assert!(stayed.decode(&cut(&frames[0], many)).expect("a frame") >= Arrived::Base);
+        }
+        match number {
+            0..14 => joined.decode(&cut(&frames[0], many)).expect("a frame"),
+            14 => joined.decode(&several.join(1, 1500).expect("there is such a loop").bytes).expect("a frame"),
+            _ => joined.decode(&cut(own, few)).expect("a frame"),
+        };
+        let shown = [&mut stayed, &mut went, &mut joined].map(|decoder| error(&render(decoder), picture));
+        if (20..28).contains(&number) {
+            errors[0] = std::array::from_fn(|at| errors[0][at] + shown[at]);
+        } else if number >= 28 {
+            errors[1] = std::array::from_fn(|at| errors[1][at] + shown[at]);
+        }
+        if number == 27 {
+            assert!(several.join(2, 1500).is_none());
+            several.remove(0);
+            several.remove(0); // the last one stays
+            assert_eq!(several.count(), 1);
+        }
+    }
+    let [[stayed, went, joined], [_, late, late_joined]] = errors;
+    assert!(stayed < went && joined < 1.5 * went && late_joined < 1.2 * late, "{errors:?}");
+    assert!(several.branch(1).is_err());
+    several.branch(0).and_then(|()| several.branch(0)).expect("two more");
+    assert!(several.branch(0).is_err());
+}
+
+#[test]
 fn small_and_odd_sizes_are_coded() {
     for (width, height) in [(1, 1), (1, 40), (33, 17), (16, 16), (65, 3)] {
         let size = Size::new(width, height).expect("a valid size");
