@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from torch import nn
 
-import coder
 import export
 import graph
 import manifest
+import restoring
 from model import Correction
 from quantise import Observer, Ranges
-from restoring import Packed, psnr, to_rgb
+from restoring import psnr, to_rgb
 from settings import PerceptualSettings, Phase
 from ssimulacra import ssimulacra2
 
@@ -34,26 +34,15 @@ class Synthesis(Correction):
     def __init__(self, settings: PerceptualSettings):
         super().__init__(settings.channels, settings.blocks, settings.step, cut=True)
 
+    def load_first(self, weights: dict[str, torch.Tensor]) -> None:
+        """Takes the weights of a photo model's synthesis."""
+        self.load_state_dict(weights)
 
-class Task:
+
+class Task(restoring.Task):
     """A synthesis for the eye in training (train.py)."""
 
-    def __init__(self, settings: PerceptualSettings, folder: Path | None):
-        if folder is None:
-            raise SystemExit("name the folder that pack.py wrote with --data")
-        self.settings = settings
-        self.packed = Packed(folder, settings, coder.Tables.read(settings.path(settings.tables)))
-        self.validation = self.packed.validation()
-        self.model = Synthesis(settings).to(memory_format=torch.channels_last)
-
-    def groups(self) -> list[dict]:
-        return [{"name": "all", "params": list(self.model.parameters()), "base": self.settings.learning_rate}]
-
-    def trained(self, stage: str) -> tuple[str, ...]:
-        return ("all",)
-
-    def batch(self, step: int) -> dict[str, object]:
-        return self.packed.batch(step)
+    network = Synthesis
 
     def loss(self, batch: dict[str, object], phase: Phase) -> torch.Tensor:
         planes, target = batch["planes"], batch["target"]
@@ -64,10 +53,6 @@ class Task:
         unlike = missing(to_rgb(restored, batch["axes"]), original) / before
         squared = (restored - target).square().sum(1).mean((1, 2)) / batch["error"]
         return (unlike + self.settings.fidelity * squared).mean()
-
-    def before_step(self) -> None: ...
-
-    def after_step(self) -> None: ...
 
     @torch.no_grad()
     def validate(self, model: nn.Module) -> list[dict]:
@@ -85,17 +70,6 @@ class Task:
             gains = {"linear": round(linear, 2), "gain": round(deep - linear, 3), "gain_db": round(deep_db - linear_db, 4)}
             rows.append({"kind": kind, "cut": cut, **gains})
         return rows
-
-    def begin(self, start: dict) -> None:
-        """With the synthesis of a photo model, or with the weights of another such run."""
-        prefix, weights = "synthesis.", start["model"]
-        first = {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
-        self.model.load_state_dict(first or weights)
-
-    def state(self) -> dict:
-        return {}
-
-    def load_state(self, saved: dict) -> None: ...
 
     def export(self, model: nn.Module, out: Path) -> None:
         """The package that the coder is of, with this synthesis."""

@@ -131,13 +131,15 @@ def psnr(planes: torch.Tensor, one: dict[str, object]) -> torch.Tensor:
 class Task:
     """The second synthesis in training (train.py)."""
 
+    network: type[nn.Module] = Restorer
+
     def __init__(self, settings: RestorerSettings, folder: Path | None):
         if folder is None:
             raise SystemExit("name the folder that pack.py wrote with --data")
         self.settings = settings
         self.packed = Packed(folder, settings, coder.Tables.read(settings.path(settings.tables)))
         self.validation = self.packed.validation()
-        self.model = Restorer(settings).to(memory_format=torch.channels_last)
+        self.model = self.network(settings).to(memory_format=torch.channels_last)
 
     def groups(self) -> list[dict]:
         return [{"name": "all", "params": list(self.model.parameters()), "base": self.settings.learning_rate}]
