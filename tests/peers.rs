@@ -14,10 +14,13 @@ use nestcast_models::{Package, PackageError};
 use nestcast_proto::Code;
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Trust, Viewer, view};
 use nestcast_sender::{Identity, Pictures};
-use nestcast_tests::broadcasts::{self, PATIENCE, Plan, Running, config, count, count_frames, eventually, identity};
+use nestcast_tests::broadcasts::{
+    self, PATIENCE, Plan, Running, config, count, count_frames, count_while, eventually, identity, see,
+};
 use nestcast_tests::hostile_receiver::{HostileReceiver, client, endpoint, hello};
 use nestcast_tests::pictures::{self, Content};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -129,11 +132,17 @@ async fn a_receiver_that_vanishes_is_forgotten() {
     let identity = identity();
     let broadcast = Running::start(Plan::new(&identity));
     let relay = relay(&broadcast).await;
-    let lost = tokio::spawn(count(config(relay.address(), &identity), Instant::now(), PATIENCE));
-    let there = || broadcast.monitor.read().receivers.len();
-    eventually("it is let in", || there() == 1).await;
+    let (shows, shown) = oneshot::channel();
+    let stay = async move |mut showing: watch::Receiver<u64>| {
+        see(&mut showing, 1).await;
+        shows.send(()).expect("the test waits");
+        sleep(PATIENCE).await;
+    };
+    let lost = tokio::spawn(count_while(config(relay.address(), &identity), Instant::now(), stay));
+    // Before its welcome came, it would say that the sender is too slow.
+    shown.await.expect("a picture comes");
     relay.set_traffic(Traffic::Nothing);
-    eventually("it is forgotten", || there() == 0).await;
+    eventually("it is forgotten", || broadcast.monitor.read().receivers.is_empty()).await;
     assert!(matches!(lost.await.expect("no panic"), Err(Error::Lost { .. })));
     broadcast.stop().await;
 }
