@@ -6,11 +6,13 @@ mod retrieval;
 mod video;
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use nestcast_codec::{DEFAULT_MAX_PIXELS, MAX_HEADER};
+use nestcast_models::Package;
 
 pub(crate) use live::{Receive, Send};
 #[cfg(feature = "retrieval")]
@@ -21,7 +23,7 @@ use video::{bitrate, loops};
 /// Most threads that may be asked for: more would only take memory.
 const MAX_THREADS: usize = 256;
 /// The model unless told otherwise.
-pub(crate) const DEFAULT_MODEL: &str = "photo";
+const DEFAULT_MODEL: &str = "photo";
 /// Most points a grid may have.
 const MAX_POINTS: f64 = 10_000.0;
 
@@ -34,6 +36,21 @@ const MAX_POINTS: f64 = 10_000.0;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Arguments {
+    /// The words that the program was given. Words that make no sense whatever the files hold end it with status 2 and the
+    /// subcommand's usage; whatever fails later has status 1.
+    pub(crate) fn read() -> Self {
+        let arguments = Self::parse();
+        if let Err((name, why)) = arguments.command.check() {
+            let mut all = Self::command();
+            all.build();
+            let command = all.find_subcommand_mut(name).expect("it was parsed");
+            command.error(ErrorKind::ArgumentConflict, why).exit();
+        }
+        arguments
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -61,6 +78,17 @@ pub(crate) enum Command {
     #[cfg(feature = "demo")]
     /// Show a broadcast to three unequal receivers, and one photograph cut at four places, beside JPEG
     Demo(Demo),
+}
+
+impl Command {
+    /// What no option can see alone: the subcommand's name, and what is wrong.
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        match self {
+            #[cfg(feature = "retrieval")]
+            Self::Search(search) => search.check().map_err(|why| ("search", why)),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What turns pixels into numbers and back.
@@ -105,9 +133,9 @@ impl Decoders {
 /// Options that every subcommand with a transform has.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// The model of pictures: the name of a built-in one, or a model package's folder
-    #[arg(long, value_name = "NAME|DIR", default_value = DEFAULT_MODEL)]
-    pub(crate) model: String,
+    /// The model of pictures: the name of a built-in one, or a model package's folder [default: photo]
+    #[arg(long, value_name = "NAME|DIR", value_parser = model)]
+    pub(crate) model: Option<String>,
     /// Threads to use; the result does not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<usize>,
@@ -117,6 +145,11 @@ pub(crate) struct Common {
 }
 
 impl Common {
+    /// The model asked for, or the usual one.
+    pub(crate) fn model(&self) -> &str {
+        self.model.as_deref().unwrap_or(DEFAULT_MODEL)
+    }
+
     /// The number of threads asked for, or that of the cores there are.
     pub(crate) fn threads(&self) -> usize {
         cores_or(self.threads)
@@ -242,7 +275,7 @@ pub(crate) struct Eval {
     /// Pictures, and folders of pictures, or one y4m video
     #[arg(value_name = "IMAGE|DIR|VIDEO", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
-    /// The table to write; pictures need it: image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms,ssimulacra2,butteraugli; of a video:
+    /// The table to write, of pictures: image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms,ssimulacra2,butteraugli; of a video:
     /// kbps,frame,bytes,luma_db,ycbcr_db
     #[arg(long, value_name = "OUT.csv")]
     pub(crate) csv: Option<PathBuf>,
@@ -265,7 +298,7 @@ pub(crate) struct Eval {
     pub(crate) perceptual: bool,
     #[cfg(feature = "plot")]
     /// Of a video: draw rate and PSNR
-    #[arg(long, value_name = "OUT.svg")]
+    #[arg(long, value_name = "OUT.svg", value_parser = |text: &str| named(text, "svg"))]
     pub(crate) plot: Option<PathBuf>,
     /// The decoder to measure pictures with [default: both]
     #[arg(long, value_enum)]
@@ -293,8 +326,9 @@ pub(crate) struct Demo {
     #[arg(short, long, value_name = "DIR", default_value = "nestcast-demo")]
     pub(crate) output: PathBuf,
     /// The decoders to show of a picture, a broadcast is linear; `linear` needs no ONNX Runtime, for encoding neither
-    #[arg(long, value_enum, default_value_t = Decoders::Both)]
-    pub(crate) decoder: Decoders,
+    /// [default: both]
+    #[arg(long, value_enum)]
+    pub(crate) decoder: Option<Decoders>,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -339,6 +373,26 @@ impl FromStr for Grid {
     }
 }
 
+/// A built-in model's name, or a folder that is there.
+fn model(text: &str) -> Result<String, String> {
+    let built_in = Package::names();
+    #[cfg(feature = "retrieval")]
+    let built_in = built_in.chain(nestcast_models::codes::CodePackage::names());
+    let built_in: Vec<&str> = built_in.collect();
+    if built_in.contains(&text) || Path::new(text).is_dir() {
+        return Ok(text.to_owned());
+    }
+    Err(format!("it is no folder, and built in are {}", built_in.join(", ")))
+}
+
+#[cfg(any(feature = "plot", feature = "retrieval"))]
+/// A file whose name promises no other format than the one that is written.
+fn named(text: &str, extension: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let other = path.extension().is_some_and(|given| !given.eq_ignore_ascii_case(extension));
+    if other { Err(format!("give it a name that ends in .{extension}")) } else { Ok(path) }
+}
+
 fn positive(text: &str) -> Result<f64, String> {
     match text.trim().parse() {
         Ok(value) if value > 0.0 && f64::is_finite(value) => Ok(value),
@@ -362,8 +416,6 @@ fn max_bytes(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

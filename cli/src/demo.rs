@@ -11,7 +11,7 @@ use nestcast_lab::demo::{
     picture::{self, Coders, Photo},
 };
 
-use crate::args::Demo;
+use crate::args::{Decoders, Demo};
 use crate::files::{self, Output};
 use crate::live::is_video;
 use crate::pictures;
@@ -25,6 +25,11 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
     let setup = Setup { package: model.package(), threads: options.common.threads(), note: files::note };
     match &options.source {
         Some(path) if !files::is_standard(path) && is_video(path)? => {
+            let of_picture = options.decoder.is_some() || options.common.model.is_some();
+            ensure!(
+                !of_picture,
+                "--decoder and --model are for pictures: a broadcast of video has its own, leave them out"
+            );
             show(options, &broadcast::run(&setup, &video(path, options.common.max_pixels)?)?)
         }
         Some(path) => {
@@ -48,7 +53,7 @@ fn video(path: &Path, max_pixels: u64) -> Result<Video> {
 }
 
 fn coders(options: &Demo, model: &Model) -> Result<Coders> {
-    let kinds = options.decoder.list();
+    let kinds = options.decoder.unwrap_or(Decoders::Both).list();
     let decoders: Result<_> = kinds.iter().map(|&kind| Ok((kind.name(), model.decoder(kind)?))).collect();
     // The last is the best: both are shown in the order linear, deep.
     Ok(Coders { decoders: decoders?, encoder: model.encoder(kinds[kinds.len() - 1])? })

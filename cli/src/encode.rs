@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
         options.bitrates.is_some() || options.effort.is_some() || options.loops.is_some() || !options.frames.is_all();
     ensure!(!of_video, "--bitrates, --effort, --loops and --frames are for y4m videos: leave them out");
     #[cfg(feature = "retrieval")]
-    if nestcast_models::codes::CodePackage::is_meant(&options.common.model) {
+    if nestcast_models::codes::CodePackage::is_meant(options.common.model()) {
         return crate::retrieval::encode(options, input, &output);
     }
     let model = Model::open(&options.common)?;

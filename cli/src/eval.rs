@@ -46,15 +46,15 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
     #[cfg(feature = "plot")]
     let of_video = of_video || options.plot.is_some();
     ensure!(!of_video, "--bitrates, --effort, --loops, --frames and --plot are for one y4m video: leave them out");
-    let csv = options.csv.as_deref().context("the table of pictures goes to a file: name it with --csv")?;
-    pictures(options, csv)
+    pictures(options)
 }
 
 /// Measures pictures.
-fn pictures(options: &Eval, csv: &Path) -> Result<()> {
+fn pictures(options: &Eval) -> Result<()> {
     let pictures = pictures_of(&options.inputs)?;
     let inputs: Vec<&Path> = pictures.iter().map(PathBuf::as_path).collect();
-    let output = if files::is_standard(csv) { None } else { Some(Output::new(csv, &inputs)?) };
+    let csv = options.csv.as_deref().filter(|csv| !files::is_standard(csv));
+    let output = csv.map(|csv| Output::new(csv, &inputs)).transpose()?;
     let model = Model::open(&options.common)?;
     let decoders = options.decoder.unwrap_or(Decoders::Both).list();
     let mut bench = Bench {
@@ -81,22 +81,27 @@ fn pictures(options: &Eval, csv: &Path) -> Result<()> {
     }
     drop(progress);
     ensure!(!rows.is_empty(), "no picture can be measured: {}", left_out.join(", "));
-    report(options.json.then(|| Lines::beside(csv)), output.as_ref(), &rows, &bench)?;
+    report(options, output.as_ref(), &rows, &bench)?;
     let (count, all) = (left_out.len(), inputs.len());
     ensure!(count == 0, "{count} of {all} pictures are not in the table: {}", left_out.join(", "));
     Ok(())
 }
 
-/// Writes the table and prints its means.
-fn report(lines: Option<Lines>, output: Option<&Output<'_>>, rows: &[Row], bench: &Bench) -> Result<()> {
-    let rows_csv = to_csv(rows)?;
-    let Some(output) = output else { return files::print_result(&rows_csv) };
-    output.write(rows_csv.as_bytes())?;
-    let means = means(rows, bench);
-    if let Some(lines) = lines {
-        return lines.print_pretty(&means);
+/// Writes the table where `--csv` says, and prints its means where that leaves room.
+fn report(options: &Eval, output: Option<&Output<'_>>, rows: &[Row], bench: &Bench) -> Result<()> {
+    let to_standard = output.is_none() && options.csv.is_some();
+    if let Some(output) = output {
+        output.write(to_csv(rows)?.as_bytes())?;
+    } else if to_standard {
+        files::print_result(&to_csv(rows)?)?;
     }
-    files::print(&table(&means, bench))
+    let means = means(rows, bench);
+    match &options.csv {
+        csv if options.json => csv.as_deref().map_or(Lines::Output, Lines::beside).print_pretty(&means),
+        Some(_) if to_standard => Ok(()),
+        Some(_) => files::print(&table(&means, bench)),
+        None => files::print_result(&table(&means, bench)),
+    }
 }
 
 /// The pictures named, and those in the folders named, by name.

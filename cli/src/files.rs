@@ -26,6 +26,7 @@ impl<'a> Input<'a> {
         let reader = if is_standard(path) {
             Source::Standard(io::stdin().lock())
         } else {
+            ensure!(!path.is_dir(), "{} is a folder: name a file in it", name(path));
             Source::File(File::open(path).with_context(|| format!("{} cannot be read", name(path)))?)
         };
         Ok(Self { path, reader, bytes: Vec::new() })
@@ -191,9 +192,9 @@ fn print_bytes(bytes: &[u8]) -> Result<()> {
 }
 
 /// Why standard output was not written.
-fn standard_failed(error: io::Error) -> anyhow::Error {
+pub(crate) fn standard_failed(error: io::Error) -> anyhow::Error {
     if error.kind() == io::ErrorKind::BrokenPipe {
-        return anyhow!("what reads standard output closed it too early");
+        return anyhow!("what reads standard output has closed it");
     }
     anyhow::Error::from(error).context("standard output cannot be written")
 }

@@ -19,8 +19,6 @@ mod video;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use crate::args::{Arguments, Command};
 
 /// Keeps the memory of one frame for the next; the system's allocator hands it back and takes it anew, which
@@ -29,7 +27,7 @@ use crate::args::{Arguments, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::read();
     if !matches!(arguments.command, Command::Send(_) | Command::Receive(_)) {
         files::end_without_temporary_files();
     }

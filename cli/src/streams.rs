@@ -1,8 +1,9 @@
 //! A stream in a file: the header is checked before more than it is read.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, anyhow, ensure};
 use bytes::Bytes;
 use nestcast_codec::{Header, MAX_HEADER, ModelId, Parsed};
+use nestcast_media::{picture::check_magic, y4m};
 
 use crate::files::{self, Input};
 
@@ -32,7 +33,8 @@ impl Stream {
         let name = files::name(input.path());
         let start = input.read_to(MAX_HEADER as u64)?;
         ensure!(!start.is_empty(), "{name} is empty: get the file again");
-        let parsed = Header::parse(start).with_context(|| format!("{name} is refused"))?;
+        let parsed = Header::parse(start).map_err(|error| what_else(start).unwrap_or_else(|| error.into()));
+        let parsed = parsed.with_context(|| format!("{name} is refused"))?;
         let Parsed::Complete(header, header_bytes) = parsed else {
             anyhow::bail!("{name} ends inside its header, after {} bytes: get more of the stream", start.len());
         };
@@ -61,4 +63,14 @@ impl Stream {
         }
         Ok(self.bytes.slice(..count.min(length)))
     }
+}
+
+/// What a file is that is no stream, but what streams are made of.
+fn what_else(start: &[u8]) -> Option<Error> {
+    let what = match start {
+        _ if check_magic(start).is_ok() => "picture",
+        _ if start.starts_with(y4m::MAGIC.as_bytes()) => "y4m video",
+        _ => return None,
+    };
+    Some(anyhow!("it is a {what}, not a stream: `nestcast encode` makes one of it"))
 }

@@ -20,7 +20,7 @@ pub(crate) struct Model {
 impl Model {
     /// Opens the model that `--model` names.
     pub(crate) fn open(options: &Common) -> Result<Self> {
-        let package = Package::find(&options.model).with_context(|| format!("--model {}", options.model))?;
+        let package = Package::find(options.model()).with_context(|| format!("--model {}", options.model()))?;
         Ok(Self { package, threads: options.threads(), max_pixels: options.max_pixels })
     }
 

@@ -88,6 +88,15 @@ fn eval_writes_a_row_for_each_picture_and_rate() {
     assert_eq!(similarity(lines[1]).as_deref(), Some(""), "too small for five scales");
     assert!(similarity(lines[4]).and_then(|text| text.parse::<f64>().ok()).is_some_and(|value| value > 0.5));
 
+    // Without a file the means are the result; where the table goes to standard output, JSON does not.
+    let (means, _) = bench.succeed(&[&["eval", "photos"], &linear[..]].concat());
+    let shape = |text: &str| text.lines().map(|line| line.split_whitespace().count()).collect::<Vec<_>>();
+    assert_eq!(shape(&means), shape(&summary));
+    let piped = bench.run(&[&["eval", "photos", "--csv", "-", "--json"], &linear[..]].concat(), &[]);
+    assert_eq!(String::from_utf8_lossy(&piped.stdout).lines().count(), 1 + 2 * 3);
+    let json: serde_json::Value = serde_json::from_slice(&piped.stderr).expect("JSON");
+    assert_eq!(json.as_array().map(Vec::len), Some(3), "{json}");
+
     let line = bench.refuse(&[&["eval", "no-such-folder", "--csv", "out"], &linear[..]].concat());
     assert!(line.contains("no-such-folder"), "{line}");
 }
@@ -167,10 +176,32 @@ fn a_missing_or_broken_model_is_refused() {
     let bench = Bench::new();
     bench.stream("s.nst");
     std::fs::create_dir(bench.path("empty")).expect("a folder");
-    for model in ["no-such-model", "./no/such/folder", "empty", ""] {
-        let line = bench.refuse(&["encode", "source.png", "-o", "out", "--analysis", "linear", "--model", model]);
-        assert!(line.contains("--model") || line.contains("manifest"), "{line}");
-        bench.refuse(&["decode", "s.nst", "-o", "out", "--decoder", "linear", "--model", model]);
+    let encode = ["encode", "source.png", "-o", "out", "--analysis", "linear", "--model"];
+    let decode = ["decode", "s.nst", "-o", "out", "--decoder", "linear", "--model"];
+    for command in [&encode[..], &decode] {
+        for model in ["no-such-model", "./no/such/folder", ""] {
+            let said = bench.misuse(&[command, &[model]].concat());
+            assert!(said.contains("--model") && said.contains("photo-ssim"), "{said}");
+        }
+        assert!(bench.refuse(&[command, &["empty"]].concat()).contains("manifest"));
+    }
+}
+
+#[test]
+fn a_folder_and_files_of_another_kind_are_called_what_they_are() {
+    let bench = Bench::new();
+    bench.stream("s.nst");
+    std::fs::create_dir(bench.path("photos")).expect("a folder");
+    bench.write("clip.y4m", &harness::live::clip(1));
+    for (arguments, part) in [
+        (&["encode", "photos", "-o", "out"][..], "photos is a folder: name a file in it"),
+        (&["decode", "photos", "-o", "out"], "is a folder"),
+        (&["decode", "source.png", "-o", "out"], "it is a picture, not a stream: `nestcast encode`"),
+        (&["cut", "source.png", "-o", "out", "--bytes", "99"], "it is a picture, not a stream"),
+        (&["inspect", "clip.y4m"], "it is a y4m video, not a stream"),
+    ] {
+        let line = bench.refuse(arguments);
+        assert!(line.contains(part), "{line}");
     }
 }
 
@@ -200,9 +231,21 @@ fn wrong_usage_has_its_own_exit_status() {
         &["decode", "s.nst", "-o", "out", "--decoder", "magic"],
         &["decode", "s.nst", "-o", "out", "--decoder", "linear", "--threads", "257"],
         &["eval", "source.png", "--csv", "out", "--grid", "1:2"],
+        #[cfg(feature = "plot")]
+        &["eval", "source.png", "--plot", "out.png"],
+        &["send", "source.png", "--rate", "0"],
+        &["send", "source.png", "--rate", "1001"],
+        &["receive", "127.0.0.1", "--fingerprint", &"00".repeat(32), "-o", "out"],
+        &["receive", "127.0.0.1:9", "--fingerprint", "abc", "-o", "out"],
+        &["receive", "127.0.0.1:9", "--fingerprint", &"00".repeat(32), "-o", "out", "--original", "source.png"],
     ] {
-        let output = bench.run(arguments, &[]);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(!output.stderr.is_empty() && !bench.path("out").exists(), "{arguments:?}");
+        // Without a subcommand there is help.
+        if arguments.is_empty() {
+            assert_eq!(bench.run(arguments, &[]).status.code(), Some(2));
+        } else {
+            bench.misuse(arguments);
+        }
     }
+    let said = bench.misuse(&["receive", "127.0.0.1:9", "-o", "out"]);
+    assert!(said.contains("--fingerprint <HEX>|--ca <PEM>"), "{said}");
 }

@@ -271,7 +271,7 @@ fn a_closed_standard_output_loses_no_result() {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let output = bench.command(NESTCAST).args(["inspect", "small.nst"]).stdout(writer).output().expect("it starts");
-    assert!(refusal(&[], &output).contains("closed it too early"));
+    assert!(refusal(&[], &output).contains("has closed it"));
     let output = bench.shell(r#"exec "$0" "$@" 2>&-"#, &["inspect", "absent.nst"]);
     assert_eq!((output.status.code(), output.stdout), (Some(1), Vec::new()));
     assert_eq!(bench.read("small.nst"), stream);

@@ -105,9 +105,16 @@ fn a_receiver_that_is_refused_again_and_again_gives_up_with_one_line() {
     let output = first.stdout.take().expect("it is piped");
     let mut video = nestcast_media::y4m::Reader::new(output, 10_000).expect("the first one is let in");
     assert!(video.read().expect("a frame").is_some());
-    let arguments = ["receive", "a full sender"];
-    // Long enough for a second attempt, however busy the machine is.
-    let line = refusal(&arguments, &receive(&["-o", "second", "--retry", "4"]).output().expect("the binary starts"));
+    // Long enough for a second attempt, however busy the machine is; without a log each is a note.
+    let mut second = receive(&["-o", "second", "--retry", "4"]);
+    let output = second.env_remove("RUST_LOG").output().expect("the binary starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let (notes, line) = said.trim_end().rsplit_once('\n').expect("two lines or more");
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        notes.lines().all(|note| note.starts_with("nestcast: note: ") && note.contains("; trying again in ")),
+        "{said}"
+    );
     assert!(line.contains("as many receivers as it takes; gave up after") && line.ends_with("try later"), "{line}");
     first.kill().expect("it runs");
     first.wait().expect("it ends");
@@ -183,6 +190,19 @@ fn sources_that_cannot_be_sent_are_refused() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(1) && error.contains(part) && error.lines().count() == 1, "{error}");
     }
+    bench.write("one.png", &png::rgb(64, 48));
+    bench.write("clip.y4m", &clip(3));
+    for (arguments, part) in [
+        (["send", "one.png", "--effort", "fast"], "--loops and --effort are for videos"),
+        (["send", "one.png", "--loops", "2"], "--loops and --effort are for videos"),
+        (["send", "clip.y4m", "--model", "photo"], "leave --model out"),
+        (["send", "clip.y4m", "--rate", "5"], "leave it out"),
+    ] {
+        let line = refusal(&arguments, &bench.run(&arguments, &[]));
+        assert!(line.contains(part), "{line}");
+    }
+    let arguments = ["send", "one.png", "--loop"];
+    assert!(refusal(&arguments, &bench.run(&arguments, &[])).contains("--loop is for videos and folders"));
     let arguments = ["send", "-", "--listen", "127.0.0.1:0"];
     assert!(refusal(&arguments, &bench.run(&arguments, &[])).contains("empty"));
 }
@@ -209,14 +229,70 @@ fn a_receiver_says_what_is_wrong_before_it_connects() {
     bench.write("full/precious.png", b"precious");
     let digits = "00".repeat(32);
     for (arguments, part) in [
-        (&["127.0.0.1:9", "--fingerprint", "00", "-o", "x"][..], "64 hexadecimal digits"),
-        (&["nowhere", "--fingerprint", &digits, "-o", "x"], "host and port"),
-        (&["127.0.0.1:9", "--fingerprint", &digits, "-o", "full"], "is not empty"),
+        (&["127.0.0.1:9", "--fingerprint", &digits, "-o", "full"][..], "is not empty"),
         (&["127.0.0.1:9", "--fingerprint", &digits, "-o", "x", "--token-file", "none"], "none"),
     ] {
         let arguments = [&["receive"][..], arguments, &["--decoder", "linear"]].concat();
         let line = refusal(&arguments, &bench.run(&arguments, &[]));
         assert!(line.contains(part), "{line}");
     }
-    assert_eq!(bench.run(&["receive", "127.0.0.1:9", "-o", "x"], &[]).status.code(), Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_broken_picture_of_a_folder_is_named_once_and_the_one_before_stays() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("slides")).expect("a folder");
+    let whole = png::rgb(64, 48);
+    let mut data = whole.clone();
+    let middle = whole.len() / 2;
+    data[middle..middle + 40].fill(0x55);
+    bench.write("slides/a.png", &data);
+    bench.write("slides/b.png", &whole);
+    bench.write("slides/c.png", &data);
+    bench.write("slides/d.png", b"no picture");
+    bench.write("slides/e.png", &png::of_samples(64, 48, &[90; 64 * 48 * 3]));
+    let mut sender = Sender::start(&bench, &["slides", "--rate", "20", "--loop"]);
+    let mut receive = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+        .args(sender.receive(&["-o", "frames"]))
+        .current_dir(bench.path(""))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    // Frames of more than one round of the folder.
+    while std::fs::read_dir(bench.path("frames")).map_or(0, Iterator::count) < 3 {
+        assert!(receive.try_wait().expect("it is a child").is_none(), "the receiver waits for pictures");
+        assert!(sender.child.try_wait().expect("it is a child").is_none(), "the broadcast goes on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for child in [&sender.child, &receive] {
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().expect("there is a kill").success());
+    }
+    let (status, _, said) = sender.wait();
+    assert!(status.success(), "{said}");
+    for name in ["a.png", "c.png", "d.png"] {
+        assert_eq!(said.matches(name).count(), 1, "{said}");
+    }
+    assert!(
+        said.lines().count() == 3 && said.lines().all(|line| line.starts_with("nestcast: note: left out")),
+        "{said}"
+    );
+    let received = receive.wait_with_output().expect("it ends");
+    let summary = String::from_utf8_lossy(&received.stdout).into_owned();
+    assert!(
+        received.status.success() && summary.starts_with("frames: ") && summary.contains(" pictures from "),
+        "{summary}"
+    );
+
+    for name in ["slides/b.png", "slides/e.png"] {
+        std::fs::remove_file(bench.path(name)).expect("it is there");
+    }
+    let output = bench.run(&["send", "slides", "--listen", "127.0.0.1:0"], &[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.lines().last().is_some_and(|line| line.contains("slides holds no picture that can be read")),
+        "{said}"
+    );
 }

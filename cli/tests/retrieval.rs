@@ -286,6 +286,22 @@ fn inspect_says_how_much_of_a_code_there_is_and_of_which_model() {
 }
 
 #[test]
+fn a_search_that_cannot_show_what_is_asked_for_is_refused() {
+    let bench = bench();
+    succeed(&bench, &INDEX);
+    let search = ["search", "all.index", "pictures/1.png", "--model", "codes"];
+    for (rest, part) in [
+        (&["--among", "1"][..], "--among 1 is fewer than the 10 pictures to show"),
+        (&["--among", "5", "--top", "6"], "nestcast search"),
+        (&["--sheet", "sheet.jpg"], "a name that ends in .png"),
+    ] {
+        let said = bench.misuse(&[&search[..], rest].concat());
+        assert!(said.contains(part), "{said}");
+    }
+    succeed(&bench, &[&search[..], &["--among", "5", "--top", "5"]].concat());
+}
+
+#[test]
 fn a_sheet_on_standard_output_leaves_json_to_standard_error() {
     let bench = bench();
     succeed(&bench, &INDEX);

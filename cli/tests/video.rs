@@ -228,7 +228,15 @@ fn inspect_tells_every_frame_and_how_near_it_is() {
     let total = &lines[FRAMES + 1];
     assert_eq!((&total["event"], &total["frames"], &total["keys"]), (&"total".into(), &20.into(), &2.into()));
     let (text, _) = bench.succeed(&["inspect", "clip.nst"]);
-    assert!(text.contains("64x48 YCbCr 4:2:0") && text.lines().count() == FRAMES + 7, "{text}");
+    assert!(text.contains("64x48 YCbCr 4:2:0") && text.lines().count() == FRAMES + 8, "{text}");
+    assert!(text.contains("columns   bytes up to the end of side information"), "{text}");
+    // Frames are chosen by commands that have the option.
+    let y4m = bench.read("clip.y4m");
+    bench.write("short.y4m", &y4m[..y4m.len() - 100]);
+    let output = bench.run(&["inspect", "clip.nst", "--original", "short.y4m"], &[]);
+    let line = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{line}");
+    assert!(line.contains("breaks off inside frame 19") && !line.contains("--frames"), "{line}");
 }
 
 #[test]
@@ -337,7 +345,13 @@ fn options_of_the_other_kind_are_refused_with_what_to_use() {
         (&["encode", "clip.y4m", "-o", "out", "--max-bytes", "3000"], "--bitrates"),
         (&["encode", "clip.y4m", "-o", "out", "--model", "photo-ssim"], "--model"),
         (&["inspect", "picture.nst", "--original", "source.png"], "--original"),
-        (&["eval", "source.png"], "--csv"),
+        (&["encode", "clip.y4m", "-o", "out", "--model", "photo"], "--model"),
+        (&["decode", "clip.nst", "-o", "out", "--model", "photo"], "--model"),
+        (&["inspect", "clip.nst", "--model", "photo-ssim"], "--model"),
+        (&["eval", "clip.y4m", "--model", "photo"], "--model"),
+        (&["eval", "clip.y4m", "--decoder", "both"], "linear"),
+        #[cfg(feature = "perceptual")]
+        (&["eval", "clip.y4m", "--perceptual"], "--perceptual"),
         (&["eval", "clip.y4m", "--decoder", "deep"], "linear"),
     ] {
         let line = bench.refuse(arguments);

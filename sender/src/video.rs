@@ -65,6 +65,12 @@ impl VideoEncoding {
         Self { encoder, rate, groups, slowest: vec![slowest], joins: JoinBudget::default() }
     }
 
+    /// Searches for motion as long as this says, not as long as the samples a second suggest.
+    #[must_use]
+    pub fn with_effort(self, effort: Effort) -> Self {
+        Self { encoder: self.encoder.with_effort(effort), ..self }
+    }
+
     /// The next frame, taken at a picture's number, pictures skipped and moment of capture, each as [`Frame`] has it; with a
     /// [`Join`] if a receiver asks for one, and there were not too many of late: it asks again then.
     ///
@@ -174,18 +180,22 @@ pub struct EncodedVideo {
 }
 
 impl EncodedVideo {
-    /// In at most so many loops, as of [`VideoEncoding::new`]. Nothing is read or encoded before the first frame is asked for.
+    /// In at most so many loops, as of [`VideoEncoding::new`], with an effort if not the usual one. Nothing is read or encoded
+    /// before the first frame is asked for.
     ///
     /// # Panics
     /// As [`VideoEncoding::new`] does.
     #[must_use]
-    pub fn new(pictures: Pictures, threads: usize, loops: usize) -> Self {
+    pub fn new(pictures: Pictures, threads: usize, loops: usize, effort: Option<Effort>) -> Self {
         let rate = FrameRate { frames: pictures.rate().frames(), seconds: pictures.rate().seconds() };
         let [key, residual] = VideoModel::built_in().ids();
         let full_range = pictures.range() == nestcast_codec::Range::Full;
         let video = Video { residual: residual.0, full_range };
         let welcome = pictures.welcome(key, PackageHash([0; 32]), Some(video));
         let mut encoding = VideoEncoding::new(pictures.size(), rate, threads, loops);
+        if let Some(effort) = effort {
+            encoding = encoding.with_effort(effort);
+        }
         let work = Box::new(move |feedback: &Feedback, desk: &mut Desk| encode(&mut encoding, feedback, desk));
         Self { welcome, capture: Capture::new(pictures, work) }
     }

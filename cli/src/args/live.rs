@@ -3,10 +3,13 @@
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
+use nestcast_media::y4m::Rate;
+use nestcast_receiver::Trust;
 
-use super::video::{bitrate, loops};
+use super::video::{Effort, bitrate, loops};
 use super::{Common, Transform};
 
 #[derive(Debug, Args)]
@@ -21,8 +24,8 @@ pub(crate) struct Send {
     #[arg(long = "loop")]
     pub(crate) again: bool,
     /// Frames per second of a picture or a folder, 1 to 1000 [default: 1]; a video has its own
-    #[arg(long, value_name = "N")]
-    pub(crate) rate: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = rate)]
+    pub(crate) rate: Option<Rate>,
     /// The certificate chain, PEM; without it one is made, and its fingerprint shown for receivers to pin
     #[arg(long, value_name = "PEM", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
@@ -52,6 +55,9 @@ pub(crate) struct Send {
     /// Of a video: loops at most, each coded for a part of the receivers where they are far apart [default: 1]
     #[arg(long, value_name = "N", value_parser = loops)]
     pub(crate) loops: Option<usize>,
+    /// Of a video: how long to search for motion [default: normal, above 640x360 at 30 frames/s fast]
+    #[arg(long, value_enum)]
+    pub(crate) effort: Option<Effort>,
     /// Print a line of JSON when listening, and one with statistics every second
     #[arg(long)]
     pub(crate) json: bool,
@@ -62,17 +68,13 @@ pub(crate) struct Send {
 #[derive(Debug, Args)]
 pub(crate) struct Receive {
     /// The sender: host and port
-    #[arg(value_name = "ADDR")]
-    pub(crate) address: String,
+    #[arg(value_name = "HOST:PORT")]
+    pub(crate) address: Address,
     /// A folder for PNG pictures, or `-` for y4m on standard output
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
-    /// Trust the sender whose certificate has this SHA-256, as `nestcast send` shows it
-    #[arg(long, value_name = "HEX", required_unless_present = "ca", conflicts_with = "ca")]
-    pub(crate) fingerprint: Option<String>,
-    /// Trust senders whose name one of these authorities vouches for, PEM
-    #[arg(long, value_name = "PEM")]
-    pub(crate) ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) trusted: Trusted,
     /// The content of this file lets the receiver in
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
@@ -89,11 +91,77 @@ pub(crate) struct Receive {
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) retry: u32,
     /// The video or picture that is sent, to measure PSNR against
-    #[arg(long, value_name = "SOURCE")]
+    #[arg(long, value_name = "SOURCE", requires = "json")]
     pub(crate) original: Option<PathBuf>,
     /// Print a line of JSON for each frame, and one with totals every second; on standard error if pictures go to `-`
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// Which sender is believed.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Trusted {
+    /// Trust the sender whose certificate has this SHA-256, as `nestcast send` shows it
+    #[arg(long, value_name = "HEX", value_parser = fingerprint)]
+    fingerprint: Option<Trust>,
+    /// Trust senders whose name one of these authorities vouches for, PEM
+    #[arg(long, value_name = "PEM")]
+    ca: Option<PathBuf>,
+}
+
+impl Trusted {
+    pub(crate) fn trust(&self) -> Trust {
+        let authorities = || Trust::Authorities(self.ca.clone().expect("one of the group is there"));
+        self.fingerprint.clone().unwrap_or_else(authorities)
+    }
+}
+
+/// A host and a port, not looked up yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    /// As it was given.
+    pub(crate) text: String,
+    /// Without the brackets of IPv6.
+    pub(crate) host: String,
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "give a host and a port, as in example.org:4433 or [::1]:4433".to_owned();
+        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let is_whole = bare.is_some() || !host.contains(':');
+        let host = bare.unwrap_or(host).to_owned();
+        let sound = is_whole && !host.is_empty() && port.parse().is_ok_and(|port: u16| port > 0);
+        if sound { Ok(Self { text: text.to_owned(), host }) } else { Err(wrong()) }
+    }
+}
+
+fn fingerprint(text: &str) -> Result<Trust, String> {
+    Trust::fingerprint(text).ok_or_else(|| "give 64 hexadecimal digits".to_owned())
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    let rate = text.parse().ok().and_then(|frames| Rate::new(frames, 1).ok());
+    rate.ok_or_else(|| "give 1 to 1000".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_host_and_a_port() {
+        for (text, host) in [("a.example:1", "a.example"), ("[::1]:4433", "::1"), ("127.0.0.1:9", "127.0.0.1")] {
+            assert_eq!(text.parse(), Ok(Address { text: text.to_owned(), host: host.to_owned() }));
+        }
+        for wrong in ["", "nowhere", "nowhere:", ":4433", "[]:4433", "::1", "a:0", "a:65536", "a:port"] {
+            assert!(wrong.parse::<Address>().is_err(), "{wrong}");
+        }
+    }
 }

@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use nestcast_codec::DEFAULT_MAX_PIXELS;
 
-use super::{cores_or, threads};
+use super::{cores_or, model, named, threads};
+
+/// Pictures that a search looks at, unless told otherwise.
+const USUAL_AMONG: NonZeroUsize = NonZeroUsize::new(512).expect("above 0");
 
 #[derive(Debug, Args)]
 pub(crate) struct Index {
@@ -45,10 +48,11 @@ pub(crate) struct Search {
     #[arg(long, value_name = "N", default_value = "10")]
     pub(crate) top: NonZeroUsize,
     /// Narrow the index by first bits to no fewer pictures than this, and show the nearest of these by all bits
-    #[arg(long, value_name = "R", default_value = "512")]
-    pub(crate) among: NonZeroUsize,
+    /// [default: 512, or as many as are shown]
+    #[arg(long, value_name = "R")]
+    among: Option<NonZeroUsize>,
     /// Draw the picture and what was found
-    #[arg(long, value_name = "OUT.png")]
+    #[arg(long, value_name = "OUT.png", value_parser = |text: &str| named(text, "png"))]
     pub(crate) sheet: Option<PathBuf>,
     /// Print JSON, on standard error if OUT.png is `-`
     #[arg(long)]
@@ -57,11 +61,28 @@ pub(crate) struct Search {
     pub(crate) codes: Codes,
 }
 
+impl Search {
+    /// Pictures to which the index is narrowed, at least.
+    pub(crate) fn among(&self) -> NonZeroUsize {
+        self.among.unwrap_or(self.top.max(USUAL_AMONG))
+    }
+
+    /// Refuses to find more pictures than are looked at.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self.among {
+            Some(among) if among < self.top => {
+                Err(format!("--among {among} is fewer than the {} pictures to show: raise it or lower --top", self.top))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What pictures become codes with.
 #[derive(Debug, Args)]
 pub(crate) struct Codes {
     /// The model of codes: the name of a built-in one, or its package's folder
-    #[arg(long, value_name = "NAME|DIR", default_value = "thumb")]
+    #[arg(long, value_name = "NAME|DIR", default_value = "thumb", value_parser = model)]
     pub(crate) model: String,
     /// Refuse pictures of more pixels than this, before memory is taken for them
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PIXELS)]

@@ -24,16 +24,36 @@ pub(crate) use receive::run as receive;
 pub(crate) use send::run as send;
 pub(crate) use source::is_video;
 
-use crate::files::Input;
+use crate::files::{self, Input};
 
-/// What runs the network, and the log on standard error that `RUST_LOG` asks for.
+/// What runs the network, and on standard error the log that `RUST_LOG` asks for; without it, warnings as notes.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
     let asked: Option<Targets> = std::env::var("RUST_LOG").ok().and_then(|asked| asked.parse().ok());
-    let filter = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
-    let log = fmt::layer().with_ansi(false).with_writer(io::stderr);
+    let log = fmt::layer().with_ansi(false);
+    let log = match asked {
+        Some(filter) => log.with_writer(io::stderr).with_filter(filter).boxed(),
+        None => {
+            let bare = log.without_time().with_level(false).with_target(false);
+            bare.with_writer(|| Notes).with_filter(LevelFilter::WARN).boxed()
+        }
+    };
     // A second time in one process it fails, and the first one's log is good.
-    let _ = tracing_subscriber::registry().with(log.with_filter(filter)).try_init();
+    let _ = tracing_subscriber::registry().with(log).try_init();
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the system gives no threads")
+}
+
+/// Says every line of a log as a note.
+struct Notes;
+
+impl io::Write for Notes {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        files::note(String::from_utf8_lossy(line).trim());
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Waits for ctrl-c, or to be asked to end.

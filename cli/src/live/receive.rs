@@ -1,30 +1,25 @@
 //! `nestcast receive`: a broadcast to a folder or a player.
 
 use std::net::ToSocketAddrs as _;
+use std::sync::PoisonError;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use nestcast_proto::{Bitrate, Code, DecoderKind};
-use nestcast_receiver::{Config, Error, Trust};
+use nestcast_receiver::{Config, Error, Totals};
 
 use super::viewer::Screen;
 use crate::args::{Receive, Transform};
+use crate::files;
 
 pub(crate) fn run(options: &Receive) -> Result<()> {
     let runtime = super::runtime()?;
-    let trust = match (&options.fingerprint, &options.ca) {
-        (Some(text), _) => {
-            Trust::fingerprint(text).ok_or_else(|| anyhow!("--fingerprint must be 64 hexadecimal digits"))?
-        }
-        (None, Some(file)) => Trust::Authorities(file.clone()),
-        (None, None) => bail!("nobody is trusted: give --fingerprint or --ca"),
-    };
-    let address = options.address.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
-    let name = options.address.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']);
+    let place = &options.address.text;
+    let address = place.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
     let config = Config {
-        address: address.with_context(|| format!("{} is no host and port that can be found", options.address))?,
-        name: name.to_owned(),
-        trust,
+        address: address.with_context(|| format!("{place} cannot be found: check the host's name"))?,
+        name: options.address.host.clone(),
+        trust: options.trusted.trust(),
         token: super::token(options.token_file.as_deref())?.unwrap_or_default(),
         max_bitrate: options.max_bitrate.map(Bitrate::from_bits),
         decoder: match options.decoder {
@@ -35,7 +30,26 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
         retry: Duration::from_secs(options.retry.into()),
     };
     let screen = Screen::new(options)?;
-    runtime.block_on(nestcast_receiver::view(config, screen, super::interrupted())).map_err(advise)
+    let totals = screen.totals();
+    let ended = runtime.block_on(nestcast_receiver::view(config, screen, super::interrupted())).map_err(advise);
+    let totals = *totals.lock().unwrap_or_else(PoisonError::into_inner);
+    if totals.received.shown > 0 && !options.json && !files::is_standard(&options.output) {
+        files::print(&describe(options, &totals))?;
+    }
+    ended
+}
+
+/// What came, in words.
+fn describe(options: &Receive, totals: &Totals) -> String {
+    let Totals { received, undecoded, corrupt, reconnects, .. } = totals;
+    let again = if *reconnects > 0 { format!(", {reconnects} reconnections") } else { String::new() };
+    format!(
+        "{}: {} pictures from {} bytes, {undecoded} skipped for want of time, {} never came{again}\n",
+        options.output.display(),
+        received.shown.saturating_sub(undecoded + corrupt),
+        received.bytes,
+        received.blank
+    )
 }
 
 /// Adds what to do.

@@ -34,10 +34,15 @@ pub(crate) fn run(options: &Send) -> Result<()> {
             let linear = options.analysis == Transform::Linear;
             ensure!(linear, "--analysis deep is for pictures: video has no other than linear");
             video::model(&options.common)?;
-            broadcast(options, EncodedVideo::new(pictures, options.common.threads(), options.loops.unwrap_or(1)))
+            let (threads, loops) = (options.common.threads(), options.loops.unwrap_or(1));
+            broadcast(options, EncodedVideo::new(pictures, threads, loops, options.effort.map(Into::into)))
         }
         Source::Pictures(pictures) => {
-            ensure!(options.loops.is_none(), "--loops is for videos: pictures are coded each by itself");
+            let of_video = options.loops.is_some() || options.effort.is_some();
+            ensure!(
+                !of_video,
+                "--loops and --effort are for videos, pictures are coded each by itself: leave them out"
+            );
             broadcast(options, encoded(options, pictures)?)
         }
     }
@@ -55,58 +60,64 @@ fn encoded(options: &Send, pictures: Pictures) -> Result<EncodedPictures> {
 
 fn broadcast(options: &Send, source: impl FrameSource) -> Result<()> {
     let runtime = super::runtime()?;
+    let outcome = runtime.block_on(on_air(options, config(options)?, source));
+    // A thread that still waits for standard input ends with the process.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// What the sender is told.
+fn config(options: &Send) -> Result<Config> {
     let token = super::token(options.token_file.as_deref())?;
     let identity = match (&options.cert, &options.key) {
         (Some(chain), Some(key)) => Identity::from_pem(chain, key)?,
         _ => Identity::generate()?,
     };
-    let fingerprint = identity.fingerprint().to_string();
     #[cfg(feature = "qlog")]
     if let Some(folder) = &options.qlog {
         std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be written", folder.display()))?;
     }
     let &Send { listen, max_receivers, max_receivers_per_address, .. } = options;
-    let config = Config {
+    Ok(Config {
         token,
         max_receivers: max_receivers.get(),
         max_receivers_per_address: max_receivers_per_address.get(),
         #[cfg(feature = "qlog")]
         qlog: options.qlog.clone(),
         ..Config::new(listen, identity)
-    };
+    })
+}
 
-    let outcome = runtime.block_on(async {
-        let broadcast = Broadcast::listen(config, source).map_err(advise)?;
-        let address = broadcast.address().unwrap_or(options.listen).to_string();
-        let monitor = broadcast.monitor();
-        let (metrics, serving) = metrics(options, monitor.clone()).await?;
-        if options.json {
-            Lines::Output.print(&Line::Listening { address, fingerprint, metrics })?;
-        } else {
-            files::note(&format!("receive with: nestcast receive {address} --fingerprint {fingerprint} -o -"));
-        }
-        let (began, mut pace) = (Instant::now(), Pace::default());
-        let mut seconds = interval(Duration::from_secs(1));
-        seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut serving = std::pin::pin!(serving);
-        let mut run = std::pin::pin!(broadcast.run(super::interrupted()));
-        let ended = loop {
-            tokio::select! {
-                ended = &mut run => break ended,
-                () = &mut serving => {}
-                _ = seconds.tick() => {
-                    let figures = monitor.read();
-                    tell(options.json, &figures, pace.warning(began.elapsed(), &figures))?;
-                }
+/// Broadcasts until the source ends or the program is asked to.
+async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Result<()> {
+    let fingerprint = config.identity.fingerprint().to_string();
+    let broadcast = Broadcast::listen(config, source).map_err(advise)?;
+    let address = broadcast.address().unwrap_or(options.listen).to_string();
+    let monitor = broadcast.monitor();
+    let (metrics, serving) = metrics(options, monitor.clone()).await?;
+    if options.json {
+        Lines::Output.print(&Line::Listening { address, fingerprint, metrics })?;
+    } else {
+        files::note(&format!("receive with: nestcast receive {address} --fingerprint {fingerprint} -o -"));
+    }
+    let (began, mut pace) = (Instant::now(), Pace::default());
+    let mut seconds = interval(Duration::from_secs(1));
+    seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut serving = std::pin::pin!(serving);
+    let mut run = std::pin::pin!(broadcast.run(super::interrupted()));
+    let ended = loop {
+        tokio::select! {
+            ended = &mut run => break ended,
+            () = &mut serving => {}
+            _ = seconds.tick() => {
+                let figures = monitor.read();
+                tell(options.json, &figures, pace.warning(began.elapsed(), &figures))?;
             }
-        };
-        let figures = monitor.read();
-        tell(options.json, &figures, Some(describe(&figures)))?;
-        Ok(ended?)
-    });
-    // A thread that still waits for standard input ends with the process.
-    runtime.shutdown_background();
-    outcome
+        }
+    };
+    let figures = monitor.read();
+    tell(options.json, &figures, Some(describe(&figures)))?;
+    Ok(ended?)
 }
 
 /// Tells programs the figures, and people the words if there are any.

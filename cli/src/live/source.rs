@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use nestcast_codec::Picture;
 use nestcast_media::y4m::{self, Rate, Reader};
-use nestcast_sender::{PictureError, Pictures, SourceError};
+use nestcast_sender::{PictureError, Pictures};
 
 use crate::args::Send;
 use crate::{eval, files, pictures};
@@ -32,11 +32,12 @@ pub(super) fn open(options: &Send) -> Result<Source> {
         ensure!(!options.again, "standard input cannot begin again: leave --loop out");
         return Pictures::video(&name, max_pixels, io::stdin(), None).map(Source::Video).map_err(advise);
     }
-    let rate = Rate::new(options.rate.unwrap_or(1), 1).map_err(|_| anyhow!("--rate must be 1 to 1000"))?;
+    let rate = options.rate.map_or_else(|| Rate::new(1, 1), Ok)?;
     if path.is_dir() {
         return folder(path, max_pixels, rate, options.again).map(Source::Pictures);
     }
     if !is_video(path)? {
+        ensure!(!options.again, "--loop is for videos and folders, one picture stays by itself: leave it out");
         return Ok(Source::Pictures(Pictures::still(pictures::read(path, max_pixels)?, rate)));
     }
     ensure!(options.rate.is_none(), "--rate is for pictures, {name} is a video with a rate of its own: leave it out");
@@ -82,10 +83,13 @@ pub(crate) fn is_video(path: &Path) -> Result<bool> {
     Ok(start == y4m::MAGIC.as_bytes())
 }
 
+/// The pictures of a folder. In place of one that cannot be read the one before stays, and a note names it.
 fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Pictures> {
-    let files = eval::pictures_of(&[path.to_owned()])?;
-    let Some(first) = files.first() else { bail!("{} has no pictures", path.display()) };
-    let size = pictures::read(first, max_pixels)?.size();
+    let mut files = eval::pictures_of(&[path.to_owned()])?;
+    files.retain(|file| said(pictures::size(file, max_pixels)).is_some());
+    let good = files.iter().enumerate().find_map(|(at, file)| Some((at, said(pictures::read(file, max_pixels))?)));
+    let Some((at, picture)) = good else { bail!("{} holds no picture that can be read", path.display()) };
+    let (first, size) = (&files[at], picture.size());
     for file in &files {
         let given = pictures::size(file, max_pixels)?;
         ensure!(
@@ -99,14 +103,43 @@ fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Pictu
             size.height()
         );
     }
-    let mut next = 0;
-    let pictures = move || {
-        if next == files.len() && again {
-            next = 0;
+    let broken = (0..files.len()).map(|place| place < at).collect();
+    let mut slides = Slides { files, broken, max_pixels, again, next: 0, last: picture };
+    Ok(Pictures::new(size, rate, move || Ok(slides.next())))
+}
+
+/// What was read, or nothing and a note that says why.
+fn said<T>(read: Result<T>) -> Option<T> {
+    read.inspect_err(|error| files::note(&format!("left out: {error:#}"))).ok()
+}
+
+/// The pictures of a folder, one after another.
+struct Slides {
+    files: Vec<PathBuf>,
+    /// Those that could not be read, which was said.
+    broken: Vec<bool>,
+    max_pixels: u64,
+    /// Whether they begin again.
+    again: bool,
+    next: usize,
+    /// The last one that could be read; at first the first.
+    last: Picture,
+}
+
+impl Slides {
+    fn next(&mut self) -> Option<Picture> {
+        if self.next == self.files.len() && self.again {
+            self.next = 0;
         }
-        let Some(file) = files.get(next) else { return Ok(None) };
-        next += 1;
-        pictures::read(file, max_pixels).map(Some).map_err(SourceError::broken_off)
-    };
-    Ok(Pictures::new(size, rate, pictures))
+        let file = self.files.get(self.next)?;
+        let broken = &mut self.broken[self.next];
+        self.next += 1;
+        if !*broken {
+            match said(pictures::read(file, self.max_pixels)) {
+                Some(picture) => self.last = picture,
+                None => *broken = true,
+            }
+        }
+        Some(self.last.clone())
+    }
 }

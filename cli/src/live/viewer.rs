@@ -2,8 +2,9 @@
 
 use std::io::{self, IsTerminal as _, Stdout};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use nestcast_codec::{Picture, Range};
 use nestcast_lab::metrics;
@@ -37,6 +38,8 @@ pub(super) struct Screen {
     lines: Option<Lines>,
     /// Whether it was said that the originals are not those of what is sent.
     warned: bool,
+    /// What came so far, for who waits for the end.
+    totals: Arc<Mutex<Totals>>,
 }
 
 enum Sink {
@@ -49,10 +52,6 @@ impl Screen {
     pub(super) fn new(options: &Receive) -> Result<Self> {
         let model = Model::open(&options.common)?;
         let max_pixels = options.common.max_pixels;
-        ensure!(
-            options.json || options.original.is_none(),
-            "--original is for the lines of --json, which have PSNR: add --json, or leave it out"
-        );
         let originals = options.original.as_ref().map(|path| source::originals(path, max_pixels)).transpose()?;
         let sink = if files::is_standard(&options.output) {
             let what = "standard output is a terminal, which cannot show this: pipe it to a player, or name a folder";
@@ -74,7 +73,23 @@ impl Screen {
         let lines = options.json.then(|| Lines::beside(&options.output));
         let packages = Packages::new(decoder, model.package().clone());
         let threads = options.common.threads();
-        Ok(Self { model, packages, decoder, max_pixels, threads, sink, originals, lines, warned: false })
+        Ok(Self {
+            model,
+            packages,
+            decoder,
+            max_pixels,
+            threads,
+            sink,
+            originals,
+            lines,
+            warned: false,
+            totals: Arc::default(),
+        })
+    }
+
+    /// Where it is found what came.
+    pub(super) fn totals(&self) -> Arc<Mutex<Totals>> {
+        Arc::clone(&self.totals)
     }
 
     fn decoding(&self, package: Package) -> Result<Decoding> {
@@ -105,7 +120,7 @@ impl Screen {
             }
             Sink::Video(Some(writer)) => writer.write(picture).map_err(|error| match error.kind() {
                 io::ErrorKind::InvalidInput => error.into(),
-                _ => anyhow!("standard output takes no more: did the player end?: {error}"),
+                _ => files::standard_failed(error),
             }),
             Sink::Video(None) => Ok(()),
         }
@@ -158,6 +173,7 @@ impl Viewer for Screen {
     }
 
     fn report(&mut self, totals: &Totals) -> Result<()> {
+        *self.totals.lock().unwrap_or_else(PoisonError::into_inner) = *totals;
         if let Some(lines) = self.lines {
             lines.print(&Line::from(totals))?;
         }

@@ -53,7 +53,7 @@ pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output<'_>) ->
     let chosen = options.analysis == Transform::Deep;
     ensure!(!chosen, "--analysis is for streams, a code has the encoder of its package: leave it out");
     let name = files::name(&options.input);
-    let package = CodePackage::find(&options.common.model)?;
+    let package = CodePackage::find(options.common.model())?;
     let picture = pictures::read_from(input, options.common.max_pixels)?;
     let size = picture.size();
     let fits = (size.width(), size.height()) == (SIDE, SIDE);
@@ -96,7 +96,7 @@ pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
     let of_video = options.bitrate.is_some() || !options.frames.is_all();
     ensure!(!of_video, "{name} is a code: leave --bitrate and --frames out, which are for videos");
     let file = CodeFile::read(input)?;
-    let package = file.package(&options.common.model).with_context(|| format!("{name} cannot be decoded"))?;
+    let package = file.package(options.common.model()).with_context(|| format!("{name} cannot be decoded"))?;
     let missing = "it is of another model: name the folder of its package with --model";
     let package = package.context(missing).with_context(|| format!("{name} cannot be decoded"))?;
     let decoder = package.decoder(&Runtime::open()?)?;
@@ -114,7 +114,7 @@ pub(crate) fn inspect(options: &Inspect, input: Input<'_>) -> Result<()> {
     let name = files::name(&options.input);
     ensure!(options.original.is_none(), "--original is for videos, {name} is a code: leave it out");
     let file = CodeFile::read(input)?;
-    let package = file.package(&options.common.model).with_context(|| format!("{name} is refused"))?;
+    let package = file.package(options.common.model()).with_context(|| format!("{name} is refused"))?;
     let report = Report {
         bits: file.bits,
         whole: package.as_ref().map(|package| file.bits == package.bits()),

@@ -82,7 +82,7 @@ pub(crate) fn run(options: &Search) -> Result<()> {
 
 fn report(options: &Search, index: &Index<&[u8]>, query: &[u8]) -> Result<Report> {
     let start = Instant::now();
-    let neighbourhood = index.neighbourhood(query, options.among.max(options.top))?;
+    let neighbourhood = index.neighbourhood(query, options.among())?;
     let microseconds = start.elapsed().as_secs_f64() * 1e6;
     let found = neighbourhood.nearest(options.top.get()).into_iter().map(|entry| Found {
         picture: String::from_utf8_lossy(entry.name).into_owned(),

@@ -19,6 +19,8 @@ pub(super) struct Clip {
     next: u64,
     /// How many frames a file of its length has.
     count: Option<u64>,
+    /// Whether the user may choose frames.
+    with_frames: bool,
 }
 
 impl Clip {
@@ -31,7 +33,12 @@ impl Clip {
         });
         let reader = reader.with_context(|| format!("{name} is refused"))?;
         let count = length.map(|length| length / reader.frame_bytes() as u64);
-        Ok(Self { name, reader, frames: frames.0.clone(), next: 0, count })
+        Ok(Self { name, reader, frames: frames.0.clone(), next: 0, count, with_frames: true })
+    }
+
+    /// The same with all frames, for a command that has no `--frames`.
+    pub(super) fn whole(input: Input<'_>, max_pixels: u64) -> Result<Self> {
+        Ok(Self { with_frames: false, ..Self::open(input, &Frames::default(), max_pixels)? })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -86,7 +93,7 @@ impl Clip {
     fn advise(&self, error: Error) -> anyhow::Error {
         let start = self.frames.start;
         match error {
-            Error::Broken { frame } | Error::Lost { frame } if frame > start => {
+            Error::Broken { frame } | Error::Lost { frame } if frame > start && self.with_frames => {
                 anyhow!("{error}: --frames {start}..{frame} takes what is before")
             }
             _ => error.into(),

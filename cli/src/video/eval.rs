@@ -56,10 +56,11 @@ struct FrameRow {
 }
 
 pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
-    let deep = options.decoder == Some(Decoders::Deep) || options.analysis == Transform::Deep;
+    let deep = options.decoder.is_some_and(|asked| asked != Decoders::Linear) || options.analysis == Transform::Deep;
     ensure!(!deep, "deep transforms are for pictures: video has no other than linear");
     ensure!(options.grid.is_none(), "--grid is for pictures: give a video --bitrates");
-    // Other tables are refused.
+    #[cfg(feature = "perceptual")]
+    ensure!(!options.perceptual, "--perceptual is for pictures: leave it out");
     super::model(&options.common)?;
     let place = |path| Output::new(path, &[input.path()]);
     let csv = options.csv.as_deref().map(place).transpose()?;

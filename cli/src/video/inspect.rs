@@ -1,7 +1,7 @@
 //! `nestcast inspect` of a stored video: its header, and a line a frame.
 
 use anyhow::{Context, Result, ensure};
-use nestcast_codec::{Format, Picture, Range, VideoDecoder};
+use nestcast_codec::{Format, Picture, Range, VideoDecoder, VideoModel};
 use nestcast_lab::metrics::{YcbcrPsnr, ycbcr_psnr};
 use nestcast_lab::rate_distortion::rounded;
 use serde::Serialize;
@@ -57,11 +57,12 @@ struct Shown {
 }
 
 pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
+    let model = super::model(&options.common)?;
     // Memory is taken for pictures where they are decoded alone.
     let max_pixels = if options.original.is_some() { options.common.max_pixels } else { u64::MAX };
     let mut stored = Stored::open(input, &Frames::default(), max_pixels)?;
     let mut comparison = match &options.original {
-        Some(path) => Some(Comparison::open(Input::open(path)?, &stored, &options.common)?),
+        Some(path) => Some(Comparison::open(model, Input::open(path)?, &stored, &options.common)?),
         None => None,
     };
     let out = if options.json { print_json } else { print_text };
@@ -125,11 +126,10 @@ struct Comparison {
 }
 
 impl Comparison {
-    fn open(original: Input<'_>, stored: &Stored, common: &Common) -> Result<Self> {
+    fn open(model: VideoModel, original: Input<'_>, stored: &Stored, common: &Common) -> Result<Self> {
         let header = stored.header();
-        let model = super::model(common)?;
         stored.check_model(&model)?;
-        let clip = Clip::open(original, &Frames::default(), common.max_pixels)?;
+        let clip = Clip::whole(original, common.max_pixels)?;
         let alike = clip.size() == header.size && clip.range() == header.range;
         ensure!(alike, "--original has another size or range of samples: name the video that this was made of");
         Ok(Self {
@@ -172,7 +172,9 @@ fn print_text(line: &Line) -> Result<()> {
             chosen,
         } => format!(
             "{file}\n  video     {width}x{height} YCbCr 4:2:0, {} range, {frames_per_second} frames/s\n  models    {key} of \
-             keys, {residual} of residuals\n{}\n   frame  kind    side   floor    loop    bytes    Y dB  YCbCr dB\n",
+             keys, {residual} of residuals\n{}  \
+             columns   bytes up to the end of side information, of the floor and of the loop, and all: fewer than the loop's \
+             where it is cut\n\n   frame  kind    side   floor    loop    bytes    Y dB  YCbCr dB\n",
             if *full_range { "full" } else { "limited" },
             print_loops(loops_bps, *chosen)
         ),

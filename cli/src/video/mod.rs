@@ -21,7 +21,7 @@ pub(crate) use encode::run as encode;
 pub(crate) use eval::run as eval;
 pub(crate) use inspect::run as inspect;
 
-use crate::args::{Common, DEFAULT_MODEL};
+use crate::args::Common;
 use crate::files::Input;
 
 /// Bytes that tell a stored video from a picture's stream.
@@ -37,9 +37,9 @@ pub(crate) fn is_stored(input: &mut Input<'_>) -> Result<bool> {
     Ok(VideoHeader::is_video(input.read_to(KIND_BYTES)?))
 }
 
-/// The tables of video.
+/// The tables of video; refuses others.
 pub(crate) fn model(common: &Common) -> Result<VideoModel> {
-    ensure!(common.model == DEFAULT_MODEL, "video has tables of its own, which are built in: leave --model out");
+    ensure!(common.model.is_none(), "video has tables of its own, which are built in: leave --model out");
     Ok(VideoModel::built_in())
 }
 

@@ -155,7 +155,8 @@ impl Stored {
         let there = reader.next_number() / reader.header().loops.count() as u64;
         if given == 0 {
             let why = fault.map_or(String::new(), |fault| format!(": {fault}"));
-            ensure!(there > frames.start || !why.is_empty(), "{name} has {there} frames: --frames begins behind them");
+            let behind = there <= frames.start && frames.start > 0 && why.is_empty();
+            ensure!(!behind, "{name} has {there} frames: --frames begins behind them");
             return Err(anyhow!("{name} has no frame to give{why}: get the video again"));
         }
         if let Some(fault) = fault {

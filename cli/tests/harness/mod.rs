@@ -96,6 +96,19 @@ impl Bench {
         line
     }
 
+    /// Runs a command whose words make no sense: exit status 2, clap's words on standard error, no file touched. Gives them.
+    pub(crate) fn misuse(&self, arguments: &[&str]) -> String {
+        let before = self.files();
+        let output = self.run(arguments, &[]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(
+            said.starts_with("error: ") && output.stdout.is_empty() && before == self.files(),
+            "{arguments:?}: {said}"
+        );
+        said
+    }
+
     /// Writes a stream of a 64x48 picture; gives its bytes.
     pub(crate) fn stream(&self, name: &str) -> Vec<u8> {
         self.write("source.png", &png::rgb(64, 48));
