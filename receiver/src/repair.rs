@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::transport::{Incoming, Scattered};
 
 /// Streams of which all that came is kept at once, for their parity: more than lack something in a round trip of 200 ms.
-const MAX_KEPT_STREAMS: usize = 8;
+const MAX_KEPT_STREAMS: usize = 4;
 
 /// A stream's parity, whole.
 type Parity = (ParityHeader, Bytes);
@@ -150,5 +150,113 @@ impl<S: Scattered> Repaired<S> {
 impl<S> Drop for Repaired<S> {
     fn drop(&mut self) {
         self.repairs.streams().remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::future::pending;
+
+    use super::*;
+
+    const STREAM: &[u8] = b"a stream of several packets";
+    /// Bytes of a block.
+    const BLOCK: usize = 8;
+
+    /// A stream of which some came in order, and then parts in any.
+    struct Parts {
+        number: u64,
+        ordered: VecDeque<Bytes>,
+        scattered: VecDeque<(u64, Bytes)>,
+    }
+
+    impl Incoming for Parts {
+        async fn read(&mut self) -> Result<Option<Bytes>, Error> {
+            match self.ordered.pop_front() {
+                Some(bytes) => Ok(Some(bytes)),
+                None => pending().await,
+            }
+        }
+    }
+
+    impl Scattered for Parts {
+        fn number(&self) -> u64 {
+            self.number
+        }
+
+        async fn read_scattered(&mut self) -> Result<Option<(u64, Bytes)>, Error> {
+            match self.scattered.pop_front() {
+                Some(part) => Ok(Some(part)),
+                None => pending().await,
+            }
+        }
+    }
+
+    /// `STREAM` up to `begin`, and then what stands behind `hole`.
+    fn with_hole(number: u64, begin: usize, hole: std::ops::Range<usize>) -> Parts {
+        let ordered = if begin > 0 { VecDeque::from([Bytes::from(&STREAM[..begin])]) } else { VecDeque::new() };
+        let before = (begin as u64, Bytes::from(&STREAM[begin..hole.start]));
+        Parts { number, ordered, scattered: [before, (hole.end as u64, Bytes::from(&STREAM[hole.end..]))].into() }
+    }
+
+    fn header(stream: u64) -> ParityHeader {
+        ParityHeader { stream, length: STREAM.len() as u64, pieces: 1, block: BLOCK as u64 }
+    }
+
+    fn parity() -> Bytes {
+        let mut sum = [0; BLOCK];
+        STREAM.iter().enumerate().for_each(|(at, byte)| sum[at % BLOCK] ^= byte);
+        Bytes::copy_from_slice(&sum)
+    }
+
+    /// All that comes of a stream until nothing more does.
+    async fn all(stream: &mut Repaired<Parts>) -> Vec<u8> {
+        let mut came = Vec::new();
+        while let Ok(Ok(Some(bytes))) = tokio::time::timeout(std::time::Duration::from_secs(1), stream.read()).await {
+            came.extend_from_slice(&bytes);
+        }
+        came
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_lost_packet_carried_follows_from_the_parity_wherever_it_stood() {
+        let repairs = Repairs::new(100);
+        assert!(!repairs.wants(&header(7)), "it is not read; from now on parity is expected");
+        for (begin, hole) in [(0, 0..8), (0, 4..12), (5, 5..13), (5, 19..27), (27, 27..27)] {
+            let mut stream = repairs.watch(with_hole(3, begin, hole.clone()));
+            let mut came = Vec::new();
+            if begin > 0 {
+                came.extend(stream.read().await.expect("it goes on").expect("some bytes"));
+            }
+            assert!(repairs.wants(&header(3)));
+            repairs.bring(header(3), parity());
+            came.extend(all(&mut stream).await);
+            assert_eq!(came, STREAM, "{begin}, {hole:?}");
+            assert_eq!(stream.read().await.expect("it ends well"), None);
+            drop(stream);
+            assert!(!repairs.wants(&header(3)), "it is read");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn streams_of_which_nothing_is_kept_go_on_in_order() {
+        let repairs = Repairs::new(100);
+        let mut early = repairs.watch(with_hole(3, 5, 5..13));
+        assert_eq!(early.read().await.expect("it goes on").expect("some bytes"), STREAM[..5], "before any parity came");
+        assert!(repairs.wants(&header(3)));
+        repairs.bring(header(3), parity());
+        assert_eq!(all(&mut early).await, []);
+        assert!(!Repairs::new(STREAM.len() - 1).wants(&header(3)), "more than is kept of a frame");
+        let mut streams: Vec<_> = (0..10).map(|number| repairs.watch(with_hole(number, 5, 5..13))).collect();
+        let mut whole = 0;
+        for stream in &mut streams {
+            stream.read().await.expect("it goes on");
+        }
+        for stream in &mut streams {
+            repairs.bring(header(stream.number), parity());
+            whole += usize::from(!all(stream).await.is_empty());
+        }
+        assert_eq!(whole, MAX_KEPT_STREAMS);
     }
 }
