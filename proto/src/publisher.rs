@@ -8,9 +8,11 @@ use crate::bitrate::Bitrate;
 use crate::delivery_rate::DeliveryRate;
 use crate::frame::Frame;
 use crate::frame_cap::FrameCap;
-use crate::limits::{MIN_JOIN_INTERVAL, STAYS_EVERY};
+use crate::limits::{MAX_PARITY_BLOCK, MIN_JOIN_INTERVAL, STAYS_EVERY};
+use crate::lossy::LossyIntervals;
 use crate::message::JoinRequest;
-use crate::path::PathStats;
+use crate::parity::ParityHeader;
+use crate::path::{PathStats, repaired_in_time};
 use crate::recent::Recent;
 use crate::still::Still;
 use crate::stream::{MAX_HEAD_BYTES, StreamHead};
@@ -19,18 +21,22 @@ use crate::waiting::Waiting;
 /// What the transport may hold of bases beyond its window. A path that stalls for longer than these take gets no
 /// more of them: they would be old, and in the way of newer ones.
 const ROOM_FOR_BASES_BYTES: u64 = 16 * 1024;
+/// Windows of bytes that may have arrived behind lost packets.
+const HELD_WINDOWS: u64 = 2;
 /// A receiver that took so many times a frame's bytes is not thought able to take more of the next.
 const USEFUL_GROWTH: u64 = 2;
 
 /// Room for the heads of about 30 frames, more than a transport holds.
 const HEADS_BYTES: usize = 1024;
+/// Bytes of a packet that are no stream's: its header, its seal, and a STREAM frame's header take that many or more.
+const PACKET_OVERHEAD: u64 = 20;
 
 /// What to do with the transport; see the crate's example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Open a stream; its bytes go after those of all earlier ones.
+    /// Open a stream; its bytes go after those of all earlier ones. Tell [`Publisher::handle_opened`] its number.
     Open {
-        /// The frame that it carries.
+        /// The frame that it carries, or belongs to.
         frame: u64,
     },
     /// Write [`Publisher::unwritten`] to it, as far as it takes them, and tell [`Publisher::handle_written`].
@@ -43,6 +49,15 @@ pub enum Step {
         /// The oldest of the frames; this stream counts as one of it.
         first: u64,
     },
+}
+
+/// How many bytes of streams a transport should have at most: then no more is to be written to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes that it holds: unsent, in flight, or acknowledged behind one that is not.
+    pub held: u64,
+    /// Bytes that are unsent or in flight, on a path that loses packets: much of what is held there has arrived.
+    pub pending: Option<u64>,
 }
 
 /// What a receiver was given.
@@ -87,6 +102,11 @@ pub struct Publisher {
     /// When the receiver last asked for a join and got one.
     asked: Option<Duration>,
     recent: Recent,
+    /// How often packets are lost, and how long they are.
+    lossy: LossyIntervals,
+    mtu: u64,
+    /// Whether what is lost comes again before its frame is shown.
+    repairs_in_time: bool,
     stats: SendStats,
     /// Where heads are written: its memory is used again once the transport has let go of those before.
     heads: BytesMut,
@@ -105,6 +125,9 @@ struct Sending {
     /// The frame, or the oldest one of which it has the base.
     first: u64,
     kind: Kind,
+    /// The transport's number of the stream, and all that may be written to it.
+    stream: Option<u64>,
+    whole: [Bytes; 2],
 }
 
 /// What a stream carries.
@@ -115,6 +138,8 @@ enum Kind {
     Late,
     /// Bases of earlier frames.
     Again,
+    /// Parity of the frame's stream.
+    Parity,
 }
 
 impl Publisher {
@@ -136,6 +161,9 @@ impl Publisher {
             interval,
             asked: None,
             recent,
+            lossy: LossyIntervals::default(),
+            mtu: PathStats::default().mtu,
+            repairs_in_time: true,
             stats,
             heads: BytesMut::new(),
         }
@@ -197,17 +225,18 @@ impl Publisher {
         current.max(self.last).saturating_mul(USEFUL_GROWTH).min(self.cap.bytes())
     }
 
-    /// How many bytes the transport should hold at most, unacknowledged or unsent: what may be in flight. There is room for
-    /// the bases of a few frames beside, also where more is in flight than may be since the window fell. And for what came
-    /// behind a packet that was lost: the transport holds it until that came again.
+    /// How many bytes the transport should have at most. There is room for the bases of a few frames beside what may be in flight,
+    /// also where more is in flight than may be since the window fell.
     #[must_use]
-    pub fn window(&self, path: &PathStats) -> u64 {
+    pub fn room(&self, path: &PathStats) -> Room {
+        let owes_base = self.owes_base();
+        let most = if owes_base { path.window.max(path.in_flight) + ROOM_FOR_BASES_BYTES } else { path.window };
+        if self.lossy.is_lossy() {
+            return Room { held: most + HELD_WINDOWS * path.window, pending: Some(most) };
+        }
         // What came behind a lost packet is held too, until that came again: at most all that was on the way with it.
         let holes = if path.repairing > 0 { path.window } else { 0 };
-        if self.owes_base() {
-            return path.window.max(path.in_flight) + holes + ROOM_FOR_BASES_BYTES;
-        }
-        path.window + holes / 4
+        Room { held: most + if owes_base { holes } else { holes / 4 }, pending: None }
     }
 
     /// Whether a base is not written yet: that is more urgent than the next frame, which would wait for it.
@@ -231,7 +260,7 @@ impl Publisher {
             let news = u64::from(self.stalled >= 2 && self.interval * self.stalled >= path.rtt);
             return if goes_again { packets(base.min(path.window)).max(news) } else { news };
         }
-        if self.current.as_ref().is_some_and(|sending| sending.kind == Kind::Late) {
+        if self.current.as_ref().is_some_and(|sending| matches!(sending.kind, Kind::Late | Kind::Parity)) {
             return 0;
         }
         if path.in_flight + base.min(path.mtu) > path.window || self.stalled >= 2 {
@@ -248,6 +277,8 @@ impl Publisher {
         let still = std::mem::replace(&mut self.delivered, path.delivered) == path.delivered;
         self.stalled = if still { self.stalled + 1 } else { 0 };
         self.now = now;
+        (self.mtu, self.repairs_in_time) = (path.mtu, repaired_in_time(path.rtt, self.interval).is_some());
+        self.lossy.handle_frame(path.lost);
         if self.waiting.is_video() {
             // Of what is not begun yet nothing is lost.
             let unfinished = self.current.as_ref().map(|sending| sending.first);
@@ -306,6 +337,13 @@ impl Publisher {
         self.stats.skipped += count + self.waiting.miss(count);
     }
 
+    /// The stream that was opened last has this number.
+    pub const fn handle_opened(&mut self, stream: u64) {
+        if let Some(sending) = &mut self.current {
+            sending.stream = Some(stream);
+        }
+    }
+
     /// The transport took `count` bytes of [`Publisher::unwritten`].
     pub fn handle_written(&mut self, now: Duration, count: usize, path: &PathStats) {
         let Some(sending) = &mut self.current else { return };
@@ -343,9 +381,9 @@ impl Publisher {
         match sending.kind {
             Kind::Frame => self.last = sending.written as u64,
             Kind::Late => self.last = self.last.max(sending.written as u64),
-            Kind::Again => {}
+            Kind::Again | Kind::Parity => {}
         }
-        self.current = None;
+        self.current = self.current.take().and_then(|sent| self.protect(&sent));
         self.admit_waiting();
         self.begin_late();
         Some(Step::Finish)
@@ -400,7 +438,7 @@ impl Publisher {
             (self.head(&StreamHead::Late(header)), Some(Step::Open { frame: header.id }), header.id);
         let base_left = head.len();
         let unwritten = [head, body];
-        self.current = Some(Sending { open, unwritten, base_left, written: 0, finish: false, first, kind: Kind::Late });
+        self.current = Some(Sending { open, base_left, first, ..Sending::new(Kind::Late, unwritten) });
     }
 
     /// What is being sent is given up for `bases`.
@@ -411,8 +449,7 @@ impl Publisher {
         self.stats.again += 1;
         let (base_left, unwritten) = (bases.len(), [bases, Bytes::new()]);
         let open = Some(Step::Again { first });
-        self.current =
-            Some(Sending { open, unwritten, base_left, written: 0, finish: false, first, kind: Kind::Again });
+        self.current = Some(Sending { open, base_left, first, ..Sending::new(Kind::Again, unwritten) });
     }
 
     fn begin(&mut self, frame: &Frame) -> Sending {
@@ -420,7 +457,8 @@ impl Publisher {
         self.began = self.now;
         let full = frame.bytes.len();
         let base = frame.base.min(full);
-        let most = usize::try_from(self.cap.bytes()).unwrap_or(usize::MAX).saturating_sub(head.len());
+        let most = self.cap.bytes().saturating_sub(self.parity_bytes(self.cap.bytes().min(full as u64)));
+        let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(head.len());
         let body = frame.bytes.slice(..most.clamp(base, full));
         if !self.waiting.is_video() {
             self.still.begin(frame, body.len());
@@ -431,7 +469,36 @@ impl Publisher {
         }
         let (base_left, first) = (head.len() + base, frame.id);
         let open = Some(Step::Open { frame: first });
-        Sending { open, unwritten: [head, body], base_left, written: 0, finish: false, first, kind: Kind::Frame }
+        Sending { open, base_left, first, ..Sending::new(Kind::Frame, [head, body]) }
+    }
+
+    /// The parity of a frame's stream that ended, where the path loses so much that it pays. Like a base it is never cut.
+    fn protect(&mut self, sent: &Sending) -> Option<Sending> {
+        let (Kind::Frame, Some(stream)) = (sent.kind, sent.stream) else { return None };
+        let [head, body] = &sent.whole;
+        let written = [head.clone(), body.slice(..sent.written)];
+        let length = (head.len() + sent.written) as u64;
+        let (pieces, block) = self.pieces(length);
+        let header = (pieces > 0).then_some(ParityHeader { stream, length, pieces, block })?;
+        StreamHead::Parity(header).write(&mut self.heads);
+        header.protect(&written, &mut self.heads);
+        let parity = self.heads.split().freeze();
+        let (base_left, first) = (parity.len(), sent.first);
+        let open = Some(Step::Open { frame: first });
+        Some(Sending { open, base_left, first, ..Sending::new(Kind::Parity, [parity, Bytes::new()]) })
+    }
+
+    /// Into how many pieces a stream of so many bytes is cut for its parity, and bytes of a block: as many as a packet carries.
+    fn pieces(&self, length: u64) -> (u64, u64) {
+        let block = self.mtu.saturating_sub(PACKET_OVERHEAD).clamp(1, MAX_PARITY_BLOCK);
+        let pieces = if self.repairs_in_time { 0 } else { self.lossy.pieces(length.div_ceil(block)) };
+        (pieces, block)
+    }
+
+    /// Most bytes that the parity of so many takes.
+    fn parity_bytes(&self, length: u64) -> u64 {
+        let (pieces, block) = self.pieces(length);
+        if pieces == 0 { 0 } else { pieces * block + MAX_HEAD_BYTES as u64 }
     }
 
     fn head(&mut self, head: &StreamHead) -> Bytes {
@@ -444,6 +511,12 @@ impl Publisher {
 }
 
 impl Sending {
+    /// A stream with these bytes, of which none are a base.
+    fn new(kind: Kind, unwritten: [Bytes; 2]) -> Self {
+        let whole = unwritten.clone();
+        Self { open: None, unwritten, base_left: 0, written: 0, finish: false, first: 0, kind, stream: None, whole }
+    }
+
     /// What waits goes before the rest of it. Gives whether that cuts a frame.
     fn cut(&mut self) -> bool {
         let cut = self.base_left == 0 && !self.finish;

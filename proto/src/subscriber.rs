@@ -10,6 +10,7 @@ use crate::frame::FrameHeader;
 use crate::late::{Late, More};
 use crate::limits::{BASE_WAIT, BASE_WAIT_FRAMES, BASE_WAIT_OF_VIDEO, JOIN_REQUEST_INTERVAL, MAX_OPEN_FRAMES};
 use crate::message::JoinRequest;
+use crate::path::repaired_in_time;
 use crate::stream::LateHeader;
 
 /// Frames of video that are behind a shown one before they are no longer shown one by one.
@@ -364,8 +365,7 @@ impl Subscriber {
     /// How long the end of a frame is waited for when the next one is there: the two may come in one packet, and a packet that
     /// was lost comes again after a round trip, if that is soon enough.
     fn grace(&self) -> Duration {
-        let again = self.rtt * 5 / 4 + self.interval / 8;
-        if again <= self.interval * 9 / 4 { again } else { self.interval / 8 }
+        repaired_in_time(self.rtt, self.interval).unwrap_or(self.interval / 8)
     }
 
     /// When a newer frame's base will have been there for long enough.

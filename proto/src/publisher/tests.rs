@@ -255,3 +255,68 @@ fn of_video_no_second_fall_loses_bases_that_go_again() {
     ids.dedup();
     assert_eq!(ids, (6..=16).collect::<Vec<_>>());
 }
+
+/// Frames of 20 packets, of which one in five intervals loses one, over a path of this round trip and cap: the heads of the
+/// streams behind the last of 60 frames, with what follows each.
+fn on_a_lossy_path(rtt: Duration, cap: Option<Bitrate>) -> Vec<(StreamHead, Vec<u8>)> {
+    let (mut publisher, mut open, mut streams) = (Publisher::new(INTERVAL, cap), Vec::new(), Vec::new());
+    for id in 0..60 {
+        let path = PathStats { rtt, lost: id / 5 * 1200, ..PathStats::default() };
+        let bytes: Vec<u8> = (0..24_000_u32).map(|at| at.wrapping_mul(at).to_le_bytes()[1]).collect();
+        publisher.handle_frame(
+            INTERVAL * u32::try_from(id).expect("few"),
+            &Frame { bytes: bytes.into(), ..frame(id) },
+            &path,
+        );
+        streams.clear();
+        while let Some(step) = publisher.poll() {
+            match step {
+                Step::Open { .. } | Step::Again { .. } => {
+                    open.clear();
+                    publisher.handle_opened(3 + 4 * id);
+                }
+                Step::Write => {
+                    let offered = publisher.unwritten().concat();
+                    open.extend_from_slice(&offered);
+                    publisher.handle_written(Duration::ZERO, offered.len(), &path);
+                }
+                Step::Finish => {
+                    let (head, length) = StreamHead::parse(&open).expect("a head").expect("all of it");
+                    streams.push((head, open[length..].to_vec()));
+                }
+            }
+        }
+    }
+    streams
+}
+
+#[test]
+fn where_what_is_lost_comes_again_too_late_parity_follows_a_frame_and_makes_up_for_a_packet() {
+    let streams = on_a_lossy_path(Duration::from_millis(100), None);
+    let [(frame, body), (StreamHead::Parity(header), parity)] = &streams[..] else { panic!("{streams:?}") };
+    let mut stream = frame.encode().to_vec();
+    stream.extend_from_slice(body);
+    assert_eq!((header.stream, header.length), (3 + 4 * 59, stream.len() as u64));
+    for lost in [0, 1180, 5000, stream.len() - 1180] {
+        let mut repair = crate::Repair::new(*header, parity.clone().into(), BytesMut::new()).expect("it fits");
+        repair.handle_bytes(0, &stream[..lost]).expect("within");
+        repair.handle_bytes(lost as u64 + 1180, &stream[lost + 1180..]).expect("within");
+        let came: Vec<u8> = std::iter::from_fn(|| repair.poll()).flatten().collect();
+        assert!(came == stream, "without the packet at {lost}");
+    }
+}
+
+#[test]
+fn parity_counts_against_the_cap() {
+    let cap = Bitrate::from_bits(3_000_000);
+    let streams = on_a_lossy_path(Duration::from_millis(100), Some(cap));
+    assert!(matches!(streams[..], [_, (StreamHead::Parity(_), _)]), "{streams:?}");
+    let bytes: usize = streams.iter().map(|(head, body)| head.encode().len() + body.len()).sum();
+    assert!(bytes as u64 <= cap.bytes_in(INTERVAL) && bytes > 12_000, "{bytes}");
+}
+
+#[test]
+fn no_parity_is_sent_where_what_is_lost_comes_again_in_time() {
+    let streams = on_a_lossy_path(Duration::from_millis(20), None);
+    assert!(matches!(streams[..], [(StreamHead::Frame(_), _)]), "{streams:?}");
+}
