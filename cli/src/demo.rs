@@ -25,10 +25,11 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
     let setup = Setup { package: model.package(), threads: options.common.threads(), note: files::note };
     match &options.source {
         Some(path) if !files::is_standard(path) && is_video(path)? => {
-            let of_picture = options.decoder.is_some() || options.common.model.is_some();
+            let deep = options.decoder.is_some_and(|asked| asked != Decoders::Linear);
+            let of_picture = deep || options.common.model.is_some();
             ensure!(
                 !of_picture,
-                "--decoder and --model are for pictures: a broadcast of video has its own, leave them out"
+                "deep decoders and --model are for pictures: video has no other than linear, leave them out"
             );
             show(options, &broadcast::run(&setup, &video(path, options.common.max_pixels)?)?)
         }

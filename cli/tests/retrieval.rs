@@ -184,8 +184,8 @@ fn a_query_that_is_no_picture_is_refused() {
         let line = refuse(&bench, &["search", "all.index", query, "--model", "codes"]);
         assert!(line.starts_with(&format!("nestcast: {query} ")), "{line}");
     }
-    let line = refuse(&bench, &["search", "all.index", "pictures/1.png", "--model", "nowhere"]);
-    assert!(line.starts_with("nestcast: --model nowhere: no model is called nowhere"), "{line}");
+    let said = bench.misuse(&["search", "all.index", "pictures/1.png", "--model", "nowhere"]);
+    assert!(said.contains("'nowhere' for '--model <NAME|DIR>': it is no folder, and built in are "), "{said}");
 }
 
 #[test]
