@@ -108,6 +108,7 @@ async fn rules_that_are_broken_end_the_session_at_once() {
         (Scenario::TalksOn, "a message came behind the clock"),
         (Scenario::UnaskedModels, "a model came that was not asked for"),
         (Scenario::ManyModels, "a model came that was not asked for"),
+        (Scenario::ParityTooShort, "a stream is longer than its parity says"),
     ] {
         let outcome = meet(scenario, 30).await;
         assert!(outcome.words.contains(words) && outcome.connections == 1, "{outcome:?}");
@@ -118,6 +119,12 @@ async fn rules_that_are_broken_end_the_session_at_once() {
 async fn late_bytes_in_any_order_are_held_in_little_memory() {
     let outcome = meet(Scenario::LateBytes, 0).await;
     assert!(outcome.pictures > 0, "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_that_wait_for_what_their_parity_does_not_give_are_held_in_little_memory() {
+    let outcome = meet(Scenario::Parity, 0).await;
+    assert!(outcome.words == "the broadcast ended" && outcome.pictures == 0, "{outcome:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

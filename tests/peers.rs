@@ -42,7 +42,7 @@ async fn what_is_no_hello_is_answered_with_a_close_code_that_is_counted() {
     let whole = hello(b"");
     let late = say(address, &whole[..5]);
     let garbage: Vec<u8> = (0..2000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0]).collect();
-    for bytes in [&[9, 0][..], &[1, 0], &[2, 1, 3], &garbage, &[0xFF; 64], &[&hello(b"")[..], &hello(b"")].concat()] {
+    for bytes in [&[9, 0][..], &[1, 0], &[2, 1, 4], &garbage, &[0xFF; 64], &[&hello(b"")[..], &hello(b"")].concat()] {
         assert_eq!(say(address, bytes).await, Code::Violation, "{bytes:?}");
     }
     assert_eq!(late.await, Code::Slow, "a part of a hello");

@@ -116,7 +116,7 @@ mod tests {
         let request = |length: u8| [&[3, length + 1, length][..], &vec![7; length.into()]].concat();
         let welcome = |model: u8, package: u8| {
             let fields =
-                [&[3, model][..], &vec![1; model.into()], &[package], &vec![2; package.into()], &[9, 9, 9, 9, 0]]
+                [&[4, model][..], &vec![1; model.into()], &[package], &vec![2; package.into()], &[9, 9, 9, 9, 0]]
                     .concat();
             [&[2, u8::try_from(fields.len()).expect("short")][..], &fields].concat()
         };
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn other_versions_are_named_and_long_messages_refused_before_they_are_held() {
-        for version in [0, 1, 2, 9] {
+        for version in [0, 1, 2, 3, 9] {
             let mut control = Control::default();
             control.handle_bytes(&[1, 4, version, 0, 0, 0]);
             assert_eq!(control.poll().expect_err("another version").code, Code::Version);

@@ -22,7 +22,7 @@
 //! let mut sent = Vec::new();
 //! while let Some(step) = publisher.poll() {
 //!     match step {
-//!         Step::Open { .. } => {} // open a stream: its bytes go after those of all before
+//!         Step::Open { .. } => publisher.handle_opened(0), // open a stream: its bytes go after those of all before
 //!         Step::Write => {   // write as much as the transport takes, and say how much that was
 //!             let chunks = publisher.unwritten();
 //!             let taken = chunks[0].len() + chunks[1].len();
@@ -51,7 +51,9 @@ mod held;
 mod late;
 mod limits;
 mod loss;
+mod lossy;
 mod message;
+mod parity;
 mod path;
 mod publisher;
 mod rate_drop;
@@ -77,9 +79,10 @@ pub use limits::{
     VERSION,
 };
 pub use message::{Clock, DecoderKind, Hello, JoinRequest, Message, ModelRequest, PackageHash, Video, Welcome};
+pub use parity::{ParityHeader, Repair};
 pub use path::PathStats;
-pub use publisher::{Publisher, SendStats, Step};
-pub use stream::{LateHeader, ModelHeader, StreamHead};
+pub use publisher::{Publisher, Room, SendStats, Step};
+pub use stream::{LateHeader, MAX_HEAD_BYTES, ModelHeader, StreamHead};
 pub use subscriber::{Arrived, ReceiveStats, Subscriber};
 use subtle::ConstantTimeEq as _;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// What both ends say in the TLS handshake (spec, "Connection").
 pub const ALPN: &[u8] = b"nestcast/0";
 /// The version of the session that this build speaks.
-pub const VERSION: u64 = 3;
+pub const VERSION: u64 = 4;
 
 /// Most bytes of a control message's body: a token, and ten times what else there is.
 pub const MAX_MESSAGE: usize = 1024;
@@ -39,6 +39,12 @@ pub const MAX_STREAMS: u32 = 64;
 
 /// Most bytes of a base that is sent again, many times what one has.
 pub(crate) const MAX_BASE_AGAIN: usize = 64 * 1024;
+
+/// Into how many pieces a stream is cut at most that has parity, and how long their blocks are: a packet's bytes.
+pub(crate) const MAX_PIECES: u64 = 16;
+pub(crate) const MAX_PARITY_BLOCK: u64 = 4096;
+/// Most holes that are kept of a stream whose parity came: packets that one frame lost.
+pub(crate) const MAX_HOLES: usize = 1024;
 
 /// How long a receiver waits for a base that did not come while later ones did, if that is longer than two frames. A
 /// path that falls to a tenth drops bases, and the sender learns of it from behind what stands in the queue.

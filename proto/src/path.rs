@@ -45,6 +45,13 @@ impl PathStats {
     }
 }
 
+/// How long after a later frame's base a receiver waits for a packet of this one that was lost, and comes again after a round trip;
+/// `None` if that is too long to be waited for (spec, "Frames").
+pub(crate) fn repaired_in_time(rtt: Duration, interval: Duration) -> Option<Duration> {
+    let again = rtt * 5 / 4 + interval / 8;
+    (again <= interval * 9 / 4).then_some(again)
+}
+
 impl Default for PathStats {
     fn default() -> Self {
         Self {

@@ -8,9 +8,11 @@ use crate::bitrate::Bitrate;
 use crate::delivery_rate::DeliveryRate;
 use crate::frame::Frame;
 use crate::frame_cap::FrameCap;
-use crate::limits::{MIN_JOIN_INTERVAL, STAYS_EVERY};
+use crate::limits::{MAX_PARITY_BLOCK, MIN_JOIN_INTERVAL, STAYS_EVERY};
+use crate::lossy::LossyIntervals;
 use crate::message::JoinRequest;
-use crate::path::PathStats;
+use crate::parity::ParityHeader;
+use crate::path::{PathStats, repaired_in_time};
 use crate::recent::Recent;
 use crate::still::Still;
 use crate::stream::{MAX_HEAD_BYTES, StreamHead};
@@ -19,18 +21,22 @@ use crate::waiting::Waiting;
 /// What the transport may hold of bases beyond its window. A path that stalls for longer than these take gets no
 /// more of them: they would be old, and in the way of newer ones.
 const ROOM_FOR_BASES_BYTES: u64 = 16 * 1024;
+/// Windows of bytes that may have arrived behind lost packets.
+const HELD_WINDOWS: u64 = 2;
 /// A receiver that took so many times a frame's bytes is not thought able to take more of the next.
 const USEFUL_GROWTH: u64 = 2;
 
 /// Room for the heads of about 30 frames, more than a transport holds.
 const HEADS_BYTES: usize = 1024;
+/// Bytes of a packet that are no stream's: its header, its seal, and a STREAM frame's header take that many or more.
+const PACKET_OVERHEAD: u64 = 20;
 
 /// What to do with the transport; see the crate's example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Open a stream; its bytes go after those of all earlier ones.
+    /// Open a stream; its bytes go after those of all earlier ones. Tell [`Publisher::handle_opened`] its number.
     Open {
-        /// The frame that it carries.
+        /// The frame that it carries, or belongs to.
         frame: u64,
     },
     /// Write [`Publisher::unwritten`] to it, as far as it takes them, and tell [`Publisher::handle_written`].
@@ -43,6 +49,15 @@ pub enum Step {
         /// The oldest of the frames; this stream counts as one of it.
         first: u64,
     },
+}
+
+/// How many bytes of streams a transport should have at most: then no more is to be written to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes that it holds: unsent, in flight, or acknowledged behind one that is not.
+    pub held: u64,
+    /// Bytes that are unsent or in flight, on a path that loses packets: much of what is held there has arrived.
+    pub pending: Option<u64>,
 }
 
 /// What a receiver was given.
@@ -87,6 +102,11 @@ pub struct Publisher {
     /// When the receiver last asked for a join and got one.
     asked: Option<Duration>,
     recent: Recent,
+    /// How often packets are lost, and how long they are.
+    lossy: LossyIntervals,
+    mtu: u64,
+    /// Whether what is lost comes again before its frame is shown.
+    repairs_in_time: bool,
     stats: SendStats,
     /// Where heads are written: its memory is used again once the transport has let go of those before.
     heads: BytesMut,
@@ -105,6 +125,9 @@ struct Sending {
     /// The frame, or the oldest one of which it has the base.
     first: u64,
     kind: Kind,
+    /// The transport's number of the stream, and all that may be written to it.
+    stream: Option<u64>,
+    whole: [Bytes; 2],
 }
 
 /// What a stream carries.
@@ -115,6 +138,8 @@ enum Kind {
     Late,
     /// Bases of earlier frames.
     Again,
+    /// Parity of the frame's stream.
+    Parity,
 }
 
 impl Publisher {
@@ -136,6 +161,9 @@ impl Publisher {
             interval,
             asked: None,
             recent,
+            lossy: LossyIntervals::default(),
+            mtu: PathStats::default().mtu,
+            repairs_in_time: true,
             stats,
             heads: BytesMut::new(),
         }
@@ -197,17 +225,18 @@ impl Publisher {
         current.max(self.last).saturating_mul(USEFUL_GROWTH).min(self.cap.bytes())
     }
 
-    /// How many bytes the transport should hold at most, unacknowledged or unsent: what may be in flight. There is room for
-    /// the bases of a few frames beside, also where more is in flight than may be since the window fell. And for what came
-    /// behind a packet that was lost: the transport holds it until that came again.
+    /// How many bytes the transport should have at most. There is room for the bases of a few frames beside what may be in flight,
+    /// also where more is in flight than may be since the window fell.
     #[must_use]
-    pub fn window(&self, path: &PathStats) -> u64 {
+    pub fn room(&self, path: &PathStats) -> Room {
+        let owes_base = self.owes_base();
+        let most = if owes_base { path.window.max(path.in_flight) + ROOM_FOR_BASES_BYTES } else { path.window };
+        if self.lossy.is_lossy() {
+            return Room { held: most + HELD_WINDOWS * path.window, pending: Some(most) };
+        }
         // What came behind a lost packet is held too, until that came again: at most all that was on the way with it.
         let holes = if path.repairing > 0 { path.window } else { 0 };
-        if self.owes_base() {
-            return path.window.max(path.in_flight) + holes + ROOM_FOR_BASES_BYTES;
-        }
-        path.window + holes / 4
+        Room { held: most + if owes_base { holes } else { holes / 4 }, pending: None }
     }
 
     /// Whether a base is not written yet: that is more urgent than the next frame, which would wait for it.
@@ -231,7 +260,7 @@ impl Publisher {
             let news = u64::from(self.stalled >= 2 && self.interval * self.stalled >= path.rtt);
             return if goes_again { packets(base.min(path.window)).max(news) } else { news };
         }
-        if self.current.as_ref().is_some_and(|sending| sending.kind == Kind::Late) {
+        if self.current.as_ref().is_some_and(|sending| matches!(sending.kind, Kind::Late | Kind::Parity)) {
             return 0;
         }
         if path.in_flight + base.min(path.mtu) > path.window || self.stalled >= 2 {
@@ -248,6 +277,8 @@ impl Publisher {
         let still = std::mem::replace(&mut self.delivered, path.delivered) == path.delivered;
         self.stalled = if still { self.stalled + 1 } else { 0 };
         self.now = now;
+        (self.mtu, self.repairs_in_time) = (path.mtu, repaired_in_time(path.rtt, self.interval).is_some());
+        self.lossy.handle_frame(path.lost);
         if self.waiting.is_video() {
             // Of what is not begun yet nothing is lost.
             let unfinished = self.current.as_ref().map(|sending| sending.first);
@@ -306,6 +337,13 @@ impl Publisher {
         self.stats.skipped += count + self.waiting.miss(count);
     }
 
+    /// The stream that was opened last has this number.
+    pub const fn handle_opened(&mut self, stream: u64) {
+        if let Some(sending) = &mut self.current {
+            sending.stream = Some(stream);
+        }
+    }
+
     /// The transport took `count` bytes of [`Publisher::unwritten`].
     pub fn handle_written(&mut self, now: Duration, count: usize, path: &PathStats) {
         let Some(sending) = &mut self.current else { return };
@@ -343,9 +381,9 @@ impl Publisher {
         match sending.kind {
             Kind::Frame => self.last = sending.written as u64,
             Kind::Late => self.last = self.last.max(sending.written as u64),
-            Kind::Again => {}
+            Kind::Again | Kind::Parity => {}
         }
-        self.current = None;
+        self.current = self.current.take().and_then(|sent| self.protect(&sent));
         self.admit_waiting();
         self.begin_late();
         Some(Step::Finish)
@@ -400,7 +438,7 @@ impl Publisher {
             (self.head(&StreamHead::Late(header)), Some(Step::Open { frame: header.id }), header.id);
         let base_left = head.len();
         let unwritten = [head, body];
-        self.current = Some(Sending { open, unwritten, base_left, written: 0, finish: false, first, kind: Kind::Late });
+        self.current = Some(Sending { open, base_left, first, ..Sending::new(Kind::Late, unwritten) });
     }
 
     /// What is being sent is given up for `bases`.
@@ -411,8 +449,7 @@ impl Publisher {
         self.stats.again += 1;
         let (base_left, unwritten) = (bases.len(), [bases, Bytes::new()]);
         let open = Some(Step::Again { first });
-        self.current =
-            Some(Sending { open, unwritten, base_left, written: 0, finish: false, first, kind: Kind::Again });
+        self.current = Some(Sending { open, base_left, first, ..Sending::new(Kind::Again, unwritten) });
     }
 
     fn begin(&mut self, frame: &Frame) -> Sending {
@@ -420,7 +457,8 @@ impl Publisher {
         self.began = self.now;
         let full = frame.bytes.len();
         let base = frame.base.min(full);
-        let most = usize::try_from(self.cap.bytes()).unwrap_or(usize::MAX).saturating_sub(head.len());
+        let most = self.cap.bytes().saturating_sub(self.parity_bytes(self.cap.bytes().min(full as u64)));
+        let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(head.len());
         let body = frame.bytes.slice(..most.clamp(base, full));
         if !self.waiting.is_video() {
             self.still.begin(frame, body.len());
@@ -431,7 +469,36 @@ impl Publisher {
         }
         let (base_left, first) = (head.len() + base, frame.id);
         let open = Some(Step::Open { frame: first });
-        Sending { open, unwritten: [head, body], base_left, written: 0, finish: false, first, kind: Kind::Frame }
+        Sending { open, base_left, first, ..Sending::new(Kind::Frame, [head, body]) }
+    }
+
+    /// The parity of a frame's stream that ended, where the path loses so much that it pays. Like a base it is never cut.
+    fn protect(&mut self, sent: &Sending) -> Option<Sending> {
+        let (Kind::Frame, Some(stream)) = (sent.kind, sent.stream) else { return None };
+        let [head, body] = &sent.whole;
+        let written = [head.clone(), body.slice(..sent.written)];
+        let length = (head.len() + sent.written) as u64;
+        let (pieces, block) = self.pieces(length);
+        let header = (pieces > 0).then_some(ParityHeader { stream, length, pieces, block })?;
+        StreamHead::Parity(header).write(&mut self.heads);
+        header.protect(&written, &mut self.heads);
+        let parity = self.heads.split().freeze();
+        let (base_left, first) = (parity.len(), sent.first);
+        let open = Some(Step::Open { frame: first });
+        Some(Sending { open, base_left, first, ..Sending::new(Kind::Parity, [parity, Bytes::new()]) })
+    }
+
+    /// Into how many pieces a stream of so many bytes is cut for its parity, and bytes of a block: as many as a packet carries.
+    fn pieces(&self, length: u64) -> (u64, u64) {
+        let block = self.mtu.saturating_sub(PACKET_OVERHEAD).clamp(1, MAX_PARITY_BLOCK);
+        let pieces = if self.repairs_in_time { 0 } else { self.lossy.pieces(length.div_ceil(block)) };
+        (pieces, block)
+    }
+
+    /// Most bytes that the parity of so many takes.
+    fn parity_bytes(&self, length: u64) -> u64 {
+        let (pieces, block) = self.pieces(length);
+        if pieces == 0 { 0 } else { pieces * block + MAX_HEAD_BYTES as u64 }
     }
 
     fn head(&mut self, head: &StreamHead) -> Bytes {
@@ -444,6 +511,12 @@ impl Publisher {
 }
 
 impl Sending {
+    /// A stream with these bytes, of which none are a base.
+    fn new(kind: Kind, unwritten: [Bytes; 2]) -> Self {
+        let whole = unwritten.clone();
+        Self { open: None, unwritten, base_left: 0, written: 0, finish: false, first: 0, kind, stream: None, whole }
+    }
+
     /// What waits goes before the rest of it. Gives whether that cuts a frame.
     fn cut(&mut self) -> bool {
         let cut = self.base_left == 0 && !self.finish;
@@ -453,275 +526,4 @@ impl Sending {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bases::Bases;
-    use crate::frame::{FrameHeader, Join};
-
-    const INTERVAL: Duration = Duration::from_millis(40);
-    const BASE: usize = 100;
-
-    fn frame(id: u64) -> Frame {
-        let bytes = Bytes::from(vec![1; 1000]);
-        let join = (id == 0).then(|| Join { base: BASE, bytes: bytes.clone() });
-        Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join, loops: None }
-    }
-
-    fn due(publisher: &mut Publisher, id: u64, falls: u64) {
-        let path = PathStats { falls, rtt: INTERVAL, ..PathStats::default() };
-        publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame(id), &path);
-    }
-
-    /// A frame is due that is the same picture as frame `since`.
-    fn due_again(publisher: &mut Publisher, id: u64, since: u64) {
-        let frame = Frame { since, ..frame(id) };
-        publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame, &PathStats::default());
-    }
-
-    /// Writes up to `room` bytes; gives what `read` sees in the streams that were finished.
-    fn finished<T>(
-        publisher: &mut Publisher,
-        open: &mut Vec<u8>,
-        mut room: usize,
-        read: impl Fn(&[u8]) -> T,
-    ) -> Vec<T> {
-        let mut streams = Vec::new();
-        while let Some(step) = publisher.poll() {
-            match step {
-                Step::Open { .. } | Step::Again { .. } => open.clear(),
-                Step::Write => {
-                    let offered = publisher.unwritten().concat();
-                    let taken = offered.len().min(room);
-                    if taken == 0 {
-                        break;
-                    }
-                    open.extend_from_slice(&offered[..taken]);
-                    room -= taken;
-                    publisher.handle_written(Duration::ZERO, taken, &PathStats::default());
-                }
-                Step::Finish => streams.push(read(open)),
-            }
-        }
-        streams
-    }
-
-    /// Writes up to `room` bytes; gives the heads of the streams that were finished, and how many bytes followed each.
-    fn streams(publisher: &mut Publisher, open: &mut Vec<u8>, room: usize) -> Vec<(StreamHead, usize)> {
-        finished(publisher, open, room, |stream| {
-            let (head, length) = StreamHead::parse(stream).expect("a head").expect("all of it");
-            (head, stream.len() - length)
-        })
-    }
-
-    #[test]
-    fn while_a_picture_stays_what_was_not_sent_of_it_follows_and_a_new_one_ends_that() {
-        let (mut publisher, mut open) = (Publisher::new(INTERVAL, None), Vec::new());
-        due(&mut publisher, 0, 0);
-        assert_eq!(streams(&mut publisher, &mut open, 300), []);
-        for id in 1..4 {
-            due_again(&mut publisher, id, 0);
-        }
-        let sent = streams(&mut publisher, &mut open, 200);
-        let [(StreamHead::Frame(first), length)] = sent[..] else { panic!("{sent:?}") };
-        assert_eq!((first.id, first.full), (0, 1000));
-        due(&mut publisher, 4, 0);
-        let sent = streams(&mut publisher, &mut open, 10_000);
-        let [(StreamHead::Late(late), more), (StreamHead::Frame(next), whole)] = sent[..] else { panic!("{sent:?}") };
-        assert_eq!((late.id, late.offset, late.full), (0, length as u64, 1000));
-        assert!(more > 150 && length + more < 500, "{length} and {more}");
-        assert_eq!((next.id, next.skipped, whole), (4, 3, 1000), "those that were not sent are not waited for");
-        let stats = publisher.stats();
-        assert_eq!((stats.frames, stats.skipped, stats.cut, stats.full), (2, 0, 1, 2000));
-    }
-
-    #[test]
-    fn late_bytes_keep_within_the_cap_and_end_with_the_picture() {
-        let cap = Some(Bitrate::of(400, INTERVAL).expect("a rate"));
-        let (mut publisher, mut open) = (Publisher::new(INTERVAL, cap), Vec::new());
-        due(&mut publisher, 0, 0);
-        let mut sent = vec![streams(&mut publisher, &mut open, 10_000)];
-        for id in 1..6 {
-            due_again(&mut publisher, id, 0);
-            sent.push(streams(&mut publisher, &mut open, 10_000));
-        }
-        assert!(sent.iter().flatten().all(|(_, bytes)| *bytes <= 400), "{sent:?}");
-        let bytes: usize = sent.iter().flatten().map(|(_, bytes)| bytes).sum();
-        assert_eq!(bytes, 1000, "all of it, once: {sent:?}");
-        assert!(sent[5].is_empty() && publisher.poll().is_none(), "nothing is left");
-        let said = (6..600).filter(|&id| {
-            due_again(&mut publisher, id, 0);
-            let sent = streams(&mut publisher, &mut open, 10_000);
-            sent.iter()
-                .any(|(head, bytes)| matches!(head, StreamHead::Late(late) if late.offset == 1000 && *bytes == 0))
-        });
-        assert_eq!(said.count(), 2, "that it stays, every ten seconds of 24");
-    }
-
-    #[test]
-    fn of_a_picture_that_stays_more_bytes_may_be_made() {
-        let (mut publisher, mut open) = (Publisher::new(INTERVAL, None), Vec::new());
-        due(&mut publisher, 0, 0);
-        streams(&mut publisher, &mut open, 10_000);
-        let longer = Frame { since: 0, bytes: vec![1; 1700].into(), ..frame(1) };
-        publisher.handle_frame(INTERVAL, &longer, &PathStats::default());
-        publisher.handle_end();
-        assert_eq!(streams(&mut publisher, &mut open, 10_000).len(), 1, "what was begun ends");
-        publisher.handle_frame(2 * INTERVAL, &Frame { id: 2, ..longer }, &PathStats::default());
-        let sent = streams(&mut publisher, &mut open, 10_000);
-        let [(StreamHead::Late(late), bytes)] = sent[..] else { panic!("{sent:?}") };
-        assert_eq!((late.offset, late.full, bytes), (1000, 1700, 700));
-    }
-
-    /// Writes up to `room` bytes: the frames on the streams that were finished, and the bytes of each but its head; of a
-    /// stream of bases the frames that it has.
-    fn drive(publisher: &mut Publisher, open: &mut Vec<u8>, room: usize) -> Vec<(Vec<u64>, usize)> {
-        finished(publisher, open, room, carried)
-    }
-
-    fn carried(stream: &[u8]) -> (Vec<u64>, usize) {
-        match StreamHead::parse(stream).expect("a sound head").expect("a whole head") {
-            (StreamHead::Frame(FrameHeader { id, .. }), length) => (vec![id], stream.len() - length),
-            (_, length) => {
-                let mut bases = Bases::default();
-                bases.handle_bytes(&stream[length..]);
-                let ids = std::iter::from_fn(|| bases.poll().expect("sound bases")).map(|(header, _)| header.id);
-                (ids.collect(), stream.len() - length)
-            }
-        }
-    }
-
-    #[test]
-    fn of_video_no_base_is_left_out_and_all_go_in_order_before_anything_else() {
-        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
-        let mut open = Vec::new();
-        for id in 0..4 {
-            due(&mut publisher, id, 0);
-            assert_eq!(drive(&mut publisher, &mut open, 10), []);
-        }
-        let bases = drive(&mut publisher, &mut open, 1_000_000);
-        assert_eq!(bases, [(vec![0], BASE), (vec![1], BASE), (vec![2], BASE), (vec![3], 1000)]);
-        assert_eq!((publisher.stats().frames, publisher.stats().skipped, publisher.stats().cut), (4, 0, 3));
-    }
-
-    #[test]
-    fn of_video_a_fall_of_the_rate_brings_the_bases_on_the_way_again_and_then_those_that_wait() {
-        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
-        let mut open = Vec::new();
-        for id in 0..10 {
-            due(&mut publisher, id, 0);
-            drive(&mut publisher, &mut open, 1_000_000);
-        }
-        // Of frame 10 a part of the base is written, 11 waits.
-        due(&mut publisher, 10, 0);
-        drive(&mut publisher, &mut open, 20);
-        due(&mut publisher, 11, 0);
-        publisher.handle_arrived(7);
-        due(&mut publisher, 12, 1);
-        assert_eq!(
-            publisher.poll(),
-            Some(Step::Again { first: 8 }),
-            "from the first that is not known to have arrived"
-        );
-        open.clear();
-        let streams = drive(&mut publisher, &mut open, 1_000_000);
-        let ids: Vec<_> = streams.iter().map(|(ids, _)| ids.clone()).collect();
-        assert_eq!(ids, [vec![8, 9, 10], vec![11], vec![12]]);
-        assert_eq!((streams[1].1, streams[2].1), (BASE, 1000));
-    }
-
-    #[test]
-    fn of_video_a_frame_ends_when_the_queue_is_busy_until_the_next_is_due() {
-        let queue = Duration::from_millis(15);
-        let path = PathStats { rtt: INTERVAL + queue, min_rtt: INTERVAL, ..PathStats::default() };
-        for (video, late, ends) in [(true, 24, false), (true, 25, true), (false, 25, false)] {
-            let mut publisher = Publisher::new(INTERVAL, None);
-            if video {
-                publisher = publisher.of_video(INTERVAL);
-            }
-            publisher.handle_frame(INTERVAL, &frame(0), &path);
-            assert_eq!(publisher.poll(), Some(Step::Open { frame: 0 }));
-            publisher.handle_written(INTERVAL, publisher.unwritten().concat().len(), &path);
-            publisher.handle_written(INTERVAL + Duration::from_millis(late), 50, &path);
-            let next = if ends { Step::Finish } else { Step::Write };
-            assert_eq!(publisher.poll(), Some(next), "video {video}, {late} ms behind");
-        }
-    }
-
-    #[test]
-    fn of_video_bases_that_go_again_do_not_fill_the_queue_at_once_and_what_is_silent_is_slow() {
-        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
-        let mut path = PathStats { rtt: INTERVAL, delivered: 1, ..PathStats::default() };
-        let long = |id| Frame { base: 900, ..frame(id) };
-        for id in 0..10 {
-            publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &long(id), &path);
-            drive(&mut publisher, &mut Vec::new(), 1_000_000);
-            path.delivered += 1;
-        }
-        assert_eq!(publisher.carried_rate(&path), path.target_rate());
-        path.delivered -= 1;
-        path.in_flight = 5000;
-        for (id, most) in [(10, 240_000), (11, 120_000), (12, 80_000)] {
-            publisher.handle_frame(INTERVAL * id, &long(id.into()), &path);
-            assert_eq!(
-                publisher.carried_rate(&path),
-                Bitrate::from_bits(most),
-                "one packet of 1200 bytes in that time"
-            );
-            drive(&mut publisher, &mut Vec::new(), 1_000_000);
-        }
-        (path.falls, path.window, path.delivered) = (1, 2400, path.delivered + 1);
-        publisher.handle_frame(INTERVAL * 13, &long(13), &path);
-        assert_eq!(publisher.packets_beyond(&path), 3, "a window's worth of twelve frames' bases");
-        drive(&mut publisher, &mut Vec::new(), 20);
-        path.delivered += 1;
-        publisher.handle_frame(INTERVAL * 14, &long(14), &path);
-        assert_eq!(publisher.packets_beyond(&path), 0);
-    }
-
-    #[test]
-    fn of_video_a_receiver_that_lacks_a_frame_gets_a_join_but_not_one_after_another() {
-        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
-        let ask = |publisher: &mut Publisher, id: u32, lost| {
-            publisher.handle_join_request(INTERVAL * id, JoinRequest { lost });
-            publisher.needs_join()
-        };
-        let joined = |publisher: &mut Publisher, id: u64| {
-            let frame = Frame { join: Some(Join { base: 7, bytes: vec![2; 7].into() }), ..frame(id) };
-            let path = PathStats { rtt: INTERVAL, ..PathStats::default() };
-            publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame, &path);
-            drive(publisher, &mut Vec::new(), 1_000_000)
-        };
-        assert!(ask(&mut publisher, 0, 0), "it begins with one");
-        assert_eq!(joined(&mut publisher, 0), [(vec![0], 7)]);
-        assert_eq!(joined(&mut publisher, 1), [(vec![1], 1000)]);
-        assert!(ask(&mut publisher, 2, 1));
-        assert_eq!(joined(&mut publisher, 2), [(vec![2], 7)]);
-        assert!(!ask(&mut publisher, 40, 1), "the one behind frame 1 was sent");
-        assert_eq!(joined(&mut publisher, 40), [(vec![40], 1000)]);
-        assert!(ask(&mut publisher, 40, 39));
-        joined(&mut publisher, 41);
-        assert!(!ask(&mut publisher, 42, 41), "half a second was not over");
-        assert!(ask(&mut publisher, 60, 41));
-    }
-
-    #[test]
-    fn of_video_no_second_fall_loses_bases_that_go_again() {
-        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
-        let mut open = Vec::new();
-        for id in 0..10 {
-            due(&mut publisher, id, 0);
-            drive(&mut publisher, &mut open, 1_000_000);
-        }
-        publisher.handle_arrived(5);
-        due(&mut publisher, 10, 1);
-        drive(&mut publisher, &mut open, 20);
-        (11..16).for_each(|id| due(&mut publisher, id, 1));
-        due(&mut publisher, 16, 2);
-        assert_eq!(publisher.poll(), Some(Step::Again { first: 6 }));
-        open.clear();
-        let mut ids: Vec<_> =
-            drive(&mut publisher, &mut open, 1_000_000).into_iter().flat_map(|(ids, _)| ids).collect();
-        ids.dedup();
-        assert_eq!(ids, (6..=16).collect::<Vec<_>>());
-    }
-}
+mod tests;

@@ -6,15 +6,17 @@ use crate::close::Close;
 use crate::frame::FrameHeader;
 use crate::limits::{MAX_FRAME, MAX_MODEL};
 use crate::message::{PackageHash, package_hash};
+use crate::parity::ParityHeader;
 use crate::wire::{Reader, put_bytes, put_varint};
 
 const FRAME: u64 = 0;
 const MODEL: u64 = 1;
 const BASES: u64 = 2;
 const LATE: u64 = 3;
+const PARITY: u64 = 4;
 
 /// Most bytes that a stream's head takes: its kind and six integers, or a package's hash and length.
-pub(crate) const MAX_HEAD_BYTES: usize = 64;
+pub const MAX_HEAD_BYTES: usize = 64;
 
 /// The head of a stream that a sender opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub enum StreamHead {
     Bases,
     /// More bytes of a picture follow, whose own stream ended.
     Late(LateHeader),
+    /// Parity of a frame's stream follows.
+    Parity(ParityHeader),
 }
 
 /// What goes before late bytes of a picture.
@@ -76,6 +80,10 @@ impl StreamHead {
                     put_varint(out, number);
                 }
             }
+            Self::Parity(header) => {
+                put_varint(out, PARITY);
+                header.write(out);
+            }
         }
     }
 
@@ -91,6 +99,7 @@ impl StreamHead {
             Some(MODEL) => model(&mut reader)?.map(Self::Model),
             Some(BASES) => Some(Self::Bases),
             Some(LATE) => late(&mut reader)?.map(Self::Late),
+            Some(PARITY) => ParityHeader::read(&mut reader)?.map(Self::Parity),
             Some(_) => return Err(Close::violation("a stream is of an unknown kind")),
         };
         if head.is_none() && bytes.len() >= MAX_HEAD_BYTES {
@@ -135,7 +144,8 @@ mod tests {
         ) {
             let head = StreamHead::Frame(FrameHeader { id, skipped: id / 3, captured, full, base: full * share / 100 });
             let late = LateHeader { id, offset: full * share / 100, full };
-            for head in [head, StreamHead::Late(late)] {
+            let parity = ParityHeader { stream: id, length: full + 1, pieces: share % 16 + 1, block: share + 1 };
+            for head in [head, StreamHead::Late(late), StreamHead::Parity(parity)] {
             let bytes = head.encode();
             for cut in 0..bytes.len() {
                 prop_assert_eq!(StreamHead::parse(&bytes[..cut]), Ok(None));

@@ -49,6 +49,7 @@ mod playback;
 mod player;
 mod quic;
 mod receive;
+mod repair;
 mod retry;
 mod session;
 mod sink;

@@ -8,14 +8,14 @@ use bytes::Bytes;
 use nestcast_proto::{ALPN, Close, Code, MAX_STREAMS};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{
-    AsyncUdpSocket, ConnectError, ConnectionError, Endpoint, EndpointConfig, RecvStream, Runtime as _, SendStream,
-    TokioRuntime, TransportConfig, VarInt,
+    AsyncUdpSocket, Chunk, ConnectError, ConnectionError, Endpoint, EndpointConfig, RecvStream, Runtime as _,
+    SendStream, TokioRuntime, TransportConfig, VarInt,
 };
 use rustls::client::Resumption;
 
 use crate::error::Error;
 use crate::receive::Config;
-use crate::transport::{Connection, Incoming};
+use crate::transport::{Connection, Incoming, Scattered};
 use crate::trust::Trust;
 
 /// A sender that is silent for this long is gone.
@@ -209,8 +209,24 @@ pub(crate) struct Stream {
 
 impl Incoming for Stream {
     async fn read(&mut self) -> Result<Option<Bytes>, Error> {
-        match self.stream.read_chunk(MAX_READ_BYTES, true).await {
-            Ok(chunk) => Ok(chunk.map(|chunk| chunk.bytes)),
+        Ok(self.chunk(true).await?.map(|chunk| chunk.bytes))
+    }
+}
+
+impl Scattered for Stream {
+    fn number(&self) -> u64 {
+        VarInt::from(self.stream.id()).into_inner()
+    }
+
+    async fn read_scattered(&mut self) -> Result<Option<(u64, Bytes)>, Error> {
+        Ok(self.chunk(false).await?.map(|chunk| (chunk.offset, chunk.bytes)))
+    }
+}
+
+impl Stream {
+    async fn chunk(&mut self, ordered: bool) -> Result<Option<Chunk>, Error> {
+        match self.stream.read_chunk(MAX_READ_BYTES, ordered).await {
+            Ok(chunk) => Ok(chunk),
             // A reset ends the frame where it is: the prefix is good.
             Err(quinn::ReadError::Reset(_)) => Ok(None),
             Err(quinn::ReadError::ConnectionLost(error)) => Err(failure(self.address, &error, false)),

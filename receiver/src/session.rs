@@ -4,13 +4,16 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nestcast_proto::{Close, Code, Control, Hello, MAX_FRAME, Message, ModelRequest, Subscriber, Welcome};
+use nestcast_proto::{
+    Close, Code, Control, Hello, MAX_FRAME, MAX_HEAD_BYTES, Message, ModelRequest, Subscriber, Welcome,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::error::Error;
 use crate::model::{self, Request};
+use crate::repair::Repairs;
 use crate::sink::{FrameSink, Readiness};
 use crate::streams::{self, Event, Reader};
 use crate::transport::{Connection, Incoming};
@@ -155,7 +158,9 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
         handed_over: &'a mut Option<(Instant, Instant)>,
     ) -> Self {
         let (events, inbox) = mpsc::channel(MAX_WAITING_EVENTS);
-        let subscriber = Subscriber::new(welcome.interval(), kept_bytes(welcome));
+        let kept = kept_bytes(welcome);
+        let repairs = Repairs::new(usize::try_from(kept).unwrap_or(usize::MAX).saturating_add(MAX_HEAD_BYTES));
+        let subscriber = Subscriber::new(welcome.interval(), kept);
         let subscriber = if welcome.video.is_some() { subscriber.of_video() } else { subscriber };
         let (epoch, patience) = (Instant::now(), FRAME_TIMEOUT + 4 * welcome.interval());
         Self {
@@ -165,7 +170,7 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
             subscriber,
             epoch,
             inbox,
-            reader: Reader { events, request: None },
+            reader: Reader { events, request: None, repairs },
             readers: JoinSet::new(),
             patience,
             overdue: epoch + patience,
@@ -187,7 +192,7 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
                 },
                 error = self.sink.failed() => return Err(Error::sink(error)),
                 stream = self.connection.accept() => match stream {
-                    Ok(stream) => drop(self.readers.spawn(self.reader.clone().read(stream))),
+                    Ok(stream) => drop(self.readers.spawn(self.reader.read(stream))),
                     Err(end) => break end,
                 },
                 () = sleep_until(due) => {}

@@ -1,14 +1,16 @@
 //! What a sender's streams bring, each read to its end.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use nestcast_proto::{Bases, Control, FrameHeader, LateHeader, MAX_FRAME, ModelHeader, StreamHead};
+use nestcast_proto::{Bases, Control, FrameHeader, LateHeader, MAX_FRAME, ModelHeader, ParityHeader, StreamHead};
 use tokio::sync::mpsc;
 
 use crate::error::Error;
 use crate::model::{self, Request};
-use crate::transport::Incoming;
+use crate::repair::{Repaired, Repairs};
+use crate::transport::{Incoming, Scattered};
 
 /// What a stream brought.
 #[derive(Debug)]
@@ -28,11 +30,17 @@ pub(crate) enum Event {
 pub(crate) struct Reader {
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) request: Option<Arc<Request>>,
+    pub(crate) repairs: Repairs,
 }
 
 impl Reader {
-    /// Reads one stream.
-    pub(crate) async fn read(self, mut stream: impl Incoming) -> Result<(), Error> {
+    /// Reads one stream. The streams of a connection are to be given in the order in which they were opened.
+    pub(crate) fn read<S: Scattered>(&self, stream: S) -> impl Future<Output = Result<(), Error>> + Send + use<S> {
+        let stream = self.repairs.watch(stream);
+        self.clone().read_repaired(stream)
+    }
+
+    async fn read_repaired<S: Scattered>(self, mut stream: Repaired<S>) -> Result<(), Error> {
         let mut start = BytesMut::new();
         let (head, length) = loop {
             let Some(bytes) = stream.read().await? else {
@@ -50,6 +58,7 @@ impl Reader {
             StreamHead::Model(header) => self.model(header, first, stream).await,
             StreamHead::Bases => self.bases(first, stream).await,
             StreamHead::Late(header) => self.late(header, first, stream).await,
+            StreamHead::Parity(header) => self.parity(header, first, stream).await,
         }
     }
 
@@ -101,6 +110,25 @@ impl Reader {
             }
             next = stream.read().await?;
         }
+        Ok(())
+    }
+
+    /// Parity of another stream, which that one gets when it is whole.
+    async fn parity(self, header: ParityHeader, first: Bytes, mut stream: impl Incoming) -> Result<(), Error> {
+        if !self.repairs.wants(&header) {
+            return Ok(());
+        }
+        let length = header.parity_bytes();
+        let mut parity = BytesMut::with_capacity(length);
+        let mut next = Some(first);
+        while let Some(bytes) = next {
+            if parity.len() + bytes.len() > length {
+                return Err(Error::violation("parity is longer than it announced"));
+            }
+            parity.extend_from_slice(&bytes);
+            next = if parity.len() == length { None } else { stream.read().await? };
+        }
+        self.repairs.bring(header, parity.freeze());
         Ok(())
     }
 

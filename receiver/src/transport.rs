@@ -11,7 +11,7 @@ use crate::Error;
 /// A connection to a sender.
 pub(crate) trait Connection: Send + Sync + 'static {
     type Outgoing: Send;
-    type Incoming: Incoming;
+    type Incoming: Scattered;
 
     /// Opens the control stream and says the first message on it.
     fn open_control(
@@ -37,6 +37,16 @@ pub(crate) trait Connection: Send + Sync + 'static {
 
 /// A stream from a sender.
 pub(crate) trait Incoming: Send + 'static {
-    /// The next bytes in order; none at the end.
+    /// The next bytes in order; none at the end. May be dropped while it waits: nothing is read then.
     fn read(&mut self) -> impl Future<Output = Result<Option<Bytes>, Error>> + Send;
+}
+
+/// A stream whose bytes can be had in the order in which they came.
+pub(crate) trait Scattered: Incoming {
+    /// Its number, by which the sender knows it too.
+    fn number(&self) -> u64;
+
+    /// Bytes that were not read yet, in any order, and how many stand before them; none at the end. Once it was called, bytes do
+    /// not come in order any more.
+    fn read_scattered(&mut self) -> impl Future<Output = Result<Option<(u64, Bytes)>, Error>> + Send;
 }

@@ -7,11 +7,19 @@ use std::time::{Duration, Instant};
 
 use nestcast_proto::{DelayController, INITIAL_WINDOW, PathStats};
 use quinn::congestion::{Controller, ControllerFactory};
+use tokio::sync::Notify;
+
+/// Bytes of a packet that are no stream's, or more: so what is thought unsent is not less than it is.
+const OVERHEAD_BYTES: u64 = 45;
+/// How long a path is waited on before it is looked whether the peer has moved to another.
+const PATH_STAYS: Duration = Duration::from_millis(250);
 
 /// What a connection's congestion control and its feed tell each other.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    path: Mutex<PathStats>,
+    state: Mutex<State>,
+    /// Tells that fewer bytes may be in flight than were.
+    acknowledged: Notify,
     /// Packets that may go beyond the window.
     beyond: AtomicU64,
     /// The next packet is the connection's close. quinn-proto 0.11.19 counts it against the window while stream bytes
@@ -19,10 +27,58 @@ pub(crate) struct Known {
     closing: AtomicBool,
 }
 
+#[derive(Debug, Default)]
+struct State {
+    path: PathStats,
+    /// Bytes of streams that the transport holds and has not sent, or must send again: no fewer than it does. It does not tell,
+    /// and what it says is buffered has bytes in it that arrived behind a lost packet.
+    unsent: u64,
+    /// Whether anything was sent since bytes were last written.
+    sent: bool,
+    /// When streams were last reset: what was on the way then is not sent again.
+    reset: Option<Instant>,
+}
+
+impl State {
+    /// Bytes that may be written so that no more than `pending` are in flight or unsent, not counting packets' headers.
+    fn room(&self, pending: u64) -> u64 {
+        pending.saturating_sub(of_streams(self.path.in_flight, self.path.mtu) + self.unsent)
+    }
+}
+
 impl Known {
     /// What is known of the path now.
     pub(crate) fn path(&self) -> PathStats {
-        *held(&self.path)
+        held(&self.state).path
+    }
+
+    /// Waits until bytes may be written so that no more than `pending` are in flight or unsent; gives how many, or nothing if that
+    /// takes so long that the peer may have moved to another path.
+    pub(crate) async fn room(&self, pending: Option<u64>) -> Option<usize> {
+        let Some(pending) = pending else { return Some(usize::MAX) };
+        let waiting = async {
+            loop {
+                let room = held(&self.state).room(pending);
+                if room > 0 {
+                    return usize::try_from(room).unwrap_or(usize::MAX);
+                }
+                self.acknowledged.notified().await;
+            }
+        };
+        tokio::time::timeout(PATH_STAYS, waiting).await.ok()
+    }
+
+    /// The streams that were written last were reset.
+    pub(crate) fn handle_reset(&self) {
+        let mut state = held(&self.state);
+        (state.unsent, state.reset) = (0, Some(tokio::time::Instant::now().into_std()));
+    }
+
+    /// So many bytes were written to streams.
+    pub(crate) fn handle_written(&self, bytes: u64) {
+        let mut state = held(&self.state);
+        state.unsent += bytes;
+        state.sent = false;
     }
 
     /// So many packets may go beyond the window.
@@ -44,6 +100,11 @@ pub(crate) fn known(connection: &quinn::Connection) -> Arc<Known> {
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Of the bytes of packets those that are of streams, or fewer.
+const fn of_streams(bytes: u64, mtu: u64) -> u64 {
+    bytes.saturating_sub(OVERHEAD_BYTES * bytes.div_ceil(mtu))
 }
 
 /// Builds the congestion control of a connection.
@@ -71,7 +132,7 @@ struct Congestion {
 
 impl Congestion {
     fn tell(&self) {
-        *held(&self.known.path) = self.controller.path();
+        held(&self.known.state).path = self.controller.path();
     }
 
     fn moment(&self, instant: Instant) -> Duration {
@@ -84,9 +145,18 @@ impl Controller for Congestion {
         let _ = self.known.beyond.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packets| packets.checked_sub(1));
         self.controller.handle_sent(self.moment(now), bytes);
         self.tell();
+        let mut state = held(&self.known.state);
+        state.unsent = state.unsent.saturating_sub(of_streams(bytes, self.controller.path().mtu));
+        state.sent = true;
     }
 
-    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _limited: bool, rtt: &quinn_proto::RttEstimator) {
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, limited: bool, rtt: &quinn_proto::RttEstimator) {
+        let mut state = held(&self.known.state);
+        if limited && state.sent {
+            // There was nothing to send.
+            state.unsent = 0;
+        }
+        drop(state);
         // Packets of an earlier path say nothing of this one.
         if sent >= self.epoch {
             let now = self.moment(now);
@@ -98,11 +168,16 @@ impl Controller for Congestion {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, _limited: bool, _largest: Option<u64>) {
         self.controller.handle_acks_end(self.moment(now), in_flight);
         self.tell();
+        self.known.acknowledged.notify_one();
     }
 
-    fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, persistent: bool, lost: u64) {
+    fn on_congestion_event(&mut self, _now: Instant, sent: Instant, persistent: bool, lost: u64) {
         self.controller.handle_loss(lost, persistent);
         self.tell();
+        let mut state = held(&self.known.state);
+        if state.reset.is_none_or(|reset| sent > reset) {
+            state.unsent += of_streams(lost, self.controller.path().mtu);
+        }
     }
 
     fn on_mtu_update(&mut self, mtu: u16) {

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, Clock, Close, Code, Control, Hello, MAX_OPEN_FRAMES, Message, ModelHeader, ModelRequest, PackageHash,
-    Publisher, Step, StreamHead, Welcome, same_token,
+    Bitrate, Clock, Close, Code, Control, Hello, INITIAL_WINDOW, MAX_OPEN_FRAMES, Message, ModelHeader, ModelRequest,
+    PackageHash, Publisher, Room, Step, StreamHead, Welcome, same_token,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -148,7 +148,7 @@ async fn admit<'a, C: Connection>(
     let clock = Clock { micros: microseconds() };
     let mut welcome = [Message::Welcome(shared.welcome.clone()).encode(), Message::Clock(clock).encode()];
     while welcome.iter().any(|message| !message.is_empty()) {
-        outgoing.write(&mut welcome).await?;
+        outgoing.write(&mut welcome, Room { held: INITIAL_WINDOW, pending: None }).await?;
     }
     outgoing.finish();
     Ok(Admitted { hello, incoming, control, _place })
@@ -260,7 +260,8 @@ impl<'a, C: Connection> Feed<'a, C> {
         control: &mut Control,
     ) -> Result<Event, End> {
         let base = self.publisher.owes_base();
-        let write = Self::write(self.stream.as_mut().map(|(_, stream)| stream), self.publisher.unwritten());
+        let room = self.publisher.room(&self.connection.path());
+        let write = Self::write(self.stream.as_mut().map(|(_, stream)| stream), self.publisher.unwritten(), room);
         if base {
             tokio::select! {
                 biased;
@@ -283,10 +284,14 @@ impl<'a, C: Connection> Feed<'a, C> {
         while let Some(step) = self.publisher.poll() {
             match step {
                 Step::Open { frame } => {
-                    self.stream = Some((frame, self.connection.open(Urgency::InTurn).await?));
+                    let stream = self.connection.open(Urgency::InTurn).await?;
+                    self.publisher.handle_opened(stream.number());
+                    self.stream = Some((frame, stream));
                 }
                 Step::Write => {
-                    self.connection.set_window(self.publisher.window(&self.connection.path()));
+                    if self.connection.path().repairing > 0 {
+                        self.let_go();
+                    }
                     return Ok(false);
                 }
                 Step::Finish => {
@@ -305,6 +310,7 @@ impl<'a, C: Connection> Feed<'a, C> {
                         }
                     }
                     self.finished.retain(|(frame, _)| *frame < first);
+                    self.connection.handle_reset();
                     self.stream = Some((first, self.connection.open(Urgency::First).await?));
                 }
             }
@@ -324,9 +330,23 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    async fn write(stream: Option<&mut C::Outgoing>, mut chunks: [Bytes; 2]) -> Result<usize, Disconnected> {
+    /// Lets go of what the receiver has and the transport keeps, for packets that were lost and are not needed any more.
+    fn let_go(&mut self) {
+        self.tell_arrived();
+        for (_, stream) in &mut self.finished {
+            if pin!(stream.settled()).poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+                stream.reset();
+            }
+        }
+    }
+
+    async fn write(
+        stream: Option<&mut C::Outgoing>,
+        mut chunks: [Bytes; 2],
+        room: Room,
+    ) -> Result<usize, Disconnected> {
         match stream {
-            Some(stream) => stream.write(&mut chunks).await,
+            Some(stream) => stream.write(&mut chunks, room).await,
             None => std::future::pending().await,
         }
     }
@@ -361,8 +381,8 @@ impl<'a, C: Connection> Feed<'a, C> {
         let mut stream = self.connection.open(Urgency::First).await?;
         let mut chunks = [head, package];
         while chunks.iter().any(|chunk| !chunk.is_empty()) {
-            self.connection.set_window(self.publisher.window(&self.connection.path()));
-            let written = stream.write(&mut chunks).await?;
+            let room = self.publisher.room(&self.connection.path());
+            let written = stream.write(&mut chunks, room).await?;
             if let Some(cap) = self.cap {
                 // With its headers, a packet has a sixteenth more.
                 tokio::time::sleep(cap.time_for((written + written / 16) as u64)).await;

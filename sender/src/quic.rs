@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, Bytes};
-use nestcast_proto::{ALPN, Close, Code, INITIAL_WINDOW, PathStats};
+use nestcast_proto::{ALPN, Close, Code, INITIAL_WINDOW, PathStats, Room};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
     AckFrequencyConfig, AsyncUdpSocket, EndpointConfig, RecvStream, Runtime as _, SendStream, ServerConfig,
-    TokioRuntime, TransportConfig, VarInt, WriteError,
+    TokioRuntime, TransportConfig, VarInt,
 };
 use socket2::SockRef;
 
@@ -166,7 +166,7 @@ impl Handshake {
         let connecting = self.incoming.accept();
         let connection = connecting.map_err(disconnected)?.await.map_err(disconnected)?;
         let known = Mutex::new((connection.remote_address(), known(&connection)));
-        Ok(QuicConnection { connection, known })
+        Ok(QuicConnection(Arc::new(Path { connection, known })))
     }
 }
 
@@ -221,23 +221,21 @@ pub(crate) fn transport(began: Instant, acknowledge: Acknowledge) -> TransportCo
     transport
 }
 
-/// Writes the front of `chunks` as far as there is room; gives how many bytes that was. May be dropped while it waits:
-/// nothing is written then.
-async fn write(stream: &mut SendStream, chunks: &mut [Bytes]) -> Result<usize, WriteError> {
+/// The front of `chunks` in pieces, at most `most` bytes of it.
+fn front(chunks: &[Bytes], most: usize) -> ([Bytes; MAX_PIECES], usize) {
     let pieces = chunks.iter().flat_map(|chunk| {
         let ends = |at: usize| at..chunk.len().min(at + PIECE_BYTES);
         (0..chunk.len()).step_by(PIECE_BYTES).map(move |at| chunk.slice(ends(at)))
     });
+    let mut left = most;
+    let pieces = pieces.map_while(|mut piece| {
+        piece.truncate(left);
+        left -= piece.len();
+        (!piece.is_empty()).then_some(piece)
+    });
     let mut front = [const { Bytes::new() }; MAX_PIECES];
     let count = front.iter_mut().zip(pieces).map(|(slot, piece)| *slot = piece).count();
-    let written = stream.write_chunks(&mut front[..count]).await?.bytes;
-    let mut left = written;
-    for chunk in chunks {
-        let from_chunk = left.min(chunk.len());
-        chunk.advance(from_chunk);
-        left -= from_chunk;
-    }
-    Ok(written)
+    (front, count)
 }
 
 fn disconnected(error: impl std::fmt::Display) -> Disconnected {
@@ -246,13 +244,17 @@ fn disconnected(error: impl std::fmt::Display) -> Disconnected {
 
 /// A connected receiver.
 #[derive(Debug)]
-pub(crate) struct QuicConnection {
+pub(crate) struct QuicConnection(Arc<Path>);
+
+/// Where a connection leads.
+#[derive(Debug)]
+struct Path {
     connection: quinn::Connection,
     /// Of the path to this address. A peer that moves to another has a path, and a congestion control, of its own there.
     known: Mutex<(SocketAddr, Arc<Known>)>,
 }
 
-impl QuicConnection {
+impl Path {
     fn known(&self) -> Arc<Known> {
         let address = self.connection.remote_address();
         let mut of = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -266,69 +268,97 @@ impl QuicConnection {
 impl Drop for QuicConnection {
     /// A feed that breaks off has not said why, and quinn would say code 0: that the broadcast came to its end.
     fn drop(&mut self) {
-        if self.connection.close_reason().is_none() {
+        if self.0.connection.close_reason().is_none() {
             self.close(Close { code: Code::Failed, why: "the feed broke off" });
         }
     }
 }
 
 impl Connection for QuicConnection {
-    type Outgoing = SendStream;
+    type Outgoing = Stream;
     type Incoming = RecvStream;
 
     fn address(&self) -> SocketAddr {
-        self.connection.remote_address()
+        self.0.connection.remote_address()
     }
 
     fn path(&self) -> PathStats {
-        self.known().path()
+        self.0.known().path()
     }
 
-    fn set_window(&self, bytes: u64) {
-        self.connection.set_send_window(bytes);
+    fn handle_reset(&self) {
+        self.0.known().handle_reset();
     }
 
     fn allow_beyond(&self, packets: u64) {
-        self.known().allow_beyond(packets);
+        self.0.known().allow_beyond(packets);
     }
 
-    async fn accept_control(&self) -> Result<(SendStream, RecvStream), Disconnected> {
-        self.connection.accept_bi().await.map_err(disconnected)
+    async fn accept_control(&self) -> Result<(Stream, RecvStream), Disconnected> {
+        let (stream, incoming) = self.0.connection.accept_bi().await.map_err(disconnected)?;
+        Ok((Stream { stream, path: Arc::clone(&self.0) }, incoming))
     }
 
-    async fn open(&self, urgency: Urgency) -> Result<SendStream, Disconnected> {
-        let stream = self.connection.open_uni().await.map_err(disconnected)?;
+    async fn open(&self, urgency: Urgency) -> Result<Stream, Disconnected> {
+        let stream = self.0.connection.open_uni().await.map_err(disconnected)?;
         stream.set_priority(i32::from(urgency == Urgency::First)).map_err(disconnected)?;
-        Ok(stream)
+        Ok(Stream { stream, path: Arc::clone(&self.0) })
     }
 
     fn close(&self, close: Close) {
         // Before the close itself: the packet is built at once.
-        self.known().close();
-        self.connection.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
+        self.0.known().close();
+        self.0.connection.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
     }
 }
 
-impl Outgoing for SendStream {
-    async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Disconnected> {
-        write(self, chunks).await.map_err(disconnected)
+/// A stream to a receiver.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    stream: SendStream,
+    path: Arc<Path>,
+}
+
+impl Outgoing for Stream {
+    fn number(&self) -> u64 {
+        VarInt::from(self.stream.id()).into_inner()
+    }
+
+    async fn write(&mut self, chunks: &mut [Bytes], room: Room) -> Result<usize, Disconnected> {
+        let (known, most) = loop {
+            let known = self.path.known();
+            if let Some(most) = known.room(room.pending).await {
+                break (known, most);
+            }
+        };
+        self.path.connection.set_send_window(room.held);
+        let (mut front, count) = front(chunks, most);
+        let written = self.stream.write_chunks(&mut front[..count]).await.map_err(disconnected)?.bytes;
+        known.handle_written(written as u64);
+        let mut left = written;
+        for chunk in chunks {
+            let from_chunk = left.min(chunk.len());
+            chunk.advance(from_chunk);
+            left -= from_chunk;
+        }
+        Ok(written)
     }
 
     fn finish(&mut self) {
         // What of it is lost goes before what is newer: quinn would send that again when nothing else waits.
-        let _ = self.set_priority(1);
+        let _ = self.stream.set_priority(1);
         // It fails only for a stream that the peer stopped: then nobody waits for its end.
-        let _ = Self::finish(self);
+        let _ = self.stream.finish();
     }
 
     fn reset(&mut self) {
         // It fails only for a stream that is done with.
-        let _ = Self::reset(self, VarInt::from_u32(0));
+        let _ = self.stream.reset(VarInt::from_u32(0));
     }
 
     async fn settled(&mut self) {
         // It fails with the connection: then nothing more arrives.
-        let _ = self.stopped().await;
+        let _ = self.stream.stopped().await;
     }
 }
 

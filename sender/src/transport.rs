@@ -4,7 +4,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use nestcast_proto::{Close, PathStats};
+use nestcast_proto::{Close, PathStats, Room};
 
 /// The connection is no more.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -30,8 +30,8 @@ pub(crate) trait Connection: Send + Sync + 'static {
     /// What is known of the path now.
     fn path(&self) -> PathStats;
 
-    /// Holds at most so many bytes, unsent or unacknowledged.
-    fn set_window(&self, bytes: u64);
+    /// The streams that were opened last were reset, whose bytes are not sent again.
+    fn handle_reset(&self);
 
     /// So many packets may go beyond what may be in flight.
     fn allow_beyond(&self, packets: u64);
@@ -48,9 +48,12 @@ pub(crate) trait Connection: Send + Sync + 'static {
 
 /// A stream to a receiver.
 pub(crate) trait Outgoing: Send {
+    /// The transport's number of it, which the receiver sees too.
+    fn number(&self) -> u64;
+
     /// Writes the front of `chunks`, at least one byte, as much as there is room for; gives how much that was. May be
     /// dropped while it waits: nothing is written then.
-    fn write(&mut self, chunks: &mut [Bytes]) -> impl Future<Output = Result<usize, Disconnected>> + Send;
+    fn write(&mut self, chunks: &mut [Bytes], room: Room) -> impl Future<Output = Result<usize, Disconnected>> + Send;
 
     /// No more will be written; what was, arrives.
     fn finish(&mut self);

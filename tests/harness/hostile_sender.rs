@@ -9,8 +9,8 @@ use bytes::Bytes;
 use nestcast_codec::{MAX_HEADER, ModelId};
 use nestcast_models::Package;
 use nestcast_proto::{
-    Clock, Code, FrameHeader, LateHeader, MAX_FRAME, MAX_MODEL, Message, ModelHeader, PackageHash, StreamHead, Video,
-    Welcome,
+    Clock, Code, FrameHeader, LateHeader, MAX_FRAME, MAX_MODEL, Message, ModelHeader, PackageHash, ParityHeader,
+    StreamHead, Video, Welcome,
 };
 use quinn::{Connection, Endpoint, SendStream, TransportConfig, VarInt};
 use tokio::task::JoinSet;
@@ -58,6 +58,10 @@ pub enum Scenario {
     /// A good picture, and late bytes of it that overlap, leave gaps and never end, on every stream for three seconds; then the
     /// broadcast's end.
     LateBytes,
+    /// Long frames of which the end never comes, each with its parity; then the broadcast's end.
+    Parity,
+    /// A frame that goes on behind what its parity says is its end.
+    ParityTooShort,
     /// Of video.
     Video(HostileVideo),
     /// On every stream a model of the largest size that nobody asked for.
@@ -232,6 +236,23 @@ async fn send_frames(connection: &Connection, scenario: &Scenario) -> Result<(),
             connection.close(Code::Done.number().into(), b"");
             Ok(())
         }
+        Scenario::Parity => {
+            let unfinished = protected_frames(connection, 360_000, 372_000).await?;
+            sleep(Duration::from_secs(1)).await;
+            connection.close(Code::Done.number().into(), b"");
+            drop(unfinished);
+            Ok(())
+        }
+        Scenario::ParityTooShort => {
+            let mut unfinished = protected_frames(connection, 1000, 1100).await?;
+            sleep(Duration::from_millis(500)).await;
+            for stream in &mut unfinished {
+                stream.write_all(&[1; 200]).await?;
+            }
+            connection.closed().await;
+            drop(unfinished);
+            Ok(())
+        }
         Scenario::Video(video) => hostile_video::attack(connection, *video).await,
         Scenario::TinyFrames => tiny_frames(connection).await,
         Scenario::Undecodable => frames(connection, &[0xA5; 1000]).await,
@@ -264,6 +285,31 @@ async fn tiny_frames(connection: &Connection) -> Result<(), Ended> {
         frame(connection, id, &[0]).await?;
     }
     Ok(())
+}
+
+/// Thirty frames with so many of their bytes, which do not end, each with the parity of a stream of `length` bytes; before them
+/// parity alone, since a receiver keeps nothing for it until some came.
+async fn protected_frames(connection: &Connection, bytes: usize, length: u64) -> Result<Vec<SendStream>, Ended> {
+    let mut unfinished = Vec::new();
+    send_parity(connection, 0, length).await?;
+    sleep(Duration::from_millis(300)).await;
+    for id in 0..30 {
+        let mut stream = connection.open_uni().await?;
+        stream.write_all(&endless_frame(id)).await?;
+        stream.write_all(&vec![1; bytes]).await?;
+        send_parity(connection, VarInt::from(stream.id()).into_inner(), length).await?;
+        unfinished.push(stream);
+    }
+    Ok(unfinished)
+}
+
+/// Parity of any bytes, which makes up for few.
+async fn send_parity(connection: &Connection, stream: u64, length: u64) -> Result<(), Ended> {
+    let header = ParityHeader { stream, length, pieces: 1, block: 32 };
+    let mut parity = connection.open_uni().await?;
+    parity.write_all(&StreamHead::Parity(header).encode()).await?;
+    parity.write_all(&vec![7; header.parity_bytes()]).await?;
+    Ok(parity.finish()?)
 }
 
 fn endless_frame(id: u64) -> Bytes {

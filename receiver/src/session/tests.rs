@@ -12,6 +12,7 @@ use nestcast_proto::{
 use tokio::time::sleep;
 
 use super::*;
+use crate::transport::Scattered;
 
 const KNOWN: [u8; 6] = [1; 6];
 const MISSING: [u8; 6] = [9; 6];
@@ -42,11 +43,14 @@ struct Script {
     parts: VecDeque<(Duration, Bytes)>,
     ends: bool,
     read: Arc<AtomicUsize>,
+    /// Its number, and what came out of order.
+    number: u64,
+    scattered: VecDeque<(u64, Bytes)>,
 }
 
 impl Script {
     fn at_once(bytes: impl Into<Bytes>) -> Self {
-        Self { parts: [(Duration::ZERO, bytes.into())].into(), ends: true, read: Arc::default() }
+        Self { parts: [(Duration::ZERO, bytes.into())].into(), ends: true, ..Self::default() }
     }
 
     /// Then nothing, and no end.
@@ -69,6 +73,19 @@ impl Incoming for Script {
                 Ok(Some(bytes))
             }
             None if self.ends => Ok(None),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Scattered for Script {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    async fn read_scattered(&mut self) -> Result<Option<(u64, Bytes)>, Error> {
+        match self.scattered.pop_front() {
+            Some(part) => Ok(Some(part)),
             None => std::future::pending().await,
         }
     }

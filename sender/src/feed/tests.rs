@@ -74,7 +74,11 @@ impl Taker {
 struct Stream(Option<usize>, Taker);
 
 impl Outgoing for Stream {
-    async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Disconnected> {
+    fn number(&self) -> u64 {
+        self.0.map_or(0, |stream| stream as u64)
+    }
+
+    async fn write(&mut self, chunks: &mut [Bytes], _room: Room) -> Result<usize, Disconnected> {
         let offered: usize = chunks.iter().map(Bytes::len).sum();
         let count = loop {
             let Some(stream) = self.0 else { break offered };
@@ -132,7 +136,7 @@ impl Connection for Taker {
         PathStats::default()
     }
 
-    fn set_window(&self, _bytes: u64) {}
+    fn handle_reset(&self) {}
 
     fn allow_beyond(&self, _packets: u64) {}
 
@@ -273,7 +277,11 @@ async fn the_control_stream_does_not_end_before_the_close_that_says_why() {
 struct Sponge;
 
 impl Outgoing for Sponge {
-    async fn write(&mut self, chunks: &mut [Bytes]) -> Result<usize, Disconnected> {
+    fn number(&self) -> u64 {
+        0
+    }
+
+    async fn write(&mut self, chunks: &mut [Bytes], _room: Room) -> Result<usize, Disconnected> {
         Ok(chunks.iter_mut().map(|chunk| std::mem::take(chunk).len()).sum())
     }
 
@@ -296,7 +304,7 @@ impl Connection for Sponge {
         PathStats::default()
     }
 
-    fn set_window(&self, _bytes: u64) {}
+    fn handle_reset(&self) {}
 
     fn allow_beyond(&self, _packets: u64) {}
 

@@ -1,0 +1,74 @@
+//! Stored videos: written and read, cut at every byte, refused.
+
+use super::*;
+
+fn header() -> VideoHeader {
+    let size = Size::new(320, 240).expect("a valid size");
+    let rate = FrameRate { frames: 30_000, seconds: 1001 };
+    VideoHeader { size, rate, range: Range::Limited, models: [ModelId([1; 6]), ModelId([2; 6])], loops: LoopRates::ONE }
+}
+
+fn stored() -> Bytes {
+    let (mut writer, mut bytes) = VideoWriter::new(&header());
+    for (number, frame) in [&b"key"[..], b"", &[7; 300], b"key too"].iter().enumerate() {
+        bytes.extend(writer.frame(frame, number % 3 == 0));
+    }
+    bytes.extend(writer.finish());
+    bytes.into()
+}
+
+#[test]
+fn frames_come_back_and_keys_are_found() {
+    let mut file = VideoFile::new(stored()).expect("a video");
+    assert_eq!(*file.header(), header());
+    let mut lengths = Vec::new();
+    while let Some(frame) = file.next_frame().expect("whole") {
+        lengths.push(frame.len());
+    }
+    assert_eq!(lengths, [3, 0, 300, 7]);
+    for (frame, key, first) in [(0, 0, "key"), (2, 0, "key"), (3, 3, "key too"), (99, 3, "key too")] {
+        assert_eq!(file.seek(frame), Ok(key));
+        assert_eq!(file.next_frame(), Ok(Some(Bytes::from(first))));
+    }
+}
+
+#[test]
+fn several_loops_are_in_the_header_and_wrong_ones_are_refused() {
+    let one = header().to_bytes();
+    for rates in [&[64_000, 256_000][..], &[1, 300, 1 << 34]] {
+        let loops = LoopRates::new(rates).expect("they rise");
+        let bytes = VideoHeader { loops, ..header() }.to_bytes();
+        assert!(bytes.len() <= VideoHeader::MAX_BYTES && VideoHeader::is_video(&bytes));
+        assert_eq!(VideoHeader::parse(&bytes), Ok((VideoHeader { loops, ..header() }, bytes.len())));
+        for cut in 0..bytes.len() {
+            assert_eq!(VideoHeader::parse(&bytes[..cut]), Err(corrupt("it ends inside its header")));
+        }
+    }
+    let parse = |loops: &[u8]| {
+        let mut bytes = [&one[..], loops].concat();
+        bytes[4] = KIND_OF_LOOPS;
+        VideoHeader::parse(&bytes).expect_err("no header").to_string()
+    };
+    for count in [0, 1, 4, 255] {
+        assert!(parse(&[&[count][..], &[1; 255]].concat()).contains("number of loops"), "{count}");
+    }
+    assert!(parse(&[2, 7, 7]).contains("do not rise"));
+    assert!(parse(&[2, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1]).contains("five bytes"));
+}
+
+#[test]
+fn every_prefix_is_a_video_of_fewer_bytes() {
+    let bytes = stored();
+    let (_, first) = VideoHeader::parse(&bytes).expect("a header");
+    for cut in 0..bytes.len() {
+        let file = VideoFile::new(bytes.slice(..cut));
+        assert_eq!(file.is_ok(), cut >= first);
+        let Ok(mut file) = file else { continue };
+        let mut count = 0;
+        while let Some(frame) = file.next_frame().expect("it is only short") {
+            count += frame.len();
+        }
+        assert!(count <= cut);
+        assert!(file.seek(3).is_ok() || cut == first);
+    }
+}
