@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use bytes::Bytes;
-use nestcast_proto::{Bases, Bitrate, Frame, FrameHeader, LateHeader, PathStats, Publisher, Step, StreamHead};
+use bytes::{Bytes, BytesMut};
+use nestcast_proto::{
+    Bases, Bitrate, Frame, FrameHeader, LateHeader, ParityHeader, PathStats, Publisher, Repair, Room, Step, StreamHead,
+};
 
 /// Steps that a publisher may ask for between two events: two frames' at most, each in a few writes.
 const MANY_STEPS: usize = 64;
@@ -78,6 +80,9 @@ struct Driver {
     frames: Vec<Frame>,
     /// The stream that is open.
     open: Option<Vec<u8>>,
+    /// Streams so far, and the last of a frame that ended: its number, and its bytes.
+    streams: u64,
+    ended: (u64, Vec<u8>),
     last: Option<u64>,
     /// The frame that was begun last.
     begun: Option<u64>,
@@ -102,6 +107,8 @@ impl Driver {
             path: PathStats::default(),
             frames: Vec::new(),
             open: None,
+            streams: 0,
+            ended: (0, Vec::new()),
             last: None,
             begun: None,
             opened: 0,
@@ -160,6 +167,7 @@ impl Driver {
             in_flight: path.in_flight.into(),
             rtt: Duration::from_micros(path.rtt.into()),
             repairing: path.repairing.into(),
+            lost: self.path.lost + u64::from(path.repairing),
             falls: self.path.falls + u64::from(path.fell),
             ..self.path
         };
@@ -174,6 +182,8 @@ impl Driver {
                 None => return self.check(),
                 Some(Step::Open { frame }) => {
                     assert!(self.open.replace(Vec::new()).is_none(), "two streams at once");
+                    self.streams += 1;
+                    self.publisher.handle_opened(self.streams);
                     self.opened += u64::from(self.begun.replace(frame) != Some(frame));
                 }
                 Some(Step::Write) => {
@@ -186,7 +196,10 @@ impl Driver {
                 Some(Step::Finish) => self.finish(),
                 Some(Step::Again { .. }) => {
                     // What was open is reset with all others, and the stream of bases begins.
+                    self.last = self.last.max(self.begun);
                     self.open = Some(Vec::new());
+                    self.streams += 1;
+                    self.publisher.handle_opened(self.streams);
                     self.again += 1;
                 }
             }
@@ -204,11 +217,12 @@ impl Driver {
         let before = open.len();
         open.extend(head.iter().chain(&body).take(taken));
         self.publisher.handle_written(self.now, taken, &self.path);
+        // Bases that come again and parity are all head.
         let body = taken.saturating_sub(head.len());
         self.written += body as u64;
         assert_eq!(open.len(), before + taken);
-        let bases = matches!(StreamHead::parse(open), Ok(Some((StreamHead::Bases, _))));
-        self.based += u64::from(owed && taken == offered && !bases);
+        let of_frame = matches!(StreamHead::parse(open), Ok(Some((StreamHead::Frame(_), _))));
+        self.based += u64::from(owed && taken == offered && of_frame);
         taken
     }
 
@@ -220,6 +234,7 @@ impl Driver {
             StreamHead::Frame(header) => header,
             StreamHead::Bases => return self.bases(&stream[length..]),
             StreamHead::Late(header) => return self.late(header, &stream[length..]),
+            StreamHead::Parity(header) => return self.parity(header, &stream[length..]),
             StreamHead::Model(_) => panic!("a model on a frame's stream"),
         };
         let frame = self.frames.iter().find(|frame| frame.id == header.id).expect("a frame that was handed over");
@@ -233,6 +248,22 @@ impl Driver {
         assert_eq!(body, &frame.bytes[..body.len()], "a prefix of the frame");
         assert!(base <= body.len() && body.len() <= self.cap.max(base), "{} bytes, base {base}", body.len());
         self.full += frame.bytes.len() as u64;
+        self.ended = (self.streams, stream);
+    }
+
+    /// The stream that ended has the parity of the frame's before it, and makes up for a block in each of its pieces.
+    fn parity(&self, header: ParityHeader, parity: &[u8]) {
+        let (number, stream) = &self.ended;
+        assert_eq!((header.stream, header.length), (*number, stream.len() as u64));
+        let mut repair = Repair::new(header, Bytes::copy_from_slice(parity), BytesMut::new()).expect("all of it");
+        let piece = stream.len().div_ceil(usize::try_from(header.pieces).expect("few"));
+        let block = usize::try_from(header.block).expect("a packet");
+        for (index, piece) in stream.chunks(piece).enumerate().filter(|(_, piece)| piece.len() > block) {
+            let offset = header.length.div_ceil(header.pieces) * index as u64 + header.block;
+            repair.handle_bytes(offset, &piece[block..]).expect("within the stream");
+        }
+        let came: Vec<u8> = std::iter::from_fn(|| repair.poll()).flatten().collect();
+        assert!(came == *stream && repair.is_whole(), "without the first block of each piece");
     }
 
     /// The stream of late bytes that ended has bytes of the frame that was begun last, at their place.
@@ -272,8 +303,9 @@ impl Driver {
         let most = self.frames.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>() * (1 + self.again);
         assert!(most >= stats.bytes && (self.stayed || stats.full >= stats.bytes));
         assert!(self.publisher.useful_bytes() <= self.cap as u64, "more than the cap is of use");
-        let window = self.publisher.window(&self.path);
-        assert!(window >= self.path.window && window <= 2 * self.path.window + self.path.in_flight + 16 * 1024);
+        let Room { held, pending } = self.publisher.room(&self.path);
+        assert!(held >= self.path.window && held <= 4 * self.path.window + self.path.in_flight + 16 * 1024);
+        assert!(pending.is_none_or(|pending| (self.path.window..=held).contains(&pending)));
         let _ = (self.publisher.delivery_rate(), self.publisher.packets_beyond(&self.path));
     }
 }

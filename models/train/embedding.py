@@ -89,10 +89,11 @@ class Task:
     def load_state(self, saved: dict) -> None: ...
 
     def export(self, model: nn.Module, out: Path) -> None:
-        """The weights, matrices in 8 bits; the table and the figures are made with them (paper/)."""
+        """The weights but for the decoder's, matrices in 8 bits; the table and the figures are made with them (paper/)."""
         model.calibrate(self.data.training)
         frame = self.data.frame.state() if self.data.frame else {}
-        write_weights(out / "weights.npz", {**model.state_dict(), **frame})
+        encoder = {name: value for name, value in model.state_dict().items() if not name.startswith("encoder.up_")}
+        write_weights(out / "weights.npz", {**encoder, **frame})
 
 
 @torch.no_grad()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import tempfile
 import unittest
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -15,6 +17,7 @@ import neighbourhood
 from encoders import Convolutional, Dense, Embedding
 from nested import truncate
 from settings import BoltzmannSettings, EmbeddingSettings, Phase
+from slim import read_weights
 from test_hashing import fit, some_data
 
 SMALL = EmbeddingSettings("embedding", "small", widths=(36, 24, 6), activation="rectified", phases=(Phase(60),), batch=80, learning_rate=5e-3)
@@ -111,6 +114,16 @@ class Training(unittest.TestCase):
         before = task.loss((x, classes, free), settings.phases[0]).item()
         after = trained(settings)
         self.assertLess(after.loss((x, classes, free), settings.phases[0]).item(), before - 0.5)
+
+    def test_what_is_exported_encodes_without_its_decoder(self):
+        task = task_of(dataclasses.replace(SMALL, reconstruction=0.01))
+        with tempfile.TemporaryDirectory() as folder:
+            task.export(task.model, Path(folder))
+            weights = read_weights(Path(folder) / "weights.npz")
+        alone = Embedding(SMALL)
+        alone.load_state_dict(weights)
+        x = torch.rand(7, 36)
+        torch.testing.assert_close(alone(x), task.model(x), rtol=0.05, atol=0.05)
 
     def test_pictures_are_moved_whole(self):
         x = torch.zeros(20, 36)

@@ -152,6 +152,16 @@ class Projections(unittest.TestCase):
         self.assertLess(apart(near), apart(self.y.flip(0)) / 4)
 
 
+    def test_discriminants_tell_classes_apart_where_principal_axes_do_not(self):
+        classes = torch.arange(800) % 3
+        self.y[:, 5] += classes
+        gap = lambda points: torch.stack([points[classes == one].mean(0) for one in range(3)]).var(0).max() / points[classes == 0].var(0).min()
+        found = projections.discriminants(self.y, classes, 2)
+        self.assertGreater(gap(found.points(self.y)[:, :1]), 50)
+        self.assertLess(gap(projections.principal_directions(self.y, 2).points(self.y)), 1)
+        self.assertGreater(found.directions[0, 5].abs() / found.directions[0, :4].abs().max(), 10)
+
+
 class Measures(unittest.TestCase):
     def test_a_ranking_by_hand(self):
         found = ranking.measures(np.array([True, False, True, False, False, True]))

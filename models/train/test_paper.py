@@ -287,6 +287,13 @@ class LearnedCodes(unittest.TestCase):
         self.assertEqual({count for name, count in counts.items() if "1 %" not in name}, {600})
 
 
+    def test_queries_are_timed_by_the_length_of_codes(self):
+        times = learned_tables.query_times()
+        self.assertTrue({16, 32, 64, 512} <= set(times))
+        for found in times.values():
+            self.assertLess(float(found["us in order"]), float(found["us one by one"]))
+
+
 class Page(unittest.TestCase):
     def test_the_pages_show_every_figure_that_is_committed(self):
         pages = "".join((figures.OUT / name).read_text(encoding="utf-8") for name in ("index.html", "codes.html"))

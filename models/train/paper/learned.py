@@ -72,17 +72,18 @@ EMBEDDINGS = (
     *(Learned("nca-bits", bits, "NCA, bits", labels=True) for bits in TRAINED),
     Learned("nca-bits-nested", 512, "NCA, bits, nested", labels=True),
 )
-STACK = Learned("stack", 30, "what dense networks start from")
+STACKS = (Learned("stack-deep", 30, "what the paper's network starts from"), Learned("stack", 30, "what its variants start from"))
 POINTS = (
     Learned("nca", 30, "nonlinear NCA", labels=True),
-    Learned("nca-split", 50, "nonlinear NCA, split", labels=True),
-    Learned("nca-few", 30, "nonlinear NCA, 1 % of labels", labels=True),
-    Learned("nca-few-regularised", 30, "nonlinear NCA, 1 % of labels, regularised", labels=True),
+    Learned("nca-split", 50, "NCA, one hidden layer, split", labels=True),
+    Learned("nca-few", 30, "NCA, one hidden layer, 1 % of labels", labels=True),
+    Learned("nca-few-regularised", 30, "NCA, one hidden layer, 1 % of labels, regularised", labels=True),
     Learned("nca-rectified", 30, "NCA, rectified, along 64 axes", labels=True),
     Learned("nca-convolutional", 64, "convolutional NCA", labels=True),
     Learned("softmax-convolutional", 64, "softmax features of the same network", labels=True),
 )
-ALL = (*HASHES, *EMBEDDINGS, STACK, *POINTS)
+SCATTERED = ("nca", "nca-convolutional", "softmax-convolutional")  # that are drawn in a plane
+ALL = (*HASHES, *EMBEDDINGS, *STACKS, *POINTS)
 
 
 def train(data: Path, runs: tuple[Learned, ...] = ALL) -> None:
@@ -110,7 +111,7 @@ class Test:
 
 def embedding_model(one: Learned) -> tuple[Embedding, Frame | None]:
     state = read_weights(one.weights)
-    model = Embedding(one.read_settings())
+    model = Embedding(dataclasses.replace(one.read_settings(), reconstruction=0.0))  # weights are the encoder's alone
     model.load_state_dict({name: value for name, value in state.items() if not name.startswith("frame.")})
     return model.eval(), Frame.from_state(state) if "frame.mean" in state else None
 

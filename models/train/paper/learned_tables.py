@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,14 +14,18 @@ from torch import nn
 import codes
 import figures
 import learned
+import projections
 import ranking
 from vectors import Frame
 
 RADII = range(0, 11)
 BALL_BITS = 32  # of the codes whose balls are searched and whose activations are shown
 BINS = 20  # of a histogram
+SCATTERED = 1000  # digits that are drawn in a plane
 HIDDEN, CLASSIFIER_STEPS, CLASSIFIER_BATCH, CLASSIFIER_RATE = 256, 600, 256, 2e-3
 NEIGHBOURS = (1, 3, 5, 7, 10)
+TIMES = figures.OUT.parents[1] / "benches/results/retrieval/queries.csv"  # of `cargo xtask measure retrieval`
+TIMED_CODES, TIMED_RANGE = "100000", "32"  # codes in the index, and R of ordered retrieval
 
 
 def row(family: str, bits: int, labels: bool, found: dict[str, float]) -> dict:
@@ -41,7 +46,17 @@ def table(test: learned.Test, runs: tuple[learned.Learned, ...]) -> list[dict]:
     for bits in learned.LENGTHS:
         for name, encode in learned.rivals(test, bits).items():
             rows.append(row(name, bits, False, ranking.ranked(*test.bits(encode), test.some)))
-    return sorted(rows, key=lambda one: (one["bits"], -float(one["MAP"])))
+    times = query_times()
+    return [one | times.get(one["bits"], dict.fromkeys(times[32], "")) for one in sorted(rows, key=lambda one: (one["bits"], -float(one["MAP"])))]
+
+
+def query_times() -> dict[int, dict[str, str]]:
+    """Microseconds of a query that is not in the index, by bits of its codes, in order and one by one."""
+    with open(TIMES, encoding="utf-8") as file:
+        timed = [row for row in csv.DictReader(file) if (row["count"], row["queries"]) == (TIMED_CODES, "new")]
+    of = lambda method, parameter: {int(row["bits"]): row["us"] for row in timed if (row["method"], row["parameter"]) == (method, parameter)}
+    ordered, scan = of("ordered", TIMED_RANGE), of("linear", "")
+    return {bits: {"us in order": ordered[bits], "us one by one": scan[bits]} for bits in ordered}
 
 
 @dataclass
@@ -145,11 +160,28 @@ def representations(one: learned.Learned, samples: torch.Tensor) -> tuple[torch.
     return before, model.latent.code((centres > model.threshold).float())
 
 
+def scatter_rows(test: learned.Test) -> list[dict]:
+    """Where the first test digits lie in a plane: pixels and learned points along their own two principal axes, pixels along two discriminants."""
+    frame = Frame.of(test.searched, learned.AXES)
+    pixels, asked = frame.coordinates(test.searched), frame.coordinates(test.asked[:SCATTERED])
+    planes = {
+        "pixels, principal axes": projections.principal_directions(pixels, 2).points(asked),
+        "pixels, discriminants": projections.discriminants(pixels, test.data.classes, 2).points(asked),
+    }
+    for one in (one for one in learned.POINTS if one.settings in learned.SCATTERED):
+        encode = learned.encoder(one)
+        planes[one.family] = projections.principal_directions(encode(test.searched), 2).points(encode(test.asked[:SCATTERED]))
+    places = {f"{name}, {axis}": points[:, i].tolist() for name, points in planes.items() for i, axis in enumerate("xy")}
+    classes = test.all.wanted[:SCATTERED].tolist()
+    return [{"class": classes[i], **{name: f"{values[i]:.4g}" for name, values in places.items()}} for i in range(len(classes))]
+
+
 def measure(data: Path) -> None:
     """Every number of the page, from the runs' weights."""
     test = learned.Test(data)
     figures.write_table("codes-table.csv", table(test, (*learned.HASHES, *learned.EMBEDDINGS)))
     figures.write_table("codes-neighbours.csv", points_table(test))
+    figures.write_table("codes-scatter.csv", scatter_rows(test))
     figures.write_table("codes-classifier.csv", classifier_rows(test))
     figures.write_table("codes-balls.csv", ball_rows(test))
     figures.write_table("codes-activations.csv", activation_rows(test))
