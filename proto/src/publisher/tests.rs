@@ -3,6 +3,7 @@
 use super::*;
 use crate::bases::Bases;
 use crate::frame::{FrameHeader, Join};
+use crate::stream::StreamHead;
 
 const INTERVAL: Duration = Duration::from_millis(40);
 const BASE: usize = 100;
