@@ -1,5 +1,6 @@
 //! The command line's words: subcommands, options, defaults.
 
+mod grid;
 mod live;
 #[cfg(feature = "retrieval")]
 mod retrieval;
@@ -7,13 +8,13 @@ mod video;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use nestcast_codec::{DEFAULT_MAX_PIXELS, MAX_HEADER};
 use nestcast_models::Package;
 
+pub(crate) use grid::Grid;
 pub(crate) use live::{Receive, Send};
 #[cfg(feature = "retrieval")]
 pub(crate) use retrieval::{Codes, Index, Search};
@@ -24,8 +25,6 @@ use video::{bitrate, loops};
 const MAX_THREADS: usize = 256;
 /// The model unless told otherwise.
 const DEFAULT_MODEL: &str = "photo";
-/// Most points a grid may have.
-const MAX_POINTS: f64 = 10_000.0;
 
 /// Encode a picture or a video once, cut the stream at any byte, decode every prefix.
 ///
@@ -331,46 +330,6 @@ pub(crate) struct Demo {
     pub(crate) decoder: Option<Decoders>,
     #[command(flatten)]
     pub(crate) common: Common,
-}
-
-/// Evenly spaced rates, in bits per pixel.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Grid {
-    start: f64,
-    step: f64,
-    points: usize,
-}
-
-impl Default for Grid {
-    fn default() -> Self {
-        Self { start: 0.1, step: 0.05, points: 29 }
-    }
-}
-
-impl Grid {
-    /// All rates, lowest first.
-    pub(crate) fn rates(self) -> impl Iterator<Item = f64> {
-        // Rounded, so that 0.1 + 2 * 0.05 prints as 0.2.
-        (0..self.points).map(move |i| ((self.start + i as f64 * self.step) * 1e6).round() / 1e6)
-    }
-}
-
-impl FromStr for Grid {
-    type Err = String;
-
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be 1 to MAX_POINTS")]
-    fn from_str(text: &str) -> Result<Self, String> {
-        let numbers: Result<Vec<f64>, String> = text.split(':').map(positive).collect();
-        let [start, stop, step] = numbers?[..] else {
-            return Err("give three numbers, START:STOP:STEP".to_owned());
-        };
-        // A step that misses the stop by rounding alone reaches it.
-        let points = ((stop - start) / step + 1e-6).floor() + 1.0;
-        if !(1.0..=MAX_POINTS).contains(&points) {
-            return Err(format!("that is no grid of 1 to {MAX_POINTS} points"));
-        }
-        Ok(Self { start, step, points: points as usize })
-    }
 }
 
 /// A built-in model's name, or a folder that is there.

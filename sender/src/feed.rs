@@ -1,6 +1,7 @@
 //! One receiver: let in or turned away, then fed frame by frame.
 
 mod in_loop;
+mod model;
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -11,8 +12,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, Clock, Close, Code, Control, Hello, INITIAL_WINDOW, MAX_OPEN_FRAMES, Message, ModelHeader, ModelRequest,
-    PackageHash, Publisher, Room, Step, StreamHead, Welcome, same_token,
+    Bitrate, Clock, Close, Code, Control, Hello, INITIAL_WINDOW, MAX_OPEN_FRAMES, Message, Publisher, Room, Step,
+    Welcome, same_token,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -362,34 +363,6 @@ impl<'a, C: Connection> Feed<'a, C> {
             _ => Err(Close { code: Code::Violation, why: "a receiver may only ask for the model, or a join of video" }
                 .into()),
         }
-    }
-
-    async fn give_model(&mut self, request: ModelRequest) -> Result<(), End> {
-        if std::mem::replace(&mut self.asked, true) {
-            return Err(Close { code: Code::Violation, why: "the model was asked for before" }.into());
-        }
-        let package = self.shared.package.as_ref().filter(|_| request.package == self.shared.welcome.package);
-        let Some(package) = package else {
-            return Err(Close { code: Code::Model, why: "this sender does not hand out that model" }.into());
-        };
-        self.send_model(request.package, package.clone()).await.map_err(End::Disconnected)
-    }
-
-    async fn send_model(&mut self, hash: PackageHash, package: Bytes) -> Result<(), Disconnected> {
-        // It goes before frames: without it they cannot be shown.
-        let head = StreamHead::Model(ModelHeader { package: hash, length: package.len() as u64 }).encode();
-        let mut stream = self.connection.open(Urgency::First).await?;
-        let mut chunks = [head, package];
-        while chunks.iter().any(|chunk| !chunk.is_empty()) {
-            let room = self.publisher.room(&self.connection.path());
-            let written = stream.write(&mut chunks, room).await?;
-            if let Some(cap) = self.cap {
-                // With its headers, a packet has a sixteenth more.
-                tokio::time::sleep(cap.time_for((written + written / 16) as u64)).await;
-            }
-        }
-        stream.finish();
-        Ok(())
     }
 
     fn note(&mut self) {

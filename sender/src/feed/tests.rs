@@ -6,7 +6,7 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use nestcast_proto::{DecoderKind, Frame, JoinRequest, ModelRequest, PathStats, Video};
+use nestcast_proto::{DecoderKind, Frame, JoinRequest, ModelRequest, PackageHash, PathStats, Video};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
