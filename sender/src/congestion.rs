@@ -41,7 +41,12 @@ struct State {
 
 impl State {
     /// Bytes that may be written so that no more than `pending` are in flight or unsent, not counting packets' headers.
-    fn room(&self, pending: u64) -> u64 {
+    fn room(&mut self, pending: u64) -> u64 {
+        // Where nothing is on the way nothing waits to be sent, whatever was lost of streams that were stopped: nothing is to come
+        // that would say so.
+        if self.path.in_flight == 0 && self.sent {
+            self.unsent = 0;
+        }
         pending.saturating_sub(of_streams(self.path.in_flight, self.path.mtu) + self.unsent)
     }
 }
@@ -209,5 +214,22 @@ impl Controller for Congestion {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_thought_unsent_keeps_nothing_from_a_path_with_nothing_on_the_way() {
+        let path = |in_flight| PathStats { in_flight, ..PathStats::default() };
+        let mut state = State { path: path(1200), unsent: 100_000, sent: true, reset: None };
+        assert_eq!(state.room(4800), 0);
+        state.path = path(0);
+        state.sent = false;
+        assert_eq!(state.room(4800), 0, "what was just written is about to be sent");
+        state.sent = true;
+        assert_eq!(state.room(4800), 4800);
     }
 }
