@@ -2,7 +2,7 @@
 
 use crate::entropy::range_coder::RangeEncoder;
 use crate::motion::field::{BLOCK, Block, CELL, Field, Source};
-use crate::motion::interpolate::Window;
+use crate::motion::interpolate::{Window, row_length};
 use crate::motion::overlap::{Exact, Kind, Sampler, Sums};
 use crate::motion::reference::{FRACTION, Plane};
 use crate::motion::search::block::{Blocks, Found};
@@ -42,7 +42,7 @@ impl Overlapped {
     ) -> Vec<u8> {
         self.side_info.reset(field);
         self.sums.clear();
-        self.sums.resize(field.blocks.len() * BLOCK * BLOCK, 0);
+        self.sums.resize(field.blocks.len() * BLOCK * BLOCK + SIDE, 0);
         for (at, block) in field.blocks.iter().enumerate() {
             self.add(field, from, at, block);
         }
@@ -132,17 +132,26 @@ impl Overlapped {
         sides: [usize; 2],
     ) {
         out.clear();
-        out.resize(sides[0] * sides[1], 0);
+        out.resize(sides[0] * sides[1] + SIDE, 0);
         let mut sums = Sums { all: out, width: sides[0], corner: corner.map(usize::cast_signed) };
         from.add(&mut sums, &mut self.room, field, at, block);
     }
 }
 
 /// Room for what is interpolated.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Room {
     window: Window,
-    samples: Vec<i16>,
+    samples: Samples,
+}
+
+/// Of a block with its overlap.
+type Samples = [i16; SIDE * SIDE];
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { window: Window::default(), samples: [0; SIDE * SIDE] }
+    }
 }
 
 /// What blocks are predicted from: the loop's and the floor's luma, or samples near enough to choose by.
@@ -171,14 +180,18 @@ impl References<'_> {
 /// Means of 8-bit half samples.
 struct Rough<'a> {
     quarters: &'a Quarters,
-    samples: &'a mut Vec<i16>,
+    samples: &'a mut Samples,
 }
 
 impl Sampler for Rough<'_> {
     fn fetch(&mut self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &[i16] {
-        self.samples.clear();
-        self.quarters.fetch(corner, vector, side, self.samples);
-        self.samples
+        let length = row_length(side[0]);
+        match length {
+            8 => self.quarters.fetch::<8>(corner, vector, side, self.samples.as_chunks_mut().0),
+            16 => self.quarters.fetch::<16>(corner, vector, side, self.samples.as_chunks_mut().0),
+            _ => self.quarters.fetch::<SIDE>(corner, vector, side, self.samples.as_chunks_mut().0),
+        }
+        &self.samples[..length * side[1]]
     }
 }
 
