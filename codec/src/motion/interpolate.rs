@@ -110,7 +110,7 @@ impl Window {
             let row = &plane.samples[(top + row) * plane.stride + x - before..][..LENGTH + TAPS - 1];
             match across {
                 Some(taps) => along_row(row, taps, out),
-                None => out.iter_mut().zip(&row[before..]).for_each(|(out, sample)| *out = sample << 3),
+                None => *out = row[before..].first_chunk().map_or(*out, |row| row.map(|sample| sample << 3)),
             }
         }
         let Some(taps) = down else { return };
