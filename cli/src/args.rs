@@ -308,7 +308,7 @@ pub(crate) struct Eval {
     /// Of pictures: bits per pixel to cut at [default: 0.1:1.5:0.05]
     #[arg(long, value_name = "START:STOP:STEP")]
     pub(crate) grid: Option<Grid>,
-    /// Print the summary as JSON, on standard error if OUT.csv is `-`
+    /// Print the summary as JSON, on standard error if the table or the plot is `-`
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

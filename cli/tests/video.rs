@@ -257,6 +257,16 @@ fn eval_measures_five_rates() {
     assert!(plot.is_empty() || bench.read("out.svg").starts_with(b"<svg"));
 }
 
+#[cfg(feature = "plot")]
+#[test]
+fn a_plot_on_standard_output_has_it_for_itself() {
+    let bench = encoded();
+    let (plot, _) = bench.succeed(&["eval", "clip.y4m", "--frames", "0..3", "--plot", "-"]);
+    assert!(plot.starts_with("<svg") && plot.trim_end().ends_with("</svg>"), "{plot}");
+    let line = bench.refuse(&["eval", "clip.y4m", "--plot", "-", "--csv", "-"]);
+    assert!(line.contains("cannot both"), "{line}");
+}
+
 #[test]
 fn a_stored_video_that_was_cut_anywhere_gives_the_frames_that_are_there() {
     let bench = encoded();

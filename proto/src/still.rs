@@ -34,10 +34,11 @@ impl Still {
         self.written += count;
     }
 
-    /// Its streams are reset: no more than its base will be there.
+    /// Its streams are reset: no more than its base will be there, and what goes again counts against the receiver's cap anew.
     pub(crate) fn handle_reset(&mut self) {
         let base = self.frame.as_ref().map_or(0, |frame| frame.base);
         self.written = self.written.min(base);
+        self.allowed = self.allowed.min(self.written);
     }
 
     /// Whether `frame`, which is due, is the same picture. It may have more bytes by now, and `cap` of them more may be

@@ -62,6 +62,7 @@ pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
     #[cfg(feature = "perceptual")]
     ensure!(!options.perceptual, "--perceptual is for pictures: leave it out");
     super::model(&options.common)?;
+    let piped = piped(options)?;
     let place = |path| Output::new(path, &[input.path()]);
     let csv = options.csv.as_deref().map(place).transpose()?;
     #[cfg(feature = "plot")]
@@ -76,12 +77,24 @@ pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
         output.write(table(&measured)?.as_bytes())?;
     }
     if options.json {
-        return options.csv.as_deref().map_or(Lines::Output, Lines::beside).print_pretty(&report);
+        return if piped { Lines::Error } else { Lines::Output }.print_pretty(&report);
     }
-    if csv.is_some_and(|output| output.is_standard()) {
+    if piped {
         return Ok(());
     }
     files::print_result(&describe(&report))
+}
+
+/// Whether the table or the plot goes to standard output, which only one of them can.
+fn piped(options: &Eval) -> Result<bool> {
+    let outputs = [
+        options.csv.as_deref(),
+        #[cfg(feature = "plot")]
+        options.plot.as_deref(),
+    ];
+    let count = outputs.into_iter().flatten().filter(|output| files::is_standard(output)).count();
+    ensure!(count < 2, "--csv and --plot cannot both go to standard output: name a file for one of them");
+    Ok(count == 1)
 }
 
 fn measure(options: &Eval, mut clip: Clip) -> Result<(Report, Measured)> {

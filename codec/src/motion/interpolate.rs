@@ -28,6 +28,14 @@ const CHROMA: [[i16; 4]; 8] = [
     [-2, 10, 58, -2],
 ];
 
+/// Samples of a row are made in groups of so many, so that no loop has a rest.
+const GROUP: usize = 8;
+
+/// How many samples the rows of a window have that is `width` wide: those behind the width mean nothing.
+pub(super) const fn row_length(width: usize) -> usize {
+    width.next_multiple_of(GROUP)
+}
+
 /// Room for what is interpolated.
 #[derive(Debug)]
 pub(super) struct Window {
@@ -42,8 +50,8 @@ impl Default for Window {
 }
 
 impl Window {
-    /// The `side[0]` x `side[1]` samples whose first is at `corner` moved by `vector`, row by row; of luma or of a
-    /// colour difference.
+    /// The `side[0]` x `side[1]` samples whose first is at `corner` moved by `vector`, row by row, each of
+    /// [`row_length`]; of luma or of a colour difference.
     pub(super) fn fetch(
         &mut self,
         plane: &Plane,
@@ -52,6 +60,23 @@ impl Window {
         vector: Vector,
         side: [usize; 2],
     ) -> &[i16] {
+        let length = row_length(side[0]);
+        match length {
+            8 => self.rows_of::<8>(plane, luma, corner, vector, side),
+            16 => self.rows_of::<16>(plane, luma, corner, vector, side),
+            _ => self.rows_of::<MAX_SIDE>(plane, luma, corner, vector, side),
+        }
+        &self.samples[..length * side[1]]
+    }
+
+    fn rows_of<const LENGTH: usize>(
+        &mut self,
+        plane: &Plane,
+        luma: bool,
+        corner: [isize; 2],
+        vector: Vector,
+        side: [usize; 2],
+    ) {
         let bits = if luma { 2 } else { 3 };
         let at = |corner: isize, part: i16, length: usize, side: usize| {
             let whole = corner + isize::from(part >> bits);
@@ -63,55 +88,66 @@ impl Window {
         let mask = (1 << bits) - 1;
         let phases = [(vector.x & mask).cast_unsigned(), (vector.y & mask).cast_unsigned()].map(usize::from);
         if luma {
-            self.filter(plane, first, side, phases.map(|phase| (phase != 0).then(|| &LUMA[phase])));
+            self.filter::<8, LENGTH>(plane, first, side[1], phases.map(|phase| (phase != 0).then(|| &LUMA[phase])));
         } else {
-            self.filter(plane, first, side, phases.map(|phase| (phase != 0).then(|| &CHROMA[phase])));
+            self.filter::<4, LENGTH>(plane, first, side[1], phases.map(|phase| (phase != 0).then(|| &CHROMA[phase])));
         }
-        &self.samples[..side[0] * side[1]]
     }
 
-    /// Along rows, then along columns; no taps: whole samples.
-    fn filter<const TAPS: usize>(
+    /// Along rows, then along columns; no taps: whole samples. What is read beyond the width is inside the plane: its last
+    /// row is never the last that is read.
+    fn filter<const TAPS: usize, const LENGTH: usize>(
         &mut self,
         plane: &Plane,
         [x, y]: [usize; 2],
-        [width, height]: [usize; 2],
+        height: usize,
         [across, down]: [Option<&[i16; TAPS]>; 2],
     ) {
         let before = TAPS / 2 - 1;
         let (top, rows) = if down.is_some() { (y - before, height + TAPS - 1) } else { (y, height) };
-        let out = if down.is_some() { &mut self.between[..width * rows] } else { &mut self.samples[..width * rows] };
-        for (row, out) in out.chunks_exact_mut(width).enumerate() {
-            let row = &plane.samples[(top + row) * plane.stride..];
+        let out = if down.is_some() { &mut self.between[..] } else { &mut self.samples[..] };
+        for (row, out) in out.as_chunks_mut::<LENGTH>().0[..rows].iter_mut().enumerate() {
+            let row = &plane.samples[(top + row) * plane.stride + x - before..][..LENGTH + TAPS - 1];
             match across {
-                Some(taps) => along_row(&row[x - before..][..width + TAPS - 1], taps, out),
-                None => out.iter_mut().zip(&row[x..][..width]).for_each(|(out, sample)| *out = sample << 3),
+                Some(taps) => along_row(row, taps, out),
+                None => *out = row[before..].first_chunk().map_or(*out, |row| row.map(|sample| sample << 3)),
             }
         }
         let Some(taps) = down else { return };
-        for (row, out) in self.samples.chunks_exact_mut(width).take(height).enumerate() {
-            let rows: [&[i16]; TAPS] = std::array::from_fn(|tap| &self.between[(row + tap) * width..][..width]);
+        let rows = self.between.as_chunks::<LENGTH>().0;
+        for (out, rows) in self.samples.as_chunks_mut().0[..height].iter_mut().zip(rows.array_windows::<TAPS>()) {
             along_columns(rows, taps, out);
         }
     }
 }
 
-/// From eighths to 1/64: the taps' sum is 64 times 1/8, so an eighth of it remains.
+/// From eighths to 1/64: the taps' sum is 64 times 1/8, so an eighth of it remains. In 16 bits throughout: the sum of what
+/// is above the last 3 bits of the samples, which have 11, and an eighth of that of these bits, rounded down as that of both would be.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "taps of at most 112/64 in all keep 11 bits below 15")]
-fn along_row<const TAPS: usize>(row: &[i16], taps: &[i16; TAPS], out: &mut [i16]) {
-    let shifted: [&[i16]; TAPS] = std::array::from_fn(|tap| &row[tap..][..out.len()]);
-    for (at, out) in out.iter_mut().enumerate() {
-        let sum: i32 = (0..TAPS).map(|tap| i32::from(taps[tap]) * i32::from(shifted[tap][at])).sum();
-        *out = (sum >> 3) as i16;
+fn along_row<const TAPS: usize, const LENGTH: usize>(row: &[i16], taps: &[i16; TAPS], out: &mut [i16; LENGTH]) {
+    let (mut above, mut below) = ([0_i16; LENGTH], [0_i16; LENGTH]);
+    for (samples, tap) in row.array_windows::<LENGTH>().zip(taps) {
+        for ((above, below), sample) in above.iter_mut().zip(&mut below).zip(samples) {
+            *above += tap * (sample >> 3);
+            *below += tap * (sample & 7);
+        }
     }
+    out.iter_mut().zip(&above).zip(&below).for_each(|((out, above), below)| *out = above + (below >> 3));
 }
 
+/// As [`along_row`], of samples of 15 bits, a 64th of the taps' sum.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "taps of at most 112/64 in all keep 14 bits below 16")]
-fn along_columns<const TAPS: usize>(rows: [&[i16]; TAPS], taps: &[i16; TAPS], out: &mut [i16]) {
-    for (at, out) in out.iter_mut().enumerate() {
-        let sum: i32 = (0..TAPS).map(|tap| i32::from(taps[tap]) * i32::from(rows[tap][at])).sum();
-        *out = (sum >> 6) as i16;
+fn along_columns<const TAPS: usize, const LENGTH: usize>(
+    rows: &[[i16; LENGTH]; TAPS],
+    taps: &[i16; TAPS],
+    out: &mut [i16; LENGTH],
+) {
+    let (mut above, mut below) = ([0_i16; LENGTH], [0_i16; LENGTH]);
+    for (samples, tap) in rows.iter().zip(taps) {
+        for ((above, below), sample) in above.iter_mut().zip(&mut below).zip(samples) {
+            *above += tap * (sample >> 6);
+            *below += tap * (sample & 63);
+        }
     }
+    out.iter_mut().zip(&above).zip(&below).for_each(|((out, above), below)| *out = above + (below >> 6));
 }

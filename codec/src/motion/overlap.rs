@@ -4,7 +4,7 @@
 //! estimation-theoretic approach", IEEE Trans. Image Processing 3(5), 1994), with windows that rise and fall linearly.
 
 use crate::motion::field::{BLOCK, Block, CELL, CONSTANTS, Field, Source};
-use crate::motion::interpolate::{MAX_SIDE, Window};
+use crate::motion::interpolate::{MAX_SIDE, Window, row_length};
 use crate::motion::reference::{FRACTION, Plane};
 use crate::motion::vector::Vector;
 
@@ -69,7 +69,7 @@ impl Overlap {
         let width = field.across * 2 * side;
         let reach = 2 * side + side;
         self.sums.clear();
-        self.sums.resize(reach * width, 0);
+        self.sums.resize(reach * width + MAX_SIDE, 0);
         let shift = kind.weight_bits() + FRACTION;
         let mut done = 0;
         for by in 0..field.down {
@@ -88,7 +88,7 @@ impl Overlap {
                 out.row_mut(y).iter_mut().zip(sums).for_each(|(out, sum)| *out = rounded(*sum, shift));
             }
             done = done.max(end);
-            self.sums.copy_within(2 * side * width.., 0);
+            self.sums.copy_within(2 * side * width..reach * width, 0);
             self.sums[side * width..].fill(0);
         }
     }
@@ -96,6 +96,7 @@ impl Overlap {
 
 /// Sums of samples times weights: rows of `width`.
 pub(super) struct Sums<'a> {
+    /// With [`MAX_SIDE`] more behind the last row, to which nothing is added.
     pub(super) all: &'a mut [i32],
     pub(super) width: usize,
     /// Column and row of the first.
@@ -104,7 +105,8 @@ pub(super) struct Sums<'a> {
 
 /// Gives samples of a reference, moved, in 1/64 of a step.
 pub(super) trait Sampler {
-    /// `side[0]` x `side[1]` samples, the first of which is at `corner` moved by `vector`, row by row.
+    /// `side[0]` x `side[1]` samples, the first of which is at `corner` moved by `vector`, row by row, each of
+    /// [`row_length`].
     fn fetch(&mut self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &[i16];
 }
 
@@ -132,59 +134,92 @@ impl Sums<'_> {
         block: &Block,
     ) {
         for unit in units(block, kind, place).into_iter().flatten() {
-            let side = kind.cell();
             let [(left, across), (upper, down)] = [0, 1].map(|axis| {
                 let last = 2 * [field.across, field.down][axis];
-                Weights::new(unit.cell[axis], unit.cells, last, side)
+                Weights::of(unit.cell[axis], unit.cells, last, kind)
             });
-            let sides = [across.count, down.count];
             let first = (upper - self.corner[1]).cast_unsigned() * self.width + (left - self.corner[0]).cast_unsigned();
-            let rows = self.all[first..].chunks_mut(self.width).zip(&down.values[..sides[1]]);
-            let across = &across.values[..sides[0]];
+            let (all, down) = (&mut self.all[first..], &down.values[..down.count]);
             match unit.motion {
                 Motion::Moved(vector) => {
-                    let samples = sampler.fetch([left, upper], vector, sides);
-                    for ((sums, down), samples) in rows.zip(samples.chunks_exact(sides[0])) {
-                        for ((sum, sample), across) in sums.iter_mut().zip(samples).zip(across) {
-                            *sum += i32::from(*sample) * i32::from(across * down);
-                        }
+                    let samples = sampler.fetch([left, upper], vector, [across.count, down.len()]);
+                    match row_length(across.count) {
+                        8 => add_rows::<8>(all, self.width, samples, &across.values, down),
+                        16 => add_rows::<16>(all, self.width, samples, &across.values, down),
+                        _ => add_rows::<MAX_SIDE>(all, self.width, samples, &across.values, down),
                     }
                 }
                 Motion::Constant(level) => {
-                    for (sums, down) in rows {
-                        for (sum, across) in sums.iter_mut().zip(across) {
-                            *sum += i32::from(level) * i32::from(across * down);
-                        }
-                    }
+                    let samples = [level; MAX_SIDE * MAX_SIDE];
+                    add_rows::<MAX_SIDE>(all, self.width, &samples, &across.values, down);
                 }
             }
         }
     }
 }
 
-/// Weights along one axis.
+/// Adds rows of samples times the weights of their column and row. Behind the last column of a block weights are zero.
+fn add_rows<const LENGTH: usize>(
+    sums: &mut [i32],
+    width: usize,
+    samples: &[i16],
+    across: &[i16; MAX_SIDE],
+    down: &[i16],
+) {
+    let across: &[i16; LENGTH] = across.first_chunk().expect("no longer than the longest");
+    for (row, (samples, down)) in samples.as_chunks::<LENGTH>().0.iter().zip(down).enumerate() {
+        let Some(sums) = sums[row * width..].first_chunk_mut::<LENGTH>() else { return };
+        for ((sum, sample), across) in sums.iter_mut().zip(samples).zip(across) {
+            *sum += i32::from(*sample) * i32::from(across * down);
+        }
+    }
+}
+
+/// Weights along one axis, zero behind the last.
 struct Weights {
     values: [i16; MAX_SIDE],
     count: usize,
 }
 
+/// By kind of plane, by cells less 1, and by whether there is a neighbour before and behind.
+static WEIGHTS: [[[[Weights; 2]; 2]; 2]; 2] = {
+    const fn of_cells(side: usize, cells: usize) -> [[Weights; 2]; 2] {
+        let alone = [Weights::new(side, cells, false, false), Weights::new(side, cells, false, true)];
+        [alone, [Weights::new(side, cells, true, false), Weights::new(side, cells, true, true)]]
+    }
+    const fn of_kind(kind: Kind) -> [[[Weights; 2]; 2]; 2] {
+        [of_cells(kind.cell(), 1), of_cells(kind.cell(), 2)]
+    }
+    [of_kind(Kind::Luma), of_kind(Kind::Chroma)]
+};
+
 impl Weights {
-    /// Of `cells` cells from `first` on, of `last` in the frame; and where the first weight is.
-    ///
-    /// They rise over the samples nearest to a border, to `2 * side` in all, and fall alike; outermost cells have no
-    /// neighbour there.
-    fn new(first: usize, cells: usize, last: usize, side: usize) -> (isize, Self) {
-        let before = if first == 0 { 0 } else { side / 2 };
-        let after = if first + cells == last { 0 } else { side / 2 };
-        let count = before + cells * side + after;
+    /// Of `cells` cells from `first` on, of `last` in the frame; and where the first weight is. Outermost cells have no
+    /// neighbour on one side.
+    fn of(first: usize, cells: usize, last: usize, kind: Kind) -> (isize, &'static Self) {
+        let side = kind.cell();
+        let (before, behind) = (first > 0, first + cells < last);
+        let weights = &WEIGHTS[usize::from(kind == Kind::Chroma)][cells - 1][usize::from(before)][usize::from(behind)];
+        let overlap = if before { side / 2 } else { 0 };
+        ((first * side).cast_signed() - overlap.cast_signed(), weights)
+    }
+
+    /// They rise over the samples nearest to a border, to `2 * side` in all, and fall alike.
+    #[expect(clippy::cast_possible_truncation, reason = "16 at most")]
+    const fn new(side: usize, cells: usize, before: bool, behind: bool) -> Self {
+        let overlaps = before as usize + behind as usize;
+        let count = cells * side + overlaps * (side / 2);
         let full = 2 * side;
         let mut values = [0; MAX_SIDE];
-        for (at, value) in values[..count].iter_mut().enumerate() {
-            let rise = if before > 0 { 2 * at + 1 } else { full };
-            let fall = if after > 0 { 2 * (count - 1 - at) + 1 } else { full };
-            *value = i16::try_from(rise.min(fall).min(full)).unwrap_or_default();
+        let mut at = 0;
+        while at < count {
+            let rise = if before { 2 * at + 1 } else { full };
+            let fall = if behind { 2 * (count - 1 - at) + 1 } else { full };
+            let nearest = if rise < fall { rise } else { fall };
+            values[at] = if nearest < full { nearest } else { full } as i16;
+            at += 1;
         }
-        ((first * side).cast_signed() - before.cast_signed(), Self { values, count })
+        Self { values, count }
     }
 }
 

@@ -1,8 +1,10 @@
 //! The choice once more, now by what overlapped prediction really leaves: each block tries what its neighbours have.
 
+use std::ops::Range;
+
 use crate::entropy::range_coder::RangeEncoder;
 use crate::motion::field::{BLOCK, Block, CELL, Field, Source};
-use crate::motion::interpolate::Window;
+use crate::motion::interpolate::{Window, row_length};
 use crate::motion::overlap::{Exact, Kind, Sampler, Sums};
 use crate::motion::reference::{FRACTION, Plane};
 use crate::motion::search::block::{Blocks, Found};
@@ -42,7 +44,7 @@ impl Overlapped {
     ) -> Vec<u8> {
         self.side_info.reset(field);
         self.sums.clear();
-        self.sums.resize(field.blocks.len() * BLOCK * BLOCK, 0);
+        self.sums.resize(field.blocks.len() * BLOCK * BLOCK + SIDE, 0);
         for (at, block) in field.blocks.iter().enumerate() {
             self.add(field, from, at, block);
         }
@@ -76,22 +78,15 @@ impl Overlapped {
         field: &Field,
         at: usize,
     ) -> Block {
+        let reach = Reach::of(field, at);
+        let wanted = reach.wanted(blocks);
         let before = field.blocks[at];
-        let width = field.across * BLOCK;
-        let place = [at % field.across, at / field.across];
-        let corner = place.map(|at| (at * BLOCK).saturating_sub(CELL / 2));
-        let limits = [width, field.down * BLOCK];
-        let sides = [0, 1].map(|axis| (place[axis] * BLOCK + BLOCK + CELL / 2).min(limits[axis]) - corner[axis]);
-        let first = corner[1] * width + corner[0];
         // All but this block: take its share out.
+        self.alone(field, from, at, &before, reach);
         let mut others = [[0; SIDE]; SIDE];
-        let mut own = std::mem::take(&mut self.own);
-        self.alone(field, from, at, &before, &mut own, corner, sides);
-        for (y, others) in others.iter_mut().enumerate().take(sides[1]) {
-            let sums = &self.sums[first + y * width..][..sides[0]];
-            for ((out, sum), own) in others.iter_mut().zip(sums).zip(&own[y * sides[0]..]) {
-                *out = sum - own;
-            }
+        for (y, (out, own)) in others.iter_mut().zip(self.own.as_chunks::<SIDE>().0).enumerate().take(reach.sides[1]) {
+            let sums = &self.sums[reach.row(field, y)];
+            out.iter_mut().zip(sums).zip(own).for_each(|((out, sum), own)| *out = sum - own);
         }
         let (candidates, count) = candidates(&self.side_info, field, found, at);
         let mut best = (before, u32::MAX);
@@ -102,47 +97,77 @@ impl Overlapped {
             if bits >= best.1 {
                 continue;
             }
-            self.alone(field, from, at, block, &mut own, corner, sides);
-            let difference = left(blocks, &others, &own, corner, sides);
-            if difference + bits < best.1 {
+            self.alone(field, from, at, block, reach);
+            let difference = left(&wanted, &others, self.own.as_chunks().0, best.1 - bits);
+            if difference < best.1 - bits {
                 best = (*block, difference + bits);
             }
         }
-        self.alone(field, from, at, &best.0, &mut own, corner, sides);
-        for (y, others) in others.iter().enumerate().take(sides[1]) {
-            let sums = &mut self.sums[first + y * width..][..sides[0]];
-            for ((sum, other), own) in sums.iter_mut().zip(others).zip(&own[y * sides[0]..]) {
-                *sum = other + own;
-            }
+        self.alone(field, from, at, &best.0, reach);
+        for (y, (others, own)) in others.iter().zip(self.own.as_chunks::<SIDE>().0).enumerate().take(reach.sides[1]) {
+            let sums = &mut self.sums[reach.row(field, y)];
+            sums.iter_mut().zip(others).zip(own).for_each(|((sum, other), own)| *sum = other + own);
         }
-        self.own = own;
         best.0
     }
 
     /// What a block alone gives to the samples that it reaches.
-    #[expect(clippy::too_many_arguments, reason = "one block's place")]
-    fn alone(
-        &mut self,
-        field: &Field,
-        from: &References<'_>,
-        at: usize,
-        block: &Block,
-        out: &mut Vec<i32>,
-        corner: [usize; 2],
-        sides: [usize; 2],
-    ) {
-        out.clear();
-        out.resize(sides[0] * sides[1], 0);
-        let mut sums = Sums { all: out, width: sides[0], corner: corner.map(usize::cast_signed) };
-        from.add(&mut sums, &mut self.room, field, at, block);
+    fn alone(&mut self, field: &Field, from: &References<'_>, at: usize, block: &Block, reach: Reach) {
+        let Self { own, room, .. } = self;
+        own.clear();
+        own.resize(SIDE * SIDE + SIDE, 0);
+        let mut sums = Sums { all: own, width: SIDE, corner: reach.corner.map(usize::cast_signed) };
+        from.add(&mut sums, room, field, at, block);
+    }
+}
+
+/// The samples of a frame that a block reaches. Squares of them have rows of `SIDE`, with zeros behind the frame's.
+#[derive(Clone, Copy)]
+struct Reach {
+    corner: [usize; 2],
+    sides: [usize; 2],
+}
+
+impl Reach {
+    fn of(field: &Field, at: usize) -> Self {
+        let place = [at % field.across, at / field.across];
+        let corner = place.map(|at| (at * BLOCK).saturating_sub(CELL / 2));
+        let limits = [field.across * BLOCK, field.down * BLOCK];
+        let sides = [0, 1].map(|axis| (place[axis] * BLOCK + BLOCK + CELL / 2).min(limits[axis]) - corner[axis]);
+        Self { corner, sides }
+    }
+
+    /// Where row `y` is among the frame's samples.
+    const fn row(self, field: &Field, y: usize) -> Range<usize> {
+        let first = (self.corner[1] + y) * field.across * BLOCK + self.corner[0];
+        first..first + self.sides[0]
+    }
+
+    /// The frame's samples, as references have them.
+    fn wanted(self, blocks: &Blocks) -> [[i32; SIDE]; SIDE] {
+        let mut wanted = [[0; SIDE]; SIDE];
+        for (y, out) in wanted.iter_mut().enumerate().take(self.sides[1]) {
+            let luma = blocks.row([self.corner[0], self.corner[1] + y], self.sides[0]);
+            out.iter_mut().zip(luma).for_each(|(out, luma)| *out = (i32::from(*luma) - 128) << FRACTION);
+        }
+        wanted
     }
 }
 
 /// Room for what is interpolated.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Room {
     window: Window,
-    samples: Vec<i16>,
+    samples: Samples,
+}
+
+/// Of a block with its overlap.
+type Samples = [i16; SIDE * SIDE];
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { window: Window::default(), samples: [0; SIDE * SIDE] }
+    }
 }
 
 /// What blocks are predicted from: the loop's and the floor's luma, or samples near enough to choose by.
@@ -171,26 +196,30 @@ impl References<'_> {
 /// Means of 8-bit half samples.
 struct Rough<'a> {
     quarters: &'a Quarters,
-    samples: &'a mut Vec<i16>,
+    samples: &'a mut Samples,
 }
 
 impl Sampler for Rough<'_> {
     fn fetch(&mut self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &[i16] {
-        self.samples.clear();
-        self.quarters.fetch(corner, vector, side, self.samples);
-        self.samples
+        let length = row_length(side[0]);
+        match length {
+            8 => self.quarters.fetch::<8>(corner, vector, side, self.samples.as_chunks_mut().0),
+            16 => self.quarters.fetch::<16>(corner, vector, side, self.samples.as_chunks_mut().0),
+            _ => self.quarters.fetch::<SIDE>(corner, vector, side, self.samples.as_chunks_mut().0),
+        }
+        &self.samples[..length * side[1]]
     }
 }
 
-/// Absolute differences that a prediction leaves.
-fn left(blocks: &Blocks, others: &[[i32; SIDE]; SIDE], own: &[i32], corner: [usize; 2], sides: [usize; 2]) -> u32 {
+/// Absolute differences that a prediction leaves, if they are fewer than `enough`; else at least as many.
+fn left(wanted: &[[i32; SIDE]; SIDE], others: &[[i32; SIDE]; SIDE], own: &[[i32; SIDE]], enough: u32) -> u32 {
     let mut sum = 0;
-    for (y, others) in others.iter().enumerate().take(sides[1]) {
-        let luma = blocks.row([corner[0], corner[1] + y], sides[0]);
-        let own = &own[y * sides[0]..][..sides[0]];
-        for ((luma, other), own) in luma.iter().zip(others).zip(own) {
-            let predicted = (other + own) >> SHIFT;
-            sum += predicted.abs_diff((i32::from(*luma) - 128) << FRACTION);
+    for ((wanted, others), own) in wanted.iter().zip(others).zip(own) {
+        for ((wanted, other), own) in wanted.iter().zip(others).zip(own) {
+            sum += ((other + own) >> SHIFT).abs_diff(*wanted);
+        }
+        if sum >> FRACTION >= enough {
+            break;
         }
     }
     sum >> FRACTION

@@ -65,12 +65,21 @@ impl Quarters {
         MEANS[quarter].map(|(plane, x, y)| &self.planes[plane][place + y * self.stride + x..])
     }
 
-    /// Appends `side[0]` x `side[1]` samples in 1/64 of a step, less 128.
-    pub(super) fn fetch(&self, corner: [isize; 2], vector: Vector, side: [usize; 2], out: &mut Vec<i16>) {
+    /// Makes `out` `side[0]` x `side[1]` samples in 1/64 of a step, less 128, in rows of `LENGTH`, at least `side[0]`: what is
+    /// behind the width means nothing.
+    pub(super) fn fetch<const LENGTH: usize>(
+        &self,
+        corner: [isize; 2],
+        vector: Vector,
+        side: [usize; 2],
+        out: &mut [[i16; LENGTH]],
+    ) {
         let [first, second] = self.places(corner, vector, side);
-        for row in 0..side[1] {
-            let (a, b) = (&first[row * self.stride..][..side[0]], &second[row * self.stride..][..side[0]]);
-            out.extend(a.iter().zip(b).map(|(a, b)| (i16::from(mean(*a, *b)) - 128) << (2 * FRACTION)));
+        for (row, out) in out[..side[1]].iter_mut().enumerate() {
+            let (a, b) = (&first[row * self.stride..][..LENGTH], &second[row * self.stride..][..LENGTH]);
+            for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+                *out = (i16::from(mean(*a, *b)) - 128) << (2 * FRACTION);
+            }
         }
     }
 
