@@ -89,11 +89,12 @@ class Task:
     def load_state(self, saved: dict) -> None: ...
 
     def export(self, model: nn.Module, out: Path) -> None:
-        """The weights but for the decoder's, matrices in 8 bits; the table and the figures are made with them (paper/)."""
+        """The weights, but for the decoder's where no unit is free for it alone, matrices in 8 bits; the table and the figures are made with
+        them (paper/)."""
         model.calibrate(self.data.training)
         frame = self.data.frame.state() if self.data.frame else {}
-        encoder = {name: value for name, value in model.state_dict().items() if not name.startswith("encoder.up_")}
-        write_weights(out / "weights.npz", {**encoder, **frame})
+        kept = {name: value for name, value in model.state_dict().items() if self.settings.classed or not name.startswith("encoder.up_")}
+        write_weights(out / "weights.npz", {**kept, **frame})
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""Pictures with classes, for codes that are judged by them: MNIST, and the pictures of CIFAR-10 that there are."""
+"""What has classes, for codes that are judged by them: MNIST, the pictures of CIFAR-10 that there are, and descriptions of packages."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy as np
 import torch
 
 import pictures
+import texts
 from vectors import Frame
 
-HELD_OUT = {"digits": 10_000, "cifar": 500}  # the last of the training part: what settings are chosen on
+HELD_OUT = {"digits": 10_000, "cifar": 500, "packages": 1000}  # the last of the training part: what settings are chosen on
+TEST_PACKAGES = 1000  # the last of all
 
 
 @dataclass
@@ -43,19 +45,30 @@ class Labelled:
 
 @lru_cache(maxsize=None)
 def load(name: str, folder: Path | None, axes: int = 0) -> Labelled:
-    """digits: MNIST's training part, (N, 784); cifar: (N, 3072). With `axes` along so many principal axes (vectors.py)."""
+    """digits: MNIST's training part, (N, 784); cifar: (N, 3072); packages: texts.py's, (N, 2000). With `axes` along so many principal axes
+    (vectors.py)."""
     if name not in HELD_OUT:
         raise SystemExit(f"data = {name!r}: not one of {', '.join(HELD_OUT)}")
     if folder is None:
         raise SystemExit(f"data = {name!r}: name its folder with --data")
-    images, classes = pictures.digits(folder, "train") if name == "digits" else pictures.cifar(folder)
-    samples, classes, last = torch.from_numpy(images / np.float32(255)), torch.from_numpy(classes.astype(np.int64)), HELD_OUT[name]
+    (samples, classes), last = part(name, folder, "train"), HELD_OUT[name]
     frame = Frame.of(samples[:-last], axes) if axes else None
     samples = frame.coordinates(samples) if frame else samples
     return Labelled(samples[:-last], classes[:-last], samples[-last:], classes[-last:], frame)
 
 
-def test(folder: Path) -> tuple[torch.Tensor, torch.Tensor]:
-    """MNIST's test part: samples (10000, 784) in 0..1, classes (10000,). Nothing is chosen on it."""
-    images, classes = pictures.digits(folder, "t10k")
-    return torch.from_numpy(images / np.float32(255)), torch.from_numpy(classes.astype(np.int64))
+def test(name: str, folder: Path) -> tuple[torch.Tensor, torch.Tensor]:
+    """The test part: of digits samples (10000, 784) in 0..1 and classes (10000,), of packages (1000, 2000) and (1000,). Nothing is chosen on it."""
+    return part(name, folder, "test")
+
+
+def part(name: str, folder: Path, which: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Samples (N, D) and classes (N,); which: train or test."""
+    if name == "packages":
+        words, classes = texts.texts(folder)
+        kept = slice(-TEST_PACKAGES) if which == "train" else slice(-TEST_PACKAGES, None)
+        samples, classes = texts.vectors(words[kept]), classes[kept]
+    else:
+        images, classes = pictures.digits(folder, "train" if which == "train" else "t10k") if name == "digits" else pictures.cifar(folder)
+        samples = images / np.float32(255)
+    return torch.from_numpy(samples), torch.from_numpy(classes.astype(np.int64))

@@ -1,8 +1,13 @@
-"""Codes by linear projections, what learned codes are measured against: LSH, signs of principal components, ITQ; points by discriminants."""
+"""Codes by linear projections, what learned codes are measured against: LSH, signs of principal components, ITQ; points by discriminants
+and by large margins."""
 
 from __future__ import annotations
 
 import torch
+
+from neighbourhood import squared_distances
+
+TARGETS = 3  # neighbours of its class that large margins keep a point near
 
 
 class Projection:
@@ -44,6 +49,26 @@ def discriminants(training: torch.Tensor, classes: torch.Tensor, count: int) -> 
     apart = torch.linalg.solve_triangular(own, (means - mean).t(), upper=False)
     directions = torch.linalg.eigh(apart @ apart.t()).eigenvectors.flip(1)[:, :count]
     return Projection(mean, torch.linalg.solve_triangular(own.t(), directions, upper=True).t())
+
+
+def large_margins(training: torch.Tensor, classes: torch.Tensor, count: int, steps: int, rate: float = 0.02) -> Projection:
+    """LMNN (Weinberger, Saul 2009, Equation 13 with half weights) on `count` directions, by Adam from the discriminants: each point's TARGETS
+    nearest of its class come near, and points of other classes are to be farther than these by 1. Points (N, D), classes (N,); the memory is that
+    of TARGETS N^2 numbers."""
+    start = discriminants(training, classes, count)
+    centred, same = training - start.mean, classes[:, None] == classes
+    itself = torch.eye(len(training), dtype=torch.bool)
+    targets = torch.cdist(centred, centred).masked_fill(~same | itself, torch.inf).topk(TARGETS, largest=False).indices
+    directions = start.directions.clone().requires_grad_()
+    adam = torch.optim.Adam([directions], rate)
+    for _ in range(steps):
+        distances = squared_distances(centred @ directions.t())
+        pull = distances.gather(1, targets)  # (N, TARGETS)
+        push = (1 + pull[:, :, None] - distances[:, None]).clamp(min=0).masked_fill(same[:, None], 0)
+        adam.zero_grad()
+        ((pull.sum() + push.sum()) / len(training)).backward()
+        adam.step()
+    return Projection(start.mean, directions.detach())
 
 
 def iterative_quantisation(training: torch.Tensor, bits: int, rounds: int, seed: int) -> Projection:

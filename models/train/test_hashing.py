@@ -151,7 +151,6 @@ class Projections(unittest.TestCase):
         apart = lambda other: (hashed.encode(self.y) != hashed.encode(other)).float().mean().item()
         self.assertLess(apart(near), apart(self.y.flip(0)) / 4)
 
-
     def test_discriminants_tell_classes_apart_where_principal_axes_do_not(self):
         classes = torch.arange(800) % 3
         self.y[:, 5] += classes
@@ -160,6 +159,15 @@ class Projections(unittest.TestCase):
         self.assertGreater(gap(found.points(self.y)[:, :1]), 50)
         self.assertLess(gap(projections.principal_directions(self.y, 2).points(self.y)), 1)
         self.assertGreater(found.directions[0, 5].abs() / found.directions[0, :4].abs().max(), 10)
+
+    def test_large_margins_tell_classes_of_several_parts_apart_where_discriminants_do_not(self):
+        part = torch.arange(300) % 3
+        classes, y = (part == 1).long(), torch.randn(300, 3) * torch.tensor([2.0, 1.0, 0.3])
+        y[:, 2] += 3.0 * part  # one class is on both sides of the other
+        of = ranking.Collection(classes[:200].numpy(), classes[200:].numpy())
+        error = lambda found: ranking.vote_errors(found.points(y[:200]), found.points(y[200:]), of, (3,))[3]
+        self.assertGreater(error(projections.discriminants(y[:200], classes[:200], 1)), 0.2)
+        self.assertLess(error(projections.large_margins(y[:200], classes[:200], 1, 300)), 0.05)
 
 
 class Measures(unittest.TestCase):

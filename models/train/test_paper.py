@@ -283,9 +283,10 @@ class LearnedCodes(unittest.TestCase):
             for name, points in learned_tables.points_of(test, one).items():
                 self.assertEqual(points.encode(test.data.training).shape, (600, points.units), name)
                 counts[name] = 600 if points.members is None else len(points.members)
-        self.assertEqual({count for name, count in counts.items() if "1 %" in name}, {6})
-        self.assertEqual({count for name, count in counts.items() if "1 %" not in name}, {600})
-
+        for share in learned.KNOWN:
+            known = {count for name, count in counts.items() if f" {100 * share:.0f} % of labels" in name}
+            self.assertEqual(known, {round(600 * share)}, share)
+        self.assertEqual({count for name, count in counts.items() if "% of labels" not in name}, {600})
 
     def test_queries_are_timed_by_the_length_of_codes(self):
         times = learned_tables.query_times()

@@ -1,7 +1,7 @@
 """Learned codes for search on MNIST: what is trained, and what its codes are.
 
 Every code searches the same pictures: 50,000 of the training part, asked for by the first 1,000 of the test part. Settings were chosen on 10,000 others
-of the training part.
+of the training part. Nearest neighbours are found among all 60,000, for all 10,000 of the test part.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import figures
 import labelled
 import projections
 import ranking
+import texts
 import train as training
 from embedding import encoded
 from encoders import Embedding
@@ -35,7 +36,8 @@ POINTS_AXES = 30  # that nearest neighbours are found along, beside learned poin
 TURNS = 50  # of ITQ
 SEED = 1
 LENGTHS = (8, 16, 32, 64, 512)  # that codes are cut at
-TRAINED = (16, 32, 64)  # that codes are trained for
+KNOWN = (0.01, 0.05, 0.1)  # shares of labels of Figure 5
+TRAINED = (8, 16, 32, 64)  # that codes are trained for
 
 Encode = Callable[[torch.Tensor], torch.Tensor]  # samples (N, 784) of 0..1 to a code (N, K)
 
@@ -48,10 +50,11 @@ class Learned:
     bits: int
     family: str
     labels: bool = False
+    known: float | None = None  # share of training pictures whose class is known, where that is not the file's
 
     @property
     def name(self) -> str:
-        return f"{self.settings}-{self.bits}"
+        return f"{self.settings}-{self.bits}" + (f"-{100 * self.known:.0f}" if self.known else "")
 
     @property
     def weights(self) -> Path:
@@ -59,7 +62,8 @@ class Learned:
 
     def read_settings(self) -> Settings:
         settings = load(HERE / f"{self.settings}.toml")
-        return dataclasses.replace(settings, name=self.name, widths=(*settings.widths[:-1], self.bits))
+        changed = {"labels": self.known} if self.known else {}
+        return dataclasses.replace(settings, name=self.name, widths=(*settings.widths[:-1], self.bits), **changed)
 
 
 HASHES = (
@@ -76,18 +80,29 @@ STACKS = (Learned("stack-deep", 30, "what the paper's network starts from"), Lea
 POINTS = (
     Learned("nca", 30, "nonlinear NCA", labels=True),
     Learned("nca-split", 50, "NCA, one hidden layer, split", labels=True),
-    Learned("nca-few", 30, "NCA, one hidden layer, 1 % of labels", labels=True),
-    Learned("nca-few-regularised", 30, "NCA, one hidden layer, 1 % of labels, regularised", labels=True),
+    *(Learned("nca-few", 30, f"NCA, one hidden layer, {100 * known:.0f} % of labels", True, known) for known in KNOWN),
+    *(Learned("nca-few-regularised", 30, f"NCA, one hidden layer, {100 * known:.0f} % of labels, regularised", True, known) for known in KNOWN),
     Learned("nca-rectified", 30, "NCA, rectified, along 64 axes", labels=True),
     Learned("nca-convolutional", 64, "convolutional NCA", labels=True),
     Learned("softmax-convolutional", 64, "softmax features of the same network", labels=True),
 )
-SCATTERED = ("nca", "nca-convolutional", "softmax-convolutional")  # that are drawn in a plane
-ALL = (*HASHES, *EMBEDDINGS, *STACKS, *POINTS)
+PLANES = (
+    Learned("nca-linear", 2, "linear NCA", labels=True),
+    Learned("nca-rectified", 2, "NCA, rectified", labels=True),
+    Learned("nca-convolutional-plane", 2, "convolutional NCA", labels=True),
+)
+PICTURES = (
+    Learned("nca-cifar", 64, "convolutional NCA", labels=True),
+    Learned("softmax-cifar", 64, "softmax features of the same network", labels=True),
+)
+TEXTS = tuple(Learned(f"{latent}-texts", bits, f"{latent.capitalize()} VAE") for latent in ("bernoulli", "gaussian") for bits in (16, 32))
+ALL = (*HASHES, *EMBEDDINGS, *STACKS, *POINTS, *PLANES, *PICTURES, *TEXTS)
 
 
 def train(data: Path, runs: tuple[Learned, ...] = ALL) -> None:
-    """All of them, from nothing, each behind what it starts from."""
+    """All of them, from nothing, each behind what it starts from; of texts the vocabulary before."""
+    if set(TEXTS) & set(runs):
+        texts.write_vocabulary(texts.texts(data)[0][: -labelled.TEST_PACKAGES - labelled.HELD_OUT["packages"]])
     for one in runs:
         run = training.start(one.read_settings(), data, RUNS / one.name)
         training.train(run)
@@ -97,12 +112,15 @@ def train(data: Path, runs: tuple[Learned, ...] = ALL) -> None:
 
 
 class Test:
-    """What is searched, in samples (50000, 784) of 0..1, and what it is searched for."""
+    """What is searched, in samples (N, D), of digits (50000, 784) in 0..1, and what it is searched for; and what nearest neighbours are found
+    among: the held-out part too."""
 
-    def __init__(self, data: Path):
-        self.data, (self.asked, wanted) = labelled.load("digits", data), labelled.test(data)
+    def __init__(self, data: Path, name: str = "digits"):
+        self.data, (self.asked, wanted) = labelled.load(name, data), labelled.test(name, data)
         self.searched, classes = self.data.training, self.data.classes.numpy()
-        self.some, self.all = ranking.Collection(classes, wanted[:ASKED].numpy()), ranking.Collection(classes, wanted.numpy())
+        self.some, self.wanted = ranking.Collection(classes, wanted[:ASKED].numpy()), wanted.numpy()
+        self.neighbours = torch.cat([self.data.training, self.data.held_out])
+        self.among = ranking.Collection(torch.cat([self.data.classes, self.data.held_out_classes]).numpy(), self.wanted)
 
     def bits(self, encode: Encode) -> tuple[torch.Tensor, torch.Tensor]:
         """Codes of what is searched, and of the first pictures asked for."""
@@ -111,14 +129,15 @@ class Test:
 
 def embedding_model(one: Learned) -> tuple[Embedding, Frame | None]:
     state = read_weights(one.weights)
-    model = Embedding(dataclasses.replace(one.read_settings(), reconstruction=0.0))  # weights are the encoder's alone
+    settings = one.read_settings()
+    model = Embedding(settings if settings.classed else dataclasses.replace(settings, reconstruction=0.0))  # others have no decoder
     model.load_state_dict({name: value for name, value in state.items() if not name.startswith("frame.")})
     return model.eval(), Frame.from_state(state) if "frame.mean" in state else None
 
 
 def encoder(one: Learned) -> Encode:
     """To bits (N, K) of a binary code, else to points (N, K)."""
-    if one in HASHES:
+    if one in (*HASHES, *TEXTS):
         model, frame = codes.read(one.read_settings(), one.weights)
         return torch.no_grad()(lambda samples: model.encode(frame.coordinates(samples)))
     network, frame = embedding_model(one)

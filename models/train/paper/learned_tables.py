@@ -13,15 +13,22 @@ from torch import nn
 
 import codes
 import figures
+import labelled
 import learned
 import projections
 import ranking
+import texts
+from embedding import encoded
 from vectors import Frame
 
 RADII = range(0, 11)
 BALL_BITS = 32  # of the codes whose balls are searched and whose activations are shown
+WORDS_OF_BIT = 8
 BINS = 20  # of a histogram
 SCATTERED = 1000  # digits that are drawn in a plane
+MARGINS, MARGIN_STEPS = 3000, 60  # digits that large margins are found on, and steps
+STYLES, STEPS_OF_STYLE = 3, 7  # free units of a split code that are drawn, and values of each
+LAST_SHARE = 2.0  # standard deviations that the last value is from the mean
 HIDDEN, CLASSIFIER_STEPS, CLASSIFIER_BATCH, CLASSIFIER_RATE = 256, 600, 256, 2e-3
 NEIGHBOURS = (1, 3, 5, 7, 10)
 TIMES = figures.OUT.parents[1] / "benches/results/retrieval/queries.csv"  # of `cargo xtask measure retrieval`
@@ -69,6 +76,29 @@ class Points:
     members: torch.Tensor | None = None
 
 
+def text_rows(test: learned.Test) -> list[dict]:
+    """Codes of texts, as of digits."""
+    rows = []
+    for one in learned.TEXTS:
+        rows.append(row(one.family, one.bits, one.labels, ranking.ranked(*test.bits(learned.encoder(one)), test.some)))
+    for bits in dict.fromkeys(one.bits for one in learned.TEXTS):
+        for name, encode in learned.rivals(test, bits).items():
+            rows.append(row(name, bits, False, ranking.ranked(*test.bits(encode), test.some)))
+    return sorted(rows, key=lambda one: (one["bits"], -float(one["MAP"])))
+
+
+@torch.no_grad()
+def word_rows() -> list[dict]:
+    """Table 7: the words that a bit of Bernoulli latents adds most to what is decoded, the other bits being unknown."""
+    one = next(one for one in learned.TEXTS if one.bits == BALL_BITS)
+    model, frame = codes.read(one.read_settings(), one.weights)
+    with open(texts.VOCABULARY, encoding="utf-8") as file:
+        words = [row["word"] for row in csv.DictReader(file)]
+    alone = model.latent.code(torch.eye(one.bits) / 2 + 0.5)  # 1 for the bit, 1/2 for all others
+    added = frame.original(model.decode(alone)) - frame.original(model.decode(torch.zeros(1, one.bits)))
+    return [{"bit": bit, "words": " ".join(words[i] for i in added[bit].topk(WORDS_OF_BIT).indices.tolist())} for bit in range(one.bits)]
+
+
 def points_of(test: learned.Test, one: learned.Learned) -> dict[str, Points]:
     """By name; of a split code both parts. Neighbours are those whose class was known in training."""
     encode, settings = learned.encoder(one), one.read_settings()
@@ -89,8 +119,8 @@ def points_table(test: learned.Test) -> list[dict]:
     rows = []
     for name, points in found.items():
         members = slice(None) if points.members is None else points.members
-        among = ranking.Collection(test.all.classes[members], test.all.wanted)
-        errors = ranking.vote_errors(points.encode(test.searched[members]), points.encode(test.asked), among, NEIGHBOURS)
+        among = ranking.Collection(test.among.classes[members], test.wanted)
+        errors = ranking.vote_errors(points.encode(test.neighbours[members]), points.encode(test.asked), among, NEIGHBOURS)
         known = {"units": points.units, "labels": "yes" if points.labels else "no", "neighbours among": len(among.classes)}
         rows.append({"points": name, **known, **{f"{count}-NN": f"{100 * error:.2f}" for count, error in errors.items()}})
     return rows
@@ -141,7 +171,7 @@ def classifier(x: torch.Tensor, classes: torch.Tensor) -> nn.Module:
 
 def classifier_rows(test: learned.Test) -> list[dict]:
     """Table 8: share of the 10,000 test digits that a classifier is right about, by what it is trained and tested on."""
-    rows, wanted = [], torch.from_numpy(test.all.wanted)
+    rows, wanted = [], torch.from_numpy(test.wanted)
     for one in compared():
         (before, behind), (asked_before, asked_behind) = (representations(one, samples) for samples in (test.searched, test.asked))
         models = {"before": classifier(before, test.data.classes), "behind": classifier(behind, test.data.classes)}
@@ -161,19 +191,52 @@ def representations(one: learned.Learned, samples: torch.Tensor) -> tuple[torch.
 
 
 def scatter_rows(test: learned.Test) -> list[dict]:
-    """Where the first test digits lie in a plane: pixels and learned points along their own two principal axes, pixels along two discriminants."""
+    """Where the first test digits lie in a plane: pixels along two principal axes, two discriminants and those of large margins, and codes of two
+    units."""
     frame = Frame.of(test.searched, learned.AXES)
     pixels, asked = frame.coordinates(test.searched), frame.coordinates(test.asked[:SCATTERED])
     planes = {
         "pixels, principal axes": projections.principal_directions(pixels, 2).points(asked),
         "pixels, discriminants": projections.discriminants(pixels, test.data.classes, 2).points(asked),
+        "pixels, LMNN": projections.large_margins(pixels[:MARGINS], test.data.classes[:MARGINS], 2, MARGIN_STEPS).points(asked),
     }
-    for one in (one for one in learned.POINTS if one.settings in learned.SCATTERED):
-        encode = learned.encoder(one)
-        planes[one.family] = projections.principal_directions(encode(test.searched), 2).points(encode(test.asked[:SCATTERED]))
+    planes |= {one.family: learned.encoder(one)(test.asked[:SCATTERED]) for one in learned.PLANES}
     places = {f"{name}, {axis}": points[:, i].tolist() for name, points in planes.items() for i, axis in enumerate("xy")}
-    classes = test.all.wanted[:SCATTERED].tolist()
+    classes = test.wanted[:SCATTERED].tolist()
     return [{"class": classes[i], **{name: f"{values[i]:.4g}" for name, values in places.items()}} for i in range(len(classes))]
+
+
+def picture_rows(data: Path) -> list[dict]:
+    """Share of CIFAR-10's 500 held-out pictures, of those that there are, that nearest neighbours give another class, in per cent."""
+    of = labelled.load("cifar", data)
+    among = ranking.Collection(of.classes.numpy(), of.held_out_classes.numpy())
+    points: dict[str, learned.Encode] = {"pixels": lambda samples: samples, "principal axes": Frame.of(of.training, learned.AXES).coordinates}
+    points |= {one.family: learned.encoder(one) for one in learned.PICTURES}
+    rows = []
+    for name, encode in points.items():
+        searched, asked = encode(of.training), encode(of.held_out)
+        errors = ranking.vote_errors(searched, asked, among, NEIGHBOURS)
+        rows.append({"points": name, "units": searched.shape[1], **{f"{count}-NN": f"{100 * error:.1f}" for count, error in errors.items()}})
+    return rows
+
+
+@torch.no_grad()
+def styles(test: learned.Test) -> np.ndarray:
+    """Figure 6 of Salakhutdinov and Hinton: a test digit of each class (rows) and free unit, decoded from its own split code with that unit alone
+    moved (columns), in pixels of 0..1, (10 STYLES, 1 + STEPS_OF_STYLE, 28, 28); the first column is the digit. The units are those that vary most."""
+    (one,) = (one for one in learned.POINTS if one.read_settings().classed)
+    model, _ = learned.embedding_model(one)
+    searched = encoded(model, test.searched)
+    deviation, mean = searched.std(0), searched.mean(0)
+    free = one.read_settings().classed + deviation[one.read_settings().classed :].argsort(descending=True)[:STYLES]
+    rows = []
+    for digit in range(10):
+        given = test.asked[int((test.wanted == digit).argmax())][None]
+        for unit in free.tolist():
+            code = encoded(model, given).repeat(STEPS_OF_STYLE, 1)
+            code[:, unit] = mean[unit] + deviation[unit] * torch.linspace(-LAST_SHARE, LAST_SHARE, STEPS_OF_STYLE)
+            rows.append(torch.cat([given, model.encoder.decode(code).sigmoid()]))
+    return torch.stack(rows).view(10 * STYLES, 1 + STEPS_OF_STYLE, 28, 28).numpy()
 
 
 def measure(data: Path) -> None:
@@ -182,6 +245,11 @@ def measure(data: Path) -> None:
     figures.write_table("codes-table.csv", table(test, (*learned.HASHES, *learned.EMBEDDINGS)))
     figures.write_table("codes-neighbours.csv", points_table(test))
     figures.write_table("codes-scatter.csv", scatter_rows(test))
+    figures.write_table("codes-pictures.csv", picture_rows(data))
+    figures.write_table("codes-texts.csv", text_rows(learned.Test(data, "packages")))
+    figures.write_table("codes-words.csv", word_rows())
+    shown = styles(test)
+    figures.save_tiles(shown.reshape(-1, 28, 28)[..., None].repeat(3, -1), STYLES * shown.shape[1], "codes-styles.png")
     figures.write_table("codes-classifier.csv", classifier_rows(test))
     figures.write_table("codes-balls.csv", ball_rows(test))
     figures.write_table("codes-activations.csv", activation_rows(test))
