@@ -243,7 +243,7 @@ mod tests {
 
     /// A pattern that gets brighter.
     fn picture(size: Size, id: u8) -> Picture {
-        let samples = (0..size.pixels() * 3 / 2).map(|at| (at % 7) as u8 * 9 + id).collect();
+        let samples = (0..7).cycle().take(size.pixels() * 3 / 2).map(|at| at * 9 + id).collect();
         Picture::new(size, Format::Ycbcr420(nestcast_codec::Range::Limited), samples).expect("a picture")
     }
 
