@@ -35,7 +35,7 @@ pub use picture::{jpeg, png};
 pub use publisher::publisher;
 pub use reference::reference;
 pub use segments::segments;
-pub use subscriber::subscriber;
+pub use subscriber::{subscriber, subscriber_live};
 pub use tables::tables;
 pub use video::{video_file, video_frame};
 pub use y4m::y4m;
@@ -44,7 +44,7 @@ pub use y4m::y4m;
 pub type Run = fn(&[u8]);
 
 /// All targets by name; each has a program in `fuzz_targets/` and a folder in `corpus/`.
-pub const TARGETS: [(&str, Run); 18] = [
+pub const TARGETS: [(&str, Run); 19] = [
     ("decode", decode),
     ("delay_controller", delay_controller),
     ("encode", encode),
@@ -59,6 +59,7 @@ pub const TARGETS: [(&str, Run); 18] = [
     ("reference", reference),
     ("segments", segments),
     ("subscriber", subscriber),
+    ("subscriber_live", subscriber_live),
     ("tables", tables),
     ("video_file", video_file),
     ("video_frame", video_frame),

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use nestcast_proto::{Arrived, FrameHeader, MAX_OPEN_FRAMES, StreamHead, Subscriber};
+use nestcast_proto::{Arrived, FrameHeader, LateHeader, MAX_OPEN_FRAMES, More, StreamHead, Subscriber};
 
 use crate::bounded;
 
 /// Most bytes that are kept of a frame.
 const MAX_FRAME: usize = 20_000;
+/// How often a receiver may ask for a join.
+const JOIN_REQUESTS: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Arbitrary)]
 enum Event {
@@ -50,6 +52,28 @@ enum Event {
     Close,
 }
 
+#[derive(Debug, Arbitrary)]
+enum LiveEvent {
+    Frame(Event),
+    /// Late bytes of a frame near the newest one, which say anything of their place and of how many there are.
+    Late {
+        step: i8,
+        offset: u32,
+        full: u32,
+        count: u16,
+    },
+    /// Those of one of the last frames, so far from the end of what was given of the one that is shown.
+    LateNear {
+        which: u8,
+        ahead: i8,
+        count: u16,
+    },
+    /// The decoder lost one of the last frames.
+    Undecoded {
+        which: u8,
+    },
+}
+
 /// However frames arrive, those that are shown are shown in order and once, each a prefix of what was sent with at least
 /// its base; what is counted adds up; no more frames are open than allowed; after every wait that the subscriber asks for
 /// something happens; and memory grows with what came and with nothing else.
@@ -58,12 +82,10 @@ enum Event {
 pub fn subscriber(data: &[u8]) {
     let mut input = Unstructured::new(data);
     let Ok((frames, seconds)) = input.arbitrary::<(u16, u8)>() else { return };
-    // Any rate that a welcome may state has an interval of 1 us to 11 days; events reach a few minutes.
-    let interval = Duration::from_secs(u64::from(seconds) + 1) / (u32::from(frames) + 1);
     // Frames that are open, one that is shown and what else came of it, bytes that come, and what is noted here of each event.
     let most = (MAX_OPEN_FRAMES + 4) * MAX_FRAME + 2 * usize::from(u16::MAX) + 256 * data.len() + 4096;
     bounded::within(most, "receiving frames", || {
-        let mut driver = Driver::new(interval);
+        let mut driver = Driver::new(interval(frames, seconds), false);
         while !input.is_empty() {
             let Ok(event) = input.arbitrary() else { break };
             if driver.handle(&event).is_none() {
@@ -74,8 +96,36 @@ pub fn subscriber(data: &[u8]) {
     });
 }
 
+/// The same where late bytes come that lie about their frame, place and length: they go on behind what was given of the picture
+/// that is shown, with its own bytes and no more than are kept, and break the rules of video. Of video a join is asked
+/// for at most once a second, for a frame that was spoken of.
+///
+/// The input: whether it is video, frames and seconds of a welcome's rate, then the events.
+pub fn subscriber_live(data: &[u8]) {
+    let mut input = Unstructured::new(data);
+    let Ok((video, frames, seconds)) = input.arbitrary::<(bool, u16, u8)>() else { return };
+    // As above, and late bytes that are ready and that wait, each in memory that doubled.
+    let most = (MAX_OPEN_FRAMES + 8) * MAX_FRAME + 2 * usize::from(u16::MAX) + 256 * data.len() + 4096;
+    bounded::within(most, "receiving late bytes", || {
+        let mut driver = Driver::new(interval(frames, seconds), video);
+        while !input.is_empty() {
+            let Ok(event) = input.arbitrary() else { break };
+            if driver.handle_live(&event).is_none() {
+                return;
+            }
+        }
+        driver.end();
+    });
+}
+
+/// Any rate that a welcome may state has an interval of 1 us to 11 days; events reach a few minutes.
+fn interval(frames: u16, seconds: u8) -> Duration {
+    Duration::from_secs(u64::from(seconds) + 1) / (u32::from(frames) + 1)
+}
+
 struct Driver {
     subscriber: Subscriber,
+    video: bool,
     now: Duration,
     /// What came of each frame whose head came: its head and its bytes so far.
     sent: BTreeMap<u64, (FrameHeader, usize)>,
@@ -84,6 +134,10 @@ struct Driver {
     /// Those whose base came again.
     again: BTreeSet<u64>,
     last: Option<u64>,
+    /// Bytes of the last frame that were given out.
+    given: usize,
+    /// When a join was asked for.
+    asked: Option<Duration>,
     bytes: u64,
     useful: u64,
     shown: u64,
@@ -96,14 +150,18 @@ fn pattern(id: u64, at: usize) -> u8 {
 }
 
 impl Driver {
-    fn new(interval: Duration) -> Self {
+    fn new(interval: Duration, video: bool) -> Self {
+        let subscriber = Subscriber::new(interval, MAX_FRAME as u64);
         Self {
-            subscriber: Subscriber::new(interval, MAX_FRAME as u64),
+            subscriber: if video { subscriber.of_video() } else { subscriber },
+            video,
             now: Duration::ZERO,
             sent: BTreeMap::new(),
             ids: Vec::new(),
             again: BTreeSet::new(),
             last: None,
+            given: 0,
+            asked: None,
             bytes: 0,
             useful: 0,
             shown: 0,
@@ -135,6 +193,43 @@ impl Driver {
             Event::Close => self.subscriber.handle_close(),
         }
         self.poll();
+        Some(())
+    }
+
+    /// As [`Self::handle`].
+    fn handle_live(&mut self, event: &LiveEvent) -> Option<()> {
+        match event {
+            LiveEvent::Frame(event) => return self.handle(event),
+            &LiveEvent::Late { step, offset, full, count } => {
+                let newest = self.ids.last().copied().unwrap_or(200);
+                let id = newest.saturating_add_signed(step.into());
+                self.late(LateHeader { id, offset: offset.into(), full: full.into() }, count.into())?;
+            }
+            &LiveEvent::LateNear { which, ahead, count } => {
+                let offset = (self.given as u64).saturating_add_signed(64 * i64::from(ahead));
+                let Some(id) = self.id(which) else { return Some(()) };
+                self.late(LateHeader { id, offset, full: 1 << 20 }, count.into())?;
+            }
+            &LiveEvent::Undecoded { which } => {
+                if let Some(id) = self.id(which) {
+                    self.subscriber.handle_undecoded(id);
+                }
+            }
+        }
+        self.poll();
+        Some(())
+    }
+
+    /// As the wire gives it, as above.
+    fn late(&mut self, header: LateHeader, count: usize) -> Option<()> {
+        let wire = StreamHead::Late(header).encode();
+        let Ok(Some((StreamHead::Late(header), _))) = StreamHead::parse(&wire) else { return Some(()) };
+        let from = usize::try_from(header.offset).expect("at most 2^24");
+        let bytes: Vec<u8> = (from..from + count).map(|at| pattern(header.id, at)).collect();
+        let handled = self.subscriber.handle_late(header, &bytes);
+        assert_eq!(handled.is_err(), self.video, "video has no late bytes");
+        assert_eq!(handled.ok()?, self.last == Some(header.id), "whether it is the picture that is shown");
+        self.bytes += count as u64;
         Some(())
     }
 
@@ -188,6 +283,10 @@ impl Driver {
             let Some(frame) = self.subscriber.poll(self.now) else { break };
             self.show(&frame);
         }
+        if let Some(more) = self.subscriber.poll_more(self.now) {
+            self.show_more(&more);
+        }
+        self.ask_join();
         let due = self.subscriber.poll_timeout();
         assert!(due.is_none_or(|due| due > self.now), "{due:?} has passed, and nothing came of it");
         let received = self.subscriber.stats();
@@ -209,8 +308,25 @@ impl Driver {
         );
         assert!(frame.prefix.iter().enumerate().all(|(at, &byte)| byte == pattern(header.id, at)), "its own bytes");
         assert!(frame.first <= frame.shown && frame.shown == self.now);
+        self.given = frame.prefix.len();
         self.useful += count;
         self.shown += 1;
+    }
+
+    fn show_more(&mut self, more: &More) {
+        assert!(!self.video && self.last == Some(more.frame) && !more.bytes.is_empty(), "{more:?}");
+        let own = |(at, &byte): (usize, &u8)| byte == pattern(more.frame, self.given + at);
+        assert!(more.bytes.iter().enumerate().all(own), "its own bytes, behind those before");
+        self.given += more.bytes.len();
+        assert!(self.given <= MAX_FRAME, "{} bytes", self.given);
+        self.useful += more.bytes.len() as u64;
+    }
+
+    fn ask_join(&mut self) {
+        let Some(request) = self.subscriber.poll_join_request(self.now) else { return };
+        assert!(self.video && self.asked.is_none_or(|asked| self.now - asked >= JOIN_REQUESTS));
+        assert!(self.ids.iter().max() >= Some(&request.lost), "{request:?}");
+        self.asked = Some(self.now);
     }
 
     /// What is there at the end is shown, and then nothing is left.

@@ -55,8 +55,8 @@ macro_rules! targets {
 }
 
 targets! {
-    decode delay_controller encode header index jpeg messages network package png publisher reference segments subscriber tables video_file video_frame
-    y4m
+    decode delay_controller encode header index jpeg messages network package png publisher reference segments subscriber subscriber_live tables video_file
+    video_frame y4m
 }
 
 #[test]
