@@ -4,6 +4,8 @@ mod harness;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+#[cfg(unix)]
+use std::process::Child;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -39,6 +41,65 @@ fn a_clip_arrives_as_video_that_a_player_reads() {
     }
     receiver.kill().expect("it runs");
     receiver.wait().expect("it ends");
+}
+
+/// Receives into a folder, and waits until there is a picture.
+#[cfg(unix)]
+fn watch(bench: &Bench, sender: &Sender, folder: &str, rate: &str) -> Child {
+    let arguments = sender.receive(&["-o", folder, "--max-bitrate", rate]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nestcast"));
+    let child = command.args(arguments).current_dir(bench.path("")).stdout(Stdio::null()).spawn();
+    await_pictures(bench, folder, 1);
+    child.expect("the binary starts")
+}
+
+/// Waits until so many pictures are in the folder.
+#[cfg(unix)]
+fn await_pictures(bench: &Bench, folder: &str, count: usize) {
+    while pictures(bench, folder) < count {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[cfg(unix)]
+fn pictures(bench: &Bench, folder: &str) -> usize {
+    std::fs::read_dir(bench.path(folder)).map_or(0, Iterator::count)
+}
+
+#[cfg(unix)]
+#[test]
+fn receivers_far_apart_are_in_loops_of_their_own_until_those_of_the_slowest_leave() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let mut sender = Sender::start(&bench, &["clip.y4m", "--loop", "--loops", "2"]);
+    let mut slow = watch(&bench, &sender, "slow", "50k");
+    let mut fast = watch(&bench, &sender, "fast", "2M");
+    let mut next = |loops: u64| loop {
+        let line = sender.line();
+        if line["loops"] == loops && line["loop_receivers"].as_object().is_some_and(|of| of.len() as u64 == loops) {
+            break line;
+        }
+    };
+    let both = next(2);
+    assert_eq!(both["loop_receivers"], serde_json::json!({ "0": 1, "1": 1 }), "{both}");
+    let of = |line: &serde_json::Value, at: usize| line["receivers"][at]["in_loop"].as_u64();
+    assert_eq!([of(&both, 0), of(&both, 1)], [Some(0), Some(1)], "{both}");
+    let before = [pictures(&bench, "slow"), pictures(&bench, "fast")];
+    await_pictures(&bench, "slow", before[0] + 5);
+    await_pictures(&bench, "fast", before[1] + 5);
+    let id = slow.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().expect("there is a kill").success());
+    assert!(slow.wait().expect("it ends").success());
+    let one = next(1);
+    assert_eq!((of(&one, 0), &one["loop_receivers"]), (Some(1), &serde_json::json!({ "1": 1 })), "{one}");
+    if cfg!(feature = "metrics") {
+        let figures = get(&sender.metrics, "/metrics");
+        let told = ["\nnestcast_loops 1\n", "\nnestcast_loop_receivers{loop=\"1\"} 1\n", "\nnestcast_receiver_loop{"];
+        assert!(told.iter().all(|line| figures.contains(line)), "{figures}");
+    }
+    await_pictures(&bench, "fast", pictures(&bench, "fast") + 5);
+    fast.kill().expect("it runs");
+    fast.wait().expect("it ends");
 }
 
 #[test]

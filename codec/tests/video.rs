@@ -314,9 +314,11 @@ fn a_loop_branches_from_what_its_receivers_have_and_outlives_the_other() {
     }
     let [[stayed, went, joined], [_, late, late_joined]] = errors;
     assert!(stayed < went && joined < 1.5 * went && late_joined < 1.2 * late, "{errors:?}");
-    assert!(several.branch(1).is_err());
+    let refused = |several: &mut VideoLoops, at| several.branch(at).expect_err("it is refused").to_string();
+    assert!(refused(&mut several, 1).contains("name one by its place, below the count of loops"));
     several.branch(0).and_then(|()| several.branch(0)).expect("two more");
-    assert!(several.branch(0).is_err());
+    assert!(refused(&mut several, 0).contains("remove one before another branches"));
+    assert_eq!(several.count(), 3);
 }
 
 #[test]

@@ -370,6 +370,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         let figures = ReceiverStatistics {
             number: self.number,
             address: self.connection.address(),
+            in_loop: self.in_loop.0,
             delivery_rate: publisher.delivery_rate(),
             carried_rate: publisher.carried_rate(&path),
             max_bitrate: self.cap,

@@ -40,6 +40,15 @@ impl Statistics {
     pub fn refused(&self) -> u64 {
         self.refusals.values().sum()
     }
+
+    /// How many receivers got their newest frame of which [loop](nestcast_proto::LoopFrame), by the loops' numbers.
+    #[must_use]
+    pub fn loop_receivers(&self) -> BTreeMap<u64, u64> {
+        let mut receivers = BTreeMap::new();
+        let inside = self.receivers.iter().filter_map(|receiver| receiver.in_loop);
+        inside.for_each(|number| *receivers.entry(number).or_default() += 1);
+        receivers
+    }
 }
 
 /// One receiver.
@@ -49,6 +58,8 @@ pub struct ReceiverStatistics {
     pub number: u64,
     /// Where it is.
     pub address: SocketAddr,
+    /// The number of the loop that its newest frame was of; nothing where a broadcast has one at most.
+    pub in_loop: Option<u64>,
     /// What its path delivered over the last eight frames, all headers counted: less than [`PathStats::target_rate`], what the
     /// delay controller lets through, where frames have fewer bytes than that.
     pub delivery_rate: Bitrate,

@@ -231,22 +231,89 @@ fn encode(encoding: &mut VideoEncoding, feedback: &Feedback, desk: &mut Desk) ->
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::Format;
+    use std::sync::Arc;
+
+    use nestcast_codec::{Arrived, Format, VideoDecoder};
+    use nestcast_proto::{Bitrate, PathStats, SendStats};
 
     use super::*;
+    use crate::statistics::{Counters, Served};
+
+    const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+
+    /// A pattern that gets brighter.
+    fn picture(size: Size, id: u8) -> Picture {
+        let samples = (0..7).cycle().take(size.pixels() * 3 / 2).map(|at| at * 9 + id).collect();
+        Picture::new(size, Format::Ycbcr420(nestcast_codec::Range::Limited), samples).expect("a picture")
+    }
+
+    /// A receiver that takes so many bits a second, on a path that carries more.
+    fn receiver(counters: &Arc<Counters>, number: u64, bits: u64) -> Served {
+        let rate = Bitrate::from_bits;
+        let figures = ReceiverStatistics {
+            number,
+            address: ([127, 0, 0, 1], 4433).into(),
+            in_loop: None,
+            delivery_rate: rate(bits),
+            carried_rate: rate(1 << 30),
+            max_bitrate: Some(rate(bits)),
+            useful_bytes: bits / 240,
+            sent: SendStats::default(),
+            path: PathStats::default(),
+        };
+        counters.serve(number, figures)
+    }
+
+    #[test]
+    fn the_slowest_loop_goes_with_its_receivers_and_who_is_in_another_or_new_goes_on() {
+        let size = Size::new(32, 32).expect("a size");
+        let mut encoding = VideoEncoding::new(size, RATE, 1, 2);
+        let counters = Arc::new(Counters::default());
+        let feedback = Feedback::new(Arc::clone(&counters));
+        let mut slow = Some(receiver(&counters, 0, 30_000));
+        let _fast = receiver(&counters, 1, 600_000);
+        let [mut stays, mut comes] = [(); 2].map(|()| VideoDecoder::new(VideoModel::built_in(), size, 1));
+        for id in 0..90_u8 {
+            if id == 60 {
+                slow = None;
+            }
+            if id == 70 {
+                feedback.ask_join(None);
+            }
+            let frame = encoding.encode(&picture(size, id), (id.into(), 0, 0), &feedback).expect("its size");
+            let loops = frame.loops.as_ref().expect("there may be several");
+            let own = frame.loop_of(1).expect("a loop");
+            match slow {
+                Some(_) if id >= 45 => assert_eq!((loops.len(), loops[0].receivers.clone()), (2, vec![0])),
+                Some(_) => {}
+                None => assert_eq!((loops.len(), own.number, frame.bytes.clone()), (1, 1, own.bytes.clone())),
+            }
+            assert!(stays.decode(&own.bytes).expect("a frame") >= Arrived::Base);
+            if id >= 70 {
+                let joined = frame.join.as_ref().filter(|_| id == 70).map_or(&frame.bytes, |join| &join.bytes);
+                assert!(comes.decode(joined).expect("a frame") >= Arrived::Base);
+            }
+        }
+        let luma = |decoder: &mut VideoDecoder| {
+            let mut shown = Picture::zero(size, Format::Ycbcr420(nestcast_codec::Range::Limited));
+            decoder.render_into(&mut shown).expect("a picture");
+            let last = picture(size, 89);
+            let apart = shown.samples().iter().zip(last.samples()).map(|(a, b)| a.abs_diff(*b));
+            apart.take(size.pixels()).max()
+        };
+        assert!(luma(&mut stays) <= Some(4) && luma(&mut comes) <= Some(4));
+    }
 
     #[test]
     fn who_asks_for_a_join_with_every_frame_gets_one_with_every_fourth_once_a_crowd_could_have_come() {
         let size = Size::new(32, 32).expect("a size");
-        let mut encoding = VideoEncoding::new(size, FrameRate { frames: 30, seconds: 1 }, 1, 1);
+        let mut encoding = VideoEncoding::new(size, RATE, 1, 1);
         let feedback = Feedback::default();
         let joins: Vec<bool> = (0..80_u8)
             .map(|id| {
-                let samples = (0..32 * 48_u16).map(|at| (at % 7) as u8 * 9 + id).collect();
-                let picture = Picture::new(size, Format::Ycbcr420(nestcast_codec::Range::Limited), samples);
                 feedback.ask_join(None);
                 let place = (u64::from(id), 0, 0);
-                encoding.encode(&picture.expect("a picture"), place, &feedback).expect("its size").join.is_some()
+                encoding.encode(&picture(size, id), place, &feedback).expect("its size").join.is_some()
             })
             .collect();
         assert_eq!(joins[..30], [true; 30], "a crowd");

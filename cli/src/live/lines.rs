@@ -1,5 +1,7 @@
 //! Lines of JSON for programs that watch a broadcast.
 
+use std::collections::BTreeMap;
+
 use nestcast_proto::ReceiveStats;
 use nestcast_receiver::{Shown, Totals};
 use nestcast_sender::Statistics;
@@ -22,6 +24,8 @@ pub(super) enum Line {
         accepted: u64,
         refused: u64,
         source_failures: u64,
+        loops: u64,
+        loop_receivers: BTreeMap<u64, u64>,
         receivers: Vec<Fed>,
     },
     Frame {
@@ -58,6 +62,7 @@ pub(super) struct LatencyClass {
 #[derive(Debug, Serialize)]
 pub(super) struct Fed {
     address: String,
+    in_loop: Option<u64>,
     target_rate_bits: u64,
     delivery_rate_bits: u64,
     frames: u64,
@@ -79,6 +84,7 @@ impl From<&Statistics> for Line {
     fn from(statistics: &Statistics) -> Self {
         let receivers = statistics.receivers.iter().map(|receiver| Fed {
             address: receiver.address.to_string(),
+            in_loop: receiver.in_loop,
             target_rate_bits: receiver.path.target_rate().bits(),
             delivery_rate_bits: receiver.delivery_rate.bits(),
             frames: receiver.sent.frames,
@@ -99,6 +105,8 @@ impl From<&Statistics> for Line {
             accepted: statistics.accepted,
             refused: statistics.refused(),
             source_failures: statistics.source_failures,
+            loops: statistics.loops,
+            loop_receivers: statistics.loop_receivers(),
             receivers: receivers.collect(),
         }
     }

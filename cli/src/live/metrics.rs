@@ -117,8 +117,25 @@ impl Collector for Figures {
                 gauge.encode_family(label)?.encode_gauge(&figure(receiver))?;
             }
         }
-        Ok(())
+        encode_loops(&mut page, &figures)
     }
+}
+
+/// The loops of a video, and who is in which.
+fn encode_loops(page: &mut DescriptorEncoder<'_>, figures: &Statistics) -> fmt::Result {
+    page.encode_descriptor("loops", "Loops that the newest frame was coded in", None, Gauge)?
+        .encode_gauge(&figures.loops)?;
+    let mut gauge = page.encode_descriptor("loop_receivers", "Receivers in a loop, by its number", None, Gauge)?;
+    for (number, count) in figures.loop_receivers() {
+        gauge.encode_family(&[("loop", number)])?.encode_gauge(&count)?;
+    }
+    let mut gauge = page.encode_descriptor("receiver_loop", "The number of a receiver's loop", None, Gauge)?;
+    for receiver in &figures.receivers {
+        if let Some(number) = receiver.in_loop {
+            gauge.encode_family(&[("receiver", receiver.address.to_string())])?.encode_gauge(&number)?;
+        }
+    }
+    Ok(())
 }
 
 /// A name, what it means, and where it is found in `F`.

@@ -61,6 +61,13 @@ impl Sender {
         [&fixed[..], linear, rest].concat()
     }
 
+    /// Its next line of JSON.
+    pub(crate) fn line(&mut self) -> serde_json::Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("text");
+        serde_json::from_str(&line).expect("it goes on, with JSON")
+    }
+
     /// Waits for its end; gives its last line of JSON, and what it said on standard error.
     pub(crate) fn wait(&mut self) -> (ExitStatus, serde_json::Value, String) {
         let lines: Vec<String> = (&mut self.output).lines().map(|line| line.expect("text")).collect();

@@ -16,6 +16,8 @@ use crate::video::population::Population;
 use crate::video::settings::VideoSettings;
 use crate::video::source::Source;
 
+const NO_LOOP: &str = "there is no such loop to branch from: name one by its place, below the count of loops";
+
 /// Encodes the frames of one video, one after another, in several loops.
 pub struct VideoLoops {
     settings: VideoSettings,
@@ -90,8 +92,11 @@ impl VideoLoops {
     /// # Errors
     /// [`Error::Argument`] if there is no loop `at`, or there are [`MAX_LOOPS`].
     pub fn branch(&mut self, at: usize) -> Result<(), Error> {
-        let from = self.loops.get(at).filter(|_| self.loops.len() < MAX_LOOPS);
-        let branched = from.ok_or(Error::Argument("a video has one to three loops"))?.branch(&self.settings);
+        if self.loops.len() >= MAX_LOOPS {
+            return Err(Error::Argument("a video has three loops at most: remove one before another branches"));
+        }
+        let from = self.loops.get(at).ok_or(Error::Argument(NO_LOOP))?;
+        let branched = from.branch(&self.settings);
         self.loops.push(branched);
         Ok(())
     }

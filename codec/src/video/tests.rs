@@ -3,13 +3,16 @@
 use proptest::prelude::*;
 
 use crate::motion::reference::Reference;
+use crate::motion::search::aim::Effort;
 use crate::picture::{Format, Picture, Range, Size};
 use crate::video::decoder::{Arrived, VideoDecoder};
 use crate::video::encoder::VideoEncoder;
 use crate::video::frame::Frame;
+use crate::video::loop_encoder::LoopEncoder;
 use crate::video::model::VideoModel;
 use crate::video::population::{FrameRate, Population};
 use crate::video::settings::VideoSettings;
+use crate::video::source::Source;
 
 const FORMAT: Format = Format::Ycbcr420(Range::Full);
 const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
@@ -131,5 +134,27 @@ fn what_ends_before_its_string_or_is_corrupt_leaves_all_as_it_was() {
         assert!(decoder.state.closed == closed || frame.key);
         assert!(decoder.state.floor == floor || frame.key);
         decoder.decode(&frame.bytes).expect("a frame");
+    }
+}
+
+#[test]
+fn a_branch_keeps_effort_population_and_what_the_loop_had() {
+    let size = Size::new(48, 32).expect("a size");
+    let population = Population::new([(40e3, 1.0), (90e3, 2.0)]);
+    let nobody = VideoSettings { size, rate: RATE, population: Population::new([(1e6, 1.0)]), threads: 1 };
+    for effort in [Effort::Fast, Effort::Normal, Effort::Thorough] {
+        let mut before = LoopEncoder::new(VideoModel::built_in(), &nobody);
+        (before.effort, before.useful, before.population) = (effort, 777, population.clone());
+        let mut source = Source::new(size);
+        for number in 0..3 {
+            let key = source.take(&(&picture(size, number)).into(), 1).expect("its size");
+            before.encode(&mut source, key, false).expect("a frame");
+            source.finish();
+        }
+        let branched = before.branch(&nobody);
+        assert_eq!((branched.effort, branched.useful), (effort, 777));
+        assert_eq!(branched.population, population);
+        assert_eq!(apart(&branched.state.floor, &before.state.floor), 0);
+        assert_eq!(apart(&branched.state.closed, &before.state.closed), 0);
     }
 }

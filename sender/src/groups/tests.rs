@@ -80,3 +80,26 @@ fn nobody_changes_loops_without_a_join() {
     (0..20 * SECOND).for_each(|_| drop(groups.handle_frame(&receivers, &mut joins)));
     assert_eq!(who(&groups), [vec![0], vec![1, 2]]);
 }
+
+#[test]
+fn the_slowest_loop_is_removed_with_its_last_receiver_and_who_comes_then_is_in_the_next_faster() {
+    let (mut groups, mut joins) = (Groups::new(3, 30.0), JoinBudget::default());
+    run(&mut groups, &mut joins, &[0.2e6, 1e6, 8e6], 10 * SECOND);
+    let mut numbers: Vec<u64> = groups.groups().iter().map(|group| group.number).collect();
+    assert_eq!(who(&groups).concat().len(), 3);
+    let slowest = groups.slowest();
+    assert_eq!((numbers.len(), groups.receivers(slowest)), (3, vec![0]));
+    let without = [(1, 1e6), (2, 8e6)];
+    assert_eq!(groups.handle_frame(&without, &mut joins), [Change::Remove { at: slowest }]);
+    numbers.remove(slowest);
+    assert_eq!(groups.groups().iter().map(|group| group.number).collect::<Vec<_>>(), numbers, "in their order");
+    assert_eq!(groups.receivers(groups.slowest()), [1]);
+    let next = groups.groups()[groups.slowest()].number;
+    let again = [(1, 1e6), (2, 8e6), (3, 0.9e6)];
+    (0..5 * SECOND).for_each(|_| assert_eq!(groups.handle_frame(&again, &mut joins), []));
+    assert_eq!(groups.receivers(groups.slowest()), [1, 3]);
+    assert_eq!(groups.groups()[groups.slowest()].number, next);
+    assert_eq!(groups.handle_frame(&[(3, 0.9e6)], &mut joins).len(), 1);
+    assert_eq!(groups.handle_frame(&[], &mut joins), [], "the last one stays");
+    assert_eq!(groups.groups()[0].number, next);
+}
