@@ -12,7 +12,7 @@ import numpy as np
 import texts
 
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon"
-PACKAGES = f"""\
+PACKAGES = """\
 Package: libchess
 Source: chess (1.2)
 Section: games
