@@ -107,6 +107,7 @@ mod picture;
 mod post_filter;
 mod residual;
 mod scratch;
+mod simd;
 mod stream;
 mod subband;
 #[cfg(feature = "training")]

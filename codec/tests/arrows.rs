@@ -5,16 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the ground up: a room may use itself and those that it names. Files outside the rooms are rooms of one file.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("error", &[]),
     ("parallel", &[]),
     ("scratch", &[]),
+    ("simd", &[]),
     ("entropy", &[]),
     ("picture", &["error"]),
-    ("colour", &["error", "picture", "scratch"]),
+    ("colour", &["error", "picture", "scratch", "simd"]),
     ("subband", &["error", "picture", "colour"]),
-    ("wavelet", &["parallel", "scratch", "picture", "colour", "subband"]),
-    ("post_filter", &["scratch"]),
+    ("wavelet", &["parallel", "scratch", "simd", "picture", "colour", "subband"]),
+    ("post_filter", &["scratch", "simd"]),
     ("model", &["error", "subband", "wavelet", "post_filter"]),
     ("transform", &["error", "picture", "model", "subband"]),
     (
@@ -34,9 +35,9 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ),
     ("bitplane", &["picture", "entropy", "subband", "model"]),
     ("stream", &["error", "parallel", "picture", "colour", "entropy", "subband", "model", "transform", "bitplane"]),
-    ("residual", &["error", "parallel", "scratch", "picture", "subband", "wavelet", "model", "stream"]),
-    ("motion", &["error", "parallel", "picture", "entropy"]),
-    ("video", &["error", "parallel", "picture", "subband", "model", "stream", "residual", "motion"]),
+    ("residual", &["error", "parallel", "scratch", "simd", "picture", "subband", "wavelet", "model", "stream"]),
+    ("motion", &["error", "parallel", "simd", "picture", "entropy"]),
+    ("video", &["error", "parallel", "simd", "picture", "subband", "model", "stream", "residual", "motion"]),
     ("codec", &["picture", "model", "transform", "linear", "stream"]),
     (
         "training",

@@ -8,6 +8,7 @@ use std::ops::Range;
 use crate::colour::axes::Axes;
 use crate::colour::ycbcr;
 use crate::picture::{Format, PlaneMut, View};
+use crate::simd::widest;
 
 /// Pixels that are converted together; a multiple of eight.
 const BATCH: usize = 64;
@@ -39,18 +40,20 @@ impl ToPlanes {
             let [a, b, c] =
                 planes.each_mut().map(|plane| plane.get_mut(at * width..(at + 1) * width).unwrap_or_default());
             match picture.format {
-                Format::Grey => grey_to_plane(picture.planes[0].row(y, width), a),
-                Format::Rgb => self.rgb_row(picture.planes[0].row(y, 3 * width), [a, b, c]),
+                Format::Grey => widest!(grey_to_plane(picture.planes[0].row(y, width), a)),
+                Format::Rgb => widest!(self.rgb_row(picture.planes[0].row(y, 3 * width), [a, b, c])),
                 Format::Ycbcr420(_) => {
                     let half = width.div_ceil(2);
                     let [_, blue, red] = &picture.planes;
                     let luma = picture.planes[0].row(y, width);
-                    self.ycbcr_row(luma, [blue.row(y / 2, half), red.row(y / 2, half)], [a, b, c]);
+                    let chroma = [blue.row(y / 2, half), red.row(y / 2, half)];
+                    widest!(self.ycbcr_row(luma, chroma, [a, b, c]));
                 }
             }
         }
     }
 
+    #[inline(always)]
     fn rgb_row(&self, samples: &[u8], planes: [&mut [f32]; 3]) {
         let m = &self.matrix;
         let [y, u, v] = planes.map(|plane| plane.chunks_mut(BATCH));
@@ -68,6 +71,7 @@ impl ToPlanes {
     }
 
     /// Every colour difference stands for two pixels.
+    #[inline(always)]
     fn ycbcr_row(&self, luma: &[u8], [blue, red]: [&[u8]; 2], planes: [&mut [f32]; 3]) {
         let (m, zero) = (&self.matrix, self.zero);
         let [y, u, v] = planes.map(|plane| plane.chunks_mut(BATCH));
@@ -112,22 +116,23 @@ impl FromPlanes {
         for (at, y) in rows.clone().enumerate() {
             let row = |at: usize| planes.map(|plane| plane.get(at * width..(at + 1) * width).unwrap_or_default());
             match self.format {
-                Format::Grey => plane_to_grey(row(at)[0], out[0].row(y, width)),
-                Format::Rgb => self.rgb_row(row(at), out[0].row(y, 3 * width)),
+                Format::Grey => widest!(plane_to_grey(row(at)[0], out[0].row(y, width))),
+                Format::Rgb => widest!(self.rgb_row(row(at), out[0].row(y, 3 * width))),
                 Format::Ycbcr420(_) => {
                     let [luma, blue, red] = out;
-                    self.luma_row(row(at), luma.row(y, width));
+                    widest!(self.luma_row(row(at), luma.row(y, width)));
                     if y % 2 == 0 {
                         let half = width.div_ceil(2);
                         let below = if y + 1 < rows.end { at + 1 } else { at };
-                        self.chroma_row(1, [row(at), row(below)], blue.row(y / 2, half));
-                        self.chroma_row(2, [row(at), row(below)], red.row(y / 2, half));
+                        widest!(self.chroma_row(1, [row(at), row(below)], blue.row(y / 2, half)));
+                        widest!(self.chroma_row(2, [row(at), row(below)], red.row(y / 2, half)));
                     }
                 }
             }
         }
     }
 
+    #[inline(always)]
     fn rgb_row(&self, planes: [&[f32]; 3], samples: &mut [u8]) {
         let m = &self.matrix;
         let [y, u, v] = planes.map(|plane| plane.chunks(BATCH));
@@ -143,6 +148,7 @@ impl FromPlanes {
         }
     }
 
+    #[inline(always)]
     fn luma_row(&self, [y, u, v]: [&[f32]; 3], samples: &mut [u8]) {
         let (m, zero) = (&self.matrix, self.zero[0]);
         for (((sample, y), u), v) in samples.iter_mut().zip(y).zip(u).zip(v) {
@@ -151,6 +157,7 @@ impl FromPlanes {
     }
 
     /// The means of two by two pixels; of fewer at an edge.
+    #[inline(always)]
     fn chroma_row(&self, row: usize, planes: [[&[f32]; 3]; 2], samples: &mut [u8]) {
         let [a, b, c] = [3 * row, 3 * row + 1, 3 * row + 2].map(|at| self.matrix[at]);
         let pairs = |line: usize| {
@@ -169,6 +176,7 @@ impl FromPlanes {
 }
 
 /// Each sample for two pixels, less `zero`.
+#[inline(always)]
 fn twice(samples: &[u8], zero: f32) -> [f32; BATCH] {
     let mut values = [0.0; BATCH];
     for (pair, &sample) in values.as_chunks_mut::<2>().0.iter_mut().zip(samples) {
@@ -177,12 +185,14 @@ fn twice(samples: &[u8], zero: f32) -> [f32; BATCH] {
     values
 }
 
+#[inline(always)]
 fn grey_to_plane(samples: &[u8], plane: &mut [f32]) {
     for (value, &sample) in plane.iter_mut().zip(samples) {
         *value = f32::from(sample) - 128.0;
     }
 }
 
+#[inline(always)]
 fn plane_to_grey(plane: &[f32], samples: &mut [u8]) {
     for (sample, &value) in samples.iter_mut().zip(plane) {
         [*sample, ..] = to_sample(value, 128.0).to_le_bytes();
@@ -200,6 +210,7 @@ fn single(matrix: [f64; 9]) -> [f32; 9] {
 }
 
 /// Pixels of three bytes into the low bytes of words; the fourth byte is any.
+#[inline(always)]
 fn unpack(samples: &[u8], packed: &mut [u32; BATCH]) {
     let (eights, rest) = samples.as_chunks::<24>();
     let (words, last) = packed.split_at_mut(8 * eights.len());
@@ -213,6 +224,7 @@ fn unpack(samples: &[u8], packed: &mut [u32; BATCH]) {
 }
 
 /// Pixels of three bytes out of the low bytes of words, whose fourth byte is 0.
+#[inline(always)]
 fn pack(packed: &[u32; BATCH], samples: &mut [u8]) {
     let (eights, rest) = samples.as_chunks_mut::<24>();
     let (words, last) = packed.split_at(8 * eights.len());
@@ -233,7 +245,7 @@ fn pack(packed: &[u32; BATCH], samples: &mut [u8]) {
 /// Adds `zero`, rounds half up and clips to 0..=255; what is not a number gives 0.
 ///
 /// All of it has a vector instruction: between 0 and 256 the sum with `WHOLE` is `WHOLE` and the nearest integer.
-#[inline]
+#[inline(always)]
 fn to_sample(value: f32, zero: f32) -> u32 {
     const WHOLE: f32 = 8_388_608.0;
     let value = value + (zero + 0.5);

@@ -5,6 +5,7 @@
 
 use crate::motion::reference::{BORDER, Plane};
 use crate::motion::vector::Vector;
+use crate::simd::widest;
 
 /// The longest side of what is interpolated at once.
 pub(super) const MAX_SIDE: usize = 24;
@@ -88,14 +89,17 @@ impl Window {
         let mask = (1 << bits) - 1;
         let phases = [(vector.x & mask).cast_unsigned(), (vector.y & mask).cast_unsigned()].map(usize::from);
         if luma {
-            self.filter::<8, LENGTH>(plane, first, side[1], phases.map(|phase| (phase != 0).then(|| &LUMA[phase])));
+            let taps = phases.map(|phase| (phase != 0).then(|| &LUMA[phase]));
+            widest!(self.filter::<8, LENGTH>(plane, first, side[1], taps));
         } else {
-            self.filter::<4, LENGTH>(plane, first, side[1], phases.map(|phase| (phase != 0).then(|| &CHROMA[phase])));
+            let taps = phases.map(|phase| (phase != 0).then(|| &CHROMA[phase]));
+            widest!(self.filter::<4, LENGTH>(plane, first, side[1], taps));
         }
     }
 
     /// Along rows, then along columns; no taps: whole samples. What is read beyond the width is inside the plane: its last
     /// row is never the last that is read.
+    #[inline(always)]
     fn filter<const TAPS: usize, const LENGTH: usize>(
         &mut self,
         plane: &Plane,
@@ -123,7 +127,7 @@ impl Window {
 
 /// From eighths to 1/64: the taps' sum is 64 times 1/8, so an eighth of it remains. In 16 bits throughout: the sum of what
 /// is above the last 3 bits of the samples, which have 11, and an eighth of that of these bits, rounded down as that of both would be.
-#[inline]
+#[inline(always)]
 fn along_row<const TAPS: usize, const LENGTH: usize>(row: &[i16], taps: &[i16; TAPS], out: &mut [i16; LENGTH]) {
     let (mut above, mut below) = ([0_i16; LENGTH], [0_i16; LENGTH]);
     for (samples, tap) in row.array_windows::<LENGTH>().zip(taps) {
@@ -136,7 +140,7 @@ fn along_row<const TAPS: usize, const LENGTH: usize>(row: &[i16], taps: &[i16; T
 }
 
 /// As [`along_row`], of samples of 15 bits, a 64th of the taps' sum.
-#[inline]
+#[inline(always)]
 fn along_columns<const TAPS: usize, const LENGTH: usize>(
     rows: &[[i16; LENGTH]; TAPS],
     taps: &[i16; TAPS],

@@ -7,6 +7,7 @@ use crate::motion::field::{BLOCK, Block, CELL, CONSTANTS, Field, Source};
 use crate::motion::interpolate::{MAX_SIDE, Window, row_length};
 use crate::motion::reference::{FRACTION, Plane};
 use crate::motion::vector::Vector;
+use crate::simd::widest;
 
 /// Room for one prediction after another.
 #[derive(Debug, Default)]
@@ -85,7 +86,7 @@ impl Overlap {
             let end = if last { out.height } else { (2 * (by + 1) * side - side / 2).min(out.height) };
             for y in done..end {
                 let sums = &self.sums[(y.cast_signed() - top).cast_unsigned() * width..][..out.width];
-                out.row_mut(y).iter_mut().zip(sums).for_each(|(out, sum)| *out = rounded(*sum, shift));
+                widest!(round(sums, shift, out.row_mut(y)));
             }
             done = done.max(end);
             self.sums.copy_within(2 * side * width..reach * width, 0);
@@ -144,14 +145,14 @@ impl Sums<'_> {
                 Motion::Moved(vector) => {
                     let samples = sampler.fetch([left, upper], vector, [across.count, down.len()]);
                     match row_length(across.count) {
-                        8 => add_rows::<8>(all, self.width, samples, &across.values, down),
-                        16 => add_rows::<16>(all, self.width, samples, &across.values, down),
-                        _ => add_rows::<MAX_SIDE>(all, self.width, samples, &across.values, down),
+                        8 => widest!(add_rows::<8>(all, self.width, samples, &across.values, down)),
+                        16 => widest!(add_rows::<16>(all, self.width, samples, &across.values, down)),
+                        _ => widest!(add_rows::<MAX_SIDE>(all, self.width, samples, &across.values, down)),
                     }
                 }
                 Motion::Constant(level) => {
                     let samples = [level; MAX_SIDE * MAX_SIDE];
-                    add_rows::<MAX_SIDE>(all, self.width, &samples, &across.values, down);
+                    widest!(add_rows::<MAX_SIDE>(all, self.width, &samples, &across.values, down));
                 }
             }
         }
@@ -159,6 +160,7 @@ impl Sums<'_> {
 }
 
 /// Adds rows of samples times the weights of their column and row. Behind the last column of a block weights are zero.
+#[inline(always)]
 fn add_rows<const LENGTH: usize>(
     sums: &mut [i32],
     width: usize,
@@ -166,12 +168,14 @@ fn add_rows<const LENGTH: usize>(
     across: &[i16; MAX_SIDE],
     down: &[i16],
 ) {
-    let across: &[i16; LENGTH] = across.first_chunk().expect("no longer than the longest");
+    let across: [i16; LENGTH] = *across.first_chunk().expect("no longer than the longest");
     for (row, (samples, down)) in samples.as_chunks::<LENGTH>().0.iter().zip(down).enumerate() {
         let Some(sums) = sums[row * width..].first_chunk_mut::<LENGTH>() else { return };
-        for ((sum, sample), across) in sums.iter_mut().zip(samples).zip(across) {
-            *sum += i32::from(*sample) * i32::from(across * down);
+        let mut new = *sums;
+        for i in 0..LENGTH {
+            new[i] += i32::from(samples[i]) * i32::from(across[i] * down);
         }
+        *sums = new;
     }
 }
 
@@ -244,7 +248,12 @@ fn constant(kind: Kind, level: u8) -> i16 {
     }
 }
 
-#[inline]
+#[inline(always)]
+fn round(sums: &[i32], shift: u32, out: &mut [i16]) {
+    out.iter_mut().zip(sums).for_each(|(out, sum)| *out = rounded(*sum, shift));
+}
+
+#[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "a mean of 16-bit values has 16 bits")]
 const fn rounded(sum: i32, shift: u32) -> i16 {
     ((sum + (1 << (shift - 1))) >> shift) as i16

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::picture::Size;
+use crate::simd::widest;
 
 /// Bits behind the point of a reference's samples.
 pub(crate) const FRACTION: u32 = 3;
@@ -45,20 +46,14 @@ impl Plane {
 
     /// Makes this `closed`, moved by a 32nd of its distance towards `floor`.
     pub(crate) fn leak(&mut self, closed: &Self, floor: &Self) {
-        for ((out, closed), floor) in self.samples.iter_mut().zip(&closed.samples).zip(&floor.samples) {
-            // floor + ((31 * (closed - floor) + 16) >> 5), in 16 bits.
-            *out = closed + ((16 - (closed - floor)) >> 5);
-        }
+        widest!(leak(&closed.samples, &floor.samples, &mut self.samples));
     }
 
     /// Makes this the sum of a prediction and a residual, which has no borders, held to `range`.
     pub(crate) fn sum_of(&mut self, predicted: &Self, residual: &[i16], range: RangeInclusive<i16>) {
         let (least, greatest) = range.into_inner();
         for (y, residual) in residual.chunks_exact(self.width).enumerate() {
-            let predicted = predicted.row(y);
-            for ((out, predicted), residual) in self.row_mut(y).iter_mut().zip(predicted).zip(residual) {
-                *out = predicted.saturating_add(*residual).clamp(least, greatest);
-            }
+            widest!(add(predicted.row(y), residual, [least, greatest], self.row_mut(y)));
         }
         self.continue_borders();
     }
@@ -91,5 +86,20 @@ impl Reference {
         let (width, height) = (size.width(), size.height());
         let chroma = Plane::new(width.div_ceil(2), height.div_ceil(2));
         Self { planes: [Plane::new(width, height), chroma.clone(), chroma] }
+    }
+}
+
+#[inline(always)]
+fn leak(closed: &[i16], floor: &[i16], out: &mut [i16]) {
+    for ((out, closed), floor) in out.iter_mut().zip(closed).zip(floor) {
+        // floor + ((31 * (closed - floor) + 16) >> 5), in 16 bits.
+        *out = closed + ((16 - (closed - floor)) >> 5);
+    }
+}
+
+#[inline(always)]
+fn add(predicted: &[i16], residual: &[i16], [least, greatest]: [i16; 2], out: &mut [i16]) {
+    for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
+        *out = predicted.saturating_add(*residual).clamp(least, greatest);
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::post_filter::BLOCK;
 use crate::post_filter::classes::change;
+use crate::simd::widest;
 
 /// Ways in which samples change, as rows down and columns right: along rows, along columns, and both diagonals.
 const WAY_STEPS: [(usize, isize); WAYS] = [(0, 1), (1, 0), (1, 1), (1, -1)];
@@ -17,16 +18,14 @@ pub(super) fn sum_up(rows: &[&mut [i16]; ROWS], first: usize, memory: &mut [i16]
         let sides = |y: usize| {
             [&rows[y + down][first.wrapping_add_signed(right)..], &rows[y - down][first.wrapping_add_signed(-right)..]]
         };
-        set_changes(memory, sides(1), sides(2));
-        add_changes(memory, sides(3), sides(4));
-        for (sum, four) in sums.iter_mut().zip(memory.as_chunks().0) {
-            *sum = sum_of(four).cast_signed();
-        }
+        widest!(set_changes(memory, sides(1), sides(2)));
+        widest!(add_changes(memory, sides(3), sides(4)));
+        widest!(add_fours(memory, sums));
     }
 }
 
 /// Makes `changes` the sums of what two rows change between their sides.
-#[inline(never)]
+#[inline(always)]
 fn set_changes(changes: &mut [i16], [a, b]: [&[i16]; 2], [c, d]: [&[i16]; 2]) {
     for (sum, (((a, b), c), d)) in changes.iter_mut().zip(a.iter().zip(b).zip(c).zip(d)) {
         *sum = change(*a, *b) + change(*c, *d);
@@ -34,10 +33,18 @@ fn set_changes(changes: &mut [i16], [a, b]: [&[i16]; 2], [c, d]: [&[i16]; 2]) {
 }
 
 /// Adds to `changes` what two rows change between their sides.
-#[inline(never)]
+#[inline(always)]
 fn add_changes(changes: &mut [i16], [a, b]: [&[i16]; 2], [c, d]: [&[i16]; 2]) {
     for (sum, (((a, b), c), d)) in changes.iter_mut().zip(a.iter().zip(b).zip(c).zip(d)) {
         *sum += change(*a, *b) + change(*c, *d);
+    }
+}
+
+/// Makes `sums` those of fours of changes.
+#[inline(always)]
+fn add_fours(changes: &[i16], sums: &mut [i16]) {
+    for (sum, four) in sums.iter_mut().zip(changes.as_chunks().0) {
+        *sum = sum_of(four).cast_signed();
     }
 }
 
@@ -52,7 +59,7 @@ fn sum_of([a, b, c, d]: &[i16; BLOCK]) -> u16 {
 
 /// Makes `changes` what changes around each block: the sums of four rows that overlap it from above and from below, each of the
 /// block's first columns and of the next.
-#[inline(never)]
+#[inline(always)]
 pub(super) fn around_blocks<const N: usize>(above: &[i16], below: &[i16], changes: &mut [u32; N]) {
     let wide = |sum: i16| u32::from(sum.cast_unsigned());
     let (above, below) = (&above[..=N], &below[..=N]);

@@ -1,8 +1,9 @@
 //! Some samples of a row at once: what a filter adds to them. Loops over a chunk become vector instructions where a function does
-//! little else and each array that it writes is an argument of its own, so the functions below stay apart.
+//! little else and each array that it writes is an argument of its own, so the functions below stay apart, by [`widest!`].
 
 use crate::post_filter::BLOCK;
 use crate::post_filter::table::{CHROMA_TAPS, LUMA_TAPS, Runs};
+use crate::simd::widest;
 
 /// Samples of a row that are filtered together, and blocks.
 pub(super) const CHUNK: usize = 64;
@@ -45,18 +46,18 @@ impl Differences {
     pub(super) fn look_near(&mut self, seen: &Seen<'_>, step: i16) {
         let [a, b, c, d, e, f] = &mut self.near;
         let here = here(seen);
-        clip_two(here, step, pair::<0, 1>(seen), pair::<0, 2>(seen), a, b);
-        clip_two(here, step, pair::<1, 0>(seen), pair::<2, 0>(seen), c, d);
-        clip_two(here, step, pair::<1, 1>(seen), pair::<1, -1>(seen), e, f);
+        widest!(clip_two(here, step, pair::<0, 1>(seen), pair::<0, 2>(seen), a, b));
+        widest!(clip_two(here, step, pair::<1, 0>(seen), pair::<2, 0>(seen), c, d));
+        widest!(clip_two(here, step, pair::<1, 1>(seen), pair::<1, -1>(seen), e, f));
     }
 
     /// Looks at the next six.
     pub(super) fn look_far(&mut self, seen: &Seen<'_>, step: i16) {
         let [a, b, c, d, e, f] = &mut self.far;
         let here = here(seen);
-        clip_two(here, step, pair::<1, 2>(seen), pair::<1, -2>(seen), a, b);
-        clip_two(here, step, pair::<2, 1>(seen), pair::<2, -1>(seen), c, d);
-        clip_two(here, step, pair::<2, 2>(seen), pair::<2, -2>(seen), e, f);
+        widest!(clip_two(here, step, pair::<1, 2>(seen), pair::<1, -2>(seen), a, b));
+        widest!(clip_two(here, step, pair::<2, 1>(seen), pair::<2, -1>(seen), c, d));
+        widest!(clip_two(here, step, pair::<2, 2>(seen), pair::<2, -2>(seen), e, f));
     }
 }
 
@@ -64,17 +65,17 @@ impl Differences {
 pub(super) fn luma(own: &Differences, taps: &[Chunk; LUMA_TAPS], sum: &mut Chunk) {
     let (near, far) = halves(taps);
     *sum = [0; CHUNK];
-    add_six(sum, &own.near, near);
-    add_six(sum, &own.far, far);
+    widest!(add_six(sum, &own.near, near));
+    widest!(add_six(sum, &own.far, far));
 }
 
 /// Makes `sum` what a chroma component's filter adds, by itself, luma and the other one.
 pub(super) fn chroma([own, luma, other]: [&Differences; 3], taps: &[Chunk; CHROMA_TAPS], sum: &mut Chunk) {
     let (own_taps, luma_taps) = halves(taps);
     *sum = [0; CHUNK];
-    add_six(sum, &own.near, own_taps);
-    add_six(sum, &luma.near, luma_taps);
-    add_two(sum, [&other.near[0], &other.near[2]], [&taps[2 * NEAR], &taps[2 * NEAR + 1]]);
+    widest!(add_six(sum, &own.near, own_taps));
+    widest!(add_six(sum, &luma.near, luma_taps));
+    widest!(add_two(sum, [&other.near[0], &other.near[2]], [&taps[2 * NEAR], &taps[2 * NEAR + 1]]));
 }
 
 /// The taps of the first six pairs, and of the next six.
@@ -96,7 +97,7 @@ fn pair<'a, const DOWN: usize, const RIGHT: isize>(seen: &Seen<'a>) -> Pair<'a> 
 }
 
 /// Makes `one` and `two` the clipped differences of two pairs.
-#[inline(never)]
+#[inline(always)]
 fn clip_two(here: &Chunk, step: i16, first: Pair<'_>, second: Pair<'_>, one: &mut Chunk, two: &mut Chunk) {
     for i in 0..CHUNK {
         let (least, most) = (here[i].saturating_sub(step), here[i].saturating_add(step));
@@ -109,7 +110,7 @@ fn clip_two(here: &Chunk, step: i16, first: Pair<'_>, second: Pair<'_>, one: &mu
 }
 
 /// Adds taps times differences: in 1/65536, of those of even number rounded down, of the others, which are negated, rounded up.
-#[inline(never)]
+#[inline(always)]
 fn add_six(sum: &mut Chunk, [a, b, c, d, e, f]: &[Chunk; NEAR], [ta, tb, tc, td, te, tf]: &[Chunk; NEAR]) {
     for i in 0..CHUNK {
         let two = |even: &Chunk, even_taps: &Chunk, odd: &Chunk, odd_taps: &Chunk| {
@@ -121,7 +122,7 @@ fn add_six(sum: &mut Chunk, [a, b, c, d, e, f]: &[Chunk; NEAR], [ta, tb, tc, td,
 }
 
 /// As [`add_six`], of two.
-#[inline(never)]
+#[inline(always)]
 fn add_two(sum: &mut Chunk, [even, odd]: [&Chunk; 2], [even_taps, odd_taps]: [&Chunk; 2]) {
     for i in 0..CHUNK {
         let added = product(even[i], even_taps[i]).wrapping_sub(product(odd[i], odd_taps[i]));

@@ -6,6 +6,7 @@ use crate::post_filter::kernel::{self, CHUNK, CHUNK_BLOCKS, Chunk, Differences, 
 use crate::post_filter::table::{CHROMA_TAPS, Filters, LUMA_TAPS};
 use crate::post_filter::{BLOCK, FRACTION};
 use crate::scratch::Arena;
+use crate::simd::widest;
 
 /// Rows above and below a block that its class depends on.
 const AROUND: usize = 3;
@@ -136,7 +137,7 @@ impl<'a> Window<'a> {
                 let (before, behind) = component.rows.split_at_mut(at);
                 if y < *height {
                     rows.row(number, y, line);
-                    round(line, behind[0]);
+                    widest!(round(line, behind[0]));
                     repeat_sides(behind[0], *width);
                 } else if let Some(last) = before.last() {
                     behind[0].copy_from_slice(last);
@@ -200,13 +201,10 @@ impl<'a> Window<'a> {
 
     /// Writes the corrected samples of a chunk in a row of its blocks.
     fn write(&self, component: usize, [chunk, row]: [usize; 2], correction: &Chunk, out: &mut [f32]) {
-        const UNIT: f32 = 1.0 / (1 << FRACTION) as f32;
         let first = chunk * CHUNK;
         let here = &self.components[component].rows[row + AROUND][SIDE + first..];
         let out = &mut out[row * self.width..][first..self.width.min(first + CHUNK)];
-        for ((out, &sample), &correction) in out.iter_mut().zip(here).zip(correction) {
-            *out = (i32::from(sample) + i32::from(correction)) as f32 * UNIT;
-        }
+        widest!(add(here, correction, out));
     }
 }
 
@@ -232,7 +230,7 @@ impl Component<'_> {
         let (mut changes, first) = ([[0; CHUNK_BLOCKS]; WAYS], chunk * CHUNK_BLOCKS);
         let [above, below] = &self.changes;
         for ((changes, above), below) in changes.iter_mut().zip(above).zip(below) {
-            changes::around_blocks(&above[first..], &below[first..], changes);
+            widest!(changes::around_blocks(&above[first..], &below[first..], changes));
         }
         let mut known = [0; CHUNK_BLOCKS];
         for (known, significance) in known.iter_mut().zip(significance) {
@@ -247,7 +245,17 @@ fn part(row: &[i16], chunk: usize) -> &[i16; SEEN] {
     row[SIDE - REACH + chunk * CHUNK..].first_chunk().expect("rows have a margin behind whole chunks")
 }
 
+/// Sums in 1/64.
+#[inline(always)]
+fn add(samples: &[i16], corrections: &Chunk, out: &mut [f32]) {
+    const UNIT: f32 = 1.0 / (1 << FRACTION) as f32;
+    for ((out, &sample), &correction) in out.iter_mut().zip(samples).zip(corrections) {
+        *out = (i32::from(sample) + i32::from(correction)) as f32 * UNIT;
+    }
+}
+
 /// The nearest multiples of 1/64, behind a row's first columns.
+#[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "clamped; what is not a number becomes 0")]
 fn round(values: &[f32], row: &mut [i16]) {
     const MOST: f32 = i16::MAX as f32;

@@ -4,6 +4,7 @@ use crate::model::Model;
 use crate::parallel;
 use crate::residual::planes::{Planes420, plane_size};
 use crate::scratch::{Arena, Scratch};
+use crate::simd::widest;
 use crate::subband::coefficients;
 use crate::subband::layout::{ChromaFormat, LEVELS};
 use crate::wavelet::analysis::component::{Component, Share};
@@ -37,12 +38,17 @@ pub(super) fn analyse(
             let share = Share { component, rows: 0..size.height(), bands: &mut bands, low };
             let (mut component, _) = Component::new(&model.taps, size, levels, share, &mut arena);
             for row in plane.chunks(width) {
-                for (value, residual) in line.iter_mut().zip(row) {
-                    *value = f32::from(*residual) / STEPS_A_SAMPLE;
-                }
+                widest!(widen(row, line));
                 component.push(line);
             }
             component.finish();
         });
     });
+}
+
+#[inline(always)]
+fn widen(residuals: &[i16], values: &mut [f32]) {
+    for (value, residual) in values.iter_mut().zip(residuals) {
+        *value = f32::from(*residual) / STEPS_A_SAMPLE;
+    }
 }

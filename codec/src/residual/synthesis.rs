@@ -3,6 +3,7 @@
 use crate::parallel;
 use crate::residual::planes::{Planes420, plane_size};
 use crate::scratch::{Arena, Scratch};
+use crate::simd::widest;
 use crate::subband::layout::{ChromaFormat, LEVELS};
 use crate::subband::quantise::COEFFICIENT_FRACTION;
 use crate::wavelet::lift::Taps;
@@ -42,13 +43,14 @@ pub(super) fn synthesise(
             let mut component = Component::new(source, strip.start, &mut arena);
             for (y, row) in strip.zip(part.chunks_mut(width)) {
                 component.row(y, line);
-                round(line, row);
+                widest!(round(line, row));
             }
         });
     });
 }
 
 /// The residuals nearest to samples, half up.
+#[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "clamped")]
 fn round(samples: &[i32], residuals: &mut [i16]) {
     const SHIFT: u32 = COEFFICIENT_FRACTION - RESIDUAL_FRACTION;

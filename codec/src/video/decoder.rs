@@ -8,6 +8,7 @@ use crate::motion::side_info::SideInfo;
 use crate::picture::{Format, Size, ViewMut};
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::planes::Planes420;
+use crate::simd::widest;
 use crate::stream::decoder::DEFAULT_MAX_PIXELS;
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
@@ -178,17 +179,21 @@ impl VideoDecoder {
         for ((predicted, residual), out) in planes {
             let width = predicted.width;
             for (y, residual) in residual.chunks_exact(width).enumerate() {
-                let predicted = predicted.row(y);
-                let out = out.row(y, width);
-                for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
-                    *out = eight_bits(predicted.saturating_add(*residual).clamp(LEAST, GREATEST));
-                }
+                widest!(show(predicted.row(y), residual, out.row(y, width)));
             }
         }
         Ok(())
     }
 }
 
+#[inline(always)]
+fn show(predicted: &[i16], residual: &[i16], out: &mut [u8]) {
+    for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
+        *out = eight_bits(predicted.saturating_add(*residual).clamp(LEAST, GREATEST));
+    }
+}
+
+#[inline(always)]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clipped")]
 fn eight_bits(sample: i16) -> u8 {
     (((sample + (1 << (FRACTION - 1))) >> FRACTION) + 128) as u8

@@ -1,6 +1,7 @@
 //! Lifting along one row.
 
 use crate::scratch::Arena;
+use crate::simd::widest;
 use crate::wavelet::lift::{Direction, Sample, Steps, Taps, mirror};
 
 /// Mirrored samples that a half has on either side.
@@ -46,10 +47,7 @@ impl<'a, T: Sample> Line<'a, T> {
         self.mirror(0);
         // The last step, on odd samples, while the halves are interleaved.
         let [even, odd] = &self.halves;
-        let pairs = out.as_chunks_mut::<2>().0.iter_mut();
-        for ((pair, &odd), around) in pairs.zip(&odd[PAD..]).zip(even[1..].array_windows()) {
-            *pair = [around[1], T::lifted(odd, last, *around)];
-        }
+        widest!(interleave(&even[1..], &odd[PAD..], last, out));
         if !self.width.is_multiple_of(2) {
             out[self.width - 1] = even[PAD + left.len() - 1];
         }
@@ -58,9 +56,7 @@ impl<'a, T: Sample> Line<'a, T> {
     /// Analysis: takes the low and the high half out of `row`.
     pub(super) fn split(&mut self, row: &[T]) -> [&[T]; 2] {
         let [even, odd] = &mut self.halves;
-        for ((pair, even), odd) in row.as_chunks::<2>().0.iter().zip(&mut even[PAD..]).zip(&mut odd[PAD..]) {
-            [*even, *odd] = *pair;
-        }
+        widest!(separate(row, &mut even[PAD..], &mut odd[PAD..]));
         let (left, right) = (self.width.div_ceil(2), self.width / 2);
         if left > right {
             even[PAD + right] = row[self.width - 1];
@@ -85,9 +81,7 @@ impl<'a, T: Sample> Line<'a, T> {
         let [even, odd] = &mut self.halves;
         let (target, source) = if parity == 0 { (even, &odd[..]) } else { (odd, &even[1..]) };
         let end = target.len() - PAD;
-        for (value, around) in target[PAD..end].iter_mut().zip(source.array_windows()) {
-            *value = T::lifted(*value, taps, *around);
-        }
+        widest!(step(&mut target[PAD..end], taps, source));
     }
 
     /// Fills in the mirrored samples of a half.
@@ -99,5 +93,28 @@ impl<'a, T: Sample> Line<'a, T> {
             let position = (2 * at + parity).cast_signed() - (2 * PAD).cast_signed();
             half[at] = half[PAD + mirror(position, width) / 2];
         }
+    }
+}
+
+#[inline(always)]
+fn step<T: Sample>(target: &mut [T], taps: [T; 2], source: &[T]) {
+    for (value, around) in target.iter_mut().zip(source.array_windows()) {
+        *value = T::lifted(*value, taps, *around);
+    }
+}
+
+/// Even samples, from the one before the first on, and odd ones, which the step changes.
+#[inline(always)]
+fn interleave<T: Sample>(even: &[T], odd: &[T], taps: [T; 2], out: &mut [T]) {
+    let pairs = out.as_chunks_mut::<2>().0.iter_mut();
+    for ((pair, &odd), around) in pairs.zip(odd).zip(even.array_windows()) {
+        *pair = [around[1], T::lifted(odd, taps, *around)];
+    }
+}
+
+#[inline(always)]
+fn separate<T: Sample>(row: &[T], even: &mut [T], odd: &mut [T]) {
+    for ((pair, even), odd) in row.as_chunks::<2>().0.iter().zip(even).zip(odd) {
+        [*even, *odd] = *pair;
     }
 }

@@ -1,6 +1,7 @@
 //! Lifting along columns, while the rows pass through a window.
 
 use crate::scratch::Arena;
+use crate::simd::widest;
 use crate::wavelet::lift::{Direction, REACH, STEPS, Sample, Steps, Taps, mirror};
 
 /// Rows by which the last step is behind the newest row.
@@ -62,12 +63,17 @@ impl<'a, T: Sample> Window<'a, T> {
 
     fn step(&mut self, y: usize, taps: [T; 2]) {
         let target = std::mem::take(&mut self.rows[y % ROWS]);
-        let n = target.len();
-        let at = |distance: isize| &self.row(mirror(y.cast_signed() + distance, self.height))[..n];
-        let [a, b, c, d] = [-3, -1, 1, 3].map(at);
-        for (x, value) in target.iter_mut().enumerate() {
-            *value = T::lifted(*value, taps, [a[x], b[x], c[x], d[x]]);
-        }
+        let at = |distance: isize| self.row(mirror(y.cast_signed() + distance, self.height));
+        widest!(step(target, taps, [-3, -1, 1, 3].map(at)));
         self.rows[y % ROWS] = target;
+    }
+}
+
+#[inline(always)]
+fn step<T: Sample>(target: &mut [T], taps: [T; 2], neighbours: [&[T]; 4]) {
+    let n = target.len();
+    let [a, b, c, d] = neighbours.map(|row| &row[..n]);
+    for (x, value) in target.iter_mut().enumerate() {
+        *value = T::lifted(*value, taps, [a[x], b[x], c[x], d[x]]);
     }
 }

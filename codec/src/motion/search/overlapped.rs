@@ -12,6 +12,7 @@ use crate::motion::search::cost::{BIT, Cost};
 use crate::motion::search::quarters::Quarters;
 use crate::motion::side_info::SideInfo;
 use crate::motion::vector::Vector;
+use crate::simd::widest;
 
 /// Samples of a block's side with its overlap.
 const SIDE: usize = BLOCK + CELL;
@@ -98,7 +99,7 @@ impl Overlapped {
                 continue;
             }
             self.alone(field, from, at, block, reach);
-            let difference = left(&wanted, &others, self.own.as_chunks().0, best.1 - bits);
+            let difference = widest!(left(&wanted, &others, self.own.as_chunks().0, best.1 - bits));
             if difference < best.1 - bits {
                 best = (*block, difference + bits);
             }
@@ -212,6 +213,7 @@ impl Sampler for Rough<'_> {
 }
 
 /// Absolute differences that a prediction leaves, if they are fewer than `enough`; else at least as many.
+#[inline(always)]
 fn left(wanted: &[[i32; SIDE]; SIDE], others: &[[i32; SIDE]; SIDE], own: &[[i32; SIDE]], enough: u32) -> u32 {
     let mut sum = 0;
     for ((wanted, others), own) in wanted.iter().zip(others).zip(own) {

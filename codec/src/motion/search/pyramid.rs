@@ -3,6 +3,7 @@
 use crate::motion::field::{BLOCK, Field};
 use crate::motion::vector::Vector;
 use crate::picture::Size;
+use crate::simd::widest;
 
 /// Luma samples to one.
 const SCALE: usize = 4;
@@ -54,7 +55,7 @@ impl Pyramid {
     }
 
     /// What is compared, with this first sample, in one piece.
-    #[inline]
+    #[inline(always)]
     fn square(&self, first: usize) -> [u8; SIDE * SIDE] {
         let mut square = [0; SIDE * SIDE];
         let samples = &self.samples[first..][..(SIDE - 1) * self.stride + SIDE];
@@ -69,31 +70,38 @@ impl Pyramid {
         let corner = |at: usize| at * STEP + BORDER - SIDE / 4;
         let place = corner(by) * self.stride + corner(bx);
         let own = now.square(place);
+        let (at, left) = widest!(self.nearest(&own, place));
+        let quarters = |at: u8| (i16::from(at) - i16::from(REACH)) * QUARTERS;
+        let all = || own.iter().map(|sample| u32::from(*sample));
+        let mean = all().sum::<u32>() / SAMPLES;
+        Rough {
+            vector: Vector { x: quarters(at[0]), y: quarters(at[1]) },
+            left,
+            texture: all().map(|sample| sample.abs_diff(mean)).sum(),
+        }
+    }
+
+    /// Where around `place` the square is that is nearest to `own`, and the sum of absolute differences to it.
+    #[inline(always)]
+    fn nearest(&self, own: &[u8; SIDE * SIDE], place: usize) -> ([u8; 2], u32) {
         let mut best = (u32::MAX, [REACH; 2], 0);
         for dy in 0..=2 * REACH {
             for dx in 0..=2 * REACH {
                 let first =
                     place + usize::from(dy) * self.stride + usize::from(dx) - usize::from(REACH) * (self.stride + 1);
                 let far = u32::from(dx.abs_diff(REACH) + dy.abs_diff(REACH)) / 2;
-                let left = difference(&own, &self.square(first));
+                let left = difference(own, &self.square(first));
                 if far + left < best.0 {
                     best = (far + left, [dx, dy], left);
                 }
             }
         }
-        let quarters = |at: u8| (i16::from(at) - i16::from(REACH)) * QUARTERS;
-        let all = || own.iter().map(|sample| u32::from(*sample));
-        let mean = all().sum::<u32>() / SAMPLES;
-        Rough {
-            vector: Vector { x: quarters(best.1[0]), y: quarters(best.1[1]) },
-            left: best.2,
-            texture: all().map(|sample| sample.abs_diff(mean)).sum(),
-        }
+        (best.1, best.2)
     }
 }
 
 /// Sum of absolute differences.
-#[inline]
+#[inline(always)]
 fn difference(one: &[u8; SIDE * SIDE], other: &[u8; SIDE * SIDE]) -> u32 {
     one.iter().zip(other).map(|(a, b)| u32::from(a.abs_diff(*b))).sum()
 }

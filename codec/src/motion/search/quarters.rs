@@ -2,6 +2,7 @@
 
 use crate::motion::reference::{BORDER, FRACTION, Plane};
 use crate::motion::vector::Vector;
+use crate::simd::widest;
 
 /// Planes of whole samples, and of those half a sample to the right, below, and both.
 #[derive(Debug, Default)]
@@ -46,10 +47,10 @@ impl Quarters {
         for plane in [&mut *whole, &mut *right, &mut *below, &mut *both] {
             plane.resize(count, 0);
         }
-        whole.iter_mut().zip(&plane.samples).for_each(|(out, sample)| *out = eight_bits(*sample));
-        between(whole, 1, right);
-        between(whole, self.stride, below);
-        between(right, self.stride, both);
+        widest!(round(&plane.samples, whole));
+        widest!(between(whole, 1, right));
+        widest!(between(whole, self.stride, below));
+        widest!(between(right, self.stride, both));
     }
 
     /// Where the samples at `corner`, moved by `vector`, begin in the two planes whose mean they are.
@@ -75,42 +76,59 @@ impl Quarters {
         out: &mut [[i16; LENGTH]],
     ) {
         let [first, second] = self.places(corner, vector, side);
-        for (row, out) in out[..side[1]].iter_mut().enumerate() {
-            let (a, b) = (&first[row * self.stride..][..LENGTH], &second[row * self.stride..][..LENGTH]);
-            for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
-                *out = (i16::from(mean(*a, *b)) - 128) << (2 * FRACTION);
-            }
-        }
+        widest!(means([first, second], self.stride, &mut out[..side[1]]));
     }
 
     /// Sum of absolute differences to the `N` x `N` samples of a block, whose corner in the frame is `corner`.
     pub(super) fn difference<const N: usize>(&self, own: [&[u8]; N], corner: [usize; 2], vector: Vector) -> u32 {
         let corner = corner.map(usize::cast_signed);
         let [first, second] = self.places(corner, vector, [N; 2]);
-        let mut sum = 0;
-        for (row, own) in own.iter().enumerate() {
-            let (a, b) = (&first[row * self.stride..][..N], &second[row * self.stride..][..N]);
-            let means = a.iter().zip(b).map(|(a, b)| mean(*a, *b));
-            sum += means.zip(&own[..N]).map(|(mean, own)| u32::from(mean.abs_diff(*own))).sum::<u32>();
-        }
-        sum
+        widest!(difference(own, [first, second], self.stride))
     }
 }
 
+#[inline(always)]
+fn means<const LENGTH: usize>([first, second]: [&[u8]; 2], stride: usize, out: &mut [[i16; LENGTH]]) {
+    for (row, out) in out.iter_mut().enumerate() {
+        let (a, b) = (&first[row * stride..][..LENGTH], &second[row * stride..][..LENGTH]);
+        for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+            *out = (i16::from(mean(*a, *b)) - 128) << (2 * FRACTION);
+        }
+    }
+}
+
+#[inline(always)]
+fn difference<const N: usize>(own: [&[u8]; N], [first, second]: [&[u8]; 2], stride: usize) -> u32 {
+    let mut sum = 0;
+    for (row, own) in own.iter().enumerate() {
+        let (a, b) = (&first[row * stride..][..N], &second[row * stride..][..N]);
+        let means = a.iter().zip(b).map(|(a, b)| mean(*a, *b));
+        sum += means.zip(&own[..N]).map(|(mean, own)| u32::from(mean.abs_diff(*own))).sum::<u32>();
+    }
+    sum
+}
+
 /// Rounded up.
-#[inline]
+#[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "a mean of bytes")]
 const fn mean(a: u8, b: u8) -> u8 {
     ((a as u16 + b as u16 + 1) >> 1) as u8
 }
 
+#[inline(always)]
+fn round(samples: &[i16], out: &mut [u8]) {
+    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = eight_bits(*sample));
+}
+
+#[inline(always)]
 #[expect(clippy::cast_sign_loss, reason = "it is clipped")]
 fn eight_bits(sample: i16) -> u8 {
     (((sample + (1 << (FRACTION - 1))) >> FRACTION) + 128).clamp(0, 255) as u8
 }
 
-#[expect(clippy::cast_sign_loss, reason = "it is clipped")]
 /// What lies between samples `step` apart, by six taps.
+#[inline(always)]
+#[expect(clippy::cast_sign_loss, reason = "it is clipped")]
 fn between(from: &[u8], step: usize, out: &mut [u8]) {
     let Some(count) = from.len().checked_sub(5 * step) else { return };
     let taps: [&[u8]; 6] = std::array::from_fn(|tap| &from[tap * step..][..count]);
