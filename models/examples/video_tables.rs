@@ -1,13 +1,14 @@
-//! Learns the tables of video, priors and reconstruction points, by coding clips with those so far:
-//! `cargo run --release -p nestcast-models --example video_tables -- KEY.bin RESIDUAL.bin WEIGHT:CLIP.y4m...` rewrites both
-//! and prints what the priors of the side information should be.
+//! Learns the tables of video by coding clips with those so far:
+//! `cargo run --release -p nestcast-models --example video_tables -- WHAT KEY.bin RESIDUAL.bin WEIGHT:CLIP.y4m...` rewrites both.
+//! WHAT is `priors`, with reconstruction points, which also prints what the priors of the side information should be, or, when these are
+//! done, `filters`: the post-filters.
 
 use std::error::Error;
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Budget, Format, FrameRate, Model, MotionTally, Picture, Population, Range, Size, Tally, VideoEncoder, VideoModel,
-    VideoSettings,
+    Budget, FilterFit, Format, FrameRate, Model, MotionTally, Picture, Population, Range, Size, Tally, VideoDecoder,
+    VideoEncoder, VideoModel, VideoSettings,
 };
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -21,12 +22,21 @@ const RECEIVERS: u32 = 5;
 /// Every so many frames one is coded as a key frame too.
 const KEY_EVERY: usize = 10;
 
+/// Every so many frames one is looked at for the filters, from this one on: the first are better than those that follow.
+const LOOK_EVERY: usize = 3;
+const LOOK_FROM: usize = 4;
+/// What differences to neighbours are clipped to where the string ends, in 1/64; of 16, 32, 64 the best.
+const STEP: u16 = 32;
+
 /// What all clips met.
-#[derive(Default)]
 struct Met {
+    /// The filters are learned, not the priors.
+    filters: bool,
     key: Tally,
     residual: Tally,
     motion: MotionTally,
+    key_filter: FilterFit,
+    residual_filter: FilterFit,
 }
 
 /// Frames of planar YCbCr 4:2:0.
@@ -38,12 +48,20 @@ struct Clip {
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [key, residual, clips @ ..] = arguments.as_slice() else {
-        return Err("usage: video_tables KEY.bin RESIDUAL.bin WEIGHT:CLIP.y4m...".into());
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let [what @ ("priors" | "filters"), key, residual, clips @ ..] = arguments.as_slice() else {
+        return Err("usage: video_tables priors|filters KEY.bin RESIDUAL.bin WEIGHT:CLIP.y4m...".into());
     };
     let tables = [std::fs::read(key)?, std::fs::read(residual)?];
     let model = VideoModel::new(Arc::new(Model::from_bytes(&tables[0])?), Arc::new(Model::from_bytes(&tables[1])?));
-    let mut met = Met::default();
+    let mut met = Met {
+        filters: *what == "filters",
+        key: Tally::default(),
+        residual: Tally::default(),
+        motion: MotionTally::default(),
+        key_filter: FilterFit::new(STEP),
+        residual_filter: FilterFit::new(STEP),
+    };
     for clip in clips {
         let (weight, path) = clip.split_once(':').ok_or("a clip is WEIGHT:FILE")?;
         let (weight, clip) = (weight.parse()?, read(path)?);
@@ -53,6 +71,11 @@ fn main() -> Result<(), Failure> {
             encode(&clip, &model, slowest * pixels_a_second, weight, &mut met)?;
         }
         eprintln!("{path}");
+    }
+    if met.filters {
+        std::fs::write(key, met.key_filter.with_post_filter(&tables[0])?)?;
+        std::fs::write(residual, met.residual_filter.with_post_filter(&tables[1])?)?;
+        return Ok(());
     }
     println!("bits: key {:.0}, residual {:.0}, motion {:.0}", met.key.bits, met.residual.bits, met.motion.bits);
     println!("side information: {:?}", met.motion.better_priors());
@@ -68,20 +91,39 @@ fn encode(clip: &Clip, model: &VideoModel, slowest: f64, weight: f64, met: &mut 
     let population = Population::new(rates.iter().map(|rate| (*rate, 1.0)));
     let settings = VideoSettings { size: clip.size, rate: clip.rate, population, threads: 1 };
     let mut encoder = VideoEncoder::new(model.clone(), settings.clone());
+    let decoder = || VideoDecoder::new(model.clone(), clip.size, 1);
+    let mut decoders: Vec<VideoDecoder> = rates.iter().map(|_| decoder()).collect();
     let mut budgets: Vec<Budget> = rates.iter().map(|rate| Budget::new(*rate, clip.rate)).collect();
     for (number, picture) in clip.frames.iter().enumerate() {
         let frame = encoder.encode(picture)?;
         let cuts = budgets.iter_mut().map(|budget| budget.cut(&frame.bytes, 0)).collect::<Result<Vec<_>, _>>()?;
-        let tally = encoder.tally(&frame, &cuts)?;
-        if frame.key { &mut met.key } else { &mut met.residual }.add(&tally, weight);
-        if !frame.key {
-            met.motion.meet(&mut encoder, weight);
+        if met.filters {
+            for (decoder, cut) in decoders.iter_mut().zip(&cuts) {
+                decoder.decode(&frame.bytes[..*cut])?;
+                if !frame.key && number >= LOOK_FROM && number % LOOK_EVERY == 0 {
+                    met.residual_filter.add_frame(decoder, picture, weight)?;
+                }
+            }
+        } else {
+            let tally = encoder.tally(&frame, &cuts)?;
+            if frame.key { &mut met.key } else { &mut met.residual }.add(&tally, weight);
+            if !frame.key {
+                met.motion.meet(&mut encoder, weight);
+            }
         }
-        if number > 0 && number % KEY_EVERY == 0 {
+        if number % KEY_EVERY == 0 && (number > 0 || met.filters) {
             let mut first = VideoEncoder::new(model.clone(), settings.clone());
             let frame = first.encode(picture)?;
-            let cuts: Vec<usize> = rates.iter().map(|rate| clip.rate.bytes(*rate)).collect();
-            met.key.add(&first.tally(&frame, &cuts)?, weight);
+            let cuts = rates.iter().map(|rate| clip.rate.bytes(*rate));
+            if met.filters {
+                for cut in cuts {
+                    let mut decoder = decoder();
+                    decoder.decode(&frame.bytes[..cut.clamp(frame.base, frame.bytes.len())])?;
+                    met.key_filter.add_frame(&mut decoder, picture, weight)?;
+                }
+            } else {
+                met.key.add(&first.tally(&frame, &cuts.collect::<Vec<_>>())?, weight);
+            }
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 Starts from the tables of `photo` with other quantiser steps and, for residuals, other wavelet taps, has the Rust codec code the training clips (clips.py makes them)
 with the tables so far, and moves priors and reconstruction points to what these clips asked for, a few times; key.bin is for
-frames predicted from nothing, residual.bin for what prediction leaves. Every fourth clip is held out. Needs NumPy and
+frames predicted from nothing, residual.bin for what prediction leaves. Then it has both get a post-filter, fitted to what receivers see. Every fourth clip is held out. Needs NumPy and
 cargo.
 """
 
@@ -116,11 +116,11 @@ def weight(clip: Path) -> float:
     return WEIGHTS.get(clip.stem.split("_")[0], OTHER_WEIGHT)
 
 
-def learn(out: Path, clips: list[Path]) -> None:
-    """One round."""
+def learn(what: str, out: Path, clips: list[Path]) -> None:
+    """One round of "priors", or the "filters"."""
     command = ["cargo", "run", "--quiet", "--locked", "--release", "-p", "nestcast-models", "--example", "video_tables", "--"]
     named = [f"{weight(clip)}:{clip.resolve()}" for clip in clips]
-    done = subprocess.run([*command, (out / KEY).resolve(), (out / RESIDUAL).resolve(), *named], cwd=ROOT, check=False)
+    done = subprocess.run([*command, what, (out / KEY).resolve(), (out / RESIDUAL).resolve(), *named], cwd=ROOT, check=False)
     if done.returncode:
         sys.exit("the clips were not coded: see what cargo says above")
 
@@ -138,7 +138,9 @@ def main() -> None:
         (given.out / name).write_bytes(start(START.read_bytes()[:TABLES], *steps, TRAINED[name]))
     for number in range(ROUNDS):
         print(f"round {number + 1}", flush=True)
-        learn(given.out, clips)
+        learn("priors", given.out, clips)
+    print("filters", flush=True)
+    learn("filters", given.out, clips)
     made = sum(clip.stem.startswith("made") for clip in clips)
     manifest.write(given.out, HEAD.format(videos=len(clips) - made, made=made), STEPS)
 

@@ -6,13 +6,13 @@ use crate::bitplane::code_block::CODE_BLOCK_SIDE;
 use crate::bitplane::slice::{Slice, zeros};
 use crate::model::Model;
 use crate::subband::coefficients::Bands;
-use crate::subband::layout::{self, SUBBANDS, Subband};
+use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
 use crate::subband::quantise::{MAX_PLANES, NEGATIVE, Quantiser};
 use crate::subband::regions;
 
-/// Pixels each way of the blocks that are marked where a coefficient is significant.
+/// Samples each way of the blocks that are marked where a coefficient is significant.
 const BLOCK: usize = 4;
-/// The marks of levels 1, 2 and 3.
+/// The marks of the three finest levels.
 const MARKS: [u8; 3] = [3, 2, 1];
 
 impl Slice {
@@ -97,13 +97,14 @@ impl Slice {
         }
     }
 
-    /// Marks, by component, the blocks of 4 x 4 pixels of this slice at whose place a coefficient of levels 1 to 3 is
-    /// significant with 4 less the finest such level; `across` of them are a row.
-    pub(crate) fn write_significance(&self, across: usize, out: &mut [&mut [u8]; 3]) {
+    /// Marks, by component, the blocks of 4 x 4 samples of this slice at whose place a coefficient of the component's three
+    /// finest levels is significant: with 3 if it is of the finest, down to 1; `across` of them are a row.
+    pub(crate) fn write_significance(&self, chroma: ChromaFormat, across: [usize; 3], out: &mut [&mut [u8]; 3]) {
         for map in self.subbands.iter().filter(|map| map.nonzero) {
             let Subband { component, level, .. } = Subband::at(map.index);
+            let level = level + 1 - chroma.finest_level(component);
             let Some(mark) = MARKS.get(level - 1).copied() else { continue };
-            let (out, grid) = (&mut *out[component], &map.grid);
+            let (out, across, grid) = (&mut *out[component], across[component], &map.grid);
             for (bx, by) in (0..grid.down).flat_map(|by| (0..grid.across).map(move |bx| (bx, by))) {
                 let mut left = self.blocks[grid.at(bx, by)].significant;
                 if level == 1 {

@@ -192,8 +192,9 @@ fn grey_to_plane(samples: &[u8], plane: &mut [f32]) {
     }
 }
 
+/// Samples of a plane of one component, itself less 128: the nearest, half up, clipped to 0..=255.
 #[inline(always)]
-fn plane_to_grey(plane: &[f32], samples: &mut [u8]) {
+pub(crate) fn plane_to_grey(plane: &[f32], samples: &mut [u8]) {
     for (sample, &value) in samples.iter_mut().zip(plane) {
         [*sample, ..] = to_sample(value, 128.0).to_le_bytes();
     }

@@ -98,14 +98,14 @@ impl Strip<'_, '_> {
     /// Filters planes of `count` components and turns them to samples.
     fn run(mut self, rows: &mut impl PlaneRows, count: usize, from_planes: FromPlanes, memory: Memory<'_>) {
         let [width, height] = self.size;
-        let [line, samples] = Window::numbers(width, count);
+        let [line, samples] = Window::numbers(width, &(0..count));
         let tile = BLOCK * width;
         memory.floats.lend(line + count * tile, |floats| {
             memory.samples.lend(samples, |samples| {
                 let (mut floats, mut samples) = (Arena(floats), Arena(samples));
                 let mut planes: [&mut [f32]; 3] = Default::default();
                 planes[..count].fill_with(|| floats.take(tile));
-                let mut window = Window::new([width, height], count, self.top, rows, &mut floats, &mut samples);
+                let mut window = Window::new([width, height], 0..count, self.top, rows, &mut floats, &mut samples);
                 let across = blocks(width);
                 for done in (0..self.rows).step_by(BLOCK) {
                     if done > 0 {

@@ -1,5 +1,7 @@
 //! The rows of a picture that are at work while it is filtered from top to bottom, four rows at a time.
 
+use std::ops::Range;
+
 use crate::post_filter::changes::{self, WAYS};
 use crate::post_filter::classes::classes;
 use crate::post_filter::kernel::{self, CHUNK, CHUNK_BLOCKS, Chunk, Differences, REACH, ROWS, SEEN, Seen};
@@ -37,7 +39,8 @@ pub(crate) struct Window<'a> {
     /// The first row of the blocks.
     top: usize,
     components: [Component<'a>; 3],
-    count: usize,
+    /// The components that there are: luma, all three, or chroma's two alone, whose filters then see no change in luma.
+    present: Range<usize>,
     line: &'a mut [f32],
     /// For the changes of one way.
     changes: &'a mut [i16],
@@ -61,11 +64,21 @@ impl Work {
     };
 
     /// Lays the taps of the blocks of these classes, by component, for rows of a parity.
-    fn lay_taps(&mut self, filters: &Filters<'_>, classes: &[[usize; CHUNK_BLOCKS]; 3], parity: usize, count: usize) {
+    fn lay_taps(
+        &mut self,
+        filters: &Filters<'_>,
+        classes: &[[usize; CHUNK_BLOCKS]; 3],
+        parity: usize,
+        present: &Range<usize>,
+    ) {
         let [luma, chroma @ ..] = classes;
-        kernel::side_by_side(luma.iter().map(|class| &filters.luma[2 * class + parity]), &mut self.luma_taps);
-        for ((filters, classes), taps) in filters.chroma.iter().zip(chroma).zip(&mut self.chroma_taps).take(count - 1) {
-            kernel::side_by_side(classes.iter().map(|class| &filters[2 * class + parity]), taps);
+        if present.start == 0 {
+            kernel::side_by_side(luma.iter().map(|class| &filters.luma[2 * class + parity]), &mut self.luma_taps);
+        }
+        if present.end == 3 {
+            for ((filters, classes), taps) in filters.chroma.iter().zip(chroma).zip(&mut self.chroma_taps) {
+                kernel::side_by_side(classes.iter().map(|class| &filters[2 * class + parity]), taps);
+            }
         }
     }
 }
@@ -83,9 +96,9 @@ const fn chunks(width: usize) -> usize {
 
 impl<'a> Window<'a> {
     /// Floats, and short numbers, that [`Window::new`] takes.
-    pub(crate) fn numbers(width: usize, count: usize) -> [usize; 2] {
+    pub(crate) fn numbers(width: usize, present: &Range<usize>) -> [usize; 2] {
         let own = AT_WORK * Self::stride(width) + FOURS * WAYS * Self::quarters(width);
-        [width, count * own + BLOCK * Self::quarters(width)]
+        [width, present.len() * own + BLOCK * Self::quarters(width)]
     }
 
     const fn stride(width: usize) -> usize {
@@ -100,7 +113,7 @@ impl<'a> Window<'a> {
     /// At the blocks whose first row is `top`, a multiple of four.
     pub(crate) fn new(
         [width, height]: [usize; 2],
-        count: usize,
+        present: Range<usize>,
         top: usize,
         rows: &mut impl PlaneRows,
         line: &mut Arena<'a>,
@@ -108,12 +121,12 @@ impl<'a> Window<'a> {
     ) -> Self {
         let (stride, quarters) = (Self::stride(width), Self::quarters(width));
         let mut components: [Component<'a>; 3] = Default::default();
-        for component in components.iter_mut().take(count) {
+        for component in &mut components[present.clone()] {
             component.rows.fill_with(|| arena.take(stride));
             component.changes.iter_mut().flatten().for_each(|sums| *sums = arena.take(quarters));
         }
         let changes = arena.take(BLOCK * quarters);
-        let mut window = Self { width, height, top, components, count, line: line.take(width), changes };
+        let mut window = Self { width, height, top, components, present, line: line.take(width), changes };
         window.enter(0, rows);
         window
     }
@@ -121,7 +134,7 @@ impl<'a> Window<'a> {
     /// Goes on to the next row of blocks.
     pub(crate) fn descend(&mut self, rows: &mut impl PlaneRows) {
         self.top += BLOCK;
-        for component in &mut self.components[..self.count] {
+        for component in &mut self.components[self.present.clone()] {
             component.rows.rotate_left(BLOCK);
             component.changes.rotate_left(1);
         }
@@ -130,8 +143,9 @@ impl<'a> Window<'a> {
 
     /// Fills the rows from `first` on.
     fn enter(&mut self, first: usize, rows: &mut impl PlaneRows) {
-        let Self { width, height, top, line, changes, .. } = self;
-        for (number, component) in self.components[..self.count].iter_mut().enumerate() {
+        let Self { width, height, top, components, present, line, changes } = self;
+        for number in present.clone() {
+            let component = &mut components[number];
             for at in first..AT_WORK {
                 let Some(y) = (*top + at).checked_sub(AROUND) else { continue };
                 let (before, behind) = component.rows.split_at_mut(at);
@@ -155,12 +169,12 @@ impl<'a> Window<'a> {
         let mut work = Work::NONE;
         for chunk in 0..chunks(self.width) {
             let mut classes = [[0; CHUNK_BLOCKS]; 3];
-            for (component, classes) in classes.iter_mut().enumerate().take(self.count) {
+            for component in self.present.clone() {
                 let known = &significance[component][chunk * CHUNK_BLOCKS..];
-                *classes = self.components[component].classes(chunk, filters.step, known);
+                classes[component] = self.components[component].classes(chunk, filters.step, known);
             }
             for parity in 0..2 {
-                work.lay_taps(filters, &classes, parity, self.count);
+                work.lay_taps(filters, &classes, parity, &self.present);
                 for row in [parity, parity + 2] {
                     self.filter_row([chunk, row], filters.step, &mut work, out);
                 }
@@ -171,7 +185,8 @@ impl<'a> Window<'a> {
     /// Filters a row of a chunk, whose taps are laid.
     fn filter_row(&self, [chunk, row]: [usize; 2], step: i16, work: &mut Work, out: &mut [&mut [f32]; 3]) {
         let Work { luma_taps, chroma_taps, differences, sum } = work;
-        for (component, differences) in differences.iter_mut().enumerate().take(self.count) {
+        for component in self.present.clone() {
+            let differences = &mut differences[component];
             let seen = self.seen(component, chunk, row);
             differences.look_near(&seen, step);
             if component == 0 {
@@ -179,9 +194,11 @@ impl<'a> Window<'a> {
             }
         }
         let [luma, blue, red] = &*differences;
-        kernel::luma(luma, luma_taps, sum);
-        self.write(0, [chunk, row], sum, out[0]);
-        if self.count > 1 {
+        if self.present.start == 0 {
+            kernel::luma(luma, luma_taps, sum);
+            self.write(0, [chunk, row], sum, out[0]);
+        }
+        if self.present.end == 3 {
             for (component, taps, [own, other]) in
                 [(1, &chroma_taps[0], [blue, red]), (2, &chroma_taps[1], [red, blue])]
             {

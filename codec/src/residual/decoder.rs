@@ -10,6 +10,7 @@ use crate::stream::slice_decoder::SliceDecoder;
 use crate::subband::coefficients;
 use crate::subband::layout::{ChromaFormat, SUBBANDS};
 use crate::subband::quantise::MAX_PLANES;
+use crate::transform::Position;
 
 /// Decodes residual strings, one after another in the same memory.
 #[derive(Debug)]
@@ -47,6 +48,16 @@ impl ResidualDecoder {
     pub(crate) fn push(&mut self, model: &Model, bytes: &[u8]) -> Result<(), Error> {
         let pushed = self.slices.push(model, bytes, self.threads);
         pushed.map_err(|why| Error::Corrupt { what: "frame", why })
+    }
+
+    /// How far the bytes pushed so far come (spec, "Position").
+    pub(crate) fn position(&self) -> Position {
+        self.slices.position()
+    }
+
+    /// Marks, by component, the blocks of 4 x 4 samples at which the bytes pushed so far have significant coefficients.
+    pub(crate) fn write_significance(&self, out: &mut [Vec<u8>; 3]) {
+        self.slices.write_significance(out);
     }
 
     /// Makes `out` the residual of the bytes pushed so far, in 1/8 of a sample's step, each -4096..=4095.

@@ -107,16 +107,24 @@ impl SliceDecoder {
         Position::of_fixed_point(sum.div_ceil(rows) as u32)
     }
 
-    /// Marks, by component, the blocks of 4 x 4 pixels at which coefficients of the finest levels are significant, as
-    /// [`Slice::write_significance`] does; `out` must have all blocks of the picture.
+    /// Marks, by component, the blocks of 4 x 4 samples at which coefficients of the finest levels are significant, as
+    /// [`Slice::write_significance`] does; `out` must have all blocks of the components.
     pub(crate) fn write_significance(&self, out: &mut [Vec<u8>]) {
-        let across = self.size.width().div_ceil(4);
+        let blocks = |side: usize, component: usize| {
+            let samples = side.div_ceil(1 << (self.chroma.finest_level(component).min(2) - 1));
+            samples.div_ceil(4)
+        };
+        let across = [0, 1, 2].map(|component| blocks(self.size.width(), component));
         let mut rest: [&mut [u8]; 3] = coefficients::as_slices(out);
         for part in &self.parts {
-            let count = part.rows.len().div_ceil(4) * across;
-            let mut own = rest.each_mut().map(|blocks| blocks.split_off_mut(..count).unwrap_or_default());
+            let mut component = 0;
+            let mut own = rest.each_mut().map(|of_all| {
+                let count = blocks(part.rows.len(), component) * across[component];
+                component += 1;
+                of_all.split_off_mut(..count).unwrap_or_default()
+            });
             if part.begun {
-                part.slice.write_significance(across, &mut own);
+                part.slice.write_significance(self.chroma, across, &mut own);
             }
         }
     }

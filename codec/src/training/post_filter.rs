@@ -3,12 +3,14 @@
 use crate::error::Error;
 use crate::linear::Linear;
 use crate::model::{LENGTH, Model};
-use crate::picture::Picture;
+use crate::picture::{Format, Picture, Size};
 use crate::post_filter::naive::Samples;
 use crate::post_filter::table::{Between, CLASSES, CUTS, MAX_TAP_SUM, PHASES, TAPS, Table, WHOLE_WEIGHT};
 use crate::post_filter::{BLOCK, FRACTION, blocks};
 use crate::subband::coefficients::Coefficients;
 use crate::transform::Position;
+use crate::video::decoder::VideoDecoder;
+use crate::video::shown::Unfiltered;
 
 /// A tap of 1 in the table.
 const ONE: f64 = 256.0;
@@ -52,29 +54,54 @@ impl FilterFit {
             return Err(Error::Argument("the coefficients are not what a decoder has of the picture"));
         }
         let samples = Samples::new(planes.size.width(), planes.size.height(), &planes.components);
-        let step = Table::step_at(self.step, position.fixed_point());
-        let between = Between::new(position.fixed_point(), WHOLE_WEIGHT);
-        let error: f64 = planes
-            .components
-            .iter()
-            .flatten()
-            .zip(target.components.iter().flatten())
-            .map(|(a, b)| f64::from(a - b).powi(2))
-            .sum();
+        let error = squares(planes.components.iter().flatten(), target.components.iter().flatten());
         let weight = planes.size.pixels() as f64 / (error + 1.0);
-        for (component, of_cuts) in self.equations.iter_mut().enumerate().take(planes.components.len()) {
-            let own = counted(
-                &samples,
-                component,
-                (step, &coefficients.significance[component]),
-                &target.components[component],
-            );
-            for (cut, share) in [(between.first, 256 - between.share), (between.first + 1, between.share)] {
-                let share = weight * f64::from(share) / 256.0;
-                of_cuts[cut].iter_mut().zip(&own).for_each(|(sum, own)| sum.add(own, share));
+        for (component, target) in target.components.iter().enumerate() {
+            let significance = &coefficients.significance[component];
+            self.add_component(&samples, component, (significance, position), (target, weight));
+        }
+        Ok(())
+    }
+
+    /// Adds what a decoder of video has of its last frame, `weight` times.
+    ///
+    /// # Errors
+    /// [`Error`] if the picture is none of the decoder's size, planar YCbCr 4:2:0.
+    pub fn add_frame(&mut self, decoder: &mut VideoDecoder, picture: &Picture, weight: f64) -> Result<(), Error> {
+        let wanted = planes_of(picture, decoder.size())?;
+        let Some(Unfiltered { planes, significance, position }) = decoder.unfiltered()? else { return Ok(()) };
+        let [luma, blue, red] = planes;
+        let (size, half) = (decoder.size(), decoder.size().halved());
+        // Luma has another size: to the filters of colour differences it is without changes.
+        let none = vec![0.0; half.pixels()];
+        let groups = [(size, 0..1, vec![luma]), (half, 1..3, vec![none, blue, red])];
+        for (size, components, planes) in groups {
+            let samples = Samples::new(size.width(), size.height(), &planes);
+            for component in components {
+                let error = squares(&planes[component], &wanted[component]);
+                let weight = weight * size.pixels() as f64 / (error + size.pixels() as f64 / 2.0);
+                let known = (&significance[component][..], position);
+                self.add_component(&samples, component, known, (&wanted[component], weight));
             }
         }
         Ok(())
+    }
+
+    /// Adds one component, `weight` times.
+    fn add_component(
+        &mut self,
+        samples: &Samples,
+        component: usize,
+        (significance, position): (&[u8], Position),
+        (target, weight): (&[f32], f64),
+    ) {
+        let step = Table::step_at(self.step, position.fixed_point());
+        let between = Between::new(position.fixed_point(), WHOLE_WEIGHT);
+        let own = counted(samples, component, (step, significance), target);
+        for (cut, share) in [(between.first, 256 - between.share), (between.first + 1, between.share)] {
+            let share = weight * f64::from(share) / 256.0;
+            self.equations[component][cut].iter_mut().zip(&own).for_each(|(sum, own)| sum.add(own, share));
+        }
     }
 
     /// `tables` with the post-filter that fits best, in place of what they have.
@@ -96,6 +123,23 @@ impl FilterFit {
         Model::from_bytes(&out)?;
         Ok(out)
     }
+}
+
+/// The planes of a frame of video, less 128.
+fn planes_of(picture: &Picture, size: Size) -> Result<[Vec<f32>; 3], Error> {
+    if picture.size() != size || !matches!(picture.format(), Format::Ycbcr420(_)) {
+        return Err(Error::Argument("the picture is no planar YCbCr 4:2:0 of the decoder's size"));
+    }
+    let mut rest = picture.samples();
+    Ok([size, size.halved(), size.halved()].map(|size| {
+        let (own, behind) = rest.split_at(size.pixels());
+        rest = behind;
+        own.iter().map(|sample| f32::from(*sample) - 128.0).collect()
+    }))
+}
+
+fn squares<'a>(one: impl IntoIterator<Item = &'a f32>, other: impl IntoIterator<Item = &'a f32>) -> f64 {
+    one.into_iter().zip(other).map(|(a, b)| f64::from(a - b).powi(2)).sum()
 }
 
 /// The equations of a component at one cut, by class and phase, from every second block, as on a board of chess: blocks side

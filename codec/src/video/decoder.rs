@@ -12,6 +12,7 @@ use crate::simd::widest;
 use crate::stream::decoder::DEFAULT_MAX_PIXELS;
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
+use crate::video::shown::{self, Frame};
 use crate::video::state::State;
 
 /// How much of a frame was there.
@@ -43,6 +44,7 @@ pub struct VideoDecoder {
     room: [Overlap; 6],
     decoder: ResidualDecoder,
     residual: Planes420<i16>,
+    filter: shown::Memory,
     /// Bytes of the string that `residual` is made of; none before it is.
     shown: Option<usize>,
     /// The frame at hand, and the bytes of its string.
@@ -74,6 +76,7 @@ impl VideoDecoder {
             room: Default::default(),
             decoder: ResidualDecoder::new(threads),
             residual: Planes420::default(),
+            filter: shown::Memory::default(),
             shown: None,
             head: None,
             arrived: 0,
@@ -161,6 +164,17 @@ impl VideoDecoder {
         }
     }
 
+    /// The last frame before the filter, if there is one.
+    #[cfg(feature = "training")]
+    pub(crate) fn unfiltered(&mut self) -> Result<Option<shown::Unfiltered>, Error> {
+        self.begin()?;
+        let Some(head) = self.head else { return Ok(None) };
+        let model = self.model.clone();
+        self.make(model.of(head.key), self.arrived);
+        let frame = Frame { predicted: &self.state.predicted, residual: &self.residual };
+        Ok(Some(shown::Unfiltered::new(frame, &self.decoder, self.size)))
+    }
+
     /// Makes `out` the last frame, planar YCbCr 4:2:0; grey before the first.
     ///
     /// # Errors
@@ -173,7 +187,13 @@ impl VideoDecoder {
         self.begin()?;
         if let Some(head) = self.head {
             let model = self.model.clone();
-            self.make(model.of(head.key), self.arrived);
+            let model = model.of(head.key);
+            self.make(model, self.arrived);
+            if let Some(table) = &model.post_filter {
+                let Self { state, residual, decoder, filter, threads, .. } = self;
+                filter.filter(table, decoder, Frame { predicted: &state.predicted, residual }, *threads, out);
+                return Ok(());
+            }
         }
         let planes = self.state.predicted.planes.iter().zip(self.residual.planes()).zip(&mut out.planes);
         for ((predicted, residual), out) in planes {

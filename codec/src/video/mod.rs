@@ -13,6 +13,7 @@ pub(crate) mod loops;
 pub(crate) mod model;
 pub(crate) mod population;
 pub(crate) mod settings;
+pub(crate) mod shown;
 mod source;
 mod state;
 #[cfg(test)]

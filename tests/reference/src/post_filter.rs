@@ -1,5 +1,6 @@
 //! Section 13, "Post-filter", sample by sample.
 
+use super::Levels;
 use super::tables::Filter;
 
 /// Steps to the neighbours on one side: right, then down.
@@ -19,6 +20,26 @@ pub(super) struct Planes {
 #[expect(clippy::cast_possible_truncation, reason = "clamped")]
 pub(super) fn rounded(plane: &[f64]) -> Vec<i64> {
     plane.iter().map(|value| (64.0 * value).round_ties_even().clamp(-32767.0, 32767.0) as i64).collect()
+}
+
+/// Of every block of 4 x 4 samples of a plane, 4 less the finest level that is significant there; the bands of levels 1, 2 and 3.
+pub(super) fn significance([width, height]: [usize; 2], levels: [&[Levels]; 3]) -> Vec<usize> {
+    let (across, down) = (width.div_ceil(4), height.div_ceil(4));
+    let mut out = vec![0; across * down];
+    for (level, bands) in [3, 2, 1].map(|level| (level, levels[level - 1])) {
+        for band in bands {
+            for at in (0..band.levels.len()).filter(|&at| band.levels[at] != 0) {
+                let (x, y) = (at % band.width, at / band.width);
+                let covered = |at: usize, blocks: usize| {
+                    ((at << level) / 4..(((at + 1) << level).div_ceil(4))).filter(move |&block| block < blocks)
+                };
+                for (by, bx) in covered(y, down).flat_map(|by| covered(x, across).map(move |bx| (by, bx))) {
+                    out[by * across + bx] = 4 - level;
+                }
+            }
+        }
+    }
+    out
 }
 
 impl Planes {

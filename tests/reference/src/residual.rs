@@ -1,6 +1,7 @@
 //! Section 20: residual strings, in integers of which each step is taken modulo 2^32.
 
 use super::layout::{Kind, Payloads, borders, low};
+use super::post_filter;
 use super::slice::{Area, Journal};
 use super::synthesis::{join, mirrored};
 use super::tables::{Record, Tables};
@@ -36,6 +37,26 @@ impl<'a> Residual<'a> {
         let records = &self.tables.subbands;
         let values: Vec<Vec<i64>> = levels.iter().zip(records).map(|(levels, record)| values(levels, record)).collect();
         [0, 1, 2].map(|component| self.plane(&values, component))
+    }
+
+    /// Section 14, of the string's first bytes.
+    pub(super) fn t(&self, bytes: usize) -> u64 {
+        let borders = borders(self.width, self.height);
+        let payloads = Payloads::of(&self.string[..bytes], borders.len() - 1);
+        let rows = |index: usize| (borders[index + 1] - borders[index]) as u64;
+        let slices = self.slices.iter().enumerate();
+        let sum: u64 = slices.map(|(index, slice)| slice.at(payloads.of_slices[index].len()) * rows(index)).sum();
+        sum.div_ceil(self.height as u64)
+    }
+
+    /// Section 27: what is significant in the blocks of a plane.
+    pub(super) fn significance(&self, bytes: usize, component: usize) -> Vec<usize> {
+        let borders = borders(self.width, self.height);
+        let payloads = Payloads::of(&self.string[..bytes], borders.len() - 1);
+        let known = known(Kind::Residual, [self.width, self.height], &self.slices, &payloads);
+        let finest = usize::from(component > 0);
+        let bands = |own_level: usize| &known[3 + 9 * (6 - own_level - finest) + 3 * component..][..3];
+        post_filter::significance([low(self.width, finest), low(self.height, finest)], [1, 2, 3].map(bands))
     }
 
     fn plane(&self, values: &[Vec<i64>], component: usize) -> Vec<i64> {

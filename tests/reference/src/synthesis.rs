@@ -39,31 +39,13 @@ pub(super) fn picture(tables: &Tables, header: &Header, prefix: &Prefix, planes:
 /// Section 13, "Post-filter".
 fn filtered(filter: &Filter, header: &Header, prefix: &Prefix, planes: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let samples = planes.iter().map(|plane| post_filter::rounded(plane)).collect();
-    let significance = (0..planes.len()).map(|component| significance(header, &prefix.subbands, component)).collect();
+    let bands = |component: usize, level: usize| &prefix.subbands[3 + 9 * (6 - level) + 3 * component..][..3];
+    let significance = (0..planes.len())
+        .map(|c| post_filter::significance([header.width, header.height], [1, 2, 3].map(|level| bands(c, level))))
+        .collect();
     let planes = Planes { width: header.width, height: header.height, samples, significance };
     let filtered = (0..planes.samples.len()).map(|component| planes.filtered(filter, component, prefix.t, 64));
     filtered.map(|plane| plane.into_iter().map(|sample| sample as f64 / 64.0).collect()).collect()
-}
-
-/// Of every block of 4 x 4 pixels, 4 less the finest level that is significant there.
-fn significance(header: &Header, subbands: &[Levels], component: usize) -> Vec<usize> {
-    let (across, down) = (header.width.div_ceil(4), header.height.div_ceil(4));
-    let mut out = vec![0; across * down];
-    for level in [3, 2, 1] {
-        let first = 3 + 9 * (6 - level) + 3 * component;
-        for band in &subbands[first..first + 3] {
-            for at in (0..band.levels.len()).filter(|&at| band.levels[at] != 0) {
-                let (x, y) = (at % band.width, at / band.width);
-                let covered = |at: usize, blocks: usize| {
-                    ((at << level) / 4..(((at + 1) << level).div_ceil(4))).filter(move |&block| block < blocks)
-                };
-                for (by, bx) in covered(y, down).flat_map(|by| covered(x, across).map(move |bx| (by, bx))) {
-                    out[by * across + bx] = 4 - level;
-                }
-            }
-        }
-    }
-    out
 }
 
 /// The rows of A.

@@ -1,8 +1,10 @@
 //! Sections 21, 26 and 27: frames, the two pictures that they are predicted from, and what is shown.
 
 use super::motion::Field;
+use super::post_filter::Planes;
 use super::prediction::{Plane, predict};
 use super::residual::Residual;
+use super::tables::Filter;
 use super::{Fault, Tables};
 
 /// Three planes: luma, blue and red difference.
@@ -16,6 +18,7 @@ pub struct VideoReference {
     size: [usize; 2],
     floor: Picture,
     closed: Picture,
+    /// In 1/64 of a step, less 128.
     shown: Picture,
 }
 
@@ -111,14 +114,18 @@ impl VideoReference {
         };
         self.floor = with(&predicted_floor, head.floor);
         self.closed = with(&predicted, head.closed);
-        self.shown = with(&predicted, string.len());
+        let shown = each(&with(&predicted, string.len()), &predicted, |sample, _| 8 * sample);
+        self.shown = match &tables.filter {
+            Some(filter) => filtered(filter, &shown, &residual, string.len()),
+            None => shown,
+        };
         Ok(true)
     }
 
     /// The picture to show: samples of 8 bits, plane by plane, row by row.
     pub fn shown(&self) -> Vec<u8> {
         let samples = self.shown.iter().flat_map(|plane| &plane.samples);
-        samples.map(|sample| u8::try_from(((sample + 4) >> 3) + 128).expect("clipped")).collect()
+        samples.map(|sample| u8::try_from((((sample + 32) >> 6) + 128).clamp(0, 255)).expect("clipped")).collect()
     }
 
     /// The floor's samples in 1/8 of a step, less 128, in the same order.
@@ -130,6 +137,21 @@ impl VideoReference {
     pub fn closed(&self) -> Vec<i64> {
         self.closed.iter().flat_map(|plane| plane.samples.clone()).collect()
     }
+}
+
+/// Section 27: luma by itself, then both differences beside a luma without changes.
+fn filtered(filter: &Filter, shown: &Picture, residual: &Residual, bytes: usize) -> Picture {
+    [0, 1, 2].map(|c| {
+        let Plane { width, height, .. } = shown[c];
+        let samples = if c == 0 {
+            vec![shown[0].samples.clone()]
+        } else {
+            vec![vec![0; width * height], shown[1].samples.clone(), shown[2].samples.clone()]
+        };
+        let significance = (0..samples.len()).map(|c| residual.significance(bytes, c)).collect();
+        let planes = Planes { width, height, samples, significance };
+        Plane { width, height, samples: planes.filtered(filter, c, residual.t(bytes), 64) }
+    })
 }
 
 fn grey(width: usize, height: usize) -> Picture {

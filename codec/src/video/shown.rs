@@ -1,0 +1,170 @@
+//! Frames as they are shown: prediction and residual, through the post-filter of the residual's tables (spec, "Shown frames"). It is
+//! in no loop: nothing is predicted from what it gives.
+
+use std::ops::Range;
+
+use crate::colour::convert::plane_to_grey;
+use crate::motion::reference::{FRACTION, GREATEST, LEAST, Reference};
+use crate::parallel;
+use crate::picture::{PlaneMut, Size, ViewMut};
+use crate::post_filter::table::{Filters, Table, WHOLE_WEIGHT};
+use crate::post_filter::window::{PlaneRows, Window};
+use crate::post_filter::{BLOCK, blocks};
+use crate::residual::decoder::ResidualDecoder;
+use crate::residual::planes::Planes420;
+use crate::scratch::{Arena, Scratch};
+use crate::simd::widest;
+use crate::wavelet::strips::Division;
+
+/// Luma by itself, then both colour differences, whose filters see no change in luma: it has another size.
+const GROUPS: [Range<usize>; 2] = [0..1, 1..3];
+/// Rows of luma that strips begin on a multiple of: so those of the colour differences begin with a block.
+const ALIGN: usize = 2 * BLOCK;
+
+/// A frame before the filter.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'a> {
+    pub(super) predicted: &'a Reference,
+    pub(super) residual: &'a Planes420<i16>,
+}
+
+/// A frame before the filter and what the filter is told, for its fit.
+#[cfg(feature = "training")]
+pub(crate) struct Unfiltered {
+    /// In steps of samples, less 128.
+    pub(crate) planes: [Vec<f32>; 3],
+    pub(crate) significance: [Vec<u8>; 3],
+    pub(crate) position: crate::transform::Position,
+}
+
+#[cfg(feature = "training")]
+impl Unfiltered {
+    pub(super) fn new(mut frame: Frame<'_>, decoder: &ResidualDecoder, size: Size) -> Self {
+        let planes = [0, 1, 2].map(|component| {
+            let [width, height] = plane(size, component);
+            let mut plane = vec![0.0; width * height];
+            plane.chunks_mut(width).enumerate().for_each(|(y, row)| frame.row(component, y, row));
+            plane
+        });
+        let mut memory = Memory::default();
+        memory.look(decoder, size);
+        Self { planes, significance: memory.significance, position: decoder.position() }
+    }
+}
+
+/// Memory that is used again.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    significance: [Vec<u8>; 3],
+    floats: Scratch,
+    samples: Scratch<i16>,
+}
+
+impl Memory {
+    /// Makes `out` the frame, filtered by what `decoder` knows of its residual.
+    pub(super) fn filter(
+        &mut self,
+        table: &Table,
+        decoder: &ResidualDecoder,
+        frame: Frame<'_>,
+        threads: usize,
+        mut out: ViewMut<'_>,
+    ) {
+        let size = out.size();
+        self.look(decoder, size);
+        let Self { significance, floats, samples } = self;
+        let rows = Division::new(size, threads).rows.next_multiple_of(ALIGN);
+        samples.lend(Table::NUMBERS, |memory| {
+            let filters = table.at(decoder.position().fixed_point(), WHOLE_WEIGHT, memory);
+            let division = Division { threads, rows };
+            let jobs = division.strips(size.height()).map(|rows| {
+                let out = out.split_off(rows.len());
+                Strip { filters: &filters, significance, frame, size, rows, out }
+            });
+            parallel::for_each(threads, jobs, |mut strip| {
+                for group in GROUPS {
+                    strip.filter(group, floats, samples);
+                }
+            });
+        });
+    }
+
+    /// Notes where coefficients are significant.
+    fn look(&mut self, decoder: &ResidualDecoder, size: Size) {
+        for (component, of_blocks) in self.significance.iter_mut().enumerate() {
+            let [width, height] = plane(size, component);
+            of_blocks.clear();
+            of_blocks.resize(blocks(width) * blocks(height), 0);
+        }
+        decoder.write_significance(&mut self.significance);
+    }
+}
+
+/// Width and height of a component of a frame of this size.
+fn plane(size: Size, component: usize) -> [usize; 2] {
+    let size = if component == 0 { size } else { size.halved() };
+    [size.width(), size.height()]
+}
+
+/// Rows of luma, and the colour differences at their place.
+struct Strip<'a, 'b> {
+    filters: &'a Filters<'a>,
+    significance: &'a [Vec<u8>; 3],
+    frame: Frame<'a>,
+    size: Size,
+    rows: Range<usize>,
+    out: [PlaneMut<'b>; 3],
+}
+
+impl Strip<'_, '_> {
+    /// Filters some of its components, of one size.
+    fn filter(&mut self, group: Range<usize>, floats: &Scratch, samples: &Scratch<i16>) {
+        let [width, height] = plane(self.size, group.start);
+        let halved = group.start.min(1);
+        let (top, rows) = (self.rows.start >> halved, (self.rows.len() + halved) >> halved);
+        let [line, numbers] = Window::numbers(width, &group);
+        let (tile, across) = (BLOCK * width, blocks(width));
+        floats.lend(line + group.len() * tile, |floats| {
+            samples.lend(numbers, |samples| {
+                let (mut floats, mut samples) = (Arena(floats), Arena(samples));
+                let mut planes: [&mut [f32]; 3] = Default::default();
+                planes[group.clone()].fill_with(|| floats.take(tile));
+                let source = &mut self.frame;
+                let mut window = Window::new([width, height], group.clone(), top, source, &mut floats, &mut samples);
+                for done in (0..rows).step_by(BLOCK) {
+                    if done > 0 {
+                        window.descend(&mut self.frame);
+                    }
+                    let first = (top + done) / BLOCK * across;
+                    let mut significance: [&[u8]; 3] = Default::default();
+                    for component in group.clone() {
+                        significance[component] = &self.significance[component][first..first + across];
+                    }
+                    window.filter(self.filters, significance, &mut planes);
+                    for component in group.clone() {
+                        let filtered = planes[component].chunks(width);
+                        for (y, values) in (done..(done + BLOCK).min(rows)).zip(filtered) {
+                            widest!(plane_to_grey(values, self.out[component].row(y, width)));
+                        }
+                    }
+                }
+            });
+        });
+    }
+}
+
+impl PlaneRows for Frame<'_> {
+    fn row(&mut self, component: usize, y: usize, out: &mut [f32]) {
+        let residual = &self.residual.planes()[component][y * out.len()..];
+        widest!(sum(self.predicted.planes[component].row(y), residual, out));
+    }
+}
+
+/// In steps of samples, less 128.
+#[inline(always)]
+fn sum(predicted: &[i16], residual: &[i16], out: &mut [f32]) {
+    const UNIT: f32 = 1.0 / (1 << FRACTION) as f32;
+    for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
+        *out = f32::from(predicted.saturating_add(*residual).clamp(LEAST, GREATEST)) * UNIT;
+    }
+}
