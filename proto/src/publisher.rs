@@ -26,6 +26,10 @@ use self::sending::{Kind, Sending};
 const ROOM_FOR_BASES_BYTES: u64 = 16 * 1024;
 /// Windows of bytes that may have arrived behind lost packets.
 const HELD_WINDOWS: u64 = 2;
+/// Of the rate before it the share that a path is thought to carry at least while nothing is acknowledged. Of that the bases of
+/// video take 0.4: those of ten frames one frame interval's worth, so that an outage is soon caught up with at the old
+/// rate, and a tenth of it still carries them.
+const STALL_DIVISOR: u64 = 4;
 /// A receiver that took so many times a frame's bytes is not thought able to take more of the next.
 const USEFUL_GROWTH: u64 = 2;
 
@@ -165,13 +169,13 @@ impl Publisher {
     }
 
     /// What the path is thought to carry: [`PathStats::target_rate`], but where nothing was delivered for some frame intervals
-    /// though packets are on the way, no more than one packet in that time. A rate that fell shows so before the first
-    /// packet is acknowledged that met it.
+    /// though packets are on the way, no more than one packet in that time, or a quarter of the target if that is more. A
+    /// rate that fell shows so before the first packet is acknowledged that met it; a path that is out comes again soon.
     #[must_use]
     pub fn carried_rate(&self, path: &PathStats) -> Bitrate {
         let target = path.target_rate();
-        let most = Bitrate::of(path.mtu, self.interval * self.stalled).filter(|_| path.in_flight >= path.mtu);
-        most.map_or(target, |most| most.min(target))
+        let packet = Bitrate::of(path.mtu, self.interval * self.stalled).filter(|_| path.in_flight >= path.mtu);
+        packet.map_or(target, |packet| packet.max(Bitrate::from_bits(target.bits() / STALL_DIVISOR)).min(target))
     }
 
     /// Whether the path's rate fell so far since the last frame that bases on the way will go again: those that arrived need

@@ -187,7 +187,7 @@ fn of_video_a_frame_ends_when_the_queue_is_busy_until_the_next_is_due() {
 #[test]
 fn of_video_bases_that_go_again_do_not_fill_the_queue_at_once_and_what_is_silent_is_slow() {
     let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
-    let mut path = PathStats { rtt: INTERVAL, delivered: 1, ..PathStats::default() };
+    let mut path = PathStats { rtt: INTERVAL * 4, delivered: 1, ..PathStats::default() };
     let long = |id| Frame { base: 900, ..frame(id) };
     for id in 0..10 {
         publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &long(id), &path);
@@ -200,6 +200,8 @@ fn of_video_bases_that_go_again_do_not_fill_the_queue_at_once_and_what_is_silent
     for (id, most) in [(10, 240_000), (11, 120_000), (12, 80_000)] {
         publisher.handle_frame(INTERVAL * id, &long(id.into()), &path);
         assert_eq!(publisher.carried_rate(&path), Bitrate::from_bits(most), "one packet of 1200 bytes in that time");
+        let fast = PathStats { window: 10 * path.window, ..path };
+        assert_eq!(publisher.carried_rate(&fast), Bitrate::from_bits(600_000), "a quarter of what it was");
         drive(&mut publisher, &mut Vec::new(), 1_000_000);
     }
     (path.falls, path.window, path.delivered) = (1, 2400, path.delivered + 1);
