@@ -3,14 +3,14 @@
 mod harness;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
 #[cfg(unix)]
 use std::process::Child;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use harness::live::{Sender, clip};
-use harness::{Bench, png, refusal};
+use harness::{Bench, NESTCAST, png, refusal};
 use nestcast_codec::{Format, Picture, Range};
 
 #[test]
@@ -179,6 +179,22 @@ fn a_receiver_that_is_refused_again_and_again_gives_up_with_one_line() {
     assert!(line.contains("as many receivers as it takes; gave up after") && line.ends_with("try later"), "{line}");
     first.kill().expect("it runs");
     first.wait().expect("it ends");
+}
+
+#[test]
+fn a_sender_that_is_not_there_is_looked_for_again_in_however_little_time() {
+    let bench = Bench::new();
+    // It takes packets and never answers.
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let address = silent.local_addr().expect("an address").to_string();
+    let digits = "00".repeat(32);
+    let arguments =
+        ["receive", &address, "--fingerprint", &digits, "--decoder", "linear", "-o", "frames", "--retry", "2"];
+    let output = bench.command(NESTCAST).args(arguments).env_remove("RUST_LOG").output().expect("the binary starts");
+    let said = String::from_utf8(output.stderr).expect("text");
+    let [note, line] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
+    assert!(note.starts_with("nestcast: note: ") && note.contains("is a sender there?; trying again in "), "{said}");
+    assert!(line.contains("is a sender there?; gave up after 2 attempts"), "{said}");
 }
 
 #[cfg(feature = "metrics")]
