@@ -223,6 +223,41 @@ fn standard_input_that_ends_is_the_broadcasts_end() {
     assert!(output.status.success(), "{output:?}");
 }
 
+/// Grey waves of several lengths, which move by parts of a sample.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 28 to 228")]
+fn waves(frames: u8) -> Vec<u8> {
+    let mut video = b"YUV4MPEG2 W96 H64 F10:1 Cmono\n".to_vec();
+    for frame in 0..frames {
+        video.extend(b"FRAME\n");
+        let shift = 2.3 * f64::from(frame);
+        let places = (0..64_u8).flat_map(|y| (0..96_u8).map(move |x| (f64::from(x), f64::from(y))));
+        video.extend(places.map(|(x, y)| {
+            let [long, short] = [(x - shift) / 7.0 + (y / 9.0).sin(), (x + y) / 3.1 - shift].map(f64::sin);
+            (128.0 + 60.0 * long + 40.0 * short) as u8
+        }));
+    }
+    video
+}
+
+#[test]
+fn a_sender_takes_the_effort_that_it_is_told() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &waves(4));
+    let sent = |effort: &[&str]| loop {
+        let (status, figures, error) = Sender::start(&bench, &[&["clip.y4m"], effort].concat()).wait();
+        assert!(status.success(), "{error}");
+        // A busy machine may skip frames, and then others are predicted from others.
+        if figures["frames"] == 4 {
+            break figures["encoded_bytes"].as_u64().expect("a number");
+        }
+    };
+    let [fast, normal, thorough] = ["fast", "normal", "thorough"].map(|effort| sent(&["--effort", effort]));
+    assert!(fast != normal && normal != thorough && thorough != fast, "{fast}, {normal}, {thorough} bytes");
+    assert_eq!(sent(&[]), normal, "that of a small video");
+    let said = bench.misuse(&["send", "clip.y4m", "--effort", "hasty"]);
+    assert!(said.contains("'hasty'") && said.contains("fast, normal, thorough"), "{said}");
+}
+
 #[cfg(unix)]
 #[test]
 fn an_encoder_that_cannot_keep_up_is_spoken_of() {

@@ -71,16 +71,16 @@ impl Capture {
     pub fn pictures(pictures: Pictures, encoding: Encoding) -> Self {
         let welcome = pictures.welcome(encoding.model, encoding.hash, None);
         let package = encoding.package.clone();
-        let mut work = Work { encoding, interval: pictures.rate().interval(), last: None };
+        let mut stills = Stills { encoding, interval: pictures.rate().interval(), last: None };
         let work = move |captured: Captured, skipped, feedback: &Feedback| {
-            work.encode(captured, skipped, feedback.useful_bytes()).map_err(SourceError::failed)
+            stills.encode(captured, skipped, feedback.useful_bytes()).map_err(SourceError::failed)
         };
         Self::new(welcome, package, pictures, Box::new(work))
     }
 }
 
 /// What encodes pictures one after another.
-struct Work {
+struct Stills {
     encoding: Encoding,
     interval: Duration,
     last: Option<Encoded>,
@@ -96,7 +96,7 @@ struct Encoded {
     limit: usize,
 }
 
-impl Work {
+impl Stills {
     /// Gives a picture's frame, and the picture before it.
     fn encode(
         &mut self,
