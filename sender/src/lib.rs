@@ -60,6 +60,8 @@ mod groups;
 mod identity;
 mod join_budget;
 mod newest;
+#[cfg(feature = "metrics")]
+mod open_metrics;
 mod pictures;
 mod places;
 #[cfg(feature = "qlog")]
@@ -77,6 +79,8 @@ pub use capture::{Capture, PictureError, Pictures};
 pub use error::Error;
 pub use feedback::Feedback;
 pub use identity::{Fingerprint, Identity};
+#[cfg(feature = "metrics")]
+pub use open_metrics::OpenMetrics;
 pub use pictures::Encoding;
 pub use quic::Socket;
 pub use source::{FrameSource, SourceError};
