@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use anyhow::{Result, bail};
-use nestcast_codec::{Budget, LoopRates, VideoHeader, VideoWriter};
+use nestcast_codec::{Budget, LoopRates, RecordHead, VideoHeader, VideoWriter};
 use nestcast_lab::video::kbps;
 
 use super::stored::{Record, Stored};
@@ -74,5 +74,5 @@ fn write(stored: &mut Stored, mut budget: Budget, output: &Output<'_>) -> Result
 /// How many of a frame's bytes a receiver gets: all of one that was cut before its base.
 pub(super) fn allowed(budget: &mut Budget, record: &Record) -> usize {
     let length = record.bytes.len();
-    budget.cut(&record.bytes, record.overhead()).map_or(length, |count| count.min(length))
+    budget.cut(&record.bytes, RecordHead::bytes_of_frame(length)).map_or(length, |count| count.min(length))
 }
