@@ -30,7 +30,7 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
 
 /// Measures pictures.
 fn pictures(options: &Eval) -> Result<()> {
-    let pictures = pictures_of(&options.inputs)?;
+    let pictures = pictures::named(&options.inputs)?;
     let inputs: Vec<&Path> = pictures.iter().map(PathBuf::as_path).collect();
     let csv = options.csv.as_deref().filter(|csv| !files::is_standard(csv));
     let output = csv.map(|csv| Output::new(csv, &inputs)).transpose()?;
@@ -87,28 +87,4 @@ fn report(options: &Eval, output: Option<&Output<'_>>, rows: &[Row], bench: &Ben
         Some(_) => files::print(&bench.table(&means)),
         None => files::print_result(&bench.table(&means)),
     }
-}
-
-/// The pictures named, and those in the folders named, by name.
-pub(crate) fn pictures_of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut all = Vec::new();
-    for input in inputs {
-        if files::is_standard(input) || !input.is_dir() {
-            all.push(input.clone());
-            continue;
-        }
-        let unreadable = || format!("the folder {} cannot be read", input.display());
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir(input).with_context(unreadable)? {
-            let path = entry.with_context(unreadable)?.path();
-            let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
-            if extension.is_some_and(|extension| ["png", "jpg", "jpeg"].iter().any(|known| extension == *known)) {
-                found.push(path);
-            }
-        }
-        ensure!(!found.is_empty(), "the folder {} holds no PNG or JPEG pictures: name another", input.display());
-        found.sort();
-        all.extend(found);
-    }
-    Ok(all)
 }
