@@ -1,6 +1,6 @@
 //! Pictures by name: what is wrong with a file is said with its name and what to do.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use nestcast_codec::{Header, MAX_HEADER, Parsed, Picture, Size, VideoHeader};
@@ -33,6 +33,22 @@ pub(crate) fn read_from(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
 #[cfg(feature = "retrieval")]
 pub(crate) fn read_quietly(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
     Ok(decode(input, max_pixels)?.picture)
+}
+
+/// The pictures named, and those in the folders named, by name.
+pub(crate) fn named(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for input in inputs {
+        if files::is_standard(input) || !input.is_dir() {
+            all.push(input.clone());
+            continue;
+        }
+        let place = input.display();
+        let found = picture::in_folder(input).with_context(|| format!("the folder {place} cannot be read"))?;
+        ensure!(!found.is_empty(), "the folder {place} holds no PNG or JPEG pictures: name another");
+        all.extend(found);
+    }
+    Ok(all)
 }
 
 /// The size of the picture that [`read`] would give, from the file's header.

@@ -94,12 +94,14 @@ fn printable(line: &str) -> String {
     line.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// Adds what to do about an index.
+/// Adds what to do about an index or a code.
 fn advise(error: retrieval::Error) -> anyhow::Error {
     use retrieval::Error;
     let advice = match error {
         Error::NotAnIndex => "name a file that `nestcast index` wrote",
         Error::Version { .. } => "update nestcast, or index the pictures again",
+        Error::CodeVersion { .. } => "update nestcast",
+        Error::CodeHeader => "get more of it",
         Error::Truncated { .. } | Error::Corrupt(_) => "index the pictures again",
         Error::Limit { .. } => "index fewer pictures at once",
         _ => return error.into(),

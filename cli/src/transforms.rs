@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Result, anyhow};
-use nestcast_codec::{Decoder, Encoder, Error, ModelId, Picture, Size, Synthesis};
+use nestcast_codec::{Decoder, Encoder, Error, ModelId, Size, Synthesis};
 use nestcast_models::{Package, Runtime};
 
 use crate::args::{Common, Transform};
@@ -87,14 +87,6 @@ impl Model {
     /// A decoder with this transform.
     pub(crate) fn decoder(&self, kind: Transform) -> Result<Decoder> {
         Ok(Decoder::new(self.synthesis(kind)?).with_max_pixels(self.max_pixels))
-    }
-}
-
-/// Decodes a stream or a prefix of one.
-pub(crate) fn decode(decoder: &mut Decoder, bytes: &[u8]) -> Result<Picture> {
-    match push_before_fault(decoder, bytes)? {
-        None => Ok(decoder.render()?),
-        Some(fault) => Err(advise(fault)),
     }
 }
 

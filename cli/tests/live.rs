@@ -3,14 +3,14 @@
 mod harness;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
 #[cfg(unix)]
 use std::process::Child;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use harness::live::{Sender, clip};
-use harness::{Bench, png, refusal};
+use harness::{Bench, NESTCAST, png, refusal};
 use nestcast_codec::{Format, Picture, Range};
 
 #[test]
@@ -181,6 +181,22 @@ fn a_receiver_that_is_refused_again_and_again_gives_up_with_one_line() {
     first.wait().expect("it ends");
 }
 
+#[test]
+fn a_sender_that_is_not_there_is_looked_for_again_in_however_little_time() {
+    let bench = Bench::new();
+    // It takes packets and never answers.
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let address = silent.local_addr().expect("an address").to_string();
+    let digits = "00".repeat(32);
+    let arguments =
+        ["receive", &address, "--fingerprint", &digits, "--decoder", "linear", "-o", "frames", "--retry", "2"];
+    let output = bench.command(NESTCAST).args(arguments).env_remove("RUST_LOG").output().expect("the binary starts");
+    let said = String::from_utf8(output.stderr).expect("text");
+    let [note, line] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
+    assert!(note.starts_with("nestcast: note: ") && note.contains("is a sender there?; trying again in "), "{said}");
+    assert!(line.contains("is a sender there?; gave up after 2 attempts"), "{said}");
+}
+
 #[cfg(feature = "metrics")]
 #[test]
 fn idle_connections_keep_nobody_from_the_metrics() {
@@ -205,6 +221,41 @@ fn standard_input_that_ends_is_the_broadcasts_end() {
     child.stdin.take().expect("it is piped").write_all(&clip(5)).expect("it reads");
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{output:?}");
+}
+
+/// Grey waves of several lengths, which move by parts of a sample.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 28 to 228")]
+fn waves(frames: u8) -> Vec<u8> {
+    let mut video = b"YUV4MPEG2 W96 H64 F10:1 Cmono\n".to_vec();
+    for frame in 0..frames {
+        video.extend(b"FRAME\n");
+        let shift = 2.3 * f64::from(frame);
+        let places = (0..64_u8).flat_map(|y| (0..96_u8).map(move |x| (f64::from(x), f64::from(y))));
+        video.extend(places.map(|(x, y)| {
+            let [long, short] = [(x - shift) / 7.0 + (y / 9.0).sin(), (x + y) / 3.1 - shift].map(f64::sin);
+            (128.0 + 60.0 * long + 40.0 * short) as u8
+        }));
+    }
+    video
+}
+
+#[test]
+fn a_sender_takes_the_effort_that_it_is_told() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &waves(4));
+    let sent = |effort: &[&str]| loop {
+        let (status, figures, error) = Sender::start(&bench, &[&["clip.y4m"], effort].concat()).wait();
+        assert!(status.success(), "{error}");
+        // A busy machine may skip frames, and then others are predicted from others.
+        if figures["frames"] == 4 {
+            break figures["encoded_bytes"].as_u64().expect("a number");
+        }
+    };
+    let [fast, normal, thorough] = ["fast", "normal", "thorough"].map(|effort| sent(&["--effort", effort]));
+    assert!(fast != normal && normal != thorough && thorough != fast, "{fast}, {normal}, {thorough} bytes");
+    assert_eq!(sent(&[]), normal, "that of a small video");
+    let said = bench.misuse(&["send", "clip.y4m", "--effort", "hasty"]);
+    assert!(said.contains("'hasty'") && said.contains("fast, normal, thorough"), "{said}");
 }
 
 #[cfg(unix)]

@@ -14,6 +14,8 @@ pub mod canvas;
 pub mod clip;
 #[cfg(feature = "demo")]
 pub mod demo;
+#[cfg(feature = "eval")]
+pub mod eval;
 #[cfg(feature = "ffmpeg")]
 pub mod ffmpeg;
 #[cfg(feature = "motion-jpeg")]

@@ -116,6 +116,13 @@ impl Measured {
     }
 }
 
+/// Kbit/s of frames that take so many bytes together.
+#[must_use]
+pub fn kbps(bytes: u64, frames: u64, rate: FrameRate) -> f64 {
+    let seconds = frames.max(1) as f64 * f64::from(rate.seconds) / f64::from(rate.frames);
+    bytes as f64 * 8e-3 / seconds
+}
+
 /// Measures a video frame by frame; it keeps figures, and no frames.
 pub struct Measurement {
     encoder: VideoLoops,

@@ -1,5 +1,5 @@
-//! Stored video in, record by record, from a file or a pipe: no more than one frame is in memory. A record is a frame, of
-//! several loops a frame of one loop.
+//! Stored video in, frame by frame, from a file or a pipe: no more than one is in memory. Of several loops, of each of which a
+//! frame has a record, one is read.
 //!
 //! A stored video may end anywhere: what is left of it is a video of fewer frames, and [`Reader::is_whole`] tells.
 
@@ -45,10 +45,12 @@ pub enum Error {
     },
 }
 
-/// Reads frames of a stored video.
+/// Reads frames of a stored video, of one of its loops.
 #[derive(Debug)]
 pub struct Reader<R> {
     header: VideoHeader,
+    /// The loop, from 0.
+    chosen: usize,
     /// What was read to find the header's end.
     start: Cursor<Vec<u8>>,
     input: BufReader<R>,
@@ -84,7 +86,8 @@ impl<R: Read> Reader<R> {
         }
         let mut start = Cursor::new(start);
         start.set_position(length as u64);
-        Ok(Self { header, start, input: BufReader::new(input), next: 0, count: None, end: None })
+        let chosen = header.loops.count() - 1;
+        Ok(Self { header, chosen, start, input: BufReader::new(input), next: 0, count: None, end: None })
     }
 
     /// What it says of its frames.
@@ -93,16 +96,35 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
-    /// Number of the record that comes next, from 0.
-    #[must_use]
-    pub const fn next_number(&self) -> u64 {
-        self.next
+    /// Reads the loop that serves this rate best, in bits a second; without a choice it is the fastest.
+    pub fn choose(&mut self, rate: f64) {
+        self.chosen = self.header.loops.serving(rate);
     }
 
-    /// How many records there are, once [`Reader::seek`] has found an index.
+    /// The loop whose frames are read, from 0.
+    #[must_use]
+    pub const fn chosen(&self) -> usize {
+        self.chosen
+    }
+
+    /// Records of a frame.
+    const fn loops(&self) -> u64 {
+        self.header.loops.count() as u64
+    }
+
+    /// Number of the frame that comes next, from 0.
+    #[must_use]
+    pub const fn next_number(&self) -> u64 {
+        (self.next + self.loops() - 1 - self.chosen as u64) / self.loops()
+    }
+
+    /// How many frames there are, once [`Reader::seek`] has found an index.
     #[must_use]
     pub const fn count(&self) -> Option<u64> {
-        self.count
+        match self.count {
+            Some(records) => Some(records / self.loops()),
+            None => None,
+        }
     }
 
     /// Whether the video ended with its index, and not by being cut off.
@@ -111,17 +133,27 @@ impl<R: Read> Reader<R> {
         self.end == Some(End::Index)
     }
 
-    /// The next record's frame, or as much of it as there is; nothing behind the last.
+    /// The next frame, or as much of it as there is; nothing behind the last.
     ///
     /// # Errors
     /// Those of the system; [`Error::Codec`] and [`Error::Frame`] if what comes is no frame.
     pub fn next_frame(&mut self) -> Result<Option<Bytes>, Error> {
+        while self.next % self.loops() != self.chosen as u64 {
+            if self.next_record()?.is_none() {
+                return Ok(None);
+            }
+        }
+        self.next_record()
+    }
+
+    /// The next record's frame, of whichever loop.
+    fn next_record(&mut self) -> Result<Option<Bytes>, Error> {
         if self.end.is_some() {
             return Ok(None);
         }
-        let Some(RecordHead::Frame(given)) = self.record()? else { return Ok(None) };
+        let Some(RecordHead::Frame(given)) = self.head()? else { return Ok(None) };
         if given > most_bytes(self.header.size) {
-            return Err(Error::Frame { frame: self.next, given });
+            return Err(Error::Frame { frame: self.next / self.loops(), given });
         }
         let mut frame = Vec::new();
         let Self { start, input, .. } = self;
@@ -134,7 +166,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// The head of a record; nothing if the video ends in or before it.
-    fn record(&mut self) -> Result<Option<RecordHead>, Error> {
+    fn head(&mut self) -> Result<Option<RecordHead>, Error> {
         let mut bytes = Vec::new();
         let Self { start, input, .. } = self;
         let mut input = start.chain(input).bytes();
@@ -155,15 +187,16 @@ impl<R: Read> Reader<R> {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Goes on to the last record at or before this one that a decoder may begin with, if that is behind the next one. Where
+    /// Goes on to the last frame at or before this one that a decoder may begin with, if that is behind the next one. Where
     /// the input cannot seek, or has no index, it stays.
     ///
     /// # Errors
     /// Those of the system.
-    pub fn seek(&mut self, record: u64) -> Result<(), Error> {
+    pub fn seek(&mut self, frame: u64) -> Result<(), Error> {
         let Ok(here) = self.input.stream_position() else { return Ok(()) };
         let index = self.index()?;
         self.count = index.as_ref().map(|index| index.records);
+        let record = frame.saturating_mul(self.loops());
         let key = index.and_then(|index| index.key(record)).filter(|key| key[0] > self.next);
         let Some([number, at]) = key else {
             self.input.seek(SeekFrom::Start(here))?;
@@ -207,18 +240,20 @@ mod tests {
     const FRAMES: [&[u8]; 4] = [b"key", b"", &[7; 300], b"key too"];
 
     fn stored() -> Vec<u8> {
+        stored_in(LoopRates::ONE)
+    }
+
+    /// [`FRAMES`] as records of so many loops.
+    fn stored_in(loops: LoopRates) -> Vec<u8> {
         let size = Size::new(320, 240).expect("a valid size");
         let rate = FrameRate { frames: 30_000, seconds: 1001 };
-        let header = VideoHeader {
-            size,
-            rate,
-            range: Range::Limited,
-            models: [ModelId([1; 6]), ModelId([2; 6])],
-            loops: LoopRates::ONE,
-        };
+        let header =
+            VideoHeader { size, rate, range: Range::Limited, models: [ModelId([1; 6]), ModelId([2; 6])], loops };
         let (mut writer, mut bytes) = VideoWriter::new(&header);
         for (number, frame) in FRAMES.iter().enumerate() {
-            bytes.extend(writer.frame(frame, number % 3 == 0));
+            let record = writer.frame(frame, number % 3 == 0 && number % loops.count() == 0);
+            assert_eq!(record.len(), RecordHead::bytes_of_frame(frame.len()) + frame.len());
+            bytes.extend(record);
         }
         bytes.extend(writer.finish());
         bytes
@@ -238,6 +273,23 @@ mod tests {
             reader.seek(frame).expect("it can");
             assert_eq!((reader.next_number(), reader.count()), (first as u64, Some(4)));
             assert_eq!(frames(&mut reader), FRAMES[first..]);
+        }
+    }
+
+    #[test]
+    fn of_several_loops_one_is_read() {
+        let bytes = stored_in(LoopRates::new(&[50_000, 400_000]).expect("they rise"));
+        for (rate, chosen) in [(None, 1), (Some(1e6), 1), (Some(60e3), 0)] {
+            let mut reader = Reader::new(Cursor::new(&bytes), u64::MAX).expect("a video");
+            if let Some(rate) = rate {
+                reader.choose(rate);
+            }
+            reader.seek(1).expect("it can");
+            assert_eq!((reader.chosen(), reader.next_number(), reader.count()), (chosen, 0, Some(2)));
+            assert_eq!(reader.next_frame().expect("a frame").expect("the first"), FRAMES[chosen]);
+            assert_eq!(reader.next_number(), 1, "the other loop's record of it does not count");
+            assert_eq!(frames(&mut reader), [FRAMES[2 + chosen]]);
+            assert_eq!((reader.next_number(), reader.is_whole()), (2, true));
         }
     }
 

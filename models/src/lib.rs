@@ -27,6 +27,8 @@
 pub mod codes;
 mod deep;
 pub mod graph;
+#[cfg(feature = "kept")]
+mod kept;
 mod library;
 pub mod onnx;
 mod package;
@@ -34,6 +36,8 @@ pub mod runtime;
 mod tensor;
 
 pub use deep::{Deep, DeepAnalysis, DeepSynthesis};
+#[cfg(feature = "kept")]
+pub use kept::{KeepError, KeptPackages};
 pub use package::{Fault, Golden, Manifest, Networks, Package, PackageError, Ports, Ranges, Source, Transform};
 pub use runtime::{Runtime, RuntimeError};
 

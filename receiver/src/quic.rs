@@ -27,8 +27,6 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
 const RECEIVE_WINDOW_BYTES: u32 = 2 * 1024 * 1024;
 /// Most bytes of one read.
 const MAX_READ_BYTES: usize = 64 * 1024;
-/// How long connecting may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// QUIC version 1 alone: quinn takes drafts besides.
 const QUIC_VERSIONS: [u32; 1] = [1];
 /// TLS's alert 120: the peer speaks another protocol (RFC 7301).
@@ -69,8 +67,8 @@ pub(crate) struct QuicConnection {
 }
 
 impl QuicConnection {
-    /// Connects to the sender that is configured, by `socket` or one of its own.
-    pub(crate) async fn connect(to: &Config, socket: Option<Socket>) -> Result<Self, Error> {
+    /// Connects to the sender that is configured within `time`, by `socket` or one of its own.
+    pub(crate) async fn connect(to: &Config, socket: Option<Socket>, time: Duration) -> Result<Self, Error> {
         let setup = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
         let (address, config) = (to.address, config(&to.trust)?);
         let endpoint = socket.map_or_else(|| Socket::to(address), Ok).and_then(|Socket { socket, seed }| {
@@ -81,7 +79,7 @@ impl QuicConnection {
         let endpoint = endpoint.map_err(|error| setup(&error))?;
         let connecting =
             endpoint.connect_with(config, address, &to.name).map_err(|error: ConnectError| setup(&error))?;
-        let connected = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
+        let connected = tokio::time::timeout(time, connecting).await;
         let connection = connected.map_err(|_| late(address))?.map_err(|error| failure(address, &error, true))?;
         Ok(Self { connection, address, endpoint })
     }

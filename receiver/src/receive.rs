@@ -33,7 +33,8 @@ pub struct Config {
     pub decoder: DecoderKind,
     /// Ask the sender for its model if it is missing here.
     pub fetch_model: bool,
-    /// How long to try again while no frame is of use, at the start and later; zero: one attempt.
+    /// How long to try again while no frame is of use, at the start and later; zero: one attempt, and two at least with
+    /// any other.
     pub retry: Duration,
 }
 
@@ -91,7 +92,7 @@ async fn connections<S: FrameSink>(
     loop {
         let connected = tokio::select! {
             biased;
-            connected = QuicConnection::connect(config, socket.clone()) => connected,
+            connected = QuicConnection::connect(config, socket.clone(), retry.attempt_time()) => connected,
             () = &mut shutdown => return Ok(()),
         };
         let (error, useful) = match connected {

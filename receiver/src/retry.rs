@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+/// How long one attempt to connect may take. With little time it is half of that, so that a sender which is not there yet is
+/// looked for more than once, but no less than a far one needs to answer.
+const LONGEST_ATTEMPT: Duration = Duration::from_secs(5);
+const SHORTEST_ATTEMPT: Duration = Duration::from_secs(1);
 /// Between two attempts: twice as long after each, between these.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -28,8 +32,17 @@ impl Retry {
         Self { limit, began: Instant::now(), pause: FIRST_PAUSE, attempts: 0 }
     }
 
+    /// How long an attempt may take until it is connected.
+    pub(crate) fn attempt_time(&self) -> Duration {
+        if self.limit.is_zero() {
+            return LONGEST_ATTEMPT;
+        }
+        (self.limit / 2).clamp(SHORTEST_ATTEMPT, LONGEST_ATTEMPT)
+    }
+
     /// An attempt ended, after it had shown pictures for so long, if any. Gives how long to wait before the next one;
-    /// none if there is to be none. `luck`, in 0..1, spreads receivers.
+    /// none if there is to be none: the first attempt has a second one, however long it took. `luck`, in 0..1, spreads
+    /// receivers.
     pub(crate) fn next(&mut self, pictures: Option<Duration>, luck: f64) -> Option<Duration> {
         self.attempts += 1;
         if let Some(time) = pictures {
@@ -40,7 +53,8 @@ impl Retry {
         }
         let pause = self.pause.mul_f64(1.0 + JITTER * luck);
         self.pause = (2 * self.pause).min(LONGEST_PAUSE);
-        (self.began.elapsed() + pause <= self.limit).then_some(pause)
+        let is_first = pictures.is_none() && self.attempts == 1 && !self.limit.is_zero();
+        (is_first || self.began.elapsed() + pause <= self.limit).then_some(pause)
     }
 
     /// How many attempts there were since pictures last came, and for how long.
@@ -87,6 +101,18 @@ mod tests {
         assert!(began[99] - began[98] >= LONGEST_PAUSE, "{began:?}");
         let steady = retry.next(Some(STEADY), 0.0);
         assert_eq!(steady, Some(FIRST_PAUSE), "it worked for a while");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sender_that_is_not_there_is_looked_for_more_than_once_in_however_little_time() {
+        for (seconds, most, longest_overall) in [(1, 2, 3), (2, 2, 3), (4, 3, 6), (30, 6, 35)] {
+            let mut retry = Retry::new(Duration::from_secs(seconds));
+            let (began, attempt) = (Instant::now(), retry.attempt_time());
+            let attempts = attempts(&mut retry, attempt, None, 1000).await;
+            assert!((2..=most).contains(&attempts.len()), "{seconds} s: {attempts:?}");
+            assert!(began.elapsed() <= Duration::from_secs(longest_overall), "{seconds} s: {:?}", began.elapsed());
+        }
+        assert_eq!(Retry::new(Duration::ZERO).attempt_time(), LONGEST_ATTEMPT);
     }
 
     #[tokio::test(start_paused = true)]

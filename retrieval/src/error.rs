@@ -1,6 +1,6 @@
-//! Why an index is refused, or a code does not fit it.
+//! Why an index or a code is refused, or a code does not fit an index.
 
-/// Why an index is refused, or a code does not fit it. Every message is one line.
+/// Why an index or a code is refused, or a code does not fit an index. Every message is one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -11,6 +11,20 @@ pub enum Error {
     #[error("it is an index of version {version}, and this build reads version {known}")]
     Version {
         /// The index's.
+        version: u16,
+        /// The one that is known.
+        known: u16,
+    },
+    /// The bytes are no code file.
+    #[error("it is no code file")]
+    NotACode,
+    /// A code file ends inside its header.
+    #[error("it ends inside its header")]
+    CodeHeader,
+    /// A code file has another version than this build reads.
+    #[error("it is a code file of version {version}, and this build reads {known}")]
+    CodeVersion {
+        /// The file's.
         version: u16,
         /// The one that is known.
         known: u16,

@@ -25,11 +25,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Index`] searches the bytes of an index where they are: a vector, or a file's memory map. The crate itself does no input
+//! [`Index`] searches the bytes of an index where they are: a vector, or a file's memory map. [`CodeFile`] is a file of one code. The crate itself does no input
 //! and output. `spec/codes.md` defines the bytes.
 
 mod builder;
 mod code;
+mod code_file;
 mod error;
 mod format;
 mod index;
@@ -39,6 +40,7 @@ mod sorted;
 
 pub use builder::Builder;
 pub use code::{hamming_distance, shared_bits};
+pub use code_file::{CODE_MAGIC, CodeFile};
 pub use error::Error;
 pub use format::{MAGIC, MAX_BITS, ModelId};
 pub use index::Index;

@@ -89,7 +89,7 @@ pub struct Broadcast<S> {
 
 /// Reads the figures of a broadcast that runs.
 #[derive(Debug, Clone)]
-pub struct Monitor(Arc<Counters>);
+pub struct Monitor(pub(crate) Arc<Counters>);
 
 impl Monitor {
     /// The figures of now.

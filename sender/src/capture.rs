@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use nestcast_codec::{EncodeError, Format, ModelId, Picture, Range, Size};
 use nestcast_media::y4m::{self, Rate, Reader};
 use nestcast_proto::{Frame, PackageHash, Video, Welcome};
@@ -19,7 +20,7 @@ use tokio::sync::mpsc;
 
 use crate::feedback::Feedback;
 use crate::newest::Newest;
-use crate::source::SourceError;
+use crate::source::{FrameSource, SourceError};
 
 /// Pictures that wait to be overwritten: one is read while another is encoded, and one is kept to compare with.
 const MAX_SPENT_PICTURES: usize = 2;
@@ -152,47 +153,20 @@ impl Pictures {
     }
 }
 
-/// What makes frames, on a thread of its own, until there is nothing more to take or nobody to send to.
-pub(crate) type Work = Box<dyn FnOnce(&Feedback, &mut Desk) -> Result<(), SourceError> + Send>;
+/// Makes a frame of a picture, before which so many were skipped of all; gives it with a picture that nobody needs any more.
+pub(crate) type Work = Box<dyn FnMut(Captured, u64, &Feedback) -> Result<(Frame, Option<Picture>), SourceError> + Send>;
 
-/// Where [`Work`] finds pictures and leaves frames.
-#[derive(Debug)]
-pub(crate) struct Desk {
-    slot: Arc<Newest<Captured>>,
-    frames: mpsc::Sender<Frame>,
-    spend: SyncSender<Picture>,
-    /// The number that the next picture has if none is skipped, and those that were.
-    next: u64,
-    skipped: u64,
+/// The source that encodes: pictures and what makes frames of them, by [`Capture::video`] or [`Capture::pictures`]. Nothing is read or
+/// encoded before the first frame is asked for.
+pub struct Capture {
+    welcome: Welcome,
+    package: Option<Bytes>,
+    state: State,
 }
-
-impl Desk {
-    /// Waits for the newest picture, and says how many were skipped of all so far.
-    pub(crate) fn take(&mut self) -> Option<(Captured, u64)> {
-        let captured = self.slot.take()?;
-        self.skipped += captured.id.saturating_sub(self.next);
-        self.next = captured.id + 1;
-        Some((captured, self.skipped))
-    }
-
-    /// Hands a frame over; gives whether anybody takes it.
-    pub(crate) fn send(&self, frame: Frame) -> bool {
-        self.frames.blocking_send(frame).is_ok()
-    }
-
-    /// Nobody needs this picture any more.
-    pub(crate) fn spend(&self, picture: Picture) {
-        // One that finds no room is given up.
-        let _ = self.spend.try_send(picture);
-    }
-}
-
-/// Pictures and what makes frames of them: nothing is read before the first is asked for.
-pub(crate) struct Capture(State);
 
 impl std::fmt::Debug for Capture {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Capture").finish_non_exhaustive()
+        f.debug_struct("Capture").field("welcome", &self.welcome).finish_non_exhaustive()
     }
 }
 
@@ -203,29 +177,37 @@ enum State {
 }
 
 impl Capture {
-    pub(crate) fn new(pictures: Pictures, work: Work) -> Self {
-        Self(State::Ready(Box::new((pictures, work))))
+    pub(crate) fn new(welcome: Welcome, package: Option<Bytes>, pictures: Pictures, work: Work) -> Self {
+        Self { welcome, package, state: State::Ready(Box::new((pictures, work))) }
+    }
+}
+
+impl FrameSource for Capture {
+    fn welcome(&self) -> Welcome {
+        self.welcome.clone()
     }
 
-    /// As [`FrameSource::next`](crate::FrameSource::next).
-    pub(crate) async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
-        self.0 = match std::mem::replace(&mut self.0, State::Ended) {
+    fn package(&self) -> Option<Bytes> {
+        self.package.clone()
+    }
+
+    async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
+        self.state = match std::mem::replace(&mut self.state, State::Ended) {
             State::Ready(work) => State::Running(Running::start(work.0, work.1, feedback.clone())),
             other => other,
         };
-        let State::Running(running) = &mut self.0 else { return Ok(None) };
+        let State::Running(running) = &mut self.state else { return Ok(None) };
         if let Some(frame) = running.frames.recv().await {
             return Ok(Some(frame));
         }
-        match std::mem::replace(&mut self.0, State::Ended) {
+        match std::mem::replace(&mut self.state, State::Ended) {
             State::Running(running) => running.join().await.map(|()| None),
             _ => Ok(None),
         }
     }
 
-    /// As [`FrameSource::stop`](crate::FrameSource::stop).
-    pub(crate) fn stop(&mut self) {
-        match &mut self.0 {
+    fn stop(&mut self) {
+        match &mut self.state {
             State::Running(running) => {
                 running.stopped = true;
                 running.slot.close();
@@ -256,7 +238,7 @@ impl Running {
         });
         let encoding = thread::spawn(move || {
             let _close = emptying.close_on_drop();
-            work(&feedback, &mut Desk { slot: emptying.clone(), frames: outlet, spend, next: 0, skipped: 0 })
+            encode(work, &feedback, &emptying, &outlet, &spend)
         });
         Self { frames, slot, stopped: false, threads: Some([encoding, reading]) }
     }
@@ -307,6 +289,30 @@ fn read(mut pictures: Pictures, slot: &Newest<Captured>, spent: &Receiver<Pictur
             break;
         }
         skipped = slot.put(Captured { id, at: microseconds(), picture }).map(|captured| captured.picture);
+    }
+    Ok(())
+}
+
+/// Makes frames of the newest pictures, until there are no more or nobody takes them.
+fn encode(
+    mut work: Work,
+    feedback: &Feedback,
+    slot: &Newest<Captured>,
+    frames: &mpsc::Sender<Frame>,
+    spend: &SyncSender<Picture>,
+) -> Result<(), SourceError> {
+    let (mut next, mut skipped) = (0, 0);
+    while let Some(captured) = slot.take() {
+        skipped += captured.id.saturating_sub(next);
+        next = captured.id + 1;
+        let start = Instant::now();
+        let (frame, spent) = work(captured, skipped, feedback)?;
+        feedback.handle_encoded(start.elapsed());
+        if frames.blocking_send(frame).is_err() {
+            break;
+        }
+        // A picture that finds no room is given up.
+        let _ = spent.map(|picture| spend.try_send(picture));
     }
     Ok(())
 }

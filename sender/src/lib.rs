@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A source never waits for a receiver: a feed that is late skips what came before. All feeds share a frame's memory.
-//! [`EncodedVideo`] and [`EncodedPictures`] are the sources that encode; the rest of the crate moves frames and has never
-//! seen a picture.
+//! [`Capture`] is the source that encodes, as video or each picture by itself; the rest of the crate moves frames and has
+//! never seen a picture.
 //! Any other source is a few lines:
 //!
 //! ```
@@ -60,6 +60,8 @@ mod groups;
 mod identity;
 mod join_budget;
 mod newest;
+#[cfg(feature = "metrics")]
+mod open_metrics;
 mod pictures;
 mod places;
 #[cfg(feature = "qlog")]
@@ -73,12 +75,14 @@ mod video;
 mod waiting;
 
 pub use broadcast::{Acknowledge, Broadcast, Config, Monitor};
-pub use capture::{PictureError, Pictures};
+pub use capture::{Capture, PictureError, Pictures};
 pub use error::Error;
 pub use feedback::Feedback;
 pub use identity::{Fingerprint, Identity};
-pub use pictures::{EncodedPictures, Encoding};
+#[cfg(feature = "metrics")]
+pub use open_metrics::OpenMetrics;
+pub use pictures::Encoding;
 pub use quic::Socket;
 pub use source::{FrameSource, SourceError};
 pub use statistics::{ReceiverStatistics, Statistics};
-pub use video::{EncodedVideo, VideoEncoding};
+pub use video::VideoEncoding;

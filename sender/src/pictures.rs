@@ -1,14 +1,14 @@
 //! The source that encodes pictures, each by itself.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{Channels, Encoder, ModelId, Picture, Size};
-use nestcast_proto::{Frame, MAX_FRAME, PackageHash, Welcome};
+use nestcast_proto::{Frame, MAX_FRAME, PackageHash};
 
-use crate::capture::{Capture, Captured, Desk, PictureError, Pictures};
+use crate::capture::{Capture, Captured, PictureError, Pictures};
 use crate::feedback::Feedback;
-use crate::source::{FrameSource, SourceError};
+use crate::source::SourceError;
 
 /// Bounds of a picture's base: a thumbnail of the smallest picture, and what one packet takes.
 const MIN_BASE_BYTES: usize = 64;
@@ -62,83 +62,28 @@ impl Encoding {
     }
 }
 
-/// Pictures as frames.
-#[derive(Debug)]
-pub struct EncodedPictures {
-    welcome: Welcome,
-    package: Option<Bytes>,
-    capture: Capture,
-}
-
-impl EncodedPictures {
-    /// Nothing is read or encoded before the first frame is asked for.
+impl Capture {
+    /// Pictures as frames, each encoded by itself.
     ///
     /// # Panics
     /// If a side is longer than a [`Size`] allows.
     #[must_use]
-    pub fn new(pictures: Pictures, mut encoding: Encoding) -> Self {
-        let (model, hash, package) = (encoding.model, encoding.hash, encoding.package.clone());
-        let welcome = pictures.welcome(model, hash, None);
-        let interval = pictures.rate().interval();
-        let work =
-            Box::new(move |feedback: &Feedback, desk: &mut Desk| encode(&mut encoding, interval, feedback, desk));
-        Self { welcome, package, capture: Capture::new(pictures, work) }
-    }
-}
-
-impl FrameSource for EncodedPictures {
-    fn welcome(&self) -> Welcome {
-        self.welcome.clone()
-    }
-
-    fn package(&self) -> Option<Bytes> {
-        self.package.clone()
-    }
-
-    async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
-        self.capture.next(feedback).await
-    }
-
-    fn stop(&mut self) {
-        self.capture.stop();
-    }
-}
-
-fn encode(
-    encoding: &mut Encoding,
-    interval: Duration,
-    feedback: &Feedback,
-    desk: &mut Desk,
-) -> Result<(), SourceError> {
-    let mut last: Option<Encoded> = None;
-    while let Some((captured, skipped)) = desk.take() {
-        let start = Instant::now();
-        let same = last.as_ref().filter(|last| last.captured.picture == captured.picture);
-        let (since, from) = same.map_or((captured.id, captured.at), |last| (last.frame.since, last.from));
-        let stays = Duration::from_micros(captured.at.saturating_sub(from)) + interval >= STAYS;
-        let limit = encoding.limit(if stays { MAX_FRAME } else { feedback.useful_bytes() });
-        let (bytes, base, limit) = match same {
-            // A picture that stays is encoded again only if more of it is of use: what was sent of it is the beginning of that.
-            Some(last) if last.limit >= limit || last.frame.bytes.len() < last.limit => {
-                (last.frame.bytes.clone(), last.frame.base, last.limit)
-            }
-            _ => {
-                let bytes = encoding.encode(&captured.picture, limit).map_err(SourceError::failed)?;
-                let base = base_bytes(captured.picture.size(), captured.picture.channels()).min(bytes.len());
-                (bytes, base, limit)
-            }
+    pub fn pictures(pictures: Pictures, encoding: Encoding) -> Self {
+        let welcome = pictures.welcome(encoding.model, encoding.hash, None);
+        let package = encoding.package.clone();
+        let mut stills = Stills { encoding, interval: pictures.rate().interval(), last: None };
+        let work = move |captured: Captured, skipped, feedback: &Feedback| {
+            stills.encode(captured, skipped, feedback.useful_bytes()).map_err(SourceError::failed)
         };
-        feedback.handle_encoded(start.elapsed());
-        let frame =
-            Frame { id: captured.id, skipped, captured: captured.at, since, base, bytes, join: None, loops: None };
-        if !desk.send(frame.clone()) {
-            break;
-        }
-        if let Some(before) = last.replace(Encoded { captured, from, frame, limit }) {
-            desk.spend(before.captured.picture);
-        }
+        Self::new(welcome, package, pictures, Box::new(work))
     }
-    Ok(())
+}
+
+/// What encodes pictures one after another.
+struct Stills {
+    encoding: Encoding,
+    interval: Duration,
+    last: Option<Encoded>,
 }
 
 /// The picture that was encoded last.
@@ -149,6 +94,36 @@ struct Encoded {
     frame: Frame,
     /// Most bytes that were asked for.
     limit: usize,
+}
+
+impl Stills {
+    /// Gives a picture's frame, and the picture before it.
+    fn encode(
+        &mut self,
+        captured: Captured,
+        skipped: u64,
+        useful_bytes: u64,
+    ) -> Result<(Frame, Option<Picture>), PictureError> {
+        let same = self.last.as_ref().filter(|last| last.captured.picture == captured.picture);
+        let (since, from) = same.map_or((captured.id, captured.at), |last| (last.frame.since, last.from));
+        let stays = Duration::from_micros(captured.at.saturating_sub(from)) + self.interval >= STAYS;
+        let limit = self.encoding.limit(if stays { MAX_FRAME } else { useful_bytes });
+        let (bytes, base, limit) = match same {
+            // A picture that stays is encoded again only if more of it is of use: what was sent of it is the beginning of that.
+            Some(last) if last.limit >= limit || last.frame.bytes.len() < last.limit => {
+                (last.frame.bytes.clone(), last.frame.base, last.limit)
+            }
+            _ => {
+                let bytes = self.encoding.encode(&captured.picture, limit)?;
+                let base = base_bytes(captured.picture.size(), captured.picture.channels()).min(bytes.len());
+                (bytes, base, limit)
+            }
+        };
+        let frame =
+            Frame { id: captured.id, skipped, captured: captured.at, since, base, bytes, join: None, loops: None };
+        let before = self.last.replace(Encoded { captured, from, frame: frame.clone(), limit });
+        Ok((frame, before.map(|before| before.captured.picture)))
+    }
 }
 
 /// Bytes of the base of a picture.

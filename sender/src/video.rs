@@ -1,18 +1,17 @@
 //! The source that encodes video: each frame once, for all receivers of now.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use nestcast_codec::{
     Effort, Error, FrameRate, MAX_LOOPS, Picture, Population, Size, VideoLoops, VideoModel, VideoSettings,
 };
-use nestcast_proto::{Frame, Join, LoopFrame, MAX_FRAME, PackageHash, Video, Welcome};
+use nestcast_proto::{Frame, Join, LoopFrame, MAX_FRAME, PackageHash, Video};
 
-use crate::capture::{Capture, Desk, Pictures};
+use crate::capture::{Capture, Captured, Pictures};
 use crate::feedback::Feedback;
 use crate::groups::{Change, Group, Groups};
 use crate::join_budget::JoinBudget;
-use crate::source::{FrameSource, SourceError};
+use crate::source::SourceError;
 use crate::statistics::ReceiverStatistics;
 
 /// Share of what a path carries that is frames' bytes; the rest is headers.
@@ -172,21 +171,13 @@ fn population(rates: &[f64], bases: f64) -> Population {
     Population::new(rates.iter().map(|rate| (rate.max(bases), 1.0)).chain([(bases, NO_WEIGHT)]))
 }
 
-/// Pictures as frames of video.
-#[derive(Debug)]
-pub struct EncodedVideo {
-    welcome: Welcome,
-    capture: Capture,
-}
-
-impl EncodedVideo {
-    /// In at most so many loops, as of [`VideoEncoding::new`], with an effort if not the usual one. Nothing is read or encoded
-    /// before the first frame is asked for.
+impl Capture {
+    /// Pictures as frames of video, in at most so many loops, as of [`VideoEncoding::new`], with an effort if not the usual one.
     ///
     /// # Panics
     /// As [`VideoEncoding::new`] does.
     #[must_use]
-    pub fn new(pictures: Pictures, threads: usize, loops: usize, effort: Option<Effort>) -> Self {
+    pub fn video(pictures: Pictures, threads: usize, loops: usize, effort: Option<Effort>) -> Self {
         let rate = FrameRate { frames: pictures.rate().frames(), seconds: pictures.rate().seconds() };
         let [key, residual] = VideoModel::built_in().ids();
         let full_range = pictures.range() == nestcast_codec::Range::Full;
@@ -196,37 +187,13 @@ impl EncodedVideo {
         if let Some(effort) = effort {
             encoding = encoding.with_effort(effort);
         }
-        let work = Box::new(move |feedback: &Feedback, desk: &mut Desk| encode(&mut encoding, feedback, desk));
-        Self { welcome, capture: Capture::new(pictures, work) }
+        let work = move |captured: Captured, skipped, feedback: &Feedback| {
+            let Captured { id, at, picture } = captured;
+            let frame = encoding.encode(&picture, (id, skipped, at), feedback).map_err(SourceError::failed)?;
+            Ok((frame, Some(picture)))
+        };
+        Self::new(welcome, None, pictures, Box::new(work))
     }
-}
-
-impl FrameSource for EncodedVideo {
-    fn welcome(&self) -> Welcome {
-        self.welcome.clone()
-    }
-
-    async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
-        self.capture.next(feedback).await
-    }
-
-    fn stop(&mut self) {
-        self.capture.stop();
-    }
-}
-
-fn encode(encoding: &mut VideoEncoding, feedback: &Feedback, desk: &mut Desk) -> Result<(), SourceError> {
-    while let Some((captured, skipped)) = desk.take() {
-        let start = Instant::now();
-        let place = (captured.id, skipped, captured.at);
-        let frame = encoding.encode(&captured.picture, place, feedback).map_err(SourceError::failed)?;
-        feedback.handle_encoded(start.elapsed());
-        if !desk.send(frame) {
-            break;
-        }
-        desk.spend(captured.picture);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

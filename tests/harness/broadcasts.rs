@@ -10,7 +10,7 @@ use nestcast_media::y4m::Rate;
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::PackageHash;
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, view};
-use nestcast_sender::{Broadcast, EncodedPictures, Encoding, FrameSource, Identity, Monitor, Pictures};
+use nestcast_sender::{Broadcast, Capture, Encoding, FrameSource, Identity, Monitor, Pictures};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -64,20 +64,20 @@ impl Plan {
     }
 
     /// Listens; within a runtime.
-    pub fn listen(self) -> Broadcast<EncodedPictures> {
+    pub fn listen(self) -> Broadcast<Capture> {
         let pictures = self.pictures();
         self.listen_with(pictures)
     }
 
     /// Listens with other pictures.
-    pub fn listen_with(self, pictures: Pictures) -> Broadcast<EncodedPictures> {
+    pub fn listen_with(self, pictures: Pictures) -> Broadcast<Capture> {
         let package = Package::builtin("photo").expect("it is built in");
         let hash = self.package.unwrap_or(PackageHash(package.hash()));
         let mut encoding = Encoding::new(hash, Encoder::new(package.linear(1)));
         if self.give_model {
             encoding = encoding.with_package(package.archive().into());
         }
-        self.listen_to(EncodedPictures::new(pictures, encoding))
+        self.listen_to(Capture::pictures(pictures, encoding))
     }
 
     /// Listens with frames of another source.

@@ -37,7 +37,10 @@ struct Build {
     name: String,
     /// Besides those that all have.
     arguments: &'static [&'static str],
-    variables: Vec<(&'static str, &'static str)>,
+    /// Flags of rustc.
+    flags: &'static str,
+    /// What the environment has besides.
+    variables: &'static [(&'static str, &'static str)],
     threads: &'static [&'static str],
     photos: Photos,
     /// Why it cannot be had here.
@@ -79,59 +82,39 @@ pub(crate) fn run() -> Result<()> {
 }
 
 fn builds() -> Vec<Build> {
-    #[cfg(target_arch = "x86_64")]
-    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2");
-    #[cfg(not(target_arch = "x86_64"))]
-    let avx2 = false;
-    let build = |name: &str, arguments, variables, threads, lacks| Build {
-        name: name.to_owned(),
-        arguments,
-        variables,
-        threads,
-        photos: Photos::Three,
-        lacks,
-    };
     vec![
-        build(&format!("{ARCH} baseline, release"), &["--release"], vec![("RUSTFLAGS", BASELINE)], ALL_THREADS, None),
-        build(
-            "x86-64 as users have it, with AVX2 at run time, release",
-            &["--release"],
-            vec![("RUSTFLAGS", "")],
-            THREE_THREADS,
-            (!avx2).then(|| "this processor has no AVX2: run it on an x86-64 machine that has".to_owned()),
-        ),
-        build(
-            &format!("{ARCH} native, release"),
-            &["--release"],
-            vec![("RUSTFLAGS", "-Ctarget-cpu=native")],
-            THREE_THREADS,
-            None,
-        ),
+        Build { threads: ALL_THREADS, ..Build::release(format!("{ARCH} baseline, release"), BASELINE) },
+        Build { lacks: lacks_avx2(), ..Build::release("x86-64 as users have it, with AVX2 at run time, release", "") },
+        Build::release(format!("{ARCH} native, release"), "-Ctarget-cpu=native"),
         Build {
+            arguments: &["--config", "profile.dev.package.nestcast-codec.opt-level=0"],
             photos: Photos::One,
-            ..build(
-                &format!("{ARCH} baseline, debug, codec not optimised"),
-                &["--config", "profile.dev.package.nestcast-codec.opt-level=0"],
-                vec![("RUSTFLAGS", BASELINE)],
-                THREE_THREADS,
-                None,
-            )
+            ..Build::release(format!("{ARCH} baseline, debug, codec not optimised"), BASELINE)
         },
-        build(
-            "aarch64 under qemu, release",
-            &["--release", "--target", AARCH64],
-            [&[("RUSTFLAGS", "")][..], &CROSS_VARIABLES].concat(),
-            THREE_THREADS,
-            lacks_cross(),
-        ),
-        build(
-            "wasm32 under Node.js, release",
-            &["--release", "--target", WASM],
-            [&[("RUSTFLAGS", "")][..], &WASM_VARIABLES].concat(),
-            ONE_THREAD,
-            lacks_wasm(),
-        ),
+        Build {
+            arguments: &["--release", "--target", AARCH64],
+            variables: &CROSS_VARIABLES,
+            lacks: lacks_cross(),
+            ..Build::release("aarch64 under qemu, release", "")
+        },
+        Build {
+            arguments: &["--release", "--target", WASM],
+            variables: &WASM_VARIABLES,
+            threads: ONE_THREAD,
+            lacks: lacks_wasm(),
+            ..Build::release("wasm32 under Node.js, release", "")
+        },
     ]
+}
+
+/// What this machine lacks to run what is compiled for AVX2, if anything.
+fn lacks_avx2() -> Option<String> {
+    #[cfg(target_arch = "x86_64")]
+    let has_it =
+        is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2");
+    #[cfg(not(target_arch = "x86_64"))]
+    let has_it = false;
+    (!has_it).then(|| "this processor has no AVX2: run it on an x86-64 machine that has".to_owned())
 }
 
 /// What this machine lacks to build for WebAssembly and run that, if anything.
@@ -156,6 +139,19 @@ fn lacks_cross() -> Option<String> {
 }
 
 impl Build {
+    /// An optimised one for this machine's kind of processor.
+    fn release(name: impl Into<String>, flags: &'static str) -> Self {
+        Self {
+            name: name.into(),
+            arguments: &["--release"],
+            flags,
+            variables: &[],
+            threads: THREE_THREADS,
+            photos: Photos::Three,
+            lacks: None,
+        }
+    }
+
     /// What the program prints.
     fn run(&self) -> Result<String> {
         // Each in a folder of its own: builds with other flags would replace each other.
@@ -169,6 +165,7 @@ impl Build {
             .args(self.threads)
             // No code depends on it, and nobody debugs it.
             .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
+            .env("RUSTFLAGS", self.flags)
             .envs(self.variables.iter().copied())
             .output()
             .map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;

@@ -87,7 +87,8 @@ pub(crate) struct Receive {
     /// Do not ask the sender for its model if it is not here
     #[arg(long)]
     pub(crate) no_fetch_model: bool,
-    /// Try again for so long while no picture comes, because the sender is not there, is full or fails; 0: try once
+    /// Try again for so long while no picture comes, because the sender is not there, is full or fails, and once at
+    /// least; 0: only one attempt
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) retry: u32,
     /// The video or picture that is sent, to measure PSNR against

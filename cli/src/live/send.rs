@@ -7,10 +7,7 @@ use anyhow::Context as _;
 use anyhow::{Result, anyhow, ensure};
 use nestcast_codec::Size;
 use nestcast_proto::PackageHash;
-use nestcast_sender::{
-    Broadcast, Config, EncodedPictures, EncodedVideo, Encoding, Error, FrameSource, Identity, Monitor, Pictures,
-    Statistics,
-};
+use nestcast_sender::{Broadcast, Capture, Config, Encoding, Error, Identity, Monitor, Pictures, Statistics};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::lines::Line;
@@ -29,13 +26,13 @@ const PIXELS_PER_BYTE: usize = 2;
 const LEAST_FRAME: usize = 16 * 1024;
 
 pub(crate) fn run(options: &Send) -> Result<()> {
-    match source::open(options)? {
+    let capture = match source::open(options)? {
         Source::Video(pictures) => {
             let linear = options.analysis == Transform::Linear;
             ensure!(linear, "--analysis deep is for pictures: video has no other than linear");
             video::model(&options.common)?;
             let (threads, loops) = (options.common.threads(), options.loops.unwrap_or(1));
-            broadcast(options, EncodedVideo::new(pictures, threads, loops, options.effort.map(Into::into)))
+            Capture::video(pictures, threads, loops, options.effort.map(Into::into))
         }
         Source::Pictures(pictures) => {
             let of_video = options.loops.is_some() || options.effort.is_some();
@@ -43,22 +40,23 @@ pub(crate) fn run(options: &Send) -> Result<()> {
                 !of_video,
                 "--loops and --effort are for videos, pictures are coded each by itself: leave them out"
             );
-            broadcast(options, encoded(options, pictures)?)
+            encoded(options, pictures)?
         }
-    }
+    };
+    broadcast(options, capture)
 }
 
 /// Pictures, each encoded by itself.
-fn encoded(options: &Send, pictures: Pictures) -> Result<EncodedPictures> {
+fn encoded(options: &Send, pictures: Pictures) -> Result<Capture> {
     let model = Model::open(&options.common)?;
     let most = frame_limit(pictures.size());
     let hash = PackageHash(model.package().hash());
     let encoding = Encoding::new(hash, model.encoder(options.analysis)?.with_max_bytes(most))
         .with_package(model.package().archive().into());
-    Ok(EncodedPictures::new(pictures, encoding))
+    Ok(Capture::pictures(pictures, encoding))
 }
 
-fn broadcast(options: &Send, source: impl FrameSource) -> Result<()> {
+fn broadcast(options: &Send, source: Capture) -> Result<()> {
     let runtime = super::runtime()?;
     let outcome = runtime.block_on(on_air(options, config(options)?, source));
     // A thread that still waits for standard input ends with the process.
@@ -89,7 +87,7 @@ fn config(options: &Send) -> Result<Config> {
 }
 
 /// Broadcasts until the source ends or the program is asked to.
-async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Result<()> {
+async fn on_air(options: &Send, config: Config, source: Capture) -> Result<()> {
     let fingerprint = config.identity.fingerprint().to_string();
     let broadcast = Broadcast::listen(config, source).map_err(advise)?;
     let address = broadcast.address().unwrap_or(options.listen).to_string();

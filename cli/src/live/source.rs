@@ -10,7 +10,7 @@ use nestcast_media::y4m::{self, Rate, Reader};
 use nestcast_sender::{PictureError, Pictures};
 
 use crate::args::Send;
-use crate::{eval, files, pictures};
+use crate::{files, pictures};
 
 /// What is broadcast.
 pub(super) enum Source {
@@ -85,7 +85,7 @@ pub(crate) fn is_video(path: &Path) -> Result<bool> {
 
 /// The pictures of a folder. In place of one that cannot be read the one before stays, and a note names it.
 fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Pictures> {
-    let mut files = eval::pictures_of(&[path.to_owned()])?;
+    let mut files = pictures::named(&[path.to_owned()])?;
     files.retain(|file| said(pictures::size(file, max_pixels)).is_some());
     let good = files.iter().enumerate().find_map(|(at, file)| Some((at, said(pictures::read(file, max_pixels))?)));
     let Some((at, picture)) = good else { bail!("{} holds no picture that can be read", path.display()) };

@@ -148,8 +148,8 @@ impl Viewer for Screen {
 
     fn handle_package(&mut self, announced: &Announcement, archive: Bytes) -> Result<Option<Decoding>> {
         let package = packages::checked(announced, &archive)?;
-        let decoding = self.decoding(package)?;
-        if let Err(error) = self.packages.keep(announced.package, &archive) {
+        let decoding = self.decoding(package.clone())?;
+        if let Err(error) = self.packages.keep(&package) {
             files::note(&format!("the fetched model is used, but not kept: {error:#}"));
         }
         Ok(Some(decoding))

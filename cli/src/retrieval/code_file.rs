@@ -5,30 +5,17 @@ use nestcast_media::picture::encode_png;
 use nestcast_media::to_rgb;
 use nestcast_models::Runtime;
 use nestcast_models::codes::{CodePackage, SIDE};
+use nestcast_retrieval::{CODE_MAGIC, CodeFile};
 use serde::Serialize;
 
+use super::advise;
 use crate::args::{Cut, Decode, Encode, Inspect, Transform};
 use crate::decode::ensure_png;
 use crate::files::{self, Input, Lines, Output};
 use crate::pictures;
 
-/// What a code file begins with.
-const MAGIC: [u8; 8] = *b"NSTBCODE";
-const VERSION: u16 = 1;
-/// Bytes of the header, and of the model's id in it.
-const HEADER: usize = 18;
-const ID: usize = 6;
 /// More bytes than any code file has.
 const MAX_BYTES: u64 = 8192;
-
-/// The first bits of a code.
-struct CodeFile {
-    /// The model, as [`CodePackage::hash`] begins.
-    model: [u8; ID],
-    bits: usize,
-    /// Bits behind the last are 0.
-    code: Vec<u8>,
-}
 
 /// What `inspect --json` prints.
 #[derive(Debug, Serialize)]
@@ -45,7 +32,7 @@ struct Report {
 
 /// Whether an input begins as a code file does.
 pub(crate) fn is_code(input: &mut Input<'_>) -> Result<bool> {
-    Ok(input.read_to(MAGIC.len() as u64)?.starts_with(&MAGIC))
+    Ok(input.read_to(CODE_MAGIC.len() as u64)?.starts_with(&CODE_MAGIC))
 }
 
 pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output<'_>) -> Result<()> {
@@ -67,7 +54,7 @@ pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output<'_>) ->
     let code = package.encoder(&Runtime::open()?, 1)?.encode(&to_rgb(&picture));
     let code = code.with_context(|| format!("{name} cannot be encoded"))?;
     let file = CodeFile { model: id(&package), bits: package.bits(), code };
-    output.write(&file.bytes())?;
+    output.write(&file.to_bytes())?;
     let (bits, model) = (file.bits, package.name());
     if options.json {
         let summary = serde_json::json!({ "input": name, "output": options.output, "bits": bits, "model": model });
@@ -81,11 +68,11 @@ pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output<'_>) ->
 
 pub(crate) fn cut(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Result<()> {
     let bits = options.length.bits.context("this is a code: cut it with --bits")?;
-    let file = CodeFile::read(input)?;
+    let file = read(input)?;
     if bits > file.bits {
         files::note(&format!("{bits} bits are asked for, the code has {}: all of it is used", file.bits));
     }
-    output.write(&file.first(bits).bytes())
+    output.write(&file.first(bits).to_bytes())
 }
 
 pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
@@ -95,8 +82,8 @@ pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
     ensure!(options.bytes.is_none() && options.decoder.is_none(), "{name} is a code: leave --bytes and --decoder out");
     let of_video = options.bitrate.is_some() || !options.frames.is_all();
     ensure!(!of_video, "{name} is a code: leave --bitrate and --frames out, which are for videos");
-    let file = CodeFile::read(input)?;
-    let package = file.package(options.common.model()).with_context(|| format!("{name} cannot be decoded"))?;
+    let file = read(input)?;
+    let package = package(&file, options.common.model()).with_context(|| format!("{name} cannot be decoded"))?;
     let missing = "it is of another model: name the folder of its package with --model";
     let package = package.context(missing).with_context(|| format!("{name} cannot be decoded"))?;
     let decoder = package.decoder(&Runtime::open()?)?;
@@ -113,8 +100,8 @@ pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
 pub(crate) fn inspect(options: &Inspect, input: Input<'_>) -> Result<()> {
     let name = files::name(&options.input);
     ensure!(options.original.is_none(), "--original is for videos, {name} is a code: leave it out");
-    let file = CodeFile::read(input)?;
-    let package = file.package(options.common.model()).with_context(|| format!("{name} is refused"))?;
+    let file = read(input)?;
+    let package = package(&file, options.common.model()).with_context(|| format!("{name} is refused"))?;
     let report = Report {
         bits: file.bits,
         whole: package.as_ref().map(|package| file.bits == package.bits()),
@@ -141,77 +128,24 @@ fn describe(report: &Report) -> String {
     )
 }
 
-fn id(package: &CodePackage) -> [u8; ID] {
+fn id(package: &CodePackage) -> [u8; CodeFile::MODEL_BYTES] {
     std::array::from_fn(|at| package.hash()[at])
 }
 
-impl CodeFile {
-    fn read(mut input: Input<'_>) -> Result<Self> {
-        let name = files::name(input.path());
-        let bytes = input.read_to(MAX_BYTES)?;
-        Self::parse(bytes).with_context(|| format!("{name} is refused"))
-    }
-
-    /// A prefix of a code file holds as many bits as it has bytes behind the header for.
-    fn parse(bytes: &[u8]) -> Result<Self> {
-        let (header, code) = bytes.split_at_checked(HEADER).context("it ends inside its header: get more of it")?;
-        let number = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
-        ensure!(
-            number(8) == VERSION,
-            "it is a code file of version {}, and this build reads {VERSION}: update nestcast",
-            number(8)
-        );
-        let file = Self { model: std::array::from_fn(|at| header[12 + at]), bits: 8 * code.len(), code: code.to_vec() };
-        Ok(file.first(number(10).into()))
-    }
-
-    /// The first bits of it, or all where there are not so many.
-    fn first(mut self, bits: usize) -> Self {
-        self.bits = bits.min(self.bits);
-        self.code.truncate(self.bits.div_ceil(8));
-        if let (Some(last), used @ 1..) = (self.code.last_mut(), self.bits % 8) {
-            *last &= u8::MAX << (8 - used);
-        }
-        self
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        let bits = u16::try_from(self.bits).unwrap_or(u16::MAX);
-        [&MAGIC[..], &VERSION.to_le_bytes(), &bits.to_le_bytes(), &self.model, &self.code].concat()
-    }
-
-    /// The package that `--model` names, or the built-in one, if it is the one that the code is of. A code that is longer than
-    /// its model makes is refused.
-    fn package(&self, named: &str) -> Result<Option<CodePackage>> {
-        let built_in = CodePackage::names().filter_map(|name| CodePackage::find(name).ok());
-        let named = CodePackage::is_meant(named).then(|| CodePackage::find(named)).transpose()?;
-        let package = named.into_iter().chain(built_in).find(|package| id(package) == self.model);
-        if let Some(most) = package.as_ref().map(CodePackage::bits).filter(|most| self.bits > *most) {
-            bail!("it has {} bits where its model makes {most}: get the code again", self.bits);
-        }
-        Ok(package)
-    }
+fn read(mut input: Input<'_>) -> Result<CodeFile> {
+    let name = files::name(input.path());
+    let bytes = input.read_to(MAX_BYTES)?;
+    CodeFile::parse(bytes).map_err(advise).with_context(|| format!("{name} is refused"))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_code_is_cut_at_any_bit_and_any_byte() {
-        let whole = CodeFile { model: *b"modeli", bits: 40, code: vec![0b1011_0111; 5] };
-        let bytes = whole.bytes();
-        for bits in 0..=45 {
-            let cut = CodeFile::parse(&CodeFile::parse(&bytes).expect("a file").first(bits).bytes()).expect("a file");
-            assert_eq!((cut.bits, cut.code.len(), cut.model), (bits.min(40), bits.min(40).div_ceil(8), *b"modeli"));
-            let bit = |code: &[u8], at: usize| code[at / 8] >> (7 - at % 8) & 1;
-            assert!(
-                (0..8 * cut.code.len()).all(|at| bit(&cut.code, at) == u8::from(at < cut.bits) * bit(&whole.code, at))
-            );
-        }
-        for length in 0..=bytes.len() {
-            let known = CodeFile::parse(&bytes[..length]).ok().map(|file| file.bits);
-            assert_eq!(known, length.checked_sub(HEADER).map(|bytes| 8 * bytes), "{length} bytes");
-        }
+/// The package that `--model` names, or the built-in one, if it is the one that the code is of. A code that is longer than
+/// its model makes is refused.
+fn package(file: &CodeFile, named: &str) -> Result<Option<CodePackage>> {
+    let built_in = CodePackage::names().filter_map(|name| CodePackage::find(name).ok());
+    let named = CodePackage::is_meant(named).then(|| CodePackage::find(named)).transpose()?;
+    let package = named.into_iter().chain(built_in).find(|package| id(package) == file.model);
+    if let Some(most) = package.as_ref().map(CodePackage::bits).filter(|most| file.bits > *most) {
+        bail!("it has {} bits where its model makes {most}: get the code again", file.bits);
     }
+    Ok(package)
 }

@@ -8,6 +8,7 @@ use std::{fs, thread};
 
 use anyhow::{Context, Result, ensure};
 use nestcast_lab::progress::Progress;
+use nestcast_media::picture::is_named_as_one;
 use nestcast_retrieval::Builder;
 use serde::Serialize;
 
@@ -15,8 +16,8 @@ use super::{Coder, advise, printable};
 use crate::args::Index;
 use crate::files::{self, Lines, Output};
 
-/// Extensions of what is indexed.
-const EXTENSIONS: [&str; 4] = ["png", "jpg", "jpeg", "nst"];
+/// The extension of what is indexed besides pictures.
+const STREAM: &str = "nst";
 
 /// What was made of what; `--json` prints it as it is.
 #[derive(Debug, Serialize)]
@@ -122,10 +123,10 @@ fn pictures_below(folder: &Path) -> Result<Vec<PathBuf>> {
         for entry in fs::read_dir(&folder).with_context(unreadable)? {
             let entry = entry.with_context(unreadable)?;
             let path = entry.path();
-            let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
+            let is_stream = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(STREAM));
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
-            } else if extension.is_some_and(|extension| EXTENSIONS.contains(&&*extension)) && may_be_read(&path) {
+            } else if (is_stream || is_named_as_one(&path)) && may_be_read(&path) {
                 found.push(path);
             }
         }

@@ -3,7 +3,8 @@
 use std::io::Write as _;
 
 use anyhow::{Result, bail};
-use nestcast_codec::{Budget, LoopRates, VideoHeader, VideoWriter};
+use nestcast_codec::{Budget, LoopRates, RecordHead, VideoHeader, VideoWriter};
+use nestcast_lab::video::kbps;
 
 use super::stored::{Record, Stored};
 use crate::args::{Cut, Frames};
@@ -34,7 +35,7 @@ pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Resul
     if uncut > 0 {
         files::note(&format!("{uncut} of the {frames} frames are broken and kept whole: get the video again"));
     }
-    let [kept, least] = [bytes, bases].map(|bytes| super::kbps(bytes, frames, frame_rate));
+    let [kept, least] = [bytes, bases].map(|bytes| kbps(bytes, frames, frame_rate));
     if least > rate as f64 / 1e3 * TOLERANCE {
         let what = "this rate is below what the slowest receiver was encoded for";
         files::note(&format!("{what}: the bases of all frames, which are never cut, take {least:.0} kbit/s"));
@@ -73,5 +74,5 @@ fn write(stored: &mut Stored, mut budget: Budget, output: &Output<'_>) -> Result
 /// How many of a frame's bytes a receiver gets: all of one that was cut before its base.
 pub(super) fn allowed(budget: &mut Budget, record: &Record) -> usize {
     let length = record.bytes.len();
-    budget.cut(&record.bytes, record.overhead()).map_or(length, |count| count.min(length))
+    budget.cut(&record.bytes, RecordHead::bytes_of_frame(length)).map_or(length, |count| count.min(length))
 }

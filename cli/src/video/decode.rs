@@ -5,6 +5,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use nestcast_codec::{Arrived, Budget, Format, Picture, VideoDecoder};
 use nestcast_lab::progress::Progress;
+use nestcast_lab::video::kbps;
 
 use super::cut::allowed;
 use super::sink::{Sink, Target};
@@ -49,7 +50,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
         options.output.display(),
         header.size.width(),
         header.size.height(),
-        super::kbps(bytes, shown, header.rate),
+        kbps(bytes, shown, header.rate),
         shown as f64 / elapsed
     ))
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use nestcast_codec::{FrameRate, Population, Size, VideoHeader, VideoLoops, VideoSettings, VideoWriter};
 use nestcast_lab::progress::Progress;
+use nestcast_lab::video::kbps;
 use serde::Serialize;
 
 use super::clip::Clip;
@@ -71,7 +72,7 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output<'_>) -> Re
         most_kbps: bitrates.most as f64 / 1e3,
         loops: loops.count(),
         bytes,
-        kbps: super::kbps(bytes, frames, rate),
+        kbps: kbps(bytes, frames, rate),
         encode_s: start.elapsed().as_secs_f64(),
     };
     if options.json {

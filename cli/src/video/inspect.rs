@@ -4,6 +4,7 @@ use anyhow::{Context, Result, ensure};
 use nestcast_codec::{Format, Picture, Range, VideoDecoder, VideoModel};
 use nestcast_lab::metrics::{YcbcrPsnr, ycbcr_psnr};
 use nestcast_lab::rate_distortion::rounded;
+use nestcast_lab::video::kbps;
 use serde::Serialize;
 
 use super::clip::Clip;
@@ -79,7 +80,7 @@ pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
         compared.extend(psnr.map(|psnr| psnr.luma));
         out(&Line::Frame(shown))?;
     }
-    let kbps = rounded(super::kbps(bytes, frames, header.rate), 2);
+    let kbps = rounded(kbps(bytes, frames, header.rate), 2);
     let mean = compared.iter().sum::<f64>() / compared.len() as f64;
     let luma_db = (!compared.is_empty()).then(|| rounded(mean, 3));
     out(&Line::Total { frames, keys, bytes, kbps, luma_db })?;

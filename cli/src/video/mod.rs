@@ -1,7 +1,5 @@
 //! Videos: y4m in, stored videos for all bit rates, and back.
 
-#[cfg(feature = "plot")]
-mod chart;
 mod clip;
 mod cut;
 mod decode;
@@ -12,7 +10,7 @@ mod sink;
 mod stored;
 
 use anyhow::{Result, ensure};
-use nestcast_codec::{FrameRate, Size, VideoDecoder, VideoHeader, VideoModel};
+use nestcast_codec::{Size, VideoDecoder, VideoHeader, VideoModel};
 use nestcast_media::y4m;
 
 pub(crate) use cut::run as cut;
@@ -46,16 +44,4 @@ pub(crate) fn model(common: &Common) -> Result<VideoModel> {
 /// A decoder for frames of this size.
 fn decoder(model: VideoModel, size: Size, common: &Common) -> VideoDecoder {
     VideoDecoder::new(model, size, common.threads()).with_max_pixels(common.max_pixels)
-}
-
-/// How long so many frames take, in seconds.
-#[expect(clippy::cast_precision_loss, reason = "frames are few")]
-fn seconds(frames: u64, rate: FrameRate) -> f64 {
-    frames as f64 * f64::from(rate.seconds) / f64::from(rate.frames)
-}
-
-/// Kbit/s of frames that take so many bytes together.
-#[expect(clippy::cast_precision_loss, reason = "files are small enough")]
-fn kbps(bytes: u64, frames: u64, rate: FrameRate) -> f64 {
-    bytes as f64 * 8e-3 / seconds(frames.max(1), rate)
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use bytes::Bytes;
-use nestcast_codec::{FrameHead, RecordHead, VideoHeader, VideoModel};
+use nestcast_codec::{FrameHead, VideoHeader, VideoModel};
 use nestcast_lab::progress::Progress;
 use nestcast_media::stored::{Error, Reader};
 
@@ -15,8 +15,6 @@ use crate::files::{self, Input, Replayed};
 pub(super) struct Stored {
     name: String,
     reader: Reader<Replayed>,
-    /// Of the loops, from 0: the fastest, unless another was chosen.
-    chosen: usize,
     frames: Range<u64>,
     /// What was the matter, said once at the end.
     fault: Option<String>,
@@ -31,15 +29,6 @@ pub(super) struct Record {
     pub(super) head: Option<FrameHead>,
 }
 
-impl Record {
-    /// Bytes by which the frame is longer in a file.
-    pub(super) fn overhead(&self) -> usize {
-        // Seven bits of the length to a byte.
-        let length = self.bytes.len() as u64 + 1;
-        ((u64::BITS - length.leading_zeros()).div_ceil(7) as usize).min(RecordHead::MAX_BYTES)
-    }
-}
-
 impl Stored {
     /// Reads the header; frames of more than `max_pixels` are refused.
     pub(super) fn open(input: Input<'_>, frames: &Frames, max_pixels: u64) -> Result<Self> {
@@ -52,23 +41,17 @@ impl Stored {
             _ => error.into(),
         });
         let reader = reader.with_context(|| format!("{name} is refused"))?;
-        let chosen = reader.header().loops.count() - 1;
-        Ok(Self { name, reader, chosen, frames: frames.0.clone(), fault: None })
+        Ok(Self { name, reader, frames: frames.0.clone(), fault: None })
     }
 
     /// Gives the frames of the loop that serves this rate best, in bits a second.
     pub(super) fn choose(&mut self, rate: u64) {
-        self.chosen = self.header().loops.serving(rate as f64);
+        self.reader.choose(rate as f64);
     }
 
     /// The loop whose frames it gives, from 0.
     pub(super) const fn chosen(&self) -> usize {
-        self.chosen
-    }
-
-    /// Records of a frame.
-    const fn loops(&self) -> u64 {
-        self.reader.header().loops.count() as u64
+        self.reader.chosen()
     }
 
     pub(super) const fn header(&self) -> &VideoHeader {
@@ -99,41 +82,32 @@ impl Stored {
 
     /// Goes to the last frame from which the first that is asked for can be decoded.
     pub(super) fn seek(&mut self) -> Result<()> {
-        self.reader
-            .seek(self.frames.start.saturating_mul(self.loops()))
-            .with_context(|| format!("{} cannot be read", self.name))
+        self.reader.seek(self.frames.start).with_context(|| format!("{} cannot be read", self.name))
     }
 
     /// A bar for the frames to decode.
     pub(super) fn progress(&self) -> Progress {
-        let loops = self.loops();
-        let end = self.reader.count().map_or(self.frames.end, |count| (count / loops).min(self.frames.end));
-        let steps = (end != u64::MAX).then(|| end.saturating_sub(self.reader.next_number() / loops));
+        let end = self.reader.count().map_or(self.frames.end, |count| count.min(self.frames.end));
+        let steps = (end != u64::MAX).then(|| end.saturating_sub(self.reader.next_number()));
         Progress::of(&self.name, steps)
     }
 
     /// The next frame; nothing behind the last that is asked for.
     pub(super) fn next(&mut self) -> Result<Option<Record>> {
-        let loops = self.loops();
-        loop {
-            let record = self.reader.next_number();
-            let number = record / loops;
-            if number >= self.frames.end {
-                return Ok(None);
-            }
-            let Some(bytes) = self.record()? else { return Ok(None) };
-            if record % loops == self.chosen as u64 {
-                let head = FrameHead::parse(&bytes).unwrap_or_else(|error| {
-                    self.blame(format!("frame {number}: {error}"));
-                    None
-                });
-                return Ok(Some(Record { number, bytes, head }));
-            }
+        let number = self.reader.next_number();
+        if number >= self.frames.end {
+            return Ok(None);
         }
+        let Some(bytes) = self.frame()? else { return Ok(None) };
+        let head = FrameHead::parse(&bytes).unwrap_or_else(|error| {
+            self.blame(format!("frame {number}: {error}"));
+            None
+        });
+        Ok(Some(Record { number, bytes, head }))
     }
 
-    /// The next record, of whichever loop.
-    fn record(&mut self) -> Result<Option<Bytes>> {
+    /// The next frame's bytes.
+    fn frame(&mut self) -> Result<Option<Bytes>> {
         match self.reader.next_frame() {
             Ok(Some(bytes)) => return Ok(Some(bytes)),
             Ok(None) if self.reader.is_whole() => {}
@@ -152,7 +126,7 @@ impl Stored {
     /// Says what was the matter, if anything; refuses a video that gave no frame.
     pub(super) fn end(self, given: u64) -> Result<()> {
         let Self { name, reader, frames, fault, .. } = self;
-        let there = reader.next_number() / reader.header().loops.count() as u64;
+        let there = reader.next_number();
         if given == 0 {
             let why = fault.map_or(String::new(), |fault| format!(": {fault}"));
             let behind = there <= frames.start && frames.start > 0 && why.is_empty();

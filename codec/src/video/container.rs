@@ -199,6 +199,14 @@ impl RecordHead {
         let head = length.checked_sub(1).map_or(Self::Index, Self::Frame);
         Ok(Some((head, bytes.len() - rest.len())))
     }
+
+    /// Bytes that the head of a frame of so many bytes takes.
+    #[must_use]
+    pub fn bytes_of_frame(frame: usize) -> usize {
+        // Seven bits of the length to a byte.
+        let length = frame as u64 + 1;
+        ((u64::BITS - length.leading_zeros()).div_ceil(7) as usize).min(Self::MAX_BYTES)
+    }
 }
 
 /// The index of a stored video: where a decoder may begin.

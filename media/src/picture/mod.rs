@@ -12,6 +12,7 @@
 //! ```
 
 mod error;
+mod folder;
 mod jpeg;
 mod opaque;
 mod png;
@@ -25,6 +26,7 @@ use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageEr
 use nestcast_codec::{Channels, MAX_SIDE, Picture, Size};
 
 pub use error::{Error, Note};
+pub use folder::{in_folder, is_named_as_one};
 
 use crate::to_rgb;
 

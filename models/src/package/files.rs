@@ -24,6 +24,9 @@ pub(super) const FILES: [&str; 4] = [MANIFEST, TABLES, ANALYSIS, SYNTHESIS];
 pub(crate) const MAX_MANIFEST: u64 = 64 * 1024;
 /// Most bytes of a package: over four times those of the shipped one.
 const MAX_PACKAGE: u64 = 12 * 1024 * 1024;
+/// Most bytes of an archive: those of a package, and far more than the names of its files.
+#[cfg(feature = "kept")]
+pub(crate) const MAX_ARCHIVE: u64 = MAX_PACKAGE + 1024 * 1024;
 
 pub(crate) type Bytes = Cow<'static, [u8]>;
 type Embedded = [&'static [u8]; 4];
@@ -145,7 +148,8 @@ pub(crate) fn check_hash(name: &str, bytes: &[u8], expected: &str) -> Result<(),
     if expected == hexadecimal(&Sha256::digest(bytes)) { Ok(()) } else { Err(Fault::Hash(name.into())) }
 }
 
-fn hexadecimal(digest: &[u8]) -> String {
+/// A digest as manifests have it.
+pub(crate) fn hexadecimal(digest: &[u8]) -> String {
     digest.iter().fold(String::with_capacity(2 * digest.len()), |mut text, byte| {
         write!(text, "{byte:02x}").expect("a string takes all that is written");
         text

@@ -1,0 +1,20 @@
+//! What `nestcast eval` measures, and how it is shown: pictures on a grid of rates, a video at five.
+
+pub mod pictures;
+pub mod video;
+
+use anyhow::{Context as _, Result};
+use serde::Serialize;
+
+/// Rows as CSV, below their names.
+///
+/// # Errors
+/// If a row is none of a table.
+pub fn csv(rows: &[impl Serialize]) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row)?;
+    }
+    let bytes = writer.into_inner().context("the table cannot be made")?;
+    Ok(String::from_utf8(bytes)?)
+}

@@ -1,0 +1,231 @@
+//! Pictures on a grid of byte cuts: each encoded once, decoded at every rate by every decoder.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use nestcast_codec::{Decoder, Encoder, MAX_HEADER, Picture};
+use serde::Serialize;
+
+use crate::metrics::{self, MsSsim};
+use crate::progress::Progress;
+use crate::rate_distortion::{Row, rounded};
+
+/// What all pictures are measured with.
+#[derive(Debug)]
+pub struct Bench {
+    analysis: &'static str,
+    encoder: Encoder,
+    decoders: Vec<(&'static str, Decoder)>,
+    rates: Vec<f64>,
+    #[cfg(feature = "perceptual")]
+    perceptual: bool,
+}
+
+/// Means over all pictures at one point of the grid.
+#[derive(Debug, Serialize)]
+pub struct Mean {
+    decoder: &'static str,
+    /// The budget; what a picture took may be less by part of a byte, or where its stream ends earlier.
+    budget_bpp: f64,
+    pictures: usize,
+    bpp: f64,
+    psnr_db: f64,
+    ms_ssim: Option<f64>,
+    encode_ms: f64,
+    decode_ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ssimulacra2: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    butteraugli: Option<f64>,
+}
+
+/// SSIMULACRA2 and Butteraugli of a picture beside an original.
+type Look = Box<dyn Fn(&Picture) -> [f64; 2]>;
+
+impl Bench {
+    /// An encoder and decoders by the names of their transforms, and rates in bits per pixel, lowest first.
+    #[must_use]
+    pub fn new(
+        (analysis, encoder): (&'static str, Encoder),
+        decoders: Vec<(&'static str, Decoder)>,
+        rates: Vec<f64>,
+    ) -> Self {
+        Self {
+            analysis,
+            encoder,
+            decoders,
+            rates,
+            #[cfg(feature = "perceptual")]
+            perceptual: false,
+        }
+    }
+
+    /// Measures what decoded pictures look like too, where they are large enough.
+    #[cfg(feature = "perceptual")]
+    #[must_use]
+    pub fn with_perceptual(self, perceptual: bool) -> Self {
+        Self { perceptual, ..self }
+    }
+
+    /// Rows of a picture.
+    #[must_use]
+    pub fn points(&self) -> usize {
+        self.decoders.len() * self.rates.len()
+    }
+
+    /// What decoded pictures look like beside this one, where that is asked for and the picture is large enough.
+    #[cfg(feature = "perceptual")]
+    fn look(&self, original: &Picture) -> Option<Look> {
+        let original = self.perceptual.then(|| metrics::Perceptual::new(original)).flatten()?;
+        Some(Box::new(move |decoded| {
+            let scores = original.compare(decoded);
+            [rounded(scores.ssimulacra2, 3), rounded(scores.butteraugli, 4)]
+        }))
+    }
+
+    #[cfg(not(feature = "perceptual"))]
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    const fn look(&self, _: &Picture) -> Option<Look> {
+        None
+    }
+
+    /// Encodes a picture once, and decodes it from nothing at every cut with every decoder; a step of `progress` is one of them.
+    ///
+    /// # Errors
+    /// Those of the encoder and the decoders.
+    pub fn measure(&mut self, image: &str, picture: &Picture, progress: &Progress) -> Result<Vec<Row>> {
+        let reference = MsSsim::new(picture);
+        let look = self.look(picture);
+        let start = Instant::now();
+        let stream = self.encoder.encode(picture)?;
+        let encode_ms = start.elapsed().as_secs_f64() * 1e3;
+        let mut rows = Vec::new();
+        for (decoder_name, decoder) in &mut self.decoders {
+            for &rate in &self.rates {
+                // A picture of a few pixels costs its header at least.
+                let prefix = stream.prefix(metrics::budget(rate, picture.size()).max(MAX_HEADER));
+                let start = Instant::now();
+                let decoded = decode(decoder, &prefix)?;
+                let decode_ms = start.elapsed().as_secs_f64() * 1e3;
+                let scores = look.as_ref().map(|look| look(&decoded));
+                rows.push(Row {
+                    image: image.to_owned(),
+                    decoder: (*decoder_name).to_owned(),
+                    bytes: prefix.len(),
+                    bpp: rounded(metrics::bpp(prefix.len(), picture.size()), 6),
+                    psnr_db: rounded(metrics::psnr(picture, &decoded), 4),
+                    ms_ssim: reference.as_ref().map(|reference| rounded(reference.compare(&decoded), 6)),
+                    encode_ms: Some(rounded(encode_ms, 2)),
+                    decode_ms: Some(rounded(decode_ms, 2)),
+                    ssimulacra2: scores.map(|[ssimulacra2, _]| ssimulacra2),
+                    butteraugli: scores.map(|[_, butteraugli]| butteraugli),
+                });
+                progress.step();
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Means over the pictures, by decoder, then rate. Rows come in that order for each picture.
+    #[must_use]
+    pub fn means(&self, rows: &[Row]) -> Vec<Mean> {
+        let each = self.points();
+        let points = (0..each).map(|point| {
+            let rows: Vec<&Row> = rows.iter().skip(point).step_by(each).collect();
+            let mean =
+                |value: fn(&Row) -> Option<f64>| average(rows.iter().filter_map(|row| value(row))).unwrap_or(f64::NAN);
+            Mean {
+                decoder: self.decoders[point / self.rates.len()].0,
+                budget_bpp: self.rates[point % self.rates.len()],
+                pictures: rows.len(),
+                bpp: mean(|row| Some(row.bpp)),
+                psnr_db: mean(|row| Some(row.psnr_db)),
+                ms_ssim: average(rows.iter().filter_map(|row| row.ms_ssim)),
+                encode_ms: mean(|row| row.encode_ms),
+                decode_ms: mean(|row| row.decode_ms),
+                ssimulacra2: average(rows.iter().filter_map(|row| row.ssimulacra2)),
+                butteraugli: average(rows.iter().filter_map(|row| row.butteraugli)),
+            }
+        });
+        points.collect()
+    }
+
+    /// The means as lines of text.
+    #[must_use]
+    pub fn table(&self, means: &[Mean]) -> String {
+        use std::fmt::Write;
+        let mut text = format!(
+            "means over {} pictures, {} analysis, {:.1} ms to encode\n\n    bpp",
+            means[0].pictures, self.analysis, means[0].encode_ms
+        );
+        let with_look = means.iter().any(|mean| mean.ssimulacra2.is_some());
+        let look = if with_look { "  SSIMULACRA2  Butteraugli" } else { "" };
+        for (decoder, _) in &self.decoders {
+            let _ = write!(text, "  {:>9}  MS-SSIM{look}  decode", format!("{decoder} dB"));
+        }
+        text.push('\n');
+        for (index, rate) in self.rates.iter().enumerate() {
+            let _ = write!(text, "{rate:>7.3}");
+            for mean in means.iter().skip(index).step_by(self.rates.len()) {
+                let similarity = figure(mean.ms_ssim, 4);
+                let _ = write!(text, "  {:>9.2}  {similarity:>7}", mean.psnr_db);
+                if with_look {
+                    let _ = write!(text, "  {:>11}  {:>11}", figure(mean.ssimulacra2, 1), figure(mean.butteraugli, 2));
+                }
+                let _ = write!(text, "  {:>3.0} ms", mean.decode_ms);
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Decodes a prefix from nothing.
+fn decode(decoder: &mut Decoder, prefix: &[u8]) -> Result<Picture> {
+    decoder.reset();
+    decoder.push(prefix)?;
+    Ok(decoder.render()?)
+}
+
+fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// A figure with so many digits behind the point, `-` where it was not measured.
+fn figure(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_codec::{Channels, Codec, Size};
+
+    use super::*;
+    use crate::eval::csv;
+
+    #[test]
+    fn pictures_are_measured_at_every_rate_and_their_means_stand_in_one_line_each() {
+        let codec = Codec::photo();
+        let mut bench = Bench::new(("linear", codec.encoder()), vec![("one", codec.decoder())], vec![0.5, 2.0]);
+        let size = Size::new(48, 32).expect("a size");
+        let grey = |step: u32| (0..48 * 32_u32).map(move |at| (at * step % 251).to_le_bytes()[0]).collect();
+        let progress = Progress::new(2 * bench.points());
+        let rows: Vec<Row> = [("a", 1), ("b", 7)]
+            .into_iter()
+            .flat_map(|(name, step)| {
+                let picture = Picture::new(size, Channels::Grey, grey(step)).expect("a picture");
+                bench.measure(name, &picture, &progress).expect("figures")
+            })
+            .collect();
+        assert_eq!(
+            rows.iter().map(|row| (&*row.image, row.bytes)).collect::<Vec<_>>()[..3],
+            [("a", 96), ("a", 384), ("b", 96)]
+        );
+        assert!(rows[0].psnr_db < rows[1].psnr_db && rows[2].psnr_db < rows[3].psnr_db, "{rows:?}");
+        let means = bench.means(&rows);
+        assert!((means[1].psnr_db - (rows[1].psnr_db + rows[3].psnr_db) / 2.0).abs() < 1e-9);
+        assert_eq!(bench.table(&means).lines().count(), 3 + 2);
+        assert_eq!(csv(&rows).expect("a table").lines().count(), 1 + 4);
+    }
+}

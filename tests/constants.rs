@@ -1,0 +1,141 @@
+//! The tables of `spec/session.md` have every number of the code with its value, and none that is not there.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Crates whose numbers both ends, or the path between them, can tell.
+const CRATES: [&str; 3] = ["proto", "sender", "receiver"];
+/// Files whose numbers are kinds, in tables of their own.
+const KINDS: [&str; 2] = ["proto::message", "proto::stream"];
+/// What only memory and speed depend on, or another section states.
+const OTHERS: [&str; 15] = [
+    "proto::limits::VERSION",
+    "proto::publisher::begin::HEADS_BYTES",
+    "proto::subscriber::MAX_SPARES",
+    "receiver::playback::REPORT_INTERVAL",
+    "receiver::quic::MAX_READ_BYTES",
+    "receiver::quic::NO_APPLICATION_PROTOCOL",
+    "receiver::session::MAX_WAITING_EVENTS",
+    "sender::capture::MAX_SPENT_PICTURES",
+    "sender::frames::KEPT_FRAMES",
+    "sender::quic::MAX_FIRST_PACKETS",
+    "sender::quic::MAX_PIECES",
+    "sender::quic::MAX_READ_BYTES",
+    "sender::quic::PIECE_BYTES",
+    "sender::quic::SOCKET_BUFFER_BYTES",
+    "sender::video::NO_WEIGHT",
+];
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The number that a factor of an expression is; durations in seconds.
+fn factor(text: &str) -> Option<f64> {
+    let inside = |name: &str| text.strip_prefix(name)?.strip_suffix(')')?.replace('_', "").parse::<f64>().ok();
+    let seconds = inside("Duration::from_secs(");
+    let milliseconds = inside("Duration::from_millis(").map(|count| count / 1e3);
+    let bits = (text == "u128::BITS").then_some(128.0);
+    seconds.or(milliseconds).or(bits).or_else(|| text.replace('_', "").parse().ok())
+}
+
+/// The number that an expression is: factors, or one number over another.
+fn number(text: &str) -> Option<f64> {
+    if let Some((above, below)) = text.split_once(" / ") {
+        return Some(factor(above)? / factor(below)?);
+    }
+    text.split(" * ").map(factor).product()
+}
+
+/// The numbers of one file of a crate, by their paths: those of tuples are several. Texts and the like are left out.
+fn numbers_of(module: &str, source: &str) -> Vec<(String, Vec<f64>)> {
+    let code = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let constant = |line: &str| {
+        let (_, rest) =
+            line.split_once("const ").filter(|(before, _)| before.is_empty() || before.starts_with("pub"))?;
+        let (name, rest) = rest.split_once(": ")?;
+        let (_, value) = rest.strip_suffix(';')?.split_once(" = ")?;
+        let tuple = value.strip_prefix('(').and_then(|value| value.strip_suffix(')'));
+        let values: Option<Vec<f64>> = tuple.unwrap_or(value).split(", ").map(number).collect();
+        Some((format!("{module}::{name}"), values?))
+    };
+    code.lines().filter_map(constant).collect()
+}
+
+/// All of a folder's, whose module is `module`.
+fn numbers_below(folder: &Path, module: &str) -> BTreeMap<String, Vec<f64>> {
+    let mut found = BTreeMap::new();
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for path in entries.map(|entry| entry.expect("an entry").path()) {
+        let inner = format!("{module}::{}", path.file_stem().and_then(|name| name.to_str()).expect("a name"));
+        if path.is_dir() {
+            found.extend(numbers_below(&path, &inner));
+        } else if !inner.ends_with("::tests") {
+            found.extend(numbers_of(&inner, &read(&path)));
+        }
+    }
+    found
+}
+
+/// The numbers that a cell of a table names; times in seconds.
+fn stated(cell: &str) -> Vec<f64> {
+    let words: Vec<&str> = cell.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+    let parse = |word: &str| match (word.split_once('^'), word.split_once('/')) {
+        (Some((base, power)), _) => Some(base.parse::<f64>().ok()?.powi(power.parse().ok()?)),
+        (None, Some((above, below))) => Some(above.parse::<f64>().ok()? / below.parse::<f64>().ok()?),
+        (None, None) => word.parse().ok(),
+    };
+    let unit = |at: usize| if words.get(at + 1) == Some(&"ms") { 1e3 } else { 1.0 };
+    words.iter().enumerate().filter_map(|(at, word)| Some(parse(word)? / unit(at))).collect()
+}
+
+/// Constants that the tables name, with what stands in the cell of their value.
+fn tables(specification: &str) -> Vec<(String, String)> {
+    let rows = specification.lines().filter(|line| line.starts_with("| ") && line.contains("::"));
+    let constants = |row: &str| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [_, value, constants] = cells[..] else { panic!("not three cells: {row}") };
+        let names = constants.split(", ").map(|name| name.trim_matches('`').to_owned());
+        names.map(|name| (name, value.to_owned())).collect::<Vec<_>>()
+    };
+    rows.flat_map(constants).collect()
+}
+
+#[test]
+fn the_session_states_every_constant_as_the_code_has_it() {
+    let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut code: BTreeMap<_, _> =
+        CRATES.iter().flat_map(|name| numbers_below(&root.join(name).join("src"), name)).collect();
+    for name in OTHERS {
+        assert!(code.remove(name).is_some(), "{name} is not in the code");
+    }
+    let tables = tables(&read(&root.join("spec/session.md")));
+    for (name, cell) in &tables {
+        let values =
+            code.get(name).unwrap_or_else(|| panic!("the session names {name}, which is no number of the code"));
+        let stated = stated(cell);
+        let has = |value: &f64| stated.iter().any(|number| (number - value).abs() <= 1e-9 * value.abs());
+        assert!(values.iter().all(has), "{name} is {values:?}, and the session says {cell}");
+    }
+    let missing: Vec<_> = code
+        .keys()
+        .filter(|name| !tables.iter().any(|(stated, _)| stated == *name))
+        .filter(|name| !KINDS.iter().any(|file| name.starts_with(file)))
+        .collect();
+    assert!(missing.is_empty(), "the session does not state {missing:?}");
+    assert!(tables.len() > 100, "{} constants", tables.len());
+}
+
+#[test]
+fn constants_are_read_as_rust_writes_them() {
+    let source = "pub(crate) const A: Duration = Duration::from_millis(1_500);\nconst B: f64 = 1.0 / 16.0;\n\
+                  const C: u64 = 16 * 1024;\nconst D: (Duration, u32) = (Duration::from_secs(2), 512);\n\
+                  const E: &str = \"text\";\n#[cfg(test)]\nmod tests {}\nconst F: u64 = 1;\n";
+    let found: Vec<(String, Vec<f64>)> = numbers_of("it", source);
+    let expected =
+        [("it::A", vec![1.5]), ("it::B", vec![0.0625]), ("it::C", vec![16_384.0]), ("it::D", vec![2.0, 512.0])];
+    assert_eq!(found, expected.map(|(name, values)| (name.to_owned(), values)));
+    assert_eq!(stated("64, and as many as are due in 250 ms"), [64.0, 0.25]);
+    assert_eq!([stated("2^24 bytes"), stated("1/16")], [vec![16_777_216.0], vec![0.0625]]);
+}
