@@ -26,9 +26,9 @@ use self::sending::{Kind, Sending};
 const ROOM_FOR_BASES_BYTES: u64 = 16 * 1024;
 /// Windows of bytes that may have arrived behind lost packets.
 const HELD_WINDOWS: u64 = 2;
-/// Of the rate before it the share that a path is thought to carry at least while nothing is acknowledged. Of that the bases of
-/// video take 0.4: those of ten frames one frame interval's worth, so that an outage is soon caught up with at the old
-/// rate, and a tenth of it still carries them.
+/// While nothing is acknowledged a path is thought to carry at least its rate before then, divided by this. Bases of video take
+/// 0.4 of that: ten frames' bases are what the path carried in one frame interval. So an outage is soon caught up with if the
+/// rate comes again as it was, and a tenth of it still carries them.
 const STALL_DIVISOR: u64 = 4;
 /// A receiver that took so many times a frame's bytes is not thought able to take more of the next.
 const USEFUL_GROWTH: u64 = 2;
