@@ -192,13 +192,15 @@ fn recorded_links_are_used_and_one_frame_at_most_lacks_its_base() {
     }
 }
 
+/// The means over six moments.
 #[test]
 fn a_frame_is_seen_soon_even_where_a_packet_takes_a_frame_interval() {
-    for (rate, most) in [(300_000, 105), (1_000_000, 80), (4_000_000, 55), (10_000_000, 47)] {
-        let outcome = broadcast(&constant(rate, 10), Scenario::lasting(ms(12_000)));
-        let latency = outcome.seen().latency(ms(2000), ms(12_000));
-        println!("{rate}: {latency:?}");
-        assert!(latency <= ms(most), "{rate}: {latency:?}");
+    for (rate, most) in [(300_000, 105.0), (1_000_000, 80.0), (4_000_000, 55.0), (10_000_000, 47.0)] {
+        let outcomes = at_six_moments(&constant(rate, 10), ms(12_000));
+        let latencies = outcomes.each_ref().map(|outcome| outcome.seen().latency(ms(2000), ms(12_000)));
+        let latencies = latencies.map(|latency| latency.as_secs_f64() * 1e3);
+        println!("{rate}: {latencies:.1?} ms");
+        assert!(mean(&latencies) <= most, "{rate}: {latencies:?}");
     }
 }
 
@@ -251,21 +253,20 @@ fn late_acknowledgements_are_taken_for_no_queue() {
     }
 }
 
-/// The means over four rates near each.
+/// The means over eight rates near each.
 #[test]
 fn receivers_behind_one_link_share_it() {
-    // At 1 Mbit/s and 100 ms a share is two or three packets on the way: one more or less is a third of it.
-    for (rtt, least) in [(10, [0.9, 0.9, 0.9]), (50, [0.85, 0.9, 0.9]), (100, [0.7, 0.9, 0.9])] {
-        for (rate, least) in RATES[1..].iter().zip(least) {
-            let outcomes = near(*rate, 4).map(|rate| {
+    for (rtt, least) in RTTS.into_iter().zip([85.0, 85.0, 80.0, 70.0]) {
+        for rate in &RATES[1..] {
+            let outcomes = near(*rate, 8).map(|rate| {
                 let link = constant(rate, rtt);
                 let outcome = broadcast(&link, Scenario { receivers: 4, ..Scenario::lasting(ms(24_000)) });
                 (outcome.fairness(ms(8000), ms(24_000)), outcome.used(&link, ms(8000), ms(24_000)))
             });
             let (fairness, used): (Vec<_>, Vec<_>) = outcomes.unzip();
             println!("{rate} bit/s, {rtt} ms: {fairness:.3?}, {used:.1?} %");
-            assert!(mean(&fairness) >= least, "{rate} bit/s, {rtt} ms: {fairness:?}");
-            assert!(mean(&used) >= 80.0, "{rate} bit/s, {rtt} ms: {used:?} %");
+            assert!(mean(&fairness) >= 0.9, "{rate} bit/s, {rtt} ms: {fairness:?}");
+            assert!(mean(&used) >= least, "{rate} bit/s, {rtt} ms: {used:?} %");
         }
     }
 }

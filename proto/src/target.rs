@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use crate::limits::{MIN_RTT_LIFE, QUEUE_LEAST, QUEUE_OF_RTT, QUEUE_PACKETS, QUEUE_TARGET};
+use crate::limits::{QUEUE_LEAST, QUEUE_OF_RTT, QUEUE_PACKETS, QUEUE_TARGET};
 use crate::path::PathStats;
 use crate::round::{Round, seconds};
 use crate::shortest::Shortest;
 
 /// A packet takes no longer to be sent, as far as is counted: 96 kbit/s.
 const LONGEST_PACKET: Duration = Duration::from_millis(100);
+/// For how long the highest rate of a path is believed. Of flows that share it some see no more than their share for long.
+const RATE_LIFE: Duration = Duration::from_secs(60);
 /// A flow that has the path alone sees its rate within this factor.
 const ALONE: f64 = 1.5;
 /// Power of the number of flows with which the queue grows that each aims at, and the most that are counted.
@@ -33,14 +35,12 @@ pub(crate) struct Target {
 impl Target {
     /// The path carries at least `rate` bytes a second; gives how long it takes for a packet of `mtu` bytes.
     pub(crate) fn handle_rate(&mut self, now: Duration, mtu: u64, rate: f64) -> Duration {
-        let packet = Duration::from_secs_f64(mtu as f64 / rate.max(1.0)).min(LONGEST_PACKET);
-        self.packet.of(now, packet, true, MIN_RTT_LIFE)
+        self.packet.of(now, of_packet(mtu, rate), true, RATE_LIFE)
     }
 
     /// The path carries no more than `rate` any longer; gives how much longer it takes for a packet now.
     pub(crate) fn handle_fall(&mut self, now: Duration, mtu: u64, rate: f64) -> Duration {
-        let packet = Duration::from_secs_f64(mtu as f64 / rate.max(1.0)).min(LONGEST_PACKET);
-        let longer = packet.saturating_sub(self.handle_rate(now, mtu, rate));
+        let longer = of_packet(mtu, rate).saturating_sub(self.handle_rate(now, mtu, rate));
         self.packet.lengthen(longer);
         longer
     }
@@ -67,12 +67,20 @@ impl Target {
     }
 
     /// The same for a flow that has `rate` of a path: the smaller its part, the longer, so that flows behind one queue come to have
-    /// the same (flow-based scaling of Swift: Kumar and others 2020, section 3.1).
+    /// the same (flow-based scaling of Swift: Kumar and others 2020, section 3.1). Beside others it is no less than a packet of its
+    /// own takes at `rate`: flows that keep as many bytes in a queue as each other come to have the same of the path (FAST TCP:
+    /// Wei, Jin, Low, Hegde 2006), those that keep theirs for the same time stay as they are.
     pub(crate) fn of_share(&self, path: &PathStats, rate: f64) -> Duration {
         let whole = self.highest_rate(path.mtu).unwrap_or_default();
-        let flows = (whole / rate.max(1.0) / ALONE).clamp(1.0, SHARES_MOST);
-        self.of_path(path, whole.max(rate)).mul_f64(flows.powf(SHARE_SCALING))
+        let parts = whole / rate.max(1.0) / ALONE;
+        let scaled = self.of_path(path, whole.max(rate)).mul_f64(parts.clamp(1.0, SHARES_MOST).powf(SHARE_SCALING));
+        scaled.max(of_packet(path.mtu, rate).mul_f64(parts.min(1.0)))
     }
+}
+
+/// How long a packet of `mtu` bytes takes at `rate` bytes a second.
+fn of_packet(mtu: u64, rate: f64) -> Duration {
+    Duration::from_secs_f64(mtu as f64 / rate.max(1.0)).min(LONGEST_PACKET)
 }
 
 #[cfg(test)]
@@ -94,5 +102,33 @@ mod tests {
         assert!(quarter > 2 * alone && quarter < 4 * alone, "{quarter:?}");
         assert_eq!(target.handle_fall(SECOND, path.mtu, 100_000.0), SECOND * 9 / 1000);
         assert_eq!(target.of_share(&path, 100_000.0), target.of_path(&path, 100_000.0));
+    }
+
+    #[test]
+    fn the_path_is_known_for_a_minute_though_a_flow_sees_its_share_alone() {
+        let (path, mut target) = (PathStats::default(), Target::default());
+        let is = |target: &Target, rate: f64| {
+            target.highest_rate(path.mtu).is_some_and(|highest| (highest - rate).abs() < 1.0)
+        };
+        target.handle_rate(SECOND, path.mtu, 125_000.0);
+        for second in 2..=31 {
+            target.handle_rate(second * SECOND, path.mtu, 31_250.0);
+        }
+        assert!(is(&target, 125_000.0));
+        assert!(target.of_share(&path, 31_250.0) > 2 * target.of_share(&path, 125_000.0));
+        for second in 32..=92 {
+            target.handle_rate(second * SECOND, path.mtu, 31_250.0);
+        }
+        assert!(is(&target, 31_250.0));
+    }
+
+    #[test]
+    fn beside_others_a_flow_aims_at_no_less_than_a_packet_of_its_own() {
+        let path = PathStats { min_rtt: SECOND / 5, ..PathStats::default() };
+        let mut target = Target::default();
+        target.handle_rate(SECOND, path.mtu, 24_000.0);
+        assert!(target.of_share(&path, 24_000.0) < SECOND / 20, "alone, where a packet takes 50 ms");
+        let aims = [12_500.0, 14_000.0, 16_000.0].map(|rate| rate * target.of_share(&path, rate).as_secs_f64());
+        assert!(aims.iter().all(|&bytes| bytes > 1199.0), "{aims:?}");
     }
 }
