@@ -149,7 +149,7 @@ fn concealing_changes_nothing_that_comes_later() {
         frames.insert(6, frames[0].clone());
         for (number, frame) in frames.iter().enumerate() {
             let [one, other] = &mut both;
-            for missing in 1..=number as u32 % 4 {
+            for missing in 1..=u32::try_from(number % 4).expect("few") {
                 let moves = one.conceal_into(&mut pictures[0], missing).expect("its size and format");
                 assert!(!moves || !matches!(number, 0 | 7 | 8), "frame {number} comes behind nothing that moved");
                 moved += u32::from(moves);
