@@ -57,11 +57,11 @@ fn a_hundred_join_within_a_second_and_no_frame_is_late_by_an_interval() {
         Some(place) => BEGINS + Duration::from_secs(1) * place / STORM,
     };
     let scenario = Scenario::lasting(BEGINS + Duration::from_secs(2));
-    let outcome = broadcast_from(&Link::constant(LINK), scenario, video_frames(1), |network| {
+    let outcome = broadcast_from(&[Link::constant(LINK)], scenario, video_frames(1), |network| {
         let viewer = |number| {
             let joins = joins(number);
             let sink = Clock { network: network.clone(), joins, frames: Vec::new() };
-            Viewer { joins, cap: Some(Bitrate::from_bits(EACH)), sink }
+            Viewer { joins, link: 0, cap: Some(Bitrate::from_bits(EACH)), sink }
         };
         (0..BEFORE + STORM).map(viewer).collect()
     });

@@ -142,10 +142,10 @@ fn show(rate: u64, loss: u32, cap: Option<u64>, begin: &[u64], time: u64) -> (Au
     let lengths = (0..begin.len()).map(|slide| slides.length(slide)).collect();
     let link = Link::constant(rate).with_rtt(Duration::from_millis(50)).with_loss(loss, 1);
     let scenario = Scenario::lasting(Duration::from_secs(time));
-    let outcome: Outcome<Audience> = broadcast_from(&link, scenario, slides, |network| {
+    let outcome: Outcome<Audience> = broadcast_from(&[link], scenario, slides, |network| {
         let cap = cap.map(Bitrate::from_bits);
         let slides = begin.iter().copied().zip(pictures).collect();
-        vec![Viewer { joins: Duration::ZERO, cap, sink: Audience::new(network, slides) }]
+        vec![Viewer { joins: Duration::ZERO, link: 0, cap, sink: Audience::new(network, slides) }]
     });
     let audience = outcome.receivers.into_iter().next().expect("one receiver");
     for slide in 0..begin.len() {

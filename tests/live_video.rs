@@ -19,15 +19,20 @@ fn watch(link: &Link, time: Duration, receivers: &[(Duration, Option<u64>)]) -> 
 
 /// The same of a video in at most so many loops.
 fn watch_loops(loops: usize, link: &Link, time: Duration, receivers: &[(Duration, Option<u64>)]) -> Vec<Watcher> {
-    let outcome: Outcome<Watcher> =
-        broadcast_from(link, Scenario::lasting(time), video_frames::video_frames(loops), |network| {
+    let outcome: Outcome<Watcher> = broadcast_from(
+        std::slice::from_ref(link),
+        Scenario::lasting(time),
+        video_frames::video_frames(loops),
+        |network| {
             let viewer = |&(joins, cap): &(Duration, Option<u64>)| Viewer {
                 joins,
+                link: 0,
                 cap: cap.map(Bitrate::from_bits),
                 sink: Watcher::new(network),
             };
             receivers.iter().map(viewer).collect()
-        });
+        },
+    );
     outcome.receivers
 }
 

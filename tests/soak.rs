@@ -1,5 +1,6 @@
 //! A hundred receivers of a video come and go for minutes, two in five behind recorded links, and nothing grows. Run it with
-//! `NESTCAST_SOAK=600 cargo test --locked -p nestcast-tests --test soak -- --ignored --nocapture`: so many seconds.
+//! `NESTCAST_SOAK=600 cargo test --locked -p nestcast-tests --test soak -- --ignored --nocapture`: so many seconds;
+//! `NESTCAST_SOAK_LOOPS=3` lets the video have up to so many loops.
 //!
 //! The broadcast is a process of its own: what its receivers take, a socket buffer of 3 MB each to begin with, is not
 //! taken for its memory. Their process is watched too.
@@ -71,9 +72,14 @@ struct Sender {
 
 impl Sender {
     /// With how to receive from it.
-    fn start() -> (Self, Config) {
+    fn start(loops: u64) -> (Self, Config) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_broadcast"));
-        let mut child = command.arg("video").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut child = command
+            .args(["video", &format!("loops={loops}")])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
         let input = child.stdin.take().expect("a pipe");
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut sender = Self { child, input, output };
@@ -89,12 +95,12 @@ impl Sender {
         line.trim().to_owned()
     }
 
-    /// The receivers that it has, and those that it has let in so far.
-    fn receivers(&mut self) -> (u64, u64) {
+    /// The receivers that it has, those that it has let in so far, and its loops.
+    fn receivers(&mut self) -> [u64; 3] {
         writeln!(self.input).expect("it runs");
         let line = self.line();
-        let (now, accepted) = line.split_once(' ').expect("two numbers");
-        (now.parse().expect("a number"), accepted.parse().expect("a number"))
+        let mut numbers = line.split(' ').map(|number| number.parse().expect("a number"));
+        std::array::from_fn(|_| numbers.next().expect("three numbers"))
     }
 
     fn usage(&self) -> Usage {
@@ -140,14 +146,15 @@ async fn come_and_go(mut config: Config, number: u64) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: see the first lines of this file"]
 async fn nothing_grows_while_receivers_come_and_go() {
-    let seconds = std::env::var("NESTCAST_SOAK").ok().and_then(|text| text.parse().ok()).unwrap_or(600);
+    let number = |name, usual| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
+    let (seconds, loops) = (number("NESTCAST_SOAK", 600), number("NESTCAST_SOAK_LOOPS", 1));
     let (began, time) = (Instant::now(), Duration::from_secs(seconds));
-    let (mut sender, mut config) = Sender::start();
+    let (mut sender, mut config) = Sender::start(loops);
     config.max_bitrate = Some(Bitrate::from_bits(100_000));
     config.retry = Duration::from_secs(5);
     let idle = sender.usage();
     let mut receivers = JoinSet::new();
-    let (mut number, mut served, mut told) = (0_u64, 0, 0);
+    let (mut number, mut served, mut told, mut most_loops) = (0_u64, 0, 0, 0);
     let (mut sending, mut receiving) = (Vec::new(), Vec::new());
     let mut tick = tokio::time::interval(Duration::from_millis(500));
     while began.elapsed() < time {
@@ -164,8 +171,9 @@ async fn nothing_grows_while_receivers_come_and_go() {
         }
         if began.elapsed().as_secs() / 10 > told {
             told = began.elapsed().as_secs() / 10;
-            let ((now, accepted), sender) = (sender.receivers(), sender.usage());
-            println!("{} s: {now} receivers, {accepted} so far; {sender:?}", told * 10);
+            let ([now, accepted, loops], sender) = (sender.receivers(), sender.usage());
+            most_loops = loops.max(most_loops);
+            println!("{} s: {now} receivers, {accepted} so far, {loops} loops; {sender:?}", told * 10);
         }
     }
     let each = usual(&sending, 2, |usage| usage.resident_kb).saturating_sub(idle.resident_kb) / RECEIVERS as u64;
@@ -175,5 +183,6 @@ async fn nothing_grows_while_receivers_come_and_go() {
     assert!(each <= RECEIVER_KB, "a receiver takes {each} kB of the sender");
     // A busy machine may let a short one go without a picture.
     assert!(served * 2 > number - RECEIVERS as u64, "{served} of {number} were served");
+    assert!(loops == 1 || most_loops > 1, "its receivers are far apart");
     receivers.shutdown().await;
 }

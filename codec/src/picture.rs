@@ -323,6 +323,13 @@ impl<'a> ViewMut<'a> {
         self.format
     }
 
+    /// The same picture, for a while.
+    pub(crate) fn reborrow(&mut self) -> ViewMut<'_> {
+        let Self { size, format, planes } = self;
+        let planes = planes.each_mut().map(|plane| PlaneMut { samples: plane.samples, stride: plane.stride });
+        ViewMut { size: *size, format: *format, planes }
+    }
+
     /// Planes of the first `rows` rows of pixels, an even number unless they are the last; these have the others from
     /// then on.
     pub(crate) fn split_off(&mut self, rows: usize) -> [PlaneMut<'a>; 3] {

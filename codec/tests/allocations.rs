@@ -86,6 +86,7 @@ fn count_frames(count: usize) {
             let taken = measure(|| {
                 decoder.decode(&frame.bytes[..cut]).expect("a valid frame");
                 decoder.render_into(&mut out).expect("its size and format");
+                decoder.conceal_into(&mut out, 1).expect("its size and format");
             });
             both[0] += encoding.count_total;
             both[1] += taken.count_total;

@@ -16,6 +16,8 @@ pub struct PathStats {
     pub window: u64,
     /// Bytes that are in flight. They are more than may be after the window fell.
     pub in_flight: u64,
+    /// Bytes of streams that wait to be sent, or more; zero where the transport does not tell.
+    pub unsent: u64,
     /// The last round trip; zero if there was none yet.
     pub rtt: Duration,
     /// For how much of it the peer held the acknowledgement back.
@@ -59,6 +61,7 @@ impl Default for PathStats {
             lost: 0,
             window: INITIAL_WINDOW,
             in_flight: 0,
+            unsent: 0,
             rtt: Duration::ZERO,
             held: Duration::ZERO,
             min_rtt: Duration::ZERO,

@@ -2,6 +2,7 @@
 
 mod begin;
 mod sending;
+mod writing;
 
 use std::time::Duration;
 
@@ -197,20 +198,6 @@ impl Publisher {
         current.max(self.last).saturating_mul(USEFUL_GROWTH).min(self.cap.bytes())
     }
 
-    /// How many bytes the transport should have at most. There is room for the bases of a few frames beside what may be in flight,
-    /// also where more is in flight than may be since the window fell.
-    #[must_use]
-    pub fn room(&self, path: &PathStats) -> Room {
-        let owes_base = self.owes_base();
-        let most = if owes_base { path.window.max(path.in_flight) + ROOM_FOR_BASES_BYTES } else { path.window };
-        if self.lossy.is_lossy() {
-            return Room { held: most + HELD_WINDOWS * path.window, pending: Some(most) };
-        }
-        // What came behind a lost packet is held too, until that came again: at most all that was on the way with it.
-        let holes = if path.repairing > 0 { path.window } else { 0 };
-        Room { held: most + if owes_base { holes } else { holes / 4 }, pending: None }
-    }
-
     /// Whether a base is not written yet: that is more urgent than the next frame, which would wait for it.
     #[must_use]
     pub fn owes_base(&self) -> bool {
@@ -330,11 +317,12 @@ impl Publisher {
         self.stats.frames += u64::from(based && sending.kind == Kind::Frame);
         self.still.handle_written(body);
         let whole = sending.unwritten.iter().all(Bytes::is_empty);
-        // What waits in the path's queue keeps it busy until the next frame is due: this one's end arrives sooner.
-        let enough = sending.base_left == 0 && now + path.queue() >= self.now + self.interval;
+        let based = sending.base_left == 0;
+        let enough = based && self.waiting.is_video() && self.keeps_busy(now, path);
+        let Some(sending) = &mut self.current else { return };
         if whole {
             sending.finish = true;
-        } else if enough && self.waiting.is_video() && !sending.finish {
+        } else if enough && !sending.finish {
             sending.finish = true;
             self.stats.cut += 1;
         }
@@ -359,18 +347,6 @@ impl Publisher {
         self.admit_waiting();
         self.begin_late();
         Some(Step::Finish)
-    }
-
-    /// What [`Step::Write`] is to write: the base alone, then the rest.
-    #[must_use]
-    pub fn unwritten(&self) -> [Bytes; 2] {
-        let Some(sending) = &self.current else { return Default::default() };
-        let [head, body] = sending.unwritten.clone();
-        if sending.base_left > 0 {
-            let base = sending.base_left.saturating_sub(head.len()).min(body.len());
-            return [head, body.slice(..base)];
-        }
-        [head, body]
     }
 
     /// Lets the waiting frame in as soon as the current one's base is out.

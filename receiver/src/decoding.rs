@@ -94,6 +94,15 @@ impl Decoding {
         }
         Ok(drawn)
     }
+
+    /// Draws what the `frames`th frame behind the last one, of which nothing came, may look like; `false`, and `picture` stays, if
+    /// that is the last frame.
+    pub(crate) fn conceal(&mut self, picture: &mut Picture, frames: u32) -> Result<bool, Cause> {
+        match &mut self.0 {
+            Kind::Pictures { .. } => Ok(false),
+            Kind::Video { decoder, .. } => Ok(decoder.conceal_into(picture, frames)?),
+        }
+    }
 }
 
 impl std::fmt::Debug for Decoding {

@@ -40,6 +40,7 @@
 //! A sender is not trusted: what it makes a receiver hold is bounded by the size of picture that it announced, and so is
 //! every time that it makes a receiver wait.
 
+mod concealment;
 mod decoding;
 mod error;
 mod latency;
@@ -66,4 +67,4 @@ pub use quic::Socket;
 pub use receive::{Config, receive, receive_over};
 pub use sink::{FrameSink, Readiness};
 pub use trust::Trust;
-pub use viewer::{AnnouncedVideo, Announcement, Shown, Totals, Viewer};
+pub use viewer::{AnnouncedVideo, Announcement, Concealed, Shown, Totals, Viewer};

@@ -6,12 +6,13 @@ use bytes::Bytes;
 use nestcast_codec::{ModelId, Picture, Range, Size};
 use nestcast_proto::{Arrived, FrameHeader, More, Welcome};
 
+use crate::concealment::Concealment;
 use crate::decoding::Decoding;
 use crate::latency;
 use crate::mailbox::{Answer, Mailbox};
 use crate::player::{Cause, MAX_CORRUPT_FRAMES, PlayError};
 use crate::sink::Readiness;
-use crate::viewer::{AnnouncedVideo, Announcement, Shown, Totals, Viewer};
+use crate::viewer::{AnnouncedVideo, Announcement, Concealed, Shown, Totals, Viewer};
 
 /// Between two reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
@@ -28,6 +29,7 @@ pub(crate) struct Playback<'a, V> {
     last: Option<Last>,
     /// The picture that was shown last; the next is decoded into it.
     picture: Option<Picture>,
+    concealment: Concealment,
     totals: Totals,
     corrupt: Corrupt,
     reported: Instant,
@@ -44,6 +46,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
             decoding: None,
             last: None,
             picture: None,
+            concealment: Concealment::default(),
             totals,
             corrupt: Corrupt(0),
             reported,
@@ -55,14 +58,14 @@ impl<'a, V: Viewer> Playback<'a, V> {
         let mut patience = self.interval * 3 / 2;
         loop {
             let mail = self.mailbox.take(patience);
-            // What is held is shown as often as frames are.
+            // What is concealed or held is shown as often as frames are.
             patience = if mail.is_empty() { self.interval } else { self.interval * 3 / 2 };
             self.count();
             if mail.is_empty() {
                 if mail.last {
                     return self.viewer.report(&self.totals).map_err(failed);
                 }
-                self.hold()?;
+                self.go_on()?;
             }
             self.show(mail.frames)?;
             if let Some(more) = mail.more {
@@ -83,19 +86,22 @@ impl<'a, V: Viewer> Playback<'a, V> {
 
     fn count(&mut self) {
         let counts = self.mailbox.counts();
-        let Totals { held, corrupt, latency, .. } = self.totals;
         let (received, undecoded, reconnects) = (counts.received, counts.replaced, counts.reconnects);
-        self.totals = Totals { received, undecoded, held, corrupt, reconnects, latency };
+        self.totals = Totals { received, undecoded, reconnects, ..self.totals };
     }
 
-    fn hold(&mut self) -> Result<(), PlayError> {
-        if self.decoding.is_some()
-            && let Some(picture) = &self.picture
+    /// Nothing came for an interval: shows how the last frame moves on, or its picture again.
+    fn go_on(&mut self) -> Result<(), PlayError> {
+        let (Some(decoding), Some(picture)) = (&mut self.decoding, &mut self.picture) else { return Ok(()) };
+        if let Some((id, frames)) = self.concealment.handle_interval()
+            && decoding.conceal(picture, frames).map_err(PlayError::View)?
         {
-            self.totals.held += 1;
-            self.viewer.hold(picture).map_err(failed)?;
+            self.concealment.handle_concealed(id);
+            self.totals.concealed += 1;
+            return self.viewer.conceal(&Concealed { id, picture }).map_err(failed);
         }
-        Ok(())
+        self.totals.held += 1;
+        self.viewer.hold(picture).map_err(failed)
     }
 
     fn announce(&mut self, welcome: &Welcome, answer: Answer<Readiness>) -> Result<(), PlayError> {
@@ -107,7 +113,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
         });
         let announced = Announcement { model, package, size, rate, video };
         (self.announced, self.interval) = (Some(announced), welcome.interval());
-        self.last = None;
+        (self.last, self.concealment) = (None, Concealment::default());
         self.decoding = self.viewer.handle_announcement(&announced).map_err(failed)?;
         // Whoever asked may have gone with its connection.
         let _ = answer.send(if self.decoding.is_some() { Readiness::Ready } else { Readiness::NeedsPackage });
@@ -141,6 +147,9 @@ impl<'a, V: Viewer> Playback<'a, V> {
         let FrameHeader { id, captured, full, .. } = arrived.header;
         let last = Last { id, captured, full, bytes: arrived.prefix.len(), receiving };
         self.last = Some(last);
+        if announced.video.is_some() && !self.concealment.handle_decoded(id) {
+            return Ok(());
+        }
         if self.draw(last, start)? {
             self.totals.latency.note(latency::since(captured, self.mailbox.ahead()));
         }
@@ -203,4 +212,118 @@ impl Corrupt {
 
 fn failed(error: impl Into<Cause>) -> PlayError {
     PlayError::View(error.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use nestcast_codec::{Format, FrameRate, Population, VideoEncoder, VideoModel, VideoSettings};
+    use nestcast_proto::{PackageHash, Video};
+
+    use super::*;
+
+    const SIDES: [u32; 2] = [96, 64];
+
+    /// What the viewer is given: frames by number, concealed ones by number, and held pictures.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    enum Given {
+        Shown(u64),
+        Concealed(u64),
+        Held,
+    }
+
+    /// Notes what it is given, with its picture.
+    #[derive(Clone, Default)]
+    struct Notes(Arc<Mutex<Vec<(Given, Picture)>>>);
+
+    impl Notes {
+        fn note(&self, given: Given, picture: &Picture) {
+            self.0.lock().expect("no panic").push((given, picture.clone()));
+        }
+
+        fn take(&self) -> (Vec<Given>, Vec<Picture>) {
+            std::mem::take(&mut *self.0.lock().expect("no panic")).into_iter().unzip()
+        }
+    }
+
+    impl Viewer for Notes {
+        type Error = Cause;
+
+        fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Cause> {
+            Ok(Decoding::video(announced, 1))
+        }
+
+        fn show(&mut self, shown: &Shown<'_>) -> Result<(), Cause> {
+            self.note(Given::Shown(shown.id), shown.picture);
+            Ok(())
+        }
+
+        fn conceal(&mut self, concealed: &Concealed<'_>) -> Result<(), Cause> {
+            self.note(Given::Concealed(concealed.id), concealed.picture);
+            Ok(())
+        }
+
+        fn hold(&mut self, picture: &Picture) -> Result<(), Cause> {
+            self.note(Given::Held, picture);
+            Ok(())
+        }
+    }
+
+    /// Waves that move by two samples a frame.
+    fn frames(count: u32) -> Vec<Arrived> {
+        let [width, height] = SIDES;
+        let (size, format) = (Size::new(width, height).expect("a valid size"), Format::Ycbcr420(Range::Limited));
+        let settings = VideoSettings {
+            size,
+            rate: FrameRate { frames: 30, seconds: 1 },
+            population: Population::log_uniform(40_000.0, 640_000.0),
+            threads: 1,
+        };
+        let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+        let frame = |number: u32| {
+            let wave = |at: u32, of: u32| (at % of).abs_diff(of / 2) * 90 / of;
+            let sample = |x: u32, y: u32| 60 + wave(x + 2 * number, 46) + wave(3 * y + x + 2 * number, 58);
+            let luma = (0..height).flat_map(|y| (0..width).map(move |x| u8::try_from(sample(x, y)).expect("a byte")));
+            let samples = luma.chain(std::iter::repeat_n(128, format.bytes(size) - size.pixels())).collect();
+            let frame = encoder.encode(&Picture::new(size, format, samples).expect("all samples")).expect("a frame");
+            let (full, base) = (frame.bytes.len() as u64, frame.base as u64);
+            let header = FrameHeader { id: number.into(), skipped: 0, captured: 0, full, base };
+            Arrived { header, prefix: frame.bytes, first: Duration::ZERO, shown: Duration::ZERO }
+        };
+        (0..count).map(frame).collect()
+    }
+
+    fn playback<'a>(notes: &Notes, mailbox: &'a Mailbox) -> Playback<'a, Notes> {
+        let [key, residual] = VideoModel::built_in().ids();
+        let video = Some(Video { residual: residual.0, full_range: false });
+        let [width, height] = SIDES;
+        let welcome = Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: (30, 1), video };
+        let mut playback = Playback::new(notes.clone(), mailbox);
+        playback.announce(&welcome, tokio::sync::oneshot::channel().0).expect("a video");
+        playback
+    }
+
+    #[test]
+    fn missing_frames_are_concealed_and_those_that_come_late_are_decoded_all_the_same() {
+        use Given::{Concealed, Held, Shown};
+        let (notes, mailbox, frames) = (Notes::default(), Mailbox::default(), frames(14));
+        let (mut playback, mut undisturbed) = (playback(&notes, &mailbox), playback(&notes, &mailbox));
+        playback.go_on().expect("nothing came yet");
+        frames[..8].iter().for_each(|frame| playback.show([frame.clone()]).expect("a frame"));
+        assert_eq!(notes.take().0, (0..8).map(Shown).collect::<Vec<_>>());
+        (0..6).for_each(|_| playback.go_on().expect("a picture"));
+        let (given, pictures) = notes.take();
+        assert_eq!(given, [Concealed(8), Concealed(9), Concealed(10), Concealed(11), Held, Held]);
+        assert!(pictures[..4].windows(2).all(|pair| pair[0] != pair[1]), "motion goes on");
+        assert!(pictures[4] == pictures[3], "and then what stands is held");
+        frames[8..].iter().for_each(|frame| playback.show([frame.clone()]).expect("a frame"));
+        let (given, pictures) = notes.take();
+        assert_eq!(given, [Shown(11), Shown(12), Shown(13)], "no picture goes back");
+        frames.iter().for_each(|frame| undisturbed.show([frame.clone()]).expect("a frame"));
+        assert!(notes.take().1[11..] == pictures, "frames that come late are decoded as ever");
+        let Totals { concealed, held, latency, .. } = playback.totals;
+        assert_eq!((concealed, held), (4, 2));
+        assert_eq!(latency.classes().map(|(_, frames)| frames).sum::<u64>(), 11, "concealed ones are none of these");
+    }
 }

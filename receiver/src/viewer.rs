@@ -54,6 +54,16 @@ pub struct Shown<'a> {
     pub picture: &'a Picture,
 }
 
+/// A picture for a frame of video that is not there when it is due: what the last one looks like if its motion goes on. The frame may
+/// still come; it is shown then unless a later one stands on the screen.
+#[derive(Debug)]
+pub struct Concealed<'a> {
+    /// The frame's number.
+    pub id: u64,
+    /// The picture.
+    pub picture: &'a Picture,
+}
+
 /// All that came on all connections so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
@@ -61,7 +71,9 @@ pub struct Totals {
     pub received: ReceiveStats,
     /// Frames that came but were not decoded, because a newer one was there.
     pub undecoded: u64,
-    /// Times that the last picture was held for an interval because nothing came.
+    /// Pictures that were shown for frames which were not there, moved on from the last one: see [`Concealed`]. They count nowhere else.
+    pub concealed: u64,
+    /// Times that the last picture was held for an interval because nothing came and nothing was concealed.
     pub held: u64,
     /// Frames whose bytes are no picture.
     pub corrupt: u64,
@@ -98,7 +110,16 @@ pub trait Viewer: Send + 'static {
     /// If it cannot be shown.
     fn show(&mut self, shown: &Shown<'_>) -> Result<(), Self::Error>;
 
-    /// Nothing came for as long as a frame takes: shows the last picture again.
+    /// A frame of video is not there when it is due: shows where motion goes on. At most four follow each other.
+    ///
+    /// # Errors
+    /// If it cannot be shown.
+    fn conceal(&mut self, concealed: &Concealed<'_>) -> Result<(), Self::Error> {
+        let _ = concealed;
+        Ok(())
+    }
+
+    /// Nothing came for as long as a frame takes, and nothing moves on: shows the last picture again.
     ///
     /// # Errors
     /// If it cannot be shown.

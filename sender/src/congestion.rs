@@ -54,7 +54,8 @@ impl State {
 impl Known {
     /// What is known of the path now.
     pub(crate) fn path(&self) -> PathStats {
-        held(&self.state).path
+        let state = held(&self.state);
+        PathStats { unsent: state.unsent, ..state.path }
     }
 
     /// Waits until bytes may be written so that no more than `pending` are in flight or unsent; gives how many, or nothing if that

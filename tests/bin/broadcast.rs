@@ -1,7 +1,7 @@
 //! A broadcast in a process of its own, so that its memory is its own: says its address and its certificate's
-//! fingerprint in a line, broadcasts pictures of noise, or with the argument `video` a video of 160x96, to as many receivers
-//! as a number among its arguments says (500), answers each line of input with how many receivers it has and has let in, and
-//! ends with its input.
+//! fingerprint in a line, broadcasts pictures of noise, or with the argument `video` a video of 160x96, with `loops=N` in up to
+//! so many loops, to as many receivers as a number among its arguments says (500), answers each line of input with how many
+//! receivers it has and has let in, and how many loops there are, and ends with its input.
 
 use std::io::BufRead as _;
 
@@ -15,14 +15,16 @@ fn main() -> std::io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let max_receivers = arguments.iter().find_map(|count| count.parse().ok()).unwrap_or(500);
     let video = arguments.iter().any(|word| word == "video");
+    let loops = arguments.iter().find_map(|word| word.strip_prefix("loops=")?.parse().ok()).unwrap_or(1);
     let plan = Plan { size: (64, 48), max_receivers, ..Plan::new(&identity) };
-    let broadcast = runtime
-        .block_on(async { if video { Running::run(plan.listen_to(video_frames(1))) } else { Running::start(plan) } });
+    let broadcast = runtime.block_on(async {
+        if video { Running::run(plan.listen_to(video_frames(loops))) } else { Running::start(plan) }
+    });
     println!("{} {}", broadcast.address, identity.fingerprint());
     for line in std::io::stdin().lock().lines() {
         line?;
         let figures = broadcast.monitor.read();
-        println!("{} {}", figures.receivers.len(), figures.accepted);
+        println!("{} {} {}", figures.receivers.len(), figures.accepted, figures.loops);
     }
     runtime.block_on(broadcast.stop());
     Ok(())

@@ -64,6 +64,8 @@ impl Scenario {
 pub struct Viewer<S> {
     /// When it comes.
     pub joins: Duration,
+    /// The link that it is behind, by its place among all.
+    pub link: usize,
     /// The most that it asks for.
     pub cap: Option<Bitrate>,
     /// What takes its frames.
@@ -181,10 +183,10 @@ impl Outcome {
 #[must_use]
 pub fn broadcast(link: &Link, scenario: Scenario) -> Outcome {
     let source = StillFrames::new(scenario.full, scenario.base, scenario.time);
-    let outcome = broadcast_from(link, scenario, source, |network| {
+    let outcome = broadcast_from(std::slice::from_ref(link), scenario, source, |network| {
         let viewer = |index| {
             let sink = Notes { network: network.clone(), seen: Seen::default() };
-            Viewer { joins: scenario.joins + Duration::from_secs(index as u64), cap: None, sink }
+            Viewer { joins: scenario.joins + Duration::from_secs(index as u64), link: 0, cap: None, sink }
         };
         (0..scenario.receivers).map(viewer).collect()
     });
@@ -192,20 +194,20 @@ pub fn broadcast(link: &Link, scenario: Scenario) -> Outcome {
     Outcome { receivers: receivers.into_iter().map(|notes| notes.seen).collect(), passages, downloaded }
 }
 
-/// Broadcasts frames of `source` over `link` to those who come, whatever `scenario` says of either.
+/// Broadcasts frames of `source` over `links` to those who come, whatever `scenario` says of either. A download shares the first.
 ///
 /// # Panics
 /// If a connection cannot be made or a side breaks the session's rules.
 #[must_use]
 pub fn broadcast_from<S: FrameSink + 'static>(
-    link: &Link,
+    links: &[Link],
     scenario: Scenario,
     source: impl FrameSource,
     viewers: impl FnOnce(&Bottleneck) -> Vec<Viewer<S>>,
 ) -> Outcome<S> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let run = async {
-        let network = Bottleneck::new(std::slice::from_ref(link));
+        let network = Bottleneck::new(links);
         let viewers = viewers(&network);
         run(network, scenario, source, viewers).await
     };
@@ -295,7 +297,7 @@ async fn watch<S: FrameSink>(
     address: SocketAddr,
     (end, mut viewer): (Duration, Viewer<S>),
 ) -> S {
-    let (socket, seed) = network.client(0);
+    let (socket, seed) = network.client(viewer.link);
     let left = end.saturating_sub(network.now());
     // The name goes over the wire: with another the packets are not those of before.
     let name = "localhost".to_owned();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, ensure};
 use clap::Parser;
 use nestcast_lab::plot::{Axis, Chart, Curve, Stroke};
-use nestcast_live_benches::figures::Row;
+use nestcast_live_benches::figures::{HEADING, Row};
 use nestcast_live_benches::links::Scenario;
 use nestcast_live_benches::run::{Outcome, Scheme, Studio};
 
@@ -46,10 +46,7 @@ fn main() -> Result<()> {
     ensure!(!scenarios.is_empty(), "no link of that name");
     let studio = Studio::new()?;
     let (mut table, mut curves) = (csv::Writer::from_writer(Vec::new()), Vec::new());
-    println!(
-        "| link | scheme | link used | PSNR dB, mean / least | not shown | freezes, longest ms | latency p50 / p95 ms | queue p95 ms |"
-    );
-    println!("|---|---|---:|---:|---:|---:|---:|---:|");
+    println!("{HEADING}");
     for scenario in &scenarios {
         for (scheme, stroke) in Scheme::ALL.into_iter().zip(STROKES) {
             if !options.scheme.is_empty() && !options.scheme.iter().any(|name| name == scheme.name()) {
@@ -59,8 +56,8 @@ fn main() -> Result<()> {
             if scenario.name == DRAWN {
                 curves.push(curve(scheme, &outcome, stroke));
             }
-            let row = Row::new(scheme, scenario, &outcome);
-            println!("{}", line(&row));
+            let row = Row::new(scheme.name(), scenario, &outcome);
+            println!("{row}");
             table.serialize(row)?;
         }
     }
@@ -71,24 +68,6 @@ fn main() -> Result<()> {
         std::fs::write(path, chart(curves).svg()?)?;
     }
     Ok(())
-}
-
-fn line(row: &Row) -> String {
-    format!(
-        "| {} | {} | {:.0} % | {:.1} / {:.1} | {} of {} | {}, {:.0} | {:.0} / {:.0} | {:.0} |",
-        row.link,
-        row.scheme,
-        row.used_percent,
-        row.psnr_db,
-        row.psnr_least_db,
-        row.not_shown,
-        row.due,
-        row.freezes,
-        row.longest_ms,
-        row.latency_p50_ms,
-        row.latency_p95_ms,
-        row.queue_p95_ms
-    )
 }
 
 fn curve(scheme: Scheme, outcome: &Outcome, stroke: Stroke) -> Curve {

@@ -1,11 +1,12 @@
 //! From frames and packets to the figures of the table.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::links::Scenario;
-use crate::run::{Outcome, Scheme, Seen};
+use crate::run::{Outcome, Seen};
 
 /// The first second is that of finding the rate.
 const SETTLED: Duration = Duration::from_secs(1);
@@ -20,7 +21,7 @@ pub struct Row {
     /// The link.
     pub link: String,
     /// What was sent.
-    pub scheme: &'static str,
+    pub scheme: String,
     /// Bytes of shown frames over what the link carries with all headers, in percent.
     pub used_percent: f64,
     /// PSNR of luma in dB of what stands on the screen for each frame: the mean.
@@ -45,7 +46,7 @@ pub struct Row {
 
 impl Row {
     /// The figures of one run.
-    pub fn new(scheme: Scheme, scenario: &Scenario, outcome: &Outcome) -> Self {
+    pub fn new(scheme: &str, scenario: &Scenario, outcome: &Outcome) -> Self {
         let end = Duration::from_secs(scenario.seconds.into());
         let measured = SETTLED..end - ON_ITS_WAY;
         let seen: Vec<&Seen> = outcome.seen.iter().filter(|seen| measured.contains(&seen.captured)).collect();
@@ -57,7 +58,7 @@ impl Row {
         let stood = standing(&seen, end);
         Self {
             link: scenario.name.clone(),
-            scheme: scheme.name(),
+            scheme: scheme.to_owned(),
             used_percent: round(100.0 * payload as f64 * 8.0 / scenario.link.capacity(measured.start, measured.end)),
             psnr_db: round(seen.iter().map(|seen| seen.psnr).sum::<f64>() / seen.len().max(1) as f64),
             psnr_least_db: round(seen.iter().map(|seen| seen.psnr).fold(f64::INFINITY, f64::min)),
@@ -69,6 +70,23 @@ impl Row {
             latency_p95_ms: quantile(&mut latencies, 95),
             queue_p95_ms: quantile(&mut waits, 95),
         }
+    }
+}
+
+/// The first lines of the table that rows are printed as.
+pub const HEADING: &str = "| link | scheme | link used | PSNR dB, mean / least | not shown | freezes, longest ms | latency p50 / p95 ms | queue p95 ms |
+|---|---|---:|---:|---:|---:|---:|---:|";
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "| {} | {} | {:.0} % ", self.link, self.scheme, self.used_percent)?;
+        write!(f, "| {:.1} / {:.1} | {} of {} ", self.psnr_db, self.psnr_least_db, self.not_shown, self.due)?;
+        write!(
+            f,
+            "| {}, {:.0} | {:.0} / {:.0} ",
+            self.freezes, self.longest_ms, self.latency_p50_ms, self.latency_p95_ms
+        )?;
+        write!(f, "| {:.0} |", self.queue_p95_ms)
     }
 }
 
@@ -112,7 +130,7 @@ mod tests {
             let psnr = if shown { 40.0 } else { 20.0 };
             Seen { captured, at: shown.then(|| captured + ms(30)), bytes: if shown { 1000 } else { 0 }, psnr }
         });
-        let row = Row::new(Scheme::X264, &scenario, &Outcome { seen: seen.collect(), passages: Vec::new() });
+        let row = Row::new("x264", &scenario, &Outcome { seen: seen.collect(), passages: Vec::new() });
         // Those of the last half second are not counted.
         assert_eq!((row.due, row.not_shown, row.freezes), (38, 5, 1));
         assert_eq!(

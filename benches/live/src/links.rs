@@ -45,6 +45,15 @@ impl Scenario {
         Self { name, link: Link::constant(kilobits * 1000), seconds: 12 }
     }
 
+    /// Five receivers of one broadcast, a factor of thirteen apart, two of them behind recorded links; for `seconds`.
+    pub fn population(seconds: u32) -> Result<Vec<Self>> {
+        let mut all: Vec<Self> = [300, 1000, 4000].into_iter().map(Self::constant).collect();
+        all.push(Self::recorded("norway-metro", NORWAY_METRO)?);
+        all.push(Self::recorded("norway-bus", NORWAY_BUS)?);
+        all.iter_mut().for_each(|scenario| scenario.seconds = seconds);
+        Ok(all)
+    }
+
     fn steps() -> Self {
         let rates = [(0, 4_000_000), (4, 1_000_000), (8, 4_000_000)];
         let rates = rates.map(|(second, rate)| (Duration::from_secs(second), rate)).to_vec();

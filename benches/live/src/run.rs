@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use nestcast_codec::{FrameRate, Picture, VideoDecoder, VideoModel};
 use nestcast_lab::bottleneck::Passage;
 use nestcast_lab::clip::Clip;
+use nestcast_lab::link::Link;
 use nestcast_lab::metrics::luma_psnr;
 use nestcast_lab::motion_jpeg::MotionJpeg;
 use nestcast_lab::video_frames::VideoFrames;
@@ -100,20 +101,36 @@ impl Studio {
     pub fn run(&self, scheme: Scheme, scenario: &Scenario) -> Result<Outcome> {
         let time = Duration::from_secs(scenario.seconds.into());
         let mean = scenario.link.capacity(Duration::ZERO, time) / time.as_secs_f64();
-        let (recorded, passages) = match scheme {
-            Scheme::Nestcast => broadcast(scenario, self.video()),
-            Scheme::X264 => broadcast(scenario, X264Frames::new(&self.coder, &[mean * SHARE], &scenario.link)),
-            Scheme::Ladder => broadcast(scenario, X264Frames::new(&self.coder, &RUNGS, &scenario.link)),
-            Scheme::Jpeg => broadcast(scenario, JpegFrames::new(&self.clip, &self.jpegs, mean * SHARE)?),
+        let x264 = |rates: &[f64]| X264Frames::new(&self.coder, rates, &scenario.link);
+        let links = std::slice::from_ref(&scenario.link);
+        let came = match scheme {
+            Scheme::Nestcast => broadcast(links, time, self.video(1)),
+            Scheme::X264 => broadcast(links, time, x264(&[mean * SHARE])),
+            Scheme::Ladder => broadcast(links, time, x264(&RUNGS)),
+            Scheme::Jpeg => broadcast(links, time, JpegFrames::new(&self.clip, &self.jpegs, mean * SHARE)?),
         };
+        let (recorded, passages) = came.into_iter().next().context("there is one receiver")?;
         Ok(Outcome { seen: self.look(scheme, &recorded)?, passages })
     }
 
-    fn video(&self) -> VideoFrames {
+    /// Broadcasts video in at most so many loops to a receiver behind each of `links`, from the beginning on.
+    ///
+    /// # Errors
+    /// If a decoder fails, or nothing came to one of them.
+    pub fn run_together(&self, loops: usize, links: &[Link], time: Duration) -> Result<Vec<Outcome>> {
+        let came = broadcast(links, time, self.video(loops));
+        let look = |(recorded, passages): (Vec<_>, _)| {
+            let seen = self.look(Scheme::Nestcast, &recorded)?;
+            Ok(Outcome { seen, passages })
+        };
+        came.into_iter().map(look).collect()
+    }
+
+    fn video(&self, loops: usize) -> VideoFrames {
         let (clip, rate) = (Arc::clone(&self.clip), self.clip.rate());
         let rate = FrameRate { frames: rate.frames(), seconds: rate.seconds() };
         let shape = (clip.size(), clip.at(0).format());
-        VideoFrames::new(shape, rate, (2, 1), move |id| clip.at(id).clone())
+        VideoFrames::new(shape, rate, (2, loops), move |id| clip.at(id).clone())
     }
 
     /// Decodes what came, and looks at every frame that was due.
@@ -176,10 +193,12 @@ impl Eye<'_> {
     }
 }
 
-fn broadcast(scenario: &Scenario, source: impl FrameSource) -> (Vec<Recorded>, Vec<Passage>) {
-    let time = Duration::from_secs(scenario.seconds.into());
-    let outcome = broadcast_from(&scenario.link, network::Scenario::lasting(time), source, |network| {
-        vec![Viewer { joins: Duration::ZERO, cap: None, sink: Recorder::new(network) }]
+/// What came to a receiver behind each link, and the packets on it.
+fn broadcast(links: &[Link], time: Duration, source: impl FrameSource) -> Vec<(Vec<Recorded>, Vec<Passage>)> {
+    let outcome = broadcast_from(links, network::Scenario::lasting(time), source, |network| {
+        let viewer = |link| Viewer { joins: Duration::ZERO, link, cap: None, sink: Recorder::new(network) };
+        (0..links.len()).map(viewer).collect()
     });
-    (outcome.receivers.into_iter().flat_map(|recorder| recorder.frames).collect(), outcome.passages)
+    let of = |link| outcome.passages.iter().filter(move |passage| passage.link == link).copied().collect();
+    outcome.receivers.into_iter().enumerate().map(|(link, recorder)| (recorder.frames, of(link))).collect()
 }

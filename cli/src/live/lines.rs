@@ -37,12 +37,17 @@ pub(super) enum Line {
         decode_ms: f64,
         psnr_db: Option<f64>,
     },
+    Concealed {
+        id: u64,
+        psnr_db: Option<f64>,
+    },
     Received {
         shown: u64,
         blank: u64,
         bytes: u64,
         useful_bytes: u64,
         undecoded: u64,
+        concealed: u64,
         held: u64,
         corrupt: u64,
         reconnects: u64,
@@ -128,9 +133,9 @@ impl From<(&Shown<'_>, Option<f64>)> for Line {
 
 impl From<&Totals> for Line {
     fn from(totals: &Totals) -> Self {
-        let Totals { received, undecoded, held, corrupt, reconnects, latency } = *totals;
+        let Totals { received, undecoded, concealed, held, corrupt, reconnects, latency } = *totals;
         let ReceiveStats { shown, blank, bytes, useful: useful_bytes } = received;
         let latency = latency.classes().map(|(up_to_ms, frames)| LatencyClass { up_to_ms, frames }).collect();
-        Self::Received { shown, blank, bytes, useful_bytes, undecoded, held, corrupt, reconnects, latency }
+        Self::Received { shown, blank, bytes, useful_bytes, undecoded, concealed, held, corrupt, reconnects, latency }
     }
 }

@@ -41,10 +41,11 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
 
 /// What came, in words.
 fn describe(options: &Receive, totals: &Totals) -> String {
-    let Totals { received, undecoded, corrupt, reconnects, .. } = totals;
-    let again = if *reconnects > 0 { format!(", {reconnects} reconnections") } else { String::new() };
+    let Totals { received, undecoded, concealed, corrupt, reconnects, .. } = totals;
+    let any = |count: u64, what: &str| if count > 0 { format!(", {count} {what}") } else { String::new() };
+    let (made_up, again) = (any(*concealed, "concealed while they were missing"), any(*reconnects, "reconnections"));
     format!(
-        "{}: {} pictures from {} bytes, {undecoded} skipped for want of time, {} never came{again}\n",
+        "{}: {} pictures from {} bytes, {undecoded} skipped for want of time, {} never came{made_up}{again}\n",
         options.output.display(),
         received.shown.saturating_sub(undecoded + corrupt),
         received.bytes,

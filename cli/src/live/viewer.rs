@@ -12,7 +12,7 @@ use nestcast_media::picture::encode_png;
 use nestcast_media::to_rgb;
 use nestcast_media::y4m::{Rate, Writer};
 use nestcast_models::Package;
-use nestcast_receiver::{Announcement, Decoding, Shown, Totals, Viewer};
+use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, Totals, Viewer};
 
 use super::{
     lines::Line,
@@ -100,16 +100,16 @@ impl Screen {
         })
     }
 
-    fn psnr(&mut self, shown: &Shown<'_>) -> Option<f64> {
+    fn psnr(&mut self, id: u64, picture: &Picture) -> Option<f64> {
         let count = self.originals.len() as u64;
-        let at = usize::try_from(shown.id.checked_rem(count)?).ok()?;
+        let at = usize::try_from(id.checked_rem(count)?).ok()?;
         let original = &self.originals[at];
-        let alike = (original.size(), original.channels()) == (shown.picture.size(), shown.picture.channels());
+        let alike = (original.size(), original.channels()) == (picture.size(), picture.channels());
         if !alike && !self.warned {
             self.warned = true;
             files::note("what is sent has another size or other colours than --original: no PSNR is measured");
         }
-        alike.then(|| metrics::psnr(original, shown.picture))
+        alike.then(|| metrics::psnr(original, picture))
     }
 
     fn put(&mut self, id: u64, picture: &Picture) -> Result<()> {
@@ -158,15 +158,24 @@ impl Viewer for Screen {
     fn show(&mut self, shown: &Shown<'_>) -> Result<()> {
         self.put(shown.id, shown.picture)?;
         if let Some(lines) = self.lines {
-            let psnr = self.psnr(shown);
+            let psnr = self.psnr(shown.id, shown.picture);
             lines.print(&Line::from((shown, psnr)))?;
+        }
+        Ok(())
+    }
+
+    fn conceal(&mut self, concealed: &Concealed<'_>) -> Result<()> {
+        self.hold(concealed.picture)?;
+        if let Some(lines) = self.lines {
+            let (id, psnr_db) = (concealed.id, self.psnr(concealed.id, concealed.picture));
+            lines.print(&Line::Concealed { id, psnr_db })?;
         }
         Ok(())
     }
 
     fn hold(&mut self, picture: &Picture) -> Result<()> {
         match self.sink {
-            // It keeps the last picture anyway.
+            // It keeps what came.
             Sink::Folder(_) => Ok(()),
             Sink::Video(_) => self.put(0, picture),
         }

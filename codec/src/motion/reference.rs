@@ -58,6 +58,14 @@ impl Plane {
         self.continue_borders();
     }
 
+    /// Makes this the plane of a picture, whose rows begin `stride` samples apart.
+    pub(crate) fn take_samples(&mut self, samples: &[u8], stride: usize) {
+        for y in 0..self.height {
+            widest!(widen(&samples[y * stride..], self.row_mut(y)));
+        }
+        self.continue_borders();
+    }
+
     /// Continues the outermost samples on every side.
     pub(crate) fn continue_borders(&mut self) {
         let (stride, width) = (self.stride, self.width);
@@ -87,6 +95,11 @@ impl Reference {
         let chroma = Plane::new(width.div_ceil(2), height.div_ceil(2));
         Self { planes: [Plane::new(width, height), chroma.clone(), chroma] }
     }
+}
+
+#[inline(always)]
+fn widen(samples: &[u8], out: &mut [i16]) {
+    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = (i16::from(*sample) - 128) << FRACTION);
 }
 
 #[inline(always)]

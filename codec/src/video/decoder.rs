@@ -1,7 +1,6 @@
 //! Bytes to frames: any prefix of each, in order.
 
 use crate::error::Error;
-use crate::motion::field::Field;
 use crate::motion::overlap::Overlap;
 use crate::motion::reference::{FRACTION, GREATEST, LEAST};
 use crate::motion::side_info::SideInfo;
@@ -10,6 +9,7 @@ use crate::residual::decoder::ResidualDecoder;
 use crate::residual::planes::Planes420;
 use crate::simd::widest;
 use crate::stream::decoder::DEFAULT_MAX_PIXELS;
+use crate::video::concealment::Motion;
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
 use crate::video::shown::{self, Frame};
@@ -39,7 +39,7 @@ pub struct VideoDecoder {
     threads: usize,
     /// Of one pixel until the first frame is there.
     pub(super) state: State,
-    field: Field,
+    motion: Motion,
     side_info: SideInfo,
     room: [Overlap; 6],
     decoder: ResidualDecoder,
@@ -71,7 +71,7 @@ impl VideoDecoder {
             max_pixels: DEFAULT_MAX_PIXELS,
             threads,
             state: State::new(Size::ONE),
-            field: Field::default(),
+            motion: Motion::default(),
             side_info: SideInfo::default(),
             room: Default::default(),
             decoder: ResidualDecoder::new(threads),
@@ -118,14 +118,15 @@ impl VideoDecoder {
         self.begin()?;
         let Some((head, length)) = Head::parse(frame)? else { return Ok(Arrived::Nothing) };
         let Some((side, string)) = frame[length..].split_at_checked(head.side) else { return Ok(Arrived::Nothing) };
-        let Self { state, field, side_info, room, threads, .. } = self;
+        let Self { state, motion, side_info, room, threads, .. } = self;
         if head.key {
+            motion.forget();
             state.predict_nothing();
         } else {
             // Checked whole before the state changes.
-            side_info.decode(side, state.size, head.phase, field)?;
+            side_info.decode(side, state.size, head.phase, &mut motion.next)?;
             state.leak(*threads);
-            state.predict(field, *threads, room);
+            state.predict(motion.advance(), *threads, room);
         }
         (self.head, self.arrived, self.shown) = (Some(head), string.len(), None);
         self.decoder.start(self.state.size, head.planes);
@@ -180,7 +181,28 @@ impl VideoDecoder {
     /// # Errors
     /// [`Error::Argument`] for another size or format, [`Error::Limit`] if frames are larger than agreed.
     pub fn render_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), Error> {
+        self.render(out.into())
+    }
+
+    /// Makes `out` a picture for the `frames`th frame behind the last one, of which nothing came: the last one, its motion carried
+    /// on. What is decoded later does not depend on it. Gives whether anything moves; if not, as before the third frame, behind one
+    /// that is predicted from nothing and where motion turns back, `out` is the last frame.
+    ///
+    /// # Errors
+    /// As [`VideoDecoder::render_into`].
+    pub fn conceal_into<'a>(&mut self, out: impl Into<ViewMut<'a>>, frames: u32) -> Result<bool, Error> {
         let mut out = out.into();
+        self.render(out.reborrow())?;
+        let Self { state, motion, room, threads, .. } = self;
+        let Some(field) = motion.carry_on(frames) else { return Ok(false) };
+        let carried = state.carry_on(field, &out, *threads, room);
+        for (plane, out) in carried.planes.iter().zip(&mut out.planes) {
+            (0..plane.height).for_each(|y| widest!(round(plane.row(y), out.row(y, plane.width))));
+        }
+        Ok(true)
+    }
+
+    fn render(&mut self, mut out: ViewMut<'_>) -> Result<(), Error> {
         if out.size() != self.size || !matches!(out.format(), Format::Ycbcr420(_)) {
             return Err(Error::Argument("the picture to render into is no planar YCbCr 4:2:0 of the frames' size"));
         }
@@ -211,6 +233,11 @@ fn show(predicted: &[i16], residual: &[i16], out: &mut [u8]) {
     for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
         *out = eight_bits(predicted.saturating_add(*residual).clamp(LEAST, GREATEST));
     }
+}
+
+#[inline(always)]
+fn round(samples: &[i16], out: &mut [u8]) {
+    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = eight_bits((*sample).clamp(LEAST, GREATEST)));
 }
 
 #[inline(always)]

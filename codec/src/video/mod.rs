@@ -2,6 +2,7 @@
 
 mod allotment;
 pub(crate) mod budget;
+mod concealment;
 pub(crate) mod container;
 pub(crate) mod decoder;
 pub(crate) mod encoder;

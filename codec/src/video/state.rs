@@ -9,7 +9,7 @@ use crate::motion::field::Field;
 use crate::motion::overlap::{Kind, Overlap};
 use crate::motion::reference::{GREATEST, LEAST, Plane, Reference};
 use crate::parallel;
-use crate::picture::Size;
+use crate::picture::{Size, ViewMut};
 use crate::residual::planes::Planes420;
 
 /// Floor, loop, and what the frame at hand is predicted to be.
@@ -55,6 +55,24 @@ impl State {
         parallel::for_each(threads, jobs, |((((out, from_loop), from_floor), kind), room)| {
             room.predict(field, kind, from_loop, from_floor, out);
         });
+    }
+
+    /// What `field` makes of a shown picture, in the room that the next frame begins with: floor and loop stay.
+    pub(crate) fn carry_on(
+        &mut self,
+        field: &Field,
+        shown: &ViewMut<'_>,
+        threads: usize,
+        room: &mut [Overlap; 6],
+    ) -> &Reference {
+        let Self { leaked, predicted_floor, .. } = self;
+        let from = leaked.planes.iter_mut().zip(&shown.planes);
+        let jobs = predicted_floor.planes.iter_mut().zip(from).zip(Kind::ALL).zip(room);
+        parallel::for_each(threads, jobs, |(((out, (from, shown)), kind), room)| {
+            from.take_samples(shown.samples, shown.stride);
+            room.predict(field, kind, from, from, out);
+        });
+        predicted_floor
     }
 
     /// Predicts a frame from nothing.

@@ -138,6 +138,75 @@ fn what_ends_before_its_string_or_is_corrupt_leaves_all_as_it_was() {
 }
 
 #[test]
+fn concealing_changes_nothing_that_comes_later() {
+    for (width, height) in [(1, 1), (17, 33), (70, 51)] {
+        let size = Size::new(width, height).expect("a valid size");
+        let mut both = [decoder(size), decoder(size)];
+        let mut pictures = [Picture::zero(size, FORMAT), Picture::zero(size, FORMAT)];
+        let mut moved = 0;
+        let mut frames = encode(size, 12, width * height / 64 + 20);
+        // A scene cut, or a join behind an outage.
+        frames.insert(6, frames[0].clone());
+        for (number, frame) in frames.iter().enumerate() {
+            let [one, other] = &mut both;
+            for missing in 1..=u32::try_from(number % 4).expect("few") {
+                let moves = one.conceal_into(&mut pictures[0], missing).expect("its size and format");
+                assert!(!moves || !matches!(number, 0 | 7 | 8), "frame {number} comes behind nothing that moved");
+                moved += u32::from(moves);
+            }
+            // One that is corrupt is left out.
+            assert!(one.decode(&[0, 0x40, 0]).is_err());
+            let bytes = &frame.bytes[..frame.base + (frame.bytes.len() - frame.base) * (number % 3) / 2];
+            for decoder in [&mut *one, &mut *other] {
+                decoder.decode(bytes).expect("a frame");
+            }
+            assert!(one.state.floor == other.state.floor && one.state.closed == other.state.closed, "frame {number}");
+            one.conceal_into(&mut pictures[0], 2).expect("its size and format");
+            one.render_into(&mut pictures[0]).expect("its size and format");
+            other.render_into(&mut pictures[1]).expect("its size and format");
+            assert!(pictures[0] == pictures[1], "frame {number} is shown as if nothing had been concealed");
+        }
+        assert!(moved > 0 || width < 70, "what moves is carried on");
+    }
+}
+
+/// The mean square of the difference of two pictures' luma.
+fn distortion(a: &Picture, b: &Picture) -> f64 {
+    let luma = a.size().pixels();
+    let square = |(a, b): (&u8, &u8)| f64::from(a.abs_diff(*b)).powi(2);
+    a.samples()[..luma].iter().zip(b.samples()).map(square).sum::<f64>() / luma as f64
+}
+
+#[test]
+fn a_concealed_frame_is_nearer_to_the_original_than_the_one_before() {
+    let size = Size::new(160, 96).expect("a valid size");
+    let still = |_| picture(size, 0);
+    let pan = |number: usize| {
+        let wave = |at: usize, of: usize| (at % of).abs_diff(of / 2) * 90 / of;
+        let sample = |x: usize, y: usize| 60 + wave(x + 2 * number, 46) + wave(3 * y + x + 2 * number, 58);
+        let luma = (0..96).flat_map(|y| (0..160).map(move |x| u8::try_from(sample(x, y)).expect("less than 256")));
+        let samples = luma.chain(std::iter::repeat_n(128, 2 * 80 * 48)).collect();
+        Picture::new(size, FORMAT, samples).expect("as many samples as the size says")
+    };
+    let originals: [(&dyn Fn(usize) -> Picture, f64); 2] = [(&still, 1.0), (&pan, 0.2)];
+    for (original, most) in originals {
+        let (mut encoder, mut decoder) = (encoder(size, 400, 1), decoder(size));
+        let [mut last, mut concealed] = [Picture::zero(size, FORMAT), Picture::zero(size, FORMAT)];
+        for number in 0..10 {
+            let frame = encoder.encode(&original(number)).expect("a frame");
+            decoder.decode(&frame.bytes).expect("a frame");
+        }
+        decoder.render_into(&mut last).expect("its size and format");
+        for missing in 1..4 {
+            decoder.conceal_into(&mut concealed, missing).expect("its size and format");
+            let original = original(9 + missing as usize);
+            let [frozen, moved] = [&last, &concealed].map(|picture| distortion(picture, &original));
+            assert!(moved <= most * frozen, "{moved} beside {frozen}, {missing} frames later");
+        }
+    }
+}
+
+#[test]
 fn a_branch_keeps_effort_population_and_what_the_loop_had() {
     let size = Size::new(48, 32).expect("a size");
     let population = Population::new([(40e3, 1.0), (90e3, 2.0)]);

@@ -185,6 +185,29 @@ fn of_video_a_frame_ends_when_the_queue_is_busy_until_the_next_is_due() {
 }
 
 #[test]
+fn of_video_a_frame_that_waits_for_room_ends_with_the_packet_that_the_next_one_follows() {
+    let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
+    let bytes = Bytes::from(vec![1; 10_000]);
+    let join = Some(Join { base: BASE, bytes: bytes.clone() });
+    // A packet takes 30 ms, and waits for 20.
+    let (rtt, min_rtt) = (Duration::from_millis(60), Duration::from_millis(40));
+    let path = PathStats { window: 2400, in_flight: 2400, rtt, min_rtt, ..PathStats::default() };
+    let frame = Frame { id: 0, skipped: 0, captured: 0, since: 0, base: BASE, bytes, join, loops: None };
+    publisher.handle_frame(Duration::ZERO, &frame, &path);
+    assert!(matches!(publisher.poll(), Some(Step::Open { frame: 0 })));
+    let mut written = 0;
+    while publisher.poll() == Some(Step::Write) {
+        let count = publisher.unwritten().concat().len();
+        written += count;
+        publisher.handle_written(Duration::ZERO, count, &PathStats { unsent: written as u64, ..path });
+    }
+    let payload = path.mtu - 45;
+    assert_eq!(written as u64, payload, "one packet, and not what the window has no room for");
+    assert_eq!(publisher.room(&path).held, 2 * payload);
+    assert_eq!(publisher.room(&PathStats { window: 2500, ..path }).held, 3 * payload, "the next one waits whole");
+}
+
+#[test]
 fn of_video_bases_that_go_again_do_not_fill_the_queue_at_once_and_what_is_silent_is_slow() {
     let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
     let mut path = PathStats { rtt: INTERVAL * 4, delivered: 1, ..PathStats::default() };

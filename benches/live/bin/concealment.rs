@@ -1,0 +1,111 @@
+//! How near concealed pictures are to the frames that they stand in for, beside the last picture held.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use nestcast_codec::{FrameRate, Picture, Population, VideoDecoder, VideoEncoder, VideoModel, VideoSettings};
+use nestcast_lab::clip::Clip;
+use nestcast_lab::metrics::luma_psnr;
+
+/// Frames in a row that are missing.
+const MISSING: [u32; 3] = [1, 2, 4];
+/// Before these a decoder has not seen motion for long.
+const FIRST: usize = 8;
+/// By so much a picture must be worse to count.
+const WORSE_DB: f64 = 0.1;
+/// A receiver's rate over the slowest's.
+const RATES: [f64; 2] = [1.5, 8.0];
+
+/// Of y4m clips, every frame behind the eighth is followed by missing ones: PSNR of luma of the picture moved on, less that of the
+/// picture held, as receivers of 1.5 and 8 times the least rate see it.
+#[derive(Parser)]
+struct Options {
+    /// Clips of planar YCbCr 4:2:0; no more than so many frames of each are looked at.
+    #[arg(required = true)]
+    clips: Vec<PathBuf>,
+    /// Frames of each clip.
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    frames: usize,
+}
+
+/// The gains in dB of what was concealed, and how many were losses.
+#[derive(Default, Clone, Copy)]
+struct Gains {
+    sum: f64,
+    count: f64,
+    worse: f64,
+}
+
+impl Gains {
+    fn note(&mut self, gain: f64) {
+        self.sum += gain;
+        self.count += 1.0;
+        self.worse += f64::from(gain < -WORSE_DB);
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.count.max(1.0)
+    }
+
+    fn worse_percent(&self) -> f64 {
+        100.0 * self.worse / self.count.max(1.0)
+    }
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    println!(
+        "| clip | 1 frame missing: dB | worse | 2: dB | worse | 4: dB | worse |\n|---|---:|---:|---:|---:|---:|---:|"
+    );
+    let mut all = [Gains::default(); MISSING.len()];
+    for path in &options.clips {
+        let gains = measure(path, options.frames).with_context(|| format!("{} cannot be measured", path.display()))?;
+        all.iter_mut().zip(&gains).for_each(|(all, of_clip)| {
+            all.sum += of_clip.mean();
+            all.worse += of_clip.worse_percent() / 100.0;
+            all.count += 1.0;
+        });
+        println!("{}", line(&path.file_stem().unwrap_or_default().to_string_lossy(), &gains));
+    }
+    println!("{}", line(&format!("mean of {}", options.clips.len()), &all));
+    Ok(())
+}
+
+fn line(name: &str, gains: &[Gains]) -> String {
+    let columns = gains.iter().map(|gains| format!(" {:+.2} | {:.0} % |", gains.mean(), gains.worse_percent()));
+    format!("| {name} |{}", columns.collect::<String>())
+}
+
+fn measure(path: &Path, most: usize) -> Result<[Gains; MISSING.len()]> {
+    let clip = Clip::read(std::fs::File::open(path)?, u64::MAX)?;
+    let pictures = &clip.pictures()[..clip.pictures().len().min(most)];
+    let rate = FrameRate { frames: clip.rate().frames(), seconds: clip.rate().seconds() };
+    // As `encode` has it without `--bitrates`.
+    let samples = clip.size().pixels() as f64 * f64::from(rate.frames) / f64::from(rate.seconds);
+    let least = 80e3 * (samples / (320.0 * 180.0 * 30.0)).powf(0.75);
+    let population = Population::log_uniform(least, 16.0 * least);
+    let settings = VideoSettings { size: clip.size(), rate, population, threads: 1 };
+    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    let frames = pictures.iter().map(|picture| encoder.encode(picture)).collect::<Result<Vec<_>, _>>()?;
+    let mut gains = [Gains::default(); MISSING.len()];
+    for factor in RATES {
+        let bytes = rate.bytes(factor * least);
+        let mut decoder = VideoDecoder::new(VideoModel::built_in(), clip.size(), 1);
+        let mut held = Picture::zero(clip.size(), pictures[0].format());
+        let mut moved = held.clone();
+        for (number, frame) in frames.iter().enumerate() {
+            decoder.decode(&frame.bytes[..bytes.max(frame.base).min(frame.bytes.len())])?;
+            if number < FIRST {
+                continue;
+            }
+            decoder.render_into(&mut held)?;
+            for (gains, missing) in gains.iter_mut().zip(MISSING) {
+                let Some(original) = pictures.get(number + missing as usize) else { continue };
+                decoder.conceal_into(&mut moved, missing)?;
+                gains.note(luma_psnr(original, &moved) - luma_psnr(original, &held));
+            }
+        }
+    }
+    Ok(gains)
+}

@@ -1,0 +1,128 @@
+//! The motion of a frame that did not come: that of the last frame, carried on. No decoder needs it, and nothing is predicted
+//! from it.
+
+use crate::motion::field::{Block, Field, Source};
+use crate::motion::vector::Vector;
+
+/// The motion of the last frames, and room for that of the next.
+#[derive(Debug, Default)]
+pub(super) struct Motion {
+    /// Of no blocks if the last frame was predicted from nothing, or there was none.
+    last: Field,
+    before: Field,
+    /// Where the next frame's is decoded to.
+    pub(super) next: Field,
+}
+
+impl Motion {
+    /// `next` is a frame's: gives it.
+    pub(super) fn advance(&mut self) -> &Field {
+        std::mem::swap(&mut self.before, &mut self.next);
+        std::mem::swap(&mut self.before, &mut self.last);
+        &self.last
+    }
+
+    /// A frame was predicted from nothing: no motion leads to it.
+    pub(super) fn forget(&mut self) {
+        self.last.blocks.clear();
+        self.before.blocks.clear();
+    }
+
+    /// How the last frame moves in the next so many: in each as in the one before but for what does not persist. Nothing if
+    /// nothing moves.
+    pub(super) fn carry_on(&mut self, frames: u32) -> Option<&Field> {
+        let Self { last, before, next } = self;
+        let persistence = persistence(last, before);
+        let shares = std::iter::successors(Some(persistence), |share| Some(share * persistence));
+        let way: f64 = shares.take(frames.min(MAX_FRAMES) as usize).sum();
+        let carried = |vector: Vector| Vector { x: scaled(vector.x, way), y: scaled(vector.y, way) };
+        (next.across, next.down) = (last.across, last.down);
+        next.sources.clear();
+        next.sources.resize(last.blocks.len(), Source::Loop);
+        next.blocks.clear();
+        next.blocks.extend(last.blocks.iter().map(|block| match block {
+            Block::Moved(vectors) => Block::Moved(vectors.map(carried)),
+            Block::Constant(_) => Block::whole(Vector::ZERO),
+        }));
+        let stands = |block: &Block| block.one_vector() == Some(Vector::ZERO);
+        (!next.blocks.iter().all(stands)).then_some(next)
+    }
+}
+
+/// Behind so many frames nothing moves on.
+const MAX_FRAMES: u32 = 64;
+
+/// The share of a frame's motion that the next one has too, 0 to 1: how alike the last two frames' vectors are, one with all of
+/// the other. Of it the square root, since each frame's vectors stray by themselves too, which counts twice.
+///
+/// A hand that shakes a camera moves back as often as on: there it is near 0, and the picture had better stand.
+fn persistence(last: &Field, before: &Field) -> f64 {
+    let (mut both, mut squares) = (0, [0; 2]);
+    for (last, before) in last.blocks.iter().zip(&before.blocks) {
+        for cell in 0..4 {
+            let vectors = [last, before].map(|block| block.vector(cell).unwrap_or(Vector::ZERO));
+            both += product(vectors[0], vectors[1]);
+            squares.iter_mut().zip(vectors).for_each(|(sum, vector)| *sum += product(vector, vector));
+        }
+    }
+    let most = squares[0].max(squares[1]);
+    if most == 0 { 0.0 } else { (both.max(0) as f64 / most as f64).sqrt() }
+}
+
+fn product(a: Vector, b: Vector) -> i64 {
+    i64::from(a.x) * i64::from(b.x) + i64::from(a.y) * i64::from(b.y)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "it saturates")]
+fn scaled(part: i16, way: f64) -> i16 {
+    (f64::from(part) * way).round() as i16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::Size;
+
+    /// Of two blocks, of which the second stands.
+    fn field(x: i16, y: i16) -> Field {
+        let mut field = Field::default();
+        field.reset(Size::new(32, 16).expect("a valid size"), 0);
+        field.blocks = vec![Block::whole(Vector { x, y }), Block::Constant(7)];
+        field
+    }
+
+    fn moved(fields: [Field; 2], frames: u32) -> Option<Vec<Block>> {
+        let mut motion = Motion::default();
+        for field in fields {
+            motion.next = field;
+            motion.advance();
+        }
+        motion.carry_on(frames).map(|field| field.blocks.clone())
+    }
+
+    #[test]
+    fn motion_goes_on_as_far_as_it_did_before() {
+        let still = Block::whole(Vector::ZERO);
+        let at = |x, y| Some(vec![Block::whole(Vector { x, y }), still]);
+        assert_eq!(moved([field(8, -4), field(8, -4)], 1), at(8, -4));
+        assert_eq!(moved([field(8, -4), field(8, -4)], 3), at(24, -12));
+        // Four times as fast as before: half of it is believed, a quarter in the frame behind.
+        assert_eq!(moved([field(4, 0), field(16, 0)], 1), at(8, 0));
+        assert_eq!(moved([field(4, 0), field(16, 0)], 2), at(12, 0));
+        assert_eq!(moved([field(i16::MIN, 0), field(i16::MIN, 0)], u32::MAX), at(i16::MIN, 0));
+    }
+
+    #[test]
+    fn what_turns_back_stands_still_or_is_new_does_not_move() {
+        assert_eq!(moved([field(8, 0), field(-8, 0)], 1), None);
+        assert_eq!(moved([field(0, 0), field(0, 0)], 1), None);
+        assert_eq!(moved([field(8, 0), field(8, 0)], 0), None);
+        assert_eq!(moved([Field::default(), field(8, 0)], 1), None);
+        let mut motion = Motion { last: field(8, 0), before: field(8, 0), next: Field::default() };
+        motion.forget();
+        assert!(motion.carry_on(1).is_none());
+        motion.next = field(8, 0);
+        motion.advance();
+        assert!(motion.carry_on(1).is_none(), "a frame behind one that is predicted from nothing");
+    }
+}

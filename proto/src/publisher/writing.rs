@@ -1,0 +1,75 @@
+//! How much of a frame is written, and how much at once.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::{HELD_WINDOWS, Publisher, ROOM_FOR_BASES_BYTES, Room};
+use crate::limits::QUEUE_LEAST;
+use crate::path::PathStats;
+
+/// Bytes of a packet that are no stream's where it carries the end of one and the beginning of another.
+const OVERHEAD_BYTES: u64 = 45;
+/// A frame is written in so many parts at least, if it has as many packets.
+const PARTS: u64 = 4;
+
+impl Publisher {
+    /// How many bytes the transport should have at most. There is room for the bases of a few frames beside what may be in flight,
+    /// also where more is in flight than may be since the window fell.
+    #[must_use]
+    pub fn room(&self, path: &PathStats) -> Room {
+        let owes_base = self.owes_base();
+        let bases = path.window.max(path.in_flight) + ROOM_FOR_BASES_BYTES;
+        if self.lossy.is_lossy() {
+            let most = if owes_base { bases } else { path.window };
+            return Room { held: most + HELD_WINDOWS * path.window, pending: Some(most) };
+        }
+        // A transport sends whole packets alone: of video the next one waits, and is filled by one frame.
+        let window =
+            if self.waiting.is_video() { path.window.div_ceil(path.mtu) * payload(path.mtu) } else { path.window };
+        let most = if owes_base { bases } else { window };
+        // What came behind a lost packet is held too, until that came again: at most all that was on the way with it.
+        let holes = if path.repairing > 0 { path.window } else { 0 };
+        Room { held: most + if owes_base { holes } else { holes / 4 }, pending: None }
+    }
+
+    /// What [`Step::Write`] is to write: the base alone, then the rest.
+    #[must_use]
+    pub fn unwritten(&self) -> [Bytes; 2] {
+        let Some(sending) = &self.current else { return Default::default() };
+        let [head, body] = sending.unwritten.clone();
+        if sending.base_left > 0 {
+            let base = sending.base_left.saturating_sub(head.len()).min(body.len());
+            return [head, body.slice(..base)];
+        }
+        if !self.waiting.is_video() {
+            return [head, body];
+        }
+        // Up to the end of a packet, so that a frame may end there.
+        let packets = self.last / payload(self.mtu) / PARTS;
+        let part = usize::try_from(packets.max(1) * payload(self.mtu)).unwrap_or(usize::MAX);
+        let written: usize = sending.whole.iter().map(Bytes::len).sum::<usize>() - head.len() - body.len();
+        let left = part - written % part;
+        let body = body.slice(..left.saturating_sub(head.len()).min(body.len()));
+        [head, body]
+    }
+
+    /// Of video: whether what was written keeps the path busy until the next frame is due. What came later of this one would be in
+    /// the next one's way, and its end arrives sooner without.
+    pub(super) fn keeps_busy(&self, now: Duration, path: &PathStats) -> bool {
+        let queue = path.queue();
+        // Where a packet takes most of an interval it is one frame's, and what is unsent follows the queue if nothing more may be in
+        // flight. Without a queue the path may carry more than is known; and packets that are not full would be faster than others,
+        // which then seem to have waited.
+        let slow = path.target_rate().time_for(2 * path.mtu) > self.interval;
+        let full = path.in_flight + path.unsent + path.mtu > path.window && path.unsent >= payload(path.mtu);
+        let follows = slow && full && queue >= QUEUE_LEAST;
+        let unsent = if follows { path.target_rate().time_for(path.unsent) } else { Duration::ZERO };
+        now + queue.saturating_add(unsent).min(self.interval) >= self.now + self.interval
+    }
+}
+
+/// Bytes of streams that a packet carries.
+const fn payload(mtu: u64) -> u64 {
+    if mtu > 2 * OVERHEAD_BYTES { mtu - OVERHEAD_BYTES } else { OVERHEAD_BYTES }
+}
