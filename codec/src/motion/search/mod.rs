@@ -7,15 +7,17 @@ mod modes;
 mod overlapped;
 mod pyramid;
 mod quarters;
+mod shares;
 
 use crate::motion::field::{Field, Source};
 use crate::motion::reference::{Plane, Reference};
 use crate::motion::search::aim::{Aim, Effort};
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::modes::Modes;
-use crate::motion::search::overlapped::{Overlapped, References};
+use crate::motion::search::overlapped::{Given, Overlapped};
 use crate::motion::search::pyramid::{Pyramid, Rough};
 use crate::motion::search::quarters::Quarters;
+use crate::motion::search::shares::References;
 use crate::parallel;
 use crate::picture::Size;
 
@@ -106,7 +108,12 @@ impl Choice {
         };
         *side = match from {
             None => bytes,
-            Some(from) => overlapped.refine(lambda, blocks, &from, found, field, bytes),
+            Some(from) => overlapped.refine(
+                Given { lambda, blocks, from, found, side_info: modes.side_info() },
+                aim.threads,
+                field,
+                bytes,
+            ),
         };
     }
 }
