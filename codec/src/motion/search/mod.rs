@@ -17,7 +17,6 @@ use crate::motion::search::modes::Modes;
 use crate::motion::search::overlapped::{Given, Overlapped};
 use crate::motion::search::pyramid::{Pyramid, Rough};
 use crate::motion::search::quarters::Quarters;
-use crate::motion::search::shares::References;
 use crate::parallel;
 use crate::picture::Size;
 
@@ -101,19 +100,12 @@ impl Choice {
             lambda = lambda * 7 / 5;
             bytes = modes.choose(lambda, blocks, quarters, found, field, bytes);
         }
-        let from = match aim.effort {
-            Effort::Fast => None,
-            Effort::Normal => Some(References::Rough(quarters)),
-            Effort::Thorough => Some(References::Exact(planes)),
-        };
-        *side = match from {
-            None => bytes,
-            Some(from) => overlapped.refine(
-                Given { lambda, blocks, from, found, side_info: modes.side_info() },
-                aim.threads,
-                field,
-                bytes,
-            ),
+        *side = match aim.effort {
+            Effort::Fast => bytes,
+            Effort::Normal => {
+                let given = Given { lambda, blocks, planes, found, side_info: modes.side_info() };
+                overlapped.refine(given, aim.threads, field, bytes)
+            }
         };
     }
 }

@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use crate::entropy::range_coder::RangeEncoder;
 use crate::motion::field::{BLOCK, Block, CELL, Field};
-use crate::motion::reference::FRACTION;
+use crate::motion::reference::{FRACTION, Plane};
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::cost::{BIT, Cost};
-use crate::motion::search::shares::{Aimed, References, Room, SIDE, Square, Sums};
+use crate::motion::search::shares::{Aimed, Room, SIDE, Sampler, Square, Sums};
 use crate::motion::side_info::SideInfo;
 use crate::motion::vector::Vector;
 use crate::parallel;
@@ -26,7 +26,8 @@ pub(super) struct Given<'a> {
     /// Steps of difference that a bit is worth, in 1/16.
     pub(super) lambda: u32,
     pub(super) blocks: &'a Blocks,
-    pub(super) from: References<'a>,
+    /// Luma of loop and floor.
+    pub(super) planes: [&'a Plane; 2],
     pub(super) found: &'a [Found],
     /// As it was when the field was chosen: bits are counted by its probabilities.
     pub(super) side_info: &'a SideInfo,
@@ -78,17 +79,18 @@ impl Band {
         self.field.copy_from(before);
         self.side_info.copy_from(given.side_info);
         let Self { field, side_info, sums, room } = self;
+        let mut sampler = Sampler { planes: given.planes, room };
         let across = field.across;
         let near = rows.start.saturating_sub(1)..(rows.end + 1).min(field.down);
         let mut sums = reset(sums, field, near.clone());
         for at in near.start * across..near.end * across {
-            sums.add(&given.from, room, field, at, &before.blocks[at]);
+            sums.add(&mut sampler, field, at, &before.blocks[at]);
         }
         for at in rows.start * across..rows.end * across {
             if let Block::Moved(_) = field.blocks[at]
                 && !is_calm(field, at)
             {
-                field.blocks[at] = best(given, side_info, &mut sums, room, field, at);
+                field.blocks[at] = best(given, side_info, &mut sums, &mut sampler, field, at);
             }
             // What is told of the block to those behind it.
             let _ = side_info.block(&mut Cost::default(), field, at, field.blocks[at]);
@@ -110,12 +112,12 @@ fn best(
     given: Given<'_>,
     side_info: &mut SideInfo,
     sums: &mut Sums<'_>,
-    room: &mut Room,
+    sampler: &mut Sampler<'_>,
     field: &Field,
     at: usize,
 ) -> Block {
     let (reach, before) = (Reach::of(field, at), field.blocks[at]);
-    let own = reach.shares(given, room, field, at, &before);
+    let own = reach.shares(sampler, field, at, &before);
     // All but this block.
     let mut aimed = Aimed { wanted: reach.wanted(given.blocks), others: reach.of_sums(sums) };
     for (others, own) in aimed.others.as_flattened_mut().iter_mut().zip(own.as_flattened()) {
@@ -132,7 +134,7 @@ fn best(
         }
         let enough = best.1 - bits;
         let difference = match block.one_vector() {
-            Some(vector) => aimed.left_of_moved(&given.from, room, field, at, vector, enough),
+            Some(vector) => aimed.left_of_moved(sampler, field, at, vector, enough),
             None => aimed.left(&own, enough),
         };
         if difference < enough {
@@ -140,7 +142,7 @@ fn best(
         }
     }
     if best.0 != before {
-        let own = reach.shares(given, room, field, at, &best.0);
+        let own = reach.shares(sampler, field, at, &best.0);
         for (others, own) in aimed.others.as_flattened_mut().iter_mut().zip(own.as_flattened()) {
             *others += own;
         }
@@ -166,9 +168,9 @@ impl Reach {
     }
 
     /// What block `at` alone gives if it is `block`.
-    fn shares(self, given: Given<'_>, room: &mut Room, field: &Field, at: usize, block: &Block) -> Square {
+    fn shares(self, sampler: &mut Sampler<'_>, field: &Field, at: usize, block: &Block) -> Square {
         let mut all = [0; SIDE * SIDE + SIDE];
-        Sums { all: &mut all, width: SIDE, corner: self.corner }.add(&given.from, room, field, at, block);
+        Sums { all: &mut all, width: SIDE, corner: self.corner }.add(sampler, field, at, block);
         std::array::from_fn(|y| std::array::from_fn(|x| all[y * SIDE + x]))
     }
 

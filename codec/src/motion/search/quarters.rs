@@ -66,32 +66,11 @@ impl Quarters {
         MEANS[quarter].map(|(plane, x, y)| &self.planes[plane][place + y * self.stride + x..])
     }
 
-    /// The samples whose first is at `corner` moved by `vector`, for at most `side[0]` x `side[1]` of them.
-    pub(super) fn means(&self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> Means<'_> {
-        Means { planes: self.places(corner, vector, side), stride: self.stride }
-    }
-
     /// Sum of absolute differences to the `N` x `N` samples of a block, whose corner in the frame is `corner`.
     pub(super) fn difference<const N: usize>(&self, own: &[[u8; N]; N], corner: [usize; 2], vector: Vector) -> u32 {
         let corner = corner.map(usize::cast_signed);
         let [first, second] = self.places(corner, vector, [N; 2]);
         widest!(difference(own, [first, second], self.stride))
-    }
-}
-
-/// Samples that are means of those of two planes.
-pub(super) struct Means<'a> {
-    pub(super) planes: [&'a [u8]; 2],
-    pub(super) stride: usize,
-}
-
-impl Means<'_> {
-    /// The first samples of a row, less 128; those behind the width mean nothing.
-    #[inline(always)]
-    pub(super) fn row<const LENGTH: usize>(&self, y: usize) -> [i16; LENGTH] {
-        let [a, b] = self.planes.map(|plane| plane[y * self.stride..].first_chunk::<LENGTH>());
-        let (Some(a), Some(b)) = (a, b) else { return [0; LENGTH] };
-        std::array::from_fn(|i| i16::from(mean(a[i], b[i])) - 128)
     }
 }
 

@@ -7,7 +7,6 @@ use crate::motion::field::{BLOCK, Block, CELL, Field, Source};
 use crate::motion::interpolate::{Window, row_length};
 use crate::motion::overlap::{Kind, Motion, Weights, units};
 use crate::motion::reference::{FRACTION, Plane};
-use crate::motion::search::quarters::{Means, Quarters};
 use crate::motion::vector::Vector;
 use crate::simd::widest;
 
@@ -23,55 +22,48 @@ const ROWS: usize = 8;
 /// Shares or samples of what a block reaches, row by row.
 pub(super) type Square = [[i16; SIDE]; SIDE];
 
-/// What blocks are predicted from: the loop's and the floor's luma, or samples near enough to choose by.
-#[derive(Clone, Copy)]
-pub(super) enum References<'a> {
-    Exact([&'a Plane; 2]),
-    Rough(&'a [Quarters; 2]),
+/// The loop's luma and the floor's, which blocks are predicted from, and room for what is interpolated of them.
+pub(super) struct Sampler<'a> {
+    pub(super) planes: [&'a Plane; 2],
+    pub(super) room: &'a mut Room,
 }
 
 /// Room for what is interpolated.
 #[derive(Debug)]
 pub(super) struct Room {
     window: Window,
-    rounded: [u8; SIDE * SIDE],
+    rounded: Square,
 }
 
 impl Default for Room {
     fn default() -> Self {
-        Self { window: Window::default(), rounded: [0; SIDE * SIDE] }
+        Self { window: Window::default(), rounded: [[0; SIDE]; SIDE] }
     }
 }
 
-impl References<'_> {
-    /// `side[0]` x `side[1]` samples, the first of which is at `corner` moved by `vector`.
-    fn samples<'a>(
-        &'a self,
-        room: &'a mut Room,
-        source: Source,
-        corner: [isize; 2],
-        vector: Vector,
-        side: [usize; 2],
-    ) -> Means<'a> {
-        let floor = usize::from(source == Source::Floor);
-        match self {
-            Self::Rough(quarters) => quarters[floor].means(corner, vector, side),
-            Self::Exact(planes) => {
-                let samples = room.window.fetch(planes[floor], true, corner, vector, side);
-                let rows = samples.chunks_exact(row_length(side[0]));
-                for (out, row) in room.rounded.chunks_exact_mut(SIDE).zip(rows) {
-                    out.iter_mut().zip(row).for_each(|(out, sample)| *out = rounded(*sample));
-                }
-                Means { planes: [&room.rounded; 2], stride: SIDE }
-            }
+impl Sampler<'_> {
+    /// Samples of 8 bits, less 128, the first of which is at `corner` moved by `vector`; `side[0]` x `side[1]` of them mean
+    /// something.
+    fn fetch(&mut self, source: Source, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &Square {
+        let plane = self.planes[usize::from(source == Source::Floor)];
+        let Room { window, rounded } = &mut *self.room;
+        let samples = window.fetch(plane, true, corner, vector, side);
+        match row_length(side[0]) {
+            SIDE => widest!(round::<SIDE>(samples, rounded)),
+            _ => widest!(round::<CELL_SIDE>(samples, rounded)),
+        }
+        rounded
+    }
+}
+
+/// Of 1/64 of a step: filters overshoot.
+#[inline(always)]
+fn round<const LENGTH: usize>(samples: &[i16], out: &mut Square) {
+    for (out, samples) in out.iter_mut().zip(samples.as_chunks::<LENGTH>().0) {
+        for i in 0..LENGTH {
+            out[i] = (((samples[i] >> (2 * FRACTION - 1)) + 1) >> 1).clamp(-128, 127);
         }
     }
-}
-
-/// Of 1/64 of a step, less 128.
-#[expect(clippy::cast_sign_loss, reason = "it is clipped")]
-fn rounded(sample: i16) -> u8 {
-    (((sample >> (2 * FRACTION - 1)) + 257) >> 1).clamp(0, 255) as u8
 }
 
 /// Sums of shares: rows of `width`, and [`SIDE`] more behind the last, to which nothing is added.
@@ -84,7 +76,7 @@ pub(super) struct Sums<'a> {
 
 impl Sums<'_> {
     /// Adds what block `at` gives if it is `block`.
-    pub(super) fn add(&mut self, from: &References<'_>, room: &mut Room, field: &Field, at: usize, block: &Block) {
+    pub(super) fn add(&mut self, sampler: &mut Sampler<'_>, field: &Field, at: usize, block: &Block) {
         for unit in units(block, Kind::Luma, [at % field.across, at / field.across]).into_iter().flatten() {
             let [(left, across), (upper, down)] = Weights::of_unit(&unit, field, Kind::Luma);
             let [x, y] = [left, upper].map(isize::cast_unsigned);
@@ -93,16 +85,16 @@ impl Sums<'_> {
             match unit.motion {
                 Motion::Moved(vector) => {
                     let sides = [across.as_slice().len(), down.len()];
-                    let samples = from.samples(room, field.sources[at], [left, upper], vector, sides);
+                    let samples = sampler.fetch(field.sources[at], [left, upper], vector, sides);
                     if unit.cells == 1 {
-                        widest!(add_rows(all, self.width, |y| samples.row::<CELL_SIDE>(y), across.first(), down));
+                        widest!(add_rows::<CELL_SIDE>(all, self.width, |y| first(&samples[y]), across.first(), down));
                     } else {
-                        widest!(add_rows(all, self.width, |y| samples.row::<SIDE>(y), across.first(), down));
+                        widest!(add_rows::<SIDE>(all, self.width, |y| samples[y], across.first(), down));
                     }
                 }
                 Motion::Constant(level) => {
                     let samples = [level >> (2 * FRACTION); SIDE];
-                    widest!(add_rows(all, self.width, |_| samples, across.first(), down));
+                    widest!(add_rows::<SIDE>(all, self.width, |_| samples, across.first(), down));
                 }
             }
         }
@@ -128,6 +120,11 @@ fn add_rows<const LENGTH: usize>(
 }
 
 #[inline(always)]
+fn first<const LENGTH: usize>(row: &[i16; SIDE]) -> [i16; LENGTH] {
+    std::array::from_fn(|i| row[i])
+}
+
+#[inline(always)]
 fn shares<const LENGTH: usize>(samples: &[i16; LENGTH], across: &[i16; LENGTH], down: i16) -> [i16; LENGTH] {
     std::array::from_fn(|i| samples[i] * (across[i] * down))
 }
@@ -148,8 +145,7 @@ impl Aimed {
     /// The same for a block that moves as one.
     pub(super) fn left_of_moved(
         &self,
-        from: &References<'_>,
-        room: &mut Room,
+        sampler: &mut Sampler<'_>,
         field: &Field,
         at: usize,
         vector: Vector,
@@ -161,9 +157,9 @@ impl Aimed {
         };
         let [(left, across), (upper, down)] = Weights::of_unit(&unit, field, Kind::Luma);
         let sides = [across, down].map(|weights| weights.as_slice().len());
-        let samples = from.samples(room, field.sources[at], [left, upper], vector, sides);
+        let samples = sampler.fetch(field.sources[at], [left, upper], vector, sides);
         let (across, down) = (across.first::<SIDE>(), down.as_slice());
-        let own = |y| if y < down.len() { shares(&samples.row(y), across, down[y]) } else { [0; SIDE] };
+        let own = |y| if y < down.len() { shares(&samples[y], across, down[y]) } else { [0; SIDE] };
         widest!(self.left_of(own, enough))
     }
 
@@ -221,21 +217,18 @@ mod tests {
                 };
             }
             let plane = &reference.planes[0];
-            let mut quarters = [Quarters::default(), Quarters::default()];
-            quarters.iter_mut().for_each(|quarters| quarters.reset(plane));
             let mut wanted = Plane::new(plane.width, plane.height);
             Overlap::default().predict(&field, Kind::Luma, plane, plane, &mut wanted);
-            for from in [References::Exact([plane; 2]), References::Rough(&quarters)] {
-                let (across, rows) = (field.across * BLOCK, field.down * BLOCK);
-                let mut all = vec![0; across * rows + SIDE];
-                let mut sums = Sums { all: &mut all, width: across, corner: [0; 2] };
-                for (at, block) in field.blocks.iter().enumerate() {
-                    sums.add(&from, &mut Room::default(), &field, at, block);
-                }
-                for y in 0..plane.height {
-                    let row = sums.all[y * across..].iter().map(|sum| (sum + (1 << (SHIFT - 1))) >> SHIFT);
-                    assert!(row.take(plane.width).eq(wanted.row(y).iter().copied()), "{width}x{height}, row {y}");
-                }
+            let (across, rows) = (field.across * BLOCK, field.down * BLOCK);
+            let mut all = vec![0; across * rows + SIDE];
+            let mut sums = Sums { all: &mut all, width: across, corner: [0; 2] };
+            let mut sampler = Sampler { planes: [plane; 2], room: &mut Room::default() };
+            for (at, block) in field.blocks.iter().enumerate() {
+                sums.add(&mut sampler, &field, at, block);
+            }
+            for y in 0..plane.height {
+                let row = sums.all[y * across..].iter().map(|sum| (sum + (1 << (SHIFT - 1))) >> SHIFT);
+                assert!(row.take(plane.width).eq(wanted.row(y).iter().copied()), "{width}x{height}, row {y}");
             }
         }
     }
