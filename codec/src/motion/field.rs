@@ -65,6 +65,13 @@ pub(crate) struct Field {
 }
 
 impl Field {
+    /// Becomes the same as `other`, in memory that is there.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        (self.across, self.down) = (other.across, other.down);
+        self.blocks.clone_from(&other.blocks);
+        self.sources.clone_from(&other.sources);
+    }
+
     /// Blocks across and down.
     pub(crate) const fn grid(size: Size) -> [usize; 2] {
         [size.width().div_ceil(BLOCK), size.height().div_ceil(BLOCK)]

@@ -42,15 +42,15 @@ impl Kind {
 }
 
 /// A block or a cell of it: all of it moves alike.
-struct Unit {
+pub(super) struct Unit {
     /// First cell, and cells of a side.
     cell: [usize; 2],
-    cells: usize,
-    motion: Motion,
+    pub(super) cells: usize,
+    pub(super) motion: Motion,
 }
 
 #[derive(Clone, Copy)]
-enum Motion {
+pub(super) enum Motion {
     Moved(Vector),
     /// In 1/64 of a step.
     Constant(i16),
@@ -78,9 +78,8 @@ impl Overlap {
             for bx in 0..field.across {
                 let at = by * field.across + bx;
                 let from = if field.sources[at] == Source::Loop { from_loop } else { from_floor };
-                let mut sums = Sums { all: &mut self.sums, width, corner: [0, top] };
-                let mut sampler = Exact { window: &mut self.window, plane: from, kind };
-                sums.add(&mut sampler, field, kind, [bx, by], &field.blocks[at]);
+                let mut sums = Sums { all: &mut self.sums, width, top };
+                sums.add(&mut self.window, from, field, kind, [bx, by], &field.blocks[at]);
             }
             let last = by + 1 == field.down;
             let end = if last { out.height } else { (2 * (by + 1) * side - side / 2).min(out.height) };
@@ -96,63 +95,34 @@ impl Overlap {
 }
 
 /// Sums of samples times weights: rows of `width`.
-pub(super) struct Sums<'a> {
+struct Sums<'a> {
     /// With [`MAX_SIDE`] more behind the last row, to which nothing is added.
-    pub(super) all: &'a mut [i32],
-    pub(super) width: usize,
-    /// Column and row of the first.
-    pub(super) corner: [isize; 2],
-}
-
-/// Gives samples of a reference, moved, in 1/64 of a step.
-pub(super) trait Sampler {
-    /// `side[0]` x `side[1]` samples, the first of which is at `corner` moved by `vector`, row by row, each of
-    /// [`row_length`].
-    fn fetch(&mut self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &[i16];
-}
-
-/// As the specification has them.
-pub(super) struct Exact<'a> {
-    pub(super) window: &'a mut Window,
-    pub(super) plane: &'a Plane,
-    pub(super) kind: Kind,
-}
-
-impl Sampler for Exact<'_> {
-    fn fetch(&mut self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &[i16] {
-        self.window.fetch(self.plane, self.kind == Kind::Luma, corner, vector, side)
-    }
+    all: &'a mut [i32],
+    width: usize,
+    /// Row of the first.
+    top: isize,
 }
 
 impl Sums<'_> {
     /// Adds what the block in this column and row gives.
-    pub(super) fn add(
-        &mut self,
-        sampler: &mut impl Sampler,
-        field: &Field,
-        kind: Kind,
-        place: [usize; 2],
-        block: &Block,
-    ) {
+    fn add(&mut self, window: &mut Window, from: &Plane, field: &Field, kind: Kind, place: [usize; 2], block: &Block) {
         for unit in units(block, kind, place).into_iter().flatten() {
-            let [(left, across), (upper, down)] = [0, 1].map(|axis| {
-                let last = 2 * [field.across, field.down][axis];
-                Weights::of(unit.cell[axis], unit.cells, last, kind)
-            });
-            let first = (upper - self.corner[1]).cast_unsigned() * self.width + (left - self.corner[0]).cast_unsigned();
-            let (all, down) = (&mut self.all[first..], &down.values[..down.count]);
+            let [(left, across), (upper, down)] = Weights::of_unit(&unit, field, kind);
+            let first = (upper - self.top).cast_unsigned() * self.width + left.cast_unsigned();
+            let (all, down) = (&mut self.all[first..], down.as_slice());
             match unit.motion {
                 Motion::Moved(vector) => {
-                    let samples = sampler.fetch([left, upper], vector, [across.count, down.len()]);
+                    let sides = [across.count, down.len()];
+                    let samples = window.fetch(from, kind == Kind::Luma, [left, upper], vector, sides);
                     match row_length(across.count) {
-                        8 => widest!(add_rows::<8>(all, self.width, samples, &across.values, down)),
-                        16 => widest!(add_rows::<16>(all, self.width, samples, &across.values, down)),
-                        _ => widest!(add_rows::<MAX_SIDE>(all, self.width, samples, &across.values, down)),
+                        8 => widest!(add_rows::<8>(all, self.width, samples, across.first(), down)),
+                        16 => widest!(add_rows::<16>(all, self.width, samples, across.first(), down)),
+                        _ => widest!(add_rows::<MAX_SIDE>(all, self.width, samples, across.first(), down)),
                     }
                 }
                 Motion::Constant(level) => {
                     let samples = [level; MAX_SIDE * MAX_SIDE];
-                    widest!(add_rows::<MAX_SIDE>(all, self.width, &samples, &across.values, down));
+                    widest!(add_rows::<MAX_SIDE>(all, self.width, &samples, across.first(), down));
                 }
             }
         }
@@ -165,10 +135,9 @@ fn add_rows<const LENGTH: usize>(
     sums: &mut [i32],
     width: usize,
     samples: &[i16],
-    across: &[i16; MAX_SIDE],
+    across: &[i16; LENGTH],
     down: &[i16],
 ) {
-    let across: [i16; LENGTH] = *across.first_chunk().expect("no longer than the longest");
     for (row, (samples, down)) in samples.as_chunks::<LENGTH>().0.iter().zip(down).enumerate() {
         let Some(sums) = sums[row * width..].first_chunk_mut::<LENGTH>() else { return };
         let mut new = *sums;
@@ -180,7 +149,7 @@ fn add_rows<const LENGTH: usize>(
 }
 
 /// Weights along one axis, zero behind the last.
-struct Weights {
+pub(super) struct Weights {
     values: [i16; MAX_SIDE],
     count: usize,
 }
@@ -198,6 +167,23 @@ static WEIGHTS: [[[[Weights; 2]; 2]; 2]; 2] = {
 };
 
 impl Weights {
+    /// Of a unit, across and down, and where the first weights are.
+    pub(super) fn of_unit(unit: &Unit, field: &Field, kind: Kind) -> [(isize, &'static Self); 2] {
+        [0, 1].map(|axis| {
+            let last = 2 * [field.across, field.down][axis];
+            Self::of(unit.cell[axis], unit.cells, last, kind)
+        })
+    }
+
+    pub(super) fn as_slice(&self) -> &[i16] {
+        &self.values[..self.count]
+    }
+
+    /// Those of so many samples, zero behind the last.
+    pub(super) fn first<const LENGTH: usize>(&self) -> &[i16; LENGTH] {
+        self.values.first_chunk().expect("no longer than the longest")
+    }
+
     /// Of `cells` cells from `first` on, of `last` in the frame; and where the first weight is. Outermost cells have no
     /// neighbour on one side.
     fn of(first: usize, cells: usize, last: usize, kind: Kind) -> (isize, &'static Self) {
@@ -228,7 +214,7 @@ impl Weights {
 }
 
 /// The parts of a block that move alike.
-fn units(block: &Block, kind: Kind, [bx, by]: [usize; 2]) -> [Option<Unit>; 4] {
+pub(super) fn units(block: &Block, kind: Kind, [bx, by]: [usize; 2]) -> [Option<Unit>; 4] {
     let whole = |motion| [Some(Unit { cell: [2 * bx, 2 * by], cells: 2, motion }), None, None, None];
     match (block, block.one_vector()) {
         (Block::Constant(level), _) => whole(Motion::Constant(constant(kind, *level))),

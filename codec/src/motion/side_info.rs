@@ -88,6 +88,12 @@ impl SideInfo {
         self.notes.resize(field.blocks.len(), Note::default());
     }
 
+    /// Stands where `other` does.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        self.probabilities.clone_from(&other.probabilities);
+        self.notes.clone_from(&other.notes);
+    }
+
     /// Fills in the field of a frame of this size from all of its bytes.
     ///
     /// # Errors

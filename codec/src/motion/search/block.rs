@@ -12,6 +12,9 @@ use crate::picture::Size;
 /// Rows of blocks that are searched in one piece: those of a piece know each other's vectors.
 const PIECE: usize = 6;
 
+/// Bits that vectors of cells take at least, and must save: a block that is predicted as well as that is not searched by cells.
+const BITS_OF_CELLS: u32 = 16;
+
 /// A frame's luma, continued to whole blocks.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
@@ -39,8 +42,12 @@ impl Blocks {
     }
 
     /// The `N` x `N` samples at this corner.
-    pub(super) fn square<const N: usize>(&self, [x, y]: [usize; 2]) -> [&[u8]; N] {
-        std::array::from_fn(|row| &self.luma[(y + row) * self.stride + x..][..N])
+    pub(super) fn square<const N: usize>(&self, [x, y]: [usize; 2]) -> [[u8; N]; N] {
+        let mut square = [[0; N]; N];
+        for (row, out) in square.iter_mut().enumerate() {
+            out.copy_from_slice(self.row([x, y + row], N));
+        }
+        square
     }
 
     /// `count` samples from this place on.
@@ -90,9 +97,12 @@ impl Blocks {
         let predicted = Vector::median(left, above, corner);
         let starts = [Vector::ZERO, predicted, left, above, corner, rough];
         let first = place.map(|at| at * BLOCK);
-        let whole =
-            Descent { quarters, own: self.square::<BLOCK>(first), corner: first, predicted, lambda: aim.lambda }
-                .run(&starts, 12);
+        let descent =
+            Descent { quarters, own: self.square::<BLOCK>(first), corner: first, predicted, lambda: aim.lambda };
+        let whole = descent.run(&starts, 12);
+        if quarters.difference(&descent.own, first, whole) <= aim.lambda * BITS_OF_CELLS / 16 {
+            return Found { whole, cells: [whole; 4] };
+        }
         let cells = std::array::from_fn(|cell| {
             let corner = [first[0] + cell % 2 * CELL, first[1] + cell / 2 * CELL];
             Descent { quarters, own: self.square::<CELL>(corner), corner, predicted: whole, lambda: aim.lambda }
@@ -105,7 +115,7 @@ impl Blocks {
 /// A search downhill for one block or cell.
 struct Descent<'a, const N: usize> {
     quarters: &'a Quarters,
-    own: [&'a [u8]; N],
+    own: [[u8; N]; N],
     corner: [usize; 2],
     predicted: Vector,
     lambda: u32,
@@ -114,6 +124,7 @@ struct Descent<'a, const N: usize> {
 impl<const N: usize> Descent<'_, N> {
     /// From the best of `starts`: whole samples for at most `steps` steps, then halves, then quarters.
     fn run(&self, starts: &[Vector], steps: usize) -> Vector {
+        let mut reach = 8;
         let mut best = (Vector::ZERO, u32::MAX);
         for (at, start) in starts.iter().enumerate() {
             if !starts[..at].contains(start) {
@@ -122,7 +133,6 @@ impl<const N: usize> Descent<'_, N> {
         }
         let whole = |part: i16| part.saturating_add(2) >> 2 << 2;
         self.try_one(Vector { x: whole(best.0.x), y: whole(best.0.y) }, &mut best);
-        let mut reach = 8;
         for _ in 0..steps {
             let from = best.0;
             for (x, y) in [(reach, 0), (-reach, 0), (0, reach), (0, -reach)] {
@@ -137,20 +147,25 @@ impl<const N: usize> Descent<'_, N> {
         }
         for reach in [2, 1] {
             let from = best.0;
-            for (x, y) in (-1..=1).flat_map(|y| (-1..=1).map(move |x| (x, y))).filter(|step| *step != (0, 0)) {
-                self.try_one(from.plus(Vector { x: x * reach, y: y * reach }), &mut best);
-            }
+            let [left, right, up, down] = [(-reach, 0), (reach, 0), (0, -reach), (0, reach)]
+                .map(|(x, y)| self.try_one(from.plus(Vector { x, y }), &mut best));
+            let x = if left < right { -reach } else { reach };
+            let y = if up < down { -reach } else { reach };
+            self.try_one(from.plus(Vector { x, y }), &mut best);
         }
         best.0
     }
 
-    fn try_one(&self, vector: Vector, best: &mut (Vector, u32)) {
+    /// What the vector costs, if less than the best or little more; else at least as much.
+    fn try_one(&self, vector: Vector, best: &mut (Vector, u32)) -> u32 {
         let bits = self.lambda * cost::of_difference(vector, self.predicted) / 16;
-        if bits < best.1 {
-            let cost = bits + self.quarters.difference(self.own, self.corner, vector);
-            if cost < best.1 {
-                *best = (vector, cost);
-            }
+        if bits >= best.1 {
+            return bits;
         }
+        let cost = bits + self.quarters.difference(&self.own, self.corner, vector);
+        if cost < best.1 {
+            *best = (vector, cost);
+        }
+        cost
     }
 }

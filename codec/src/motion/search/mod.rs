@@ -7,13 +7,14 @@ mod modes;
 mod overlapped;
 mod pyramid;
 mod quarters;
+mod shares;
 
 use crate::motion::field::{Field, Source};
 use crate::motion::reference::{Plane, Reference};
 use crate::motion::search::aim::{Aim, Effort};
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::modes::Modes;
-use crate::motion::search::overlapped::{Overlapped, References};
+use crate::motion::search::overlapped::{Given, Overlapped};
 use crate::motion::search::pyramid::{Pyramid, Rough};
 use crate::motion::search::quarters::Quarters;
 use crate::parallel;
@@ -99,14 +100,12 @@ impl Choice {
             lambda = lambda * 7 / 5;
             bytes = modes.choose(lambda, blocks, quarters, found, field, bytes);
         }
-        let from = match aim.effort {
-            Effort::Fast => None,
-            Effort::Normal => Some(References::Rough(quarters)),
-            Effort::Thorough => Some(References::Exact(planes)),
-        };
-        *side = match from {
-            None => bytes,
-            Some(from) => overlapped.refine(lambda, blocks, &from, found, field, bytes),
+        *side = match aim.effort {
+            Effort::Fast => bytes,
+            Effort::Normal => {
+                let given = Given { lambda, blocks, planes, found, side_info: modes.side_info() };
+                overlapped.refine(given, aim.threads, field, bytes)
+            }
         };
     }
 }

@@ -42,6 +42,11 @@ impl Modes {
         coder.finish_before_zeros()
     }
 
+    /// As the last field left it.
+    pub(super) const fn side_info(&self) -> &SideInfo {
+        &self.side_info
+    }
+
     fn best(
         &mut self,
         lambda: u32,
@@ -70,7 +75,7 @@ impl Modes {
         };
         let candidates = self.side_info.candidates(field, at);
         for vector in candidates.as_slice().iter().copied().chain([found.whole]) {
-            consider(self, Block::whole(vector), quarters.difference(own, corner, vector));
+            consider(self, Block::whole(vector), quarters.difference(&own, corner, vector));
         }
         let (block, difference) = split(lambda, blocks, quarters, found, corner, candidates.as_slice()[0]);
         if block.one_vector().is_none() {
@@ -102,7 +107,7 @@ fn split(
         let own = blocks.square::<CELL>(corner);
         let mut best = (u32::MAX, before, 0);
         for vector in [found.cells[cell], before, found.whole, predicted] {
-            let difference = quarters.difference(own, corner, vector);
+            let difference = quarters.difference(&own, corner, vector);
             // Adaptive codes take about three quarters of what plain ones do.
             let bits = if vector == before { 4 } else { 4 + 3 * cost::of_difference(vector, before) };
             let cost = difference + lambda * bits / (4 * 16);
@@ -119,8 +124,8 @@ fn split(
 
 /// The constant nearest to a block, and the sum of absolute differences to it.
 #[expect(clippy::cast_possible_truncation, reason = "a mean of bytes")]
-fn flat(own: &[&[u8]; BLOCK]) -> (u8, u32) {
-    let all = || own.iter().flat_map(|row| row.iter().copied());
+fn flat(own: &[[u8; BLOCK]; BLOCK]) -> (u8, u32) {
+    let all = || own.as_flattened().iter().copied();
     let mean = all().map(u32::from).sum::<u32>() / PIXELS;
     let level = ((mean + 2) / 4).min(u32::from(CONSTANTS) - 1) as u8;
     (level, all().map(|sample| u32::from(sample.abs_diff(level * 4))).sum())

@@ -1,128 +1,157 @@
 //! The choice once more, now by what overlapped prediction really leaves: each block tries what its neighbours have.
+//!
+//! Bands of rows are refined side by side, each as if the others stayed as they were; what a frame gives does not depend on
+//! threads.
 
 use std::ops::Range;
 
 use crate::entropy::range_coder::RangeEncoder;
-use crate::motion::field::{BLOCK, Block, CELL, Field, Source};
-use crate::motion::interpolate::{Window, row_length};
-use crate::motion::overlap::{Exact, Kind, Sampler, Sums};
+use crate::motion::field::{BLOCK, Block, CELL, Field};
 use crate::motion::reference::{FRACTION, Plane};
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::cost::{BIT, Cost};
-use crate::motion::search::quarters::Quarters;
+use crate::motion::search::shares::{Aimed, Room, SIDE, Sampler, Square, Sums};
 use crate::motion::side_info::SideInfo;
 use crate::motion::vector::Vector;
-use crate::simd::widest;
+use crate::parallel;
 
-/// Samples of a block's side with its overlap.
-const SIDE: usize = BLOCK + CELL;
-/// From sums of samples times weights to eighths of a step.
-const SHIFT: u32 = 8 + FRACTION;
+/// Rows of blocks of a band.
+const BAND: usize = 6;
 /// Candidates of a block.
 const MOST: usize = 14;
+
+/// What a choice goes by.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    /// Steps of difference that a bit is worth, in 1/16.
+    pub(super) lambda: u32,
+    pub(super) blocks: &'a Blocks,
+    /// Luma of loop and floor.
+    pub(super) planes: [&'a Plane; 2],
+    pub(super) found: &'a [Found],
+    /// As it was when the field was chosen: bits are counted by its probabilities.
+    pub(super) side_info: &'a SideInfo,
+}
 
 /// Refines one frame after another.
 #[derive(Debug, Default)]
 pub(super) struct Overlapped {
     side_info: SideInfo,
-    sums: Vec<i32>,
-    /// What one block gives.
-    own: Vec<i32>,
-    room: Room,
+    bands: Vec<Band>,
 }
 
 impl Overlapped {
-    /// Improves `field` and gives its bytes, in the memory of `bytes`. `lambda`: steps of difference that a bit is worth,
-    /// in 1/16.
-    pub(super) fn refine(
-        &mut self,
-        lambda: u32,
-        blocks: &Blocks,
-        from: &References<'_>,
-        found: &[Found],
-        field: &mut Field,
-        bytes: Vec<u8>,
-    ) -> Vec<u8> {
-        self.side_info.reset(field);
-        self.sums.clear();
-        self.sums.resize(field.blocks.len() * BLOCK * BLOCK + SIDE, 0);
-        for (at, block) in field.blocks.iter().enumerate() {
-            self.add(field, from, at, block);
+    /// Improves `field` and gives its bytes, in the memory of `bytes`.
+    pub(super) fn refine(&mut self, given: Given<'_>, threads: usize, field: &mut Field, bytes: Vec<u8>) -> Vec<u8> {
+        self.bands.resize_with(field.down.div_ceil(BAND), Band::default);
+        let before = &*field;
+        let rows = |number: usize| number * BAND..((number + 1) * BAND).min(before.down);
+        parallel::for_each(threads, self.bands.iter_mut().enumerate(), |(number, band)| {
+            band.refine(given, before, rows(number));
+        });
+        let across = field.across;
+        for (blocks, (number, band)) in field.blocks.chunks_mut(BAND * across).zip(self.bands.iter().enumerate()) {
+            blocks.copy_from_slice(&band.field.blocks[number * BAND * across..][..blocks.len()]);
         }
+        self.side_info.reset(field);
         let mut coder = RangeEncoder::new();
         coder.restart(bytes);
-        for (at, found) in found.iter().enumerate() {
-            if let Block::Moved(_) = field.blocks[at]
-                && !is_calm(field, at)
-            {
-                let best = self.best(lambda, blocks, from, found, field, at);
-                field.blocks[at] = best;
-            }
+        for at in 0..field.blocks.len() {
             // An encoder is never starved.
             let _ = self.side_info.block(&mut coder, field, at, field.blocks[at]);
         }
         coder.finish_before_zeros()
     }
+}
 
-    fn add(&mut self, field: &Field, from: &References<'_>, at: usize, block: &Block) {
-        let mut sums = Sums { all: &mut self.sums, width: field.across * BLOCK, corner: [0; 2] };
-        from.add(&mut sums, &mut self.room, field, at, block);
-    }
+/// Rows of blocks that know nothing of what becomes of others.
+#[derive(Debug, Default)]
+struct Band {
+    field: Field,
+    side_info: SideInfo,
+    /// Of the rows that this one's blocks reach.
+    sums: Vec<i16>,
+    room: Room,
+}
 
-    /// The best of a block's candidates, which takes the block's place in the sums.
-    fn best(
-        &mut self,
-        lambda: u32,
-        blocks: &Blocks,
-        from: &References<'_>,
-        found: &Found,
-        field: &Field,
-        at: usize,
-    ) -> Block {
-        let reach = Reach::of(field, at);
-        let wanted = reach.wanted(blocks);
-        let before = field.blocks[at];
-        // All but this block: take its share out.
-        self.alone(field, from, at, &before, reach);
-        let mut others = [[0; SIDE]; SIDE];
-        for (y, (out, own)) in others.iter_mut().zip(self.own.as_chunks::<SIDE>().0).enumerate().take(reach.sides[1]) {
-            let sums = &self.sums[reach.row(field, y)];
-            out.iter_mut().zip(sums).zip(own).for_each(|((out, sum), own)| *out = sum - own);
+impl Band {
+    fn refine(&mut self, given: Given<'_>, before: &Field, rows: Range<usize>) {
+        self.field.copy_from(before);
+        self.side_info.copy_from(given.side_info);
+        let Self { field, side_info, sums, room } = self;
+        let mut sampler = Sampler { planes: given.planes, room };
+        let across = field.across;
+        let near = rows.start.saturating_sub(1)..(rows.end + 1).min(field.down);
+        let mut sums = reset(sums, field, near.clone());
+        for at in near.start * across..near.end * across {
+            sums.add(&mut sampler, field, at, &before.blocks[at]);
         }
-        let (candidates, count) = candidates(&self.side_info, field, found, at);
-        let mut best = (before, u32::MAX);
-        for block in &candidates[..count] {
-            let mut cost = Cost::default();
-            let _ = self.side_info.block(&mut cost, field, at, *block);
-            let bits = lambda * cost.0 / (16 * BIT);
-            if bits >= best.1 {
-                continue;
+        for at in rows.start * across..rows.end * across {
+            if let Block::Moved(_) = field.blocks[at]
+                && !is_calm(field, at)
+            {
+                field.blocks[at] = best(given, side_info, &mut sums, &mut sampler, field, at);
             }
-            self.alone(field, from, at, block, reach);
-            let difference = widest!(left(&wanted, &others, self.own.as_chunks().0, best.1 - bits));
-            if difference < best.1 - bits {
-                best = (*block, difference + bits);
-            }
+            // What is told of the block to those behind it.
+            let _ = side_info.block(&mut Cost::default(), field, at, field.blocks[at]);
         }
-        self.alone(field, from, at, &best.0, reach);
-        for (y, (others, own)) in others.iter().zip(self.own.as_chunks::<SIDE>().0).enumerate().take(reach.sides[1]) {
-            let sums = &mut self.sums[reach.row(field, y)];
-            sums.iter_mut().zip(others).zip(own).for_each(|((sum, other), own)| *sum = other + own);
-        }
-        best.0
-    }
-
-    /// What a block alone gives to the samples that it reaches.
-    fn alone(&mut self, field: &Field, from: &References<'_>, at: usize, block: &Block, reach: Reach) {
-        let Self { own, room, .. } = self;
-        own.clear();
-        own.resize(SIDE * SIDE + SIDE, 0);
-        let mut sums = Sums { all: own, width: SIDE, corner: reach.corner.map(usize::cast_signed) };
-        from.add(&mut sums, room, field, at, block);
     }
 }
 
-/// The samples of a frame that a block reaches. Squares of them have rows of `SIDE`, with zeros behind the frame's.
+/// Zeros, for all that these rows of blocks reach.
+fn reset<'a>(all: &'a mut Vec<i16>, field: &Field, rows: Range<usize>) -> Sums<'a> {
+    let (width, top) = (field.across * BLOCK, (rows.start * BLOCK).saturating_sub(CELL / 2));
+    let end = (rows.end * BLOCK + CELL / 2).min(field.down * BLOCK);
+    all.clear();
+    all.resize((end - top) * width + SIDE, 0);
+    Sums { all, width, corner: [0, top] }
+}
+
+/// The best of a block's candidates, which takes the block's place in the sums.
+fn best(
+    given: Given<'_>,
+    side_info: &mut SideInfo,
+    sums: &mut Sums<'_>,
+    sampler: &mut Sampler<'_>,
+    field: &Field,
+    at: usize,
+) -> Block {
+    let (reach, before) = (Reach::of(field, at), field.blocks[at]);
+    let own = reach.shares(sampler, field, at, &before);
+    // All but this block.
+    let mut aimed = Aimed { wanted: reach.wanted(given.blocks), others: reach.of_sums(sums) };
+    for (others, own) in aimed.others.as_flattened_mut().iter_mut().zip(own.as_flattened()) {
+        *others -= own;
+    }
+    let (candidates, count) = candidates(side_info, field, &given.found[at], at);
+    let mut best = (before, u32::MAX);
+    for block in &candidates[..count] {
+        let mut cost = Cost::default();
+        let _ = side_info.block(&mut cost, field, at, *block);
+        let bits = given.lambda * cost.0 / (16 * BIT);
+        if bits >= best.1 {
+            continue;
+        }
+        let enough = best.1 - bits;
+        let difference = match block.one_vector() {
+            Some(vector) => aimed.left_of_moved(sampler, field, at, vector, enough),
+            None => aimed.left(&own, enough),
+        };
+        if difference < enough {
+            best = (*block, difference + bits);
+        }
+    }
+    if best.0 != before {
+        let own = reach.shares(sampler, field, at, &best.0);
+        for (others, own) in aimed.others.as_flattened_mut().iter_mut().zip(own.as_flattened()) {
+            *others += own;
+        }
+        reach.put(sums, &aimed.others);
+    }
+    best.0
+}
+
+/// The samples of a frame that a block reaches. Squares of them have rows of [`SIDE`], with zeros behind the frame's.
 #[derive(Clone, Copy)]
 struct Reach {
     corner: [usize; 2],
@@ -138,95 +167,44 @@ impl Reach {
         Self { corner, sides }
     }
 
-    /// Where row `y` is among the frame's samples.
-    const fn row(self, field: &Field, y: usize) -> Range<usize> {
-        let first = (self.corner[1] + y) * field.across * BLOCK + self.corner[0];
+    /// What block `at` alone gives if it is `block`.
+    fn shares(self, sampler: &mut Sampler<'_>, field: &Field, at: usize, block: &Block) -> Square {
+        let mut all = [0; SIDE * SIDE + SIDE];
+        Sums { all: &mut all, width: SIDE, corner: self.corner }.add(sampler, field, at, block);
+        std::array::from_fn(|y| std::array::from_fn(|x| all[y * SIDE + x]))
+    }
+
+    /// Where row `y` is among sums.
+    const fn row(self, sums: &Sums<'_>, y: usize) -> Range<usize> {
+        let first = (self.corner[1] + y - sums.corner[1]) * sums.width + self.corner[0];
         first..first + self.sides[0]
     }
 
+    fn of_sums(self, sums: &Sums<'_>) -> Square {
+        let mut square = [[0; SIDE]; SIDE];
+        for (y, out) in square.iter_mut().enumerate().take(self.sides[1]) {
+            out[..self.sides[0]].copy_from_slice(&sums.all[self.row(sums, y)]);
+        }
+        square
+    }
+
+    fn put(self, sums: &mut Sums<'_>, square: &Square) {
+        for (y, row) in square.iter().enumerate().take(self.sides[1]) {
+            let range = self.row(sums, y);
+            sums.all[range].copy_from_slice(&row[..self.sides[0]]);
+        }
+    }
+
     /// The frame's samples, as references have them.
-    fn wanted(self, blocks: &Blocks) -> [[i32; SIDE]; SIDE] {
+    fn wanted(self, blocks: &Blocks) -> Square {
         let mut wanted = [[0; SIDE]; SIDE];
         for (y, out) in wanted.iter_mut().enumerate().take(self.sides[1]) {
             let luma = blocks.row([self.corner[0], self.corner[1] + y], self.sides[0]);
-            out.iter_mut().zip(luma).for_each(|(out, luma)| *out = (i32::from(*luma) - 128) << FRACTION);
+            out.iter_mut().zip(luma).for_each(|(out, luma)| *out = (i16::from(*luma) - 128) << FRACTION);
         }
         wanted
     }
 }
-
-/// Room for what is interpolated.
-#[derive(Debug)]
-struct Room {
-    window: Window,
-    samples: Samples,
-}
-
-/// Of a block with its overlap.
-type Samples = [i16; SIDE * SIDE];
-
-impl Default for Room {
-    fn default() -> Self {
-        Self { window: Window::default(), samples: [0; SIDE * SIDE] }
-    }
-}
-
-/// What blocks are predicted from: the loop's and the floor's luma, or samples near enough to choose by.
-pub(super) enum References<'a> {
-    Exact([&'a Plane; 2]),
-    Rough(&'a [Quarters; 2]),
-}
-
-impl References<'_> {
-    fn add(&self, sums: &mut Sums<'_>, room: &mut Room, field: &Field, at: usize, block: &Block) {
-        let place = [at % field.across, at / field.across];
-        let floor = usize::from(field.sources[at] == Source::Floor);
-        match self {
-            Self::Exact(planes) => {
-                let mut sampler = Exact { window: &mut room.window, plane: planes[floor], kind: Kind::Luma };
-                sums.add(&mut sampler, field, Kind::Luma, place, block);
-            }
-            Self::Rough(quarters) => {
-                let mut sampler = Rough { quarters: &quarters[floor], samples: &mut room.samples };
-                sums.add(&mut sampler, field, Kind::Luma, place, block);
-            }
-        }
-    }
-}
-
-/// Means of 8-bit half samples.
-struct Rough<'a> {
-    quarters: &'a Quarters,
-    samples: &'a mut Samples,
-}
-
-impl Sampler for Rough<'_> {
-    fn fetch(&mut self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &[i16] {
-        let length = row_length(side[0]);
-        match length {
-            8 => self.quarters.fetch::<8>(corner, vector, side, self.samples.as_chunks_mut().0),
-            16 => self.quarters.fetch::<16>(corner, vector, side, self.samples.as_chunks_mut().0),
-            _ => self.quarters.fetch::<SIDE>(corner, vector, side, self.samples.as_chunks_mut().0),
-        }
-        &self.samples[..length * side[1]]
-    }
-}
-
-/// Absolute differences that a prediction leaves, if they are fewer than `enough`; else at least as many.
-#[inline(always)]
-fn left(wanted: &[[i32; SIDE]; SIDE], others: &[[i32; SIDE]; SIDE], own: &[[i32; SIDE]], enough: u32) -> u32 {
-    let mut sum = 0;
-    for ((wanted, others), own) in wanted.iter().zip(others).zip(own) {
-        for ((wanted, other), own) in wanted.iter().zip(others).zip(own) {
-            sum += ((other + own) >> SHIFT).abs_diff(*wanted);
-        }
-        if sum >> FRACTION >= enough {
-            break;
-        }
-    }
-    sum >> FRACTION
-}
-
 /// A block and all around it move alike, so that nothing better is near.
 fn is_calm(field: &Field, at: usize) -> bool {
     let (x, y) = (at % field.across, at / field.across);

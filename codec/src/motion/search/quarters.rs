@@ -66,46 +66,29 @@ impl Quarters {
         MEANS[quarter].map(|(plane, x, y)| &self.planes[plane][place + y * self.stride + x..])
     }
 
-    /// Makes `out` `side[0]` x `side[1]` samples in 1/64 of a step, less 128, in rows of `LENGTH`, at least `side[0]`: what is
-    /// behind the width means nothing.
-    pub(super) fn fetch<const LENGTH: usize>(
-        &self,
-        corner: [isize; 2],
-        vector: Vector,
-        side: [usize; 2],
-        out: &mut [[i16; LENGTH]],
-    ) {
-        let [first, second] = self.places(corner, vector, side);
-        widest!(means([first, second], self.stride, &mut out[..side[1]]));
-    }
-
     /// Sum of absolute differences to the `N` x `N` samples of a block, whose corner in the frame is `corner`.
-    pub(super) fn difference<const N: usize>(&self, own: [&[u8]; N], corner: [usize; 2], vector: Vector) -> u32 {
+    pub(super) fn difference<const N: usize>(&self, own: &[[u8; N]; N], corner: [usize; 2], vector: Vector) -> u32 {
         let corner = corner.map(usize::cast_signed);
         let [first, second] = self.places(corner, vector, [N; 2]);
         widest!(difference(own, [first, second], self.stride))
     }
 }
 
+/// Column by column, in 16 bits: 16 rows at most.
 #[inline(always)]
-fn means<const LENGTH: usize>([first, second]: [&[u8]; 2], stride: usize, out: &mut [[i16; LENGTH]]) {
-    for (row, out) in out.iter_mut().enumerate() {
-        let (a, b) = (&first[row * stride..][..LENGTH], &second[row * stride..][..LENGTH]);
-        for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
-            *out = (i16::from(mean(*a, *b)) - 128) << (2 * FRACTION);
+fn difference<const N: usize>(own: &[[u8; N]; N], [first, second]: [&[u8]; 2], stride: usize) -> u32 {
+    let mut columns = [0_u16; N];
+    for ((a, b), own) in first.chunks_exact(stride).zip(second.chunks_exact(stride)).zip(own) {
+        let (Some(a), Some(b)) = (a.first_chunk::<N>(), b.first_chunk::<N>()) else { break };
+        for i in 0..N {
+            columns[i] += u16::from(mean(a[i], b[i]).abs_diff(own[i]));
         }
     }
-}
-
-#[inline(always)]
-fn difference<const N: usize>(own: [&[u8]; N], [first, second]: [&[u8]; 2], stride: usize) -> u32 {
     let mut sum = 0;
-    for (row, own) in own.iter().enumerate() {
-        let (a, b) = (&first[row * stride..][..N], &second[row * stride..][..N]);
-        let means = a.iter().zip(b).map(|(a, b)| mean(*a, *b));
-        sum += means.zip(&own[..N]).map(|(mean, own)| u32::from(mean.abs_diff(*own))).sum::<u32>();
+    for column in columns {
+        sum += column;
     }
-    sum
+    u32::from(sum)
 }
 
 /// Rounded up.

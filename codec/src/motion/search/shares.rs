@@ -1,0 +1,251 @@
+//! What blocks give to an overlapped prediction, near enough to choose by: from samples of 8 bits, in 16 bits throughout.
+//!
+//! A share is a sample, less 128, times the weights of its column and row. The weights at one place sum to 2^8, so a sum of shares
+//! there has 16 bits too.
+
+use crate::motion::field::{BLOCK, Block, CELL, Field, Source};
+use crate::motion::interpolate::{Window, row_length};
+use crate::motion::overlap::{Kind, Motion, Weights, units};
+use crate::motion::reference::{FRACTION, Plane};
+use crate::motion::vector::Vector;
+use crate::simd::widest;
+
+/// Samples of a block's side with its overlap.
+pub(super) const SIDE: usize = BLOCK + CELL;
+/// The same of a cell.
+const CELL_SIDE: usize = 2 * CELL;
+/// From shares to eighths of a step.
+const SHIFT: u32 = 8 - FRACTION;
+/// Rows of differences between two looks at their sum. What a lane sums over all rows has 16 bits.
+const ROWS: usize = 8;
+
+/// Shares or samples of what a block reaches, row by row.
+pub(super) type Square = [[i16; SIDE]; SIDE];
+
+/// The loop's luma and the floor's, which blocks are predicted from, and room for what is interpolated of them.
+pub(super) struct Sampler<'a> {
+    pub(super) planes: [&'a Plane; 2],
+    pub(super) room: &'a mut Room,
+}
+
+/// Room for what is interpolated.
+#[derive(Debug)]
+pub(super) struct Room {
+    window: Window,
+    rounded: Square,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { window: Window::default(), rounded: [[0; SIDE]; SIDE] }
+    }
+}
+
+impl Sampler<'_> {
+    /// Samples of 8 bits, less 128, the first of which is at `corner` moved by `vector`; `side[0]` x `side[1]` of them mean
+    /// something.
+    fn fetch(&mut self, source: Source, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &Square {
+        let plane = self.planes[usize::from(source == Source::Floor)];
+        let Room { window, rounded } = &mut *self.room;
+        let samples = window.fetch(plane, true, corner, vector, side);
+        match row_length(side[0]) {
+            SIDE => widest!(round::<SIDE>(samples, rounded)),
+            _ => widest!(round::<CELL_SIDE>(samples, rounded)),
+        }
+        rounded
+    }
+}
+
+/// Of 1/64 of a step: filters overshoot.
+#[inline(always)]
+fn round<const LENGTH: usize>(samples: &[i16], out: &mut Square) {
+    for (out, samples) in out.iter_mut().zip(samples.as_chunks::<LENGTH>().0) {
+        for i in 0..LENGTH {
+            out[i] = (((samples[i] >> (2 * FRACTION - 1)) + 1) >> 1).clamp(-128, 127);
+        }
+    }
+}
+
+/// Sums of shares: rows of `width`, and [`SIDE`] more behind the last, to which nothing is added.
+pub(super) struct Sums<'a> {
+    pub(super) all: &'a mut [i16],
+    pub(super) width: usize,
+    /// Column and row of the first.
+    pub(super) corner: [usize; 2],
+}
+
+impl Sums<'_> {
+    /// Adds what block `at` gives if it is `block`.
+    pub(super) fn add(&mut self, sampler: &mut Sampler<'_>, field: &Field, at: usize, block: &Block) {
+        for unit in units(block, Kind::Luma, [at % field.across, at / field.across]).into_iter().flatten() {
+            let [(left, across), (upper, down)] = Weights::of_unit(&unit, field, Kind::Luma);
+            let [x, y] = [left, upper].map(isize::cast_unsigned);
+            let all = &mut self.all[(y - self.corner[1]) * self.width + x - self.corner[0]..];
+            let down = down.as_slice();
+            match unit.motion {
+                Motion::Moved(vector) => {
+                    let sides = [across.as_slice().len(), down.len()];
+                    let samples = sampler.fetch(field.sources[at], [left, upper], vector, sides);
+                    if unit.cells == 1 {
+                        widest!(add_rows::<CELL_SIDE>(all, self.width, |y| first(&samples[y]), across.first(), down));
+                    } else {
+                        widest!(add_rows::<SIDE>(all, self.width, |y| samples[y], across.first(), down));
+                    }
+                }
+                Motion::Constant(level) => {
+                    let samples = [level >> (2 * FRACTION); SIDE];
+                    widest!(add_rows::<SIDE>(all, self.width, |_| samples, across.first(), down));
+                }
+            }
+        }
+    }
+}
+
+/// Adds rows of samples times the weights of their column and row. Behind the last column of a block weights are zero.
+#[inline(always)]
+fn add_rows<const LENGTH: usize>(
+    sums: &mut [i16],
+    width: usize,
+    samples: impl Fn(usize) -> [i16; LENGTH],
+    across: &[i16; LENGTH],
+    down: &[i16],
+) {
+    for (row, down) in down.iter().enumerate() {
+        let Some(sums) = sums[row * width..].first_chunk_mut::<LENGTH>() else { return };
+        let shares = shares(&samples(row), across, *down);
+        for i in 0..LENGTH {
+            sums[i] += shares[i];
+        }
+    }
+}
+
+#[inline(always)]
+fn first<const LENGTH: usize>(row: &[i16; SIDE]) -> [i16; LENGTH] {
+    std::array::from_fn(|i| row[i])
+}
+
+#[inline(always)]
+fn shares<const LENGTH: usize>(samples: &[i16; LENGTH], across: &[i16; LENGTH], down: i16) -> [i16; LENGTH] {
+    std::array::from_fn(|i| samples[i] * (across[i] * down))
+}
+
+/// What a block is chosen by: the frame's samples around it in eighths of a step, less 128, and what all other blocks give there.
+pub(super) struct Aimed {
+    pub(super) wanted: Square,
+    pub(super) others: Square,
+}
+
+impl Aimed {
+    /// Absolute differences, in steps, that are left if the block gives `own`, if they are fewer than `enough`; else at least as
+    /// many.
+    pub(super) fn left(&self, own: &Square, enough: u32) -> u32 {
+        widest!(self.left_of(|y| own[y], enough))
+    }
+
+    /// The same for a block that moves as one.
+    pub(super) fn left_of_moved(
+        &self,
+        sampler: &mut Sampler<'_>,
+        field: &Field,
+        at: usize,
+        vector: Vector,
+        enough: u32,
+    ) -> u32 {
+        let block = Block::whole(vector);
+        let [Some(unit), ..] = units(&block, Kind::Luma, [at % field.across, at / field.across]) else {
+            return u32::MAX;
+        };
+        let [(left, across), (upper, down)] = Weights::of_unit(&unit, field, Kind::Luma);
+        let sides = [across, down].map(|weights| weights.as_slice().len());
+        let samples = sampler.fetch(field.sources[at], [left, upper], vector, sides);
+        let (across, down) = (across.first::<SIDE>(), down.as_slice());
+        let own = |y| if y < down.len() { shares(&samples[y], across, down[y]) } else { [0; SIDE] };
+        widest!(self.left_of(own, enough))
+    }
+
+    #[inline(always)]
+    fn left_of(&self, own: impl Fn(usize) -> [i16; SIDE], enough: u32) -> u32 {
+        let mut lanes = [0_u16; SIDE];
+        let mut left = 0;
+        for first in (0..SIDE).step_by(ROWS) {
+            for y in first..first + ROWS {
+                let (own, others, wanted) = (own(y), &self.others[y], &self.wanted[y]);
+                for i in 0..SIDE {
+                    lanes[i] += ((others[i] + own[i]) >> SHIFT).abs_diff(wanted[i]);
+                }
+            }
+            left = lanes.iter().map(|lane| u32::from(*lane)).sum::<u32>() >> FRACTION;
+            if left >= enough {
+                break;
+            }
+        }
+        left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::motion::overlap::Overlap;
+    use crate::motion::reference::Reference;
+    use crate::picture::Size;
+
+    /// Where references have whole steps and vectors whole samples, nothing is rounded before the end.
+    #[test]
+    fn shares_of_all_blocks_are_the_prediction() {
+        let mut seed = 1_u32;
+        let mut random = |most: i16| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            i16::try_from(seed >> 17).expect("15 bits") % most
+        };
+        for (width, height) in [(1, 1), (17, 16), (50, 37), (64, 33)] {
+            let mut reference = Reference::new(Size::new(width, height).expect("a valid size"));
+            let plane = &mut reference.planes[0];
+            for y in 0..plane.height {
+                plane.row_mut(y).fill_with(|| (random(256) - 128) << FRACTION);
+            }
+            plane.continue_borders();
+            let mut field = Field::default();
+            field.reset(Size::new(width, height).expect("a valid size"), 0);
+            for block in &mut field.blocks {
+                let vectors =
+                    std::array::from_fn(|_| Vector { x: random(40) / 4 * 4 - 20, y: random(40) / 4 * 4 - 20 });
+                *block = match random(3) {
+                    0 => Block::Constant(5),
+                    1 => Block::Moved(vectors),
+                    _ => Block::whole(vectors[0]),
+                };
+            }
+            let plane = &reference.planes[0];
+            let mut wanted = Plane::new(plane.width, plane.height);
+            Overlap::default().predict(&field, Kind::Luma, plane, plane, &mut wanted);
+            let (across, rows) = (field.across * BLOCK, field.down * BLOCK);
+            let mut all = vec![0; across * rows + SIDE];
+            let mut sums = Sums { all: &mut all, width: across, corner: [0; 2] };
+            let mut sampler = Sampler { planes: [plane; 2], room: &mut Room::default() };
+            for (at, block) in field.blocks.iter().enumerate() {
+                sums.add(&mut sampler, &field, at, block);
+            }
+            for y in 0..plane.height {
+                let row = sums.all[y * across..].iter().map(|sum| (sum + (1 << (SHIFT - 1))) >> SHIFT);
+                assert!(row.take(plane.width).eq(wanted.row(y).iter().copied()), "{width}x{height}, row {y}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_the_sum_of_absolute_differences() {
+        let square = |step: i16| -> Square {
+            let mut values = (0..).step_by(3).map(|value| value % 230 * step);
+            std::array::from_fn(|_| std::array::from_fn(|_| values.next().expect("without end")))
+        };
+        let aimed = Aimed { wanted: square(1), others: square(11) };
+        let own = square(5);
+        let all = (0..SIDE).flat_map(|y| (0..SIDE).map(move |x| [y, x]));
+        let left =
+            all.map(|[y, x]| u32::from(((aimed.others[y][x] + own[y][x]) >> SHIFT).abs_diff(aimed.wanted[y][x])));
+        let left = left.sum::<u32>() >> FRACTION;
+        assert_eq!(aimed.left(&own, u32::MAX), left);
+        assert!((left / 2..=left).contains(&aimed.left(&own, left / 2)));
+    }
+}
