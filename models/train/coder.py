@@ -225,8 +225,8 @@ class Grid:
         return slice(first, end), directions
 
 
-# In arrays of `bordered`: the coefficients, but for a border's; and of each of the eight directions the neighbours there, whether
-# coefficient and neighbour are in one slice, and whether the neighbour's block does not come later too.
+# In arrays of `bordered`: the coefficients; of each of the eight directions the neighbours there, whether coefficient and neighbour
+# are in one slice, and whether the neighbour's block does not come later too.
 Neighbours = tuple[slice, list[tuple[slice, np.ndarray, np.ndarray]]]
 
 
@@ -244,11 +244,10 @@ def near(before: np.ndarray, now: np.ndarray, neighbours: Neighbours, open_to=No
     shape, (here, directions) = before.shape, neighbours
     before = bordered(before)
     closed = before if open_to is None else before | ~bordered(open_to)
-    can_grow, out = (bordered(now) & ~closed)[here], np.zeros_like(before)
+    can_grow, fresh, out = (bordered(now) & ~closed)[here], np.zeros_like(before), np.zeros_like(before)
     for there, seen, _ in directions:
         out[here] |= before[there] & seen
     out &= ~closed
-    fresh = np.zeros_like(before)
     fresh[here] = out[here] & can_grow
     while fresh.any():
         more = np.zeros_like(before)
@@ -316,9 +315,7 @@ def known(levels: np.ndarray, first: int, cut: float, tables: Tables, grid: Grid
     """Of subbands `first`... of one level at a cut; levels: (subbands, h, w) whole numbers."""
     plane, done = math.floor(cut), passes(cut)[first : first + len(levels)]
     magnitude, neighbours = np.abs(levels), None
-    value = np.empty(levels.shape, np.float32)
-    significant = np.empty(levels.shape, bool)
-    width = np.empty(levels.shape, np.float32)
+    value, significant, width = (np.empty(levels.shape, kind) for kind in (np.float32, bool, np.float32))
     for i, turns in enumerate(done):
         own, index = magnitude[i], first + i
         fine, coarse = (tables.offsets[index, min(p, PLANES - 1)] * np.float32(2.0**p) for p in (plane, plane + 1))
@@ -332,12 +329,9 @@ def known(levels: np.ndarray, first: int, cut: float, tables: Tables, grid: Grid
             kept = np.where(arrived, own >> plane << plane, own >> (plane + 1) << (plane + 1))
             point, size = np.where(arrived, fine, coarse), np.where(arrived, 1, 2) * np.float32(2.0 ** (plane - cut))
         np.greater(kept, 0, out=significant[i])
-        np.multiply(significant[i], point, out=value[i], dtype=np.float32)
-        value[i] += kept
-        value[i] *= tables.steps[index]
-        np.multiply(significant[i], np.float32(-0.5), out=width[i], dtype=np.float32)
-        width[i] += 1
-        width[i] *= size
+        value[i] = (kept + significant[i] * point) * tables.steps[index]
+        width[i] = size
+    np.multiply(width, np.float32(0.5), out=width, where=significant)
     np.copysign(value, levels, out=value)
     return Known(value, significant, width)
 
@@ -382,8 +376,7 @@ def window(coded: Coded, cut: float, tables: Tables, y: int, x: int, size: tuple
     whole = tuple(n * rotation_search.SIDE for n in coded.angles.shape[:2])
     asked = [(at, at + n) for at, n in zip((y, x), size)]
     low, around, knowledge = coarse(coded, cut, tables), [(0, n) for n in whole], []
-    for level in range(DETAILS, 0, -1):
-        margin = MARGINS[level - 1]
+    for level, margin in zip(range(DETAILS, 0, -1), MARGINS[::-1]):
         own = [(max(0, start - margin), min(n, end + margin)) for (start, end), n in zip(asked, whole)]
         low, around = low[within(own, around, level)], own
         rows, columns = (slice(start >> level, end >> level) for start, end in own)
