@@ -29,7 +29,7 @@ MAX_LEVEL = 2**15 - 1
 DETAILS = 4  # levels whose details a window holds; the coarser ones are composed for the whole photo
 COARSE = 2**DETAILS
 CODE_BLOCK = 8  # coefficients each way that are coded together
-MARGIN = 64  # pixels that a window knows beyond its own, so that its details' borders do not show
+MARGINS = (32, 32, 64, 64)  # pixels that a window knows beyond its own, by level, so that its details' borders do not show
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,40 +213,50 @@ class Grid:
         column = np.arange(width)[columns] // CODE_BLOCK
         return Grid(slice_of.repeat(len(column), 1), row + column, (turn + share * column).astype(np.float32))
 
-    def neighbours(self):
-        """Of each of the eight directions: slices to a coefficient and to its neighbour there, whether both are in one
-        slice, and whether the neighbour's block does not come later too."""
-        out = []
-        for dy in (-1, 0, 1):
-            for dx in (-1, 0, 1):
-                if dy or dx:
-                    here = tuple(slice(max(0, -d), min(0, -d) or None) for d in (dy, dx))
-                    there = tuple(slice(max(0, d), min(0, d) or None) for d in (dy, dx))
-                    seen = self.slice_of[here] == self.slice_of[there]
-                    out.append((here, there, seen, seen & (self.code_block[there] <= self.code_block[here])))
-        return out
+    def neighbours(self) -> Neighbours:
+        slice_of, code_block = (bordered(part.astype(np.int32) + 1) for part in (self.slice_of, self.code_block))
+        width = self.slice_of.shape[1] + 2
+        first, end = width + 1, slice_of.size - width - 1
+        directions = []
+        for offset in (y * width + x for y in (-1, 0, 1) for x in (-1, 0, 1) if y or x):
+            there = slice(first + offset, end + offset)
+            seen = slice_of[first:end] == slice_of[there]
+            directions.append((there, seen, seen & (code_block[there] <= code_block[first:end])))
+        return slice(first, end), directions
 
 
-def near(before: np.ndarray, now: np.ndarray, neighbours, open_to=None) -> np.ndarray:
+# In arrays of `bordered`: the coefficients; of each of the eight directions the neighbours there, whether coefficient and neighbour
+# are in one slice, and whether the neighbour's block does not come later too.
+Neighbours = tuple[slice, list[tuple[slice, np.ndarray, np.ndarray]]]
+
+
+def bordered(part: np.ndarray) -> np.ndarray:
+    """(h, w) with a zero all around, as one line."""
+    out = np.zeros([n + 2 for n in part.shape], part.dtype)
+    out[1:-1, 1:-1] = part
+    return out.ravel()
+
+
+def near(before: np.ndarray, now: np.ndarray, neighbours: Neighbours, open_to=None) -> np.ndarray:
     """Which coefficients are coded in pass 0 of a plane, by which those of `before` are significant already and those of
     `now` become so at the latest: next to any of `before`, or of what was found in this pass in no later block.
     `open_to`: the coefficients that the pass has come to."""
-    out = np.zeros_like(before)
-    for here, there, seen, _ in neighbours:
+    shape, (here, directions) = before.shape, neighbours
+    before = bordered(before)
+    closed = before if open_to is None else before | ~bordered(open_to)
+    can_grow, fresh, out = (bordered(now) & ~closed)[here], np.zeros_like(before), np.zeros_like(before)
+    for there, seen, _ in directions:
         out[here] |= before[there] & seen
-    if open_to is not None:
-        out &= open_to
-    fresh = out & now & ~before
+    out &= ~closed
+    fresh[here] = out[here] & can_grow
     while fresh.any():
-        more = np.zeros_like(out)
-        for here, there, _, earlier in neighbours:
+        more = np.zeros_like(before)
+        for there, _, earlier in directions:
             more[here] |= fresh[there] & earlier
-        more &= ~out
-        if open_to is not None:
-            more &= open_to
+        more &= ~(out | closed)
         out |= more
-        fresh = more & now & ~before
-    return out & ~before
+        fresh[here] = more[here] & can_grow
+    return out.reshape([n + 2 for n in shape])[1:-1, 1:-1]
 
 
 def shares(subbands: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
@@ -305,9 +315,7 @@ def known(levels: np.ndarray, first: int, cut: float, tables: Tables, grid: Grid
     """Of subbands `first`... of one level at a cut; levels: (subbands, h, w) whole numbers."""
     plane, done = math.floor(cut), passes(cut)[first : first + len(levels)]
     magnitude, neighbours = np.abs(levels), None
-    value = np.empty(levels.shape, np.float32)
-    significant = np.empty(levels.shape, bool)
-    width = np.empty(levels.shape, np.float32)
+    value, significant, width = (np.empty(levels.shape, kind) for kind in (np.float32, bool, np.float32))
     for i, turns in enumerate(done):
         own, index = magnitude[i], first + i
         fine, coarse = (tables.offsets[index, min(p, PLANES - 1)] * np.float32(2.0**p) for p in (plane, plane + 1))
@@ -320,9 +328,10 @@ def known(levels: np.ndarray, first: int, cut: float, tables: Tables, grid: Grid
             arrived = arrival(own, plane, turns, grid, neighbours)
             kept = np.where(arrived, own >> plane << plane, own >> (plane + 1) << (plane + 1))
             point, size = np.where(arrived, fine, coarse), np.where(arrived, 1, 2) * np.float32(2.0 ** (plane - cut))
-        significant[i] = kept > 0
+        np.greater(kept, 0, out=significant[i])
         value[i] = (kept + significant[i] * point) * tables.steps[index]
-        width[i] = np.where(significant[i], np.float32(0.5), np.float32(1)) * size
+        width[i] = size
+    np.multiply(width, np.float32(0.5), out=width, where=significant)
     np.copysign(value, levels, out=value)
     return Known(value, significant, width)
 
@@ -364,22 +373,26 @@ def coarse(coded: Coded, cut: float, tables: Tables) -> np.ndarray:
 def window(coded: Coded, cut: float, tables: Tables, y: int, x: int, size: tuple[int, int]) -> tuple[np.ndarray, list[Known]]:
     """Planes (3, *size) that the linear decoder has at a cut, from pixel (y, x), a multiple of 32 as is the size; and what is
     known of the details of levels 1..4 there."""
-    height, width = (n * rotation_search.SIDE for n in coded.angles.shape[:2])
-    top, left = max(0, y - MARGIN), max(0, x - MARGIN)
-    bottom, right = min(height, y + size[0] + MARGIN), min(width, x + size[1] + MARGIN)
-    low = coarse(coded, cut, tables)[:, top // COARSE : bottom // COARSE, left // COARSE : right // COARSE]
-    angles = coded.angles[top // rotation_search.SIDE : bottom // rotation_search.SIDE, left // rotation_search.SIDE : right // rotation_search.SIDE]
-    matrix = rotation_search.matrices(angles).swapaxes(2, 3)
-    details, knowledge = [], []
-    for level in range(1, DETAILS + 1):
-        rows, columns = slice(top >> level, bottom >> level), slice(left >> level, right >> level)
-        own, grid = np.asarray(coded.details[level - 1][:, :, rows, columns]), Grid.of((height, width), level, rows, columns)
-        all_known = known(own.reshape(9, *own.shape[2:]), first_subband(level), cut, tables, grid)
-        details.append(rotated(all_known.value.reshape(own.shape), matrix))
-        inner = (slice(None), *(slice((a - b) >> level, (a - b + n) >> level) for a, b, n in ((y, top, size[0]), (x, left, size[1]))))
-        knowledge.append(Known(*(part[inner] for part in (all_known.value, all_known.significant, all_known.width))))
-    planes = compose(low, details, 1, tables.taps)
-    return planes[:, y - top : y - top + size[0], x - left : x - left + size[1]], knowledge
+    whole = tuple(n * rotation_search.SIDE for n in coded.angles.shape[:2])
+    asked = [(at, at + n) for at, n in zip((y, x), size)]
+    low, around, knowledge = coarse(coded, cut, tables), [(0, n) for n in whole], []
+    for level, margin in zip(range(DETAILS, 0, -1), MARGINS[::-1]):
+        own = [(max(0, start - margin), min(n, end + margin)) for (start, end), n in zip(asked, whole)]
+        low, around = low[within(own, around, level)], own
+        rows, columns = (slice(start >> level, end >> level) for start, end in own)
+        levels, grid = np.asarray(coded.details[level - 1][:, :, rows, columns]), Grid.of(whole, level, rows, columns)
+        bands = known(levels.reshape(9, *levels.shape[2:]), first_subband(level), cut, tables, grid)
+        angles = coded.angles[tuple(slice(start // rotation_search.SIDE, end // rotation_search.SIDE) for start, end in own)]
+        details = rotated(bands.value.reshape(levels.shape), rotation_search.matrices(angles).swapaxes(2, 3))
+        inner = within(asked, own, level)
+        knowledge.append(Known(*(part[inner] for part in (bands.value, bands.significant, bands.width))))
+        low = compose(low, [details], level, tables.taps)
+    return low[within(asked, around, 0)], knowledge[::-1]
+
+
+def within(part: list[tuple[int, int]], whole: list[tuple[int, int]], level: int) -> tuple[slice, ...]:
+    """Where in arrays of a level, of the pixels `whole`, the pixels `part` are: (start, end) down and across."""
+    return slice(None), *(slice((start - first) >> level, (end - first) >> level) for (start, end), (first, _) in zip(part, whole))
 
 
 def to_rgb(planes: np.ndarray, own: np.ndarray) -> np.ndarray:

@@ -20,20 +20,35 @@ PAIRS = ((0, 1), (0, 2), (1, 0), (2, 0), (1, 1), (1, -1), (1, 2), (1, -2), (2, 1
 NEAR, CROSS = PAIRS[:6], (PAIRS[0], PAIRS[2])
 # Of each component's filter: from which component, which neighbours.
 TAPS = (((0, PAIRS),), ((1, NEAR), (0, NEAR), (2, CROSS)), ((2, NEAR), (0, NEAR), (1, CROSS)))
-BORDER = 3  # samples around a picture that repeat its outermost ones
+# The same by source and neighbours: the components that look there, and the numbers of their taps.
+PLACES = {
+    (source, pair): [(c, own.index((source, pair))) for c, own in enumerate([(s, p) for s, pairs in taps for p in pairs] for taps in TAPS) if (source, pair) in own]
+    for source in range(3)
+    for pair in (PAIRS if source == 0 else NEAR)
+}
+REACH = 2  # of the taps
+WIDE = 2 * REACH  # samples around a picture that repeat its outermost ones
 
 
-def moved(padded: np.ndarray, dy: int, dx: int) -> np.ndarray:
-    height, width = (n - 2 * BORDER for n in padded.shape)
-    return padded[BORDER + dy : BORDER + dy + height, BORDER + dx : BORDER + dx + width]
+def padded(samples: np.ndarray) -> np.ndarray:
+    """(3, H, W) with what `moved` and `change` reach for around it."""
+    return np.pad(samples, ((0, 0), (WIDE, WIDE), (WIDE, WIDE)), mode="edge")
 
 
-def change(samples: np.ndarray, dy: int, dx: int) -> np.ndarray:
+def moved(wide: np.ndarray, dy: int, dx: int, beyond: int = 0) -> np.ndarray:
+    """The samples so far down and right of each, and of `beyond` more around; wide: one component of `padded`."""
+    height, width = (n - WIDE + beyond for n in wide.shape)
+    return wide[WIDE - beyond + dy : height + dy, WIDE - beyond + dx : width + dx]
+
+
+def change(wide: np.ndarray, dy: int, dx: int) -> np.ndarray:
     """(H / 4, W / 4): sums of differences over 8 x 8 samples around each block."""
-    wide = np.pad(samples, BORDER + 2, mode="edge")
-    each = np.minimum(np.abs(moved(wide, dy, dx) - moved(wide, -dy, -dx)), MAX_CHANGE)
-    half = each.reshape(each.shape[0] // 4, 4, each.shape[1] // 4, 4).sum((1, 3))
-    return half[:-1, :-1] + half[:-1, 1:] + half[1:, :-1] + half[1:, 1:]
+    each = moved(wide, dy, dx, REACH) - moved(wide, -dy, -dx, REACH)
+    np.abs(each, out=each)
+    np.minimum(each, MAX_CHANGE, out=each)
+    rows = each[0::4] + each[1::4] + each[2::4] + each[3::4]
+    blocks = rows[:, 0::4] + rows[:, 1::4] + rows[:, 2::4] + rows[:, 3::4]
+    return (blocks[:-1, :-1] + blocks[:-1, 1:] + blocks[1:, :-1] + blocks[1:, 1:]).astype(np.int64)  # which are multiplied
 
 
 def clip_at(step: int, cut: float) -> int:
@@ -49,9 +64,9 @@ def between(cut: float) -> tuple[int, int]:
     return first, (from_first - 512 * first) // 2
 
 
-def classes(samples: np.ndarray, known: list[Known], clip: int, component: int) -> np.ndarray:
-    """(H / 4, W / 4) classes of the blocks of planes that begin with a block; samples: (3, H, W)."""
-    h, v, d, e = (change(samples[component], *way) for way in ((0, 1), (1, 0), (1, 1), (1, -1)))
+def classes(wide: np.ndarray, known: list[Known], clip: int, component: int) -> np.ndarray:
+    """(H / 4, W / 4) classes of the blocks of planes that begin with a block; wide: `padded` samples."""
+    h, v, d, e = (change(wide[component], *way) for way in ((0, 1), (1, 0), (1, 1), (1, -1)))
     activity = sum((h + v >= FIRST_LIMIT * clip << k).astype(int) for k in range(8))
     upright = np.maximum(h, v) * np.minimum(d, e) >= np.maximum(d, e) * np.minimum(h, v)
     most = np.where(upright, np.maximum(h, v), np.maximum(d, e))
@@ -60,23 +75,24 @@ def classes(samples: np.ndarray, known: list[Known], clip: int, component: int) 
     direction = np.where(2 * most > 3 * least, ways, 0)
     significant = np.zeros(h.shape, int)
     for level in (3, 2, 1):
-        band = known[level - 1].significant[3 * component : 3 * component + 3].any(0)
+        band = np.logical_or.reduce(known[level - 1].significant[3 * component : 3 * component + 3])
         if level == 1:
-            blocks = band.reshape(h.shape[0], 2, h.shape[1], 2).any((1, 3))
+            rows = band[0::2] | band[1::2]
+            blocks = rows[:, 0::2] | rows[:, 1::2]
         else:
             blocks = band.repeat(level - 1, 0).repeat(level - 1, 1)
         significant = np.where(blocks, 4 - level, significant)
     return (activity * 5 + direction) * 4 + significant
 
 
-def differences(samples: np.ndarray, clip: int, component: int) -> list[np.ndarray]:
-    """Of every tap, clipped differences of opposite neighbours to the sample, summed."""
-    out = []
-    for source, pairs in TAPS[component]:
-        here, padded = samples[source], np.pad(samples[source], BORDER, mode="edge")
-        for y, x in pairs:
-            out.append(sum(np.clip(moved(padded, sign * y, sign * x) - here, -clip, clip) for sign in (1, -1)))
-    return out
+def differences(wide: np.ndarray, dy: int, dx: int, clip: int) -> np.ndarray:
+    """Clipped differences of the neighbour so far down and right, and of the opposite one, to each sample, summed."""
+    each = moved(wide, dy, dx, REACH) - moved(wide, 0, 0, REACH)
+    np.minimum(each, clip, out=each)
+    np.maximum(each, -clip, out=each)
+    height, width = (n - REACH for n in each.shape)
+    # What the opposite neighbour lacks to the sample is what the sample has beyond it.
+    return each[REACH:height, REACH:width] - each[REACH - dy : height - dy, REACH - dx : width - dx]
 
 
 class PostFilter:
@@ -94,21 +110,24 @@ class PostFilter:
         taps, at = [], START + 2
         for own in TAPS:
             shape = len(CUTS), CLASSES, PHASES, sum(len(pairs) for _, pairs in own)
-            taps.append(np.frombuffer(data, np.int8, int(np.prod(shape)), at).reshape(shape).astype(np.int64))
+            taps.append(np.frombuffer(data, np.int8, int(np.prod(shape)), at).reshape(shape).astype(np.int32))
             at += taps[-1].size
         return PostFilter(int.from_bytes(data[START : START + 2], "little"), taps)
 
     def apply(self, planes: np.ndarray, known: list[Known], cut: float) -> np.ndarray:
         """(3, H, W) planes, filtered; sides are multiples of 8."""
-        samples = np.clip(np.round(planes.astype(np.float64) * UNIT), -MOST, MOST).astype(np.int64)
+        samples = np.clip(np.round(planes.astype(np.float64) * UNIT), -MOST, MOST).astype(np.int32)
+        wide = padded(samples)
         clip, (first, share) = clip_at(self.step, cut), between(cut)
-        height, width = samples.shape[1:]
-        phase = np.arange(height)[:, None] % 2 * 2 + np.arange(width) % 2
-        out = samples.copy()
-        for component, taps in enumerate(self.taps):
-            own = (taps[first] * (256 - share) + taps[first + 1] * share).reshape(CLASSES * PHASES, -1)
-            number = classes(samples, known, clip, component).repeat(4, 0).repeat(4, 1) * PHASES + phase
-            for k, difference in enumerate(differences(samples, clip, component)):
-                product = own[number, k] * difference
-                out[component] += product >> 16 if k % 2 == 0 else -(-product >> 16)
-        return (out / UNIT).astype(np.float32)
+        phase = np.arange(samples.shape[1])[:, None] % 2 * 2 + np.arange(samples.shape[2]) % 2
+        numbers = [classes(wide, known, clip, c).repeat(4, 0).repeat(4, 1) * PHASES + phase for c in range(len(self.taps))]
+        own = [(taps[first] * (256 - share) + taps[first + 1] * share).reshape(CLASSES * PHASES, -1).T.copy() for taps in self.taps]
+        for (source, pair), places in PLACES.items():
+            difference = differences(wide[source], *pair, np.int32(clip))
+            for component, k in places:
+                product = own[component][k].take(numbers[component])
+                product *= -difference if k % 2 else difference
+                product >>= 16
+                add = np.subtract if k % 2 else np.add
+                add(samples[component], product, out=samples[component])
+        return samples.astype(np.float32) / np.float32(UNIT)

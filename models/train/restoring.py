@@ -79,8 +79,8 @@ class Packed:
         planes, known = coder.window(coded, cut, self.tables, y, x, (side, side))
         if self.filter:
             planes = self.filter.apply(planes, known, cut)
-        samples = pixels[y : y + side, x : x + side].astype(np.float32) - 128
-        target = np.einsum("ij,hwj->ihw", coded.axes.astype(np.float32), samples) / np.float32(PLANE_SCALE)
+        samples = pixels[y : y + side, x : x + side].astype(np.float32).reshape(-1, 3) - 128
+        target = (coded.axes.astype(np.float32) / np.float32(PLANE_SCALE) @ samples.T).reshape(3, side, side)
         error = math.exp(np.interp(cut, np.arange(len(coded.errors)), np.log(coded.errors)))
         return Window(planes, target, known, cut, coder.told(coded, cut), error, coded.axes)
 
@@ -107,8 +107,15 @@ class Packed:
 def stacked(windows: list[Window]) -> dict[str, object]:
     names = ("planes", "target", "cut", "told", "error", "axes")
     out = {name: torch.from_numpy(np.stack([getattr(one, name) for one in windows]).astype(np.float32)) for name in names}
-    levels = zip(*(maps(one.known) for one in windows))
-    out["known"] = [torch.stack(level).contiguous(memory_format=torch.channels_last) for level in levels]
+    out["known"] = [channels_last(level) for level in zip(*(maps(one.known) for one in windows))]
+    return out
+
+
+def channels_last(parts: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """Equal tensors (C, h, w) -> (B, C, h, w), as the network wants them in memory."""
+    out = torch.empty((len(parts), *parts[0].shape), memory_format=torch.channels_last)
+    for place, part in zip(out, parts):
+        place.copy_(part)
     return out
 
 

@@ -34,6 +34,7 @@ class Settings:
     rise: int = 200  # of the learning rate at the start of a phase
     floor: float = 0.03  # share of the learning rate at the end of a phase's cosine
     clip: float = 1.0  # largest norm of a parameter group's gradient; 0: any
+    bf16: bool = False  # whether the loss is worked out in bfloat16, where PyTorch says that this is safe; weights stay in floats
     average: float = 0.0  # decay of the weights' running average, which is validated and exported; 0: none
     validate_every: int = 1000
     checkpoint_minutes: float = 10

@@ -258,6 +258,17 @@ class DryRun(unittest.TestCase):
         for (name, a), b in zip(again.task.model.state_dict().items(), run.average.values()):
             torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-6, msg=name)
 
+    def test_steps_in_bfloat16_are_those_in_floats_but_for_roundings_and_keep_floats(self):
+        losses = []
+        for bf16 in (False, True):
+            settings = dataclasses.replace(self.settings, start="", bf16=bf16)
+            run = train.start(settings, Path(self.folder.name) / "packed", Path(self.folder.name) / f"bf16-{bf16}")
+            torch.nn.init.normal_(run.task.model.tail.weight, std=0.05)
+            losses.append(run.learn(run.task.batch(0)))
+            self.assertTrue(all(value.dtype == torch.float32 for value in run.task.model.state_dict().values()))
+        self.assertNotEqual(*losses)
+        self.assertLess(abs(losses[1] / losses[0] - 1), 0.02)
+
     def test_it_starts_with_the_synthesis_of_a_photo_model(self):
         folder = Path(self.folder.name)
         whole = dataclasses.replace(self.settings, channels=(64, 96, 128))

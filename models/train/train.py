@@ -103,7 +103,8 @@ class Run:
             group["lr"] = group["base"] * share
             for parameter in group["params"]:
                 parameter.requires_grad_(group["name"] in trained)
-        loss = self.task.loss(batch, phase)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.settings.bf16):
+            loss = self.task.loss(batch, phase)
         self.adam.zero_grad(set_to_none=True)
         loss.backward()
         self.task.before_step()
