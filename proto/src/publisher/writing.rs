@@ -11,7 +11,7 @@ use crate::path::PathStats;
 /// Bytes of a packet that are no stream's where it carries the end of one and the beginning of another.
 const OVERHEAD_BYTES: u64 = 45;
 /// A frame is written in so many parts at least, if it has as many packets.
-const PARTS: u64 = 4;
+const MIN_PARTS_PER_FRAME: u64 = 4;
 
 impl Publisher {
     /// How many bytes the transport should have at most. There is room for the bases of a few frames beside what may be in flight,
@@ -25,8 +25,11 @@ impl Publisher {
             return Room { held: most + HELD_WINDOWS * path.window, pending: Some(most) };
         }
         // A transport sends whole packets alone: of video the next one waits, and is filled by one frame.
-        let window =
-            if self.waiting.is_video() { path.window.div_ceil(path.mtu) * payload(path.mtu) } else { path.window };
+        let window = if self.waiting.is_video() {
+            path.window.div_ceil(path.mtu.max(1)) * payload(path.mtu)
+        } else {
+            path.window
+        };
         let most = if owes_base { bases } else { window };
         // What came behind a lost packet is held too, until that came again: at most all that was on the way with it.
         let holes = if path.repairing > 0 { path.window } else { 0 };
@@ -46,7 +49,7 @@ impl Publisher {
             return [head, body];
         }
         // Up to the end of a packet, so that a frame may end there.
-        let packets = self.last / payload(self.mtu) / PARTS;
+        let packets = self.last / payload(self.mtu) / MIN_PARTS_PER_FRAME;
         let part = usize::try_from(packets.max(1) * payload(self.mtu)).unwrap_or(usize::MAX);
         let written: usize = sending.whole.iter().map(Bytes::len).sum::<usize>() - head.len() - body.len();
         let left = part - written % part;

@@ -156,7 +156,7 @@ impl<const N: usize> Descent<'_, N> {
         best.0
     }
 
-    /// What the vector costs, if less than the best or little more; else at least as much.
+    /// The vector's cost, or that of its bits alone where they cost as much as the best already.
     fn try_one(&self, vector: Vector, best: &mut (Vector, u32)) -> u32 {
         let bits = self.lambda * cost::of_difference(vector, self.predicted) / 16;
         if bits >= best.1 {

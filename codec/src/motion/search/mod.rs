@@ -14,7 +14,7 @@ use crate::motion::reference::{Plane, Reference};
 use crate::motion::search::aim::{Aim, Effort};
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::modes::Modes;
-use crate::motion::search::overlapped::{Given, Overlapped};
+use crate::motion::search::overlapped::{Inputs, Overlapped};
 use crate::motion::search::pyramid::{Pyramid, Rough};
 use crate::motion::search::quarters::Quarters;
 use crate::parallel;
@@ -103,8 +103,8 @@ impl Choice {
         *side = match aim.effort {
             Effort::Fast => bytes,
             Effort::Normal => {
-                let given = Given { lambda, blocks, planes, found, side_info: modes.side_info() };
-                overlapped.refine(given, aim.threads, field, bytes)
+                let inputs = Inputs { lambda, blocks, planes, found, side_info: modes.side_info() };
+                overlapped.refine(inputs, aim.threads, field, bytes)
             }
         };
     }

@@ -1,16 +1,17 @@
-//! The choice once more, now by what overlapped prediction really leaves: each block tries what its neighbours have.
+//! The choice once more, now by what overlapped prediction leaves: each block tries what its neighbours have.
 //!
 //! Bands of rows are refined side by side, each as if the others stayed as they were; what a frame gives does not depend on
 //! threads.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use crate::entropy::range_coder::RangeEncoder;
 use crate::motion::field::{BLOCK, Block, CELL, Field};
 use crate::motion::reference::{FRACTION, Plane};
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::cost::{BIT, Cost};
-use crate::motion::search::shares::{Aimed, Room, SIDE, Sampler, Square, Sums};
+use crate::motion::search::shares::{Room, SIDE, Sampler, Square, Sums, Target};
 use crate::motion::side_info::SideInfo;
 use crate::motion::vector::Vector;
 use crate::parallel;
@@ -18,18 +19,18 @@ use crate::parallel;
 /// Rows of blocks of a band.
 const BAND: usize = 6;
 /// Candidates of a block.
-const MOST: usize = 14;
+const MAX_CANDIDATES: usize = 14;
 
 /// What a choice goes by.
 #[derive(Clone, Copy)]
-pub(super) struct Given<'a> {
+pub(super) struct Inputs<'a> {
     /// Steps of difference that a bit is worth, in 1/16.
     pub(super) lambda: u32,
     pub(super) blocks: &'a Blocks,
     /// Luma of loop and floor.
     pub(super) planes: [&'a Plane; 2],
     pub(super) found: &'a [Found],
-    /// As it was when the field was chosen: bits are counted by its probabilities.
+    /// As coding the chosen field left it: bits are counted by its probabilities.
     pub(super) side_info: &'a SideInfo,
 }
 
@@ -37,28 +38,32 @@ pub(super) struct Given<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Overlapped {
     side_info: SideInfo,
-    bands: Vec<Band>,
+    chosen: Vec<Block>,
+    /// Of bands that nobody works on: as many as there were threads.
+    rooms: Mutex<Vec<Band>>,
 }
 
 impl Overlapped {
     /// Improves `field` and gives its bytes, in the memory of `bytes`.
-    pub(super) fn refine(&mut self, given: Given<'_>, threads: usize, field: &mut Field, bytes: Vec<u8>) -> Vec<u8> {
-        self.bands.resize_with(field.down.div_ceil(BAND), Band::default);
-        let before = &*field;
-        let rows = |number: usize| number * BAND..((number + 1) * BAND).min(before.down);
-        parallel::for_each(threads, self.bands.iter_mut().enumerate(), |(number, band)| {
-            band.refine(given, before, rows(number));
+    pub(super) fn refine(&mut self, inputs: Inputs<'_>, threads: usize, field: &mut Field, bytes: Vec<u8>) -> Vec<u8> {
+        let Self { side_info, chosen, rooms } = self;
+        chosen.clone_from(&field.blocks);
+        let (before, rooms) = (&*field, &*rooms);
+        let bands = chosen.chunks_mut(BAND * before.across).enumerate();
+        parallel::for_each(threads, bands, |(number, out)| {
+            let rooms = || rooms.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut band = rooms().pop().unwrap_or_default();
+            band.refine(inputs, before, number * BAND..((number + 1) * BAND).min(before.down));
+            out.copy_from_slice(&band.field.blocks[number * BAND * before.across..][..out.len()]);
+            rooms().push(band);
         });
-        let across = field.across;
-        for (blocks, (number, band)) in field.blocks.chunks_mut(BAND * across).zip(self.bands.iter().enumerate()) {
-            blocks.copy_from_slice(&band.field.blocks[number * BAND * across..][..blocks.len()]);
-        }
-        self.side_info.reset(field);
+        field.blocks.copy_from_slice(chosen);
+        side_info.reset(field);
         let mut coder = RangeEncoder::new();
         coder.restart(bytes);
         for at in 0..field.blocks.len() {
             // An encoder is never starved.
-            let _ = self.side_info.block(&mut coder, field, at, field.blocks[at]);
+            let _ = side_info.block(&mut coder, field, at, field.blocks[at]);
         }
         coder.finish_before_zeros()
     }
@@ -69,17 +74,17 @@ impl Overlapped {
 struct Band {
     field: Field,
     side_info: SideInfo,
-    /// Of the rows that this one's blocks reach.
+    /// Of the rows that this one's blocks footprint.
     sums: Vec<i16>,
     room: Room,
 }
 
 impl Band {
-    fn refine(&mut self, given: Given<'_>, before: &Field, rows: Range<usize>) {
+    fn refine(&mut self, inputs: Inputs<'_>, before: &Field, rows: Range<usize>) {
         self.field.copy_from(before);
-        self.side_info.copy_from(given.side_info);
+        self.side_info.copy_from(inputs.side_info);
         let Self { field, side_info, sums, room } = self;
-        let mut sampler = Sampler { planes: given.planes, room };
+        let mut sampler = Sampler { planes: inputs.planes, room };
         let across = field.across;
         let near = rows.start.saturating_sub(1)..(rows.end + 1).min(field.down);
         let mut sums = reset(sums, field, near.clone());
@@ -90,7 +95,7 @@ impl Band {
             if let Block::Moved(_) = field.blocks[at]
                 && !is_calm(field, at)
             {
-                field.blocks[at] = best(given, side_info, &mut sums, &mut sampler, field, at);
+                field.blocks[at] = best(inputs, side_info, &mut sums, &mut sampler, field, at);
             }
             // What is told of the block to those behind it.
             let _ = side_info.block(&mut Cost::default(), field, at, field.blocks[at]);
@@ -98,7 +103,7 @@ impl Band {
     }
 }
 
-/// Zeros, for all that these rows of blocks reach.
+/// Zeros, for all that these rows of blocks footprint.
 fn reset<'a>(all: &'a mut Vec<i16>, field: &Field, rows: Range<usize>) -> Sums<'a> {
     let (width, top) = (field.across * BLOCK, (rows.start * BLOCK).saturating_sub(CELL / 2));
     let end = (rows.end * BLOCK + CELL / 2).min(field.down * BLOCK);
@@ -109,56 +114,56 @@ fn reset<'a>(all: &'a mut Vec<i16>, field: &Field, rows: Range<usize>) -> Sums<'
 
 /// The best of a block's candidates, which takes the block's place in the sums.
 fn best(
-    given: Given<'_>,
+    inputs: Inputs<'_>,
     side_info: &mut SideInfo,
     sums: &mut Sums<'_>,
     sampler: &mut Sampler<'_>,
     field: &Field,
     at: usize,
 ) -> Block {
-    let (reach, before) = (Reach::of(field, at), field.blocks[at]);
-    let own = reach.shares(sampler, field, at, &before);
+    let (footprint, before) = (Footprint::of(field, at), field.blocks[at]);
+    let own = footprint.shares(sampler, field, at, &before);
     // All but this block.
-    let mut aimed = Aimed { wanted: reach.wanted(given.blocks), others: reach.of_sums(sums) };
-    for (others, own) in aimed.others.as_flattened_mut().iter_mut().zip(own.as_flattened()) {
+    let mut target = Target { wanted: footprint.wanted(inputs.blocks), others: footprint.of_sums(sums) };
+    for (others, own) in target.others.as_flattened_mut().iter_mut().zip(own.as_flattened()) {
         *others -= own;
     }
-    let (candidates, count) = candidates(side_info, field, &given.found[at], at);
+    let (candidates, count) = candidates(side_info, field, &inputs.found[at], at);
     let mut best = (before, u32::MAX);
     for block in &candidates[..count] {
         let mut cost = Cost::default();
         let _ = side_info.block(&mut cost, field, at, *block);
-        let bits = given.lambda * cost.0 / (16 * BIT);
+        let bits = inputs.lambda * cost.0 / (16 * BIT);
         if bits >= best.1 {
             continue;
         }
         let enough = best.1 - bits;
         let difference = match block.one_vector() {
-            Some(vector) => aimed.left_of_moved(sampler, field, at, vector, enough),
-            None => aimed.left(&own, enough),
+            Some(vector) => target.left_of_moved(sampler, field, at, vector, enough),
+            None => target.left(&own, enough),
         };
         if difference < enough {
             best = (*block, difference + bits);
         }
     }
     if best.0 != before {
-        let own = reach.shares(sampler, field, at, &best.0);
-        for (others, own) in aimed.others.as_flattened_mut().iter_mut().zip(own.as_flattened()) {
+        let own = footprint.shares(sampler, field, at, &best.0);
+        for (others, own) in target.others.as_flattened_mut().iter_mut().zip(own.as_flattened()) {
             *others += own;
         }
-        reach.put(sums, &aimed.others);
+        footprint.put(sums, &target.others);
     }
     best.0
 }
 
 /// The samples of a frame that a block reaches. Squares of them have rows of [`SIDE`], with zeros behind the frame's.
 #[derive(Clone, Copy)]
-struct Reach {
+struct Footprint {
     corner: [usize; 2],
     sides: [usize; 2],
 }
 
-impl Reach {
+impl Footprint {
     fn of(field: &Field, at: usize) -> Self {
         let place = [at % field.across, at / field.across];
         let corner = place.map(|at| (at * BLOCK).saturating_sub(CELL / 2));
@@ -205,6 +210,7 @@ impl Reach {
         wanted
     }
 }
+
 /// A block and all around it move alike, so that nothing better is near.
 fn is_calm(field: &Field, at: usize) -> bool {
     let (x, y) = (at % field.across, at / field.across);
@@ -215,11 +221,11 @@ fn is_calm(field: &Field, at: usize) -> bool {
 }
 
 /// What a block tries, itself first.
-fn candidates(side_info: &SideInfo, field: &Field, found: &Found, at: usize) -> ([Block; MOST], usize) {
+fn candidates(side_info: &SideInfo, field: &Field, found: &Found, at: usize) -> ([Block; MAX_CANDIDATES], usize) {
     let before = field.blocks[at];
-    let (mut all, mut count) = ([before; MOST], 1);
+    let (mut all, mut count) = ([before; MAX_CANDIDATES], 1);
     let mut add = |block: Block| {
-        if count < MOST && !all[..count].contains(&block) {
+        if count < MAX_CANDIDATES && !all[..count].contains(&block) {
             all[count] = block;
             count += 1;
         }

@@ -130,12 +130,12 @@ fn shares<const LENGTH: usize>(samples: &[i16; LENGTH], across: &[i16; LENGTH], 
 }
 
 /// What a block is chosen by: the frame's samples around it in eighths of a step, less 128, and what all other blocks give there.
-pub(super) struct Aimed {
+pub(super) struct Target {
     pub(super) wanted: Square,
     pub(super) others: Square,
 }
 
-impl Aimed {
+impl Target {
     /// Absolute differences, in steps, that are left if the block gives `own`, if they are fewer than `enough`; else at least as
     /// many.
     pub(super) fn left(&self, own: &Square, enough: u32) -> u32 {
@@ -239,13 +239,13 @@ mod tests {
             let mut values = (0..).step_by(3).map(|value| value % 230 * step);
             std::array::from_fn(|_| std::array::from_fn(|_| values.next().expect("without end")))
         };
-        let aimed = Aimed { wanted: square(1), others: square(11) };
+        let target = Target { wanted: square(1), others: square(11) };
         let own = square(5);
         let all = (0..SIDE).flat_map(|y| (0..SIDE).map(move |x| [y, x]));
         let left =
-            all.map(|[y, x]| u32::from(((aimed.others[y][x] + own[y][x]) >> SHIFT).abs_diff(aimed.wanted[y][x])));
+            all.map(|[y, x]| u32::from(((target.others[y][x] + own[y][x]) >> SHIFT).abs_diff(target.wanted[y][x])));
         let left = left.sum::<u32>() >> FRACTION;
-        assert_eq!(aimed.left(&own, u32::MAX), left);
-        assert!((left / 2..=left).contains(&aimed.left(&own, left / 2)));
+        assert_eq!(target.left(&own, u32::MAX), left);
+        assert!((left / 2..=left).contains(&target.left(&own, left / 2)));
     }
 }
