@@ -134,23 +134,21 @@ impl<'a, V: Viewer> Playback<'a, V> {
         let start = Instant::now();
         let mut last = None;
         for arrived in frames {
-            let decoded = decoding.decode(announced.size, &arrived.prefix);
-            let Err(why) = decoded else {
-                last = Some(arrived);
+            let id = arrived.header.id;
+            if let Err(why) = decoding.decode(announced.size, &arrived.prefix) {
+                tracing::debug!(frame = id, "not shown: {why}");
+                self.corrupt.note(&mut self.totals, why)?;
                 continue;
-            };
-            tracing::debug!(frame = arrived.header.id, "not shown: {why}");
-            self.corrupt.note(&mut self.totals, why)?;
+            }
+            let due = announced.video.is_none() || self.concealment.handle_decoded(id);
+            last = Some((arrived, due));
         }
-        let Some(arrived) = last else { return Ok(()) };
+        let Some((arrived, due)) = last else { return Ok(()) };
         let receiving = arrived.shown.saturating_sub(arrived.first);
         let FrameHeader { id, captured, full, .. } = arrived.header;
         let last = Last { id, captured, full, bytes: arrived.prefix.len(), receiving };
         self.last = Some(last);
-        if announced.video.is_some() && !self.concealment.handle_decoded(id) {
-            return Ok(());
-        }
-        if self.draw(last, start)? {
+        if due && self.draw(last, start)? {
             self.totals.latency.note(latency::since(captured, self.mailbox.ahead()));
         }
         Ok(())
@@ -325,5 +323,16 @@ mod tests {
         let Totals { concealed, held, latency, .. } = playback.totals;
         assert_eq!((concealed, held), (4, 2));
         assert_eq!(latency.classes().map(|(_, frames)| frames).sum::<u64>(), 11, "concealed ones are none of these");
+    }
+
+    #[test]
+    fn behind_frames_that_waited_for_the_decoder_the_next_is_concealed_as_soon() {
+        use Given::{Concealed, Shown};
+        let (notes, mailbox, frames) = (Notes::default(), Mailbox::default(), frames(8));
+        let mut playback = playback(&notes, &mailbox);
+        frames[..4].iter().for_each(|frame| playback.show([frame.clone()]).expect("a frame"));
+        playback.show(frames[4..].to_vec()).expect("frames");
+        playback.go_on().expect("a picture");
+        assert_eq!(notes.take().0[4..], [Shown(7), Concealed(8)]);
     }
 }
