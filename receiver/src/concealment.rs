@@ -1,6 +1,6 @@
 //! When a frame of video is concealed: by how long nothing came, counted in frame intervals.
 
-/// Frames in a row that are concealed at most; behind them the picture stands.
+/// No more than so many frames behind the last one decoded are concealed; then the picture stands.
 pub(crate) const MAX_CONCEALED: u64 = 4;
 
 /// Follows the frames of one connection.

@@ -96,7 +96,7 @@ impl Decoding {
     }
 
     /// Draws what the `frames`th frame behind the last one, of which nothing came, may look like; `false`, and `picture` stays, if
-    /// that is the last frame.
+    /// nothing moves.
     pub(crate) fn conceal(&mut self, picture: &mut Picture, frames: u32) -> Result<bool, Cause> {
         match &mut self.0 {
             Kind::Pictures { .. } => Ok(false),

@@ -93,12 +93,16 @@ impl<'a, V: Viewer> Playback<'a, V> {
     /// Nothing came for an interval: shows how the last frame moves on, or its picture again.
     fn go_on(&mut self) -> Result<(), PlayError> {
         let (Some(decoding), Some(picture)) = (&mut self.decoding, &mut self.picture) else { return Ok(()) };
-        if let Some((id, frames)) = self.concealment.handle_interval()
-            && decoding.conceal(picture, frames).map_err(PlayError::View)?
-        {
-            self.concealment.handle_concealed(id);
-            self.totals.concealed += 1;
-            return self.viewer.conceal(&Concealed { id, picture }).map_err(failed);
+        if let Some((id, frames)) = self.concealment.handle_interval() {
+            match decoding.conceal(picture, frames) {
+                Ok(true) => {
+                    self.concealment.handle_concealed(id);
+                    self.totals.concealed += 1;
+                    return self.viewer.conceal(&Concealed { id, picture }).map_err(failed);
+                }
+                Ok(false) => {}
+                Err(why) => self.corrupt.note(&mut self.totals, why)?,
+            }
         }
         self.totals.held += 1;
         self.viewer.hold(picture).map_err(failed)
@@ -134,23 +138,21 @@ impl<'a, V: Viewer> Playback<'a, V> {
         let start = Instant::now();
         let mut last = None;
         for arrived in frames {
-            let decoded = decoding.decode(announced.size, &arrived.prefix);
-            let Err(why) = decoded else {
-                last = Some(arrived);
+            let id = arrived.header.id;
+            if let Err(why) = decoding.decode(announced.size, &arrived.prefix) {
+                tracing::debug!(frame = id, "not shown: {why}");
+                self.corrupt.note(&mut self.totals, why)?;
                 continue;
-            };
-            tracing::debug!(frame = arrived.header.id, "not shown: {why}");
-            self.corrupt.note(&mut self.totals, why)?;
+            }
+            let due = announced.video.is_none() || self.concealment.handle_decoded(id);
+            last = Some((arrived, due));
         }
-        let Some(arrived) = last else { return Ok(()) };
+        let Some((arrived, due)) = last else { return Ok(()) };
         let receiving = arrived.shown.saturating_sub(arrived.first);
         let FrameHeader { id, captured, full, .. } = arrived.header;
         let last = Last { id, captured, full, bytes: arrived.prefix.len(), receiving };
         self.last = Some(last);
-        if announced.video.is_some() && !self.concealment.handle_decoded(id) {
-            return Ok(());
-        }
-        if self.draw(last, start)? {
+        if due && self.draw(last, start)? {
             self.totals.latency.note(latency::since(captured, self.mailbox.ahead()));
         }
         Ok(())
@@ -325,5 +327,41 @@ mod tests {
         let Totals { concealed, held, latency, .. } = playback.totals;
         assert_eq!((concealed, held), (4, 2));
         assert_eq!(latency.classes().map(|(_, frames)| frames).sum::<u64>(), 11, "concealed ones are none of these");
+    }
+
+    #[test]
+    fn behind_frames_that_waited_for_the_decoder_the_next_is_concealed_as_soon() {
+        use Given::{Concealed, Shown};
+        let (notes, mailbox, frames) = (Notes::default(), Mailbox::default(), frames(8));
+        let mut playback = playback(&notes, &mailbox);
+        frames[..4].iter().for_each(|frame| playback.show([frame.clone()]).expect("a frame"));
+        playback.show(frames[4..].to_vec()).expect("frames");
+        playback.go_on().expect("a picture");
+        assert_eq!(notes.take().0[4..], [Shown(7), Concealed(8)]);
+    }
+
+    #[test]
+    fn behind_a_key_frame_that_comes_late_what_was_concealed_last_is_held() {
+        let (notes, mailbox) = (Notes::default(), Mailbox::default());
+        let mut playback = playback(&notes, &mailbox);
+        frames(8).into_iter().for_each(|frame| playback.show([frame]).expect("a frame"));
+        (0..4).for_each(|_| playback.go_on().expect("a picture"));
+        let concealed = notes.take().1.pop().expect("a picture");
+        let mut key = frames(1).remove(0);
+        key.header.id = 8;
+        playback.show([key]).expect("a frame");
+        (0..4).for_each(|_| playback.go_on().expect("a picture"));
+        assert!(notes.take() == (vec![Given::Held; 4], vec![concealed; 4]));
+    }
+
+    #[test]
+    fn what_cannot_be_concealed_is_held_and_counts_as_corrupt() {
+        let (notes, mailbox) = (Notes::default(), Mailbox::default());
+        let mut playback = playback(&notes, &mailbox);
+        frames(8).into_iter().for_each(|frame| playback.show([frame]).expect("a frame"));
+        playback.picture = Some(Picture::zero(Size::new(8, 8).expect("a valid size"), Format::Grey));
+        playback.go_on().expect("a picture");
+        assert_eq!(notes.take().0.pop(), Some(Given::Held));
+        assert_eq!((playback.totals.corrupt, playback.totals.concealed), (1, 0));
     }
 }

@@ -110,7 +110,8 @@ pub trait Viewer: Send + 'static {
     /// If it cannot be shown.
     fn show(&mut self, shown: &Shown<'_>) -> Result<(), Self::Error>;
 
-    /// A frame of video is not there when it is due: shows where motion goes on. At most four follow each other.
+    /// A frame of video is not there when it is due: shows where motion goes on. No more than
+    /// four frames behind the last one decoded are concealed.
     ///
     /// # Errors
     /// If it cannot be shown.

@@ -10,7 +10,7 @@ pub(super) struct Motion {
     /// Of no blocks if the last frame was predicted from nothing, or there was none.
     last: Field,
     before: Field,
-    /// Where the next frame's is decoded to.
+    /// Where the next frame's is decoded to, or the last one's carried on.
     pub(super) next: Field,
 }
 
@@ -28,9 +28,9 @@ impl Motion {
         self.before.blocks.clear();
     }
 
-    /// How the last frame moves in the next so many: in each as in the one before but for what does not persist. Nothing if
-    /// nothing moves.
-    pub(super) fn carry_on(&mut self, frames: u32) -> Option<&Field> {
+    /// Makes `next` how the last frame moves in the next so many: in each as in the one before but for what does not persist.
+    /// Gives whether anything moves.
+    pub(super) fn carry_on(&mut self, frames: u32) -> bool {
         let Self { last, before, next } = self;
         let persistence = persistence(last, before);
         let shares = std::iter::successors(Some(persistence), |share| Some(share * persistence));
@@ -45,7 +45,7 @@ impl Motion {
             Block::Constant(_) => Block::whole(Vector::ZERO),
         }));
         let stands = |block: &Block| block.one_vector() == Some(Vector::ZERO);
-        (!next.blocks.iter().all(stands)).then_some(next)
+        !next.blocks.iter().all(stands)
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
             motion.next = field;
             motion.advance();
         }
-        motion.carry_on(frames).map(|field| field.blocks.clone())
+        motion.carry_on(frames).then_some(motion.next.blocks)
     }
 
     #[test]
@@ -120,9 +120,9 @@ mod tests {
         assert_eq!(moved([Field::default(), field(8, 0)], 1), None);
         let mut motion = Motion { last: field(8, 0), before: field(8, 0), next: Field::default() };
         motion.forget();
-        assert!(motion.carry_on(1).is_none());
+        assert!(!motion.carry_on(1));
         motion.next = field(8, 0);
         motion.advance();
-        assert!(motion.carry_on(1).is_none(), "a frame behind one that is predicted from nothing");
+        assert!(!motion.carry_on(1), "a frame behind one that is predicted from nothing");
     }
 }

@@ -181,32 +181,42 @@ impl VideoDecoder {
     /// # Errors
     /// [`Error::Argument`] for another size or format, [`Error::Limit`] if frames are larger than agreed.
     pub fn render_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), Error> {
-        self.render(out.into())
+        let out = out.into();
+        self.check(&out)?;
+        self.render(out);
+        Ok(())
     }
 
     /// Makes `out` a picture for the `frames`th frame behind the last one, of which nothing came: the last one, its motion carried
-    /// on. What is decoded later does not depend on it. Gives whether anything moves; if not, as before the third frame, behind one
-    /// that is predicted from nothing and where motion turns back, `out` is the last frame.
+    /// on. What is decoded later does not depend on it. Gives whether anything moves; if not, `out` stays as it is. Nothing moves
+    /// unless the last two frames were both predicted with motion, and in like directions.
     ///
     /// # Errors
     /// As [`VideoDecoder::render_into`].
     pub fn conceal_into<'a>(&mut self, out: impl Into<ViewMut<'a>>, frames: u32) -> Result<bool, Error> {
         let mut out = out.into();
-        self.render(out.reborrow())?;
+        self.check(&out)?;
+        if !self.motion.carry_on(frames) {
+            return Ok(false);
+        }
+        self.render(out.reborrow());
         let Self { state, motion, room, threads, .. } = self;
-        let Some(field) = motion.carry_on(frames) else { return Ok(false) };
-        let carried = state.carry_on(field, &out, *threads, room);
+        let carried = state.carry_on(&motion.next, &out, *threads, room);
         for (plane, out) in carried.planes.iter().zip(&mut out.planes) {
             (0..plane.height).for_each(|y| widest!(round(plane.row(y), out.row(y, plane.width))));
         }
         Ok(true)
     }
 
-    fn render(&mut self, mut out: ViewMut<'_>) -> Result<(), Error> {
+    /// Refuses a picture that no frame fits, and takes memory, if it was not yet.
+    fn check(&mut self, out: &ViewMut<'_>) -> Result<(), Error> {
         if out.size() != self.size || !matches!(out.format(), Format::Ycbcr420(_)) {
             return Err(Error::Argument("the picture to render into is no planar YCbCr 4:2:0 of the frames' size"));
         }
-        self.begin()?;
+        self.begin()
+    }
+
+    fn render(&mut self, mut out: ViewMut<'_>) {
         if let Some(head) = self.head {
             let model = self.model.clone();
             let model = model.of(head.key);
@@ -214,7 +224,7 @@ impl VideoDecoder {
             if let Some(table) = &model.post_filter {
                 let Self { state, residual, decoder, filter, threads, .. } = self;
                 filter.filter(table, decoder, Frame { predicted: &state.predicted, residual }, *threads, out);
-                return Ok(());
+                return;
             }
         }
         let planes = self.state.predicted.planes.iter().zip(self.residual.planes()).zip(&mut out.planes);
@@ -224,7 +234,6 @@ impl VideoDecoder {
                 widest!(show(predicted.row(y), residual, out.row(y, width)));
             }
         }
-        Ok(())
     }
 }
 
