@@ -36,7 +36,7 @@ impl Publisher {
         Room { held: most + if owes_base { holes } else { holes / 4 }, pending: None }
     }
 
-    /// What [`Step::Write`] is to write: the base alone, then the rest.
+    /// What [`Step::Write`](crate::Step::Write) is to write: the base alone, then the rest.
     #[must_use]
     pub fn unwritten(&self) -> [Bytes; 2] {
         let Some(sending) = &self.current else { return Default::default() };
