@@ -74,7 +74,7 @@ impl Overlapped {
 struct Band {
     field: Field,
     side_info: SideInfo,
-    /// Of the rows that this one's blocks footprint.
+    /// Of the rows that this band's blocks reach.
     sums: Vec<i16>,
     room: Room,
 }
@@ -103,7 +103,7 @@ impl Band {
     }
 }
 
-/// Zeros, for all that these rows of blocks footprint.
+/// Zeros, for all that these rows of blocks reach.
 fn reset<'a>(all: &'a mut Vec<i16>, field: &Field, rows: Range<usize>) -> Sums<'a> {
     let (width, top) = (field.across * BLOCK, (rows.start * BLOCK).saturating_sub(CELL / 2));
     let end = (rows.end * BLOCK + CELL / 2).min(field.down * BLOCK);

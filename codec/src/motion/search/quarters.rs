@@ -74,9 +74,10 @@ impl Quarters {
     }
 }
 
-/// Column by column, in 16 bits: 16 rows at most.
+/// Column by column, in 16 bits.
 #[inline(always)]
 fn difference<const N: usize>(own: &[[u8; N]; N], [first, second]: [&[u8]; 2], stride: usize) -> u32 {
+    const { assert!(N <= 16, "sums of bytes have 16 bits") };
     let mut columns = [0_u16; N];
     for ((a, b), own) in first.chunks_exact(stride).zip(second.chunks_exact(stride)).zip(own) {
         let (Some(a), Some(b)) = (a.first_chunk::<N>(), b.first_chunk::<N>()) else { break };
