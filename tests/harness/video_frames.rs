@@ -1,5 +1,7 @@
 //! Live video in virtual time: pictures made by arithmetic, encoded as the product does, and a sink that decodes and compares.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,9 +23,15 @@ fn size() -> Size {
     Size::new(SIZE[0], SIZE[1]).expect("a valid size")
 }
 
-/// A picture of a video: smooth ground with fine grain that moves past, and a square that crosses it.
+/// A picture of a video: smooth ground with fine grain that moves past, and a square that crosses it. Made once.
 #[must_use]
 pub fn picture(id: u64) -> Picture {
+    static MADE: Mutex<BTreeMap<u64, Picture>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    made.entry(id).or_insert_with(|| draw(id)).clone()
+}
+
+fn draw(id: u64) -> Picture {
     let time = u32::try_from(id).expect("few frames");
     let mut picture = Picture::zero(size(), FORMAT);
     let [width, height] = SIZE;

@@ -26,6 +26,8 @@ impl Regions {
     pub fn undo(&self, values: &mut [Vec<f64>]) {
         let height = self.borders.last().copied().unwrap_or(0);
         let across = self.width.div_ceil(32);
+        let of_slice = |rotations: &Vec<Angles>| rotations.iter().map(|&angles| matrix(angles)).collect();
+        let matrices: Vec<Vec<_>> = self.rotations.iter().map(of_slice).collect();
         for luma in (12..57).filter(|&subband| component(subband) == 0) {
             let (w, h) = subband_size(luma, self.width, height);
             for (x, y) in (0..h).flat_map(|y| (0..w).map(move |x| (x, y))) {
@@ -33,8 +35,7 @@ impl Regions {
                 let slice = (0..self.rotations.len()).rev().find(|&slice| first(slice) <= y).unwrap_or(0);
                 let side = 32 >> level(luma);
                 let region = (y - first(slice)) / side * across + x / side;
-                let Some(&angles) = self.rotations[slice].get(region) else { continue };
-                let r = matrix(angles);
+                let Some(r) = matrices[slice].get(region) else { continue };
                 let three = [0, 1, 2].map(|c| values[sibling(luma, c)][y * w + x]);
                 for c in 0..3 {
                     values[sibling(luma, c)][y * w + x] = (0..3).map(|k| r[k][c] * three[k]).sum();
