@@ -4,22 +4,30 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use nestcast_benches::{measure, perceptual::Codecs, picture, table};
+use nestcast_benches::{
+    measure,
+    perceptual::{self, Codecs},
+    picture, table,
+};
 
 #[derive(Args)]
 pub(crate) struct Options {
     /// Folder of PNG or JPEG pictures.
     #[arg(long)]
     images: PathBuf,
+    /// Measure the rivals, which change with their libraries only; otherwise nestcast. The other rows of the table stay.
+    #[arg(long)]
+    rivals: bool,
 }
 
 pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
-    let (codecs, mut rows) = (Codecs::open()?, Vec::new());
-    let paths = measure::pictures(&options.images)?;
+    let codecs = if options.rivals { Codecs::rivals() } else { Codecs::ours()? };
+    let (paths, table) = (measure::pictures(&options.images)?, results.join("kodak/perceptual.csv"));
+    let (kept, mut rows) = (table::read_if_there(&table)?, Vec::new());
     for (n, path) in paths.iter().enumerate() {
         let image = super::name(path);
-        rows.extend(codecs.measure(&image, &picture::open(path)?)?);
+        rows.extend(perceptual::renewed(&kept, codecs.measure(&image, &picture::open(path)?)?));
         eprintln!("{}/{} {image}", n + 1, paths.len());
     }
-    table::write(&results.join("kodak/perceptual.csv"), &rows)
+    table::write(&table, &rows)
 }

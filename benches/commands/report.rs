@@ -1,10 +1,6 @@
 //! `report`: draws curves, tables and the page from what was measured, beside it.
 
-use std::{
-    collections::BTreeSet,
-    ffi::OsStr,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, ffi::OsStr, path::Path};
 
 use anyhow::{Context, Result};
 use nestcast_benches::{
@@ -52,7 +48,8 @@ pub(crate) fn run(results: &Path) -> Result<()> {
     }
     let timings = table::read_if_there(&results.join("timing.csv"))?;
     let video = video(&results.join("video"))?;
-    let page = Page { video, report, look, outcomes, sheets: sheets(&results.join("sheets"))?, timings, scaling };
+    let (sheets, decoders) = (names_in(&results.join("sheets"))?, names_in(&results.join("decoders"))?);
+    let page = Page { video, report, look, outcomes, sheets, decoders, timings, scaling };
     let path = results.join("report.html");
     std::fs::write(&path, page.html()).with_context(|| path.display().to_string())
 }
@@ -105,8 +102,7 @@ fn names(rows: &[Row]) -> BTreeSet<&OsStr> {
     rows.iter().filter_map(|row| Path::new(&row.image).file_stem()).collect()
 }
 
-/// Names of the contact sheets' files.
-fn sheets(folder: &Path) -> Result<Vec<String>> {
-    let name = |path: PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(super::files(folder, "jpg")?.into_iter().map(name).collect())
+/// Names of a folder's JPEG files.
+fn names_in(folder: &Path) -> Result<Vec<String>> {
+    Ok(super::files(folder, "jpg")?.iter().map(|path| super::name(path)).collect())
 }

@@ -1,4 +1,4 @@
-//! `sheets`: contact sheets as JPEG files.
+//! `sheets`: contact sheets, and one stream by both decoders to switch between, as JPEG files.
 
 use std::{
     fs::File,
@@ -9,7 +9,8 @@ use std::{
 use anyhow::{Context, Result};
 use clap::Args;
 use image::{ExtendedColorType, codecs::jpeg::JpegEncoder};
-use nestcast_benches::{ours::Ours, picture, sheet};
+use nestcast_benches::{decoders, ours::Ours, picture, sheet};
+use nestcast_codec::Picture;
 
 /// Quality of the JPEG files; high enough to show what is wrong with a picture, not what is wrong with the sheet.
 const QUALITY: u8 = 88;
@@ -27,17 +28,28 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     let bundled = || BUNDLED.iter().map(|path| Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).collect();
     let images: Vec<PathBuf> = if options.images.is_empty() { bundled() } else { options.images.clone() };
-    let folder = results.join("sheets");
-    std::fs::create_dir_all(&folder)?;
-    let ours = Ours::open(2)?;
+    let (sheets, switched) = (results.join("sheets"), results.join("decoders"));
+    for folder in [&sheets, &switched] {
+        std::fs::create_dir_all(folder)?;
+    }
+    let (ours, other) = (Ours::open(2)?, Ours::of(decoders::MODEL, 2)?);
     for path in images {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         eprintln!("{name}");
-        let sheet = sheet::draw(&ours, &name, &picture::open(&path)?)?;
-        let out = folder.join(format!("{name}.jpg"));
-        let file = BufWriter::new(File::create(&out).with_context(|| out.display().to_string())?);
-        let (width, height) = (u32::try_from(sheet.size().width())?, u32::try_from(sheet.size().height())?);
-        JpegEncoder::new_with_quality(file, QUALITY).encode(sheet.samples(), width, height, ExtendedColorType::Rgb8)?;
+        let picture = picture::open(&path)?;
+        write(&sheets, &name, &sheet::draw(&ours, &name, &picture)?)?;
+        for (name, shown) in decoders::draw(&other, &name, &picture)? {
+            write(&switched, &name, &shown)?;
+        }
     }
+    Ok(())
+}
+
+/// Writes a picture as JPEG.
+fn write(folder: &Path, name: &str, picture: &Picture) -> Result<()> {
+    let out = folder.join(format!("{name}.jpg"));
+    let file = BufWriter::new(File::create(&out).with_context(|| out.display().to_string())?);
+    let (width, height) = (u32::try_from(picture.size().width())?, u32::try_from(picture.size().height())?);
+    JpegEncoder::new_with_quality(file, QUALITY).encode(picture.samples(), width, height, ExtendedColorType::Rgb8)?;
     Ok(())
 }

@@ -5,6 +5,7 @@
 //! measured, `cargo bench -p nestcast-benches` times.
 
 pub mod charts;
+pub mod decoders;
 pub mod ladder;
 pub mod measure;
 pub mod ours;

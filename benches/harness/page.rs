@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use nestcast_lab::page::{Image, Row, figure, head, heads, linked_chart, page, table};
 
 use crate::{
+    decoders::{self, Shown},
     perceptual,
     population::{INTERVALS_MS, Outcome},
     report::{Report, cell},
@@ -33,6 +34,8 @@ pub struct Page {
     pub video: video::Report,
     /// Contact sheets: names of the JPEG files in `sheets`.
     pub sheets: Vec<String>,
+    /// One stream by both decoders: names of the JPEG files in `decoders`.
+    pub decoders: Vec<String>,
     /// Times of one run of the benchmarks.
     pub timings: Vec<timing::Row>,
     /// Time and memory by size.
@@ -45,6 +48,7 @@ impl Page {
         let parts = [
             ("rate", "Rate and distortion", self.rate()),
             ("look", "How pictures look", self.look()),
+            ("decoders", "One stream, two decoders", self.decoders()),
             ("population", "One stream for everybody", self.population()),
             ("video", "Video", self.video()),
             ("low", "The low end", self.low_end()),
@@ -116,6 +120,38 @@ impl Page {
             (linked_chart("kodak/ssimulacra2.svg", "SSIMULACRA2 over bits per pixel"))
             (table(&[head("", "", "")].into_iter().chain(heads).collect::<Vec<_>>(), rows))
         })
+    }
+
+    fn decoders(&self) -> Option<Markup> {
+        let pictures = || self.decoders.iter().filter_map(|file| file.strip_suffix("-original.jpg"));
+        (!self.decoders.is_empty()).then(|| html! {
+            p {
+                "Prefixes of one stream of the model " code { (decoders::MODEL) } " by its networks (deep) and without (linear), AVIF \
+                 4:2:0 encoded anew for at most as many bytes, and the original, pixel by pixel."
+            }
+            @for picture in pictures() { (self.switch(picture)) }
+        })
+    }
+
+    /// A picture at every rate, by whichever is chosen.
+    fn switch(&self, picture: &str) -> Markup {
+        let id = |shown: Shown| format!("{picture}-{}", shown.name());
+        let there = |file: &str| self.decoders.iter().any(|name| name == file);
+        html! {
+            div.switch {
+                @for (place, shown) in Shown::ALL.into_iter().enumerate() {
+                    input type="radio" name=(picture) id=(id(shown)) checked[place == 0]; label for=(id(shown)) { (shown.name()) }
+                }
+                div { @for rate in decoders::RATES_BPP { figure {
+                    @for shown in Shown::ALL {
+                        @let file = format!("{}.jpg", shown.file(picture, rate));
+                        @let alt = if there(&file) { format!("{} at {rate} bpp", shown.name()) } else { "no file is this small".to_owned() };
+                        img alt=(alt) src=(format!("decoders/{file}"));
+                    }
+                    figcaption { (picture.replace('_', " ")) ", at most " (rate) " bpp" }
+                } } }
+            }
+        }
     }
 
     fn population(&self) -> Option<Markup> {
@@ -304,11 +340,26 @@ mod tests {
             median_ms: 1.0,
         };
         let (outcomes, sheets, scaling) = (Vec::new(), vec!["a_photo.jpg".to_owned()], Vec::new());
+        let decoders =
+            ["original", "deep-0.1", "linear-0.1", "AVIF-0.1"].map(|shown| format!("b-{shown}.jpg")).to_vec();
         let video = video::Report::default();
-        let html =
-            Page { report, look: perceptual::Table::default(), video, outcomes, sheets, timings: vec![row], scaling }
-                .html();
+        let html = Page {
+            report,
+            look: perceptual::Table::default(),
+            video,
+            outcomes,
+            sheets,
+            decoders,
+            timings: vec![row],
+            scaling,
+        }
+        .html();
         assert!(html.contains("src=\"sheets/a_photo.jpg\"") && html.contains("a photo"));
+        assert!(
+            html.contains("alt=\"deep at 0.1 bpp\" src=\"decoders/b-deep-0.1.jpg\"")
+                && html.matches("type=\"radio\"").count() == 4
+        );
+        assert_eq!(html.matches("no file is this small").count(), 2 * 3, "{html}");
         assert!(html.contains("a&lt;b") && html.contains("1.00 ms"));
         assert!(!html.contains("megapixels") && !html.contains("BD-rate"), "{html}");
     }

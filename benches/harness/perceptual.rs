@@ -45,17 +45,22 @@ pub struct Codecs {
 }
 
 impl Codecs {
-    /// Both shipped models and one setting of each rival.
-    pub fn open() -> Result<Self> {
+    /// Both shipped models.
+    pub fn ours() -> Result<Self> {
         let ours = [("", "photo"), ("ssim ", "photo-ssim")];
         let ours = ours.into_iter().map(|(prefix, model)| Ok((prefix, Ours::of(model, 2)?))).collect::<Result<_>>()?;
+        Ok(Self { ours, rivals: Vec::new() })
+    }
+
+    /// One setting of each rival.
+    pub fn rivals() -> Self {
         let rivals: Vec<Box<dyn Rival>> = vec![
             Box::new(Baseline(Sampling::S420)),
             Box::new(Lossy { method: 6 }),
             Box::new(Avif(Sampling::S420)),
             Box::new(SingleRate),
         ];
-        Ok(Self { ours, rivals })
+        Self { ours: Vec::new(), rivals }
     }
 
     /// Rows of one picture: every codec at every rate that it reaches.
@@ -92,6 +97,14 @@ impl Codecs {
         }
         Ok(rows)
     }
+}
+
+/// Rows of one picture measured anew, nestcast's or its rivals', and what a table has of the others: nestcast's come first.
+pub fn renewed(kept: &[Row], measured: Vec<Row>) -> Vec<Row> {
+    let is_ours = |row: &Row| style::name(&row.codec).starts_with("nestcast");
+    let Some((image, ours)) = measured.first().map(|row| (row.image.clone(), is_ours(row))) else { return measured };
+    let others = kept.iter().filter(|row| row.image == image && is_ours(row) != ours).cloned();
+    if ours { measured.into_iter().chain(others).collect() } else { others.chain(measured).collect() }
 }
 
 /// A codec's means at a rate: SSIMULACRA2 and Butteraugli.
@@ -196,17 +209,23 @@ mod tests {
         assert!(jpeg2000.first() < jpeg2000.last(), "{rows:?}");
     }
 
+    fn row(image: &str, codec: &str, rate_bpp: f64, ssimulacra2: f64) -> Row {
+        let (image, codec) = (image.to_owned(), codec.to_owned());
+        Row { image, codec, rate_bpp, bytes: 100, psnr_db: 30.0, ssimulacra2, butteraugli: 2.0 }
+    }
+
+    #[test]
+    fn what_is_measured_anew_replaces_its_own_rows_alone() {
+        let (old, new) = (row("a.png", "ssim deep", 0.1, 1.0), row("a.png", "ssim deep", 0.1, 2.0));
+        let (jpeg, better) = (row("a.png", "jpeg-420", 0.1, 3.0), row("a.png", "jpeg-420", 0.1, 4.0));
+        let kept = [old.clone(), jpeg.clone(), row("b.png", "ssim deep", 0.1, 5.0)];
+        assert_eq!(renewed(&kept, vec![new.clone()]), [new, jpeg]);
+        assert_eq!(renewed(&kept, vec![better.clone()]), [old, better]);
+        assert!(renewed(&kept, Vec::new()).is_empty());
+    }
+
     #[test]
     fn a_rate_that_some_picture_misses_has_no_mean() {
-        let row = |image: &str, codec: &str, rate_bpp, ssimulacra2| Row {
-            image: image.to_owned(),
-            codec: codec.to_owned(),
-            rate_bpp,
-            bytes: 100,
-            psnr_db: 30.0,
-            ssimulacra2,
-            butteraugli: 2.0,
-        };
         let rows = [
             row("a.png", "deep", 0.1, 20.0),
             row("b.png", "deep", 0.1, 40.0),

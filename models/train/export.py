@@ -7,6 +7,7 @@ photos, and on these the Rust codec counts the priors, the probabilities that ev
 
 from __future__ import annotations
 
+import math
 import struct
 import subprocess
 from pathlib import Path
@@ -22,6 +23,7 @@ import manifest
 from data import Photos
 from model import SIDE, Codec, start_steps
 from quantise import calibrate
+from settings import PhotoSettings
 
 ROOT = Path(__file__).parent.parent.parent  # of the repository
 PLANES = 15  # planes with a reconstruction point of their own
@@ -44,11 +46,19 @@ def stream_order(model: Codec) -> list[tuple[int, int]]:
 
 
 def shipped_steps(model: Codec) -> list[torch.Tensor]:
-    """Logarithms of the steps, by level: between those that training began with and those that it learned; the mean stays."""
+    """Logarithms of the steps, by level: between those that training began with and those that it learned; the mean stays. Then
+    by level and component, as the settings say."""
     learned = [steps.detach() for steps in model.log_steps]
     changes = [steps - start for steps, start in zip(learned, start_steps(model.settings))]
-    mean, share = torch.cat(changes).mean(), model.settings.step_share
-    return [steps + (share - 1) * (change - mean) for steps, change in zip(learned, changes)]
+    mean, settings = torch.cat(changes).mean(), model.settings
+    shared = [steps + (settings.step_share - 1) * (change - mean) for steps, change in zip(learned, changes)]
+    return [steps + math.log(2) * octaves(settings, level, len(steps)) for level, steps in enumerate(shared)]
+
+
+def octaves(settings: PhotoSettings, level: int, subbands: int) -> torch.Tensor:
+    """That the steps of a level's subbands are wider than training left them; 0 is the finest level, the last is LL."""
+    component = torch.arange(subbands) * 3 // subbands
+    return settings.step_chroma * (component > 0) - settings.step_tilt * min(level, settings.levels - 1)
 
 
 def tables(model: Codec) -> bytes:

@@ -1,8 +1,8 @@
 """The task of a synthesis for the eye: a photo model's own network, trained on behind its frozen coder for SSIMULACRA 2.
 
-Windows are those of restoring.py, as a decoder has them before any network. The loss is what SSIMULACRA 2 lacks to 100, by what it
-lacks without a network, and a share of the square error by what the coder alone leaves, so that every rate and every photo counts
-alike. No byte of a stream differs: the package gets another synthesis.
+Windows are those of restoring.py, as a decoder has them before any network. The loss is the logarithm of what SSIMULACRA 2 lacks to
+100, and a share of the square error by what the coder alone leaves, so that every rate and every photo counts alike. No byte of a
+stream differs: the package gets another synthesis.
 """
 
 from __future__ import annotations
@@ -45,14 +45,12 @@ class Task(restoring.Task):
     network = Synthesis
 
     def loss(self, batch: dict[str, object], phase: Phase) -> torch.Tensor:
-        planes, target = batch["planes"], batch["target"]
-        restored = planes + self.model(planes, batch["cut"])
-        original = to_rgb(target, batch["axes"])
-        with torch.no_grad():
-            before = missing(to_rgb(planes, batch["axes"]), original)
-        unlike = missing(to_rgb(restored, batch["axes"]), original) / before
-        squared = (restored - target).square().sum(1).mean((1, 2)) / batch["error"]
-        return (unlike + self.settings.fidelity * squared).mean()
+        restored = batch["planes"] + self.model(batch["planes"], batch["cut"])
+        with torch.autocast("cpu", enabled=False):  # bfloat16 is too coarse for what is compared
+            restored = restored.float()
+            lacks = missing(to_rgb(restored, batch["axes"]), to_rgb(batch["target"], batch["axes"]))
+            squared = (restored - batch["target"]).square().sum(1).mean((1, 2)) / batch["error"]
+            return (lacks.log() + self.settings.fidelity * squared).mean()
 
     @torch.no_grad()
     def validate(self, model: nn.Module) -> list[dict]:

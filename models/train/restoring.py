@@ -56,9 +56,10 @@ class Packed:
         self.filter = PostFilter.read(settings.path(settings.tables)) if settings.filtered else None
 
     def cut(self, random: np.random.Generator) -> float:
-        """Uniform in planes; within a pass, some by subbands and some by coefficients, which is where most bytes are."""
+        """Uniform in planes, some of them within `focus`; within a pass, some by subbands and some by coefficients, which is where most bytes are."""
         low, high = self.settings.cut_range
-        cut = random.uniform(low, high)
+        focused = self.settings.focused and random.random() < self.settings.focused
+        cut = random.uniform(*(self.settings.focus if focused else (low, high)))
         if random.random() >= self.settings.by_size:
             return cut
         at = (math.ceil(cut) - cut) * PASSES

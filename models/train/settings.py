@@ -90,6 +90,8 @@ class PhotoSettings(Settings):
     calibration: int = 96  # training crops that the ranges of the networks in int8 come from
     analysis_share: float = 0.5  # of the analysis's correction
     step_share: float = 1.0  # of the steps' learned ratios
+    step_tilt: float = 0.0  # octaves that steps are finer for each level above the finest, beyond what they learned
+    step_chroma: float = 0.0  # octaves that steps of the second and third component are wider
     priors_every: int = 2  # every so many training photos are coded to count the priors
     filters_from: int = 0  # the post-filter is fitted on training photos from this one on,
     filters_every: int = 3  # every so many of them
@@ -110,6 +112,8 @@ class RestorerSettings(Settings):
     blocks: tuple[int, int, int] = (2, 2, 2)
     filtered: bool = False  # whether the planes have passed the tables' post-filter
     cut_range: tuple[float, float] = (0.0, 7.0)
+    focus: tuple[float, float] = (0.0, 7.0)  # cuts that matter most,
+    focused: float = 0.0  # and the share of cuts that are drawn from them alone
     by_size: float = 0.5  # share of cuts that fall into subbands in proportion to their size, as the ends of bytes do
     crop: int = 256  # pixels, a multiple of 32
 

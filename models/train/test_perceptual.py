@@ -61,7 +61,7 @@ class Metric(unittest.TestCase):
 
 
 class DryRun(unittest.TestCase):
-    def test_a_run_starts_with_the_photo_model_and_ends_in_its_package(self):
+    def test_a_run_starts_with_the_checkpoint_and_ends_in_the_models_package(self):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "photos/elementary").mkdir(parents=True)
@@ -73,7 +73,7 @@ class DryRun(unittest.TestCase):
             shipped = settings.load(HERE / "photo-ssim-synthesis.toml")
             short = dataclasses.replace(shipped.shortened(2), batch=1, crop=64, calibration=32)
             run = train.start(short, folder / "packed", folder / "run")
-            first = train.read(HERE / "../checkpoints/photo-ssim.pt")["model"]["synthesis.head.weight"].float()
+            first = train.read(shipped.path(shipped.start))["model"]["head.weight"].float()
             torch.testing.assert_close(run.task.model.head.weight.detach(), first)
             train.train(run)
             self.assertFalse(torch.equal(run.task.model.head.weight, first))

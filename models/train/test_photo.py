@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -100,6 +102,15 @@ class Shipped(unittest.TestCase):
             model.load_state_dict(train.floats(train.read(HERE / f"../checkpoints/{name}.pt")["model"]))
             shipped = (HERE / f"../artifacts/{name}/tables.bin").read_bytes()
             self.assertEqual(export.tables(model)[:LEARNED], shipped[:LEARNED], name)
+
+    def test_steps_are_finer_towards_coarse_levels_and_wider_in_chroma_as_the_settings_say(self):
+        plain = dataclasses.replace(settings.load(HERE / "photo-ssim.toml"), step_tilt=0.0, step_chroma=0.0)
+        tilted = dataclasses.replace(plain, step_tilt=0.25, step_chroma=0.5)
+        before, after = (export.shipped_steps(Codec(one)) for one in (plain, tilted))
+        octaves = [(b - a) / math.log(2) for a, b in zip(before, after)]
+        for level, found in enumerate(octaves[:-1]):
+            torch.testing.assert_close(found, torch.tensor([0.0] * 3 + [0.5] * 6) - 0.25 * level)
+        torch.testing.assert_close(octaves[-1], torch.tensor([0.0, 0.5, 0.5]) - 0.25 * (plain.levels - 1))
 
     def test_the_settings_are_those_of_the_shipped_manifests(self):
         for name in ("photo", "photo-ssim"):

@@ -283,6 +283,13 @@ class DryRun(unittest.TestCase):
         self.assertTrue((cuts >= 0).all() and (cuts <= 7).all())
         self.assertLess(np.abs(np.histogram(cuts, 7, (0, 7))[0] / 4000 - 1 / 7).max(), 0.03)
 
+    def test_a_share_of_cuts_is_within_the_focus(self):
+        random = np.random.default_rng(1)
+        near = dataclasses.replace(self.settings, focus=(3.0, 5.0), focused=0.5)
+        packed = restoring.Packed(Path(self.folder.name) / "packed", near, TABLES)
+        cuts = np.array([packed.cut(random) for _ in range(4000)])
+        self.assertAlmostEqual(np.mean((cuts > 3) & (cuts < 5)), 0.5 + 0.5 * 2 / 7, delta=0.03)
+
 
 if __name__ == "__main__":
     unittest.main()
