@@ -10,9 +10,9 @@ import torch
 
 
 def squared_distances(code: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
-    """code (B, K) -> (B, B): d_ab = |f(a) - f(b)|^2, over the first lengths[a] units where lengths (B,) are given. In 32-bit floats, in whatever
-    the code was worked out: differences of large squares."""
-    code = code.float()
+    """code (B, K) -> (B, B): d_ab = |f(a) - f(b)|^2, over the first lengths[a] units where lengths (B,) are given. Of a code in
+    bfloat16 in floats: they are differences of large squares."""
+    code = code.float() if code.dtype == torch.bfloat16 else code
     if lengths is None:
         kept = torch.ones_like(code)
     else:
