@@ -131,7 +131,7 @@ def searched(times: tuple[str, ...]) -> list[Section]:
             "<strong>19 codes</strong>, as <code>nestcast search</code> has them: the query's own, and those of what it may be a crop of, 30 or 28 of 32 pixels wide, at a corner, "
             "at an edge or in the middle, its border repeated outwards; the distance is that to the nearest. Both widths were chosen on the 137 photos that <code>thumb</code> is trained on. "
             "Half the size and JPEG flip few bits, and ordered retrieval finds nearly all. Brightness flips an early bit of many, which it cannot mend: "
-            "<code>search</code> ranks neighbourhoods of 512. Crops by 20 % are beyond the guesses.",
+            "<code>search</code> ranks neighbourhoods of 16,384. Crops by 20 % are beyond the guesses.",
             (),
             "duplicates.csv",
         ),
