@@ -40,6 +40,12 @@ struct Reader {
     packages: OnceLock<Vec<Package>>,
 }
 
+/// What is searched for: the code of a picture, and those of what it may be a crop of.
+struct Query {
+    whole: Vec<u8>,
+    uncropped: Vec<Vec<u8>>,
+}
+
 impl Coder {
     /// Opens the model that `--model` names, for so many runs at once.
     fn open(options: &Codes, runs: usize) -> Result<Self> {
@@ -55,7 +61,15 @@ impl Coder {
 
     fn code(&self, path: &Path) -> Result<Vec<u8>> {
         let picture = self.reader.read(path)?;
-        self.encoder.encode(&to_rgb(&picture)).with_context(|| format!("{} has no code", files::name(path)))
+        self.encoder.encode(&to_rgb(&picture)).with_context(|| no_code(path))
+    }
+
+    fn query(&self, path: &Path) -> Result<Query> {
+        let picture = self.reader.read(path)?;
+        let rgb = to_rgb(&picture);
+        let codes = || Ok::<_, anyhow::Error>((self.encoder.encode(&rgb)?, self.encoder.encode_uncropped(&rgb)?));
+        let (whole, uncropped) = codes().with_context(|| no_code(path))?;
+        Ok(Query { whole, uncropped })
     }
 }
 
@@ -87,6 +101,10 @@ impl Reader {
         let package = packages.iter().find(|package| package.id() == model);
         package.ok_or_else(|| anyhow!("it needs the model {model}, which is not built in: decode it to PNG first"))
     }
+}
+
+fn no_code(path: &Path) -> String {
+    format!("{} has no code", files::name(path))
 }
 
 /// A line with names of files in it, which may hold what a terminal obeys.

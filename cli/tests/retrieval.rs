@@ -86,6 +86,18 @@ fn a_picture_is_found_by_another_size_of_it_and_by_the_first_bytes_of_its_stream
 }
 
 #[test]
+fn a_crop_is_found_as_what_it_may_be_a_crop_of() {
+    let bench = bench();
+    succeed(&bench, &INDEX);
+    assert_eq!(search(&bench, "pictures/more/9.png")["found"][0]["as_crop"], false);
+    let whole = image::load_from_memory(&bench.read("pictures/more/9.png")).expect("a picture");
+    whole.crop_imm(8, 0, 56, 56).save(bench.path("crop.png")).expect("a file");
+    let report = search(&bench, "crop.png");
+    let nearest = serde_json::json!({ "picture": "pictures/more/9.png", "shared_bits": 64, "hamming_distance": 0, "as_crop": true });
+    assert_eq!((&report["found"][0], &report["uncropped"]), (&nearest, &Value::from(18)));
+}
+
+#[test]
 fn streams_are_indexed_from_their_first_bytes() {
     let bench = bench();
     bench.write("large.png", &picture(6, 500));

@@ -3,11 +3,12 @@
 
 mod package;
 mod shrink;
+mod uncropped;
 
 use nestcast_codec::{Channels, Picture, Size};
 
 pub use package::{CodeManifest, CodePackage};
-pub use shrink::shrink;
+use shrink::shrink;
 
 use crate::onnx::{Network, Tensor};
 use crate::tensor::NetworkError;
@@ -27,13 +28,28 @@ pub struct CodeEncoder {
 }
 
 impl CodeEncoder {
-    /// The code of a picture of any size: it is shrunk first ([`shrink`]). Bit 0 is the highest of the first byte. Planar
-    /// YCbCr counts as grey: turn it to RGB first.
+    /// The code of a picture of any size: it is stretched to 32x32 pixels first, each the mean of the area below it. Bit 0 is the
+    /// highest of the first byte. Planar YCbCr counts as grey: turn it to RGB first.
     ///
     /// # Errors
     /// [`NetworkError`] where ONNX Runtime fails.
     pub fn encode(&self, picture: &Picture) -> Result<Vec<u8>, NetworkError> {
-        let pixels = shrink(picture);
+        self.code(&shrink(picture, SIDE))
+    }
+
+    /// Codes, as [`encode`](Self::encode) gives them, of 18 pictures that this one may be a crop of: a sixteenth or an eighth of
+    /// each side is guessed, its border repeated, before the picture, behind it or around it. A search by all of them finds the
+    /// original of a crop.
+    ///
+    /// # Errors
+    /// [`NetworkError`] where ONNX Runtime fails.
+    pub fn encode_uncropped(&self, picture: &Picture) -> Result<Vec<Vec<u8>>, NetworkError> {
+        let parts = uncropped::PARTS.map(|side| (shrink(picture, side), side));
+        parts.iter().flat_map(|(part, side)| uncropped::wholes(part, *side)).map(|whole| self.code(&whole)).collect()
+    }
+
+    /// The code of 32x32 pixels.
+    fn code(&self, pixels: &[u8]) -> Result<Vec<u8>, NetworkError> {
         let data =
             (0..3).flat_map(|plane| pixels.iter().skip(plane).step_by(3).map(|&sample| f32::from(sample) / 255.0));
         let input = Tensor { shape: PICTURE.to_vec(), data: data.collect() };

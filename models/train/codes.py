@@ -18,9 +18,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 import manifest
 from autoencoder import Autoencoder
+from encoders import Embedding
 from export import about
-from pictures import SIDE
-from settings import AutoencoderSettings, HashingSettings, load
+from pictures import DIGIT, SIDE, area_means
+from settings import AutoencoderSettings, EmbeddingSettings, HashingSettings, load
 from slim import TOP, read_weights, rounded
 from variational import VariationalAutoencoder
 from vectors import DARK, Frame
@@ -79,19 +80,38 @@ class Graph:
         path.write_bytes(model.SerializeToString())
 
 
-def down_layers(model: Autoencoder | VariationalAutoencoder) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+Model = Autoencoder | VariationalAutoencoder | Embedding
+CodeSettings = AutoencoderSettings | HashingSettings | EmbeddingSettings
+
+
+def down_layers(model: Model) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Weights and biases from the input to the code, whose bits are 1 above 0."""
     if isinstance(model, VariationalAutoencoder):
         units = len(model.threshold)  # of Gaussian latents the means come first
         *inner, last = [(layer.weight, layer.bias) for layer in model.encoder]
         pairs = [*inner, (last[0][:units], last[1][:units] - model.threshold)]
     else:
-        *inner, last = zip(model.weights, model.biases)
+        layers = model.encoder if isinstance(model, Embedding) else model
+        *inner, last = zip(layers.weights, layers.biases)
         pairs = [*inner, (last[0], last[1] - model.binarise.threshold)]
     return [weight for weight, _ in pairs], [bias for _, bias in pairs]
 
 
-def encoder(model: Autoencoder | VariationalAutoencoder, frame: Frame, path: Path) -> None:
+def of_pictures(frame: Frame) -> Frame:
+    """Of digits, the frame of what a package is given: a digit stretched to 32x32, in red, green and blue. The least squares' inverse of the
+    stretching gives the digit back; three planes count alike."""
+    if len(frame.mean) != DIGIT**2:
+        return frame
+    stretched = area_means(torch.zeros(1), torch.tensor([float(DIGIT)]), DIGIT)[0]  # (SIDE, DIGIT)
+    back = torch.linalg.pinv(stretched)
+    planes = lambda digits: digits.flatten(1)[:, None].expand(-1, 3, -1).flatten(1)
+    mean = planes(stretched @ frame.mean.view(1, DIGIT, DIGIT) @ stretched.t())[0]
+    basis = planes(back.t() @ frame.basis.view(-1, DIGIT, DIGIT) @ back) / 3
+    return Frame(mean, frame.deviation, basis, frame.total)
+
+
+def encoder(model: Model, frame: Frame, path: Path) -> None:
+    frame = of_pictures(frame)
     g, (weights, biases) = Graph(), down_layers(model)
     units, skips = len(biases[-1]), getattr(model, "skips", None)
     flat = g.reshape("picture", [1, len(frame.mean)], "flat")
@@ -168,39 +188,41 @@ def write_golden(folder: Path) -> None:
         np.save(folder / "golden/decoded.npy", package.decode(code, code.shape[1] // 4))
 
 
-def head(settings: AutoencoderSettings | HashingSettings) -> str:
+def head(settings: CodeSettings, package: dict) -> str:
     """The manifest but for the files' hashes."""
     return f"""\
 # A nestcast model package of a binary code. Written by models/train/codes.py; hashes by models/train/manifest.py.
 kind = "binary-code"
 format = {FORMAT}
 name = "{settings.name}"
-{about(settings.package)}
+{about(package)}
 
 [code]
 bits = {settings.widths[-1]}
 """
 
 
-def read(settings: AutoencoderSettings | HashingSettings, weights: Path) -> tuple[Autoencoder | VariationalAutoencoder, Frame]:
+def read(settings: CodeSettings, weights: Path) -> tuple[Model, Frame]:
     """A model that was trained, ready to encode, and the frame of its coordinates."""
     state = read_weights(weights)
-    model = VariationalAutoencoder(settings) if isinstance(settings, HashingSettings) else Autoencoder(settings)
+    kinds = {AutoencoderSettings: Autoencoder, HashingSettings: VariationalAutoencoder, EmbeddingSettings: Embedding}
+    model = kinds[type(settings)](settings)
     model.load_state_dict({name: value for name, value in state.items() if not name.startswith("frame.")})
     return model.eval(), Frame.from_state(state)
 
 
 @torch.no_grad()
-def write(settings: AutoencoderSettings | HashingSettings, weights: Path, folder: Path) -> None:
-    model, frame = read(settings, weights)
+def write(settings: CodeSettings, weights: Path, folder: Path, package: dict | None = None) -> None:
+    """`package`: what the manifest says, where the settings have nothing of it."""
+    (model, frame), package = read(settings, weights), package or settings.package
     folder.mkdir(parents=True, exist_ok=True)
     encoder(model, frame, folder / "encoder.onnx")
     required = ["encoder.onnx"]
-    if settings.package["decoder"]:
+    if package["decoder"]:
         decoder(model, frame, folder / "decoder.onnx")
         required.append("decoder.onnx")
     write_golden(folder)
-    manifest.write(folder, head(settings), required)
+    manifest.write(folder, head(settings, package), required)
 
 
 def main() -> None:

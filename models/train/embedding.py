@@ -11,6 +11,7 @@ from torch import nn
 
 import labelled
 import ranking
+from deformations import deformed
 from encoders import ENCODED, Embedding
 from neighbourhood import expected_correct, log_likelihood, squared_distances
 from settings import EmbeddingSettings, Phase
@@ -44,7 +45,7 @@ class Task:
         """Labelled pictures (B, D), each at most once, their classes, and pictures that are only reconstructed: the same if all have labels."""
         random = np.random.default_rng([self.settings.seed, step])
         drawn = self.labelled[random.permutation(len(self.labelled))[: self.settings.batch]]
-        x = moved(self.data.training[drawn], self.settings.shift, random)
+        x = deformed(self.data.training[drawn], self.settings.deformation, random)
         if self.settings.labels == 1:
             return x, self.data.classes[drawn], x
         any_ = random.integers(0, len(self.data.training), self.settings.batch)
@@ -102,15 +103,3 @@ def encoded(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
     """(N, D) -> (N, K), in parts that fit into memory."""
     model.eval()
     return torch.cat([model(part) for part in x.split(ENCODED)])
-
-
-def moved(x: torch.Tensor, most: int, random: np.random.Generator) -> torch.Tensor:
-    """Square pictures of one plane (B, D), each shifted by up to `most` pixels either way and filled with 0: augmentation, which the papers
-    do without."""
-    if not most:
-        return x
-    side = round(x.shape[1] ** 0.5)
-    padded = F.pad(x.view(-1, side, side), [most] * 4)
-    y, z = torch.from_numpy(random.integers(0, 2 * most + 1, (2, len(x), 1, 1)))
-    at = torch.arange(side)
-    return padded[torch.arange(len(x)).view(-1, 1, 1), y + at.view(1, -1, 1), z + at.view(1, 1, -1)].flatten(1)

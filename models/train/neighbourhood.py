@@ -10,13 +10,16 @@ import torch
 
 
 def squared_distances(code: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
-    """code (B, K) -> (B, B): d_ab = |f(a) - f(b)|^2, over the first lengths[a] units where lengths (B,) are given."""
+    """code (B, K) -> (B, B): d_ab = |f(a) - f(b)|^2, over the first lengths[a] units where lengths (B,) are given. Of a code in
+    bfloat16 in floats: they are differences of large squares."""
+    code = code.float() if code.dtype == torch.bfloat16 else code
     if lengths is None:
         kept = torch.ones_like(code)
     else:
         kept = (torch.arange(code.shape[1]) < lengths[:, None]).to(code.dtype)
-    own = (code.square() * kept).sum(1, keepdim=True)
-    return (own - 2 * (code * kept) @ code.t() + kept @ code.square().t()).clamp(min=0)
+    with torch.autocast("cpu", enabled=False):
+        own = (code.square() * kept).sum(1, keepdim=True)
+        return (own - 2 * (code * kept) @ code.t() + kept @ code.square().t()).clamp(min=0)
 
 
 def log_correct(distances: torch.Tensor, classes: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ FINE = 48  # pixels that a window of a photo is kept in, each way
 WINDOWS = 140  # of a photo
 SMALLEST = 0.15  # side of a window, as a share of its photo's
 SQUEEZE = 1.4  # largest ratio of a window's two shares
+PARTS = (SIDE - SIDE // 16, SIDE - SIDE // 8)  # pixels of a crop within what it may be a crop of
 # Near-duplicates.
 CROP = 0.12  # largest share of a side that a crop takes away
 GAIN = 0.25  # largest change of brightness, as a logarithm
@@ -61,9 +63,20 @@ def windows_of(file: Path, random: np.random.Generator) -> list[np.ndarray]:
     return found
 
 
-def stretched(picture: Image.Image) -> np.ndarray:
-    """Bytes (3, 32, 32): a whole picture, each pixel the mean of its area."""
-    return np.asarray(picture.convert("RGB").resize((SIDE, SIDE), Image.BOX)).transpose(2, 0, 1)
+def stretched(picture: Image.Image, side: int = SIDE) -> np.ndarray:
+    """Bytes (3, side, side): a whole picture, each pixel the mean of its area."""
+    return np.asarray(picture.convert("RGB").resize((side, side), Image.BOX)).transpose(2, 0, 1)
+
+
+def uncropped(picture: Image.Image) -> list[np.ndarray]:
+    """Bytes (3, 32, 32): what a picture may be a crop of, as `nestcast search` guesses it: it stands at a corner, at the middle of an edge or
+    in the middle, and its border is repeated outwards."""
+    found = []
+    for side in PARTS:
+        part, free = stretched(picture, side), SIDE - side
+        for y, x in itertools.product((0, free // 2, free), repeat=2):
+            found.append(np.pad(part, ((0, 0), (y, free - y), (x, free - x)), "edge"))
+    return found
 
 
 def area_means(start: torch.Tensor, length: torch.Tensor, source: int = FINE) -> torch.Tensor:

@@ -198,7 +198,7 @@ class EmbeddingSettings(NestedSettings):
     classed: int = 0  # units that the objective sees, section 5.1; 0: all
     reconstruction: float = 0.0  # 1 - lambda of Equation 16, of the cross-entropy of the reconstruction
     labels: float = 1.0  # share of the training pictures whose class is known
-    shift: int = 0  # pixels that training pictures are moved by, at most
+    deformation: float = 0.0  # how much training pictures are deformed at random, as a share of what deformations.py has; 0: not at all
     beta: float = 0.0  # share of ones of a binary code, as in AutoencoderSettings; 0: a real code
     cuts: str = "whole"
 

@@ -14,6 +14,7 @@ import torch
 import boltzmann
 import embedding
 import neighbourhood
+from deformations import deformed
 from encoders import Convolutional, Dense, Embedding
 from nested import truncate
 from settings import BoltzmannSettings, EmbeddingSettings, Phase
@@ -54,6 +55,12 @@ class Objectives(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(1)
         self.code, self.classes = torch.randn(30, 5), torch.arange(30) % 3
+
+    def test_distances_are_floats_in_a_network_of_bfloat16(self):
+        far = 30 + 0.1 * self.code  # whose squares are large beside their differences
+        with torch.autocast("cpu", torch.bfloat16):
+            found = neighbourhood.squared_distances(far)
+        torch.testing.assert_close(found, neighbourhood.squared_distances(far.double()).float(), rtol=0.05, atol=0.01)
 
     def test_they_are_equations_5_and_6(self):
         expected = by_definition(self.code, self.classes)
@@ -125,13 +132,24 @@ class Training(unittest.TestCase):
         x = torch.rand(7, 36)
         torch.testing.assert_close(alone(x), task.model(x), rtol=0.05, atol=0.05)
 
-    def test_pictures_are_moved_whole(self):
-        x = torch.zeros(20, 36)
-        x[:, 14] = 1  # row 2, column 2
-        found = embedding.moved(x, 2, np.random.default_rng(1)).view(20, 6, 6)
-        torch.testing.assert_close(found.sum((1, 2)), torch.ones(20))
-        self.assertGreater(len(found.flatten(1).argmax(1).unique()), 5)
-        self.assertIs(embedding.moved(x, 0, np.random.default_rng(1)), x)
+    def test_digits_are_deformed_each_by_itself_and_stay_what_they_are(self):
+        random, stroke = np.random.default_rng(1), torch.zeros(28, 28)
+        stroke[6:22, 12:15] = 1
+        x = stroke.flatten().repeat(200, 1)
+        self.assertIs(deformed(x, 0, random), x)
+        found, place = deformed(x, 1.0, random), torch.arange(28.0)
+        middles = torch.stack([(found.view(-1, 28, 28).sum(i) * place).sum(1) / found.sum(1) for i in (1, 2)])
+        self.assertTrue((middles.std(1) > 0.5).all() and ((middles - middles.mean(1, keepdim=True)).abs() < 5).all())
+        self.assertLess((middles[:, :, None] - torch.tensor([13.0, 13.5])[:, None, None]).mean(1).abs().max(), 0.3)
+        self.assertGreater((found @ x[0] / x[0].sum()).mean(), 0.4, "much of the stroke is where it was")
+        self.assertGreater(found.std(0).max(), 0.2)
+
+    def test_what_is_learned_from_is_deformed(self):
+        task = task_of(dataclasses.replace(SMALL, deformation=1.0))
+        plain = task_of(SMALL)
+        (x, classes, _), (own, same, _) = task.batch(3), plain.batch(3)
+        self.assertTrue((classes == same).all())
+        self.assertGreater((x - own).abs().mean(), 0.02)
 
 
 class Networks(unittest.TestCase):

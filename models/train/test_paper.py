@@ -30,8 +30,9 @@ import retrieval
 import slim
 import vectors
 from autoencoder import Autoencoder
+from encoders import Embedding
 from pictures import SIDE
-from settings import AutoencoderSettings, HashingSettings
+from settings import AutoencoderSettings, EmbeddingSettings, HashingSettings
 from variational import VariationalAutoencoder
 from vectors import Frame
 
@@ -126,6 +127,25 @@ class Packages(unittest.TestCase):
             images = (255 * some_pictures(20)).byte()
             expected = model.activations(frame.coordinates(images / 255)).detach().numpy()
             np.testing.assert_allclose(codes.Package(self.path / "package").encode(images.numpy()), expected, atol=1e-4)
+
+    def test_a_package_of_digits_gives_its_models_bits_of_a_stretched_digit(self):
+        torch.manual_seed(1)
+        digits = torch.nn.functional.interpolate(torch.rand(200, 1, 5, 5), (28, 28), mode="bilinear").flatten(1)
+        frame = Frame.of(digits, 8)
+        package = {**SMALL.package, "decoder": False}
+        for settings, kind in (
+            (HashingSettings("hashing", "small", axes=8, widths=(8, 20, 32)), VariationalAutoencoder),
+            (EmbeddingSettings("embedding", "small", axes=8, widths=(8, 20, 32), activation="rectified", beta=0.5), Embedding),
+        ):
+            model = kind(settings)
+            model.calibrate(frame.coordinates(digits))
+            slim.write_weights(self.path / "weights.npz", {**model.state_dict(), **frame.state()})
+            codes.write(settings, self.path / "weights.npz", self.path / "digits", package)
+            model, own = codes.read(settings, self.path / "weights.npz")
+            images = [Image.fromarray(digit.numpy()) for digit in (255 * digits[:20]).byte().view(-1, 28, 28)]
+            given = np.stack([pictures.stretched(image) for image in images])
+            expected = (model.encode if kind is VariationalAutoencoder else model)(own.coordinates((255 * digits[:20]).byte() / 255)) > 0
+            self.assertGreater(((codes.Package(self.path / "digits").encode(given) > 0) == expected.numpy()).mean(), 0.97)
 
     def test_the_manifest_has_the_hash_of_every_file(self):
         self.written(SMALL)

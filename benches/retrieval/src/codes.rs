@@ -10,7 +10,7 @@ use anyhow::Result;
 /// 51/256 in binary, the lowest digit first.
 const DIGITS: [bool; 8] = [true, true, false, false, true, true, false, false];
 /// What FAISS is measured on: lengths at a million codes, and numbers of codes at 512 bits.
-const DUMPED: [(usize, usize); 8] = [
+const DUMPED: [(usize, usize); 9] = [
     (64, 1_000_000),
     (128, 1_000_000),
     (256, 1_000_000),
@@ -19,6 +19,7 @@ const DUMPED: [(usize, usize); 8] = [
     (2048, 1_000_000),
     (512, 10_000),
     (512, 100_000),
+    (512, 10_000_000),
 ];
 /// Queries that FAISS is given.
 const DUMPED_QUERIES: usize = 200;

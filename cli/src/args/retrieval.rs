@@ -9,7 +9,7 @@ use nestcast_codec::DEFAULT_MAX_PIXELS;
 use super::{cores_or, model, named, threads};
 
 /// Pictures that a search looks at, unless told otherwise.
-const USUAL_AMONG: NonZeroUsize = NonZeroUsize::new(512).expect("above 0");
+const USUAL_AMONG: NonZeroUsize = NonZeroUsize::new(16_384).expect("above 0");
 
 #[derive(Debug, Args)]
 pub(crate) struct Index {
@@ -48,7 +48,7 @@ pub(crate) struct Search {
     #[arg(long, value_name = "N", default_value = "10")]
     pub(crate) top: NonZeroUsize,
     /// Narrow the index by first bits to no fewer pictures than this, and show the nearest of these by all bits
-    /// [default: 512, or as many as are shown]
+    /// [default: 16384, or as many as are shown]
     #[arg(long, value_name = "R")]
     among: Option<NonZeroUsize>,
     /// Draw the picture and what was found

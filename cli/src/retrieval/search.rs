@@ -1,5 +1,7 @@
 //! `nestcast search`: the pictures of an index that are most like one, among those that share its first bits.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
@@ -8,10 +10,10 @@ use mmap_io::MemoryMappedFile;
 use nestcast_lab::sheet::{self, Cell, Row};
 use nestcast_lab::thumbnail::thumbnail;
 use nestcast_media::picture::encode_png;
-use nestcast_retrieval::{Index, hamming_distance, shared_bits};
+use nestcast_retrieval::{Index, Neighbourhood, hamming_distance, shared_bits};
 use serde::Serialize;
 
-use super::{Coder, Reader, advise, check_model, printable};
+use super::{Coder, Query, Reader, advise, check_model, printable};
 use crate::args::Search;
 use crate::files::{self, Lines, Output};
 
@@ -28,11 +30,13 @@ struct Report {
     pictures: usize,
     /// Bits of a code.
     bits: usize,
-    /// First bits that all of the neighbourhood share with the query.
+    /// First bits that all of the neighbourhood of the query's own code share with it.
     depth: usize,
-    /// Pictures in the neighbourhood; those that are shown are the nearest of them.
+    /// Pictures in that neighbourhood; those that are shown are the nearest of it and of those of `uncropped`.
     neighbourhood: usize,
-    /// Time of the search among the codes.
+    /// Codes that were searched for besides, of what the query may be a crop of.
+    uncropped: usize,
+    /// Time of the search among the codes, for all of these.
     microseconds: f64,
     found: Vec<Found>,
 }
@@ -40,10 +44,12 @@ struct Report {
 #[derive(Debug, Serialize)]
 struct Found {
     picture: String,
-    /// First bits that it shares with the query.
+    /// First bits that it shares with the nearest of the codes that were searched for.
     shared_bits: usize,
-    /// Bits in which it differs.
+    /// Bits in which it differs from that code.
     hamming_distance: u32,
+    /// Whether that is a code of what the query may be a crop of.
+    as_crop: bool,
 }
 
 pub(crate) fn run(options: &Search) -> Result<()> {
@@ -58,7 +64,7 @@ pub(crate) fn run(options: &Search) -> Result<()> {
     let index = Index::open(bytes).map_err(advise).with_context(|| format!("{place} is refused"))?;
     let coder = Coder::open(&options.codes, 1)?;
     check_model(index.model(), &coder).with_context(|| format!("{place} is refused"))?;
-    let query = coder.code(&options.image)?;
+    let query = coder.query(&options.image)?;
     let report = report(options, &index, &query)?;
     if let Some(sheet) = sheet {
         sheet.write(&draw(options, &report, &coder.reader)?)?;
@@ -80,35 +86,61 @@ pub(crate) fn run(options: &Search) -> Result<()> {
     files::print_result(&describe(&report))
 }
 
-fn report(options: &Search, index: &Index<&[u8]>, query: &[u8]) -> Result<Report> {
+fn report(options: &Search, index: &Index<&[u8]>, query: &Query) -> Result<Report> {
     let start = Instant::now();
-    let neighbourhood = index.neighbourhood(query, options.among())?;
+    let own = index.neighbourhood(&query.whole, options.among())?;
+    let others = query.uncropped.iter().map(|code| index.neighbourhood(code, options.among()));
+    let others = others.collect::<Result<Vec<_>, _>>()?;
     let microseconds = start.elapsed().as_secs_f64() * 1e6;
-    let found = neighbourhood.nearest(options.top.get()).into_iter().map(|entry| Found {
-        picture: String::from_utf8_lossy(entry.name).into_owned(),
-        shared_bits: shared_bits(&entry.code, query),
-        hamming_distance: hamming_distance(&entry.code, query),
-    });
+    let count = options.top.get();
+    let mut found = Found::nearest(count, &own, &query.whole, false);
+    for (other, code) in others.iter().zip(&query.uncropped) {
+        found.extend(Found::nearest(count, other, code, true));
+    }
     Ok(Report {
         index: files::name(&options.index),
         query: files::name(&options.image),
         pictures: index.len(),
         bits: index.bits(),
-        depth: neighbourhood.depth(),
-        neighbourhood: neighbourhood.len(),
+        depth: own.depth(),
+        neighbourhood: own.len(),
+        uncropped: others.len(),
         microseconds: (microseconds * 1e3).round() / 1e3,
-        found: found.collect(),
+        found: first(found, count),
     })
+}
+
+/// The first `count` pictures, nearest first; of one that several codes found, the nearest code, or the query's own if it is as near.
+fn first(mut found: Vec<Found>, count: usize) -> Vec<Found> {
+    found.sort_by_cached_key(|one| (one.hamming_distance, one.as_crop, Reverse(one.shared_bits), one.picture.clone()));
+    let mut seen = HashSet::new();
+    found.retain(|one| seen.insert(one.picture.clone()));
+    found.truncate(count);
+    found
+}
+
+impl Found {
+    /// The first `count` pictures of the neighbourhood of a code.
+    fn nearest(count: usize, neighbourhood: &Neighbourhood<'_>, code: &[u8], as_crop: bool) -> Vec<Self> {
+        let found = neighbourhood.nearest(count).into_iter().map(|entry| Self {
+            picture: String::from_utf8_lossy(entry.name).into_owned(),
+            shared_bits: shared_bits(&entry.code, code),
+            hamming_distance: hamming_distance(&entry.code, code),
+            as_crop,
+        });
+        found.collect()
+    }
 }
 
 fn describe(report: &Report) -> String {
     use std::fmt::Write;
-    let Report { query, pictures, bits, depth, neighbourhood, microseconds, .. } = report;
+    let Report { query, pictures, bits, depth, neighbourhood, uncropped, microseconds, .. } = report;
     let mut text = format!(
-        "{query}: {neighbourhood} of {pictures} pictures share its first {depth} of {bits} bits, found in {microseconds:.1} us\n\n  shared  differ  picture\n"
+        "{query}: {neighbourhood} of {pictures} pictures share its first {depth} of {bits} bits; found with {uncropped} codes of what it may be a crop of in {microseconds:.1} us\n\n  shared  differ  picture\n"
     );
-    for Found { picture, shared_bits, hamming_distance } in &report.found {
-        let _ = writeln!(text, "  {shared_bits:>6}  {hamming_distance:>6}  {}", printable(picture));
+    for Found { picture, shared_bits, hamming_distance, as_crop } in &report.found {
+        let note = if *as_crop { ", as its crop" } else { "" };
+        let _ = writeln!(text, "  {shared_bits:>6}  {hamming_distance:>6}  {}{note}", printable(picture));
     }
     text
 }

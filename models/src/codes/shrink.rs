@@ -1,4 +1,4 @@
-//! Any picture as 32x32 pixels: the mean of the area below each.
+//! Any picture as a small square: each of its pixels is the mean of the area below it.
 
 use std::ops::Range;
 
@@ -6,53 +6,53 @@ use nestcast_codec::{Channels, Picture};
 
 use super::SIDE;
 
-/// The whole picture as 32x32 RGB samples, rows of red, green, blue, stretched whatever its sides: each is the mean of the
-/// area below it, pixels that are below it in part counted by their share, rounded. Of a planar picture, the luma.
-#[must_use]
-pub fn shrink(picture: &Picture) -> Vec<u8> {
+/// The whole picture as `side` x `side` RGB samples, rows of red, green, blue, stretched whatever its sides: each is the mean of
+/// the area below it, pixels that are below it in part counted by their share, rounded. Of a planar picture, the luma. `side` is
+/// 1 to 32.
+pub(super) fn shrink(picture: &Picture, side: usize) -> Vec<u8> {
     let (width, height) = (picture.size().width(), picture.size().height());
     let channels =
         if picture.channels() == Channels::Rgb && picture.samples().len() == 3 * width * height { 3 } else { 1 };
     let mut sums = [[0_u64; 3 * SIDE]; SIDE];
     for (y, row) in picture.samples().chunks_exact(channels * width).take(height).enumerate() {
-        let across = across(row, channels);
-        for (target, weight) in targets(y, height) {
+        let across = across(row, channels, side);
+        for (target, weight) in targets(y, height, side) {
             sums[target].iter_mut().zip(across).for_each(|(sum, value)| *sum += weight * value);
         }
     }
     let area = (width * height) as u64;
     let mean = |sum: &u64| u8::try_from((sum + area / 2) / area).unwrap_or(u8::MAX);
-    sums.iter().flatten().map(mean).collect()
+    sums.iter().take(side).flat_map(|row| &row[..3 * side]).map(mean).collect()
 }
 
-/// A row's sums over the widths of 32 pixels, each by red, green and blue.
-fn across(row: &[u8], channels: usize) -> [u64; 3 * SIDE] {
+/// A row's sums over the widths of `side` pixels, each by red, green and blue.
+fn across(row: &[u8], channels: usize, side: usize) -> [u64; 3 * SIDE] {
     let width = row.len() / channels;
     let mut sums = [0; 3 * SIDE];
-    for (target, sums) in sums.chunks_exact_mut(3).enumerate() {
-        let (below, first, last) = below(target, width);
+    for (target, sums) in sums.chunks_exact_mut(3).take(side).enumerate() {
+        let (below, first, last) = below(target, width, side);
         for (colour, sum) in sums.iter_mut().enumerate() {
             let samples = row[below.start * channels + colour % channels..].iter().step_by(channels).take(below.len());
             let whole: u64 = samples.clone().map(|&sample| u64::from(sample)).sum();
             let ends = [samples.clone().next(), samples.clone().next_back()];
             let ends = ends.map(|sample| sample.map_or(0, |&sample| u64::from(sample)));
-            *sum = SIDE as u64 * whole - first * ends[0] - last * ends[1];
+            *sum = side as u64 * whole - first * ends[0] - last * ends[1];
         }
     }
     sums
 }
 
-/// The pixels of `length` that one of the 32 is above, and how many 32nds of the first and of the last lie outside it.
-fn below(target: usize, length: usize) -> (Range<usize>, u64, u64) {
+/// The pixels of `length` that one of `side` is above, and how many `side`ths of the first and of the last lie outside it.
+fn below(target: usize, length: usize, side: usize) -> (Range<usize>, u64, u64) {
     let (start, end) = (target * length, (target + 1) * length);
-    let pixels = start / SIDE..end.div_ceil(SIDE);
-    let outside = (start - pixels.start * SIDE, pixels.end * SIDE - end);
+    let pixels = start / side..end.div_ceil(side);
+    let outside = (start - pixels.start * side, pixels.end * side - end);
     (pixels, outside.0 as u64, outside.1 as u64)
 }
 
-/// Which of the 32 are above pixel `at` of `length`, each with how many 32nds of it.
-fn targets(at: usize, length: usize) -> impl Iterator<Item = (usize, u64)> {
-    let (start, end) = (at * SIDE, (at + 1) * SIDE);
+/// Which of `side` are above pixel `at` of `length`, each with how many `side`ths of it.
+fn targets(at: usize, length: usize, side: usize) -> impl Iterator<Item = (usize, u64)> {
+    let (start, end) = (at * side, (at + 1) * side);
     (start / length..end.div_ceil(length)).map(move |target| {
         let overlap = end.min((target + 1) * length) - start.max(target * length);
         (target, overlap as u64)
@@ -66,24 +66,24 @@ mod tests {
     use super::*;
 
     /// The definition, in floats, pixel by pixel.
-    fn defined(picture: &Picture, channels: usize) -> Vec<f64> {
+    fn defined(picture: &Picture, channels: usize, side: usize) -> Vec<f64> {
         let (width, height) = (picture.size().width(), picture.size().height());
         let overlap = |target: usize, at: usize, length: usize| {
-            let scale = length as f64 / SIDE as f64;
+            let scale = length as f64 / side as f64;
             let (start, end) = (target as f64 * scale, (target + 1) as f64 * scale);
             (end.min(at as f64 + 1.0) - start.max(at as f64)).max(0.0) / scale
         };
         let sample =
             |x: usize, y: usize, colour: usize| picture.samples()[(y * width + x) * channels + colour % channels];
         let mean = |index: usize| {
-            let (target_y, target_x, colour) = (index / 3 / SIDE, index / 3 % SIDE, index % 3);
+            let (target_y, target_x, colour) = (index / 3 / side, index / 3 % side, index % 3);
             let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
             let weighted = pixels.map(|(x, y)| {
                 overlap(target_x, x, width) * overlap(target_y, y, height) * f64::from(sample(x, y, colour))
             });
             weighted.sum::<f64>()
         };
-        (0..3 * SIDE * SIDE).map(mean).collect()
+        (0..3 * side * side).map(mean).collect()
     }
 
     #[test]
@@ -94,12 +94,18 @@ mod tests {
             let size = Size::new(u32::try_from(width).expect("short"), u32::try_from(height).expect("short"));
             let kind = if channels == 1 { Channels::Grey } else { Channels::Rgb };
             let picture = Picture::new(size.expect("a size"), kind, samples).expect("all samples");
-            let small = shrink(&picture);
-            for (at, (&given, mean)) in small.iter().zip(defined(&picture, channels)).enumerate() {
-                assert!((f64::from(given) - mean).abs() <= 0.5 + 1e-9, "{at} of {width}x{height}: {given}, not {mean}");
+            for side in [SIDE, 30, 1] {
+                let (small, means) = (shrink(&picture, side), defined(&picture, channels, side));
+                assert_eq!(small.len(), means.len());
+                for (at, (&given, mean)) in small.iter().zip(means).enumerate() {
+                    assert!(
+                        (f64::from(given) - mean).abs() <= 0.5 + 1e-9,
+                        "{at} of {width}x{height}: {given}, not {mean}"
+                    );
+                }
             }
             if (width, height) == (32, 32) {
-                assert_eq!(small, picture.samples());
+                assert_eq!(shrink(&picture, SIDE), picture.samples());
             }
         }
     }

@@ -79,11 +79,15 @@ EMBEDDINGS = (
 STACKS = (Learned("stack-deep", 30, "what the paper's network starts from"), Learned("stack", 30, "what its variants start from"))
 POINTS = (
     Learned("nca", 30, "nonlinear NCA", labels=True),
+    Learned("nca-today", 30, "nonlinear NCA, as of today", labels=True),
+    Learned("nca-shallow", 30, "NCA, one hidden layer", labels=True),
+    Learned("nca-regularised", 30, "NCA, one hidden layer, regularised", labels=True),
     Learned("nca-split", 50, "NCA, one hidden layer, split", labels=True),
     *(Learned("nca-few", 30, f"NCA, one hidden layer, {100 * known:.0f} % of labels", True, known) for known in KNOWN),
     *(Learned("nca-few-regularised", 30, f"NCA, one hidden layer, {100 * known:.0f} % of labels, regularised", True, known) for known in KNOWN),
     Learned("nca-rectified", 30, "NCA, rectified, along 64 axes", labels=True),
     Learned("nca-convolutional", 64, "convolutional NCA", labels=True),
+    Learned("nca-convolutional-today", 64, "convolutional NCA, as of today", labels=True),
     Learned("softmax-convolutional", 64, "softmax features of the same network", labels=True),
 )
 PLANES = (

@@ -91,12 +91,15 @@ def sheet(images: np.ndarray, codes_: torch.Tensor) -> None:
 def variants(picture: Image.Image) -> dict[str, Image.Image]:
     """What `nestcast search` has to find the original of."""
     width, height = picture.size
-    crop = lambda share: picture.crop((round(share * width), round(share * height), width, height))
+    crop = lambda before, behind: picture.crop((round(before * width), round(before * height), width - round(behind * width), height - round(behind * height)))
     compressed = io.BytesIO()
     picture.save(compressed, "JPEG", quality=30)
     return {
-        "crop of 5 %": crop(0.05),
-        "crop of 10 %": crop(0.10),
+        "crop of 5 %, left and top": crop(0.05, 0),
+        "crop of 10 %, left and top": crop(0.10, 0),
+        "crop of 10 %, right and bottom": crop(0, 0.10),
+        "crop of 10 %, all around": crop(0.05, 0.05),
+        "crop of 20 %, all around": crop(0.10, 0.10),
         "half the size": picture.resize((width // 2, height // 2), Image.BICUBIC),
         "JPEG at quality 30": Image.open(compressed),
         "brightness + 20 %": ImageEnhance.Brightness(picture).enhance(1.2),
@@ -105,27 +108,24 @@ def variants(picture: Image.Image) -> dict[str, Image.Image]:
 
 
 def duplicates(folder: Path, package: codes.Package) -> list[dict]:
-    """Of changed photos, the share whose original is the nearest by Hamming distance, is in the neighbourhood of 10, and is the
-    nearest of these."""
+    """Of changed photos, the share whose original is the nearest by Hamming distance, to the photo's code and to that and those of what it may be
+    a crop of, as `nestcast search` has them; is in the neighbourhood of 10; and is the nearest of these."""
     open_ = photo_data.photos(folder / "photos")
     unseen = [*open_[:: photo_data.HELD_OUT], *sorted((folder / "photos" / RESEARCH).glob("*.jpg"))]
     searched = [*unseen, *(file for file in open_ if file not in unseen)]
     encode = lambda thumbnails: torch.from_numpy(package.encode(np.stack(thumbnails)) > 0)
     database = encode([pictures.stretched(Image.open(file)) for file in searched])
-    changed: dict[str, list[np.ndarray]] = {}
-    for file in unseen:
+    hits: dict[str, np.ndarray] = {}
+    for index, file in enumerate(unseen):
         for name, picture in variants(Image.open(file).convert("RGB")).items():
-            changed.setdefault(name, []).append(pictures.stretched(picture))
-    table = []
-    for name, thumbnails in changed.items():
-        hits = np.zeros(3)
-        for index, query in enumerate(encode(thumbnails)):
-            distance, found = distances(database, query), neighbourhood(shared_bits(database, query), 10)
+            own, *others = encode([pictures.stretched(picture), *pictures.uncropped(picture)])
+            distance, found = distances(database, own), neighbourhood(shared_bits(database, own), 10)
+            least = torch.stack([distance, *(distances(database, other) for other in others)]).min(0).values
             first = found[nearest(distance[found], 1)].item()
-            hits += [nearest(distance, 1).item() == index, index in found.tolist(), first == index]
-        linear, inside, ordered = hits / len(unseen)
-        table.append({"change": name, "photos": len(unseen), "searched": len(searched), "nearest by Hamming": f"{linear:.3f}", "in the neighbourhood of 10": f"{inside:.3f}", "nearest of it": f"{ordered:.3f}"})
-    return table
+            told = [nearest(distance, 1).item() == index, nearest(least, 1).item() == index, index in found.tolist(), first == index]
+            hits[name] = hits.get(name, np.zeros(len(told))) + told
+    ways, known = ("nearest by Hamming", "with 19 codes", "in the neighbourhood of 10", "nearest of it"), {"photos": len(unseen), "searched": len(searched)}
+    return [{"change": name, **known, **{way: f"{hit / len(unseen):.3f}" for way, hit in zip(ways, own)}} for name, own in hits.items()]
 
 
 def draw(folder: Path) -> None:
