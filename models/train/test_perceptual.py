@@ -75,6 +75,7 @@ class DryRun(unittest.TestCase):
             run = train.start(short, folder / "packed", folder / "run")
             first = train.read(shipped.path(shipped.start))["model"]["head.weight"].float()
             torch.testing.assert_close(run.task.model.head.weight.detach(), first)
+            self.same_loss_in_bfloat16(run)
             train.train(run)
             self.assertFalse(torch.equal(run.task.model.head.weight, first))
             run.task.export(run.averaged(), folder / "run")
@@ -83,6 +84,14 @@ class DryRun(unittest.TestCase):
             self.assertNotEqual((package / "synthesis.onnx").read_bytes(), (model / "synthesis.onnx").read_bytes())
             written = tomllib.loads((package / "manifest.toml").read_text(encoding="utf-8"))
             self.assertEqual((written["name"], written["post_filter"]), ("photo-ssim", shipped.post_filter))
+
+    def same_loss_in_bfloat16(self, run: train.Run) -> None:
+        """But for the network's roundings: what is compared stays in floats."""
+        batch, losses = run.task.batch(0), []
+        for enabled in (False, True):
+            with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+                losses.append(run.task.loss(batch, run.settings.phases[0]).item())
+        self.assertAlmostEqual(*losses, delta=0.003)
 
 
 class Loss(unittest.TestCase):
