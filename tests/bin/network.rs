@@ -9,7 +9,7 @@ use nestcast_lab::link::{
     trace::{NORWAY_BUS, NORWAY_METRO},
 };
 use nestcast_sender::Acknowledge;
-use nestcast_tests::network::{Outcome, Scenario, broadcast, steps};
+use nestcast_tests::network::{Outcome, Scenario, broadcast, slide, steps};
 
 /// Moments over which a fall is spread, within three frame intervals.
 const FALLS: u32 = 12;
@@ -129,6 +129,12 @@ fn rows(moments: [u64; 6]) -> Vec<Row> {
     let falling = [10_000_000, 4_000_000, 2_000_000, 1_000_000, 300_000];
     for (at, &before) in falling.iter().enumerate() {
         all.extend(falling[at + 1..].iter().map(|&after| fall(before, after)));
+    }
+    let sliding = slide(4_000_000, 400_000, seconds(60));
+    all.push(row("4 to 0.4 Mbit/s in 60 s, and back", &sliding, Scenario::lasting(seconds(120)), seconds(2)));
+    for &rate in &rates {
+        let name = format!("{} Mbit/s, video", megabits(rate));
+        all.push(row(&name, &Link::constant(rate), Scenario::lasting(seconds(12)).of_video(rate), seconds(2)));
     }
     // As browsers acknowledge.
     let acknowledge = Some(Acknowledge { packets: 10, within: Duration::from_millis(25) });
