@@ -8,8 +8,8 @@ use bytes::Bytes;
 use nestcast_proto::{ALPN, Close, Code, MAX_STREAMS};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{
-    AsyncUdpSocket, Chunk, ConnectError, ConnectionError, ConnectionIdGenerator, Endpoint, EndpointConfig, RecvStream, Runtime as _,
-    SendStream, TokioRuntime, TransportConfig, VarInt,
+    AsyncUdpSocket, Chunk, ConnectError, ConnectionError, ConnectionIdGenerator, Endpoint, EndpointConfig, RecvStream,
+    Runtime as _, SendStream, TokioRuntime, TransportConfig, VarInt,
 };
 use quinn_proto::RandomConnectionIdGenerator;
 use rustls::client::Resumption;

@@ -228,4 +228,13 @@ mod tests {
         state.sent = true;
         assert_eq!(state.room(4800), 4800);
     }
+
+    #[test]
+    fn there_is_room_for_whole_packets() {
+        let path = PathStats { in_flight: 1200, ..PathStats::default() };
+        let mut state = State { path, ..State::default() };
+        assert_eq!(state.room(4800), 3 * path.payload());
+        state.unsent = 3 * path.payload() - 100;
+        assert_eq!(state.room(4800), 0, "for what is left no packet is sent that is not full");
+    }
 }

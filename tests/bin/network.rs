@@ -193,7 +193,7 @@ impl Run {
         let (from, until) = (self.from, self.until);
         let link = self.link.clone().with_rtt(rtt);
         let outcome: Outcome = broadcast(&link, self.scenario);
-        let latencies = outcome.receivers.iter().map(|seen| seen.latency(from, until));
+        let latencies = outcome.receivers.iter().map(|seen| seen.latency(50, from, until));
         Figures {
             used: outcome.used(&link, from, until),
             queue: outcome.queue_p95(from, until),

@@ -132,14 +132,14 @@ impl Seen {
         within.map(|shown| shown.bytes as u64).sum()
     }
 
-    /// From capture until it was shown: of half of the frames between two moments it took no longer.
+    /// From capture until it was shown: of so many percent of the frames between two moments it took no longer.
     #[must_use]
-    pub fn latency(&self, from: Duration, to: Duration) -> Duration {
+    pub fn latency(&self, percent: usize, from: Duration, to: Duration) -> Duration {
         let within = self.shown.iter().filter(|shown| (from..to).contains(&shown.shown));
         let mut latencies: Vec<_> =
             within.map(|shown| shown.shown.saturating_sub(Duration::from_micros(shown.header.captured))).collect();
         latencies.sort_unstable();
-        latencies.get(latencies.len() / 2).copied().unwrap_or_default()
+        latencies.get(latencies.len() * percent / 100).copied().unwrap_or_default()
     }
 }
 
