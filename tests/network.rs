@@ -94,8 +94,8 @@ fn of_a_link_that_loses_one_packet_in_a_hundred_85_percent_are_used() {
             });
             let outcomes: Vec<_> = outcomes.collect();
             println!("{rate} bit/s, {rtt} ms: {outcomes:.1?}");
-            let [used, queues] =
-                [|run: &(f64, f64, u64)| run.0, |run| run.1].map(|of| outcomes.iter().map(of).collect::<Vec<_>>());
+            let used: Vec<_> = outcomes.iter().map(|run| run.0).collect();
+            let queues: Vec<_> = outcomes.iter().map(|run| run.1).collect();
             assert!(mean(&used) >= 85.0, "{rate} bit/s, {rtt} ms: {used:?} %");
             assert!(mean(&queues) <= longest, "{rate} bit/s, {rtt} ms: {queues:?} ms");
             // A base that is lost twice may come too late.
