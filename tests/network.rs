@@ -178,11 +178,12 @@ fn a_rate_that_slides_to_a_tenth_in_a_minute_and_back_makes_no_long_queue() {
     for rtt in [10, 50, 100] {
         let link = slide(4_000_000, 400_000, ms(60_000)).with_rtt(ms(rtt));
         let outcome = broadcast(&link, Scenario::lasting(ms(120_000)));
-        for (from, until) in [(2000, 60_000), (50_000, 60_000), (60_000, 120_000)] {
+        // In the last seconds of the fall a packet takes 25 ms.
+        for (from, until, longest) in [(2000, 60_000, 33), (50_000, 60_000, 45), (60_000, 120_000, 33)] {
             let (from, until) = (ms(from), ms(until));
             let (used, queue) = (outcome.used(&link, from, until), outcome.queue_p95(from, until));
             println!("{rtt} ms, {from:?} to {until:?}: {used:.1} %, {queue:?}");
-            assert!(used >= 90.0 && queue <= INTERVAL, "{rtt} ms, {from:?} to {until:?}: {used} %, {queue:?}");
+            assert!(used >= 90.0 && queue <= ms(longest), "{rtt} ms, {from:?} to {until:?}: {used} %, {queue:?}");
         }
         assert_eq!(outcome.blank(), 0, "{rtt} ms: {}", describe(outcome.seen()));
     }

@@ -28,7 +28,8 @@ impl Publisher {
         let window = if self.waiting.is_video() {
             path.window.div_ceil(path.mtu.max(1)) * payload(path.mtu)
         } else {
-            path.window
+            // What waits fills the packet of the next base: else that would leave with a base alone, and others would be behind it.
+            path.window + path.window / path.mtu.max(1) * path.mtu.saturating_sub(payload(path.mtu))
         };
         let most = if owes_base { bases } else { window };
         // What came behind a lost packet is held too, until that came again: at most all that was on the way with it.
