@@ -28,8 +28,9 @@ impl Publisher {
         let window = if self.waiting.is_video() {
             path.window.div_ceil(path.mtu.max(1)) * payload(path.mtu)
         } else {
-            // What waits fills the packet of the next base: else that would leave with a base alone, and others would be behind it.
-            path.window + path.window / path.mtu.max(1) * path.mtu.saturating_sub(payload(path.mtu))
+            // What waits fills the packet of the next base, where nothing is lost: else that would leave with a base alone.
+            let fills = path.window / path.mtu.max(1) * path.mtu.saturating_sub(payload(path.mtu));
+            path.window + if path.repairing == 0 { fills } else { 0 }
         };
         let most = if owes_base { bases } else { window };
         // What came behind a lost packet is held too, until that came again: at most all that was on the way with it.
