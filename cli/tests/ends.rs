@@ -8,12 +8,17 @@ use std::process::{Child, Command, Stdio};
 
 use harness::live::{Sender, clip};
 use harness::{Bench, png, samples};
+use nestcast_models::Runtime;
+use nestcast_models::runtime::LIBRARY_VARIABLE;
 use sha2::{Digest as _, Sha256};
 
-/// Starts `nestcast` in the folder of `bench`, which is its cache too.
+/// Starts `nestcast` in the folder of `bench`, which is its cache too. ONNX Runtime may be in the user's cache alone, which the program
+/// does not see then: it is told where the library is.
 fn start(bench: &Bench, arguments: &[&str]) -> Child {
+    let runtime = Runtime::open().ok();
     Command::new(env!("CARGO_BIN_EXE_nestcast"))
         .args(arguments)
+        .envs(runtime.as_ref().map(|runtime| (LIBRARY_VARIABLE, runtime.library())))
         .current_dir(bench.path(""))
         .env("XDG_CACHE_HOME", bench.path("cache"))
         .env("HOME", bench.path("cache"))

@@ -5,6 +5,10 @@ use std::time::Duration;
 use crate::bitrate::Bitrate;
 use crate::limits::INITIAL_WINDOW;
 
+/// Bytes of a packet that are no stream's, or more: its header and seal, and the heads of two STREAM frames, where it carries the
+/// end of one stream and the beginning of another.
+const OVERHEAD_BYTES: u64 = 45;
+
 /// What is known of the path to a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathStats {
@@ -40,11 +44,35 @@ impl PathStats {
         self.rtt.saturating_sub(self.min_rtt + self.held)
     }
 
+    /// How long a packet would wait that is sent now, if what is in flight takes its share of the last round trip.
+    #[must_use]
+    pub(crate) fn standing(&self) -> Duration {
+        let flight = self.rtt.as_secs_f64() * self.in_flight as f64 / self.window.max(1) as f64;
+        Duration::try_from_secs_f64(flight).unwrap_or(Duration::MAX).saturating_sub(self.min_rtt + self.held)
+    }
+
     /// What the controller lets through: its window in each round trip. Zero before the first.
     #[must_use]
     pub fn target_rate(&self) -> Bitrate {
         Bitrate::of(self.window, self.rtt).unwrap_or_default()
     }
+
+    /// Bytes of streams that a whole packet carries, or fewer.
+    #[must_use]
+    pub const fn payload(&self) -> u64 {
+        payload(self.mtu)
+    }
+
+    /// Of so many bytes of packets those that are streams', or fewer.
+    #[must_use]
+    pub const fn stream_bytes(&self, bytes: u64) -> u64 {
+        bytes.saturating_sub(OVERHEAD_BYTES * bytes.div_ceil(if self.mtu == 0 { 1 } else { self.mtu }))
+    }
+}
+
+/// Bytes of streams that a packet of `mtu` bytes carries, or fewer; at least 45.
+pub(crate) const fn payload(mtu: u64) -> u64 {
+    if mtu > 2 * OVERHEAD_BYTES { mtu - OVERHEAD_BYTES } else { OVERHEAD_BYTES }
 }
 
 /// How long after a later frame's base a receiver waits for a packet of this one that was lost, and comes again after a round trip;

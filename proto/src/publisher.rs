@@ -310,11 +310,11 @@ impl Publisher {
         let body = (count - head).min(sending.unwritten[1].len());
         sending.unwritten[0].advance(head);
         sending.unwritten[1].advance(body);
-        let based = sending.base_left > 0 && head + body >= sending.base_left;
+        let ends_base = sending.base_left > 0 && head + body >= sending.base_left;
         sending.base_left = sending.base_left.saturating_sub(head + body);
         sending.written += body;
         self.stats.bytes += body as u64;
-        self.stats.frames += u64::from(based && sending.kind == Kind::Frame);
+        self.stats.frames += u64::from(ends_base && sending.kind == Kind::Frame);
         self.still.handle_written(body);
         let whole = sending.unwritten.iter().all(Bytes::is_empty);
         let based = sending.base_left == 0;

@@ -8,9 +8,10 @@ use bytes::Bytes;
 use nestcast_proto::{ALPN, Close, Code, MAX_STREAMS};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{
-    AsyncUdpSocket, Chunk, ConnectError, ConnectionError, Endpoint, EndpointConfig, RecvStream, Runtime as _,
-    SendStream, TokioRuntime, TransportConfig, VarInt,
+    AsyncUdpSocket, Chunk, ConnectError, ConnectionError, ConnectionIdGenerator, Endpoint, EndpointConfig, RecvStream,
+    Runtime as _, SendStream, TokioRuntime, TransportConfig, VarInt,
 };
+use quinn_proto::RandomConnectionIdGenerator;
 use rustls::client::Resumption;
 
 use crate::error::Error;
@@ -73,7 +74,8 @@ impl QuicConnection {
         let (address, config) = (to.address, config(&to.trust)?);
         let endpoint = socket.map_or_else(|| Socket::to(address), Ok).and_then(|Socket { socket, seed }| {
             let mut own = EndpointConfig::default();
-            own.supported_versions(QUIC_VERSIONS.to_vec()).rng_seed(seed);
+            let no_ids = || Box::new(RandomConnectionIdGenerator::new(0)) as Box<dyn ConnectionIdGenerator>;
+            own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(no_ids).rng_seed(seed);
             Endpoint::new_with_abstract_socket(own, None, socket, Arc::new(TokioRuntime))
         });
         let endpoint = endpoint.map_err(|error| setup(&error))?;

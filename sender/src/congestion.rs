@@ -9,8 +9,6 @@ use nestcast_proto::{DelayController, INITIAL_WINDOW, PathStats};
 use quinn::congestion::{Controller, ControllerFactory};
 use tokio::sync::Notify;
 
-/// Bytes of a packet that are no stream's, or more: so what is thought unsent is not less than it is.
-const OVERHEAD_BYTES: u64 = 45;
 /// How long a path is waited on before it is looked whether the peer has moved to another.
 const PATH_STAYS: Duration = Duration::from_millis(250);
 
@@ -40,14 +38,16 @@ struct State {
 }
 
 impl State {
-    /// Bytes that may be written so that no more than `pending` are in flight or unsent, not counting packets' headers.
+    /// Bytes that may be written so that no more than `pending` are in flight or unsent, not counting packets' headers: what fills
+    /// whole packets, so that every acknowledged one makes room for one that is sent at once, and nothing waits for its rest.
     fn room(&mut self, pending: u64) -> u64 {
         // Where nothing is on the way nothing waits to be sent, whatever was lost of streams that were stopped: nothing is to come
         // that would say so.
         if self.path.in_flight == 0 && self.sent {
             self.unsent = 0;
         }
-        pending.saturating_sub(of_streams(self.path.in_flight, self.path.mtu) + self.unsent)
+        let room = pending.saturating_sub(self.path.stream_bytes(self.path.in_flight) + self.unsent);
+        if self.path.in_flight == 0 { room } else { room - room % self.path.payload() }
     }
 }
 
@@ -108,11 +108,6 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Of the bytes of packets those that are of streams, or fewer.
-const fn of_streams(bytes: u64, mtu: u64) -> u64 {
-    bytes.saturating_sub(OVERHEAD_BYTES * bytes.div_ceil(mtu))
-}
-
 /// Builds the congestion control of a connection.
 #[derive(Debug)]
 pub(crate) struct Factory {
@@ -152,7 +147,7 @@ impl Controller for Congestion {
         self.controller.handle_sent(self.moment(now), bytes);
         self.tell();
         let mut state = held(&self.known.state);
-        state.unsent = state.unsent.saturating_sub(of_streams(bytes, self.controller.path().mtu));
+        state.unsent = state.unsent.saturating_sub(self.controller.path().stream_bytes(bytes));
         state.sent = true;
     }
 
@@ -182,7 +177,7 @@ impl Controller for Congestion {
         self.tell();
         let mut state = held(&self.known.state);
         if state.reset.is_none_or(|reset| sent > reset) {
-            state.unsent += of_streams(lost, self.controller.path().mtu);
+            state.unsent += self.controller.path().stream_bytes(lost);
         }
     }
 
@@ -232,5 +227,14 @@ mod tests {
         assert_eq!(state.room(4800), 0, "what was just written is about to be sent");
         state.sent = true;
         assert_eq!(state.room(4800), 4800);
+    }
+
+    #[test]
+    fn there_is_room_for_whole_packets() {
+        let path = PathStats { in_flight: 1200, ..PathStats::default() };
+        let mut state = State { path, ..State::default() };
+        assert_eq!(state.room(4800), 3 * path.payload());
+        state.unsent = 3 * path.payload() - 100;
+        assert_eq!(state.room(4800), 0, "for what is left no packet is sent that is not full");
     }
 }

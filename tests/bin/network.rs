@@ -9,7 +9,7 @@ use nestcast_lab::link::{
     trace::{NORWAY_BUS, NORWAY_METRO},
 };
 use nestcast_sender::Acknowledge;
-use nestcast_tests::network::{Outcome, Scenario, broadcast, steps};
+use nestcast_tests::network::{Outcome, Scenario, broadcast, slide, steps};
 
 /// Moments over which a fall is spread, within three frame intervals.
 const FALLS: u32 = 12;
@@ -130,6 +130,12 @@ fn rows(moments: [u64; 6]) -> Vec<Row> {
     for (at, &before) in falling.iter().enumerate() {
         all.extend(falling[at + 1..].iter().map(|&after| fall(before, after)));
     }
+    let sliding = slide(4_000_000, 400_000, seconds(60));
+    all.push(row("4 to 0.4 Mbit/s in 60 s, and back", &sliding, Scenario::lasting(seconds(120)), seconds(2)));
+    for &rate in &rates {
+        let name = format!("{} Mbit/s, video", megabits(rate));
+        all.push(row(&name, &Link::constant(rate), Scenario::lasting(seconds(12)).of_video(rate), seconds(2)));
+    }
     // As browsers acknowledge.
     let acknowledge = Some(Acknowledge { packets: 10, within: Duration::from_millis(25) });
     for &rate in &rates {
@@ -187,7 +193,7 @@ impl Run {
         let (from, until) = (self.from, self.until);
         let link = self.link.clone().with_rtt(rtt);
         let outcome: Outcome = broadcast(&link, self.scenario);
-        let latencies = outcome.receivers.iter().map(|seen| seen.latency(from, until));
+        let latencies = outcome.receivers.iter().map(|seen| seen.latency(50, from, until));
         Figures {
             used: outcome.used(&link, from, until),
             queue: outcome.queue_p95(from, until),

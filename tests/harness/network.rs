@@ -32,6 +32,17 @@ pub fn steps(rates: &[(u64, u64)]) -> Link {
     Link::varying(rates.iter().map(|&(second, bits)| (Duration::from_secs(second), bits)).collect())
 }
 
+/// A link whose rate falls by the same part in each tenth of a second from `before` to `after`, for `time`, and rises as it fell.
+#[must_use]
+pub fn slide(before: u64, after: u64, time: Duration) -> Link {
+    let step = Duration::from_millis(100);
+    let steps = u32::try_from(time.as_millis() / step.as_millis()).expect("a short time");
+    let rate = |at: u32| before as f64 * (after as f64 / before as f64).powf(f64::from(at) / f64::from(steps));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates are positive")]
+    let at = |number: u32| (step * number, rate(number.min(2 * steps - number)).round() as u64);
+    Link::varying((0..=2 * steps).map(at).collect())
+}
+
 /// What a broadcast sends, and to how many.
 #[derive(Debug, Clone, Copy)]
 pub struct Scenario {
@@ -41,6 +52,8 @@ pub struct Scenario {
     pub full: usize,
     /// See `full`.
     pub base: usize,
+    /// Whether every frame needs those before.
+    pub video: bool,
     /// Receivers that share the link. Each joins a second after the one before.
     pub receivers: usize,
     /// When the first one joins.
@@ -55,7 +68,15 @@ impl Scenario {
     /// Frames of more than a link carries, to one receiver.
     #[must_use]
     pub const fn lasting(time: Duration) -> Self {
-        Self { time, full: FULL, base: BASE, receivers: 1, joins: Duration::ZERO, download: None, acknowledge: None }
+        let (receivers, joins) = (1, Duration::ZERO);
+        Self { time, full: FULL, base: BASE, video: false, receivers, joins, download: None, acknowledge: None }
+    }
+
+    /// The same of video for a link of so many bits a second: a sender gives bases 0.4 of the 0.9 of it that are frames' bytes.
+    #[must_use]
+    pub fn of_video(self, rate: u64) -> Self {
+        let base = Bitrate::from_bits(rate * 36 / 100).bytes_in(INTERVAL);
+        Self { base: usize::try_from(base).expect("a frame's"), video: true, ..self }
     }
 }
 
@@ -111,14 +132,14 @@ impl Seen {
         within.map(|shown| shown.bytes as u64).sum()
     }
 
-    /// From capture until it was shown: of half of the frames between two moments it took no longer.
+    /// From capture until it was shown: of so many percent of the frames between two moments it took no longer.
     #[must_use]
-    pub fn latency(&self, from: Duration, to: Duration) -> Duration {
+    pub fn latency(&self, percent: usize, from: Duration, to: Duration) -> Duration {
         let within = self.shown.iter().filter(|shown| (from..to).contains(&shown.shown));
         let mut latencies: Vec<_> =
             within.map(|shown| shown.shown.saturating_sub(Duration::from_micros(shown.header.captured))).collect();
         latencies.sort_unstable();
-        latencies.get(latencies.len() / 2).copied().unwrap_or_default()
+        latencies.get(latencies.len() * percent / 100).copied().unwrap_or_default()
     }
 }
 
@@ -183,6 +204,7 @@ impl Outcome {
 #[must_use]
 pub fn broadcast(link: &Link, scenario: Scenario) -> Outcome {
     let source = StillFrames::new(scenario.full, scenario.base, scenario.time);
+    let source = if scenario.video { source.of_video() } else { source };
     let outcome = broadcast_from(std::slice::from_ref(link), scenario, source, |network| {
         let viewer = |index| {
             let sink = Notes { network: network.clone(), seen: Seen::default() };

@@ -201,10 +201,27 @@ fn of_video_a_frame_that_waits_for_room_ends_with_the_packet_that_the_next_one_f
         written += count;
         publisher.handle_written(Duration::ZERO, count, &PathStats { unsent: written as u64, ..path });
     }
-    let payload = path.mtu - 45;
+    let payload = path.payload();
     assert_eq!(written as u64, payload, "one packet, and not what the window has no room for");
     assert_eq!(publisher.room(&path).held, 2 * payload);
     assert_eq!(publisher.room(&PathStats { window: 2500, ..path }).held, 3 * payload, "the next one waits whole");
+    let fast = PathStats { window: 9600, ..path };
+    assert_eq!(publisher.room(&fast).pending, Some(9600), "a packet takes 7.5 ms: none waits");
+}
+
+#[test]
+fn of_video_a_queue_that_has_left_on_a_long_path_ends_no_frame() {
+    // All that was in flight left since the last round trip began, but a part.
+    let (rtt, min_rtt) = (INTERVAL * 4, INTERVAL * 3);
+    for (in_flight, ends) in [(12_000, true), (6000, false)] {
+        let path = PathStats { window: 12_000, in_flight, rtt, min_rtt, ..PathStats::default() };
+        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
+        publisher.handle_frame(Duration::ZERO, &frame(0), &path);
+        assert_eq!(publisher.poll(), Some(Step::Open { frame: 0 }));
+        publisher.handle_written(Duration::ZERO, publisher.unwritten().concat().len(), &path);
+        publisher.handle_written(Duration::from_millis(1), 50, &path);
+        assert_eq!(publisher.poll(), Some(if ends { Step::Finish } else { Step::Write }), "{in_flight} in flight");
+    }
 }
 
 #[test]

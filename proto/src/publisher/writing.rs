@@ -5,11 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::{HELD_WINDOWS, Publisher, ROOM_FOR_BASES_BYTES, Room};
-use crate::limits::QUEUE_LEAST;
-use crate::path::PathStats;
+use crate::limits::{QUEUE_LEAST, QUEUE_TARGET};
+use crate::path::{PathStats, payload};
 
-/// Bytes of a packet that are no stream's where it carries the end of one and the beginning of another.
-const OVERHEAD_BYTES: u64 = 45;
+/// A path that carries fewer packets in a frame interval is slow: each of them must be full.
+const SLOW_PACKETS: u64 = 3;
 /// A frame is written in so many parts at least, if it has as many packets.
 const MIN_PARTS_PER_FRAME: u64 = 4;
 
@@ -20,7 +20,7 @@ impl Publisher {
     pub fn room(&self, path: &PathStats) -> Room {
         let owes_base = self.owes_base();
         let bases = path.window.max(path.in_flight) + ROOM_FOR_BASES_BYTES;
-        if self.lossy.is_lossy() {
+        if self.lossy.is_lossy() || !self.is_slow(path) {
             let most = if owes_base { bases } else { path.window };
             return Room { held: most + HELD_WINDOWS * path.window, pending: Some(most) };
         }
@@ -28,7 +28,9 @@ impl Publisher {
         let window = if self.waiting.is_video() {
             path.window.div_ceil(path.mtu.max(1)) * payload(path.mtu)
         } else {
-            path.window
+            // What waits fills the packet of the next base, where nothing is lost: else that would leave with a base alone.
+            let fills = path.window / path.mtu.max(1) * path.mtu.saturating_sub(payload(path.mtu));
+            path.window + if path.repairing == 0 { fills } else { 0 }
         };
         let most = if owes_base { bases } else { window };
         // What came behind a lost packet is held too, until that came again: at most all that was on the way with it.
@@ -57,22 +59,24 @@ impl Publisher {
         [head, body]
     }
 
+    /// Whether a packet takes a large part of a frame interval.
+    fn is_slow(&self, path: &PathStats) -> bool {
+        path.target_rate().time_for(SLOW_PACKETS * path.mtu) > self.interval
+    }
+
     /// Of video: whether what was written keeps the path busy until the next frame is due. What came later of this one would be in
     /// the next one's way, and its end arrives sooner without.
     pub(super) fn keeps_busy(&self, now: Duration, path: &PathStats) -> bool {
-        let queue = path.queue();
         // Where a packet takes most of an interval it is one frame's, and what is unsent follows the queue if nothing more may be in
         // flight. Without a queue the path may carry more than is known; and packets that are not full would be faster than others,
         // which then seem to have waited.
         let slow = path.target_rate().time_for(2 * path.mtu) > self.interval;
+        // A queue was seen a round trip ago. What left since then is no longer in flight: there is no more of it than that has, and what
+        // a queue is aimed to have. Else a long round trip would bring bursts, each of which stops the next.
+        let queue = if slow { path.queue() } else { path.queue().min(path.standing().saturating_add(QUEUE_TARGET)) };
         let full = path.in_flight + path.unsent + path.mtu > path.window && path.unsent >= payload(path.mtu);
         let follows = slow && full && queue >= QUEUE_LEAST;
         let unsent = if follows { path.target_rate().time_for(path.unsent) } else { Duration::ZERO };
         now + queue.saturating_add(unsent).min(self.interval) >= self.now + self.interval
     }
-}
-
-/// Bytes of streams that a packet carries.
-const fn payload(mtu: u64) -> u64 {
-    if mtu > 2 * OVERHEAD_BYTES { mtu - OVERHEAD_BYTES } else { OVERHEAD_BYTES }
 }
