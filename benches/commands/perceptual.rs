@@ -15,7 +15,8 @@ pub(crate) struct Options {
     /// Folder of PNG or JPEG pictures.
     #[arg(long)]
     images: PathBuf,
-    /// Measure the rivals, which change with their libraries only; otherwise nestcast. The other rows of the table stay.
+    /// Measure the rivals, which change with their libraries only; otherwise nestcast. The others' rows of these pictures stay,
+    /// and rows of other pictures go.
     #[arg(long)]
     rivals: bool,
 }

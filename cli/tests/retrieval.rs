@@ -7,6 +7,8 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Output, Stdio};
 
 use harness::{Bench, NESTCAST, codes, png, refusal};
+use nestcast_models::Runtime;
+use nestcast_models::runtime::LIBRARY_VARIABLE;
 use serde_json::Value;
 
 /// Runs `nestcast` where there is ONNX Runtime.
@@ -221,8 +223,8 @@ fn a_killed_writer_leaves_a_whole_index() {
     bench.write("pictures/1.png", b"no longer a picture");
     bench.write("pictures/2.png", &picture(3, 3000));
     let mut command = bench.command(NESTCAST);
-    if let Some(library) = std::env::var_os("ORT_DYLIB_PATH") {
-        command.env("ORT_DYLIB_PATH", library);
+    if let Ok(runtime) = Runtime::open() {
+        command.env(LIBRARY_VARIABLE, runtime.library());
     }
     let mut child =
         command.args(INDEX).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the binary starts");

@@ -70,7 +70,7 @@ impl PathStats {
     }
 }
 
-/// Bytes of streams that a packet of `mtu` bytes carries, or fewer; at least 45.
+/// Bytes of streams that a packet of `mtu` bytes carries, or fewer; 45 where `mtu` is 90 or less.
 pub(crate) const fn payload(mtu: u64) -> u64 {
     if mtu > 2 * OVERHEAD_BYTES { mtu - OVERHEAD_BYTES } else { OVERHEAD_BYTES }
 }

@@ -59,7 +59,7 @@ pub enum Step {
 pub struct Room {
     /// Bytes that it holds: unsent, in flight, or acknowledged behind one that is not.
     pub held: u64,
-    /// Bytes that are unsent or in flight, on a path that loses packets: much of what is held there has arrived.
+    /// Bytes that are unsent or in flight; none for a slow path that loses nothing, where `held` decides.
     pub pending: Option<u64>,
 }
 

@@ -93,9 +93,9 @@ fn report(options: &Search, index: &Index<&[u8]>, query: &Query) -> Result<Repor
     let others = others.collect::<Result<Vec<_>, _>>()?;
     let microseconds = start.elapsed().as_secs_f64() * 1e6;
     let count = options.top.get();
-    let mut found = Found::nearest(count, &own, &query.whole, false);
+    let mut near = Near::of(count, &own, &query.whole, false);
     for (other, code) in others.iter().zip(&query.uncropped) {
-        found.extend(Found::nearest(count, other, code, true));
+        near.extend(Near::of(count, other, code, true));
     }
     Ok(Report {
         index: files::name(&options.index),
@@ -106,29 +106,43 @@ fn report(options: &Search, index: &Index<&[u8]>, query: &Query) -> Result<Repor
         neighbourhood: own.len(),
         uncropped: others.len(),
         microseconds: (microseconds * 1e3).round() / 1e3,
-        found: first(found, count),
+        found: Near::first(near, count).iter().map(Near::found).collect(),
     })
 }
 
-/// The first `count` pictures, nearest first; of one that several codes found, the nearest code, or the query's own if it is as near.
-fn first(mut found: Vec<Found>, count: usize) -> Vec<Found> {
-    found.sort_by_cached_key(|one| (one.hamming_distance, one.as_crop, Reverse(one.shared_bits), one.picture.clone()));
-    let mut seen = HashSet::new();
-    found.retain(|one| seen.insert(one.picture.clone()));
-    found.truncate(count);
-    found
+/// A picture by one of the codes that were searched for; in the order in which it is shown.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Near<'a> {
+    hamming_distance: u32,
+    as_crop: bool,
+    shared_bits: Reverse<usize>,
+    name: &'a [u8],
 }
 
-impl Found {
+impl<'a> Near<'a> {
     /// The first `count` pictures of the neighbourhood of a code.
-    fn nearest(count: usize, neighbourhood: &Neighbourhood<'_>, code: &[u8], as_crop: bool) -> Vec<Self> {
-        let found = neighbourhood.nearest(count).into_iter().map(|entry| Self {
-            picture: String::from_utf8_lossy(entry.name).into_owned(),
-            shared_bits: shared_bits(&entry.code, code),
+    fn of(count: usize, neighbourhood: &Neighbourhood<'a>, code: &[u8], as_crop: bool) -> Vec<Self> {
+        let near = neighbourhood.nearest(count).into_iter().map(|entry| Self {
             hamming_distance: hamming_distance(&entry.code, code),
             as_crop,
+            shared_bits: Reverse(shared_bits(&entry.code, code)),
+            name: entry.name,
         });
-        found.collect()
+        near.collect()
+    }
+
+    /// The first `count` pictures; of one that several codes found, the nearest code, or the query's own if it is as near.
+    fn first(mut all: Vec<Self>, count: usize) -> Vec<Self> {
+        all.sort_unstable();
+        let mut seen = HashSet::new();
+        all.retain(|one| seen.insert(one.name));
+        all.truncate(count);
+        all
+    }
+
+    fn found(&self) -> Found {
+        let &Self { hamming_distance, as_crop, shared_bits: Reverse(shared_bits), name } = self;
+        Found { picture: String::from_utf8_lossy(name).into_owned(), shared_bits, hamming_distance, as_crop }
     }
 }
 
@@ -155,10 +169,27 @@ fn draw(options: &Search, report: &Report, reader: &Reader) -> Result<Vec<u8>> {
     let bits = format!("{} bits", report.bits);
     let mut rows = vec![Row { heading: "searched".to_owned(), cells: vec![cell(&options.image, bits)] }];
     for (number, found) in report.found.chunks(COLUMNS).enumerate() {
-        let figures = |found: &Found| format!("{} shared, {} differ", found.shared_bits, found.hamming_distance);
+        let figures = |found: &Found| {
+            let note = if found.as_crop { ", as its crop" } else { "" };
+            format!("{} shared, {} differ{note}", found.shared_bits, found.hamming_distance)
+        };
         let cells = found.iter().map(|found| cell(Path::new(&found.picture), figures(found))).collect();
         rows.push(Row { heading: if number == 0 { "found".to_owned() } else { String::new() }, cells });
     }
     let side = CELL as usize;
     Ok(encode_png(&sheet::draw("", &rows, (side, side))?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_are_told_apart_by_the_bytes_of_their_names_and_come_once() {
+        let near = |hamming_distance, as_crop, name| Near { hamming_distance, as_crop, shared_bits: Reverse(3), name };
+        let (one, other): (&[u8], &[u8]) = (b"a\xff.png", b"a\xfe.png");
+        let all = vec![near(4, true, one), near(4, false, one), near(5, false, other), near(2, true, b"b.png")];
+        let first: Vec<_> = Near::first(all, 3).iter().map(|one| (one.name, one.as_crop)).collect();
+        assert_eq!(first, [(&b"b.png"[..], true), (one, false), (other, false)]);
+    }
 }

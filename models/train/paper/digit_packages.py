@@ -1,6 +1,6 @@
 """Packages of the codes of digits, for `nestcast index DIR --model OUT/NAME`: python paper/digit_packages.py OUT.
 
-Every code of codes.html that a model makes, from the committed weights, as OUT/NAME, such as OUT/bernoulli-32. They are not among the built-in ones: they know
+Every binary code of codes.html that a model makes, from the committed weights, as OUT/NAME, such as OUT/bernoulli-32. They are not among the built-in ones: they know
 digits alone, and MNIST's terms are not stated.
 """
 

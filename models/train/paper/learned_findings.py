@@ -283,7 +283,7 @@ def everything() -> Section:
         "Principal axes and ITQ have at most the 64 axes that digits are given along; the ordered code of <code>digits</code> has 128 bits. The time of a query is that of the "
         "index for codes of this length, by any of these families (codes of 8 bits were not timed): microseconds among 100,000 independent codes in order (R = 32) and one by one, of "
         "<code>benches/results/retrieval/queries.csv</code>; Figure 3 of <a href=\"index.html\">the paper's page</a>. MAP and precision are those of the ranking one by one. "
-        "<code>python models/train/paper/digit_packages.py OUT</code> makes of each model a package that <code>nestcast index DIR --model OUT/NAME</code> takes. None is built in: they know digits alone. "
+        "<code>python models/train/paper/digit_packages.py OUT</code> makes of each model of a binary code a package that <code>nestcast index DIR --model OUT/NAME</code> takes. None is built in: they know digits alone. "
         "For photos the default is <code>thumb</code>, ordered and without labels; <a href=\"index.html\">the paper's page</a> has what it finds.",
         (),
         "codes-table.csv",

@@ -67,15 +67,15 @@ impl Publisher {
     /// Of video: whether what was written keeps the path busy until the next frame is due. What came later of this one would be in
     /// the next one's way, and its end arrives sooner without.
     pub(super) fn keeps_busy(&self, now: Duration, path: &PathStats) -> bool {
-        // Where a packet takes most of an interval it is one frame's, and what is unsent follows the queue if nothing more may be in
+        // Where a packet takes more than half of an interval it is one frame's, and what is unsent follows the queue if nothing more may be in
         // flight. Without a queue the path may carry more than is known; and packets that are not full would be faster than others,
         // which then seem to have waited.
-        let slow = path.target_rate().time_for(2 * path.mtu) > self.interval;
+        let is_most = path.target_rate().time_for(2 * path.mtu) > self.interval;
         // A queue was seen a round trip ago. What left since then is no longer in flight: there is no more of it than that has, and what
         // a queue is aimed to have. Else a long round trip would bring bursts, each of which stops the next.
-        let queue = if slow { path.queue() } else { path.queue().min(path.standing().saturating_add(QUEUE_TARGET)) };
+        let queue = if is_most { path.queue() } else { path.queue().min(path.standing().saturating_add(QUEUE_TARGET)) };
         let full = path.in_flight + path.unsent + path.mtu > path.window && path.unsent >= payload(path.mtu);
-        let follows = slow && full && queue >= QUEUE_LEAST;
+        let follows = is_most && full && queue >= QUEUE_LEAST;
         let unsent = if follows { path.target_rate().time_for(path.unsent) } else { Duration::ZERO };
         now + queue.saturating_add(unsent).min(self.interval) >= self.now + self.interval
     }
