@@ -8,6 +8,7 @@ use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::link::Link;
 use nestcast_proto::{Arrived, Bitrate, ReceiveStats, Welcome};
 use nestcast_receiver::{FrameSink, Readiness};
+use nestcast_sender::Loops;
 use nestcast_tests::network::{INTERVAL, Scenario, Viewer, broadcast_from};
 use nestcast_tests::video_frames::video_frames;
 
@@ -57,7 +58,7 @@ fn a_hundred_join_within_a_second_and_no_frame_is_late_by_an_interval() {
         Some(place) => BEGINS + Duration::from_secs(1) * place / STORM,
     };
     let scenario = Scenario::lasting(BEGINS + Duration::from_secs(2));
-    let outcome = broadcast_from(&[Link::constant(LINK)], scenario, video_frames(1), |network| {
+    let outcome = broadcast_from(&[Link::constant(LINK)], scenario, video_frames(Loops::default()), |network| {
         let viewer = |number| {
             let joins = joins(number);
             let sink = Clock { network: network.clone(), joins, frames: Vec::new() };

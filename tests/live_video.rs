@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use nestcast_codec::{Budget, Population, VideoEncoder, VideoModel, VideoSettings};
 use nestcast_lab::link::Link;
+use nestcast_lab::video_frames::VideoFrames;
 use nestcast_proto::Bitrate;
+use nestcast_sender::Loops;
 use nestcast_tests::network::{Outcome, Scenario, Viewer, broadcast_from, steps};
 use nestcast_tests::video_frames::{self, RATE, Watcher, picture};
 
@@ -14,25 +16,25 @@ fn ms(milliseconds: u64) -> Duration {
 
 /// Broadcasts over `link` for `time` to receivers that join so late and ask for so much.
 fn watch(link: &Link, time: Duration, receivers: &[(Duration, Option<u64>)]) -> Vec<Watcher> {
-    watch_loops(1, link, time, receivers)
+    watch_source(video_frames::video_frames(Loops::default()), std::slice::from_ref(link), time, receivers)
 }
 
-/// The same of a video in at most so many loops.
-fn watch_loops(loops: usize, link: &Link, time: Duration, receivers: &[(Duration, Option<u64>)]) -> Vec<Watcher> {
-    let outcome: Outcome<Watcher> = broadcast_from(
-        std::slice::from_ref(link),
-        Scenario::lasting(time),
-        video_frames::video_frames(loops),
-        |network| {
-            let viewer = |&(joins, cap): &(Duration, Option<u64>)| Viewer {
-                joins,
-                link: 0,
-                cap: cap.map(Bitrate::from_bits),
-                sink: Watcher::new(network),
-            };
-            receivers.iter().map(viewer).collect()
-        },
-    );
+/// The same of this video; receivers are behind one of `links` each, those behind the last share it.
+fn watch_source(
+    source: VideoFrames,
+    links: &[Link],
+    time: Duration,
+    receivers: &[(Duration, Option<u64>)],
+) -> Vec<Watcher> {
+    let outcome: Outcome<Watcher> = broadcast_from(links, Scenario::lasting(time), source, |network| {
+        let viewer = |(at, &(joins, cap)): (usize, &(Duration, Option<u64>))| Viewer {
+            joins,
+            link: at.min(links.len() - 1),
+            cap: cap.map(Bitrate::from_bits),
+            sink: Watcher::new(network),
+        };
+        receivers.iter().enumerate().map(viewer).collect()
+    });
     outcome.receivers
 }
 
@@ -126,10 +128,11 @@ fn who_joins_sees_a_picture_at_once_and_gets_its_own_rate_of_the_one_encode() {
 
 #[test]
 fn the_faster_of_two_receivers_far_apart_is_served_better_by_a_second_loop() {
-    let link = Link::constant(6_000_000).with_rtt(ms(20));
+    let link = [Link::constant(6_000_000).with_rtt(ms(20))];
     let receivers = [(ms(0), Some(100_000)), (ms(0), Some(1_500_000))];
     let settled = [1, 2].map(|loops| {
-        let watchers = watch_loops(loops, &link, ms(8000), &receivers);
+        let source = video_frames::video_frames(Loops::AtMost(loops));
+        let watchers = watch_source(source, &link, ms(8000), &receivers);
         watchers.iter().for_each(|watcher| assert_whole(watcher, &format!("{loops} loops")));
         [0, 1].map(|at| watchers[at].psnr(ms(4000), ms(8000)))
     });
@@ -139,10 +142,37 @@ fn the_faster_of_two_receivers_far_apart_is_served_better_by_a_second_loop() {
 }
 
 #[test]
+fn who_cannot_carry_the_bases_of_the_others_gets_a_loop_of_its_own_and_costs_them_nothing() {
+    let links = [200_000, 15_000_000].map(|rate| Link::constant(rate).with_rtt(ms(20)));
+    let receivers = [(ms(0), None); 4];
+    let [alone, helped] = [Loops::AtMost(1), Loops::AsNeeded].map(|loops| {
+        let watchers = watch_source(video_frames::noisy_video_frames(loops), &links, ms(10_000), &receivers);
+        watchers.iter().for_each(|watcher| println!("{loops:?}: {}", describe(watcher)));
+        watchers
+    });
+    // The slowest latency of the last seconds.
+    let late = |watcher: &Watcher| {
+        let frames = watcher.decoded.iter().filter(|frame| frame.at > ms(6000));
+        frames.map(|frame| frame.latency).max().expect("frames")
+    };
+    assert!(late(&alone[0]) > ms(400), "a fall behind that is to be cured");
+    assert!(late(&helped[0]) < ms(200), "{:?}", late(&helped[0]));
+    for (with, without) in helped.iter().zip(&alone).skip(1) {
+        assert!(late(with) < ms(80), "{:?}", late(with));
+        assert!(with.received.shown >= without.received.shown && with.received.bytes > without.received.bytes);
+    }
+}
+
+#[test]
 fn who_changes_loops_misses_no_frame() {
     for rtt in [10, 50] {
-        let link = steps(&[(0, 3_000_000), (4, 300_000), (10, 3_000_000)]).with_rtt(ms(rtt));
-        let watchers = watch_loops(2, &link, ms(16_000), &[(ms(0), Some(120_000)), (ms(0), None)]);
+        let link = [steps(&[(0, 3_000_000), (4, 300_000), (10, 3_000_000)]).with_rtt(ms(rtt))];
+        let watchers = watch_source(
+            video_frames::video_frames(Loops::AtMost(2)),
+            &link,
+            ms(16_000),
+            &[(ms(0), Some(120_000)), (ms(0), None)],
+        );
         for (watcher, who) in watchers.iter().zip(["slow", "falls"]) {
             assert_whole(watcher, &format!("{who}, {rtt} ms"));
         }

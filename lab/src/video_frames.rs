@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use nestcast_codec::{Format, FrameRate, Picture, Range, Size, VideoModel};
 use nestcast_proto::{Frame, PackageHash, Video, Welcome};
-use nestcast_sender::{Feedback, FrameSource, SourceError, VideoEncoding};
+use nestcast_sender::{Feedback, FrameSource, Loops, SourceError, VideoEncoding};
 
 use crate::pace::{Pace, microseconds};
 
@@ -19,14 +19,14 @@ pub struct VideoFrames {
 
 impl VideoFrames {
     /// The pictures that `picture` gives by their numbers, planar YCbCr 4:2:0 of this size and format, encoded on so many
-    /// threads in at most so many loops.
+    /// threads. The time that this takes is none of virtual time and changes no loops.
     ///
     /// # Panics
-    /// If the format is not planar, or a video has not so many loops.
+    /// If the format is not planar, or a video cannot have so many loops.
     pub fn new(
         (size, format): (Size, Format),
         rate: FrameRate,
-        (threads, loops): (usize, usize),
+        (threads, loops): (usize, Loops),
         picture: impl FnMut(u64) -> Picture + Send + 'static,
     ) -> Self {
         let Format::Ycbcr420(range) = format else { panic!("video is planar") };

@@ -204,6 +204,12 @@ impl Publisher {
         self.current.as_ref().is_some_and(|sending| sending.base_left > 0)
     }
 
+    /// Frames of video that were due and are not begun, since the path takes their bases no sooner; of pictures one at most.
+    #[must_use]
+    pub fn owed_frames(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+
     /// Packets that may go beyond the window, for bases alone. Where more is in flight than may be, since the path's rate fell,
     /// the bases of a frame are worth that; and where nothing was delivered for two frame intervals, longer than a packet
     /// takes on a slow link, one packet is news of a path where all of the window may be lost or far back in a queue.

@@ -49,6 +49,10 @@ impl Waiting {
         self.chain.is_some()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }

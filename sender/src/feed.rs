@@ -375,6 +375,7 @@ impl<'a, C: Connection> Feed<'a, C> {
             carried_rate: publisher.carried_rate(&path),
             max_bitrate: self.cap,
             useful_bytes: publisher.useful_bytes(),
+            owed_frames: publisher.owed_frames(),
             sent: publisher.stats(),
             path,
         };

@@ -3,10 +3,24 @@
 //! Every receiver has a *settled* rate, the mean of late of its rate's logarithm. While there is room for one loop more, that
 //! with the receivers that are furthest apart branches: nobody needs a [join](nestcast_proto::Join) for that. Else receivers
 //! change to the loop whose others are much nearer to them, and loops that came near to each other become one: a join each.
+//! An encoder that comes short of time gives a loop up.
+
+mod encoder_time;
 
 use std::collections::BTreeMap;
 
 use crate::join_budget::JoinBudget;
+use encoder_time::EncoderTime;
+
+/// In how many loops a video is coded side by side, each for a part of the receivers; no more than there is time to encode.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Loops {
+    /// One, and a second where a receiver cannot carry the bases of the first.
+    #[default]
+    AsNeeded,
+    /// Up to so many, where the receivers' rates are more than twofold apart.
+    AtMost(usize),
+}
 
 /// A loop branches where the upper of its receivers are so many times faster than the lower, in the geometric mean.
 const APART: f64 = 2.0;
@@ -16,10 +30,11 @@ const NEAR: f64 = 1.4;
 const NEARER: f64 = 1.5;
 /// A receiver changes loops if the other loop's are so many times nearer to it.
 const STRAY: f64 = 1.5;
-/// A receiver of less than this share of its loop's median cannot carry its bases: it changes as soon as
-const STARVES: f64 = 0.1;
-/// it did for so long, in seconds.
+/// A receiver that cannot carry the bases of its loop for so long, in seconds, or owes those of so long, changes to another if
+/// that helps.
 const STARVED: f64 = 0.15;
+/// Seconds over which the rate of bases is averaged.
+const BASES: f64 = 0.5;
 /// Seconds over which a rate settles, and which a receiver must be there before it counts.
 const SETTLES: f64 = 0.5;
 const SETTLED: f64 = 1.0;
@@ -30,6 +45,16 @@ const LOOKS_TO_RISE: u32 = 4;
 /// Seconds that a receiver stays where it is, but for starving, and that a loop stays by itself.
 const STAYS: f64 = 3.0;
 
+/// What is known of a receiver.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known {
+    pub(crate) number: u64,
+    /// Bits a second.
+    pub(crate) rate: f64,
+    /// As [`ReceiverStatistics::owed_frames`](crate::ReceiverStatistics::owed_frames).
+    pub(crate) owed_frames: u64,
+}
+
 /// One loop and who is in it.
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -39,6 +64,8 @@ pub(crate) struct Group {
     pub(crate) branches_off: Option<u64>,
     /// Whether somebody comes from another loop with this frame, for whom a join was taken of the budget.
     pub(crate) joined: bool,
+    /// What its frames' bases took of late, bits a second.
+    bases: f64,
     /// Frames that it had so far.
     age: u32,
 }
@@ -58,6 +85,7 @@ struct Member {
     /// The number of its loop.
     group: u64,
     rate: f64,
+    owed_frames: u64,
     /// The natural logarithm of its rate, as it settled.
     settled: f64,
     /// Frames since it came, and since it changed loops or came.
@@ -72,7 +100,8 @@ struct Member {
 /// All loops of a video, and who is in which.
 #[derive(Debug)]
 pub(crate) struct Groups {
-    most: usize,
+    loops: Loops,
+    time: EncoderTime,
     frames_a_second: f64,
     groups: Vec<Group>,
     members: BTreeMap<u64, Member>,
@@ -82,19 +111,32 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// One loop, and at most so many.
-    pub(crate) fn new(most: usize, frames_a_second: f64) -> Self {
-        let groups = vec![Group { number: 0, branches_off: None, joined: false, age: 0 }];
-        Self { most, frames_a_second, groups, members: BTreeMap::new(), made: 1, frames: 0 }
+    /// One loop, and more as `loops` says.
+    pub(crate) fn new(loops: Loops, frames_a_second: f64) -> Self {
+        let groups = vec![Group { number: 0, branches_off: None, joined: false, bases: 0.0, age: 0 }];
+        let time = EncoderTime::new(frames_a_second);
+        Self { loops, time, frames_a_second, groups, members: BTreeMap::new(), made: 1, frames: 0 }
     }
 
     /// Whether there may be several.
     pub(crate) const fn may_branch(&self) -> bool {
-        self.most > 1
+        self.most() > 1
     }
 
-    /// A frame is due for these receivers, by their numbers, of these rates in bits a second. Gives what changes before it.
-    pub(crate) fn handle_frame(&mut self, receivers: &[(u64, f64)], joins: &mut JoinBudget) -> Vec<Change> {
+    const fn most(&self) -> usize {
+        match self.loops {
+            Loops::AsNeeded => 2,
+            Loops::AtMost(most) => most,
+        }
+    }
+
+    /// A frame took so many seconds to encode, in all its loops.
+    pub(crate) fn handle_encoded(&mut self, seconds: f64) {
+        self.time.handle_encoded(seconds);
+    }
+
+    /// A frame is due for these receivers. Gives what changes before it.
+    pub(crate) fn handle_frame(&mut self, receivers: &[Known], joins: &mut JoinBudget) -> Vec<Change> {
         self.frames += 1;
         for group in &mut self.groups {
             *group = Group { branches_off: None, joined: false, age: group.age.saturating_add(1), ..*group };
@@ -103,11 +145,20 @@ impl Groups {
         self.let_starving_go(joins);
         let looks = self.frames.is_multiple_of(self.frames_in(LOOK).into());
         let branch = if looks { self.branch() } else { None };
-        if looks && branch.is_none() {
+        if looks && self.time.is_short() {
+            self.give_one_up(joins);
+        } else if looks && branch.is_none() {
             self.gather_strays(joins);
             self.unite(joins);
         }
         branch.into_iter().chain(self.remove_empty()).collect()
+    }
+
+    /// The frame's base in the loop at this place has so many bytes.
+    pub(crate) fn handle_base(&mut self, at: usize, bytes: usize) {
+        let weight = (1.0 / (BASES * self.frames_a_second)).min(1.0);
+        let bases = &mut self.groups[at].bases;
+        *bases += (bytes as f64 * 8.0 * self.frames_a_second - *bases) * weight;
     }
 
     /// The loops, in the order of the encoder's.
@@ -133,35 +184,38 @@ impl Groups {
     }
 
     /// Takes the receivers' rates over.
-    fn note(&mut self, receivers: &[(u64, f64)]) {
+    fn note(&mut self, receivers: &[Known]) {
         let newcomers = self.groups[self.slowest()].number;
         let weight = (1.0 / (SETTLES * self.frames_a_second)).min(1.0);
         let mut before = std::mem::take(&mut self.members);
-        for &(receiver, rate) in receivers {
+        for &Known { number, rate, owed_frames } in receivers {
             let now = rate.max(1.0).ln();
-            let new = || Member { group: newcomers, rate, settled: now, known: 0, stayed: 0, starved: 0, stray: 0 };
-            let mut member = before.remove(&receiver).unwrap_or_else(new);
-            member.rate = rate;
+            let (group, settled) = (newcomers, now);
+            let new = || Member { group, rate, owed_frames, settled, known: 0, stayed: 0, starved: 0, stray: 0 };
+            let mut member = before.remove(&number).unwrap_or_else(new);
+            (member.rate, member.owed_frames) = (rate, owed_frames);
             member.settled += (now - member.settled) * weight;
             member.known = member.known.saturating_add(1);
             member.stayed = member.stayed.saturating_add(1);
-            self.members.insert(receiver, member);
+            self.members.insert(number, member);
         }
     }
 
     /// Who cannot carry the bases of its loop changes to the fastest whose bases it carries.
     fn let_starving_go(&mut self, joins: &mut JoinBudget) {
-        let medians: Vec<(u64, f64)> =
-            self.groups.iter().map(|group| (group.number, self.median(group.number))).collect();
         let patience = self.frames_in(STARVED);
         let mut leaving = Vec::new();
         for (receiver, member) in &mut self.members {
-            let carries = |(_, median): &&(u64, f64)| member.rate >= median * STARVES;
-            let own = medians.iter().find(|(number, _)| *number == member.group);
-            member.starved = if own.as_ref().is_none_or(carries) { 0 } else { member.starved + 1 };
-            let others = medians.iter().filter(|(number, median)| *number != member.group && *median > 0.0);
-            let better = others.filter(carries).max_by(|a, b| a.1.total_cmp(&b.1));
-            leaving.extend(better.filter(|_| member.starved >= patience).map(|(to, _)| (*receiver, *to)));
+            let Some(own) = self.groups.iter().find(|group| group.number == member.group) else { continue };
+            let behind = member.owed_frames > patience.into();
+            member.starved = match member.rate >= own.bases && !behind {
+                true => 0,
+                false if behind => patience,
+                false => member.starved + 1,
+            };
+            let carries = |group: &&Group| group.bases <= member.rate && group.bases < own.bases;
+            let better = self.groups.iter().filter(carries).max_by(|a, b| a.bases.total_cmp(&b.bases));
+            leaving.extend(better.filter(|_| member.starved >= patience).map(|to| (*receiver, to.number)));
         }
         leaving.into_iter().for_each(|(receiver, to)| self.change(receiver, to, joins));
     }
@@ -193,18 +247,34 @@ impl Groups {
 
     /// Of two loops that came near to each other the receivers of one change to the other.
     fn unite(&mut self, joins: &mut JoinBudget) {
-        let stays = self.frames_in(STAYS);
-        let old = self.groups.iter().filter(|group| group.age >= stays);
+        let Some((gap, pair)) = self.nearest(self.frames_in(STAYS)) else { return };
+        // Where a receiver alone may change, that costs less.
+        let full = self.groups.len() == self.most() && self.members.values().all(|member| member.stray == 0);
+        let widest = self.widest().filter(|_| full).map_or(f64::NEG_INFINITY, |cut| cut.gap - NEARER.ln());
+        if gap < NEAR.ln().max(widest) {
+            self.merge(pair, joins);
+        }
+    }
+
+    /// The two loops that are nearest to each other become one, however far that is.
+    fn give_one_up(&mut self, joins: &mut JoinBudget) {
+        if let Some((_, pair)) = self.nearest(0) {
+            self.merge(pair, joins);
+            self.time.handle_given_up();
+        }
+    }
+
+    /// Of the loops with receivers that had so many frames the two nearest to each other, and by how much they are apart.
+    fn nearest(&self, frames: u32) -> Option<(f64, [u64; 2])> {
+        let old = self.groups.iter().filter(|group| group.age >= frames);
         let mut old: Vec<_> = old.filter_map(|group| Some((self.mean(group.number)?, group.number))).collect();
         old.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let pairs = old.windows(2).map(|pair| (pair[1].0 - pair[0].0, pair[0].1, pair[1].1));
-        let Some((gap, one, other)) = pairs.min_by(|a, b| a.0.total_cmp(&b.0)) else { return };
-        // Where a receiver alone may change, that costs less.
-        let full = self.groups.len() == self.most && self.members.values().all(|member| member.stray == 0);
-        let widest = self.widest().filter(|_| full).map_or(f64::NEG_INFINITY, |cut| cut.gap - NEARER.ln());
-        if gap >= NEAR.ln().max(widest) {
-            return;
-        }
+        let pairs = old.windows(2).map(|pair| (pair[1].0 - pair[0].0, [pair[0].1, pair[1].1]));
+        pairs.min_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// The receivers of that loop which has fewer change to the other.
+    fn merge(&mut self, [one, other]: [u64; 2], joins: &mut JoinBudget) {
         let (from, to) = if self.of(one).count() < self.of(other).count() { (one, other) } else { (other, one) };
         let leaving: Vec<u64> = self.of(from).map(|(receiver, _)| *receiver).collect();
         leaving.into_iter().for_each(|receiver| self.change(receiver, to, joins));
@@ -219,16 +289,26 @@ impl Groups {
         }
     }
 
-    /// Lets the loop branch whose receivers are furthest apart, if there is room.
+    /// Lets the loop branch whose receivers are furthest apart, if there is room and need.
     fn branch(&mut self) -> Option<Change> {
-        let cut = self.widest().filter(|cut| cut.gap >= APART.ln() && self.groups.len() < self.most)?;
+        let room = self.groups.len() < self.most() && self.time.has_room();
+        if !room || (self.loops == Loops::AsNeeded && !self.does_one_starve()) {
+            return None;
+        }
+        let cut = self.widest().filter(|cut| cut.gap >= APART.ln())?;
         let from = self.groups.iter().position(|group| group.number == cut.group)?;
         let number = self.made;
         self.made += 1;
-        self.groups.push(Group { number, branches_off: Some(cut.group), joined: false, age: 0 });
+        let bases = self.groups[from].bases;
+        self.groups.push(Group { number, branches_off: Some(cut.group), joined: false, bases, age: 0 });
         let faster = self.members.values_mut().filter(|member| member.group == cut.group && member.settled >= cut.from);
         faster.for_each(|member| *member = Member { group: number, stayed: 0, stray: 0, ..*member });
         Some(Change::Branch { from })
+    }
+
+    fn does_one_starve(&self) -> bool {
+        let patience = self.frames_in(STARVED);
+        self.members.values().any(|member| member.starved >= patience)
     }
 
     /// The best cut of a loop whose receivers are all settled, of that where it is worth the most.
@@ -264,13 +344,6 @@ impl Groups {
         let (sum, count) =
             self.of(number).fold((0.0, 0_u32), |(sum, count), (_, member)| (sum + member.settled, count + 1));
         (count > 0).then(|| sum / f64::from(count))
-    }
-
-    /// The median of the rates of a loop; 0 if nobody is in it.
-    fn median(&self, number: u64) -> f64 {
-        let mut rates: Vec<f64> = self.of(number).map(|(_, member)| member.rate).collect();
-        rates.sort_by(f64::total_cmp);
-        rates.get(rates.len() / 2).copied().unwrap_or(0.0)
     }
 }
 

@@ -78,6 +78,7 @@ pub use broadcast::{Acknowledge, Broadcast, Config, Monitor};
 pub use capture::{Capture, PictureError, Pictures};
 pub use error::Error;
 pub use feedback::Feedback;
+pub use groups::Loops;
 pub use identity::{Fingerprint, Identity};
 #[cfg(feature = "metrics")]
 pub use open_metrics::OpenMetrics;

@@ -153,6 +153,7 @@ mod tests {
                 carried_rate: Bitrate::default(),
                 max_bitrate: None,
                 useful_bytes: 0,
+                owed_frames: 0,
                 sent: SendStats::default(),
                 path: PathStats::default(),
             },

@@ -69,6 +69,8 @@ pub struct ReceiverStatistics {
     pub max_bitrate: Option<Bitrate>,
     /// The most bytes of the next frame that it may have use for.
     pub useful_bytes: u64,
+    /// Frames of video whose bases wait for its path.
+    pub owed_frames: u64,
     /// What it was given.
     pub sent: SendStats,
     /// Its path.

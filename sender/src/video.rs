@@ -1,6 +1,7 @@
 //! The source that encodes video: each frame once, for all receivers of now.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use nestcast_codec::{
     Effort, Error, FrameRate, MAX_LOOPS, Picture, Population, Size, VideoLoops, VideoModel, VideoSettings,
@@ -9,7 +10,7 @@ use nestcast_proto::{Frame, Join, LoopFrame, MAX_FRAME, PackageHash, Video};
 
 use crate::capture::{Capture, Captured, Pictures};
 use crate::feedback::Feedback;
-use crate::groups::{Change, Group, Groups};
+use crate::groups::{Change, Group, Groups, Known, Loops};
 use crate::join_budget::JoinBudget;
 use crate::source::SourceError;
 use crate::statistics::ReceiverStatistics;
@@ -34,7 +35,7 @@ const MANY_SAMPLES: f64 = 640.0 * 360.0 * 30.0;
 /// Least weight of a rate that only sets a bound.
 const NO_WEIGHT: f64 = 1e-9;
 
-/// Encodes pictures as frames of video for the receivers that a [`Feedback`] knows, in as many loops as they need.
+/// Encodes pictures as frames of video for the receivers that a [`Feedback`] knows.
 #[derive(Debug)]
 pub struct VideoEncoding {
     encoder: VideoLoops,
@@ -46,13 +47,15 @@ pub struct VideoEncoding {
 }
 
 impl VideoEncoding {
-    /// For pictures of `size`, planar YCbCr 4:2:0, on so many threads, in at most so many loops.
+    /// For pictures of `size`, planar YCbCr 4:2:0, on so many threads.
     ///
     /// # Panics
-    /// If `loops` is not 1 to [`nestcast_codec::MAX_LOOPS`].
+    /// If `loops` says at most none, or more than [`nestcast_codec::MAX_LOOPS`].
     #[must_use]
-    pub fn new(size: Size, rate: FrameRate, threads: usize, loops: usize) -> Self {
-        assert!((1..=MAX_LOOPS).contains(&loops), "a video has one to three loops");
+    pub fn new(size: Size, rate: FrameRate, threads: usize, loops: Loops) -> Self {
+        if let Loops::AtMost(most) = loops {
+            assert!((1..=MAX_LOOPS).contains(&most), "a video has one to three loops");
+        }
         let frames_a_second = f64::from(rate.frames) / f64::from(rate.seconds);
         let samples = size.pixels() as f64 * frames_a_second;
         let slowest = samples * BITS_PER_PIXEL;
@@ -68,6 +71,12 @@ impl VideoEncoding {
     #[must_use]
     pub fn with_effort(self, effort: Effort) -> Self {
         Self { encoder: self.encoder.with_effort(effort), ..self }
+    }
+
+    /// The frame before took so long to encode: where frames take half of their interval no loop is added, and one is given up before
+    /// they take all of it. Whoever never says so is taken to have all the time.
+    pub fn handle_encoded(&mut self, took: Duration) {
+        self.groups.handle_encoded(took.as_secs_f64());
     }
 
     /// The next frame, taken at a picture's number, pictures skipped and moment of capture, each as [`Frame`] has it; with a
@@ -92,6 +101,7 @@ impl VideoEncoding {
             let join = self.join(at, &frame, at == slowest && wanted.contains(&None), &wanted);
             let Group { number, branches_off, .. } = self.groups.groups()[at];
             let nestcast_codec::Frame { base, bytes, .. } = frame;
+            self.groups.handle_base(at, base);
             loops.push(LoopFrame { number, branches_off, receivers: self.groups.receivers(at), base, bytes, join });
         }
         loops.swap(0, slowest);
@@ -125,8 +135,12 @@ impl VideoEncoding {
     fn follow(&mut self, feedback: &Feedback) -> Result<(), Error> {
         let useful = feedback.useful_bytes().min(MAX_FRAME);
         let receivers = feedback.statistics().receivers;
-        let rates: Vec<(u64, f64)> = receivers.iter().map(|receiver| (receiver.number, rate_of(receiver))).collect();
-        for change in self.groups.handle_frame(&rates, &mut self.joins) {
+        let known = |receiver: &ReceiverStatistics| {
+            let &ReceiverStatistics { number, owed_frames, .. } = receiver;
+            Known { number, rate: rate_of(receiver), owed_frames }
+        };
+        let known: Vec<Known> = receivers.iter().map(known).collect();
+        for change in self.groups.handle_frame(&known, &mut self.joins) {
             match change {
                 Change::Branch { from } => {
                     self.encoder.branch(from)?;
@@ -172,12 +186,12 @@ fn population(rates: &[f64], bases: f64) -> Population {
 }
 
 impl Capture {
-    /// Pictures as frames of video, in at most so many loops, as of [`VideoEncoding::new`], with an effort if not the usual one.
+    /// Pictures as frames of video, as of [`VideoEncoding::new`], with an effort if not the usual one.
     ///
     /// # Panics
     /// As [`VideoEncoding::new`] does.
     #[must_use]
-    pub fn video(pictures: Pictures, threads: usize, loops: usize, effort: Option<Effort>) -> Self {
+    pub fn video(pictures: Pictures, threads: usize, loops: Loops, effort: Option<Effort>) -> Self {
         let rate = FrameRate { frames: pictures.rate().frames(), seconds: pictures.rate().seconds() };
         let [key, residual] = VideoModel::built_in().ids();
         let full_range = pictures.range() == nestcast_codec::Range::Full;
@@ -189,7 +203,9 @@ impl Capture {
         }
         let work = move |captured: Captured, skipped, feedback: &Feedback| {
             let Captured { id, at, picture } = captured;
+            let start = Instant::now();
             let frame = encoding.encode(&picture, (id, skipped, at), feedback).map_err(SourceError::failed)?;
+            encoding.handle_encoded(start.elapsed());
             Ok((frame, Some(picture)))
         };
         Self::new(welcome, None, pictures, Box::new(work))
@@ -225,6 +241,7 @@ mod tests {
             carried_rate: rate(1 << 30),
             max_bitrate: Some(rate(bits)),
             useful_bytes: bits / 240,
+            owed_frames: 0,
             sent: SendStats::default(),
             path: PathStats::default(),
         };
@@ -234,7 +251,7 @@ mod tests {
     #[test]
     fn the_slowest_loop_goes_with_its_receivers_and_who_is_in_another_or_new_goes_on() {
         let size = Size::new(32, 32).expect("a size");
-        let mut encoding = VideoEncoding::new(size, RATE, 1, 2);
+        let mut encoding = VideoEncoding::new(size, RATE, 1, Loops::AtMost(2));
         let counters = Arc::new(Counters::default());
         let feedback = Feedback::new(Arc::clone(&counters));
         let mut slow = Some(receiver(&counters, 0, 30_000));
@@ -274,7 +291,7 @@ mod tests {
     #[test]
     fn who_asks_for_a_join_with_every_frame_gets_one_with_every_fourth_once_a_crowd_could_have_come() {
         let size = Size::new(32, 32).expect("a size");
-        let mut encoding = VideoEncoding::new(size, RATE, 1, 1);
+        let mut encoding = VideoEncoding::new(size, RATE, 1, Loops::AtMost(1));
         let feedback = Feedback::default();
         let joins: Vec<bool> = (0..80_u8)
             .map(|id| {

@@ -5,6 +5,7 @@
 
 use std::io::BufRead as _;
 
+use nestcast_sender::Loops;
 use nestcast_tests::broadcasts::{Plan, Running, identity};
 use nestcast_tests::video_frames::video_frames;
 use tokio::runtime::Runtime;
@@ -15,7 +16,10 @@ fn main() -> std::io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let max_receivers = arguments.iter().find_map(|count| count.parse().ok()).unwrap_or(500);
     let video = arguments.iter().any(|word| word == "video");
-    let loops = arguments.iter().find_map(|word| word.strip_prefix("loops=")?.parse().ok()).unwrap_or(1);
+    let loops = arguments
+        .iter()
+        .find_map(|word| word.strip_prefix("loops=")?.parse().ok())
+        .map_or(Loops::AsNeeded, Loops::AtMost);
     let plan = Plan { size: (64, 48), max_receivers, ..Plan::new(&identity) };
     let broadcast = runtime.block_on(async {
         if video { Running::run(plan.listen_to(video_frames(loops))) } else { Running::start(plan) }

@@ -10,6 +10,7 @@ use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::video_frames::VideoFrames;
 use nestcast_proto::{Arrived, ReceiveStats, Welcome};
 use nestcast_receiver::{FrameSink, Readiness};
+use nestcast_sender::Loops;
 
 /// Width and height of the pictures.
 pub const SIZE: [u32; 2] = [160, 96];
@@ -58,10 +59,23 @@ fn psnr(a: &Picture, b: &Picture) -> f64 {
     10.0 * (255.0 * 255.0 * luma as f64 / sum.max(1.0)).log10()
 }
 
-/// [`picture`] after picture, encoded for the receivers of now in at most so many loops.
+/// [`picture`] after picture, encoded for the receivers of now.
 #[must_use]
-pub fn video_frames(loops: usize) -> VideoFrames {
+pub fn video_frames(loops: Loops) -> VideoFrames {
     VideoFrames::new((size(), FORMAT), RATE, (1, loops), picture)
+}
+
+/// The same with noise, other in every frame: its bases take as much as they may.
+#[must_use]
+pub fn noisy_video_frames(loops: Loops) -> VideoFrames {
+    VideoFrames::new((size(), FORMAT), RATE, (1, loops), |id| {
+        let (mut noisy, mut state) = (picture(id), id + 1);
+        for sample in &mut noisy.samples_mut()[..size().pixels()] {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            *sample = sample.saturating_add((state >> 59) as u8);
+        }
+        noisy
+    })
 }
 
 /// A frame that was decoded.

@@ -5,16 +5,21 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Parser;
+use nestcast_codec::MAX_LOOPS;
 use nestcast_live_benches::figures::{HEADING, Row};
 use nestcast_live_benches::links::Scenario;
 use nestcast_live_benches::run::Studio;
+use nestcast_sender::Loops;
 
-/// One broadcast for each number of loops, to five receivers: 0.3, 1 and 4 Mbit/s, and recorded links by metro and by bus.
+/// One broadcast for each number of loops, by default to five receivers: 0.3, 1 and 4 Mbit/s, and recorded links by metro and by bus.
 #[derive(Parser)]
 struct Options {
     /// How long each lasts.
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     seconds: u32,
+    /// A receiver behind a link of each of these rates, in place of the five.
+    #[arg(long, value_name = "KBIT/S", value_delimiter = ',')]
+    rates: Vec<u64>,
     /// The table to write.
     #[arg(long, value_name = "OUT.csv")]
     csv: Option<PathBuf>,
@@ -22,15 +27,19 @@ struct Options {
 
 fn main() -> Result<()> {
     let options = Options::parse();
-    let scenarios = Scenario::population(options.seconds)?;
+    let scenarios = match &options.rates[..] {
+        [] => Scenario::population(options.seconds)?,
+        rates => rates.iter().map(|rate| Scenario { seconds: options.seconds, ..Scenario::constant(*rate) }).collect(),
+    };
     let links: Vec<_> = scenarios.iter().map(|scenario| scenario.link.clone()).collect();
     let studio = Studio::new()?;
     let mut table = csv::Writer::from_writer(Vec::new());
     println!("{HEADING}");
-    for loops in 1..=3 {
+    let all = [Loops::AsNeeded].into_iter().chain((1..=MAX_LOOPS).map(Loops::AtMost));
+    for loops in all {
         let outcomes = studio.run_together(loops, &links, Duration::from_secs(options.seconds.into()))?;
         for (scenario, outcome) in scenarios.iter().zip(&outcomes) {
-            let row = Row::new(&format!("at most {loops}"), scenario, outcome);
+            let row = Row::new(&name(loops), scenario, outcome);
             println!("{row}");
             table.serialize(row)?;
         }
@@ -39,4 +48,11 @@ fn main() -> Result<()> {
         std::fs::write(path, table.into_inner()?)?;
     }
     Ok(())
+}
+
+fn name(loops: Loops) -> String {
+    match loops {
+        Loops::AsNeeded => "as needed".to_owned(),
+        Loops::AtMost(most) => format!("at most {most}"),
+    }
 }

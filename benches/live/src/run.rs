@@ -12,7 +12,7 @@ use nestcast_lab::metrics::luma_psnr;
 use nestcast_lab::motion_jpeg::MotionJpeg;
 use nestcast_lab::video_frames::VideoFrames;
 use nestcast_lab::x264::X264;
-use nestcast_sender::FrameSource;
+use nestcast_sender::{FrameSource, Loops};
 use nestcast_tests::network::{self, Viewer, broadcast_from};
 
 use crate::jpeg_frames::{self, JpegFrames};
@@ -104,7 +104,7 @@ impl Studio {
         let x264 = |rates: &[f64]| X264Frames::new(&self.coder, rates, &scenario.link);
         let links = std::slice::from_ref(&scenario.link);
         let came = match scheme {
-            Scheme::Nestcast => broadcast(links, time, self.video(1)),
+            Scheme::Nestcast => broadcast(links, time, self.video(Loops::default())),
             Scheme::X264 => broadcast(links, time, x264(&[mean * SHARE])),
             Scheme::Ladder => broadcast(links, time, x264(&RUNGS)),
             Scheme::Jpeg => broadcast(links, time, JpegFrames::new(&self.clip, &self.jpegs, mean * SHARE)?),
@@ -113,11 +113,11 @@ impl Studio {
         Ok(Outcome { seen: self.look(scheme, &recorded)?, passages })
     }
 
-    /// Broadcasts video in at most so many loops to a receiver behind each of `links`, from the beginning on.
+    /// Broadcasts video to a receiver behind each of `links`, from the beginning on.
     ///
     /// # Errors
     /// If a decoder fails, or nothing came to one of them.
-    pub fn run_together(&self, loops: usize, links: &[Link], time: Duration) -> Result<Vec<Outcome>> {
+    pub fn run_together(&self, loops: Loops, links: &[Link], time: Duration) -> Result<Vec<Outcome>> {
         let came = broadcast(links, time, self.video(loops));
         let look = |(recorded, passages): (Vec<_>, _)| {
             let seen = self.look(Scheme::Nestcast, &recorded)?;
@@ -126,7 +126,7 @@ impl Studio {
         came.into_iter().map(look).collect()
     }
 
-    fn video(&self, loops: usize) -> VideoFrames {
+    fn video(&self, loops: Loops) -> VideoFrames {
         let (clip, rate) = (Arc::clone(&self.clip), self.clip.rate());
         let rate = FrameRate { frames: rate.frames(), seconds: rate.seconds() };
         let shape = (clip.size(), clip.at(0).format());

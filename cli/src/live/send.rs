@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use anyhow::{Result, anyhow, ensure};
 use nestcast_codec::Size;
 use nestcast_proto::PackageHash;
-use nestcast_sender::{Broadcast, Capture, Config, Encoding, Error, Identity, Monitor, Pictures, Statistics};
+use nestcast_sender::{Broadcast, Capture, Config, Encoding, Error, Identity, Loops, Monitor, Pictures, Statistics};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::lines::Line;
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Send) -> Result<()> {
             let linear = options.analysis == Transform::Linear;
             ensure!(linear, "--analysis deep is for pictures: video has no other than linear");
             video::model(&options.common)?;
-            let (threads, loops) = (options.common.threads(), options.loops.unwrap_or(1));
+            let (threads, loops) = (options.common.threads(), options.loops.map_or(Loops::AsNeeded, Loops::AtMost));
             Capture::video(pictures, threads, loops, options.effort.map(Into::into))
         }
         Source::Pictures(pictures) => {

@@ -5,14 +5,33 @@ use super::*;
 /// Frames of a second.
 const SECOND: usize = 30;
 
+/// A receiver, by its number and rate, that owes nothing.
+fn known((number, rate): (u64, f64)) -> Known {
+    Known { number, rate, owed_frames: 0 }
+}
+
 /// Receivers numbered from 0 on, for so many frames. Gives what changed.
 fn run(groups: &mut Groups, joins: &mut JoinBudget, rates: &[f64], frames: usize) -> Vec<Change> {
-    let receivers: Vec<(u64, f64)> = (0..).zip(rates.iter().copied()).collect();
+    let receivers: Vec<Known> = (0..).zip(rates).map(|(number, rate)| known((number, *rate))).collect();
     let due = |_| {
         joins.handle_frame();
-        groups.handle_frame(&receivers, joins)
+        let changes = groups.handle_frame(&receivers, joins);
+        make_bases(groups, rates);
+        changes
     };
     (0..frames).flat_map(due).collect()
+}
+
+/// A frame with the bases that receivers of these rates get: two fifths of the slowest's rate, but a tenth of the median.
+fn make_bases(groups: &mut Groups, rates: &[f64]) {
+    for at in 0..groups.groups().len() {
+        let inside = groups.receivers(at).into_iter().filter_map(|receiver| rates.get(usize::try_from(receiver).ok()?));
+        let mut inside: Vec<f64> = inside.copied().collect();
+        inside.sort_by(f64::total_cmp);
+        let bits = inside.first().map_or(0.0, |slowest| (0.4 * slowest).max(0.1 * inside[inside.len() / 2]));
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a frame's bytes")]
+        groups.handle_base(at, (bits / 8.0 / 30.0) as usize);
+    }
 }
 
 /// The receivers of every loop, by the loops' numbers.
@@ -22,7 +41,7 @@ fn who(groups: &Groups) -> Vec<Vec<u64>> {
 
 #[test]
 fn receivers_far_apart_branch_off_after_a_second_and_stay() {
-    let (mut groups, mut joins) = (Groups::new(2, 30.0), JoinBudget::default());
+    let (mut groups, mut joins) = (Groups::new(Loops::AtMost(2), 30.0), JoinBudget::default());
     let rates = [0.3e6, 4e6, 1e6];
     assert_eq!(run(&mut groups, &mut joins, &rates, SECOND - 1), []);
     assert_eq!(run(&mut groups, &mut joins, &rates, 60 * SECOND), [Change::Branch { from: 0 }]);
@@ -31,9 +50,48 @@ fn receivers_far_apart_branch_off_after_a_second_and_stay() {
 }
 
 #[test]
+fn a_second_loop_as_needed_is_for_whom_the_bases_of_the_first_are_too_much() {
+    let (mut groups, mut joins) = (Groups::new(Loops::AsNeeded, 30.0), JoinBudget::default());
+    assert_eq!(run(&mut groups, &mut joins, &[0.5e6, 4e6, 4e6, 9e6], 20 * SECOND), []);
+    assert_eq!(run(&mut groups, &mut joins, &[0.3e6, 4e6, 4e6, 9e6], SECOND), [Change::Branch { from: 0 }]);
+    assert_eq!(who(&groups), [vec![0], vec![1, 2, 3]]);
+    assert_eq!(run(&mut groups, &mut joins, &[0.02e6, 4e6, 0.3e6, 9e6], 20 * SECOND), [], "two are the most");
+}
+
+#[test]
+fn who_owes_many_bases_gets_a_loop_whatever_its_rate_is_thought_to_be() {
+    let (mut groups, mut joins) = (Groups::new(Loops::AsNeeded, 30.0), JoinBudget::default());
+    let receivers = [(0.8e6, 6), (4e6, 0), (4e6, 0)];
+    let mut known = (0..).zip(receivers).map(|(number, (rate, owed_frames))| Known { number, rate, owed_frames });
+    let receivers: [Known; 3] = std::array::from_fn(|_| known.next().expect("three"));
+    let changes: Vec<Change> = (0..2 * SECOND).flat_map(|_| groups.handle_frame(&receivers, &mut joins)).collect();
+    assert_eq!((changes, who(&groups)), (vec![Change::Branch { from: 0 }], vec![vec![0], vec![1, 2]]));
+}
+
+#[test]
+fn an_encoder_without_time_adds_no_loop_and_gives_one_up_that_it_adds_again_later() {
+    let (mut groups, mut joins) = (Groups::new(Loops::AtMost(3), 30.0), JoinBudget::default());
+    let rates = [0.1e6, 1e6, 10e6];
+    let mut after = |took: f64, seconds: usize| {
+        let changes = (0..seconds * SECOND).flat_map(|_| {
+            groups.handle_encoded(took);
+            run(&mut groups, &mut joins, &rates, 1)
+        });
+        (changes.collect::<Vec<_>>(), who(&groups))
+    };
+    assert_eq!(after(0.02, 20), (vec![], vec![vec![0, 1, 2]]));
+    assert_eq!(after(0.01, 4).1, [vec![0], vec![1], vec![2]]);
+    assert_eq!(after(0.028, 4).1, [vec![0], vec![1], vec![2]], "it is enough");
+    let (changes, left) = after(0.04, 1);
+    assert_eq!((changes.len(), left.len()), (1, 2), "one a look, of those that are nearest");
+    assert_eq!(after(0.01, 8).1.len(), 2);
+    assert_eq!(after(0.01, 8).1.len(), 3);
+}
+
+#[test]
 fn one_loop_stays_one_and_neighbours_share_theirs() {
     for (most, rates) in [(1, [0.3e6, 4e6]), (3, [1e6, 1.9e6])] {
-        let (mut groups, mut joins) = (Groups::new(most, 30.0), JoinBudget::default());
+        let (mut groups, mut joins) = (Groups::new(Loops::AtMost(most), 30.0), JoinBudget::default());
         assert_eq!(run(&mut groups, &mut joins, &rates, 20 * SECOND), [], "{most} loops");
         assert_eq!(who(&groups), [vec![0, 1]]);
     }
@@ -41,7 +99,7 @@ fn one_loop_stays_one_and_neighbours_share_theirs() {
 
 #[test]
 fn a_loop_that_nobody_is_in_is_removed_and_loops_that_came_near_become_one() {
-    let (mut groups, mut joins) = (Groups::new(2, 30.0), JoinBudget::default());
+    let (mut groups, mut joins) = (Groups::new(Loops::AtMost(2), 30.0), JoinBudget::default());
     run(&mut groups, &mut joins, &[0.3e6, 4e6], 2 * SECOND);
     assert_eq!(who(&groups), [vec![0], vec![1]]);
     assert_eq!(run(&mut groups, &mut joins, &[0.3e6], 1), [Change::Remove { at: 1 }]);
@@ -53,7 +111,7 @@ fn a_loop_that_nobody_is_in_is_removed_and_loops_that_came_near_become_one() {
 
 #[test]
 fn who_falls_to_a_twentieth_leaves_its_loop_at_once_and_comes_back_after_seconds() {
-    let (mut groups, mut joins) = (Groups::new(2, 30.0), JoinBudget::default());
+    let (mut groups, mut joins) = (Groups::new(Loops::AtMost(2), 30.0), JoinBudget::default());
     let before = [0.2e6, 4e6, 4e6, 4e6];
     run(&mut groups, &mut joins, &before, 10 * SECOND);
     assert_eq!(who(&groups), [vec![0], vec![1, 2, 3]]);
@@ -73,33 +131,34 @@ fn who_falls_to_a_twentieth_leaves_its_loop_at_once_and_comes_back_after_seconds
 
 #[test]
 fn nobody_changes_loops_without_a_join() {
-    let (mut groups, mut joins) = (Groups::new(2, 30.0), JoinBudget::default());
+    let (mut groups, mut joins) = (Groups::new(Loops::AtMost(2), 30.0), JoinBudget::default());
     run(&mut groups, &mut joins, &[0.2e6, 4e6, 4e6], 10 * SECOND);
     while joins.take() {}
     let receivers = [(0, 0.2e6), (1, 4e6), (2, 0.2e6)];
+    let receivers = receivers.map(known);
     (0..20 * SECOND).for_each(|_| drop(groups.handle_frame(&receivers, &mut joins)));
     assert_eq!(who(&groups), [vec![0], vec![1, 2]]);
 }
 
 #[test]
 fn the_slowest_loop_is_removed_with_its_last_receiver_and_who_comes_then_is_in_the_next_faster() {
-    let (mut groups, mut joins) = (Groups::new(3, 30.0), JoinBudget::default());
+    let (mut groups, mut joins) = (Groups::new(Loops::AtMost(3), 30.0), JoinBudget::default());
     run(&mut groups, &mut joins, &[0.2e6, 1e6, 8e6], 10 * SECOND);
     let mut numbers: Vec<u64> = groups.groups().iter().map(|group| group.number).collect();
     assert_eq!(who(&groups).concat().len(), 3);
     let slowest = groups.slowest();
     assert_eq!((numbers.len(), groups.receivers(slowest)), (3, vec![0]));
-    let without = [(1, 1e6), (2, 8e6)];
+    let without = [(1, 1e6), (2, 8e6)].map(known);
     assert_eq!(groups.handle_frame(&without, &mut joins), [Change::Remove { at: slowest }]);
     numbers.remove(slowest);
     assert_eq!(groups.groups().iter().map(|group| group.number).collect::<Vec<_>>(), numbers, "in their order");
     assert_eq!(groups.receivers(groups.slowest()), [1]);
     let next = groups.groups()[groups.slowest()].number;
-    let again = [(1, 1e6), (2, 8e6), (3, 0.9e6)];
+    let again = [(1, 1e6), (2, 8e6), (3, 0.9e6)].map(known);
     (0..5 * SECOND).for_each(|_| assert_eq!(groups.handle_frame(&again, &mut joins), []));
     assert_eq!(groups.receivers(groups.slowest()), [1, 3]);
     assert_eq!(groups.groups()[groups.slowest()].number, next);
-    assert_eq!(groups.handle_frame(&[(3, 0.9e6)], &mut joins).len(), 1);
+    assert_eq!(groups.handle_frame(&[known((3, 0.9e6))], &mut joins).len(), 1);
     assert_eq!(groups.handle_frame(&[], &mut joins), [], "the last one stays");
     assert_eq!(groups.groups()[0].number, next);
 }

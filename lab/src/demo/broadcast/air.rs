@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use nestcast_codec::FrameRate;
 use nestcast_receiver::{Trust, receive_over};
-use nestcast_sender::{Broadcast, Identity, Statistics};
+use nestcast_sender::{Broadcast, Identity, Loops, Statistics};
 use tokio::runtime::Builder;
 
 use super::watch::{Seen, Watcher};
@@ -98,7 +98,7 @@ async fn on_air(threads: usize, clip: &Arc<Clip>) -> Result<Outcome> {
 fn source(threads: usize, clip: &Arc<Clip>) -> VideoFrames {
     let (playing, progress) = (Arc::clone(clip), Progress::of("on air", Some(clip.frames_in(SECONDS))));
     let rate = FrameRate { frames: clip.rate().frames(), seconds: clip.rate().seconds() };
-    VideoFrames::new((clip.size(), clip.at(0).format()), rate, (threads, 1), move |id| {
+    VideoFrames::new((clip.size(), clip.at(0).format()), rate, (threads, Loops::default()), move |id| {
         progress.step();
         playing.at(id).clone()
     })
