@@ -59,7 +59,7 @@ pub(super) struct Grid {
 
 impl Grid {
     /// Where a code block is in the slice's array.
-    #[inline]
+    #[inline(always)]
     pub(super) const fn at(&self, x: usize, y: usize) -> usize {
         self.origin + y * self.stride + x
     }
