@@ -9,6 +9,8 @@ use crate::subband::quantise::NEGATIVE;
 /// One subband in one plane, its slice's arrays at hand.
 pub(super) struct CodingPass<'a> {
     pub(super) map: SubbandMap,
+    /// From the first coefficient of a code block to each.
+    offsets: [u32; CODE_BLOCK_SIDE * CODE_BLOCK_SIDE],
     pub(super) plane: u8,
     pub(super) blocks: &'a mut [CodeBlock],
     pub(super) levels: &'a mut [u16],
@@ -34,7 +36,10 @@ impl<'a> CodingPass<'a> {
     pub(super) fn new(slice: &'a mut Slice, subband: usize, plane: u8) -> Self {
         let Slice { subbands, blocks, levels, source, expected_magnitude, probabilities, .. } = slice;
         let map = subbands[subband];
-        Self { map, plane, blocks, levels, source, expected_magnitude, probabilities }
+        // A row has fewer than 2^15 cells.
+        let offset = |bit: usize| bit / CODE_BLOCK_SIDE * map.stride + bit % CODE_BLOCK_SIDE;
+        let offsets = std::array::from_fn(|bit| u32::try_from(offset(bit)).unwrap_or(u32::MAX));
+        Self { map, offsets, plane, blocks, levels, source, expected_magnitude, probabilities }
     }
 
     #[inline(always)]
@@ -46,7 +51,7 @@ impl<'a> CodingPass<'a> {
     /// Where a coefficient of a code block is in the slice's arrays.
     #[inline(always)]
     pub(super) const fn place(&self, here: Here, bit: u32) -> usize {
-        here.corner + (bit >> 3) as usize * self.map.stride + (bit & 7) as usize
+        here.corner + self.offsets[(bit & 63) as usize] as usize
     }
 
     /// What is significant at the code block's place in the other two bands.

@@ -21,6 +21,7 @@ const fn rates(fast: u32, slow: u32) -> u32 {
 
 /// The least probability of either symbol, in 1/32768: the unlikely one has at least 2^-10 of the range.
 const MIN_PROBABILITY: u32 = 32;
+const MAX_PROBABILITY: u32 = (1 << PROBABILITY_BITS) - MIN_PROBABILITY;
 
 /// Probability that the next bit is one, in 1/65536.
 #[derive(Debug, Clone, Copy)]
@@ -37,8 +38,9 @@ impl Probability {
     /// In 1/32768, at least [`MIN_PROBABILITY`] from either end.
     #[inline(always)]
     pub(crate) fn of_one(self) -> u32 {
-        ((u32::from(self.fast) + u32::from(self.slow)) >> 2)
-            .clamp(MIN_PROBABILITY, (1 << PROBABILITY_BITS) - MIN_PROBABILITY)
+        let mean = (u32::from(self.fast) + u32::from(self.slow)) >> 2;
+        // Most are; so the range need not wait for what makes sure of it.
+        if mean.wrapping_sub(MIN_PROBABILITY) > MAX_PROBABILITY - MIN_PROBABILITY { clamped(mean) } else { mean }
     }
 
     /// Moves both estimates towards one.
@@ -54,6 +56,11 @@ impl Probability {
         self.fast = fallen(self.fast, RATES & 0xF);
         self.slow = fallen(self.slow, RATES >> 4);
     }
+}
+
+#[cold]
+fn clamped(mean: u32) -> u32 {
+    mean.clamp(MIN_PROBABILITY, MAX_PROBABILITY)
 }
 
 /// An estimate that moves by one in 2^`shift` of the way to 65535; rounds down.
