@@ -121,7 +121,16 @@ impl<'a> CodingPass<'a> {
         let both = own & others & LANES_NONZERO;
         let opposite = both & (own ^ others) << 1;
         let same = both.count_ones().cast_signed() - 2 * opposite.count_ones().cast_signed();
-        (luma, if same == 0 { 0 } else if same > 0 { luma } else { -luma })
+        (
+            luma,
+            if same == 0 {
+                0
+            } else if same > 0 {
+                luma
+            } else {
+                -luma
+            },
+        )
     }
 
     /// Of three rows of three levels, the first of which is at `above`, by lanes of 16 bits, bits in each for the rows: three that
@@ -129,7 +138,8 @@ impl<'a> CodingPass<'a> {
     #[inline(always)]
     fn signs_around(&self, above: usize) -> u64 {
         let row = |row: usize| {
-            let three: &[u16; 3] = self.levels[above + row * self.map.stride..].first_chunk().expect("the arrays' margin");
+            let three: &[u16; 3] =
+                self.levels[above + row * self.map.stride..].first_chunk().expect("the arrays' margin");
             let levels = packed([three[0], three[1], three[2], 0]);
             let (magnitudes, negative) = (levels & LANES_MAGNITUDE, levels & !LANES_MAGNITUDE);
             let nonzero = (magnitudes + LANES_MAGNITUDE) & !LANES_MAGNITUDE;

@@ -44,7 +44,13 @@ impl Coefficients {
     }
 
     /// As [`Coefficients::reset`]. Gives, by subband, whether its coefficients may not be zero.
-    pub(crate) fn reset_some(&mut self, model: ModelId, size: Size, channels: Channels, axes: Axes) -> [bool; SUBBANDS] {
+    pub(crate) fn reset_some(
+        &mut self,
+        model: ModelId,
+        size: Size,
+        channels: Channels,
+        axes: Axes,
+    ) -> [bool; SUBBANDS] {
         (self.model, self.size, self.channels, self.axes) = (model, size, channels, axes);
         self.significance.iter_mut().for_each(Vec::clear);
         resize(&mut self.subbands, |index| count(index, size, channels.into()))

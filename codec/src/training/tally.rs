@@ -129,7 +129,9 @@ impl Tally {
         decoder.push(model, prefix, 1).map_err(|why| Error::Corrupt { what: "frame", why })?;
         let used = coefficients::resize(&mut known, |index| bands.subbands[index].len());
         decoder.write_to(&mut known, &used, 1, |slice, rows| {
-            slice.write_values(rows, &used, |_| |magnitude, plane| i32::from(magnitude) << PLANE_BITS | known_plane(plane));
+            slice.write_values(rows, &used, |_| {
+                |magnitude, plane| i32::from(magnitude) << PLANE_BITS | known_plane(plane)
+            });
         });
         for (index, (known, exact)) in known.iter().zip(bands.subbands).enumerate() {
             let step = f64::from(model.subbands[index].step);
