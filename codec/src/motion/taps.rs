@@ -190,3 +190,49 @@ mod pairs {
         _mm256_set1_epi32(i32::from(first.cast_unsigned()) | i32::from(*second) << 16)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The formula, a sample at a time.
+    fn check<const TAPS: usize, const LENGTH: usize>(seed: &mut u32) {
+        let mut random = |bits: u32| {
+            *seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            i16::try_from(seed.cast_signed() >> (32 - bits)).expect("at most 16 bits")
+        };
+        // Absolute taps add up to 112 at most.
+        let taps: [i16; TAPS] = std::array::from_fn(|_| random(7) % (112 / i16::try_from(TAPS).expect("few")));
+        let row: Vec<i16> = (0..LENGTH + TAPS - 1).map(|_| random(11)).collect();
+        let rows: [[i16; LENGTH]; TAPS] = std::array::from_fn(|_| std::array::from_fn(|_| random(15)));
+        let sum = |samples: &mut dyn Iterator<Item = i16>| {
+            samples.zip(taps).map(|(sample, tap)| i32::from(sample) * i32::from(tap)).sum::<i32>()
+        };
+        let (mut along, mut down) = ([0; LENGTH], [0; LENGTH]);
+        with_sums!(|sums| {
+            sums.along_row(&row, &taps, &mut along);
+            sums.along_columns(&rows, &taps, &mut down);
+        });
+        let (mut plain_along, mut plain_down) = ([0; LENGTH], [0; LENGTH]);
+        Plain.along_row(&row, &taps, &mut plain_along);
+        Plain.along_columns(&rows, &taps, &mut plain_down);
+        assert_eq!((along, down), (plain_along, plain_down));
+        for at in 0..LENGTH {
+            assert_eq!(i32::from(along[at]), sum(&mut row[at..].iter().copied()) >> 3);
+            assert_eq!(i32::from(down[at]), sum(&mut rows.iter().map(|row| row[at])) >> 6);
+        }
+    }
+
+    #[test]
+    fn every_way_to_sum_gives_what_the_formula_gives() {
+        let mut seed = 1;
+        for _ in 0..200 {
+            check::<8, 8>(&mut seed);
+            check::<8, 16>(&mut seed);
+            check::<8, 24>(&mut seed);
+            check::<4, 8>(&mut seed);
+            check::<4, 16>(&mut seed);
+            check::<4, 24>(&mut seed);
+        }
+    }
+}

@@ -103,6 +103,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::cast_possible_truncation, reason = "a conversion saturates")]
     fn levels_are_whole_steps_towards_zero() {
         let magnitudes =
             [0.0, 0.1, 0.999_999_94, 1.0, 1.5, 2.999, 700.25, 32_766.998, 32_767.0, 40_000.0, 1e30, f32::INFINITY];

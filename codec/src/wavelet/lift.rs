@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_is_beyond_a_line_goes_back_and_forth_over_it() {
-        for n in 2..9 {
+        for n in 2..9_usize {
             let period = 2 * (n - 1);
             for position in -40..40_isize {
                 let at = position.rem_euclid(period.cast_signed()).cast_unsigned();
