@@ -13,7 +13,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ("entropy", &[]),
     ("picture", &["error"]),
     ("colour", &["error", "picture", "scratch", "simd"]),
-    ("subband", &["error", "picture", "colour"]),
+    ("subband", &["error", "simd", "picture", "colour"]),
     ("wavelet", &["parallel", "scratch", "simd", "picture", "colour", "subband"]),
     ("post_filter", &["scratch", "simd"]),
     ("model", &["error", "subband", "wavelet", "post_filter"]),
@@ -33,7 +33,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
             "transform",
         ],
     ),
-    ("bitplane", &["picture", "entropy", "subband", "model"]),
+    ("bitplane", &["simd", "picture", "entropy", "subband", "model"]),
     ("stream", &["error", "parallel", "picture", "colour", "entropy", "subband", "model", "transform", "bitplane"]),
     (
         "residual",

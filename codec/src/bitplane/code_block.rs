@@ -47,7 +47,7 @@ pub(crate) struct CodeBlock {
 
 impl CodeBlock {
     /// Closes the current plane: all that is significant is known to it.
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn finish_plane(&mut self, plane: u8) {
         self.visited = 0;
         self.nonzero_since_plane = false;
@@ -56,26 +56,26 @@ impl CodeBlock {
     }
 
     /// Makes the coefficient at `bit` significant: its neighbours in this code block become near.
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn mark_significant(&mut self, bit: u32) {
         self.significant |= 1 << bit;
         self.near |= NEIGHBOURS[(bit & 63) as usize];
     }
 
     /// Coefficients that the significance pass codes.
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn candidates(&self) -> u64 {
         self.near & self.undecided()
     }
 
     /// Coefficients whose significance is still to be coded in the current plane.
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn undecided(&self) -> u64 {
         self.valid & !(self.significant | self.visited)
     }
 
     /// Significant before the current plane, and not yet refined in it.
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn unrefined(&self) -> u64 {
         self.significant & !self.visited
     }
@@ -88,7 +88,7 @@ const fn around(mask: u64) -> u64 {
 }
 
 /// Makes near, in the eight code blocks around the one at `at`, the neighbours of its coefficients in `mask`.
-#[inline]
+#[inline(always)]
 pub(crate) fn mark_outside(blocks: &mut [CodeBlock], at: usize, stride: usize, mask: u64) {
     if mask & RIM == 0 {
         return;

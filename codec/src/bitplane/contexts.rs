@@ -56,23 +56,28 @@ const _: () = assert!(CONTEXTS == PRIORS, "the tables have a prior for every con
 /// The least expected magnitude of the last bin, in 1/64 of a plane's step.
 const LAST_BIN: usize = 512;
 /// The bin of every expected magnitude in 1/64 of a plane's step, up to [`LAST_BIN`].
+static BIN: Bins = bins(1);
+/// Those bins times the contexts that a bin has, by [`CROSS_BAND`].
+static SIGNIFICANCE_BINS: [Bins; 2] = [bins(2 * CROSS_BAND[0]), bins(2 * CROSS_BAND[1])];
+type Bins = [u16; LAST_BIN + 1];
+
 #[expect(clippy::cast_possible_truncation, reason = "there are twenty bins")]
-const BIN: [u8; LAST_BIN + 1] = {
+const fn bins(factor: usize) -> Bins {
     let mut bins = [0; LAST_BIN + 1];
     let mut expected = 1_usize;
     while expected <= LAST_BIN {
-        let octave = expected.ilog2();
+        let octave = expected.ilog2() as usize;
         let half = (expected << 1 >> octave) & 1;
-        bins[expected] = (1 + 2 * octave) as u8 + half as u8;
+        bins[expected] = ((1 + 2 * octave + half) * factor) as u16;
         expected += 1;
     }
     bins
-};
+}
 
-/// The bin of an expected magnitude in 1/64 of a plane's step.
-#[inline]
-fn bin(expected_magnitude: u16) -> usize {
-    usize::from(BIN[usize::from(expected_magnitude).min(LAST_BIN)])
+/// What a table has for an expected magnitude in 1/64 of a plane's step.
+#[inline(always)]
+fn bin(bins: &Bins, expected_magnitude: u16) -> usize {
+    usize::from(bins[usize::from(expected_magnitude).min(LAST_BIN)])
 }
 
 /// Whether a region is rotated like the one to its left, by the numbers of the rotations to the left, above, and
@@ -115,6 +120,7 @@ pub(crate) const fn angle(axis: usize, node: usize) -> usize {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Class {
     significance: usize,
+    significance_bins: &'static Bins,
     /// Number of values of the knowledge across bands and components.
     cross_band: usize,
     zero_run: usize,
@@ -137,6 +143,7 @@ impl Class {
         let before = chroma * (CLASSES / 2);
         Self {
             significance: SIGNIFICANCE * (before * CROSS_BAND[0] + (class - before) * CROSS_BAND[chroma]),
+            significance_bins: &SIGNIFICANCE_BINS[chroma],
             cross_band: CROSS_BAND[chroma],
             zero_run: ZERO_RUN_BASE + class * 14,
             refinement: REFINEMENT_BASE + class * 2 * REFINEMENT_BINS,
@@ -147,27 +154,28 @@ impl Class {
     }
 
     /// `cross_band`: 0 to 2, for other bands; in chroma three times that, and 0 to 2 for luma.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn significance(self, expected_magnitude: u16, must_hold_one: bool, cross_band: usize) -> usize {
-        self.significance + (bin(expected_magnitude) * 2 + must_hold_one as usize) * self.cross_band + cross_band
+        let known = self.significance + if must_hold_one { self.cross_band } else { 0 } + cross_band;
+        known + bin(self.significance_bins, expected_magnitude)
     }
 
     /// For a run of `count` (2 to 8) coefficients around which nothing is known.
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn zero_run(self, count: u32, must_hold_one: bool) -> usize {
         self.zero_run + (count as usize - 2) * 2 + must_hold_one as usize
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn refinement(self, expected_magnitude: u16, first: bool) -> usize {
-        let bin = bin(expected_magnitude) / 2;
+        let bin = bin(&BIN, expected_magnitude) / 2;
         let bin = bin.saturating_sub(2);
         self.refinement + if first { 0 } else { REFINEMENT_BINS } + bin
     }
 
     /// Whether a negative sign is coded as a zero, and the context. `side` and `above` are sums of two signs; `luma` is
     /// luma's sign and the one predicted from it, each -1, 0 or 1; there is none in luma itself.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sign(self, side: i8, above: i8, luma: Option<(i8, i8)>) -> (bool, usize) {
         let own = side.signum() * 3 + above.signum();
         let all = luma.map_or(own, |(sign, predicted)| own * 9 + sign * 3 + predicted);
@@ -176,7 +184,7 @@ impl Class {
 
     /// Whether a code block is non-zero, by numbers of coefficients near a significant one in it, of non-zero code
     /// blocks beside it, and of significant coefficients at its place in the parent, in the other bands, in luma.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn code_block(self, near: u32, nonzero: usize, parent: u32, others: u32, luma: Option<u32>) -> usize {
         let near = near.div_ceil(2).min(2) as usize;
         let third = |count: u32, high: u32| usize::from(count > 0) + usize::from(count >= high);

@@ -1,9 +1,9 @@
 //! Coefficients to a slice's Levels, and what is known of these back to coefficients (spec, "Quantiser").
 
-use std::ops::{Neg, Range};
+use std::ops::Range;
 
 use crate::bitplane::code_block::CODE_BLOCK_SIDE;
-use crate::bitplane::slice::{Slice, zeros};
+use crate::bitplane::slice::{Slice, SubbandMap, zeros};
 use crate::model::Model;
 use crate::subband::coefficients::Bands;
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
@@ -57,10 +57,10 @@ impl Slice {
         (1..=MAX_PLANES).rev().find(|plane| all >> (plane - 1) != 0).unwrap_or(0)
     }
 
-    /// Writes the coefficients that are known to be non-zero into this slice's rows of every subband, by index, and
-    /// undoes the rotations of its regions; the rows must be zero.
-    pub(crate) fn write_to(&self, model: &Model, out: &mut [&mut [f32]; SUBBANDS]) {
-        self.write_values(out, |index| {
+    /// Makes this slice's rows of every subband, by index, the coefficients that are known, with the rotations of its regions
+    /// undone. Rows of subbands that are not `used` are zero.
+    pub(crate) fn write_to(&self, model: &Model, out: &mut [&mut [f32]; SUBBANDS], used: &[bool; SUBBANDS]) {
+        self.write_values(out, used, |index| {
             let tables = &model.subbands[index];
             let points = tables.reconstruction_points();
             move |magnitude, plane| f32::from(magnitude) * tables.step + points[plane]
@@ -69,31 +69,53 @@ impl Slice {
         self.rotations.known().undo(width, out);
     }
 
-    /// Writes what is known to be non-zero into this slice's rows of every subband, by index: the values that
-    /// `quantiser`, given a subband's index, has for magnitudes and the planes they are known to.
-    pub(crate) fn write_values<T: Neg<Output = T>, V: Fn(u16, usize) -> T>(
+    /// Makes this slice's rows of every subband, by index, what is known: the values that `quantiser`, given a subband's index,
+    /// has for magnitudes and the planes they are known to. Rows of subbands that are not `used` are zero.
+    pub(crate) fn write_values<T: Signed, V: Fn(u16, usize) -> T>(
         &self,
         out: &mut [&mut [T]; SUBBANDS],
+        used: &[bool; SUBBANDS],
         quantiser: impl Fn(usize) -> V,
     ) {
-        for map in self.subbands.iter().filter(|map| map.nonzero) {
+        for map in &self.subbands {
+            let (out, used) = (&mut *out[map.index], used[map.index]);
+            if !map.nonzero {
+                if used {
+                    out.fill(T::default());
+                }
+                continue;
+            }
             let value = quantiser(map.index);
-            let out = &mut *out[map.index];
-            let grid = &map.grid;
-            for (bx, by) in (0..grid.down).flat_map(|by| (0..grid.across).map(move |bx| (bx, by))) {
-                let block = &self.blocks[grid.at(bx, by)];
-                let mut left = block.significant;
-                while left != 0 {
-                    let bit = left.trailing_zeros();
-                    left &= left - 1;
-                    let x = bx * CODE_BLOCK_SIDE + (bit & 7) as usize;
-                    let y = by * CODE_BLOCK_SIDE + (bit >> 3) as usize;
-                    let plane = usize::from(block.plane) - usize::from(block.visited >> bit & 1 != 0);
-                    let level = self.levels[map.origin + y * map.stride + x];
-                    let value = value(level & !NEGATIVE, plane);
-                    out[y * map.width + x] = if level & NEGATIVE != 0 { -value } else { value };
+            // Row of blocks by row of blocks, while it is in a cache.
+            for (by, out) in out.chunks_mut((CODE_BLOCK_SIDE * map.width).max(1)).enumerate() {
+                if used {
+                    out.fill(T::default());
+                }
+                for bx in 0..map.grid.across {
+                    self.write_block(map, [bx, by], &value, out);
                 }
             }
+        }
+    }
+
+    /// Writes what is known of a code block into its rows of the subband.
+    #[inline(always)]
+    fn write_block<T: Signed>(
+        &self,
+        map: &SubbandMap,
+        [bx, by]: [usize; 2],
+        value: &impl Fn(u16, usize) -> T,
+        out: &mut [T],
+    ) {
+        let block = &self.blocks[map.grid.at(bx, by)];
+        let mut left = block.significant;
+        while left != 0 {
+            let bit = left.trailing_zeros();
+            left &= left - 1;
+            let (x, y) = (bx * CODE_BLOCK_SIDE + (bit & 7) as usize, (bit >> 3) as usize);
+            let plane = usize::from(block.plane) - usize::from(block.visited >> bit & 1 != 0);
+            let level = self.levels[map.origin + (by * CODE_BLOCK_SIDE + y) * map.stride + x];
+            out[y * map.width + x] = value(level & !NEGATIVE, plane).signed(level & NEGATIVE != 0);
         }
     }
 
@@ -105,6 +127,7 @@ impl Slice {
             let level = level + 1 - chroma.finest_level(component);
             let Some(mark) = MARKS.get(level - 1).copied() else { continue };
             let (out, across, grid) = (&mut *out[component], across[component], &map.grid);
+            let side = ((1 << level) / BLOCK).max(1);
             for (bx, by) in (0..grid.down).flat_map(|by| (0..grid.across).map(move |bx| (bx, by))) {
                 let mut left = self.blocks[grid.at(bx, by)].significant;
                 if level == 1 {
@@ -118,10 +141,10 @@ impl Slice {
                     let place =
                         [bx * CODE_BLOCK_SIDE + bit % CODE_BLOCK_SIDE, by * CODE_BLOCK_SIDE + bit / CODE_BLOCK_SIDE];
                     let [x, y] = place.map(|at| (at << level) / BLOCK);
-                    let side = (1 << level) / BLOCK;
-                    for row in out.chunks_mut(across).skip(y).take(side.max(1)) {
-                        let end = (x + side.max(1)).min(across);
-                        row[x..end].iter_mut().for_each(|block| *block = (*block).max(mark));
+                    let (first, end) = (y * across + x, y * across + (x + side).min(across));
+                    for row in (0..side * across).step_by(across) {
+                        let marked = out.get_mut(first + row..end + row).unwrap_or_default();
+                        marked.iter_mut().for_each(|block| *block = (*block).max(mark));
                     }
                 }
             }
@@ -131,5 +154,26 @@ impl Slice {
     /// The indices of the subbands that may hold what is not zero.
     pub(crate) fn nonzero_subbands(&self) -> impl Iterator<Item = usize> {
         self.subbands.iter().filter(|map| map.nonzero).map(|map| map.index)
+    }
+}
+
+/// Values whose sign is taken without a branch: nobody could guess it.
+pub(crate) trait Signed: Copy + Default {
+    /// This value, or if it is `negative` the opposite.
+    fn signed(self, negative: bool) -> Self;
+}
+
+impl Signed for f32 {
+    #[inline(always)]
+    fn signed(self, negative: bool) -> Self {
+        Self::from_bits(self.to_bits() ^ u32::from(negative) << 31)
+    }
+}
+
+/// Modulo 2^32.
+impl Signed for i32 {
+    #[inline(always)]
+    fn signed(self, negative: bool) -> Self {
+        (self ^ -Self::from(negative)).wrapping_add(Self::from(negative))
     }
 }

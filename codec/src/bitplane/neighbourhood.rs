@@ -9,16 +9,14 @@ use crate::subband::quantise::NEGATIVE;
 /// One subband in one plane, its slice's arrays at hand.
 pub(super) struct CodingPass<'a> {
     pub(super) map: SubbandMap,
+    /// From the first coefficient of a code block to each.
+    offsets: [u32; CODE_BLOCK_SIDE * CODE_BLOCK_SIDE],
     pub(super) plane: u8,
     pub(super) blocks: &'a mut [CodeBlock],
     pub(super) levels: &'a mut [u16],
     pub(super) source: &'a [u16],
     pub(super) expected_magnitude: &'a mut [u16],
     pub(super) probabilities: &'a mut [Probability],
-    /// What a significant coefficient adds to its left, to its place and to its right, in the rows beside its
-    /// own and in its own.
-    beside: [u16; 3],
-    own: [u16; 3],
 }
 
 /// Where the code block that is being coded is.
@@ -38,10 +36,10 @@ impl<'a> CodingPass<'a> {
     pub(super) fn new(slice: &'a mut Slice, subband: usize, plane: u8) -> Self {
         let Slice { subbands, blocks, levels, source, expected_magnitude, probabilities, .. } = slice;
         let map = subbands[subband];
-        let weights = map.weights;
-        let beside = [weights.diagonal, weights.above, weights.diagonal];
-        let own = [weights.side, 0, weights.side];
-        Self { map, plane, blocks, levels, source, expected_magnitude, probabilities, beside, own }
+        // A row has fewer than 2^15 cells.
+        let offset = |bit: usize| bit / CODE_BLOCK_SIDE * map.stride + bit % CODE_BLOCK_SIDE;
+        let offsets = std::array::from_fn(|bit| u32::try_from(offset(bit)).unwrap_or(u32::MAX));
+        Self { map, offsets, plane, blocks, levels, source, expected_magnitude, probabilities }
     }
 
     #[inline(always)]
@@ -53,7 +51,7 @@ impl<'a> CodingPass<'a> {
     /// Where a coefficient of a code block is in the slice's arrays.
     #[inline(always)]
     pub(super) const fn place(&self, here: Here, bit: u32) -> usize {
-        here.corner + (bit >> 3) as usize * self.map.stride + (bit & 7) as usize
+        here.corner + self.offsets[(bit & 63) as usize] as usize
     }
 
     /// What is significant at the code block's place in the other two bands.
@@ -67,6 +65,7 @@ impl<'a> CodingPass<'a> {
     }
 
     /// The context of whether a code block is non-zero.
+    #[inline(always)]
     pub(super) fn code_block_context(&self, block: &CodeBlock, Here { bx, by, at, others, .. }: Here) -> usize {
         let (map, blocks) = (&self.map, &*self.blocks);
         let around = [at - 1, at + 1, at - map.grid.stride, at + map.grid.stride];
@@ -116,11 +115,37 @@ impl<'a> CodingPass<'a> {
         if luma == 0 {
             return (0, 0);
         }
-        let rows = [place - self.map.stride, place, place + self.map.stride];
-        let around = rows.into_iter().flat_map(|row| [row - 1, row, row + 1]);
+        let above = place - self.map.stride - 1;
         // The coefficient itself has no sign yet.
-        let same: i8 = around.map(|at| self.sign_at(at) * self.sign_at(at - before)).sum();
-        (luma, luma * same.signum())
+        let [own, others] = [above, above - before].map(|above| self.signs_around(above));
+        let both = own & others & LANES_NONZERO;
+        let opposite = both & (own ^ others) << 1;
+        let same = both.count_ones().cast_signed() - 2 * opposite.count_ones().cast_signed();
+        (
+            luma,
+            if same == 0 {
+                0
+            } else if same > 0 {
+                luma
+            } else {
+                -luma
+            },
+        )
+    }
+
+    /// Of three rows of three levels, the first of which is at `above`, by lanes of 16 bits, bits in each for the rows: three that
+    /// say which are not zero, and right of each whether it is negative.
+    #[inline(always)]
+    fn signs_around(&self, above: usize) -> u64 {
+        let row = |row: usize| {
+            let three: &[u16; 3] =
+                self.levels[above + row * self.map.stride..].first_chunk().expect("the arrays' margin");
+            let levels = packed([three[0], three[1], three[2], 0]);
+            let (magnitudes, negative) = (levels & LANES_MAGNITUDE, levels & !LANES_MAGNITUDE);
+            let nonzero = (magnitudes + LANES_MAGNITUDE) & !LANES_MAGNITUDE;
+            (nonzero | negative >> 1) >> (2 * row)
+        };
+        row(0) | row(1) | row(2)
     }
 
     /// If nothing is known around the first coefficient left: those left in its row of which that is true.
@@ -138,7 +163,7 @@ impl<'a> CodingPass<'a> {
     }
 
     /// An encoder's source: whether any of these coefficients is significant in this plane.
-    #[inline]
+    #[inline(always)]
     pub(super) fn any_significant(&self, here: Here, mut mask: u64) -> bool {
         let mut all = 0;
         while mask != 0 {
@@ -155,14 +180,16 @@ impl<'a> CodingPass<'a> {
         let map = &self.map;
         let before = place - 1;
         // Cell by cell: a processor that loads cells which overlap a wider store just made waits for it.
-        for (row, [first, second, third]) in
-            [(before - map.stride, self.beside), (before, self.own), (before + map.stride, self.beside)]
-        {
+        let weights = &map.weights;
+        for row in [before - map.stride, before + map.stride] {
             let three: &mut [u16; 3] = self.expected_magnitude[row..].first_chunk_mut().expect("the arrays' margin");
-            three[0] += first;
-            three[1] += second;
-            three[2] += third;
+            three[0] += weights.diagonal;
+            three[1] += weights.above;
+            three[2] += weights.diagonal;
         }
+        let three: &mut [u16; 3] = self.expected_magnitude[before..].first_chunk_mut().expect("the arrays' margin");
+        three[0] += weights.side;
+        three[2] += weights.side;
         if let Some((origin, stride, weight)) = map.child {
             let x = here.bx * CODE_BLOCK_SIDE + (bit & 7) as usize;
             let y = here.by * CODE_BLOCK_SIDE + (bit >> 3) as usize;
@@ -181,6 +208,10 @@ impl<'a> CodingPass<'a> {
         }
     }
 }
+
+/// In each quarter of a number the bits of a level's magnitude, and those that [`CodingPass::signs_around`] has for what is not zero.
+const LANES_MAGNITUDE: u64 = 0x7FFF_7FFF_7FFF_7FFF;
+const LANES_NONZERO: u64 = 0xA800_A800_A800_A800;
 
 /// Four numbers as the quarters of one.
 #[inline(always)]

@@ -13,6 +13,7 @@ use crate::bitplane::passes::{CLEANUP, PASSES, REFINEMENT, SIGNIFICANCE, Within}
 use crate::bitplane::slice::Slice;
 use crate::entropy::probability::RATE_1_IN_16;
 use crate::entropy::range_coder::Coder;
+use crate::simd::widest;
 
 /// The next symbol.
 #[derive(Debug, Clone, Copy, Default)]
@@ -95,14 +96,15 @@ fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) 
     }
     let mut pass = CodingPass::new(slice, cursor.subband, plane);
     match cursor.pass {
-        SIGNIFICANCE => code_blocks::<C, SIGNIFICANCE>(&mut pass, cursor, coder),
-        REFINEMENT => code_blocks::<C, REFINEMENT>(&mut pass, cursor, coder),
-        _ => code_blocks::<C, CLEANUP>(&mut pass, cursor, coder),
+        SIGNIFICANCE => widest!(code_blocks::<C, SIGNIFICANCE>(&mut pass, cursor, coder)),
+        REFINEMENT => widest!(code_blocks::<C, REFINEMENT>(&mut pass, cursor, coder)),
+        _ => widest!(code_blocks::<C, CLEANUP>(&mut pass, cursor, coder)),
     }
 }
 
 /// All code blocks of a coding pass from the one that `cursor` stands at. What changes with every symbol is moved to
 /// the stack, where it stays in registers.
+#[inline(always)]
 fn code_blocks<C: Coder, const PASS: usize>(
     pass: &mut CodingPass<'_>,
     cursor: &mut Cursor,

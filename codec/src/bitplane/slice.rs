@@ -6,12 +6,15 @@ use crate::bitplane::region_rotations::RegionRotations;
 use crate::entropy::probability::Probability;
 use crate::entropy::range_coder::Coder;
 use crate::model::{Model, Weights};
+use crate::simd::widest;
 use crate::subband::layout::{self, ChromaFormat, Subband};
 use crate::subband::regions::{self, REGION_SIDE};
 
 /// An expected magnitude far beyond the least of the last bin, so a bound there changes no context. Twice as much, and
 /// what eleven others add in a plane, 255 each, is less than 65536.
 const MAX_EXPECTED_MAGNITUDE: u16 = 1 << 14;
+/// The first coefficient of each row of a code block.
+const FIRST_COLUMN: u64 = 0x0101_0101_0101_0101;
 /// Cells behind the last coefficient's, so that eight from any of them on exist.
 const MARGIN: usize = CODE_BLOCK_SIDE;
 
@@ -59,7 +62,7 @@ pub(super) struct Grid {
 
 impl Grid {
     /// Where a code block is in the slice's array.
-    #[inline]
+    #[inline(always)]
     pub(super) const fn at(&self, x: usize, y: usize) -> usize {
         self.origin + y * self.stride + x
     }
@@ -161,9 +164,7 @@ impl Slice {
             // Only a non-zero subband spreads, and it stays non-zero.
             if map.nonzero || related.into_iter().flatten().any(spread) {
                 let (start, count) = (map.origin - map.stride - 1, map.stride * (map.height + 2));
-                for expected in &mut self.expected_magnitude[start..][..count] {
-                    *expected = 2 * (*expected).min(MAX_EXPECTED_MAGNITUDE);
-                }
+                widest!(double(&mut self.expected_magnitude[start..][..count]));
             }
         }
     }
@@ -193,13 +194,21 @@ impl Slice {
             // As many columns and rows of a code block, or of each of several code blocks.
             let (inside, blocks) = (side.min(CODE_BLOCK_SIDE), side.div_ceil(CODE_BLOCK_SIDE));
             let row = 0xFF_u64 >> (CODE_BLOCK_SIDE - inside);
-            let square = (0..inside).fold(0, |square, line| square | row << (CODE_BLOCK_SIDE * line));
+            let square = row * (FIRST_COLUMN >> (CODE_BLOCK_SIDE * (CODE_BLOCK_SIDE - inside)));
             let mask = square << (top % CODE_BLOCK_SIDE * CODE_BLOCK_SIDE + left % CODE_BLOCK_SIDE);
             let (bx, by) = (left / CODE_BLOCK_SIDE, top / CODE_BLOCK_SIDE);
             let across = bx..(bx + blocks).min(map.grid.across);
             let mut down = by..(by + blocks).min(map.grid.down);
             down.any(|by| across.clone().any(|bx| self.blocks[map.grid.at(bx, by)].significant & mask != 0))
         })
+    }
+}
+
+/// Makes expected magnitudes twice as much, within their bound.
+#[inline(always)]
+fn double(expected_magnitudes: &mut [u16]) {
+    for expected in expected_magnitudes {
+        *expected = 2 * (*expected).min(MAX_EXPECTED_MAGNITUDE);
     }
 }
 

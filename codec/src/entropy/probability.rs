@@ -21,6 +21,7 @@ const fn rates(fast: u32, slow: u32) -> u32 {
 
 /// The least probability of either symbol, in 1/32768: the unlikely one has at least 2^-10 of the range.
 const MIN_PROBABILITY: u32 = 32;
+const MAX_PROBABILITY: u32 = (1 << PROBABILITY_BITS) - MIN_PROBABILITY;
 
 /// Probability that the next bit is one, in 1/65536.
 #[derive(Debug, Clone, Copy)]
@@ -35,30 +36,59 @@ impl Probability {
     }
 
     /// In 1/32768, at least [`MIN_PROBABILITY`] from either end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of_one(self) -> u32 {
-        ((u32::from(self.fast) + u32::from(self.slow)) >> 2)
-            .clamp(MIN_PROBABILITY, (1 << PROBABILITY_BITS) - MIN_PROBABILITY)
+        let mean = (u32::from(self.fast) + u32::from(self.slow)) >> 2;
+        // Most are; so the range need not wait for what makes sure of it.
+        if mean.wrapping_sub(MIN_PROBABILITY) > MAX_PROBABILITY - MIN_PROBABILITY { clamped(mean) } else { mean }
     }
 
     /// Moves both estimates towards one.
     #[inline(always)]
     pub(crate) fn rise<const RATES: u32>(&mut self) {
-        self.fast = moved(self.fast, RATES & 0xF, 0xFFFF);
-        self.slow = moved(self.slow, RATES >> 4, 0xFFFF);
+        self.fast = risen(self.fast, RATES & 0xF);
+        self.slow = risen(self.slow, RATES >> 4);
     }
 
     /// Moves both estimates towards zero.
     #[inline(always)]
     pub(crate) fn fall<const RATES: u32>(&mut self) {
-        self.fast = moved(self.fast, RATES & 0xF, 0);
-        self.slow = moved(self.slow, RATES >> 4, 0);
+        self.fast = fallen(self.fast, RATES & 0xF);
+        self.slow = fallen(self.slow, RATES >> 4);
     }
 }
 
-/// An estimate that moves by one in 2^`shift` of the way to `target`; rounds down.
+#[cold]
+fn clamped(mean: u32) -> u32 {
+    mean.clamp(MIN_PROBABILITY, MAX_PROBABILITY)
+}
+
+/// An estimate that moves by one in 2^`shift` of the way to 65535; rounds down.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "a mean of two 16-bit numbers has 16 bits")]
-const fn moved(estimate: u16, shift: u32, target: u32) -> u16 {
-    (((estimate as u32 * ((1 << shift) - 1)) + target) >> shift) as u16
+const fn risen(estimate: u16, shift: u32) -> u16 {
+    estimate + (!estimate >> shift)
+}
+
+/// An estimate that moves by one in 2^`shift` of the way to zero; rounds down.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "at most the estimate")]
+const fn fallen(estimate: u16, shift: u32) -> u16 {
+    let estimate = estimate as u32;
+    (estimate - ((estimate + (1 << shift) - 1) >> shift)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_are_weighted_means_rounded_down() {
+        for estimate in 0..=u16::MAX {
+            for shift in [4, 5, 6, 8] {
+                let mean = |target: u32| (u32::from(estimate) * ((1 << shift) - 1) + target) >> shift;
+                assert_eq!(u32::from(risen(estimate, shift)), mean(0xFFFF));
+                assert_eq!(u32::from(fallen(estimate, shift)), mean(0));
+            }
+        }
+    }
 }

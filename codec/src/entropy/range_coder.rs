@@ -196,7 +196,7 @@ impl RangeDecoder {
     }
 
     /// The largest code that the missing bytes allow, minus the smallest.
-    #[inline]
+    #[inline(always)]
     const fn slack(&self) -> u64 {
         (1 << (8 * self.missing)) - 1
     }

@@ -4,8 +4,8 @@
 //! Prior art: the interpolation filters of HEVC (Recommendation ITU-T H.265, section 8.5.3.3.3).
 
 use crate::motion::reference::{BORDER, Plane};
+use crate::motion::taps::{Sums, with_sums};
 use crate::motion::vector::Vector;
-use crate::simd::widest;
 
 /// The longest side of what is interpolated at once.
 pub(super) const MAX_SIDE: usize = 24;
@@ -90,10 +90,10 @@ impl Window {
         let phases = [(vector.x & mask).cast_unsigned(), (vector.y & mask).cast_unsigned()].map(usize::from);
         if luma {
             let taps = phases.map(|phase| (phase != 0).then(|| &LUMA[phase]));
-            widest!(self.filter::<8, LENGTH>(plane, first, side[1], taps));
+            with_sums!(|sums| self.filter::<8, LENGTH>(sums, plane, first, side[1], taps));
         } else {
             let taps = phases.map(|phase| (phase != 0).then(|| &CHROMA[phase]));
-            widest!(self.filter::<4, LENGTH>(plane, first, side[1], taps));
+            with_sums!(|sums| self.filter::<4, LENGTH>(sums, plane, first, side[1], taps));
         }
     }
 
@@ -102,6 +102,7 @@ impl Window {
     #[inline(always)]
     fn filter<const TAPS: usize, const LENGTH: usize>(
         &mut self,
+        sums: impl Sums,
         plane: &Plane,
         [x, y]: [usize; 2],
         height: usize,
@@ -113,45 +114,14 @@ impl Window {
         for (row, out) in out.as_chunks_mut::<LENGTH>().0[..rows].iter_mut().enumerate() {
             let row = &plane.samples[(top + row) * plane.stride + x - before..][..LENGTH + TAPS - 1];
             match across {
-                Some(taps) => along_row(row, taps, out),
+                Some(taps) => sums.along_row(row, taps, out),
                 None => *out = row[before..].first_chunk().map_or(*out, |row| row.map(|sample| sample << 3)),
             }
         }
         let Some(taps) = down else { return };
         let rows = self.between.as_chunks::<LENGTH>().0;
         for (out, rows) in self.samples.as_chunks_mut().0[..height].iter_mut().zip(rows.array_windows::<TAPS>()) {
-            along_columns(rows, taps, out);
+            sums.along_columns(rows, taps, out);
         }
     }
-}
-
-/// From eighths to 1/64: the taps' sum is 64 times 1/8, so an eighth of it remains. In 16 bits throughout: the sum of what
-/// is above the last 3 bits of the samples, which have 11, and an eighth of that of these bits, rounded down as that of both would be.
-#[inline(always)]
-fn along_row<const TAPS: usize, const LENGTH: usize>(row: &[i16], taps: &[i16; TAPS], out: &mut [i16; LENGTH]) {
-    let (mut above, mut below) = ([0_i16; LENGTH], [0_i16; LENGTH]);
-    for (samples, tap) in row.array_windows::<LENGTH>().zip(taps) {
-        for ((above, below), sample) in above.iter_mut().zip(&mut below).zip(samples) {
-            *above += tap * (sample >> 3);
-            *below += tap * (sample & 7);
-        }
-    }
-    out.iter_mut().zip(&above).zip(&below).for_each(|((out, above), below)| *out = above + (below >> 3));
-}
-
-/// As [`along_row`], of samples of 15 bits, a 64th of the taps' sum.
-#[inline(always)]
-fn along_columns<const TAPS: usize, const LENGTH: usize>(
-    rows: &[[i16; LENGTH]; TAPS],
-    taps: &[i16; TAPS],
-    out: &mut [i16; LENGTH],
-) {
-    let (mut above, mut below) = ([0_i16; LENGTH], [0_i16; LENGTH]);
-    for (samples, tap) in rows.iter().zip(taps) {
-        for ((above, below), sample) in above.iter_mut().zip(&mut below).zip(samples) {
-            *above += tap * (sample >> 6);
-            *below += tap * (sample & 63);
-        }
-    }
-    out.iter_mut().zip(&above).zip(&below).for_each(|((out, above), below)| *out = above + (below >> 6));
 }

@@ -6,4 +6,5 @@ pub(crate) mod overlap;
 pub(crate) mod reference;
 pub(crate) mod search;
 pub(crate) mod side_info;
+mod taps;
 pub(crate) mod vector;

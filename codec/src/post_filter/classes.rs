@@ -13,19 +13,21 @@ const FIRST_LIMIT: u32 = 10;
 pub(super) const MAX_CHANGE: i16 = 4095;
 
 /// The classes of blocks with these sums of absolute differences (by way: horizontal, vertical, and both diagonals; by block), at
-/// most 2^18 each, `step` of the cut, and numbers of the finest significant level, at most [`TOLD_LEVELS`].
+/// most 2^18 each, `step` of the cut, and numbers of the finest significant level, at most [`TOLD_LEVELS`]. Each loop becomes
+/// vector instructions where this is inlined.
+#[inline(always)]
 pub(super) fn classes<const N: usize>(changes: &[[u32; N]; 4], step: i16, significance: &[u8; N]) -> [usize; N] {
-    let mut activities = [0; N];
+    let (mut activities, mut directions) = ([0; N], [0; N]);
     add_activities(&changes[0], &changes[1], FIRST_LIMIT * u32::from(step.unsigned_abs()), &mut activities);
+    set_directions(changes, &mut directions);
     std::array::from_fn(|block| {
-        let direction = direction(changes.map(|way| way[block]));
         let significance = usize::from(significance[block]).min(TOLD_LEVELS);
-        (activities[block] as usize * DIRECTIONS + direction) * (TOLD_LEVELS + 1) + significance
+        (activities[block] as usize * DIRECTIONS + directions[block] as usize) * (TOLD_LEVELS + 1) + significance
     })
 }
 
-/// How many of the limits, each twice the one before, are reached: a loop that becomes vector instructions.
-#[inline(never)]
+/// How many of the limits, each twice the one before, are reached.
+#[inline(always)]
 fn add_activities<const N: usize>(across: &[u32; N], down: &[u32; N], limit: u32, activities: &mut [u32; N]) {
     for (activity, (across, down)) in activities.iter_mut().zip(across.iter().zip(down)) {
         let total = (across + down).cast_signed();
@@ -36,13 +38,19 @@ fn add_activities<const N: usize>(across: &[u32; N], down: &[u32; N], limit: u32
 }
 
 /// Which way there is over one and a half times as much change as across it, of the two ways in which that differs more.
-fn direction([horizontal, vertical, falling, rising]: [u32; 4]) -> usize {
-    let sorted = |a: u32, b: u32| (u64::from(a.max(b)), u64::from(a.min(b)));
-    let (upright, diagonal) = (sorted(horizontal, vertical), sorted(falling, rising));
-    let clearer = upright.0 * diagonal.1 >= diagonal.0 * upright.1;
-    let (most, least) = if clearer { upright } else { diagonal };
-    let (ways, second) = if clearer { (1, horizontal <= vertical) } else { (3, falling <= rising) };
-    usize::from(2 * most > 3 * least) * (ways + usize::from(second))
+#[inline(always)]
+fn set_directions<const N: usize>([horizontal, vertical, falling, rising]: &[[u32; N]; 4], directions: &mut [u32; N]) {
+    let sorted = |a: u32, b: u32| (a.max(b), a.min(b));
+    let product = |a: u32, b: u32| (u64::from(a) * u64::from(b)).cast_signed();
+    for block in 0..N {
+        let (upright, diagonal) = (sorted(horizontal[block], vertical[block]), sorted(falling[block], rising[block]));
+        let clearer = product(upright.0, diagonal.1) >= product(diagonal.0, upright.1);
+        let (most, least) = if clearer { upright } else { diagonal };
+        let upright = 1 + u32::from(horizontal[block] <= vertical[block]);
+        let diagonal = 3 + u32::from(falling[block] <= rising[block]);
+        let way = if clearer { upright } else { diagonal };
+        directions[block] = if 2 * most > 3 * least { way } else { 0 };
+    }
 }
 
 /// How much two samples differ, at most [`MAX_CHANGE`].

@@ -253,7 +253,7 @@ impl Component<'_> {
         for (known, significance) in known.iter_mut().zip(significance) {
             *known = *significance;
         }
-        classes(&changes, step, &known)
+        widest!(classes(&changes, step, &known))
     }
 }
 

@@ -57,7 +57,7 @@ impl ResidualDecoder {
 
     /// Marks, by component, the blocks of 4 x 4 samples at which the bytes pushed so far have significant coefficients.
     pub(crate) fn write_significance(&self, out: &mut [Vec<u8>; 3]) {
-        self.slices.write_significance(out);
+        self.slices.write_significance(out, self.threads);
     }
 
     /// Makes `out` the residual of the bytes pushed so far, in 1/8 of a sample's step, each -4096..=4095.
@@ -65,11 +65,10 @@ impl ResidualDecoder {
         let Self { threads, size, slices, subbands, scratch } = self;
         let mut nonzero = [false; SUBBANDS];
         slices.begun().flat_map(|slice| slice.nonzero_subbands()).for_each(|index| nonzero[index] = true);
-        subbands.iter_mut().for_each(Vec::clear);
         let count = |index: usize| coefficients::count(index, *size, ChromaFormat::Half);
-        coefficients::resize(subbands, |index| if nonzero[index] { count(index) } else { 0 });
-        slices.write_to(subbands, *threads, |slice, rows| {
-            slice.write_values(rows, |index| {
+        let used = coefficients::resize(subbands, |index| if nonzero[index] { count(index) } else { 0 });
+        slices.write_to(subbands, &used, *threads, |slice, rows| {
+            slice.write_values(rows, &used, |index| {
                 let dequantiser = &model.subbands[index].dequantiser;
                 |magnitude, plane| dequantiser.value(magnitude, plane)
             });

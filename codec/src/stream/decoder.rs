@@ -163,13 +163,13 @@ impl Decoder {
     pub fn coefficients(&mut self) -> Result<(&mut Coefficients, Position), DecodeError> {
         let header = self.complete_header()?;
         let Self { synthesis, slices, coefficients, .. } = self;
-        coefficients.reset_to_zero(header.model, header.size, header.channels, header.axes);
-        let model = &**synthesis.model();
-        slices.write_to(&mut coefficients.subbands, synthesis.threads(), |slice, rows| slice.write_to(model, rows));
+        let used = coefficients.reset_some(header.model, header.size, header.channels, header.axes);
+        let (model, threads) = (&**synthesis.model(), synthesis.threads());
+        slices.write_to(&mut coefficients.subbands, &used, threads, |slice, rows| slice.write_to(model, rows, &used));
         if model.has_post_filter() {
             let blocks = header.size.width().div_ceil(4) * header.size.height().div_ceil(4);
             coefficients.reset_significance(blocks);
-            slices.write_significance(&mut coefficients.significance);
+            slices.write_significance(&mut coefficients.significance, threads);
         }
         Ok((coefficients, slices.position()))
     }

@@ -108,25 +108,28 @@ impl SliceDecoder {
     }
 
     /// Marks, by component, the blocks of 4 x 4 samples at which coefficients of the finest levels are significant, as
-    /// [`Slice::write_significance`] does; `out` must have all blocks of the components.
-    pub(crate) fn write_significance(&self, out: &mut [Vec<u8>]) {
+    /// [`Slice::write_significance`] does; `out` must have all blocks of the components, and those are marked with zero.
+    pub(crate) fn write_significance(&self, out: &mut [Vec<u8>], threads: usize) {
         let blocks = |side: usize, component: usize| {
             let samples = side.div_ceil(1 << (self.chroma.finest_level(component).min(2) - 1));
             samples.div_ceil(4)
         };
         let across = [0, 1, 2].map(|component| blocks(self.size.width(), component));
         let mut rest: [&mut [u8]; 3] = coefficients::as_slices(out);
-        for part in &self.parts {
+        let jobs = self.parts.iter().map(|part| {
             let mut component = 0;
-            let mut own = rest.each_mut().map(|of_all| {
+            let own = rest.each_mut().map(|of_all| {
                 let count = blocks(part.rows.len(), component) * across[component];
                 component += 1;
                 of_all.split_off_mut(..count).unwrap_or_default()
             });
+            (part, own)
+        });
+        parallel::for_each(threads.min(self.parts.len()), jobs, |(part, mut own)| {
             if part.begun {
                 part.slice.write_significance(self.chroma, across, &mut own);
             }
-        }
+        });
     }
 
     /// The slices of which bytes arrived.
@@ -134,15 +137,23 @@ impl SliceDecoder {
         self.parts.iter().filter(|part| part.begun).map(|part| &part.slice)
     }
 
-    /// Calls `write` for each slice of which bytes arrived, with its rows of these subbands.
-    pub(crate) fn write_to<T: Send>(
+    /// Calls `write` for each slice of which bytes arrived, with its rows of these subbands, and makes those of others zero, but
+    /// for subbands that are not `used`, which are zero.
+    pub(crate) fn write_to<T: Send + Copy + Default>(
         &self,
         subbands: &mut [Vec<T>],
+        used: &[bool; SUBBANDS],
         threads: usize,
         write: impl Fn(&Slice, &mut [&mut [T]; SUBBANDS]) + Sync,
     ) {
         let rows = coefficients::slices_mut(subbands, self.size, self.parts.iter().map(|part| part.rows.clone()));
-        let jobs = self.parts.iter().zip(rows).filter(|(part, _)| part.begun);
-        parallel::for_each(threads.min(self.parts.len()), jobs, |(part, mut rows)| write(&part.slice, &mut rows));
+        parallel::for_each(threads.min(self.parts.len()), self.parts.iter().zip(rows), |(part, mut rows)| {
+            if part.begun {
+                write(&part.slice, &mut rows);
+            } else {
+                let used = rows.iter_mut().zip(used).filter(|(_, used)| **used);
+                used.for_each(|(rows, _)| rows.fill(T::default()));
+            }
+        });
     }
 }

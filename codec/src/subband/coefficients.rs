@@ -40,9 +40,20 @@ impl Coefficients {
     /// Makes these the coefficients of such a picture, of any values and without significance, in the memory that they
     /// have.
     pub fn reset(&mut self, model: ModelId, size: Size, channels: Channels, axes: Axes) {
+        self.reset_some(model, size, channels, axes);
+    }
+
+    /// As [`Coefficients::reset`]. Gives, by subband, whether its coefficients may not be zero.
+    pub(crate) fn reset_some(
+        &mut self,
+        model: ModelId,
+        size: Size,
+        channels: Channels,
+        axes: Axes,
+    ) -> [bool; SUBBANDS] {
         (self.model, self.size, self.channels, self.axes) = (model, size, channels, axes);
-        resize(&mut self.subbands, |index| count(index, size, channels.into()));
         self.significance.iter_mut().for_each(Vec::clear);
+        resize(&mut self.subbands, |index| count(index, size, channels.into()))
     }
 
     /// As [`Coefficients::reset`], and every coefficient is zero.
@@ -94,16 +105,23 @@ pub(crate) struct Bands<'a> {
 }
 
 /// Makes every subband as long as `count` says by its index, in the memory that it has. Memory that is new is not
-/// written to: the system gives it as zeros.
-pub(crate) fn resize<T: Copy + Default>(subbands: &mut Vec<Vec<T>>, count: impl Fn(usize) -> usize) {
+/// written to: the system gives it as zeros. Gives, by subband, whether its numbers may be others.
+pub(crate) fn resize<T: Copy + Default>(
+    subbands: &mut Vec<Vec<T>>,
+    count: impl Fn(usize) -> usize,
+) -> [bool; SUBBANDS] {
+    let mut used = [false; SUBBANDS];
     subbands.resize_with(SUBBANDS, Vec::new);
-    for (index, values) in subbands.iter_mut().enumerate() {
+    for ((index, values), used) in subbands.iter_mut().enumerate().zip(&mut used) {
         let count = count(index);
         if values.capacity() < count {
             *values = vec![T::default(); count];
+        } else {
+            *used = !values.is_empty();
+            values.resize(count, T::default());
         }
-        values.resize(count, T::default());
     }
+    used
 }
 
 /// The rows of each slice in every subband of a picture of `size`, given the slices' pixel rows from the top down

@@ -6,6 +6,8 @@
 //!
 //! What pictures show is reconstructed in floats, what frames are predicted from in integers ([`Dequantiser`]).
 
+use crate::simd::widest;
+
 /// In a Level of 16 bits: set if the coefficient is negative. The others are its magnitude in steps.
 pub(crate) const NEGATIVE: u16 = 1 << 15;
 /// Bit planes of the largest magnitude.
@@ -31,17 +33,25 @@ impl Quantiser {
         Self { inverse: 1.0 / step }
     }
 
-    /// The Levels of a row of coefficients.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a conversion saturates, and makes NaN zero"
-    )]
+    /// The Levels of a row of coefficients. What is not a number becomes zero.
     pub(crate) fn levels(self, values: &[f32], levels: &mut [u16]) {
-        for (level, &value) in levels.iter_mut().zip(values) {
-            let magnitude = ((value.abs() * self.inverse) as u16).min(MAX_MAGNITUDE);
-            *level = magnitude | if value < 0.0 && magnitude > 0 { NEGATIVE } else { 0 };
-        }
+        widest!(set_levels(values, self.inverse, levels));
+    }
+}
+
+/// Each step has a vector instruction: below 2^23 a sum with that is it and the nearest integer.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "at most MAX_MAGNITUDE")]
+fn set_levels(values: &[f32], inverse: f32, levels: &mut [u16]) {
+    const WHOLE: f32 = 8_388_608.0;
+    const MOST: f32 = MAX_MAGNITUDE as f32;
+    for (level, &value) in levels.iter_mut().zip(values) {
+        let exact = value.abs() * inverse;
+        let exact = if exact > 0.0 { exact } else { 0.0 };
+        let exact = if exact < MOST { exact } else { MOST };
+        let nearest = exact + WHOLE;
+        let magnitude = (nearest.to_bits() - WHOLE.to_bits() - u32::from(nearest - WHOLE > exact)) as u16;
+        *level = magnitude | if value < 0.0 && magnitude > 0 { NEGATIVE } else { 0 };
     }
 }
 
@@ -90,6 +100,25 @@ mod tests {
         assert_eq!(fixed_point(-1.586_134_3, 12), -6497);
         assert_eq!(fixed_point(4_294_967_299.0, 0), 3);
         assert_eq!(fixed_point(1_048_576.0, 12), 0);
+    }
+
+    #[test]
+    #[expect(clippy::cast_possible_truncation, reason = "a conversion saturates")]
+    fn levels_are_whole_steps_towards_zero() {
+        let magnitudes =
+            [0.0, 0.1, 0.999_999_94, 1.0, 1.5, 2.999, 700.25, 32_766.998, 32_767.0, 40_000.0, 1e30, f32::INFINITY];
+        for (step, sign) in [(1.0, 1.0), (1.0, -1.0), (0.37, 1.0), (0.37, -1.0)] {
+            let values = magnitudes.map(|magnitude| sign * magnitude * step);
+            let mut levels = [1; 12];
+            Quantiser::new(step).levels(&values, &mut levels);
+            for (value, level) in values.into_iter().zip(levels) {
+                let magnitude = ((value.abs() * (1.0 / step)) as u16).min(MAX_MAGNITUDE);
+                assert_eq!(level, magnitude | if value < 0.0 && magnitude > 0 { NEGATIVE } else { 0 }, "{value}");
+            }
+        }
+        let mut levels = [1; 1];
+        Quantiser::new(1.0).levels(&[f32::NAN], &mut levels);
+        assert_eq!(levels, [0]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The regions of a slice, and the rotation of their coefficients (spec, "Regions").
 
+use crate::simd::widest;
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
 use crate::subband::rotation::{MAX_ROTATIONS, Matrix, Rotation, transposed};
 
@@ -81,16 +82,7 @@ impl Rotations<'_> {
         let parts = luma.chunks_mut(side).zip(u.chunks_mut(side)).zip(v.chunks_mut(side));
         for (((luma, u), v), number) in parts.zip(&self.numbers[down * self.across..]) {
             let Some(number @ 1..) = *number else { continue };
-            // Memory that was never written to is not taken either.
-            if [&*luma, &*u, &*v].iter().all(|part| part.iter().all(|value| *value == 0.0)) {
-                continue;
-            }
-            let [to_luma, to_u, to_v] = matrices[usize::from(number)];
-            for ((luma, u), v) in luma.iter_mut().zip(u).zip(v) {
-                let from = [*luma, *u, *v];
-                let [new_luma, new_u, new_v] = [to_luma, to_u, to_v].map(|row| dot(row, from));
-                (*luma, *u, *v) = (new_luma, new_u, new_v);
-            }
+            widest!(turn(&matrices[usize::from(number)], [luma, u, v]));
         }
     }
 
@@ -101,6 +93,20 @@ impl Rotations<'_> {
     }
 }
 
+/// Turns coefficients of the three components. Memory that was never written to is not taken either.
+#[inline(always)]
+fn turn([to_luma, to_u, to_v]: &Matrix, [luma, u, v]: [&mut [f32]; 3]) {
+    let any = |band: &[f32]| band.iter().fold(0, |any, value| any | value.to_bits() << 1) != 0;
+    if !any(luma) && !any(u) && !any(v) {
+        return;
+    }
+    for ((luma, u), v) in luma.iter_mut().zip(u).zip(v) {
+        let from = [*luma, *u, *v];
+        (*luma, *u, *v) = (dot(*to_luma, from), dot(*to_u, from), dot(*to_v, from));
+    }
+}
+
+#[inline(always)]
 fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }

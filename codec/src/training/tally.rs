@@ -127,9 +127,11 @@ impl Tally {
         let mut decoder = SliceDecoder::new();
         decoder.start(bands.size, bands.chroma, planes.min(MAX_PLANES));
         decoder.push(model, prefix, 1).map_err(|why| Error::Corrupt { what: "frame", why })?;
-        coefficients::resize(&mut known, |index| bands.subbands[index].len());
-        decoder.write_to(&mut known, 1, |slice, rows| {
-            slice.write_values(rows, |_| |magnitude, plane| i32::from(magnitude) << PLANE_BITS | known_plane(plane));
+        let used = coefficients::resize(&mut known, |index| bands.subbands[index].len());
+        decoder.write_to(&mut known, &used, 1, |slice, rows| {
+            slice.write_values(rows, &used, |_| {
+                |magnitude, plane| i32::from(magnitude) << PLANE_BITS | known_plane(plane)
+            });
         });
         for (index, (known, exact)) in known.iter().zip(bands.subbands).enumerate() {
             let step = f64::from(model.subbands[index].step);

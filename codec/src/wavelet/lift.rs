@@ -90,7 +90,31 @@ impl<T: Sample> Steps<T> {
 /// Where a line of `n` >= 2 samples, mirrored about its first and its last, has what is asked for at `position`.
 #[inline]
 pub(super) fn mirror(position: isize, n: usize) -> usize {
-    let period = 2 * (n - 1);
-    let at = position.rem_euclid(period.cast_signed()).cast_unsigned();
-    at.min(period - at)
+    let (last, distance) = (n - 1, position.unsigned_abs());
+    let period = 2 * last;
+    // Without a division unless the line is shorter than what is asked for is beyond it.
+    if distance <= last {
+        distance
+    } else if distance <= period {
+        period - distance
+    } else {
+        let at = distance % period;
+        at.min(period - at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mirror;
+
+    #[test]
+    fn what_is_beyond_a_line_goes_back_and_forth_over_it() {
+        for n in 2..9_usize {
+            let period = 2 * (n - 1);
+            for position in -40..40_isize {
+                let at = position.rem_euclid(period.cast_signed()).cast_unsigned();
+                assert_eq!(mirror(position, n), at.min(period - at), "{position} of {n}");
+            }
+        }
+    }
 }

@@ -35,12 +35,14 @@ impl<'a, T: Sample> Line<'a, T> {
             return;
         }
         let [first, second, third, last] = self.steps.taps;
-        self.half(0).copy_from_slice(left);
         if right.is_empty() {
+            self.half(0).copy_from_slice(left);
             self.half(1).fill(T::default());
         } else {
             self.half(1).copy_from_slice(right);
-            self.step(0, first);
+            self.mirror(1);
+            let [even, odd] = &mut self.halves;
+            widest!(step_from(left, first, odd, &mut even[PAD..]));
         }
         self.step(1, second);
         self.step(0, third);
@@ -93,6 +95,14 @@ impl<'a, T: Sample> Line<'a, T> {
             let position = (2 * at + parity).cast_signed() - (2 * PAD).cast_signed();
             half[at] = half[PAD + mirror(position, width) / 2];
         }
+    }
+}
+
+/// As [`step`], of values that stay.
+#[inline(always)]
+fn step_from<T: Sample>(values: &[T], taps: [T; 2], source: &[T], out: &mut [T]) {
+    for ((out, value), around) in out.iter_mut().zip(values).zip(source.array_windows()) {
+        *out = T::lifted(*value, taps, *around);
     }
 }
 

@@ -1,0 +1,238 @@
+//! Weighted sums of neighbours along rows and columns, on which interpolation spends its time: in plain Rust, and with AVX2's
+//! products of pairs. Both give the same numbers.
+
+/// How such sums are made.
+pub(super) trait Sums: Copy {
+    /// From eighths to 1/64: the taps' sum is 64 times 1/8, so an eighth of it remains, rounded down. A row of `LENGTH` + `TAPS`
+    /// - 1 samples of 11 bits.
+    fn along_row<const TAPS: usize, const LENGTH: usize>(
+        self,
+        row: &[i16],
+        taps: &[i16; TAPS],
+        out: &mut [i16; LENGTH],
+    );
+
+    /// As [`Sums::along_row`], of samples of 15 bits, a 64th of the taps' sum.
+    fn along_columns<const TAPS: usize, const LENGTH: usize>(
+        self,
+        rows: &[[i16; LENGTH]; TAPS],
+        taps: &[i16; TAPS],
+        out: &mut [i16; LENGTH],
+    );
+}
+
+/// Calls a function that is marked `#[inline(always)]` with the fastest [`Sums`] that the processor has.
+macro_rules! with_sums {
+    (|$sums:ident| $call:expr) => {{
+        #[cfg(all(target_arch = "x86_64", not(disable_dispatch_avx2)))]
+        if let Some($sums) = fearless_simd::Level::new().as_avx2() {
+            fearless_simd::Simd::vectorize(
+                $sums,
+                #[inline(always)]
+                || $call,
+            )
+        } else {
+            let $sums = $crate::motion::taps::Plain;
+            $call
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(disable_dispatch_avx2))))]
+        {
+            let $sums = $crate::motion::taps::Plain;
+            $call
+        }
+    }};
+}
+pub(super) use with_sums;
+
+/// In 16 bits throughout: the sum of what is above the last bits of the samples, and a part of that of these bits, rounded down
+/// as that of both would be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plain;
+
+impl Sums for Plain {
+    #[inline(always)]
+    fn along_row<const TAPS: usize, const LENGTH: usize>(
+        self,
+        row: &[i16],
+        taps: &[i16; TAPS],
+        out: &mut [i16; LENGTH],
+    ) {
+        let (mut above, mut below) = ([0_i16; LENGTH], [0_i16; LENGTH]);
+        for (samples, tap) in row.array_windows::<LENGTH>().zip(taps) {
+            for ((above, below), sample) in above.iter_mut().zip(&mut below).zip(samples) {
+                *above += tap * (sample >> 3);
+                *below += tap * (sample & 7);
+            }
+        }
+        out.iter_mut().zip(&above).zip(&below).for_each(|((out, above), below)| *out = above + (below >> 3));
+    }
+
+    #[inline(always)]
+    fn along_columns<const TAPS: usize, const LENGTH: usize>(
+        self,
+        rows: &[[i16; LENGTH]; TAPS],
+        taps: &[i16; TAPS],
+        out: &mut [i16; LENGTH],
+    ) {
+        let (mut above, mut below) = ([0_i16; LENGTH], [0_i16; LENGTH]);
+        for (samples, tap) in rows.iter().zip(taps) {
+            for ((above, below), sample) in above.iter_mut().zip(&mut below).zip(samples) {
+                *above += tap * (sample >> 6);
+                *below += tap * (sample & 63);
+            }
+        }
+        out.iter_mut().zip(&above).zip(&below).for_each(|((out, above), below)| *out = above + (below >> 6));
+    }
+}
+
+/// Sixteen sums at a time, in 32 bits.
+#[cfg(all(target_arch = "x86_64", not(disable_dispatch_avx2)))]
+mod pairs {
+    use std::arch::x86_64::{
+        __m256i, _mm256_add_epi32, _mm256_blend_epi16, _mm256_madd_epi16, _mm256_packs_epi32, _mm256_set1_epi32,
+        _mm256_setzero_si256, _mm256_slli_epi32, _mm256_srai_epi32, _mm256_unpackhi_epi16, _mm256_unpacklo_epi16,
+    };
+
+    use fearless_simd::{Avx2, SimdBase, SimdInto, i16x16, kernel};
+
+    use super::{Plain, Sums};
+
+    /// Samples that are made at a time.
+    const GROUP: usize = 16;
+
+    impl Sums for Avx2 {
+        #[inline(always)]
+        fn along_row<const TAPS: usize, const LENGTH: usize>(
+            self,
+            row: &[i16],
+            taps: &[i16; TAPS],
+            out: &mut [i16; LENGTH],
+        ) {
+            if LENGTH < GROUP {
+                return Plain.along_row(row, taps, out);
+            }
+            for first in groups::<LENGTH>() {
+                let seen = &row[first..][..GROUP + TAPS - 1];
+                let group = row_group(self, seen, taps);
+                out[first..][..GROUP].copy_from_slice(&stored(self, group));
+            }
+        }
+
+        #[inline(always)]
+        fn along_columns<const TAPS: usize, const LENGTH: usize>(
+            self,
+            rows: &[[i16; LENGTH]; TAPS],
+            taps: &[i16; TAPS],
+            out: &mut [i16; LENGTH],
+        ) {
+            if LENGTH < GROUP {
+                return Plain.along_columns(rows, taps, out);
+            }
+            for first in groups::<LENGTH>() {
+                let seen = rows.each_ref().map(|row| loaded(self, &row[first..]));
+                out[first..][..GROUP].copy_from_slice(&stored(self, column_group(self, &seen, taps)));
+            }
+        }
+    }
+
+    /// The firsts of the groups that a row has; the last may overlap the one before.
+    #[inline(always)]
+    fn groups<const LENGTH: usize>() -> impl Iterator<Item = usize> {
+        (0..LENGTH.div_ceil(GROUP)).map(|group| (group * GROUP).min(LENGTH - GROUP))
+    }
+
+    #[inline(always)]
+    fn loaded(avx2: Avx2, samples: &[i16]) -> __m256i {
+        i16x16::from_slice(avx2, &samples[..GROUP]).into()
+    }
+
+    #[inline(always)]
+    fn stored(avx2: Avx2, group: __m256i) -> [i16; GROUP] {
+        let group: i16x16<Avx2> = group.simd_into(avx2);
+        group.into()
+    }
+
+    kernel!(
+        /// Sums of even and of odd number apart: each pair of samples of even, or of odd, number is a pair for one of them.
+        #[inline(always)]
+        fn row_group(avx2: Avx2, samples: &[i16], taps: &[i16]) -> __m256i {
+            let mut sums = [_mm256_setzero_si256(); 2];
+            for (at, pair) in taps.as_chunks::<2>().0.iter().enumerate() {
+                for (odd, sum) in sums.iter_mut().enumerate() {
+                    let products = _mm256_madd_epi16(loaded(avx2, &samples[2 * at + odd..]), both(pair));
+                    *sum = _mm256_add_epi32(*sum, products);
+                }
+            }
+            // Bits 3 to 18 of each.
+            let [even, odd] = sums;
+            _mm256_blend_epi16::<0xAA>(_mm256_srai_epi32::<3>(even), _mm256_slli_epi32::<13>(odd))
+        }
+    );
+
+    kernel!(
+        #[inline(always)]
+        fn column_group(_avx2: Avx2, rows: &[__m256i], taps: &[i16]) -> __m256i {
+            let (mut low, mut high) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+            for (rows, pair) in rows.as_chunks::<2>().0.iter().zip(taps.as_chunks::<2>().0) {
+                let taps = both(pair);
+                let first = _mm256_madd_epi16(_mm256_unpacklo_epi16(rows[0], rows[1]), taps);
+                let second = _mm256_madd_epi16(_mm256_unpackhi_epi16(rows[0], rows[1]), taps);
+                (low, high) = (_mm256_add_epi32(low, first), _mm256_add_epi32(high, second));
+            }
+            _mm256_packs_epi32(_mm256_srai_epi32::<6>(low), _mm256_srai_epi32::<6>(high))
+        }
+    );
+
+    /// Two taps, over and over.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn both([first, second]: &[i16; 2]) -> __m256i {
+        _mm256_set1_epi32(i32::from(first.cast_unsigned()) | i32::from(*second) << 16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The formula, a sample at a time.
+    fn check<const TAPS: usize, const LENGTH: usize>(seed: &mut u32) {
+        let mut random = |bits: u32| {
+            *seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            i16::try_from(seed.cast_signed() >> (32 - bits)).expect("at most 16 bits")
+        };
+        // Absolute taps add up to 112 at most.
+        let taps: [i16; TAPS] = std::array::from_fn(|_| random(7) % (112 / i16::try_from(TAPS).expect("few")));
+        let row: Vec<i16> = (0..LENGTH + TAPS - 1).map(|_| random(11)).collect();
+        let rows: [[i16; LENGTH]; TAPS] = std::array::from_fn(|_| std::array::from_fn(|_| random(15)));
+        let sum = |samples: &mut dyn Iterator<Item = i16>| {
+            samples.zip(taps).map(|(sample, tap)| i32::from(sample) * i32::from(tap)).sum::<i32>()
+        };
+        let (mut along, mut down) = ([0; LENGTH], [0; LENGTH]);
+        with_sums!(|sums| {
+            sums.along_row(&row, &taps, &mut along);
+            sums.along_columns(&rows, &taps, &mut down);
+        });
+        let (mut plain_along, mut plain_down) = ([0; LENGTH], [0; LENGTH]);
+        Plain.along_row(&row, &taps, &mut plain_along);
+        Plain.along_columns(&rows, &taps, &mut plain_down);
+        assert_eq!((along, down), (plain_along, plain_down));
+        for at in 0..LENGTH {
+            assert_eq!(i32::from(along[at]), sum(&mut row[at..].iter().copied()) >> 3);
+            assert_eq!(i32::from(down[at]), sum(&mut rows.iter().map(|row| row[at])) >> 6);
+        }
+    }
+
+    #[test]
+    fn every_way_to_sum_gives_what_the_formula_gives() {
+        let mut seed = 1;
+        for _ in 0..200 {
+            check::<8, 8>(&mut seed);
+            check::<8, 16>(&mut seed);
+            check::<8, 24>(&mut seed);
+            check::<4, 8>(&mut seed);
+            check::<4, 16>(&mut seed);
+            check::<4, 24>(&mut seed);
+        }
+    }
+}
