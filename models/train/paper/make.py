@@ -1,7 +1,7 @@
 """Every figure of the paper, drawn from the committed weights into ../paper: python paper/make.py --data DIR.
 
-DIR holds cifar10/, mnist/ and photos/. --train trains all models first, in runs/, and takes their weights and packages (an hour of a
-core); without it the figures take minutes. `make.py codes` is of the learned codes for search and their page, codes.html, alone,
+DIR holds cifar10/, mnist/ and photos/. --train trains all models first, in runs/, and takes their weights and packages (twenty
+minutes of a core); without it the figures take minutes. `make.py codes` is of the learned codes for search and their page, codes.html, alone,
 `make.py ordered` of nested dropout's. --program PATH measures nestcast's own codec anew with that program.
 """
 
