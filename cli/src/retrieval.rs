@@ -117,10 +117,10 @@ fn advise(error: retrieval::Error) -> anyhow::Error {
     use retrieval::Error;
     let advice = match error {
         Error::NotAnIndex => "name a file that `nestcast index` wrote",
-        Error::Version { .. } => "update nestcast, or index the pictures again",
+        Error::Version { version, known } if version > known => "update nestcast, or index the pictures again",
         Error::CodeVersion { .. } => "update nestcast",
         Error::CodeHeader => "get more of it",
-        Error::Truncated { .. } | Error::Corrupt(_) => "index the pictures again",
+        Error::Version { .. } | Error::Truncated { .. } | Error::Corrupt(_) => "index the pictures again",
         Error::Limit { .. } => "index fewer pictures at once",
         _ => return error.into(),
     };

@@ -3,7 +3,7 @@
 mod harness;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Output, Stdio};
 
 use harness::{Bench, NESTCAST, codes, png, refusal};
@@ -182,6 +182,8 @@ fn an_index_that_cannot_serve_is_refused_with_what_to_do() {
     let mut newer = whole.clone();
     newer[8] += 1;
     refused(&newer, "update nestcast, or index the pictures again");
+    newer[8] = 1;
+    refused(&newer, "it is an index of version 1, and this build reads version 2: index the pictures again");
 
     bench.write("all.index", &whole);
     codes::write(&bench.path("others"), 1);
@@ -237,6 +239,34 @@ fn a_killed_writer_leaves_a_whole_index() {
     bench.write("query.png", &picture(9, 64));
     assert_eq!(search(&bench, "query.png")["found"][0]["picture"], "pictures/more/9.png");
     assert!(bench.read("all.index") == old || search(&bench, "query.png")["pictures"] == 13);
+}
+
+#[test]
+fn of_a_folder_that_changes_while_it_is_indexed_what_is_gone_is_named_and_counted() {
+    /// Files whose notes are more than a pipe holds: the program waits for its reader before it comes to the pictures.
+    const BROKEN: usize = 1500;
+    let bench = bench();
+    (0..BROKEN).for_each(|number| bench.write(&format!("pictures/0-{number:04}.png"), b"no picture"));
+    let mut command = bench.command(NESTCAST);
+    if let Ok(runtime) = Runtime::open() {
+        command.env(LIBRARY_VARIABLE, runtime.library());
+    }
+    command.args(INDEX).args(["--threads", "1", "--json"]).stderr(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("the binary starts");
+    let mut notes = BufReader::new(child.stderr.take().expect("it is piped"));
+    let mut said = String::new();
+    notes.read_line(&mut said).expect("a line");
+    fs::remove_dir_all(bench.path("pictures/more")).expect("a folder");
+    bench.write("pictures/15.png", &picture(15, 64));
+    notes.read_to_string(&mut said).expect("text");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{said}");
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&summary["pictures"], &summary["left_out"]), (&Value::from(7), &Value::from(BROKEN + 7)));
+    let gone = said.lines().filter(|line| line.starts_with("nestcast: note: left out: pictures/more/"));
+    assert_eq!(gone.count(), 7, "{said}");
+    bench.write("query.png", &picture(6, 64));
+    assert_eq!(search(&bench, "query.png")["found"][0]["picture"], "pictures/6.png");
 }
 
 /// A pipe would hold the program up for ever.

@@ -71,6 +71,8 @@ fn broken_packages_are_refused_with_what_is_wrong() {
     assert_eq!(fault(folder), Fault::Missing("decoder.onnx".into()));
     package(folder, HEAD, &[("encoder.onnx", decoder(BITS))]);
     assert!(matches!(fault(folder), Fault::Graph { .. }));
+    package(folder, HEAD, &[("encoder.onnx", encoder(2 * BITS, 0))]);
+    assert!(matches!(fault(folder), Fault::Graph { .. }), "codes of another length than the manifest says");
     package(folder, &HEAD.replace("format = 1", "format = 2"), &[("encoder.onnx", encoder(BITS, 0))]);
     assert_eq!(fault(folder), Fault::Format { format: 2, known: 1 });
     package(folder, &HEAD.replace("binary-code", "other"), &[("encoder.onnx", encoder(BITS, 0))]);

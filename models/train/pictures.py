@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import itertools
 from pathlib import Path
@@ -42,6 +43,7 @@ def digits(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
     return images.reshape(-1, DIGIT**2), labels
 
 
+@functools.cache
 def windows(folder: Path) -> np.ndarray:
     """Bytes (N, 3, FINE, FINE): parts of the training photos, stretched to a square as a thumbnail is, each mirrored too."""
     random = np.random.default_rng(1)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 import boltzmann
 import embedding
@@ -112,6 +113,24 @@ class Training(unittest.TestCase):
         task.settings = dataclasses.replace(settings, reconstruction=0.0)
         self.assertTrue(((gradient() > 0) == (torch.arange(6) < 4)).all(), "four are in the objective")
 
+    def test_neighbours_are_found_by_the_units_in_the_objective(self):
+        task = task_of(dataclasses.replace(SMALL, classed=4))
+        before = task.validate(task.model)
+        with torch.no_grad():
+            task.model.encoder.weights[-1][4:] *= 1000
+        self.assertEqual(task.validate(task.model), before)
+
+    def test_the_loss_is_of_the_objective_and_the_reconstruction_by_lambda(self):
+        task = task_of(dataclasses.replace(SMALL, reconstruction=0.25))
+        x, classes, _ = batch = task.batch(0)
+        code = task.model(x)
+        mean = task.model.encoder.decode(code).sigmoid()
+        error = -(x * mean.log() + (1 - x) * (1 - mean).log()).sum(1).mean()  # Eq. 18
+        for objective, gain in (("nca", neighbourhood.expected_correct), ("likelihood", neighbourhood.log_likelihood)):
+            task.settings = dataclasses.replace(task.settings, objective=objective)
+            expected = -0.75 * gain(neighbourhood.squared_distances(code), classes) + 0.25 * error  # Eq. 16
+            torch.testing.assert_close(task.loss(batch, task.settings.phases[0]), expected, rtol=1e-4, atol=1e-4)
+
     def test_reconstruction_learns_from_pictures_without_labels(self):
         settings = dataclasses.replace(SMALL, labels=0.02, reconstruction=0.5)
         task = task_of(settings)
@@ -160,6 +179,14 @@ class Networks(unittest.TestCase):
         colour = Convolutional(dataclasses.replace(SMALL, network="convolutional", widths=(3072, 200, 100)))
         self.assertEqual(colour(torch.rand(3, 3072)).shape, (3, 100))
 
+    def test_its_units_are_the_largest_of_what_tanh_gives(self):
+        torch.manual_seed(1)
+        network, x = Convolutional(dataclasses.replace(SMALL, network="convolutional", widths=(784, 128, 64))), 3 * torch.rand(3, 784)
+        planes = x.view(3, 1, 28, 28) - 0.5
+        for layer in network.filters:
+            planes = F.max_pool2d(layer(planes).tanh(), 3, stride=2, padding=1)
+        torch.testing.assert_close(network(x), network.code(network.hidden(planes.flatten(1)).tanh()))
+
     def test_softmax_features_are_the_codes_that_its_classifier_stands_behind(self):
         torch.manual_seed(1)
         softmax, nca = (Embedding(dataclasses.replace(SMALL, objective=objective)) for objective in ("softmax", "nca"))
@@ -181,7 +208,42 @@ class Networks(unittest.TestCase):
         self.assertEqual(network.decode(network(x)).shape, (7, 9))
 
 
+    def test_training_starts_from_a_stack(self):
+        stack = boltzmann.Stack(dataclasses.replace(STACK, widths=(36, 24, 6)))
+        task = task_of(SMALL)
+        task.begin({"model": stack.state_dict()})
+        torch.testing.assert_close(list(task.model.encoder.weights), list(stack.weights))
+        torch.testing.assert_close(list(task.model.encoder.biases), list(stack.biases))
+
+
 class Pretraining(unittest.TestCase):
+    def test_hidden_units_are_sampled_in_a_gibbs_step(self):
+        torch.manual_seed(1)
+        stack, x = boltzmann.Stack(dataclasses.replace(STACK, widths=(1, 1, 1))), torch.full((20_000, 1), 0.6)
+        with torch.no_grad():
+            for machine, (weight, up_bias) in enumerate(((40.0, -20.0), (1.0, 0.0))):
+                stack.weights[machine].fill_(weight)
+                stack.biases[machine].fill_(-23 if machine == 0 else 0.5)
+                stack.up_biases[machine].fill_(up_bias)
+        binary = stack.gibbs(0, x)  # what is seen again is the unit itself
+        self.assertLess(torch.minimum(binary, 1 - binary).max().item(), 1e-6)
+        self.assertAlmostEqual(binary.mean().item(), torch.tensor(1.0).sigmoid().item(), delta=0.02)
+        gaussian = stack.gibbs(1, x).logit()
+        self.assertAlmostEqual(gaussian.mean().item(), 1.1, delta=0.05)
+        self.assertAlmostEqual(gaussian.std().item(), 1, delta=0.05)
+
+    def test_a_machine_learns_from_the_features_of_those_below_with_small_weights(self):
+        torch.manual_seed(1)
+        settings = dataclasses.replace(STACK, deviation=1.0, decay=0.5)
+        task, batch = boltzmann.Task.__new__(boltzmann.Task), torch.rand(40, 9)
+        task.settings, task.model = settings, boltzmann.Stack(settings)
+        for machine, x in ((0, batch), (1, task.model.hidden(0, batch).detach())):
+            torch.manual_seed(2)
+            energy = (task.model.free_energy(machine, x) - task.model.free_energy(machine, task.model.gibbs(machine, x))).mean()
+            expected = energy + 0.25 * task.model.weights[machine].square().sum()
+            torch.manual_seed(2)
+            torch.testing.assert_close(task.loss(batch, Phase(1, str(machine))), expected)
+
     def test_free_energies_are_sums_over_all_hidden_states(self):
         torch.manual_seed(1)
         stack = boltzmann.Stack(dataclasses.replace(STACK, deviation=1.0))

@@ -68,6 +68,12 @@ class Latents(unittest.TestCase):
         expected = (q.log_prob(drawn) - torch.distributions.Normal(0.0, 1.0).log_prob(drawn)).mean()
         self.assertAlmostEqual(Gaussian().divergence(numbers).item(), expected.item(), delta=0.01)
 
+    def test_gaussian_samples_have_the_mean_and_the_variance_that_are_given(self):
+        torch.manual_seed(1)
+        drawn = Gaussian().sample(torch.tensor([[0.8, -1.0, -0.5, 2.0]]).expand(40_000, 4), 1.0)
+        torch.testing.assert_close(drawn.mean(0), torch.tensor([0.8, -1.0]), rtol=0, atol=0.05)
+        torch.testing.assert_close(drawn.var(0).log(), torch.tensor([-0.5, 2.0]), rtol=0, atol=0.05)
+
     def test_a_relaxed_bit_is_1_as_often_as_its_probability_and_sharper_at_a_low_temperature(self):
         torch.manual_seed(1)
         logits = torch.tensor([-1.0, 0.0, 2.0]).expand(40_000, 3)
@@ -94,6 +100,18 @@ class Latents(unittest.TestCase):
 
 
 class Training(unittest.TestCase):
+    def test_the_loss_is_half_the_squared_error_and_the_divergence_by_its_weight(self):
+        for latent in ("bernoulli", "gaussian"):
+            task = task_of(dataclasses.replace(SMALL, latent=latent, variance=0.3))
+            given, y, temperature = batch = task.batch(0)
+            lengths = task.law.draw(len(y))  # all are whole
+            torch.manual_seed(2)
+            reconstructed, divergence = task.model(given, lengths, temperature)
+            expected = ((reconstructed - y).square().sum(1) / 2 + 0.3 * divergence).mean()
+            torch.manual_seed(2)
+            task.law.draw = lambda count: lengths  # so that nothing else is drawn
+            torch.testing.assert_close(task.loss(batch, SMALL.phases[0]), expected)
+
     def test_what_is_cut_is_neither_decoded_nor_charged(self):
         for latent in ("bernoulli", "gaussian"):
             torch.manual_seed(1)

@@ -159,6 +159,14 @@ class Binarisation(unittest.TestCase):
             torch.testing.assert_close(bits.mean(0), torch.full((3,), 0.2), atol=0.002, rtol=0)
         self.assertEqual(set(bits.flatten().tolist()), {0.0, 1.0})
 
+    def test_a_calibrated_model_gives_ones_for_its_share_of_the_data_less_their_mean(self):
+        torch.manual_seed(1)
+        model, y = Autoencoder(dataclasses.replace(TINY, beta=0.2)), 3 + torch.randn(1000, 2)
+        model.calibrate(y)
+        code = model.encode(y).detach()
+        torch.testing.assert_close(code.unique(), torch.tensor([-0.2, 0.8]))
+        torch.testing.assert_close(code.mean(0), torch.zeros(8), rtol=0, atol=0.01)
+
     def test_the_gradient_goes_past_the_threshold(self):
         x = torch.tensor([[-10.0], [-0.1], [0.1], [10.0]], requires_grad=True)
         nested.Binarise(1, beta=0.5)(x).sum().backward()
@@ -233,7 +241,10 @@ class Noise(unittest.TestCase):
         with torch.no_grad():
             model.biases[0].fill_(-1e6)
             model.biases[1].fill_(-3)
+            model.up_biases[1].fill_(-1e6)
+            model.up_biases[0].fill_(4)
         torch.testing.assert_close(model.activations(torch.randn(5, 2)), torch.full((5, 8), -3.0))
+        torch.testing.assert_close(model.decode(torch.randn(5, 8)), torch.full((5, 2), 4.0))
 
 
 class RecoveryOfPca(unittest.TestCase):
@@ -267,7 +278,7 @@ class RecoveryOfPca(unittest.TestCase):
 class Data(unittest.TestCase):
     def test_the_pinwheel_is_the_same_every_time_and_standardised(self):
         data = vectors.load("pinwheel", None)
-        torch.testing.assert_close(data.training, vectors.load("pinwheel", None).training)
+        torch.testing.assert_close(data.training, vectors.load.__wrapped__("pinwheel", None).training)
         torch.testing.assert_close(data.training.std(0), torch.ones(2))
 
     def test_patches_lie_where_their_picture_has_them(self):

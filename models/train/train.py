@@ -196,6 +196,15 @@ def start(settings: Settings, data: Path | None, out: Path, resume: bool = False
     return Run(task, out, resume)
 
 
+def complete(settings: Settings, data: Path, out: Path) -> None:
+    """Trains a model from nothing and exports it. What several models of one process learn from is read once."""
+    began = time.process_time()
+    run = start(settings, data, out)
+    train(run)
+    run.task.export(run.averaged(), out)
+    print(f"{settings.name}: {time.process_time() - began:.0f} s of processor time", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("settings", type=Path)

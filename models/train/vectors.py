@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +111,7 @@ class NearDuplicates(Vectors):
         return self.frame.coordinates(changed), self.training[drawn]
 
 
+@functools.cache
 def load(name: str, folder: Path | None, axes: int = 0) -> Vectors:
     """Pictures have samples in 0..1. cifar: CIFAR-10's; patches: 8x8 parts of these; photos: 32x32 windows of photos, CIFAR-10's
     held out; near-duplicates: of these; digits: MNIST's training part, the first of its test part held out; pinwheel: 2D."""

@@ -67,7 +67,7 @@ impl Builder {
     /// # Errors
     /// [`Error::Limit`].
     pub fn to_bytes(self) -> Result<Vec<u8>, Error> {
-        let mut bytes = Vec::with_capacity(self.keys.len() * (KEY_BYTES + self.rest_bytes + 5) + self.names.len());
+        let mut bytes = Vec::with_capacity(self.keys.len() * (KEY_BYTES + self.rest_bytes + 2) + self.names.len());
         self.write(|piece| {
             bytes.extend_from_slice(piece);
             Ok::<_, Error>(())

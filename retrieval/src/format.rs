@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::Error;
 use crate::code::{KEY_BYTES, Split};
 use crate::keys::{self, FANOUT};
+use crate::names::{self, GROUP, Names, PLACE_BYTES};
 
 /// What every index begins with.
 pub const MAGIC: [u8; 8] = *b"NSTINDEX";
@@ -13,12 +14,12 @@ pub const MAGIC: [u8; 8] = *b"NSTINDEX";
 pub const MAX_BITS: usize = 32_768;
 
 /// The version that this build reads and writes.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 /// Bytes of the header.
 const HEADER: usize = 64;
 /// Bytes of the checksum at the end.
 const CHECKSUM: u64 = 4;
-/// Most entries, and most bytes of all names: ends of names are 32-bit.
+/// Most entries, and most bytes of all names with their lengths: places of names are 32-bit.
 const MAX_COUNT: u64 = u32::MAX as u64;
 
 /// The model that made the codes, by the SHA-256 of its package. Codes of two models have nothing in common.
@@ -46,12 +47,12 @@ pub(crate) struct Header {
 pub(crate) struct Layout {
     pub(crate) keys: Range<usize>,
     pub(crate) rest: Range<usize>,
-    pub(crate) name_ends: Range<usize>,
+    pub(crate) name_places: Range<usize>,
     pub(crate) names: Range<usize>,
 }
 
 impl Header {
-    /// Reads the header; checks the length and the checksum of all bytes.
+    /// Reads the header; checks the length and the checksum of all bytes, and where names begin and end.
     pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, Layout), Error> {
         let given = bytes.len() as u64;
         if !bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())]) || bytes.is_empty() {
@@ -76,6 +77,9 @@ impl Header {
         let (body, checksum) = bytes.split_at(end);
         if crc32fast::hash(body).to_le_bytes() != checksum {
             return Err(Error::Corrupt("its checksum is not that of its bytes"));
+        }
+        if !Names::new(&body[layout.name_places.clone()], &body[layout.names.clone()]).are(header.count) {
+            return Err(Error::Corrupt("its names are not as long as it says"));
         }
         Ok((header, layout))
     }
@@ -122,12 +126,12 @@ impl Header {
         let sections = (
             section(keys::levels(self.count).sum(), KEY_BYTES),
             section(self.count, self.rest_bytes()),
-            section(self.count, 4),
+            section(self.count.div_ceil(GROUP), PLACE_BYTES),
             section(self.name_bytes, 1),
         );
         match sections {
-            (Some(keys), Some(rest), Some(name_ends), Some(names)) => {
-                Ok((Layout { keys, rest, name_ends, names }, end))
+            (Some(keys), Some(rest), Some(name_places), Some(names)) => {
+                Ok((Layout { keys, rest, name_places, names }, end))
             }
             _ => Err(too_large(u64::MAX)),
         }
@@ -165,7 +169,7 @@ where
     E: From<Error>,
 {
     let (count, name_bytes) =
-        entries().fold((0_u64, 0_u64), |(count, bytes), (_, name)| (count + 1, bytes + name.len() as u64));
+        entries().fold((0_u64, 0_u64), |(count, bytes), (_, name)| (count + 1, bytes + names::size(name)));
     let header = Header::new(model, bits, count, name_bytes)?;
     header.layout()?;
     let mut out = Chunks { sink: &mut sink, chunk: Vec::with_capacity(CHUNK), hash: crc32fast::Hasher::new() };
@@ -176,12 +180,16 @@ where
         step = step.saturating_mul(FANOUT);
     }
     entries().try_for_each(|(code, _)| out.put(code.rest))?;
-    let mut end = 0_u32;
-    entries().try_for_each(|(_, name)| {
-        end = end.wrapping_add(u32::try_from(name.len()).unwrap_or(u32::MAX)); // within MAX_COUNT, as was checked
-        out.put(&end.to_le_bytes())
+    let mut place = 0_u32;
+    entries().enumerate().try_for_each(|(number, (_, name))| {
+        let begins = place;
+        place = place.wrapping_add(u32::try_from(names::size(name)).unwrap_or(u32::MAX)); // within MAX_COUNT, as was checked
+        if number % GROUP == 0 { out.put(&begins.to_le_bytes()) } else { Ok(()) }
     })?;
-    entries().try_for_each(|(_, name)| out.put(name))?;
+    entries().try_for_each(|(_, name)| {
+        names::length(name).try_for_each(|digit| out.put(&[digit]))?;
+        out.put(name)
+    })?;
     out.finish()
 }
 

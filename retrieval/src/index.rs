@@ -128,8 +128,8 @@ impl<B: AsRef<[u8]>> Index<B> {
         let (split, sorted) = (Split::of(code, self.bits())?, self.sorted());
         let place = sorted.place_behind_key(split, sorted.place_by_key(split));
         let same = sorted.neighbourhood(split, place, self.bits(), usize::MAX);
-        let position = same.start + leading(same.len(), |steps| sorted.name(same.start + steps) < name);
-        Ok(Some(position).filter(|position| same.contains(position) && sorted.name(*position) == name))
+        let position = same.start + leading(same.len(), |steps| sorted.names.at(same.start + steps) < name);
+        Ok(Some(position).filter(|position| same.contains(position) && sorted.names.at(*position) == name))
     }
 
     /// Entries that were added and share the query's first `depth` bits, in the order of their codes.
@@ -153,9 +153,8 @@ impl<B: AsRef<[u8]>> Index<B> {
 
     /// What is in the bytes and was not removed, merged with what was added.
     fn records(&self) -> impl Iterator<Item = Record<'_>> {
-        let sorted = self.sorted();
-        let kept = (0..sorted.count).filter(|position| !self.removed.contains(position));
-        let mut kept = kept.map(move |position| (sorted.code(position), sorted.name(position))).peekable();
+        let kept = self.sorted().records(0..self.header.count).filter(|(position, _)| !self.removed.contains(position));
+        let mut kept = kept.map(|(_, record)| record).peekable();
         let split = |code| Split::of(code, self.bits()).expect("`insert` checked the code");
         let mut added = self.added.iter().map(move |(code, name)| (split(code), &name[..])).peekable();
         let order = |(code, name): Record<'_>| (code.key, code.rest.to_vec(), name.to_vec());

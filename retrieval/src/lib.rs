@@ -35,6 +35,7 @@ mod error;
 mod format;
 mod index;
 mod keys;
+mod names;
 mod neighbourhood;
 mod sorted;
 

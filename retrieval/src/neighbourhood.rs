@@ -48,9 +48,9 @@ impl<'a> Neighbourhood<'a> {
 
     /// The entries: those of the index's bytes in the order of their codes, then those that were inserted.
     pub fn iter(&self) -> impl Iterator<Item = Entry<'a>> {
-        let sorted = &self.sorted;
-        let kept = self.positions.clone().filter(|position| !self.removed.contains(position));
-        let kept = kept.map(|at| Entry { code: sorted.code(at).bytes(sorted.bits), name: sorted.name(at) });
+        let records = self.sorted.clone().records(self.positions.clone());
+        let kept = records.filter(|(position, _)| !self.removed.contains(position));
+        let kept = kept.map(|(_, (code, name))| Entry { code: code.bytes(self.sorted.bits), name });
         kept.chain(self.added.iter().map(|&(code, name)| Entry { code: code.to_vec(), name }))
     }
 

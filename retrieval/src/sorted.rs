@@ -4,8 +4,9 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::code::{KEY_BITS, Split};
-use crate::format::{Header, Layout};
+use crate::format::{Header, Layout, Record};
 use crate::keys::Keys;
+use crate::names::Names;
 
 /// The sections of an index.
 #[derive(Debug, Clone)]
@@ -13,8 +14,7 @@ pub(crate) struct Sorted<'a> {
     keys: Keys<'a>,
     rest: &'a [u8],
     rest_bytes: usize,
-    name_ends: &'a [[u8; 4]],
-    names: &'a [u8],
+    pub(crate) names: Names<'a>,
     pub(crate) count: usize,
     pub(crate) bits: usize,
 }
@@ -26,8 +26,7 @@ impl<'a> Sorted<'a> {
             keys: Keys::new(bytes.get(layout.keys.clone())?, header.count)?,
             rest: bytes.get(layout.rest.clone())?,
             rest_bytes: header.rest_bytes(),
-            name_ends: bytes.get(layout.name_ends.clone())?.as_chunks().0,
-            names: bytes.get(layout.names.clone())?,
+            names: Names::new(bytes.get(layout.name_places.clone())?, bytes.get(layout.names.clone())?),
             count: header.count,
             bits: header.bits,
         })
@@ -38,10 +37,10 @@ impl<'a> Sorted<'a> {
         Split { key: self.keys.at(position), rest: &self.rest[start..start + self.rest_bytes] }
     }
 
-    /// A name; empty where the ends of names are in disorder, which no writer of ours makes.
-    pub(crate) fn name(&self, position: usize) -> &'a [u8] {
-        let end = |position: usize| u32::from_le_bytes(self.name_ends[position]) as usize;
-        self.names.get(position.checked_sub(1).map_or(0, end)..end(position)).unwrap_or_default()
+    /// The entries of a range of positions, each with its own.
+    pub(crate) fn records(self, positions: Range<usize>) -> impl Iterator<Item = (usize, Record<'a>)> {
+        let names = self.names.from(positions.start);
+        positions.zip(names).map(move |(position, name)| (position, (self.code(position), name)))
     }
 
     /// The first position whose key is not below that of the query.

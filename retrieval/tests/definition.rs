@@ -65,7 +65,8 @@ struct Case {
 fn case() -> impl Strategy<Value = Case> {
     let bits = prop_oneof![1_usize..12, 60_usize..70, 120_usize..140];
     bits.prop_flat_map(|bits| {
-        let example = || (code(bits), prop::collection::vec(0_u8..3, 0..2));
+        let name = || prop_oneof![9 => prop::collection::vec(0_u8..3, 0..2), 1 => prop::collection::vec(any::<u8>(), 120..300)];
+        let example = || (code(bits), name());
         let (at_first, inserted) = (prop::collection::vec(example(), 0..90), prop::collection::vec(example(), 0..12));
         let removed = prop::collection::vec(any::<prop::sample::Index>(), 0..30);
         (at_first, inserted, removed, code(bits), 1_usize..40).prop_map(
@@ -162,11 +163,40 @@ fn an_index_with_any_bit_flipped_is_refused() {
 }
 
 #[test]
-fn a_newer_index_is_named_as_such() {
+fn an_index_of_another_version_is_named_as_such() {
     let mut bytes = small();
-    bytes[8] = 2;
-    assert_eq!(Index::open(bytes).expect_err("newer"), Error::Version { version: 2, known: 1 });
+    for version in [3, 1] {
+        bytes[8] = version;
+        let refused = Index::open(&bytes[..]).expect_err("another version");
+        assert_eq!(refused, Error::Version { version: version.into(), known: 2 });
+    }
     assert_eq!(Index::open(b"PNG".to_vec()).expect_err("no index"), Error::NotAnIndex);
+}
+
+#[test]
+fn names_that_are_not_as_long_as_they_say_are_refused() {
+    let whole = small();
+    let vouched = |at: usize, byte: u8| {
+        let mut bytes = whole.clone();
+        bytes[at] = byte;
+        let end = bytes.len() - 4;
+        let checksum = crc32fast::hash(&bytes[..end]).to_le_bytes();
+        bytes[end..].copy_from_slice(&checksum);
+        Index::open(bytes)
+    };
+    let (names, last) = (whole.len() - 4 - 2 * 40, whole.len() - 4 - 2);
+    assert!(vouched(names + 1, 77).is_ok(), "another name");
+    let damaged = Error::Corrupt("its names are not as long as it says");
+    for (at, byte, what) in [
+        (names, 0, "a short name"),
+        (names, 200, "a long name"),
+        (last, 0, "bytes left behind the last"),
+        (last, 2, "bytes missing"),
+        (names - 4, 65, "a place inside a name"),
+        (names - 1, 1, "a place behind all"),
+    ] {
+        assert_eq!(vouched(at, byte).expect_err(what), damaged, "{what}");
+    }
 }
 
 #[test]
@@ -180,13 +210,15 @@ fn a_header_that_promises_too_much_takes_no_memory() {
 
 #[test]
 fn an_index_takes_little_more_than_its_codes() {
-    let mut random = fastrand::Rng::with_seed(1);
-    let mut builder = Builder::new(MODEL, 2048).expect("a length");
-    for number in 0..20_000_u32 {
-        let mut code = [0; 256];
-        random.fill(&mut code);
-        builder.push(&code, &number.to_le_bytes()).expect("a code");
+    for (bits, percent) in [(512, 110), (2048, 103)] {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut builder = Builder::new(MODEL, bits).expect("a length");
+        for number in 0..20_000_u32 {
+            let mut code = vec![0; bits / 8];
+            random.fill(&mut code);
+            builder.push(&code, &number.to_le_bytes()).expect("a code");
+        }
+        let (bytes, codes) = (builder.to_bytes().expect("few codes").len(), 20_000 * bits / 8);
+        assert!(bytes * 100 <= codes * percent, "{bytes} bytes for {codes}");
     }
-    let (bytes, codes) = (builder.to_bytes().expect("few codes").len(), 20_000 * 256);
-    assert!(bytes * 100 <= codes * 104, "{bytes} bytes for {codes}");
 }

@@ -108,9 +108,7 @@ def train(data: Path, runs: tuple[Learned, ...] = ALL) -> None:
     if set(TEXTS) & set(runs):
         texts.write_vocabulary(texts.texts(data)[0][: -labelled.TEST_PACKAGES - labelled.HELD_OUT["packages"]])
     for one in runs:
-        run = training.start(one.read_settings(), data, RUNS / one.name)
-        training.train(run)
-        run.task.export(run.averaged(), RUNS / one.name)
+        training.complete(one.read_settings(), data, RUNS / one.name)
         if (RUNS / one.name / "weights.npz").exists():
             shutil.copy(RUNS / one.name / "weights.npz", one.weights)
 

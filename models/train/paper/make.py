@@ -1,7 +1,7 @@
 """Every figure of the paper, drawn from the committed weights into ../paper: python paper/make.py --data DIR.
 
-DIR holds cifar10/, mnist/ and photos/. --train trains all models first, in runs/, and takes their weights and packages (an hour of a
-core); without it the figures take minutes. `make.py codes` is of the learned codes for search and their page, codes.html, alone,
+DIR holds cifar10/, mnist/ and photos/. --train trains all models first, in runs/, and takes their weights and packages (twenty
+minutes of a core); without it the figures take minutes. `make.py codes` is of the learned codes for search and their page, codes.html, alone,
 `make.py ordered` of nested dropout's. --program PATH measures nestcast's own codec anew with that program.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -27,6 +26,7 @@ import page
 import pca
 import pinwheel
 import retrieval
+import train as training
 import unit_filters
 from settings import load
 
@@ -39,8 +39,7 @@ TRAINED = (*RESEARCH, "cifar-linear-first", "cifar-linear-second", "cifar-linear
 def train(data: Path) -> None:
     figures.WEIGHTS.mkdir(parents=True, exist_ok=True)
     for name in TRAINED:
-        command = [sys.executable, "train.py", HERE / f"{name}.toml", "--data", data.resolve(), "--out", RUNS / name]
-        subprocess.run(command, cwd=HERE.parent, check=True)
+        training.complete(load(HERE / f"{name}.toml"), data, RUNS / name)
         weights = RUNS / name / "weights.npz"
         if name in RESEARCH:
             shutil.copy(weights, figures.WEIGHTS / f"{name}.npz")
