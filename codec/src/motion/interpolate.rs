@@ -70,6 +70,24 @@ impl Window {
         &self.samples[..length * side[1]]
     }
 
+    /// The mean, rounded down, of what one vector leads to in one plane and another in another, as [`Window::fetch`] gives them;
+    /// `other`: room for the second.
+    pub(super) fn fetch_mean(
+        &mut self,
+        other: &mut Self,
+        planes: [&Plane; 2],
+        luma: bool,
+        corner: [isize; 2],
+        vectors: [Vector; 2],
+        side: [usize; 2],
+    ) -> &[i16] {
+        let count = self.fetch(planes[0], luma, corner, vectors[0], side).len();
+        let second = other.fetch(planes[1], luma, corner, vectors[1], side);
+        let first = &mut self.samples[..count];
+        widest!(mean(first, second));
+        first
+    }
+
     fn rows_of<const LENGTH: usize>(
         &mut self,
         plane: &Plane,
@@ -123,6 +141,12 @@ impl Window {
             along_columns(rows, taps, out);
         }
     }
+}
+
+/// In 16 bits.
+#[inline(always)]
+fn mean(first: &mut [i16], second: &[i16]) {
+    first.iter_mut().zip(second).for_each(|(a, b)| *a = (*a >> 1) + (b >> 1) + (*a & b & 1));
 }
 
 /// From eighths to 1/64: the taps' sum is 64 times 1/8, so an eighth of it remains. In 16 bits throughout: the sum of what
