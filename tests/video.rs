@@ -108,8 +108,11 @@ fn check(frames: &[Frame], size: Size, cuts: &[Cut], what: &str) {
 
 #[test]
 fn every_clip_at_every_kind_of_cut_is_the_references() {
+    let mut bipredicted = 0;
     for clip in &CLIPS {
         let all = clip.encode_on(2, &model());
+        let heads = all.iter().flatten().map(|frame| Head::read(&frame.bytes).expect("valid").expect("whole"));
+        bipredicted += heads.filter(|head| head.bipredicts).count();
         for number in 0..clip.loops {
             let frames: Vec<Frame> = all.iter().map(|frames| frames[number].clone()).collect();
             for cut in [Cut::Whole, Cut::Base, Cut::Beyond(0x8000), Cut::Share(0x4000)] {
@@ -122,6 +125,7 @@ fn every_clip_at_every_kind_of_cut_is_the_references() {
             }
         }
     }
+    assert!(bipredicted > 0, "blocks of some frames are bi-predicted");
 }
 
 proptest! {

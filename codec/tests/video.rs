@@ -298,7 +298,11 @@ fn a_loop_branches_from_what_its_receivers_have_and_outlives_the_other() {
         }
         match number {
             0..14 => joined.decode(&cut(&frames[0], many)).expect("a frame"),
-            14 => joined.decode(&several.join(1, 1500).expect("there is such a loop").bytes).expect("a frame"),
+            14 => {
+                // The next frame is for those who joined too.
+                alone.join(0, 1500).expect("there is such a loop");
+                joined.decode(&several.join(1, 1500).expect("there is such a loop").bytes).expect("a frame")
+            }
             _ => joined.decode(&cut(own, few)).expect("a frame"),
         };
         let shown = [&mut stayed, &mut went, &mut joined].map(|decoder| error(&render(decoder), picture));

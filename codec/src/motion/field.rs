@@ -26,6 +26,8 @@ pub(crate) enum Source {
 pub(crate) enum Block {
     /// Cells at the top left, top right, bottom left and bottom right move by these vectors.
     Moved([Vector; 4]),
+    /// The mean of what the first vector leads to in the last picture, and the second in the one before it.
+    Bipredicted([Vector; 2]),
     /// Luma is this level, 0..[`CONSTANTS`], in steps of four samples; chroma is 128.
     Constant(u8),
 }
@@ -36,7 +38,7 @@ impl Block {
         Self::Moved([vector; 4])
     }
 
-    /// The vector of all four cells, if it is one.
+    /// The vector of all four cells, if it is one and all there is.
     pub(crate) fn one_vector(&self) -> Option<Vector> {
         match self {
             Self::Moved([first, rest @ ..]) if rest.iter().all(|vector| vector == first) => Some(*first),
@@ -44,10 +46,16 @@ impl Block {
         }
     }
 
-    /// The vector of a cell, numbered as in [`Block::Moved`].
+    /// The same, also if there is a second one.
+    pub(crate) fn whole_vector(&self) -> Option<Vector> {
+        if let Self::Bipredicted([first, _]) = self { Some(*first) } else { self.one_vector() }
+    }
+
+    /// The vector into the last picture, of a cell, numbered as in [`Block::Moved`].
     pub(crate) const fn vector(&self, cell: usize) -> Option<Vector> {
         match self {
             Self::Moved(vectors) => Some(vectors[cell]),
+            Self::Bipredicted([first, _]) => Some(*first),
             Self::Constant(_) => None,
         }
     }
@@ -62,6 +70,10 @@ pub(crate) struct Field {
     pub(crate) blocks: Vec<Block>,
     /// What each may be predicted from.
     pub(crate) sources: Vec<Source>,
+    /// Blocks may be bi-predicted.
+    pub(crate) bipredicts: bool,
+    /// Which were not predicted from the loop in the frame before.
+    refreshed: Vec<bool>,
 }
 
 impl Field {
@@ -70,6 +82,14 @@ impl Field {
         (self.across, self.down) = (other.across, other.down);
         self.blocks.clone_from(&other.blocks);
         self.sources.clone_from(&other.sources);
+        self.bipredicts = other.bipredicts;
+        self.refreshed.clone_from(&other.refreshed);
+    }
+
+    /// Whether block `at` may be bi-predicted. One that was refreshed in the frame before may not: it would bring back what a
+    /// receiver lacked until then.
+    pub(crate) fn may_bipredict(&self, at: usize) -> bool {
+        self.bipredicts && !self.refreshed[at]
     }
 
     /// Blocks across and down.
@@ -77,7 +97,7 @@ impl Field {
         [size.width().div_ceil(BLOCK), size.height().div_ceil(BLOCK)]
     }
 
-    /// A field of this size for frame `phase` of the refresh cycle, of constant blocks.
+    /// A field of this size for frame `phase` of the refresh cycle, of constant blocks, none of which may be bi-predicted.
     pub(crate) fn reset(&mut self, size: Size, phase: u8) {
         [self.across, self.down] = Self::grid(size);
         let count = self.across * self.down;
@@ -85,9 +105,16 @@ impl Field {
         self.blocks.resize(count, Block::Constant(CONSTANTS / 2));
         self.sources.clear();
         self.sources.resize(count, Source::Loop);
+        self.bipredicts = false;
+        self.refreshed.clear();
+        self.refreshed.resize(count, false);
         for (cycle, source) in [(FLOOR_CYCLE, Source::Floor), (CONSTANT_CYCLE, Source::Constant)] {
-            let turn = usize::from(phase) % cycle;
-            self.sources[count * turn / cycle..count * (turn + 1) / cycle].fill(source);
+            let part = |phase: usize| {
+                let turn = phase % cycle;
+                count * turn / cycle..count * (turn + 1) / cycle
+            };
+            self.sources[part(phase.into())].fill(source);
+            self.refreshed[part(usize::from(phase) + CONSTANT_CYCLE - 1)].fill(true);
         }
     }
 }
@@ -100,6 +127,20 @@ pub(crate) const CONSTANT_CYCLE: usize = 128;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_refreshed_in_the_frame_before_may_not_be_bipredicted() {
+        let size = Size::new(640, 360).expect("a valid size");
+        let (mut before, mut field) = (Field::default(), Field::default());
+        for phase in 0..128 {
+            before.reset(size, (phase + 127) % 128);
+            field.reset(size, phase);
+            field.bipredicts = true;
+            for (at, source) in before.sources.iter().enumerate() {
+                assert_eq!(field.may_bipredict(at), *source == Source::Loop, "block {at} of phase {phase}");
+            }
+        }
+    }
 
     #[test]
     fn every_block_leaves_the_loop_once_a_cycle_and_all_references_once_a_long_one() {

@@ -6,6 +6,7 @@
 use crate::motion::reference::{BORDER, Plane};
 use crate::motion::taps::{Sums, with_sums};
 use crate::motion::vector::Vector;
+use crate::simd::widest;
 
 /// The longest side of what is interpolated at once.
 pub(super) const MAX_SIDE: usize = 24;
@@ -70,6 +71,24 @@ impl Window {
         &self.samples[..length * side[1]]
     }
 
+    /// The mean, rounded down, of what one vector leads to in one plane and another in another, as [`Window::fetch`] gives them;
+    /// `other`: room for the second.
+    pub(super) fn fetch_mean(
+        &mut self,
+        other: &mut Self,
+        planes: [&Plane; 2],
+        luma: bool,
+        corner: [isize; 2],
+        vectors: [Vector; 2],
+        side: [usize; 2],
+    ) -> &[i16] {
+        let count = self.fetch(planes[0], luma, corner, vectors[0], side).len();
+        let second = other.fetch(planes[1], luma, corner, vectors[1], side);
+        let first = &mut self.samples[..count];
+        widest!(mean(first, second));
+        first
+    }
+
     fn rows_of<const LENGTH: usize>(
         &mut self,
         plane: &Plane,
@@ -124,4 +143,10 @@ impl Window {
             sums.along_columns(rows, taps, out);
         }
     }
+}
+
+/// In 16 bits.
+#[inline(always)]
+fn mean(first: &mut [i16], second: &[i16]) {
+    first.iter_mut().zip(second).for_each(|(a, b)| *a = (*a >> 1) + (b >> 1) + (*a & b & 1));
 }

@@ -14,7 +14,7 @@ use crate::simd::widest;
 pub(crate) struct Overlap {
     /// Sums of samples times weights, for the rows that a row of blocks reaches.
     sums: Vec<i32>,
-    window: Window,
+    windows: [Window; 2],
 }
 
 /// One of the three planes.
@@ -52,18 +52,21 @@ pub(super) struct Unit {
 #[derive(Clone, Copy)]
 pub(super) enum Motion {
     Moved(Vector),
+    /// The mean of two.
+    Bipredicted([Vector; 2]),
     /// In 1/64 of a step.
     Constant(i16),
 }
 
 impl Overlap {
-    /// Makes `out` the prediction of one plane from the loop's and the floor's; its borders are not continued.
+    /// Makes `out` the prediction of one plane from the loop's and the floor's, each the last one and the one before it; its
+    /// borders are not continued.
     pub(crate) fn predict(
         &mut self,
         field: &Field,
         kind: Kind,
-        from_loop: &Plane,
-        from_floor: &Plane,
+        from_loop: [&Plane; 2],
+        from_floor: [&Plane; 2],
         out: &mut Plane,
     ) {
         let side = kind.cell();
@@ -79,7 +82,7 @@ impl Overlap {
                 let at = by * field.across + bx;
                 let from = if field.sources[at] == Source::Loop { from_loop } else { from_floor };
                 let mut sums = Sums { all: &mut self.sums, width, top };
-                sums.add(&mut self.window, from, field, kind, [bx, by], &field.blocks[at]);
+                sums.add(&mut self.windows, from, field, kind, [bx, by], &field.blocks[at]);
             }
             let last = by + 1 == field.down;
             let end = if last { out.height } else { (2 * (by + 1) * side - side / 2).min(out.height) };
@@ -105,25 +108,34 @@ struct Sums<'a> {
 
 impl Sums<'_> {
     /// Adds what the block in this column and row gives.
-    fn add(&mut self, window: &mut Window, from: &Plane, field: &Field, kind: Kind, place: [usize; 2], block: &Block) {
+    fn add(
+        &mut self,
+        windows: &mut [Window; 2],
+        from: [&Plane; 2],
+        field: &Field,
+        kind: Kind,
+        place: [usize; 2],
+        block: &Block,
+    ) {
+        let ([window, other], luma) = (windows, kind == Kind::Luma);
         for unit in units(block, kind, place).into_iter().flatten() {
             let [(left, across), (upper, down)] = Weights::of_unit(&unit, field, kind);
             let first = (upper - self.top).cast_unsigned() * self.width + left.cast_unsigned();
             let (all, down) = (&mut self.all[first..], down.as_slice());
-            match unit.motion {
-                Motion::Moved(vector) => {
-                    let sides = [across.count, down.len()];
-                    let samples = window.fetch(from, kind == Kind::Luma, [left, upper], vector, sides);
-                    match row_length(across.count) {
-                        8 => widest!(add_rows::<8>(all, self.width, samples, across.first(), down)),
-                        16 => widest!(add_rows::<16>(all, self.width, samples, across.first(), down)),
-                        _ => widest!(add_rows::<MAX_SIDE>(all, self.width, samples, across.first(), down)),
-                    }
-                }
+            let (corner, sides) = ([left, upper], [across.count, down.len()]);
+            let samples = match unit.motion {
+                Motion::Moved(vector) => window.fetch(from[0], luma, corner, vector, sides),
+                Motion::Bipredicted(vectors) => window.fetch_mean(other, from, luma, corner, vectors, sides),
                 Motion::Constant(level) => {
                     let samples = [level; MAX_SIDE * MAX_SIDE];
                     widest!(add_rows::<MAX_SIDE>(all, self.width, &samples, across.first(), down));
+                    continue;
                 }
+            };
+            match row_length(across.count) {
+                8 => widest!(add_rows::<8>(all, self.width, samples, across.first(), down)),
+                16 => widest!(add_rows::<16>(all, self.width, samples, across.first(), down)),
+                _ => widest!(add_rows::<MAX_SIDE>(all, self.width, samples, across.first(), down)),
             }
         }
     }
@@ -218,6 +230,7 @@ pub(super) fn units(block: &Block, kind: Kind, [bx, by]: [usize; 2]) -> [Option<
     let whole = |motion| [Some(Unit { cell: [2 * bx, 2 * by], cells: 2, motion }), None, None, None];
     match (block, block.one_vector()) {
         (Block::Constant(level), _) => whole(Motion::Constant(constant(kind, *level))),
+        (Block::Bipredicted(vectors), _) => whole(Motion::Bipredicted(*vectors)),
         (_, Some(vector)) => whole(Motion::Moved(vector)),
         (Block::Moved(vectors), None) => std::array::from_fn(|at| {
             let motion = Motion::Moved(vectors[at]);
@@ -254,7 +267,7 @@ mod tests {
     use crate::picture::Size;
 
     /// The specification's formula, a sample at a time.
-    fn naive(field: &Field, kind: Kind, from: &Plane, x: usize, y: usize) -> i16 {
+    fn naive(field: &Field, kind: Kind, from: [&Plane; 2], x: usize, y: usize) -> i16 {
         let side = kind.cell();
         let mut window = Window::default();
         let mut sum = 0;
@@ -267,13 +280,16 @@ mod tests {
         for (cy, wy) in near(y, 2 * field.down) {
             for (cx, wx) in near(x, 2 * field.across) {
                 let block = &field.blocks[cy / 2 * field.across + cx / 2];
-                let value = match (block, block.vector(cy % 2 * 2 + cx % 2)) {
-                    (_, Some(vector)) => {
-                        let corner = [x.cast_signed(), y.cast_signed()];
-                        window.fetch(from, kind == Kind::Luma, corner, vector, [1, 1])[0]
+                let mut fetch = |from: &Plane, vector: Vector| {
+                    window.fetch(from, kind == Kind::Luma, [x, y].map(usize::cast_signed), vector, [1, 1])[0]
+                };
+                let value = match block {
+                    Block::Moved(vectors) => fetch(from[0], vectors[cy % 2 * 2 + cx % 2]),
+                    Block::Bipredicted([first, second]) => {
+                        let sum = i32::from(fetch(from[0], *first)) + i32::from(fetch(from[1], *second));
+                        i16::try_from(sum >> 1).expect("a mean")
                     }
-                    (Block::Constant(level), _) => constant(kind, *level),
-                    (Block::Moved(_), None) => unreachable!("it has vectors"),
+                    Block::Constant(level) => constant(kind, *level),
                 };
                 sum += i32::from(value) * i32::try_from(wx * wy).expect("small");
             }
@@ -290,8 +306,8 @@ mod tests {
         let mut seed = 1;
         for (width, height) in [(1, 1), (17, 16), (50, 37), (64, 33)] {
             let size = Size::new(width, height).expect("a valid size");
-            let mut reference = Reference::new(size);
-            for plane in &mut reference.planes {
+            let mut references = [Reference::new(size), Reference::new(size)];
+            for plane in references.iter_mut().flat_map(|reference| &mut reference.planes) {
                 for y in 0..plane.height {
                     plane.row_mut(y).fill_with(|| random(&mut seed) % 1016);
                 }
@@ -305,15 +321,18 @@ mod tests {
                 *block = match vectors[0].x & 3 {
                     0 => Block::Constant(u8::try_from(vectors[1].x & 63).expect("six bits")),
                     1 => Block::Moved(vectors),
+                    2 => Block::Bipredicted([vectors[0], vectors[1]]),
                     _ => Block::whole(vectors[0]),
                 };
             }
-            for (kind, plane) in Kind::ALL.into_iter().zip(&reference.planes) {
+            for (number, kind) in Kind::ALL.into_iter().enumerate() {
+                let from = [&references[0].planes[number], &references[1].planes[number]];
+                let plane = from[0];
                 let mut out = Plane::new(plane.width, plane.height);
-                Overlap::default().predict(&field, kind, plane, plane, &mut out);
+                Overlap::default().predict(&field, kind, from, from, &mut out);
                 for y in 0..plane.height {
                     for (x, value) in out.row(y).iter().enumerate() {
-                        assert_eq!(*value, naive(&field, kind, plane, x, y), "{kind:?} {width}x{height} at {x}, {y}");
+                        assert_eq!(*value, naive(&field, kind, from, x, y), "{kind:?} {width}x{height} at {x}, {y}");
                     }
                 }
             }

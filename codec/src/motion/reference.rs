@@ -88,6 +88,15 @@ pub(crate) struct Reference {
     pub(crate) planes: [Plane; 3],
 }
 
+/// What a frame is predicted from.
+#[derive(Clone, Copy)]
+pub(crate) struct References<'a> {
+    /// The last pictures: loop, floor.
+    pub(crate) last: [&'a Reference; 2],
+    /// What they were for the frame before.
+    pub(crate) before: [&'a Reference; 2],
+}
+
 impl Reference {
     /// All samples 128.
     pub(crate) fn new(size: Size) -> Self {

@@ -32,7 +32,12 @@ const LENGTH: usize = ZERO + 4 * 3;
 const MAX_LENGTH: usize = 15;
 /// Bits that are as often zero as one.
 const EVEN: usize = LENGTH + 2 * 3 * MAX_LENGTH;
-const CONTEXTS: usize = EVEN + 1;
+/// By number of neighbours that are bi-predicted.
+const BIPREDICTED: usize = EVEN + 1;
+/// Of what a second vector differs by: by component; then by component and length so far.
+const SECOND_ZERO: usize = BIPREDICTED + 3;
+const SECOND_LENGTH: usize = SECOND_ZERO + 2;
+const CONTEXTS: usize = SECOND_LENGTH + 2 * MAX_LENGTH;
 
 /// The probability of a one in each context when a frame begins, in 1/256: found on the training clips
 /// (`models/train/video.py`).
@@ -54,6 +59,10 @@ const PRIORS: [u8; CONTEXTS] = [
     158, 155, 123, 90, 62, 57, 36, 57, 32, 32, 32, 32, 32, 32, 32,
     199, 203, 176, 138, 90, 72, 35, 13, 32, 32, 32, 32, 32, 32, 32,
     128, // EVEN
+    20, 95, 185, // BIPREDICTED
+    203, 208, // SECOND_ZERO
+    124, 89, 65, 16, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, // SECOND_LENGTH
+    125, 81, 68, 16, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32,
 ];
 
 /// The same in 1/65536.
@@ -66,6 +75,7 @@ pub(crate) fn priors() -> impl Iterator<Item = u16> {
 struct Note {
     merged: bool,
     split: bool,
+    bipredicted: bool,
     /// Length of the longest difference coded.
     activity: u32,
 }
@@ -94,12 +104,20 @@ impl SideInfo {
         self.notes.clone_from(&other.notes);
     }
 
-    /// Fills in the field of a frame of this size from all of its bytes.
+    /// Fills in the field of a frame of this size, in which blocks may be bi-predicted or not, from all of its bytes.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if they end before the last block's.
-    pub(crate) fn decode(&mut self, bytes: &[u8], size: Size, phase: u8, field: &mut Field) -> Result<(), Error> {
+    pub(crate) fn decode(
+        &mut self,
+        bytes: &[u8],
+        size: Size,
+        phase: u8,
+        bipredicts: bool,
+        field: &mut Field,
+    ) -> Result<(), Error> {
         field.reset(size, phase);
+        field.bipredicts = bipredicts;
         self.reset(field);
         let mut coder = std::mem::take(&mut self.decoder);
         coder.restart();
@@ -120,7 +138,13 @@ impl SideInfo {
         let (coded, note) = if field.sources[at] == Source::Constant {
             (self.constant(coder, block)?, Note::default())
         } else {
-            self.moved(coder, &near, block)?
+            let (coded, note) = self.moved(coder, &near, block)?;
+            match coded.one_vector() {
+                Some(first) if !note.split && field.may_bipredict(at) => {
+                    self.bipredicted(coder, &near, block, first, note)?
+                }
+                _ => (coded, note),
+            }
         };
         self.notes[at] = note;
         Some(coded)
@@ -128,7 +152,8 @@ impl SideInfo {
 
     fn moved<C: Coder>(&mut self, coder: &mut C, near: &Near, block: Block) -> Option<(Block, Note)> {
         let candidates = near.candidates();
-        let chosen = block.one_vector().and_then(|vector| candidates.iter().position(|other| *other == vector));
+        let whole = block.whole_vector();
+        let chosen = whole.and_then(|vector| candidates.iter().position(|other| *other == vector));
         if self.bit(coder, MERGE + near.merged, chosen.is_some())? {
             let mut index = 0;
             let last = candidates.len() - 1;
@@ -140,9 +165,9 @@ impl SideInfo {
         if self.bit(coder, CONSTANT, matches!(block, Block::Constant(_)))? {
             return Some((self.constant(coder, block)?, Note::default()));
         }
-        let vectors = if let Block::Moved(vectors) = block { vectors } else { [Vector::ZERO; 4] };
+        let vectors = [0, 1, 2, 3].map(|cell| block.vector(cell).unwrap_or(Vector::ZERO));
         let mut before = candidates.get(0);
-        let split = self.bit(coder, SPLIT + near.split, block.one_vector().is_none())?;
+        let split = self.bit(coder, SPLIT + near.split, whole.is_none())?;
         let mut note = Note { split, ..Note::default() };
         if !note.split {
             let vector = self.vector(coder, 0, near.activity, vectors[0], before, &mut note)?;
@@ -157,6 +182,27 @@ impl SideInfo {
             *out = before;
         }
         Some((Block::Moved(coded), note))
+    }
+
+    /// Whether a block that moves by one vector, `first`, has a second one, and which.
+    fn bipredicted<C: Coder>(
+        &mut self,
+        coder: &mut C,
+        near: &Near,
+        block: Block,
+        first: Vector,
+        mut note: Note,
+    ) -> Option<(Block, Note)> {
+        let wanted = if let Block::Bipredicted([_, second]) = block { Some(second) } else { None };
+        note.bipredicted = self.bit(coder, BIPREDICTED + near.bipredicted, wanted.is_some())?;
+        if !note.bipredicted {
+            return Some((Block::whole(first), note));
+        }
+        let before = near.second(first);
+        let difference = wanted.unwrap_or_default().minus(before);
+        let x = self.magnitude(coder, SECOND_ZERO, SECOND_LENGTH, difference.x)?;
+        let y = self.magnitude(coder, SECOND_ZERO + 1, SECOND_LENGTH + MAX_LENGTH, difference.y)?;
+        Some((Block::Bipredicted([first, before.plus(Vector { x, y })]), note))
     }
 
     fn constant<C: Coder>(&mut self, coder: &mut C, block: Block) -> Option<Block> {
@@ -186,18 +232,22 @@ impl SideInfo {
         Some(before.plus(difference))
     }
 
-    /// Zero or not, sign, then the magnitude as an exponential Golomb code.
     fn number<C: Coder>(&mut self, coder: &mut C, row: usize, activity: usize, value: i16) -> Option<i16> {
-        if self.bit(coder, ZERO + row * 3 + activity, value == 0)? {
+        let lengths = LENGTH + ((row % 2) * 3 + activity) * MAX_LENGTH;
+        self.magnitude(coder, ZERO + row * 3 + activity, lengths, value)
+    }
+
+    /// Zero or not, sign, then the magnitude as an exponential Golomb code.
+    fn magnitude<C: Coder>(&mut self, coder: &mut C, zero: usize, lengths: usize, value: i16) -> Option<i16> {
+        if self.bit(coder, zero, value == 0)? {
             return Some(0);
         }
         let negative = self.bit(coder, EVEN, value < 0)?;
         // A magnitude of 2^15 has no place in 15 bits, and no use.
         let magnitude = value.unsigned_abs().clamp(1, 0x7FFF);
         let length = magnitude.ilog2() as usize;
-        let first = LENGTH + ((row % 2) * 3 + activity) * MAX_LENGTH;
         let mut bits = 0;
-        while bits + 1 < MAX_LENGTH && self.bit(coder, first + bits, bits < length)? {
+        while bits + 1 < MAX_LENGTH && self.bit(coder, lengths + bits, bits < length)? {
             bits += 1;
         }
         let mut coded = 1_i16;
@@ -230,12 +280,22 @@ impl SideInfo {
             ],
             merged: sum(&|note| u32::from(note.merged)) as usize,
             split: sum(&|note| u32::from(note.split)) as usize,
+            bipredicted: sum(&|note| u32::from(note.bipredicted)) as usize,
+            bend: left
+                .and_then(|(block, _)| bend(block))
+                .or(above.and_then(|(block, _)| bend(block)))
+                .unwrap_or_default(),
             activity: match sum(&|note| note.activity) {
                 0..4 => 0,
                 4..20 => 1,
                 _ => 2,
             },
         }
+    }
+
+    /// What a second vector of block `at` is coded against, if `first` is its first.
+    pub(crate) fn second(&self, field: &Field, at: usize, first: Vector) -> Vector {
+        self.near(field, at).second(first)
     }
 
     /// What block `at` may take over.
@@ -262,10 +322,23 @@ struct Near {
     vectors: [Option<Vector>; 3],
     merged: usize,
     split: usize,
+    bipredicted: usize,
+    /// By how much a neighbour's second vector is not twice its first.
+    bend: Vector,
     activity: usize,
 }
 
+/// By how much a block's second vector is not twice its first.
+fn bend(block: Block) -> Option<Vector> {
+    if let Block::Bipredicted([first, second]) = block { Some(second.minus(first.plus(first))) } else { None }
+}
+
 impl Near {
+    /// What a second vector is coded against: motion goes on as it was, or as it does beside the block.
+    const fn second(&self, first: Vector) -> Vector {
+        first.plus(first).plus(self.bend)
+    }
+
     fn candidates(&self) -> Candidates {
         let mut known = self.vectors.into_iter().flatten();
         let predicted = match (known.next(), known.next(), known.next()) {
@@ -321,6 +394,7 @@ mod tests {
         prop_oneof![
             (0..64_u8).prop_map(Block::Constant),
             prop::array::uniform4(vector()).prop_map(Block::Moved),
+            [vector(), vector()].prop_map(Block::Bipredicted),
             vector().prop_map(Block::whole),
             Just(Block::whole(Vector::ZERO)),
             far.prop_map(Block::whole),
@@ -342,22 +416,27 @@ mod tests {
             let size = Size::new(105, 70).expect("a valid size");
             let mut field = Field::default();
             field.reset(size, phase);
+            field.bipredicts = phase % 2 == 0;
             for (at, block) in blocks.iter().enumerate() {
                 let moves = field.sources[at] != Source::Constant;
-                field.blocks[at] = if moves { *block } else { Block::Constant(9) };
+                field.blocks[at] = match block {
+                    _ if !moves => Block::Constant(9),
+                    Block::Bipredicted([first, _]) if !field.may_bipredict(at) => Block::whole(*first),
+                    _ => *block,
+                };
             }
             let before = field.clone();
             let bytes = encode(&mut field);
             prop_assert_eq!(&field, &before);
             let mut read = Field::default();
-            prop_assert_eq!(SideInfo::default().decode(&bytes, size, phase, &mut read), Ok(()));
+            prop_assert_eq!(SideInfo::default().decode(&bytes, size, phase, phase % 2 == 0, &mut read), Ok(()));
             prop_assert_eq!(read, field);
         }
 
         #[test]
-        fn any_bytes_are_a_field_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80), phase in any::<u8>()) {
+        fn any_bytes_are_a_field_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80), phase in any::<u8>(), bipredicts: bool) {
             let size = Size::new(105, 70).expect("a valid size");
-            let _ = SideInfo::default().decode(&bytes, size, phase, &mut Field::default());
+            let _ = SideInfo::default().decode(&bytes, size, phase, bipredicts, &mut Field::default());
         }
     }
 }

@@ -42,6 +42,7 @@ impl Motion {
         next.blocks.clear();
         next.blocks.extend(last.blocks.iter().map(|block| match block {
             Block::Moved(vectors) => Block::Moved(vectors.map(carried)),
+            Block::Bipredicted([first, _]) => Block::whole(carried(*first)),
             Block::Constant(_) => Block::whole(Vector::ZERO),
         }));
         let stands = |block: &Block| block.one_vector() == Some(Vector::ZERO);

@@ -60,7 +60,7 @@ impl std::fmt::Debug for VideoDecoder {
 
 impl VideoDecoder {
     /// A decoder for frames of this size, on so many threads, that accepts up to [`DEFAULT_MAX_PIXELS`]. It takes about
-    /// 60 bytes a pixel, with the first frame; of frames narrower than 64 samples more, since pictures go on by 32 on every
+    /// 66 bytes a pixel, with the first frame; of frames narrower than 64 samples more, since pictures go on by 32 on every
     /// side.
     #[must_use]
     pub fn new(model: VideoModel, size: Size, threads: usize) -> Self {
@@ -124,7 +124,7 @@ impl VideoDecoder {
             state.predict_nothing();
         } else {
             // Checked whole before the state changes.
-            side_info.decode(side, state.size, head.phase, &mut motion.next)?;
+            side_info.decode(side, state.size, head.phase, head.bipredicts, &mut motion.next)?;
             state.leak(*threads);
             state.predict(motion.advance(), *threads, room);
         }

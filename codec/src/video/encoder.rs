@@ -78,7 +78,8 @@ impl VideoEncoder {
 
     /// A frame for receivers that have none of those before: it stands in place of the last one, and makes their floor
     /// and loop of an embedded picture of the floor, of at most `max_bytes`. They go on with the next frame, near to all
-    /// others at once, and nearer with every block that is refreshed.
+    /// others at once, and nearer with every block that is refreshed. That next frame has no block that is predicted from two
+    /// pictures.
     #[must_use]
     pub fn join(&mut self, max_bytes: usize) -> Frame {
         self.closed.join(self.source.last_phase(), max_bytes)

@@ -28,18 +28,10 @@ impl Frame {
     }
 }
 
-/// Makes `out` a frame, and gives its head and the bytes before its string.
-pub(super) fn compose(
-    out: &mut BytesMut,
-    phase: u8,
-    key: bool,
-    planes: u8,
-    side: &[u8],
-    string: &[u8],
-    shares: Shares,
-) -> (Head, usize) {
+/// Makes `out` a frame, and gives its head, with the lengths that `head` lacks, and the bytes before its string.
+pub(super) fn compose(out: &mut BytesMut, mut head: Head, side: &[u8], string: &[u8], shares: Shares) -> (Head, usize) {
     out.reserve(MAX_HEAD + side.len() + string.len());
-    let mut head = Head { phase, key, planes, side: side.len(), floor: 0, closed: 0 };
+    head.side = side.len();
     // The head's length depends on both numbers, which depend on it: the second time it is no longer than the first.
     for _ in 0..2 {
         let over = out.len() + side.len();

@@ -10,9 +10,11 @@ pub(super) const MAX_HEAD: usize = 2 + 3 * MAX_VARINT;
 const MAX_VARINT: usize = 4;
 /// The frame is predicted from nothing, and has no side information.
 const KEY: u16 = 1 << 7;
+/// Blocks may be bi-predicted.
+const BIPREDICTS: u16 = 1 << 12;
 
 /// What must be known before a frame's first symbol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Head {
     /// Place in the refresh cycle, 0..128.
     pub(crate) phase: u8,
@@ -20,6 +22,8 @@ pub(crate) struct Head {
     pub(crate) key: bool,
     /// Bit planes of the residual string, 0..=15.
     pub(crate) planes: u8,
+    /// Blocks may be predicted from two pictures; not in a frame that is predicted from nothing.
+    pub(crate) bipredicts: bool,
     /// Bytes of side information.
     pub(crate) side: usize,
     /// Bytes of the string that the floor picture is made of.
@@ -62,7 +66,8 @@ fn corrupt(why: &'static str) -> Error {
 impl Head {
     /// Appends the head to `out`.
     pub(super) fn write(&self, out: &mut impl Extend<u8>) {
-        let fixed = u16::from(self.phase) | if self.key { KEY } else { 0 } | u16::from(self.planes) << 8;
+        let flags = if self.key { KEY } else { 0 } | if self.bipredicts { BIPREDICTS } else { 0 };
+        let fixed = u16::from(self.phase) | flags | u16::from(self.planes) << 8;
         out.extend(fixed.to_le_bytes());
         if !self.key {
             varint(out, self.side);
@@ -78,17 +83,17 @@ impl Head {
     pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Error> {
         let Some((fixed, mut rest)) = bytes.split_first_chunk() else { return Ok(None) };
         let fixed = u16::from_le_bytes(*fixed);
-        let [low, planes] = fixed.to_le_bytes();
-        if planes > MAX_PLANES {
+        let (key, bipredicts) = (fixed & KEY != 0, fixed & BIPREDICTS != 0);
+        let [low, planes] = (fixed & !BIPREDICTS).to_le_bytes();
+        if planes > MAX_PLANES || key && bipredicts {
             return Err(corrupt("a reserved bit of its head is set"));
         }
-        let key = fixed & KEY != 0;
         let side = if key { Some(0) } else { number(&mut rest)? };
         let Some(side) = side else { return Ok(None) };
         let Some(floor) = number(&mut rest)? else { return Ok(None) };
         let Some(beyond) = number(&mut rest)? else { return Ok(None) };
         let phase = low & KEY.to_le_bytes()[0].wrapping_sub(1);
-        let head = Self { phase, key, planes, side, floor, closed: floor + beyond };
+        let head = Self { phase, key, planes, bipredicts, side, floor, closed: floor + beyond };
         Ok(Some((head, bytes.len() - rest.len())))
     }
 }
@@ -123,7 +128,7 @@ mod tests {
     #[test]
     fn heads_round_trip_and_every_prefix_asks_for_more() {
         for (key, side, floor, closed) in [(true, 0, 0, 0), (false, 0, 5, 5), (false, 127, 128, 20_000)] {
-            let head = Head { phase: 127, key, planes: 15, side, floor, closed };
+            let head = Head { phase: 127, key, planes: 15, bipredicts: !key, side, floor, closed };
             let mut bytes = Vec::new();
             head.write(&mut bytes);
             assert!(bytes.len() <= MAX_HEAD);
@@ -137,7 +142,8 @@ mod tests {
 
     #[test]
     fn reserved_bits_and_long_numbers_are_refused() {
-        assert!(Head::parse(&[0, 0x10, 0, 0, 0]).is_err());
+        assert!(Head::parse(&[0, 0x20, 0, 0, 0]).is_err());
+        assert!(Head::parse(&[0x80, 0x10, 0, 0]).is_err());
         assert!(Head::parse(&[0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0]).is_err());
     }
 }

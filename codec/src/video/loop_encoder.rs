@@ -75,7 +75,7 @@ impl LoopEncoder {
     pub(super) fn branch(&self, settings: &VideoSettings) -> Self {
         let settings = VideoSettings { population: self.population.clone(), ..settings.clone() };
         let (effort, state, useful) = (self.effort, self.state.clone(), self.useful);
-        Self { effort, state, useful, ..Self::new(self.model.clone(), &settings) }
+        Self { effort, state, useful, choice: self.choice.branch(), ..Self::new(self.model.clone(), &settings) }
     }
 
     /// Encodes the frame in `source`. `key`: it is predicted from nothing; `searched`: another loop has looked for its
@@ -86,6 +86,7 @@ impl LoopEncoder {
         let shares = Shares { most: shares.most.max(self.useful), ..shares };
         if key {
             self.side.clear();
+            self.choice.begin_anew();
             self.state.predict_nothing();
         } else {
             self.predict(source, shares.floor, searched);
@@ -93,7 +94,9 @@ impl LoopEncoder {
         self.subtract(&source.planes);
         let model = self.model.of(key);
         let (planes, string) = self.coder.encode(model, &self.residual, shares.most);
-        let (head, side) = compose(&mut self.bytes, phase, key, planes, &self.side, &string, shares);
+        let bipredicts = !key && self.field.bipredicts;
+        let head = Head { phase, key, planes, bipredicts, ..Head::default() };
+        let (head, side) = compose(&mut self.bytes, head, &self.side, &string, shares);
         self.advance(&head, &string)?;
         if !key {
             self.learn(&source.planes);
@@ -103,14 +106,17 @@ impl LoopEncoder {
 
     /// The floor as a picture of its own, of at most `max_bytes`, in place of the frame of this phase.
     pub(super) fn join(&mut self, phase: u8, max_bytes: usize) -> Frame {
-        let Self { state, residual, coder, model, bytes, .. } = self;
+        let Self { state, residual, coder, model, bytes, choice, .. } = self;
+        // Who joins has no picture before this one.
+        choice.begin_anew();
         for (out, plane) in residual.planes_mut().into_iter().zip(&state.floor.planes) {
             let rows = out.chunks_exact_mut(plane.width).enumerate();
             rows.for_each(|(y, out)| out.copy_from_slice(plane.row(y)));
         }
         let (planes, string) = coder.encode(&model.key, residual, max_bytes);
         let shares = Shares { floor: usize::MAX, closed: usize::MAX, most: max_bytes };
-        let (head, side) = compose(bytes, phase, true, planes, &[], &string, shares);
+        let head = Head { phase, key: true, planes, ..Head::default() };
+        let (head, side) = compose(bytes, head, &[], &string, shares);
         Frame::new(&head, side, bytes.split().freeze())
     }
 

@@ -1,4 +1,4 @@
-//! The two pictures that frames are predicted from, and how a frame moves them on (spec, "Floor and loop").
+//! The pictures that frames are predicted from, and how a frame moves them on (spec, "Floor and loop").
 //!
 //! Prior art: two prefixes of one embedded residual for two references are those of progressive fine granularity
 //! scalability (Wu, Li and Zhang, "A framework for efficient progressive fine granularity scalable video coding", IEEE
@@ -7,7 +7,7 @@
 
 use crate::motion::field::Field;
 use crate::motion::overlap::{Kind, Overlap};
-use crate::motion::reference::{GREATEST, LEAST, Plane, Reference};
+use crate::motion::reference::{GREATEST, LEAST, Plane, Reference, References};
 use crate::parallel;
 use crate::picture::{Size, ViewMut};
 use crate::residual::planes::Planes420;
@@ -20,6 +20,11 @@ pub(crate) struct State {
     pub(crate) closed: Reference,
     /// The loop after its leak.
     leaked: Reference,
+    /// What both were for the frame before.
+    leaked_before: Reference,
+    floor_before: Reference,
+    /// Nothing was before the last frame.
+    begins: bool,
     predicted_floor: Reference,
     /// Also what a shown frame is made of.
     pub(crate) predicted: Reference,
@@ -34,26 +39,35 @@ impl State {
             floor: grey.clone(),
             closed: grey.clone(),
             leaked: grey.clone(),
+            leaked_before: grey.clone(),
+            floor_before: grey.clone(),
+            begins: true,
             predicted_floor: grey.clone(),
             predicted: grey,
         }
     }
 
-    /// The loop, moved by a 32nd of its distance towards the floor: what blocks of the loop are predicted from.
-    pub(crate) fn leak(&mut self, threads: usize) -> (&Reference, &Reference) {
+    /// Moves the loop by a 32nd of its distance towards the floor: that is what blocks of the loop are predicted from.
+    pub(crate) fn leak(&mut self, threads: usize) -> References<'_> {
+        std::mem::swap(&mut self.leaked, &mut self.leaked_before);
         let planes = self.leaked.planes.iter_mut().zip(&self.closed.planes).zip(&self.floor.planes);
         parallel::for_each(threads, planes, |((leaked, closed), floor)| leaked.leak(closed, floor));
-        (&self.leaked, &self.floor)
+        if std::mem::take(&mut self.begins) {
+            self.leaked_before.clone_from(&self.leaked);
+            self.floor_before.clone_from(&self.floor);
+        }
+        References { last: [&self.leaked, &self.floor], before: [&self.leaked_before, &self.floor_before] }
     }
 
     /// Predicts a frame, behind [`State::leak`].
     pub(crate) fn predict(&mut self, field: &Field, threads: usize, room: &mut [Overlap; 6]) {
-        let Self { floor, leaked, predicted, predicted_floor, .. } = self;
-        let closed = predicted.planes.iter_mut().zip(&leaked.planes).zip(&floor.planes);
-        let open = predicted_floor.planes.iter_mut().zip(&floor.planes).zip(&floor.planes);
-        let jobs = closed.chain(open).zip(Kind::ALL.into_iter().cycle()).zip(room);
-        parallel::for_each(threads, jobs, |((((out, from_loop), from_floor), kind), room)| {
-            room.predict(field, kind, from_loop, from_floor, out);
+        let Self { floor, leaked, leaked_before, floor_before, predicted, predicted_floor, .. } = self;
+        let outs = predicted.planes.iter_mut().chain(&mut predicted_floor.planes).zip(room);
+        parallel::for_each(threads, outs.enumerate(), |(job, (out, room)): (usize, (&mut Plane, &mut Overlap))| {
+            let (plane, of_floor) = (job % 3, job >= 3);
+            let from_floor = planes([floor, floor_before], plane);
+            let from_loop = if of_floor { from_floor } else { planes([leaked, leaked_before], plane) };
+            room.predict(field, Kind::ALL[plane], from_loop, from_floor, out);
         });
     }
 
@@ -65,18 +79,19 @@ impl State {
         threads: usize,
         room: &mut [Overlap; 6],
     ) -> &Reference {
-        let Self { leaked, predicted_floor, .. } = self;
-        let from = leaked.planes.iter_mut().zip(&shown.planes);
+        let Self { leaked_before, predicted_floor, .. } = self;
+        let from = leaked_before.planes.iter_mut().zip(&shown.planes);
         let jobs = predicted_floor.planes.iter_mut().zip(from).zip(Kind::ALL).zip(room);
         parallel::for_each(threads, jobs, |(((out, (from, shown)), kind), room)| {
             from.take_samples(shown.samples, shown.stride);
-            room.predict(field, kind, from, from, out);
+            room.predict(field, kind, [from; 2], [from; 2], out);
         });
         predicted_floor
     }
 
     /// Predicts a frame from nothing.
     pub(crate) fn predict_nothing(&mut self) {
+        self.begins = true;
         for plane in self.predicted.planes.iter_mut().chain(&mut self.predicted_floor.planes) {
             plane.fill(0);
         }
@@ -84,6 +99,7 @@ impl State {
 
     /// Makes the floor of what its bytes of the residual give.
     pub(crate) fn advance_floor(&mut self, residual: &Planes420<i16>, threads: usize) {
+        std::mem::swap(&mut self.floor, &mut self.floor_before);
         sum(&mut self.floor, &self.predicted_floor, residual, threads);
     }
 
@@ -91,6 +107,10 @@ impl State {
     pub(crate) fn advance_loop(&mut self, residual: &Planes420<i16>, threads: usize) {
         sum(&mut self.closed, &self.predicted, residual, threads);
     }
+}
+
+fn planes(pictures: [&Reference; 2], plane: usize) -> [&Plane; 2] {
+    pictures.map(|picture| &picture.planes[plane])
 }
 
 fn sum(out: &mut Reference, predicted: &Reference, residual: &Planes420<i16>, threads: usize) {

@@ -20,6 +20,8 @@ pub(super) enum Source {
 pub(super) enum Block {
     /// The vectors of its cells.
     Moved([Vector; 4]),
+    /// Its vectors into the last picture and into the one before.
+    Bipredicted([Vector; 2]),
     /// The level of its luma, 0..63.
     Constant(i32),
 }
@@ -28,6 +30,7 @@ impl Block {
     fn vector(self, cell: usize) -> Option<Vector> {
         match self {
             Self::Moved(vectors) => Some(vectors[cell]),
+            Self::Bipredicted([first, _]) => Some(first),
             Self::Constant(_) => None,
         }
     }
@@ -43,25 +46,32 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Reads the side information of a frame.
-    pub(super) fn read(side: &[u8], [width, height]: [usize; 2], phase: usize) -> Result<Self, Fault> {
+    /// Reads the side information of a frame; `bipredicts`: its head's bit.
+    pub(super) fn read(
+        side: &[u8],
+        [width, height]: [usize; 2],
+        phase: usize,
+        bipredicts: bool,
+    ) -> Result<Self, Fault> {
         let (across, down) = (width.div_ceil(16), height.div_ceil(16));
         let count = across * down;
-        let part = |cycle: usize, at: usize| {
+        let part = |cycle: usize, phase: usize, at: usize| {
             let turn = phase % cycle;
             (count * turn / cycle..count * (turn + 1) / cycle).contains(&at)
         };
-        let source = |at: usize| match (part(128, at), part(8, at)) {
+        let source = |phase: usize, at: usize| match (part(128, phase, at), part(8, phase, at)) {
             (true, _) => Source::Constant,
             (_, true) => Source::Floor,
             _ => Source::Loop,
         };
-        let sources = (0..count).map(source).collect();
+        let sources = (0..count).map(|at| source(phase, at)).collect();
+        let two = (0..count).map(|at| bipredicts && source(phase + 127, at) == Source::Loop).collect();
         let payload: Vec<u8> = side.iter().copied().chain([0; 8]).collect();
         let mut reader = Reader {
             coder: Coder::new(&payload),
             estimates: priors().into_iter().map(|prior| (prior, prior)).collect(),
             field: Self { across, down, sources, blocks: Vec::new() },
+            two,
             notes: Vec::new(),
         };
         for at in 0..count {
@@ -73,7 +83,7 @@ impl Field {
     }
 }
 
-/// The priors of the contexts 0..116, in 1/65536.
+/// The priors of the contexts 0..151, in 1/65536.
 fn priors() -> Vec<i32> {
     let start = [163, 234, 247, 75, 69, 86, 60, 12, 28, 115, 142, 92, 60, 78];
     let zero = [68, 44, 31, 74, 53, 38, 79, 67, 51, 94, 79, 60];
@@ -86,7 +96,10 @@ fn priors() -> Vec<i32> {
         [199, 203, 176, 138, 90, 72, 35, 13],
     ];
     let longer = longer.into_iter().flat_map(|row| row.into_iter().chain([32; 7]));
-    start.into_iter().chain(zero).chain(longer).chain([128]).map(|prior| 256 * prior).collect()
+    let second = [[124, 89, 65, 16], [125, 81, 68, 16]];
+    let second = second.into_iter().flat_map(|row| row.into_iter().chain([32; 11]));
+    let two = [128, 20, 95, 185, 203, 208].into_iter().chain(second);
+    start.into_iter().chain(zero).chain(longer).chain(two).map(|prior| 256 * prior).collect()
 }
 
 /// What contexts ask of a block.
@@ -94,6 +107,7 @@ fn priors() -> Vec<i32> {
 struct Note {
     merged: bool,
     split: bool,
+    two: bool,
     length: i32,
 }
 
@@ -101,6 +115,8 @@ struct Reader<'a> {
     coder: Coder<'a>,
     estimates: Vec<(i32, i32)>,
     field: Field,
+    /// Which blocks may have two vectors.
+    two: Vec<bool>,
     notes: Vec<Note>,
 }
 
@@ -145,7 +161,7 @@ impl Reader<'_> {
                 index += 1;
             }
             let note = Note { merged: true, ..Note::default() };
-            return Ok((Block::Moved([candidates[index]; 4]), note));
+            return self.whole(at, candidates[index], note);
         }
         if self.code(7)? {
             return Ok((self.constant()?, Note::default()));
@@ -153,7 +169,7 @@ impl Reader<'_> {
         let mut note = Note { split: self.code(8 + split)?, ..Note::default() };
         if !note.split {
             let vector = self.vector(candidates[0], 0, activity, &mut note)?;
-            return Ok((Block::Moved([vector; 4]), note));
+            return self.whole(at, vector, note);
         }
         let mut vectors = [candidates[0]; 4];
         for cell in 0..4 {
@@ -162,6 +178,26 @@ impl Reader<'_> {
             vectors[cell] = if same { before } else { self.vector(before, 2, activity, &mut note)? };
         }
         Ok((Block::Moved(vectors), note))
+    }
+
+    /// A block that has one vector into the last picture.
+    fn whole(&mut self, at: usize, first: Vector, mut note: Note) -> Result<(Block, Note), Ended> {
+        let (left, above) = self.beside(at);
+        let near = [left, above].into_iter().flatten();
+        let count = near.clone().filter(|&at| self.notes[at].two).count();
+        note.two = self.two[at] && self.code(117 + count)?;
+        if !note.two {
+            return Ok((Block::Moved([first; 4]), note));
+        }
+        let bend = near.clone().find_map(|at| match self.field.blocks[at] {
+            Block::Bipredicted([first, second]) => Some((second.0 - 2 * first.0, second.1 - 2 * first.1)),
+            _ => None,
+        });
+        let bend = bend.unwrap_or((0, 0));
+        let x = self.magnitude(120, 122)?;
+        let y = self.magnitude(121, 137)?;
+        let second = (wrapped(2 * first.0 + bend.0 + x), wrapped(2 * first.1 + bend.1 + y));
+        Ok((Block::Bipredicted([first, second]), note))
     }
 
     fn constant(&mut self) -> Result<Block, Ended> {
@@ -180,12 +216,17 @@ impl Reader<'_> {
     }
 
     fn number(&mut self, row: usize, activity: usize) -> Result<i32, Ended> {
-        if self.code(14 + 3 * row + activity)? {
+        self.magnitude(14 + 3 * row + activity, 26 + 15 * (3 * (row % 2) + activity))
+    }
+
+    /// A number whose contexts are `zero`, and `longer` and those behind it.
+    fn magnitude(&mut self, zero: usize, longer: usize) -> Result<i32, Ended> {
+        if self.code(zero)? {
             return Ok(0);
         }
         let negative = self.code(116)?;
         let mut bits = 0;
-        while bits < 14 && self.code(26 + 15 * (3 * (row % 2) + activity) + bits)? {
+        while bits < 14 && self.code(longer + bits)? {
             bits += 1;
         }
         let mut magnitude = 1;

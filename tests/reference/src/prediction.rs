@@ -54,11 +54,11 @@ impl Plane {
     }
 }
 
-/// Section 25: plane `number` as predicted from these pictures' same plane.
-pub(super) fn predict(field: &Field, number: usize, from_loop: &Plane, from_floor: &Plane) -> Plane {
+/// Section 25: plane `number` as predicted from these pictures' same plane, the last one's and the one's before.
+pub(super) fn predict(field: &Field, number: usize, from_loop: [&Plane; 2], from_floor: [&Plane; 2]) -> Plane {
     let luma = number == 0;
     let (side, shift) = if luma { (8, 11) } else { (4, 9) };
-    let (width, height) = (from_loop.width, from_loop.height);
+    let (width, height) = (from_loop[0].width, from_loop[0].height);
     let mut samples = Vec::new();
     for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
         let mut sum = 0;
@@ -67,7 +67,10 @@ pub(super) fn predict(field: &Field, number: usize, from_loop: &Plane, from_floo
                 let at = row / 2 * field.across + column / 2;
                 let from = if field.sources[at] == Source::Loop { from_loop } else { from_floor };
                 let value = match field.blocks[at] {
-                    Block::Moved(vectors) => from.between(luma, x, y, vectors[row % 2 * 2 + column % 2]),
+                    Block::Moved(vectors) => from[0].between(luma, x, y, vectors[row % 2 * 2 + column % 2]),
+                    Block::Bipredicted([first, second]) => {
+                        (from[0].between(luma, x, y, first) + from[1].between(luma, x, y, second)) >> 1
+                    }
                     Block::Constant(level) if luma => (i64::from(level) * 4 - 128) * 64,
                     Block::Constant(_) => 0,
                 };

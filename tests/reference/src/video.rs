@@ -18,6 +18,8 @@ pub struct VideoReference {
     size: [usize; 2],
     floor: Picture,
     closed: Picture,
+    /// The leaked loop and the floor that the last frame was predicted from; none if it was predicted from nothing.
+    before: Option<[Picture; 2]>,
     /// In 1/64 of a step, less 128.
     shown: Picture,
 }
@@ -31,6 +33,8 @@ pub struct Head {
     pub key: bool,
     /// Bit planes of the string.
     pub planes: i32,
+    /// Blocks may be predicted from two pictures.
+    pub bipredicts: bool,
     /// Bytes of side information.
     pub side: usize,
     /// Bytes of the string for the floor: f.
@@ -45,10 +49,11 @@ impl Head {
     /// Reads the start of a frame. `None`: it ends inside its head, and what is there breaks no rule.
     pub fn read(frame: &[u8]) -> Result<Option<Self>, Fault> {
         let [first, planes, ..] = *frame else { return Ok(None) };
-        if planes > 15 {
+        let key = first >= 128;
+        let (bipredicts, planes) = (planes & 16 != 0, planes & !16);
+        if planes > 15 || (key && bipredicts) {
             return Err(Fault::Corrupt);
         }
-        let key = first >= 128;
         let mut left = frame[2..].iter().copied();
         let mut numbers = [0; 3];
         for number in &mut numbers[usize::from(key)..] {
@@ -57,7 +62,7 @@ impl Head {
         }
         let [side, floor, more] = numbers;
         let (phase, planes, bytes) = (usize::from(first % 128), planes.into(), frame.len() - left.len());
-        Ok(Some(Self { phase, key, planes, side, floor, closed: floor + more, bytes }))
+        Ok(Some(Self { phase, key, planes, bipredicts, side, floor, closed: floor + more, bytes }))
     }
 }
 
@@ -84,6 +89,7 @@ impl VideoReference {
             size: [width, height],
             floor: grey.clone(),
             closed: grey.clone(),
+            before: None,
             shown: grey,
         })
     }
@@ -94,13 +100,19 @@ impl VideoReference {
         let Some(string) = frame.get(head.bytes + head.side..) else { return Ok(false) };
         let [width, height] = self.size;
         let (predicted, predicted_floor, tables) = if head.key {
+            self.before = None;
             (grey(width, height), grey(width, height), &self.key)
         } else {
-            let field = Field::read(&frame[head.bytes..head.bytes + head.side], self.size, head.phase)?;
+            let side = &frame[head.bytes..head.bytes + head.side];
+            let field = Field::read(side, self.size, head.phase, head.bipredicts)?;
             let leaked = each(&self.closed, &self.floor, |l, f| f + ((31 * (l - f) + 16) >> 5));
+            let last = [leaked, self.floor.clone()];
+            let before = self.before.take().unwrap_or_else(|| last.clone());
+            let from = |which: usize, c: usize| [&last[which][c], &before[which][c]];
             let planes = [0, 1, 2];
-            let predicted = planes.map(|c| predict(&field, c, &leaked[c], &self.floor[c]));
-            let predicted_floor = planes.map(|c| predict(&field, c, &self.floor[c], &self.floor[c]));
+            let predicted = planes.map(|c| predict(&field, c, from(0, c), from(1, c)));
+            let predicted_floor = planes.map(|c| predict(&field, c, from(1, c), from(1, c)));
+            self.before = Some(last);
             (predicted, predicted_floor, &self.residual)
         };
         let residual = Residual::decode(tables, self.size, head.planes, string);

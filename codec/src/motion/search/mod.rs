@@ -7,10 +7,11 @@ mod modes;
 mod overlapped;
 mod pyramid;
 mod quarters;
+mod second;
 mod shares;
 
-use crate::motion::field::{Field, Source};
-use crate::motion::reference::{Plane, Reference};
+use crate::motion::field::Field;
+use crate::motion::reference::{Plane, References};
 use crate::motion::search::aim::{Aim, Effort};
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::modes::Modes;
@@ -37,6 +38,10 @@ pub(crate) struct Search {
 pub(crate) struct Choice {
     /// Samples between samples: of the loop, of the floor.
     quarters: [Quarters; 2],
+    /// Those of the frame before.
+    before: [Quarters; 2],
+    /// They are what the frame before was predicted from, and all receivers have that.
+    continues: bool,
     modes: Modes,
     overlapped: Overlapped,
 }
@@ -66,25 +71,34 @@ impl Search {
 }
 
 impl Choice {
+    /// The next frame is not the one behind the last, or not to all receivers: it is predicted from the last pictures alone.
+    pub(crate) const fn begin_anew(&mut self) {
+        self.continues = false;
+    }
+
+    /// For a loop that goes on from where this one's is.
+    pub(crate) fn branch(&self) -> Self {
+        Self { quarters: self.quarters.clone(), continues: self.continues, ..Self::default() }
+    }
+
     /// Fills in the motion of the frame that `search` begun, and makes `side` its bytes. `searched`: with the vectors that
-    /// were found for another loop of the same frame. `references`: loop and floor.
+    /// were found for another loop of the same frame.
     pub(crate) fn run(
         &mut self,
         aim: &Aim,
         search: &mut Search,
         searched: bool,
-        references: (&Reference, &Reference),
+        references: References<'_>,
         field: &mut Field,
         side: &mut Vec<u8>,
     ) {
         field.reset(aim.size, aim.phase);
-        let planes = [&references.0.planes[0], &references.1.planes[0]];
-        let refreshes = field.sources.contains(&Source::Floor);
-        let wanted = self.quarters.iter_mut().zip(planes).zip([true, refreshes]).filter(|(_, wanted)| *wanted);
-        parallel::for_each(aim.threads, wanted, |((quarters, plane), _): ((&mut Quarters, &Plane), _)| {
-            quarters.reset(plane)
-        });
-        let Self { quarters, modes, overlapped } = self;
+        let Self { quarters, before, continues, modes, overlapped } = self;
+        let planes = [references.last, references.before].map(|both| both.map(|reference| &reference.planes[0]));
+        std::mem::swap(quarters, before);
+        let wanted = quarters.iter_mut().zip(planes[0]);
+        parallel::for_each(aim.threads, wanted, |(quarters, plane): (&mut Quarters, &Plane)| quarters.reset(plane));
+        let continues = std::mem::replace(continues, true);
         let Search { rough, blocks, found, .. } = search;
         if !searched {
             found.clear();
@@ -103,7 +117,9 @@ impl Choice {
         *side = match aim.effort {
             Effort::Fast => bytes,
             Effort::Normal => {
-                let inputs = Inputs { lambda, blocks, planes, found, side_info: modes.side_info() };
+                field.bipredicts = continues;
+                let quarters = [&*quarters, &*before];
+                let inputs = Inputs { lambda, blocks, planes, quarters, found, side_info: modes.side_info() };
                 overlapped.refine(inputs, aim.threads, field, bytes)
             }
         };

@@ -7,10 +7,12 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use crate::entropy::range_coder::RangeEncoder;
-use crate::motion::field::{BLOCK, Block, CELL, Field};
+use crate::motion::field::{BLOCK, Block, CELL, Field, Source};
 use crate::motion::reference::{FRACTION, Plane};
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::cost::{BIT, Cost};
+use crate::motion::search::quarters::Quarters;
+use crate::motion::search::second::Second;
 use crate::motion::search::shares::{Room, SIDE, Sampler, Square, Sums, Target};
 use crate::motion::side_info::SideInfo;
 use crate::motion::vector::Vector;
@@ -20,6 +22,11 @@ use crate::parallel;
 const BAND: usize = 6;
 /// Candidates of a block.
 const MAX_CANDIDATES: usize = 14;
+/// Pairs of vectors that a block tries.
+const MAX_PAIRS: usize = 4;
+/// Absolute differences that a block which stands still leaves at least where it tries pairs: half a step a sample.
+const LEAST_LEFT: u32 = 128;
+const _: () = assert!(LEAST_LEFT as usize == BLOCK * BLOCK / 2);
 
 /// What a choice goes by.
 #[derive(Clone, Copy)]
@@ -27,8 +34,10 @@ pub(super) struct Inputs<'a> {
     /// Steps of difference that a bit is worth, in 1/16.
     pub(super) lambda: u32,
     pub(super) blocks: &'a Blocks,
-    /// Luma of loop and floor.
-    pub(super) planes: [&'a Plane; 2],
+    /// Luma of loop and floor, last ones and those before.
+    pub(super) planes: [[&'a Plane; 2]; 2],
+    /// The same planes between samples.
+    pub(super) quarters: [&'a [Quarters; 2]; 2],
     pub(super) found: &'a [Found],
     /// As coding the chosen field left it: bits are counted by its probabilities.
     pub(super) side_info: &'a SideInfo,
@@ -58,6 +67,7 @@ impl Overlapped {
             rooms().push(band);
         });
         field.blocks.copy_from_slice(chosen);
+        field.bipredicts &= chosen.iter().any(|block| matches!(block, Block::Bipredicted(_)));
         side_info.reset(field);
         let mut coder = RangeEncoder::new();
         coder.restart(bytes);
@@ -93,7 +103,7 @@ impl Band {
         }
         for at in rows.start * across..rows.end * across {
             if let Block::Moved(_) = field.blocks[at]
-                && !is_calm(field, at)
+                && (!is_calm(field, at) || may_pay(inputs, field, at))
             {
                 field.blocks[at] = best(inputs, side_info, &mut sums, &mut sampler, field, at);
             }
@@ -129,21 +139,32 @@ fn best(
         *others -= own;
     }
     let (candidates, count) = candidates(side_info, field, &inputs.found[at], at);
+    let count = if is_calm(field, at) { 1 } else { count };
     let mut best = (before, u32::MAX);
     for block in &candidates[..count] {
-        let mut cost = Cost::default();
-        let _ = side_info.block(&mut cost, field, at, *block);
-        let bits = inputs.lambda * cost.0 / (16 * BIT);
+        let bits = bits(inputs, side_info, field, at, *block);
         if bits >= best.1 {
             continue;
         }
         let enough = best.1 - bits;
         let difference = match block.one_vector() {
-            Some(vector) => target.left_of_moved(sampler, field, at, vector, enough),
+            Some(_) => target.left_of_moved(sampler, field, at, block, enough),
             None => target.left(&own, enough),
         };
         if difference < enough {
             best = (*block, difference + bits);
+        }
+    }
+    if let Some(first) = best.0.one_vector().filter(|_| field.may_bipredict(at)) {
+        let (pairs, count) = pairs(inputs, side_info, field, first, at);
+        for pair in &pairs[..count] {
+            let block = Block::Bipredicted(*pair);
+            let bits = bits(inputs, side_info, field, at, block);
+            let enough = best.1.saturating_sub(bits);
+            let difference = target.left_of_moved(sampler, field, at, &block, enough);
+            if difference < enough {
+                best = (block, difference + bits);
+            }
         }
     }
     if best.0 != before {
@@ -154,6 +175,42 @@ fn best(
         footprint.put(sums, &target.others);
     }
     best.0
+}
+
+/// What the bits of block `at` are worth if it is `block`.
+fn bits(inputs: Inputs<'_>, side_info: &mut SideInfo, field: &Field, at: usize, block: Block) -> u32 {
+    let mut cost = Cost::default();
+    let _ = side_info.block(&mut cost, field, at, block);
+    inputs.lambda * cost.0 / (16 * BIT)
+}
+
+/// Pairs of vectors that block `at` tries, of which `first` is its best one: what was found beside that, what costs nothing, what
+/// neighbours have.
+fn pairs(
+    inputs: Inputs<'_>,
+    side_info: &SideInfo,
+    field: &Field,
+    first: Vector,
+    at: usize,
+) -> ([[Vector; 2]; MAX_PAIRS], usize) {
+    let source = usize::from(field.sources[at] == Source::Floor);
+    let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
+    let quarters = inputs.quarters.map(|quarters| &quarters[source]);
+    let predicted = side_info.second(field, at, first);
+    let second = Second { lambda: inputs.lambda, quarters, corner, first, predicted };
+    let found = second.find(&inputs.blocks.square(corner));
+    let (mut all, mut count) = ([[first, found]; MAX_PAIRS], 1);
+    let left = (!at.is_multiple_of(field.across)).then(|| field.blocks[at - 1]);
+    let above = at.checked_sub(field.across).map(|above| field.blocks[above]);
+    let near = [left, above].into_iter().flatten();
+    let near = near.filter_map(|block| if let Block::Bipredicted(pair) = block { Some(pair) } else { None });
+    for pair in near.chain([[first, predicted]]) {
+        if !all[..count].contains(&pair) {
+            all[count] = pair;
+            count += 1;
+        }
+    }
+    (all, count)
 }
 
 /// The samples of a frame that a block reaches. Squares of them have rows of [`SIDE`], with zeros behind the frame's.
@@ -218,6 +275,14 @@ fn is_calm(field: &Field, at: usize) -> bool {
         (x.saturating_sub(1)..(x + 2).min(field.across), y.saturating_sub(1)..(y + 2).min(field.down));
     let mut near = rows.flat_map(|y| columns.clone().map(move |x| y * field.across + x));
     field.blocks[at].one_vector() == Some(Vector::ZERO) && near.all(|near| field.blocks[near] == field.blocks[at])
+}
+
+/// Whether block `at`, which stands still, may try a second vector: its first one leaves something.
+fn may_pay(inputs: Inputs<'_>, field: &Field, at: usize) -> bool {
+    let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
+    let own = inputs.blocks.square(corner);
+    let quarters = &inputs.quarters[0][usize::from(field.sources[at] == Source::Floor)];
+    field.may_bipredict(at) && quarters.difference::<BLOCK>(&own, corner, Vector::ZERO) >= LEAST_LEFT
 }
 
 /// What a block tries, itself first.

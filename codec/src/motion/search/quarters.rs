@@ -1,11 +1,12 @@
 //! A reference's luma at quarters of a sample, roughly and fast: 8-bit half samples, and means of these.
 
+use crate::motion::field::BLOCK;
 use crate::motion::reference::{BORDER, FRACTION, Plane};
 use crate::motion::vector::Vector;
 use crate::simd::widest;
 
 /// Planes of whole samples, and of those half a sample to the right, below, and both.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Quarters {
     width: usize,
     height: usize,
@@ -72,6 +73,54 @@ impl Quarters {
         let [first, second] = self.places(corner, vector, [N; 2]);
         widest!(difference(own, [first, second], self.stride))
     }
+}
+
+/// A block's samples and what a first vector leads to: a second one is sought beside it.
+pub(super) struct Rest<'a> {
+    own: &'a [[u8; BLOCK]; BLOCK],
+    first: [[u8; BLOCK]; BLOCK],
+    corner: [usize; 2],
+}
+
+impl<'a> Rest<'a> {
+    pub(super) fn new(own: &'a [[u8; BLOCK]; BLOCK], quarters: &Quarters, corner: [usize; 2], vector: Vector) -> Self {
+        let mut first = [[0; BLOCK]; BLOCK];
+        let places = quarters.places(corner.map(usize::cast_signed), vector, [BLOCK; 2]);
+        let rows = places.map(|place| place.chunks_exact(quarters.stride));
+        let [one, other] = rows;
+        for ((out, a), b) in first.iter_mut().zip(one).zip(other) {
+            for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+                *out = mean(*a, *b);
+            }
+        }
+        Self { own, first, corner }
+    }
+
+    /// Sum of absolute differences to the mean of both, if `vector` is the second one.
+    pub(super) fn difference(&self, quarters: &Quarters, vector: Vector) -> u32 {
+        let places = quarters.places(self.corner.map(usize::cast_signed), vector, [BLOCK; 2]);
+        widest!(difference_to_mean(self.own, &self.first, places, quarters.stride))
+    }
+}
+
+/// Twice the differences, so that no mean is rounded, column by column in 16 bits.
+#[inline(always)]
+fn difference_to_mean(
+    own: &[[u8; BLOCK]; BLOCK],
+    before: &[[u8; BLOCK]; BLOCK],
+    [first, second]: [&[u8]; 2],
+    stride: usize,
+) -> u32 {
+    let mut columns = [0_u16; BLOCK];
+    let rows = first.chunks_exact(stride).zip(second.chunks_exact(stride));
+    for (((a, b), own), before) in rows.zip(own).zip(before) {
+        let (Some(a), Some(b)) = (a.first_chunk::<BLOCK>(), b.first_chunk::<BLOCK>()) else { break };
+        for i in 0..BLOCK {
+            let both = u16::from(mean(a[i], b[i])) + u16::from(before[i]);
+            columns[i] += both.abs_diff(2 * u16::from(own[i]));
+        }
+    }
+    columns.iter().map(|column| u32::from(*column)).sum::<u32>() / 2
 }
 
 /// Column by column, in 16 bits.

@@ -22,32 +22,43 @@ const ROWS: usize = 8;
 /// Shares or samples of what a block reaches, row by row.
 pub(super) type Square = [[i16; SIDE]; SIDE];
 
-/// The loop's luma and the floor's, which blocks are predicted from, and room for what is interpolated of them.
+/// Luma that blocks are predicted from: the loop's and the floor's, last ones and those before; and room for what is interpolated
+/// of it.
 pub(super) struct Sampler<'a> {
-    pub(super) planes: [&'a Plane; 2],
+    pub(super) planes: [[&'a Plane; 2]; 2],
     pub(super) room: &'a mut Room,
 }
 
 /// Room for what is interpolated.
 #[derive(Debug)]
 pub(super) struct Room {
-    window: Window,
+    windows: [Window; 2],
     rounded: Square,
 }
 
 impl Default for Room {
     fn default() -> Self {
-        Self { window: Window::default(), rounded: [[0; SIDE]; SIDE] }
+        Self { windows: Default::default(), rounded: [[0; SIDE]; SIDE] }
     }
+}
+
+/// A motion that is no constant.
+#[derive(Clone, Copy)]
+enum Moved {
+    By(Vector),
+    ByTwo([Vector; 2]),
 }
 
 impl Sampler<'_> {
     /// Samples of 8 bits, less 128, the first of which is at `corner` moved by `vector`; `side[0]` x `side[1]` of them mean
     /// something.
-    fn fetch(&mut self, source: Source, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> &Square {
-        let plane = self.planes[usize::from(source == Source::Floor)];
-        let Room { window, rounded } = &mut *self.room;
-        let samples = window.fetch(plane, true, corner, vector, side);
+    fn fetch(&mut self, source: Source, corner: [isize; 2], motion: Moved, side: [usize; 2]) -> &Square {
+        let planes = self.planes.map(|planes| planes[usize::from(source == Source::Floor)]);
+        let Room { windows: [window, other], rounded } = &mut *self.room;
+        let samples = match motion {
+            Moved::By(vector) => window.fetch(planes[0], true, corner, vector, side),
+            Moved::ByTwo(vectors) => window.fetch_mean(other, planes, true, corner, vectors, side),
+        };
         match row_length(side[0]) {
             SIDE => widest!(round::<SIDE>(samples, rounded)),
             _ => widest!(round::<CELL_SIDE>(samples, rounded)),
@@ -82,20 +93,21 @@ impl Sums<'_> {
             let [x, y] = [left, upper].map(isize::cast_unsigned);
             let all = &mut self.all[(y - self.corner[1]) * self.width + x - self.corner[0]..];
             let down = down.as_slice();
-            match unit.motion {
-                Motion::Moved(vector) => {
-                    let sides = [across.as_slice().len(), down.len()];
-                    let samples = sampler.fetch(field.sources[at], [left, upper], vector, sides);
-                    if unit.cells == 1 {
-                        widest!(add_rows::<CELL_SIDE>(all, self.width, |y| first(&samples[y]), across.first(), down));
-                    } else {
-                        widest!(add_rows::<SIDE>(all, self.width, |y| samples[y], across.first(), down));
-                    }
-                }
+            let moved = match unit.motion {
+                Motion::Moved(vector) => Moved::By(vector),
+                Motion::Bipredicted(vectors) => Moved::ByTwo(vectors),
                 Motion::Constant(level) => {
                     let samples = [level >> (2 * FRACTION); SIDE];
                     widest!(add_rows::<SIDE>(all, self.width, |_| samples, across.first(), down));
+                    continue;
                 }
+            };
+            let sides = [across.as_slice().len(), down.len()];
+            let samples = sampler.fetch(field.sources[at], [left, upper], moved, sides);
+            if unit.cells == 1 {
+                widest!(add_rows::<CELL_SIDE>(all, self.width, |y| first(&samples[y]), across.first(), down));
+            } else {
+                widest!(add_rows::<SIDE>(all, self.width, |y| samples[y], across.first(), down));
             }
         }
     }
@@ -142,22 +154,26 @@ impl Target {
         widest!(self.left_of(|y| own[y], enough))
     }
 
-    /// The same for a block that moves as one.
+    /// The same if block `at` is `block`, which moves as one.
     pub(super) fn left_of_moved(
         &self,
         sampler: &mut Sampler<'_>,
         field: &Field,
         at: usize,
-        vector: Vector,
+        block: &Block,
         enough: u32,
     ) -> u32 {
-        let block = Block::whole(vector);
-        let [Some(unit), ..] = units(&block, Kind::Luma, [at % field.across, at / field.across]) else {
+        let [Some(unit), ..] = units(block, Kind::Luma, [at % field.across, at / field.across]) else {
             return u32::MAX;
+        };
+        let moved = match unit.motion {
+            Motion::Moved(vector) => Moved::By(vector),
+            Motion::Bipredicted(vectors) => Moved::ByTwo(vectors),
+            Motion::Constant(_) => return u32::MAX,
         };
         let [(left, across), (upper, down)] = Weights::of_unit(&unit, field, Kind::Luma);
         let sides = [across, down].map(|weights| weights.as_slice().len());
-        let samples = sampler.fetch(field.sources[at], [left, upper], vector, sides);
+        let samples = sampler.fetch(field.sources[at], [left, upper], moved, sides);
         let (across, down) = (across.first::<SIDE>(), down.as_slice());
         let own = |y| if y < down.len() { shares(&samples[y], across, down[y]) } else { [0; SIDE] };
         widest!(self.left_of(own, enough))
@@ -210,19 +226,20 @@ mod tests {
             for block in &mut field.blocks {
                 let vectors =
                     std::array::from_fn(|_| Vector { x: random(40) / 4 * 4 - 20, y: random(40) / 4 * 4 - 20 });
-                *block = match random(3) {
+                *block = match random(4) {
                     0 => Block::Constant(5),
                     1 => Block::Moved(vectors),
+                    2 => Block::Bipredicted([vectors[0]; 2]),
                     _ => Block::whole(vectors[0]),
                 };
             }
             let plane = &reference.planes[0];
             let mut wanted = Plane::new(plane.width, plane.height);
-            Overlap::default().predict(&field, Kind::Luma, plane, plane, &mut wanted);
+            Overlap::default().predict(&field, Kind::Luma, [plane; 2], [plane; 2], &mut wanted);
             let (across, rows) = (field.across * BLOCK, field.down * BLOCK);
             let mut all = vec![0; across * rows + SIDE];
             let mut sums = Sums { all: &mut all, width: across, corner: [0; 2] };
-            let mut sampler = Sampler { planes: [plane; 2], room: &mut Room::default() };
+            let mut sampler = Sampler { planes: [[plane; 2]; 2], room: &mut Room::default() };
             for (at, block) in field.blocks.iter().enumerate() {
                 sums.add(&mut sampler, &field, at, block);
             }

@@ -1,0 +1,51 @@
+//! Second vectors of bi-predicted blocks, by absolute differences and rough bits.
+
+use crate::motion::field::BLOCK;
+use crate::motion::search::cost;
+use crate::motion::search::quarters::{Quarters, Rest};
+use crate::motion::vector::Vector;
+
+/// Steps by whole samples at most.
+const STEPS: usize = 3;
+
+/// A block whose first vector is chosen.
+pub(super) struct Second<'a> {
+    /// Steps of difference that a bit is worth, in 1/16.
+    pub(super) lambda: u32,
+    /// Of the last picture and of the one before.
+    pub(super) quarters: [&'a Quarters; 2],
+    pub(super) corner: [usize; 2],
+    pub(super) first: Vector,
+    /// What the second vector is coded against.
+    pub(super) predicted: Vector,
+}
+
+impl Second<'_> {
+    /// The best second vector near to the predicted one.
+    pub(super) fn find(&self, own: &[[u8; BLOCK]; BLOCK]) -> Vector {
+        let rest = Rest::new(own, self.quarters[0], self.corner, self.first);
+        let mut best = (self.predicted, self.cost(&rest, self.predicted));
+        for (reach, steps) in [(4, STEPS), (2, 1), (1, 1)] {
+            for _ in 0..steps {
+                let from = best.0;
+                for (x, y) in [(reach, 0), (-reach, 0), (0, reach), (0, -reach)] {
+                    let vector = from.plus(Vector { x, y });
+                    let cost = self.cost(&rest, vector);
+                    if cost < best.1 {
+                        best = (vector, cost);
+                    }
+                }
+                if best.0 == from {
+                    break;
+                }
+            }
+        }
+        best.0
+    }
+
+    /// Of no bits if it is the predicted one.
+    fn cost(&self, rest: &Rest<'_>, vector: Vector) -> u32 {
+        let bits = cost::of_difference(vector, self.predicted) - cost::of_difference(Vector::ZERO, Vector::ZERO);
+        rest.difference(self.quarters[1], vector) + self.lambda * bits / 16
+    }
+}
