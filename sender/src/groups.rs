@@ -154,11 +154,13 @@ impl Groups {
         branch.into_iter().chain(self.remove_empty()).collect()
     }
 
-    /// The frame's base in the loop at this place has so many bytes.
-    pub(crate) fn handle_base(&mut self, at: usize, bytes: usize) {
+    /// The frame's base in the loop at this place has so many bytes; bases are made for `most` bits a second now.
+    pub(crate) fn handle_base(&mut self, at: usize, bytes: usize, most: f64) {
         let weight = (1.0 / (BASES * self.frames_a_second)).min(1.0);
         let bases = &mut self.groups[at].bases;
         *bases += (bytes as f64 * 8.0 * self.frames_a_second - *bases) * weight;
+        // Whose rate fell, and the bases with it, carries these.
+        *bases = bases.min(most);
     }
 
     /// The loops, in the order of the encoder's.
@@ -223,13 +225,17 @@ impl Groups {
     /// Receivers that are much nearer to those of another loop change to it.
     fn gather_strays(&mut self, joins: &mut JoinBudget) {
         let (settled, stays) = (self.frames_in(SETTLED), self.frames_in(STAYS));
+        let patience = u64::from(self.frames_in(STARVED));
         let mut leaving = Vec::new();
         let means: Vec<(u64, f64)> =
             self.groups.iter().filter_map(|group| Some((group.number, self.mean(group.number)?))).collect();
         let counts: Vec<usize> = means.iter().map(|(number, _)| self.of(*number).count()).collect();
         for (receiver, member) in &mut self.members {
             let Some(own) = means.iter().position(|(number, _)| *number == member.group) else { continue };
-            let others = means.iter().filter(|(number, _)| *number != member.group);
+            let carried =
+                |number: u64| self.groups.iter().any(|group| group.number == number && group.bases <= member.rate);
+            let behind = member.owed_frames > patience;
+            let others = means.iter().filter(|(number, _)| !behind && *number != member.group && carried(*number));
             let apart = |mean: f64| (member.settled - mean).abs();
             let nearest = others.min_by(|a, b| apart(a.1).total_cmp(&apart(b.1)));
             let Some(&(to, mean)) = nearest.filter(|_| counts[own] > 1 && member.known >= settled) else { continue };
@@ -250,6 +256,7 @@ impl Groups {
         let Some((gap, pair)) = self.nearest(self.frames_in(STAYS)) else { return };
         // Where a receiver alone may change, that costs less.
         let full = self.groups.len() == self.most() && self.members.values().all(|member| member.stray == 0);
+        let full = full && self.loops != Loops::AsNeeded;
         let widest = self.widest().filter(|_| full).map_or(f64::NEG_INFINITY, |cut| cut.gap - NEARER.ln());
         if gap < NEAR.ln().max(widest) {
             self.merge(pair, joins);
@@ -258,8 +265,7 @@ impl Groups {
 
     /// The two loops that are nearest to each other become one, however far that is.
     fn give_one_up(&mut self, joins: &mut JoinBudget) {
-        if let Some((_, pair)) = self.nearest(0) {
-            self.merge(pair, joins);
+        if self.nearest(0).is_some_and(|(_, pair)| self.merge(pair, joins)) {
             self.time.handle_given_up();
         }
     }
@@ -273,11 +279,12 @@ impl Groups {
         pairs.min_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// The receivers of that loop which has fewer change to the other.
-    fn merge(&mut self, [one, other]: [u64; 2], joins: &mut JoinBudget) {
+    /// The receivers of that loop which has fewer change to the other, if a join may be made for them. Whether they did.
+    fn merge(&mut self, [one, other]: [u64; 2], joins: &mut JoinBudget) -> bool {
         let (from, to) = if self.of(one).count() < self.of(other).count() { (one, other) } else { (other, one) };
         let leaving: Vec<u64> = self.of(from).map(|(receiver, _)| *receiver).collect();
         leaving.into_iter().for_each(|receiver| self.change(receiver, to, joins));
+        self.of(from).next().is_none()
     }
 
     /// A receiver changes loops, if a join may be made for it.
@@ -291,11 +298,14 @@ impl Groups {
 
     /// Lets the loop branch whose receivers are furthest apart, if there is room and need.
     fn branch(&mut self) -> Option<Change> {
-        let room = self.groups.len() < self.most() && self.time.has_room();
-        if !room || (self.loops == Loops::AsNeeded && !self.does_one_starve()) {
+        if self.groups.len() >= self.most() || !self.time.has_room() {
             return None;
         }
-        let cut = self.widest().filter(|cut| cut.gap >= APART.ln())?;
+        let cut = match self.loops {
+            Loops::AsNeeded => self.above_who_starves(),
+            Loops::AtMost(_) => self.widest(),
+        };
+        let cut = cut.filter(|cut| cut.gap >= APART.ln())?;
         let from = self.groups.iter().position(|group| group.number == cut.group)?;
         let number = self.made;
         self.made += 1;
@@ -306,20 +316,28 @@ impl Groups {
         Some(Change::Branch { from })
     }
 
-    fn does_one_starve(&self) -> bool {
-        let patience = self.frames_in(STARVED);
-        self.members.values().any(|member| member.starved >= patience)
+    /// The cut of the first loop above those of its receivers who cannot carry its bases.
+    fn above_who_starves(&self) -> Option<Cut> {
+        let (group, patience) = (self.groups.first()?.number, self.frames_in(STARVED));
+        let rates = self.settled_rates(group);
+        let starving =
+            self.of(group).filter(|(_, member)| member.starved >= patience).map(|(_, member)| member.settled);
+        let fastest = starving.max_by(f64::total_cmp)?;
+        Cut::at(group, &rates, rates.partition_point(|rate| *rate <= fastest))
+    }
+
+    /// The settled rates of a loop's receivers, without those who came of late; they rise.
+    fn settled_rates(&self, group: u64) -> Vec<f64> {
+        let settled = self.frames_in(SETTLED);
+        let members = self.of(group).filter(|(_, member)| member.known >= settled);
+        let mut rates: Vec<f64> = members.map(|(_, member)| member.settled).collect();
+        rates.sort_by(f64::total_cmp);
+        rates
     }
 
     /// The best cut of a loop whose receivers are all settled, of that where it is worth the most.
     fn widest(&self) -> Option<Cut> {
-        let settled = self.frames_in(SETTLED);
-        let cuts = self.groups.iter().filter_map(|group| {
-            let members = self.of(group.number).filter(|(_, member)| member.known >= settled);
-            let mut rates: Vec<f64> = members.map(|(_, member)| member.settled).collect();
-            rates.sort_by(f64::total_cmp);
-            Cut::best(group.number, &rates)
-        });
+        let cuts = self.groups.iter().filter_map(|group| Cut::best(group.number, &self.settled_rates(group.number)));
         cuts.max_by(|a, b| a.worth.total_cmp(&b.worth))
     }
 
@@ -362,15 +380,18 @@ struct Cut {
 impl Cut {
     /// The best of these rates, which rise.
     fn best(group: u64, rates: &[f64]) -> Option<Self> {
-        let (all, sum) = (rates.len() as f64, rates.iter().sum::<f64>());
-        let mut below = 0.0;
-        let cuts = rates.windows(2).enumerate().map(|(at, pair)| {
-            below += pair[0];
-            let (lower, upper) = (at as f64 + 1.0, all - at as f64 - 1.0);
-            let gap = (sum - below) / upper - below / lower;
-            Self { group, from: pair[1], gap, worth: lower * upper / all * gap * gap }
-        });
+        let cuts = (1..rates.len()).filter_map(|lower| Self::at(group, rates, lower));
         cuts.max_by(|a, b| a.worth.total_cmp(&b.worth))
+    }
+
+    /// Above so many of these rates, which rise; none if a part would be empty.
+    fn at(group: u64, rates: &[f64], lower: usize) -> Option<Self> {
+        let (below, above) =
+            rates.split_at_checked(lower).filter(|(below, above)| !below.is_empty() && !above.is_empty())?;
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        let gap = mean(above) - mean(below);
+        let worth = below.len() as f64 * above.len() as f64 / rates.len() as f64 * gap * gap;
+        Some(Self { group, from: above[0], gap, worth })
     }
 }
 

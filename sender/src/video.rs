@@ -73,8 +73,8 @@ impl VideoEncoding {
         Self { encoder: self.encoder.with_effort(effort), ..self }
     }
 
-    /// The frame before took so long to encode: where frames take half of their interval no loop is added, and one is given up before
-    /// they take all of it. Whoever never says so is taken to have all the time.
+    /// The frame before took so long to encode: where frames take half of their interval no loop is added, and one is given up where
+    /// they take more than nine tenths. Whoever never says so is taken to have all the time.
     pub fn handle_encoded(&mut self, took: Duration) {
         self.groups.handle_encoded(took.as_secs_f64());
     }
@@ -101,7 +101,7 @@ impl VideoEncoding {
             let join = self.join(at, &frame, at == slowest && wanted.contains(&None), &wanted);
             let Group { number, branches_off, .. } = self.groups.groups()[at];
             let nestcast_codec::Frame { base, bytes, .. } = frame;
-            self.groups.handle_base(at, base);
+            self.groups.handle_base(at, base, self.slowest[at] * BASE_SHARE);
             loops.push(LoopFrame { number, branches_off, receivers: self.groups.receivers(at), base, bytes, join });
         }
         loops.swap(0, slowest);

@@ -53,7 +53,7 @@ pub(crate) struct Send {
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
     /// Of a video: loops at most, each coded for a part of the receivers where they are far apart [default: 1, and a second where
-    /// a receiver cannot carry the bases of the first]
+    /// a receiver cannot carry the others' bases]
     #[arg(long, value_name = "N", value_parser = loops)]
     pub(crate) loops: Option<usize>,
     /// Of a video: how long to search for motion [default: normal, above 640x360 at 30 frames/s fast]

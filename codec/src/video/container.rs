@@ -7,10 +7,12 @@ use bytes::Bytes;
 
 use crate::error::{Error, ModelId};
 use crate::picture::{MAX_SIDE, Range, Size};
-use crate::stream::header::{MAGIC, VERSION};
+use crate::stream::header::MAGIC;
 use crate::video::loop_rates::{LoopRates, MAX_LOOPS};
 use crate::video::population::FrameRate;
 
+/// The version of stored videos and of their frames; streams of pictures have one of their own.
+const VERSION: u8 = 5;
 /// The kind of content, where streams of pictures have 0 or 1.
 const KIND: u8 = 2;
 /// The kind of a video of several loops.
