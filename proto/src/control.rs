@@ -115,8 +115,9 @@ mod tests {
     fn a_model_and_its_package_have_names_of_one_length() {
         let request = |length: u8| [&[3, length + 1, length][..], &vec![7; length.into()]].concat();
         let welcome = |model: u8, package: u8| {
+            let version = u8::try_from(crate::limits::VERSION).expect("small");
             let fields =
-                [&[4, model][..], &vec![1; model.into()], &[package], &vec![2; package.into()], &[9, 9, 9, 9, 0]]
+                [&[version, model][..], &vec![1; model.into()], &[package], &vec![2; package.into()], &[9, 9, 9, 9, 0]]
                     .concat();
             [&[2, u8::try_from(fields.len()).expect("short")][..], &fields].concat()
         };
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn other_versions_are_named_and_long_messages_refused_before_they_are_held() {
-        for version in [0, 1, 2, 3, 9] {
+        for version in [0, 1, 2, 3, 4, 9] {
             let mut control = Control::default();
             control.handle_bytes(&[1, 4, version, 0, 0, 0]);
             assert_eq!(control.poll().expect_err("another version").code, Code::Version);
