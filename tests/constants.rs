@@ -1,15 +1,20 @@
-//! The tables of `spec/session.md` have every number of the code with its value, and none that is not there.
+//! The tables of `spec/session.md` have every number of the code with its value, and none that is not there; the examples of both
+//! specifications are of the versions of now.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use nestcast_codec::{Header, Parsed, Size, VideoHeader};
+use nestcast_proto::{Bitrate, Control, DecoderKind, Hello, Message};
 
 /// Crates whose numbers both ends, or the path between them, can tell.
 const CRATES: [&str; 3] = ["proto", "sender", "receiver"];
 /// Files whose numbers are kinds, in tables of their own.
 const KINDS: [&str; 2] = ["proto::message", "proto::stream"];
 /// What only memory and speed depend on, or another section states.
-const OTHERS: [&str; 15] = [
+const OTHERS: [&str; 17] = [
     "proto::limits::VERSION",
     "proto::publisher::begin::HEADS_BYTES",
     "proto::subscriber::MAX_SPARES",
@@ -18,7 +23,9 @@ const OTHERS: [&str; 15] = [
     "receiver::quic::NO_APPLICATION_PROTOCOL",
     "receiver::session::MAX_WAITING_EVENTS",
     "sender::capture::MAX_SPENT_PICTURES",
-    "sender::frames::KEPT_FRAMES",
+    "sender::frames::KEPT",
+    "sender::frames::MAX_KEPT_FRAMES",
+    "sender::frames::MIN_KEPT_FRAMES",
     "sender::quic::MAX_FIRST_PACKETS",
     "sender::quic::MAX_PIECES",
     "sender::quic::MAX_READ_BYTES",
@@ -125,6 +132,39 @@ fn the_session_states_every_constant_as_the_code_has_it() {
         .collect();
     assert!(missing.is_empty(), "the session does not state {missing:?}");
     assert!(tables.len() > 100, "{} constants", tables.len());
+}
+
+fn size(width: u32, height: u32) -> Size {
+    Size::new(width, height).expect("a valid size")
+}
+
+/// The bytes that stand in hexadecimal at the beginning of a text.
+fn hexadecimal(text: &str) -> Vec<u8> {
+    let bytes = text.split_whitespace().map_while(|word| match word.len() {
+        2 => u8::from_str_radix(word, 16).ok(),
+        _ => None,
+    });
+    bytes.collect()
+}
+
+#[test]
+fn the_examples_of_the_specifications_are_read() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (session, bitstream) = (read(&root.join("spec/session.md")), read(&root.join("spec/bitstream.md")));
+    let hello = session.split_once("the linear decoder: `").expect("an example").1;
+    let mut control = Control::default();
+    control.handle_bytes(&hexadecimal(hello.split('`').next().unwrap_or_default()));
+    let expected =
+        Hello { token: Bytes::new(), max_bitrate: Some(Bitrate::from_bits(1_000_000)), decoder: DecoderKind::Linear };
+    assert_eq!(control.poll(), Ok(Some(Message::Hello(expected))));
+    let mut examples = bitstream.split("\n6e 73 74 0").skip(1).map(|rest| hexadecimal(&format!("6e 73 74 0{rest}")));
+    let mut example = || examples.next().expect("an example");
+    assert!(matches!(Header::parse(&example()), Ok(Parsed::Complete(header, 20)) if header.size == size(300, 200)));
+    let (header, length) = VideoHeader::parse(&example()[..22]).expect("a header");
+    assert_eq!((header.size, length), (size(48, 32), 22));
+    let loops = bitstream.split("of kind 3\n").nth(1).map(hexadecimal).expect("a line more");
+    let (header, length) = VideoHeader::parse(&[&example()[..22], &loops].concat()).expect("a header");
+    assert_eq!((header.size, header.loops.count(), length), (size(48, 32), 2, 29));
 }
 
 #[test]

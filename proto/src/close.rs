@@ -75,10 +75,10 @@ impl Code {
         }
     }
 
-    /// Whether trying again may help without anyone changing anything.
+    /// Whether trying again may help without anyone changing anything (session specification, section 8).
     #[must_use]
     pub const fn may_retry(self) -> bool {
-        matches!(self, Self::Done | Self::Full | Self::Slow | Self::Failed)
+        matches!(self, Self::Full | Self::Slow | Self::Failed)
     }
 }
 

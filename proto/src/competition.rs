@@ -98,7 +98,12 @@ impl Competition {
         }
         // Where flows like this one make long queues too, one that is gone for a moment was theirs.
         let ours = standing < SHORT && queue.of_others_like_this() > STANDING_ON_AVERAGE;
-        self.there = if self.there { self.empty < EMPTY_ROUNDS && !ours } else { self.stands(queue) };
+        if self.there && (self.empty >= EMPTY_ROUNDS || ours) {
+            // The queue of before was made by both: of what stands now nothing is known.
+            *self = Self { clear: self.clear, average: (0.0, now), ..Self::default() };
+        } else {
+            self.there = self.there || self.stands(queue);
+        }
         if !self.there {
             (self.cut, self.empty) = (None, 0);
         }
@@ -212,5 +217,21 @@ mod tests {
         assert!(round(6020, 5, true), "just before this flow's shrank");
         assert!(round(6030, 30, true) && round(11_000, 5, true));
         assert!(!round(16_000, 5, true));
+    }
+
+    #[test]
+    fn the_queue_that_stood_beside_another_does_not_bring_it_back_once_it_is_gone() {
+        let mut competition = Competition::default();
+        let mut round = |milliseconds: u64, standing: u64, draining| {
+            let queue = Queue { standing: Duration::from_millis(standing), draining, ..PATH };
+            competition.handle_round(Duration::from_millis(milliseconds), queue);
+            competition.is_there()
+        };
+        assert!((0..200).map(|at| round(50 * at, 150, false)).next_back().unwrap_or_default());
+        assert!(round(10_000, 5, true));
+        assert!(!round(10_050, 5, true), "two drains found no queue");
+        assert!(!round(10_100, 5, false));
+        assert!(!(203..260).any(|at| round(50 * at, 30, false)), "this flow's own queue");
+        assert!((260..420).map(|at| round(50 * at, 150, false)).any(|there| there), "another one came");
     }
 }

@@ -283,6 +283,8 @@ impl DelayController {
         let window = self.path.window as f64;
         let mut aim = if self.competition.is_there() {
             let mtu = self.path.mtu as f64;
+            // What is drained for, and what the window begins with when the other is gone.
+            self.rate = self.busy.take(self.path.mtu).map(|rate| rate.min(round.flown())).or(self.rate);
             mtu * self.competition.window(now, round.mean_rtt(), window / mtu, round.lost > 0)
         } else {
             self.aim(&round)

@@ -49,7 +49,10 @@ pub enum Error {
     /// The sender's model package is missing and may not be fetched.
     #[error("the sender's model package {0} is not here")]
     PackageMissing(PackageHash),
-    /// The sink cannot go on: its output is closed, or it cannot use such frames.
+    /// The sink refuses what the sender announced, or its model package.
+    #[error(transparent)]
+    Refused(Box<dyn StdError + Send + Sync>),
+    /// The sink cannot go on: its output is closed, or frame after frame cannot be decoded.
     #[error(transparent)]
     Sink(Box<dyn StdError + Send + Sync>),
     /// Connecting again and again did not help.
@@ -78,6 +81,11 @@ impl Error {
         Self::Sink(error.into())
     }
 
+    /// The sink takes no such broadcast.
+    pub(crate) fn refused(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::Refused(error.into())
+    }
+
     /// The sender broke a rule.
     pub(crate) const fn violation(why: &'static str) -> Self {
         Self::Violation(Close { code: Code::Violation, why })
@@ -87,7 +95,7 @@ impl Error {
     pub(crate) const fn may_retry(&self) -> bool {
         match self {
             Self::Connect { .. } | Self::Lost { .. } | Self::Late(_) => true,
-            Self::Closed(code) => code.may_retry() && !matches!(code, Code::Done),
+            Self::Closed(code) => code.may_retry(),
             _ => false,
         }
     }

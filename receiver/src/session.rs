@@ -22,6 +22,8 @@ use crate::transport::{Connection, Incoming};
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long no frame may come: so long, and four frame intervals.
 const FRAME_TIMEOUT: Duration = Duration::from_secs(30);
+/// The four intervals at most: a sender may announce a picture in eleven days.
+const MAX_FRAME_INTERVALS: Duration = Duration::from_secs(3600);
 /// Events of streams that wait to be put together.
 const MAX_WAITING_EVENTS: usize = 64;
 /// What is kept of a frame: so many bytes, and so many for each pixel. Noise takes 3 of RGB, and a prefix is a picture.
@@ -50,7 +52,10 @@ where
     let close = match &error {
         Error::Violation(close) => *close,
         Error::Late(why) => Close { code: Code::Slow, why },
-        Error::Sink(_) | Error::PackageMissing(_) => Close { code: Code::Model, why: "the receiver cannot show this" },
+        Error::Refused(_) | Error::PackageMissing(_) => {
+            Close { code: Code::Model, why: "the receiver cannot show this" }
+        }
+        Error::Sink(_) => Close { code: Code::Failed, why: "the receiver's player failed" },
         _ => Close { code: Code::Done, why: "the receiver leaves" },
     };
     connection.close(close);
@@ -83,7 +88,7 @@ async fn session<C: Connection, S: FrameSink>(
     };
     let (mut outgoing, incoming, control, welcome, clock) = greeted?;
     sink.handle_clock(Duration::from_micros(clock.micros) + connection.rtt() / 2);
-    let readiness = sink.handle_welcome(&welcome).await.map_err(Error::sink)?;
+    let readiness = sink.handle_welcome(&welcome).await.map_err(Error::refused)?;
     let mut frames = Frames::new(connection, &welcome, sink, handed_over);
     frames.readers.spawn(streams::silence(incoming, control));
     if readiness == Readiness::NeedsPackage {
@@ -162,7 +167,7 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
         let repairs = Repairs::new(usize::try_from(kept).unwrap_or(usize::MAX).saturating_add(MAX_HEAD_BYTES));
         let subscriber = Subscriber::new(welcome.interval(), kept);
         let subscriber = if welcome.video.is_some() { subscriber.of_video() } else { subscriber };
-        let (epoch, patience) = (Instant::now(), FRAME_TIMEOUT + 4 * welcome.interval());
+        let (epoch, patience) = (Instant::now(), FRAME_TIMEOUT + (4 * welcome.interval()).min(MAX_FRAME_INTERVALS));
         Self {
             connection,
             sink,
@@ -219,7 +224,7 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
                 }
             }
             Event::Package(package, request) => {
-                self.sink.handle_package(package).await.map_err(Error::sink)?;
+                self.sink.handle_package(package).await.map_err(Error::refused)?;
                 request.fulfil();
             }
         }

@@ -154,7 +154,7 @@ impl<S: FrameSource> Broadcast<S> {
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { listener, source, shared } = self;
         let mut admission = Admission::new(listener, Arc::clone(&shared.counters));
-        let (outlet, frames) = frames::channel();
+        let (outlet, frames) = frames::channel(shared.interval);
         let (stop, stopped) = oneshot::channel();
         let mut source_task = JoinSet::new();
         source_task.spawn(hand_out(source, outlet, Arc::clone(&shared), stopped));

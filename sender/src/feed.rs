@@ -97,6 +97,8 @@ pub(crate) async fn run<C: Connection>(
     // Who comes begins with the frame that is there now.
     let ended = tokio::select! {
         ended = feed.run(frames.clone(), incoming, control) => ended,
+        // Whatever the feed waits for: a source that stands still, a slow receiver's next turn.
+        gone = connection.closed() => Err(gone.into()),
         () = shared.is_cut_off() => Ok(()),
     };
     feed.served = None;

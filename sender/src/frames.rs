@@ -2,6 +2,7 @@
 //! while, in order; one that joins begins with the newest.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use nestcast_proto::Frame;
 use tokio::sync::broadcast::error::RecvError;
@@ -9,8 +10,11 @@ use tokio::sync::{broadcast, watch};
 
 use crate::statistics::Counters;
 
-/// Frames that a feed may be late by: a quarter of a second at 30 a second.
-const KEPT_FRAMES: usize = 8;
+/// How long a feed may be late, and frames at least.
+const KEPT: Duration = Duration::from_millis(250);
+const MIN_KEPT_FRAMES: usize = 8;
+/// Frames at most: of the fastest source those of so long.
+const MAX_KEPT_FRAMES: usize = 256;
 
 /// Where frames are put.
 #[derive(Debug)]
@@ -40,10 +44,12 @@ pub(crate) enum Next {
     End,
 }
 
-/// A new way for frames.
-pub(crate) fn channel() -> (Outlet, Frames) {
+/// A new way for frames, of which one is due every `interval`.
+pub(crate) fn channel(interval: Duration) -> (Outlet, Frames) {
     let (newest, watching) = watch::channel(None);
-    let (all, taking) = broadcast::channel(KEPT_FRAMES);
+    let due = KEPT.as_nanos() / interval.as_nanos().max(1);
+    let kept = usize::try_from(due).unwrap_or(MAX_KEPT_FRAMES).clamp(MIN_KEPT_FRAMES, MAX_KEPT_FRAMES);
+    let (all, taking) = broadcast::channel(kept);
     (Outlet { newest, all }, Frames { newest: watching, all: taking, first: None, last: None })
 }
 
@@ -123,7 +129,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_late_gets_every_frame_of_a_while_and_who_joins_the_newest() {
-        let (outlet, frames) = channel();
+        let (outlet, frames) = channel(Duration::from_millis(33));
         let mut early = frames.clone();
         (0..3).for_each(|id| put(&outlet, id));
         let mut late = frames.clone();

@@ -381,17 +381,26 @@ struct Cut {
 impl Cut {
     /// The best of these rates, which rise, of those that are [wide](Self::is_wide).
     fn best(group: u64, rates: &[f64]) -> Option<Self> {
-        let cuts = (1..rates.len()).filter_map(|lower| Self::at(group, rates, lower)).filter(Self::is_wide);
-        cuts.max_by(|a, b| a.worth.total_cmp(&b.worth))
+        let all: f64 = rates.iter().sum();
+        let mut below = 0.0;
+        let cuts = (1..rates.len()).filter_map(|lower| {
+            below += rates[lower - 1];
+            Self::between(group, rates, lower, [below, all - below])
+        });
+        cuts.filter(Self::is_wide).max_by(|a, b| a.worth.total_cmp(&b.worth))
     }
 
     /// Above so many of these rates, which rise; none if a part would be empty.
     fn at(group: u64, rates: &[f64], lower: usize) -> Option<Self> {
-        let (below, above) =
-            rates.split_at_checked(lower).filter(|(below, above)| !below.is_empty() && !above.is_empty())?;
-        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-        let gap = mean(above) - mean(below);
-        Some(Self { group, from: above[0], gap, worth: sum_of_squares_between(below.len(), above.len(), gap) })
+        let (below, above) = rates.split_at_checked(lower)?;
+        Self::between(group, rates, lower, [below, above].map(|part| part.iter().sum()))
+    }
+
+    /// The same, of parts with these sums.
+    fn between(group: u64, rates: &[f64], lower: usize, [below, above]: [f64; 2]) -> Option<Self> {
+        let upper = rates.len().checked_sub(lower).filter(|upper| *upper > 0 && lower > 0)?;
+        let gap = above / upper as f64 - below / lower as f64;
+        Some(Self { group, from: rates[lower], gap, worth: sum_of_squares_between(lower, upper, gap) })
     }
 
     fn is_wide(&self) -> bool {

@@ -22,7 +22,8 @@ use crate::identity::Identity;
 use crate::qlog::Logs;
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing, Urgency};
 
-/// A receiver that is silent for this long is gone; it sends something every third of it.
+/// A receiver that is silent for this long is gone, or for its own timeout if that is shorter (RFC 9000, section 10.1), as this
+/// project's is.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(9);
 /// What a receiver may send ahead: a hello and a request.
 const RECEIVE_WINDOW_BYTES: u32 = 16 * 1024;
@@ -303,6 +304,10 @@ impl Connection for QuicConnection {
         let stream = self.0.connection.open_uni().await.map_err(disconnected)?;
         stream.set_priority(i32::from(urgency == Urgency::First)).map_err(disconnected)?;
         Ok(Stream { stream, path: Arc::clone(&self.0) })
+    }
+
+    async fn closed(&self) -> Disconnected {
+        disconnected(self.0.connection.closed().await)
     }
 
     fn close(&self, close: Close) {

@@ -42,6 +42,9 @@ pub(crate) trait Connection: Send + Sync + 'static {
     /// Opens a stream.
     fn open(&self, urgency: Urgency) -> impl Future<Output = Result<Self::Outgoing, Disconnected>> + Send;
 
+    /// Waits until the connection is no more.
+    fn closed(&self) -> impl Future<Output = Disconnected> + Send;
+
     /// Ends the connection and tells the receiver why.
     fn close(&self, close: Close);
 }

@@ -10,6 +10,8 @@ use crate::entropy::probability::{PROBABILITY_BITS, Probability};
 
 /// The range is renormalised, a byte at a time, as soon as it is below this.
 const MIN_RANGE: u32 = 1 << 24;
+/// Zeros that a decoder puts behind bytes that were written [before zeros](RangeEncoder::finish_before_zeros).
+pub(crate) const ZEROS: [u8; 8] = [0; 8];
 
 /// One side of the coder. The same traversal drives both, so they cannot disagree.
 pub(crate) trait Coder: Default {
@@ -73,13 +75,15 @@ impl RangeEncoder {
 }
 
 impl RangeEncoder {
-    /// Writes as few bytes as determine every bit to a decoder that knows that zeros follow.
+    /// Writes as few bytes as determine every bit to a decoder that knows that [`ZEROS`] follow: no more zeros than these are
+    /// left out, however many a long run of likely bits ends in.
     pub(crate) fn finish_before_zeros(mut self) -> Vec<u8> {
         let end = self.low + u64::from(self.range);
         let rounded = (0..32).rev().map(|bits| self.low.next_multiple_of(1 << bits));
         self.low = rounded.into_iter().find(|low| *low < end).unwrap_or(self.low);
         let mut bytes = self.finish();
-        bytes.truncate(bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count());
+        let left_out = bytes.iter().rev().take(ZEROS.len()).take_while(|byte| **byte == 0).count();
+        bytes.truncate(bytes.len() - left_out);
         bytes
     }
 }
@@ -300,7 +304,7 @@ mod tests {
             prop_assert!(bytes.len() <= encode(&symbols).len());
             let mut coder = RangeDecoder::new();
             coder.push(&bytes);
-            coder.push(&[0; 8]);
+            coder.push(&ZEROS);
             prop_assert_eq!(decode(&mut coder, &mut evenly(), &symbols), symbols.len());
         }
 

@@ -4,7 +4,7 @@
 //! of neighbours whose motion is taken over (merge mode of H.265, section 8.5.3.2.2).
 
 use crate::entropy::probability::{Probability, RATE_OF_MOTION};
-use crate::entropy::range_coder::{Coder, RangeDecoder};
+use crate::entropy::range_coder::{Coder, RangeDecoder, ZEROS};
 use crate::error::Error;
 use crate::motion::field::{Block, Field, Source};
 use crate::motion::vector::Vector;
@@ -14,8 +14,6 @@ use crate::picture::Size;
 pub(crate) const CANDIDATES: usize = 5;
 /// Bits of a constant's level.
 const LEVEL_BITS: u32 = 6;
-/// Zeros that stand behind the side information, so that every bit of it is determined.
-const ZEROS: [u8; 8] = [0; 8];
 
 /// By number of neighbours that take theirs over.
 const MERGE: usize = 0;
@@ -408,6 +406,20 @@ mod tests {
             field.blocks[at] = side_info.block(&mut coder, field, at, field.blocks[at]).expect("an encoder goes on");
         }
         coder.finish_before_zeros()
+    }
+
+    #[test]
+    fn a_large_still_field_is_read_though_its_side_information_ends_in_more_zeros_than_stand_behind_it() {
+        let size = Size::new(8192, 8192).expect("a valid size");
+        for phase in [0, 1, 64] {
+            let mut field = Field::default();
+            field.reset(size, phase);
+            for (block, source) in field.blocks.iter_mut().zip(&field.sources) {
+                *block = if *source == Source::Constant { Block::Constant(9) } else { Block::whole(Vector::ZERO) };
+            }
+            let bytes = encode(&mut field);
+            assert_eq!(SideInfo::default().decode(&bytes, size, phase, false, &mut Field::default()), Ok(()));
+        }
     }
 
     proptest! {

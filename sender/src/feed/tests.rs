@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nestcast_proto::{DecoderKind, Frame, JoinRequest, ModelRequest, PackageHash, PathStats, Video};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -28,6 +29,8 @@ struct Taker {
     rate: f64,
     began: Instant,
     says: Bytes,
+    /// Its machine is gone.
+    gone: Arc<Notify>,
     taken: Arc<Mutex<Taken>>,
 }
 
@@ -46,7 +49,7 @@ struct Taken {
 impl Taker {
     fn new(rate: f64) -> Self {
         let taken = Taken { streams: Vec::with_capacity(MOST_STREAMS), ..Taken::default() };
-        Self { rate, began: Instant::now(), says: hello(None), taken: Arc::new(taken.into()) }
+        Self { rate, began: Instant::now(), says: hello(None), gone: Arc::default(), taken: Arc::new(taken.into()) }
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -153,6 +156,11 @@ impl Connection for Taker {
         Ok(Stream(Some(stream), self.clone()))
     }
 
+    async fn closed(&self) -> Disconnected {
+        self.gone.notified().await;
+        Disconnected("timed out".to_owned())
+    }
+
     fn close(&self, close: Close) {
         self.taken().closed = Some(close.code);
     }
@@ -181,7 +189,7 @@ fn put(outlet: &Outlet, id: u64) {
 
 /// Feeds receivers of such rates with 300 frames; gives the bytes of each frame that the first one got.
 async fn first_of(rates: &[f64]) -> Vec<usize> {
-    let (outlet, frames) = frames::channel();
+    let (outlet, frames) = frames::channel(INTERVAL);
     let shared = shared();
     let takers: Vec<_> = rates.iter().map(|&rate| Taker::new(rate)).collect();
     let mut feeds = JoinSet::new();
@@ -209,7 +217,7 @@ async fn slow_and_deaf_receivers_change_nothing_for_another() {
 
 #[tokio::test(start_paused = true)]
 async fn a_feed_that_wakes_late_sends_the_base_of_every_frame_and_the_newest_as_far_as_it_may() {
-    let (outlet, frames) = frames::channel();
+    let (outlet, frames) = frames::channel(INTERVAL);
     let taker = Taker::new(150_000.0);
     let feed = tokio::spawn(run(taker.clone(), pending(), 0, shared(), frames.clone()));
     sleep(INTERVAL).await;
@@ -228,7 +236,7 @@ async fn a_join_is_for_receivers_of_video_alone() {
     let request = Message::JoinRequest(JoinRequest { lost: 0 }).encode();
     for (video, closed) in [(None, Some(Code::Violation)), (Some(Video { residual: [7; 6], full_range: false }), None)]
     {
-        let (_outlet, frames) = frames::channel();
+        let (_outlet, frames) = frames::channel(INTERVAL);
         let mut shared = Arc::into_inner(shared()).expect("nobody else has it");
         shared.welcome.video = video;
         let taker = Taker { says: [hello(None), request.clone()].concat().into(), ..Taker::new(1e9) };
@@ -241,7 +249,7 @@ async fn a_join_is_for_receivers_of_video_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_goes_no_faster_than_the_receiver_takes() {
-    let (_outlet, frames) = frames::channel();
+    let (_outlet, frames) = frames::channel(INTERVAL);
     let mut taker = Taker::new(1e9);
     let request = Message::ModelRequest(ModelRequest { package: PackageHash([7; 32]) }).encode();
     taker.says = [hello(Some(Bitrate::from_bits(1_000_000))), request].concat().into();
@@ -255,9 +263,26 @@ async fn a_model_goes_no_faster_than_the_receiver_takes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_vanishes_while_its_model_waits_for_its_turn_leaves_its_place_at_once() {
+    let (_outlet, frames) = frames::channel(INTERVAL);
+    let mut taker = Taker::new(1e9);
+    let request = Message::ModelRequest(ModelRequest { package: PackageHash([7; 32]) }).encode();
+    taker.says = [hello(Some(Bitrate::from_bits(1))), request].concat().into();
+    let feed = tokio::spawn(run(taker.clone(), pending(), 0, shared(), frames));
+    sleep(Duration::from_secs(1)).await;
+    assert!(
+        !feed.is_finished() && taker.streams()[0] > 0,
+        "a bit a second was asked for, so the next byte is hours away"
+    );
+    taker.gone.notify_one();
+    sleep(Duration::from_millis(1)).await;
+    assert!(feed.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_control_stream_does_not_end_before_the_close_that_says_why() {
     let told = async |taker: Taker, places: usize| {
-        let (_outlet, frames) = frames::channel();
+        let (_outlet, frames) = frames::channel(INTERVAL);
         let mut shared = Arc::into_inner(shared()).expect("nobody else has it");
         shared.places = Arc::new(Places::new(places, places));
         let time_is_up = async {
@@ -280,7 +305,7 @@ fn from_outlet_to_transport_a_frame_takes_no_memory_anew() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
     let _within = runtime.enter();
-    let (outlet, frames) = frames::channel();
+    let (outlet, frames) = frames::channel(INTERVAL);
     let (shared, bytes) = (shared(), Bytes::from(vec![7; FULL]));
     let feeds: Vec<_> = (0..3)
         .map(|number| runtime.spawn(run(Taker::new(1e9), pending(), number, Arc::clone(&shared), frames.clone())))
