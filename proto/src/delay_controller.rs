@@ -7,7 +7,7 @@
 //! ([`Target`] says how long that queue should be). Where no queue shows, the window doubles in a round trip at first (slow start, RFC 9002, section 7.3.1), and
 //! later grows by steps, since the path may have become faster. A fall of the rate to less than half shows in the deliveries
 //! before a round is over ([`RateDropDetector`]). What a peer acknowledges together is sent together: the queue has room for that.
-//! Loss counts only where there is much of it, or where another flow fills the queue
+//! A router's mark is an order to be shorter than that ([`DelayController::handle_mark`]). Loss counts only where there is much of it, or where another flow fills the queue
 //! ([`Competition`]). A window that is always full never sees the path without a queue, so every few seconds it shrinks
 //! for one round.
 
@@ -40,6 +40,8 @@ const SLOW_PACKET: Duration = Duration::from_millis(32);
 const OUT: f64 = 6000.0;
 /// How much of a window stays where too much is lost.
 const CUT: f64 = 0.7;
+/// How much stays where a packet was marked: more, since who marks keeps a short queue (RFC 8511, section 4.1).
+const MARKED: f64 = 0.8;
 
 /// Watches one path. The transport tells it of every packet that it sent, that arrived or was lost.
 #[derive(Debug, Clone, Default)]
@@ -163,6 +165,12 @@ impl DelayController {
         }
     }
 
+    /// A router on the path marked a packet rather than drop it, since its queue grows (ECN, RFC 3168): that is answered
+    /// as a drop by a full queue is, once in a round trip (RFC 9002, section 7.1).
+    pub const fn handle_mark(&mut self) {
+        self.round.marked = true;
+    }
+
     /// All acknowledgements that came together were told; `in_flight` bytes are still on their way.
     pub fn handle_acks_end(&mut self, now: Duration, in_flight: u64) {
         self.path.in_flight = in_flight;
@@ -274,7 +282,7 @@ impl DelayController {
         let used = self.used();
         let round = std::mem::replace(&mut self.round, Round::new(now, self.path.in_flight));
         self.path.repairing = round.lost;
-        self.target.handle_round(&round);
+        self.target.handle_round(now, &round);
         self.competition.handle_round(now, self.queue_of(&round));
         if self.drain.window().is_some() {
             self.path.window = self.drain.end(now, self.path.rtt).unwrap_or(self.path.window);
@@ -285,10 +293,16 @@ impl DelayController {
             let mtu = self.path.mtu as f64;
             // What is drained for, and what the window begins with when the other is gone.
             self.rate = self.busy.take(self.path.mtu).map(|rate| rate.min(round.flown())).or(self.rate);
-            mtu * self.competition.window(now, round.mean_rtt(), window / mtu, round.lost > 0)
+            mtu * self.competition.window(now, round.mean_rtt(), window / mtu, round.lost > 0 || round.marked)
         } else {
             self.aim(&round)
         };
+        if round.marked && !self.competition.is_there() {
+            // Also while the window doubles: what flew was enough.
+            self.rate = self.rate.or_else(|| Some(MARKED * round.flown()));
+            self.free = 0;
+            aim = aim.min(MARKED * window);
+        }
         if !used {
             aim = aim.min(window);
         }

@@ -19,6 +19,8 @@ pub(crate) struct Round {
     pub(crate) busiest: u64,
     pub(crate) delivered: u64,
     pub(crate) lost: u64,
+    /// The path marked a packet.
+    pub(crate) marked: bool,
 }
 
 impl Round {

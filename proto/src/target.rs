@@ -18,6 +18,9 @@ const SHARE_SCALING: f64 = 0.75;
 const SHARES_MOST: f64 = 16.0;
 /// As long as a peer may hold acknowledgements back (RFC 9000, section 18.2).
 const LUMP_MOST: Duration = Duration::from_millis(25);
+/// How often a queue is halved for a router that marks packets, at most, and for how long it stays so without a mark.
+const HALVINGS_MOST: u8 = 3;
+const HALVING_LIFE: Duration = Duration::from_secs(10);
 /// What stays in each round of how much is acknowledged together.
 const LUMP_KEPT: f64 = 0.9;
 
@@ -30,6 +33,8 @@ pub(crate) struct Target {
     /// Bytes that the peer acknowledges together. An average over a round: less than in the last one only slowly, since
     /// windows that are too small for a peer's habit make it acknowledge fewer together, but late.
     lump: f64,
+    /// How often the queue was halved because packets were marked, and since when no more.
+    halvings: (u8, Duration),
 }
 
 impl Target {
@@ -50,8 +55,14 @@ impl Target {
         self.packet.shortest().map(|packet| mtu as f64 / seconds(packet))
     }
 
-    /// A round trip is over.
-    pub(crate) fn handle_round(&mut self, round: &Round) {
+    /// A round trip is over. If packets were marked in it, a router wants a shorter queue.
+    pub(crate) fn handle_round(&mut self, now: Duration, round: &Round) {
+        let (halvings, since) = &mut self.halvings;
+        if round.marked {
+            (*halvings, *since) = ((*halvings + 1).min(HALVINGS_MOST), now);
+        } else if now.saturating_sub(*since) > HALVING_LIFE {
+            (*halvings, *since) = (halvings.saturating_sub(1), now);
+        }
         self.lump = round.lump().max(LUMP_KEPT * self.lump);
     }
 
@@ -63,7 +74,8 @@ impl Target {
         // What is acknowledged together is sent together, and waits for itself.
         let lump = (self.lump / rate.max(1.0) - QUEUE_PACKETS * packet).clamp(0.0, LUMP_MOST.as_secs_f64());
         // Whole packets alone are sent: the window has room for one that the path has no room for yet.
-        Duration::from_secs_f64((QUEUE_PACKETS * packet).clamp(least, most) + packet.min(1.3 * most) + lump)
+        let waits = (QUEUE_PACKETS * packet).clamp(least, most) / f64::from(1_u8 << self.halvings.0);
+        Duration::from_secs_f64(waits + packet.min(1.3 * most) + lump)
     }
 
     /// The same for a flow that has `rate` of a path: the smaller its part, the longer, so that flows behind one queue come to have

@@ -173,6 +173,10 @@ impl Controller for Congestion {
     }
 
     fn on_congestion_event(&mut self, _now: Instant, sent: Instant, persistent: bool, lost: u64) {
+        // quinn tells so of packets that came marked: all that it sends is said to take marks (ECT(0)).
+        if lost == 0 && !persistent {
+            self.controller.handle_mark();
+        }
         self.controller.handle_loss(lost, persistent);
         self.tell();
         let mut state = held(&self.known.state);

@@ -18,6 +18,11 @@ struct Simulation {
     /// When packets were sent and when they arrive, as far as they are not acknowledged.
     flying: VecDeque<(Duration, Duration)>,
     smoothed: Duration,
+    /// A packet is marked when none met a shorter queue than this for 100 ms (CoDel, RFC 8289), and since when none did.
+    marks: Duration,
+    above_since: Duration,
+    /// The sum of the queues that acknowledged packets met, and how many these are.
+    queues: (Duration, u32),
 }
 
 impl Simulation {
@@ -31,6 +36,9 @@ impl Simulation {
             acks: (acks.0, Duration::from_millis(acks.1)),
             flying: VecDeque::new(),
             smoothed: Duration::ZERO,
+            marks: Duration::MAX,
+            above_since: Duration::ZERO,
+            queues: (Duration::ZERO, 0),
         }
     }
 
@@ -60,6 +68,14 @@ impl Simulation {
         while let Some(packet) = self.flying.pop_front_if(|(_, arrives)| *arrives <= self.now) {
             self.controller.handle_transport(self.now, self.smoothed, self.rtt);
             self.controller.handle_ack(self.now, packet.0, MTU);
+            let queue = packet.1 - packet.0 - self.rtt.min(packet.1 - packet.0);
+            self.queues = (self.queues.0 + queue, self.queues.1 + 1);
+            if queue <= self.marks {
+                self.above_since = packet.1;
+            } else if packet.1 - self.above_since > Duration::from_millis(100) {
+                self.above_since = packet.1;
+                self.controller.handle_mark();
+            }
             newest = packet;
         }
         let rtt = newest.1 - newest.0;
@@ -75,6 +91,26 @@ fn on_an_empty_path_the_window_doubles_in_each_round_trip() {
         simulation.run(110 * round);
         let window = simulation.controller.path().window;
         assert!(window >= INITIAL_WINDOW << (round - 1), "{window} after {round}");
+    }
+}
+
+#[test]
+fn marks_keep_the_queue_as_short_as_the_router_wants_it() {
+    for (rate, rtt) in [(4_000_000, 10), (4_000_000, 50), (10_000_000, 100)] {
+        let run = |marks| {
+            let mut simulation = Simulation::new(rate, rtt, (4, 4));
+            simulation.marks = marks;
+            simulation.run(2000);
+            simulation.queues = (Duration::ZERO, 0);
+            let used = simulation.run(12_000);
+            (used, simulation.queues.0 / simulation.queues.1)
+        };
+        let ((without, long), (used, queue)) = (run(Duration::MAX), run(Duration::from_millis(5)));
+        println!("{rate} bit/s, {rtt} ms: {without:.3} with {long:?}, marked {used:.3} with {queue:?}");
+        assert!(
+            used >= 0.8 && queue < long.min(Duration::from_millis(7)),
+            "{rate} bit/s, {rtt} ms: {used}, {queue:?} and {long:?}"
+        );
     }
 }
 
