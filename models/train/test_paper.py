@@ -268,8 +268,8 @@ class Photographs(unittest.TestCase):
         self.assertEqual((found["precision at 10"].min(), found["MAP"].min()), (1, 1))
         alone = photographs.precisions(torch.eye(3) > 0, np.arange(3))
         self.assertEqual(alone["MAP"].max(), 0, "nothing but itself is of its folder")
-        mean, deviation = photographs.folders_mean(np.where(folders == 0, 0.5, np.arange(120) % 2), folders)
-        self.assertAlmostEqual(mean, 0.5)
+        mean, deviation = photographs.folders_mean(np.where(folders == 0, 0.2, np.arange(120) % 2), folders)
+        self.assertAlmostEqual(mean, 0.35)
         self.assertAlmostEqual(deviation, np.sqrt(0.25 / 90) / 2)
 
     def test_what_is_seen_is_the_neighbourhoods_of_all_codes_that_are_asked_for(self):
