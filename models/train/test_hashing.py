@@ -161,6 +161,16 @@ class Projections(unittest.TestCase):
         self.assertLess(self.loss(turned), min(self.loss(plain), self.loss(unturned)) - 1e-3)
         torch.testing.assert_close(turned.directions @ turned.directions.t(), torch.eye(4), rtol=0, atol=1e-4)
 
+    def test_itq_finds_the_rotation_of_a_cube_and_nears_signs_at_every_turn(self):
+        torch.manual_seed(2)
+        rotation = torch.linalg.qr(torch.randn(4, 4)).Q
+        corners = (torch.rand(2000, 4) < 0.5).float() * 2 - 1
+        self.y = (corners + 0.1 * torch.randn(2000, 4)) @ rotation
+        losses = [self.loss(projections.iterative_quantisation(self.y, 4, turns, seed=1)) for turns in (0, 1, 2, 4, 50)]
+        self.assertEqual(losses, sorted(losses, reverse=True))
+        self.assertLess(losses[-1], 0.02, "corners are at signs but for the noise")
+        self.assertGreater(losses[1], 0.2, "one turn does not do")
+
     def test_axes_are_by_variance_and_random_directions_keep_angles(self):
         axes = projections.principal_directions(self.y, 3).directions
         torch.testing.assert_close(axes.abs().argmax(1), torch.arange(3))
@@ -168,6 +178,14 @@ class Projections(unittest.TestCase):
         hashed = projections.random_directions(self.y, 64, seed=1)
         apart = lambda other: (hashed.encode(self.y) != hashed.encode(other)).float().mean().item()
         self.assertLess(apart(near), apart(self.y.flip(0)) / 4)
+
+    def test_random_bits_differ_by_the_angle_between_centred_vectors(self):
+        y = torch.tensor([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [-2.0, -2.0, 0.0]]) + 7  # whose mean is 7
+        code = projections.random_directions(y, 20_000, seed=1).encode(y)
+        differ = (code[:, None] != code[None]).float().mean(2)
+        unit = torch.nn.functional.normalize(y - 7)
+        torch.testing.assert_close(differ, (unit @ unit.t()).clamp(-1, 1).acos() / math.pi, rtol=0, atol=0.015)
+        self.assertFalse(torch.equal(code, projections.random_directions(y, 20_000, seed=2).encode(y)))
 
     def test_discriminants_tell_classes_apart_where_principal_axes_do_not(self):
         classes = torch.arange(800) % 3
@@ -177,6 +195,9 @@ class Projections(unittest.TestCase):
         self.assertGreater(gap(found.points(self.y)[:, :1]), 50)
         self.assertLess(gap(projections.principal_directions(self.y, 2).points(self.y)), 1)
         self.assertGreater(found.directions[0, 5].abs() / found.directions[0, :4].abs().max(), 10)
+        own = self.y - torch.stack([self.y[classes == one].mean(0) for one in range(3)])[classes]
+        along = found.directions @ (own.t() @ own / len(own)) @ found.directions.t()
+        torch.testing.assert_close(along, torch.eye(2), rtol=0, atol=1e-3, msg="classes have a spread of 1 along each, and none between them")
 
     def test_large_margins_tell_classes_of_several_parts_apart_where_discriminants_do_not(self):
         part = torch.arange(300) % 3
@@ -186,6 +207,27 @@ class Projections(unittest.TestCase):
         error = lambda found: ranking.vote_errors(found.points(y[:200]), found.points(y[200:]), of, (3,))[3]
         self.assertGreater(error(projections.discriminants(y[:200], classes[:200], 1)), 0.2)
         self.assertLess(error(projections.large_margins(y[:200], classes[:200], 1, 300)), 0.05)
+
+    def test_large_margins_pull_neighbours_of_the_class_and_push_others_by_a_margin(self):
+        """Three steps from the discriminants go along the gradient of Weinberger and Saul's Equation 13, by its definition."""
+        torch.manual_seed(3)
+        points = range(24)
+        classes, y = torch.arange(24) % 2, torch.randn(24, 3)
+        y[:, 0] += classes
+        directions = projections.discriminants(y, classes, 2).directions.clone().requires_grad_()
+        distance = lambda a, b: (directions @ (y[a] - y[b])).square().sum()
+        adam = torch.optim.Adam([directions], 0.02)
+        for _ in range(3):
+            loss = torch.zeros(())
+            for point in points:
+                own = [other for other in points if other != point and classes[other] == classes[point]]
+                for target in sorted(own, key=lambda other: (y[other] - y[point]).square().sum().item())[:3]:
+                    pull = distance(point, target)
+                    loss = loss + pull + sum((1 + pull - distance(point, other)).clamp(min=0) for other in points if classes[other] != classes[point])
+            adam.zero_grad()
+            (loss / len(points)).backward()
+            adam.step()
+        torch.testing.assert_close(projections.large_margins(y, classes, 2, 3).directions, directions.detach(), rtol=0, atol=1e-4)
 
 
 class Measures(unittest.TestCase):

@@ -25,6 +25,7 @@ import learned
 import learned_findings
 import learned_tables
 import neighbours
+import photographs
 import pictures
 import retrieval
 import slim
@@ -257,6 +258,49 @@ class Retrieval(unittest.TestCase):
         labels = torch.arange(2).repeat(300)
         found = retrieval.precisions(torch.zeros(600, 4) > 0, labels, torch.zeros(3, 4) > 0, torch.zeros(3), torch.full((3,), -1))
         self.assertAlmostEqual(found["ordered, whole neighbourhood, 10"], 0.5, places=4)
+
+
+class Photographs(unittest.TestCase):
+    def test_folders_count_alike_and_a_photo_does_not_find_itself(self):
+        folders = np.array([0] * 30 + [1] * 90)
+        bits = (torch.arange(120) >= 30)[:, None].repeat(1, 8)
+        found = photographs.precisions(bits, folders)
+        self.assertEqual((found["precision at 10"].min(), found["MAP"].min()), (1, 1))
+        alone = photographs.precisions(torch.eye(3) > 0, np.arange(3))
+        self.assertEqual(alone["MAP"].max(), 0, "nothing but itself is of its folder")
+        mean, deviation = photographs.folders_mean(np.where(folders == 0, 0.2, np.arange(120) % 2), folders)
+        self.assertAlmostEqual(mean, 0.35)
+        self.assertAlmostEqual(deviation, np.sqrt(0.25 / 90) / 2)
+
+    def test_what_is_seen_is_the_neighbourhoods_of_all_codes_that_are_asked_for(self):
+        torch.manual_seed(1)
+        bits, asked = torch.rand(100, 12) < 0.4, torch.rand(3, 12) < 0.4
+        expected = {index for code in asked for index in neighbours.neighbourhood(neighbours.shared_bits(bits, code), 7).tolist()}
+        self.assertEqual(set(photographs.in_neighbourhoods(bits, asked, 7).nonzero()[0].tolist()), expected)
+
+    def test_an_original_is_found_by_any_code_of_what_a_photo_may_be_a_crop_of(self):
+        torch.manual_seed(1)
+        bits = torch.rand(200, 64) < 0.5
+        other, late = ~bits[7], bits[7].clone()
+        late[0] ^= True  # near, but in no neighbourhood
+        of = photographs.Photographs(torch.empty(0), np.zeros(200), torch.empty(0), ["crop", "late"], np.array([7, 7]))
+        found = photographs.originals_found(bits, torch.stack([torch.stack([other, bits[7]]), torch.stack([late, late])]), of)
+        self.assertEqual({name: tuple(shares) for name, shares in found.items()}, {"crop": (1, 1), "late": (1, 0)})
+
+    def test_models_of_photos_and_of_digits_encode_any_picture(self):
+        photos = (255 * some_pictures(6)).byte().view(6, 3, SIDE, SIDE)
+        for one in learned.PHOTOS:
+            code = photographs.of_model(one)(photos)
+            self.assertEqual(code.shape, (6, one.bits), one.name)
+            torch.testing.assert_close(code, learned.encoder(one)(photos.flatten(1) / 255))
+            self.assertFalse((code == code[0]).all(), one.name)
+        for one in (learned.HASHES[0], learned.EMBEDDINGS[0]):
+            self.assertEqual(photographs.of_model(one)(photos).shape, (6, one.bits), one.name)
+
+    def test_the_default_is_what_the_table_says_is_best_for_photos_without_labels(self):
+        self.assertEqual(learned_findings.best_for_photos()["package"], photographs.BUILT_IN)
+        argument = (HERE.parents[1] / "cli/src/args/retrieval.rs").read_text(encoding="utf-8")
+        self.assertIn(f'default_value = "{photographs.BUILT_IN}"', argument)
 
 
 class Compression(unittest.TestCase):

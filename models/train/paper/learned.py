@@ -36,7 +36,7 @@ POINTS_AXES = 30  # that nearest neighbours are found along, beside learned poin
 TURNS = 50  # of ITQ
 SEED = 1
 LENGTHS = (8, 16, 32, 64, 512)  # that codes are cut at
-KNOWN = (0.01, 0.05, 0.1)  # shares of labels of Figure 5
+KNOWN = {0.01: 0.01, 0.05: 0.01, 0.1: 0.001}  # shares of labels of Figure 5, and 1 - lambda of what is regularised with them
 TRAINED = (8, 16, 32, 64)  # that codes are trained for
 
 Encode = Callable[[torch.Tensor], torch.Tensor]  # samples (N, 784) of 0..1 to a code (N, K)
@@ -51,6 +51,7 @@ class Learned:
     family: str
     labels: bool = False
     known: float | None = None  # share of training pictures whose class is known, where that is not the file's
+    reconstruction: float | None = None  # 1 - lambda, where that is not the file's
 
     @property
     def name(self) -> str:
@@ -62,7 +63,7 @@ class Learned:
 
     def read_settings(self) -> Settings:
         settings = load(HERE / f"{self.settings}.toml")
-        changed = {"labels": self.known} if self.known else {}
+        changed = {name: value for name, value in (("labels", self.known), ("reconstruction", self.reconstruction)) if value}
         return dataclasses.replace(settings, name=self.name, widths=(*settings.widths[:-1], self.bits), **changed)
 
 
@@ -84,7 +85,7 @@ POINTS = (
     Learned("nca-regularised", 30, "NCA, one hidden layer, regularised", labels=True),
     Learned("nca-split", 50, "NCA, one hidden layer, split", labels=True),
     *(Learned("nca-few", 30, f"NCA, one hidden layer, {100 * known:.0f} % of labels", True, known) for known in KNOWN),
-    *(Learned("nca-few-regularised", 30, f"NCA, one hidden layer, {100 * known:.0f} % of labels, regularised", True, known) for known in KNOWN),
+    *(Learned("nca-few-regularised", 30, f"NCA, one hidden layer, {100 * known:.0f} % of labels, regularised", True, known, reconstruction) for known, reconstruction in KNOWN.items()),
     Learned("nca-rectified", 30, "NCA, rectified, along 64 axes", labels=True),
     Learned("nca-convolutional", 64, "convolutional NCA", labels=True),
     Learned("nca-convolutional-today", 64, "convolutional NCA, as of today", labels=True),
@@ -99,8 +100,12 @@ PICTURES = (
     Learned("nca-cifar", 64, "convolutional NCA", labels=True),
     Learned("softmax-cifar", 64, "softmax features of the same network", labels=True),
 )
+PHOTOS = (
+    Learned("bernoulli-photos", 64, "Bernoulli VAE"),
+    Learned("bernoulli-photos-nested", 512, "Bernoulli VAE, nested"),
+)
 TEXTS = tuple(Learned(f"{latent}-texts", bits, f"{latent.capitalize()} VAE") for latent in ("bernoulli", "gaussian") for bits in (16, 32))
-ALL = (*HASHES, *EMBEDDINGS, *STACKS, *POINTS, *PLANES, *PICTURES, *TEXTS)
+ALL = (*HASHES, *EMBEDDINGS, *STACKS, *POINTS, *PLANES, *PICTURES, *PHOTOS, *TEXTS)
 
 
 def train(data: Path, runs: tuple[Learned, ...] = ALL) -> None:
@@ -139,7 +144,7 @@ def embedding_model(one: Learned) -> tuple[Embedding, Frame | None]:
 
 def encoder(one: Learned) -> Encode:
     """To bits (N, K) of a binary code, else to points (N, K)."""
-    if one in (*HASHES, *TEXTS):
+    if one in (*HASHES, *PHOTOS, *TEXTS):
         model, frame = codes.read(one.read_settings(), one.weights)
         return torch.no_grad()(lambda samples: model.encode(frame.coordinates(samples)))
     network, frame = embedding_model(one)

@@ -15,10 +15,12 @@ import codes
 import figures
 import labelled
 import learned
+import photographs
 import projections
 import ranking
 import texts
 from embedding import encoded
+from pictures import DIGIT
 from vectors import Frame
 
 RADII = range(0, 11)
@@ -110,10 +112,16 @@ def points_of(test: learned.Test, one: learned.Learned) -> dict[str, Points]:
     return {one.family: Points(classed, True, parts[0], members), f"{one.family}, the other {others} units": Points(others, True, parts[1], members)}
 
 
+def pixels(test: learned.Test) -> dict[str, Points]:
+    """What codes of few labels are compared with, among the same digits."""
+    few = {one.known: one.read_settings() for one in learned.POINTS if one.known}
+    return {f"pixels, {100 * known:.0f} % of labels": Points(DIGIT**2, False, lambda samples: samples, test.data.some_labels(known, settings.seed)) for known, settings in few.items()}
+
+
 def points_table(test: learned.Test) -> list[dict]:
     """Share of all 10,000 test digits that the vote of nearest neighbours gives another class, in per cent."""
     frame = Frame.of(test.searched, learned.POINTS_AXES)
-    found = {"principal axes": Points(learned.POINTS_AXES, False, frame.coordinates)}
+    found = {"principal axes": Points(learned.POINTS_AXES, False, frame.coordinates)} | pixels(test)
     for one in learned.POINTS:
         found |= points_of(test, one)
     rows = []
@@ -246,6 +254,7 @@ def measure(data: Path) -> None:
     figures.write_table("codes-neighbours.csv", points_table(test))
     figures.write_table("codes-scatter.csv", scatter_rows(test))
     figures.write_table("codes-pictures.csv", picture_rows(data))
+    figures.write_table("codes-photographs.csv", photographs.rows(data))
     figures.write_table("codes-texts.csv", text_rows(learned.Test(data, "packages")))
     figures.write_table("codes-words.csv", word_rows())
     shown = styles(test)
