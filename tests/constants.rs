@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 const CRATES: [&str; 3] = ["proto", "sender", "receiver"];
 /// Files whose numbers are kinds, in tables of their own.
 const KINDS: [&str; 2] = ["proto::message", "proto::stream"];
-/// What only memory and speed depend on, or another section states.
-const OTHERS: [&str; 15] = [
+/// What only memory and speed depend on, what only the sender's own machine sees, or another section states.
+const OTHERS: [&str; 19] = [
     "proto::limits::VERSION",
     "proto::publisher::begin::HEADS_BYTES",
     "proto::subscriber::MAX_SPARES",
@@ -19,6 +19,10 @@ const OTHERS: [&str; 15] = [
     "receiver::session::MAX_WAITING_EVENTS",
     "sender::capture::MAX_SPENT_PICTURES",
     "sender::frames::KEPT_FRAMES",
+    "sender::metrics_server::CONNECTIONS",
+    "sender::metrics_server::PATIENCE",
+    "sender::pace::TOLERANCE",
+    "sender::pace::WINDOW",
     "sender::quic::MAX_FIRST_PACKETS",
     "sender::quic::MAX_PIECES",
     "sender::quic::MAX_READ_BYTES",

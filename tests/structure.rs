@@ -5,18 +5,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates of this workspace that a crate's code may use, whatever its tests use.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 8] = [
     ("codec", &[]),
+    ("files", &[]),
     ("proto", &[]),
     ("retrieval", &[]),
     ("media", &["codec"]),
-    ("models", &["codec"]),
+    ("models", &["codec", "files"]),
     ("sender", &["codec", "media", "proto"]),
     ("receiver", &["codec", "proto"]),
 ];
 /// The files of a crate that join frames to pictures.
 const JOINS: [(&str, &[&str]); 2] = [
-    ("sender", &["capture.rs", "pictures.rs", "video.rs"]),
+    ("sender", &["capture.rs", "pictures.rs", "slides.rs", "video.rs"]),
     ("receiver", &["decoding.rs", "playback.rs", "player.rs", "viewer.rs"]),
 ];
 /// Who sees what only shows and measures.

@@ -1,11 +1,16 @@
-//! Picture and video files within limits: PNG and JPEG in, PNG out, y4m in and out, stored videos in.
+//! Picture and video files within limits: PNG and JPEG in, PNG out, y4m in and out, streams in, stored videos in and out.
 //!
 //! Files are untrusted: sizes are checked before memory is taken, and the work that a file may cost is bounded by its
 //! length.
 
+mod kind;
 pub mod picture;
 mod rgb;
+mod source;
 pub mod stored;
+pub mod stream;
 pub mod y4m;
 
+pub use kind::Kind;
 pub use rgb::to_rgb;
+pub use source::{Replayed, Source};
