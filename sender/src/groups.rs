@@ -26,8 +26,9 @@ pub enum Loops {
 const APART: f64 = 2.0;
 /// Loops become one whose receivers are not so many times faster than each other, and
 const NEAR: f64 = 1.4;
-/// where all loops are taken also those that are so many times nearer than the parts of another.
-const NEARER: f64 = 1.5;
+/// where all loops are taken also those whose becoming one adds so many times less to the sum of squares than that which
+/// another's branching takes off it. So loops do not unite and branch in turn: with every round that sum falls.
+const WORTH_A_JOIN: f64 = 2.0;
 /// A receiver changes loops if the other loop's are so many times nearer to it.
 const STRAY: f64 = 1.5;
 /// A receiver that cannot carry the bases of its loop for so long, in seconds, or owes those of so long, changes to another if
@@ -36,7 +37,7 @@ const STARVED: f64 = 0.15;
 /// Seconds over which the rate of bases is averaged.
 const BASES: f64 = 0.5;
 /// Seconds over which a rate settles, and which a receiver must be there before it counts.
-const SETTLES: f64 = 0.5;
+const SETTLES: f64 = 2.0;
 const SETTLED: f64 = 1.0;
 /// Seconds between two looks at who is where.
 const LOOK: f64 = 0.5;
@@ -257,8 +258,9 @@ impl Groups {
         // Where a receiver alone may change, that costs less.
         let full = self.groups.len() == self.most() && self.members.values().all(|member| member.stray == 0);
         let full = full && self.loops != Loops::AsNeeded;
-        let widest = self.widest().filter(|_| full).map_or(f64::NEG_INFINITY, |cut| cut.gap - NEARER.ln());
-        if gap < NEAR.ln().max(widest) {
+        let [one, other] = pair.map(|number| self.of(number).count());
+        let cost = sum_of_squares_between(one, other, gap);
+        if gap < NEAR.ln() || full && self.widest().is_some_and(|cut| cut.worth > WORTH_A_JOIN * cost) {
             self.merge(pair, joins);
         }
     }
@@ -304,8 +306,7 @@ impl Groups {
         let cut = match self.loops {
             Loops::AsNeeded => self.above_who_starves(),
             Loops::AtMost(_) => self.widest(),
-        };
-        let cut = cut.filter(|cut| cut.gap >= APART.ln())?;
+        }?;
         let from = self.groups.iter().position(|group| group.number == cut.group)?;
         let number = self.made;
         self.made += 1;
@@ -323,7 +324,7 @@ impl Groups {
         let starving =
             self.of(group).filter(|(_, member)| member.starved >= patience).map(|(_, member)| member.settled);
         let fastest = starving.max_by(f64::total_cmp)?;
-        Cut::at(group, &rates, rates.partition_point(|rate| *rate <= fastest))
+        Cut::at(group, &rates, rates.partition_point(|rate| *rate <= fastest)).filter(Cut::is_wide)
     }
 
     /// The settled rates of a loop's receivers, without those who came of late; they rise.
@@ -335,7 +336,7 @@ impl Groups {
         rates
     }
 
-    /// The best cut of a loop whose receivers are all settled, of that where it is worth the most.
+    /// Of the cuts between receivers that are far enough apart that which is worth the most.
     fn widest(&self) -> Option<Cut> {
         let cuts = self.groups.iter().filter_map(|group| Cut::best(group.number, &self.settled_rates(group.number)));
         cuts.max_by(|a, b| a.worth.total_cmp(&b.worth))
@@ -378,9 +379,9 @@ struct Cut {
 }
 
 impl Cut {
-    /// The best of these rates, which rise.
+    /// The best of these rates, which rise, of those that are [wide](Self::is_wide).
     fn best(group: u64, rates: &[f64]) -> Option<Self> {
-        let cuts = (1..rates.len()).filter_map(|lower| Self::at(group, rates, lower));
+        let cuts = (1..rates.len()).filter_map(|lower| Self::at(group, rates, lower)).filter(Self::is_wide);
         cuts.max_by(|a, b| a.worth.total_cmp(&b.worth))
     }
 
@@ -390,9 +391,18 @@ impl Cut {
             rates.split_at_checked(lower).filter(|(below, above)| !below.is_empty() && !above.is_empty())?;
         let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
         let gap = mean(above) - mean(below);
-        let worth = below.len() as f64 * above.len() as f64 / rates.len() as f64 * gap * gap;
-        Some(Self { group, from: above[0], gap, worth })
+        Some(Self { group, from: above[0], gap, worth: sum_of_squares_between(below.len(), above.len(), gap) })
     }
+
+    fn is_wide(&self) -> bool {
+        self.gap >= APART.ln()
+    }
+}
+
+/// By how much the sum of squared differences from the mean is larger for two parts together than for each by itself: parts
+/// of so many, `gap` apart in their means.
+fn sum_of_squares_between(one: usize, other: usize, gap: f64) -> f64 {
+    one as f64 * other as f64 / (one + other) as f64 * gap * gap
 }
 
 #[cfg(test)]

@@ -69,30 +69,15 @@ impl Table {
         let (luma, chroma) = memory[..Self::NUMBERS].split_at_mut(CLASSES * 2 * LUMA_TAPS * RUN);
         let (blue, red) = chroma.split_at_mut(CLASSES * 2 * CHROMA_TAPS * RUN);
         let between = Between::new(position, weight);
-        for (component, own) in [&mut *luma, &mut *blue, &mut *red].into_iter().enumerate() {
-            let count = TAPS[component];
-            let runs = own.as_chunks_mut::<RUN>().0;
-            // By class and parity of the row, tap.
-            for (at, runs) in runs.chunks_mut(count).enumerate() {
-                for (tap, run) in runs.iter_mut().enumerate() {
-                    let of = |column: usize| {
-                        let value = self.tap(component, (2 * at + column) * count + tap, between);
-                        if tap % 2 == 0 { value } else { -value }
-                    };
-                    let (even, odd) = (of(0), of(1));
-                    *run = [even, odd, even, odd];
-                }
-            }
-        }
-        let chunked = |own: &'a mut [i16]| -> &'a [[i16; RUN]] { own.as_chunks::<RUN>().0 };
-        Filters {
-            step: clipped_step(self.step, position),
-            luma: chunked(luma).as_chunks().0,
-            chroma: [chunked(blue).as_chunks().0, chunked(red).as_chunks().0],
-        }
+        let (luma, blue, red) = (runs(luma), runs(blue), runs(red));
+        between.fill(&self.taps[0], luma);
+        between.fill(&self.taps[1], blue);
+        between.fill(&self.taps[2], red);
+        Filters { step: clipped_step(self.step, position), luma, chroma: [blue, red] }
     }
 
     /// A tap of a component, in 1/65536, by its place among those of a cut.
+    #[cfg(test)]
     fn tap(&self, component: usize, place: usize, between: Between) -> i16 {
         let of_cut = CLASSES * PHASES * TAPS[component];
         let tap = |cut: usize| i32::from(self.taps[component][cut * of_cut + place]);
@@ -142,6 +127,27 @@ impl Between {
         Self { first: first as usize, share: share.cast_signed(), weight: weight.min(WHOLE_WEIGHT).into() }
     }
 
+    /// Filters of a component, by class and parity of the row, from its taps at all cuts.
+    fn fill<const N: usize>(self, taps: &[i8], filters: &mut [Runs<N>]) {
+        let (of_cuts, _) = taps.as_chunks::<N>();
+        let filters_of_cut = CLASSES * PHASES;
+        let [fine, coarse] = [0, 1].map(|next| of_cuts[(self.first + next) * filters_of_cut..].as_chunks::<2>().0);
+        for ((runs, fine), coarse) in filters.iter_mut().zip(fine).zip(coarse) {
+            let [even, odd] = [0, 1].map(|column| self.values(&fine[column], &coarse[column]));
+            for (run, (even, odd)) in runs.iter_mut().zip(even.into_iter().zip(odd)) {
+                *run = [even, odd, even, odd];
+            }
+        }
+    }
+
+    /// Taps of one filter; those of odd number are negated.
+    fn values<const N: usize>(self, fine: &[i8; N], coarse: &[i8; N]) -> [i16; N] {
+        std::array::from_fn(|tap| {
+            let value = self.value(fine[tap].into(), coarse[tap].into());
+            if tap % 2 == 0 { value } else { -value }
+        })
+    }
+
     #[expect(clippy::cast_possible_truncation, reason = "taps are at most 127 either way, and 127 * 256 has 16 bits")]
     fn value(self, fine: i32, coarse: i32) -> i16 {
         let tap = fine * (256 - self.share) + coarse * self.share;
@@ -160,4 +166,9 @@ pub(crate) struct Filters<'a> {
     /// By class, and by the parity of the row.
     pub(super) luma: &'a [Runs<LUMA_TAPS>],
     pub(super) chroma: [&'a [Runs<CHROMA_TAPS>]; 2],
+}
+
+/// Memory as filters.
+fn runs<const N: usize>(memory: &mut [i16]) -> &mut [Runs<N>] {
+    memory.as_chunks_mut::<RUN>().0.as_chunks_mut().0
 }

@@ -186,3 +186,31 @@ fn the_slowest_loop_is_removed_with_its_last_receiver_and_who_comes_then_is_in_t
     assert_eq!(groups.handle_frame(&[], &mut joins), [], "the last one stays");
     assert_eq!(groups.groups()[0].number, next);
 }
+
+/// Seconds, after the first twenty, at which somebody changed loops.
+fn moves(loops: Loops, rates: &[f64], seconds: usize) -> usize {
+    let (mut groups, mut joins) = (Groups::new(loops, 30.0), JoinBudget::default());
+    run(&mut groups, &mut joins, rates, 20 * SECOND);
+    let mut before = who(&groups);
+    let moved = (0..seconds).filter(|_| {
+        run(&mut groups, &mut joins, rates, SECOND);
+        let now = who(&groups);
+        std::mem::replace(&mut before, now) != before
+    });
+    moved.count()
+}
+
+#[test]
+fn at_steady_rates_nobody_changes_loops_for_ever() {
+    // Two loops near to each other became one here, for a third to branch in whose place they then were apart again.
+    let rates = [0.17e6, 4.77e6, 7.09e6, 2.31e6, 2.89e6, 3.1e6, 7.76e6, 0.71e6];
+    assert_eq!(moves(Loops::AtMost(3), &rates, 60), 0);
+    let mut random = fastrand::Rng::with_seed(1);
+    for loops in [Loops::AsNeeded, Loops::AtMost(2), Loops::AtMost(3)] {
+        for _ in 0..40 {
+            let count = random.usize(2..12);
+            let rates: Vec<f64> = (0..count).map(|_| 0.1e6 * (4.6 * random.f64()).exp()).collect();
+            assert_eq!(moves(loops, &rates, 30), 0, "{loops:?} with {rates:?}");
+        }
+    }
+}
