@@ -174,8 +174,8 @@ pub(crate) struct Encode {
     /// Of a picture: stop after this many bytes: the prefix of the whole stream, made in less time
     #[arg(long, value_name = "N", value_parser = max_bytes)]
     pub(crate) max_bytes: Option<usize>,
-    /// The transform to encode a picture with; either decoder decodes either. `deep` is the model's encoder network: it takes 1.6
-    /// times as long, and at equal MS-SSIM 0.3 % less rate with `photo`, 5 % less with `photo-ssim`
+    /// The transform to encode a picture with; both decoders decode what either makes. `deep` is the model's encoder network: it takes
+    /// 1.6 times as long, and needs 0.3 % less rate at equal MS-SSIM with `photo`, 5 % less with `photo-ssim`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
     /// Print the summary as JSON, on standard error if OUT.nst is `-`
@@ -200,7 +200,7 @@ pub(crate) struct Decode {
     /// Of a picture: decode no more than the first N bytes
     #[arg(long, value_name = "N")]
     pub(crate) bytes: Option<usize>,
-    /// Of a video: decode what a receiver gets who carries so many bits per second, or with k or M, as in 300k
+    /// Of a video: decode what a receiver of this rate gets, in bits per second, or with k or M, as in 300k
     #[arg(long, value_name = "RATE", value_parser = bitrate)]
     pub(crate) bitrate: Option<u64>,
     /// Of a video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
@@ -232,7 +232,7 @@ pub(crate) struct Length {
     /// Of a picture: keep as many whole bytes as X bits per pixel pay for
     #[arg(long, value_name = "X", value_parser = positive)]
     pub(crate) bpp: Option<f64>,
-    /// Of a video: keep of every frame what so many bits per second carry, or with k or M, as in 300k
+    /// Of a video: keep of every frame what this rate carries, in bits per second, or with k or M, as in 300k
     #[arg(long, value_name = "RATE", value_parser = bitrate)]
     pub(crate) bitrate: Option<u64>,
     #[cfg(feature = "retrieval")]

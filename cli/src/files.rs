@@ -6,11 +6,11 @@ use std::io::{self, Read, Seek, SeekFrom, StdinLock, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use nestcast_files::{Error, check_open};
+use nestcast_media::output::{Error, check_open};
 use nestcast_media::{Kind, Replayed, Source};
 use serde::Serialize;
 
-pub(crate) use nestcast_files::{Output, end_without_temporary_files, is_standard};
+pub(crate) use nestcast_media::output::{Output, end_without_temporary_files, is_standard};
 
 /// A file that is read in parts, never further than is asked for: it may have no end.
 pub(crate) struct Input<'a> {

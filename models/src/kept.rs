@@ -1,7 +1,7 @@
 //! Packages that came over a network, in a folder of the user's: each in a file that its hash names.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::package::Package;
@@ -69,8 +69,15 @@ impl KeptPackages {
 
     fn write(&self, hash: [u8; 32], archive: &[u8]) -> Result<(), KeepError> {
         let path = self.path(hash);
-        let written = fs::create_dir_all(&self.0).and_then(|()| nestcast_files::replace(&path, archive));
-        written.map_err(|source| KeepError::Io { path, source })?;
+        let write = || -> io::Result<()> {
+            fs::create_dir_all(&self.0)?;
+            let mut file = tempfile::Builder::new().prefix(".fetched-").tempfile_in(&self.0)?;
+            file.write_all(archive)?;
+            file.as_file().sync_all()?;
+            file.persist(&path).map_err(|error| error.error)?;
+            Ok(())
+        };
+        write().map_err(|source| KeepError::Io { path, source })?;
         self.forget_oldest();
         Ok(())
     }

@@ -20,8 +20,8 @@ pub(crate) struct VideoCoding {
     /// Of a video: how long to search for motion [default: normal]
     #[arg(long, value_enum)]
     effort: Option<Effort>,
-    /// Of a video: code it so often side by side, each time for a part of the receivers: a larger file, which `cut` and
-    /// `decode --bitrate` take one loop of [default: 1]
+    /// Of a video: code it N times side by side, each time for a part of the receivers, in one larger file; `cut` and
+    /// `decode --bitrate` take one of them [default: 1]
     #[arg(long, value_name = "N", value_parser = loops)]
     loops: Option<usize>,
     /// Of a video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
@@ -78,7 +78,7 @@ impl FromStr for Bitrates {
 pub(crate) enum Effort {
     /// The least time, as `send` takes it for large frames
     Fast,
-    /// A tenth to a half more time or somewhat beyond, about 4 % less rate at equal quality
+    /// A tenth to a half more time, with some videos more; about 4 % less rate at equal quality
     Normal,
 }
 

@@ -121,7 +121,7 @@ impl Screen {
             }
             Sink::Video(Some(writer)) => writer.write(picture).map_err(|error| match error.kind() {
                 io::ErrorKind::InvalidInput => error.into(),
-                _ => nestcast_files::Error::of_standard(error).into(),
+                _ => nestcast_media::output::Error::of_standard(error).into(),
             }),
             Sink::Video(None) => Ok(()),
         }

@@ -4,7 +4,7 @@ use std::path::{Path, is_separator};
 
 use anyhow::{Context, Result, ensure};
 use nestcast_codec::{FrameRate, Picture};
-use nestcast_files::Pieces;
+use nestcast_media::output::Pieces;
 use nestcast_media::picture::encode_png;
 use nestcast_media::y4m::{Rate, Writer};
 

@@ -3,7 +3,7 @@
 //! ```
 //! use std::io::Write as _;
 //! use std::path::Path;
-//! use nestcast_files::{Output, replace};
+//! use nestcast_media::output::{Output, replace};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let (there, input) = (folder.path().join("there"), folder.path().join("input"));
@@ -24,11 +24,11 @@
 //! A program that handles no signals itself calls [`end_without_temporary_files`] when it begins.
 
 mod error;
-mod output;
+mod place;
 mod replacement;
 mod signals;
 
 pub use error::Error;
-pub use output::{Output, Pieces, check_open, is_standard};
+pub use place::{Output, Pieces, check_open, is_standard};
 pub use replacement::replace;
 pub use signals::end_without_temporary_files;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::signals::Writing;
+use super::signals::Writing;
 
 /// What the names of unfinished files begin with. Only a process that was killed (SIGKILL) or a power cut leaves one.
 const TEMPORARY: &str = ".nestcast-";

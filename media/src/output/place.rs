@@ -4,8 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
-use crate::replacement::{Replacement, Sync, folder_of};
+use super::error::Error;
+use super::replacement::{Replacement, Sync, folder_of};
 
 /// Most links that lead from one to the next, as on Linux.
 const MAX_LINKS: usize = 40;
