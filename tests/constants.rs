@@ -13,8 +13,8 @@ use nestcast_proto::{Bitrate, Control, DecoderKind, Hello, Message};
 const CRATES: [&str; 3] = ["proto", "sender", "receiver"];
 /// Files whose numbers are kinds, in tables of their own.
 const KINDS: [&str; 2] = ["proto::message", "proto::stream"];
-/// What only memory and speed depend on, or another section states.
-const OTHERS: [&str; 17] = [
+/// What only memory and speed depend on, what only the sender's own machine sees, or another section states.
+const OTHERS: [&str; 21] = [
     "proto::limits::VERSION",
     "proto::publisher::begin::HEADS_BYTES",
     "proto::subscriber::MAX_SPARES",
@@ -26,6 +26,10 @@ const OTHERS: [&str; 17] = [
     "sender::frames::KEPT",
     "sender::frames::MAX_KEPT_FRAMES",
     "sender::frames::MIN_KEPT_FRAMES",
+    "sender::metrics_server::CONNECTIONS",
+    "sender::metrics_server::PATIENCE",
+    "sender::pace::TOLERANCE",
+    "sender::pace::WINDOW",
     "sender::quic::MAX_FIRST_PACKETS",
     "sender::quic::MAX_PIECES",
     "sender::quic::MAX_READ_BYTES",

@@ -3,11 +3,10 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use bytes::Bytes;
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::link::Link;
-use nestcast_proto::{Arrived, Bitrate, ReceiveStats, Welcome};
-use nestcast_receiver::{FrameSink, Readiness};
+use nestcast_proto::{Arrived, Bitrate, ReceiveStats};
+use nestcast_receiver::FrameSink;
 use nestcast_sender::Loops;
 use nestcast_tests::network::{INTERVAL, Scenario, Viewer, broadcast_from};
 use nestcast_tests::video_frames::video_frames;
@@ -30,14 +29,6 @@ struct Clock {
 
 impl FrameSink for Clock {
     type Error = Infallible;
-
-    async fn handle_welcome(&mut self, _welcome: &Welcome) -> Result<Readiness, Infallible> {
-        Ok(Readiness::Ready)
-    }
-
-    async fn handle_package(&mut self, _package: Bytes) -> Result<(), Infallible> {
-        Ok(())
-    }
 
     fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), Infallible> {
         self.frames.push((frame.header.id, Duration::from_micros(frame.header.captured), self.network.now()));

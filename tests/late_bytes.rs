@@ -9,7 +9,7 @@ use nestcast_lab::link::Link;
 use nestcast_lab::metrics::psnr;
 use nestcast_lab::pace::{Pace, microseconds};
 use nestcast_proto::{Arrived, Bitrate, Frame, More, PackageHash, ReceiveStats, Welcome};
-use nestcast_receiver::{FrameSink, Readiness};
+use nestcast_receiver::FrameSink;
 use nestcast_sender::{Feedback, FrameSource, SourceError};
 use nestcast_tests::network::{INTERVAL, Outcome, Scenario, Viewer, broadcast_from};
 use nestcast_tests::pictures::{self, Content};
@@ -111,14 +111,6 @@ impl Audience {
 
 impl FrameSink for Audience {
     type Error = Error;
-
-    async fn handle_welcome(&mut self, _welcome: &Welcome) -> Result<Readiness, Error> {
-        Ok(Readiness::Ready)
-    }
-
-    async fn handle_package(&mut self, _package: Bytes) -> Result<(), Error> {
-        Ok(())
-    }
 
     fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Error> {
         self.decoder.reset();

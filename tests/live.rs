@@ -10,7 +10,7 @@ use bytes::Bytes;
 use nestcast_codec::{Channels, Size};
 use nestcast_media::y4m::Rate;
 use nestcast_proto::{Arrived, Bitrate, Code, Frame, PackageHash, ReceiveStats, Welcome};
-use nestcast_receiver::{Error, FrameSink, Readiness, receive, view};
+use nestcast_receiver::{Error, FrameSink, receive, view};
 use nestcast_sender::{Broadcast, Feedback, FrameSource, Identity, Pictures, SourceError};
 use nestcast_tests::broadcasts::{CountingViewer, PATIENCE, Plan, RATE, Running, config, eventually, identity};
 use nestcast_tests::pictures::{self, Content};
@@ -198,14 +198,6 @@ struct Count(u64);
 
 impl FrameSink for Count {
     type Error = Infallible;
-
-    async fn handle_welcome(&mut self, _welcome: &Welcome) -> Result<Readiness, Infallible> {
-        Ok(Readiness::Ready)
-    }
-
-    async fn handle_package(&mut self, _package: Bytes) -> Result<(), Infallible> {
-        Ok(())
-    }
 
     fn handle_frame(&mut self, _frame: Arrived, _stats: ReceiveStats) -> Result<(), Infallible> {
         self.0 += 1;

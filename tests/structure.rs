@@ -16,7 +16,7 @@ const ARROWS: [(&str, &[&str]); 7] = [
 ];
 /// The files of a crate that join frames to pictures.
 const JOINS: [(&str, &[&str]); 2] = [
-    ("sender", &["capture.rs", "pictures.rs", "video.rs"]),
+    ("sender", &["capture.rs", "pictures.rs", "slides.rs", "video.rs"]),
     ("receiver", &["decoding.rs", "playback.rs", "player.rs", "viewer.rs"]),
 ];
 /// Who sees what only shows and measures.

@@ -27,7 +27,8 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     let (kept, mut rows) = (table::read_if_there(&table)?, Vec::new());
     for (n, path) in paths.iter().enumerate() {
         let image = super::name(path);
-        rows.extend(perceptual::renewed(&kept, codecs.measure(&image, &picture::open(path)?)?));
+        let measured = codecs.measure(&image, &picture::open(path)?)?;
+        rows.extend(perceptual::renewed(&kept, &image, options.rivals, measured));
         eprintln!("{}/{} {image}", n + 1, paths.len());
     }
     table::write(&table, &rows)

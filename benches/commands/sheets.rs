@@ -2,14 +2,18 @@
 
 use std::{
     fs::File,
-    io::BufWriter,
+    io::{self, BufWriter},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
 use clap::Args;
 use image::{ExtendedColorType, codecs::jpeg::JpegEncoder};
-use nestcast_benches::{decoders, ours::Ours, picture, sheet};
+use nestcast_benches::{
+    decoders::{self, Shown},
+    ours::Ours,
+    picture, sheet,
+};
 use nestcast_codec::Picture;
 
 /// Quality of the JPEG files; high enough to show what is wrong with a picture, not what is wrong with the sheet.
@@ -38,8 +42,23 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
         eprintln!("{name}");
         let picture = picture::open(&path)?;
         write(&sheets, &name, &sheet::draw(&ours, &name, &picture)?)?;
-        for (name, shown) in decoders::draw(&other, &name, &picture)? {
+        let shown = decoders::draw(&other, &name, &picture)?;
+        remove_shown(&switched, &name)?;
+        for (name, shown) in shown {
             write(&switched, &name, &shown)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what an earlier run drew of a picture, so that no file stays of a rate that AVIF no longer reaches.
+fn remove_shown(folder: &Path, picture: &str) -> Result<()> {
+    for rate in decoders::RATES_BPP {
+        for shown in Shown::ALL {
+            match std::fs::remove_file(folder.join(format!("{}.jpg", shown.file(picture, rate)))) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
         }
     }
     Ok(())

@@ -145,7 +145,11 @@ impl Page {
                 div { @for rate in decoders::RATES_BPP { figure {
                     @for shown in Shown::ALL {
                         @let file = format!("{}.jpg", shown.file(picture, rate));
-                        @let alt = if there(&file) { format!("{} at {rate} bpp", shown.name()) } else { "no file is this small".to_owned() };
+                        @let alt = match shown {
+                            Shown::Original => "original".to_owned(),
+                            _ if there(&file) => format!("{} at {rate} bpp", shown.name()),
+                            _ => "no file is this small".to_owned(),
+                        };
                         img alt=(alt) src=(format!("decoders/{file}"));
                     }
                     figcaption { (picture.replace('_', " ")) ", at most " (rate) " bpp" }
@@ -358,6 +362,7 @@ mod tests {
         assert!(
             html.contains("alt=\"deep at 0.1 bpp\" src=\"decoders/b-deep-0.1.jpg\"")
                 && html.matches("type=\"radio\"").count() == 4
+                && html.matches("alt=\"original\" src=\"decoders/b-original.jpg\"").count() == 3
         );
         assert_eq!(html.matches("no file is this small").count(), 2 * 3, "{html}");
         assert!(html.contains("a&lt;b") && html.contains("1.00 ms"));

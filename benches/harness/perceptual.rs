@@ -99,12 +99,12 @@ impl Codecs {
     }
 }
 
-/// Rows of one picture measured anew, nestcast's or its rivals', and what a table has of the others: nestcast's come first.
-pub fn renewed(kept: &[Row], measured: Vec<Row>) -> Vec<Row> {
-    let is_ours = |row: &Row| style::name(&row.codec).starts_with("nestcast");
-    let Some((image, ours)) = measured.first().map(|row| (row.image.clone(), is_ours(row))) else { return measured };
-    let others = kept.iter().filter(|row| row.image == image && is_ours(row) != ours).cloned();
-    if ours { measured.into_iter().chain(others).collect() } else { others.chain(measured).collect() }
+/// Rows of one picture measured anew, nestcast's or its rivals', none of them if no rate is reached, and what a table has of the
+/// others: nestcast's come first.
+pub fn renewed(kept: &[Row], image: &str, rivals: bool, measured: Vec<Row>) -> Vec<Row> {
+    let is_rival = |row: &Row| !style::name(&row.codec).starts_with("nestcast");
+    let others = kept.iter().filter(|row| row.image == image && is_rival(row) != rivals).cloned();
+    if rivals { others.chain(measured).collect() } else { measured.into_iter().chain(others).collect() }
 }
 
 /// A codec's means at a rate: SSIMULACRA2 and Butteraugli.
@@ -219,9 +219,11 @@ mod tests {
         let (old, new) = (row("a.png", "ssim deep", 0.1, 1.0), row("a.png", "ssim deep", 0.1, 2.0));
         let (jpeg, better) = (row("a.png", "jpeg-420", 0.1, 3.0), row("a.png", "jpeg-420", 0.1, 4.0));
         let kept = [old.clone(), jpeg.clone(), row("b.png", "ssim deep", 0.1, 5.0)];
-        assert_eq!(renewed(&kept, vec![new.clone()]), [new, jpeg]);
-        assert_eq!(renewed(&kept, vec![better.clone()]), [old, better]);
-        assert!(renewed(&kept, Vec::new()).is_empty());
+        assert_eq!(renewed(&kept, "a.png", false, vec![new.clone()]), [new, jpeg.clone()]);
+        assert_eq!(renewed(&kept, "a.png", true, vec![better.clone()]), [old.clone(), better]);
+        // Nothing fits into any rate: the others' rows stay.
+        assert_eq!([false, true].map(|rivals| renewed(&kept, "a.png", rivals, Vec::new())), [vec![jpeg], vec![old]]);
+        assert!(renewed(&kept, "c.png", true, Vec::new()).is_empty());
     }
 
     #[test]

@@ -18,8 +18,8 @@ pub(crate) use grid::Grid;
 pub(crate) use live::{Receive, Send};
 #[cfg(feature = "retrieval")]
 pub(crate) use retrieval::{Codes, Index, Search};
-pub(crate) use video::{Bitrates, Effort, Frames};
-use video::{bitrate, loops};
+use video::bitrate;
+pub(crate) use video::{Frames, VideoCoding};
 
 /// Most threads that may be asked for: more would only take memory.
 const MAX_THREADS: usize = 256;
@@ -62,7 +62,7 @@ pub(crate) enum Command {
     Cut(Cut),
     /// Show a stream's header, its model and what its cuts give, or the frames of a stored video
     Inspect(Inspect),
-    /// Measure rate and distortion: of pictures on a grid of byte cuts, of a video at five bit rates
+    /// Measure rate and distortion: of pictures on a grid of byte cuts, of a video at five of its bit rates
     Eval(Eval),
     #[cfg(feature = "retrieval")]
     /// Index a folder's pictures by ordered binary codes, for `search`
@@ -169,26 +169,13 @@ pub(crate) struct Encode {
     /// The stream to write
     #[arg(short, long, value_name = "OUT.nst")]
     pub(crate) output: PathBuf,
-    /// Of a video: what the slowest and the fastest receiver carry, in bits per second, or with k or M, as in 100k..1600k
-    /// [default: by pixels and frame rate, a factor of 16 apart, as in 226k..3616k for 640x360 at 30 frames/s: by clip about
-    /// 27 to 36 dB for the slowest and 40 to 48 dB for the fastest]
-    #[arg(long, value_name = "LEAST..MOST")]
-    pub(crate) bitrates: Option<Bitrates>,
-    /// Of a video: how long to search for motion [default: normal]
-    #[arg(long, value_enum)]
-    pub(crate) effort: Option<Effort>,
-    /// Of a video: code it so often side by side, each time for a part of the receivers: a larger file, which `cut` and
-    /// `decode --bitrate` take one loop of [default: 1]
-    #[arg(long, value_name = "N", value_parser = loops)]
-    pub(crate) loops: Option<usize>,
-    /// Of a video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
-    #[arg(long, value_name = "A..B", default_value_t)]
-    pub(crate) frames: Frames,
+    #[command(flatten)]
+    pub(crate) video: VideoCoding,
     /// Of a picture: stop after this many bytes: the prefix of the whole stream, made in less time
     #[arg(long, value_name = "N", value_parser = max_bytes)]
     pub(crate) max_bytes: Option<usize>,
-    /// The transform to encode a picture with; either decoder decodes either. `deep` is the model's encoder network: it takes 1.6
-    /// times as long, and at equal MS-SSIM 0.3 % less rate with `photo`, 5 % less with `photo-ssim`
+    /// The transform to encode a picture with; both decoders decode what either makes. `deep` is the model's encoder network: it takes
+    /// 1.6 times as long, and needs 0.3 % less rate at equal MS-SSIM with `photo`, 5 % less with `photo-ssim`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
     /// Print the summary as JSON, on standard error if OUT.nst is `-`
@@ -213,7 +200,7 @@ pub(crate) struct Decode {
     /// Of a picture: decode no more than the first N bytes
     #[arg(long, value_name = "N")]
     pub(crate) bytes: Option<usize>,
-    /// Of a video: decode what a receiver gets who carries so many bits per second, or with k or M, as in 300k
+    /// Of a video: decode what a receiver of this rate gets, in bits per second, or with k or M, as in 300k
     #[arg(long, value_name = "RATE", value_parser = bitrate)]
     pub(crate) bitrate: Option<u64>,
     /// Of a video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
@@ -245,7 +232,7 @@ pub(crate) struct Length {
     /// Of a picture: keep as many whole bytes as X bits per pixel pay for
     #[arg(long, value_name = "X", value_parser = positive)]
     pub(crate) bpp: Option<f64>,
-    /// Of a video: keep of every frame what so many bits per second carry, or with k or M, as in 300k
+    /// Of a video: keep of every frame what this rate carries, in bits per second, or with k or M, as in 300k
     #[arg(long, value_name = "RATE", value_parser = bitrate)]
     pub(crate) bitrate: Option<u64>,
     #[cfg(feature = "retrieval")]
@@ -278,18 +265,8 @@ pub(crate) struct Eval {
     /// kbps,frame,bytes,luma_db,ycbcr_db
     #[arg(long, value_name = "OUT.csv")]
     pub(crate) csv: Option<PathBuf>,
-    /// Of a video: as for `encode`; it is measured at five rates from the first to the second
-    #[arg(long, value_name = "LEAST..MOST")]
-    pub(crate) bitrates: Option<Bitrates>,
-    /// Of a video: as for `encode`
-    #[arg(long, value_name = "A..B", default_value_t)]
-    pub(crate) frames: Frames,
-    /// Of a video: as for `encode`
-    #[arg(long, value_enum)]
-    pub(crate) effort: Option<Effort>,
-    /// Of a video: loops, as of `encode`; each receiver is in the one that serves it [default: 1]
-    #[arg(long, value_name = "N", value_parser = loops)]
-    pub(crate) loops: Option<usize>,
+    #[command(flatten)]
+    pub(crate) video: VideoCoding,
     #[cfg(feature = "perceptual")]
     /// Of pictures: SSIMULACRA2 (100: equal) and Butteraugli (3-norm, 0: equal) too, as ssimulacra2,butteraugli; takes a tenth of a
     /// second a megapixel and cut

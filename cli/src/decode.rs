@@ -4,11 +4,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use nestcast_lab::metrics;
+use nestcast_media::Kind;
 use nestcast_media::picture::encode_png;
 
 use crate::args::{Decode, Transform};
-use crate::files::{self, Input, Output};
-use crate::streams::Stream;
+use crate::files::{self, Input};
+use crate::streams::StreamFile;
 use crate::transforms::{self, Model};
 use crate::video;
 
@@ -18,7 +19,7 @@ const FORMATS: [&str; 10] = [PNG, "jpg", "jpeg", "webp", "avif", "gif", "bmp", "
 
 pub(crate) fn run(options: &Decode) -> Result<()> {
     let mut input = Input::open(&options.input)?;
-    if video::is_stored(&mut input)? {
+    if input.kind()? == Kind::StoredVideo {
         return video::decode(options, input);
     }
     #[cfg(feature = "retrieval")]
@@ -30,20 +31,18 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
     picture(options, input)
 }
 
-fn picture(options: &Decode, mut input: Input<'_>) -> Result<()> {
+fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
     ensure_png(&options.output)?;
-    let output = Output::new(&options.output, &[&options.input])?;
+    let output = files::output(&options.output, &[&options.input])?;
     let failed = || format!("{} cannot be decoded", files::name(&options.input));
-    let model = Model::open(&options.common)?.or_built_in(Stream::model(&mut input)?);
+    let stream = StreamFile::open(input)?;
+    let model = Model::open(&options.common)?.or_built_in(stream.header().model);
     let transform = options.decoder.unwrap_or(Transform::Deep);
     let (synthesis, (mut decoder, fault, count)) = model.synthesis_beside(transform, || {
-        let stream = Stream::read(input, |header| {
-            transforms::check_size(header.size, &options.common).with_context(failed)?;
-            Ok(options.bytes)
-        })?;
+        transforms::check_size(stream.header().size, &options.common).with_context(failed)?;
         let bytes = match options.bytes {
             Some(count) => stream.prefix(count)?,
-            None => stream.bytes.clone(),
+            None => stream.read(None)?.bytes().clone(),
         };
         // The synthesis is not there yet; all that a decoder knows before it is the same with another.
         let mut decoder = model.decoder(Transform::Linear)?;
@@ -57,18 +56,9 @@ fn picture(options: &Decode, mut input: Input<'_>) -> Result<()> {
         files::note(&format!("{name}: {fault}: the picture shows what came before; get the stream again for the rest"));
     }
     output.write(&encode_png(&picture)?)?;
-    if output.is_standard() {
-        return Ok(());
-    }
-    let size = picture.size();
-    files::print(&format!(
-        "{}: {}x{} from {count} bytes, {:.3} bpp, {} decoder\n",
-        options.output.display(),
-        size.width(),
-        size.height(),
-        metrics::bpp(count, size),
-        transform.name()
-    ))
+    let (path, size, name) = (options.output.display(), picture.size(), transform.name());
+    let (width, height, bpp) = (size.width(), size.height(), metrics::bpp(count, size));
+    files::say_beside(&output, &format!("{path}: {width}x{height} from {count} bytes, {bpp:.3} bpp, {name} decoder\n"))
 }
 
 /// The format of pictures or video that a name promises, if any.

@@ -10,10 +10,10 @@ use nestcast_lab::demo::{
     broadcast::{self, Video},
     picture::{self, Coders, Photo},
 };
+use nestcast_media::Kind;
 
 use crate::args::{Decoders, Demo};
-use crate::files::{self, Output};
-use crate::live::is_video;
+use crate::files;
 use crate::pictures;
 use crate::transforms::Model;
 
@@ -24,7 +24,7 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
     let model = Model::open(&options.common)?;
     let setup = Setup { package: model.package(), threads: options.common.threads(), note: files::note };
     match &options.source {
-        Some(path) if !files::is_standard(path) && is_video(path)? => {
+        Some(path) if !files::is_standard(path) && files::kind(path)? == Kind::Y4m => {
             let deep = options.decoder.is_some_and(|asked| asked != Decoders::Linear);
             let of_picture = deep || options.common.model.is_some();
             ensure!(
@@ -72,7 +72,7 @@ fn show(options: &Demo, shown: &Shown) -> Result<()> {
     let mut text = shown.summary.clone() + "\n";
     for file in &shown.files {
         let path = folder.join(file.name);
-        Output::new(&path, &source)?.write(&file.bytes)?;
+        files::output(&path, &source)?.write(&file.bytes)?;
         text += &format!("{:<13}  {}\n", file.what, path.display());
     }
     files::print(&text)

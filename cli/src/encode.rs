@@ -1,14 +1,15 @@
 //! `nestcast encode`: a picture to a stream; `video` has videos.
 
+use std::fmt;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use nestcast_codec::Channels;
 use nestcast_lab::metrics;
+use nestcast_media::Kind;
 use serde::Serialize;
 
 use crate::args::Encode;
-use crate::files::{self, Input, Lines, Output};
+use crate::files::{self, Input};
 use crate::transforms::Model;
 use crate::{pictures, video};
 
@@ -29,14 +30,15 @@ struct Summary {
 }
 
 pub(crate) fn run(options: &Encode) -> Result<()> {
-    let output = Output::new(&options.output, &[&options.input])?;
+    let output = files::output(&options.output, &[&options.input])?;
     let mut input = Input::open(&options.input)?;
-    if video::is_clip(&mut input)? {
+    if input.kind()? == Kind::Y4m {
         return video::encode(options, input, &output);
     }
-    let of_video =
-        options.bitrates.is_some() || options.effort.is_some() || options.loops.is_some() || !options.frames.is_all();
-    ensure!(!of_video, "--bitrates, --effort, --loops and --frames are for y4m videos: leave them out");
+    ensure!(
+        !options.video.is_asked_for(),
+        "--bitrates, --effort, --loops and --frames are for y4m videos: leave them out"
+    );
     #[cfg(feature = "retrieval")]
     if nestcast_models::codes::CodePackage::is_meant(options.common.model()) {
         return crate::retrieval::encode(options, input, &output);
@@ -65,19 +67,17 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
         analysis: options.analysis.name(),
         encode_ms,
     };
-    if options.json {
-        return Lines::beside(&options.output).print_pretty(&summary);
-    }
-    if output.is_standard() {
-        return Ok(());
-    }
-    files::print(&describe(&summary, picture.channels()))
+    files::conclude(&output, options.json, &summary)
 }
 
-fn describe(summary: &Summary, channels: Channels) -> String {
-    let Summary { output, width, height, bytes, bpp, model, model_id, analysis, encode_ms, .. } = summary;
-    let colours = if channels == Channels::Grey { "grey" } else { "RGB" };
-    format!(
-        "{output}: {width}x{height} {colours}, {bytes} bytes, {bpp:.3} bpp, model {model} ({model_id}), {analysis} analysis, {encode_ms:.0} ms\n"
-    )
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { output, width, height, channels, bytes, bpp, model, model_id, analysis, encode_ms, .. } = self;
+        let colours = if *channels == 1 { "grey" } else { "RGB" };
+        writeln!(
+            f,
+            "{output}: {width}x{height} {colours}, {bytes} bytes, {bpp:.3} bpp, model {model} ({model_id}), \
+             {analysis} analysis, {encode_ms:.0} ms"
+        )
+    }
 }

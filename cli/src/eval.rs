@@ -6,22 +6,21 @@ use anyhow::{Context, Result, ensure};
 use nestcast_lab::eval::{csv, pictures::Bench};
 use nestcast_lab::progress::Progress;
 use nestcast_lab::rate_distortion::Row;
+use nestcast_media::Kind;
 
 use crate::args::{Decoders, Eval};
 use crate::files::{self, Input, Lines, Output};
-use crate::live::is_video;
 use crate::transforms::Model;
 use crate::{pictures, video};
 
 pub(crate) fn run(options: &Eval) -> Result<()> {
     if let [path] = &options.inputs[..]
         && path.is_file()
-        && is_video(path)?
+        && files::kind(path)? == Kind::Y4m
     {
         return video::eval(options, Input::open(path)?);
     }
-    let of_video =
-        options.bitrates.is_some() || options.effort.is_some() || options.loops.is_some() || !options.frames.is_all();
+    let of_video = options.video.is_asked_for();
     #[cfg(feature = "plot")]
     let of_video = of_video || options.plot.is_some();
     ensure!(!of_video, "--bitrates, --effort, --loops, --frames and --plot are for one y4m video: leave them out");
@@ -33,7 +32,7 @@ fn pictures(options: &Eval) -> Result<()> {
     let pictures = pictures::named(&options.inputs)?;
     let inputs: Vec<&Path> = pictures.iter().map(PathBuf::as_path).collect();
     let csv = options.csv.as_deref().filter(|csv| !files::is_standard(csv));
-    let output = csv.map(|csv| Output::new(csv, &inputs)).transpose()?;
+    let output = csv.map(|csv| files::output(csv, &inputs)).transpose()?;
     let model = Model::open(&options.common)?;
     let decoders = options.decoder.unwrap_or(Decoders::Both).list();
     let decoders = decoders.iter().map(|&kind| Ok((kind.name(), model.decoder(kind)?))).collect::<Result<_>>()?;

@@ -1,77 +1,83 @@
 //! Files by name, where `-` is standard input or output, and what is said on standard output and error.
 
-mod output;
-mod replace;
-mod signals;
-
+use std::fmt::Display;
 use std::fs::{self, File, Metadata};
-use std::io::{self, Cursor, Read, Seek, SeekFrom, StdinLock, Write};
+use std::io::{self, Read, Seek, SeekFrom, StdinLock, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
+use nestcast_media::output::{Error, check_open};
+use nestcast_media::{Kind, Replayed, Source};
 use serde::Serialize;
 
-pub(crate) use output::{Output, Pieces};
-pub(crate) use signals::end_without_temporary_files;
+pub(crate) use nestcast_media::output::{Output, end_without_temporary_files, is_standard};
 
 /// A file that is read in parts, never further than is asked for: it may have no end.
-pub(crate) struct Input<'a, R = Source> {
+pub(crate) struct Input<'a> {
     path: &'a Path,
-    reader: R,
-    bytes: Vec<u8>,
+    source: Source<Opened>,
 }
 
 impl<'a> Input<'a> {
     pub(crate) fn open(path: &'a Path) -> Result<Self> {
-        let reader = if is_standard(path) {
-            Source::Standard(io::stdin().lock())
+        let opened = if is_standard(path) {
+            Opened::Standard(io::stdin().lock())
         } else {
             ensure!(!path.is_dir(), "{} is a folder: name a file in it", name(path));
-            Source::File(File::open(path).with_context(|| format!("{} cannot be read", name(path)))?)
+            Opened::File(File::open(path).with_context(|| format!("{} cannot be read", name(path)))?)
         };
-        Ok(Self { path, reader, bytes: Vec::new() })
+        Ok(Self { path, source: Source::new(opened) })
     }
 
-    /// Its name.
     pub(crate) const fn path(&self) -> &'a Path {
         self.path
     }
 
+    /// What messages call it.
+    pub(crate) fn name(&self) -> String {
+        name(self.path)
+    }
+
     /// How many bytes it has, if that is known.
     pub(crate) fn length(&self) -> Option<u64> {
-        let Source::File(file) = &self.reader else { return None };
+        let Opened::File(file) = self.source.reader() else { return None };
         file.metadata().ok().filter(Metadata::is_file).map(|data| data.len())
     }
 
-    /// All of it from its beginning, what was read so far included.
-    pub(crate) fn into_source(self) -> Replayed {
-        Replayed { start: Cursor::new(self.bytes), source: self.reader }
+    /// What it is, by its beginning.
+    pub(crate) fn kind(&mut self) -> Result<Kind> {
+        self.source.kind().with_context(|| format!("{} cannot be read", name(self.path)))
+    }
+
+    /// Reads on until there are `count` bytes in all, or the file ends. Gives all of them.
+    pub(crate) fn read_to(&mut self, count: u64) -> Result<&[u8]> {
+        self.source.read_to(count).with_context(|| format!("{} cannot be read", name(self.path)))
+    }
+
+    /// All of it, what was read so far included, for what reads within limits.
+    pub(crate) fn into_source(self) -> Source<Opened> {
+        self.source
+    }
+
+    /// All of it from its beginning.
+    pub(crate) fn into_reader(self) -> Replayed<Opened> {
+        self.source.into_reader()
     }
 }
 
-impl<R: Read> Input<'_, R> {
-    /// Reads on until there are `count` bytes in all, or the file ends. Gives all of them.
-    pub(crate) fn read_to(&mut self, count: u64) -> Result<&[u8]> {
-        let more = count.saturating_sub(self.bytes.len() as u64);
-        let read = self.reader.by_ref().take(more).read_to_end(&mut self.bytes);
-        read.with_context(|| format!("{} cannot be read", name(self.path)))?;
-        Ok(&self.bytes)
-    }
-
-    /// All that was read.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        self.bytes
-    }
+/// What a named file is, by its beginning.
+pub(crate) fn kind(path: &Path) -> Result<Kind> {
+    Input::open(path)?.kind()
 }
 
 /// Where bytes come from.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum Opened {
     Standard(StdinLock<'static>),
     File(File),
 }
 
-impl Read for Source {
+impl Read for Opened {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Standard(stdin) => stdin.read(bytes),
@@ -80,39 +86,41 @@ impl Read for Source {
     }
 }
 
-/// A source of which the beginning was read before. It seeks where it is a file.
-#[derive(Debug)]
-pub(crate) struct Replayed {
-    start: Cursor<Vec<u8>>,
-    source: Source,
-}
-
-impl Read for Replayed {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let count = self.start.read(bytes)?;
-        if count > 0 { Ok(count) } else { self.source.read(bytes) }
-    }
-}
-
-impl Seek for Replayed {
+impl Seek for Opened {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let Source::File(file) = &mut self.source else { return Err(io::ErrorKind::Unsupported.into()) };
-        let left = self.start.get_ref().len() as u64 - self.start.position();
-        let at = match to {
-            SeekFrom::Current(by) => {
-                let here = file.stream_position()?.saturating_sub(left);
-                file.seek(SeekFrom::Start(here.saturating_add_signed(by)))?
-            }
-            to => file.seek(to)?,
-        };
-        self.start = Cursor::new(Vec::new());
-        Ok(at)
+        match self {
+            Self::Standard(_) => Err(io::ErrorKind::Unsupported.into()),
+            Self::File(file) => file.seek(to),
+        }
     }
 }
 
-/// Whether a name means standard input or output.
-pub(crate) fn is_standard(path: &Path) -> bool {
-    path.as_os_str() == "-"
+/// A place for a command's result, which is none of its inputs.
+pub(crate) fn output<'a>(path: &'a Path, inputs: &[&Path]) -> Result<Output<'a>> {
+    Output::new(path, inputs).map_err(advise)
+}
+
+/// Adds which option helps.
+fn advise(error: Error) -> anyhow::Error {
+    let advice = match error {
+        Error::Terminal => "name a file with -o",
+        Error::Closed => "name a file with -o, or redirect it",
+        _ => return error.into(),
+    };
+    anyhow::anyhow!("{error}: {advice}")
+}
+
+/// Ends a command that wrote its result: tells programs what was made of what, or people where standard output is free.
+pub(crate) fn conclude(output: &Output<'_>, json: bool, summary: &(impl Serialize + Display)) -> Result<()> {
+    if json {
+        return Lines::beside(output.path()).print_pretty(summary);
+    }
+    say_beside(output, &summary.to_string())
+}
+
+/// Tells people what was written where standard output is free.
+pub(crate) fn say_beside(output: &Output<'_>, text: &str) -> Result<()> {
+    if output.is_standard() { Ok(()) } else { print(text) }
 }
 
 /// What messages call a file.
@@ -123,12 +131,13 @@ pub(crate) fn name(path: &Path) -> String {
 /// Writes to standard output what a command has to say besides its result; that its reader has gone is an error, not
 /// a panic.
 pub(crate) fn print(text: &str) -> Result<()> {
-    print_bytes(text.as_bytes())
+    let mut output = io::stdout().lock();
+    Ok(output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(Error::of_standard)?)
 }
 
 /// Writes a result to standard output, which must be open.
 pub(crate) fn print_result(text: &str) -> Result<()> {
-    ensure_open()?;
+    check_open().map_err(advise)?;
     print(text)
 }
 
@@ -162,41 +171,6 @@ impl Lines {
             Self::Error => io::stderr().write_all(text.as_bytes()).context("standard error cannot be written"),
         }
     }
-}
-
-/// Refuses to lose a result in a standard output that was closed before the program began.
-fn ensure_open() -> Result<()> {
-    ensure!(!is_closed(), "standard output is closed: name a file with -o, or redirect it");
-    Ok(())
-}
-
-/// Rust opens `/dev/null` in place of a closed standard stream, to read and to write; shells open it to write only.
-#[cfg(unix)]
-fn is_closed() -> bool {
-    use rustix::fs::{OFlags, fcntl_getfl, fstat, stat};
-    let stdout = io::stdout();
-    let (Ok(flags), Ok(own), Ok(null)) = (fcntl_getfl(&stdout), fstat(&stdout), stat("/dev/null")) else {
-        return false;
-    };
-    flags.contains(OFlags::RDWR) && own.st_rdev == null.st_rdev && own.st_mode == null.st_mode
-}
-
-#[cfg(not(unix))]
-fn is_closed() -> bool {
-    false
-}
-
-fn print_bytes(bytes: &[u8]) -> Result<()> {
-    let mut output = io::stdout().lock();
-    output.write_all(bytes).and_then(|()| output.flush()).map_err(standard_failed)
-}
-
-/// Why standard output was not written.
-pub(crate) fn standard_failed(error: io::Error) -> anyhow::Error {
-    if error.kind() == io::ErrorKind::BrokenPipe {
-        return anyhow!("what reads standard output has closed it");
-    }
-    anyhow::Error::from(error).context("standard output cannot be written")
 }
 
 /// Makes a folder for pictures, or takes one that is empty.
@@ -241,14 +215,5 @@ mod tests {
         assert!(refusal("a").ends_with("a is not empty: name a new folder"));
         fs::write(folder.path().join("file"), "").expect("a file");
         assert!(refusal("file").ends_with("file is not a folder: name a new one, or `-`"));
-    }
-
-    #[test]
-    fn no_more_is_read_than_asked_for() {
-        let mut input = Input { path: Path::new("endless"), reader: io::repeat(0), bytes: Vec::new() };
-        for (count, length) in [(16, 16), (7, 16), (1000, 1000)] {
-            assert_eq!(input.read_to(count).expect("readable").len(), length);
-        }
-        assert_eq!(input.into_bytes(), [0; 1000]);
     }
 }

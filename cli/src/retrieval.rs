@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use nestcast_codec::{Decoder, Header, ModelId, Picture};
-use nestcast_media::{picture::check_magic, to_rgb};
+use nestcast_codec::{Decoder, ModelId, Picture};
+use nestcast_media::{Kind, to_rgb};
 use nestcast_models::codes::{CodeEncoder, CodePackage};
 use nestcast_models::{Package, Runtime};
 use nestcast_retrieval as retrieval;
@@ -20,8 +20,8 @@ pub(crate) use search::run as search;
 
 use crate::args::Codes;
 use crate::files::{self, Input};
-use crate::streams::Stream;
-use crate::{pictures, transforms, video};
+use crate::streams::StreamFile;
+use crate::{pictures, transforms};
 
 /// Bytes of a stream that are read: what is behind them changes little in 32x32 pixels.
 const STREAM_BYTES: usize = 1024;
@@ -77,21 +77,20 @@ impl Reader {
     /// Reads a picture, or what the first bytes of a stream show of one.
     fn read(&self, path: &Path) -> Result<Picture> {
         let mut input = Input::open(path)?;
-        if video::is_stored(&mut input)? {
-            bail!("{} is a video: pictures alone have codes", files::name(path));
+        match input.kind()? {
+            Kind::StoredVideo => bail!("{} is a video: pictures alone have codes", input.name()),
+            Kind::Stream => self.shown(input),
+            _ => pictures::read_quietly(input, self.max_pixels),
         }
-        let start = input.read_to(nestcast_codec::MAX_HEADER as u64)?;
-        let is_stream = check_magic(start).is_err() && Header::parse(start).is_ok();
-        if is_stream { self.shown(input) } else { pictures::read_quietly(input, self.max_pixels) }
     }
 
     /// What the first bytes of a stream show.
     fn shown(&self, input: Input<'_>) -> Result<Picture> {
         let failed = format!("{} cannot be decoded", files::name(input.path()));
-        let stream = Stream::read(input, |_| Ok(Some(STREAM_BYTES)))?;
-        let package = self.package(stream.header.model).with_context(|| failed.clone())?;
+        let stream = StreamFile::open(input)?.read(Some(STREAM_BYTES))?;
+        let package = self.package(stream.header().model).with_context(|| failed.clone())?;
         let mut decoder = Decoder::new(package.linear(1)).with_max_pixels(self.max_pixels);
-        let faulty = transforms::push_before_fault(&mut decoder, &stream.bytes);
+        let faulty = transforms::push_before_fault(&mut decoder, stream.bytes());
         faulty.and_then(|_| Ok(decoder.render()?)).context(failed)
     }
 

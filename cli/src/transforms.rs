@@ -70,8 +70,10 @@ impl Model {
     }
 
     /// This model, or the built-in one of this id, where there is one and this is another.
-    pub(crate) fn or_built_in(self, id: Option<ModelId>) -> Self {
-        let Some(id) = id.filter(|id| *id != self.id()) else { return self };
+    pub(crate) fn or_built_in(self, id: ModelId) -> Self {
+        if id == self.id() {
+            return self;
+        }
         let built_in = Package::built_in().find(|package| package.id() == id);
         match built_in {
             Some(package) => self.with_package(package),

@@ -1,7 +1,9 @@
 //! The control stream's messages, and the heads of a sender's streams.
 
 use bytes::Bytes;
-use nestcast_proto::{Bases, Close, Code, Control, FrameHeader, MAX_MESSAGE, MAX_OPEN_FRAMES, Message, StreamHead, VERSION};
+use nestcast_proto::{
+    Bases, Close, Code, Control, FrameHeader, MAX_MESSAGE, MAX_OPEN_FRAMES, Message, StreamHead, VERSION,
+};
 
 use crate::bounded;
 use crate::stream::chunks;

@@ -18,6 +18,8 @@ pub mod demo;
 pub mod eval;
 #[cfg(feature = "ffmpeg")]
 pub mod ffmpeg;
+#[cfg(feature = "eval")]
+pub mod inspect;
 #[cfg(feature = "motion-jpeg")]
 pub mod jpeg;
 pub mod link;

@@ -1,11 +1,19 @@
-//! Picture and video files within limits: PNG and JPEG in, PNG out, y4m in and out, stored videos in.
+//! Picture and video files within limits: PNG and JPEG in, PNG out, y4m in and out, streams in, stored videos in and out. With the feature `output`,
+//! files that appear whole or not at all.
 //!
 //! Files are untrusted: sizes are checked before memory is taken, and the work that a file may cost is bounded by its
 //! length.
 
+mod kind;
+#[cfg(feature = "output")]
+pub mod output;
 pub mod picture;
 mod rgb;
+mod source;
 pub mod stored;
+pub mod stream;
 pub mod y4m;
 
+pub use kind::Kind;
 pub use rgb::to_rgb;
+pub use source::{Replayed, Source};

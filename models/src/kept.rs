@@ -15,12 +15,19 @@ const EXTENSION: &str = "package";
 
 /// A package cannot be kept.
 #[derive(Debug, thiserror::Error)]
-#[error("{} cannot be written", .path.display())]
-pub struct KeepError {
-    /// Its file.
-    path: PathBuf,
-    /// What the system says.
-    source: io::Error,
+#[non_exhaustive]
+pub enum KeepError {
+    /// There is no place for it.
+    #[error("the system names no cache folder: set HOME")]
+    NoFolder,
+    /// The system cannot write it.
+    #[error("{} cannot be written", .path.display())]
+    Io {
+        /// Its file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
 }
 
 /// A folder of packages; the newest few stay.
@@ -70,7 +77,7 @@ impl KeptPackages {
             file.persist(&path).map_err(|error| error.error)?;
             Ok(())
         };
-        write().map_err(|source| KeepError { path, source })?;
+        write().map_err(|source| KeepError::Io { path, source })?;
         self.forget_oldest();
         Ok(())
     }

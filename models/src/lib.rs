@@ -32,6 +32,8 @@ mod kept;
 mod library;
 pub mod onnx;
 mod package;
+#[cfg(feature = "kept")]
+mod packages;
 pub mod runtime;
 mod tensor;
 
@@ -39,6 +41,8 @@ pub use deep::{Deep, DeepAnalysis, DeepSynthesis};
 #[cfg(feature = "kept")]
 pub use kept::{KeepError, KeptPackages};
 pub use package::{Fault, Golden, Manifest, Networks, Package, PackageError, Ports, Ranges, Source, Transform};
+#[cfg(feature = "kept")]
+pub use packages::{FetchError, Packages, Wanted};
 pub use runtime::{Runtime, RuntimeError};
 
 /// The README's example, compiled and run.

@@ -193,7 +193,9 @@ fn why_not_loaded(error: &LoadDynamicError) -> String {
 
 fn open_session(runtime: &Runtime, model: &[u8], threads: usize) -> ort::Result<Session> {
     Session::builder(&runtime.engine.0)?
-        .with_optimization_level(GraphOptimizationLevel::All)?
+        // Networks are exported as they run: rewriting their graphs changed no output and no run's time, and took a third of the
+        // time in which a session begins, for which the first picture of a process waits.
+        .with_optimization_level(GraphOptimizationLevel::Disable)?
         // Given explicitly even where it is 1: otherwise threads are pinned to cores, which containers forbid.
         .with_intra_threads(threads)?
         // Waiting threads sleep: the cores are shared with other sessions and the codec.

@@ -9,9 +9,8 @@
 //!
 //! ```
 //! use std::convert::Infallible;
-//! use bytes::Bytes;
-//! use nestcast_proto::{Arrived, ReceiveStats, Welcome};
-//! use nestcast_receiver::{FrameSink, Readiness};
+//! use nestcast_proto::{Arrived, ReceiveStats};
+//! use nestcast_receiver::FrameSink;
 //!
 //! /// Counts the bytes that came in time.
 //! #[derive(Default)]
@@ -19,14 +18,6 @@
 //!
 //! impl FrameSink for Bytecount {
 //!     type Error = Infallible;
-//!
-//!     async fn handle_welcome(&mut self, _welcome: &Welcome) -> Result<Readiness, Infallible> {
-//!         Ok(Readiness::Ready)
-//!     }
-//!
-//!     async fn handle_package(&mut self, _package: Bytes) -> Result<(), Infallible> {
-//!         Ok(())
-//!     }
 //!
 //!     fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), Infallible> {
 //!         self.0 += frame.prefix.len();

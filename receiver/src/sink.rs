@@ -1,7 +1,7 @@
 //! Where frames go: the seam behind which players, recorders and measurements are.
 
 use std::error::Error as StdError;
-use std::future::{Future, pending};
+use std::future::{Future, pending, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -34,17 +34,24 @@ pub trait FrameSink: Send {
         let _ = now;
     }
 
-    /// The sender announces what it sends, once on each connection, before frames and packages.
+    /// The sender announces what it sends, once on each connection, before frames and packages. A sink that does not decode is
+    /// ready for anything.
     ///
     /// # Errors
     /// If it cannot use such frames.
-    fn handle_welcome(&mut self, welcome: &Welcome) -> impl Future<Output = Result<Readiness, Self::Error>> + Send;
+    fn handle_welcome(&mut self, welcome: &Welcome) -> impl Future<Output = Result<Readiness, Self::Error>> + Send {
+        let _ = welcome;
+        ready(Ok(Readiness::Ready))
+    }
 
-    /// The model package that it needs, as the sender gave it: not checked yet.
+    /// The model package, as the sender gave it: not checked yet. Only a sink that said [`Readiness::NeedsPackage`] gets one.
     ///
     /// # Errors
     /// If it is not the right one, or is not sound.
-    fn handle_package(&mut self, package: Bytes) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    fn handle_package(&mut self, package: Bytes) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        let _ = package;
+        ready(Ok(()))
+    }
 
     /// A frame, in order, as far as it came in time; and what came on this connection so far.
     ///

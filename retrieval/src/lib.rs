@@ -36,6 +36,7 @@ mod format;
 mod index;
 mod keys;
 mod names;
+mod nearest;
 mod neighbourhood;
 mod sorted;
 
@@ -45,4 +46,5 @@ pub use code_file::{CODE_MAGIC, CodeFile};
 pub use error::Error;
 pub use format::{MAGIC, MAX_BITS, ModelId};
 pub use index::Index;
+pub use nearest::{Nearest, nearest_of};
 pub use neighbourhood::{Entry, Neighbourhood};

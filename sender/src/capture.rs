@@ -153,8 +153,21 @@ impl Pictures {
     }
 }
 
-/// Makes a frame of a picture, before which so many were skipped of all; gives it with a picture that nobody needs any more.
-pub(crate) type Work = Box<dyn FnMut(Captured, u64, &Feedback) -> Result<(Frame, Option<Picture>), SourceError> + Send>;
+/// What makes frames of pictures, one after another.
+pub(crate) trait MakeFrames: Send {
+    /// Makes a frame of a picture, before which so many were skipped of all; gives it with a picture that nobody needs any more.
+    fn make(
+        &mut self,
+        captured: Captured,
+        skipped: u64,
+        feedback: &Feedback,
+    ) -> Result<(Frame, Option<Picture>), SourceError>;
+
+    /// Making the last frame took so long.
+    fn handle_made(&mut self, took: Duration) {
+        let _ = took;
+    }
+}
 
 /// The source that encodes: pictures and what makes frames of them, by [`Capture::video`] or [`Capture::pictures`]. Nothing is read or
 /// encoded before the first frame is asked for.
@@ -171,14 +184,19 @@ impl std::fmt::Debug for Capture {
 }
 
 enum State {
-    Ready(Box<(Pictures, Work)>),
+    Ready(Box<(Pictures, Box<dyn MakeFrames>)>),
     Running(Running),
     Ended,
 }
 
 impl Capture {
-    pub(crate) fn new(welcome: Welcome, package: Option<Bytes>, pictures: Pictures, work: Work) -> Self {
-        Self { welcome, package, state: State::Ready(Box::new((pictures, work))) }
+    pub(crate) fn new(
+        welcome: Welcome,
+        package: Option<Bytes>,
+        pictures: Pictures,
+        maker: impl MakeFrames + 'static,
+    ) -> Self {
+        Self { welcome, package, state: State::Ready(Box::new((pictures, Box::new(maker)))) }
     }
 }
 
@@ -193,7 +211,10 @@ impl FrameSource for Capture {
 
     async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
         self.state = match std::mem::replace(&mut self.state, State::Ended) {
-            State::Ready(work) => State::Running(Running::start(work.0, work.1, feedback.clone())),
+            State::Ready(ready) => {
+                let (pictures, maker) = *ready;
+                State::Running(Running::start(pictures, maker, feedback.clone()))
+            }
             other => other,
         };
         let State::Running(running) = &mut self.state else { return Ok(None) };
@@ -227,7 +248,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(pictures: Pictures, work: Work, feedback: Feedback) -> Self {
+    fn start(pictures: Pictures, maker: Box<dyn MakeFrames>, feedback: Feedback) -> Self {
         let slot: Arc<Newest<Captured>> = Arc::default();
         let (outlet, frames) = mpsc::channel(1);
         let (spend, spent) = sync_channel(MAX_SPENT_PICTURES);
@@ -238,7 +259,7 @@ impl Running {
         });
         let encoding = thread::spawn(move || {
             let _close = emptying.close_on_drop();
-            encode(work, &feedback, &emptying, &outlet, &spend)
+            encode(maker, &feedback, &emptying, &outlet, &spend)
         });
         Self { frames, slot, stopped: false, threads: Some([encoding, reading]) }
     }
@@ -295,7 +316,7 @@ fn read(mut pictures: Pictures, slot: &Newest<Captured>, spent: &Receiver<Pictur
 
 /// Makes frames of the newest pictures, until there are no more or nobody takes them.
 fn encode(
-    mut work: Work,
+    mut maker: Box<dyn MakeFrames>,
     feedback: &Feedback,
     slot: &Newest<Captured>,
     frames: &mpsc::Sender<Frame>,
@@ -306,8 +327,10 @@ fn encode(
         skipped += captured.id.saturating_sub(next);
         next = captured.id + 1;
         let start = Instant::now();
-        let (frame, spent) = work(captured, skipped, feedback)?;
-        feedback.handle_encoded(start.elapsed());
+        let (frame, spent) = maker.make(captured, skipped, feedback)?;
+        let took = start.elapsed();
+        feedback.handle_encoded(took);
+        maker.handle_made(took);
         if frames.blocking_send(frame).is_err() {
             break;
         }

@@ -59,14 +59,18 @@ mod frames;
 mod groups;
 mod identity;
 mod join_budget;
+#[cfg(feature = "metrics")]
+mod metrics_server;
 mod newest;
 #[cfg(feature = "metrics")]
 mod open_metrics;
+mod pace;
 mod pictures;
 mod places;
 #[cfg(feature = "qlog")]
 mod qlog;
 mod quic;
+mod slides;
 mod source;
 mod statistics;
 mod transport;
@@ -81,7 +85,10 @@ pub use feedback::Feedback;
 pub use groups::Loops;
 pub use identity::{Fingerprint, Identity};
 #[cfg(feature = "metrics")]
+pub use metrics_server::serve_metrics;
+#[cfg(feature = "metrics")]
 pub use open_metrics::OpenMetrics;
+pub use pace::{Behind, Pace};
 pub use pictures::Encoding;
 pub use quic::Socket;
 pub use source::{FrameSource, SourceError};

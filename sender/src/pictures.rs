@@ -6,7 +6,7 @@ use bytes::Bytes;
 use nestcast_codec::{Channels, Encoder, ModelId, Picture, Size};
 use nestcast_proto::{Frame, MAX_FRAME, PackageHash};
 
-use crate::capture::{Capture, Captured, PictureError, Pictures};
+use crate::capture::{Capture, Captured, MakeFrames, PictureError, Pictures};
 use crate::feedback::Feedback;
 use crate::source::SourceError;
 
@@ -71,11 +71,8 @@ impl Capture {
     pub fn pictures(pictures: Pictures, encoding: Encoding) -> Self {
         let welcome = pictures.welcome(encoding.model, encoding.hash, None);
         let package = encoding.package.clone();
-        let mut stills = Stills { encoding, interval: pictures.rate().interval(), last: None };
-        let work = move |captured: Captured, skipped, feedback: &Feedback| {
-            stills.encode(captured, skipped, feedback.useful_bytes()).map_err(SourceError::failed)
-        };
-        Self::new(welcome, package, pictures, Box::new(work))
+        let stills = Stills { encoding, interval: pictures.rate().interval(), last: None };
+        Self::new(welcome, package, pictures, stills)
     }
 }
 
@@ -94,6 +91,17 @@ struct Encoded {
     frame: Frame,
     /// Most bytes that were asked for.
     limit: usize,
+}
+
+impl MakeFrames for Stills {
+    fn make(
+        &mut self,
+        captured: Captured,
+        skipped: u64,
+        feedback: &Feedback,
+    ) -> Result<(Frame, Option<Picture>), SourceError> {
+        self.encode(captured, skipped, feedback.useful_bytes()).map_err(SourceError::failed)
+    }
 }
 
 impl Stills {

@@ -1,14 +1,14 @@
 //! The source that encodes video: each frame once, for all receivers of now.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nestcast_codec::{
     Effort, Error, FrameRate, MAX_LOOPS, Picture, Population, Size, VideoLoops, VideoModel, VideoSettings,
 };
 use nestcast_proto::{Frame, Join, LoopFrame, MAX_FRAME, PackageHash, Video};
 
-use crate::capture::{Capture, Captured, Pictures};
+use crate::capture::{Capture, Captured, MakeFrames, Pictures};
 use crate::feedback::Feedback;
 use crate::groups::{Change, Group, Groups, Known, Loops};
 use crate::join_budget::JoinBudget;
@@ -201,14 +201,24 @@ impl Capture {
         if let Some(effort) = effort {
             encoding = encoding.with_effort(effort);
         }
-        let work = move |captured: Captured, skipped, feedback: &Feedback| {
-            let Captured { id, at, picture } = captured;
-            let start = Instant::now();
-            let frame = encoding.encode(&picture, (id, skipped, at), feedback).map_err(SourceError::failed)?;
-            encoding.handle_encoded(start.elapsed());
-            Ok((frame, Some(picture)))
-        };
-        Self::new(welcome, None, pictures, Box::new(work))
+        Self::new(welcome, None, pictures, encoding)
+    }
+}
+
+impl MakeFrames for VideoEncoding {
+    fn make(
+        &mut self,
+        captured: Captured,
+        skipped: u64,
+        feedback: &Feedback,
+    ) -> Result<(Frame, Option<Picture>), SourceError> {
+        let Captured { id, at, picture } = captured;
+        let frame = self.encode(&picture, (id, skipped, at), feedback).map_err(SourceError::failed)?;
+        Ok((frame, Some(picture)))
+    }
+
+    fn handle_made(&mut self, took: Duration) {
+        self.handle_encoded(took);
     }
 }
 

@@ -6,11 +6,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use nestcast_lab::bottleneck::{Bottleneck, Passage};
 use nestcast_lab::link::Link;
-use nestcast_proto::{Arrived, Bitrate, FrameHeader, ReceiveStats, Welcome};
-use nestcast_receiver::{FrameSink, Readiness, Trust, receive_over};
+use nestcast_proto::{Arrived, Bitrate, FrameHeader, ReceiveStats};
+use nestcast_receiver::{FrameSink, Trust, receive_over};
 use nestcast_sender::{Acknowledge, Broadcast, FrameSource, Identity};
 use quinn::{Endpoint, EndpointConfig, ServerConfig, TokioRuntime};
 
@@ -295,14 +294,6 @@ struct Notes {
 
 impl FrameSink for Notes {
     type Error = Infallible;
-
-    async fn handle_welcome(&mut self, _welcome: &Welcome) -> Result<Readiness, Infallible> {
-        Ok(Readiness::Ready)
-    }
-
-    async fn handle_package(&mut self, _package: Bytes) -> Result<(), Infallible> {
-        Ok(())
-    }
 
     fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Infallible> {
         let (header, bytes, shown) = (frame.header, frame.prefix.len(), self.network.now());

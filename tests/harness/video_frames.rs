@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use nestcast_codec::{Format, FrameRate, Picture, Range, Size, VideoDecoder, VideoModel};
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::video_frames::VideoFrames;
@@ -166,10 +165,6 @@ impl FrameSink for Watcher {
     async fn handle_welcome(&mut self, welcome: &Welcome) -> Result<Readiness, nestcast_codec::Error> {
         assert!(welcome.video.is_some(), "video is announced");
         Ok(Readiness::Ready)
-    }
-
-    async fn handle_package(&mut self, _package: Bytes) -> Result<(), nestcast_codec::Error> {
-        Ok(())
     }
 
     fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), nestcast_codec::Error> {

@@ -9,12 +9,12 @@ pub trait Embedded {
     /// Short name, the same in every table and plot.
     fn id(&self) -> &'static str;
 
-    /// Codes for receivers of the rates `kbps` in kbit/s, and gives what those see whose link carries `shares`: bytes
+    /// Codes for receivers of the rates `kbps` in kbit/s, and gives what those see whose link carries `frame_bytes`: bytes
     /// by frame, one list a receiver.
     ///
     /// # Errors
     /// If encoder or decoder fails.
-    fn watch(&self, clip: &Clip, kbps: &[f64], shares: &[Vec<usize>]) -> Result<Vec<Run>>;
+    fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>]) -> Result<Vec<Run>>;
 }
 
 /// All of them, in the order of tables and plots.
@@ -34,14 +34,14 @@ impl Scheme for Box<dyn Embedded> {
     }
 
     fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>> {
-        let shares: Vec<Vec<usize>> = kbps.iter().map(|&kbps| shares(clip, kbps)).collect();
-        self.watch(clip, kbps, &shares)
+        let frame_bytes: Vec<Vec<usize>> = kbps.iter().map(|&kbps| bytes_of_frames(clip, kbps)).collect();
+        self.watch(clip, kbps, &frame_bytes)
     }
 }
 
 /// Whole bytes for every frame at a rate: what is due by its end and was not given before.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and saturates")]
-pub(super) fn shares(clip: &Clip, kbps: f64) -> Vec<usize> {
+pub(super) fn bytes_of_frames(clip: &Clip, kbps: f64) -> Vec<usize> {
     let due = |frames: usize| (clip.frame_bytes(kbps) * frames as f64 + 1e-6) as usize;
     (0..clip.frames.len()).map(|n| due(n + 1) - due(n)).collect()
 }
@@ -53,9 +53,9 @@ mod tests {
     #[test]
     fn a_rate_is_used_to_the_byte() {
         let clip = moving(48, 32, 30);
-        let shares = shares(&clip, 75.1);
-        assert_eq!(shares.iter().sum::<usize>(), 9387);
-        assert!(shares.iter().all(|&bytes| bytes == 312 || bytes == 313), "{shares:?}");
+        let frame_bytes = bytes_of_frames(&clip, 75.1);
+        assert_eq!(frame_bytes.iter().sum::<usize>(), 9387);
+        assert!(frame_bytes.iter().all(|&bytes| bytes == 312 || bytes == 313), "{frame_bytes:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! nestcast with every frame coded alone: one stream a frame, cut to the frame's share of every rate.
+//! nestcast with every frame coded alone: one stream a frame, cut to the frame's bytes of every rate.
 
 use anyhow::Result;
 use nestcast_codec::{Codec, Picture};
@@ -14,16 +14,16 @@ impl Embedded for Intra {
         "intra"
     }
 
-    fn watch(&self, clip: &Clip, _: &[f64], shares: &[Vec<usize>]) -> Result<Vec<Run>> {
+    fn watch(&self, clip: &Clip, _: &[f64], frame_bytes: &[Vec<usize>]) -> Result<Vec<Run>> {
         let codec = Codec::photo();
-        let mut runs = vec![Run { frames: Vec::with_capacity(clip.frames.len()) }; shares.len()];
+        let mut runs = vec![Run { frames: Vec::with_capacity(clip.frames.len()) }; frame_bytes.len()];
         let mut decoder = codec.decoder();
         for (n, frame) in clip.frames.iter().enumerate() {
-            let most = shares.iter().map(|shares| shares[n]).max().unwrap_or(0);
+            let most = frame_bytes.iter().map(|frame_bytes| frame_bytes[n]).max().unwrap_or(0);
             let stream = codec.encoder().with_max_bytes(most).encode(frame)?;
             let mut decoded = Picture::zero(frame.size(), frame.format());
-            for (run, shares) in runs.iter_mut().zip(shares) {
-                let prefix = stream.prefix(shares[n]);
+            for (run, frame_bytes) in runs.iter_mut().zip(frame_bytes) {
+                let prefix = stream.prefix(frame_bytes[n]);
                 decoder.reset();
                 decoder.push(&prefix)?;
                 decoder.render_into(&mut decoded)?;

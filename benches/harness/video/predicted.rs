@@ -18,14 +18,14 @@ impl Embedded for Predicted {
         ["nestcast", "nestcast-2", "nestcast-3"][self.0 - 1]
     }
 
-    fn watch(&self, clip: &Clip, kbps: &[f64], shares: &[Vec<usize>]) -> Result<Vec<Run>> {
+    fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>]) -> Result<Vec<Run>> {
         let model = VideoModel::built_in();
         let mut encoder = VideoLoops::new(&model, settings(clip, kbps), self.0)?;
         let loops = encoder.rates();
-        let receivers = shares.iter().map(|shares| Receiver {
-            shares,
-            // Shares are whole bytes, rounded down.
-            of: loops.serving(rate(clip, shares.iter().min().map_or(0, |bytes| bytes + 1))),
+        let receivers = frame_bytes.iter().map(|frame_bytes| Receiver {
+            frame_bytes,
+            // Bytes of frames are whole, rounded down.
+            of: loops.serving(rate(clip, frame_bytes.iter().min().map_or(0, |bytes| bytes + 1))),
             left: 0,
             decoder: VideoDecoder::new(model.clone(), clip.size, THREADS),
             run: Run { frames: Vec::with_capacity(clip.frames.len()) },
@@ -58,7 +58,7 @@ struct Receiver<'a> {
     /// The loop that it is in.
     of: usize,
     /// What its link carries, by frame.
-    shares: &'a [usize],
+    frame_bytes: &'a [usize],
     /// Bytes that its link has left; below zero where bases took more than there was.
     left: i64,
     decoder: VideoDecoder,
@@ -68,7 +68,7 @@ struct Receiver<'a> {
 impl Receiver<'_> {
     /// Takes of a frame what the link carries, but its base in any case, which is saved at the frames behind it.
     fn take(&mut self, n: usize, bytes: &[u8], base: usize, original: &Picture) -> Result<()> {
-        self.left += i64::try_from(self.shares[n])?;
+        self.left += i64::try_from(self.frame_bytes[n])?;
         let count = usize::try_from(self.left).unwrap_or(0).max(base).min(bytes.len());
         // What is left over is not kept: a frame has its own time and no more.
         self.left = (self.left - i64::try_from(count)?).min(0);
@@ -87,9 +87,10 @@ mod tests {
     #[test]
     fn a_base_that_is_too_large_is_saved_at_the_frames_behind_it() {
         let clip = moving(32, 16, 30);
-        let shares = vec![100; 30];
+        let frame_bytes = vec![100; 30];
         let decoder = VideoDecoder::new(VideoModel::built_in(), clip.size, 1);
-        let mut receiver = Receiver { of: 0, shares: &shares, left: 0, decoder, run: Run { frames: Vec::new() } };
+        let mut receiver =
+            Receiver { of: 0, frame_bytes: &frame_bytes, left: 0, decoder, run: Run { frames: Vec::new() } };
         let settings = settings(&clip, &[12.0, 24.0, 48.0]);
         let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, 1).expect("one loop");
         let bases = [250, 10, 10, 10, 10];

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use nestcast_lab::rate_distortion::rounded;
 use serde::{Deserialize, Serialize};
 
-use super::{Clip, Embedded, Rates, Run, embedded::shares};
+use super::{Clip, Embedded, Rates, Run, embedded::bytes_of_frames};
 
 /// So near to the receiver that always had the high rate, in dB, a receiver has arrived.
 const NEAR_DB: f64 = 1.5;
@@ -31,7 +31,7 @@ impl Step {
     /// If encoder or decoder fails.
     pub fn new(clip: &Clip, rates: &Rates, scheme: &dyn Embedded) -> Result<Self> {
         let ends = rates.receivers.first().zip(rates.receivers.last()).context("no rates")?;
-        let (low, high) = (shares(clip, *ends.0), shares(clip, *ends.1));
+        let (low, high) = (bytes_of_frames(clip, *ends.0), bytes_of_frames(clip, *ends.1));
         let at = clip.frames.len() / 2;
         let changed = |from: &[usize], to: &[usize]| [&from[..at], &to[at..]].concat();
         let (risen, fallen) = (changed(&low, &high), changed(&high, &low));
@@ -66,17 +66,17 @@ mod tests {
             "slow"
         }
 
-        fn watch(&self, _: &Clip, kbps: &[f64], shares: &[Vec<usize>]) -> Result<Vec<Run>> {
+        fn watch(&self, _: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>]) -> Result<Vec<Run>> {
             assert_eq!(kbps, Rates::from(24.0).receivers);
-            let run = |shares: &Vec<usize>| {
+            let run = |frame_bytes: &Vec<usize>| {
                 let mut luma_db: f64 = 28.0;
                 let frame = |&bytes: &usize| {
                     luma_db = if bytes > 100 { (luma_db + 2.0).min(40.0) } else { 30.0 - 0.5 * (luma_db - 30.0) };
                     Frame { bytes, luma_db, ycbcr_db: luma_db }
                 };
-                Run { frames: shares.iter().map(frame).collect() }
+                Run { frames: frame_bytes.iter().map(frame).collect() }
             };
-            Ok(shares.iter().map(run).collect())
+            Ok(frame_bytes.iter().map(run).collect())
         }
     }
 

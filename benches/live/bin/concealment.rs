@@ -81,10 +81,8 @@ fn measure(path: &Path, most: usize) -> Result<[Gains; MISSING.len()]> {
     let clip = Clip::read(std::fs::File::open(path)?, u64::MAX)?;
     let pictures = &clip.pictures()[..clip.pictures().len().min(most)];
     let rate = FrameRate { frames: clip.rate().frames(), seconds: clip.rate().seconds() };
-    // As `encode` has it without `--bitrates`.
-    let samples = clip.size().pixels() as f64 * f64::from(rate.frames) / f64::from(rate.seconds);
-    let least = 80e3 * (samples / (320.0 * 180.0 * 30.0)).powf(0.75);
-    let population = Population::log_uniform(least, 16.0 * least);
+    let [least, most] = Population::usual_bitrates(clip.size(), rate).map(|bits| bits as f64);
+    let population = Population::log_uniform(least, most);
     let settings = VideoSettings { size: clip.size(), rate, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let frames = pictures.iter().map(|picture| encoder.encode(picture)).collect::<Result<Vec<_>, _>>()?;

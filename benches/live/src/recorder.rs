@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_lab::bottleneck::Bottleneck;
-use nestcast_proto::{Arrived, ReceiveStats, Welcome};
-use nestcast_receiver::{FrameSink, Readiness};
+use nestcast_proto::{Arrived, ReceiveStats};
+use nestcast_receiver::FrameSink;
 
 /// A frame as it came.
 #[derive(Debug, Clone)]
@@ -39,14 +39,6 @@ impl Recorder {
 
 impl FrameSink for Recorder {
     type Error = Infallible;
-
-    async fn handle_welcome(&mut self, _welcome: &Welcome) -> Result<Readiness, Infallible> {
-        Ok(Readiness::Ready)
-    }
-
-    async fn handle_package(&mut self, _package: Bytes) -> Result<(), Infallible> {
-        Ok(())
-    }
 
     fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), Infallible> {
         let captured = Duration::from_micros(frame.header.captured);

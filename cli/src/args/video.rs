@@ -4,10 +4,57 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use clap::ValueEnum;
-use nestcast_codec::MAX_LOOPS;
+use clap::{Args, ValueEnum};
+use nestcast_codec::{FrameRate, MAX_LOOPS, Population, Size, VideoSettings};
 
 use super::positive;
+
+/// How a video is coded.
+#[derive(Debug, Args)]
+pub(crate) struct VideoCoding {
+    /// Of a video: what the slowest and the fastest receiver carry, in bits per second, or with k or M, as in 100k..1600k
+    /// [default: by pixels and frame rate, a factor of 16 apart, as in 226k..3616k for 640x360 at 30 frames/s: by clip about
+    /// 27 to 36 dB for the slowest and 40 to 48 dB for the fastest]
+    #[arg(long, value_name = "LEAST..MOST")]
+    bitrates: Option<Bitrates>,
+    /// Of a video: how long to search for motion [default: normal]
+    #[arg(long, value_enum)]
+    effort: Option<Effort>,
+    /// Of a video: code it N times side by side, each time for a part of the receivers, in one larger file; `cut` and
+    /// `decode --bitrate` take one of them [default: 1]
+    #[arg(long, value_name = "N", value_parser = loops)]
+    loops: Option<usize>,
+    /// Of a video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
+    #[arg(long, value_name = "A..B", default_value_t)]
+    pub(crate) frames: Frames,
+}
+
+impl VideoCoding {
+    /// Whether any of it was asked for.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        self.bitrates.is_some() || self.effort.is_some() || self.loops.is_some() || !self.frames.is_all()
+    }
+
+    /// The rates asked for, or the usual ones.
+    pub(crate) fn bitrates(&self, size: Size, rate: FrameRate) -> Bitrates {
+        let [least, most] = Population::usual_bitrates(size, rate);
+        self.bitrates.unwrap_or(Bitrates { least, most })
+    }
+
+    /// What an encoder is told.
+    pub(crate) fn settings(&self, size: Size, rate: FrameRate, threads: usize) -> VideoSettings {
+        let Bitrates { least, most } = self.bitrates(size, rate);
+        VideoSettings { size, rate, population: Population::log_uniform(least as f64, most as f64), threads }
+    }
+
+    pub(crate) fn effort(&self) -> nestcast_codec::Effort {
+        self.effort.map_or_else(Default::default, Into::into)
+    }
+
+    pub(crate) fn loops(&self) -> usize {
+        self.loops.unwrap_or(1)
+    }
+}
 
 /// What the slowest and the fastest receiver carry, in bits per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +78,7 @@ impl FromStr for Bitrates {
 pub(crate) enum Effort {
     /// The least time, as `send` takes it for large frames
     Fast,
-    /// A tenth to a half more time or somewhat beyond, about 4 % less rate at equal quality
+    /// A tenth to a half more time, with some videos more; about 4 % less rate at equal quality
     Normal,
 }
 

@@ -1,10 +1,6 @@
 //! `nestcast send` and `nestcast receive`: a broadcast from the command line.
 
 mod lines;
-#[cfg(feature = "metrics")]
-mod metrics;
-mod pace;
-mod packages;
 mod receive;
 mod send;
 mod source;
@@ -22,7 +18,6 @@ use tracing_subscriber::{fmt, util::SubscriberInitExt as _};
 
 pub(crate) use receive::run as receive;
 pub(crate) use send::run as send;
-pub(crate) use source::is_video;
 
 use crate::files::{self, Input};
 

@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
-#[cfg(feature = "qlog")]
+#[cfg(any(feature = "metrics", feature = "qlog"))]
 use anyhow::Context as _;
 use anyhow::{Result, anyhow, ensure};
 use nestcast_codec::Size;
 use nestcast_proto::PackageHash;
-use nestcast_sender::{Broadcast, Capture, Config, Encoding, Error, Identity, Loops, Monitor, Pictures, Statistics};
+#[cfg(feature = "metrics")]
+use nestcast_sender::serve_metrics;
+use nestcast_sender::{
+    Behind, Broadcast, Capture, Config, Encoding, Error, Identity, Loops, Monitor, Pace, Pictures, Statistics,
+};
+#[cfg(feature = "metrics")]
+use tokio::net::TcpListener;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::lines::Line;
-#[cfg(feature = "metrics")]
-use super::metrics;
-use super::pace::Pace;
 use super::source::{self, Source};
 use crate::args::{Send, Transform};
 use crate::files::{self, Lines};
@@ -109,7 +112,7 @@ async fn on_air(options: &Send, config: Config, source: Capture) -> Result<()> {
             () = &mut serving => {}
             _ = seconds.tick() => {
                 let figures = monitor.read();
-                tell(options.json, &figures, pace.warning(began.elapsed(), &figures))?;
+                tell(options.json, &figures, pace.behind(began.elapsed(), &figures).map(warning))?;
             }
         }
     };
@@ -132,11 +135,19 @@ fn tell(json: bool, figures: &Statistics, words: Option<String>) -> Result<()> {
 #[cfg(feature = "metrics")]
 async fn metrics(options: &Send, monitor: Monitor) -> Result<(Option<String>, impl Future<Output = ()>)> {
     let listener = match options.metrics {
-        Some(address) => Some(metrics::listen(address).await?),
+        Some(address) => Some(TcpListener::bind(address).await.with_context(|| {
+            format!("metrics cannot be served on {address}: choose another address with --metrics")
+        })?),
         None => None,
     };
     let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
-    Ok((address.map(|address| address.to_string()), metrics::serve(listener, monitor)))
+    let serving = async {
+        match listener {
+            Some(listener) => serve_metrics(listener, monitor).await,
+            None => std::future::pending().await,
+        }
+    };
+    Ok((address.map(|address| address.to_string()), serving))
 }
 
 #[cfg(not(feature = "metrics"))]
@@ -158,10 +169,41 @@ fn frame_limit(size: Size) -> usize {
     (size.pixels() / PIXELS_PER_BYTE).clamp(LEAST_FRAME, most)
 }
 
+/// What to say of an encoder that does not keep up.
+fn warning(Behind { encoded, due, past }: Behind) -> String {
+    let [reached, wanted] = [encoded, due].map(|frames| a_second(frames, past));
+    format!(
+        "the encoder reaches {reached} of {wanted} frames a second: {} of {due} were skipped in the last {:.0} s; a smaller \
+         picture or fewer frames a second help",
+        due - encoded,
+        past.as_secs_f64()
+    )
+}
+
+/// Frames a second, with a decimal where there are few.
+#[expect(clippy::cast_precision_loss, reason = "frames of a few seconds are few")]
+fn a_second(frames: u64, time: Duration) -> String {
+    let rate = frames as f64 / time.as_secs_f64();
+    if rate < 9.95 { format!("{rate:.1}") } else { format!("{rate:.0}") }
+}
+
 fn describe(figures: &Statistics) -> String {
     let Statistics { frames, skipped, accepted, .. } = figures;
     let refused = figures.refused();
     format!(
         "{frames} frames encoded, {skipped} skipped for want of time; {accepted} receivers served, {refused} refused"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_encoder_that_falls_behind_is_told_with_its_rate_and_what_helps() {
+        let said = |encoded, due, seconds| warning(Behind { encoded, due, past: Duration::from_secs(seconds) });
+        let start = "the encoder reaches 7.0 of 30 frames a second: 115 of 150 were skipped in the last 5 s";
+        assert!(said(35, 150, 5).starts_with(start) && said(35, 150, 5).contains("smaller picture"));
+        assert!(said(120, 300, 10).contains("reaches 12 of 30") && said(120, 300, 10).contains("180 of 300"));
+    }
 }

@@ -1,11 +1,12 @@
 //! What `SOURCE` names: a picture, a folder of pictures, a y4m video, or one on standard input.
 
 use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use nestcast_codec::Picture;
+use nestcast_media::Kind;
 use nestcast_media::y4m::{self, Rate, Reader};
 use nestcast_sender::{PictureError, Pictures};
 
@@ -36,7 +37,7 @@ pub(super) fn open(options: &Send) -> Result<Source> {
     if path.is_dir() {
         return folder(path, max_pixels, rate, options.again).map(Source::Pictures);
     }
-    if !is_video(path)? {
+    if files::kind(path)? != Kind::Y4m {
         ensure!(!options.again, "--loop is for videos and folders, one picture stays by itself: leave it out");
         return Ok(Source::Pictures(Pictures::still(pictures::read(path, max_pixels)?, rate)));
     }
@@ -62,7 +63,7 @@ fn advise(error: PictureError) -> anyhow::Error {
 
 /// All pictures of a video or a file, to compare with.
 pub(super) fn originals(path: &Path, max_pixels: u64) -> Result<Vec<Picture>> {
-    if !is_video(path)? {
+    if files::kind(path)? != Kind::Y4m {
         return Ok(vec![pictures::read(path, max_pixels)?]);
     }
     let name = files::name(path);
@@ -75,23 +76,14 @@ pub(super) fn originals(path: &Path, max_pixels: u64) -> Result<Vec<Picture>> {
     Ok(pictures)
 }
 
-/// Whether a file begins as a y4m video does.
-pub(crate) fn is_video(path: &Path) -> Result<bool> {
-    let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(y4m::MAGIC.len() as u64).read_to_end(&mut start));
-    read.with_context(|| format!("{} cannot be read", path.display()))?;
-    Ok(start == y4m::MAGIC.as_bytes())
-}
-
 /// The pictures of a folder. In place of one that cannot be read the one before stays, and a note names it.
 fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Pictures> {
     let mut files = pictures::named(&[path.to_owned()])?;
-    files.retain(|file| said(pictures::size(file, max_pixels)).is_some());
-    let good = files.iter().enumerate().find_map(|(at, file)| Some((at, said(pictures::read(file, max_pixels))?)));
-    let Some((at, picture)) = good else { bail!("{} holds no picture that can be read", path.display()) };
-    let (first, size) = (&files[at], picture.size());
-    for file in &files {
-        let given = pictures::size(file, max_pixels)?;
+    let mut first = None;
+    let mut sizes = Vec::new();
+    files.retain(|file| said(pictures::size(file, max_pixels)).inspect(|size| sizes.push(*size)).is_some());
+    for (file, given) in files.iter().zip(sizes) {
+        let (first, size) = *first.get_or_insert((file, given));
         ensure!(
             given == size,
             "{} is {}x{}, {} is {}x{}: the pictures of a broadcast have one size, scale them to it or move the others away",
@@ -103,43 +95,11 @@ fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Pictu
             size.height()
         );
     }
-    let broken = (0..files.len()).map(|place| place < at).collect();
-    let mut slides = Slides { files, broken, max_pixels, again, next: 0, last: picture };
-    Ok(Pictures::new(size, rate, move || Ok(slides.next())))
+    let slides = Pictures::slides(files, rate, again, move |file| said(pictures::read(file, max_pixels)));
+    slides.with_context(|| format!("{} holds no picture that can be read", path.display()))
 }
 
 /// What was read, or nothing and a note that says why.
 fn said<T>(read: Result<T>) -> Option<T> {
     read.inspect_err(|error| files::note(&format!("left out: {error:#}"))).ok()
-}
-
-/// The pictures of a folder, one after another.
-struct Slides {
-    files: Vec<PathBuf>,
-    /// Those that could not be read, which was said.
-    broken: Vec<bool>,
-    max_pixels: u64,
-    /// Whether they begin again.
-    again: bool,
-    next: usize,
-    /// The last one that could be read; at first the first.
-    last: Picture,
-}
-
-impl Slides {
-    fn next(&mut self) -> Option<Picture> {
-        if self.next == self.files.len() && self.again {
-            self.next = 0;
-        }
-        let file = self.files.get(self.next)?;
-        let broken = &mut self.broken[self.next];
-        self.next += 1;
-        if !*broken {
-            match said(pictures::read(file, self.max_pixels)) {
-                Some(picture) => self.last = picture,
-                None => *broken = true,
-            }
-        }
-        Some(self.last.clone())
-    }
 }

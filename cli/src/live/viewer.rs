@@ -9,19 +9,14 @@ use bytes::Bytes;
 use nestcast_codec::{Picture, Range};
 use nestcast_lab::metrics;
 use nestcast_media::picture::encode_png;
-use nestcast_media::to_rgb;
 use nestcast_media::y4m::{Rate, Writer};
-use nestcast_models::Package;
+use nestcast_models::{KeptPackages, Package, Packages, Wanted};
 use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, Totals, Viewer};
 
-use super::{
-    lines::Line,
-    packages::{self, Packages},
-    source,
-};
+use super::{lines::Line, source};
 use crate::args::{Receive, Transform};
 use crate::decode;
-use crate::files::{self, Lines, Output};
+use crate::files::{self, Lines};
 use crate::transforms::Model;
 
 /// What a receiver shows on.
@@ -71,7 +66,7 @@ impl Screen {
         };
         let (decoder, originals) = (options.decoder, originals.unwrap_or_default());
         let lines = options.json.then(|| Lines::beside(&options.output));
-        let packages = Packages::new(decoder, model.package().clone());
+        let packages = Packages::new(model.package().clone(), KeptPackages::of_user());
         let threads = options.common.threads();
         Ok(Self {
             model,
@@ -100,6 +95,12 @@ impl Screen {
         })
     }
 
+    /// The package that a broadcast is decoded with.
+    fn wanted(&self, announced: &Announcement) -> Wanted {
+        let (model, hash) = (announced.model, announced.package.0);
+        Wanted { model, hash, networks: self.decoder == Transform::Deep }
+    }
+
     fn psnr(&mut self, id: u64, picture: &Picture) -> Option<f64> {
         let count = self.originals.len() as u64;
         let at = usize::try_from(id.checked_rem(count)?).ok()?;
@@ -116,11 +117,11 @@ impl Screen {
         match &mut self.sink {
             Sink::Folder(folder) => {
                 let path = folder.join(format!("frame-{id:08}.png"));
-                Output::new(&path, &[])?.write_frame(&encode_png(&to_rgb(picture))?)
+                Ok(files::output(&path, &[])?.write_frame(&encode_png(picture)?)?)
             }
             Sink::Video(Some(writer)) => writer.write(picture).map_err(|error| match error.kind() {
                 io::ErrorKind::InvalidInput => error.into(),
-                _ => files::standard_failed(error),
+                _ => nestcast_media::output::Error::of_standard(error).into(),
             }),
             Sink::Video(None) => Ok(()),
         }
@@ -143,13 +144,14 @@ impl Viewer for Screen {
             let what = "the sender's video needs tables that this version lacks: update nestcast at the older end";
             return decoding.context(what).map(Some);
         }
-        self.packages.find(announced).map(|package| self.decoding(package)).transpose()
+        self.packages.find(&self.wanted(announced)).map(|package| self.decoding(package)).transpose()
     }
 
     fn handle_package(&mut self, announced: &Announcement, archive: Bytes) -> Result<Option<Decoding>> {
-        let package = packages::checked(announced, &archive)?;
+        let package = self.wanted(announced).open(&archive)?;
         let decoding = self.decoding(package.clone())?;
         if let Err(error) = self.packages.keep(&package) {
+            let error = anyhow::Error::from(error);
             files::note(&format!("the fetched model is used, but not kept: {error:#}"));
         }
         Ok(Some(decoding))

@@ -1,5 +1,7 @@
 //! Code files: a 32x32 picture as an ordered binary code, cut at any bit (`spec/codes.md`).
 
+use std::fmt;
+
 use anyhow::{Context, Result, bail, ensure};
 use nestcast_media::picture::encode_png;
 use nestcast_media::to_rgb;
@@ -16,6 +18,22 @@ use crate::pictures;
 
 /// More bytes than any code file has.
 const MAX_BYTES: u64 = 8192;
+
+/// What was made of what; `encode --json` prints it as it is.
+#[derive(Debug, Serialize)]
+struct Summary {
+    input: String,
+    output: String,
+    bits: usize,
+    model: String,
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { output, bits, model, .. } = self;
+        writeln!(f, "{output}: code of {bits} bits, model {model}")
+    }
+}
 
 /// What `inspect --json` prints.
 #[derive(Debug, Serialize)]
@@ -55,15 +73,8 @@ pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output<'_>) ->
     let code = code.with_context(|| format!("{name} cannot be encoded"))?;
     let file = CodeFile { model: id(&package), bits: package.bits(), code };
     output.write(&file.to_bytes())?;
-    let (bits, model) = (file.bits, package.name());
-    if options.json {
-        let summary = serde_json::json!({ "input": name, "output": options.output, "bits": bits, "model": model });
-        return Lines::beside(&options.output).print_pretty(&summary);
-    }
-    if output.is_standard() {
-        return Ok(());
-    }
-    files::print(&format!("{}: code of {bits} bits, model {model}\n", options.output.display()))
+    let (output_name, model) = (options.output.display().to_string(), package.name().to_owned());
+    files::conclude(output, options.json, &Summary { input: name, output: output_name, bits: file.bits, model })
 }
 
 pub(crate) fn cut(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Result<()> {
@@ -72,12 +83,12 @@ pub(crate) fn cut(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Resul
     if bits > file.bits {
         files::note(&format!("{bits} bits are asked for, the code has {}: all of it is used", file.bits));
     }
-    output.write(&file.first(bits).to_bytes())
+    Ok(output.write(&file.first(bits).to_bytes())?)
 }
 
 pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
     ensure_png(&options.output)?;
-    let output = Output::new(&options.output, &[&options.input])?;
+    let output = files::output(&options.output, &[&options.input])?;
     let name = files::name(&options.input);
     ensure!(options.bytes.is_none() && options.decoder.is_none(), "{name} is a code: leave --bytes and --decoder out");
     let of_video = options.bitrate.is_some() || !options.frames.is_all();
@@ -90,11 +101,8 @@ pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
     let decoder = decoder.with_context(|| format!("{name} cannot be decoded: {} makes codes only", package.name()))?;
     let picture = decoder.decode(&file.code, file.bits).with_context(|| format!("{name} cannot be decoded"))?;
     output.write(&encode_png(&picture)?)?;
-    if output.is_standard() {
-        return Ok(());
-    }
-    let (path, model) = (options.output.display(), package.name());
-    files::print(&format!("{path}: {SIDE}x{SIDE} from {} of {} bits, model {model}\n", file.bits, package.bits()))
+    let (path, bits, all, model) = (options.output.display(), file.bits, package.bits(), package.name());
+    files::say_beside(&output, &format!("{path}: {SIDE}x{SIDE} from {bits} of {all} bits, model {model}\n"))
 }
 
 pub(crate) fn inspect(options: &Inspect, input: Input<'_>) -> Result<()> {

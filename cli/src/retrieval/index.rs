@@ -4,17 +4,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use std::{fs, thread};
+use std::{fmt, thread};
 
 use anyhow::{Context, Result, ensure};
 use nestcast_lab::progress::Progress;
-use nestcast_media::picture::is_named_as_one;
+use nestcast_media::picture;
 use nestcast_retrieval::Builder;
 use serde::Serialize;
 
 use super::{Coder, advise, printable};
 use crate::args::Index;
-use crate::files::{self, Lines, Output};
+use crate::files;
 
 /// The extension of what is indexed besides pictures.
 const STREAM: &str = "nst";
@@ -37,7 +37,7 @@ struct Summary {
 pub(crate) fn run(options: &Index) -> Result<()> {
     let pictures = pictures_below(&options.folder)?;
     let inputs: Vec<_> = pictures.iter().map(PathBuf::as_path).collect();
-    let output = Output::new(&options.output, &inputs)?;
+    let output = files::output(&options.output, &inputs)?;
     let coder = Coder::open(&options.codes, options.threads())?;
     let codes = codes_of(&pictures, &coder, options.threads())?;
 
@@ -49,7 +49,7 @@ pub(crate) fn run(options: &Index) -> Result<()> {
     let mut pieces = output.begin()?;
     builder.write(|piece| {
         bytes += piece.len() as u64;
-        pieces.write_all(piece).map_err(|error| output.explain(error))
+        pieces.write_all(piece).map_err(|error| anyhow::Error::from(output.explain(error)))
     })?;
     pieces.finish()?;
 
@@ -63,17 +63,18 @@ pub(crate) fn run(options: &Index) -> Result<()> {
         model: coder.package.name().to_owned(),
         model_id: coder.model().to_string(),
     };
-    if options.json {
-        return Lines::beside(&options.output).print_pretty(&summary);
+    files::conclude(&output, options.json, &summary)
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { output, pictures, left_out, bits, bytes, model, model_id, .. } = self;
+        let left_out = if *left_out > 0 { format!(", {left_out} left out") } else { String::new() };
+        writeln!(
+            f,
+            "{output}: {pictures} pictures{left_out}, {bits} bits each, {bytes} bytes, model {model} ({model_id})"
+        )
     }
-    if output.is_standard() {
-        return Ok(());
-    }
-    let Summary { output, pictures, left_out, bits, model, model_id, .. } = summary;
-    let left_out = if left_out > 0 { format!(", {left_out} left out") } else { String::new() };
-    files::print(&format!(
-        "{output}: {pictures} pictures{left_out}, {bits} bits each, {bytes} bytes, model {model} ({model_id})\n"
-    ))
 }
 
 /// A picture's code, and its name.
@@ -109,29 +110,13 @@ fn named(path: &Path) -> Result<String> {
     Ok(if cfg!(windows) { name.replace('\\', "/") } else { name.to_owned() })
 }
 
-/// Whether it is a file, or none that is there: who reads it says so. A pipe would be waited for without end.
-fn may_be_read(path: &Path) -> bool {
-    fs::metadata(path).map_or(true, |data| data.is_file())
-}
-
-/// The files of a folder, and of the folders in it, that are pictures by their extension. Links to folders are not followed:
-/// they may lead in a circle.
+/// The files of a folder, and of the folders in it, that are pictures or streams by their extension.
 fn pictures_below(folder: &Path) -> Result<Vec<PathBuf>> {
-    let (mut folders, mut found) = (vec![folder.to_path_buf()], Vec::new());
-    while let Some(folder) = folders.pop() {
-        let unreadable = || format!("the folder {} cannot be read", folder.display());
-        for entry in fs::read_dir(&folder).with_context(unreadable)? {
-            let entry = entry.with_context(unreadable)?;
-            let path = entry.path();
-            let is_stream = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(STREAM));
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                folders.push(path);
-            } else if (is_stream || is_named_as_one(&path)) && may_be_read(&path) {
-                found.push(path);
-            }
-        }
-    }
+    let is_stream = |path: &Path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(STREAM));
+    let found = picture::below(folder, is_stream);
+    let found = found.map_err(|(folder, error)| {
+        anyhow::Error::from(error).context(format!("the folder {} cannot be read", folder.display()))
+    })?;
     ensure!(!found.is_empty(), "the folder {} holds no PNG, JPEG or .nst pictures: name another", folder.display());
-    found.sort();
     Ok(found)
 }

@@ -1,7 +1,6 @@
 //! `nestcast search`: the pictures of an index that are most like one, among those that share its first bits.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
@@ -10,12 +9,12 @@ use mmap_io::MemoryMappedFile;
 use nestcast_lab::sheet::{self, Cell, Row};
 use nestcast_lab::thumbnail::thumbnail;
 use nestcast_media::picture::encode_png;
-use nestcast_retrieval::{Index, Neighbourhood, hamming_distance, shared_bits};
+use nestcast_retrieval::{Index, Nearest, nearest_of};
 use serde::Serialize;
 
 use super::{Coder, Query, Reader, advise, check_model, printable};
 use crate::args::Search;
-use crate::files::{self, Lines, Output};
+use crate::files::{self, Lines};
 
 /// Pixels of a picture on the sheet, at most, each way; and pictures in a row.
 const CELL: u32 = 180;
@@ -54,7 +53,7 @@ struct Found {
 
 pub(crate) fn run(options: &Search) -> Result<()> {
     let inputs = [options.index.as_path(), &options.image];
-    let sheet = options.sheet.as_ref().map(|path| Output::new(path, &inputs)).transpose()?;
+    let sheet = options.sheet.as_ref().map(|path| files::output(path, &inputs)).transpose()?;
     let place = files::name(&options.index);
     ensure!(!files::is_standard(&options.index), "an index is mapped into memory: name its file");
     let length = options.index.metadata().with_context(|| format!("{place} cannot be read"))?.len();
@@ -88,62 +87,26 @@ pub(crate) fn run(options: &Search) -> Result<()> {
 
 fn report(options: &Search, index: &Index<&[u8]>, query: &Query) -> Result<Report> {
     let start = Instant::now();
-    let own = index.neighbourhood(&query.whole, options.among())?;
-    let others = query.uncropped.iter().map(|code| index.neighbourhood(code, options.among()));
-    let others = others.collect::<Result<Vec<_>, _>>()?;
+    // The query's own code first: of codes that are as near, it is the one that is named.
+    let codes = std::iter::once(&query.whole).chain(&query.uncropped);
+    let near: Vec<_> = codes.map(|code| index.neighbourhood(code, options.among())).collect::<Result<_, _>>()?;
     let microseconds = start.elapsed().as_secs_f64() * 1e6;
-    let count = options.top.get();
-    let mut near = Near::of(count, &own, &query.whole, false);
-    for (other, code) in others.iter().zip(&query.uncropped) {
-        near.extend(Near::of(count, other, code, true));
-    }
     Ok(Report {
         index: files::name(&options.index),
         query: files::name(&options.image),
         pictures: index.len(),
         bits: index.bits(),
-        depth: own.depth(),
-        neighbourhood: own.len(),
-        uncropped: others.len(),
+        depth: near[0].depth(),
+        neighbourhood: near[0].len(),
+        uncropped: near.len() - 1,
         microseconds: (microseconds * 1e3).round() / 1e3,
-        found: Near::first(near, count).iter().map(Near::found).collect(),
+        found: nearest_of(&near, options.top.get()).iter().map(found).collect(),
     })
 }
 
-/// A picture by one of the codes that were searched for; in the order in which it is shown.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Near<'a> {
-    hamming_distance: u32,
-    as_crop: bool,
-    shared_bits: Reverse<usize>,
-    name: &'a [u8],
-}
-
-impl<'a> Near<'a> {
-    /// The first `count` pictures of the neighbourhood of a code.
-    fn of(count: usize, neighbourhood: &Neighbourhood<'a>, code: &[u8], as_crop: bool) -> Vec<Self> {
-        let near = neighbourhood.nearest(count).into_iter().map(|entry| Self {
-            hamming_distance: hamming_distance(&entry.code, code),
-            as_crop,
-            shared_bits: Reverse(shared_bits(&entry.code, code)),
-            name: entry.name,
-        });
-        near.collect()
-    }
-
-    /// The first `count` pictures; of one that several codes found, the nearest code, or the query's own if it is as near.
-    fn first(mut all: Vec<Self>, count: usize) -> Vec<Self> {
-        all.sort_unstable();
-        let mut seen = HashSet::new();
-        all.retain(|one| seen.insert(one.name));
-        all.truncate(count);
-        all
-    }
-
-    fn found(&self) -> Found {
-        let &Self { hamming_distance, as_crop, shared_bits: Reverse(shared_bits), name } = self;
-        Found { picture: String::from_utf8_lossy(name).into_owned(), shared_bits, hamming_distance, as_crop }
-    }
+fn found(near: &Nearest<'_>) -> Found {
+    let &Nearest { hamming_distance, query, shared_bits: Reverse(shared_bits), name } = near;
+    Found { picture: String::from_utf8_lossy(name).into_owned(), shared_bits, hamming_distance, as_crop: query > 0 }
 }
 
 fn describe(report: &Report) -> String {
@@ -178,18 +141,4 @@ fn draw(options: &Search, report: &Report, reader: &Reader) -> Result<Vec<u8>> {
     }
     let side = CELL as usize;
     Ok(encode_png(&sheet::draw("", &rows, (side, side))?)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pictures_are_told_apart_by_the_bytes_of_their_names_and_come_once() {
-        let near = |hamming_distance, as_crop, name| Near { hamming_distance, as_crop, shared_bits: Reverse(3), name };
-        let (one, other): (&[u8], &[u8]) = (b"a\xff.png", b"a\xfe.png");
-        let all = vec![near(4, true, one), near(4, false, one), near(5, false, other), near(2, true, b"b.png")];
-        let first: Vec<_> = Near::first(all, 3).iter().map(|one| (one.name, one.as_crop)).collect();
-        assert_eq!(first, [(&b"b.png"[..], true), (one, false), (other, false)]);
-    }
 }

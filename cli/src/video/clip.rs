@@ -5,15 +5,16 @@ use std::ops::Range;
 use anyhow::{Context, Result, anyhow, ensure};
 use nestcast_codec::{Format, FrameRate, Picture, Range as Samples, Size};
 use nestcast_lab::progress::Progress;
+use nestcast_media::Replayed;
 use nestcast_media::y4m::{Error, Reader};
 
 use crate::args::Frames;
-use crate::files::{self, Input, Replayed};
+use crate::files::{Input, Opened};
 
 /// The frames of a video, one after another.
 pub(super) struct Clip {
     name: String,
-    reader: Reader<Replayed>,
+    reader: Reader<Replayed<Opened>>,
     frames: Range<u64>,
     /// Number of the next frame.
     next: u64,
@@ -26,8 +27,8 @@ pub(super) struct Clip {
 impl Clip {
     /// Reads the header; frames of more than `max_pixels` are refused.
     pub(super) fn open(input: Input<'_>, frames: &Frames, max_pixels: u64) -> Result<Self> {
-        let (name, length) = (files::name(input.path()), input.length());
-        let reader = Reader::new(input.into_source(), max_pixels).map_err(|error| match error {
+        let (name, length) = (input.name(), input.length());
+        let reader = Reader::new(input.into_reader(), max_pixels).map_err(|error| match error {
             Error::Limit { .. } => anyhow!("{error}: scale them down or raise --max-pixels"),
             _ => error.into(),
         });

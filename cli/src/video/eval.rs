@@ -1,14 +1,12 @@
 //! `nestcast eval` of a y4m video: encoded once, decoded at five rates.
 
 use anyhow::{Context, Result, ensure};
-use nestcast_codec::VideoSettings;
 use nestcast_lab::eval::video::{Report, frames, rates};
 use nestcast_lab::video::{Measured, Measurement};
 
 use super::clip::Clip;
-use super::encode::{effort, population, usual};
 use crate::args::{Decoders, Eval, Transform};
-use crate::files::{self, Input, Lines, Output};
+use crate::files::{self, Input, Lines};
 
 pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
     let deep = options.decoder.is_some_and(|asked| asked != Decoders::Linear) || options.analysis == Transform::Deep;
@@ -18,11 +16,11 @@ pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
     ensure!(!options.perceptual, "--perceptual is for pictures: leave it out");
     super::model(&options.common)?;
     let piped = piped(options)?;
-    let place = |path| Output::new(path, &[input.path()]);
+    let place = |path| files::output(path, &[input.path()]);
     let csv = options.csv.as_deref().map(place).transpose()?;
     #[cfg(feature = "plot")]
     let plot = options.plot.as_deref().map(place).transpose()?;
-    let clip = Clip::open(input, &options.frames, options.common.max_pixels)?;
+    let clip = Clip::open(input, &options.video.frames, options.common.max_pixels)?;
     let (report, measured) = measure(options, clip)?;
     #[cfg(feature = "plot")]
     if let Some(output) = plot {
@@ -54,14 +52,11 @@ fn piped(options: &Eval) -> Result<bool> {
 
 fn measure(options: &Eval, mut clip: Clip) -> Result<(Report, Measured)> {
     let (size, rate) = (clip.size(), clip.rate());
-    let bitrates = options.bitrates.unwrap_or_else(|| usual(size, rate));
-    let settings = VideoSettings { size, rate, population: population(bitrates), threads: options.common.threads() };
-    let mut measurement = Measurement::new(
-        &settings,
-        options.loops.unwrap_or(1),
-        effort(options.effort),
-        &rates(bitrates.least, bitrates.most),
-    )?;
+    let coding = &options.video;
+    let settings = coding.settings(size, rate, options.common.threads());
+    let bitrates = coding.bitrates(size, rate);
+    let rates = rates(bitrates.least, bitrates.most);
+    let mut measurement = Measurement::new(&settings, coding.loops(), coding.effort(), &rates)?;
     let progress = clip.progress();
     let mut picture = clip.picture();
     while clip.read_into(&mut picture)? {

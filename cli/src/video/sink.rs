@@ -4,10 +4,11 @@ use std::path::{Path, is_separator};
 
 use anyhow::{Context, Result, ensure};
 use nestcast_codec::{FrameRate, Picture};
+use nestcast_media::output::Pieces;
 use nestcast_media::picture::encode_png;
 use nestcast_media::y4m::{Rate, Writer};
 
-use crate::files::{self, Output, Pieces};
+use crate::files::{self, Output};
 
 /// Extensions that promise what this does not write.
 const OTHER_FORMATS: [&str; 9] = ["png", "jpg", "jpeg", "webp", "gif", "mp4", "mkv", "webm", "avi"];
@@ -34,7 +35,7 @@ impl<'a> Target<'a> {
         let promised = extension.is_some_and(|extension| OTHER_FORMATS.iter().any(|format| extension == *format));
         let path_name = path.display();
         ensure!(!promised, "{path_name} would hold a y4m video: give it a name that ends in .y4m, or name a folder/");
-        Ok(Self::Video(Output::new(path, &[input])?))
+        Ok(Self::Video(files::output(path, &[input])?))
     }
 
     pub(super) fn begin(&'a self, rate: FrameRate) -> Result<Sink<'a>> {
@@ -60,10 +61,10 @@ impl Sink<'_> {
     /// Takes a frame, which has this number.
     pub(super) fn put(&mut self, number: u64, picture: &Picture) -> Result<()> {
         match self {
-            Self::Video(writer, output) => writer.write(picture).map_err(|error| output.explain(error)),
+            Self::Video(writer, output) => writer.write(picture).map_err(|error| output.explain(error).into()),
             Self::Folder(folder) => {
                 let path = folder.join(format!("frame-{number:08}.png"));
-                Output::new(&path, &[])?.write_frame(&encode_png(picture)?)
+                Ok(files::output(&path, &[])?.write_frame(&encode_png(picture)?)?)
             }
         }
     }
@@ -71,7 +72,7 @@ impl Sink<'_> {
     /// There are no more.
     pub(super) fn finish(self) -> Result<()> {
         match self {
-            Self::Video(writer, _) => writer.into_inner().finish(),
+            Self::Video(writer, _) => Ok(writer.into_inner().finish()?),
             Self::Folder(_) => Ok(()),
         }
     }

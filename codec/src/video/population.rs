@@ -1,5 +1,7 @@
 //! The receivers that one encode is meant for.
 
+use crate::picture::Size;
+
 /// Frames a second, as a fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameRate {
@@ -27,6 +29,14 @@ pub struct Population {
 
 /// Rates of a log-uniform population.
 const RATES: u32 = 5;
+/// Bits a second of the usual population's slowest receiver, of a video of [`USUAL_SAMPLES`]: 27 to 36 dB, by clip.
+const USUAL_LEAST: f64 = 80e3;
+/// Luma samples a second of 320x180 pixels, 30 times a second.
+const USUAL_SAMPLES: f64 = 320.0 * 180.0 * 30.0;
+/// Rate grows with this power of the samples a second: larger pictures are smoother, faster ones change less.
+const GROWTH: f64 = 0.75;
+/// How many times the slowest receiver's rate the fastest has: 40 to 48 dB.
+const FACTOR: u64 = 16;
 
 impl Population {
     /// Receivers of these rates in bits a second, each with its weight. What is not positive and finite is left out.
@@ -44,6 +54,17 @@ impl Population {
     pub fn log_uniform(least: f64, most: f64) -> Self {
         let at = |number: u32| least * (most / least).powf(f64::from(number) / f64::from(RATES - 1));
         Self::new((0..RATES).map(|number| (at(number), 1.0)))
+    }
+
+    /// What the slowest and the fastest receiver of a video carry where nobody says: whole kilobits a second, a factor of 16
+    /// apart, by luma samples a second.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and small")]
+    pub fn usual_bitrates(size: Size, rate: FrameRate) -> [u64; 2] {
+        let samples = size.pixels() as f64 * f64::from(rate.frames) / f64::from(rate.seconds.max(1));
+        let least = USUAL_LEAST * (samples / USUAL_SAMPLES).powf(GROWTH);
+        let least = ((least / 1e3).round() as u64).max(1) * 1000;
+        [least, FACTOR * least]
     }
 
     /// The receivers in at most so many groups of neighbours, by rising rate, of about equal weight: whoever stands at a
@@ -133,6 +154,18 @@ mod tests {
         assert_eq!(counts(&Population::new([]), 3), [0]);
         // One rate is one group, however many receivers have it.
         assert_eq!(counts(&Population::new([(1e5, 1.0), (1e5, 1.0), (1e5, 1.0)]), 3), [3]);
+    }
+
+    #[test]
+    fn usual_rates_grow_slower_than_pictures() {
+        let least = |width, height, frames| {
+            let rate = FrameRate { frames, seconds: 1 };
+            let [least, most] = Population::usual_bitrates(Size::new(width, height).expect("a valid size"), rate);
+            assert_eq!(most, 16 * least);
+            least
+        };
+        assert_eq!([least(320, 180, 30), least(640, 360, 30), least(1280, 720, 30)], [80_000, 226_000, 640_000]);
+        assert_eq!([least(1, 1, 1), least(320, 180, 60)], [1000, 135_000]);
     }
 
     #[test]

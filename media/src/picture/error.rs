@@ -1,5 +1,9 @@
 //! Why a picture file was refused, and what a picture lost when it was read.
 
+use std::io;
+
+use crate::Kind;
+
 /// What is wrong with a picture file. Every message is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -21,6 +25,23 @@ pub enum Error {
         /// The limit.
         max: u64,
     },
+    /// There are no bytes.
+    #[error("it is empty")]
+    Empty,
+    /// Another file that this crate reads.
+    #[error("it is {0}, not a picture")]
+    Kind(Kind),
+    /// More bytes than a file of a picture of this size may have.
+    #[error("it has more than {limit} bytes, too many for {max_pixels} pixels")]
+    Length {
+        /// Bytes that it may have.
+        limit: u64,
+        /// Pixels that it may have.
+        max_pixels: u64,
+    },
+    /// The system cannot read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
     /// It would cost more memory or work than any picture of its size is worth.
     #[error("{0}")]
     Cost(String),

@@ -25,6 +25,34 @@ pub fn in_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// The files of a folder and of the folders in it that are named as pictures, or are by `also`, by name. Links to folders are not
+/// followed, which may lead in a circle; pipes, which would be waited for without end, are left out.
+///
+/// # Errors
+/// The folder that cannot be read, and what the system says.
+pub fn below(folder: &Path, also: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
+    let (mut folders, mut found) = (vec![folder.to_path_buf()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        let unreadable = |error| (folder.clone(), error);
+        for entry in folder.read_dir().map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if (is_named_as_one(&path) || also(&path)) && may_be_read(&path) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Whether it is a file, or none that is there: who reads it says so.
+fn may_be_read(path: &Path) -> bool {
+    path.metadata().map_or(true, |data| data.is_file())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

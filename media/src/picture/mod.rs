@@ -16,6 +16,7 @@ mod folder;
 mod jpeg;
 mod opaque;
 mod png;
+mod read;
 
 use std::io::Cursor;
 
@@ -26,7 +27,8 @@ use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageEr
 use nestcast_codec::{Channels, MAX_SIDE, Picture, Size};
 
 pub use error::{Error, Note};
-pub use folder::{in_folder, is_named_as_one};
+pub use folder::{below, in_folder, is_named_as_one};
+pub use read::{read, read_size};
 
 use crate::to_rgb;
 

@@ -4,10 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use nestcast_codec::{Error, Picture, VideoDecoder, VideoModel};
-use nestcast_proto::{Arrived, ReceiveStats, Welcome};
-use nestcast_receiver::{FrameSink, Readiness};
+use nestcast_proto::{Arrived, ReceiveStats};
+use nestcast_receiver::FrameSink;
 
 use super::air::SECONDS;
 use super::loops;
@@ -57,14 +56,6 @@ impl Watcher {
 
 impl FrameSink for Watcher {
     type Error = Error;
-
-    async fn handle_welcome(&mut self, _welcome: &Welcome) -> Result<Readiness, Error> {
-        Ok(Readiness::Ready)
-    }
-
-    async fn handle_package(&mut self, _package: Bytes) -> Result<(), Error> {
-        Ok(())
-    }
 
     fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), Error> {
         let (id, bytes) = (frame.header.id, frame.prefix.len());

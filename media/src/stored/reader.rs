@@ -1,49 +1,17 @@
-//! Stored video in, frame by frame, from a file or a pipe: no more than one is in memory. Of several loops, of each of which a
-//! frame has a record, one is read.
-//!
-//! A stored video may end anywhere: what is left of it is a video of fewer frames, and [`Reader::is_whole`] tells.
+//! Stored video in, from a file or a pipe. Of several loops, of each of which a frame has a record, one is read.
 
-use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 
 use bytes::Bytes;
 use nestcast_codec::{RecordHead, Size, VideoHeader, VideoIndex};
+
+use super::Error;
 
 /// More bytes than any frame needs: so many a pixel, and so many besides.
 const MOST_PIXEL_BYTES: u64 = 8;
 const MOST_BYTES: u64 = 1 << 20;
 /// Most bytes of an index: that of a day of key frames alone, 60 a second, has fewer.
 const MOST_INDEX: u64 = 1 << 26;
-
-/// What is wrong with a stored video. Every message is one line.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The system cannot read.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// No stored video, or one that breaks the specification.
-    #[error(transparent)]
-    Codec(#[from] nestcast_codec::Error),
-    /// There are no bytes.
-    #[error("it is empty")]
-    Empty,
-    /// More pixels than agreed.
-    #[error("its frames have {given} pixels, over the limit of {max}")]
-    Limit {
-        /// Pixels of a frame.
-        given: u64,
-        /// The limit.
-        max: u64,
-    },
-    /// A frame longer than any of its size.
-    #[error("frame {frame} has {given} bytes, more than any of its size")]
-    Frame {
-        /// Its number, from 0.
-        frame: u64,
-        /// Its length.
-        given: u64,
-    },
-}
 
 /// Reads frames of a stored video, of one of its loops.
 #[derive(Debug)]
@@ -233,6 +201,8 @@ fn most_bytes(size: Size) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use nestcast_codec::{FrameRate, LoopRates, ModelId, Range, VideoWriter};
 
     use super::*;

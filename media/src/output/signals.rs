@@ -20,7 +20,7 @@ fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
 /// Has SIGHUP, SIGINT and SIGTERM end the process as always, but for the time that [`Writing`] takes. Not for commands
 /// that handle signals themselves.
 #[cfg(unix)]
-pub(crate) fn end_without_temporary_files() {
+pub fn end_without_temporary_files() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::flag;
     use signal_hook::iterator::Signals;
@@ -50,8 +50,9 @@ fn end_writing(signal: i32) {
     }
 }
 
+/// Signals end the process as always.
 #[cfg(not(unix))]
-pub(crate) fn end_without_temporary_files() {}
+pub fn end_without_temporary_files() {}
 
 /// Whether whoever started this process had a signal ignored, as `nohup` does with SIGHUP: it stays so.
 #[cfg(unix)]
@@ -67,11 +68,11 @@ fn is_ignored(signal: i32) -> bool {
 
 /// A file is being written, as long as this lives. One at a time.
 #[derive(Debug)]
-pub(super) struct Writing(());
+pub(crate) struct Writing(());
 
 impl Writing {
     /// Makes the file.
-    pub(super) fn begin<T: AsRef<Path>>(make: impl FnOnce() -> io::Result<T>) -> io::Result<(T, Self)> {
+    pub(crate) fn begin<T: AsRef<Path>>(make: impl FnOnce() -> io::Result<T>) -> io::Result<(T, Self)> {
         IDLE.store(false, SeqCst);
         let writing = Self(());
         let mut unfinished = unfinished();
@@ -82,14 +83,14 @@ impl Writing {
     }
 
     /// Gives the file its name, before a signal is heard or not at all.
-    pub(super) fn rename<T>(&self, rename: impl FnOnce() -> T) -> T {
+    pub(crate) fn rename<T>(&self, rename: impl FnOnce() -> T) -> T {
         let mut unfinished = unfinished();
         *unfinished = None;
         rename()
     }
 
     /// An error once a signal asked to end; nobody reads it. Not `Interrupted`, after which writers try again.
-    pub(super) fn go_on(&self) -> io::Result<()> {
+    pub(crate) fn go_on(&self) -> io::Result<()> {
         if ASKED.load(SeqCst) == 0 { Ok(()) } else { Err(io::Error::other("a signal asked to end")) }
     }
 }

@@ -2,11 +2,9 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -14,23 +12,19 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use nestcast_sender::{Monitor, OpenMetrics};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
+
+use crate::broadcast::Monitor;
+use crate::open_metrics::OpenMetrics;
 
 /// Connections at once; who scrapes needs one. The oldest makes room for another, so that idle ones keep nobody out.
 const CONNECTIONS: usize = 64;
 /// How long a request and its answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener> {
-    let listener = TcpListener::bind(address).await;
-    listener.with_context(|| format!("metrics cannot be served on {address}: choose another address with --metrics"))
-}
-
-/// Answers for ever; without a listener it only waits.
-pub(super) async fn serve(listener: Option<TcpListener>, monitor: Monitor) {
-    let Some(listener) = listener else { return std::future::pending().await };
+/// Answers requests for `/metrics` with a broadcast's figures, for ever. Any number of clients costs a bounded number of connections.
+pub async fn serve_metrics(listener: TcpListener, monitor: Monitor) {
     let figures = Arc::new(OpenMetrics::new(monitor));
     let mut connections = VecDeque::with_capacity(CONNECTIONS);
     loop {

@@ -15,7 +15,7 @@ const CHUNK: usize = 1 << 20;
 
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sync {
+pub(crate) enum Sync {
     /// That the bytes are on the disk before the file has its name: a power cut leaves no empty file.
     Disk,
     Nothing,
@@ -23,7 +23,7 @@ pub(super) enum Sync {
 
 /// A new file beside `target`, which takes its place once it is whole; dropped before, it is gone.
 #[derive(Debug)]
-pub(super) struct Replacement {
+pub(crate) struct Replacement {
     target: PathBuf,
     file: NamedTempFile,
     // Dropped last: a signal that came meanwhile ends the process once the temporary file is gone.
@@ -31,7 +31,7 @@ pub(super) struct Replacement {
 }
 
 impl Replacement {
-    pub(super) fn begin(target: &Path) -> io::Result<Self> {
+    pub(crate) fn begin(target: &Path) -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(TEMPORARY);
         #[cfg(unix)]
@@ -41,7 +41,7 @@ impl Replacement {
     }
 
     /// Gives the file its name.
-    pub(super) fn finish(self, sync: Sync) -> io::Result<()> {
+    pub(crate) fn finish(self, sync: Sync) -> io::Result<()> {
         // In this order: what is named last is dropped first, the file before a signal ends the process.
         let Self { target, writing, file } = self;
         if let Ok(old) = fs::metadata(&target) {
@@ -71,6 +71,16 @@ impl Write for Replacement {
     }
 }
 
+/// Puts a file of these bytes in the place of `path`, once they are on the disk.
+///
+/// # Errors
+/// Those of the system; what was there stays then.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut replacement = Replacement::begin(path)?;
+    replacement.write_all(bytes)?;
+    replacement.finish(Sync::Disk)
+}
+
 /// Waits until a folder's names are on the disk. Not every file system can; the file is whole without.
 fn sync_folder(folder: &Path) {
     #[cfg(unix)]
@@ -79,7 +89,7 @@ fn sync_folder(folder: &Path) {
     let _ = folder;
 }
 
-pub(super) fn folder_of(path: &Path) -> PathBuf {
+pub(crate) fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
         _ => PathBuf::from("."),

@@ -1,20 +1,18 @@
-//! Where a command writes: checked before any work is done, written whole or not at all.
+//! A place to write, `-` for standard output: checked before any work is done, written whole or not at all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
-
-use super::replace::{Replacement, Sync, folder_of};
-use super::{ensure_open, is_standard, standard_failed};
+use super::error::Error;
+use super::replacement::{Replacement, Sync, folder_of};
 
 /// Most links that lead from one to the next, as on Linux.
 const MAX_LINKS: usize = 40;
 
 /// A place that can be written, checked before any work is done.
 #[derive(Debug)]
-pub(crate) struct Output<'a> {
+pub struct Output<'a> {
     path: &'a Path,
     place: Place,
 }
@@ -30,49 +28,71 @@ enum Place {
 
 impl<'a> Output<'a> {
     /// Checks that `path` can be written and is none of `inputs`.
-    pub(crate) fn new(path: &'a Path, inputs: &[&Path]) -> Result<Self> {
+    ///
+    /// # Errors
+    /// If it cannot, or is one.
+    pub fn new(path: &'a Path, inputs: &[&Path]) -> Result<Self, Error> {
         if is_standard(path) {
-            let what = "standard output is a terminal, which cannot show this: name a file with -o";
-            ensure!(!io::stdout().is_terminal(), what);
-            ensure_open()?;
+            if io::stdout().is_terminal() {
+                return Err(Error::Terminal);
+            }
+            check_open()?;
             return Ok(Self { path, place: Place::Standard });
         }
         for input in inputs.iter().filter(|input| !is_standard(input)) {
             let same = matches!((input.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b);
-            ensure!(!same, "{} is the input: name another file to write", path.display());
-        }
-        let cannot = || format!("{} cannot be written", path.display());
-        let target = match fs::metadata(path) {
-            Ok(data) if data.is_dir() => bail!("{} is a folder: name a file to write", path.display()),
-            Ok(data) if data.is_file() => {
-                ensure!(!data.permissions().readonly(), "{}: it is write-protected", cannot());
-                path.canonicalize().with_context(cannot)?
+            if same {
+                return Err(Error::Input(path.to_owned()));
             }
+        }
+        let cannot = |source| Error::Io { path: path.to_owned(), source };
+        let target = match fs::metadata(path) {
+            Ok(data) if data.is_dir() => return Err(Error::Folder(path.to_owned())),
+            Ok(data) if data.is_file() && data.permissions().readonly() => {
+                return Err(Error::Protected(path.to_owned()));
+            }
+            Ok(data) if data.is_file() => path.canonicalize().map_err(cannot)?,
             Ok(_) => return Ok(Self { path, place: Place::Special }),
             Err(_) => behind_links(path)?,
         };
         let folder = folder_of(&target);
-        ensure!(folder.is_dir(), "the folder {} does not exist: create it or write elsewhere", folder.display());
+        if !folder.is_dir() {
+            return Err(Error::NoFolder(folder));
+        }
         // A file without a name takes a folder that may be written, and leaves nothing.
-        tempfile::tempfile_in(&folder).with_context(cannot)?;
+        tempfile::tempfile_in(&folder).map_err(cannot)?;
         Ok(Self { path, place: Place::File(target) })
     }
 
-    pub(crate) const fn is_standard(&self) -> bool {
+    /// Its name.
+    #[must_use]
+    pub const fn path(&self) -> &'a Path {
+        self.path
+    }
+
+    /// Whether it is standard output.
+    #[must_use]
+    pub const fn is_standard(&self) -> bool {
         matches!(self.place, Place::Standard)
     }
 
     /// Writes all bytes. A file appears, or is replaced, only once all of them are on the disk.
-    pub(crate) fn write(&self, bytes: &[u8]) -> Result<()> {
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), Error> {
         self.write_with(bytes, Sync::Disk)
     }
 
     /// The same but for the disk: for frames, which come too fast to wait for it and of which the next is as good.
-    pub(crate) fn write_frame(&self, bytes: &[u8]) -> Result<()> {
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn write_frame(&self, bytes: &[u8]) -> Result<(), Error> {
         self.write_with(bytes, Sync::Nothing)
     }
 
-    fn write_with(&self, bytes: &[u8], sync: Sync) -> Result<()> {
+    fn write_with(&self, bytes: &[u8], sync: Sync) -> Result<(), Error> {
         let mut pieces = self.begin()?;
         pieces.write_all(bytes).map_err(|error| self.explain(error))?;
         pieces.finish_with(sync)
@@ -80,7 +100,10 @@ impl<'a> Output<'a> {
 
     /// Begins to write piece by piece. A file appears, or is replaced, only once [`Pieces::finish`] has all of them on the
     /// disk.
-    pub(crate) fn begin(&self) -> Result<Pieces<'_>> {
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn begin(&self) -> Result<Pieces<'_>, Error> {
         let sink = match &self.place {
             Place::Standard => Ok(Sink::Standard(io::stdout().lock())),
             Place::Special => OpenOptions::new().write(true).open(self.path).map(Sink::Special),
@@ -90,17 +113,18 @@ impl<'a> Output<'a> {
     }
 
     /// Why a piece was not written.
-    pub(crate) fn explain(&self, error: io::Error) -> anyhow::Error {
+    #[must_use]
+    pub fn explain(&self, error: io::Error) -> Error {
         if self.is_standard() {
-            return standard_failed(error);
+            return Error::of_standard(error);
         }
-        anyhow::Error::from(error).context(format!("{} cannot be written", self.path.display()))
+        Error::Io { path: self.path.to_owned(), source: error }
     }
 }
 
 /// An output while it is written; the errors of its `Write` are for [`Output::explain`].
 #[derive(Debug)]
-pub(crate) struct Pieces<'a> {
+pub struct Pieces<'a> {
     output: &'a Output<'a>,
     sink: Sink,
 }
@@ -114,11 +138,14 @@ enum Sink {
 
 impl Pieces<'_> {
     /// All pieces are there.
-    pub(crate) fn finish(self) -> Result<()> {
+    ///
+    /// # Errors
+    /// If they cannot be brought to the disk.
+    pub fn finish(self) -> Result<(), Error> {
         self.finish_with(Sync::Disk)
     }
 
-    fn finish_with(self, sync: Sync) -> Result<()> {
+    fn finish_with(self, sync: Sync) -> Result<(), Error> {
         let finished = match self.sink {
             Sink::Standard(mut stdout) => stdout.flush(),
             Sink::Special(mut file) => file.flush(),
@@ -147,13 +174,44 @@ impl Write for Pieces<'_> {
 }
 
 /// What a link leads to, although nothing is there yet: the link stays.
-fn behind_links(path: &Path) -> Result<PathBuf> {
+fn behind_links(path: &Path) -> Result<PathBuf, Error> {
     let mut target = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         let Ok(next) = fs::read_link(&target) else { return Ok(target) };
         target = folder_of(&target).join(next);
     }
-    bail!("{} cannot be written: its links lead in a circle", path.display())
+    Err(Error::Circle(path.to_owned()))
+}
+
+/// Whether a name means standard input or output.
+#[must_use]
+pub fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Refuses to lose a result in a standard output that was closed before the process began.
+///
+/// # Errors
+/// [`Error::Closed`] if it was.
+pub fn check_open() -> Result<(), Error> {
+    if is_closed() { Err(Error::Closed) } else { Ok(()) }
+}
+
+/// Whether standard output was closed before the process began. Rust opens `/dev/null` in place of a closed standard stream, to read
+/// and to write; shells open it to write only.
+#[cfg(unix)]
+fn is_closed() -> bool {
+    use rustix::fs::{OFlags, fcntl_getfl, fstat, stat};
+    let stdout = io::stdout();
+    let (Ok(flags), Ok(own), Ok(null)) = (fcntl_getfl(&stdout), fstat(&stdout), stat("/dev/null")) else {
+        return false;
+    };
+    flags.contains(OFlags::RDWR) && own.st_rdev == null.st_rdev && own.st_mode == null.st_mode
+}
+
+#[cfg(not(unix))]
+fn is_closed() -> bool {
+    false
 }
 
 #[cfg(test)]

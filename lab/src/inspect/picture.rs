@@ -1,0 +1,134 @@
+//! A picture's stream: its header, and what its cuts give.
+
+use std::fmt::{self, Display, Formatter};
+
+use nestcast_codec::{Channels, Decoder, Error, Progress, Stream};
+use serde::Serialize;
+
+use crate::metrics;
+
+/// Shares of the stream that the table shows, in percent.
+const PERCENTS: [usize; 7] = [1, 2, 5, 10, 20, 50, 100];
+
+/// What there is to say of a stream.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    file: String,
+    bytes: usize,
+    bpp: f64,
+    header_bytes: usize,
+    width: usize,
+    height: usize,
+    channels: usize,
+    planes: u8,
+    /// Angles of the colour axes, in 1/1024 of half a turn; absent for grey.
+    axes: Option<[i16; 3]>,
+    model_id: String,
+    /// The model's name if this is the one at hand.
+    model: Option<String>,
+    /// Whether further bytes would change nothing; absent where the model is not at hand.
+    whole: Option<bool>,
+    /// What the stream breaks behind its header; cuts end before it.
+    fault: Option<String>,
+    /// Bit planes that are still missing.
+    planes_left: Option<f32>,
+    cuts: Vec<Cut>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cut {
+    percent: usize,
+    bytes: usize,
+    bpp: f64,
+    planes_left: f32,
+}
+
+impl Report {
+    /// Of a stream of this name, whose header has so many bytes; `model` is the name of its model if it is at hand.
+    #[must_use]
+    pub fn new(file: String, stream: &Stream, header_bytes: usize, model: Option<String>) -> Self {
+        let header = stream.header();
+        Self {
+            file,
+            bytes: stream.bytes().len(),
+            bpp: metrics::bpp(stream.bytes().len(), header.size),
+            header_bytes,
+            width: header.size.width(),
+            height: header.size.height(),
+            channels: header.channels.count(),
+            planes: header.planes,
+            axes: (header.channels == Channels::Rgb).then(|| header.axes.angles()),
+            model_id: header.model.to_string(),
+            model,
+            whole: None,
+            fault: None,
+            planes_left: None,
+            cuts: Vec::new(),
+        }
+    }
+
+    /// Finds what the cuts give, by decoding the stream from cut to cut.
+    ///
+    /// # Errors
+    /// Those of the decoder, but for what breaks the specification: that is told.
+    pub fn with_cuts(mut self, stream: &Stream, decoder: &mut Decoder) -> Result<Self, Error> {
+        let mut at = 0;
+        for percent in PERCENTS {
+            let bytes = stream.bytes().len() * percent / 100;
+            if bytes < self.header_bytes {
+                continue;
+            }
+            let progress = match decoder.push(&stream.bytes()[at..bytes]) {
+                Ok(progress) => progress,
+                Err(fault @ Error::Corrupt { .. }) => {
+                    (self.fault, self.whole) = (Some(fault.to_string()), Some(false));
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
+            at = bytes;
+            self.whole = Some(progress == Progress::Complete);
+            let planes_left = match progress {
+                Progress::Picture(cut) => cut.0,
+                _ => 0.0,
+            };
+            let bpp = metrics::bpp(bytes, stream.header().size);
+            self.cuts.push(Cut { percent, bytes, bpp, planes_left });
+        }
+        self.planes_left = self.cuts.last().map(|cut| cut.planes_left);
+        Ok(self)
+    }
+}
+
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { file, width, height, bytes, header_bytes, bpp, planes, model_id, .. } = self;
+        let colours = if self.axes.is_some() { "RGB" } else { "grey" };
+        let turns = |angle: i16| f32::from(angle) * 180.0 / 1024.0;
+        let axes = self.axes.map_or_else(String::new, |axes| {
+            let [a, b, c] = axes.map(turns);
+            format!(", colours turned by {a:.1}, {b:.1} and {c:.1} degrees")
+        });
+        let model = match &self.model {
+            Some(name) => format!("{model_id} ({name})"),
+            None => format!("{model_id}, which is not the model at hand: name its folder with --model"),
+        };
+        let progress = match (&self.fault, self.whole) {
+            (Some(fault), _) => &format!("{fault}: what comes before it decodes; get the stream again"),
+            (None, Some(true)) => "the whole stream",
+            (None, Some(false)) => "a prefix: more bytes would make the picture better",
+            (None, None) => "unknown",
+        };
+        write!(
+            f,
+            "{file}\n  picture   {width}x{height} {colours}{axes}\n  bytes     {bytes}, {header_bytes} of them header\n  \
+             rate      {bpp:.3} bpp\n  planes    {planes}\n  model     {model}\n  progress  {progress}\n"
+        )?;
+        if !self.cuts.is_empty() {
+            f.write_str("\n    cut       bytes      bpp  planes left\n")?;
+        }
+        self.cuts.iter().try_for_each(|Cut { percent, bytes, bpp, planes_left }| {
+            writeln!(f, "  {percent:>3} %  {bytes:>10}  {bpp:>7.3}  {planes_left:>11.2}")
+        })
+    }
+}

@@ -1,0 +1,181 @@
+//! A stored video: its header, and a line a frame.
+
+use std::fmt::{self, Display, Formatter};
+
+use nestcast_codec::{FrameRate, Range, VideoHeader};
+use nestcast_media::stored::StoredFrame;
+use serde::Serialize;
+
+use crate::metrics::YcbcrPsnr;
+use crate::rate_distortion::rounded;
+use crate::video::kbps;
+
+/// Everything that is told, one line each.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Line {
+    /// The header.
+    Video(Video),
+    /// A frame.
+    Frame(Frame),
+    /// All frames.
+    Total(Total),
+}
+
+/// What a video says of itself.
+#[derive(Debug, Serialize)]
+pub struct Video {
+    file: String,
+    width: usize,
+    height: usize,
+    frames_per_second: f64,
+    full_range: bool,
+    /// Of frames predicted from nothing, and of residuals.
+    model_ids: [String; 2],
+    /// Bits a second of every loop's slowest receiver, of several loops.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    loops_bps: Vec<u64>,
+    /// The loop whose frames follow, from 0.
+    #[serde(rename = "loop")]
+    chosen: usize,
+}
+
+/// A frame; nothing of it is known where it was cut inside its head.
+#[derive(Debug, Serialize)]
+pub struct Frame {
+    frame: u64,
+    kind: Option<&'static str>,
+    /// Bytes of head and side information.
+    side: Option<usize>,
+    /// Bytes up to the end of the floor, and of the loop.
+    floor: Option<usize>,
+    #[serde(rename = "loop")]
+    closed: Option<usize>,
+    bytes: usize,
+    luma_db: Option<f64>,
+    ycbcr_db: Option<f64>,
+}
+
+/// Sums, and the mean of what was compared.
+#[derive(Debug, Serialize)]
+pub struct Total {
+    frames: u64,
+    keys: u64,
+    bytes: u64,
+    kbps: f64,
+    luma_db: Option<f64>,
+}
+
+impl Line {
+    /// Of a video of this name, of which loop `chosen` is read.
+    #[must_use]
+    pub fn of_header(file: &str, header: &VideoHeader, chosen: usize) -> Self {
+        let several = header.loops.count() > 1;
+        Self::Video(Video {
+            file: file.to_owned(),
+            width: header.size.width(),
+            height: header.size.height(),
+            frames_per_second: rounded(f64::from(header.rate.frames) / f64::from(header.rate.seconds), 3),
+            full_range: header.range == Range::Full,
+            model_ids: header.models.map(|model| model.to_string()),
+            loops_bps: if several { header.loops.rates().to_vec() } else { Vec::new() },
+            chosen,
+        })
+    }
+}
+
+/// Counts frames, of which it makes lines.
+#[derive(Debug, Default)]
+pub struct Frames {
+    frames: u64,
+    keys: u64,
+    bytes: u64,
+    /// PSNR of luma of those that were compared.
+    luma_db: Vec<f64>,
+}
+
+impl Frames {
+    /// The line of the next frame, compared with the original or not.
+    pub fn line(&mut self, frame: &StoredFrame, psnr: Option<YcbcrPsnr>) -> Line {
+        let (head, bytes) = (frame.head, frame.bytes.len());
+        self.frames += 1;
+        self.keys += u64::from(head.is_some_and(|head| head.key));
+        self.bytes += bytes as u64;
+        self.luma_db.extend(psnr.map(|psnr| psnr.luma));
+        Line::Frame(Frame {
+            frame: frame.number,
+            kind: head.map(|head| if head.key { "key" } else { "inter" }),
+            side: head.map(|head| head.side),
+            floor: head.map(|head| head.base),
+            closed: head.map(|head| head.closed),
+            bytes,
+            luma_db: psnr.map(|psnr| rounded(psnr.luma, 3)),
+            ycbcr_db: psnr.map(|psnr| rounded(psnr.weighted(), 3)),
+        })
+    }
+
+    /// How many there were.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.frames
+    }
+
+    /// The line of them all.
+    #[must_use]
+    pub fn total(&self, rate: FrameRate) -> Line {
+        let Self { frames, keys, bytes, ref luma_db } = *self;
+        let mean = luma_db.iter().sum::<f64>() / luma_db.len() as f64;
+        let luma_db = (!luma_db.is_empty()).then(|| rounded(mean, 3));
+        Line::Total(Total { frames, keys, bytes, kbps: rounded(kbps(bytes, frames, rate), 2), luma_db })
+    }
+}
+
+impl Display for Line {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Video(video) => video.fmt(f),
+            Self::Frame(frame) => frame.fmt(f),
+            Self::Total(total) => total.fmt(f),
+        }
+    }
+}
+
+impl Display for Video {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { file, width, height, frames_per_second, full_range, model_ids: [key, residual], .. } = self;
+        let range = if *full_range { "full" } else { "limited" };
+        write!(
+            f,
+            "{file}\n  video     {width}x{height} YCbCr 4:2:0, {range} range, {frames_per_second} frames/s\n  \
+             models    {key} of keys, {residual} of residuals\n"
+        )?;
+        if !self.loops_bps.is_empty() {
+            let rates: Vec<String> = self.loops_bps.iter().map(|rate| (rate / 1000).to_string()).collect();
+            let (all, chosen) = (rates.join(", "), &rates[self.chosen]);
+            writeln!(f, "  loops     for receivers from {all} kbit/s on; shown is that from {chosen}")?;
+        }
+        f.write_str(
+            "  columns   bytes up to the end of side information, of the floor and of the loop, and all: fewer than the loop's \
+             where it is cut\n\n   frame  kind    side   floor    loop    bytes    Y dB  YCbCr dB\n",
+        )
+    }
+}
+
+impl Display for Frame {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { frame, kind, side, floor, closed, bytes, luma_db, ycbcr_db } = self;
+        let db = |value: &Option<f64>| value.map_or_else(String::new, |value| format!("{value:>9.2}"));
+        let count = |value: &Option<usize>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        let [side, floor, closed] = [side, floor, closed].map(count);
+        let kind = kind.unwrap_or("-");
+        writeln!(f, "{frame:>8}  {kind:<5}{side:>7} {floor:>7} {closed:>7} {bytes:>8}{}{}", db(luma_db), db(ycbcr_db))
+    }
+}
+
+impl Display for Total {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { frames, keys, bytes, kbps, luma_db } = self;
+        let quality = luma_db.map_or_else(String::new, |db| format!(", mean {db:.2} dB of luma"));
+        writeln!(f, "\n{frames} frames, {keys} of them keys, {bytes} bytes, {kbps:.0} kbit/s{quality}")
+    }
+}

@@ -1,0 +1,53 @@
+//! Why a place cannot be written.
+
+use std::io;
+use std::path::PathBuf;
+
+/// What is wrong with an output. Every message is one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Bytes are meant for a terminal.
+    #[error("standard output is a terminal, which cannot show this")]
+    Terminal,
+    /// Standard output was closed before the process began.
+    #[error("standard output is closed")]
+    Closed,
+    /// Standard output was closed by what reads it.
+    #[error("what reads standard output has closed it")]
+    ReaderGone,
+    /// The output would replace what it is made of.
+    #[error("{} is the input: name another file to write", .0.display())]
+    Input(PathBuf),
+    /// There is a folder of this name.
+    #[error("{} is a folder: name a file to write", .0.display())]
+    Folder(PathBuf),
+    /// There is no such folder.
+    #[error("the folder {} does not exist: create it or write elsewhere", .0.display())]
+    NoFolder(PathBuf),
+    /// The file may not be written.
+    #[error("{} cannot be written: it is write-protected", .0.display())]
+    Protected(PathBuf),
+    /// Links lead from one to the next without end.
+    #[error("{} cannot be written: its links lead in a circle", .0.display())]
+    Circle(PathBuf),
+    /// The system cannot write a file.
+    #[error("{} cannot be written", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The system cannot write to standard output.
+    #[error("standard output cannot be written")]
+    Standard(#[source] io::Error),
+}
+
+impl Error {
+    /// Why standard output was not written.
+    #[must_use]
+    pub fn of_standard(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe { Self::ReaderGone } else { Self::Standard(error) }
+    }
+}

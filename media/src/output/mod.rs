@@ -1,0 +1,34 @@
+//! Files that appear whole or not at all, whatever ends the process that writes them: a full disk, a signal, a power cut.
+//!
+//! ```
+//! use std::io::Write as _;
+//! use std::path::Path;
+//! use nestcast_media::output::{Output, replace};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let (there, input) = (folder.path().join("there"), folder.path().join("input"));
+//! // Checked before any work is done: it can be written, and is none of the inputs.
+//! let output = Output::new(&there, &[&input])?;
+//! let mut pieces = output.begin()?;
+//! pieces.write_all(b"one, ")?;
+//! pieces.write_all(b"two")?;
+//! assert!(!there.exists());
+//! pieces.finish()?; // now all of it is on the disk, under its name
+//! assert_eq!(std::fs::read(&there)?, b"one, two");
+//!
+//! replace(&there, b"three")?; // the same at once, of a file alone
+//! assert!(Output::new(&there, &[&there]).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A program that handles no signals itself calls [`end_without_temporary_files`] when it begins.
+
+mod error;
+mod place;
+mod replacement;
+mod signals;
+
+pub use error::Error;
+pub use place::{Output, Pieces, check_open, is_standard};
+pub use replacement::replace;
+pub use signals::end_without_temporary_files;

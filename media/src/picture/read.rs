@@ -1,0 +1,81 @@
+//! Pictures from files and pipes, of which no more is read than a picture may have.
+
+use std::io::Read;
+
+use nestcast_codec::Size;
+
+use super::{Decoded, Error, check_magic, decode, max_file_bytes, size};
+use crate::{Kind, Source};
+
+/// Bytes in which most files have their header.
+const USUAL_HEADER: u64 = 64 * 1024;
+
+/// Reads a PNG or JPEG file of at most `max_pixels` pixels, known by its content.
+///
+/// # Errors
+/// As [`decode`], and those of the system; [`Error::Kind`] for what else this crate reads, found in its first bytes.
+pub fn read(mut source: Source<impl Read>, max_pixels: u64) -> Result<Decoded, Error> {
+    check(&mut source)?;
+    decode(&whole(source, max_pixels)?, max_pixels)
+}
+
+/// The size of the picture that [`read`] would give, in most cases from the file's first 64 kB.
+///
+/// # Errors
+/// As [`read`], but for what is wrong behind the header.
+pub fn read_size(mut source: Source<impl Read>, max_pixels: u64) -> Result<Size, Error> {
+    check(&mut source)?;
+    if let Ok(size) = size(source.read_to(USUAL_HEADER)?, max_pixels) {
+        return Ok(size);
+    }
+    // Long metadata may stand before it.
+    size(&whole(source, max_pixels)?, max_pixels)
+}
+
+/// Checks by a file's beginning that it is a picture.
+fn check(source: &mut Source<impl Read>) -> Result<(), Error> {
+    let start = source.read_to(Kind::BYTES as u64)?;
+    if start.is_empty() {
+        return Err(Error::Empty);
+    }
+    check_magic(start).map_err(|error| match Kind::of(start) {
+        Kind::Picture | Kind::Other => error,
+        kind => Error::Kind(kind),
+    })
+}
+
+/// All bytes of a file that may have so many pixels.
+fn whole(mut source: Source<impl Read>, max_pixels: u64) -> Result<Vec<u8>, Error> {
+    let limit = max_file_bytes(max_pixels);
+    let length = source.read_to(limit + 1)?.len() as u64;
+    if length > limit { Err(Error::Length { limit, max_pixels }) } else { Ok(source.into_bytes()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use nestcast_codec::{Channels, Picture};
+
+    use super::*;
+    use crate::picture::encode_png;
+
+    #[test]
+    fn what_is_no_picture_is_told_apart_and_not_read_on() {
+        let read = |bytes: &[u8]| read(Source::new(bytes.chain(io::repeat(0).take(1 << 40))), 100);
+        assert!(matches!(read(b"YUV4MPEG2 W2 H2"), Err(Error::Kind(Kind::Y4m))));
+        assert!(matches!(read(b"anything"), Err(Error::Format)));
+        assert!(matches!(super::read(Source::new(&[][..]), 100), Err(Error::Empty)));
+    }
+
+    #[test]
+    fn a_picture_is_read_whole_or_by_its_header() {
+        let picture = Picture::new(Size::new(4, 2).expect("a size"), Channels::Grey, vec![7; 8]).expect("a picture");
+        let png = encode_png(&picture).expect("PNG");
+        assert_eq!(read(Source::new(&png[..]), 8).expect("it is sound").picture, picture);
+        let broken = &png[..png.len() - 20];
+        assert_eq!(read_size(Source::new(broken), 8).expect("a header"), picture.size());
+        assert!(read(Source::new(broken), 8).is_err());
+        assert!(matches!(read_size(Source::new(&png[..]), 7), Err(Error::Pixels { given: 8, max: 7 })));
+    }
+}

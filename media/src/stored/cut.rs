@@ -1,0 +1,46 @@
+//! A stored video cut to a rate: every frame as a sender would cut it, of the loop that serves the rate best.
+
+use std::io::{Read, Write};
+
+use nestcast_codec::{Budget, LoopRates, VideoHeader, VideoWriter};
+
+use super::{Error, Frames};
+
+/// What a cut kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kept {
+    /// Frames.
+    pub frames: u64,
+    /// Bytes of their records.
+    pub bytes: u64,
+    /// Of the bytes, those that are never cut.
+    pub bases: u64,
+    /// Frames that were kept whole, since they do not say where they may be cut.
+    pub uncut: u64,
+}
+
+/// Writes what a rate, in bits a second, carries of all frames. Nothing is decoded.
+///
+/// # Errors
+/// Those of the system, to read and, as [`Error::Write`], to write.
+pub fn cut<R: Read>(frames: &mut Frames<R>, bits_per_second: f64, mut output: impl Write) -> Result<Kept, Error> {
+    frames.choose(bits_per_second);
+    let header = *frames.reader().header();
+    let mut budget = Budget::new(bits_per_second, header.rate);
+    let (mut writer, start) = VideoWriter::new(&VideoHeader { loops: LoopRates::ONE, ..header });
+    let mut put = |piece: &[u8]| output.write_all(piece).map_err(Error::Write);
+    put(&start)?;
+    let mut kept = Kept::default();
+    while let Some(frame) = frames.next()? {
+        let count = frame.allowed(&mut budget);
+        let key = frame.head.is_some_and(|head| head.key);
+        let record = writer.frame(&frame.bytes[..count], key);
+        put(&record)?;
+        kept.frames += 1;
+        kept.uncut += u64::from(frame.head.is_none());
+        kept.bytes += record.len() as u64;
+        kept.bases += frame.head.map_or(0, |head| head.base.min(frame.bytes.len()) as u64);
+    }
+    put(&writer.finish())?;
+    Ok(kept)
+}

@@ -1,0 +1,37 @@
+//! Why a stored video was refused, or was not written.
+
+use std::io;
+
+/// What is wrong with a stored video. Every message is one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system cannot read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The system cannot write.
+    #[error(transparent)]
+    Write(io::Error),
+    /// No stored video, or one that breaks the specification; or what is written is no video.
+    #[error(transparent)]
+    Codec(#[from] nestcast_codec::Error),
+    /// There are no bytes.
+    #[error("it is empty")]
+    Empty,
+    /// More pixels than agreed.
+    #[error("its frames have {given} pixels, over the limit of {max}")]
+    Limit {
+        /// Pixels of a frame.
+        given: u64,
+        /// The limit.
+        max: u64,
+    },
+    /// A frame longer than any of its size.
+    #[error("frame {frame} has {given} bytes, more than any of its size")]
+    Frame {
+        /// Its number, from 0.
+        frame: u64,
+        /// Its length.
+        given: u64,
+    },
+}

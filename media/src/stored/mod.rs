@@ -1,0 +1,51 @@
+//! Stored video, frame by frame: no more than one is in memory. Written by [`Writer`], read by [`Reader`] and, over a range of
+//! frames, by [`Frames`]; shown as a receiver of some rate sees it by [`Player`], cut to a rate by [`cut`].
+//!
+//! A stored video may end anywhere: what is left of it is a video of fewer frames, and [`Reader::is_whole`] tells.
+//!
+//! ```
+//! use std::io::Cursor;
+//! use nestcast_codec::{Format, FrameRate, Picture, Population, Range, Size, VideoHeader, VideoLoops, VideoModel, VideoSettings};
+//! use nestcast_media::stored::{Frames, Player, Reader, Writer, cut};
+//!
+//! let (size, rate, model) = (Size::new(64, 48)?, FrameRate { frames: 30, seconds: 1 }, VideoModel::built_in());
+//! let [least, most] = Population::usual_bitrates(size, rate).map(|bits| bits as f64);
+//! let settings = VideoSettings { size, rate, population: Population::log_uniform(least, most), threads: 1 };
+//! let mut picture = Picture::zero(size, Format::Ycbcr420(Range::Limited));
+//!
+//! // Encoded once for all rates.
+//! let encoder = VideoLoops::new(&model, settings, 1)?;
+//! let header = VideoHeader { size, rate, range: Range::Limited, models: model.ids(), loops: encoder.rates() };
+//! let mut writer = Writer::new(encoder, &header, Vec::new())?;
+//! for _ in 0..3 {
+//!     writer.write(&picture)?;
+//! }
+//! let (bytes, written) = writer.finish()?;
+//! assert_eq!((written.frames, written.bytes), (3, bytes.len() as u64));
+//!
+//! // Cut for one, and shown.
+//! let mut shorter = Vec::new();
+//! let mut frames = Frames::new(Reader::new(Cursor::new(&bytes), u64::MAX)?, 0..u64::MAX);
+//! let kept = cut(&mut frames, least, &mut shorter)?;
+//! assert_eq!(kept.frames, 3);
+//! let frames = Frames::new(Reader::new(Cursor::new(&shorter), 64 * 48)?, 1..3);
+//! let mut player = Player::new(frames, model, 1);
+//! while let Some(shown) = player.next_into(&mut picture)? {
+//!     assert!(shown.number >= 1);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod cut;
+mod error;
+mod frames;
+mod player;
+mod reader;
+mod writer;
+
+pub use cut::{Kept, cut};
+pub use error::Error;
+pub use frames::{Frames, StoredFrame};
+pub use player::{Player, Shown};
+pub use reader::Reader;
+pub use writer::{Writer, Written};

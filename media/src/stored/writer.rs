@@ -1,0 +1,72 @@
+//! Pictures encoded as a stored video, one file for all bit rates.
+
+use std::io::Write;
+
+use nestcast_codec::{Picture, VideoHeader, VideoLoops, VideoWriter};
+
+use super::Error;
+
+/// Encodes pictures and writes their records.
+#[derive(Debug)]
+pub struct Writer<W> {
+    encoder: VideoLoops,
+    records: VideoWriter,
+    output: W,
+    written: Written,
+}
+
+/// What was written so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Written {
+    /// Frames.
+    pub frames: u64,
+    /// Of the frames, those that are predicted from nothing.
+    pub keys: u64,
+    /// All bytes.
+    pub bytes: u64,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the header, which says what the encoder was made for: its tables and the rates of its loops are the encoder's.
+    ///
+    /// # Errors
+    /// [`Error::Write`], of the system.
+    pub fn new(encoder: VideoLoops, header: &VideoHeader, output: W) -> Result<Self, Error> {
+        let (records, start) = VideoWriter::new(header);
+        let mut writer = Self { encoder, records, output, written: Written::default() };
+        put(&start, &mut writer.output, &mut writer.written)?;
+        Ok(writer)
+    }
+
+    /// Encodes a picture and writes its frame, of every loop.
+    ///
+    /// # Errors
+    /// [`Error::Codec`] if the picture has another size or format; [`Error::Write`], of the system.
+    pub fn write(&mut self, picture: &Picture) -> Result<(), Error> {
+        let coded = self.encoder.encode(picture)?;
+        for (number, frame) in coded.iter().enumerate() {
+            let record = self.records.frame(&frame.bytes, frame.key && number == 0);
+            put(&record, &mut self.output, &mut self.written)?;
+        }
+        self.written.frames += 1;
+        self.written.keys += u64::from(coded[0].key);
+        Ok(())
+    }
+
+    /// Writes the index, by which [`Reader::seek`](super::Reader::seek) finds frames; gives the output back.
+    ///
+    /// # Errors
+    /// [`Error::Write`], of the system.
+    pub fn finish(self) -> Result<(W, Written), Error> {
+        let Self { records, mut output, mut written, .. } = self;
+        put(&records.finish(), &mut output, &mut written)?;
+        Ok((output, written))
+    }
+}
+
+/// Writes a piece and counts it.
+fn put(piece: &[u8], output: &mut impl Write, written: &mut Written) -> Result<(), Error> {
+    output.write_all(piece).map_err(Error::Write)?;
+    written.bytes += piece.len() as u64;
+    Ok(())
+}

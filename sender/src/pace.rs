@@ -1,0 +1,71 @@
+//! Whether the encoder keeps up with its source, looked at every few seconds.
+
+use std::time::Duration;
+
+use crate::statistics::Statistics;
+
+/// Time between two looks.
+const WINDOW: Duration = Duration::from_secs(5);
+/// One frame of so many may be skipped: a moment's load of the machine skips one.
+const TOLERANCE: u64 = 20;
+
+/// Counts of frames when the last window ended.
+#[derive(Debug, Default)]
+pub struct Pace {
+    at: Duration,
+    frames: u64,
+    skipped: u64,
+}
+
+/// An encoder that skipped more than a twentieth of the frames that were due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Behind {
+    /// Frames that were encoded.
+    pub encoded: u64,
+    /// Frames that were due.
+    pub due: u64,
+    /// In this time.
+    pub past: Duration,
+}
+
+impl Pace {
+    /// Whether the encoder fell behind since the last window of five seconds ended; `now` is the time since the broadcast began. Nothing
+    /// before a window is over.
+    pub fn behind(&mut self, now: Duration, figures: &Statistics) -> Option<Behind> {
+        let past = now.checked_sub(self.at).filter(|past| *past >= WINDOW)?;
+        let encoded = figures.frames.saturating_sub(self.frames);
+        let skipped = figures.skipped.saturating_sub(self.skipped);
+        *self = Self { at: now, frames: figures.frames, skipped: figures.skipped };
+        let due = encoded + skipped;
+        (skipped.saturating_mul(TOLERANCE) > due).then_some(Behind { encoded, due, past })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(pace: &mut Pace, seconds: u64, frames: u64, skipped: u64) -> Option<[u64; 3]> {
+        let figures = Statistics { frames, skipped, ..Statistics::default() };
+        let behind = pace.behind(Duration::from_secs(seconds), &figures);
+        behind.map(|Behind { encoded, due, past }| [encoded, due, past.as_secs()])
+    }
+
+    #[test]
+    fn an_encoder_that_skips_is_told_of_once_a_window() {
+        let mut pace = Pace::default();
+        assert_eq!(after(&mut pace, 4, 28, 92), None, "no window is over");
+        assert_eq!(after(&mut pace, 5, 35, 115), Some([35, 150, 5]));
+        assert_eq!(after(&mut pace, 6, 42, 138), None, "it was just said");
+        assert_eq!(after(&mut pace, 15, 155, 295), Some([120, 300, 10]));
+    }
+
+    #[test]
+    fn an_encoder_that_keeps_up_is_not_spoken_of() {
+        let mut pace = Pace::default();
+        assert_eq!(after(&mut pace, 5, 0, 0), None, "nothing came");
+        assert_eq!(after(&mut pace, 10, 95, 5), None, "one in twenty");
+        assert!(after(&mut pace, 15, 189, 11).is_some(), "more than that");
+        assert_eq!(after(&mut pace, 20, 289, 11), None, "it caught up");
+    }
+}

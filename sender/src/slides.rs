@@ -1,0 +1,79 @@
+//! Pictures in files, shown one after another.
+
+use std::path::{Path, PathBuf};
+
+use nestcast_codec::Picture;
+use nestcast_media::y4m::Rate;
+
+use crate::capture::Pictures;
+
+impl Pictures {
+    /// The pictures that `read` makes of `files`, which may begin again when they end: none if not one can be read. In place of one
+    /// that cannot, and is not tried again, the one before stays, or the first that can. All are to have one size.
+    pub fn slides(
+        files: Vec<PathBuf>,
+        rate: Rate,
+        again: bool,
+        mut read: impl FnMut(&Path) -> Option<Picture> + Send + 'static,
+    ) -> Option<Self> {
+        let (at, picture) = files.iter().enumerate().find_map(|(at, file)| Some((at, read(file)?)))?;
+        let (size, broken) = (picture.size(), (0..files.len()).map(|place| place < at).collect());
+        let mut slides = Slides { files, broken, again, next: 0, last: picture };
+        Some(Self::new(size, rate, move || Ok(slides.next(&mut read))))
+    }
+}
+
+/// Where a sequence of files stands.
+struct Slides {
+    files: Vec<PathBuf>,
+    /// Those that could not be read.
+    broken: Vec<bool>,
+    /// Whether they begin again.
+    again: bool,
+    next: usize,
+    /// The last one that could be read; at first the first.
+    last: Picture,
+}
+
+impl Slides {
+    fn next(&mut self, read: impl FnOnce(&Path) -> Option<Picture>) -> Option<Picture> {
+        if self.next == self.files.len() && self.again {
+            self.next = 0;
+        }
+        let file = self.files.get(self.next)?;
+        let broken = &mut self.broken[self.next];
+        self.next += 1;
+        if !*broken {
+            match read(file) {
+                Some(picture) => self.last = picture,
+                None => *broken = true,
+            }
+        }
+        Some(self.last.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_codec::{Channels, Size};
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_tried_once_and_the_one_before_stays() {
+        let mut tried = Vec::new();
+        let mut read = |file: &Path| {
+            let name = file.display().to_string();
+            tried.push(name.clone());
+            let grey = name.parse().ok()?;
+            Picture::new(Size::new(1, 1).expect("a size"), Channels::Grey, vec![grey]).ok()
+        };
+        let files: Vec<PathBuf> = ["x", "1", "y", "2"].map(Into::into).to_vec();
+        let last = read(&files[1]).expect("a picture");
+        let broken = vec![true, false, false, false];
+        let mut slides = Slides { files, broken, again: true, next: 0, last };
+        let shown: Vec<u8> = (0..8).map(|_| slides.next(&mut read).expect("for ever").samples()[0]).collect();
+        assert_eq!(shown, [1, 1, 1, 2, 2, 1, 1, 2]);
+        assert_eq!(tried, ["1", "1", "y", "2", "1", "2"]);
+    }
+}
