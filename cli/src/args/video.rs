@@ -31,7 +31,7 @@ impl FromStr for Bitrates {
 pub(crate) enum Effort {
     /// The least time, as `send` takes it for large frames
     Fast,
-    /// A tenth to a half more time or somewhat beyond, about 4 % less rate at equal quality
+    /// A tenth to a half more time or somewhat beyond, about 7 % less rate at equal quality
     Normal,
 }
 
