@@ -78,7 +78,7 @@ impl FromStr for Bitrates {
 pub(crate) enum Effort {
     /// The least time, as `send` takes it for large frames
     Fast,
-    /// A tenth to a half more time, with some videos more; about 4 % less rate at equal quality
+    /// A tenth to a half more time, with some videos more; about 7 % less rate at equal quality
     Normal,
 }
 

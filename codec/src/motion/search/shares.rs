@@ -16,8 +16,12 @@ pub(super) const SIDE: usize = BLOCK + CELL;
 const CELL_SIDE: usize = 2 * CELL;
 /// From shares to eighths of a step.
 const SHIFT: u32 = 8 - FRACTION;
-/// Rows of differences between two looks at their sum. What a lane sums over all rows has 16 bits.
-const ROWS: usize = 8;
+/// Side of the squares of differences that are transformed; their sum is looked at after every row of squares.
+const TRANSFORMED: usize = 8;
+/// From eighths of a step to halves: of these 64 times the largest has 16 bits.
+const TO_HALVES: u32 = FRACTION - 1;
+/// By this the sum of a transform's magnitudes in halves of a step is divided: so that of noise it is that of the differences.
+const SCALE: u32 = 2 * TRANSFORMED as u32;
 
 /// Shares or samples of what a block reaches, row by row.
 pub(super) type Square = [[i16; SIDE]; SIDE];
@@ -148,8 +152,8 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Absolute differences, in steps, that are left if the block gives `own`, if they are fewer than `enough`; else at least as
-    /// many.
+    /// What is left if the block gives `own`, in steps, if it is less than `enough`; else at least as much: the magnitudes of the
+    /// differences' Hadamard transform, in squares of 8 x 8. They are nearer to the bits that differences take than those themselves.
     pub(super) fn left(&self, own: &Square, enough: u32) -> u32 {
         widest!(self.left_of(|y| own[y], enough))
     }
@@ -181,21 +185,43 @@ impl Target {
 
     #[inline(always)]
     fn left_of(&self, own: impl Fn(usize) -> [i16; SIDE], enough: u32) -> u32 {
-        let mut lanes = [0_u16; SIDE];
-        let mut left = 0;
-        for first in (0..SIDE).step_by(ROWS) {
-            for y in first..first + ROWS {
-                let (own, others, wanted) = (own(y), &self.others[y], &self.wanted[y]);
-                for i in 0..SIDE {
-                    lanes[i] += ((others[i] + own[i]) >> SHIFT).abs_diff(wanted[i]);
+        let mut sum = 0;
+        for first in (0..SIDE).step_by(TRANSFORMED) {
+            let mut rows: [[i16; SIDE]; TRANSFORMED] = std::array::from_fn(|y| {
+                let (own, others, wanted) = (own(first + y), &self.others[first + y], &self.wanted[first + y]);
+                std::array::from_fn(|x| (((others[x] + own[x]) >> SHIFT) - wanted[x]) >> TO_HALVES)
+            });
+            hadamard(&mut rows);
+            for left in (0..SIDE).step_by(TRANSFORMED) {
+                let mut columns: [[i16; TRANSFORMED]; TRANSFORMED] =
+                    std::array::from_fn(|x| std::array::from_fn(|y| rows[y][left + x]));
+                hadamard(&mut columns);
+                let mut lanes = [0_u32; TRANSFORMED];
+                for column in columns {
+                    for i in 0..TRANSFORMED {
+                        lanes[i] += u32::from(column[i].unsigned_abs());
+                    }
                 }
+                sum += lanes.iter().sum::<u32>();
             }
-            left = lanes.iter().map(|lane| u32::from(*lane)).sum::<u32>() >> FRACTION;
-            if left >= enough {
+            if sum / SCALE >= enough {
                 break;
             }
         }
-        left
+        sum / SCALE
+    }
+}
+
+/// Of every column: sums and differences, without a scale.
+#[inline(always)]
+fn hadamard<const WIDTH: usize>(rows: &mut [[i16; WIDTH]; TRANSFORMED]) {
+    for step in [1, 2, 4] {
+        for y in (0..TRANSFORMED).filter(|y| y & step == 0) {
+            for x in 0..WIDTH {
+                let (a, b) = (rows[y][x], rows[y + step][x]);
+                (rows[y][x], rows[y + step][x]) = (a + b, a - b);
+            }
+        }
     }
 }
 
@@ -251,18 +277,34 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_the_sum_of_absolute_differences() {
+    fn what_is_left_is_the_transforms_definition() {
         let square = |step: i16| -> Square {
             let mut values = (0..).step_by(3).map(|value| value % 230 * step);
             std::array::from_fn(|_| std::array::from_fn(|_| values.next().expect("without end")))
         };
         let target = Target { wanted: square(1), others: square(11) };
         let own = square(5);
-        let all = (0..SIDE).flat_map(|y| (0..SIDE).map(move |x| [y, x]));
-        let left =
-            all.map(|[y, x]| u32::from(((target.others[y][x] + own[y][x]) >> SHIFT).abs_diff(target.wanted[y][x])));
-        let left = left.sum::<u32>() >> FRACTION;
+        let halves = |x: usize, y: usize| {
+            i64::from((((target.others[y][x] + own[y][x]) >> SHIFT) - target.wanted[y][x]) >> TO_HALVES)
+        };
+        let sign = |a: usize, b: usize| if (a & b).count_ones().is_multiple_of(2) { 1 } else { -1 };
+        let square_of = || (0..TRANSFORMED * TRANSFORMED).map(|at| (at % TRANSFORMED, at / TRANSFORMED));
+        let corners = (0..SIDE).step_by(TRANSFORMED).flat_map(|y| (0..SIDE).step_by(TRANSFORMED).map(move |x| (x, y)));
+        let value = |(left, top): (usize, usize), (u, v): (usize, usize)| -> i64 {
+            square_of().map(|(x, y)| sign(u, x) * sign(v, y) * halves(left + x, top + y)).sum()
+        };
+        let sum: u64 = corners.flat_map(|corner| square_of().map(move |at| value(corner, at).unsigned_abs())).sum();
+        let left = u32::try_from(sum / u64::from(SCALE)).expect("small");
         assert_eq!(target.left(&own, u32::MAX), left);
         assert!((left / 2..=left).contains(&target.left(&own, left / 2)));
+    }
+
+    /// The largest differences that there are do not run over.
+    #[test]
+    fn the_largest_differences_are_taken() {
+        let black = -128 << 8;
+        let target = Target { wanted: [[127 << FRACTION; SIDE]; SIDE], others: [[0; SIDE]; SIDE] };
+        // One coefficient of a square holds all of it.
+        assert_eq!(target.left(&[[black; SIDE]; SIDE], u32::MAX), 9 * 64 * 510 / SCALE);
     }
 }
