@@ -21,7 +21,8 @@ const TRANSFORMED: usize = 8;
 /// From eighths of a step to halves: of these 64 times the largest has 16 bits.
 const TO_HALVES: u32 = FRACTION - 1;
 /// By this the sum of a transform's magnitudes in halves of a step is divided: so that of noise it is that of the differences.
-const SCALE: u32 = 2 * TRANSFORMED as u32;
+const SCALE: u32 = 16;
+const _: () = assert!(SCALE as usize == TRANSFORMED << (FRACTION - TO_HALVES));
 
 /// Shares or samples of what a block reaches, row by row.
 pub(super) type Square = [[i16; SIDE]; SIDE];
@@ -217,10 +218,9 @@ impl Target {
 fn hadamard<const WIDTH: usize>(rows: &mut [[i16; WIDTH]; TRANSFORMED]) {
     for step in [1, 2, 4] {
         for y in (0..TRANSFORMED).filter(|y| y & step == 0) {
-            for x in 0..WIDTH {
-                let (a, b) = (rows[y][x], rows[y + step][x]);
-                (rows[y][x], rows[y + step][x]) = (a + b, a - b);
-            }
+            let (a, b) = (rows[y], rows[y + step]);
+            rows[y] = std::array::from_fn(|x| a[x] + b[x]);
+            rows[y + step] = std::array::from_fn(|x| a[x] - b[x]);
         }
     }
 }
