@@ -17,7 +17,7 @@ fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has SIGHUP, SIGINT and SIGTERM end the process as always, but for the time that [`Writing`] takes. Not for commands
+/// Has SIGHUP, SIGINT and SIGTERM end the process as always, but while a file is written: it is removed first. Not for commands
 /// that handle signals themselves.
 #[cfg(unix)]
 pub fn end_without_temporary_files() {
