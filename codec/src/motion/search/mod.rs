@@ -81,7 +81,7 @@ impl Choice {
         Self { quarters: self.quarters.clone(), continues: self.continues, ..Self::default() }
     }
 
-    /// Fills in the motion of the frame that `search` begun, and makes `side` its bytes. `searched`: with the vectors that
+    /// Fills in the motion of the frame that `search` began, and makes `side` its bytes. `searched`: with the vectors that
     /// were found for another loop of the same frame.
     pub(crate) fn run(
         &mut self,
