@@ -91,13 +91,21 @@ fn a_constant_link_brings_every_frame_nearly_as_good_as_the_codec_gives_it_at_th
 
 #[test]
 fn a_fall_to_a_tenth_loses_no_base() {
-    for (before, longest) in [(3_000_000, 200), (1_000_000, 300)] {
+    for (before, longest) in [(3_000_000, 120), (1_000_000, 500)] {
         for rtt in [10, 50] {
-            let link = steps(&[(0, before), (4, before / 10)]).with_rtt(ms(rtt));
-            let watchers = watch(&link, ms(8000), &[(ms(0), None)]);
-            assert_whole(&watchers[0], &format!("{before} bit/s to a tenth, {rtt} ms"));
-            let gap = watchers[0].longest_gap();
-            assert!(gap <= ms(longest), "{before} bit/s to a tenth, {rtt} ms: {gap:?}");
+            // How long depends on which frame the fall meets: the mean of several moments, and none for a second.
+            let gaps = [4000, 4037, 4074, 4111].map(|fall| {
+                let link = Link::varying(vec![(ms(0), before), (ms(fall), before / 10)]).with_rtt(ms(rtt));
+                let watchers = watch(&link, ms(8000), &[(ms(0), None)]);
+                assert_whole(&watchers[0], &format!("{before} bit/s to a tenth, {rtt} ms"));
+                watchers[0].longest_gap()
+            });
+            let mean = gaps.iter().sum::<Duration>() / 4;
+            println!("{before} bit/s to a tenth, {rtt} ms: {gaps:?}, {mean:?}");
+            assert!(
+                mean <= ms(longest) && gaps.iter().all(|gap| *gap < ms(1000)),
+                "{before} bit/s, {rtt} ms: {gaps:?}"
+            );
         }
     }
 }
