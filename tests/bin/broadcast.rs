@@ -7,7 +7,7 @@ use std::io::BufRead as _;
 
 use nestcast_sender::Loops;
 use nestcast_tests::broadcasts::{Plan, Running, identity};
-use nestcast_tests::video_frames::video_frames;
+use nestcast_tests::video_frames::drawn_video_frames;
 use tokio::runtime::Runtime;
 
 fn main() -> std::io::Result<()> {
@@ -22,7 +22,7 @@ fn main() -> std::io::Result<()> {
         .map_or(Loops::AsNeeded, Loops::AtMost);
     let plan = Plan { size: (64, 48), max_receivers, ..Plan::new(&identity) };
     let broadcast = runtime.block_on(async {
-        if video { Running::run(plan.listen_to(video_frames(loops))) } else { Running::start(plan) }
+        if video { Running::run(plan.listen_to(drawn_video_frames(loops))) } else { Running::start(plan) }
     });
     println!("{} {}", broadcast.address, identity.fingerprint());
     for line in std::io::stdin().lock().lines() {

@@ -23,16 +23,10 @@ fn size() -> Size {
     Size::new(SIZE[0], SIZE[1]).expect("a valid size")
 }
 
-/// Pictures that are kept: those of the twenty seconds that most tests take. What runs for long is to show its own memory.
-const KEPT: u64 = 600;
-
-/// A picture of a video: smooth ground with fine grain that moves past, and a square that crosses it.
+/// A picture of a video: smooth ground with fine grain that moves past, and a square that crosses it. Made once.
 #[must_use]
 pub fn picture(id: u64) -> Picture {
     static MADE: Mutex<BTreeMap<u64, Picture>> = Mutex::new(BTreeMap::new());
-    if id >= KEPT {
-        return draw(id);
-    }
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     made.entry(id).or_insert_with(|| draw(id)).clone()
 }
@@ -68,6 +62,12 @@ fn psnr(a: &Picture, b: &Picture) -> f64 {
 #[must_use]
 pub fn video_frames(loops: Loops) -> VideoFrames {
     VideoFrames::new((size(), FORMAT), RATE, (1, loops), picture)
+}
+
+/// [`video_frames`] with no picture kept: what runs for long is to show its own memory.
+#[must_use]
+pub fn drawn_video_frames(loops: Loops) -> VideoFrames {
+    VideoFrames::new((size(), FORMAT), RATE, (1, loops), draw)
 }
 
 /// The same with noise, other in every frame: its bases take as much as they may.
