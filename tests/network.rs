@@ -303,6 +303,39 @@ fn behind_an_outage_new_frames_come_again() {
     }
 }
 
+/// The means over six moments. The bucket holds what goes through in 100 ms; the link behind it is fast, so that no queue stands.
+#[test]
+fn most_of_what_a_policer_lets_through_is_used_and_little_is_dropped() {
+    for (rate, rtt) in [1_000_000, 4_000_000].into_iter().flat_map(|rate| [10, 50, 100].map(|rtt| (rate, rtt))) {
+        let link = constant(100_000_000, rtt).with_policer(rate, rate / 80);
+        let outcomes = at_six_moments(&link, ms(30_000));
+        let used = outcomes.each_ref().map(|outcome| outcome.used(&link, ms(3000), ms(30_000)));
+        let dropped = outcomes.each_ref().map(|outcome| {
+            let sent = outcome.passages.iter().filter(|passage| passage.at >= ms(3000)).count();
+            outcome.dropped(ms(3000), ms(30_000)) as f64 * 100.0 / sent as f64
+        });
+        let blank = outcomes.each_ref().map(Outcome::blank);
+        println!("{rate} bit/s, {rtt} ms: {used:.1?} %, {dropped:.1?} % dropped, {blank:?} not shown");
+        assert!(mean(&used) >= 80.0, "{rate} bit/s, {rtt} ms: {used:?} %");
+        assert!(mean(&dropped) <= 12.0, "{rate} bit/s, {rtt} ms: {dropped:?} % dropped");
+    }
+}
+
+/// The means over six moments. The route becomes longer at 10 s. At 1 Mbit/s there are too few packets on the way to tell in every run.
+#[test]
+fn a_longer_route_is_not_taken_for_a_queue_for_long() {
+    for (rate, longer, least) in
+        [(1_000_000, 60, 80.0), (4_000_000, 30, 80.0), (4_000_000, 60, 88.0), (4_000_000, 150, 65.0)]
+    {
+        let link = constant(rate, 30).with_detour(ms(10_000), ms(longer));
+        let outcomes = at_six_moments(&link, ms(30_000));
+        let [soon, then] = [(13_000, 18_000), (18_000, 30_000)]
+            .map(|(from, until)| outcomes.each_ref().map(|outcome| outcome.used(&link, ms(from), ms(until))));
+        println!("{rate} bit/s, {longer} ms more: {soon:.1?} %, then {then:.1?} %");
+        assert!(mean(&soon) >= least && mean(&then) >= 88.0, "{rate} bit/s, {longer} ms more: {soon:?} %, {then:?} %");
+    }
+}
+
 #[test]
 fn jitter_costs_little() {
     for (rtt, seed) in [(10, 1), (10, 2), (50, 1), (50, 2), (100, 1), (100, 2)] {

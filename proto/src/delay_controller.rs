@@ -7,22 +7,27 @@
 //! ([`Target`] says how long that queue should be). Where no queue shows, the window doubles in a round trip at first (slow start, RFC 9002, section 7.3.1), and
 //! later grows by steps, since the path may have become faster. A fall of the rate to less than half shows in the deliveries
 //! before a round is over ([`RateDropDetector`]). What a peer acknowledges together is sent together: the queue has room for that.
-//! A router's mark is an order to be shorter than that ([`DelayController::handle_mark`]). Loss counts only where there is much of it, or where another flow fills the queue
-//! ([`Competition`]). A window that is always full never sees the path without a queue, so every few seconds it shrinks
+//! A router's mark is an order to be shorter than that ([`DelayController::handle_mark`]). Loss counts only where there is much of it, where another flow fills the queue
+//! ([`Competition`]), or where what exceeds a rate is dropped without one ([`Policer`]). A window that is always full never sees the path without a queue, so every few seconds it shrinks
 //! for one round.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::bitrate::Bitrate;
 use crate::busy::Busy;
 use crate::competition::{Competition, Queue};
 use crate::drain::Drain;
 use crate::held::Held;
-use crate::limits::{MAX_WINDOW, MIN_RTT_LIFE, MIN_RTT_LIFE_BEHIND_QUEUE, MIN_WINDOW_PACKETS, QUEUE_TARGET};
+use crate::limits::{
+    INITIAL_WINDOW, MAX_WINDOW, MIN_RTT_LIFE, MIN_RTT_LIFE_BEHIND_QUEUE, MIN_WINDOW_PACKETS, QUEUE_TARGET,
+};
 use crate::loss::Loss;
 use crate::path::PathStats;
+use crate::policer::{Count, Policer};
 use crate::rate_drop::RateDropDetector;
 use crate::round::{Round, seconds, whole};
+use crate::route_change::{RouteChange, Trip};
 use crate::shortest::Shortest;
 use crate::target::Target;
 
@@ -40,6 +45,8 @@ const SLOW_PACKET: Duration = Duration::from_millis(32);
 const OUT: f64 = 6000.0;
 /// How much of a window stays where too much is lost.
 const CUT: f64 = 0.7;
+/// A window that was not filled for so long is not known to fit the path any more (RFC 7661, section 4.3).
+const VALID: Duration = Duration::from_secs(300);
 /// How much stays where a packet was marked: more, since who marks keeps a short queue (RFC 8511, section 4.1).
 const MARKED: f64 = 0.8;
 
@@ -62,6 +69,8 @@ pub struct DelayController {
     /// one.
     free: u32,
     late: u32,
+    /// When the window was last filled.
+    filled: Duration,
     busy: Busy,
     falls: RateDropDetector,
     competition: Competition,
@@ -69,6 +78,8 @@ pub struct DelayController {
     held: Held,
     target: Target,
     loss: Loss,
+    policer: Policer,
+    route_change: RouteChange,
 }
 
 /// Acknowledgements that came together.
@@ -98,7 +109,7 @@ struct News {
 }
 
 impl DelayController {
-    /// For packets of `mtu` bytes. `clock` is the time on a clock that all flows of a sender share, when this one's begins.
+    /// For packets of `mtu` bytes. `clock` is the time on a clock that flows share, as UTC, when this one's begins.
     #[must_use]
     pub fn new(mtu: u64, clock: Duration) -> Self {
         Self {
@@ -284,6 +295,10 @@ impl DelayController {
         self.path.repairing = round.lost;
         self.target.handle_round(now, &round);
         self.competition.handle_round(now, self.queue_of(&round));
+        self.watch_policer(now, &round);
+        if self.watch_route(now, &round) {
+            return;
+        }
         if self.drain.window().is_some() {
             self.path.window = self.drain.end(now, self.path.rtt).unwrap_or(self.path.window);
             return;
@@ -303,8 +318,19 @@ impl DelayController {
             self.free = 0;
             aim = aim.min(MARKED * window);
         }
-        if !used {
+        if let Some(rate) = self.policer.rate(now) {
+            // What exceeds it waits in no queue that would slow it down. When it is not believed any more, more is tried.
+            (self.rate, self.free) = (Some(rate), 0);
+            aim = rate * seconds(self.path.min_rtt + self.held.mean()) + self.path.mtu as f64;
+        } else if !used {
             aim = aim.min(window);
+        }
+        if used {
+            self.filled = now;
+        } else if now.saturating_sub(self.filled) > VALID {
+            // The path of now may be another: it is tried from twice what was in flight on.
+            aim = aim.min(2.0 * round.busiest as f64).max(INITIAL_WINDOW as f64);
+            (self.rate, self.filled) = (None, now);
         }
         if self.loss.is_congestion(&round, self.path.mtu) {
             aim = aim.min(CUT * window);
@@ -314,6 +340,41 @@ impl DelayController {
         if self.drain.is_due(now, suspected) && used {
             self.begin_drain(now);
         }
+    }
+
+    /// Looks whether what exceeds a rate is dropped, though no queue stands.
+    fn watch_policer(&mut self, now: Duration, round: &Round) {
+        let queue = round.mean_queue() > self.target.of_path(&self.path, self.rate.unwrap_or(f64::MAX));
+        let count = Count { at: now, delivered: self.path.delivered, lost: self.path.lost };
+        self.policer.handle_round(count, round.lost > 0, queue, self.path.mtu);
+        self.path.policed = self.policer.rate(now).map(|rate| Bitrate::from_bits(whole(8.0 * rate)));
+    }
+
+    /// Looks whether the path became longer, and begins anew on it with the rate of before.
+    fn watch_route(&mut self, now: Duration, round: &Round) -> bool {
+        // While the queue drains little is in flight by itself.
+        if self.drain.window().is_some() {
+            return false;
+        }
+        let trip = Trip {
+            time: self.alone().saturating_add(round.standing),
+            queue: round.standing > self.target.of_path(&self.path, self.rate.unwrap_or(f64::MAX)),
+            flight: round.busiest,
+            delivered: round.delivered,
+            lost: round.lost,
+            rate: self.rate,
+        };
+        let Some((rtt, rate)) = self.route_change.handle_round(now, trip, self.path.mtu) else { return false };
+        (self.shortest, self.fastest) = (Shortest::default(), Shortest::default());
+        self.path.min_rtt = self.shortest.of(now, rtt, true, MIN_RTT_LIFE);
+        self.fastest.of(now, rtt, true, MIN_RTT_LIFE);
+        (self.busy, self.falls, self.competition) = Default::default();
+        (self.free, self.late) = (0, 0);
+        self.rate = rate;
+        if let Some(rate) = rate {
+            self.path.window = whole(self.carried(rate)).clamp(self.least(), MAX_WINDOW);
+        }
+        true
     }
 
     /// What competition is seen by.

@@ -1,7 +1,7 @@
 //! When a flow leaves the path partly empty, so that the path is seen without its queue.
 //!
-//! All flows of one sender do that at the same moments: those that share a link see it without the others' queues too, or who
-//! came last would take theirs for the path.
+//! All flows do that at the same moments of a clock that they share: those behind one link see it without the others' queues
+//! too, or who came last would take theirs for the path.
 
 use std::time::Duration;
 

@@ -8,9 +8,9 @@ use crate::limits::MAX_FRAME;
 /// Of 1000 bytes on the path so many are a frame's: the others are headers and acknowledgements.
 const PAYLOAD_PERMILLE: u64 = 950;
 
-/// The cap of a receiver's Hello, for one frame. The path's own limit is its window: a frame is written as that takes it,
-/// until the next one is due, since an estimate in its place would be wrong by something.
-#[derive(Debug, Clone, Copy)]
+/// The cap of a receiver's Hello or of a policer, for one frame. Another path's own limit is its window: a frame is written as
+/// that takes it, until the next one is due, since an estimate in its place would be wrong by something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FrameCap(u64);
 
 impl FrameCap {

@@ -35,6 +35,8 @@ pub struct PathStats {
     pub repairing: u64,
     /// How often its rate fell so far that most of what was on the way is lost.
     pub falls: u64,
+    /// The most that may be sent, where a policer drops what exceeds a rate.
+    pub policed: Option<Bitrate>,
 }
 
 impl PathStats {
@@ -51,10 +53,11 @@ impl PathStats {
         Duration::try_from_secs_f64(flight).unwrap_or(Duration::MAX).saturating_sub(self.min_rtt + self.held)
     }
 
-    /// What the controller lets through: its window in each round trip. Zero before the first.
+    /// What the controller lets through: its window in each round trip, and no more than a policer. Zero before the first.
     #[must_use]
     pub fn target_rate(&self) -> Bitrate {
-        Bitrate::of(self.window, self.rtt).unwrap_or_default()
+        let rate = Bitrate::of(self.window, self.rtt).unwrap_or_default();
+        self.policed.map_or(rate, |policed| rate.min(policed))
     }
 
     /// Bytes of streams that a whole packet carries, or fewer.
@@ -96,6 +99,7 @@ impl Default for PathStats {
             mtu: 1200,
             repairing: 0,
             falls: 0,
+            policed: None,
         }
     }
 }

@@ -84,6 +84,8 @@ pub struct SendStats {
 /// Cuts frames for one receiver.
 #[derive(Debug)]
 pub struct Publisher {
+    /// The receiver's cap, and that of now, which is less where a policer lets through less.
+    asked_cap: FrameCap,
     cap: FrameCap,
     delivery_rate: DeliveryRate,
     current: Option<Sending>,
@@ -121,6 +123,7 @@ impl Publisher {
     pub fn new(interval: Duration, cap: Option<Bitrate>) -> Self {
         let (cap, recent, stats) = (FrameCap::new(interval, cap), Recent::new(interval), SendStats::default());
         Self {
+            asked_cap: cap,
             cap,
             delivery_rate: DeliveryRate::default(),
             current: None,
@@ -244,6 +247,7 @@ impl Publisher {
         self.now = now;
         (self.mtu, self.repairs_in_time) = (path.mtu, repaired_in_time(path.rtt, self.interval).is_some());
         self.lossy.handle_frame(path.lost);
+        self.cap = self.asked_cap.min(FrameCap::new(self.interval, path.policed));
         if self.waiting.is_video() {
             // Of what is not begun yet nothing is lost.
             let unfinished = self.current.as_ref().map(|sending| sending.first);

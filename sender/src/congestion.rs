@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use nestcast_proto::{DelayController, INITIAL_WINDOW, PathStats};
 use quinn::congestion::{Controller, ControllerFactory};
@@ -108,17 +108,38 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A clock that all connections share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SharedClock {
+    began: Instant,
+    time: Duration,
+}
+
+impl SharedClock {
+    /// Begins at zero.
+    pub(crate) fn simulated() -> Self {
+        Self { began: tokio::time::Instant::now().into_std(), time: Duration::ZERO }
+    }
+
+    /// Shows the time of the world (UTC), so that the senders of several machines share it too.
+    pub(crate) fn utc() -> Self {
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self { began: Instant::now(), time }
+    }
+
+    fn at(self, moment: Instant) -> Duration {
+        self.time.saturating_add(moment.saturating_duration_since(self.began))
+    }
+}
+
 /// Builds the congestion control of a connection.
 #[derive(Debug)]
-pub(crate) struct Factory {
-    /// The zero of the clock that all connections share.
-    pub(crate) began: Instant,
-}
+pub(crate) struct Factory(pub(crate) SharedClock);
 
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        let clock = now.saturating_duration_since(self.began);
-        Box::new(Congestion { controller: DelayController::new(mtu.into(), clock), epoch: now, known: Arc::default() })
+        let controller = DelayController::new(mtu.into(), self.0.at(now));
+        Box::new(Congestion { controller, epoch: now, known: Arc::default() })
     }
 }
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, Clock, Close, Code, Control, Hello, INITIAL_WINDOW, MAX_OPEN_FRAMES, Message, Publisher, Room, Step,
-    Welcome, same_token,
+    Bitrate, Clock, Close, Code, Control, Hello, INITIAL_WINDOW, MAX_OPEN_FRAMES, Message, PathStats, Publisher, Room,
+    Step, Welcome, same_token,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -236,15 +236,15 @@ impl<'a, C: Connection> Feed<'a, C> {
                         self.tell_arrived();
                     }
                     self.publisher.handle_frame(epoch.elapsed(), &frame, &path);
-                    self.connection.allow_beyond(self.publisher.packets_beyond(&self.connection.path()));
+                    self.connection.allow_beyond(self.publisher.packets_beyond(&path));
                     self.shared.feedback.ask(self.publisher.useful_bytes());
-                    self.note();
+                    self.note(path);
                 }
                 Event::Frame(Next::Missed(count)) => self.publisher.handle_missed(count),
                 Event::Frame(Next::End) => {
                     live = false;
                     self.publisher.handle_end();
-                    self.note();
+                    self.note(self.connection.path());
                 }
                 Event::Written(count) => self.publisher.handle_written(epoch.elapsed(), count, &self.connection.path()),
                 Event::Message(message) => self.answer(epoch.elapsed(), message).await?,
@@ -367,8 +367,9 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    fn note(&mut self) {
-        let (publisher, path) = (&self.publisher, self.connection.path());
+    /// Notes its figures, on a path of which this is known.
+    fn note(&mut self, path: PathStats) {
+        let publisher = &self.publisher;
         let figures = ReceiverStatistics {
             number: self.number,
             address: self.connection.address(),

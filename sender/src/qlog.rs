@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use quinn::{Incoming, QlogConfig, ServerConfig};
 
 use crate::broadcast::Acknowledge;
+use crate::congestion::SharedClock;
 use crate::quic::transport;
 
 /// Where files are written, if anywhere, and what a connection that is logged is configured with.
@@ -17,8 +17,7 @@ pub(crate) struct Logs {
     pub(crate) folder: Option<PathBuf>,
     pub(crate) config: ServerConfig,
     pub(crate) acknowledge: Acknowledge,
-    /// The zero of the clock that all connections share.
-    pub(crate) began: Instant,
+    pub(crate) clock: SharedClock,
 }
 
 impl Logs {
@@ -30,7 +29,7 @@ impl Logs {
         let mut log = QlogConfig::default();
         log.writer(Box::new(BufWriter::new(created.ok()?)))
             .title(Some(format!("nestcast send to {}", incoming.remote_address())));
-        let mut transport = transport(self.began, self.acknowledge);
+        let mut transport = transport(self.clock, self.acknowledge);
         transport.qlog_stream(log.into_stream());
         let mut config = self.config.clone();
         config.transport_config(Arc::new(transport));

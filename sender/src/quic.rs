@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
 use nestcast_proto::{ALPN, Close, Code, INITIAL_WINDOW, PathStats, Room};
@@ -14,7 +14,7 @@ use quinn::{
 use socket2::SockRef;
 
 use crate::broadcast::Acknowledge;
-use crate::congestion::{Factory, Known, known};
+use crate::congestion::{Factory, Known, SharedClock, known};
 use crate::connection_ids::ConnectionIds;
 use crate::error::Error;
 use crate::identity::Identity;
@@ -84,11 +84,11 @@ impl Listener {
         identity: Identity,
         acknowledge: Acknowledge,
     ) -> Result<Self, Error> {
-        let began = tokio::time::Instant::now().into_std();
+        let clock = if seed.is_some() { SharedClock::simulated() } else { SharedClock::utc() };
         let mut config = config(identity)?;
-        config.transport_config(Arc::new(transport(began, acknowledge)));
+        config.transport_config(Arc::new(transport(clock, acknowledge)));
         #[cfg(feature = "qlog")]
-        let logs = Logs { folder: None, config: config.clone(), acknowledge, began };
+        let logs = Logs { folder: None, config: config.clone(), acknowledge, clock };
         let mut own = EndpointConfig::default();
         own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(|| Box::<ConnectionIds>::default()).rng_seed(seed);
         let endpoint = quinn::Endpoint::new_with_abstract_socket(own, Some(config), socket, Arc::new(TokioRuntime))
@@ -199,8 +199,8 @@ fn config(identity: Identity) -> Result<ServerConfig, Error> {
     Ok(config)
 }
 
-/// For connections that share a clock, which began at `began`.
-pub(crate) fn transport(began: Instant, acknowledge: Acknowledge) -> TransportConfig {
+/// For connections that share a clock.
+pub(crate) fn transport(clock: SharedClock, acknowledge: Acknowledge) -> TransportConfig {
     let mut acks = AckFrequencyConfig::default();
     // So many may come unacknowledged.
     let threshold = acknowledge.packets.saturating_sub(1);
@@ -218,7 +218,7 @@ pub(crate) fn transport(began: Instant, acknowledge: Acknowledge) -> TransportCo
         .initial_rtt(INITIAL_RTT)
         .ack_frequency_config(Some(acks))
         .max_idle_timeout(IDLE_TIMEOUT.try_into().ok())
-        .congestion_controller_factory(Arc::new(Factory { began }));
+        .congestion_controller_factory(Arc::new(Factory(clock)));
     transport
 }
 
@@ -256,7 +256,13 @@ struct Path {
 }
 
 impl Path {
+    /// Of the path that was the peer's when it was last looked at.
     fn known(&self) -> Arc<Known> {
+        Arc::clone(&self.known.lock().unwrap_or_else(PoisonError::into_inner).1)
+    }
+
+    /// Looks at where the peer is now.
+    fn look(&self) -> Arc<Known> {
         let address = self.connection.remote_address();
         let mut of = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if of.0 != address {
@@ -284,7 +290,7 @@ impl Connection for QuicConnection {
     }
 
     fn path(&self) -> PathStats {
-        self.0.known().path()
+        self.0.look().path()
     }
 
     fn handle_reset(&self) {
@@ -330,10 +336,11 @@ impl Outgoing for Stream {
     }
 
     async fn write(&mut self, chunks: &mut [Bytes], room: Room) -> Result<usize, Disconnected> {
-        let (known, most) = loop {
-            let known = self.path.known();
-            if let Some(most) = known.room(room.pending).await {
-                break (known, most);
+        let mut known = self.path.known();
+        let most = loop {
+            match known.room(room.pending).await {
+                Some(most) => break most,
+                None => known = self.path.look(),
             }
         };
         self.path.connection.set_send_window(room.held);

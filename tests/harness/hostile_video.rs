@@ -16,6 +16,8 @@ use crate::hostile_sender::{Ended, SIZE};
 const FRAMES: u64 = 30;
 /// From one to the next.
 const PAUSE: Duration = Duration::from_millis(20);
+/// Until what is on the way is shown.
+const SHOWN: Duration = Duration::from_millis(300);
 const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
 
 /// What a sender of video does.
@@ -56,7 +58,7 @@ pub(crate) async fn attack(connection: &Connection, attack: HostileVideo) -> Res
         }
     }
     // What is on the way is shown before the end.
-    sleep(Duration::from_millis(300)).await;
+    sleep(SHOWN).await;
     connection.close(Code::Done.number().into(), b"");
     Ok(())
 }
@@ -123,9 +125,11 @@ async fn leaps(connection: &Connection) -> Result<(), Ended> {
 async fn foreign_join(connection: &Connection) -> Result<(), Ended> {
     let foreign = frames(77, 1).await?;
     for (id, frame) in (0..).zip(frames(0, FRAMES).await?) {
-        let frame = if id == FRAMES / 2 { foreign[0].clone() } else { frame };
+        let join = FRAMES / 2;
+        let frame = if id == join { foreign[0].clone() } else { frame };
         send(connection, header(id, &frame), &frame.bytes).await?.finish()?;
-        sleep(PAUSE).await;
+        // A picture is shown before it, one of it, and one behind it, though a busy machine shows few.
+        sleep(if id + 1 == join || id == join { SHOWN } else { PAUSE }).await;
     }
     Ok(())
 }

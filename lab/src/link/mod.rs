@@ -15,4 +15,4 @@ mod schedule;
 pub mod trace;
 
 pub use relay::{Passage, Relay, Traffic};
-pub use schedule::{Link, Schedule};
+pub use schedule::{Link, Policer, Schedule};

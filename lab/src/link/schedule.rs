@@ -12,6 +12,15 @@ const BACK: u64 = 1_000_000_000;
 /// Nothing waits for longer than this, even where a rate stays at zero.
 const FOREVER: Duration = Duration::from_secs(3600);
 
+/// A token bucket (RFC 2697).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policer {
+    /// Bits a second, those of UDP and IPv4 among them.
+    pub rate: u64,
+    /// Bytes that may go at once.
+    pub burst: u64,
+}
+
 /// One direction of a link; the other has its delay, loss and jitter alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
@@ -25,6 +34,10 @@ pub struct Link {
     pub loss: u32,
     /// A packet is late by up to so much, and may be overtaken.
     pub jitter: Duration,
+    /// What exceeds it is dropped before the queue.
+    pub policer: Option<Policer>,
+    /// From this moment on each way takes so much longer: another route.
+    pub detour: Option<(Duration, Duration)>,
     /// Of loss and jitter: the same seed, the same losses.
     pub seed: u64,
 }
@@ -40,7 +53,7 @@ impl Link {
     #[must_use]
     pub const fn varying(rates: Vec<(Duration, u64)>) -> Self {
         let (delay, queue) = (Duration::from_millis(5), Duration::from_millis(100));
-        Self { rates, delay, queue, loss: 0, jitter: Duration::ZERO, seed: 1 }
+        Self { rates, delay, queue, loss: 0, jitter: Duration::ZERO, policer: None, detour: None, seed: 1 }
     }
 
     /// The rates of a trace; 5 ms each way and a queue of 100 ms, without loss or jitter.
@@ -63,10 +76,22 @@ impl Link {
         Self { loss, seed, ..self }
     }
 
-    /// The other direction: as fast as makes no difference, with the same delay, loss and jitter.
+    /// With a policer of `rate` bits a second that lets `burst` bytes through at once.
+    #[must_use]
+    pub fn with_policer(self, rate: u64, burst: u64) -> Self {
+        Self { policer: Some(Policer { rate, burst }), ..self }
+    }
+
+    /// With a round trip that is longer by `rtt` from a moment on.
+    #[must_use]
+    pub fn with_detour(self, from: Duration, rtt: Duration) -> Self {
+        Self { detour: Some((from, rtt / 2)), ..self }
+    }
+
+    /// The other direction: as fast as makes no difference, without a policer, with the same delay, loss and jitter.
     #[must_use]
     pub fn back(&self) -> Self {
-        Self { rates: vec![(Duration::ZERO, BACK)], seed: !self.seed, ..self.clone() }
+        Self { rates: vec![(Duration::ZERO, BACK)], policer: None, seed: !self.seed, ..self.clone() }
     }
 
     /// Bits per second at a moment.
@@ -76,14 +101,15 @@ impl Link {
         current.or(self.rates.first()).map_or(0, |(_, rate)| *rate)
     }
 
-    /// The bits that go through between two moments.
+    /// The bits that go through between two moments; a policer's burst is not counted.
     #[must_use]
     pub fn capacity(&self, from: Duration, to: Duration) -> f64 {
         let mut bits = 0.0;
         let mut at = from;
         while at < to {
             let until = self.next_change(at).min(to);
-            bits += self.rate(at) as f64 * (until - at).as_secs_f64();
+            let rate = self.policer.map_or(self.rate(at), |policer| self.rate(at).min(policer.rate));
+            bits += rate as f64 * (until - at).as_secs_f64();
             at = until;
         }
         bits
@@ -117,6 +143,8 @@ pub struct Schedule<T> {
     link: Link,
     /// When the last packet has left the queue.
     busy: Duration,
+    /// Bits that the policer's bucket lacked at a moment.
+    lacking: (f64, Duration),
     /// By arrival, then by number.
     packets: BTreeMap<(Duration, u64), T>,
     count: u64,
@@ -128,13 +156,13 @@ impl<T> Schedule<T> {
     #[must_use]
     pub const fn new(link: Link) -> Self {
         let random = link.seed;
-        Self { link, busy: Duration::ZERO, packets: BTreeMap::new(), count: 0, random }
+        Self { link, busy: Duration::ZERO, lacking: (0.0, Duration::ZERO), packets: BTreeMap::new(), count: 0, random }
     }
 
     /// A packet of `bytes` comes; gives how long it waits for those before it, or nothing if the queue has no room for it.
     pub fn push(&mut self, now: Duration, bytes: usize, packet: T) -> Option<Duration> {
         let wait = self.busy.saturating_sub(now);
-        if wait > self.link.queue {
+        if !self.passes_policer(now, bytes) || wait > self.link.queue {
             return None;
         }
         self.busy = self.link.through(self.busy.max(now), (bytes as u64 + OVERHEAD) * 8);
@@ -142,9 +170,23 @@ impl<T> Schedule<T> {
         let late = self.random(u64::try_from(self.link.jitter.as_nanos()).unwrap_or(u64::MAX));
         if !lost {
             self.count += 1;
-            self.packets.insert((self.busy + self.link.delay + Duration::from_nanos(late), self.count), packet);
+            let detour = self.link.detour.filter(|(from, _)| now >= *from).map_or(Duration::ZERO, |(_, longer)| longer);
+            let arrives = self.busy + self.link.delay + detour + Duration::from_nanos(late);
+            self.packets.insert((arrives, self.count), packet);
         }
         Some(wait)
+    }
+
+    /// Whether the policer lets a packet of `bytes` through.
+    fn passes_policer(&mut self, now: Duration, bytes: usize) -> bool {
+        let Some(Policer { rate, burst }) = self.link.policer else { return true };
+        let (lacking, at) = &mut self.lacking;
+        let filled = rate as f64 * now.saturating_sub(std::mem::replace(at, now)).as_secs_f64();
+        let taken = (*lacking - filled).max(0.0);
+        let wanted = taken + ((bytes as u64 + OVERHEAD) * 8) as f64;
+        let passes = wanted <= (burst * 8) as f64;
+        *lacking = if passes { wanted } else { taken };
+        passes
     }
 
     /// When the next packet arrives.
@@ -207,6 +249,25 @@ mod tests {
         assert!(schedule.push(SECOND, 10, ()).is_some());
         assert!(schedule.push(SECOND, 10, ()).is_none());
         assert_eq!(schedule.pop(2 * SECOND), None);
+    }
+
+    #[test]
+    fn a_policer_lets_a_burst_through_and_then_its_rate() {
+        let mut schedule = Schedule::new(Link::constant(1_000_000_000).with_policer(1_000_000, 10_000));
+        let at_once = (0..100).filter(|_| schedule.push(Duration::ZERO, 972, ()).is_some()).count();
+        assert_eq!(at_once, 10);
+        let then = (1..=1000).filter(|number| schedule.push(number * milliseconds(1), 972, ()).is_some()).count();
+        assert_eq!(then, 125, "one each 8 ms");
+    }
+
+    #[test]
+    fn a_detour_takes_longer_from_its_moment_on() {
+        let mut schedule = Schedule::new(Link::constant(1_000_000_000).with_detour(SECOND, milliseconds(60)));
+        schedule.push(SECOND - milliseconds(1), 97, 'a');
+        schedule.push(SECOND, 97, 'b');
+        assert_eq!(schedule.pop(SECOND + milliseconds(10)), Some('a'));
+        assert_eq!(schedule.pop(SECOND + milliseconds(35)), None);
+        assert_eq!(schedule.pop(SECOND + milliseconds(36)), Some('b'));
     }
 
     #[test]

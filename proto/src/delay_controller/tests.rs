@@ -1,7 +1,6 @@
 //! The controller over a link of its own, in virtual time.
 
 use super::*;
-use crate::limits::INITIAL_WINDOW;
 
 const MTU: u64 = 1200;
 
@@ -53,12 +52,28 @@ impl Simulation {
         (self.controller.path().delivered - before) as f64 / MTU as f64 / packets
     }
 
+    /// Sends a packet every ten seconds, so many of them, and nothing else.
+    fn run_idle(&mut self, packets: u32) {
+        while !self.flying.is_empty() {
+            self.acknowledge();
+        }
+        for _ in 0..packets {
+            self.now += Duration::from_secs(10);
+            self.send_packet();
+            self.acknowledge();
+        }
+    }
+
     fn send(&mut self) {
         while self.controller.path().in_flight + MTU <= self.controller.path().window {
-            self.controller.handle_sent(self.now, MTU);
-            self.free = self.free.max(self.now) + self.packet;
-            self.flying.push_back((self.now, self.free + self.rtt));
+            self.send_packet();
         }
+    }
+
+    fn send_packet(&mut self) {
+        self.controller.handle_sent(self.now, MTU);
+        self.free = self.free.max(self.now) + self.packet;
+        self.flying.push_back((self.now, self.free + self.rtt));
     }
 
     fn acknowledge(&mut self) {
@@ -112,6 +127,23 @@ fn marks_keep_the_queue_as_short_as_the_router_wants_it() {
             "{rate} bit/s, {rtt} ms: {used}, {queue:?} and {long:?}"
         );
     }
+}
+
+#[test]
+fn a_window_that_was_not_filled_for_minutes_begins_anew() {
+    let mut simulation = Simulation::new(10_000_000, 50, (1, 0));
+    simulation.run(3000);
+    let window = simulation.controller.path().window;
+    simulation.run_idle(29);
+    assert!(simulation.controller.path().window >= window / 2, "five minutes");
+    simulation.run_idle(3);
+    assert_eq!(simulation.controller.path().window, INITIAL_WINDOW);
+    let mut run_second = || {
+        let end = (simulation.now + Duration::from_secs(1)).as_millis();
+        simulation.run(u64::try_from(end).expect("minutes"))
+    };
+    let [_, used] = [run_second(), run_second()];
+    assert!(used >= 0.8, "{used}");
 }
 
 #[test]
