@@ -256,7 +256,7 @@ mod tests {
         let mut schedule = Schedule::new(Link::constant(1_000_000_000).with_policer(1_000_000, 10_000));
         let at_once = (0..100).filter(|_| schedule.push(Duration::ZERO, 972, ()).is_some()).count();
         assert_eq!(at_once, 10);
-        let then = (1..=1000).filter(|number| schedule.push(number * milliseconds(1), 972, ()).is_some()).count();
+        let then = (1..=1000).filter(|number| schedule.push(*number * milliseconds(1), 972, ()).is_some()).count();
         assert_eq!(then, 125, "one each 8 ms");
     }
 
