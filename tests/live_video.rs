@@ -145,7 +145,7 @@ fn the_faster_of_two_receivers_far_apart_is_served_better_by_a_second_loop() {
         [0, 1].map(|at| watchers[at].psnr(ms(4000), ms(8000)))
     });
     println!("one loop {:?} dB, two {:?} dB", settled[0], settled[1]);
-    // One loop is made of the slower one's bytes already.
+    // One loop's enhanced picture is made of the slower one's bytes already.
     assert!(settled[1][0] >= settled[0][0] && settled[1][1] > settled[0][1] + 0.5, "{settled:?} dB");
 }
 

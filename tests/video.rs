@@ -81,7 +81,7 @@ impl Both {
                 if let Some(head) = head.filter(|_| arrived != Arrived::Nothing) {
                     let string = bytes.len() - head.bytes - head.side;
                     let part = if string < head.floor { Arrived::Part } else { Arrived::Base };
-                    assert_eq!(arrived, if string < head.closed { part } else { Arrived::Loop }, "{what}");
+                    assert_eq!(arrived, if string < head.enhanced { part } else { Arrived::Enhanced }, "{what}");
                 }
             }
             Err(error) => assert_eq!(expected, Err(Fault::Corrupt), "{what}: {error}"),
@@ -98,7 +98,7 @@ fn model() -> VideoModel {
 }
 
 /// Frames of these pictures with these cuts are the reference's, and so are those behind them with all bytes: what was
-/// not shown of the floor and of the loop shows itself there.
+/// not shown of the floor and of the enhanced picture shows itself there.
 fn check(frames: &[Frame], size: Size, cuts: &[Cut], what: &str) {
     let mut both = Both::new(size);
     for (number, (frame, cut)) in frames.iter().zip(cuts.iter().chain(std::iter::repeat(&Cut::Whole))).enumerate() {

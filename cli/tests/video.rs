@@ -222,7 +222,11 @@ fn inspect_tells_every_frame_and_how_near_it_is() {
         let count = |name: &str| line[name].as_u64().unwrap_or_else(|| panic!("{name} of {line}"));
         assert_eq!(count("frame"), number as u64);
         assert_eq!(line["kind"], if number % 10 == 0 { "key" } else { "inter" });
-        assert!(count("side") <= count("floor") && count("floor") <= count("loop") && count("loop") <= count("bytes"));
+        assert!(
+            count("side") <= count("floor")
+                && count("floor") <= count("enhanced")
+                && count("enhanced") <= count("bytes")
+        );
         assert!(line["luma_db"].as_f64().is_some_and(|db| db > 25.0), "{line}");
     }
     let total = &lines[FRAMES + 1];

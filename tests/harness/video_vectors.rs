@@ -24,7 +24,7 @@ pub struct Row {
     pub frame: usize,
     /// Bytes of the frame that arrived.
     pub bytes: usize,
-    /// Digests of floor, loop and shown frame.
+    /// Digests of floor, enhanced picture and shown frame.
     pub digests: [String; 3],
 }
 
@@ -58,7 +58,7 @@ pub fn rows(clip: &Clip) -> Vec<Row> {
     own.map(row).collect()
 }
 
-/// What a stored video decodes to if so many bytes of each frame arrive: floor and loop by the reference decoder, the shown
+/// What a stored video decodes to if so many bytes of each frame arrive: floor and enhanced picture by the reference decoder, the shown
 /// frame by both.
 ///
 /// # Panics
@@ -80,7 +80,7 @@ pub fn decode(tables: &[u8], stored: &[u8], run: &str, counts: &[usize]) -> Vec<
         decoder.decode(&bytes[..count]).expect("a valid frame");
         decoder.render_into(&mut picture).expect("its size and format");
         assert!(reference.shown() == picture.samples(), "{run}, frame {frame}: the codec shows another frame");
-        let digests = [digest(&reference.floor()), digest(&reference.closed()), sha256(picture.samples())];
+        let digests = [digest(&reference.floor()), digest(&reference.enhanced()), sha256(picture.samples())];
         rows.push(Row { run: run.to_owned(), frame, bytes: count, digests });
     }
     rows
@@ -120,8 +120,8 @@ pub fn write(folder: &Path, tables: &[u8]) -> std::io::Result<()> {
         let video = StoredVideo::read(&stored).expect("a valid video");
         for run in RUNS {
             for row in decode(tables, &stored, run, &counts(&video, run)) {
-                let (name, [floor, closed, shown]) = (clip.name, &row.digests);
-                let digests = format!("{floor}\t{closed}\t{shown}");
+                let (name, [floor, enhanced, shown]) = (clip.name, &row.digests);
+                let digests = format!("{floor}\t{enhanced}\t{shown}");
                 writeln!(manifest, "{name}\t{}\t{run}\t{}\t{}\t{digests}", sha256(&stored), row.frame, row.bytes)
                     .expect("a string");
             }

@@ -13,8 +13,8 @@ pub(crate) const CONSTANTS: u8 = 64;
 /// What a block may be predicted from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// The loop picture, or a constant.
-    Loop,
+    /// The enhanced picture, or a constant.
+    Enhanced,
     /// The floor picture, or a constant: the block is being refreshed.
     Floor,
     /// A constant alone.
@@ -72,7 +72,7 @@ pub(crate) struct Field {
     pub(crate) sources: Vec<Source>,
     /// Blocks may be bi-predicted.
     pub(crate) bipredicts: bool,
-    /// Which were not predicted from the loop in the frame before.
+    /// Which were not predicted from the enhanced picture in the frame before.
     refreshed: Vec<bool>,
 }
 
@@ -104,7 +104,7 @@ impl Field {
         self.blocks.clear();
         self.blocks.resize(count, Block::Constant(CONSTANTS / 2));
         self.sources.clear();
-        self.sources.resize(count, Source::Loop);
+        self.sources.resize(count, Source::Enhanced);
         self.bipredicts = false;
         self.refreshed.clear();
         self.refreshed.resize(count, false);
@@ -119,7 +119,7 @@ impl Field {
     }
 }
 
-/// Frames in which every block is once predicted without the loop.
+/// Frames in which every block is once predicted without the enhanced picture.
 const FLOOR_CYCLE: usize = 8;
 /// Frames in which every block is once predicted from nothing.
 pub(crate) const CONSTANT_CYCLE: usize = 128;
@@ -137,13 +137,13 @@ mod tests {
             field.reset(size, phase);
             field.bipredicts = true;
             for (at, source) in before.sources.iter().enumerate() {
-                assert_eq!(field.may_bipredict(at), *source == Source::Loop, "block {at} of phase {phase}");
+                assert_eq!(field.may_bipredict(at), *source == Source::Enhanced, "block {at} of phase {phase}");
             }
         }
     }
 
     #[test]
-    fn every_block_leaves_the_loop_once_a_cycle_and_all_references_once_a_long_one() {
+    fn every_block_leaves_the_enhanced_picture_once_a_cycle_and_all_references_once_a_long_one() {
         for (width, height) in [(1, 1), (100, 60), (640, 360)] {
             let size = Size::new(width, height).expect("a valid size");
             let mut field = Field::default();

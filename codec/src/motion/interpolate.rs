@@ -3,7 +3,7 @@
 //!
 //! Prior art: the interpolation filters of HEVC (Recommendation ITU-T H.265, section 8.5.3.3.3).
 
-use crate::motion::reference::{BORDER, Plane};
+use crate::motion::reference::{BORDER, Past, Plane};
 use crate::motion::taps::{Sums, with_sums};
 use crate::motion::vector::Vector;
 use crate::simd::widest;
@@ -71,19 +71,19 @@ impl Window {
         &self.samples[..length * side[1]]
     }
 
-    /// The mean, rounded down, of what one vector leads to in one plane and another in another, as [`Window::fetch`] gives them;
-    /// `other`: room for the second.
+    /// The mean, rounded down, of what one vector leads to in the last picture and another in the one before, as
+    /// [`Window::fetch`] gives them; `other`: room for the second.
     pub(super) fn fetch_mean(
         &mut self,
         other: &mut Self,
-        planes: [&Plane; 2],
+        planes: Past<&Plane>,
         luma: bool,
         corner: [isize; 2],
         vectors: [Vector; 2],
         side: [usize; 2],
     ) -> &[i16] {
-        let count = self.fetch(planes[0], luma, corner, vectors[0], side).len();
-        let second = other.fetch(planes[1], luma, corner, vectors[1], side);
+        let count = self.fetch(planes.last, luma, corner, vectors[0], side).len();
+        let second = other.fetch(planes.before, luma, corner, vectors[1], side);
         let first = &mut self.samples[..count];
         widest!(mean(first, second));
         first

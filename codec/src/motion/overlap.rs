@@ -3,9 +3,9 @@
 //! Prior art: overlapped block motion compensation (Orchard and Sullivan, "Overlapped block motion compensation: an
 //! estimation-theoretic approach", IEEE Trans. Image Processing 3(5), 1994), with windows that rise and fall linearly.
 
-use crate::motion::field::{BLOCK, Block, CELL, CONSTANTS, Field, Source};
+use crate::motion::field::{BLOCK, Block, CELL, CONSTANTS, Field};
 use crate::motion::interpolate::{MAX_SIDE, Window, row_length};
-use crate::motion::reference::{FRACTION, Plane};
+use crate::motion::reference::{BySource, FRACTION, Past, Plane};
 use crate::motion::vector::Vector;
 use crate::simd::widest;
 
@@ -59,16 +59,8 @@ pub(super) enum Motion {
 }
 
 impl Overlap {
-    /// Makes `out` the prediction of one plane from the loop's and the floor's, each the last one and the one before it; its
-    /// borders are not continued.
-    pub(crate) fn predict(
-        &mut self,
-        field: &Field,
-        kind: Kind,
-        from_loop: [&Plane; 2],
-        from_floor: [&Plane; 2],
-        out: &mut Plane,
-    ) {
+    /// Makes `out` the prediction of one plane from those of the references; its borders are not continued.
+    pub(crate) fn predict(&mut self, field: &Field, kind: Kind, references: BySource<Past<&Plane>>, out: &mut Plane) {
         let side = kind.cell();
         let width = field.across * 2 * side;
         let reach = 2 * side + side;
@@ -80,7 +72,7 @@ impl Overlap {
             let top = (by * 2 * side).cast_signed() - (side / 2).cast_signed();
             for bx in 0..field.across {
                 let at = by * field.across + bx;
-                let from = if field.sources[at] == Source::Loop { from_loop } else { from_floor };
+                let from = *references.of(field.sources[at]);
                 let mut sums = Sums { all: &mut self.sums, width, top };
                 sums.add(&mut self.windows, from, field, kind, [bx, by], &field.blocks[at]);
             }
@@ -111,7 +103,7 @@ impl Sums<'_> {
     fn add(
         &mut self,
         windows: &mut [Window; 2],
-        from: [&Plane; 2],
+        from: Past<&Plane>,
         field: &Field,
         kind: Kind,
         place: [usize; 2],
@@ -124,7 +116,7 @@ impl Sums<'_> {
             let (all, down) = (&mut self.all[first..], down.as_slice());
             let (corner, sides) = ([left, upper], [across.count, down.len()]);
             let samples = match unit.motion {
-                Motion::Moved(vector) => window.fetch(from[0], luma, corner, vector, sides),
+                Motion::Moved(vector) => window.fetch(from.last, luma, corner, vector, sides),
                 Motion::Bipredicted(vectors) => window.fetch_mean(other, from, luma, corner, vectors, sides),
                 Motion::Constant(level) => {
                     let samples = [level; MAX_SIDE * MAX_SIDE];
@@ -267,7 +259,7 @@ mod tests {
     use crate::picture::Size;
 
     /// The specification's formula, a sample at a time.
-    fn naive(field: &Field, kind: Kind, from: [&Plane; 2], x: usize, y: usize) -> i16 {
+    fn naive(field: &Field, kind: Kind, from: Past<&Plane>, x: usize, y: usize) -> i16 {
         let side = kind.cell();
         let mut window = Window::default();
         let mut sum = 0;
@@ -284,9 +276,9 @@ mod tests {
                     window.fetch(from, kind == Kind::Luma, [x, y].map(usize::cast_signed), vector, [1, 1])[0]
                 };
                 let value = match block {
-                    Block::Moved(vectors) => fetch(from[0], vectors[cy % 2 * 2 + cx % 2]),
+                    Block::Moved(vectors) => fetch(from.last, vectors[cy % 2 * 2 + cx % 2]),
                     Block::Bipredicted([first, second]) => {
-                        let sum = i32::from(fetch(from[0], *first)) + i32::from(fetch(from[1], *second));
+                        let sum = i32::from(fetch(from.last, *first)) + i32::from(fetch(from.before, *second));
                         i16::try_from(sum >> 1).expect("a mean")
                     }
                     Block::Constant(level) => constant(kind, *level),
@@ -326,11 +318,10 @@ mod tests {
                 };
             }
             for (number, kind) in Kind::ALL.into_iter().enumerate() {
-                let from = [&references[0].planes[number], &references[1].planes[number]];
-                let plane = from[0];
-                let mut out = Plane::new(plane.width, plane.height);
-                Overlap::default().predict(&field, kind, from, from, &mut out);
-                for y in 0..plane.height {
+                let from = Past { last: &references[0].planes[number], before: &references[1].planes[number] };
+                let mut out = Plane::new(from.last.width, from.last.height);
+                Overlap::default().predict(&field, kind, BySource { enhanced: from, floor: from }, &mut out);
+                for y in 0..out.height {
                     for (x, value) in out.row(y).iter().enumerate() {
                         assert_eq!(*value, naive(&field, kind, from, x, y), "{kind:?} {width}x{height} at {x}, {y}");
                     }

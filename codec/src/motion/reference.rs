@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use crate::motion::field::Source;
 use crate::picture::Size;
 use crate::simd::widest;
 
@@ -44,9 +45,9 @@ impl Plane {
         self.samples.fill(value);
     }
 
-    /// Makes this `closed`, moved by a 32nd of its distance towards `floor`.
-    pub(crate) fn leak(&mut self, closed: &Self, floor: &Self) {
-        widest!(leak(&closed.samples, &floor.samples, &mut self.samples));
+    /// Makes this `enhanced`, moved by a 32nd of its distance towards `floor`.
+    pub(crate) fn leak(&mut self, enhanced: &Self, floor: &Self) {
+        widest!(leak(&enhanced.samples, &floor.samples, &mut self.samples));
     }
 
     /// Makes this the sum of a prediction and a residual, which has no borders, held to `range`.
@@ -88,13 +89,40 @@ pub(crate) struct Reference {
     pub(crate) planes: [Plane; 3],
 }
 
-/// What a frame is predicted from.
-#[derive(Clone, Copy)]
-pub(crate) struct References<'a> {
-    /// The last pictures: loop, floor.
-    pub(crate) last: [&'a Reference; 2],
-    /// What they were for the frame before.
-    pub(crate) before: [&'a Reference; 2],
+/// What there is of the two past pictures that a block may be predicted from.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Past<T> {
+    /// Of the last picture.
+    pub(crate) last: T,
+    /// Of what that was for the frame before.
+    pub(crate) before: T,
+}
+
+impl<T> Past<T> {
+    pub(crate) fn map<U>(self, of: impl Fn(T) -> U) -> Past<U> {
+        Past { last: of(self.last), before: of(self.before) }
+    }
+}
+
+/// What there is of both kinds of reference.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct BySource<T> {
+    pub(crate) enhanced: T,
+    pub(crate) floor: T,
+}
+
+impl<T> BySource<T> {
+    /// That of the reference which a block's vectors lead into. One of source constant has none, and asks for nothing of it.
+    pub(crate) const fn of(&self, source: Source) -> &T {
+        match source {
+            Source::Enhanced => &self.enhanced,
+            Source::Floor | Source::Constant => &self.floor,
+        }
+    }
+
+    pub(crate) fn map<U>(self, of: impl Fn(T) -> U) -> BySource<U> {
+        BySource { enhanced: of(self.enhanced), floor: of(self.floor) }
+    }
 }
 
 impl Reference {
@@ -112,10 +140,10 @@ fn widen(samples: &[u8], out: &mut [i16]) {
 }
 
 #[inline(always)]
-fn leak(closed: &[i16], floor: &[i16], out: &mut [i16]) {
-    for ((out, closed), floor) in out.iter_mut().zip(closed).zip(floor) {
-        // floor + ((31 * (closed - floor) + 16) >> 5), in 16 bits.
-        *out = closed + ((16 - (closed - floor)) >> 5);
+fn leak(enhanced: &[i16], floor: &[i16], out: &mut [i16]) {
+    for ((out, enhanced), floor) in out.iter_mut().zip(enhanced).zip(floor) {
+        // floor + ((31 * (enhanced - floor) + 16) >> 5), in 16 bits.
+        *out = enhanced + ((16 - (enhanced - floor)) >> 5);
     }
 }
 

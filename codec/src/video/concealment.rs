@@ -38,7 +38,7 @@ impl Motion {
         let carried = |vector: Vector| Vector { x: scaled(vector.x, way), y: scaled(vector.y, way) };
         (next.across, next.down) = (last.across, last.down);
         next.sources.clear();
-        next.sources.resize(last.blocks.len(), Source::Loop);
+        next.sources.resize(last.blocks.len(), Source::Enhanced);
         next.blocks.clear();
         next.blocks.extend(last.blocks.iter().map(|block| match block {
             Block::Moved(vectors) => Block::Moved(vectors.map(carried)),

@@ -25,7 +25,7 @@ pub enum Arrived {
     /// The floor or more.
     Base,
     /// All that later frames are predicted from, or more.
-    Loop,
+    Enhanced,
 }
 
 /// Decodes the frames of one video, one after another.
@@ -132,24 +132,24 @@ impl VideoDecoder {
         self.decoder.start(self.state.size, head.planes);
         self.advance(&head, string);
         Ok(match string.len() {
-            count if count >= head.closed => Arrived::Loop,
+            count if count >= head.enhanced => Arrived::Enhanced,
             count if count >= head.floor => Arrived::Base,
             _ => Arrived::Part,
         })
     }
 
-    /// Moves floor and loop on.
+    /// Moves floor and enhanced picture on.
     fn advance(&mut self, head: &Head, string: &[u8]) {
         let model = self.model.clone();
         let model = model.of(head.key);
-        let (floor, closed) = (head.floor.min(string.len()), head.closed.min(string.len()));
+        let (floor, enhanced) = (head.floor.min(string.len()), head.enhanced.min(string.len()));
         self.push(head, &string[..floor]);
         self.make(model, floor);
         self.state.advance_floor(&self.residual, self.threads);
-        self.push(head, &string[floor..closed]);
-        self.make(model, closed);
-        self.state.advance_loop(&self.residual, self.threads);
-        self.push(head, &string[closed..]);
+        self.push(head, &string[floor..enhanced]);
+        self.make(model, enhanced);
+        self.state.advance_enhanced(&self.residual, self.threads);
+        self.push(head, &string[enhanced..]);
     }
 
     /// A string whose lengths are corrupt ends there.

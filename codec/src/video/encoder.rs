@@ -16,7 +16,7 @@ use crate::{motion::field::Field, residual::encoder::ResidualEncoder};
 pub struct VideoEncoder {
     settings: VideoSettings,
     source: Source,
-    pub(super) closed: LoopEncoder,
+    pub(super) encoder: LoopEncoder,
 }
 
 impl std::fmt::Debug for VideoEncoder {
@@ -31,38 +31,38 @@ impl VideoEncoder {
     pub fn new(model: VideoModel, settings: VideoSettings) -> Self {
         let threads = settings.threads.max(1);
         let settings = VideoSettings { threads, ..settings };
-        Self { source: Source::new(settings.size), closed: LoopEncoder::new(model, &settings), settings }
+        Self { source: Source::new(settings.size), encoder: LoopEncoder::new(model, &settings), settings }
     }
 
     /// Searches for motion as long as this says; decoders need not be told.
     #[must_use]
     pub const fn with_effort(mut self, effort: Effort) -> Self {
-        self.closed.effort = effort;
+        self.encoder.effort = effort;
         self
     }
 
     /// What the last frame was coded with: tables, motion, residual.
     #[cfg(feature = "training")]
     pub(crate) const fn last(&mut self) -> (&VideoModel, &Field, &mut ResidualEncoder) {
-        (&self.closed.model, &self.closed.field, &mut self.closed.coder)
+        (&self.encoder.model, &self.encoder.field, &mut self.encoder.coder)
     }
 
     /// The tables that it codes with.
     #[must_use]
     pub const fn model(&self) -> &VideoModel {
-        &self.closed.model
+        &self.encoder.model
     }
 
     /// Says who receives from the next frame on.
     pub fn set_population(&mut self, population: Population) {
-        self.closed.population = population.clone();
+        self.encoder.population = population.clone();
         self.settings.population = population;
     }
 
     /// Makes frames of so many bytes from the next one on, if the population's fastest receiver takes fewer: it may turn out
     /// to be faster. No frame is predicted from these bytes.
     pub const fn set_useful_bytes(&mut self, bytes: usize) {
-        self.closed.useful = bytes;
+        self.encoder.useful = bytes;
     }
 
     /// Encodes the next frame, planar YCbCr 4:2:0.
@@ -71,17 +71,17 @@ impl VideoEncoder {
     /// [`Error::Argument`] for another size or format.
     pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Frame, Error> {
         let key = self.source.take(&frame.into(), self.settings.threads)?;
-        let frame = self.closed.encode(&mut self.source, key, false)?;
+        let frame = self.encoder.encode(&mut self.source, key, false)?;
         self.source.finish();
         Ok(frame)
     }
 
     /// A frame for receivers that have none of those before: it stands in place of the last one, and makes their floor
-    /// and loop of an embedded picture of the floor, of at most `max_bytes`. They go on with the next frame, near to all
+    /// and enhanced picture of an embedded picture of the floor, of at most `max_bytes`. They go on with the next frame, near to all
     /// others at once, and nearer with every block that is refreshed. That next frame has no block that is predicted from two
     /// pictures.
     #[must_use]
     pub fn join(&mut self, max_bytes: usize) -> Frame {
-        self.closed.join(self.source.last_phase(), max_bytes)
+        self.encoder.join(self.source.last_phase(), max_bytes)
     }
 }

@@ -12,8 +12,8 @@ pub struct Frame {
     pub bytes: Bytes,
     /// Bytes that every receiver needs of it, now or later, before any later frame: up to the end of the floor.
     pub base: usize,
-    /// Bytes that the loop picture is made of: up to here each serves later frames too.
-    pub closed: usize,
+    /// Bytes that the enhanced picture is made of: up to here each serves later frames too.
+    pub enhanced: usize,
     /// Bytes of head and side information.
     pub side: usize,
     /// It is predicted from nothing, so that a receiver may begin here.
@@ -24,7 +24,7 @@ impl Frame {
     /// Of bytes of which the string begins at `side`.
     pub(super) fn new(head: &Head, side: usize, bytes: Bytes) -> Self {
         let end = |count: usize| (side + count).min(bytes.len());
-        Self { base: end(head.floor), closed: end(head.closed), side, key: head.key, bytes }
+        Self { base: end(head.floor), enhanced: end(head.enhanced), side, key: head.key, bytes }
     }
 }
 
@@ -35,8 +35,8 @@ pub(super) fn compose(out: &mut BytesMut, mut head: Head, side: &[u8], string: &
     // The head's length depends on both numbers, which depend on it: the second time it is no longer than the first.
     for _ in 0..2 {
         let over = out.len() + side.len();
-        head.closed = shares.closed.saturating_sub(over).min(string.len());
-        head.floor = shares.floor.saturating_sub(over).min(head.closed);
+        head.enhanced = shares.enhanced.saturating_sub(over).min(string.len());
+        head.floor = shares.floor.saturating_sub(over).min(head.enhanced);
         out.clear();
         head.write(out);
     }

@@ -28,8 +28,8 @@ pub(crate) struct Head {
     pub(crate) side: usize,
     /// Bytes of the string that the floor picture is made of.
     pub(crate) floor: usize,
-    /// Bytes of the string that the loop picture is made of, at least as many.
-    pub(crate) closed: usize,
+    /// Bytes of the string that the enhanced picture is made of, at least as many.
+    pub(crate) enhanced: usize,
 }
 
 /// What a coded frame says of itself: where it may be cut, and what it is good for.
@@ -41,8 +41,8 @@ pub struct FrameHead {
     pub side: usize,
     /// Bytes up to the end of the floor, as [`crate::Frame::base`]; more than there are where the frame was cut.
     pub base: usize,
-    /// Bytes up to the end of the loop, as [`crate::Frame::closed`]; more than there are where the frame was cut.
-    pub closed: usize,
+    /// Bytes up to the end of the enhanced picture, as [`crate::Frame::enhanced`]; more than there are where the frame was cut.
+    pub enhanced: usize,
 }
 
 impl FrameHead {
@@ -54,7 +54,7 @@ impl FrameHead {
         let parsed = Head::parse(frame)?;
         Ok(parsed.map(|(head, length)| {
             let side = length + head.side;
-            Self { key: head.key, side, base: side + head.floor, closed: side + head.closed }
+            Self { key: head.key, side, base: side + head.floor, enhanced: side + head.enhanced }
         }))
     }
 }
@@ -73,7 +73,7 @@ impl Head {
             varint(out, self.side);
         }
         varint(out, self.floor);
-        varint(out, self.closed - self.floor);
+        varint(out, self.enhanced - self.floor);
     }
 
     /// Reads a head and how many bytes it takes; nothing if the bytes end in it.
@@ -93,7 +93,7 @@ impl Head {
         let Some(floor) = number(&mut rest)? else { return Ok(None) };
         let Some(beyond) = number(&mut rest)? else { return Ok(None) };
         let phase = low & KEY.to_le_bytes()[0].wrapping_sub(1);
-        let head = Self { phase, key, planes, bipredicts, side, floor, closed: floor + beyond };
+        let head = Self { phase, key, planes, bipredicts, side, floor, enhanced: floor + beyond };
         Ok(Some((head, bytes.len() - rest.len())))
     }
 }
@@ -127,15 +127,15 @@ mod tests {
 
     #[test]
     fn heads_round_trip_and_every_prefix_asks_for_more() {
-        for (key, side, floor, closed) in [(true, 0, 0, 0), (false, 0, 5, 5), (false, 127, 128, 20_000)] {
-            let head = Head { phase: 127, key, planes: 15, bipredicts: !key, side, floor, closed };
+        for (key, side, floor, enhanced) in [(true, 0, 0, 0), (false, 0, 5, 5), (false, 127, 128, 20_000)] {
+            let head = Head { phase: 127, key, planes: 15, bipredicts: !key, side, floor, enhanced };
             let mut bytes = Vec::new();
             head.write(&mut bytes);
             assert!(bytes.len() <= MAX_HEAD);
             assert_eq!(Head::parse(&bytes), Ok(Some((head, bytes.len()))));
             assert!((0..bytes.len()).all(|cut| Head::parse(&bytes[..cut]) == Ok(None)));
             let start = bytes.len() + side;
-            let public = FrameHead { key, side: start, base: start + floor, closed: start + closed };
+            let public = FrameHead { key, side: start, base: start + floor, enhanced: start + enhanced };
             assert_eq!(FrameHead::parse(&bytes), Ok(Some(public)));
         }
     }

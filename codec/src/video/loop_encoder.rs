@@ -114,7 +114,7 @@ impl LoopEncoder {
             rows.for_each(|(y, out)| out.copy_from_slice(plane.row(y)));
         }
         let (planes, string) = coder.encode(&model.key, residual, max_bytes);
-        let shares = Shares { floor: usize::MAX, closed: usize::MAX, most: max_bytes };
+        let shares = Shares { floor: usize::MAX, enhanced: usize::MAX, most: max_bytes };
         let head = Head { phase, key: true, planes, ..Head::default() };
         let (head, side) = compose(bytes, head, &[], &string, shares);
         Frame::new(&head, side, bytes.split().freeze())
@@ -152,16 +152,16 @@ impl LoopEncoder {
     /// Tells the allotment how much was new.
     fn learn(&mut self, source: &Planes420<i16>) {
         let source = &source.planes()[0];
-        let [predicted, closed, floor] =
-            [&self.state.predicted, &self.state.closed, &self.state.floor].map(|picture| {
+        let [predicted, enhanced, floor] =
+            [&self.state.predicted, &self.state.enhanced, &self.state.floor].map(|picture| {
                 let plane = &picture.planes[0];
                 let rows = source.chunks_exact(plane.width).enumerate();
                 rows.map(|(y, row)| squared_error(row, plane.row(y))).sum::<u64>()
             });
-        self.allotment.learn(Errors { predicted, closed, floor });
+        self.allotment.learn(Errors { predicted, enhanced, floor });
     }
 
-    /// Moves floor and loop on, as every decoder does.
+    /// Moves floor and enhanced picture on, as every decoder does.
     fn advance(&mut self, head: &Head, string: &[u8]) -> Result<(), Error> {
         let Self { state, decoder, residual, model, size, threads, .. } = self;
         let model = model.of(head.key);
@@ -169,11 +169,11 @@ impl LoopEncoder {
         decoder.push(model, &string[..head.floor])?;
         decoder.residual_into(model, residual);
         state.advance_floor(residual, *threads);
-        if head.closed > head.floor {
-            decoder.push(model, &string[head.floor..head.closed])?;
+        if head.enhanced > head.floor {
+            decoder.push(model, &string[head.floor..head.enhanced])?;
             decoder.residual_into(model, residual);
         }
-        state.advance_loop(residual, *threads);
+        state.advance_enhanced(residual, *threads);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! One video for receivers far apart: encoded side by side in several loops, each for some of them. A stored video's loops
 //! stay; those of a live one branch off and are removed as receivers spread.
 //!
-//! Each loop is a video like any other, with a floor, a loop and a string of its own. Vectors are sought in the slowest
+//! Each loop is a video like any other, with a floor, an enhanced picture and a string of its own. Vectors are sought in the slowest
 //! loop's references alone; each loop chooses among them by its own. That takes 1.6 % more bytes than a search in each
 //! (five training clips, two loops), and a third of a loop's time more instead of two thirds.
 
@@ -48,8 +48,8 @@ impl VideoLoops {
         let of = |population| LoopEncoder::new(model.clone(), &VideoSettings { population, ..settings.clone() });
         let groups = settings.population.split(loops);
         let mut loops: Vec<LoopEncoder> = groups.into_iter().map(of).collect();
-        let slowest = |closed: &LoopEncoder| closed.population.slowest().unwrap_or(0.0);
-        let rates = LoopRates::new(&loops.iter().map(|closed| whole(slowest(closed))).collect::<Vec<_>>());
+        let slowest = |encoder: &LoopEncoder| encoder.population.slowest().unwrap_or(0.0);
+        let rates = LoopRates::new(&loops.iter().map(|encoder| whole(slowest(encoder))).collect::<Vec<_>>());
         let rates = rates.ok_or(Error::Argument("several loops are for rates below 2^35 bits a second"))?;
         for at in 1..loops.len() {
             // Who is between two groups is in the slower one's loop.
@@ -61,7 +61,7 @@ impl VideoLoops {
     /// Searches for motion as long as this says; decoders need not be told.
     #[must_use]
     pub fn with_effort(mut self, effort: Effort) -> Self {
-        self.loops.iter_mut().for_each(|closed| closed.effort = effort);
+        self.loops.iter_mut().for_each(|encoder| encoder.effort = effort);
         self
     }
 
@@ -81,8 +81,8 @@ impl VideoLoops {
     /// [`VideoEncoder::set_population`](crate::VideoEncoder::set_population) and
     /// [`VideoEncoder::set_useful_bytes`](crate::VideoEncoder::set_useful_bytes). If there is no such loop, nothing is done.
     pub fn set_population(&mut self, at: usize, population: Population, useful_bytes: usize) {
-        if let Some(closed) = self.loops.get_mut(at) {
-            (closed.population, closed.useful) = (population, useful_bytes);
+        if let Some(encoder) = self.loops.get_mut(at) {
+            (encoder.population, encoder.useful) = (population, useful_bytes);
         }
     }
 
@@ -113,7 +113,7 @@ impl VideoLoops {
     #[must_use]
     pub fn join(&mut self, at: usize, max_bytes: usize) -> Option<Frame> {
         let phase = self.source.last_phase();
-        self.loops.get_mut(at).map(|closed| closed.join(phase, max_bytes))
+        self.loops.get_mut(at).map(|encoder| encoder.join(phase, max_bytes))
     }
 
     /// Encodes the next frame, planar YCbCr 4:2:0: once for each loop, in their order.

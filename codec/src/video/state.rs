@@ -1,24 +1,24 @@
-//! The pictures that frames are predicted from, and how a frame moves them on (spec, "Floor and loop").
+//! The pictures that frames are predicted from, and how a frame moves them on (spec, "Floor and enhanced picture").
 //!
 //! Prior art: two prefixes of one embedded residual for two references are those of progressive fine granularity
 //! scalability (Wu, Li and Zhang, "A framework for efficient progressive fine granularity scalable video coding", IEEE
-//! Trans. Circuits and Systems for Video Technology 11(3), 2001). Here the loop leaks towards the floor, and blocks leave
-//! it in turn.
+//! Trans. Circuits and Systems for Video Technology 11(3), 2001). Here the enhanced picture (there: the high-quality
+//! reference) leaks towards the floor (the low-quality one), and blocks leave it in turn.
 
 use crate::motion::field::Field;
 use crate::motion::overlap::{Kind, Overlap};
-use crate::motion::reference::{GREATEST, LEAST, Plane, Reference, References};
+use crate::motion::reference::{BySource, GREATEST, LEAST, Past, Plane, Reference};
 use crate::parallel;
 use crate::picture::{Size, ViewMut};
 use crate::residual::planes::Planes420;
 
-/// Floor, loop, and what the frame at hand is predicted to be.
+/// Floor, enhanced picture, and what the frame at hand is predicted to be.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) size: Size,
     pub(crate) floor: Reference,
-    pub(crate) closed: Reference,
-    /// The loop after its leak.
+    pub(crate) enhanced: Reference,
+    /// The enhanced picture after its leak.
     leaked: Reference,
     /// What both were for the frame before.
     leaked_before: Reference,
@@ -37,7 +37,7 @@ impl State {
         Self {
             size,
             floor: grey.clone(),
-            closed: grey.clone(),
+            enhanced: grey.clone(),
             leaked: grey.clone(),
             leaked_before: grey.clone(),
             floor_before: grey.clone(),
@@ -47,16 +47,19 @@ impl State {
         }
     }
 
-    /// Moves the loop by a 32nd of its distance towards the floor: that is what blocks of the loop are predicted from.
-    pub(crate) fn leak(&mut self, threads: usize) -> References<'_> {
+    /// Moves the enhanced picture by a 32nd of its distance towards the floor: that is what its blocks are predicted from.
+    pub(crate) fn leak(&mut self, threads: usize) -> BySource<Past<&Reference>> {
         std::mem::swap(&mut self.leaked, &mut self.leaked_before);
-        let planes = self.leaked.planes.iter_mut().zip(&self.closed.planes).zip(&self.floor.planes);
-        parallel::for_each(threads, planes, |((leaked, closed), floor)| leaked.leak(closed, floor));
+        let planes = self.leaked.planes.iter_mut().zip(&self.enhanced.planes).zip(&self.floor.planes);
+        parallel::for_each(threads, planes, |((leaked, enhanced), floor)| leaked.leak(enhanced, floor));
         if std::mem::take(&mut self.begins) {
             self.leaked_before.clone_from(&self.leaked);
             self.floor_before.clone_from(&self.floor);
         }
-        References { last: [&self.leaked, &self.floor], before: [&self.leaked_before, &self.floor_before] }
+        BySource {
+            enhanced: Past { last: &self.leaked, before: &self.leaked_before },
+            floor: Past { last: &self.floor, before: &self.floor_before },
+        }
     }
 
     /// Predicts a frame, behind [`State::leak`].
@@ -65,13 +68,14 @@ impl State {
         let outs = predicted.planes.iter_mut().chain(&mut predicted_floor.planes).zip(room);
         parallel::for_each(threads, outs.enumerate(), |(job, (out, room)): (usize, (&mut Plane, &mut Overlap))| {
             let (plane, of_floor) = (job % 3, job >= 3);
-            let from_floor = planes([floor, floor_before], plane);
-            let from_loop = if of_floor { from_floor } else { planes([leaked, leaked_before], plane) };
-            room.predict(field, Kind::ALL[plane], from_loop, from_floor, out);
+            let from_floor = Past { last: &*floor, before: &*floor_before }.map(|picture| &picture.planes[plane]);
+            let from_enhanced = Past { last: &*leaked, before: &*leaked_before }.map(|picture| &picture.planes[plane]);
+            let enhanced = if of_floor { from_floor } else { from_enhanced };
+            room.predict(field, Kind::ALL[plane], BySource { enhanced, floor: from_floor }, out);
         });
     }
 
-    /// What `field` makes of a shown picture, in the room that the next frame begins with: floor and loop stay.
+    /// What `field` makes of a shown picture, in the room that the next frame begins with: floor and enhanced picture stay.
     pub(crate) fn carry_on(
         &mut self,
         field: &Field,
@@ -84,7 +88,8 @@ impl State {
         let jobs = predicted_floor.planes.iter_mut().zip(from).zip(Kind::ALL).zip(room);
         parallel::for_each(threads, jobs, |(((out, (from, shown)), kind), room)| {
             from.take_samples(shown.samples, shown.stride);
-            room.predict(field, kind, [from; 2], [from; 2], out);
+            let past = Past { last: &*from, before: &*from };
+            room.predict(field, kind, BySource { enhanced: past, floor: past }, out);
         });
         predicted_floor
     }
@@ -103,14 +108,10 @@ impl State {
         sum(&mut self.floor, &self.predicted_floor, residual, threads);
     }
 
-    /// Makes the loop of what its bytes of the residual give.
-    pub(crate) fn advance_loop(&mut self, residual: &Planes420<i16>, threads: usize) {
-        sum(&mut self.closed, &self.predicted, residual, threads);
+    /// Makes the enhanced picture of what its bytes of the residual give.
+    pub(crate) fn advance_enhanced(&mut self, residual: &Planes420<i16>, threads: usize) {
+        sum(&mut self.enhanced, &self.predicted, residual, threads);
     }
-}
-
-fn planes(pictures: [&Reference; 2], plane: usize) -> [&Plane; 2] {
-    pictures.map(|picture| &picture.planes[plane])
 }
 
 fn sum(out: &mut Reference, predicted: &Reference, residual: &Planes420<i16>, threads: usize) {

@@ -1,4 +1,4 @@
-//! What decoders with different histories have in common: floors and loops are compared as they are.
+//! What decoders with different histories have in common: floors and enhanced pictures are compared as they are.
 
 use proptest::prelude::*;
 
@@ -59,14 +59,14 @@ fn beyond(frame: &Frame, share: u16) -> &[u8] {
     &frame.bytes[..frame.base + ((usize::from(share) * (rest + 1)) >> 16)]
 }
 
-/// Frames of a test in which loops come together.
+/// Frames of a test in which enhanced pictures come together.
 const COUNT: usize = 72;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
     #[test]
-    fn floors_agree_whatever_tails_came_and_loops_come_together(
+    fn floors_agree_whatever_tails_came_and_enhanced_pictures_come_together(
         tails in prop::collection::vec([any::<u16>(), any::<u16>()], COUNT / 2),
         width in 20..90_u32,
         height in 20..70_u32,
@@ -77,15 +77,15 @@ proptest! {
         let mut most = 0;
         for (number, frame) in frames.iter().enumerate() {
             for (which, decoder) in both.iter_mut().enumerate() {
-                let closed = &frame.bytes[..frame.closed];
-                let bytes = tails.get(number).map_or(closed, |tails| beyond(frame, tails[which]));
+                let enhanced = &frame.bytes[..frame.enhanced];
+                let bytes = tails.get(number).map_or(enhanced, |tails| beyond(frame, tails[which]));
                 prop_assert!(decoder.decode(bytes).expect("a frame") >= Arrived::Base);
             }
             let [one, other] = [&both[0].state, &both[1].state];
             prop_assert_eq!(&one.floor, &other.floor, "frame {}", number);
-            most = most.max(apart(&one.closed, &other.closed));
+            most = most.max(apart(&one.enhanced, &other.enhanced));
         }
-        let last = apart(&both[0].state.closed, &both[1].state.closed);
+        let last = apart(&both[0].state.enhanced, &both[1].state.enhanced);
         prop_assert!(most > 40 && last <= 2, "{} before, {} at last, in 1/8 of a step", most, last);
     }
 
@@ -99,9 +99,9 @@ proptest! {
         let (mut encoder, mut decoder) = (encoder(size, slowest, 2), decoder(size));
         for number in 0..10 {
             let frame = encoder.encode(&picture(size, number)).expect("a frame");
-            prop_assert_eq!(decoder.decode(&frame.bytes), Ok(Arrived::Loop));
-            prop_assert!(encoder.closed.state.floor == decoder.state.floor, "the floor of frame {}", number);
-            prop_assert!(encoder.closed.state.closed == decoder.state.closed, "the loop of frame {}", number);
+            prop_assert_eq!(decoder.decode(&frame.bytes), Ok(Arrived::Enhanced));
+            prop_assert!(encoder.encoder.state.floor == decoder.state.floor, "the floor of frame {}", number);
+            prop_assert!(encoder.encoder.state.enhanced == decoder.state.enhanced, "the enhanced picture of frame {}", number);
         }
     }
 }
@@ -112,7 +112,7 @@ fn who_always_has_the_base_alone_has_a_loop_that_is_the_floor() {
     let mut decoder = decoder(size);
     for frame in encode(size, 20, 70) {
         decoder.decode(&frame.bytes[..frame.base]).expect("a frame");
-        assert!(decoder.state.closed == decoder.state.floor);
+        assert!(decoder.state.enhanced == decoder.state.floor);
     }
 }
 
@@ -123,7 +123,7 @@ fn what_ends_before_its_string_or_is_corrupt_leaves_all_as_it_was() {
     let frames = encode(size, 6, 400);
     let mut decoder = decoder(size);
     for frame in &frames {
-        let (floor, closed) = (decoder.state.floor.clone(), decoder.state.closed.clone());
+        let (floor, enhanced) = (decoder.state.floor.clone(), decoder.state.enhanced.clone());
         for cut in 0..frame.side {
             assert_eq!(decoder.decode(&frame.bytes[..cut]), Ok(Arrived::Nothing));
         }
@@ -131,7 +131,7 @@ fn what_ends_before_its_string_or_is_corrupt_leaves_all_as_it_was() {
         damaged[1] |= 0x40;
         assert!(decoder.decode(&damaged).is_err());
         assert!(frame.key || decoder.decode(&[0, 0, 1, 0, 0, 0x55]).is_err(), "side information of too few bytes");
-        assert!(decoder.state.closed == closed || frame.key);
+        assert!(decoder.state.enhanced == enhanced || frame.key);
         assert!(decoder.state.floor == floor || frame.key);
         decoder.decode(&frame.bytes).expect("a frame");
     }
@@ -160,7 +160,10 @@ fn concealing_changes_nothing_that_comes_later() {
             for decoder in [&mut *one, &mut *other] {
                 decoder.decode(bytes).expect("a frame");
             }
-            assert!(one.state.floor == other.state.floor && one.state.closed == other.state.closed, "frame {number}");
+            assert!(
+                one.state.floor == other.state.floor && one.state.enhanced == other.state.enhanced,
+                "frame {number}"
+            );
             one.conceal_into(&mut pictures[0], 2).expect("its size and format");
             one.render_into(&mut pictures[0]).expect("its size and format");
             other.render_into(&mut pictures[1]).expect("its size and format");
@@ -239,6 +242,6 @@ fn a_branch_keeps_effort_population_and_what_the_loop_had() {
         assert_eq!((branched.effort, branched.useful), (effort, 777));
         assert_eq!(branched.population, population);
         assert_eq!(apart(&branched.state.floor, &before.state.floor), 0);
-        assert_eq!(apart(&branched.state.closed, &before.state.closed), 0);
+        assert_eq!(apart(&branched.state.enhanced, &before.state.enhanced), 0);
     }
 }

@@ -47,10 +47,9 @@ pub struct Frame {
     kind: Option<&'static str>,
     /// Bytes of head and side information.
     side: Option<usize>,
-    /// Bytes up to the end of the floor, and of the loop.
+    /// Bytes up to the end of the floor, and of the enhanced picture.
     floor: Option<usize>,
-    #[serde(rename = "loop")]
-    closed: Option<usize>,
+    enhanced: Option<usize>,
     bytes: usize,
     luma_db: Option<f64>,
     ycbcr_db: Option<f64>,
@@ -107,7 +106,7 @@ impl Frames {
             kind: head.map(|head| if head.key { "key" } else { "inter" }),
             side: head.map(|head| head.side),
             floor: head.map(|head| head.base),
-            closed: head.map(|head| head.closed),
+            enhanced: head.map(|head| head.enhanced),
             bytes,
             luma_db: psnr.map(|psnr| rounded(psnr.luma, 3)),
             ycbcr_db: psnr.map(|psnr| rounded(psnr.weighted(), 3)),
@@ -155,20 +154,20 @@ impl Display for Video {
             writeln!(f, "  loops     for receivers from {all} kbit/s on; shown is that from {chosen}")?;
         }
         f.write_str(
-            "  columns   bytes up to the end of side information, of the floor and of the loop, and all: fewer than the loop's \
-             where it is cut\n\n   frame  kind    side   floor    loop    bytes    Y dB  YCbCr dB\n",
+            "  columns   bytes up to the end of side information, of the floor and of the enhanced picture, and all: fewer than that's \
+             where it is cut\n\n   frame  kind    side   floor  enhanced    bytes    Y dB  YCbCr dB\n",
         )
     }
 }
 
 impl Display for Frame {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { frame, kind, side, floor, closed, bytes, luma_db, ycbcr_db } = self;
+        let Self { frame, kind, side, floor, enhanced, bytes, luma_db, ycbcr_db } = self;
         let db = |value: &Option<f64>| value.map_or_else(String::new, |value| format!("{value:>9.2}"));
         let count = |value: &Option<usize>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
-        let [side, floor, closed] = [side, floor, closed].map(count);
+        let [side, floor, enhanced] = [side, floor, enhanced].map(count);
         let kind = kind.unwrap_or("-");
-        writeln!(f, "{frame:>8}  {kind:<5}{side:>7} {floor:>7} {closed:>7} {bytes:>8}{}{}", db(luma_db), db(ycbcr_db))
+        writeln!(f, "{frame:>8}  {kind:<5}{side:>7} {floor:>7} {enhanced:>9} {bytes:>8}{}{}", db(luma_db), db(ycbcr_db))
     }
 }
 

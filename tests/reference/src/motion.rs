@@ -10,7 +10,7 @@ pub(super) type Vector = (i32, i32);
 /// What a block may be predicted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    Loop,
+    Enhanced,
     Floor,
     Constant,
 }
@@ -62,10 +62,10 @@ impl Field {
         let source = |phase: usize, at: usize| match (part(128, phase, at), part(8, phase, at)) {
             (true, _) => Source::Constant,
             (_, true) => Source::Floor,
-            _ => Source::Loop,
+            _ => Source::Enhanced,
         };
         let sources = (0..count).map(|at| source(phase, at)).collect();
-        let two = (0..count).map(|at| bipredicts && source(phase + 127, at) == Source::Loop).collect();
+        let two = (0..count).map(|at| bipredicts && source(phase + 127, at) == Source::Enhanced).collect();
         let payload: Vec<u8> = side.iter().copied().chain([0; 8]).collect();
         let mut reader = Reader {
             coder: Coder::new(&payload),

@@ -55,17 +55,17 @@ impl Plane {
 }
 
 /// Section 25: plane `number` as predicted from these pictures' same plane, the last one's and the one's before.
-pub(super) fn predict(field: &Field, number: usize, from_loop: [&Plane; 2], from_floor: [&Plane; 2]) -> Plane {
+pub(super) fn predict(field: &Field, number: usize, from_enhanced: [&Plane; 2], from_floor: [&Plane; 2]) -> Plane {
     let luma = number == 0;
     let (side, shift) = if luma { (8, 11) } else { (4, 9) };
-    let (width, height) = (from_loop[0].width, from_loop[0].height);
+    let (width, height) = (from_enhanced[0].width, from_enhanced[0].height);
     let mut samples = Vec::new();
     for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
         let mut sum = 0;
         for (row, down) in weights(y, side, 2 * field.down) {
             for (column, across) in weights(x, side, 2 * field.across) {
                 let at = row / 2 * field.across + column / 2;
-                let from = if field.sources[at] == Source::Loop { from_loop } else { from_floor };
+                let from = if field.sources[at] == Source::Enhanced { from_enhanced } else { from_floor };
                 let value = match field.blocks[at] {
                     Block::Moved(vectors) => from[0].between(luma, x, y, vectors[row % 2 * 2 + column % 2]),
                     Block::Bipredicted([first, second]) => {

@@ -17,8 +17,8 @@ pub struct VideoReference {
     residual: Tables,
     size: [usize; 2],
     floor: Picture,
-    closed: Picture,
-    /// The leaked loop and the floor that the last frame was predicted from; none if it was predicted from nothing.
+    enhanced: Picture,
+    /// The leaked enhanced picture and the floor that the last frame was predicted from; none if it was predicted from nothing.
     before: Option<[Picture; 2]>,
     /// In 1/64 of a step, less 128.
     shown: Picture,
@@ -39,8 +39,8 @@ pub struct Head {
     pub side: usize,
     /// Bytes of the string for the floor: f.
     pub floor: usize,
-    /// Bytes of the string for the loop: p.
-    pub closed: usize,
+    /// Bytes of the string for the enhanced picture: p.
+    pub enhanced: usize,
     /// Bytes of the head itself.
     pub bytes: usize,
 }
@@ -62,7 +62,7 @@ impl Head {
         }
         let [side, floor, more] = numbers;
         let (phase, planes, bytes) = (usize::from(first % 128), planes.into(), frame.len() - left.len());
-        Ok(Some(Self { phase, key, planes, bipredicts, side, floor, closed: floor + more, bytes }))
+        Ok(Some(Self { phase, key, planes, bipredicts, side, floor, enhanced: floor + more, bytes }))
     }
 }
 
@@ -88,7 +88,7 @@ impl VideoReference {
             residual: Tables::read(residual)?,
             size: [width, height],
             floor: grey.clone(),
-            closed: grey.clone(),
+            enhanced: grey.clone(),
             before: None,
             shown: grey,
         })
@@ -105,7 +105,7 @@ impl VideoReference {
         } else {
             let side = &frame[head.bytes..head.bytes + head.side];
             let field = Field::read(side, self.size, head.phase, head.bipredicts)?;
-            let leaked = each(&self.closed, &self.floor, |l, f| f + ((31 * (l - f) + 16) >> 5));
+            let leaked = each(&self.enhanced, &self.floor, |e, f| f + ((31 * (e - f) + 16) >> 5));
             let last = [leaked, self.floor.clone()];
             let before = self.before.take().unwrap_or_else(|| last.clone());
             let from = |which: usize, c: usize| [&last[which][c], &before[which][c]];
@@ -125,7 +125,7 @@ impl VideoReference {
             })
         };
         self.floor = with(&predicted_floor, head.floor);
-        self.closed = with(&predicted, head.closed);
+        self.enhanced = with(&predicted, head.enhanced);
         let shown = each(&with(&predicted, string.len()), &predicted, |sample, _| 8 * sample);
         self.shown = match &tables.filter {
             Some(filter) => filtered(filter, &shown, &residual, string.len()),
@@ -145,9 +145,9 @@ impl VideoReference {
         self.floor.iter().flat_map(|plane| plane.samples.clone()).collect()
     }
 
-    /// The loop's, in the same order.
-    pub fn closed(&self) -> Vec<i64> {
-        self.closed.iter().flat_map(|plane| plane.samples.clone()).collect()
+    /// The enhanced picture's, in the same order.
+    pub fn enhanced(&self) -> Vec<i64> {
+        self.enhanced.iter().flat_map(|plane| plane.samples.clone()).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Vectors of blocks and cells by absolute differences and rough bits.
 
 use crate::motion::field::{BLOCK, CELL, Field, Source};
+use crate::motion::reference::BySource;
 use crate::motion::search::aim::Aim;
 use crate::motion::search::cost;
 use crate::motion::search::pyramid::Rough;
@@ -60,7 +61,7 @@ impl Blocks {
         &self,
         aim: &Aim,
         rough: &[Rough],
-        quarters: &[Quarters; 2],
+        quarters: &BySource<Quarters>,
         field: &Field,
         found: &mut [Found],
     ) {
@@ -69,11 +70,11 @@ impl Blocks {
         parallel::for_each(aim.threads, pieces, |(piece, found)| {
             for at in 0..found.len() {
                 let number = piece * rows + at;
-                let quarters = match field.sources[number] {
-                    Source::Loop => &quarters[0],
-                    Source::Floor => &quarters[1],
-                    Source::Constant => continue,
-                };
+                let source = field.sources[number];
+                if source == Source::Constant {
+                    continue;
+                }
+                let quarters = quarters.of(source);
                 let place = [number % field.across, number / field.across];
                 found[at] = self.find(aim, rough[number].vector, quarters, found, at, field.across, place);
             }

@@ -11,7 +11,7 @@ mod second;
 mod shares;
 
 use crate::motion::field::Field;
-use crate::motion::reference::{Plane, References};
+use crate::motion::reference::{BySource, Past, Plane, Reference};
 use crate::motion::search::aim::{Aim, Effort};
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::modes::Modes;
@@ -36,11 +36,9 @@ pub(crate) struct Search {
 /// Searches in the references of one loop, and chooses.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
-    /// Samples between samples: of the loop, of the floor.
-    quarters: [Quarters; 2],
-    /// Those of the frame before.
-    before: [Quarters; 2],
-    /// They are what the frame before was predicted from, and all receivers have that.
+    /// Samples between samples.
+    quarters: Past<BySource<Quarters>>,
+    /// The last ones are what the frame before was predicted from, and all receivers have that.
     continues: bool,
     modes: Modes,
     overlapped: Overlapped,
@@ -78,7 +76,8 @@ impl Choice {
 
     /// For a loop that goes on from where this one's is.
     pub(crate) fn branch(&self) -> Self {
-        Self { quarters: self.quarters.clone(), continues: self.continues, ..Self::default() }
+        let quarters = Past { last: self.quarters.last.clone(), before: BySource::default() };
+        Self { quarters, continues: self.continues, ..Self::default() }
     }
 
     /// Fills in the motion of the frame that `search` began, and makes `side` its bytes. `searched`: with the vectors that
@@ -88,37 +87,38 @@ impl Choice {
         aim: &Aim,
         search: &mut Search,
         searched: bool,
-        references: References<'_>,
+        references: BySource<Past<&Reference>>,
         field: &mut Field,
         side: &mut Vec<u8>,
     ) {
         field.reset(aim.size, aim.phase);
-        let Self { quarters, before, continues, modes, overlapped } = self;
-        let planes = [references.last, references.before].map(|both| both.map(|reference| &reference.planes[0]));
-        std::mem::swap(quarters, before);
-        let wanted = quarters.iter_mut().zip(planes[0]);
+        let Self { quarters, continues, modes, overlapped } = self;
+        let planes = references.map(|past| past.map(|reference| &reference.planes[0]));
+        let Past { last, before } = quarters;
+        std::mem::swap(last, before);
+        let wanted = [(&mut last.enhanced, planes.enhanced.last), (&mut last.floor, planes.floor.last)].into_iter();
         parallel::for_each(aim.threads, wanted, |(quarters, plane): (&mut Quarters, &Plane)| quarters.reset(plane));
+        let last = &*last;
         let continues = std::mem::replace(continues, true);
         let Search { rough, blocks, found, .. } = search;
         if !searched {
             found.clear();
             found.resize(field.blocks.len(), Found::default());
-            blocks.search(aim, rough, quarters, field, found);
+            blocks.search(aim, rough, last, field, found);
         }
         let mut lambda = aim.lambda;
-        let mut bytes = modes.choose(lambda, blocks, quarters, found, field, std::mem::take(side));
+        let mut bytes = modes.choose(lambda, blocks, last, found, field, std::mem::take(side));
         for _ in 0..ROUNDS {
             if bytes.len() <= aim.most_bytes {
                 break;
             }
             lambda = lambda * 7 / 5;
-            bytes = modes.choose(lambda, blocks, quarters, found, field, bytes);
+            bytes = modes.choose(lambda, blocks, last, found, field, bytes);
         }
         *side = match aim.effort {
             Effort::Fast => bytes,
             Effort::Normal => {
                 field.bipredicts = continues;
-                let quarters = [&*quarters, &*before];
                 let inputs = Inputs { lambda, blocks, planes, quarters, found, side_info: modes.side_info() };
                 overlapped.refine(inputs, aim.threads, field, bytes)
             }

@@ -2,6 +2,7 @@
 
 use crate::entropy::range_coder::RangeEncoder;
 use crate::motion::field::{BLOCK, Block, CELL, CONSTANTS, Field, Source};
+use crate::motion::reference::BySource;
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::cost::{self, BIT, Cost};
 use crate::motion::search::quarters::Quarters;
@@ -25,7 +26,7 @@ impl Modes {
         &mut self,
         lambda: u32,
         blocks: &Blocks,
-        quarters: &[Quarters; 2],
+        quarters: &BySource<Quarters>,
         found: &[Found],
         field: &mut Field,
         bytes: Vec<u8>,
@@ -51,7 +52,7 @@ impl Modes {
         &mut self,
         lambda: u32,
         blocks: &Blocks,
-        quarters: &[Quarters; 2],
+        quarters: &BySource<Quarters>,
         found: &Found,
         field: &Field,
         at: usize,
@@ -60,11 +61,11 @@ impl Modes {
         let own = blocks.square::<BLOCK>(corner);
         let (level, difference) = flat(&own);
         let mut best = Block::Constant(level);
-        let quarters = match field.sources[at] {
-            Source::Loop => &quarters[0],
-            Source::Floor => &quarters[1],
-            Source::Constant => return best,
-        };
+        let source = field.sources[at];
+        if source == Source::Constant {
+            return best;
+        }
+        let quarters = quarters.of(source);
         // A constant leaves a texture that a moved block would have brought.
         let mut least = difference * 13 / 10 + self.bits(lambda, field, at, best);
         let mut consider = |modes: &mut Self, block: Block, difference: u32| {

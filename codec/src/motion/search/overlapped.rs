@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use crate::entropy::range_coder::RangeEncoder;
-use crate::motion::field::{BLOCK, Block, CELL, Field, Source};
-use crate::motion::reference::{FRACTION, Plane};
+use crate::motion::field::{BLOCK, Block, CELL, Field};
+use crate::motion::reference::{BySource, FRACTION, Past, Plane};
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::cost::{BIT, Cost};
 use crate::motion::search::quarters::Quarters;
@@ -38,10 +38,10 @@ pub(super) struct Inputs<'a> {
     /// Steps of difference that a bit is worth, in 1/16.
     pub(super) lambda: u32,
     pub(super) blocks: &'a Blocks,
-    /// Luma of loop and floor, last ones and those before.
-    pub(super) planes: [[&'a Plane; 2]; 2],
-    /// The same planes between samples.
-    pub(super) quarters: [&'a [Quarters; 2]; 2],
+    /// Luma of the references.
+    pub(super) planes: BySource<Past<&'a Plane>>,
+    /// The same between samples.
+    pub(super) quarters: &'a Past<BySource<Quarters>>,
     pub(super) found: &'a [Found],
     /// As coding the chosen field left it: bits are counted by its probabilities.
     pub(super) side_info: &'a SideInfo,
@@ -143,50 +143,70 @@ fn best(
     for (others, own) in target.others.as_flattened_mut().iter_mut().zip(own.as_flattened()) {
         *others -= own;
     }
-    let (candidates, count) = candidates(side_info, field, &inputs.found[at], at);
-    let count = if is_calm(field, at) { 1 } else { count };
-    let mut best = (before, u32::MAX);
-    for block in &candidates[..count] {
-        let bits = bits(inputs, side_info, field, at, *block);
-        if bits >= best.1 {
-            continue;
-        }
-        let enough = best.1 - bits;
-        let difference = match block.one_vector() {
-            Some(_) => target.left_of_moved(sampler, field, at, block, enough),
-            None => target.left(&own, enough),
-        };
-        if difference < enough {
-            best = (*block, difference + bits);
-        }
-    }
-    if let Some(first) = best.0.one_vector().filter(|_| field.may_bipredict(at)) {
-        let (pairs, count) = pairs(inputs, side_info, field, first, at);
-        for pair in &pairs[..count] {
-            let block = Block::Bipredicted(*pair);
-            let bits = bits(inputs, side_info, field, at, block);
-            let enough = best.1.saturating_sub(bits);
-            let difference = target.left_of_moved(sampler, field, at, &block, enough);
-            if difference < enough {
-                best = (block, difference + bits);
-            }
-        }
-    }
-    if best.0 != before {
-        let own = footprint.shares(sampler, field, at, &best.0);
+    let mut trial = Trial { inputs, side_info, sampler, field, at, target, own, best: before, cost: u32::MAX };
+    trial.try_vectors();
+    trial.try_pairs();
+    let Trial { mut target, best, .. } = trial;
+    if best != before {
+        let own = footprint.shares(sampler, field, at, &best);
         for (others, own) in target.others.as_flattened_mut().iter_mut().zip(own.as_flattened()) {
             *others += own;
         }
         footprint.put(sums, &target.others);
     }
-    best.0
+    best
 }
 
-/// What the bits of block `at` are worth if it is `block`.
-fn bits(inputs: Inputs<'_>, side_info: &mut SideInfo, field: &Field, at: usize, block: Block) -> u32 {
-    let mut cost = Cost::default();
-    let _ = side_info.block(&mut cost, field, at, block);
-    inputs.lambda * cost.0 / (16 * BIT)
+/// A block, and the best of what it tried.
+struct Trial<'a, 'b> {
+    inputs: Inputs<'a>,
+    side_info: &'a mut SideInfo,
+    sampler: &'a mut Sampler<'b>,
+    field: &'a Field,
+    at: usize,
+    target: Target,
+    /// What the block gives as it was before.
+    own: Square,
+    best: Block,
+    /// What the best leaves, and what its bits are worth, in steps.
+    cost: u32,
+}
+
+impl Trial<'_, '_> {
+    /// The block as it was, then whole vectors from around it.
+    fn try_vectors(&mut self) {
+        let Self { field, at, .. } = *self;
+        let (candidates, count) = candidates(self.side_info, field, &self.inputs.found[at], at);
+        let count = if is_calm(field, at) { 1 } else { count };
+        candidates[..count].iter().for_each(|block| self.consider(*block));
+    }
+
+    /// Pairs of vectors, of which the best one so far is the first.
+    fn try_pairs(&mut self) {
+        let Self { field, at, .. } = *self;
+        if let Some(first) = self.best.one_vector().filter(|_| field.may_bipredict(at)) {
+            let (pairs, count) = pairs(self.inputs, self.side_info, field, first, at);
+            pairs[..count].iter().for_each(|pair| self.consider(Block::Bipredicted(*pair)));
+        }
+    }
+
+    fn consider(&mut self, block: Block) {
+        let Self { field, at, .. } = *self;
+        let mut bits = Cost::default();
+        let _ = self.side_info.block(&mut bits, field, at, block);
+        let bits = self.inputs.lambda * bits.0 / (16 * BIT);
+        let Some(enough) = self.cost.checked_sub(bits).filter(|enough| *enough > 0) else { return };
+        // Only the block as it was may be split.
+        let is_split = matches!(block, Block::Moved(_)) && block.one_vector().is_none();
+        let left = if is_split {
+            self.target.left(&self.own, enough)
+        } else {
+            self.target.left_of_moved(self.sampler, field, at, &block, enough)
+        };
+        if left < enough {
+            (self.best, self.cost) = (block, left + bits);
+        }
+    }
 }
 
 /// Pairs of vectors that block `at` tries, of which `first` is its best one: what was found beside that, what costs nothing, what
@@ -198,9 +218,9 @@ fn pairs(
     first: Vector,
     at: usize,
 ) -> ([[Vector; 2]; MAX_PAIRS], usize) {
-    let source = usize::from(field.sources[at] == Source::Floor);
     let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
-    let quarters = inputs.quarters.map(|quarters| &quarters[source]);
+    let Past { last, before } = inputs.quarters;
+    let quarters = Past { last, before }.map(|quarters| quarters.of(field.sources[at]));
     let predicted = side_info.second(field, at, first);
     let second = Second { lambda: inputs.lambda, quarters, corner, first, predicted };
     let found = second.find(&inputs.blocks.square(corner));
@@ -286,7 +306,7 @@ fn is_calm(field: &Field, at: usize) -> bool {
 fn may_pay(inputs: Inputs<'_>, field: &Field, at: usize) -> bool {
     let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
     let own = inputs.blocks.square(corner);
-    let quarters = &inputs.quarters[0][usize::from(field.sources[at] == Source::Floor)];
+    let quarters = inputs.quarters.last.of(field.sources[at]);
     field.may_bipredict(at) && quarters.difference::<BLOCK>(&own, corner, Vector::ZERO) >= LEAST_LEFT
 }
 

@@ -1,6 +1,7 @@
 //! Second vectors of bi-predicted blocks, by absolute differences and rough bits.
 
 use crate::motion::field::BLOCK;
+use crate::motion::reference::Past;
 use crate::motion::search::cost;
 use crate::motion::search::quarters::{Quarters, Rest};
 use crate::motion::vector::Vector;
@@ -12,8 +13,7 @@ const STEPS: usize = 3;
 pub(super) struct Second<'a> {
     /// Steps of difference that a bit is worth, in 1/16.
     pub(super) lambda: u32,
-    /// Of the last picture and of the one before.
-    pub(super) quarters: [&'a Quarters; 2],
+    pub(super) quarters: Past<&'a Quarters>,
     pub(super) corner: [usize; 2],
     pub(super) first: Vector,
     /// What the second vector is coded against.
@@ -23,7 +23,7 @@ pub(super) struct Second<'a> {
 impl Second<'_> {
     /// The best second vector near to the predicted one.
     pub(super) fn find(&self, own: &[[u8; BLOCK]; BLOCK]) -> Vector {
-        let rest = Rest::new(own, self.quarters[0], self.corner, self.first);
+        let rest = Rest::new(own, self.quarters.last, self.corner, self.first);
         let mut best = (self.predicted, self.cost(&rest, self.predicted));
         for (reach, steps) in [(4, STEPS), (2, 1), (1, 1)] {
             for _ in 0..steps {
@@ -46,6 +46,6 @@ impl Second<'_> {
     /// Of no bits if it is the predicted one.
     fn cost(&self, rest: &Rest<'_>, vector: Vector) -> u32 {
         let bits = cost::of_difference(vector, self.predicted) - cost::of_difference(Vector::ZERO, Vector::ZERO);
-        rest.difference(self.quarters[1], vector) + self.lambda * bits / 16
+        rest.difference(self.quarters.before, vector) + self.lambda * bits / 16
     }
 }

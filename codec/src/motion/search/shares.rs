@@ -6,7 +6,7 @@
 use crate::motion::field::{BLOCK, Block, CELL, Field, Source};
 use crate::motion::interpolate::{Window, row_length};
 use crate::motion::overlap::{Kind, Motion, Weights, units};
-use crate::motion::reference::{FRACTION, Plane};
+use crate::motion::reference::{BySource, FRACTION, Past, Plane};
 use crate::motion::vector::Vector;
 use crate::simd::widest;
 
@@ -27,10 +27,9 @@ const _: () = assert!(SCALE as usize == TRANSFORMED << (FRACTION - TO_HALVES));
 /// Shares or samples of what a block reaches, row by row.
 pub(super) type Square = [[i16; SIDE]; SIDE];
 
-/// Luma that blocks are predicted from: the loop's and the floor's, last ones and those before; and room for what is interpolated
-/// of it.
+/// Luma that blocks are predicted from, and room for what is interpolated of it.
 pub(super) struct Sampler<'a> {
-    pub(super) planes: [[&'a Plane; 2]; 2],
+    pub(super) planes: BySource<Past<&'a Plane>>,
     pub(super) room: &'a mut Room,
 }
 
@@ -58,10 +57,10 @@ impl Sampler<'_> {
     /// Samples of 8 bits, less 128, the first of which is at `corner` moved by `vector`; `side[0]` x `side[1]` of them mean
     /// something.
     fn fetch(&mut self, source: Source, corner: [isize; 2], motion: Moved, side: [usize; 2]) -> &Square {
-        let planes = self.planes.map(|planes| planes[usize::from(source == Source::Floor)]);
+        let planes = *self.planes.of(source);
         let Room { windows: [window, other], rounded } = &mut *self.room;
         let samples = match motion {
-            Moved::By(vector) => window.fetch(planes[0], true, corner, vector, side),
+            Moved::By(vector) => window.fetch(planes.last, true, corner, vector, side),
             Moved::ByTwo(vectors) => window.fetch_mean(other, planes, true, corner, vectors, side),
         };
         match row_length(side[0]) {
@@ -261,11 +260,13 @@ mod tests {
             }
             let plane = &reference.planes[0];
             let mut wanted = Plane::new(plane.width, plane.height);
-            Overlap::default().predict(&field, Kind::Luma, [plane; 2], [plane; 2], &mut wanted);
+            let past = Past { last: plane, before: plane };
+            let planes = BySource { enhanced: past, floor: past };
+            Overlap::default().predict(&field, Kind::Luma, planes, &mut wanted);
             let (across, rows) = (field.across * BLOCK, field.down * BLOCK);
             let mut all = vec![0; across * rows + SIDE];
             let mut sums = Sums { all: &mut all, width: across, corner: [0; 2] };
-            let mut sampler = Sampler { planes: [[plane; 2]; 2], room: &mut Room::default() };
+            let mut sampler = Sampler { planes, room: &mut Room::default() };
             for (at, block) in field.blocks.iter().enumerate() {
                 sums.add(&mut sampler, &field, at, block);
             }
