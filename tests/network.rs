@@ -327,7 +327,7 @@ fn a_longer_route_is_not_taken_for_a_queue_for_long() {
     for (rate, longer, least) in
         [(1_000_000, 60, 80.0), (4_000_000, 30, 80.0), (4_000_000, 60, 88.0), (4_000_000, 150, 65.0)]
     {
-        let link = constant(rate, 30).with_detour(ms(10_000), ms(longer));
+        let link = constant(rate, 30).with_longer_route(ms(10_000), ms(longer));
         let outcomes = at_six_moments(&link, ms(30_000));
         let [soon, then] = [(13_000, 18_000), (18_000, 30_000)]
             .map(|(from, until)| outcomes.each_ref().map(|outcome| outcome.used(&link, ms(from), ms(until))));

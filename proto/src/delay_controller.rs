@@ -8,7 +8,8 @@
 //! later grows by steps, since the path may have become faster. A fall of the rate to less than half shows in the deliveries
 //! before a round is over ([`RateDropDetector`]). What a peer acknowledges together is sent together: the queue has room for that.
 //! A router's mark is an order to be shorter than that ([`DelayController::handle_mark`]). Loss counts only where there is much of it, where another flow fills the queue
-//! ([`Competition`]), or where what exceeds a rate is dropped without one ([`Policer`]). A window that is always full never sees the path without a queue, so every few seconds it shrinks
+//! ([`Competition`]), or where what exceeds a rate is dropped without one ([`Policer`]).
+//! A path that became longer is told from a queue by what is in flight ([`RouteChange`]). A window that is always full never sees the path without a queue, so every few seconds it shrinks
 //! for one round.
 
 use std::collections::VecDeque;
@@ -24,7 +25,7 @@ use crate::limits::{
 };
 use crate::loss::Loss;
 use crate::path::PathStats;
-use crate::policer::{Count, Policer};
+use crate::policer::Policer;
 use crate::rate_drop::RateDropDetector;
 use crate::round::{Round, seconds, whole};
 use crate::route_change::{RouteChange, Trip};
@@ -46,7 +47,7 @@ const OUT: f64 = 6000.0;
 /// How much of a window stays where too much is lost.
 const CUT: f64 = 0.7;
 /// A window that was not filled for so long is not known to fit the path any more (RFC 7661, section 4.3).
-const VALID: Duration = Duration::from_secs(300);
+const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
 /// How much stays where a packet was marked: more, since who marks keeps a short queue (RFC 8511, section 4.1).
 const MARKED: f64 = 0.8;
 
@@ -304,7 +305,7 @@ impl DelayController {
             return;
         }
         let window = self.path.window as f64;
-        let mut aim = if self.competition.is_there() {
+        let aim = if self.competition.is_there() {
             let mtu = self.path.mtu as f64;
             // What is drained for, and what the window begins with when the other is gone.
             self.rate = self.busy.take(self.path.mtu).map(|rate| rate.min(round.flown())).or(self.rate);
@@ -312,6 +313,16 @@ impl DelayController {
         } else {
             self.aim(&round)
         };
+        self.path.window = whole(self.limit(now, &round, used, aim)).clamp(self.least(), MAX_WINDOW);
+        let suspected = self.competition.is_suspected(now) && !self.competition.is_there();
+        if self.drain.is_due(now, suspected) && used {
+            self.begin_drain(now);
+        }
+    }
+
+    /// What marks, a policer, disuse and loss leave of the window that is aimed at, in bytes; `used` if all of it was in flight.
+    fn limit(&mut self, now: Duration, round: &Round, used: bool, mut aim: f64) -> f64 {
+        let window = self.path.window as f64;
         if round.marked && !self.competition.is_there() {
             // Also while the window doubles: what flew was enough.
             self.rate = self.rate.or_else(|| Some(MARKED * round.flown()));
@@ -327,26 +338,18 @@ impl DelayController {
         }
         if used {
             self.filled = now;
-        } else if now.saturating_sub(self.filled) > VALID {
+        } else if now.saturating_sub(self.filled) > NON_VALIDATED_PERIOD {
             // The path of now may be another: it is tried from twice what was in flight on.
             aim = aim.min(2.0 * round.busiest as f64).max(INITIAL_WINDOW as f64);
             (self.rate, self.filled) = (None, now);
         }
-        if self.loss.is_congestion(&round, self.path.mtu) {
-            aim = aim.min(CUT * window);
-        }
-        self.path.window = whole(aim).clamp(self.least(), MAX_WINDOW);
-        let suspected = self.competition.is_suspected(now) && !self.competition.is_there();
-        if self.drain.is_due(now, suspected) && used {
-            self.begin_drain(now);
-        }
+        if self.loss.is_congestion(round, self.path.mtu) { aim.min(CUT * window) } else { aim }
     }
 
     /// Looks whether what exceeds a rate is dropped, though no queue stands.
     fn watch_policer(&mut self, now: Duration, round: &Round) {
         let queue = round.mean_queue() > self.target.of_path(&self.path, self.rate.unwrap_or(f64::MAX));
-        let count = Count { at: now, delivered: self.path.delivered, lost: self.path.lost };
-        self.policer.handle_round(count, round.lost > 0, queue, self.path.mtu);
+        self.policer.handle_round(now, round, queue, self.path.mtu);
         self.path.policed = self.policer.rate(now).map(|rate| Bitrate::from_bits(whole(8.0 * rate)));
     }
 

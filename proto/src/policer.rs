@@ -8,6 +8,8 @@
 
 use std::time::Duration;
 
+use crate::round::{Round, seconds};
+
 /// How much is lost of what is sent at least: less is the air's, or a queue's.
 const LOST: f64 = 0.2;
 /// Round trips and packets of an interval, at least.
@@ -23,19 +25,13 @@ const KEPT: f64 = 0.95;
 const BELIEVED: Duration = Duration::from_secs(10);
 const BELIEVED_MOST: Duration = Duration::from_secs(60);
 
-/// Bytes that were delivered and lost since a connection began, at a moment.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Count {
-    pub(crate) at: Duration,
-    pub(crate) delivered: u64,
-    pub(crate) lost: u64,
-}
-
-/// An interval that begins with a loss.
+/// An interval that begins with a loss, and what was delivered and lost in it, in bytes.
 #[derive(Debug, Clone, Copy)]
 struct Interval {
-    from: Count,
+    since: Duration,
     rounds: u32,
+    delivered: u64,
+    lost: u64,
 }
 
 /// A rate that is believed, in bytes a second.
@@ -56,24 +52,25 @@ pub(crate) struct Policer {
 }
 
 impl Policer {
-    /// A round trip is over, in which packets were `lost` or not; they met a `queue` or none. Packets have `mtu` bytes.
-    pub(crate) fn handle_round(&mut self, now: Count, lost: bool, queue: bool, mtu: u64) {
+    /// A round trip is over; its packets met a `queue` or none, and have `mtu` bytes.
+    pub(crate) fn handle_round(&mut self, now: Duration, round: &Round, queue: bool, mtu: u64) {
         if queue {
             (self.interval, self.seen) = (None, None);
             return;
         }
-        let Some(Interval { from, rounds }) = &mut self.interval else {
-            self.interval = lost.then_some(Interval { from: now, rounds: 0 });
+        let begun = (round.lost > 0).then_some(Interval { since: now, rounds: 0, delivered: 0, lost: 0 });
+        let Some(interval) = &mut self.interval else {
+            self.interval = begun;
             return;
         };
-        *rounds += 1;
-        let (delivered, dropped) = (now.delivered - from.delivered, now.lost - from.lost);
-        let enough = *rounds >= ROUNDS && delivered + dropped >= PACKETS * mtu;
-        let time = now.at.saturating_sub(from.at);
-        if lost && enough && dropped as f64 >= LOST * (delivered + dropped) as f64 && !time.is_zero() {
-            self.interval = Some(Interval { from: now, rounds: 0 });
-            self.handle_rate(now.at, delivered as f64 / time.as_secs_f64());
-        } else if *rounds >= MOST_ROUNDS {
+        interval.rounds += 1;
+        interval.delivered += round.delivered;
+        interval.lost += round.lost;
+        let ended = *interval;
+        if round.lost > 0 && ended.is_enough(mtu) && ended.is_policed() {
+            self.interval = begun;
+            self.handle_rate(now, ended.delivered as f64 / seconds(now.saturating_sub(ended.since)));
+        } else if ended.rounds >= MOST_ROUNDS {
             (self.interval, self.seen) = (None, None);
         }
     }
@@ -98,6 +95,16 @@ impl Policer {
     }
 }
 
+impl Interval {
+    const fn is_enough(&self, mtu: u64) -> bool {
+        self.rounds >= ROUNDS && self.delivered + self.lost >= PACKETS * mtu
+    }
+
+    fn is_policed(&self) -> bool {
+        self.lost as f64 >= LOST * (self.delivered + self.lost) as f64
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,35 +113,35 @@ mod tests {
     const MTU: u64 = 1200;
 
     /// Rounds in which so many bytes arrive and are lost, from a moment on.
-    fn rounds(policer: &mut Policer, count: &mut Count, rounds: u32, (delivered, lost): (u64, u64), queue: bool) {
+    fn rounds(policer: &mut Policer, now: &mut Duration, rounds: u32, (delivered, lost): (u64, u64), queue: bool) {
         for _ in 0..rounds {
-            count.at += ROUND;
-            count.delivered += delivered;
-            count.lost += lost;
-            policer.handle_round(*count, lost > 0, queue, MTU);
+            *now += ROUND;
+            let mut round = Round::new(*now, 0);
+            (round.delivered, round.lost) = (delivered, lost);
+            policer.handle_round(*now, &round, queue, MTU);
         }
     }
 
     #[test]
     fn two_intervals_of_one_rate_that_lose_much_are_a_policers() {
-        let (mut policer, mut count) = (Policer::default(), Count::default());
-        rounds(&mut policer, &mut count, 6, (12_000, 12_000), false);
-        assert_eq!(policer.rate(count.at), None, "one interval");
-        rounds(&mut policer, &mut count, 4, (12_000, 30_000), false);
-        let rate = policer.rate(count.at).unwrap_or_default();
+        let (mut policer, mut now) = (Policer::default(), Duration::ZERO);
+        rounds(&mut policer, &mut now, 6, (12_000, 12_000), false);
+        assert_eq!(policer.rate(now), None, "one interval");
+        rounds(&mut policer, &mut now, 4, (12_000, 30_000), false);
+        let rate = policer.rate(now).unwrap_or_default();
         assert!((rate / KEPT - 240_000.0).abs() < 1.0, "{rate}");
-        assert_eq!(policer.rate(count.at + BELIEVED), None);
+        assert_eq!(policer.rate(now + BELIEVED), None);
     }
 
     #[test]
     fn the_same_rate_again_is_believed_for_longer() {
-        let (mut policer, mut count) = (Policer::default(), Count::default());
-        rounds(&mut policer, &mut count, 9, (12_000, 12_000), false);
-        count.at += 2 * BELIEVED;
-        assert_eq!(policer.rate(count.at), None);
-        rounds(&mut policer, &mut count, 24, (12_000, 0), false);
-        rounds(&mut policer, &mut count, 9, (12_000, 12_000), false);
-        assert!(policer.rate(count.at + BELIEVED * 3 / 2).is_some());
+        let (mut policer, mut now) = (Policer::default(), Duration::ZERO);
+        rounds(&mut policer, &mut now, 9, (12_000, 12_000), false);
+        now += 2 * BELIEVED;
+        assert_eq!(policer.rate(now), None);
+        rounds(&mut policer, &mut now, 24, (12_000, 0), false);
+        rounds(&mut policer, &mut now, 9, (12_000, 12_000), false);
+        assert!(policer.rate(now + BELIEVED * 3 / 2).is_some());
     }
 
     #[test]
@@ -144,10 +151,10 @@ mod tests {
             ((12_000, 12_000), (18_000, 12_000), false),
             ((12_000, 12_000), (12_000, 12_000), true),
         ] {
-            let (mut policer, mut count) = (Policer::default(), Count::default());
-            rounds(&mut policer, &mut count, 5, first, queue);
-            rounds(&mut policer, &mut count, 4, then, queue);
-            assert_eq!(policer.rate(count.at), None, "{first:?}, {then:?}, {queue}");
+            let (mut policer, mut now) = (Policer::default(), Duration::ZERO);
+            rounds(&mut policer, &mut now, 5, first, queue);
+            rounds(&mut policer, &mut now, 4, then, queue);
+            assert_eq!(policer.rate(now), None, "{first:?}, {then:?}, {queue}");
         }
     }
 }

@@ -318,7 +318,7 @@ impl Connection for QuicConnection {
 
     fn close(&self, close: Close) {
         // Before the close itself: the packet is built at once.
-        self.0.known().close();
+        self.0.look().close();
         self.0.connection.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
     }
 }

@@ -132,6 +132,16 @@ fn rows(moments: [u64; 6]) -> Vec<Row> {
     }
     let sliding = slide(4_000_000, 400_000, seconds(60));
     all.push(row("4 to 0.4 Mbit/s in 60 s, and back", &sliding, Scenario::lasting(seconds(120)), seconds(2)));
+    for &rate in &rates[1..3] {
+        let name = format!("{} Mbit/s by a policer", megabits(rate));
+        let policed = Link::constant(100_000_000).with_policer(rate, rate / 80);
+        all.push(row(&name, &policed, Scenario::lasting(seconds(30)), seconds(3)));
+        for longer in [30, 150] {
+            let name = format!("{} Mbit/s, {longer} ms longer", megabits(rate));
+            let longer = Link::constant(rate).with_longer_route(seconds(10), Duration::from_millis(longer));
+            all.push(row(&name, &longer, Scenario::lasting(seconds(18)), seconds(13)));
+        }
+    }
     for &rate in &rates {
         let name = format!("{} Mbit/s, video", megabits(rate));
         all.push(row(&name, &Link::constant(rate), Scenario::lasting(seconds(12)).of_video(rate), seconds(2)));

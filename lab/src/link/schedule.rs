@@ -37,7 +37,7 @@ pub struct Link {
     /// What exceeds it is dropped before the queue.
     pub policer: Option<Policer>,
     /// From this moment on each way takes so much longer: another route.
-    pub detour: Option<(Duration, Duration)>,
+    pub longer_route: Option<(Duration, Duration)>,
     /// Of loss and jitter: the same seed, the same losses.
     pub seed: u64,
 }
@@ -53,7 +53,7 @@ impl Link {
     #[must_use]
     pub const fn varying(rates: Vec<(Duration, u64)>) -> Self {
         let (delay, queue) = (Duration::from_millis(5), Duration::from_millis(100));
-        Self { rates, delay, queue, loss: 0, jitter: Duration::ZERO, policer: None, detour: None, seed: 1 }
+        Self { rates, delay, queue, loss: 0, jitter: Duration::ZERO, policer: None, longer_route: None, seed: 1 }
     }
 
     /// The rates of a trace; 5 ms each way and a queue of 100 ms, without loss or jitter.
@@ -84,8 +84,8 @@ impl Link {
 
     /// With a round trip that is longer by `rtt` from a moment on.
     #[must_use]
-    pub fn with_detour(self, from: Duration, rtt: Duration) -> Self {
-        Self { detour: Some((from, rtt / 2)), ..self }
+    pub fn with_longer_route(self, from: Duration, rtt: Duration) -> Self {
+        Self { longer_route: Some((from, rtt / 2)), ..self }
     }
 
     /// The other direction: as fast as makes no difference, without a policer, with the same delay, loss and jitter.
@@ -170,8 +170,8 @@ impl<T> Schedule<T> {
         let late = self.random(u64::try_from(self.link.jitter.as_nanos()).unwrap_or(u64::MAX));
         if !lost {
             self.count += 1;
-            let detour = self.link.detour.filter(|(from, _)| now >= *from).map_or(Duration::ZERO, |(_, longer)| longer);
-            let arrives = self.busy + self.link.delay + detour + Duration::from_nanos(late);
+            let longer = self.link.longer_route.filter(|(from, _)| now >= *from).map_or(Duration::ZERO, |(_, by)| by);
+            let arrives = self.busy + self.link.delay + longer + Duration::from_nanos(late);
             self.packets.insert((arrives, self.count), packet);
         }
         Some(wait)
@@ -261,8 +261,8 @@ mod tests {
     }
 
     #[test]
-    fn a_detour_takes_longer_from_its_moment_on() {
-        let mut schedule = Schedule::new(Link::constant(1_000_000_000).with_detour(SECOND, milliseconds(60)));
+    fn a_longer_route_takes_longer_from_its_moment_on() {
+        let mut schedule = Schedule::new(Link::constant(1_000_000_000).with_longer_route(SECOND, milliseconds(60)));
         schedule.push(SECOND - milliseconds(1), 97, 'a');
         schedule.push(SECOND, 97, 'b');
         assert_eq!(schedule.pop(SECOND + milliseconds(10)), Some('a'));
