@@ -1,6 +1,5 @@
 //! The command line's words: subcommands, options, defaults.
 
-mod grid;
 mod live;
 #[cfg(feature = "retrieval")]
 mod retrieval;
@@ -8,18 +7,20 @@ mod video;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::thread;
 
-use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use nestcast_codec::{DEFAULT_MAX_PIXELS, MAX_HEADER};
+use nestcast_lab::eval::Grid;
+use nestcast_media::FrameRange;
 use nestcast_models::Package;
+use nestcast_proto::Bitrate;
 
-pub(crate) use grid::Grid;
 pub(crate) use live::{Receive, Send};
 #[cfg(feature = "retrieval")]
 pub(crate) use retrieval::{Codes, Index, Search};
-use video::bitrate;
-pub(crate) use video::{Frames, VideoCoding};
+pub(crate) use video::VideoCoding;
 
 /// Most threads that may be asked for: more would only take memory.
 const MAX_THREADS: usize = 256;
@@ -35,21 +36,6 @@ const DEFAULT_MODEL: &str = "photo";
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-impl Arguments {
-    /// The words that the program was given. Words that make no sense whatever the files hold end it with status 2 and the
-    /// subcommand's usage; whatever fails later has status 1.
-    pub(crate) fn read() -> Self {
-        let arguments = Self::parse();
-        if let Err((name, why)) = arguments.command.check() {
-            let mut all = Self::command();
-            all.build();
-            let command = all.find_subcommand_mut(name).expect("it was parsed");
-            command.error(ErrorKind::ArgumentConflict, why).exit();
-        }
-        arguments
-    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -79,17 +65,6 @@ pub(crate) enum Command {
     Demo(Demo),
 }
 
-impl Command {
-    /// What no option can see alone: the subcommand's name, and what is wrong.
-    fn check(&self) -> Result<(), (&'static str, String)> {
-        match self {
-            #[cfg(feature = "retrieval")]
-            Self::Search(search) => search.check().map_err(|why| ("search", why)),
-            _ => Ok(()),
-        }
-    }
-}
-
 /// What turns pixels into numbers and back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Transform {
@@ -108,25 +83,17 @@ impl Transform {
     }
 }
 
-/// One decoder, or both side by side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Decoders {
-    /// The model's networks; needs ONNX Runtime
-    Deep,
-    /// The model's linear transform; needs nothing
-    Linear,
-    /// Both
-    Both,
-}
+/// Both decoders side by side, the best last.
+pub(crate) const BOTH: &[Transform] = &[Transform::Linear, Transform::Deep];
 
-impl Decoders {
-    pub(crate) const fn list(self) -> &'static [Transform] {
-        match self {
-            Self::Deep => &[Transform::Deep],
-            Self::Linear => &[Transform::Linear],
-            Self::Both => &[Transform::Linear, Transform::Deep],
-        }
-    }
+/// One decoder, or both.
+fn decoders() -> impl TypedValueParser<Value = &'static [Transform]> {
+    let each = Transform::value_variants().iter().filter_map(Transform::to_possible_value);
+    PossibleValuesParser::new(each.chain([PossibleValue::new("both").help("Both")])).map(|name| match &*name {
+        "deep" => &[Transform::Deep][..],
+        "linear" => &[Transform::Linear],
+        _ => BOTH,
+    })
 }
 
 /// Options that every subcommand with a transform has.
@@ -135,9 +102,8 @@ pub(crate) struct Common {
     /// The model of pictures: the name of a built-in one, or a model package's folder [default: photo]
     #[arg(long, value_name = "NAME|DIR", value_parser = model)]
     pub(crate) model: Option<String>,
-    /// Threads to use; the result does not depend on it [default: all cores]
-    #[arg(long, value_name = "N", value_parser = threads)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    threads: Threads,
     /// Refuse pictures of more pixels than this, before memory is taken for them
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PIXELS)]
     pub(crate) max_pixels: u64,
@@ -151,14 +117,22 @@ impl Common {
 
     /// The number of threads asked for, or that of the cores there are.
     pub(crate) fn threads(&self) -> usize {
-        cores_or(self.threads)
+        self.threads.count()
     }
 }
 
-/// The number of threads asked for, or that of the cores there are.
-fn cores_or(threads: Option<usize>) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS);
-    threads.unwrap_or_else(cores)
+#[derive(Debug, Args)]
+pub(crate) struct Threads {
+    /// Threads to use; the result does not depend on it [default: all cores]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_THREADS as u64))]
+    threads: Option<usize>,
+}
+
+impl Threads {
+    /// The number asked for, or that of the cores there are.
+    pub(crate) fn count(&self) -> usize {
+        self.threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -171,8 +145,8 @@ pub(crate) struct Encode {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) video: VideoCoding,
-    /// Of a picture: stop after this many bytes: the prefix of the whole stream, made in less time
-    #[arg(long, value_name = "N", value_parser = max_bytes)]
+    /// Of a picture: stop after this many bytes, a header's at least: the prefix of the whole stream, made in less time
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(MAX_HEADER as u64..))]
     pub(crate) max_bytes: Option<usize>,
     /// The transform to encode a picture with; both decoders decode what either makes. `deep` is the model's encoder network: it takes
     /// 1.6 times as long, and needs 0.3 % less rate at equal MS-SSIM with `photo`, 5 % less with `photo-ssim`
@@ -201,11 +175,11 @@ pub(crate) struct Decode {
     #[arg(long, value_name = "N")]
     pub(crate) bytes: Option<usize>,
     /// Of a video: decode what a receiver of this rate gets, in bits per second, or with k or M, as in 300k
-    #[arg(long, value_name = "RATE", value_parser = bitrate)]
-    pub(crate) bitrate: Option<u64>,
+    #[arg(long, value_name = "RATE")]
+    pub(crate) bitrate: Option<Bitrate>,
     /// Of a video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
     #[arg(long, value_name = "A..B", default_value_t)]
-    pub(crate) frames: Frames,
+    pub(crate) frames: FrameRange,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -233,8 +207,8 @@ pub(crate) struct Length {
     #[arg(long, value_name = "X", value_parser = positive)]
     pub(crate) bpp: Option<f64>,
     /// Of a video: keep of every frame what this rate carries, in bits per second, or with k or M, as in 300k
-    #[arg(long, value_name = "RATE", value_parser = bitrate)]
-    pub(crate) bitrate: Option<u64>,
+    #[arg(long, value_name = "RATE")]
+    pub(crate) bitrate: Option<Bitrate>,
     #[cfg(feature = "retrieval")]
     /// Of a code: keep the first N bits
     #[arg(long, value_name = "N")]
@@ -277,8 +251,8 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "OUT.svg", value_parser = |text: &str| named(text, "svg"))]
     pub(crate) plot: Option<PathBuf>,
     /// The decoder to measure pictures with [default: both]
-    #[arg(long, value_enum)]
-    pub(crate) decoder: Option<Decoders>,
+    #[arg(long, value_parser = decoders())]
+    pub(crate) decoder: Option<&'static [Transform]>,
     /// The transform to encode with, as for `encode`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
@@ -303,8 +277,8 @@ pub(crate) struct Demo {
     pub(crate) output: PathBuf,
     /// The decoders to show of a picture, a broadcast is linear; `linear` needs no ONNX Runtime, for encoding neither
     /// [default: both]
-    #[arg(long, value_enum)]
-    pub(crate) decoder: Option<Decoders>,
+    #[arg(long, value_parser = decoders())]
+    pub(crate) decoder: Option<&'static [Transform]>,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -336,46 +310,9 @@ fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-fn threads(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(count @ 1..=MAX_THREADS) => Ok(count),
-        _ => Err(format!("give 1 to {MAX_THREADS}")),
-    }
-}
-
-fn max_bytes(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(count) if count >= MAX_HEADER => Ok(count),
-        _ => Err(format!("give {MAX_HEADER} or more, because the header comes first")),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn threads_are_few() {
-        assert_eq!([threads("1"), threads("256")], [Ok(1), Ok(256)]);
-        for wrong in ["", "0", "257", "-1", "99999999999999999999"] {
-            assert!(threads(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_grid_reaches_its_stop() {
-        let rates = |text: &str| text.parse::<Grid>().map(|grid| grid.rates().collect::<Vec<_>>());
-        assert_eq!(rates("0.1:0.3:0.05"), Ok(vec![0.1, 0.15, 0.2, 0.25, 0.3]));
-        assert_eq!(rates("0.1:0.29:0.05").map(|rates| rates.len()), Ok(4));
-        assert_eq!(rates("0.5:0.5:1"), Ok(vec![0.5]));
-        assert_eq!("0.1:1.5:0.05".parse(), Ok(Grid::default()));
-        for wrong in ["", "1", "1:2", "2:1:0.1", "1:2:0", "0.1:1:1e-9", "a:b:c"] {
-            assert!(rates(wrong).is_err(), "{wrong}");
-        }
-    }
+#[test]
+fn the_command_line_is_consistent() {
+    use clap::CommandFactory as _;
+    Arguments::command().debug_assert();
 }

@@ -2,15 +2,14 @@
 
 use anyhow::{Context, Result, bail};
 use nestcast_lab::metrics;
-use nestcast_media::Kind;
+use nestcast_media::output::Output;
+use nestcast_media::{Input, Kind};
 
 use crate::args::Cut;
-use crate::files::{self, Input};
-use crate::streams::StreamFile;
-use crate::video;
+use crate::{pictures, video};
 
 pub(crate) fn run(options: &Cut) -> Result<()> {
-    let output = files::output(&options.output, &[&options.input])?;
+    let output = Output::new(&options.output, &[&options.input])?;
     let mut input = Input::open(&options.input)?;
     if input.kind()? == Kind::StoredVideo {
         return video::cut(options, input, &output);
@@ -19,13 +18,12 @@ pub(crate) fn run(options: &Cut) -> Result<()> {
     if crate::retrieval::is_code(&mut input)? {
         return crate::retrieval::cut(options, input, &output);
     }
-    let stream = StreamFile::open(input)?;
+    let (name, stream) = (input.name(), input.stream()?);
     let count = match (options.length.bytes, options.length.bpp) {
         (Some(count), _) => count,
         (None, Some(bpp)) => metrics::budget(bpp, stream.header().size),
         (None, None) => bail!("this is a picture's stream: give --bytes or --bpp"),
     };
-    let prefix =
-        stream.prefix(count).with_context(|| format!("{} cannot be cut there", files::name(&options.input)))?;
+    let prefix = pictures::prefix(&name, stream, count).with_context(|| format!("{name} cannot be cut there"))?;
     Ok(output.write(&prefix)?)
 }

@@ -3,19 +3,20 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use nestcast_codec::Error;
 use nestcast_lab::metrics;
-use nestcast_media::Kind;
+use nestcast_media::output::Output;
 use nestcast_media::picture::encode_png;
+use nestcast_media::{Input, Kind};
 
 use crate::args::{Decode, Transform};
-use crate::files::{self, Input};
-use crate::streams::StreamFile;
-use crate::transforms::{self, Model};
-use crate::video;
+use crate::transforms::Model;
+use crate::{files, pictures, video};
 
 const PNG: &str = "png";
 /// Extensions that promise a format.
-const FORMATS: [&str; 10] = [PNG, "jpg", "jpeg", "webp", "avif", "gif", "bmp", "tif", "tiff", "y4m"];
+const FORMATS: [&str; 14] =
+    [PNG, "jpg", "jpeg", "webp", "avif", "gif", "bmp", "tif", "tiff", "y4m", "mp4", "mkv", "webm", "avi"];
 
 pub(crate) fn run(options: &Decode) -> Result<()> {
     let mut input = Input::open(&options.input)?;
@@ -32,33 +33,42 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
 }
 
 fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
+    let name = input.name();
+    let failed = || format!("{name} cannot be decoded");
+    let stream = input.stream()?;
     ensure_png(&options.output)?;
-    let output = files::output(&options.output, &[&options.input])?;
-    let failed = || format!("{} cannot be decoded", files::name(&options.input));
-    let stream = StreamFile::open(input)?;
+    let output = Output::new(&options.output, &[&options.input])?;
     let model = Model::open(&options.common)?.or_built_in(stream.header().model);
     let transform = options.decoder.unwrap_or(Transform::Deep);
     let (synthesis, (mut decoder, fault, count)) = model.synthesis_beside(transform, || {
-        transforms::check_size(stream.header().size, &options.common).with_context(failed)?;
+        // Refuses what the decoder would, before more than the header is read.
+        let (given, max) = (stream.header().size.pixels() as u64, options.common.max_pixels);
+        let what = "the picture's number of pixels";
+        ensure!(given <= max, anyhow::Error::from(Error::Limit { what, given, max }).context(failed()));
         let bytes = match options.bytes {
-            Some(count) => stream.prefix(count)?,
-            None => stream.read(None)?.bytes().clone(),
+            Some(count) => pictures::prefix(&name, stream, count)?,
+            None => pictures::stream(&name, stream, None)?.bytes().clone(),
         };
         // The synthesis is not there yet; all that a decoder knows before it is the same with another.
         let mut decoder = model.decoder(Transform::Linear)?;
-        let fault = transforms::push_before_fault(&mut decoder, &bytes).with_context(failed)?;
+        let fault = match decoder.push(&bytes) {
+            Err(fault @ Error::Corrupt { .. }) if decoder.header().is_some() => Some(fault),
+            pushed => pushed.map(|_| None).with_context(failed)?,
+        };
         Ok((decoder, fault, bytes.len()))
     })?;
     let (coefficients, position) = decoder.coefficients().with_context(failed)?;
     let picture = synthesis.picture_of(std::mem::take(coefficients), position).with_context(failed)?;
     if let Some(fault) = fault {
-        let name = files::name(&options.input);
         files::note(&format!("{name}: {fault}: the picture shows what came before; get the stream again for the rest"));
     }
     output.write(&encode_png(&picture)?)?;
-    let (path, size, name) = (options.output.display(), picture.size(), transform.name());
+    let (path, size, transform) = (options.output.display(), picture.size(), transform.name());
     let (width, height, bpp) = (size.width(), size.height(), metrics::bpp(count, size));
-    files::say_beside(&output, &format!("{path}: {width}x{height} from {count} bytes, {bpp:.3} bpp, {name} decoder\n"))
+    files::say_beside(
+        &output,
+        &format!("{path}: {width}x{height} from {count} bytes, {bpp:.3} bpp, {transform} decoder\n"),
+    )
 }
 
 /// The format of pictures or video that a name promises, if any.

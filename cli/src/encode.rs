@@ -1,36 +1,18 @@
 //! `nestcast encode`: a picture to a stream; `video` has videos.
 
-use std::fmt;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use nestcast_lab::metrics;
-use nestcast_media::Kind;
-use serde::Serialize;
+use nestcast_lab::encoded::{EncodedPicture, Names};
+use nestcast_media::output::Output;
+use nestcast_media::{Input, Kind};
 
 use crate::args::Encode;
-use crate::files::{self, Input};
 use crate::transforms::Model;
-use crate::{pictures, video};
-
-/// What was made of what; `--json` prints it as it is.
-#[derive(Debug, Serialize)]
-struct Summary {
-    input: String,
-    output: String,
-    width: usize,
-    height: usize,
-    channels: usize,
-    bytes: usize,
-    bpp: f64,
-    model: String,
-    model_id: String,
-    analysis: &'static str,
-    encode_ms: f64,
-}
+use crate::{files, pictures, video};
 
 pub(crate) fn run(options: &Encode) -> Result<()> {
-    let output = files::output(&options.output, &[&options.input])?;
+    let output = Output::new(&options.output, &[&options.input])?;
     let mut input = Input::open(&options.input)?;
     if input.kind()? == Kind::Y4m {
         return video::encode(options, input, &output);
@@ -44,40 +26,19 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
         return crate::retrieval::encode(options, input, &output);
     }
     let model = Model::open(&options.common)?;
-    let picture = pictures::read_from(input, options.common.max_pixels)?;
+    let names = names(&input, &output);
+    let picture = pictures::read(input, options.common.max_pixels)?;
     let mut encoder = model.encoder(options.analysis)?.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX));
 
     let start = Instant::now();
-    let stream =
-        encoder.encode(&picture).with_context(|| format!("{} cannot be encoded", files::name(&options.input)))?;
-    let encode_ms = start.elapsed().as_secs_f64() * 1e3;
+    let stream = encoder.encode(&picture).with_context(|| format!("{} cannot be encoded", names.input))?;
+    let took = start.elapsed();
     output.write(stream.bytes())?;
-
-    let (size, bytes) = (picture.size(), stream.bytes().len());
-    let summary = Summary {
-        input: files::name(&options.input),
-        output: options.output.display().to_string(),
-        width: size.width(),
-        height: size.height(),
-        channels: picture.channels().count(),
-        bytes,
-        bpp: metrics::bpp(bytes, size),
-        model: model.name().to_owned(),
-        model_id: model.id().to_string(),
-        analysis: options.analysis.name(),
-        encode_ms,
-    };
+    let summary = EncodedPicture::new(names, &stream, model.package.name(), options.analysis.name(), took);
     files::conclude(&output, options.json, &summary)
 }
 
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { output, width, height, channels, bytes, bpp, model, model_id, analysis, encode_ms, .. } = self;
-        let colours = if *channels == 1 { "grey" } else { "RGB" };
-        writeln!(
-            f,
-            "{output}: {width}x{height} {colours}, {bytes} bytes, {bpp:.3} bpp, model {model} ({model_id}), \
-             {analysis} analysis, {encode_ms:.0} ms"
-        )
-    }
+/// What messages call what was encoded, and what was written.
+pub(crate) fn names(input: &Input<'_>, output: &Output<'_>) -> Names {
+    Names { input: input.name(), output: output.path().display().to_string() }
 }

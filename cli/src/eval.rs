@@ -6,17 +6,18 @@ use anyhow::{Context, Result, ensure};
 use nestcast_lab::eval::{csv, pictures::Bench};
 use nestcast_lab::progress::Progress;
 use nestcast_lab::rate_distortion::Row;
-use nestcast_media::Kind;
+use nestcast_media::output::Output;
+use nestcast_media::{Input, Kind, is_standard};
 
-use crate::args::{Decoders, Eval};
-use crate::files::{self, Input, Lines, Output};
+use crate::args::{BOTH, Eval};
+use crate::files::{self, Lines};
 use crate::transforms::Model;
-use crate::{pictures, video};
+use crate::{advice, pictures, video};
 
 pub(crate) fn run(options: &Eval) -> Result<()> {
     if let [path] = &options.inputs[..]
         && path.is_file()
-        && files::kind(path)? == Kind::Y4m
+        && Input::kind_of(path)? == Kind::Y4m
     {
         return video::eval(options, Input::open(path)?);
     }
@@ -31,10 +32,10 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
 fn pictures(options: &Eval) -> Result<()> {
     let pictures = pictures::named(&options.inputs)?;
     let inputs: Vec<&Path> = pictures.iter().map(PathBuf::as_path).collect();
-    let csv = options.csv.as_deref().filter(|csv| !files::is_standard(csv));
-    let output = csv.map(|csv| files::output(csv, &inputs)).transpose()?;
+    let csv = options.csv.as_deref().filter(|csv| !is_standard(csv));
+    let output = csv.map(|csv| Output::new(csv, &inputs)).transpose()?;
     let model = Model::open(&options.common)?;
-    let decoders = options.decoder.unwrap_or(Decoders::Both).list();
+    let decoders = options.decoder.unwrap_or(BOTH);
     let decoders = decoders.iter().map(|&kind| Ok((kind.name(), model.decoder(kind)?))).collect::<Result<_>>()?;
     let encoder = (options.analysis.name(), model.encoder(options.analysis)?);
     let mut bench = Bench::new(encoder, decoders, options.grid.unwrap_or_default().rates().collect());
@@ -50,8 +51,8 @@ fn pictures(options: &Eval) -> Result<()> {
             Ok(measured) => rows.extend(measured),
             Err(error) if inputs.len() == 1 => return Err(error),
             Err(error) => {
-                progress.suspend(|| files::note(&format!("{error:#}")));
-                left_out.push(files::name(input));
+                progress.suspend(|| files::note(&advice::told(&error)));
+                left_out.push(Input::name_of(input));
             }
         }
     }
@@ -65,10 +66,10 @@ fn pictures(options: &Eval) -> Result<()> {
 
 /// Measures the picture in a file.
 fn measure(bench: &mut Bench, path: &Path, max_pixels: u64, progress: &Progress) -> Result<Vec<Row>> {
-    let image = path.file_name().map_or_else(|| files::name(path), |name| name.to_string_lossy().into_owned());
+    let image = Input::short_name_of(path);
     progress.say(&image);
-    let measured = bench.measure(&image, &pictures::read(path, max_pixels)?, progress);
-    measured.with_context(|| format!("{} cannot be measured", files::name(path)))
+    let measured = bench.measure(&image, &pictures::read(Input::open(path)?, max_pixels)?, progress);
+    measured.with_context(|| format!("{} cannot be measured", Input::name_of(path)))
 }
 
 /// Writes the table where `--csv` says, and prints its means where that leaves room.

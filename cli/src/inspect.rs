@@ -2,13 +2,12 @@
 
 use anyhow::{Context, Result, ensure};
 use nestcast_lab::inspect::picture::Report;
-use nestcast_media::Kind;
+use nestcast_media::{Input, Kind};
 
 use crate::args::{Inspect, Transform};
-use crate::files::{self, Input, Lines};
-use crate::streams::StreamFile;
-use crate::transforms::{self, Model};
-use crate::video;
+use crate::files::{self, Lines};
+use crate::transforms::Model;
+use crate::{pictures, video};
 
 pub(crate) fn run(options: &Inspect) -> Result<()> {
     let mut input = Input::open(&options.input)?;
@@ -20,17 +19,17 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
         return crate::retrieval::inspect(options, input);
     }
     ensure!(options.original.is_none(), "--original is for videos: `nestcast eval` measures pictures");
-    let (name, stream) = (input.name(), StreamFile::open(input)?);
+    let (name, stream) = (input.name(), input.stream()?);
     let (header, header_bytes) = (*stream.header(), stream.header_bytes());
-    let stream = stream.read(None)?;
+    let stream = pictures::stream(&name, stream, None)?;
     let model = Model::open(&options.common)?.or_built_in(header.model);
-    let known = (header.model == model.id()).then(|| model.name().to_owned());
+    let known = (header.model == model.package.id()).then(|| model.package.name().to_owned());
     // Cuts are found by decoding, which needs the model, and memory for the picture.
     let decodes = known.is_some() && header.size.pixels() as u64 <= options.common.max_pixels;
     let mut report = Report::new(name.clone(), &stream, header_bytes, known);
     if decodes {
         let cut = report.with_cuts(&stream, &mut model.decoder(Transform::Linear)?);
-        report = cut.map_err(transforms::advise).with_context(|| format!("{name} cannot be decoded"))?;
+        report = cut.with_context(|| format!("{name} cannot be decoded"))?;
     }
     if options.json { Lines::Output.print_pretty(&report) } else { files::print_result(&report.to_string()) }
 }

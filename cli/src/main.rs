@@ -1,5 +1,6 @@
 //! The `nestcast` command: parses its arguments, runs one subcommand, reports failure in one line.
 
+mod advice;
 mod args;
 mod cut;
 mod decode;
@@ -13,11 +14,12 @@ mod live;
 mod pictures;
 #[cfg(feature = "retrieval")]
 mod retrieval;
-mod streams;
 mod transforms;
 mod video;
 
 use std::process::ExitCode;
+
+use clap::Parser as _;
 
 use crate::args::{Arguments, Command};
 
@@ -27,9 +29,9 @@ use crate::args::{Arguments, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::read();
+    let arguments = Arguments::parse();
     if !matches!(arguments.command, Command::Send(_) | Command::Receive(_)) {
-        files::end_without_temporary_files();
+        nestcast_media::output::end_without_temporary_files();
     }
     let done = match &arguments.command {
         Command::Encode(options) => encode::run(options),

@@ -1,42 +1,31 @@
-//! Pictures by name: what is wrong with a file is said with its name and what to do.
+//! Pictures and their streams by name, with notes of what they lack.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, ensure};
-use nestcast_codec::{Picture, Size};
-use nestcast_media::Kind;
-use nestcast_media::picture::{self, Decoded, Error};
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use nestcast_codec::{Picture, Stream};
+use nestcast_media::{Input, InputError, Opened, is_standard, picture, stream};
 
-use crate::files::{self, Input};
+use crate::files;
 
 /// Reads a PNG or JPEG file, known by its content, as the 8-bit grey or RGB picture that a viewer shows.
 ///
 /// What that changes (16 bits, transparency, CMYK, animation, colour profile) is noted on standard error.
-pub(crate) fn read(path: &Path, max_pixels: u64) -> Result<Picture> {
-    read_from(Input::open(path)?, max_pixels)
-}
-
-/// The same of an input that is open.
-pub(crate) fn read_from(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
+pub(crate) fn read(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
     let name = input.name();
-    let decoded = decode(input, max_pixels)?;
+    let decoded = input.picture(max_pixels)?;
     for note in decoded.notes {
         files::note(&format!("{name}: {note}"));
     }
     Ok(decoded.picture)
 }
 
-/// The same without notes, where many pictures are read for little of each.
-#[cfg(feature = "retrieval")]
-pub(crate) fn read_quietly(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
-    Ok(decode(input, max_pixels)?.picture)
-}
-
 /// The pictures named, and those in the folders named, by name.
 pub(crate) fn named(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for input in inputs {
-        if files::is_standard(input) || !input.is_dir() {
+        if is_standard(input) || !input.is_dir() {
             all.push(input.clone());
             continue;
         }
@@ -48,29 +37,19 @@ pub(crate) fn named(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// The size of the picture that [`read`] would give, from the file's header.
-pub(crate) fn size(path: &Path, max_pixels: u64) -> Result<Size> {
-    let input = Input::open(path)?;
-    picture::read_size(input.into_source(), max_pixels).map_err(|error| advise(&files::name(path), error))
+/// The rest of a stream, or no more than so many bytes in all.
+pub(crate) fn stream(name: &str, reader: stream::Reader<Opened>, most: Option<usize>) -> Result<Stream> {
+    Ok(reader.read(most).map_err(|error| InputError::named(name, error))?)
 }
 
-fn decode(input: Input<'_>, max_pixels: u64) -> Result<Decoded> {
-    let name = input.name();
-    picture::read(input.into_source(), max_pixels).map_err(|error| advise(&name, error))
-}
-
-/// Adds what to do.
-fn advise(name: &str, error: Error) -> anyhow::Error {
-    let advice = match error {
-        Error::Io(_) => return anyhow::Error::from(error).context(format!("{name} cannot be read")),
-        Error::Empty => return anyhow!("{name} is empty: get the file again"),
-        Error::Format => ", video with `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`",
-        Error::Pixels { .. } => ": scale it down or raise --max-pixels",
-        Error::Length { .. } => ": raise --max-pixels",
-        Error::Kind(Kind::StoredVideo) => ": `nestcast decode` makes y4m or pictures of it",
-        Error::Kind(Kind::Y4m) => ": name it alone, where videos are taken",
-        Error::Kind(Kind::Stream) => ": `nestcast decode` makes a PNG of it",
-        _ => "",
-    };
-    anyhow!("{name} is refused: {error}{advice}")
+/// The first `count` bytes of a stream. Says so if there are fewer.
+pub(crate) fn prefix(name: &str, reader: stream::Reader<Opened>, count: usize) -> Result<Bytes> {
+    let least = reader.header_bytes();
+    ensure!(count >= least, "{count} bytes end inside the stream's header: ask for {least} or more");
+    let bytes = stream(name, reader, Some(count))?.prefix(count);
+    if count > bytes.len() {
+        let length = bytes.len();
+        files::note(&format!("{count} bytes are asked for, the stream has {length}: all of it is used"));
+    }
+    Ok(bytes)
 }

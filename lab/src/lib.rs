@@ -15,6 +15,8 @@ pub mod clip;
 #[cfg(feature = "demo")]
 pub mod demo;
 #[cfg(feature = "eval")]
+pub mod encoded;
+#[cfg(feature = "eval")]
 pub mod eval;
 #[cfg(feature = "ffmpeg")]
 pub mod ffmpeg;
@@ -26,6 +28,7 @@ pub mod link;
 pub mod metrics;
 #[cfg(feature = "motion-jpeg")]
 pub mod motion_jpeg;
+pub mod originals;
 #[cfg(feature = "virtual-time")]
 pub mod pace;
 #[cfg(feature = "show")]
@@ -35,6 +38,8 @@ pub mod plot;
 #[cfg(feature = "progress")]
 pub mod progress;
 pub mod rate_distortion;
+#[cfg(feature = "search")]
+pub mod search;
 #[cfg(feature = "show")]
 pub mod sheet;
 #[cfg(feature = "show")]

@@ -75,6 +75,12 @@ impl Package {
         Self::names().filter_map(|name| Self::builtin(name).ok())
     }
 
+    /// The package that is part of this build and has the tables of this id, if there is one.
+    #[must_use]
+    pub fn built_in_with(id: ModelId) -> Option<Self> {
+        Self::built_in().find(|package| package.id() == id)
+    }
+
     fn read(files: Files<'_>, place: String) -> Result<Self, PackageError> {
         match files.read() {
             Ok(Contents { manifest, tables, files }) => Ok(Self { place, manifest, tables, files }),

@@ -1,8 +1,12 @@
 //! Bits per second, and what they carry in a time.
 
+use std::str::FromStr;
 use std::time::Duration;
 
-/// A bitrate in bits per second.
+/// The rates that text may name: those between which anything is sent.
+const IN_TEXT: std::ops::RangeInclusive<f64> = 1e3..=1e12;
+
+/// A bitrate in bits per second; in text so many bits, or with `k` or `M`, as in `300k`, from 1000 to 10^12.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Bitrate(u64);
 
@@ -47,6 +51,26 @@ impl Bitrate {
     }
 }
 
+/// A text that names no rate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no rate: give bits per second, 1000 or more, or with k or M, as in 300k")]
+pub struct BitrateError(String);
+
+impl FromStr for Bitrate {
+    type Err = BitrateError;
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be in range")]
+    fn from_str(text: &str) -> Result<Self, BitrateError> {
+        let (number, unit) = match text.char_indices().last() {
+            Some((at, 'k')) => (&text[..at], 1e3),
+            Some((at, 'M')) => (&text[..at], 1e6),
+            _ => (text, 1.0),
+        };
+        let bits = number.trim().parse().map(|number: f64| number * unit).ok().filter(|bits| IN_TEXT.contains(bits));
+        bits.map(|bits| Self(bits as u64)).ok_or_else(|| BitrateError(text.to_owned()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,5 +82,14 @@ mod tests {
         assert_eq!(Bitrate::of(1000, second), Some(Bitrate::from_bits(8_000)));
         assert_eq!(Bitrate::of(1000, Duration::ZERO), None);
         assert_eq!(Bitrate::from_bits(u64::MAX).bytes_in(Duration::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn text_has_units() {
+        let bits = |text: &str| text.parse().map(Bitrate::bits);
+        assert_eq!([bits("300k"), bits("1.5M"), bits("64000")], [Ok(300_000), Ok(1_500_000), Ok(64_000)]);
+        for wrong in ["", "k", "-1M", "5", "1G", "é", "inf", "nan", "1e13"] {
+            assert!(bits(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -70,7 +70,7 @@ mod waiting;
 mod wire;
 
 pub use bases::Bases;
-pub use bitrate::Bitrate;
+pub use bitrate::{Bitrate, BitrateError};
 pub use close::{Close, Code};
 pub use control::Control;
 pub use delay_controller::DelayController;

@@ -31,6 +31,7 @@
 //! A sender is not trusted: what it makes a receiver hold is bounded by the size of picture that it announced, and so is
 //! every time that it makes a receiver wait.
 
+mod address;
 mod concealment;
 mod decoding;
 mod error;
@@ -42,6 +43,8 @@ mod player;
 mod quic;
 mod receive;
 mod repair;
+#[cfg(feature = "serde")]
+mod report;
 mod retry;
 mod session;
 mod sink;
@@ -50,6 +53,7 @@ mod transport;
 mod trust;
 mod viewer;
 
+pub use address::{Address, AddressError};
 pub use decoding::Decoding;
 pub use error::Error;
 pub use latency::LatencyHistogram;

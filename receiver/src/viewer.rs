@@ -1,6 +1,7 @@
 //! Whoever looks at a broadcast, and what it is told.
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -81,6 +82,22 @@ pub struct Totals {
     pub reconnects: u64,
     /// From capture to shown.
     pub latency: LatencyHistogram,
+}
+
+/// In a line: the pictures that were shown, and what became of the others.
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { received: ReceiveStats { shown, bytes, blank, .. }, undecoded, corrupt, .. } = self;
+        let pictures = shown.saturating_sub(undecoded + corrupt);
+        write!(f, "{pictures} pictures from {bytes} bytes, {undecoded} skipped for want of time, {blank} never came")?;
+        if self.concealed > 0 {
+            write!(f, ", {} concealed while they were missing", self.concealed)?;
+        }
+        if self.reconnects > 0 {
+            write!(f, ", {} reconnections", self.reconnects)?;
+        }
+        Ok(())
+    }
 }
 
 /// Whoever looks. All calls come from one thread of its own; the error of any ends the receiving.

@@ -7,6 +7,7 @@
 //! An encoder that is late finds the newest picture; those before it are skipped and counted.
 
 use std::io::Read;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -48,6 +49,24 @@ pub enum PictureError {
         /// That of the pictures before it.
         announced: Size,
     },
+    /// Two files have pictures of other sizes.
+    #[error(
+        "{} is {}x{}, {} is {}x{}: the pictures of a broadcast have one size, scale them to it or move the others away",
+        file.display(), given.width(), given.height(), first.display(), size.width(), size.height()
+    )]
+    Sizes {
+        /// One file.
+        file: PathBuf,
+        /// The size of its picture.
+        given: Size,
+        /// The first file.
+        first: PathBuf,
+        /// The size of its picture.
+        size: Size,
+    },
+    /// Not one picture can be read.
+    #[error("it holds no picture that can be read")]
+    NoPicture,
     /// A picture cannot be encoded.
     #[error("a picture cannot be encoded: {0}")]
     Encode(#[from] EncodeError),

@@ -70,6 +70,8 @@ mod places;
 #[cfg(feature = "qlog")]
 mod qlog;
 mod quic;
+#[cfg(feature = "serde")]
+mod report;
 mod slides;
 mod source;
 mod statistics;

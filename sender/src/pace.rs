@@ -1,5 +1,6 @@
 //! Whether the encoder keeps up with its source, looked at every few seconds.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::statistics::Statistics;
@@ -17,7 +18,7 @@ pub struct Pace {
     skipped: u64,
 }
 
-/// An encoder that skipped more than a twentieth of the frames that were due.
+/// An encoder that skipped more than a twentieth of the frames that were due; its text says so, with frames a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Behind {
     /// Frames that were encoded.
@@ -39,6 +40,25 @@ impl Pace {
         let due = encoded + skipped;
         (skipped.saturating_mul(TOLERANCE) > due).then_some(Behind { encoded, due, past })
     }
+}
+
+impl fmt::Display for Behind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { encoded, due, past } = *self;
+        let [reached, wanted] = [encoded, due].map(|frames| a_second(frames, past));
+        let (skipped, seconds) = (due - encoded, past.as_secs_f64());
+        write!(
+            f,
+            "the encoder reaches {reached} of {wanted} frames a second: {skipped} of {due} were skipped in the last {seconds:.0} s"
+        )
+    }
+}
+
+/// Frames a second, with a decimal where there are few.
+#[expect(clippy::cast_precision_loss, reason = "frames of a few seconds are few")]
+fn a_second(frames: u64, time: Duration) -> String {
+    let rate = frames as f64 / time.as_secs_f64();
+    if rate < 9.95 { format!("{rate:.1}") } else { format!("{rate:.0}") }
 }
 
 #[cfg(test)]
@@ -67,5 +87,15 @@ mod tests {
         assert_eq!(after(&mut pace, 10, 95, 5), None, "one in twenty");
         assert!(after(&mut pace, 15, 189, 11).is_some(), "more than that");
         assert_eq!(after(&mut pace, 20, 289, 11), None, "it caught up");
+    }
+
+    #[test]
+    fn an_encoder_that_falls_behind_is_told_with_its_rate() {
+        let said = |encoded, due, seconds| Behind { encoded, due, past: Duration::from_secs(seconds) }.to_string();
+        assert_eq!(
+            said(35, 150, 5),
+            "the encoder reaches 7.0 of 30 frames a second: 115 of 150 were skipped in the last 5 s"
+        );
+        assert!(said(120, 300, 10).contains("reaches 12 of 30") && said(120, 300, 10).contains("180 of 300"));
     }
 }

@@ -16,6 +16,10 @@ const MAX_BASE_BYTES: usize = 1000;
 /// Samples for each byte of a base: 0.05 bits a pixel of RGB show the whole of a picture.
 const SAMPLES_PER_BASE_BYTE: usize = 480;
 
+/// Pixels for each byte of a frame's stream, and the least that one is allowed.
+const PIXELS_PER_BYTE: usize = 2;
+const LEAST_FRAME: usize = 16 * 1024;
+
 /// A picture that was there for so long, or will be, is one that stays: all of it is encoded, since late bytes follow. Less would
 /// take the repeated pictures of a film for such, and encode more of these than is sent.
 const STAYS: Duration = Duration::from_millis(250);
@@ -37,6 +41,14 @@ impl std::fmt::Debug for Encoding {
 }
 
 impl Encoding {
+    /// The most bytes of a frame's stream that are worth encoding for pictures of this size: beyond 4 bits a pixel nothing is seen, and
+    /// encoding takes longer. For [`Encoder::with_max_bytes`].
+    #[must_use]
+    pub fn most_bytes(size: Size) -> usize {
+        let most = usize::try_from(MAX_FRAME).unwrap_or(usize::MAX);
+        (size.pixels() / PIXELS_PER_BYTE).clamp(LEAST_FRAME, most)
+    }
+
     /// Encodes with the transform of the package `hash`.
     #[must_use]
     pub fn new(hash: PackageHash, encoder: Encoder) -> Self {

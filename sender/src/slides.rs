@@ -2,24 +2,35 @@
 
 use std::path::{Path, PathBuf};
 
-use nestcast_codec::Picture;
+use nestcast_codec::{Picture, Size};
 use nestcast_media::y4m::Rate;
 
-use crate::capture::Pictures;
+use crate::capture::{PictureError, Pictures};
 
 impl Pictures {
-    /// The pictures that `read` makes of `files`, which may begin again when they end: none if not one can be read. In place of one
-    /// that cannot, and is not tried again, the one before stays, or the first that can. All are to have one size.
+    /// The pictures that `read` makes of those `files` whose `size` can be told, which may begin again when they end. In place of one
+    /// that cannot be read, and is not tried again, the one before stays, or the first that can.
+    ///
+    /// # Errors
+    /// [`PictureError::Sizes`] if two have not one size, [`PictureError::NoPicture`] if not one can be read.
     pub fn slides(
-        files: Vec<PathBuf>,
+        mut files: Vec<PathBuf>,
         rate: Rate,
         again: bool,
+        mut size: impl FnMut(&Path) -> Option<Size>,
         mut read: impl FnMut(&Path) -> Option<Picture> + Send + 'static,
-    ) -> Option<Self> {
-        let (at, picture) = files.iter().enumerate().find_map(|(at, file)| Some((at, read(file)?)))?;
+    ) -> Result<Self, PictureError> {
+        let mut sizes = Vec::new();
+        files.retain(|file| size(file).inspect(|size| sizes.push(*size)).is_some());
+        if let Some(at) = sizes.iter().position(|size| *size != sizes[0]) {
+            let (file, first) = (files.swap_remove(at), files.swap_remove(0));
+            return Err(PictureError::Sizes { file, given: sizes[at], first, size: sizes[0] });
+        }
+        let first = files.iter().enumerate().find_map(|(at, file)| Some((at, read(file)?)));
+        let (at, picture) = first.ok_or(PictureError::NoPicture)?;
         let (size, broken) = (picture.size(), (0..files.len()).map(|place| place < at).collect());
         let mut slides = Slides { files, broken, again, next: 0, last: picture };
-        Some(Self::new(size, rate, move || Ok(slides.next(&mut read))))
+        Ok(Self::new(size, rate, move || Ok(slides.next(&mut read))))
     }
 }
 
@@ -55,7 +66,7 @@ impl Slides {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::{Channels, Size};
+    use nestcast_codec::Channels;
 
     use super::*;
 

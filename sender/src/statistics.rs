@@ -1,6 +1,7 @@
 //! What a broadcast did so far, counted without locks on the way of frames.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,6 +49,17 @@ impl Statistics {
         let inside = self.receivers.iter().filter_map(|receiver| receiver.in_loop);
         inside.for_each(|number| *receivers.entry(number).or_default() += 1);
         receivers
+    }
+}
+
+/// In a line: what was made, and for whom.
+impl fmt::Display for Statistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self { frames, skipped, accepted, .. }, refused) = (self, self.refused());
+        write!(
+            f,
+            "{frames} frames encoded, {skipped} skipped for want of time; {accepted} receivers served, {refused} refused"
+        )
     }
 }
 

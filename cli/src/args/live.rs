@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use clap::Args;
-use nestcast_media::y4m::Rate;
-use nestcast_receiver::Trust;
+use clap::{Args, value_parser};
+use nestcast_codec::Effort;
+use nestcast_proto::Bitrate;
+use nestcast_receiver::{Address, Trust};
 
-use super::video::{Effort, bitrate, loops};
+use super::video::{effort, loops};
 use super::{Common, Transform};
 
 #[derive(Debug, Args)]
@@ -24,8 +24,8 @@ pub(crate) struct Send {
     #[arg(long = "loop")]
     pub(crate) again: bool,
     /// Frames per second of a picture or a folder, 1 to 1000 [default: 1]; a video has its own
-    #[arg(long, value_name = "N", value_parser = rate)]
-    pub(crate) rate: Option<Rate>,
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    pub(crate) rate: Option<u32>,
     /// The certificate chain, PEM; without it one is made, and its fingerprint shown for receivers to pin
     #[arg(long, value_name = "PEM", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
@@ -54,10 +54,10 @@ pub(crate) struct Send {
     pub(crate) analysis: Transform,
     /// Of a video: loops at most, each coded for a part of the receivers where they are far apart [default: 1, and a second where
     /// a receiver cannot carry the others' bases]
-    #[arg(long, value_name = "N", value_parser = loops)]
+    #[arg(long, value_name = "N", value_parser = loops())]
     pub(crate) loops: Option<usize>,
     /// Of a video: how long to search for motion [default: normal, above 640x360 at 30 frames/s fast]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = effort())]
     pub(crate) effort: Option<Effort>,
     /// Print a line of JSON when listening, and one with statistics every second
     #[arg(long)]
@@ -80,8 +80,8 @@ pub(crate) struct Receive {
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Take no more than this: bits per second, or with k or M, as in 1.5M
-    #[arg(long, value_name = "RATE", value_parser = bitrate)]
-    pub(crate) max_bitrate: Option<u64>,
+    #[arg(long, value_name = "RATE")]
+    pub(crate) max_bitrate: Option<Bitrate>,
     /// The decoder
     #[arg(long, value_enum, default_value_t = Transform::Deep)]
     pub(crate) decoder: Transform,
@@ -121,49 +121,6 @@ impl Trusted {
     }
 }
 
-/// A host and a port, not looked up yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Address {
-    /// As it was given.
-    pub(crate) text: String,
-    /// Without the brackets of IPv6.
-    pub(crate) host: String,
-}
-
-impl FromStr for Address {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "give a host and a port, as in example.org:4433 or [::1]:4433".to_owned();
-        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        let is_whole = bare.is_some() || !host.contains(':');
-        let host = bare.unwrap_or(host).to_owned();
-        let sound = is_whole && !host.is_empty() && port.parse().is_ok_and(|port: u16| port > 0);
-        if sound { Ok(Self { text: text.to_owned(), host }) } else { Err(wrong()) }
-    }
-}
-
 fn fingerprint(text: &str) -> Result<Trust, String> {
     Trust::fingerprint(text).ok_or_else(|| "give 64 hexadecimal digits".to_owned())
-}
-
-fn rate(text: &str) -> Result<Rate, String> {
-    let rate = text.parse().ok().and_then(|frames| Rate::new(frames, 1).ok());
-    rate.ok_or_else(|| "give 1 to 1000".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_has_a_host_and_a_port() {
-        for (text, host) in [("a.example:1", "a.example"), ("[::1]:4433", "::1"), ("127.0.0.1:9", "127.0.0.1")] {
-            assert_eq!(text.parse(), Ok(Address { text: text.to_owned(), host: host.to_owned() }));
-        }
-        for wrong in ["", "nowhere", "nowhere:", ":4433", "[]:4433", "::1", "a:0", "a:65536", "a:port"] {
-            assert!(wrong.parse::<Address>().is_err(), "{wrong}");
-        }
-    }
 }

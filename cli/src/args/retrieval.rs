@@ -3,10 +3,11 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _};
 use nestcast_codec::DEFAULT_MAX_PIXELS;
 
-use super::{cores_or, model, named, threads};
+use super::{Arguments, Threads, model, named};
 
 /// Pictures that a search looks at, unless told otherwise.
 const USUAL_AMONG: NonZeroUsize = NonZeroUsize::new(16_384).expect("above 0");
@@ -22,18 +23,10 @@ pub(crate) struct Index {
     /// Print the summary as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Threads to use; the result does not depend on it [default: all cores]
-    #[arg(long, value_name = "N", value_parser = threads)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) threads: Threads,
     #[command(flatten)]
     pub(crate) codes: Codes,
-}
-
-impl Index {
-    /// The number of threads asked for, or that of the cores there are.
-    pub(crate) fn threads(&self) -> usize {
-        cores_or(self.threads)
-    }
 }
 
 #[derive(Debug, Args)]
@@ -67,14 +60,13 @@ impl Search {
         self.among.unwrap_or(self.top.max(USUAL_AMONG))
     }
 
-    /// Refuses to find more pictures than are looked at.
-    pub(super) fn check(&self) -> Result<(), String> {
-        match self.among {
-            Some(among) if among < self.top => {
-                Err(format!("--among {among} is fewer than the {} pictures to show: raise it or lower --top", self.top))
-            }
-            _ => Ok(()),
-        }
+    /// Ends the program with status 2 and its usage if more pictures are to be found than are looked at.
+    pub(crate) fn check(&self) {
+        let Some(among) = self.among.filter(|among| *among < self.top) else { return };
+        let why = format!("--among {among} is fewer than the {} pictures to show: raise it or lower --top", self.top);
+        let mut all = Arguments::command();
+        all.build();
+        all.find_subcommand_mut("search").expect("it was parsed").error(ErrorKind::ArgumentConflict, why).exit();
     }
 }
 

@@ -11,7 +11,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
+use nestcast_media::Input;
 use nestcast_proto::MAX_TOKEN;
+use tokio::signal::ctrl_c;
+#[cfg(unix)]
+use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::{fmt, util::SubscriberInitExt as _};
@@ -19,7 +23,7 @@ use tracing_subscriber::{fmt, util::SubscriberInitExt as _};
 pub(crate) use receive::run as receive;
 pub(crate) use send::run as send;
 
-use crate::files::{self, Input};
+use crate::files;
 
 /// What runs the network, and on standard error the log that `RUST_LOG` asks for; without it, warnings as notes.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
@@ -54,17 +58,14 @@ impl io::Write for Notes {
 /// Waits for ctrl-c, or to be asked to end.
 async fn interrupted() {
     #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
+    if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+        tokio::select! {
+            _ = ctrl_c() => {}
+            _ = terminate.recv() => {}
         }
+        return;
     }
-    let _ = tokio::signal::ctrl_c().await;
+    let _ = ctrl_c().await;
 }
 
 /// A token: a file's content without the white space around it.

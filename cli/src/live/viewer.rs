@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use nestcast_codec::{Picture, Range};
-use nestcast_lab::metrics;
-use nestcast_media::picture::encode_png;
+use nestcast_lab::originals::Originals;
+use nestcast_media::output::{Error, PictureFolder};
 use nestcast_media::y4m::{Rate, Writer};
+use nestcast_media::{Input, is_standard};
 use nestcast_models::{KeptPackages, Package, Packages, Wanted};
 use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, Totals, Viewer};
 
-use super::{lines::Line, source};
+use super::lines::Line;
 use crate::args::{Receive, Transform};
 use crate::decode;
 use crate::files::{self, Lines};
@@ -24,21 +25,18 @@ pub(super) struct Screen {
     model: Model,
     packages: Packages,
     decoder: Transform,
-    max_pixels: u64,
-    /// Threads that decode video.
-    threads: usize,
     sink: Sink,
-    originals: Vec<Picture>,
+    originals: Option<Originals>,
     /// Where lines for programs go, if anywhere.
     lines: Option<Lines>,
     /// Whether it was said that the originals are not those of what is sent.
     warned: bool,
     /// What came so far, for who waits for the end.
-    totals: Arc<Mutex<Totals>>,
+    pub(super) totals: Arc<Mutex<Totals>>,
 }
 
 enum Sink {
-    Folder(PathBuf),
+    Folder(PictureFolder),
     /// y4m; there is no writer before the rate is known.
     Video(Option<Writer<Stdout>>),
 }
@@ -47,48 +45,32 @@ impl Screen {
     pub(super) fn new(options: &Receive) -> Result<Self> {
         let model = Model::open(&options.common)?;
         let max_pixels = options.common.max_pixels;
-        let originals = options.original.as_ref().map(|path| source::originals(path, max_pixels)).transpose()?;
-        let sink = if files::is_standard(&options.output) {
+        let read = |path: &PathBuf| Originals::read(Input::open(path)?, max_pixels);
+        let originals = options.original.as_ref().map(read).transpose()?;
+        let sink = if is_standard(&options.output) {
             let what = "standard output is a terminal, which cannot show this: pipe it to a player, or name a folder";
             ensure!(!io::stdout().is_terminal(), what);
             Sink::Video(None)
         } else {
-            let folder = options.output.clone();
-            let promises = decode::promised_format(&folder).filter(|_| !folder.is_dir());
+            let folder = &options.output;
+            let promises = decode::promised_format(folder).filter(|_| !folder.is_dir());
             ensure!(
                 promises.is_none(),
                 "{} would be a folder of PNG pictures: give it a name without .{}, or pipe y4m with `-o -`",
                 folder.display(),
                 promises.unwrap_or_default()
             );
-            files::begin_folder(&folder)?;
-            Sink::Folder(folder)
+            Sink::Folder(PictureFolder::begin(folder)?)
         };
-        let (decoder, originals) = (options.decoder, originals.unwrap_or_default());
+        let decoder = options.decoder;
         let lines = options.json.then(|| Lines::beside(&options.output));
-        let packages = Packages::new(model.package().clone(), KeptPackages::of_user());
-        let threads = options.common.threads();
-        Ok(Self {
-            model,
-            packages,
-            decoder,
-            max_pixels,
-            threads,
-            sink,
-            originals,
-            lines,
-            warned: false,
-            totals: Arc::default(),
-        })
-    }
-
-    /// Where it is found what came.
-    pub(super) fn totals(&self) -> Arc<Mutex<Totals>> {
-        Arc::clone(&self.totals)
+        let packages = Packages::new(model.package.clone(), KeptPackages::of_user());
+        Ok(Self { model, packages, decoder, sink, originals, lines, warned: false, totals: Arc::default() })
     }
 
     fn decoding(&self, package: Package) -> Result<Decoding> {
-        let decoding = Decoding::new(self.model.with_package(package).decoder(self.decoder)?);
+        let &Model { threads, max_pixels, .. } = &self.model;
+        let decoding = Decoding::new(Model { package, threads, max_pixels }.decoder(self.decoder)?);
         Ok(match self.sink {
             Sink::Folder(_) => decoding,
             Sink::Video(_) => decoding.with_ycbcr420(Range::Limited),
@@ -102,27 +84,19 @@ impl Screen {
     }
 
     fn psnr(&mut self, id: u64, picture: &Picture) -> Option<f64> {
-        let count = self.originals.len() as u64;
-        let at = usize::try_from(id.checked_rem(count)?).ok()?;
-        let original = &self.originals[at];
-        let alike = (original.size(), original.channels()) == (picture.size(), picture.channels());
-        if !alike && !self.warned {
-            self.warned = true;
-            files::note("what is sent has another size or other colours than --original: no PSNR is measured");
+        let measured = self.originals.as_ref()?.psnr(id, picture);
+        if let Err(error) = &measured
+            && !std::mem::replace(&mut self.warned, true)
+        {
+            files::note(&format!("--original: {error}: no PSNR is measured"));
         }
-        alike.then(|| metrics::psnr(original, picture))
+        measured.ok()
     }
 
     fn put(&mut self, id: u64, picture: &Picture) -> Result<()> {
         match &mut self.sink {
-            Sink::Folder(folder) => {
-                let path = folder.join(format!("frame-{id:08}.png"));
-                Ok(files::output(&path, &[])?.write_frame(&encode_png(picture)?)?)
-            }
-            Sink::Video(Some(writer)) => writer.write(picture).map_err(|error| match error.kind() {
-                io::ErrorKind::InvalidInput => error.into(),
-                _ => nestcast_media::output::Error::of_standard(error).into(),
-            }),
+            Sink::Folder(folder) => Ok(folder.put(id, picture)?),
+            Sink::Video(Some(writer)) => Ok(writer.write(picture).map_err(Error::of_standard)?),
             Sink::Video(None) => Ok(()),
         }
     }
@@ -134,13 +108,13 @@ impl Viewer for Screen {
     fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>> {
         let pixels = announced.size.pixels() as u64;
         let what = "the sender's pictures have";
-        ensure!(pixels <= self.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust it");
+        ensure!(pixels <= self.model.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust it");
         if let Sink::Video(writer @ None) = &mut self.sink {
             let rate = Rate::new(announced.rate.0, announced.rate.1)?;
             *writer = Some(Writer::new(io::stdout(), rate));
         }
         if announced.video.is_some() {
-            let decoding = Decoding::video(announced, self.threads);
+            let decoding = Decoding::video(announced, self.model.threads);
             let what = "the sender's video needs tables that this version lacks: update nestcast at the older end";
             return decoding.context(what).map(Some);
         }
@@ -151,8 +125,7 @@ impl Viewer for Screen {
         let package = self.wanted(announced).open(&archive)?;
         let decoding = self.decoding(package.clone())?;
         if let Err(error) = self.packages.keep(&package) {
-            let error = anyhow::Error::from(error);
-            files::note(&format!("the fetched model is used, but not kept: {error:#}"));
+            files::note(&format!("the fetched model is used, but not kept: {:#}", anyhow::Error::from(error)));
         }
         Ok(Some(decoding))
     }
@@ -160,8 +133,8 @@ impl Viewer for Screen {
     fn show(&mut self, shown: &Shown<'_>) -> Result<()> {
         self.put(shown.id, shown.picture)?;
         if let Some(lines) = self.lines {
-            let psnr = self.psnr(shown.id, shown.picture);
-            lines.print(&Line::from((shown, psnr)))?;
+            let psnr_db = self.psnr(shown.id, shown.picture);
+            lines.print(&Line::Frame { shown, psnr_db })?;
         }
         Ok(())
     }
@@ -186,7 +159,7 @@ impl Viewer for Screen {
     fn report(&mut self, totals: &Totals) -> Result<()> {
         *self.totals.lock().unwrap_or_else(PoisonError::into_inner) = *totals;
         if let Some(lines) = self.lines {
-            lines.print(&Line::from(totals))?;
+            lines.print(&Line::Received(totals))?;
         }
         Ok(())
     }

@@ -2,26 +2,28 @@
 
 use anyhow::{Result, bail};
 use nestcast_lab::video::kbps;
+use nestcast_media::output::Output;
 use nestcast_media::stored::{self as media, Error, Kept};
+use nestcast_media::{FrameRange, Input, InputError};
 
 use super::stored;
-use crate::args::{Cut, Frames};
-use crate::files::{self, Input, Output};
+use crate::args::Cut;
+use crate::files;
 
 /// By how much the bases of all frames may be above a rate before it is said: what heads of records take.
 const TOLERANCE: f64 = 1.005;
 
 pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Result<()> {
     let Some(rate) = options.length.bitrate else { bail!("a video is cut frame by frame: give --bitrate") };
-    let name = input.name();
+    let (name, rate) = (input.name(), rate.bits() as f64);
     // Nothing is decoded, so that no memory is taken for pictures.
-    let mut video = stored::open(input, &Frames::default(), u64::MAX)?;
+    let mut video = input.stored_video(FrameRange::default(), u64::MAX)?;
     let frame_rate = video.reader().header().rate;
     let mut pieces = output.begin()?;
     let Kept { frames, bytes, bases, uncut } =
-        media::cut(&mut video, rate as f64, &mut pieces).map_err(|error| match error {
-            Error::Write(error) => output.explain(error).into(),
-            other => stored::failed(&name, other),
+        media::cut(&mut video, rate, &mut pieces).map_err(|error| match error {
+            Error::Write(error) => anyhow::Error::from(output.explain(error)),
+            other => InputError::named(&name, other).into(),
         })?;
     stored::end(&name, &video, frames)?;
     pieces.finish()?;
@@ -29,7 +31,7 @@ pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Resul
         files::note(&format!("{uncut} of the {frames} frames are broken and kept whole: get the video again"));
     }
     let [kept, least] = [bytes, bases].map(|bytes| kbps(bytes, frames, frame_rate));
-    if least > rate as f64 / 1e3 * TOLERANCE {
+    if least > rate / 1e3 * TOLERANCE {
         let what = "this rate is below what the slowest receiver was encoded for";
         files::note(&format!("{what}: the bases of all frames, which are never cut, take {least:.0} kbit/s"));
     }

@@ -6,42 +6,37 @@ use anyhow::{Result, ensure};
 use nestcast_codec::{Format, Picture};
 use nestcast_lab::progress::Progress;
 use nestcast_lab::video::kbps;
-use nestcast_media::Replayed;
-use nestcast_media::stored::Player;
+use nestcast_media::stored::{Played, Player};
+use nestcast_media::{Input, InputError, Opened, Replayed};
 
 use super::sink::{Sink, Target};
 use super::stored;
 use crate::args::{Decode, Transform};
-use crate::files::{self, Input, Opened};
-
-/// What was shown.
-#[derive(Default)]
-struct Count {
-    bytes: u64,
-    shown: u64,
-    /// Of the frames that were shown, those that show the one before, since they cannot be decoded.
-    repeated: u64,
-}
+use crate::files;
 
 pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     ensure!(options.bytes.is_none(), "--bytes is for pictures: give a video --bitrate");
-    ensure!(options.decoder != Some(Transform::Deep), "--decoder deep is for pictures: video has no other than linear");
+    ensure!(
+        options.decoder != Some(Transform::Deep),
+        "--decoder deep is for pictures, video has no other than linear: leave it out"
+    );
     let target = Target::new(&options.output, &options.input)?;
     let model = super::model(&options.common)?;
     let name = input.name();
-    let frames = stored::open(input, &options.frames, options.common.max_pixels)?;
+    let frames = input.stored_video(options.frames, options.common.max_pixels)?;
     let header = *frames.reader().header();
-    stored::check_model(&name, &header, &model)?;
-    let mut player = Player::new(frames, model, options.common.threads());
+    let failed = |error| InputError::named(&name, error);
+    let mut player = Player::new(frames, model, options.common.threads()).map_err(failed)?;
     if let Some(rate) = options.bitrate {
-        player = player.with_bitrate(rate as f64);
+        player = player.with_bitrate(rate.bits() as f64);
     }
-    player.seek().map_err(|error| stored::failed(&name, error))?;
+    player.seek().map_err(failed)?;
     // What plays the video has the terminal to itself.
     let progress = (!target.is_standard()).then(|| Progress::of(&name, player.frames().count()));
     let start = Instant::now();
-    let Count { bytes, shown, repeated } = show(&name, &mut player, &target, progress.as_ref())?;
+    show(&name, &mut player, &target, progress.as_ref())?;
     drop(progress);
+    let Played { frames: shown, bytes, repeated } = player.played();
     stored::end(&name, player.frames(), shown)?;
     if repeated > 0 {
         files::note(&format!("{name}: {repeated} of the {shown} frames cannot be decoded: each shows the one before"));
@@ -65,22 +60,17 @@ fn show(
     player: &mut Player<Replayed<Opened>>,
     target: &Target<'_>,
     progress: Option<&Progress>,
-) -> Result<Count> {
+) -> Result<()> {
     let header = *player.frames().reader().header();
     let mut picture = Picture::zero(header.size, Format::Ycbcr420(header.range));
     let mut sink: Option<Sink<'_>> = None;
-    let mut count = Count::default();
-    while let Some(shown) = player.next_into(&mut picture).map_err(|error| stored::failed(name, error))? {
+    while let Some(shown) = player.next_into(&mut picture).map_err(|error| InputError::named(name, error))? {
         progress.into_iter().for_each(Progress::step);
         let sink = match &mut sink {
             Some(sink) => sink,
             none => none.insert(target.begin(header.rate)?),
         };
         sink.put(shown.number, &picture)?;
-        count.bytes += shown.bytes as u64;
-        count.shown += 1;
-        count.repeated += u64::from(shown.repeated);
     }
-    sink.map_or(Ok(()), Sink::finish)?;
-    Ok(count)
+    sink.map_or(Ok(()), Sink::finish)
 }

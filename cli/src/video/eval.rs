@@ -3,24 +3,27 @@
 use anyhow::{Context, Result, ensure};
 use nestcast_lab::eval::video::{Report, frames, rates};
 use nestcast_lab::video::{Measured, Measurement};
+use nestcast_media::output::Output;
+use nestcast_media::{Input, is_standard};
 
-use super::clip::Clip;
-use crate::args::{Decoders, Eval, Transform};
-use crate::files::{self, Input, Lines};
+use super::Clip;
+use crate::args::{Eval, Transform};
+use crate::files::{self, Lines};
 
 pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
-    let deep = options.decoder.is_some_and(|asked| asked != Decoders::Linear) || options.analysis == Transform::Deep;
-    ensure!(!deep, "deep transforms are for pictures: video has no other than linear");
+    let deep = options.decoder.is_some_and(|asked| asked.contains(&Transform::Deep));
+    let linear = !deep && options.analysis == Transform::Linear;
+    ensure!(linear, "deep transforms are for pictures, video has no other than linear: leave them out");
     ensure!(options.grid.is_none(), "--grid is for pictures: give a video --bitrates");
     #[cfg(feature = "perceptual")]
     ensure!(!options.perceptual, "--perceptual is for pictures: leave it out");
     super::model(&options.common)?;
     let piped = piped(options)?;
-    let place = |path| files::output(path, &[input.path()]);
+    let place = |path| Output::new(path, &[input.path()]);
     let csv = options.csv.as_deref().map(place).transpose()?;
     #[cfg(feature = "plot")]
     let plot = options.plot.as_deref().map(place).transpose()?;
-    let clip = Clip::open(input, &options.video.frames, options.common.max_pixels)?;
+    let clip = Clip::open(input, options.video.frames, options.common.max_pixels)?;
     let (report, measured) = measure(options, clip)?;
     #[cfg(feature = "plot")]
     if let Some(output) = plot {
@@ -45,25 +48,19 @@ fn piped(options: &Eval) -> Result<bool> {
         #[cfg(feature = "plot")]
         options.plot.as_deref(),
     ];
-    let count = outputs.into_iter().flatten().filter(|output| files::is_standard(output)).count();
+    let count = outputs.into_iter().flatten().filter(|output| is_standard(output)).count();
     ensure!(count < 2, "--csv and --plot cannot both go to standard output: name a file for one of them");
     Ok(count == 1)
 }
 
 fn measure(options: &Eval, mut clip: Clip) -> Result<(Report, Measured)> {
-    let (size, rate) = (clip.size(), clip.rate());
-    let coding = &options.video;
+    let (coding, size, rate) = (&options.video, clip.frames.size(), clip.frames.rate());
     let settings = coding.settings(size, rate, options.common.threads());
-    let bitrates = coding.bitrates(size, rate);
-    let rates = rates(bitrates.least, bitrates.most);
-    let mut measurement = Measurement::new(&settings, coding.loops(), coding.effort(), &rates)?;
-    let progress = clip.progress();
-    let mut picture = clip.picture();
-    while clip.read_into(&mut picture)? {
-        measurement.push(&picture).context("the video cannot be measured")?;
-        progress.step();
-    }
+    let [least, most] = coding.bitrates(size, rate);
+    let (loops, effort) = (coding.loops.unwrap_or(1), coding.effort.unwrap_or_default());
+    let mut measurement = Measurement::new(&settings, loops, effort, &rates(least, most))?;
+    clip.for_each(|picture| measurement.push(picture).context("the video cannot be measured"))?;
     let measured = measurement.finish();
-    let report = Report::new(clip.name(), size, rate, &measured);
+    let report = Report::new(&clip.name, size, rate, &measured);
     Ok((report, measured))
 }

@@ -1,74 +1,40 @@
 //! `nestcast inspect` of a stored video: its header, and a line a frame.
 
 use anyhow::{Context, Result, ensure};
-use nestcast_codec::{Format, Picture, VideoDecoder, VideoHeader, VideoModel};
-use nestcast_lab::inspect::video::{Frames, Line};
-use nestcast_lab::metrics::{YcbcrPsnr, ycbcr_psnr};
-use nestcast_media::stored::StoredFrame;
+use nestcast_lab::inspect::video::{Comparison, Frames, Line};
+use nestcast_media::stored::Error;
+use nestcast_media::{FrameRange, Input, InputError};
 
-use super::clip::Clip;
 use super::stored;
-use crate::args::{self, Common, Inspect};
-use crate::files::{self, Input, Lines};
+use crate::args::Inspect;
+use crate::files::{self, Lines};
 
 pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
-    let model = super::model(&options.common)?;
+    let (model, common) = (super::model(&options.common)?, &options.common);
     // Memory is taken for pictures where they are decoded alone.
-    let max_pixels = if options.original.is_some() { options.common.max_pixels } else { u64::MAX };
+    let max_pixels = if options.original.is_some() { common.max_pixels } else { u64::MAX };
     let name = input.name();
-    let mut video = stored::open(input, &args::Frames::default(), max_pixels)?;
+    let mut video = input.stored_video(FrameRange::default(), max_pixels)?;
     let header = *video.reader().header();
-    let mut comparison = match &options.original {
-        Some(path) => {
-            stored::check_model(&name, &header, &model)?;
-            Some(Comparison::open(model, Input::open(path)?, &header, &options.common)?)
-        }
-        None => None,
-    };
+    let mut comparison = None;
+    if let Some(path) = &options.original {
+        video.reader().check_model(&model).map_err(|error| InputError::named(&name, error))?;
+        let original = Input::open(path)?.y4m(FrameRange::default(), max_pixels)?;
+        let alike = original.size() == header.size && original.range() == header.range;
+        ensure!(alike, "--original has another size or range of samples: name the video that this was made of");
+        comparison = Some(Comparison::new(model, original, common.threads()));
+    }
     let print = |line: &Line| match options.json {
         true => Lines::Output.print(line),
         false => files::print_result(&line.to_string()),
     };
     print(&Line::of_header(&name, &header, video.reader().chosen()))?;
     let mut frames = Frames::default();
-    while let Some(frame) = video.next().with_context(|| format!("{name} cannot be read"))? {
-        let psnr = comparison.as_mut().map(|comparison| comparison.psnr(&frame)).transpose()?.flatten();
-        print(&frames.line(&frame, psnr))?;
+    let failed = |error| InputError::named(&name, Error::Io(error));
+    while let Some(frame) = video.next().map_err(failed)? {
+        let psnr = comparison.as_mut().map(|comparison| comparison.psnr(&frame.bytes)).transpose();
+        print(&frames.line(&frame, psnr.context("--original")?.flatten()))?;
     }
     print(&frames.total(header.rate))?;
     stored::end(&name, &video, frames.count())
-}
-
-/// Decodes beside the original.
-struct Comparison {
-    decoder: VideoDecoder,
-    clip: Clip,
-    original: Picture,
-    decoded: Picture,
-}
-
-impl Comparison {
-    fn open(model: VideoModel, original: Input<'_>, header: &VideoHeader, common: &Common) -> Result<Self> {
-        let clip = Clip::whole(original, common.max_pixels)?;
-        let alike = clip.size() == header.size && clip.range() == header.range;
-        ensure!(alike, "--original has another size or range of samples: name the video that this was made of");
-        Ok(Self {
-            decoder: VideoDecoder::new(model, header.size, common.threads()).with_max_pixels(common.max_pixels),
-            original: clip.picture(),
-            decoded: Picture::zero(header.size, Format::Ycbcr420(header.range)),
-            clip,
-        })
-    }
-
-    /// Nothing for a frame that cannot be decoded, or is not in the original.
-    fn psnr(&mut self, frame: &StoredFrame) -> Result<Option<YcbcrPsnr>> {
-        if !self.clip.read_into(&mut self.original).context("--original")? {
-            return Ok(None);
-        }
-        if self.decoder.decode(&frame.bytes).is_err() {
-            return Ok(None);
-        }
-        self.decoder.render_into(&mut self.decoded)?;
-        Ok(Some(ycbcr_psnr(&self.original, &self.decoded)))
-    }
 }

@@ -4,14 +4,10 @@ use std::path::{Path, is_separator};
 
 use anyhow::{Context, Result, ensure};
 use nestcast_codec::{FrameRate, Picture};
-use nestcast_media::output::Pieces;
-use nestcast_media::picture::encode_png;
+use nestcast_media::output::{Output, PictureFolder, Pieces};
 use nestcast_media::y4m::{Rate, Writer};
 
-use crate::files::{self, Output};
-
-/// Extensions that promise what this does not write.
-const OTHER_FORMATS: [&str; 9] = ["png", "jpg", "jpeg", "webp", "gif", "mp4", "mkv", "webm", "avi"];
+use crate::decode::promised_format;
 
 /// A place for frames, checked before any work is done.
 pub(super) enum Target<'a> {
@@ -22,7 +18,7 @@ pub(super) enum Target<'a> {
 /// A place that takes frames.
 pub(super) enum Sink<'a> {
     Video(Writer<Pieces<'a>>, &'a Output<'a>),
-    Folder(&'a Path),
+    Folder(PictureFolder),
 }
 
 impl<'a> Target<'a> {
@@ -31,19 +27,18 @@ impl<'a> Target<'a> {
         if path.is_dir() || path.to_string_lossy().ends_with(is_separator) {
             return Ok(Self::Folder(path));
         }
-        let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
-        let promised = extension.is_some_and(|extension| OTHER_FORMATS.iter().any(|format| extension == *format));
-        let path_name = path.display();
-        ensure!(!promised, "{path_name} would hold a y4m video: give it a name that ends in .y4m, or name a folder/");
-        Ok(Self::Video(files::output(path, &[input])?))
+        let promises_another = promised_format(path).is_some_and(|format| format != "y4m");
+        let name = path.display();
+        ensure!(
+            !promises_another,
+            "{name} would hold a y4m video: give it a name that ends in .y4m, or name a folder/"
+        );
+        Ok(Self::Video(Output::new(path, &[input])?))
     }
 
     pub(super) fn begin(&'a self, rate: FrameRate) -> Result<Sink<'a>> {
         Ok(match self {
-            Self::Folder(folder) => {
-                files::begin_folder(folder)?;
-                Sink::Folder(folder)
-            }
+            Self::Folder(folder) => Sink::Folder(PictureFolder::begin(folder)?),
             Self::Video(output) => {
                 let rate = Rate::new(rate.frames, rate.seconds).context("y4m cannot have it")?;
                 Sink::Video(Writer::new(output.begin()?, rate), output)
@@ -62,10 +57,7 @@ impl Sink<'_> {
     pub(super) fn put(&mut self, number: u64, picture: &Picture) -> Result<()> {
         match self {
             Self::Video(writer, output) => writer.write(picture).map_err(|error| output.explain(error).into()),
-            Self::Folder(folder) => {
-                let path = folder.join(format!("frame-{number:08}.png"));
-                Ok(files::output(&path, &[])?.write_frame(&encode_png(picture)?)?)
-            }
+            Self::Folder(folder) => Ok(folder.put(number, picture)?),
         }
     }
 

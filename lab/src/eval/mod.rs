@@ -1,9 +1,11 @@
 //! What `nestcast eval` measures, and how it is shown: pictures on a grid of rates, a video at five.
 
+mod grid;
 pub mod pictures;
 pub mod video;
 
 use anyhow::{Context as _, Result};
+pub use grid::Grid;
 use serde::Serialize;
 
 /// Rows as CSV, below their names.

@@ -1,4 +1,6 @@
 //! What `nestcast inspect` tells of streams and stored videos, as text and for programs.
 
+#[cfg(feature = "search")]
+pub mod code;
 pub mod picture;
 pub mod video;

@@ -1,12 +1,14 @@
 //! A stored video: its header, and a line a frame.
 
 use std::fmt::{self, Display, Formatter};
+use std::io::Read;
 
-use nestcast_codec::{FrameRate, Range, VideoHeader};
-use nestcast_media::stored::StoredFrame;
+use anyhow::Result;
+use nestcast_codec::{FrameRate, Picture, Range, VideoDecoder, VideoHeader, VideoModel};
+use nestcast_media::{stored::StoredFrame, y4m};
 use serde::Serialize;
 
-use crate::metrics::YcbcrPsnr;
+use crate::metrics::{YcbcrPsnr, ycbcr_psnr};
 use crate::rate_distortion::rounded;
 use crate::video::kbps;
 
@@ -126,6 +128,37 @@ impl Frames {
         let mean = luma_db.iter().sum::<f64>() / luma_db.len() as f64;
         let luma_db = (!luma_db.is_empty()).then(|| rounded(mean, 3));
         Line::Total(Total { frames, keys, bytes, kbps: rounded(kbps(bytes, frames, rate), 2), luma_db })
+    }
+}
+
+/// Decodes frames beside the video that they were made of.
+#[derive(Debug)]
+pub struct Comparison<R> {
+    decoder: VideoDecoder,
+    frames: y4m::Frames<R>,
+    original: Picture,
+    decoded: Picture,
+}
+
+impl<R: Read> Comparison<R> {
+    /// Of frames of the original's size and range of samples, decoded on so many threads.
+    #[must_use]
+    pub fn new(model: VideoModel, original: y4m::Frames<R>, threads: usize) -> Self {
+        let decoder = VideoDecoder::new(model, original.size(), threads).with_max_pixels(u64::MAX);
+        let (picture, decoded) = (original.picture(), original.picture());
+        Self { decoder, frames: original, original: picture, decoded }
+    }
+
+    /// PSNR of the next frame; nothing for one that cannot be decoded, or is not in the original.
+    ///
+    /// # Errors
+    /// If the original cannot be read.
+    pub fn psnr(&mut self, frame: &[u8]) -> Result<Option<YcbcrPsnr>> {
+        if !self.frames.read_into(&mut self.original)? || self.decoder.decode(frame).is_err() {
+            return Ok(None);
+        }
+        self.decoder.render_into(&mut self.decoded)?;
+        Ok(Some(ycbcr_psnr(&self.original, &self.decoded)))
     }
 }
 

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::picture;
+
 /// What is wrong with an output. Every message is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -22,6 +24,15 @@ pub enum Error {
     /// There is a folder of this name.
     #[error("{} is a folder: name a file to write", .0.display())]
     Folder(PathBuf),
+    /// There is something else of a folder's name.
+    #[error("{} is not a folder: name a new one", .0.display())]
+    NotAFolder(PathBuf),
+    /// The folder holds something, which stays.
+    #[error("{} is not empty: name a new folder", .0.display())]
+    NotEmpty(PathBuf),
+    /// A picture cannot be compressed.
+    #[error(transparent)]
+    Picture(#[from] picture::Error),
     /// There is no such folder.
     #[error("the folder {} does not exist: create it or write elsewhere", .0.display())]
     NoFolder(PathBuf),

@@ -24,11 +24,13 @@
 //! A program that handles no signals itself calls [`end_without_temporary_files`] when it begins.
 
 mod error;
+mod folder;
 mod place;
 mod replacement;
 mod signals;
 
 pub use error::Error;
-pub use place::{Output, Pieces, check_open, is_standard};
+pub use folder::PictureFolder;
+pub use place::{Output, Pieces, check_open};
 pub use replacement::replace;
 pub use signals::end_without_temporary_files;

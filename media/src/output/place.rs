@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::Error;
 use super::replacement::{Replacement, Sync, folder_of};
+use crate::is_standard;
 
 /// Most links that lead from one to the next, as on Linux.
 const MAX_LINKS: usize = 40;
@@ -181,12 +182,6 @@ fn behind_links(path: &Path) -> Result<PathBuf, Error> {
         target = folder_of(&target).join(next);
     }
     Err(Error::Circle(path.to_owned()))
-}
-
-/// Whether a name means standard input or output.
-#[must_use]
-pub fn is_standard(path: &Path) -> bool {
-    path.as_os_str() == "-"
 }
 
 /// Refuses to lose a result in a standard output that was closed before the process began.

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use nestcast_codec::ModelId;
+
 /// What is wrong with a stored video. Every message is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -15,6 +17,14 @@ pub enum Error {
     /// No stored video, or one that breaks the specification; or what is written is no video.
     #[error(transparent)]
     Codec(#[from] nestcast_codec::Error),
+    /// Its frames need other tables.
+    #[error("it needs the models {} and {}, and {} and {} are at hand", .needed[0], .needed[1], .given[0], .given[1])]
+    Models {
+        /// Those of frames predicted from nothing, and of residuals, that they need.
+        needed: [ModelId; 2],
+        /// Those that are at hand.
+        given: [ModelId; 2],
+    },
     /// There are no bytes.
     #[error("it is empty")]
     Empty,

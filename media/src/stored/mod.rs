@@ -16,7 +16,7 @@
 //! // Encoded once for all rates.
 //! let encoder = VideoLoops::new(&model, settings, 1)?;
 //! let header = VideoHeader { size, rate, range: Range::Limited, models: model.ids(), loops: encoder.rates() };
-//! let mut writer = Writer::new(encoder, &header, Vec::new())?;
+//! let mut writer = Writer::new(encoder, &header, Vec::new());
 //! for _ in 0..3 {
 //!     writer.write(&picture)?;
 //! }
@@ -29,7 +29,7 @@
 //! let kept = cut(&mut frames, least, &mut shorter)?;
 //! assert_eq!(kept.frames, 3);
 //! let frames = Frames::new(Reader::new(Cursor::new(&shorter), 64 * 48)?, 1..3);
-//! let mut player = Player::new(frames, model, 1);
+//! let mut player = Player::new(frames, model, 1)?;
 //! while let Some(shown) = player.next_into(&mut picture)? {
 //!     assert!(shown.number >= 1);
 //! }
@@ -46,6 +46,6 @@ mod writer;
 pub use cut::{Kept, cut};
 pub use error::Error;
 pub use frames::{Frames, StoredFrame};
-pub use player::{Player, Shown};
+pub use player::{Played, Player, Shown};
 pub use reader::Reader;
 pub use writer::{Writer, Written};

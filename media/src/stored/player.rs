@@ -12,8 +12,18 @@ pub struct Player<R> {
     frames: Frames<R>,
     decoder: VideoDecoder,
     budget: Option<Budget>,
-    /// Whether a picture was shown.
-    begun: bool,
+    played: Played,
+}
+
+/// What was shown so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Played {
+    /// Frames.
+    pub frames: u64,
+    /// Bytes that the receiver got of them.
+    pub bytes: u64,
+    /// Of the frames, those that show the one before, since they cannot be decoded.
+    pub repeated: u64,
 }
 
 /// A frame that is shown.
@@ -30,14 +40,12 @@ pub struct Shown {
 impl<R: Read> Player<R> {
     /// All that there is of each frame, decoded on so many threads.
     ///
-    /// # Panics
-    /// If the frames need other tables than `model`'s: [`VideoHeader::models`](nestcast_codec::VideoHeader::models) tells.
-    #[must_use]
-    pub fn new(frames: Frames<R>, model: VideoModel, threads: usize) -> Self {
-        let header = frames.reader().header();
-        assert_eq!(header.models, model.ids(), "a video is decoded with the tables that it was encoded with");
-        let decoder = VideoDecoder::new(model, header.size, threads).with_max_pixels(u64::MAX);
-        Self { frames, decoder, budget: None, begun: false }
+    /// # Errors
+    /// [`Error::Models`] if the frames need other tables than `model`'s.
+    pub fn new(frames: Frames<R>, model: VideoModel, threads: usize) -> Result<Self, Error> {
+        frames.reader().check_model(&model)?;
+        let decoder = VideoDecoder::new(model, frames.reader().header().size, threads).with_max_pixels(u64::MAX);
+        Ok(Self { frames, decoder, budget: None, played: Played::default() })
     }
 
     /// What a receiver of so many bits a second gets of each, of the loop that serves it.
@@ -52,6 +60,12 @@ impl<R: Read> Player<R> {
     #[must_use]
     pub const fn frames(&self) -> &Frames<R> {
         &self.frames
+    }
+
+    /// What was shown so far.
+    #[must_use]
+    pub const fn played(&self) -> Played {
+        self.played
     }
 
     /// Decodes up to the next frame of the range that has a picture, and draws it: planar YCbCr 4:2:0 of the header's size and range.
@@ -69,11 +83,13 @@ impl<R: Read> Player<R> {
                 Arrived::Nothing
             });
             // Frames before the range are only predicted from, and without any there is nothing to show.
-            if frame.number < self.frames.range().start || (arrived == Arrived::Nothing && !self.begun) {
+            if frame.number < self.frames.range().start || (arrived == Arrived::Nothing && self.played.frames == 0) {
                 continue;
             }
             self.decoder.render_into(picture)?;
-            self.begun = true;
+            self.played.frames += 1;
+            self.played.bytes += bytes as u64;
+            self.played.repeated += u64::from(repeated);
             return Ok(Some(Shown { number: frame.number, bytes, repeated }));
         }
         Ok(None)

@@ -3,7 +3,7 @@
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 
 use bytes::Bytes;
-use nestcast_codec::{RecordHead, Size, VideoHeader, VideoIndex};
+use nestcast_codec::{RecordHead, Size, VideoHeader, VideoIndex, VideoModel};
 
 use super::Error;
 
@@ -62,6 +62,15 @@ impl<R: Read> Reader<R> {
     #[must_use]
     pub const fn header(&self) -> &VideoHeader {
         &self.header
+    }
+
+    /// Checks that its frames need these tables.
+    ///
+    /// # Errors
+    /// [`Error::Models`] if they need others.
+    pub fn check_model(&self, model: &VideoModel) -> Result<(), Error> {
+        let (needed, given) = (self.header.models, model.ids());
+        if needed == given { Ok(()) } else { Err(Error::Models { needed, given }) }
     }
 
     /// Reads the loop that serves this rate best, in bits a second; without a choice it is the fastest.

@@ -11,6 +11,8 @@ use super::Error;
 pub struct Writer<W> {
     encoder: VideoLoops,
     records: VideoWriter,
+    /// The header, until it is written.
+    start: Vec<u8>,
     output: W,
     written: Written,
 }
@@ -27,15 +29,12 @@ pub struct Written {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the header, which says what the encoder was made for: its tables and the rates of its loops are the encoder's.
-    ///
-    /// # Errors
-    /// [`Error::Write`], of the system.
-    pub fn new(encoder: VideoLoops, header: &VideoHeader, output: W) -> Result<Self, Error> {
+    /// The header says what the encoder was made for: its tables and the rates of its loops are the encoder's. Nothing is written before
+    /// the first frame.
+    #[must_use]
+    pub fn new(encoder: VideoLoops, header: &VideoHeader, output: W) -> Self {
         let (records, start) = VideoWriter::new(header);
-        let mut writer = Self { encoder, records, output, written: Written::default() };
-        put(&start, &mut writer.output, &mut writer.written)?;
-        Ok(writer)
+        Self { encoder, records, start, output, written: Written::default() }
     }
 
     /// Encodes a picture and writes its frame, of every loop.
@@ -44,6 +43,7 @@ impl<W: Write> Writer<W> {
     /// [`Error::Codec`] if the picture has another size or format; [`Error::Write`], of the system.
     pub fn write(&mut self, picture: &Picture) -> Result<(), Error> {
         let coded = self.encoder.encode(picture)?;
+        put(&std::mem::take(&mut self.start), &mut self.output, &mut self.written)?;
         for (number, frame) in coded.iter().enumerate() {
             let record = self.records.frame(&frame.bytes, frame.key && number == 0);
             put(&record, &mut self.output, &mut self.written)?;
@@ -58,7 +58,8 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// [`Error::Write`], of the system.
     pub fn finish(self) -> Result<(W, Written), Error> {
-        let Self { records, mut output, mut written, .. } = self;
+        let Self { records, start, mut output, mut written, .. } = self;
+        put(&start, &mut output, &mut written)?;
         put(&records.finish(), &mut output, &mut written)?;
         Ok((output, written))
     }

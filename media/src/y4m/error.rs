@@ -35,4 +35,17 @@ pub enum Error {
         /// Its number, from 0.
         frame: u64,
     },
+    /// The video ends before the frames that are asked for.
+    #[error("{}", ended(*.there))]
+    NoFrame {
+        /// Frames that it has.
+        there: u64,
+    },
+}
+
+fn ended(there: u64) -> String {
+    match there {
+        0 => "it has no frames".to_owned(),
+        there => format!("it has {there} frames, all before those that are asked for"),
+    }
 }

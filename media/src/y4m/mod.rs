@@ -26,6 +26,7 @@
 //! ```
 
 mod error;
+mod frames;
 mod header;
 mod planes;
 mod rate;
@@ -33,6 +34,7 @@ mod reader;
 mod writer;
 
 pub use error::Error;
+pub use frames::Frames;
 pub use header::MAGIC;
 pub use rate::Rate;
 pub use reader::Reader;

@@ -27,6 +27,8 @@ const FORMAT: u32 = 1;
 const KIND: &str = "binary-code";
 /// Fewest and most bits of a code.
 const BITS: std::ops::RangeInclusive<u16> = 8..=4096;
+/// Bytes of the hash that a file of one code has: `spec/codes.md`.
+const SHORT_ID: usize = 6;
 /// Most bytes of a network's file: three layers of 3072, 2048, 1024 and 512 units in bytes, and room.
 const MAX_NETWORK: u64 = 16 * 1024 * 1024;
 
@@ -132,6 +134,16 @@ impl CodePackage {
             || folder.is_dir() && says().is_ok_and(|found| found.kind.as_deref() == Some(KIND))
     }
 
+    /// The package that `--model` means, or else a built-in one, if its hash begins with the id that a file of one code has.
+    ///
+    /// # Errors
+    /// As [`CodePackage::find`], where `--model` means a package of codes.
+    pub fn find_short(name_or_folder: &str, id: [u8; SHORT_ID]) -> Result<Option<Self>, PackageError> {
+        let named = Self::is_meant(name_or_folder).then(|| Self::find(name_or_folder)).transpose()?;
+        let built_in = Self::names().filter_map(|name| Self::find(name).ok());
+        Ok(named.into_iter().chain(built_in).find(|package| package.short_id() == id))
+    }
+
     fn read(manifest: Bytes, file: impl Fn(&str) -> Result<Option<Bytes>, Fault>) -> Result<Self, Fault> {
         let hash = Sha256::digest(&manifest).into();
         let manifest = CodeManifest::parse(&manifest)?;
@@ -166,6 +178,12 @@ impl CodePackage {
     #[must_use]
     pub const fn hash(&self) -> [u8; 32] {
         self.hash
+    }
+
+    /// The first bytes of the hash, which files of one code have.
+    #[must_use]
+    pub fn short_id(&self) -> [u8; SHORT_ID] {
+        std::array::from_fn(|at| self.hash[at])
     }
 
     /// What the package says of itself.

@@ -1,0 +1,144 @@
+//! What helps against what went wrong: libraries name what is wrong, and know no option of the program.
+
+use std::error::Error as StdError;
+use std::io::{self, ErrorKind};
+
+use nestcast_codec::Error as CodecError;
+use nestcast_media::{Kind, Refusal, output, picture, stored, stream, y4m};
+use nestcast_proto::Code;
+use nestcast_sender::PictureError;
+
+/// An error in one line, with what helps behind it.
+pub(crate) fn told(error: &anyhow::Error) -> String {
+    let advice = error.chain().find_map(of).unwrap_or_default();
+    let line = format!("{error:#}{advice}");
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What helps against an error of a library, as the message goes on.
+fn of(error: &(dyn StdError + 'static)) -> Option<&'static str> {
+    type Advice = fn(&(dyn StdError + 'static)) -> Option<&'static str>;
+    const LIBRARIES: &[Advice] = &[
+        |error| of_refusal(error.downcast_ref()?),
+        |error| of_codec(error.downcast_ref()?),
+        |error| of_y4m(error.downcast_ref()?),
+        |error| of_output(error.downcast_ref()?),
+        |error| of_receiver(error.downcast_ref()?),
+        |error| of_sender(error.downcast_ref()?),
+        |error| match error.downcast_ref()? {
+            PictureError::Video { error, .. } => of_y4m(error),
+            _ => None,
+        },
+        |error| of_system(error.downcast_ref()?),
+        #[cfg(feature = "retrieval")]
+        |error| of_index(error.downcast_ref()?),
+    ];
+    LIBRARIES.iter().find_map(|advice| advice(error))
+}
+
+fn of_refusal(refusal: &Refusal) -> Option<&'static str> {
+    Some(match refusal {
+        Refusal::Picture(error) => return of_picture(error),
+        Refusal::Stream(error) => return of_stream(error),
+        Refusal::Y4m(error) => return of_y4m(error),
+        Refusal::StoredVideo(stored::Error::Limit { .. }) => ": if you trust the video, raise --max-pixels",
+        Refusal::StoredVideo(stored::Error::Models { .. }) => ": take the nestcast that it was made with",
+        Refusal::StoredVideo(stored::Error::Empty | stored::Error::Codec(CodecError::Corrupt { .. })) => {
+            ": get the video again"
+        }
+        _ => return None,
+    })
+}
+
+fn of_picture(error: &picture::Error) -> Option<&'static str> {
+    Some(match error {
+        picture::Error::Empty => ": get the file again",
+        picture::Error::Format => ", video with `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`",
+        picture::Error::Pixels { .. } => ": scale it down or raise --max-pixels",
+        picture::Error::Length { .. } => ": raise --max-pixels",
+        picture::Error::Kind(Kind::StoredVideo) => ": `nestcast decode` makes y4m or pictures of it",
+        picture::Error::Kind(Kind::Y4m) => ": name it alone, where videos are taken",
+        picture::Error::Kind(Kind::Stream) => ": `nestcast decode` makes a PNG of it",
+        _ => return None,
+    })
+}
+
+fn of_stream(error: &stream::Error) -> Option<&'static str> {
+    Some(match error {
+        stream::Error::Empty => ": get the file again",
+        stream::Error::Header(_) => ": get more of the stream",
+        stream::Error::Kind(_) => ": `nestcast encode` makes one of it",
+        stream::Error::Length { .. } => ": get it again",
+        stream::Error::Codec(error) => return of_codec(error),
+        _ => return None,
+    })
+}
+
+fn of_y4m(error: &y4m::Error) -> Option<&'static str> {
+    Some(match error {
+        y4m::Error::Corrupt(_) => ": `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m` makes one of another video",
+        y4m::Error::Limit { .. } => ": scale them down or raise --max-pixels",
+        y4m::Error::NoFrame { there: 0 } => ": get the video again",
+        y4m::Error::NoFrame { .. } => ": choose others with --frames",
+        _ => return None,
+    })
+}
+
+fn of_codec(error: &CodecError) -> Option<&'static str> {
+    Some(match error {
+        CodecError::Model { .. } => ": name the folder of the model it needs with --model",
+        CodecError::Limit { .. } => ": if you trust the stream, raise --max-pixels",
+        CodecError::Corrupt { .. } => ": get the stream again",
+        _ => return None,
+    })
+}
+
+fn of_system(error: &io::Error) -> Option<&'static str> {
+    Some(match error.kind() {
+        ErrorKind::NotFound => ": check its name",
+        ErrorKind::NotADirectory => ": name a folder",
+        ErrorKind::PermissionDenied => ": ask its owner, or name another",
+        ErrorKind::StorageFull => ": make room",
+        _ => return None,
+    })
+}
+
+fn of_output(error: &output::Error) -> Option<&'static str> {
+    Some(match error {
+        output::Error::Terminal => ": name a file with -o",
+        output::Error::Closed => ": name a file with -o, or redirect it",
+        _ => return None,
+    })
+}
+
+fn of_receiver(error: &nestcast_receiver::Error) -> Option<&'static str> {
+    use nestcast_receiver::Error;
+    Some(match error {
+        Error::GaveUp { last, .. } => return of_receiver(last),
+        Error::Untrusted { .. } => ": check --fingerprint or --ca",
+        Error::PackageMissing(_) => ": name its folder with --model, or let it be fetched",
+        Error::Closed(Code::Violation | Code::Version) | Error::Violation(_) => ": update nestcast at the older end",
+        Error::Closed(Code::Token) => ": give the sender's with --token-file",
+        Error::Closed(Code::Model) => ": name it with --model",
+        Error::Closed(Code::Full) => ": try later",
+        _ => return None,
+    })
+}
+
+fn of_sender(error: &nestcast_sender::Error) -> Option<&'static str> {
+    matches!(error, nestcast_sender::Error::Listen { .. }).then_some(": choose another address with --listen")
+}
+
+#[cfg(feature = "retrieval")]
+fn of_index(error: &nestcast_retrieval::Error) -> Option<&'static str> {
+    use nestcast_retrieval::Error;
+    Some(match error {
+        Error::NotAnIndex => ": name a file that `nestcast index` wrote",
+        Error::Version { version, known } if version > known => ": update nestcast, or index the pictures again",
+        Error::CodeVersion { .. } => ": update nestcast",
+        Error::CodeHeader => ": get more of it",
+        Error::Version { .. } | Error::Truncated { .. } | Error::Corrupt(_) => ": index the pictures again",
+        Error::Limit { .. } => ": index fewer pictures at once",
+        _ => return None,
+    })
+}

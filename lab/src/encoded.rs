@@ -1,0 +1,145 @@
+//! What was made of a picture or a video: a line for people, and figures for programs.
+
+use std::fmt::{self, Display, Formatter};
+use std::time::Duration;
+
+use nestcast_codec::{Channels, Stream, VideoHeader};
+use nestcast_media::stored::Written;
+use serde::Serialize;
+
+use crate::metrics;
+use crate::video::kbps;
+
+/// What an encoding was made of and where it is, by name.
+#[derive(Debug, Clone, Serialize)]
+pub struct Names {
+    /// What was encoded.
+    pub input: String,
+    /// What was written.
+    pub output: String,
+}
+
+/// A picture's stream.
+#[derive(Debug, Serialize)]
+pub struct EncodedPicture {
+    #[serde(flatten)]
+    names: Names,
+    width: usize,
+    height: usize,
+    channels: usize,
+    bytes: usize,
+    bpp: f64,
+    model: String,
+    model_id: String,
+    analysis: &'static str,
+    encode_ms: f64,
+}
+
+/// A stored video.
+#[derive(Debug, Serialize)]
+pub struct EncodedVideo {
+    #[serde(flatten)]
+    names: Names,
+    width: usize,
+    height: usize,
+    frames: u64,
+    keys: u64,
+    frames_per_second: f64,
+    /// What receivers are expected to carry, in kbit/s.
+    least_kbps: f64,
+    most_kbps: f64,
+    loops: usize,
+    bytes: u64,
+    kbps: f64,
+    encode_s: f64,
+}
+
+/// A picture's code.
+#[derive(Debug, Serialize)]
+pub struct EncodedCode {
+    /// What was made of what.
+    #[serde(flatten)]
+    pub names: Names,
+    /// The code's length.
+    pub bits: usize,
+    /// The model's name.
+    pub model: String,
+}
+
+impl EncodedPicture {
+    /// Encoded with the model of this name and with this transform in so much time.
+    #[must_use]
+    pub fn new(names: Names, stream: &Stream, model: &str, analysis: &'static str, took: Duration) -> Self {
+        let (header, bytes) = (stream.header(), stream.bytes().len());
+        Self {
+            names,
+            width: header.size.width(),
+            height: header.size.height(),
+            channels: header.channels.count(),
+            bytes,
+            bpp: metrics::bpp(bytes, header.size),
+            model: model.to_owned(),
+            model_id: header.model.to_string(),
+            analysis,
+            encode_ms: took.as_secs_f64() * 1e3,
+        }
+    }
+}
+
+impl EncodedVideo {
+    /// Encoded in so much time for receivers that carry from the first to the second of `bitrates`, bits a second.
+    #[must_use]
+    pub fn new(names: Names, header: &VideoHeader, written: Written, bitrates: [u64; 2], took: Duration) -> Self {
+        let Written { frames, keys, bytes } = written;
+        let [least_kbps, most_kbps] = bitrates.map(|bits| bits as f64 / 1e3);
+        Self {
+            names,
+            width: header.size.width(),
+            height: header.size.height(),
+            frames,
+            keys,
+            frames_per_second: f64::from(header.rate.frames) / f64::from(header.rate.seconds),
+            least_kbps,
+            most_kbps,
+            loops: header.loops.count(),
+            bytes,
+            kbps: kbps(bytes, frames, header.rate),
+            encode_s: took.as_secs_f64(),
+        }
+    }
+}
+
+impl Display for EncodedPicture {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { names: Names { output, .. }, width, height, bytes, bpp, model, model_id, analysis, .. } = self;
+        let colours = if self.channels == Channels::Grey.count() { "grey" } else { "RGB" };
+        writeln!(
+            f,
+            "{output}: {width}x{height} {colours}, {bytes} bytes, {bpp:.3} bpp, model {model} ({model_id}), \
+             {analysis} analysis, {:.0} ms",
+            self.encode_ms
+        )
+    }
+}
+
+impl Display for EncodedCode {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { names: Names { output, .. }, bits, model } = self;
+        writeln!(f, "{output}: code of {bits} bits, model {model}")
+    }
+}
+
+impl Display for EncodedVideo {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { names: Names { output, .. }, width, height, frames, bytes, kbps, encode_s, .. } = self;
+        let loops = if self.loops > 1 { format!(" in {} loops", self.loops) } else { String::new() };
+        writeln!(
+            f,
+            "{output}: {width}x{height}, {frames} frames for {}..{} kbit/s{loops}, {bytes} bytes, {kbps:.0} kbit/s, \
+             {encode_s:.1} s, {:.1} frames/s",
+            self.least_kbps,
+            self.most_kbps,
+            *frames as f64 / encode_s
+        )
+    }
+}

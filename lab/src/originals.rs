@@ -1,0 +1,42 @@
+//! The pictures that a broadcast is made of, to measure what is received against.
+
+use anyhow::{Result, ensure};
+use nestcast_codec::Picture;
+use nestcast_media::{FrameRange, Input, InputError, Kind};
+
+use crate::metrics;
+
+/// Pictures by their frames' numbers; behind the last they begin again.
+#[derive(Debug, Clone)]
+pub struct Originals(Vec<Picture>);
+
+impl Originals {
+    /// All frames of a y4m video, or one picture. All of them are kept in memory.
+    ///
+    /// # Errors
+    /// If it is neither, is not sound, or a picture has more than `max_pixels`.
+    pub fn read(mut input: Input<'_>, max_pixels: u64) -> Result<Self> {
+        if input.kind()? != Kind::Y4m {
+            return Ok(Self(vec![input.picture(max_pixels)?.picture]));
+        }
+        let name = input.name();
+        let mut frames = input.y4m(FrameRange::default(), max_pixels)?;
+        let (mut all, mut picture) = (Vec::new(), frames.picture());
+        while frames.read_into(&mut picture).map_err(|error| InputError::named(&name, error))? {
+            all.push(picture.clone());
+        }
+        Ok(Self(all))
+    }
+
+    /// PSNR in dB of what frame `id` looks like.
+    ///
+    /// # Errors
+    /// If it has another size or other colours than the original.
+    pub fn psnr(&self, id: u64, picture: &Picture) -> Result<f64> {
+        let at = usize::try_from(id % self.0.len() as u64)?;
+        let original = &self.0[at];
+        let alike = (original.size(), original.channels()) == (picture.size(), picture.channels());
+        ensure!(alike, "what is sent has another size or other colours than the original");
+        Ok(metrics::psnr(original, picture))
+    }
+}

@@ -1,0 +1,143 @@
+//! What a search found: as lines, for programs, and drawn.
+
+use std::cmp::Reverse;
+use std::fmt::{self, Display, Formatter};
+use std::iter;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Result;
+use nestcast_codec::Picture;
+use nestcast_retrieval::{Error, Index, Nearest, nearest_of};
+use serde::Serialize;
+
+use super::{Coder, Query};
+use crate::rate_distortion::rounded;
+use crate::sheet::{self, Cell, Row};
+use crate::thumbnail::thumbnail;
+
+/// Pixels of a picture on the sheet, at most, each way; pictures in a row; and letters of a name.
+const CELL: u32 = 180;
+const COLUMNS: usize = 5;
+const NAME: usize = 18;
+
+/// The pictures of an index that are most like one, among those that share its first bits.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    index: String,
+    query: String,
+    /// Pictures in the index.
+    pictures: usize,
+    /// Bits of a code.
+    bits: usize,
+    /// First bits that all of the neighbourhood of the query's own code share with it.
+    depth: usize,
+    /// Pictures in that neighbourhood; those that are shown are the nearest of it and of those of `uncropped`.
+    neighbourhood: usize,
+    /// Codes that were searched for besides, of what the query may be a crop of.
+    uncropped: usize,
+    /// Time of the search among the codes, for all of these.
+    microseconds: f64,
+    found: Vec<Found>,
+}
+
+#[derive(Debug, Serialize)]
+struct Found {
+    picture: String,
+    /// First bits that it shares with the nearest of the codes that were searched for.
+    shared_bits: usize,
+    /// Bits in which it differs from that code.
+    hamming_distance: u32,
+    /// Whether that is a code of what the query may be a crop of.
+    as_crop: bool,
+}
+
+impl Report {
+    /// Searches an index for the `top` pictures that are nearest by all bits, of the `among` or more that share a query's first bits. The
+    /// index and the picture searched for have these names.
+    ///
+    /// # Errors
+    /// If the index is damaged, or its codes have another length.
+    pub fn new<B: AsRef<[u8]>>(
+        [index_name, query_name]: [String; 2],
+        index: &Index<B>,
+        query: &Query,
+        [top, among]: [NonZeroUsize; 2],
+    ) -> Result<Self, Error> {
+        let start = Instant::now();
+        // The query's own code first: of codes that are as near, it is the one that is named.
+        let codes = iter::once(&query.whole).chain(&query.uncropped);
+        let near: Vec<_> = codes.map(|code| index.neighbourhood(code, among)).collect::<Result<_, _>>()?;
+        let microseconds = start.elapsed().as_secs_f64() * 1e6;
+        Ok(Self {
+            index: index_name,
+            query: query_name,
+            pictures: index.len(),
+            bits: index.bits(),
+            depth: near[0].depth(),
+            neighbourhood: near[0].len(),
+            uncropped: near.len() - 1,
+            microseconds: rounded(microseconds, 3),
+            found: nearest_of(&near, top.get()).iter().map(Found::new).collect(),
+        })
+    }
+
+    /// Pictures found whose files are not there, as the index names them; and all that were found.
+    #[must_use]
+    pub fn missing(&self) -> (usize, usize) {
+        (self.found.iter().filter(|found| !Path::new(&found.picture).is_file()).count(), self.found.len())
+    }
+
+    /// The picture that was searched for and those that were found, read as codes were made of them. What is no longer there is an
+    /// empty cell.
+    ///
+    /// # Errors
+    /// If the sheet is larger than a picture may be.
+    pub fn sheet(&self, query: &Path, coder: &Coder) -> Result<Picture> {
+        let cell = |path: &Path, figures: String| {
+            let picture = coder.read(path).and_then(|picture| thumbnail(&picture, CELL)).ok();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            Cell { picture, name: name.chars().take(NAME).collect(), figures }
+        };
+        let searched = vec![cell(query, format!("{} bits", self.bits))];
+        let mut rows = vec![Row { heading: "searched".to_owned(), cells: searched }];
+        for (number, found) in self.found.chunks(COLUMNS).enumerate() {
+            let cells = found.iter().map(|found| cell(Path::new(&found.picture), found.figures())).collect();
+            rows.push(Row { heading: if number == 0 { "found".to_owned() } else { String::new() }, cells });
+        }
+        let side = CELL as usize;
+        Ok(sheet::draw("", &rows, (side, side))?)
+    }
+}
+
+impl Found {
+    fn new(near: &Nearest<'_>) -> Self {
+        let &Nearest { hamming_distance, query, shared_bits: Reverse(shared_bits), name } = near;
+        Self { picture: String::from_utf8_lossy(name).into_owned(), shared_bits, hamming_distance, as_crop: query > 0 }
+    }
+
+    fn figures(&self) -> String {
+        format!("{} shared, {} differ{}", self.shared_bits, self.hamming_distance, self.note())
+    }
+
+    const fn note(&self) -> &'static str {
+        if self.as_crop { ", as its crop" } else { "" }
+    }
+}
+
+/// Names may hold what a terminal obeys: control characters become `?`.
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { query, pictures, bits, depth, neighbourhood, uncropped, microseconds, .. } = self;
+        write!(
+            f,
+            "{query}: {neighbourhood} of {pictures} pictures share its first {depth} of {bits} bits; found with {uncropped} codes of \
+             what it may be a crop of in {microseconds:.1} us\n\n  shared  differ  picture\n"
+        )?;
+        self.found.iter().try_for_each(|found| {
+            let name: String = found.picture.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+            writeln!(f, "  {:>6}  {:>6}  {name}{}", found.shared_bits, found.hamming_distance, found.note())
+        })
+    }
+}

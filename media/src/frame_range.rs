@@ -1,0 +1,99 @@
+//! A range of a video's frames, as people write it.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+/// Frames of a video from the first up to, but without, the last, counted from 0. In text `A..B`, of which either may be left out.
+///
+/// ```
+/// use nestcast_media::FrameRange;
+///
+/// let range: FrameRange = "3..".parse()?;
+/// assert_eq!((range.start, range.end, range.to_string()), (3, u64::MAX, "3..".to_owned()));
+/// assert!(FrameRange::default().is_all() && "7..3".parse::<FrameRange>().is_err());
+/// # Ok::<(), nestcast_media::FrameRangeError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameRange {
+    /// The first.
+    pub start: u64,
+    /// Behind the last; `u64::MAX` where there is no end but the video's.
+    pub end: u64,
+}
+
+/// What is wrong with a range's text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameRangeError {
+    /// There are no two dots.
+    #[error("give two numbers, A..B; either may be left out")]
+    Dots,
+    /// What stands at an end is no number.
+    #[error("`{0}` is no number of a frame")]
+    Number(String),
+    /// The range holds no frame.
+    #[error("these are no frames: B must be above A")]
+    Empty,
+}
+
+impl FrameRange {
+    /// Whether all frames are meant.
+    #[must_use]
+    pub fn is_all(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl Default for FrameRange {
+    fn default() -> Self {
+        Self { start: 0, end: u64::MAX }
+    }
+}
+
+impl From<FrameRange> for Range<u64> {
+    fn from(FrameRange { start, end }: FrameRange) -> Self {
+        start..end
+    }
+}
+
+impl fmt::Display for FrameRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.start, self.end) {
+            (0, u64::MAX) => f.write_str(".."),
+            (start, u64::MAX) => write!(f, "{start}.."),
+            (start, end) => write!(f, "{start}..{end}"),
+        }
+    }
+}
+
+impl FromStr for FrameRange {
+    type Err = FrameRangeError;
+
+    fn from_str(text: &str) -> Result<Self, FrameRangeError> {
+        let (start, end) = text.split_once("..").ok_or(FrameRangeError::Dots)?;
+        let number = |text: &str, without| match text {
+            "" => Ok(without),
+            text => text.parse().map_err(|_| FrameRangeError::Number(text.to_owned())),
+        };
+        let (start, end) = (number(start, 0)?, number(end, u64::MAX)?);
+        if start < end { Ok(Self { start, end }) } else { Err(FrameRangeError::Empty) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_end_may_be_open() {
+        for (text, range) in [("3..7", 3..7), ("3..", 3..u64::MAX), ("..7", 0..7), ("..", 0..u64::MAX)] {
+            assert_eq!(text.parse::<FrameRange>().map(Range::from), Ok(range));
+        }
+        for wrong in ["", "3", "7..3", "3..3", "-1..3", "a..b"] {
+            assert!(wrong.parse::<FrameRange>().is_err(), "{wrong}");
+        }
+        let again = ["..", "3..", "0..7"].map(|text| text.parse::<FrameRange>().map(|range| range.to_string()));
+        assert_eq!(again, ["..", "3..", "0..7"].map(|text| Ok(text.to_owned())));
+    }
+}

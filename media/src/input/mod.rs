@@ -1,0 +1,172 @@
+//! A file by name, `-` for standard input: what it is can be asked before anybody reads it.
+
+mod contents;
+mod error;
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom, StdinLock};
+use std::path::Path;
+
+pub use error::{InputError, Refusal};
+
+use crate::{Kind, Replayed, Source};
+
+/// A file or standard input, read in parts and never further than is asked for: it may have no end.
+///
+/// ```
+/// use nestcast_media::{Input, Kind};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("clip.y4m");
+/// # std::fs::write(&path, "YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME\nab")?;
+/// let mut input = Input::open(&path)?;
+/// assert_eq!(input.kind()?, Kind::Y4m); // its first bytes are looked at, and come again
+/// let mut video = input.y4m("..".parse()?, 1_000_000)?; // refused by its name, if it were not sound
+/// let mut picture = video.picture();
+/// assert!(video.read_into(&mut picture)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Input<'a> {
+    path: &'a Path,
+    source: Source<Opened>,
+}
+
+/// Where an [`Input`]'s bytes come from. It seeks where it is a file.
+#[derive(Debug)]
+pub struct Opened(Place);
+
+#[derive(Debug)]
+enum Place {
+    Standard(StdinLock<'static>),
+    File(File),
+}
+
+impl<'a> Input<'a> {
+    /// Opens a file, or standard input.
+    ///
+    /// # Errors
+    /// If it is a folder, or the system cannot open it.
+    pub fn open(path: &'a Path) -> Result<Self, InputError> {
+        let place = if is_standard(path) {
+            Place::Standard(io::stdin().lock())
+        } else {
+            if path.is_dir() {
+                return Err(InputError::Folder(path.to_owned()));
+            }
+            Place::File(File::open(path).map_err(|source| InputError::Io { name: Self::name_of(path), source })?)
+        };
+        Ok(Self { path, source: Source::new(Opened(place)) })
+    }
+
+    /// What a named file is, by its first bytes.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) and [`kind`](Self::kind).
+    pub fn kind_of(path: &Path) -> Result<Kind, InputError> {
+        Input::open(path)?.kind()
+    }
+
+    /// What messages call a file.
+    #[must_use]
+    pub fn name_of(path: &Path) -> String {
+        if is_standard(path) { "standard input".to_owned() } else { path.display().to_string() }
+    }
+
+    /// What lists call a file: its name without the folders that it is in.
+    #[must_use]
+    pub fn short_name_of(path: &Path) -> String {
+        path.file_name().map_or_else(|| Self::name_of(path), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// The name that it was opened by.
+    #[must_use]
+    pub const fn path(&self) -> &'a Path {
+        self.path
+    }
+
+    /// What messages call it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        Self::name_of(self.path)
+    }
+
+    /// How many bytes it has, if that is known.
+    #[must_use]
+    pub fn length(&self) -> Option<u64> {
+        let Place::File(file) = &self.source.reader().0 else { return None };
+        file.metadata().ok().filter(Metadata::is_file).map(|data| data.len())
+    }
+
+    /// What it is, by its first bytes.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn kind(&mut self) -> Result<Kind, InputError> {
+        self.source.kind().map_err(|source| InputError::Io { name: Self::name_of(self.path), source })
+    }
+
+    /// Reads on until there are `count` bytes in all, or the input ends. Gives all of them.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn read_to(&mut self, count: u64) -> Result<&[u8], InputError> {
+        self.source.read_to(count).map_err(|source| InputError::Io { name: Self::name_of(self.path), source })
+    }
+
+    /// All of it, what was read so far included, for what reads within limits.
+    #[must_use]
+    pub fn into_source(self) -> Source<Opened> {
+        self.source
+    }
+
+    /// All of it from its beginning.
+    #[must_use]
+    pub fn into_reader(self) -> Replayed<Opened> {
+        self.source.into_reader()
+    }
+}
+
+impl Read for Opened {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Place::Standard(stdin) => stdin.read(bytes),
+            Place::File(file) => file.read(bytes),
+        }
+    }
+}
+
+impl Seek for Opened {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match &mut self.0 {
+            Place::Standard(_) => Err(io::ErrorKind::Unsupported.into()),
+            Place::File(file) => file.seek(to),
+        }
+    }
+}
+
+/// Whether a name means standard input or output.
+#[must_use]
+pub fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_known_and_a_folder_and_what_is_not_there_are_refused_by_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("video");
+        std::fs::write(&path, b"YUV4MPEG2 and more").expect("a file");
+        let mut input = Input::open(&path).expect("it is there");
+        assert_eq!((input.length(), input.kind().expect("readable")), (Some(18), Kind::Y4m));
+        assert_eq!(io::read_to_string(input.into_reader()).expect("text"), "YUV4MPEG2 and more");
+        let refusal = |path: &Path| Input::open(path).expect_err("it is no file").to_string();
+        assert!(refusal(folder.path()).ends_with(" is a folder: name a file in it"));
+        assert!(refusal(&folder.path().join("absent")).ends_with("absent cannot be read"));
+        assert_eq!(["-", "a/b"].map(|path| Input::name_of(Path::new(path))), ["standard input", "a/b"]);
+        assert_eq!(Input::short_name_of(Path::new("a/b")), "b");
+    }
+}

@@ -1,0 +1,68 @@
+//! A folder of numbered PNG pictures, each of which appears whole or not at all.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nestcast_codec::Picture;
+
+use super::{Error, Output};
+use crate::picture::encode_png;
+
+/// A folder that takes pictures, as `frame-00000000.png` and on.
+///
+/// ```
+/// use nestcast_codec::{Channels, Picture, Size};
+/// use nestcast_media::output::PictureFolder;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("frames");
+/// let folder = PictureFolder::begin(&path)?; // a new one, or one that is empty
+/// folder.put(7, &Picture::new(Size::new(4, 2)?, Channels::Grey, vec![9; 8])?)?;
+/// assert!(path.join("frame-00000007.png").is_file() && PictureFolder::begin(&path).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct PictureFolder(PathBuf);
+
+impl PictureFolder {
+    /// Makes a folder, and those that it is in, or takes one that is empty.
+    ///
+    /// # Errors
+    /// If it is none, holds anything, or cannot be made.
+    pub fn begin(path: &Path) -> Result<Self, Error> {
+        let cannot = |source| Error::Io { path: path.to_owned(), source };
+        if path.exists() && !path.is_dir() {
+            return Err(Error::NotAFolder(path.to_owned()));
+        }
+        fs::create_dir_all(path).map_err(cannot)?;
+        if fs::read_dir(path).map_err(cannot)?.next().is_some() {
+            return Err(Error::NotEmpty(path.to_owned()));
+        }
+        Ok(Self(path.to_owned()))
+    }
+
+    /// Writes the picture of frame `number`; the disk is not waited for.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn put(&self, number: u64, picture: &Picture) -> Result<(), Error> {
+        let path = self.0.join(format!("frame-{number:08}.png"));
+        Output::new(&path, &[])?.write_frame(&encode_png(picture)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_go_into_a_folder_of_their_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let refusal =
+            |name: &str| PictureFolder::begin(&folder.path().join(name)).expect_err("not for pictures").to_string();
+        PictureFolder::begin(&folder.path().join("a/b")).expect("a new folder");
+        assert!(refusal("a").ends_with("a is not empty: name a new folder"));
+        fs::write(folder.path().join("file"), "").expect("a file");
+        assert!(refusal("file").ends_with("file is not a folder: name a new one"));
+    }
+}

@@ -1,0 +1,91 @@
+//! A range of a y4m video's frames, as they are coded.
+
+use std::io::Read;
+
+use nestcast_codec::{Format, FrameRate, Picture, Range, Size};
+
+use super::{Error, Reader};
+use crate::FrameRange;
+
+/// The frames of a range, one after another, planar YCbCr 4:2:0 also of a grey video.
+///
+/// ```
+/// use nestcast_media::y4m::Frames;
+///
+/// let bytes = b"YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME\nabFRAME\ncd";
+/// let mut frames = Frames::new(&bytes[..], "1..".parse()?, 1_000_000)?;
+/// let mut picture = frames.picture();
+/// assert!(frames.read_into(&mut picture)? && picture.samples().starts_with(b"cd"));
+/// assert!(!frames.read_into(&mut picture)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Frames<R> {
+    reader: Reader<R>,
+    range: FrameRange,
+    /// Number of the next frame.
+    next: u64,
+}
+
+impl<R: Read> Frames<R> {
+    /// Reads the header; frames of more than `max_pixels` are refused before memory is taken for them.
+    ///
+    /// # Errors
+    /// Those of [`Reader::new`].
+    pub fn new(input: R, range: FrameRange, max_pixels: u64) -> Result<Self, Error> {
+        Ok(Self { reader: Reader::new(input, max_pixels)?, range, next: 0 })
+    }
+
+    /// The size of every picture.
+    #[must_use]
+    pub const fn size(&self) -> Size {
+        self.reader.size()
+    }
+
+    /// The values that samples take.
+    #[must_use]
+    pub const fn range(&self) -> Range {
+        self.reader.range()
+    }
+
+    /// Pictures per second.
+    #[must_use]
+    pub const fn rate(&self) -> FrameRate {
+        let rate = self.reader.rate();
+        FrameRate { frames: rate.frames(), seconds: rate.seconds() }
+    }
+
+    /// The first frame that is asked for.
+    #[must_use]
+    pub const fn start(&self) -> u64 {
+        self.range.start
+    }
+
+    /// A picture to read frames into.
+    #[must_use]
+    pub fn picture(&self) -> Picture {
+        Picture::zero(self.size(), Format::Ycbcr420(self.range()))
+    }
+
+    /// How many frames are asked for of a file of so many bytes; nothing where neither its length nor the range says.
+    #[must_use]
+    pub fn count(&self, bytes: Option<u64>) -> Option<u64> {
+        let there = bytes.map_or(u64::MAX, |bytes| bytes / self.reader.frame_bytes() as u64);
+        let end = there.min(self.range.end);
+        (end != u64::MAX).then(|| end.saturating_sub(self.range.start))
+    }
+
+    /// Reads the next frame of the range; gives whether there was one.
+    ///
+    /// # Errors
+    /// Those of [`Reader::read_into`]; [`Error::NoFrame`] if the range has none.
+    pub fn read_into(&mut self, picture: &mut Picture) -> Result<bool, Error> {
+        while self.next < self.range.end && self.reader.read_into(picture)? {
+            self.next += 1;
+            if self.next > self.range.start {
+                return Ok(true);
+            }
+        }
+        if self.next > self.range.start { Ok(false) } else { Err(Error::NoFrame { there: self.next }) }
+    }
+}

@@ -1,0 +1,74 @@
+//! A sender by the name of its host.
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::str::FromStr;
+
+/// A host and a port, as in `example.org:4433` or `[::1]:4433`, not looked up yet.
+///
+/// ```
+/// use nestcast_receiver::Address;
+///
+/// let address: Address = "[::1]:4433".parse()?;
+/// assert_eq!((address.host(), address.look_up()), ("::1", Some(([0, 0, 0, 0, 0, 0, 0, 1], 4433).into())));
+/// # Ok::<(), nestcast_receiver::AddressError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    text: String,
+    host: String,
+}
+
+/// A text that names no host and port.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("give a host and a port, as in example.org:4433 or [::1]:4433")]
+pub struct AddressError;
+
+impl Address {
+    /// The host without the brackets of IPv6: the name in its certificate.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The first address that the system knows of the host, if it knows one. This may ask the network, and waits for it.
+    #[must_use]
+    pub fn look_up(&self) -> Option<SocketAddr> {
+        self.text.to_socket_addrs().ok()?.next()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let (host, port) = text.rsplit_once(':').ok_or(AddressError)?;
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let is_whole = bare.is_some() || !host.contains(':');
+        let host = bare.unwrap_or(host).to_owned();
+        let sound = is_whole && !host.is_empty() && port.parse().is_ok_and(|port: u16| port > 0);
+        if sound { Ok(Self { text: text.to_owned(), host }) } else { Err(AddressError) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_host_and_a_port() {
+        for (text, host) in [("a.example:1", "a.example"), ("[::1]:4433", "::1"), ("127.0.0.1:9", "127.0.0.1")] {
+            let address: Address = text.parse().expect("an address");
+            assert_eq!((address.to_string(), address.host()), (text.to_owned(), host));
+        }
+        for wrong in ["", "nowhere", "nowhere:", ":4433", "[]:4433", "::1", "a:0", "a:65536", "a:port"] {
+            assert_eq!(wrong.parse::<Address>(), Err(AddressError), "{wrong}");
+        }
+    }
+}

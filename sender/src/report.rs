@@ -1,0 +1,83 @@
+//! Figures for programs, as `nestcast send --json` prints them. Times are milliseconds, rates bits a second.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use crate::statistics::{ReceiverStatistics, Statistics};
+
+#[derive(Serialize)]
+struct Report<'a> {
+    frames: u64,
+    skipped: u64,
+    encoded_bytes: u64,
+    encode_ms: f64,
+    accepted: u64,
+    refused: u64,
+    source_failures: u64,
+    loops: u64,
+    loop_receivers: BTreeMap<u64, u64>,
+    receivers: &'a [ReceiverStatistics],
+}
+
+impl Serialize for Statistics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let report = Report {
+            frames: self.frames,
+            skipped: self.skipped,
+            encoded_bytes: self.encoded_bytes,
+            encode_ms: milliseconds(self.encode_time),
+            accepted: self.accepted,
+            refused: self.refused(),
+            source_failures: self.source_failures,
+            loops: self.loops,
+            loop_receivers: self.loop_receivers(),
+            receivers: &self.receivers,
+        };
+        report.serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+struct ReceiverReport {
+    address: String,
+    in_loop: Option<u64>,
+    target_rate_bits: u64,
+    delivery_rate_bits: u64,
+    frames: u64,
+    skipped: u64,
+    cut: u64,
+    bytes: u64,
+    full: u64,
+    window: u64,
+    rtt_ms: f64,
+    queue_ms: f64,
+    lost_bytes: u64,
+}
+
+impl Serialize for ReceiverStatistics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { sent, path, .. } = self;
+        let report = ReceiverReport {
+            address: self.address.to_string(),
+            in_loop: self.in_loop,
+            target_rate_bits: path.target_rate().bits(),
+            delivery_rate_bits: self.delivery_rate.bits(),
+            frames: sent.frames,
+            skipped: sent.skipped,
+            cut: sent.cut,
+            bytes: sent.bytes,
+            full: sent.full,
+            window: path.window,
+            rtt_ms: milliseconds(path.rtt),
+            queue_ms: milliseconds(path.queue()),
+            lost_bytes: path.lost,
+        };
+        report.serialize(serializer)
+    }
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
