@@ -80,26 +80,24 @@ impl Page {
             h3 { "BD-rate" }
             p {
                 "Bytes that nestcast needs beside the codec of the row at equal quality, on average over the qualities that \
-                 nestcast has from 0.1 to 1.5 bpp; negative: fewer. A star marks curves that share little."
+                 nestcast has from 0.1 to 1.5 bpp; negative: fewer. Columns are nestcast's decoders, of the model " code { "photo" }
+                " or, where ssim is said, " code { "photo-ssim" } ". A star marks curves that share little."
             }
-            (self.rates())
+            (self.rates("at equal PSNR, against", Quality::Psnr))
+            (self.rates("at equal MS-SSIM, against", Quality::MsSsim))
         })
     }
 
-    /// BD-rates over both qualities in one table.
-    fn rates(&self) -> Markup {
-        let columns: Vec<String> = self.report.columns().iter().map(|column| style::name(&column.name)).collect();
-        let (psnr, ssim) = (self.report.deltas(Quality::Psnr), self.report.deltas(Quality::MsSsim));
-        let short = |column: &String| column.trim_start_matches("nestcast, ").to_owned();
-        let mut names = vec![head("against", "", "")];
-        names.extend(columns.iter().map(|column| head(&short(column), "PSNR", "")));
-        names.extend(columns.iter().map(|column| head(&short(column), "MS-SSIM", "")));
+    /// BD-rates at equal quality.
+    fn rates(&self, against: &str, quality: Quality) -> Markup {
+        let columns = self.report.columns().iter().map(|column| style::name(&column.name));
+        let short = columns.map(|column| column.trim_start_matches("nestcast, ").to_owned());
+        let names = heads([against.to_owned()].into_iter().chain(short));
         // What was measured here is not listed again as somebody else's figures.
-        let listed = psnr.iter().filter(|(name, _)| !name.starts_with("local/") || style::is_known(name));
+        let deltas = self.report.deltas(quality);
+        let listed = deltas.iter().filter(|(name, _)| !name.starts_with("local/") || style::is_known(name));
         let rows = listed.map(|(name, cells)| {
-            let other = ssim.iter().find(|row| row.0 == *name);
-            let others = (0..columns.len()).map(|n| other.map_or_else(String::new, |row| cell(row.1[n])));
-            let percents = cells.iter().map(|delta| cell(*delta)).chain(others);
+            let percents = cells.iter().map(|delta| cell(*delta));
             let percents = percents.map(|text| if text.is_empty() { text } else { text + " %" });
             Row::plain([style::name(name)].into_iter().chain(percents))
         });
@@ -107,18 +105,22 @@ impl Page {
     }
 
     fn look(&self) -> Option<Markup> {
-        let rows = self.look.lines().into_iter().map(|(name, cells)| {
-            let ours = style::name(&name).starts_with("nestcast");
-            Row { ours, ..Row::plain([style::name(&name)].into_iter().chain(cells)) }
-        });
-        let heads = perceptual::Table::heads().into_iter().map(|rate| head(&rate, "SSIMULACRA2 / Butteraugli", ""));
+        let scores = |score: usize, name: &str| {
+            let rows = self.look.lines().into_iter().map(|(codec, cells)| {
+                let cells = cells.into_iter().map(|scores| scores[score].clone());
+                let ours = style::name(&codec).starts_with("nestcast");
+                Row { ours, ..Row::plain([style::name(&codec)].into_iter().chain(cells)) }
+            });
+            table(&heads([name.to_owned()].into_iter().chain(perceptual::Table::heads())), rows)
+        };
         (!self.look.is_empty()).then(|| html! {
             p {
                 "Two metrics that follow what people say of pictures, means over Kodak, every codec with the most bytes that fit \
                  into the rate: SSIMULACRA2 (100: equal, 70 high, 50 medium, 30 low quality) and Butteraugli (3-norm, 0: equal)."
             }
             (linked_chart("kodak/ssimulacra2.svg", "SSIMULACRA2 over bits per pixel"))
-            (table(&[head("", "", "")].into_iter().chain(heads).collect::<Vec<_>>(), rows))
+            (scores(0, "SSIMULACRA2 at"))
+            (scores(1, "Butteraugli at"))
         })
     }
 
@@ -202,11 +204,12 @@ impl Page {
                  YCbCr 4:2:0. PSNR is that of luma, from the ninth frame on; all bytes count from the first on. nestcast codes once \
                  for all rates, a rival anew for each. BD-rates in %, at the rate that a receiver's link must have: negative where the row needs less than the column."
             }
-            (self.video_summary())
+            (self.video_rates())
             p {
                 "Means over clips and rates. Least PSNR and jump, the largest difference between neighbouring frames, are of each run; \
-                 the largest frame is that of all runs."
+                 used is the share of the receivers' rates; the largest frame is that of all runs, in the times of a frame that it takes on the link."
             }
+            (self.video_quality())
             (self.video_population())
             @for clip in clips {
                 h3 { (clip) }
@@ -216,23 +219,28 @@ impl Page {
         })
     }
 
-    fn video_summary(&self) -> Markup {
-        let mut names = vec![head("", "", "")];
-        names.extend(ANCHORS.map(|anchor| head(&style::name(anchor), "BD-rate, %", "")));
-        names.extend(["PSNR", "least", "jump"].map(|name| head(name, "dB", "")));
-        names.extend([head("used", "of the rate", ""), head("largest frame", "frame times", "")]);
-        let rows = self.video.summaries(Planes::Luma, Cost::Link).into_iter().map(|summary| {
-            let figures = [summary.luma_db, summary.least_db, summary.jump_db].map(|db| format!("{db:.2}"));
-            let cells = [style::name(&summary.scheme)].into_iter().chain(summary.rates.map(percent)).chain(figures);
+    fn video_rates(&self) -> Markup {
+        let names = heads(["BD-rate in %, against".to_owned()].into_iter().chain(ANCHORS.map(style::name)));
+        table(&names, self.video_rows(|summary| summary.rates.map(percent).to_vec()))
+    }
+
+    fn video_quality(&self) -> Markup {
+        let names = ["", "PSNR", "least PSNR", "jump", "used", "largest frame"];
+        let cells = |summary: &video::Summary| {
+            let decibels = [summary.luma_db, summary.least_db, summary.jump_db].map(|db| format!("{db:.2} dB"));
+            let others = [format!("{:.0} %", 100.0 * summary.used), format!("{:.1}", summary.largest_frame)];
+            decibels.into_iter().chain(others).collect()
+        };
+        table(&heads(names), self.video_rows(cells))
+    }
+
+    /// A row for each scheme: its name, and what its summary gives.
+    fn video_rows(&self, cells: impl Fn(&video::Summary) -> Vec<String>) -> Vec<Row> {
+        let row = |summary: video::Summary| {
             let ours = EMBEDDED.contains(&summary.scheme.as_str());
-            Row {
-                ours,
-                ..Row::plain(
-                    cells.chain([format!("{:.0} %", 100.0 * summary.used), format!("{:.1}", summary.largest_frame)]),
-                )
-            }
-        });
-        table(&names, rows)
+            Row { ours, ..Row::plain([style::name(&summary.scheme)].into_iter().chain(cells(&summary))) }
+        };
+        self.video.summaries(Planes::Luma, Cost::Link).into_iter().map(row).collect()
     }
 
     fn video_population(&self) -> Markup {
@@ -255,7 +263,8 @@ impl Page {
         let sheet = |file: &String| {
             let name = file.trim_end_matches(".jpg").replace('_', " ");
             let alt = format!("{name} by six codecs at equal bytes");
-            figure("sheet", Image::File(&format!("sheets/{file}")), &alt, None, &html! { (name) })
+            let whole = format!("sheets/{file}");
+            html! { a href=(whole) { (figure("sheet", Image::File(&whole), &alt, None, &html! { (name) ", full size" })) } }
         };
         (!self.sheets.is_empty()).then(|| html! {
             p {
@@ -269,22 +278,24 @@ impl Page {
     fn time(&self) -> Option<Markup> {
         let first = self.timings.first()?;
         let stages = self.timings.iter().map(|row| {
-            Row::plain([row.group.clone(), row.name.replace('/', ", "), format!("{:.2} ms", row.median_ms)])
+            let what = format!("{}: {}", row.group, row.name.replace('/', ", "));
+            Row::plain([what, format!("{:.2} ms", row.median_ms)])
         });
+        let names = [head("", "", ""), head("nestcast", "", ""), head("rival", "", ""), head("ratio", "", "bars")];
         Some(html! {
             p {
                 (first.picture) " near 1 bpp, medians of one run of " code { "cargo bench" } ", " (first.machine) ". nestcast uses two \
                  threads, the rivals, which know no more, one. Machines are shared: read the ratios."
             }
-            (table(&heads(["nestcast", "", "rival", "", "ratio"]), timing::ratios(&self.timings).iter().map(ratio)))
+            (table(&names, timing::ratios(&self.timings).iter().map(ratio)))
             h3 { "Every stage and rival" }
-            (table(&heads(["group", "what", "median"]), stages))
+            (table(&heads(["", "median"]), stages))
         })
     }
 
     fn size(&self) -> Option<Markup> {
         let first = self.scaling.first()?;
-        let names = ["pixels", "megapixels", "what", "time", "a megapixel", "peak memory", "a pixel"];
+        let names = ["", "pixels", "megapixels", "time", "time a megapixel", "peak memory", "memory a pixel"];
         Some(html! {
             p {
                 "A photo laid out like mirrored tiles, streams of 1 bpp, " (first.threads) " threads, " (first.machine) ". Every figure \
@@ -302,12 +313,8 @@ impl Page {
 fn ratio(ratio: &timing::Ratio) -> Row {
     let times = ratio.ours_ms / ratio.rival_ms;
     let width = times.min(BAR_RATIO) / BAR_RATIO * BAR_REM;
-    let mut row = Row::plain([
-        ratio.ours.replace('/', ", "),
-        format!("{:.1} ms", ratio.ours_ms),
-        ratio.rival.replace('/', ", "),
-        format!("{:.1} ms", ratio.rival_ms),
-    ]);
+    let pair = format!("{} / {}", ratio.ours, ratio.rival).replace("code/", "code, ");
+    let mut row = Row::plain([pair, format!("{:.1} ms", ratio.ours_ms), format!("{:.1} ms", ratio.rival_ms)]);
     row.cells.push(html! {
         span.bar.over[times > 1.0] style={ "width:" (format!("{width:.2}rem")) } {} " " (format!("{times:.2}"))
     });
@@ -319,9 +326,9 @@ fn grown(row: &scaling::Row) -> Row {
     let memory =
         |scale: f64, unit: &str| row.peak_mib.map_or_else(String::new, |mib| format!("{:.0} {unit}", mib * scale));
     Row::plain([
+        style::name(&row.operation),
         format!("{} x {}", row.width, row.height),
         format!("{:.1}", row.megapixels),
-        style::name(&row.operation),
         format!("{:.1} ms", row.ms),
         format!("{:.1} ms", row.ms / row.megapixels),
         memory(1.0, "MiB"),

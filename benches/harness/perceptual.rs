@@ -149,9 +149,11 @@ impl Table {
     }
 
     /// A line for each codec: its name, and SSIMULACRA2 and Butteraugli at each rate, empty where it does not reach it.
-    pub fn lines(&self) -> Vec<(String, Vec<String>)> {
+    pub fn lines(&self) -> Vec<(String, Vec<[String; 2]>)> {
         let cell = |means: &Option<Means>| {
-            means.map_or_else(String::new, |[ssimulacra2, butteraugli]| format!("{ssimulacra2:.1} / {butteraugli:.2}"))
+            means.map_or_else(<[String; 2]>::default, |[ssimulacra2, butteraugli]| {
+                [format!("{ssimulacra2:.1}"), format!("{butteraugli:.2}")]
+            })
         };
         self.codecs.iter().map(|(name, rates)| (name.clone(), rates.iter().map(cell).collect())).collect()
     }
@@ -169,7 +171,9 @@ impl Table {
         text += "\n|---|";
         text += &"---:|".repeat(RATES_BPP.len());
         for (name, cells) in self.lines() {
-            write!(text, "\n| {} | {} |", style::name(&name), cells.join(" | "))
+            let cells =
+                cells.iter().map(|scores| if scores[0].is_empty() { String::new() } else { scores.join(" / ") });
+            write!(text, "\n| {} | {} |", style::name(&name), cells.collect::<Vec<_>>().join(" | "))
                 .expect("writing to a string cannot fail");
         }
         text + "\n"
@@ -238,7 +242,8 @@ mod tests {
         let table = Table::of(&rows);
         let [(deep, ours), (jpeg, theirs)] = &table.lines()[..] else { panic!("two codecs") };
         assert_eq!((deep.as_str(), jpeg.as_str()), ("deep", "jpeg-420"));
-        assert_eq!([&ours[0], &ours[1], &theirs[0], &theirs[1]], ["30.0 / 2.00", "", "", "55.0 / 2.00"]);
+        let cells = [&ours[0], &ours[1], &theirs[0], &theirs[1]].map(|cell| cell.each_ref().map(String::as_str));
+        assert_eq!(cells, [["30.0", "2.00"], ["", ""], ["", ""], ["55.0", "2.00"]]);
         assert!(table.markdown().contains("| nestcast, deep | 30.0 / 2.00 |"), "{}", table.markdown());
         assert_eq!(table.chart().curves.len(), 2);
     }

@@ -65,6 +65,13 @@ pub(super) struct Scale {
     ticks: Vec<(f64, String)>,
 }
 
+impl Scale {
+    /// Letters of the longest label.
+    pub(super) fn widest(&self) -> usize {
+        self.ticks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0)
+    }
+}
+
 impl From<&Axis> for Scale {
     fn from(axis: &Axis) -> Self {
         let ticks = if axis.log { factors(axis.range) } else { steps(axis.range) };
@@ -113,7 +120,16 @@ fn steps((low, high): (f64, f64)) -> Vec<(f64, String)> {
 fn factors((low, high): (f64, f64)) -> Vec<(f64, String)> {
     let values = (-6..9).flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * 10_f64.powi(power)));
     let within = values.filter(|value| (low * 0.999..=high * 1.001).contains(value));
-    within.map(|value| (value, format!("{value}"))).collect()
+    within.map(|value| (value, shortened(value))).collect()
+}
+
+/// From ten thousand on in thousands (k) or millions (M), so that neighbouring labels do not meet.
+fn shortened(value: f64) -> String {
+    match value {
+        1e6.. => format!("{}M", value / 1e6),
+        1e4.. => format!("{}k", value / 1e3),
+        _ => format!("{value}"),
+    }
 }
 
 #[cfg(test)]
@@ -126,13 +142,14 @@ mod tests {
         assert_eq!(labels(steps((0.0, 1.6))), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0", "1.2", "1.4", "1.6"]);
         assert_eq!(labels(steps((23.0, 39.0))), ["24", "26", "28", "30", "32", "34", "36", "38"]);
         assert_eq!(labels(factors((0.08, 40.0))), ["0.1", "0.2", "0.5", "1", "2", "5", "10", "20"]);
+        assert_eq!(labels(factors((5e3, 2e6))), ["5000", "10k", "20k", "50k", "100k", "200k", "500k", "1M", "2M"]);
     }
 
     #[test]
     fn values_stand_where_the_range_says() {
         let scale = Scale::from(&Axis::log("", (1.0, 100.0)));
         assert_eq!([1.0, 10.0, 100.0].map(|value: f64| scale.map(&value.ln(), (60, 660))), [60, 360, 660]);
-        assert_eq!(scale.format_ext(&5_f64.ln()), "5");
+        assert_eq!((scale.format_ext(&5_f64.ln()).as_str(), scale.widest()), ("5", 3));
         let fitting = Axis::fitting("", [20.0, f64::INFINITY, 30.0].into_iter());
         assert_eq!(fitting.range, (19.4, 30.6));
         assert_eq!(fitting.starting_at(0.0).range, (0.0, 30.6));

@@ -72,8 +72,11 @@ const LEGEND: i32 = 1410;
 const LEGEND_STEP: u32 = 42;
 /// Room above the plot, for the title and what is written above marks.
 const TOP: u32 = 112;
-/// Room for ticks' labels and an axis's name.
+/// Room for an axis's name and ticks' labels of [`SHORT_LABEL`] letters.
 const LABELS: u32 = 100;
+const SHORT_LABEL: u32 = 3;
+/// Room for a further letter of a label beside the y axis.
+const LETTER: u32 = 17;
 /// Room between texts and the drawing's edges.
 const MARGIN: i32 = 32;
 /// Least distance of two marks that both have a label.
@@ -102,14 +105,16 @@ impl Chart {
         root.fill(&Part::Paper.colour())?;
         root.draw_text(&self.title, &title(), (MARGIN, 20))?;
         let (width, height) = root.dim_in_pixel();
+        let y = Scale::from(&self.y);
+        let letters = u32::try_from(y.widest())?.saturating_sub(SHORT_LABEL);
         let area = root.clone().shrink((0, 0), (u32::try_from(LEGEND - MARGIN)?.min(width), height));
         let mut plot = ChartBuilder::on(&area)
             .margin_top(TOP)
             .margin_left(MARGIN / 2)
             .margin_bottom(MARGIN / 2)
-            .y_label_area_size(LABELS)
+            .y_label_area_size(LABELS + LETTER * letters)
             .x_label_area_size(LABELS)
-            .build_cartesian_2d(Scale::from(&self.x), Scale::from(&self.y))?;
+            .build_cartesian_2d(Scale::from(&self.x), y)?;
         self.mark(&mut plot)?;
         plot.configure_mesh()
             .bold_line_style(Part::Grid.colour().stroke_width(2))

@@ -68,7 +68,7 @@ def pca() -> Section:
         f"dropout and {plain:.0f} without; the principal angles between the subspaces are at most "
         f"{max(largest('pca.csv', 'principal angle, nested dropout'), largest('pca.csv', 'principal angle, standard')):.2f}.",
         "The expectation over b is summed, not drawn: neighbouring eigenvalues differ by as little as 0.7 %, and drawn cuts blur such pairs.",
-        ("pca.svg",),
+        (("pca.svg", "Left and middle: |cosine| of the angle between each unit's weights and each eigenvector, 0 white, 1 dark. Right: degrees between a unit and the eigenvector of its number; the dashed line is at 2 degrees."),),
     )
 
 
@@ -80,21 +80,23 @@ def learned() -> list[Section]:
             "The same: noise from about the seventieth on without, filters throughout with unit sweeping.",
             "3,500 pictures of CIFAR-10 in place of 80 Million Tiny Images, which is withdrawn. A dropped unit is worth its mean here, not 0. Units are "
             "swept after training: swept from the start, the first were fixed as noise.",
-            ("filters.png",),
+            (("filters.png", "The 100 units in order, row by row: a unit's weights as a picture, grey where they are 0."),),
             "filters.csv",
+            "Squared error of 500 pictures that nothing is trained on, as a share of their variance, from the first so many bits.",
         ),
         Section(
             "Figure 2: nested neighbourhoods in the plane",
             "A 2-16-32-16-2 autoencoder of points on a pinwheel. Neighbourhoods of a query lie in one another; their borders run across the arms.",
             "The same. Shades count the leading bits that a place shares with the red query.",
             "The paper does not say its rho; here it is 0.9. No sweeping: in a network that goes on learning a fixed unit's meaning drifts.",
-            ("pinwheel.png",),
+            (("pinwheel.png", "The training data, and five queries (red). The lighter a place, the more leading bits its code shares with the query's."),),
             "pinwheel.csv",
+            "How many of 3,000 points share so many leading bits with each of the five queries.",
         ),
     ]
 
 
-def searched(times: tuple[str, ...]) -> list[Section]:
+def searched(times: tuple[tuple[str, str], ...]) -> list[Section]:
     return [
         Section(
             "Figure 3: time of a query",
@@ -111,17 +113,18 @@ def searched(times: tuple[str, ...]) -> list[Section]:
             "for R = 512, 128, 32, 8 and 2, the first 24 pictures of each in the order of the data.",
             "4,000 pictures, not 79 million, so that small neighbourhoods are less alike than the paper's. <code>thumb</code> never saw CIFAR-10: it is "
             "trained on 137 openly licensed photos.",
-            ("neighbours.png",),
+            (("neighbours.png", "Four queries, on the left; the rows beside each are its neighbourhoods for R = 512, 128, 32, 8 and 2."),),
         ),
         Section(
             "Quality of ordered retrieval",
             "No figures. Retrieval ends at N<sub>b-1</sub> where N<sub>b</sub> has fewer than R members (section 5.1).",
             "Precision by class, ordered retrieval (the nearest by Hamming distance within the neighbourhood) against a linear scan of all codes: "
-            f"{precision()}. <em>Members</em> is the mean size of a neighbourhood.",
+            f"{precision()}.",
             "What ordered retrieval gives up for its speed is one early bit: a neighbour that differs there is never seen. Digits: beta = 0.5 and rho = 0.98; "
             "with the paper's beta = 0.2 and rho = 0.97 precision at 10 was 0.77 by a linear scan and 0.70 by ordered retrieval (100 queries).",
             (),
             "precision.csv",
+            "Share of the first 10 or 100 that are of the query's class; <em>members</em> are how many a neighbourhood has.",
         ),
         Section(
             "Near-duplicates",
@@ -134,6 +137,7 @@ def searched(times: tuple[str, ...]) -> list[Section]:
             "<code>search</code> ranks neighbourhoods of 16,384. Crops by 20 % are beyond the guesses.",
             (),
             "duplicates.csv",
+            "Share of changed photos whose original comes first: among all by Hamming distance, the same with 19 codes of the query, and by ordered retrieval with R = 10, whether the original is in the neighbourhood, and first of it.",
         ),
     ]
 
@@ -143,19 +147,24 @@ def compressed() -> Section:
         "Figure 5: reconstruction from the first bits",
         "A 3072-1024-3072 autoencoder with nested dropout is best at all lengths below the full one, where it equals the standard one; Optimal Brain "
         "Damage comes next; JPEG needs far longer files.",
-        f"{compression()} Sheets: 16, 64, 128, 256 and 1024 bits, originals below; first the linear code, then the deep one.",
+        f"{compression()}",
         "Trained on 137 openly licensed photos alone; all 500 pictures of CIFAR-10 are strangers. Weights lie within the photos' 512 leading principal axes, which "
-        "hold 98 % of the held-out variance. Encoder and decoder are not tied, for all models: tied, the nested code's error was 27 % higher after 200 "
+        "hold 98 % of the held-out variance.\nEncoder and decoder are not tied, for all models: tied, the nested code's error was 27 % higher after 200 "
         "steps. p_B: 2,000 steps with nine codes of ten whole and the others log-uniform, 800 with half of them whole and the others of "
         "any length alike, 500 with 85 % whole; the rival has as many steps. One weight for each bit cannot suit all lengths, which the deep decoder, that sees how many bits came, can. A gain of each unit in the decoder makes Optimal Brain Damage a stronger rival than the paper's. "
-        "<strong>The laws of p_B and the phases of training were chosen on these same 500 pictures</strong>: margins of 2 to 3 % are to be read with that in mind. "
-        "<strong>The linear code is best up to 896 bits; from 960 bits on Optimal Brain Damage is ahead</strong>, and must be as long as nested dropout is the worse one at full length: what it "
+        "\n<strong>The laws of p_B and the phases of training were chosen on these same 500 pictures</strong>: margins of 2 to 3 % are to be read with that in mind. "
+        "\n<strong>The linear code is best up to 896 bits; from 960 bits on Optimal Brain Damage is ahead</strong>, and must be as long as nested dropout is the worse one at full length: what it "
         "cuts last is worth next to nothing (1023 bits leave 0.1 % more error than 1024), so that near full length it is as good as the whole standard model. "
-        "JPEG's scans are without headers and with the standard tables; an autoencoder's weights are not counted either.",
-        ("code.svg", "sheet-linear.png", "sheet-deep.png"),
+        "\nJPEG's scans are without headers and with the standard tables; an autoencoder's weights are not counted either.",
+        (
+            ("code.svg", "Error by length of code: left the lengths that the paper shows, right all that JPEG and nestcast's own codec need too."),
+            ("sheet-linear.png", "The linear code. From above: 16, 64, 128, 256 and 1024 bits, and the originals."),
+            ("sheet-deep.png", "The deep code, the same rows."),
+        ),
         "code.csv",
+        "Mean squared error of samples in 0..1 from the first so many bits.",
     )
 
 
-def sections(times: tuple[str, ...]) -> list[Section]:
+def sections(times: tuple[tuple[str, str], ...]) -> list[Section]:
     return [pca(), *learned(), *searched(times), compressed()]

@@ -231,7 +231,7 @@ def picture_rows(data: Path) -> list[dict]:
 @torch.no_grad()
 def styles(test: learned.Test) -> np.ndarray:
     """Figure 6 of Salakhutdinov and Hinton: a test digit of each class (rows) and free unit, decoded from its own split code with that unit alone
-    moved (columns), in pixels of 0..1, (10 STYLES, 1 + STEPS_OF_STYLE, 28, 28); the first column is the digit. The units are those that vary most."""
+    moved (columns), in pixels of 0..1, (10 STYLES, 2 + STEPS_OF_STYLE, 28, 28); the first column is the digit, the last white. The units are those that vary most."""
     (one,) = (one for one in learned.POINTS if one.read_settings().classed)
     model, _ = learned.embedding_model(one)
     searched = encoded(model, test.searched)
@@ -243,8 +243,8 @@ def styles(test: learned.Test) -> np.ndarray:
         for unit in free.tolist():
             code = encoded(model, given).repeat(STEPS_OF_STYLE, 1)
             code[:, unit] = mean[unit] + deviation[unit] * torch.linspace(-LAST_SHARE, LAST_SHARE, STEPS_OF_STYLE)
-            rows.append(torch.cat([given, model.encoder.decode(code).sigmoid()]))
-    return torch.stack(rows).view(10 * STYLES, 1 + STEPS_OF_STYLE, 28, 28).numpy()
+            rows.append(torch.cat([given, model.encoder.decode(code).sigmoid(), torch.ones_like(given)]))
+    return torch.stack(rows).view(10 * STYLES, -1, DIGIT, DIGIT).numpy()
 
 
 def measure(data: Path) -> None:
@@ -258,7 +258,7 @@ def measure(data: Path) -> None:
     figures.write_table("codes-texts.csv", text_rows(learned.Test(data, "packages")))
     figures.write_table("codes-words.csv", word_rows())
     shown = styles(test)
-    figures.save_tiles(shown.reshape(-1, 28, 28)[..., None].repeat(3, -1), STYLES * shown.shape[1], "codes-styles.png")
+    figures.save_tiles(shown.reshape(-1, DIGIT, DIGIT)[..., None].repeat(3, -1), STYLES * shown.shape[1], "codes-styles.png")
     figures.write_table("codes-classifier.csv", classifier_rows(test))
     figures.write_table("codes-balls.csv", ball_rows(test))
     figures.write_table("codes-activations.csv", activation_rows(test))
