@@ -112,6 +112,8 @@ pub struct Publisher {
     mtu: u64,
     /// Whether what is lost comes again before its frame is shown.
     repairs_in_time: bool,
+    /// How many times a frame's bytes are sent beside it because more is tried.
+    tried: f64,
     stats: SendStats,
     /// Where heads are written: its memory is used again once the transport has let go of those before.
     heads: BytesMut,
@@ -140,6 +142,7 @@ impl Publisher {
             lossy: LossyIntervals::default(),
             mtu: PathStats::default().mtu,
             repairs_in_time: true,
+            tried: 0.0,
             stats,
             heads: BytesMut::new(),
         }
@@ -248,6 +251,9 @@ impl Publisher {
         (self.mtu, self.repairs_in_time) = (path.mtu, repaired_in_time(path.rtt, self.interval).is_some());
         self.lossy.handle_frame(path.lost);
         self.cap = self.asked_cap.min(FrameCap::new(self.interval, path.policed));
+        self.tried = path.policed.map_or(0.0, |policed| {
+            path.tried.bits() as f64 / policed.bits().saturating_sub(path.tried.bits()).max(1) as f64
+        });
         if self.waiting.is_video() {
             // Of what is not begun yet nothing is lost.
             let unfinished = self.current.as_ref().map(|sending| sending.first);
