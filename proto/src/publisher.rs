@@ -112,6 +112,8 @@ pub struct Publisher {
     mtu: u64,
     /// Whether what is lost comes again before its frame is shown.
     repairs_in_time: bool,
+    /// Of video: whether the next bytes are written as far as there is room, and not in parts.
+    goes_on: bool,
     /// How many times a frame's bytes are sent beside it because more is tried.
     tried: f64,
     stats: SendStats,
@@ -142,6 +144,7 @@ impl Publisher {
             lossy: LossyIntervals::default(),
             mtu: PathStats::default().mtu,
             repairs_in_time: true,
+            goes_on: false,
             tried: 0.0,
             stats,
             heads: BytesMut::new(),
@@ -335,6 +338,7 @@ impl Publisher {
         let whole = sending.unwritten.iter().all(Bytes::is_empty);
         let based = sending.base_left == 0;
         let enough = based && self.waiting.is_video() && self.keeps_busy(now, path);
+        self.goes_on = !enough && self.goes_on(path);
         let Some(sending) = &mut self.current else { return };
         if whole {
             sending.finish = true;
