@@ -140,6 +140,24 @@ async fn video_that_lies_is_shown_as_far_as_it_is_video() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn floors_references_and_loops_that_lie_are_shown_as_far_as_they_are_video() {
+    use HostileVideo::{MixedLoops, Prefixes, Unfounded};
+    // Without its references a video is damaged until its blocks were refreshed, and no more than that.
+    for attack in [Prefixes, MixedLoops, Unfounded] {
+        let outcome = meet(Scenario::Video(attack), 0).await;
+        assert!(outcome.words == "the broadcast ended" && outcome.pictures >= 2, "{outcome:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_jumps_ends_no_session_and_keeps_no_picture_back() {
+    for clock in [0, 1_800_000_000_000_000, (1 << 62) - 1] {
+        let outcome = meet(Scenario::ClockThatJumps(clock), 0).await;
+        assert!(outcome.words == "the broadcast ended" && outcome.pictures >= 2, "{outcome:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_package_that_is_refused_ends_the_receiver_with_a_line() {
     let photo = Package::builtin("photo").expect("it is built in").archive();
     let outside = [&[9][..], b"../escape", &[1, b'x']].concat();

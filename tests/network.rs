@@ -305,7 +305,7 @@ fn behind_an_outage_new_frames_come_again() {
 
 /// The means over six moments. The bucket holds what goes through in 100 ms; the link behind it is fast, so that no queue stands.
 #[test]
-fn most_of_what_a_policer_lets_through_is_used_and_little_is_dropped() {
+fn most_of_what_a_policer_lets_through_is_used_and_every_frame_is_shown() {
     for (rate, rtt) in [1_000_000, 4_000_000].into_iter().flat_map(|rate| [10, 50, 100].map(|rtt| (rate, rtt))) {
         let link = constant(100_000_000, rtt).with_policer(rate, rate / 80);
         let outcomes = at_six_moments(&link, ms(30_000));
@@ -316,8 +316,10 @@ fn most_of_what_a_policer_lets_through_is_used_and_little_is_dropped() {
         });
         let blank = outcomes.each_ref().map(Outcome::blank);
         println!("{rate} bit/s, {rtt} ms: {used:.1?} %, {dropped:.1?} % dropped, {blank:?} not shown");
-        assert!(mean(&used) >= 80.0, "{rate} bit/s, {rtt} ms: {used:?} %");
-        assert!(mean(&dropped) <= 12.0, "{rate} bit/s, {rtt} ms: {dropped:?} % dropped");
+        assert!(mean(&used) >= 83.0, "{rate} bit/s, {rtt} ms: {used:?} %");
+        assert!(mean(&dropped) <= 3.0, "{rate} bit/s, {rtt} ms: {dropped:?} % dropped");
+        // In the first second, before anything is known, a base may be lost twice.
+        assert!(blank.iter().all(|&blank| blank <= 1), "{rate} bit/s, {rtt} ms: {blank:?} not shown");
     }
 }
 

@@ -109,7 +109,7 @@ impl Driver {
             Event::Loss { bytes, all } => {
                 self.lost += u64::from(bytes);
                 self.in_flight -= self.packets.pop_front().map_or(0, |(_, bytes)| bytes);
-                self.controller.handle_loss(bytes.into(), all);
+                self.controller.handle_loss(self.now, bytes.into(), all);
             }
             Event::Wait { micros } => self.now += Duration::from_micros(micros.into()),
             Event::Mtu { more } => {

@@ -165,7 +165,8 @@ impl DelayController {
     }
 
     /// Bytes were lost; `all` if nothing got through for long.
-    pub fn handle_loss(&mut self, bytes: u64, all: bool) {
+    pub fn handle_loss(&mut self, now: Duration, bytes: u64, all: bool) {
+        self.policer.handle_loss(now, self.path.delivered, bytes);
         self.path.lost += bytes;
         // A transport may tell of acknowledgements first, when what was lost was still in flight.
         self.path.in_flight = self.path.in_flight.saturating_sub(bytes);
@@ -272,7 +273,7 @@ impl DelayController {
         };
         if self.falls.certain(now, queue > longest && 2 * aim < window) {
             self.path.window = aim;
-            self.path.falls += 1;
+            (self.path.falls, self.path.fell) = (self.path.falls + 1, Duration::ZERO);
             if rate >= OUT {
                 // A packet takes longer to be sent now, which is no queue.
                 self.shortest.lengthen(self.target.handle_fall(now, self.path.mtu, rate));
@@ -329,8 +330,8 @@ impl DelayController {
             self.free = 0;
             aim = aim.min(MARKED * window);
         }
-        if let Some(rate) = self.policer.rate(now) {
-            // What exceeds it waits in no queue that would slow it down. When it is not believed any more, more is tried.
+        if let Some((rate, _)) = self.policer.rate() {
+            // What exceeds it waits in no queue that would slow it down.
             (self.rate, self.free) = (Some(rate), 0);
             aim = rate * seconds(self.path.min_rtt + self.held.mean()) + self.path.mtu as f64;
         } else if !used {
@@ -349,8 +350,14 @@ impl DelayController {
     /// Looks whether what exceeds a rate is dropped, though no queue stands.
     fn watch_policer(&mut self, now: Duration, round: &Round) {
         let queue = round.mean_queue() > self.target.of_path(&self.path, self.rate.unwrap_or(f64::MAX));
-        self.policer.handle_round(now, round, queue, self.path.mtu);
-        self.path.policed = self.policer.rate(now).map(|rate| Bitrate::from_bits(whole(8.0 * rate)));
+        if let Some(since) = self.policer.handle_round(now, round, queue, self.path.mtu) {
+            // What is to come again of that would be in the way of bases.
+            (self.path.falls, self.path.fell) = (self.path.falls + 1, now.saturating_sub(since));
+        }
+        let bits = |rate: f64| Bitrate::from_bits(whole(8.0 * rate));
+        let rate = self.policer.rate();
+        (self.path.policed, self.path.tried) =
+            (rate.map(|(all, _)| bits(all)), rate.map_or(Bitrate::default(), |(_, tried)| bits(tried)));
     }
 
     /// Looks whether the path became longer, and begins anew on it with the rate of before.

@@ -35,8 +35,12 @@ pub struct PathStats {
     pub repairing: u64,
     /// How often its rate fell so far that most of what was on the way is lost.
     pub falls: u64,
+    /// How long before that of the last one what was sent began to be lost.
+    pub fell: Duration,
     /// The most that may be sent, where a policer drops what exceeds a rate.
     pub policed: Option<Bitrate>,
+    /// What of that is only tried: bytes that nobody misses.
+    pub tried: Bitrate,
 }
 
 impl PathStats {
@@ -99,7 +103,9 @@ impl Default for PathStats {
             mtu: 1200,
             repairing: 0,
             falls: 0,
+            fell: Duration::ZERO,
             policed: None,
+            tried: Bitrate::default(),
         }
     }
 }

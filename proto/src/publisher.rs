@@ -112,6 +112,10 @@ pub struct Publisher {
     mtu: u64,
     /// Whether what is lost comes again before its frame is shown.
     repairs_in_time: bool,
+    /// Of video: whether the next bytes are written as far as there is room, and not in parts.
+    goes_on: bool,
+    /// How many times a frame's bytes are sent beside it because more is tried.
+    tried: f64,
     stats: SendStats,
     /// Where heads are written: its memory is used again once the transport has let go of those before.
     heads: BytesMut,
@@ -140,6 +144,8 @@ impl Publisher {
             lossy: LossyIntervals::default(),
             mtu: PathStats::default().mtu,
             repairs_in_time: true,
+            goes_on: false,
+            tried: 0.0,
             stats,
             heads: BytesMut::new(),
         }
@@ -248,6 +254,9 @@ impl Publisher {
         (self.mtu, self.repairs_in_time) = (path.mtu, repaired_in_time(path.rtt, self.interval).is_some());
         self.lossy.handle_frame(path.lost);
         self.cap = self.asked_cap.min(FrameCap::new(self.interval, path.policed));
+        self.tried = path.policed.map_or(0.0, |policed| {
+            path.tried.bits() as f64 / policed.bits().saturating_sub(path.tried.bits()).max(1) as f64
+        });
         if self.waiting.is_video() {
             // Of what is not begun yet nothing is lost.
             let unfinished = self.current.as_ref().map(|sending| sending.first);
@@ -329,6 +338,7 @@ impl Publisher {
         let whole = sending.unwritten.iter().all(Bytes::is_empty);
         let based = sending.base_left == 0;
         let enough = based && self.waiting.is_video() && self.keeps_busy(now, path);
+        self.goes_on = !enough && self.goes_on(path);
         let Some(sending) = &mut self.current else { return };
         if whole {
             sending.finish = true;

@@ -39,7 +39,7 @@ impl Recent {
         if std::mem::replace(&mut self.falls, path.falls) == path.falls {
             return None;
         }
-        let since = now.saturating_sub(path.rtt + 2 * self.interval);
+        let since = now.saturating_sub(path.rtt + path.fell + 2 * self.interval);
         let on_the_way = self.frames.iter().filter(|(due, frame)| *due >= since && frame.base <= MAX_BASE_AGAIN);
         let mut on_the_way = on_the_way.map(|(_, frame)| frame).peekable();
         on_the_way.peek()?;

@@ -193,12 +193,12 @@ impl Controller for Congestion {
         self.known.acknowledged.notify_one();
     }
 
-    fn on_congestion_event(&mut self, _now: Instant, sent: Instant, persistent: bool, lost: u64) {
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
         // quinn tells so of packets that came marked: all that it sends is said to take marks (ECT(0)).
         if lost == 0 && !persistent {
             self.controller.handle_mark();
         }
-        self.controller.handle_loss(lost, persistent);
+        self.controller.handle_loss(self.moment(now), lost, persistent);
         self.tell();
         let mut state = held(&self.known.state);
         if state.reset.is_none_or(|reset| sent > reset) {

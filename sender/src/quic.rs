@@ -289,8 +289,9 @@ impl Connection for QuicConnection {
         self.0.connection.remote_address()
     }
 
+    /// Of the path that was the peer's when the last stream was opened.
     fn path(&self) -> PathStats {
-        self.0.look().path()
+        self.0.known().path()
     }
 
     fn handle_reset(&self) {
@@ -308,7 +309,10 @@ impl Connection for QuicConnection {
 
     async fn open(&self, urgency: Urgency) -> Result<Stream, Disconnected> {
         let stream = self.0.connection.open_uni().await.map_err(disconnected)?;
-        stream.set_priority(i32::from(urgency == Urgency::First)).map_err(disconnected)?;
+        if urgency == Urgency::First {
+            stream.set_priority(1).map_err(disconnected)?;
+        }
+        self.0.look();
         Ok(Stream { stream, path: Arc::clone(&self.0) })
     }
 

@@ -47,6 +47,8 @@ pub enum Scenario {
     RateBeyondReason,
     /// A second welcome on the control stream.
     TalksOn,
+    /// A clock of so many microseconds since 1970, and good frames of video whose capture is a year apart, to and fro.
+    ClockThatJumps(u64),
     /// Frames of 16 MiB on every stream, none of which ends, for three seconds; then the broadcast's end.
     EndlessFrames,
     /// Ten whole frames of 16 MiB behind a true header; then the broadcast's end.
@@ -80,7 +82,7 @@ impl Scenario {
     fn model(&self) -> (ModelId, PackageHash) {
         match self {
             Self::ManyModels | Self::NoModel | Self::ModelStops | Self::Model(_) => UNKNOWN,
-            Self::Video(_) => (hostile_video::models()[0], PackageHash([0; 32])),
+            Self::Video(_) | Self::ClockThatJumps(_) => (hostile_video::models()[0], PackageHash([0; 32])),
             _ => photo(),
         }
     }
@@ -158,10 +160,11 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
     let (ModelId(model), package) = scenario.model();
     let rate = if *scenario == Scenario::RateBeyondReason { (1_000_000, 1) } else { (30, 1) };
     let (width, height) = SIZE;
-    let video = matches!(scenario, Scenario::Video(_))
+    let video = matches!(scenario, Scenario::Video(_) | Scenario::ClockThatJumps(_))
         .then(|| Video { residual: hostile_video::models()[1].0, full_range: false });
     let welcome = Message::Welcome(Welcome { model, package, width, height, rate, video }).encode();
-    let clock = Message::Clock(Clock { micros: 0 }).encode();
+    let micros = if let Scenario::ClockThatJumps(micros) = scenario { *micros } else { 0 };
+    let clock = Message::Clock(Clock { micros }).encode();
     let welcome = [welcome, clock].concat();
     control.write_all(&welcome).await?;
     if *scenario == Scenario::TalksOn {
@@ -254,6 +257,7 @@ async fn send_frames(connection: &Connection, scenario: &Scenario) -> Result<(),
             Ok(())
         }
         Scenario::Video(video) => hostile_video::attack(connection, *video).await,
+        Scenario::ClockThatJumps(from) => hostile_video::clock_that_jumps(connection, *from).await,
         Scenario::TinyFrames => tiny_frames(connection).await,
         Scenario::Undecodable => frames(connection, &[0xA5; 1000]).await,
         Scenario::NoModel | Scenario::ModelStops => frames(connection, &good).await,

@@ -32,6 +32,12 @@ pub enum HostileVideo {
     Leaps,
     /// In the middle of a scene a frame that is predicted from nothing, of another video.
     ForeignJoin,
+    /// Floors and enhanced pictures of no bytes, of 2^28 bytes each, and of more than the base that is announced.
+    Prefixes,
+    /// Frames whose references never were: none is predicted from nothing, and all say that blocks may have two references.
+    Unfounded,
+    /// Frames of two loops in turn, with no join between them.
+    MixedLoops,
     /// Late bytes, which only pictures have.
     LateBytes,
 }
@@ -49,6 +55,9 @@ pub(crate) async fn attack(connection: &Connection, attack: HostileVideo) -> Res
         HostileVideo::NoBases => no_bases(connection).await?,
         HostileVideo::Leaps => leaps(connection).await?,
         HostileVideo::ForeignJoin => foreign_join(connection).await?,
+        HostileVideo::Prefixes => prefixes(connection).await?,
+        HostileVideo::Unfounded => unfounded(connection).await?,
+        HostileVideo::MixedLoops => mixed_loops(connection).await?,
         HostileVideo::LateBytes => {
             let late = StreamHead::Late(LateHeader { id: 0, offset: 10, full: 100 });
             let mut stream = connection.open_uni().await?;
@@ -134,6 +143,79 @@ async fn foreign_join(connection: &Connection) -> Result<(), Ended> {
     Ok(())
 }
 
+/// Good frames, each captured a year before or behind the one before; then the broadcast's end.
+pub(crate) async fn clock_that_jumps(connection: &Connection, from: u64) -> Result<(), Ended> {
+    const YEAR: u64 = 365 * 86_400 * 1_000_000;
+    for (id, frame) in (0..).zip(frames(0, FRAMES).await?) {
+        let captured = if id % 2 == 0 { from.saturating_sub(id * YEAR) } else { (from + id * YEAR).min((1 << 62) - 1) };
+        send(connection, FrameHeader { captured, ..header(id, &frame) }, &frame.bytes).await?.finish()?;
+        sleep(PAUSE).await;
+    }
+    sleep(SHOWN).await;
+    connection.close(Code::Done.number().into(), b"");
+    Ok(())
+}
+
+async fn prefixes(connection: &Connection) -> Result<(), Ended> {
+    const MOST: usize = (1 << 28) - 1;
+    for (id, frame) in (0..).zip(frames(0, FRAMES).await?) {
+        let honest = header(id, &frame);
+        let (bytes, base) = match id % 5 {
+            _ if id == 0 => (frame.bytes.to_vec(), honest.base),
+            0 => (with_prefixes(&frame, 0, 0), honest.base),
+            1 => (with_prefixes(&frame, MOST, MOST), honest.base),
+            2 => (with_prefixes(&frame, 0, MOST), honest.base),
+            // All of the frame comes, and less than its floor is said to be the base.
+            3 => (frame.bytes.to_vec(), 1),
+            _ => (with_prefixes(&frame, frame.bytes.len(), 0), 0),
+        };
+        let header = FrameHeader { full: bytes.len() as u64, base, ..honest };
+        send(connection, header, &bytes).await?.finish()?;
+        sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+/// The frame with other numbers of bytes for its floor and, beyond that, for the enhanced picture.
+fn with_prefixes(frame: &Frame, floor: usize, beyond: usize) -> Vec<u8> {
+    let number = |bytes: &[u8]| 1 + bytes.iter().take_while(|byte| **byte >= 0x80).count();
+    let (fixed, mut rest) = frame.bytes.split_at(2);
+    let mut bytes = fixed.to_vec();
+    if !frame.key {
+        let side;
+        (side, rest) = rest.split_at(number(rest));
+        bytes.extend(side);
+    }
+    for value in [floor, beyond] {
+        rest = &rest[number(rest)..];
+        let digits = (0..4).map(|at| u8::try_from(value >> (7 * at) & 0x7F).expect("seven bits"));
+        bytes.extend(digits.enumerate().map(|(at, digit)| if at < 3 { digit | 0x80 } else { digit }));
+    }
+    bytes.extend(rest);
+    bytes
+}
+
+async fn unfounded(connection: &Connection) -> Result<(), Ended> {
+    for (id, frame) in (0..).zip(frames(0, FRAMES + 1).await?.into_iter().skip(1)) {
+        let mut bytes = frame.bytes.to_vec();
+        bytes[1] |= 0x10;
+        send(connection, header(id, &frame), &bytes).await?.finish()?;
+        sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+async fn mixed_loops(connection: &Connection) -> Result<(), Ended> {
+    let loops = [frames(0, FRAMES).await?, frames_for(0, FRAMES, 40_000.0).await?];
+    for id in 0..FRAMES {
+        let [one, other] = loops.each_ref().map(|frames| &frames[usize::try_from(id).expect("few")]);
+        let frame = if id % 2 == 0 { one } else { other };
+        send(connection, header(id, frame), &frame.bytes).await?.finish()?;
+        sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
 fn header(id: u64, frame: &Frame) -> FrameHeader {
     FrameHeader { id, skipped: 0, captured: 0, full: frame.bytes.len() as u64, base: frame.base as u64 }
 }
@@ -147,13 +229,18 @@ async fn send(connection: &Connection, header: FrameHeader, bytes: &[u8]) -> Res
 
 /// So many frames of a good video, encoded apart from what answers the receiver.
 async fn frames(seed: u32, count: u64) -> Result<Vec<Frame>, Ended> {
-    Ok(tokio::task::spawn_blocking(move || encoded(seed, count)).await?)
+    frames_for(seed, count, 100_000.0).await
+}
+
+/// The same for receivers of `slowest` bits a second and up to sixteen times that.
+async fn frames_for(seed: u32, count: u64, slowest: f64) -> Result<Vec<Frame>, Ended> {
+    Ok(tokio::task::spawn_blocking(move || encoded(seed, count, slowest)).await?)
 }
 
 /// A grating that moves over a slope.
-fn encoded(seed: u32, count: u64) -> Vec<Frame> {
+fn encoded(seed: u32, count: u64, slowest: f64) -> Vec<Frame> {
     let size = Size::new(SIZE.0, SIZE.1).expect("a valid size");
-    let population = Population::log_uniform(100_000.0, 1_600_000.0);
+    let population = Population::log_uniform(slowest, 16.0 * slowest);
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let frame = |time| {

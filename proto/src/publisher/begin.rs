@@ -5,8 +5,9 @@ use bytes::Bytes;
 use super::sending::{Kind, Sending};
 use super::{Publisher, Step};
 use crate::frame::Frame;
-use crate::limits::{MAX_PARITY_BLOCK, STAYS_EVERY};
+use crate::limits::{MAX_PARITY_BLOCK, MAX_PIECES, STAYS_EVERY};
 use crate::parity::ParityHeader;
+use crate::round::whole;
 use crate::stream::{MAX_HEAD_BYTES, StreamHead};
 
 /// Room for the heads of about 30 frames, more than a transport holds.
@@ -63,7 +64,8 @@ impl Publisher {
         Sending { open, base_left, first, ..Sending::new(Kind::Frame, [head, body]) }
     }
 
-    /// The parity of a frame's stream that ended, where the path loses so much that it pays. Like a base it is never cut.
+    /// The parity of a frame's stream that ended, where the path loses so much that it pays, or more is tried than it is known to
+    /// carry: parity is what nobody misses, and makes up for what is lost of the frame. Like a base it is never cut.
     pub(super) fn protect(&mut self, sent: &Sending) -> Option<Sending> {
         let (Kind::Frame, Some(stream)) = (sent.kind, sent.stream) else { return None };
         let [head, body] = &sent.whole;
@@ -82,8 +84,10 @@ impl Publisher {
     /// Into how many pieces a stream of so many bytes is cut for its parity, and bytes of a block: as many as a packet carries.
     fn pieces(&self, length: u64) -> (u64, u64) {
         let block = self.mtu.saturating_sub(PACKET_OVERHEAD).clamp(1, MAX_PARITY_BLOCK);
-        let pieces = if self.repairs_in_time { 0 } else { self.lossy.pieces(length.div_ceil(block)) };
-        (pieces, block)
+        let packets = length.div_ceil(block);
+        let pays = if self.repairs_in_time { 0 } else { self.lossy.pieces(packets) };
+        let tried = whole(packets as f64 * self.tried).min(MAX_PIECES).min(packets / 2);
+        (pays.max(tried), block)
     }
 
     /// Most bytes that the parity of so many takes.

@@ -302,9 +302,14 @@ fn of_video_no_second_fall_loses_bases_that_go_again() {
 /// Frames of 20 packets, of which one in five intervals loses one, over a path of this round trip and cap: the heads of the
 /// streams behind the last of 60 frames, with what follows each.
 fn on_a_lossy_path(rtt: Duration, cap: Option<Bitrate>) -> Vec<(StreamHead, Vec<u8>)> {
+    behind_long_frames(cap, |id| PathStats { rtt, lost: id / 5 * 1200, ..PathStats::default() })
+}
+
+/// The same on any path.
+fn behind_long_frames(cap: Option<Bitrate>, path: impl Fn(u64) -> PathStats) -> Vec<(StreamHead, Vec<u8>)> {
     let (mut publisher, mut open, mut streams) = (Publisher::new(INTERVAL, cap), Vec::new(), Vec::new());
     for id in 0..60 {
-        let path = PathStats { rtt, lost: id / 5 * 1200, ..PathStats::default() };
+        let path = path(id);
         let bytes: Vec<u8> = (0..24_000_u32).map(|at| at.wrapping_mul(at).to_le_bytes()[1]).collect();
         publisher.handle_frame(
             INTERVAL * u32::try_from(id).expect("few"),
@@ -362,4 +367,23 @@ fn parity_counts_against_the_cap() {
 fn no_parity_is_sent_where_what_is_lost_comes_again_in_time() {
     let streams = on_a_lossy_path(Duration::from_millis(20), None);
     assert!(matches!(streams[..], [(StreamHead::Frame(_), _)]), "{streams:?}");
+}
+
+#[test]
+fn what_is_only_tried_is_parity_beside_what_the_path_is_known_to_carry() {
+    let [policed, tried] = [2_500_000, 500_000].map(Bitrate::from_bits);
+    let path = PathStats { policed: Some(policed), tried, rtt: Duration::from_millis(20), ..PathStats::default() };
+    let [known, more] =
+        [PathStats { policed: Some(Bitrate::from_bits(2_000_000)), tried: Bitrate::default(), ..path }, path]
+            .map(|path| behind_long_frames(None, |_| path));
+    let [(StreamHead::Frame(_), known)] = &known[..] else { panic!("{known:?}") };
+    let [(StreamHead::Frame(_), body), (StreamHead::Parity(header), parity)] = &more[..] else { panic!("{more:?}") };
+    assert_eq!((header.pieces, parity.len()), (2, 2 * 1180), "a quarter of nine packets");
+    let all = (body.len() + parity.len()) as u64;
+    assert!(
+        body.len() + 100 >= known.len() && all <= policed.bytes_in(INTERVAL),
+        "{} {} {all}",
+        body.len(),
+        known.len()
+    );
 }

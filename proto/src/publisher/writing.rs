@@ -47,7 +47,7 @@ impl Publisher {
             let base = sending.base_left.saturating_sub(head.len()).min(body.len());
             return [head, body.slice(..base)];
         }
-        if !self.waiting.is_video() {
+        if !self.waiting.is_video() || self.goes_on {
             return [head, body];
         }
         // Up to the end of a packet, so that a frame may end there.
@@ -57,6 +57,12 @@ impl Publisher {
         let left = part - written % part;
         let body = body.slice(..left.saturating_sub(head.len()).min(body.len()));
         [head, body]
+    }
+
+    /// Of video: whether no more than the room decides how much is written next, since nothing that waits ends the frame before more is
+    /// acknowledged.
+    pub(super) fn goes_on(&self, path: &PathStats) -> bool {
+        path.target_rate().time_for(2 * path.mtu) <= self.interval
     }
 
     /// Whether a packet takes a large part of a frame interval.
@@ -70,7 +76,7 @@ impl Publisher {
         // Where a packet takes more than half of an interval it is one frame's, and what is unsent follows the queue if nothing more may be in
         // flight. Without a queue the path may carry more than is known; and packets that are not full would be faster than others,
         // which then seem to have waited.
-        let is_most = path.target_rate().time_for(2 * path.mtu) > self.interval;
+        let is_most = !self.goes_on(path);
         // A queue was seen a round trip ago. What left since then is no longer in flight: there is no more of it than that has, and what
         // a queue is aimed to have. Else a long round trip would bring bursts, each of which stops the next.
         let queue = if is_most { path.queue() } else { path.queue().min(path.standing().saturating_add(QUEUE_TARGET)) };
