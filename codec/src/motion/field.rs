@@ -1,5 +1,7 @@
 //! A frame's motion: one block of 16 x 16 luma samples after another, each of four cells of 8 x 8 (spec, "Motion").
 
+use std::ops::Range;
+
 use crate::motion::vector::Vector;
 use crate::picture::Size;
 
@@ -109,18 +111,26 @@ impl Field {
         self.refreshed.clear();
         self.refreshed.resize(count, false);
         for (cycle, source) in [(FLOOR_CYCLE, Source::Floor), (CONSTANT_CYCLE, Source::Constant)] {
-            let part = |phase: usize| {
-                let turn = phase % cycle;
-                count * turn / cycle..count * (turn + 1) / cycle
-            };
-            self.sources[part(phase.into())].fill(source);
-            self.refreshed[part(usize::from(phase) + CONSTANT_CYCLE - 1)].fill(true);
+            self.sources[part(count, phase.into(), cycle)].fill(source);
+            self.refreshed[part(count, usize::from(phase) + CONSTANT_CYCLE - 1, cycle)].fill(true);
         }
+    }
+
+    /// Which of so many blocks are not predicted from the enhanced picture in a frame of this phase, but for those of the long
+    /// cycle: each once in [`FLOOR_CYCLE`] phases.
+    pub(crate) const fn refreshed(count: usize, phase: usize) -> Range<usize> {
+        part(count, phase, FLOOR_CYCLE)
     }
 }
 
+/// Which of so many blocks have their turn in a phase of a cycle.
+const fn part(count: usize, phase: usize, cycle: usize) -> Range<usize> {
+    let turn = phase % cycle;
+    count * turn / cycle..count * (turn + 1) / cycle
+}
+
 /// Frames in which every block is once predicted without the enhanced picture.
-const FLOOR_CYCLE: usize = 8;
+pub(crate) const FLOOR_CYCLE: usize = 8;
 /// Frames in which every block is once predicted from nothing.
 pub(crate) const CONSTANT_CYCLE: usize = 128;
 

@@ -74,11 +74,11 @@ impl Allotment {
         let Some(shares) = self.shares else { return };
         let [predicted, enhanced, floor] = [errors.predicted, errors.enhanced, errors.floor].map(|error| error as f64);
         let spread = shares.enhanced as f64 / shares.floor.max(1) as f64;
-        // What the enhanced picture lacks, times how often its bytes are the floor's, to the power of 7/8 and of 5/8.
+        // What the enhanced picture lacks, times how often its bytes are the floor's, to the power of 7/8 and of 1/2.
         let [half, quarter, eighth] = [spread.sqrt(), spread.sqrt().sqrt(), spread.sqrt().sqrt().sqrt()];
         let falls = |by: f64| floor >= by * enhanced;
         let more = predicted < OLD * enhanced && falls(half * quarter * eighth);
-        let fewer = predicted > NEW * enhanced || !falls(half * eighth);
+        let fewer = predicted > NEW * enhanced || !falls(half);
         self.leaning = match (more, fewer) {
             (true, _) => self.leaning.max(0).saturating_add(1),
             (_, true) => self.leaning.min(0).saturating_sub(1),

@@ -9,6 +9,7 @@ use crate::residual::decoder::ResidualDecoder;
 use crate::residual::planes::Planes420;
 use crate::simd::widest;
 use crate::stream::decoder::DEFAULT_MAX_PIXELS;
+use crate::video::ages;
 use crate::video::concealment::Motion;
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
@@ -140,14 +141,12 @@ impl VideoDecoder {
 
     /// Moves floor and enhanced picture on.
     fn advance(&mut self, head: &Head, string: &[u8]) {
-        let model = self.model.clone();
-        let model = model.of(head.key);
         let (floor, enhanced) = (head.floor.min(string.len()), head.enhanced.min(string.len()));
         self.push(head, &string[..floor]);
-        self.make(model, floor);
+        self.make(head, floor);
         self.state.advance_floor(&self.residual, self.threads);
         self.push(head, &string[floor..enhanced]);
-        self.make(model, enhanced);
+        self.make(head, enhanced);
         self.state.advance_enhanced(&self.residual, self.threads);
         self.push(head, &string[enhanced..]);
     }
@@ -158,9 +157,12 @@ impl VideoDecoder {
     }
 
     /// Makes the residual of `count` bytes, if it is not yet.
-    fn make(&mut self, model: &crate::model::Model, count: usize) {
+    fn make(&mut self, head: &Head, count: usize) {
         if self.shown != Some(count) {
-            self.decoder.residual_into(model, &mut self.residual);
+            self.decoder.residual_into(self.model.of(head.key), &mut self.residual);
+            if !head.key {
+                ages::weigh_back(&mut self.residual, head.phase, self.threads);
+            }
             self.shown = Some(count);
         }
     }
@@ -170,8 +172,7 @@ impl VideoDecoder {
     pub(crate) fn unfiltered(&mut self) -> Result<Option<shown::Unfiltered>, Error> {
         self.begin()?;
         let Some(head) = self.head else { return Ok(None) };
-        let model = self.model.clone();
-        self.make(model.of(head.key), self.arrived);
+        self.make(&head, self.arrived);
         let frame = Frame { predicted: &self.state.predicted, residual: &self.residual };
         Ok(Some(shown::Unfiltered::new(frame, &self.decoder, self.size)))
     }
@@ -218,11 +219,9 @@ impl VideoDecoder {
 
     fn render(&mut self, mut out: ViewMut<'_>) {
         if let Some(head) = self.head {
-            let model = self.model.clone();
-            let model = model.of(head.key);
-            self.make(model, self.arrived);
-            if let Some(table) = &model.post_filter {
-                let Self { state, residual, decoder, filter, threads, .. } = self;
+            self.make(&head, self.arrived);
+            let Self { model, state, residual, decoder, filter, threads, .. } = self;
+            if let Some(table) = &model.of(head.key).post_filter {
                 filter.filter(table, decoder, Frame { predicted: &state.predicted, residual }, *threads, out);
                 return;
             }

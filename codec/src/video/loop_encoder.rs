@@ -11,6 +11,7 @@ use crate::picture::Size;
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::encoder::ResidualEncoder;
 use crate::residual::planes::Planes420;
+use crate::video::ages;
 use crate::video::allotment::{Allotment, Errors, Shares};
 use crate::video::frame::{Frame, compose};
 use crate::video::head::Head;
@@ -92,6 +93,9 @@ impl LoopEncoder {
             self.predict(source, shares.floor, searched);
         }
         self.subtract(&source.planes);
+        if !key {
+            ages::weigh(&mut self.residual, phase, self.threads);
+        }
         let model = self.model.of(key);
         let (planes, string) = self.coder.encode(model, &self.residual, shares.most);
         let bipredicts = !key && self.field.bipredicts;
@@ -163,17 +167,24 @@ impl LoopEncoder {
 
     /// Moves floor and enhanced picture on, as every decoder does.
     fn advance(&mut self, head: &Head, string: &[u8]) -> Result<(), Error> {
-        let Self { state, decoder, residual, model, size, threads, .. } = self;
-        let model = model.of(head.key);
-        decoder.start(*size, head.planes);
-        decoder.push(model, &string[..head.floor])?;
-        decoder.residual_into(model, residual);
-        state.advance_floor(residual, *threads);
+        self.decoder.start(self.size, head.planes);
+        self.push(head, &string[..head.floor])?;
+        self.state.advance_floor(&self.residual, self.threads);
         if head.enhanced > head.floor {
-            decoder.push(model, &string[head.floor..head.enhanced])?;
-            decoder.residual_into(model, residual);
+            self.push(head, &string[head.floor..head.enhanced])?;
         }
-        state.advance_enhanced(residual, *threads);
+        self.state.advance_enhanced(&self.residual, self.threads);
+        Ok(())
+    }
+
+    /// Makes the residual that of the next bytes of the string, too.
+    fn push(&mut self, head: &Head, bytes: &[u8]) -> Result<(), Error> {
+        let Self { decoder, residual, model, threads, .. } = self;
+        decoder.push(model.of(head.key), bytes)?;
+        decoder.residual_into(model.of(head.key), residual);
+        if !head.key {
+            ages::weigh_back(residual, head.phase, *threads);
+        }
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Frames of video: each predicted from those before, as one embedded string that every receiver may cut anywhere.
 
+mod ages;
 mod allotment;
 pub(crate) mod budget;
 mod concealment;

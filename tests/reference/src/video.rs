@@ -7,6 +7,9 @@ use super::residual::Residual;
 use super::tables::Filter;
 use super::{Fault, Tables};
 
+/// By a block's age, in 1/256.
+const GAINS: [i64; 8] = [201, 215, 231, 247, 265, 284, 304, 326];
+
 /// Three planes: luma, blue and red difference.
 type Picture = [Plane; 3];
 
@@ -117,7 +120,8 @@ impl VideoReference {
         };
         let residual = Residual::decode(tables, self.size, head.planes, string);
         let with = |predicted: &Picture, bytes: usize| {
-            let planes = residual.of(bytes.min(string.len()));
+            let of_string = residual.of(bytes.min(string.len()));
+            let planes = if head.key { of_string } else { weighed(of_string, self.size, head.phase) };
             let samples = |c: usize| predicted[c].samples.iter().zip(&planes[c]);
             [0, 1, 2].map(|c| Plane {
                 samples: samples(c).map(|(sample, more)| (sample + more).clamp(-1024, 1016)).collect(),
@@ -149,6 +153,23 @@ impl VideoReference {
     pub fn enhanced(&self) -> Vec<i64> {
         self.enhanced.iter().flat_map(|plane| plane.samples.clone()).collect()
     }
+}
+
+/// Section 26: R(k) of a frame that is predicted, from r(k).
+fn weighed(residual: [Vec<i64>; 3], [width, height]: [usize; 2], phase: usize) -> [Vec<i64>; 3] {
+    let (across, down) = (width.div_ceil(16), height.div_ceil(16));
+    let count = across * down;
+    let mut planes = residual;
+    for (c, plane) in planes.iter_mut().enumerate() {
+        let (width, side) = if c == 0 { (width, 16) } else { (width.div_ceil(2), 8) };
+        for (at, sample) in plane.iter_mut().enumerate() {
+            let block = at / width / side * across + at % width / side;
+            let turns = (0..8).filter(|t| (count * t / 8..count * (t + 1) / 8).contains(&block));
+            let age = turns.map(|t| (phase + 8 - t) % 8).next().expect("every block has a turn");
+            *sample = (*sample * GAINS[age] + 128) >> 8;
+        }
+    }
+    planes
 }
 
 /// Section 27: luma by itself, then both differences beside a luma without changes.

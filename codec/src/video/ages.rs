@@ -1,0 +1,104 @@
+//! Residuals weighed by how long what they add will last (spec, "Floor and enhanced picture").
+//!
+//! A block that was refreshed just now is predicted from the enhanced picture for seven frames more, one whose turn comes next for
+//! none: bytes are worth more there than here. So the encoder makes the residual of the one larger and that of the other smaller, and
+//! the string, which knows nothing of it, gives more of its first bytes to what lasts.
+
+use crate::motion::field::{BLOCK, CELL, FLOOR_CYCLE, Field};
+use crate::parallel;
+use crate::residual::planes::Planes420;
+use crate::simd::widest;
+
+/// What a decoder multiplies samples by, in 1/256, by the frames since their block was refreshed: 2^(0.7 (age / 7 - 1/2)).
+const GAINS: [i32; FLOOR_CYCLE] = [201, 215, 231, 247, 265, 284, 304, 326];
+
+/// Makes a frame's residual what its string is to hold.
+pub(super) fn weigh(residual: &mut Planes420<i16>, phase: u8, threads: usize) {
+    let mut inverse = GAINS;
+    // Nearly so: opposite ages have gains whose product is 1.
+    inverse.reverse();
+    multiply(residual, phase, inverse, threads);
+}
+
+/// Makes what a frame's string holds its residual.
+pub(super) fn weigh_back(residual: &mut Planes420<i16>, phase: u8, threads: usize) {
+    multiply(residual, phase, GAINS, threads);
+}
+
+/// Multiplies the samples of every block by what its age says.
+fn multiply(residual: &mut Planes420<i16>, phase: u8, by_age: [i32; FLOOR_CYCLE], threads: usize) {
+    let size = residual.size();
+    let [across, down] = Field::grid(size);
+    let widths = [size.width(), size.halved().width(), size.halved().width()];
+    let planes = residual.planes_mut().into_iter().zip(widths).zip([BLOCK, CELL, CELL]);
+    parallel::for_each(threads, planes, |((plane, width), side)| {
+        for (age, gain) in by_age.into_iter().enumerate() {
+            let blocks = Field::refreshed(across * down, usize::from(phase) + FLOOR_CYCLE - age);
+            for row in blocks.start / across..blocks.end.div_ceil(across) {
+                let first = row * across;
+                let columns = blocks.start.max(first) - first..blocks.end.min(first + across) - first;
+                let (left, right) = (columns.start * side, (columns.end * side).min(width));
+                for samples in plane.chunks_exact_mut(width).skip(row * side).take(side) {
+                    widest!(scale(&mut samples[left..right], gain));
+                }
+            }
+        }
+    });
+}
+
+/// Residuals have 13 bits, gains are less than 2.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "14 bits")]
+fn scale(samples: &mut [i16], gain: i32) {
+    samples.iter_mut().for_each(|sample| *sample = ((i32::from(*sample) * gain + 128) >> 8) as i16);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::Size;
+
+    #[test]
+    fn every_sample_has_the_gain_of_its_block() {
+        for (width, height) in [(1, 1), (50, 37), (100, 64), (640, 20)] {
+            let size = Size::new(width, height).expect("a valid size");
+            let [across, down] = Field::grid(size);
+            for phase in [0, 3, 127] {
+                let mut residual = Planes420::new(size);
+                residual.planes_mut().into_iter().for_each(|plane| plane.fill(-4096));
+                weigh_back(&mut residual, phase, 2);
+                let count = across * down;
+                let gain = |block: usize| {
+                    let age = (0..8).find(|age| Field::refreshed(count, usize::from(phase) + 8 - age).contains(&block));
+                    GAINS[age.expect("one of eight")]
+                };
+                for (plane, (width, side)) in residual.planes().iter().zip([
+                    (size.width(), 16),
+                    (size.halved().width(), 8),
+                    (size.halved().width(), 8),
+                ]) {
+                    for (at, sample) in plane.iter().enumerate() {
+                        let block = at / width / side * across + at % width / side;
+                        assert_eq!(
+                            i32::from(*sample),
+                            -16 * gain(block),
+                            "{width}x{height}, phase {phase}, sample {at}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_weighed_and_weighed_back_is_nearly_what_it_was() {
+        let size = Size::new(64, 128).expect("a valid size");
+        let mut residual = Planes420::new(size);
+        let before: Vec<i16> = (-2040..).take(64 * 128).map(|value| value % 2041).collect();
+        residual.planes_mut()[0].copy_from_slice(&before);
+        weigh(&mut residual, 5, 1);
+        weigh_back(&mut residual, 5, 1);
+        let most = before.iter().zip(&residual.planes()[0]).map(|(a, b)| a.abs_diff(*b)).max();
+        assert!(most.is_some_and(|most| (1..=7).contains(&most)), "{most:?}");
+    }
+}
