@@ -3,20 +3,17 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use nestcast_codec::Error;
+use nestcast_codec::{Decoder, Error};
 use nestcast_lab::metrics;
-use nestcast_media::output::Output;
+use nestcast_media::output::{Output, promised_format};
 use nestcast_media::picture::encode_png;
-use nestcast_media::{Input, Kind};
+use nestcast_media::stream::Reader;
+use nestcast_media::{Input, Kind, Opened};
+use nestcast_models::Runtime;
 
 use crate::args::{Decode, Transform};
-use crate::transforms::Model;
+use crate::transforms::{Model, beside};
 use crate::{files, pictures, video};
-
-const PNG: &str = "png";
-/// Extensions that promise a format.
-const FORMATS: [&str; 14] =
-    [PNG, "jpg", "jpeg", "webp", "avif", "gif", "bmp", "tif", "tiff", "y4m", "mp4", "mkv", "webm", "avi"];
 
 pub(crate) fn run(options: &Decode) -> Result<()> {
     let mut input = Input::open(&options.input)?;
@@ -29,36 +26,26 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
     }
     let of_video = options.bitrate.is_some() || !options.frames.is_all();
     ensure!(!of_video, "--bitrate and --frames are for videos, this is a picture's stream: give --bytes");
-    picture(options, input)
+    let transform = options.decoder.unwrap_or(Transform::Deep);
+    // Whoever opens ONNX Runtime again waits for it, and is told what is wrong.
+    let preloaded = || (transform == Transform::Deep).then(Runtime::open);
+    beside(preloaded, || picture(options, transform, input)).1
 }
 
-fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
+fn picture(options: &Decode, transform: Transform, input: Input<'_>) -> Result<()> {
     let name = input.name();
     let failed = || format!("{name} cannot be decoded");
     let stream = input.stream()?;
     ensure_png(&options.output)?;
     let output = Output::new(&options.output, &[&options.input])?;
     let model = Model::open(&options.common)?.or_built_in(stream.header().model);
-    let transform = options.decoder.unwrap_or(Transform::Deep);
-    let (synthesis, (mut decoder, fault, count)) = model.synthesis_beside(transform, || {
-        // Refuses what the decoder would, before more than the header is read.
-        let (given, max) = (stream.header().size.pixels() as u64, options.common.max_pixels);
-        let what = "the picture's number of pixels";
-        ensure!(given <= max, anyhow::Error::from(Error::Limit { what, given, max }).context(failed()));
-        let bytes = match options.bytes {
-            Some(count) => pictures::prefix(&name, stream, count)?,
-            None => pictures::stream(&name, stream, None)?.bytes().clone(),
-        };
-        // The synthesis is not there yet; all that a decoder knows before it is the same with another.
-        let mut decoder = model.decoder(Transform::Linear)?;
-        let fault = match decoder.push(&bytes) {
-            Err(fault @ Error::Corrupt { .. }) if decoder.header().is_some() => Some(fault),
-            pushed => pushed.map(|_| None).with_context(failed)?,
-        };
-        Ok((decoder, fault, bytes.len()))
-    })?;
+    let (synthesis, pushed) = beside(|| model.synthesis(transform), || pushed(options, &name, stream, &model));
+    // Where both fail, what is wrong with the stream is told.
+    let ((mut decoder, fault, count), synthesis) = (pushed?, synthesis?);
     let (coefficients, position) = decoder.coefficients().with_context(failed)?;
     let picture = synthesis.picture_of(std::mem::take(coefficients), position).with_context(failed)?;
+    // Networks take longer to give up their memory than the system to take it back when the process ends.
+    std::mem::forget(synthesis);
     if let Some(fault) = fault {
         files::note(&format!("{name}: {fault}: the picture shows what came before; get the stream again for the rest"));
     }
@@ -71,15 +58,35 @@ fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
     )
 }
 
-/// The format of pictures or video that a name promises, if any.
-pub(crate) fn promised_format(path: &Path) -> Option<&'static str> {
-    let extension = path.extension()?.to_ascii_lowercase();
-    FORMATS.into_iter().find(|format| extension == *format)
+/// A decoder that was given the stream, what of it breaks the specification, and its bytes. The synthesis is not there yet; all that a
+/// decoder knows before it is the same with another.
+fn pushed(
+    options: &Decode,
+    name: &str,
+    stream: Reader<Opened>,
+    model: &Model,
+) -> Result<(Decoder, Option<Error>, usize)> {
+    let failed = || format!("{name} cannot be decoded");
+    // Refuses what the decoder would, before more than the header is read.
+    let (given, max) = (stream.header().size.pixels() as u64, options.common.max_pixels);
+    if given > max {
+        return Err(Error::Limit { what: "the picture's number of pixels", given, max }).with_context(failed);
+    }
+    let bytes = match options.bytes {
+        Some(count) => pictures::prefix(name, stream, count)?,
+        None => pictures::stream(name, stream, None)?.bytes().clone(),
+    };
+    let mut decoder = model.decoder(Transform::Linear)?;
+    let fault = match decoder.push(&bytes) {
+        Err(fault @ Error::Corrupt { .. }) if decoder.header().is_some() => Some(fault),
+        pushed => pushed.map(|_| None).with_context(failed)?,
+    };
+    Ok((decoder, fault, bytes.len()))
 }
 
 /// Refuses a name that promises another format than PNG.
 pub(crate) fn ensure_png(path: &Path) -> Result<()> {
-    let promises_another = promised_format(path).is_some_and(|format| format != PNG);
+    let promises_another = promised_format(path).is_some_and(|format| format != "png");
     ensure!(!promises_another, "{} would hold a PNG picture: give it a name that ends in .png", path.display());
     Ok(())
 }

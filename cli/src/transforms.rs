@@ -33,27 +33,11 @@ impl Model {
     }
 
     /// The transform to decode with.
-    fn synthesis(&self, kind: Transform) -> Result<Arc<dyn Synthesis>> {
+    pub(crate) fn synthesis(&self, kind: Transform) -> Result<Arc<dyn Synthesis>> {
         Ok(match kind {
             Transform::Linear => Arc::new(self.package.linear(self.threads)),
             Transform::Deep => Arc::new(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads)?),
         })
-    }
-
-    /// The transform to decode with, loaded while `work` is done: a network takes longer to load than a stream to read and
-    /// to decode. Where both fail, the error is that of `work`.
-    pub(crate) fn synthesis_beside<R>(
-        &self,
-        kind: Transform,
-        work: impl FnOnce() -> Result<R>,
-    ) -> Result<(Arc<dyn Synthesis>, R)> {
-        let (loaded, done) = thread::scope(|scope| {
-            let loading = scope.spawn(|| self.synthesis(kind));
-            let done = work();
-            (loading.join().unwrap_or_else(|panic| resume_unwind(panic)), done)
-        });
-        let done = done?;
-        Ok((loaded?, done))
     }
 
     /// This model, or the built-in one of this id, where there is one and this is another.
@@ -69,6 +53,15 @@ impl Model {
     pub(crate) fn decoder(&self, kind: Transform) -> Result<Decoder> {
         Ok(Decoder::new(self.synthesis(kind)?).with_max_pixels(self.max_pixels))
     }
+}
+
+/// Does `work` while another thread loads: ONNX Runtime and a network take longer than a stream takes to be read and decoded.
+pub(crate) fn beside<L: Send, R>(load: impl FnOnce() -> L + Send, work: impl FnOnce() -> R) -> (L, R) {
+    thread::scope(|scope| {
+        let loading = scope.spawn(load);
+        let done = work();
+        (loading.join().unwrap_or_else(|panic| resume_unwind(panic)), done)
+    })
 }
 
 /// ONNX Runtime; where it is missing, `instead` is the option that works without it.

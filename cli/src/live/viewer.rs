@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use nestcast_codec::{Picture, Range};
 use nestcast_lab::originals::Originals;
-use nestcast_media::output::{Error, PictureFolder};
+use nestcast_media::output::{Error, PictureFolder, promised_format};
 use nestcast_media::y4m::{Rate, Writer};
 use nestcast_media::{Input, is_standard};
 use nestcast_models::{KeptPackages, Package, Packages, Wanted};
@@ -16,7 +16,6 @@ use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, Totals, Viewer
 
 use super::lines::Line;
 use crate::args::{Receive, Transform};
-use crate::decode;
 use crate::files::{self, Lines};
 use crate::transforms::Model;
 
@@ -53,7 +52,7 @@ impl Screen {
             Sink::Video(None)
         } else {
             let folder = &options.output;
-            let promises = decode::promised_format(folder).filter(|_| !folder.is_dir());
+            let promises = promised_format(folder).filter(|_| !folder.is_dir());
             ensure!(
                 promises.is_none(),
                 "{} would be a folder of PNG pictures: give it a name without .{}, or pipe y4m with `-o -`",

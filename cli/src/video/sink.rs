@@ -4,10 +4,8 @@ use std::path::{Path, is_separator};
 
 use anyhow::{Context, Result, ensure};
 use nestcast_codec::{FrameRate, Picture};
-use nestcast_media::output::{Output, PictureFolder, Pieces};
+use nestcast_media::output::{Output, PictureFolder, Pieces, promised_format};
 use nestcast_media::y4m::{Rate, Writer};
-
-use crate::decode::promised_format;
 
 /// A place for frames, checked before any work is done.
 pub(super) enum Target<'a> {

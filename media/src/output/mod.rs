@@ -26,11 +26,13 @@
 mod error;
 mod folder;
 mod place;
+mod promise;
 mod replacement;
 mod signals;
 
 pub use error::Error;
 pub use folder::PictureFolder;
 pub use place::{Output, Pieces, check_open};
+pub use promise::promised_format;
 pub use replacement::replace;
-pub use signals::end_without_temporary_files;
+pub use signals::{end_at_once, end_without_temporary_files};

@@ -66,6 +66,14 @@ fn is_ignored(signal: i32) -> bool {
     }
 }
 
+/// Ends the process at once: nothing is flushed, and libraries are not asked to clean up, which some take long for.
+pub fn end_at_once(status: i32) -> ! {
+    #[cfg(unix)]
+    signal_hook::low_level::exit(status);
+    #[cfg(not(unix))]
+    std::process::exit(status)
+}
+
 /// A file is being written, as long as this lives. One at a time.
 #[derive(Debug)]
 pub(crate) struct Writing(());
