@@ -8,7 +8,7 @@ use nestcast_lab::video_frames::VideoFrames;
 use nestcast_proto::Bitrate;
 use nestcast_sender::Loops;
 use nestcast_tests::network::{Outcome, Scenario, Viewer, broadcast_from, steps};
-use nestcast_tests::video_frames::{self, RATE, Watcher, picture};
+use nestcast_tests::video_frames::{self, CUT, RATE, Watcher, picture};
 
 fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
@@ -132,6 +132,56 @@ fn who_joins_sees_a_picture_at_once_and_gets_its_own_rate_of_the_one_encode() {
     let settled = |watcher: &Watcher| watcher.psnr(ms(4000), ms(6000));
     assert!(settled(fast) > settled(slow) + 1.0, "{:.1} and {:.1} dB", settled(fast), settled(slow));
     assert!(settled(slow) > 40.0, "{:.1} dB", settled(slow));
+}
+
+/// As who was there all the time: on a slow link frames differ by themselves, so it is asked of those that carry whole ones.
+#[test]
+fn who_joins_has_full_quality_within_sixteen_frames() {
+    for rate in [1_000_000, 4_000_000] {
+        let receivers = [0, 2000, 2517, 3034].map(|joins| (ms(joins), None));
+        let links = vec![Link::constant(rate).with_rtt(ms(50)); receivers.len()];
+        let source = video_frames::video_frames(Loops::AtMost(1));
+        let watchers = watch_source(source, &links, ms(4200), &receivers);
+        let psnr = |watcher: &Watcher, ids: std::ops::Range<u64>| {
+            let within = watcher.decoded.iter().filter(|frame| ids.contains(&frame.id));
+            let psnr: Vec<f64> = within.map(|frame| frame.psnr).collect();
+            psnr.iter().sum::<f64>() / psnr.len() as f64
+        };
+        for watcher in &watchers[1..] {
+            let first = watcher.decoded[0].id;
+            let less = [0, 8, 16].map(|at| {
+                let ids = first + at..first + at + 8;
+                psnr(&watchers[0], ids.clone()) - psnr(watcher, ids)
+            });
+            println!("{rate} bit/s, from frame {first} on: {less:.1?} dB less");
+            assert!(less[0] <= 3.0 && less[2] <= 1.0, "{rate} bit/s, from frame {first} on: {less:?} dB less");
+        }
+    }
+}
+
+/// Whoever comes within three frames of the cut, before or behind it.
+#[test]
+fn who_joins_in_the_middle_of_a_scene_cut_sees_the_new_scene_as_soon_as_the_others() {
+    let cut = ms(CUT * 1000 / 30);
+    let joins = (0..13).map(|step| (cut + ms(17 * step) - ms(150), None));
+    let receivers: Vec<_> = [(ms(0), None)].into_iter().chain(joins).collect();
+    let links = vec![Link::constant(1_000_000).with_rtt(ms(50)); receivers.len()];
+    let source = video_frames::cut_video_frames(Loops::AtMost(1));
+    let outcome: Outcome<Watcher> = broadcast_from(&links, Scenario::lasting(ms(4000)), source, |network| {
+        let viewer = |(link, &(joins, cap)): (usize, &(Duration, Option<Bitrate>))| {
+            let sink = Watcher::new(network).beside(video_frames::cut_picture);
+            Viewer { joins, link, cap, sink }
+        };
+        receivers.iter().enumerate().map(viewer).collect()
+    });
+    for (watcher, (joins, _)) in outcome.receivers.iter().zip(&receivers) {
+        assert_whole(watcher, &format!("joined at {joins:?}"));
+        let first = watcher.decoded[0];
+        assert!(first.at < *joins + ms(300) && first.psnr > 25.0, "{first:?}");
+        let scene = |watcher: &Watcher| watcher.psnr(cut + ms(700), cut + ms(1200));
+        let [there, came] = [&outcome.receivers[0], watcher].map(scene);
+        assert!(came > there - 1.5, "joined at {joins:?}: {came:.1} dB, {there:.1} for who was there");
+    }
 }
 
 #[test]

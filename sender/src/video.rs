@@ -25,7 +25,7 @@ const BASE_SHARE: f64 = 0.4;
 const HOPELESS: f64 = 0.25;
 /// How many times faster the slowest rate may be from frame to frame: it falls at once, and rises fivefold in a second.
 const RISE: f64 = 1.05;
-/// A beginning for new receivers takes what the slowest carries in so many frame intervals, but no fewer bytes.
+/// The base of a beginning for new receivers takes what the slowest carries in so many frame intervals, but no fewer bytes.
 const JOIN_INTERVALS: f64 = 2.0;
 const MIN_JOIN_BYTES: usize = 1000;
 /// Bits for each pixel before the first receiver comes.
@@ -43,6 +43,8 @@ pub struct VideoEncoding {
     groups: Groups,
     /// The rate that each loop's bases are made for, bits a second.
     slowest: Vec<f64>,
+    /// The most bytes of a frame that a receiver in each loop has use for.
+    useful: Vec<usize>,
     joins: JoinBudget,
 }
 
@@ -64,7 +66,7 @@ impl VideoEncoding {
         let effort = if samples > MANY_SAMPLES { Effort::Fast } else { Effort::Normal };
         let encoder = VideoLoops::new(&VideoModel::built_in(), settings, 1).expect("one loop").with_effort(effort);
         let groups = Groups::new(loops, frames_a_second);
-        Self { encoder, rate, groups, slowest: vec![slowest], joins: JoinBudget::default() }
+        Self { encoder, rate, groups, slowest: vec![slowest], useful: vec![0], joins: JoinBudget::default() }
     }
 
     /// Searches for motion as long as this says, not as long as the samples a second suggest.
@@ -126,9 +128,10 @@ impl VideoEncoding {
         if !(joined || asked && self.joins.take()) {
             return None;
         }
-        let most = self.rate.bytes(self.slowest[at] * JOIN_INTERVALS).max(MIN_JOIN_BYTES);
-        let nestcast_codec::Frame { base, bytes, .. } = self.encoder.join(at, most)?;
-        Some(Join { base, bytes })
+        let base = self.rate.bytes(self.slowest[at] * JOIN_INTERVALS).max(MIN_JOIN_BYTES);
+        // What else a link carries of it in time makes the floor that a receiver begins with more like the others'.
+        let nestcast_codec::Frame { bytes, .. } = self.encoder.join(at, base.max(self.useful[at]))?;
+        Some(Join { base: base.min(bytes.len()), bytes })
     }
 
     /// Encodes for the receivers of now.
@@ -145,10 +148,12 @@ impl VideoEncoding {
                 Change::Branch { from } => {
                     self.encoder.branch(from)?;
                     self.slowest.push(f64::INFINITY);
+                    self.useful.push(self.useful[from]);
                 }
                 Change::Remove { at } => {
                     self.encoder.remove(at);
                     self.slowest.remove(at);
+                    self.useful.remove(at);
                 }
             }
         }
@@ -170,7 +175,8 @@ impl VideoEncoding {
             self.slowest[at] = slowest.max(median * HOPELESS).min(self.slowest[at] * RISE);
         }
         let rates = population(&rates, self.slowest[at] * BASE_SHARE);
-        self.encoder.set_population(at, rates, usize::try_from(useful).unwrap_or(usize::MAX));
+        self.useful[at] = usize::try_from(useful).unwrap_or(usize::MAX);
+        self.encoder.set_population(at, rates, self.useful[at]);
     }
 }
 

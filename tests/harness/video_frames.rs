@@ -83,6 +83,25 @@ pub fn noisy_video_frames(loops: Loops) -> VideoFrames {
     })
 }
 
+/// The first frame of another scene.
+pub const CUT: u64 = 60;
+
+/// [`picture`], and from [`CUT`] on its negative.
+#[must_use]
+pub fn cut_picture(id: u64) -> Picture {
+    let mut picture = picture(id);
+    if id >= CUT {
+        picture.samples_mut()[..size().pixels()].iter_mut().for_each(|sample| *sample = 255 - *sample);
+    }
+    picture
+}
+
+/// [`cut_picture`] after another, encoded for the receivers of now.
+#[must_use]
+pub fn cut_video_frames(loops: Loops) -> VideoFrames {
+    VideoFrames::new((size(), FORMAT), RATE, (1, loops), cut_picture)
+}
+
 /// A frame that was decoded.
 #[derive(Debug, Clone, Copy)]
 pub struct Decoded {
@@ -103,6 +122,7 @@ pub struct Decoded {
 /// Decodes frames and compares them.
 #[derive(Debug)]
 pub struct Viewer {
+    original: fn(u64) -> Picture,
     decoder: VideoDecoder,
     picture: Picture,
 }
@@ -110,7 +130,7 @@ pub struct Viewer {
 impl Default for Viewer {
     fn default() -> Self {
         let decoder = VideoDecoder::new(VideoModel::built_in(), size(), 1);
-        Self { decoder, picture: Picture::zero(size(), FORMAT) }
+        Self { original: picture, decoder, picture: Picture::zero(size(), FORMAT) }
     }
 }
 
@@ -122,7 +142,7 @@ impl Viewer {
     pub fn view(&mut self, id: u64, frame: &[u8]) -> Result<f64, nestcast_codec::Error> {
         self.decoder.decode(frame)?;
         self.decoder.render_into(&mut self.picture)?;
-        Ok(psnr(&picture(id), &self.picture))
+        Ok(psnr(&(self.original)(id), &self.picture))
     }
 }
 
@@ -143,6 +163,12 @@ impl Watcher {
     pub fn new(network: &Bottleneck) -> Self {
         let (network, viewer) = (network.clone(), Viewer::default());
         Self { network, viewer, decoded: Vec::new(), received: ReceiveStats::default() }
+    }
+
+    /// Compares with these pictures in place of [`picture`].
+    #[must_use]
+    pub fn beside(self, original: fn(u64) -> Picture) -> Self {
+        Self { viewer: Viewer { original, ..self.viewer }, ..self }
     }
 
     /// The mean PSNR of frames between two moments.
