@@ -58,7 +58,8 @@ def load(name: str, folder: Path | None, axes: int = 0) -> Labelled:
 
 
 def test(name: str, folder: Path) -> tuple[torch.Tensor, torch.Tensor]:
-    """The test part: of digits samples (10000, 784) in 0..1 and classes (10000,), of packages (1000, 2000) and (1000,). Nothing is chosen on it."""
+    """The test part: of digits samples (10000, 784) in 0..1 and classes (10000,), of packages (1000, 2000) and (1000,). Nothing is chosen on it.
+    CIFAR-10's pictures are few: it is those held out."""
     return part(name, folder, "test")
 
 
@@ -69,6 +70,7 @@ def part(name: str, folder: Path, which: str) -> tuple[torch.Tensor, torch.Tenso
         kept = slice(-TEST_PACKAGES) if which == "train" else slice(-TEST_PACKAGES, None)
         samples, classes = texts.vectors(words[kept]), classes[kept]
     else:
-        images, classes = pictures.digits(folder, "train" if which == "train" else "t10k") if name == "digits" else pictures.cifar(folder)
-        samples = images / np.float32(255)
+        images, classes = pictures.cifar(folder) if name == "cifar" else pictures.digits(folder, "train" if which == "train" else "t10k")
+        kept = slice(-HELD_OUT[name], None) if (name, which) == ("cifar", "test") else slice(None)
+        samples, classes = images[kept] / np.float32(255), classes[kept]
     return torch.from_numpy(samples), torch.from_numpy(classes.astype(np.int64))

@@ -334,6 +334,8 @@ class LearnedCodes(unittest.TestCase):
             code = learned.encoder(one)(digits)
             self.assertEqual(code.shape, (5, one.bits), one.name)
             self.assertEqual(code.dtype == torch.bool, one not in learned.POINTS, one.name)
+        for one in learned.CIFAR:
+            self.assertEqual(learned.encoder(one)(torch.rand(5, 3072)).shape, (5, one.bits), one.name)
 
     def test_a_classifier_learns_and_neighbours_of_few_labels_are_those_that_have_them(self):
         torch.manual_seed(1)
@@ -368,7 +370,8 @@ class Page(unittest.TestCase):
     def test_what_codes_html_says_is_of_the_committed_tables(self):
         page = (figures.OUT / "codes.html").read_text(encoding="utf-8")
         for section in learned_findings.sections():
-            self.assertIn(section.found, page, section.title)
+            for line in section.found.split("\n"):
+                self.assertIn(line, page, section.title)
 
 
 if __name__ == "__main__":

@@ -104,8 +104,8 @@ PHOTOS = (
     Learned("bernoulli-photos", 64, "Bernoulli VAE"),
     Learned("bernoulli-photos-nested", 512, "Bernoulli VAE, nested"),
 )
-TEXTS = tuple(Learned(f"{latent}-texts", bits, f"{latent.capitalize()} VAE") for latent in ("bernoulli", "gaussian") for bits in (16, 32))
-ALL = (*HASHES, *EMBEDDINGS, *STACKS, *POINTS, *PLANES, *PICTURES, *PHOTOS, *TEXTS)
+TEXTS, CIFAR = (tuple(Learned(f"{latent}-{what}", bits, f"{latent.capitalize()} VAE") for latent in ("bernoulli", "gaussian") for bits in (16, 32)) for what in ("texts", "cifar"))
+ALL = (*HASHES, *EMBEDDINGS, *STACKS, *POINTS, *PLANES, *PICTURES, *PHOTOS, *TEXTS, *CIFAR)
 
 
 def train(data: Path, runs: tuple[Learned, ...] = ALL) -> None:
@@ -144,7 +144,7 @@ def embedding_model(one: Learned) -> tuple[Embedding, Frame | None]:
 
 def encoder(one: Learned) -> Encode:
     """To bits (N, K) of a binary code, else to points (N, K)."""
-    if one in (*HASHES, *PHOTOS, *TEXTS):
+    if one in (*HASHES, *PHOTOS, *TEXTS, *CIFAR):
         model, frame = codes.read(one.read_settings(), one.weights)
         return torch.no_grad()(lambda samples: model.encode(frame.coordinates(samples)))
     network, frame = embedding_model(one)

@@ -78,12 +78,12 @@ class Points:
     members: torch.Tensor | None = None
 
 
-def text_rows(test: learned.Test) -> list[dict]:
-    """Codes of texts, as of digits."""
+def hash_rows(test: learned.Test, runs: tuple[learned.Learned, ...]) -> list[dict]:
+    """Codes of another collection, as of digits."""
     rows = []
-    for one in learned.TEXTS:
+    for one in runs:
         rows.append(row(one.family, one.bits, one.labels, ranking.ranked(*test.bits(learned.encoder(one)), test.some)))
-    for bits in dict.fromkeys(one.bits for one in learned.TEXTS):
+    for bits in dict.fromkeys(one.bits for one in runs):
         for name, encode in learned.rivals(test, bits).items():
             rows.append(row(name, bits, False, ranking.ranked(*test.bits(encode), test.some)))
     return sorted(rows, key=lambda one: (one["bits"], -float(one["MAP"])))
@@ -255,7 +255,8 @@ def measure(data: Path) -> None:
     figures.write_table("codes-scatter.csv", scatter_rows(test))
     figures.write_table("codes-pictures.csv", picture_rows(data))
     figures.write_table("codes-photographs.csv", photographs.rows(data))
-    figures.write_table("codes-texts.csv", text_rows(learned.Test(data, "packages")))
+    figures.write_table("codes-texts.csv", hash_rows(learned.Test(data, "packages"), learned.TEXTS))
+    figures.write_table("codes-cifar.csv", hash_rows(learned.Test(data, "cifar"), learned.CIFAR))
     figures.write_table("codes-words.csv", word_rows())
     shown = styles(test)
     figures.save_tiles(shown.reshape(-1, DIGIT, DIGIT)[..., None].repeat(3, -1), STYLES * shown.shape[1], "codes-styles.png")
