@@ -24,7 +24,7 @@ img { max-width: 100%; background: white; padding: 0.5rem; box-sizing: border-bo
 td, th { padding: 0.15rem 0.5rem; text-align: right; border-bottom: 1px solid #8884; vertical-align: bottom; }
 td { white-space: nowrap; } th { overflow-wrap: normal; } .text { text-align: left; }
 td:first-child, th:first-child { position: sticky; left: 0; background: Canvas; }
-@media (max-width: 40rem) { dl { display: block; } dd { margin-bottom: 0.4rem; } img { max-width: none; width: max(100%, 34rem); } }
+@media (max-width: 40rem) { dl { display: block; } dd { margin-bottom: 0.4rem; } img { max-width: max(100%, 42rem); } td:first-child { white-space: normal; min-width: 6rem; } }
 """
 
 
