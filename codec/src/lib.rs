@@ -133,6 +133,8 @@ pub use subband::layout::{Band, LEVELS, SUBBANDS, Subband};
 #[cfg(feature = "training")]
 pub use training::post_filter::FilterFit;
 #[cfg(feature = "training")]
+pub use training::symbols::{SliceSymbols, Symbol};
+#[cfg(feature = "training")]
 pub use training::tally::Tally;
 #[cfg(feature = "training")]
 pub use training::video::MotionTally;

@@ -151,6 +151,18 @@ impl Slice {
         }
     }
 
+    /// An encoder's source: by subband, row by row.
+    #[cfg(feature = "training")]
+    pub(crate) fn source_levels(&self) -> Vec<Vec<i16>> {
+        let mut out = vec![Vec::new(); SUBBANDS];
+        for map in &self.subbands {
+            let rows = (0..map.height).map(|y| &self.source[map.origin + y * map.stride..][..map.width]);
+            let signed = |level: &u16| (level & !NEGATIVE).cast_signed() * if level & NEGATIVE != 0 { -1 } else { 1 };
+            out[map.index] = rows.flatten().map(signed).collect();
+        }
+        out
+    }
+
     /// The indices of the subbands that may hold what is not zero.
     pub(crate) fn nonzero_subbands(&self) -> impl Iterator<Item = usize> {
         self.subbands.iter().filter(|map| map.nonzero).map(|map| map.index)

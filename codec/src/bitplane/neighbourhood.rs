@@ -32,6 +32,14 @@ pub(super) struct Here {
     pub(super) others: [u64; 2],
 }
 
+impl Here {
+    /// Column and row of a coefficient of the code block.
+    #[inline(always)]
+    pub(super) const fn coefficient(self, bit: u32) -> [usize; 2] {
+        [self.bx * CODE_BLOCK_SIDE + (bit & 7) as usize, self.by * CODE_BLOCK_SIDE + (bit >> 3) as usize]
+    }
+}
+
 impl<'a> CodingPass<'a> {
     pub(super) fn new(slice: &'a mut Slice, subband: usize, plane: u8) -> Self {
         let Slice { subbands, blocks, levels, source, expected_magnitude, probabilities, .. } = slice;
@@ -191,8 +199,7 @@ impl<'a> CodingPass<'a> {
         three[0] += weights.side;
         three[2] += weights.side;
         if let Some((origin, stride, weight)) = map.child {
-            let x = here.bx * CODE_BLOCK_SIDE + (bit & 7) as usize;
-            let y = here.by * CODE_BLOCK_SIDE + (bit >> 3) as usize;
+            let [x, y] = here.coefficient(bit);
             let at = origin + 2 * y * stride + 2 * x;
             for row in [at, at + stride] {
                 let two: &mut [u16; 2] = self.expected_magnitude[row..].first_chunk_mut().expect("the arrays' margin");

@@ -226,6 +226,7 @@ impl CodingPass<'_> {
         must_hold_one: bool,
         coder: &mut C,
     ) -> Option<bool> {
+        coder.about(self.map.index, here.coefficient(bit));
         let context = self.significance_context(here, bit, must_hold_one);
         let source = C::WRITES && (self.source[self.place(here, bit)] & !NEGATIVE) >> self.plane != 0;
         coder.code::<RATE_1_IN_32>(self.probabilities, context, source)
@@ -253,6 +254,7 @@ impl CodingPass<'_> {
     #[inline(always)]
     fn code_sign<C: Coder>(&mut self, block: &mut CodeBlock, here: Here, bit: u32, coder: &mut C) -> Option<()> {
         let place = self.place(here, bit);
+        coder.about(self.map.index, here.coefficient(bit));
         let (turned, context) = self.sign_context(place);
         let source = C::WRITES && (self.source[place] & NEGATIVE != 0) != turned;
         let negative = coder.code::<RATE_1_IN_16>(self.probabilities, context, source)? != turned;

@@ -61,6 +61,12 @@ impl RegionRotations {
         rotated.then_some((&self.matrices, self.across))
     }
 
+    /// An encoder's source: each region's rotation, row by row.
+    #[cfg(feature = "training")]
+    pub(crate) fn source_rotations(&self) -> &[Rotation] {
+        &self.source
+    }
+
     /// What was coded so far.
     pub(super) fn known(&self) -> Rotations<'_> {
         Rotations { across: self.across, rotations: &self.rotations, numbers: &self.numbers }

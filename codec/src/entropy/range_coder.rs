@@ -23,6 +23,10 @@ pub(crate) trait Coder: Default {
     /// it.
     fn code<const RATES: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool>;
 
+    /// Says which coefficient the next symbol is of: its subband, and its column and row. Only who learns from symbols listens.
+    #[inline(always)]
+    fn about(&mut self, _subband: usize, _place: [usize; 2]) {}
+
     /// Bytes written or read so far.
     fn position(&self) -> usize;
 }

@@ -138,4 +138,11 @@ impl Encoder {
         let planes = self.quantise(coefficients)?;
         Ok(self.slices.count(planes))
     }
+
+    /// The slices of these coefficients, not coded yet, and how many bit planes they take.
+    #[cfg(feature = "training")]
+    pub(crate) fn quantised(&mut self, coefficients: &Coefficients) -> Result<(&mut SliceEncoder, u8), Error> {
+        let planes = self.quantise(coefficients)?;
+        Ok((&mut self.slices, planes))
+    }
 }

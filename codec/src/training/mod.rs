@@ -2,5 +2,6 @@
 
 mod counts;
 pub(crate) mod post_filter;
+pub(crate) mod symbols;
 pub(crate) mod tally;
 pub(crate) mod video;
