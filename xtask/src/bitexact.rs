@@ -84,8 +84,8 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// What the program prints in each build that this machine allows. Half of a build's time one thread works: the compiler before it
-/// makes code of one large crate, the linker, Node.js.
+/// What the program prints in each build that this machine allows. Compilers before they make code of one large crate, linkers and
+/// Node.js work on one thread.
 fn two_at_a_time(builds: Vec<Build>) -> Vec<(Build, Option<Result<String>>)> {
     let queue = Mutex::new(builds.iter().enumerate().filter(|(_, build)| build.lacks.is_none()));
     let work = || {
@@ -97,7 +97,6 @@ fn two_at_a_time(builds: Vec<Build>) -> Vec<(Build, Option<Result<String>>)> {
         let own = work();
         own.into_iter().chain(other.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
-    drop(queue);
     builds.into_iter().enumerate().map(|(at, build)| (build, printed.remove(&at))).collect()
 }
 
