@@ -7,7 +7,7 @@ use clap::Args;
 use nestcast_benches::{
     receivers, table,
     video::{
-        self, Clip, FrameRow, Rates, Row, Run, Scheme, Step,
+        self, Clip, Embedded, FrameRow, Rates, Row, Run, Scheme, Step,
         population::{self, Outcome},
         report::DRAWN,
     },
@@ -53,11 +53,16 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
         for scheme in &schemes {
             eprintln!("{}/{} {} {}", n + 1, paths.len(), clip.name, scheme.id());
             tables.measure(&clip, &rates, scheme.as_ref())?;
+            if let Some(scheme) = scheme.embedded() {
+                eprintln!("{}/{} {} {}, rises and falls", n + 1, paths.len(), clip.name, scheme.id());
+                tables.steps(&clip, &rates, scheme)?;
+            }
         }
-        eprintln!("{}/{} {} renditions of ladders", n + 1, paths.len(), clip.name);
-        tables.population(&clip, &rates, rendition.as_ref(), &receivers)?;
-        eprintln!("{}/{} {} rises and falls", n + 1, paths.len(), clip.name);
-        tables.steps(&clip, &rates)?;
+        if options.only.is_empty() {
+            eprintln!("{}/{} {} renditions of ladders", n + 1, paths.len(), clip.name);
+            tables.renditions(&clip, &rates, rendition.as_ref())?;
+        }
+        tables.population(&clip, &receivers)?;
         // What was measured stays if a later clip fails.
         tables.write(&folder)?;
     }
@@ -80,7 +85,7 @@ impl Tables {
         let scheme = |id: &str| video::IDS.iter().position(|known| *known == id);
         self.rows.sort_by_key(|row| (clip(&row.clip), scheme(&row.scheme)));
         self.frames.sort_by_key(|row| (clip(&row.clip), scheme(&row.scheme)));
-        self.candidates.sort_by_key(|row| clip(&row.clip));
+        self.candidates.sort_by_key(|row| (clip(&row.clip), scheme(&row.scheme)));
         self.outcomes.sort_by_key(|outcome| clip(&outcome.clip));
         self.steps.sort_by_key(|step| (clip(&step.clip), scheme(&step.scheme)));
         table::write(&folder.join("rates.csv"), &self.rows)?;
@@ -95,7 +100,10 @@ impl Tables {
         let id = scheme.id();
         self.rows.retain(|row| row.clip != clip.name || row.scheme != id);
         self.frames.retain(|row| row.clip != clip.name || row.scheme != id);
-        let runs = scheme.run(clip, &rates.receivers)?;
+        let runs = match scheme.embedded().filter(|scheme| scheme.has_loops()) {
+            Some(scheme) => self.between(clip, rates, scheme)?,
+            None => scheme.run(clip, &rates.receivers)?,
+        };
         for (&kbps, run) in rates.receivers.iter().zip(&runs) {
             self.rows.push(Row::new(clip, id, kbps, run)?);
             if kbps == rates.middle() && DRAWN.contains(&id) {
@@ -105,29 +113,39 @@ impl Tables {
         Ok(())
     }
 
-    /// Replaces the rises and falls of one clip.
-    fn steps(&mut self, clip: &Clip, rates: &Rates) -> Result<()> {
-        self.steps.retain(|step| step.clip != clip.name);
-        for scheme in video::embedded() {
-            self.steps.push(Step::new(clip, rates, scheme.as_ref())?);
+    /// What receivers see, and those just below them, whose rows it replaces.
+    fn between(&mut self, clip: &Clip, rates: &Rates, scheme: &dyn Embedded) -> Result<Vec<Run>> {
+        let below = rates.below();
+        let mut runs = scheme.at_rates(clip, &rates.receivers, &[&rates.receivers[..], &below].concat())?;
+        let others = runs.split_off(rates.receivers.len());
+        self.candidates.retain(|row| row.clip != clip.name || row.scheme != scheme.id());
+        for (kbps, run) in below.into_iter().zip(&others) {
+            self.candidates.push(Row::new(clip, scheme.id(), kbps, run)?);
         }
+        Ok(runs)
+    }
+
+    /// Replaces the rises and falls of one clip and scheme.
+    fn steps(&mut self, clip: &Clip, rates: &Rates, scheme: &dyn Embedded) -> Result<()> {
+        self.steps.retain(|step| step.clip != clip.name || step.scheme != scheme.id());
+        self.steps.push(Step::new(clip, rates, scheme)?);
         Ok(())
     }
 
-    /// Replaces the candidates and outcomes of one clip.
-    fn population(
-        &mut self,
-        clip: &Clip,
-        rates: &Rates,
-        rendition: &dyn Scheme,
-        receivers: &[receivers::Receiver],
-    ) -> Result<()> {
-        self.candidates.retain(|row| row.clip != clip.name);
-        self.outcomes.retain(|outcome| outcome.clip != clip.name);
+    /// Replaces the candidates for ladders of one clip.
+    fn renditions(&mut self, clip: &Clip, rates: &Rates, rendition: &dyn Scheme) -> Result<()> {
+        let ours = [rendition.id(), population::MEAN_COLOUR];
+        self.candidates.retain(|row| row.clip != clip.name || !ours.contains(&row.scheme.as_str()));
         let runs = rendition.run(clip, &rates.renditions)?;
         let row = |(&kbps, run): (&f64, &Run)| Row::new(clip, rendition.id(), kbps, run);
         self.candidates.push(population::mean_colour(clip)?);
         self.candidates.extend(rates.renditions.iter().zip(&runs).map(row).collect::<Result<Vec<_>>>()?);
+        Ok(())
+    }
+
+    /// Replaces the outcomes of one clip.
+    fn population(&mut self, clip: &Clip, receivers: &[receivers::Receiver]) -> Result<()> {
+        self.outcomes.retain(|outcome| outcome.clip != clip.name);
         self.outcomes.extend(population::outcomes(&clip.name, &self.rows, &self.candidates, receivers)?);
         Ok(())
     }

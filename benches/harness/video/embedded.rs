@@ -15,17 +15,28 @@ pub trait Embedded {
     /// # Errors
     /// If encoder or decoder fails.
     fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>]) -> Result<Vec<Run>>;
+
+    /// Whether receivers of nearly the same rate may be served by different streams.
+    fn has_loops(&self) -> bool {
+        false
+    }
+}
+
+impl dyn Embedded + '_ {
+    /// Codes for receivers of the rates `kbps` in kbit/s, and gives what those of the rates `seen` see, which stay as they are.
+    ///
+    /// # Errors
+    /// If encoder or decoder fails.
+    pub fn at_rates(&self, clip: &Clip, kbps: &[f64], seen: &[f64]) -> Result<Vec<Run>> {
+        let frame_bytes: Vec<Vec<usize>> = seen.iter().map(|&kbps| bytes_of_frames(clip, kbps)).collect();
+        self.watch(clip, kbps, &frame_bytes)
+    }
 }
 
 /// All of them, in the order of tables and plots.
 #[must_use]
 pub fn embedded() -> Vec<Box<dyn Embedded>> {
-    vec![Box::new(Predicted(1)), Box::new(Intra)]
-}
-
-/// Schemes of several loops, each receiver in one from the first frame to the last.
-pub(super) fn loops() -> Vec<Box<dyn Embedded>> {
-    vec![Box::new(Predicted(2)), Box::new(Predicted(3))]
+    vec![Box::new(Predicted(1)), Box::new(Intra), Box::new(Predicted(2)), Box::new(Predicted(3))]
 }
 
 impl Scheme for Box<dyn Embedded> {
@@ -34,8 +45,11 @@ impl Scheme for Box<dyn Embedded> {
     }
 
     fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>> {
-        let frame_bytes: Vec<Vec<usize>> = kbps.iter().map(|&kbps| bytes_of_frames(clip, kbps)).collect();
-        self.watch(clip, kbps, &frame_bytes)
+        self.at_rates(clip, kbps, kbps)
+    }
+
+    fn embedded(&self) -> Option<&dyn Embedded> {
+        Some(self.as_ref())
     }
 }
 
@@ -61,7 +75,7 @@ mod tests {
     #[test]
     fn one_stream_gives_every_rate() {
         let clip = moving(48, 32, 30);
-        for scheme in embedded().into_iter().chain(loops()) {
+        for scheme in embedded() {
             let runs = Scheme::run(&scheme, &clip, &[24.0, 48.0, 96.0]).expect("codes");
             for (run, bytes) in runs.iter().zip([100.0, 200.0, 400.0]) {
                 let used = run.frames.iter().map(|frame| frame.bytes).sum::<usize>() as f64 / 30.0;

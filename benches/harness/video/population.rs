@@ -20,6 +20,8 @@ use crate::{
 const RUNGS: [usize; 3] = [1, 3, 5];
 /// Id of the row that has the clip's mean colour.
 pub const MEAN_COLOUR: &str = "mean-colour";
+/// Id of the rows of renditions that ladders are made of.
+const RENDITION: &str = "x264";
 /// The time over which bytes are compared with bandwidths.
 const SECOND_MS: f64 = 1000.0;
 /// Bytes a second in a kbit/s.
@@ -63,7 +65,7 @@ fn flat(frame: &Picture) -> Result<Picture> {
     Ok(Picture::new(size, format, samples)?)
 }
 
-/// The outcomes of one clip from the rows of its receivers and those of its candidates for ladders.
+/// The outcomes of one clip from the rows of its receivers and of those in between, and those of its candidates for ladders.
 ///
 /// # Errors
 /// If rows are missing.
@@ -80,7 +82,10 @@ pub fn outcomes(clip: &str, rows: &[Row], candidates: &[Row], receivers: &[Recei
     };
     let mut outcomes = Vec::new();
     for scheme in EMBEDDED {
-        let curve: Vec<(f64, f64)> = rows_of(scheme).iter().map(|row| (row.kbps, row.luma_db)).collect();
+        let all =
+            rows_of(scheme).into_iter().chain(candidates.iter().filter(|row| row.clip == clip && row.scheme == scheme));
+        let mut curve: Vec<(f64, f64)> = all.map(|row| (row.kbps, row.luma_db)).collect();
+        curve.sort_by(|a, b| a.0.total_cmp(&b.0));
         if curve.is_empty() {
             continue;
         }
@@ -90,7 +95,7 @@ pub fn outcomes(clip: &str, rows: &[Row], candidates: &[Row], receivers: &[Recei
     let candidates: Vec<&Row> = candidates.iter().filter(|row| row.clip == clip).collect();
     let nothing = candidates.iter().find(|row| row.scheme == MEAN_COLOUR).context("no mean colour")?.luma_db;
     let renditions: Vec<Encode> =
-        candidates.iter().filter(|row| row.scheme != MEAN_COLOUR).map(|row| rendition(row)).collect();
+        candidates.iter().filter(|row| row.scheme == RENDITION).map(|row| rendition(row)).collect();
     for rungs in RUNGS {
         let ladder = ladder::best(&renditions, rungs, -nothing, &receivers, SECOND_MS);
         outcomes.push(outcome("x264-ladder", rungs, -ladder.expected, ladder.unserved));

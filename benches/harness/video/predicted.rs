@@ -10,12 +10,17 @@ use super::{Clip, Embedded, Run};
 /// Threads of encoder and decoders; what they give does not depend on it.
 const THREADS: usize = 2;
 
-/// Frames predicted from those before, in so many loops, 1 to 3.
+/// Frames predicted from those before, in so many loops, 1 to 3. A receiver is in the loop of the rate that it has, and whoever
+/// changes to another begins there with a join frame of all bytes that its link has.
 pub(super) struct Predicted(pub(super) usize);
 
 impl Embedded for Predicted {
     fn id(&self) -> &'static str {
         ["nestcast", "nestcast-2", "nestcast-3"][self.0 - 1]
+    }
+
+    fn has_loops(&self) -> bool {
+        self.0 > 1
     }
 
     fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>]) -> Result<Vec<Run>> {
@@ -25,7 +30,7 @@ impl Embedded for Predicted {
         let receivers = frame_bytes.iter().map(|frame_bytes| Receiver {
             frame_bytes,
             // Bytes of frames are whole, rounded down.
-            of: loops.serving(rate(clip, frame_bytes.iter().min().map_or(0, |bytes| bytes + 1))),
+            loops: frame_bytes.iter().map(|bytes| loops.serving(rate(clip, bytes + 1))).collect(),
             left: 0,
             decoder: VideoDecoder::new(model.clone(), clip.size, THREADS),
             run: Run { frames: Vec::with_capacity(clip.frames.len()) },
@@ -34,7 +39,10 @@ impl Embedded for Predicted {
         for (n, original) in clip.frames.iter().enumerate() {
             let frames = encoder.encode(original)?;
             for receiver in &mut receivers {
-                let frame = &frames[receiver.of];
+                let at = receiver.loops[n];
+                let changes = n > 0 && receiver.loops[n - 1] != at && !frames[at].key;
+                let join = if changes { encoder.join(at, receiver.allowance(n)) } else { None };
+                let frame = join.as_ref().unwrap_or(&frames[at]);
                 receiver.take(n, &frame.bytes, frame.base, original)?;
             }
         }
@@ -55,8 +63,8 @@ fn rate(clip: &Clip, bytes: usize) -> f64 {
 
 /// One receiver of the stream.
 struct Receiver<'a> {
-    /// The loop that it is in.
-    of: usize,
+    /// The loop that it is in, by frame.
+    loops: Vec<usize>,
     /// What its link carries, by frame.
     frame_bytes: &'a [usize],
     /// Bytes that its link has left; below zero where bases took more than there was.
@@ -66,10 +74,15 @@ struct Receiver<'a> {
 }
 
 impl Receiver<'_> {
+    /// Bytes that its link has for a frame.
+    fn allowance(&self, n: usize) -> usize {
+        usize::try_from(self.left + i64::try_from(self.frame_bytes[n]).unwrap_or(i64::MAX)).unwrap_or(0)
+    }
+
     /// Takes of a frame what the link carries, but its base in any case, which is saved at the frames behind it.
     fn take(&mut self, n: usize, bytes: &[u8], base: usize, original: &Picture) -> Result<()> {
+        let count = self.allowance(n).max(base).min(bytes.len());
         self.left += i64::try_from(self.frame_bytes[n])?;
-        let count = usize::try_from(self.left).unwrap_or(0).max(base).min(bytes.len());
         // What is left over is not kept: a frame has its own time and no more.
         self.left = (self.left - i64::try_from(count)?).min(0);
         self.decoder.decode(&bytes[..count])?;
@@ -85,12 +98,34 @@ mod tests {
     use super::{super::clip::tests::moving, *};
 
     #[test]
+    fn who_rises_and_falls_goes_on_in_the_loop_of_its_rate() {
+        let clip = moving(48, 32, 30);
+        let (low, high) = (vec![100; 30], vec![1600; 30]);
+        let (risen, fallen) = ([&low[..15], &high[15..]].concat(), [&high[..15], &low[15..]].concat());
+        let kbps = [24.0, 48.0, 96.0, 192.0, 384.0];
+        let runs = Predicted(2).watch(&clip, &kbps, &[low, high, risen, fallen]).expect("four runs");
+        let luma = |run: usize, n: usize| runs[run].frames[n].luma_db;
+        assert_eq!((luma(2, 14), luma(3, 14)), (luma(0, 14), luma(1, 14)));
+        assert!(luma(2, 29) > luma(2, 14) && luma(3, 29) < luma(3, 14));
+        // Behind the join frame they have the frames of their rate's loop.
+        let bytes = |run: usize, n: usize| runs[run].frames[n].bytes;
+        assert!((16..30).all(|n| bytes(2, n) == bytes(1, n) && bytes(3, n) == bytes(0, n)));
+        // It takes no more than the link has.
+        assert!(bytes(3, 15) <= 100 && bytes(2, 15) <= 1600, "{} and {}", bytes(3, 15), bytes(2, 15));
+    }
+
+    #[test]
     fn a_base_that_is_too_large_is_saved_at_the_frames_behind_it() {
         let clip = moving(32, 16, 30);
         let frame_bytes = vec![100; 30];
         let decoder = VideoDecoder::new(VideoModel::built_in(), clip.size, 1);
-        let mut receiver =
-            Receiver { of: 0, frame_bytes: &frame_bytes, left: 0, decoder, run: Run { frames: Vec::new() } };
+        let mut receiver = Receiver {
+            loops: vec![0; 30],
+            frame_bytes: &frame_bytes,
+            left: 0,
+            decoder,
+            run: Run { frames: Vec::new() },
+        };
         let settings = settings(&clip, &[12.0, 24.0, 48.0]);
         let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, 1).expect("one loop");
         let bases = [250, 10, 10, 10, 10];

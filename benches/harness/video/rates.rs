@@ -14,6 +14,9 @@ const LOWEST_KBPS: [(&str, f64); 8] = [
     ("street_1280x720_54f", 1000.0),
 ];
 
+/// Just below a rate: by a hundredth.
+const BELOW: f64 = 0.99;
+
 /// Receivers, each with twice the rate of the one before.
 const RECEIVERS: i32 = 5;
 
@@ -36,6 +39,12 @@ impl Rates {
         let &(_, lowest) =
             lowest.with_context(|| format!("{clip} has no rates: put it into harness/video/rates.rs"))?;
         Ok(Self::from(lowest))
+    }
+
+    /// Just below each receiver but the slowest, in kbit/s: where there are loops these receivers may be in another.
+    #[must_use]
+    pub fn below(&self) -> Vec<f64> {
+        self.receivers.iter().skip(1).map(|kbps| BELOW * kbps).collect()
     }
 
     /// The receiver in the middle.

@@ -8,7 +8,7 @@ use nestcast_lab::ffmpeg::Ffmpeg;
 use super::{
     Clip, Run,
     cache::Cached,
-    embedded::{embedded, loops},
+    embedded::{Embedded, embedded},
     ladder::Ladder,
     rivals::Rival,
 };
@@ -23,10 +23,15 @@ pub trait Scheme {
     /// # Errors
     /// If an encoder or decoder fails.
     fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>>;
+
+    /// Itself, if a clip is coded once for all receivers.
+    fn embedded(&self) -> Option<&dyn Embedded> {
+        None
+    }
 }
 
-/// Those of nestcast with one stream for all rates.
-pub const EMBEDDED: [&str; 2] = ["nestcast", "intra"];
+/// Those of nestcast.
+pub const EMBEDDED: [&str; 4] = ["nestcast", "intra", "nestcast-2", "nestcast-3"];
 
 /// The ids of all, in the order of tables and plots.
 pub const IDS: [&str; 12] = [
@@ -47,7 +52,7 @@ pub const IDS: [&str; 12] = [
 /// All of them, in the order of tables and plots: nestcast first. Runs of rivals are kept in the folder `cache`.
 pub fn all(ffmpeg: &Ffmpeg, cache: &Path) -> Vec<Box<dyn Scheme>> {
     let mut schemes: Vec<Box<dyn Scheme>> = Vec::new();
-    for ours in embedded().into_iter().chain(loops()) {
+    for ours in embedded() {
         schemes.push(Box::new(ours));
     }
     for rival in Rival::all(ffmpeg) {
