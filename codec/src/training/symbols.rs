@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn symbols_have_the_length_of_the_stream_and_are_of_their_coefficients() {
         let size = Size::new(129, 70).expect("sides of a picture");
-        let samples =
-            (0..size.pixels() * 3).map(|at| (at * at / 97 % 251) as u8 / 2 + (at / 400 % 100) as u8).collect();
+        let sample = |at: usize| u8::try_from(at * at / 97 % 126 + at / 400 % 100).unwrap_or_default();
+        let samples = (0..size.pixels() * 3).map(sample).collect();
         let picture = Picture::new(size, Channels::Rgb, samples).expect("a picture");
         let linear = Linear::new(Model::photo());
         let coefficients = linear.coefficients_of((&picture).into()).expect("coefficients");
