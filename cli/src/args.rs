@@ -168,7 +168,7 @@ pub(crate) struct Decode {
     /// at its end if it is not there
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// The decoder [default: deep for pictures, linear for video, which has no other]
+    /// The decoder [default: deep for pictures, linear for video]
     #[arg(long, value_enum)]
     pub(crate) decoder: Option<Transform>,
     /// Of a picture: decode no more than the first N bytes
@@ -250,7 +250,7 @@ pub(crate) struct Eval {
     /// Of a video: draw rate and PSNR
     #[arg(long, value_name = "OUT.svg", value_parser = |text: &str| named(text, "svg"))]
     pub(crate) plot: Option<PathBuf>,
-    /// The decoder to measure pictures with [default: both]
+    /// The decoder to measure with [default: both for pictures, linear for video, which is measured with one]
     #[arg(long, value_parser = decoders())]
     pub(crate) decoder: Option<&'static [Transform]>,
     /// The transform to encode with, as for `encode`

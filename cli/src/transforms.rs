@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Result, anyhow};
-use nestcast_codec::{Decoder, Encoder, ModelId, Synthesis};
-use nestcast_models::{Package, Runtime};
+use nestcast_codec::{Decoder, Encoder, ModelId, Restoration, Synthesis};
+use nestcast_models::{Package, Runtime, VideoPackage};
 
 use crate::args::{Common, Transform};
 
@@ -53,6 +53,11 @@ impl Model {
     pub(crate) fn decoder(&self, kind: Transform) -> Result<Decoder> {
         Ok(Decoder::new(self.synthesis(kind)?).with_max_pixels(self.max_pixels))
     }
+}
+
+/// What shows frames of video through the network of their package.
+pub(crate) fn restoration(threads: usize) -> Result<Arc<dyn Restoration>> {
+    Ok(Arc::new(VideoPackage::built_in()?.deep(&runtime("--decoder linear")?, threads)?))
 }
 
 /// Does `work` while another thread loads: ONNX Runtime and a network take longer than a stream takes to be read and decoded.

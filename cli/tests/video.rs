@@ -88,6 +88,34 @@ fn a_clip_is_encoded_once_and_every_rate_decodes_better_than_the_one_below() {
 }
 
 #[test]
+fn frames_are_shown_through_the_network_where_it_is_asked_for() {
+    let bench = encoded();
+    let deep = ["decode", "clip.nst", "-o", "deep.y4m", "--bitrate", "60k", "--decoder", "deep"];
+    let mut command = bench.command(env!("CARGO_BIN_EXE_nestcast"));
+    match std::env::var_os("ORT_DYLIB_PATH") {
+        Some(library) => command.env("ORT_DYLIB_PATH", library),
+        None => command.env_remove("ORT_DYLIB_PATH"),
+    };
+    let output = command.args(deep).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    bench.succeed(&["decode", "clip.nst", "-o", "linear.y4m", "--bitrate", "60k"]);
+    let [deep, linear] = ["deep.y4m", "linear.y4m"].map(|file| frames(&bench.read(file)));
+    assert_eq!(deep.len(), FRAMES);
+    assert!(deep.iter().zip(&linear).all(|(deep, linear)| deep != linear));
+    // This clip is nothing that a network has seen: it is corrected by little.
+    assert!(error(&linear, &deep) < 0.5 * error(&linear, &frames(&bench.read("clip.y4m"))));
+}
+
+#[test]
+fn without_onnx_runtime_the_way_out_is_named() {
+    let bench = encoded();
+    for arguments in [&["decode", "clip.nst", "-o", "out"][..], &["eval", "clip.y4m"]] {
+        let line = bench.refuse(&[arguments, &["--decoder", "deep"]].concat());
+        assert!(line.contains("ORT_DYLIB_PATH") && line.contains("`--decoder linear`"), "{line}");
+    }
+}
+
+#[test]
 fn a_rate_below_the_slowest_receivers_is_named() {
     let bench = encoded();
     let (_, note) = bench.succeed(&["cut", "clip.nst", "-o", "small.nst", "--bitrate", "20k"]);
@@ -352,7 +380,6 @@ fn options_of_the_other_kind_are_refused_with_what_to_use() {
         (&["cut", "clip.nst", "-o", "out", "--bytes", "300"], "--bitrate"),
         (&["decode", "picture.nst", "-o", "out", "--bitrate", "300k"], "--bytes"),
         (&["decode", "clip.nst", "-o", "out", "--bytes", "300"], "--bitrate"),
-        (&["decode", "clip.nst", "-o", "out", "--decoder", "deep"], "no other than linear"),
         (&["decode", "clip.nst", "-o", "out.png"], ".y4m"),
         (&["encode", "source.png", "-o", "out", "--bitrates", "1k..2k"], "y4m"),
         (&["encode", "source.png", "-o", "out", "--effort", "fast"], "y4m"),
@@ -363,10 +390,10 @@ fn options_of_the_other_kind_are_refused_with_what_to_use() {
         (&["decode", "clip.nst", "-o", "out", "--model", "photo"], "--model"),
         (&["inspect", "clip.nst", "--model", "photo-ssim"], "--model"),
         (&["eval", "clip.y4m", "--model", "photo"], "--model"),
-        (&["eval", "clip.y4m", "--decoder", "both"], "linear"),
+        (&["eval", "clip.y4m", "--decoder", "both"], "with each"),
         #[cfg(feature = "perceptual")]
         (&["eval", "clip.y4m", "--perceptual"], "--perceptual"),
-        (&["eval", "clip.y4m", "--decoder", "deep"], "linear"),
+        (&["eval", "clip.y4m", "--analysis", "deep"], "linear"),
     ] {
         let line = bench.refuse(arguments);
         assert!(line.contains(part), "{line}");

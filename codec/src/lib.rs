@@ -149,4 +149,5 @@ pub use video::loop_rates::{LoopRates, MAX_LOOPS};
 pub use video::loops::VideoLoops;
 pub use video::model::VideoModel;
 pub use video::population::{FrameRate, Population};
+pub use video::restoration::{DecodedFrame, Restoration, Told};
 pub use video::settings::VideoSettings;

@@ -323,6 +323,12 @@ impl<'a> ViewMut<'a> {
         self.format
     }
 
+    /// Its planes, as many as its format has; others are empty.
+    #[must_use]
+    pub fn into_planes(self) -> [PlaneMut<'a>; 3] {
+        self.planes
+    }
+
     /// The same picture, for a while.
     pub(crate) fn reborrow(&mut self) -> ViewMut<'_> {
         let Self { size, format, planes } = self;

@@ -23,7 +23,7 @@ pub enum TransformError {
 
 /// How far a stream came, in bit planes: 3.0 says that every coding pass down to plane 3 arrived, 2.4 that 60 % of
 /// plane 2 did too; 0.0 is the complete stream.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Position(pub f32);
 
 impl Position {

@@ -1,8 +1,10 @@
 //! Video as callers meet it: prefixes of any frame, no drift, threads, bad input.
 
+use std::sync::{Arc, Mutex};
+
 use nestcast_codec::{
-    Arrived, Budget, Error, Format, Frame, FrameRate, Picture, Population, Range, Size, VideoDecoder, VideoEncoder,
-    VideoLoops, VideoModel, VideoSettings,
+    Arrived, Budget, DecodedFrame, Error, Format, Frame, FrameRate, Picture, Population, Range, Restoration, Size,
+    Told, TransformError, VideoDecoder, VideoEncoder, VideoLoops, VideoModel, VideoSettings, ViewMut,
 };
 
 const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
@@ -102,6 +104,53 @@ fn tails_lost_at_random_do_no_lasting_harm_in_three_hundred_frames() {
     for (number, [base, some]) in windows.into_iter().enumerate() {
         assert!(some < base, "window {number}: {some}, with the bases alone {base}");
         assert!(base < 1.3 * first[0] && some < 1.3 * first[1], "window {number}: {windows:?}");
+    }
+}
+
+/// Shows frames as they are behind the filter, and keeps what it was told.
+#[derive(Default)]
+struct Rounding(Mutex<Vec<Told>>);
+
+impl Restoration for Rounding {
+    fn restore(&self, frame: &DecodedFrame<'_>, out: ViewMut<'_>) -> Result<(), TransformError> {
+        for (plane, out) in out.into_planes().into_iter().enumerate() {
+            let [width, height] = frame.plane(plane);
+            for y in 0..height {
+                let (filtered, predicted) = (frame.filtered(plane, y), frame.predicted(plane, y));
+                assert_eq!([filtered.len(), predicted.len()], [width; 2]);
+                assert!(!frame.told().key || predicted.iter().all(|sample| *sample == 0));
+                let samples = &mut out.samples[y * out.stride..][..width];
+                let rounded = filtered.iter().map(|value| (value + 128.5).clamp(0.0, 255.0) as u8);
+                samples.iter_mut().zip(rounded).for_each(|(out, sample)| *out = sample);
+            }
+            for row in 0..height.div_ceil(4) {
+                let significance = frame.significance(plane, row);
+                assert!(significance.len() == width.div_ceil(4) && significance.iter().all(|level| *level <= 3));
+            }
+        }
+        self.0.lock().expect("nothing panicked").push(frame.told());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_restoration_is_given_what_the_linear_decoder_shows_and_changes_nothing_else() {
+    for (width, height) in [(1, 1), (3, 130), (97, 66), (160, 90)] {
+        let size = Size::new(width, height).expect("a valid size");
+        let (clip, rounding) = (clip(size, 6, 99), Arc::new(Rounding::default()));
+        let mut linear = decoder(size);
+        let mut restored = VideoDecoder::new(VideoModel::built_in(), size, 2).with_restoration(rounding.clone());
+        let frames = encode(&clip, 1);
+        for (number, frame) in frames.iter().enumerate() {
+            let count = frame.base + (frame.bytes.len() - frame.base) * (number % 3) / 2;
+            for decoder in [&mut linear, &mut restored] {
+                decoder.decode(&frame.bytes[..count]).expect("a frame");
+            }
+            assert_eq!(render(&mut restored), render(&mut linear), "{width}x{height}, frame {number}");
+        }
+        let told = rounding.0.lock().expect("nothing panicked");
+        assert!(told.iter().map(|told| told.key).eq(frames.iter().map(|frame| frame.key)), "{told:?}");
+        assert!(told.iter().all(|told| told.floor >= told.enhanced && told.enhanced >= told.shown), "{told:?}");
     }
 }
 

@@ -1,11 +1,12 @@
 //! A video at several rates: encoded once, decoded as the receiver of each rate would, and beside it each frame alone.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use nestcast_codec::{
-    Budget, Codec, Decoder, Effort, Encoder, FrameRate, MAX_HEADER, Picture, VideoDecoder, VideoLoops, VideoModel,
-    VideoSettings,
+    Budget, Codec, Decoder, Effort, Encoder, FrameRate, MAX_HEADER, Picture, Restoration, VideoDecoder, VideoLoops,
+    VideoModel, VideoSettings,
 };
 use serde::{Deserialize, Serialize};
 
@@ -172,6 +173,18 @@ impl Measurement {
             decoded: None,
             encode: Duration::ZERO,
         })
+    }
+
+    /// Receivers show frames as this makes them of decoded ones.
+    #[must_use]
+    pub fn with_restoration(mut self, restoration: &Arc<dyn Restoration>) -> Self {
+        let receivers = self.video.into_iter();
+        let restored = receivers.map(|receiver| Receiver {
+            decoder: receiver.decoder.with_restoration(Arc::clone(restoration)),
+            ..receiver
+        });
+        self.video = restored.collect();
+        self
     }
 
     /// Takes the next frame, planar YCbCr 4:2:0 of the size of the settings.

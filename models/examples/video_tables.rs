@@ -3,15 +3,15 @@
 //! WHAT is `priors`, with reconstruction points, which also prints what the priors of the side information should be, or, when these are
 //! done, `filters`: the post-filters.
 
-use std::error::Error;
+mod clip;
+
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Budget, FilterFit, Format, FrameRate, Model, MotionTally, Picture, Population, Range, Size, Tally, VideoDecoder,
-    VideoEncoder, VideoModel, VideoSettings,
+    Budget, FilterFit, Model, MotionTally, Population, Tally, VideoDecoder, VideoEncoder, VideoModel, VideoSettings,
 };
 
-type Failure = Box<dyn Error + Send + Sync>;
+use clip::{Clip, Failure};
 
 /// Rates of the slowest receiver of each population, in bits a pixel and frame.
 const SLOWEST: [f64; 2] = [0.03, 0.12];
@@ -39,13 +39,6 @@ struct Met {
     residual_filter: FilterFit,
 }
 
-/// Frames of planar YCbCr 4:2:0.
-struct Clip {
-    size: Size,
-    rate: FrameRate,
-    frames: Vec<Picture>,
-}
-
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -64,7 +57,7 @@ fn main() -> Result<(), Failure> {
     };
     for clip in clips {
         let (weight, path) = clip.split_once(':').ok_or("a clip is WEIGHT:FILE")?;
-        let (weight, clip) = (weight.parse()?, read(path)?);
+        let (weight, clip) = (weight.parse()?, Clip::read(path)?);
         for slowest in SLOWEST {
             let pixels_a_second =
                 clip.size.pixels() as f64 * f64::from(clip.rate.frames) / f64::from(clip.rate.seconds);
@@ -127,21 +120,4 @@ fn encode(clip: &Clip, model: &VideoModel, slowest: f64, weight: f64, met: &mut 
         }
     }
     Ok(())
-}
-
-/// Reads a clip of YUV4MPEG2 whose frames have no parameters.
-fn read(path: &str) -> Result<Clip, Failure> {
-    const FRAME: &[u8] = b"FRAME\n";
-    let bytes = std::fs::read(path)?;
-    let end = bytes.iter().position(|byte| *byte == b'\n').ok_or("the file has no header")?;
-    let header = std::str::from_utf8(&bytes[..end])?;
-    let tag = |name: char| header.split(' ').skip(1).find_map(|tag| tag.strip_prefix(name)).ok_or("a tag is missing");
-    let (frames, seconds) = tag('F')?.split_once(':').ok_or("the frame rate is no fraction")?;
-    let size = Size::new(tag('W')?.parse()?, tag('H')?.parse()?)?;
-    let rate = FrameRate { frames: frames.parse()?, seconds: seconds.parse()? };
-    let [width, height] = [size.width(), size.height()];
-    let samples = width * height + 2 * width.div_ceil(2) * height.div_ceil(2);
-    let frames = bytes[end + 1..].chunks_exact(FRAME.len() + samples).map(|frame| frame[FRAME.len()..].to_vec());
-    let pictures = frames.map(|samples| Picture::new(size, Format::Ycbcr420(Range::Limited), samples));
-    Ok(Clip { size, rate, frames: pictures.collect::<Result<_, _>>()? })
 }

@@ -1,6 +1,6 @@
 //! The deep transform: the linear one and what its networks correct.
 
-mod tiles;
+pub(crate) mod tiles;
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -129,7 +129,7 @@ pub(crate) struct Correction {
 const MOST_SESSIONS: usize = 16;
 
 /// As many sessions as there can be threads at work, whatever was asked for.
-fn sessions(threads: usize) -> usize {
+pub(crate) fn sessions(threads: usize) -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     threads.clamp(1, cores.clamp(2, MOST_SESSIONS))
 }

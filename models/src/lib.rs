@@ -26,6 +26,7 @@
 #[cfg(feature = "codes")]
 pub mod codes;
 mod deep;
+mod frames;
 pub mod graph;
 #[cfg(feature = "kept")]
 mod kept;
@@ -38,6 +39,7 @@ pub mod runtime;
 mod tensor;
 
 pub use deep::{Deep, DeepAnalysis, DeepSynthesis};
+pub use frames::{DeepFrames, VideoManifest, VideoPackage, VideoRanges};
 #[cfg(feature = "kept")]
 pub use kept::{KeepError, KeptPackages};
 pub use package::{Fault, Golden, Manifest, Networks, Package, PackageError, Ports, Ranges, Source, Transform};

@@ -17,8 +17,10 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
+import frame_restorer
+from frame_restorer import FrameRestorer
 from model import ANALYSIS_SCALE, CHANNELS, CUT_SCALE, INPUT_SCALE, SYNTHESIS_SCALE, Block, Correction
-from quantise import COMPONENTS, MIDDLE, WEIGHT_TOP, Ranges, affine, component_scales, weight_scales
+from quantise import MIDDLE, PLANES, WEIGHT_TOP, Parts, Ranges, affine, part_scales, weight_scales
 
 OPSET, IR = 17, 8
 RUNTIME = "com.microsoft"  # ONNX Runtime's own operators: convolution with channels last, addition of bytes
@@ -35,11 +37,11 @@ Condition = Callable[[str, str, np.ndarray, np.ndarray, np.ndarray], str]
 class Graph:
     """Nodes and constants; a value is known by its name."""
 
-    def __init__(self, ranges: Ranges):
+    def __init__(self, ranges: Ranges, parts: Parts):
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
         self.affine: dict[str, tuple[float, int]] = {}
-        for name in sorted(ranges.keys() - set(COMPONENTS)):
+        for name in sorted(ranges.keys() - parts.keys()):
             self.activation(name, *affine(*ranges[name]))
 
     def activation(self, name: str, scale: float, zero: int) -> None:
@@ -113,19 +115,29 @@ class Cut:
     the sums, b / u + shift / (u (1 + scale)), where u is the unit at 1 + scale = 1.
     """
 
+    told = "cut"  # the input
+
     def __init__(self, graph: Graph, network: Correction):
         self.graph, self.network = graph, network
         self.layers: list[tuple[str, torch.nn.Linear, np.ndarray, np.ndarray, np.ndarray]] = []
         first, second = network.embed[0], network.embed[2]
         g = graph
-        g.node("Reshape", ["cut", g.constant("cut/row", np.array([1, 1]))], "cut/1x1")
-        x = self.linear("cut/1x1", array(first.weight) / CUT_SCALE, array(first.bias), "cut/first")
+        self.row = g.node("Reshape", [self.told, g.constant("cut/row", np.array([1, first.in_features]))], f"{self.told}/1x{first.in_features}")
+        x = self.linear(self.row, array(first.weight) / self.told_scale(), array(first.bias), "cut/first")
         x = self.linear(g.node("Relu", [x], "cut/a"), array(second.weight), array(second.bias), "cut/second")
         g.node("Relu", [x], "cut/embedded")
         # ONNX Runtime 1.24 leaves out a bias that is not a constant where its fast convolution takes the zero point
         # for one. This one is not.
-        g.node("Reshape", ["cut", g.constant("cut/no shape", np.array([], np.int64))], "cut/scalar")
+        g.node("Reshape", [self.number(), g.constant("cut/no shape", np.array([], np.int64))], "cut/scalar")
         g.node("Mul", ["cut/scalar", g.constant("cut/nought", np.float32(0))], "cut/zero")
+
+    def told_scale(self) -> np.ndarray:
+        """What the input is divided by."""
+        return np.array([CUT_SCALE])
+
+    def number(self) -> str:
+        """One number, which `scale` is made of."""
+        return self.told
 
     def linear(self, x: str, weight: np.ndarray, bias: np.ndarray, name: str) -> str:
         g = self.graph
@@ -171,41 +183,83 @@ class Cut:
             g.node("Split", [f"{values}/flat", sizes], [f"{name}/{part}" for name, *_ in self.layers], axis=0)
 
 
+class Told(Cut):
+    """The same of what the network behind frames of video is told; its output's scale is learned too."""
+
+    told = "told"
+
+    def told_scale(self) -> np.ndarray:
+        return np.array(frame_restorer.TOLD_SCALE)
+
+    def number(self) -> str:
+        told, embedded = self.network.scale_told, self.network.scale_embedded
+        of_told = self.linear(self.row, array(told.weight) / self.told_scale(), array(told.bias), "cut/scale of told")
+        more = self.linear("cut/embedded", array(embedded.weight), np.zeros(1), "cut/scale of embedded")
+        return self.graph.node("Add", [of_told, more], "cut/log scale")
+
+    def scale(self, unit: float) -> str:
+        g = self.graph
+        return g.node("Mul", [g.node("Exp", ["cut/scalar"], "cut/step"), g.constant("tail/unit", np.float32(unit))], "tail/cut scale")
+
+
 def write(network: Correction, ranges: Ranges, path: Path, share: float = 1.0) -> None:
     """blocks (1, H/4, W/4, 48) -> `share` of the correction, like the blocks, all float32 at the ports. The synthesis also takes
     the cut (1,)."""
-    g = Graph(ranges)
+    g = Graph(ranges, PLANES)
     cut = Cut(g, network) if network.embed else None
+    inputs = [port("planes", CHANNELS)]
+    if cut:
+        inputs.append(helper.make_tensor_value_info(cut.told, TensorProto.FLOAT, [1]))
+    unit = share * body(g, network, cut, "planes", part_scales(ranges, PLANES), 1 / INPUT_SCALE)
+    end(g, cut, cut.scale(unit) if cut else g.constant("tail/output scale", np.float32(unit * ANALYSIS_SCALE)))
+    save(g, path, inputs, port("correction", CHANNELS))
+
+
+def write_frames(network: FrameRestorer, ranges: Ranges, path: Path) -> None:
+    """blocks (1, H/4, W/4, CHANNELS) and what is told (TOLD,) -> what is added to the frame (1, H/4, W/4, SAMPLES)."""
+    parts = {name: count for name, (count, _) in frame_restorer.PARTS.items()}
+    g = Graph(ranges, parts)
+    told = Told(g, network)
+    inputs = [port("frame", frame_restorer.CHANNELS), helper.make_tensor_value_info(told.told, TensorProto.FLOAT, [frame_restorer.TOLD])]
+    unit = body(g, network, told, "frame", part_scales(ranges, parts), 1 / network.input_scale)
+    end(g, told, told.scale(unit))
+    save(g, path, inputs, port("correction", frame_restorer.SAMPLES))
+
+
+def port(name: str, channels: int) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, "rows", "columns", channels])
+
+
+def body(g: Graph, network: Correction, cut: Cut | None, given: str, scales: torch.Tensor, gain: torch.Tensor | float) -> float:
+    """From the input to bytes of the correction; their unit. gain: of the input, by channel."""
 
     def through(stage: str, x: str) -> str:
         for i, block in enumerate(getattr(network, stage)):
             x = g.block(x, block, f"{stage}.{i}", cut)
         return x
 
-    # The blocks' scales differ by component: the first layer's weights have them, and the bytes have none.
-    scales = component_scales(ranges)
-    g.node("Mul", ["planes", g.constant("planes/gain", (1 / scales).numpy())], "planes/scaled")
+    # The blocks' scales differ by part: the first layer's weights have them, and the bytes have none.
+    g.node("Mul", [given, g.constant(f"{given}/gain", (1 / scales).numpy())], f"{given}/scaled")
     g.activation("blocks", 1.0, MIDDLE)
-    g.node("QuantizeLinear", ["planes/scaled", *g.bytes_of("blocks")], "blocks")
-    x = through("fine_in", g.convolution("blocks", network.head, "head", gain=scales / INPUT_SCALE))
+    g.node("QuantizeLinear", [f"{given}/scaled", *g.bytes_of("blocks")], "blocks")
+    x = through("fine_in", g.convolution("blocks", network.head, "head", gain=scales * gain))
     y = through("middle_in", g.convolution(x, network.down_b, "down_b"))
     z = through("coarse", g.convolution(y, network.down_c, "down_c"))
     y = through("middle_out", g.up(z, network.up_b, "up_b", y, "sum_b"))
     x = through("fine_out", g.up(y, network.up_a, "up_a", x, "sum_a"))
     g.convolution(x, network.tail, "tail")
-    unit = share * g.affine["tail"][0]
-    scale = cut.scale(unit) if cut else g.constant("tail/output scale", np.float32(unit * ANALYSIS_SCALE))
+    return g.affine["tail"][0]
+
+
+def end(g: Graph, cut: Cut | None, scale: str) -> None:
+    """The correction in floats, and what the cut promised."""
     g.node("DequantizeLinear", ["tail", scale, "tail/zero"], "correction")
     if cut:
         cut.conditioned()
 
-    def port(name: str) -> onnx.ValueInfoProto:
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, "rows", "columns", CHANNELS])
 
-    inputs = [port("planes")]
-    if cut:
-        inputs.append(helper.make_tensor_value_info("cut", TensorProto.FLOAT, [1]))
-    graph = helper.make_graph(in_order(g), path.stem, inputs, [port("correction")], g.constants)
+def save(g: Graph, path: Path, inputs: list[onnx.ValueInfoProto], output: onnx.ValueInfoProto) -> None:
+    graph = helper.make_graph(in_order(g), path.stem, inputs, [output], g.constants)
     versions = [helper.make_opsetid("", OPSET), helper.make_opsetid(RUNTIME, 1)]
     onnx.save(helper.make_model(graph, opset_imports=versions, ir_version=IR, producer_name="nestcast"), path)
 

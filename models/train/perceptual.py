@@ -20,7 +20,7 @@ import graph
 import manifest
 import restoring
 from model import Correction
-from quantise import Observer, Ranges
+from quantise import PLANES, Observer, Ranges
 from restoring import psnr, to_rgb
 from settings import PerceptualSettings, Phase
 from ssimulacra import ssimulacra2
@@ -86,7 +86,7 @@ class Task(restoring.Task):
     @torch.no_grad()
     def ranges(self, model: nn.Module) -> Ranges:
         """Of the activations, from training windows at cuts of every kind."""
-        observer, (low, high) = Observer(self.settings.seed), self.settings.cut_range
+        observer, (low, high) = Observer(self.settings.seed, PLANES), self.settings.cut_range
         for i in range(self.settings.calibration):
             cut = low + (high - low) * (i + 0.5) / self.settings.calibration
             window = self.packed.crop(np.random.default_rng([self.settings.seed, i]), cut)

@@ -14,15 +14,16 @@ import numpy as np
 import torch
 
 from data import Photos
-from model import CHANNELS, Codec
+from model import SIDE, Codec
 
 WEIGHT_TOP = 64  # weights are -64..64: 2 * 64 * 255 < 2**15
 MIDDLE = 128  # zero point of the blocks
-COMPONENTS = ("blocks.y", "blocks.u", "blocks.v")
+PLANES = {name: SIDE**2 for name in ("blocks.y", "blocks.u", "blocks.v")}
 SAMPLES = 20_000  # of an activation, from each picture that ranges are found on
 SHRINK = np.geomspace(1, 0.4, 24).tolist()  # of the range that was seen, to find the one of least squared error
 
-Ranges = dict[str, tuple[float, float]]  # of every activation, by the name that `Correction.forward` gives it
+Ranges = dict[str, tuple[float, float]]  # of every activation, by the name that a network's `forward` gives it
+Parts = dict[str, int]  # of a network's input, which have ranges of their own: their channels
 
 
 def affine(low: float, high: float) -> tuple[float, int]:
@@ -36,21 +37,21 @@ def weight_scales(weight: torch.Tensor) -> torch.Tensor:
     return weight.detach().abs().flatten(1).amax(1).clamp(min=1e-8) / WEIGHT_TOP
 
 
-def component_scales(ranges: Ranges) -> torch.Tensor:
+def part_scales(ranges: Ranges, parts: Parts) -> torch.Tensor:
     """One for each of the blocks' channels; their common zero point is `MIDDLE`. Chroma needs finer steps than luma."""
-    tops = torch.tensor([max(-ranges[name][0], ranges[name][1]) for name in COMPONENTS])
-    return (tops / MIDDLE).repeat_interleave(CHANNELS // len(COMPONENTS))
+    tops = [torch.full((count,), max(-ranges[name][0], ranges[name][1])) for name, count in parts.items()]
+    return torch.cat(tops) / MIDDLE
 
 
 class Observer:
-    """A tap that keeps samples of every activation, and of each component of the blocks by itself."""
+    """A tap that keeps samples of every activation, and of each part of the blocks by itself."""
 
-    def __init__(self, seed: int):
-        self.random = torch.Generator().manual_seed(seed)
+    def __init__(self, seed: int, parts: Parts):
+        self.random, self.parts = torch.Generator().manual_seed(seed), parts
         self.samples: dict[str, list[torch.Tensor]] = {}
 
     def __call__(self, name: str, x: torch.Tensor) -> torch.Tensor:
-        parts = zip(COMPONENTS, x.chunk(3, 1)) if name == "blocks" else [(name, x)]
+        parts = zip(self.parts, x.split(list(self.parts.values()), 1)) if name == "blocks" else [(name, x)]
         for part, values in parts:
             values = values.flatten()
             picked = values[torch.randint(len(values), (SAMPLES,), generator=self.random)]
@@ -80,7 +81,7 @@ def best_range(values: torch.Tensor) -> tuple[float, float]:
 def calibrate(model: Codec, photos: Photos) -> tuple[Ranges, Ranges]:
     """Ranges of the activations of the analysis and of the synthesis, from training crops at cuts of every kind."""
     settings = model.settings
-    analysis, synthesis = Observer(settings.seed), Observer(settings.seed)
+    analysis, synthesis = Observer(settings.seed, PLANES), Observer(settings.seed, PLANES)
     low, high = settings.cut_range
     random = Random(settings.seed)
     for i in range(settings.calibration):

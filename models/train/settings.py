@@ -131,6 +131,19 @@ class PerceptualSettings(RestorerSettings):
 
 
 @dataclasses.dataclass(frozen=True)
+class FrameSettings(Settings):
+    """The network behind decoded frames of video (frame_restorer.py)."""
+
+    step: float = 4.0  # of the photo model that it starts from, as in PhotoSettings
+    channels: tuple[int, int, int] = (64, 96, 128)  # at 1/4, 1/8 and 1/16 of the resolution
+    blocks: tuple[int, int, int] = (2, 2, 2)  # bottleneck blocks at each
+    calibration: int = 96  # batches that the ranges of the network in int8 come from
+
+    def shortened(self, steps: int) -> Settings:
+        return dataclasses.replace(super().shortened(steps), calibration=min(self.calibration, DRY_CALIBRATION))
+
+
+@dataclasses.dataclass(frozen=True)
 class NestedSettings(Settings):
     """Codes that nested dropout may order."""
 
@@ -203,7 +216,7 @@ class EmbeddingSettings(NestedSettings):
     cuts: str = "whole"
 
 
-KINDS = {"photo": PhotoSettings, "restorer": RestorerSettings, "perceptual": PerceptualSettings, "autoencoder": AutoencoderSettings, "hashing": HashingSettings, "boltzmann": BoltzmannSettings, "embedding": EmbeddingSettings}
+KINDS = {"photo": PhotoSettings, "restorer": RestorerSettings, "perceptual": PerceptualSettings, "frames": FrameSettings, "autoencoder": AutoencoderSettings, "hashing": HashingSettings, "boltzmann": BoltzmannSettings, "embedding": EmbeddingSettings}
 
 
 def load(path: str | Path) -> Settings:

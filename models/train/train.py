@@ -23,7 +23,7 @@ from torch import nn
 from settings import Phase, Settings, load
 
 STEPS_A_SEED = 10**9  # so that no two steps of two seeds draw the same
-TASKS = {"photo": "photo", "restorer": "restoring", "perceptual": "perceptual", "autoencoder": "vectors", "hashing": "hashing", "boltzmann": "boltzmann", "embedding": "embedding"}  # to the module that has its Task
+TASKS = {"photo": "photo", "restorer": "restoring", "perceptual": "perceptual", "frames": "frame_restoring", "autoencoder": "vectors", "hashing": "hashing", "boltzmann": "boltzmann", "embedding": "embedding"}  # to the module that has its Task
 
 
 class Task(Protocol):

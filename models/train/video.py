@@ -4,6 +4,8 @@ Starts from the tables of `photo` with other quantiser steps and, for residuals,
 with the tables so far, and moves priors and reconstruction points to what these clips asked for, a few times; key.bin is for
 frames predicted from nothing, residual.bin for what prediction leaves. Then it has both get a post-filter, fitted to what receivers see. Every fourth clip is held out. Needs NumPy and
 cargo.
+
+The network of the package was trained behind the tables of then: when they change, train it again (frames.toml).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ OTHER_WEIGHT = 7.5
 TAPS, FIRST_RECORD, RECORD, SUBBANDS, LEVELS, TABLES = 8, 200, 70, 57, 6, 18754  # spec/bitstream.md, "Model tables"
 LINE = 1024  # samples that norms are measured on
 HEAD = """\
-# Tables of video. Written by models/train/video.py.
+# Tables of video, written by models/train/video.py, and the network behind them, by models/train/frame_package.py.
 format = 1
 name = "video"
 version = "0.1.0"
@@ -50,6 +52,14 @@ licence = "CC BY 4.0"
 name = "Clips made of the photos of the model photo (models/train/clips.py)"
 files = {made}
 licence = "public domain, Unsplash License, or Creative Commons allowing commercial use; by picture"
+
+[[data]]
+name = "Photos of the model photo, whose synthesis the network began as"
+files = 146
+licence = "public domain, Unsplash License, or Creative Commons allowing commercial use; by picture"
+
+[ranges]
+position = [0.0, 9.0]  # of cuts, in bit planes, that the network was trained for (frames.py)
 """
 
 

@@ -1,7 +1,9 @@
 //! Frames to pictures: those of pictures each by itself, those of video one after another.
 
+use std::sync::Arc;
+
 use nestcast_codec::{
-    Arrived, Channels, Decoder, Format, Header, Parsed, Picture, Range, Size, VideoDecoder, VideoModel,
+    Arrived, Channels, Decoder, Format, Header, Parsed, Picture, Range, Restoration, Size, VideoDecoder, VideoModel,
 };
 
 use crate::player::Cause;
@@ -46,6 +48,17 @@ impl Decoding {
         let video = announced.video.filter(|video| model.ids() == [announced.model, video.residual])?;
         let decoder = Box::new(VideoDecoder::new(model, announced.size, threads));
         Some(Self(Kind::Video { decoder, range: video.range }))
+    }
+
+    /// Shows frames of video as this makes them of decoded ones.
+    #[must_use]
+    pub fn with_restoration(self, restoration: Arc<dyn Restoration>) -> Self {
+        Self(match self.0 {
+            Kind::Video { decoder, range } => {
+                Kind::Video { decoder: Box::new(decoder.with_restoration(restoration)), range }
+            }
+            pictures @ Kind::Pictures { .. } => pictures,
+        })
     }
 
     /// Takes a frame. One whose header says another size than was announced is refused: no memory is taken for it.

@@ -82,9 +82,9 @@ pub(crate) struct Receive {
     /// Take no more than this: bits per second, or with k or M, as in 1.5M
     #[arg(long, value_name = "RATE")]
     pub(crate) max_bitrate: Option<Bitrate>,
-    /// The decoder
-    #[arg(long, value_enum, default_value_t = Transform::Deep)]
-    pub(crate) decoder: Transform,
+    /// The decoder [default: deep for pictures, linear for video]
+    #[arg(long, value_enum)]
+    pub(crate) decoder: Option<Transform>,
     /// Do not ask the sender for its model if it is not here
     #[arg(long)]
     pub(crate) no_fetch_model: bool,

@@ -21,7 +21,7 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
         trust: options.trusted.trust(),
         token: super::token(options.token_file.as_deref())?.unwrap_or_default(),
         max_bitrate: options.max_bitrate,
-        decoder: if options.decoder == Transform::Deep { DecoderKind::Deep } else { DecoderKind::Linear },
+        decoder: if options.decoder == Some(Transform::Linear) { DecoderKind::Linear } else { DecoderKind::Deep },
         fetch_model: !options.no_fetch_model,
         retry: Duration::from_secs(options.retry.into()),
     };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use nestcast_codec::{Picture, Range};
+use nestcast_codec::{Picture, Range, Restoration};
 use nestcast_lab::originals::Originals;
 use nestcast_media::output::{Error, PictureFolder, promised_format};
 use nestcast_media::y4m::{Rate, Writer};
@@ -17,13 +17,16 @@ use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, Totals, Viewer
 use super::lines::Line;
 use crate::args::{Receive, Transform};
 use crate::files::{self, Lines};
-use crate::transforms::Model;
+use crate::transforms::{self, Model};
 
 /// What a receiver shows on.
 pub(super) struct Screen {
     model: Model,
     packages: Packages,
+    /// Of pictures.
     decoder: Transform,
+    /// What shows frames of video, if not the linear decoder alone.
+    restoration: Option<Arc<dyn Restoration>>,
     sink: Sink,
     originals: Option<Originals>,
     /// Where lines for programs go, if anywhere.
@@ -61,10 +64,22 @@ impl Screen {
             );
             Sink::Folder(PictureFolder::begin(folder)?)
         };
-        let decoder = options.decoder;
+        let decoder = options.decoder.unwrap_or(Transform::Deep);
+        let deep = options.decoder == Some(Transform::Deep);
+        let restoration = deep.then(|| transforms::restoration(model.threads)).transpose()?;
         let lines = options.json.then(|| Lines::beside(&options.output));
         let packages = Packages::new(model.package.clone(), KeptPackages::of_user());
-        Ok(Self { model, packages, decoder, sink, originals, lines, warned: false, totals: Arc::default() })
+        Ok(Self {
+            model,
+            packages,
+            decoder,
+            restoration,
+            sink,
+            originals,
+            lines,
+            warned: false,
+            totals: Arc::default(),
+        })
     }
 
     fn decoding(&self, package: Package) -> Result<Decoding> {
@@ -115,7 +130,11 @@ impl Viewer for Screen {
         if announced.video.is_some() {
             let decoding = Decoding::video(announced, self.model.threads);
             let what = "the sender's video needs tables that this version lacks: update nestcast at the older end";
-            return decoding.context(what).map(Some);
+            let decoding = decoding.context(what)?;
+            return Ok(Some(match &self.restoration {
+                Some(restoration) => decoding.with_restoration(Arc::clone(restoration)),
+                None => decoding,
+            }));
         }
         self.packages.find(&self.wanted(announced)).map(|package| self.decoding(package)).transpose()
     }

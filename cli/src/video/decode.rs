@@ -13,13 +13,10 @@ use super::sink::{Sink, Target};
 use super::stored;
 use crate::args::{Decode, Transform};
 use crate::files;
+use crate::transforms;
 
 pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     ensure!(options.bytes.is_none(), "--bytes is for pictures: give a video --bitrate");
-    ensure!(
-        options.decoder != Some(Transform::Deep),
-        "--decoder deep is for pictures, video has no other than linear: leave it out"
-    );
     let target = Target::new(&options.output, &options.input)?;
     let model = super::model(&options.common)?;
     let name = input.name();
@@ -27,6 +24,9 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     let header = *frames.reader().header();
     let failed = |error| InputError::named(&name, error);
     let mut player = Player::new(frames, model, options.common.threads()).map_err(failed)?;
+    if options.decoder == Some(Transform::Deep) {
+        player = player.with_restoration(transforms::restoration(options.common.threads())?);
+    }
     if let Some(rate) = options.bitrate {
         player = player.with_bitrate(rate.bits() as f64);
     }

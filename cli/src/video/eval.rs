@@ -9,11 +9,13 @@ use nestcast_media::{Input, is_standard};
 use super::Clip;
 use crate::args::{Eval, Transform};
 use crate::files::{self, Lines};
+use crate::transforms;
 
 pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
-    let deep = options.decoder.is_some_and(|asked| asked.contains(&Transform::Deep));
-    let linear = !deep && options.analysis == Transform::Linear;
-    ensure!(linear, "deep transforms are for pictures, video has no other than linear: leave them out");
+    let linear = options.analysis == Transform::Linear;
+    ensure!(linear, "--analysis deep is for pictures, video has no other than linear: leave it out");
+    let both = options.decoder.is_some_and(|asked| asked.len() > 1);
+    ensure!(!both, "--decoder both is for pictures: measure a video with each");
     ensure!(options.grid.is_none(), "--grid is for pictures: give a video --bitrates");
     #[cfg(feature = "perceptual")]
     ensure!(!options.perceptual, "--perceptual is for pictures: leave it out");
@@ -59,6 +61,9 @@ fn measure(options: &Eval, mut clip: Clip) -> Result<(Report, Measured)> {
     let [least, most] = coding.bitrates(size, rate);
     let (loops, effort) = (coding.loops.unwrap_or(1), coding.effort.unwrap_or_default());
     let mut measurement = Measurement::new(&settings, loops, effort, &rates(least, most))?;
+    if options.decoder.is_some_and(|asked| asked == [Transform::Deep]) {
+        measurement = measurement.with_restoration(&transforms::restoration(options.common.threads())?);
+    }
     clip.for_each(|picture| measurement.push(picture).context("the video cannot be measured"))?;
     let measured = measurement.finish();
     let report = Report::new(&clip.name, size, rate, &measured);

@@ -1,5 +1,7 @@
 //! Bytes to frames: any prefix of each, in order.
 
+use std::sync::Arc;
+
 use crate::error::Error;
 use crate::motion::overlap::Overlap;
 use crate::motion::reference::{FRACTION, GREATEST, LEAST};
@@ -9,10 +11,12 @@ use crate::residual::decoder::ResidualDecoder;
 use crate::residual::planes::Planes420;
 use crate::simd::widest;
 use crate::stream::decoder::DEFAULT_MAX_PIXELS;
+use crate::transform::{Position, TransformError};
 use crate::video::ages;
 use crate::video::concealment::Motion;
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
+use crate::video::restoration::{Restoration, Told};
 use crate::video::shown::{self, Frame};
 use crate::video::state::State;
 
@@ -46,11 +50,14 @@ pub struct VideoDecoder {
     decoder: ResidualDecoder,
     residual: Planes420<i16>,
     filter: shown::Memory,
+    restoration: Option<Arc<dyn Restoration>>,
     /// Bytes of the string that `residual` is made of; none before it is.
     shown: Option<usize>,
     /// The frame at hand, and the bytes of its string.
     head: Option<Head>,
     arrived: usize,
+    /// How far the bytes of the floor and of the enhanced picture come.
+    positions: [Position; 2],
 }
 
 impl std::fmt::Debug for VideoDecoder {
@@ -78,9 +85,11 @@ impl VideoDecoder {
             decoder: ResidualDecoder::new(threads),
             residual: Planes420::default(),
             filter: shown::Memory::default(),
+            restoration: None,
             shown: None,
             head: None,
             arrived: 0,
+            positions: [Position(0.0); 2],
         }
     }
 
@@ -88,6 +97,13 @@ impl VideoDecoder {
     #[must_use]
     pub const fn with_max_pixels(mut self, max_pixels: u64) -> Self {
         self.max_pixels = max_pixels;
+        self
+    }
+
+    /// Shows frames as this makes them of decoded ones; what is decoded does not depend on it.
+    #[must_use]
+    pub fn with_restoration(mut self, restoration: Arc<dyn Restoration>) -> Self {
+        self.restoration = Some(restoration);
         self
     }
 
@@ -145,8 +161,10 @@ impl VideoDecoder {
         self.push(head, &string[..floor]);
         self.make(head, floor);
         self.state.advance_floor(&self.residual, self.threads);
+        let of_floor = self.decoder.position();
         self.push(head, &string[floor..enhanced]);
         self.make(head, enhanced);
+        self.positions = [of_floor, self.decoder.position()];
         self.state.advance_enhanced(&self.residual, self.threads);
         self.push(head, &string[enhanced..]);
     }
@@ -180,12 +198,12 @@ impl VideoDecoder {
     /// Makes `out` the last frame, planar YCbCr 4:2:0; grey before the first.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another size or format, [`Error::Limit`] if frames are larger than agreed.
-    pub fn render_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), Error> {
+    /// [`Error::Argument`] for another size or format, [`Error::Limit`] if frames are larger than agreed;
+    /// [`TransformError::Network`] if the network of a restoration fails.
+    pub fn render_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), TransformError> {
         let out = out.into();
         self.check(&out)?;
-        self.render(out);
-        Ok(())
+        self.render(out)
     }
 
     /// Makes `out` a picture for the `frames`th frame behind the last one, of which nothing came: the last one, its motion carried
@@ -194,13 +212,13 @@ impl VideoDecoder {
     ///
     /// # Errors
     /// As [`VideoDecoder::render_into`].
-    pub fn conceal_into<'a>(&mut self, out: impl Into<ViewMut<'a>>, frames: u32) -> Result<bool, Error> {
+    pub fn conceal_into<'a>(&mut self, out: impl Into<ViewMut<'a>>, frames: u32) -> Result<bool, TransformError> {
         let mut out = out.into();
         self.check(&out)?;
         if !self.motion.carry_on(frames) {
             return Ok(false);
         }
-        self.render(out.reborrow());
+        self.render(out.reborrow())?;
         let Self { state, motion, room, threads, .. } = self;
         let carried = state.carry_on(&motion.next, &out, *threads, room);
         for (plane, out) in carried.planes.iter().zip(&mut out.planes) {
@@ -217,13 +235,21 @@ impl VideoDecoder {
         self.begin()
     }
 
-    fn render(&mut self, mut out: ViewMut<'_>) {
+    fn render(&mut self, mut out: ViewMut<'_>) -> Result<(), TransformError> {
         if let Some(head) = self.head {
             self.make(&head, self.arrived);
             let Self { model, state, residual, decoder, filter, threads, .. } = self;
-            if let Some(table) = &model.of(head.key).post_filter {
-                filter.filter(table, decoder, Frame { predicted: &state.predicted, residual }, *threads, out);
-                return;
+            let table = model.of(head.key).post_filter.as_ref();
+            let frame = Frame { predicted: &state.predicted, residual };
+            if let Some(restoration) = &self.restoration {
+                let [floor, enhanced] = self.positions;
+                let told = Told { key: head.key, floor, enhanced, shown: decoder.position() };
+                let frame = filter.filtered(table, decoder, (frame, self.size), *threads, told);
+                return restoration.restore(&frame, out);
+            }
+            if let Some(table) = table {
+                filter.filter(table, decoder, frame, *threads, out);
+                return Ok(());
             }
         }
         let planes = self.state.predicted.planes.iter().zip(self.residual.planes()).zip(&mut out.planes);
@@ -233,6 +259,7 @@ impl VideoDecoder {
                 widest!(show(predicted.row(y), residual, out.row(y, width)));
             }
         }
+        Ok(())
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod loop_rates;
 pub(crate) mod loops;
 pub(crate) mod model;
 pub(crate) mod population;
+pub(crate) mod restoration;
 pub(crate) mod settings;
 pub(crate) mod shown;
 mod source;

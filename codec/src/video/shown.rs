@@ -14,6 +14,8 @@ use crate::residual::decoder::ResidualDecoder;
 use crate::residual::planes::Planes420;
 use crate::scratch::{Arena, Scratch};
 use crate::simd::widest;
+use crate::transform::Position;
+use crate::video::restoration::{DecodedFrame, Told};
 use crate::wavelet::strips::Division;
 
 /// Luma by itself, then both colour differences, whose filters see no change in luma: it has another size.
@@ -34,7 +36,7 @@ pub(crate) struct Unfiltered {
     /// In steps of samples, less 128.
     pub(crate) planes: [Vec<f32>; 3],
     pub(crate) significance: [Vec<u8>; 3],
-    pub(crate) position: crate::transform::Position,
+    pub(crate) position: Position,
 }
 
 #[cfg(feature = "training")]
@@ -56,6 +58,7 @@ impl Unfiltered {
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     significance: [Vec<u8>; 3],
+    filtered: Planes420<f32>,
     floats: Scratch,
     samples: Scratch<i16>,
 }
@@ -72,13 +75,57 @@ impl Memory {
     ) {
         let size = out.size();
         self.look(decoder, size);
-        let Self { significance, floats, samples } = self;
+        self.filter_into(table, decoder.position(), (frame, size), threads, |rows| out.split_off(rows));
+    }
+
+    /// The frame behind the filter, if there is one, in numbers of its own, and what `decoder` knows of it.
+    pub(super) fn filtered<'a>(
+        &'a mut self,
+        table: Option<&Table>,
+        decoder: &ResidualDecoder,
+        (mut frame, size): (Frame<'a>, Size),
+        threads: usize,
+        told: Told,
+    ) -> DecodedFrame<'a> {
+        self.look(decoder, size);
+        let mut filtered = std::mem::take(&mut self.filtered);
+        filtered.resize(size);
+        let mut planes = filtered.planes_mut();
+        match table {
+            Some(table) => self.filter_into(table, told.shown, (frame, size), threads, |rows| {
+                let rows = [rows, rows.div_ceil(2), rows.div_ceil(2)];
+                std::array::from_fn::<_, 3, _>(|component| {
+                    let [width, _] = plane(size, component);
+                    let of_plane = &mut planes[component];
+                    let count = (rows[component] * width).min(of_plane.len());
+                    Rows { width, numbers: of_plane.split_off_mut(..count).unwrap_or_default() }
+                })
+            }),
+            None => planes.into_iter().enumerate().for_each(|(component, numbers)| {
+                let [width, _] = plane(size, component);
+                numbers.chunks_mut(width).enumerate().for_each(|(y, row)| frame.row(component, y, row));
+            }),
+        }
+        self.filtered = filtered;
+        DecodedFrame::new(&self.filtered, frame.predicted, &self.significance, told)
+    }
+
+    /// Filters into strips of so many rows of luma that `split_off` gives, from top to bottom.
+    fn filter_into<T: Take>(
+        &self,
+        table: &Table,
+        position: Position,
+        (frame, size): (Frame<'_>, Size),
+        threads: usize,
+        mut split_off: impl FnMut(usize) -> [T; 3] + Send,
+    ) {
+        let Self { significance, floats, samples, .. } = self;
         let rows = Division::new(size, threads).rows.next_multiple_of(ALIGN);
         samples.lend(Table::NUMBERS, |memory| {
-            let filters = table.at(decoder.position().fixed_point(), WHOLE_WEIGHT, memory);
+            let filters = table.at(position.fixed_point(), WHOLE_WEIGHT, memory);
             let division = Division { threads, rows };
             let jobs = division.strips(size.height()).map(|rows| {
-                let out = out.split_off(rows.len());
+                let out = split_off(rows.len());
                 Strip { filters: &filters, significance, frame, size, rows, out }
             });
             parallel::for_each(threads, jobs, |mut strip| {
@@ -106,17 +153,40 @@ fn plane(size: Size, component: usize) -> [usize; 2] {
     [size.width(), size.height()]
 }
 
+/// Takes filtered rows of one plane.
+trait Take: Send {
+    fn take(&mut self, y: usize, values: &[f32]);
+}
+
+impl Take for PlaneMut<'_> {
+    fn take(&mut self, y: usize, values: &[f32]) {
+        widest!(plane_to_grey(values, self.row(y, values.len())));
+    }
+}
+
+/// Rows of a plane as they are.
+struct Rows<'a> {
+    width: usize,
+    numbers: &'a mut [f32],
+}
+
+impl Take for Rows<'_> {
+    fn take(&mut self, y: usize, values: &[f32]) {
+        self.numbers[y * self.width..][..self.width].copy_from_slice(values);
+    }
+}
+
 /// Rows of luma, and the colour differences at their place.
-struct Strip<'a, 'b> {
+struct Strip<'a, T> {
     filters: &'a Filters<'a>,
     significance: &'a [Vec<u8>; 3],
     frame: Frame<'a>,
     size: Size,
     rows: Range<usize>,
-    out: [PlaneMut<'b>; 3],
+    out: [T; 3],
 }
 
-impl Strip<'_, '_> {
+impl<T: Take> Strip<'_, T> {
     /// Filters some of its components, of one size.
     fn filter(&mut self, group: Range<usize>, floats: &Scratch, samples: &Scratch<i16>) {
         let [width, height] = plane(self.size, group.start);
@@ -144,7 +214,7 @@ impl Strip<'_, '_> {
                     for component in group.clone() {
                         let filtered = planes[component].chunks(width);
                         for (y, values) in (done..(done + BLOCK).min(rows)).zip(filtered) {
-                            widest!(plane_to_grey(values, self.out[component].row(y, width)));
+                            self.out[component].take(y, values);
                         }
                     }
                 }

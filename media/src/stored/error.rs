@@ -25,6 +25,9 @@ pub enum Error {
         /// Those that are at hand.
         given: [ModelId; 2],
     },
+    /// A frame cannot be shown.
+    #[error(transparent)]
+    Show(#[from] nestcast_codec::TransformError),
     /// There are no bytes.
     #[error("it is empty")]
     Empty,

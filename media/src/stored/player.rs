@@ -1,8 +1,9 @@
 //! A stored video as a receiver of some rate sees it.
 
 use std::io::{Read, Seek};
+use std::sync::Arc;
 
-use nestcast_codec::{Arrived, Budget, Picture, VideoDecoder, VideoModel};
+use nestcast_codec::{Arrived, Budget, Picture, Restoration, VideoDecoder, VideoModel};
 
 use super::{Error, Frames};
 
@@ -53,6 +54,13 @@ impl<R: Read> Player<R> {
     pub fn with_bitrate(mut self, bits_per_second: f64) -> Self {
         self.frames.choose(bits_per_second);
         self.budget = Some(Budget::new(bits_per_second, self.frames.reader().header().rate));
+        self
+    }
+
+    /// Shows frames as this makes them of decoded ones.
+    #[must_use]
+    pub fn with_restoration(mut self, restoration: Arc<dyn Restoration>) -> Self {
+        self.decoder = self.decoder.with_restoration(restoration);
         self
     }
 

@@ -7,7 +7,7 @@ use nestcast_codec::{Planes, Size};
 use crate::tensor::Tensor;
 
 /// The networks take planes whose sides are multiples of this.
-pub(super) const BLOCK: usize = 16;
+pub(crate) const BLOCK: usize = 16;
 
 /// The networks take blocks of so many pixels each way, one after the other, as what their first layer sees at once.
 pub(crate) const SIDE: usize = 4;
@@ -39,31 +39,31 @@ const WORTH_TWO: usize = 1 << 17;
 
 /// A part of a picture.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Tile {
-    x: Span,
-    y: Span,
+pub(crate) struct Tile {
+    pub(crate) x: Span,
+    pub(crate) y: Span,
     /// The last tile, in order, that reads any of this tile's own pixels.
     pub(super) last_reader: usize,
 }
 
 /// A tile along one axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Span {
+pub(crate) struct Span {
     /// Its own pixels.
-    inner: Range<usize>,
+    pub(crate) inner: Range<usize>,
     /// With the overlap, and padded to whole blocks where the picture ends.
-    outer: Range<usize>,
+    pub(crate) outer: Range<usize>,
 }
 
 /// All tiles of a picture, row by row.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Tiling {
-    pub(super) tiles: Vec<Tile>,
+pub(crate) struct Tiling {
+    pub(crate) tiles: Vec<Tile>,
 }
 
 impl Tiling {
     /// Depends on nothing but the size.
-    pub(super) fn of(size: Size) -> Self {
+    pub(crate) fn of(size: Size) -> Self {
         let (width, height) = (size.width(), size.height());
         let mut counts = [width.div_ceil(LONGEST), height.div_ceil(LONGEST)];
         if counts == [1, 1] && size.pixels() >= WORTH_TWO {
@@ -73,7 +73,7 @@ impl Tiling {
     }
 
     /// So many columns and rows.
-    pub(super) fn split(size: Size, [columns, rows]: [usize; 2]) -> Self {
+    pub(crate) fn split(size: Size, [columns, rows]: [usize; 2]) -> Self {
         let across = spans(size.width(), columns);
         let tiles = spans(size.height(), rows).into_iter().enumerate().flat_map(|(row, y)| {
             let tile = move |(column, x): (usize, &Span)| {

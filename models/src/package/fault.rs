@@ -81,6 +81,14 @@ pub enum Fault {
     /// The tables break the specification.
     #[error("tables.bin: {0}: export the package again")]
     Tables(Error),
+    /// Tables of video break the specification.
+    #[error("{file}: {error}: export the package again")]
+    VideoTables {
+        /// Their file.
+        file: &'static str,
+        /// What is wrong with them.
+        error: Error,
+    },
     /// A network has what ONNX Runtime is not given.
     #[error("{file}: {error}: do not use it, or export the package again")]
     Graph {

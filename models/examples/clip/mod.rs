@@ -1,0 +1,34 @@
+//! Clips to learn from.
+
+use std::error::Error;
+
+use nestcast_codec::{Format, FrameRate, Picture, Range, Size};
+
+pub(crate) type Failure = Box<dyn Error + Send + Sync>;
+
+/// Frames of planar YCbCr 4:2:0.
+pub(crate) struct Clip {
+    pub(crate) size: Size,
+    pub(crate) rate: FrameRate,
+    pub(crate) frames: Vec<Picture>,
+}
+
+impl Clip {
+    /// Reads a clip of YUV4MPEG2 whose frames have no parameters.
+    pub(crate) fn read(path: &str) -> Result<Self, Failure> {
+        const FRAME: &[u8] = b"FRAME\n";
+        let bytes = std::fs::read(path)?;
+        let end = bytes.iter().position(|byte| *byte == b'\n').ok_or("the file has no header")?;
+        let header = std::str::from_utf8(&bytes[..end])?;
+        let tag =
+            |name: char| header.split(' ').skip(1).find_map(|tag| tag.strip_prefix(name)).ok_or("a tag is missing");
+        let (frames, seconds) = tag('F')?.split_once(':').ok_or("the frame rate is no fraction")?;
+        let size = Size::new(tag('W')?.parse()?, tag('H')?.parse()?)?;
+        let rate = FrameRate { frames: frames.parse()?, seconds: seconds.parse()? };
+        let [width, height] = [size.width(), size.height()];
+        let samples = width * height + 2 * width.div_ceil(2) * height.div_ceil(2);
+        let frames = bytes[end + 1..].chunks_exact(FRAME.len() + samples).map(|frame| frame[FRAME.len()..].to_vec());
+        let pictures = frames.map(|samples| Picture::new(size, Format::Ycbcr420(Range::Limited), samples));
+        Ok(Self { size, rate, frames: pictures.collect::<Result<_, _>>()? })
+    }
+}

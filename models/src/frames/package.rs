@@ -1,0 +1,187 @@
+//! The package of video: tables, and a network that corrects the frames that are decoded with them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use nestcast_codec::{Model, VideoModel};
+use serde::Deserialize;
+
+use super::{CHANNELS, CORRECTION, DeepFrames, FRAME, SAMPLES, SIDE, TOLD, TOLD_PORT};
+use crate::deep::LONGEST_OUTER;
+use crate::graph::{self, Operand, Signature};
+use crate::package::files::{self, Bytes, MANIFEST, MAX_MANIFEST};
+use crate::package::{Fault, PackageError, Source, manifest};
+use crate::runtime::Runtime;
+
+const KEY: &str = "key.bin";
+const RESIDUAL: &str = "residual.bin";
+const NETWORK: &str = "frames.onnx";
+/// Version of the manifest that this build reads.
+const FORMAT: u32 = 1;
+/// Most bytes of a file of tables: nine times those of the shipped ones.
+const MAX_TABLES: u64 = 1024 * 1024;
+/// Most bytes of the network's file: six times those of the shipped one.
+const MAX_NETWORK: u64 = 4 * 1024 * 1024;
+/// The bit planes of the largest coefficient: no position lies above.
+const MOST_PLANES: f32 = 15.0;
+
+/// A file of the package that is part of this build.
+macro_rules! built_in {
+    ($name:literal) => {
+        include_bytes!(concat!("../../artifacts/video/", $name))
+    };
+}
+
+/// What a package of video says of itself. Unknown entries are refused.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct VideoManifest {
+    /// Version of the manifest's own format.
+    pub format: u32,
+    /// Name of the model.
+    pub name: String,
+    /// Version of the model.
+    pub version: String,
+    /// Licence of the tables and the weights.
+    pub licence: String,
+    /// What they were trained on.
+    pub data: Vec<Source>,
+    /// The values that the network was made for.
+    pub ranges: VideoRanges,
+    /// SHA-256 of every file, in hexadecimal, by its name in the folder.
+    pub files: BTreeMap<String, String>,
+}
+
+/// Least and greatest values.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VideoRanges {
+    /// Of the positions that the network was trained for, in bit planes; others are clamped to it.
+    pub position: [f32; 2],
+}
+
+/// The tables of video and the network behind them, not loaded yet; all its bytes match the manifest.
+#[derive(Clone)]
+pub struct VideoPackage {
+    /// Its folder or name, for messages.
+    place: String,
+    manifest: VideoManifest,
+    model: VideoModel,
+    network: Bytes,
+}
+
+impl VideoPackage {
+    /// The package that is part of this build.
+    ///
+    /// # Errors
+    /// None, as its test shows.
+    pub fn built_in() -> Result<Self, PackageError> {
+        let file = |name: &str, _| {
+            Ok(Cow::Borrowed(match name {
+                MANIFEST => built_in!("manifest.toml").as_slice(),
+                KEY => built_in!("key.bin"),
+                RESIDUAL => built_in!("residual.bin"),
+                _ => built_in!("frames.onnx"),
+            }))
+        };
+        Self::read("video".to_owned(), file)
+    }
+
+    /// Reads a package's folder. Its golden arrays are not looked at.
+    ///
+    /// # Errors
+    /// [`PackageError::Refused`] with what is wrong and who must act. Nothing is read that is larger than a package may be, that the
+    /// manifest does not vouch for, or that is not in the folder.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self, PackageError> {
+        let folder = folder.as_ref();
+        Self::read(folder.display().to_string(), |name, max| files::read(folder, name, max).map(Cow::Owned))
+    }
+
+    fn read(place: String, file: impl Fn(&str, u64) -> Result<Bytes, Fault>) -> Result<Self, PackageError> {
+        let checked = || {
+            let manifest = VideoManifest::parse(&file(MANIFEST, MAX_MANIFEST)?)?;
+            let vouched = |name: &str, max| {
+                let expected = manifest.files.get(name).ok_or_else(|| Fault::NoHash(name.into()))?;
+                let bytes = file(name, max)?;
+                files::check_hash(name, &bytes, expected)?;
+                Ok(bytes)
+            };
+            let tables = |name| {
+                let tables = Model::from_bytes(&vouched(name, MAX_TABLES)?);
+                tables.map(Arc::new).map_err(|error| Fault::VideoTables { file: name, error })
+            };
+            let model = VideoModel::new(tables(KEY)?, tables(RESIDUAL)?);
+            let network = vouched(NETWORK, MAX_NETWORK)?;
+            let checked = graph::check_signature(&network, &signature());
+            checked.map_err(|error| Fault::Graph { file: NETWORK.into(), error })?;
+            Ok((manifest, model, network))
+        };
+        match checked() {
+            Ok((manifest, model, network)) => Ok(Self { place, manifest, model, network }),
+            Err(fault) => Err(PackageError::Refused { package: place, fault }),
+        }
+    }
+
+    /// What the package says of itself.
+    #[must_use]
+    pub const fn manifest(&self) -> &VideoManifest {
+        &self.manifest
+    }
+
+    /// The tables that frames are coded with, and that the network was trained behind.
+    #[must_use]
+    pub const fn model(&self) -> &VideoModel {
+        &self.model
+    }
+
+    /// What shows frames through the network, on up to `threads` threads.
+    ///
+    /// # Errors
+    /// [`Fault::Network`] if the network is not of the kind that a package holds.
+    pub fn deep(&self, runtime: &Runtime, threads: usize) -> Result<DeepFrames, PackageError> {
+        let loaded = DeepFrames::load(runtime, &self.network, self.manifest.ranges.position, threads);
+        loaded.map_err(|error| PackageError::Refused {
+            package: self.place.clone(),
+            fault: Fault::Network { file: NETWORK.into(), error },
+        })
+    }
+}
+
+impl VideoManifest {
+    fn parse(bytes: &[u8]) -> Result<Self, Fault> {
+        let manifest: Self = manifest::read(bytes)?;
+        if manifest.format != FORMAT {
+            return Err(Fault::Format { format: manifest.format, known: FORMAT });
+        }
+        manifest::check_files(&manifest.files)?;
+        let [low, high] = manifest.ranges.position;
+        if !(0.0 <= low && low <= high && high <= MOST_PLANES) {
+            return Err(Fault::Manifest(format!("the range of positions is not within 0 to {MOST_PLANES}")));
+        }
+        Ok(manifest)
+    }
+}
+
+/// Blocks of the largest tile and what is told in; what is added to their samples out.
+fn signature() -> Signature<'static> {
+    let blocks = |name, channels: u16| Operand {
+        name,
+        declared: vec![Some(1), None, None, Some(channels.into())],
+        largest: vec![1, LONGEST_OUTER / SIDE, LONGEST_OUTER / SIDE, channels.into()],
+    };
+    Signature {
+        inputs: vec![blocks(FRAME, CHANNELS as u16), Operand::fixed(TOLD_PORT, &[TOLD as u16])],
+        output: blocks(CORRECTION, SAMPLES as u16),
+    }
+}
+
+/// Without megabytes of weights.
+impl fmt::Debug for VideoPackage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VideoPackage").field("place", &self.place).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,140 @@
+"""The task of the network behind decoded frames of video (frame_restorer.py), on parts of them that frames.py wrote.
+
+The loss is the square error by what the post-filter leaves in that frame, luma six times as much as either colour difference: so every rate and
+every frame counts alike.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+import frames
+from frame_restorer import DIFFERENCE, LUMA, FrameRestorer
+from settings import FrameSettings, Phase
+
+WEIGHTS = torch.tensor([6.0, 1.0, 1.0]) / 8
+LEAST_ERROR = 0.1  # what mean squares count at least: rounding to 8 bits alone adds 0.08
+RECEIVERS, POPULATIONS = 5, 3
+VALIDATED = 2  # parts at most of each held-out clip and rate
+
+
+class Parts:
+    """Records, drawn by step: the same ones whether a run was interrupted or not."""
+
+    def __init__(self, file: Path, settings: FrameSettings):
+        self.records, self.settings = frames.read(file), settings
+
+    def batch(self, step: int) -> dict[str, torch.Tensor]:
+        random = np.random.default_rng([self.settings.seed, step])
+        return stacked([self.records[i] for i in random.integers(len(self.records), size=self.settings.batch)])
+
+
+def stacked(records: list[np.void]) -> dict[str, torch.Tensor]:
+    """blocks: the network's input; frame: behind the post-filter; target: the original; told; error: by plane."""
+    filtered = np.stack([frames.of(record, "filtered") for record in records]) / np.float32(64)
+    added = filtered - np.stack([frames.of(record, "predicted") for record in records]) / np.float32(8)
+    known = np.stack([frames.known(record) for record in records])
+    target = np.stack([frames.of(record, "original") for record in records]) - np.float32(128)
+    told = np.array([[record[name] for name in ("shown", "enhanced", "floor", "key")] for record in records], np.float32)
+    error = np.stack([record["error"] for record in records])
+    out = {"blocks": np.concatenate([filtered, added, known], 1), "frame": filtered, "target": target, "told": told, "error": error}
+    last = torch.channels_last
+    return {name: torch.from_numpy(value).contiguous(memory_format=last if value.ndim == 4 else torch.contiguous_format) for name, value in out.items()}
+
+
+def by_plane(squares: torch.Tensor) -> torch.Tensor:
+    """(B, 24, h, w) -> (B, 3): means of luma and of both differences."""
+    return torch.stack([part.mean((1, 2, 3)) for part in squares.split((LUMA, DIFFERENCE, DIFFERENCE), 1)], 1)
+
+
+def shown(frame: torch.Tensor) -> torch.Tensor:
+    """Rounded to samples of 8 bits."""
+    return (frame + 128).round().clamp(0, 255) - 128
+
+
+class Task:
+    """The network in training (train.py)."""
+
+    def __init__(self, settings: FrameSettings, folder: Path | None):
+        if folder is None:
+            raise SystemExit("name the folder that frames.py wrote with --data")
+        self.settings = settings
+        self.parts = Parts(folder / "training.bin", settings)
+        self.held_out = groups(frames.read(folder / "held-out.bin"))
+        self.model = FrameRestorer(settings).to(memory_format=torch.channels_last)
+
+    def groups(self) -> list[dict]:
+        return [{"name": "all", "params": list(self.model.parameters()), "base": self.settings.learning_rate}]
+
+    def trained(self, stage: str) -> tuple[str, ...]:
+        return ("all",)
+
+    def batch(self, step: int) -> dict[str, torch.Tensor]:
+        return self.parts.batch(step)
+
+    def loss(self, batch: dict[str, torch.Tensor], phase: Phase) -> torch.Tensor:
+        restored = batch["frame"] + self.model(batch["blocks"], batch["told"])
+        error = by_plane((restored - batch["target"]).square()) / (batch["error"] + LEAST_ERROR)
+        return (error * WEIGHTS).sum(1).mean()
+
+    def before_step(self) -> None: ...
+
+    def after_step(self) -> None: ...
+
+    def validate(self, model: nn.Module) -> list[dict]:
+        return gains(model, self.held_out)
+
+    def begin(self, start: dict) -> None:
+        """With the weights of another such run, or with the synthesis of a photo model."""
+        prefix, weights = "synthesis.", start["model"]
+        photo = {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+        if photo:
+            self.model.load_photo(photo)
+        else:
+            self.model.load_state_dict(weights)
+
+    def state(self) -> dict:
+        return {}
+
+    def load_state(self, saved: dict) -> None: ...
+
+    def export(self, model: nn.Module, out: Path) -> None:
+        import frame_package
+
+        frame_package.write(model, self.parts, out / "package")
+
+
+def groups(records: np.ndarray) -> dict[tuple[int, int], list[np.ndarray]]:
+    """By population and receiver, of each held-out clip some records spread over its frames; key frames are left out."""
+    out: dict[tuple[int, int], list[np.ndarray]] = {}
+    names = np.stack([records[name] for name in ("population", "receiver", "clip", "key")], 1).astype(int)
+    for population, receiver, clip in np.unique(names[names[:, 3] == 0, :3], axis=0).tolist():
+        places = np.flatnonzero((names == (population, receiver, clip, 0)).all(1))
+        chosen = places[np.linspace(0, len(places) - 1, min(VALIDATED, len(places))).astype(int)]
+        out.setdefault((population, receiver), []).append(records[chosen])
+    return out
+
+
+@torch.no_grad()
+def gains(model: nn.Module, held_out: dict[tuple[int, int], list[np.ndarray]]) -> list[dict]:
+    """Gains over the post-filter in dB, by rate: means over held-out clips, each clip's squares taken together."""
+    rows = []
+    for (population, receiver), clips in sorted(held_out.items()):
+        before, gained = [], []
+        for records in clips:
+            batch = stacked(list(records))
+            restored = batch["frame"] + model(batch["blocks"], batch["told"])
+            filtered, deep = (by_plane((shown(frame) - batch["target"]).square()).mean(0).clamp(min=1e-3) for frame in (batch["frame"], restored))
+            before.append(10 * torch.log10(255**2 / filtered))
+            gained.append(10 * torch.log10(filtered / deep))
+        linear, gain = (torch.stack(values).mean(0) for values in (before, gained))
+        least = min(values[0].item() for values in gained)
+        rows.append({
+            "population": population, "receiver": receiver, "luma": round(linear[0].item(), 2),
+            "gain": round(gain[0].item(), 4), "weighted": round((gain * WEIGHTS).sum().item(), 4), "least": round(least, 4),
+        })
+    return rows
