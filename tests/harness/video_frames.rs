@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use nestcast_codec::{Format, FrameRate, Picture, Range, Size, VideoDecoder, VideoModel};
+use nestcast_codec::{Format, FrameRate, Picture, Range, Size, TransformError, VideoDecoder, VideoModel};
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::video_frames::VideoFrames;
 use nestcast_proto::{Arrived, ReceiveStats, Welcome};
@@ -139,7 +139,7 @@ impl Viewer {
     ///
     /// # Errors
     /// If it breaks the specification.
-    pub fn view(&mut self, id: u64, frame: &[u8]) -> Result<f64, nestcast_codec::Error> {
+    pub fn view(&mut self, id: u64, frame: &[u8]) -> Result<f64, TransformError> {
         self.decoder.decode(frame)?;
         self.decoder.render_into(&mut self.picture)?;
         Ok(psnr(&(self.original)(id), &self.picture))
@@ -186,14 +186,14 @@ impl Watcher {
 }
 
 impl FrameSink for Watcher {
-    type Error = nestcast_codec::Error;
+    type Error = TransformError;
 
-    async fn handle_welcome(&mut self, welcome: &Welcome) -> Result<Readiness, nestcast_codec::Error> {
+    async fn handle_welcome(&mut self, welcome: &Welcome) -> Result<Readiness, TransformError> {
         assert!(welcome.video.is_some(), "video is announced");
         Ok(Readiness::Ready)
     }
 
-    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), nestcast_codec::Error> {
+    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), TransformError> {
         let (id, bytes, at) = (frame.header.id, frame.prefix.len(), self.network.now());
         let psnr = self.viewer.view(id, &frame.prefix)?;
         let latency = at.saturating_sub(Duration::from_micros(frame.header.captured));
