@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nestcast_codec::{Error, Picture, VideoDecoder, VideoModel};
+use nestcast_codec::{Picture, TransformError, VideoDecoder, VideoModel};
 use nestcast_proto::{Arrived, ReceiveStats};
 use nestcast_receiver::FrameSink;
 
@@ -55,9 +55,9 @@ impl Watcher {
 }
 
 impl FrameSink for Watcher {
-    type Error = Error;
+    type Error = TransformError;
 
-    fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), Error> {
+    fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), TransformError> {
         let (id, bytes) = (frame.header.id, frame.prefix.len());
         if id >= self.clip.frames_in(SECONDS) {
             return Ok(());
