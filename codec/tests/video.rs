@@ -112,6 +112,7 @@ fn tails_lost_at_random_do_no_lasting_harm_in_three_hundred_frames() {
 struct Rounding(Mutex<Vec<Told>>);
 
 impl Restoration for Rounding {
+    #[expect(clippy::cast_possible_truncation, reason = "clamped")]
     fn restore(&self, frame: &DecodedFrame<'_>, out: ViewMut<'_>) -> Result<(), TransformError> {
         for (plane, out) in out.into_planes().into_iter().enumerate() {
             let [width, height] = frame.plane(plane);

@@ -83,9 +83,12 @@ fn encode<W: Write>(clip: &Clip, slowest: f64, mut writer: Writer<W>) -> Result<
 #[derive(Default)]
 struct Keeper(Mutex<Option<Decoded>>);
 
-/// A decoded frame: of each plane the samples behind the filter, the prediction and the significance.
+/// Width and height of a plane, its samples behind the filter, its prediction and its significance.
+type Plane = ([usize; 2], Vec<f32>, Vec<i16>, Vec<u8>);
+
+/// A decoded frame.
 struct Decoded {
-    planes: [([usize; 2], Vec<f32>, Vec<i16>, Vec<u8>); 3],
+    planes: [Plane; 3],
     told: Told,
 }
 
@@ -104,7 +107,7 @@ impl Restoration for Keeper {
 }
 
 struct Writer<'a, W> {
-    parts: f64,
+    parts: usize,
     /// Number of the clip, and of the population.
     label: [usize; 2],
     random: Random,
@@ -133,14 +136,9 @@ impl<W: Write> Writer<'_, W> {
         let told = [told.floor.0, told.enhanced.0, told.shown.0, f32::from(u8::from(told.key))];
         let head = [self.label[0] as f32, self.label[1] as f32, frame as f32, receiver as f32];
         let head = [head, told, [mean(0), mean(1), mean(2), 0.0]].concat();
-        let whole = self.parts.floor();
-        let count = whole as usize + usize::from(self.random.next() < self.parts - whole);
-        for _ in 0..count {
+        for _ in 0..self.parts {
             let tries = [(); TRIES].map(|()| {
-                let at = [width, height].map(|side| {
-                    let places = (side - SIDE) / GRID + 1;
-                    (self.random.next() * places as f64) as usize * GRID
-                });
+                let at = [width, height].map(|side| self.random.below((side - SIDE) / GRID + 1) * GRID);
                 (squares(&planes[0].1, originals[0], at, [SIDE, SIDE], width), at)
             });
             let (_, at) = tries.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).ok_or("nothing was drawn")?;
@@ -152,7 +150,7 @@ impl<W: Write> Writer<'_, W> {
     fn write_part(
         &mut self,
         head: &[f32],
-        planes: &[([usize; 2], Vec<f32>, Vec<i16>, Vec<u8>); 3],
+        planes: &[Plane; 3],
         originals: [&[u8]; 3],
         [x, y]: [usize; 2],
     ) -> Result<(), Failure> {
@@ -166,7 +164,7 @@ impl<W: Write> Writer<'_, W> {
             rows(original, part).for_each(|row| bytes.extend(row));
         }
         for ((_, filtered, ..), part) in planes.iter().zip(parts) {
-            let numbers = rows(filtered, part).flatten().map(|value| (value * UNIT).round() as i16);
+            let numbers = rows(filtered, part).flatten().map(|value| in_units(*value));
             bytes.extend(numbers.flat_map(i16::to_le_bytes));
         }
         for ((_, _, predicted, _), part) in planes.iter().zip(parts) {
@@ -178,6 +176,12 @@ impl<W: Write> Writer<'_, W> {
         }
         Ok(self.out.write_all(&bytes)?)
     }
+}
+
+/// A filtered sample in 16 bits.
+#[expect(clippy::cast_possible_truncation, reason = "samples have nine bits before the point")]
+fn in_units(value: f32) -> i16 {
+    (value * UNIT).round() as i16
 }
 
 /// Rows of a square part of a plane.
@@ -197,12 +201,14 @@ fn squares(filtered: &[f32], original: &[u8], [x, y]: [usize; 2], [width, height
 struct Random(u64);
 
 impl Random {
-    /// In 0..1.
-    fn next(&mut self) -> f64 {
+    /// In 0..`count`.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is below `count`")]
+    fn below(&mut self, count: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed >> 31) as f64 / (1_u64 << 33) as f64
+        let share = (mixed >> 31) as f64 / (1_u64 << 33) as f64;
+        (share * count as f64) as usize
     }
 }

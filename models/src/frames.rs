@@ -22,7 +22,7 @@ use crate::tensor::{NetworkError, Tensor};
 use blocks::{CHANNELS, SAMPLES, SIDE};
 
 /// Numbers that the network is told of a frame: positions of what is shown, of the enhanced picture, of the floor; 1 of a key frame.
-const TOLD: usize = 4;
+const TOLD: u16 = 4;
 /// Names of the network's ports.
 const FRAME: &str = "frame";
 const TOLD_PORT: &str = "told";
@@ -56,7 +56,7 @@ impl DeepFrames {
         let position = |Position(position): Position| position.clamp(low, high);
         let key = f32::from(u8::from(told.key));
         Tensor {
-            shape: vec![TOLD],
+            shape: vec![TOLD.into()],
             data: vec![position(told.shown), position(told.enhanced), position(told.floor), key],
         }
     }

@@ -168,14 +168,14 @@ impl VideoManifest {
 
 /// Blocks of the largest tile and what is told in; what is added to their samples out.
 fn signature() -> Signature<'static> {
-    let blocks = |name, channels: u16| Operand {
+    let blocks = |name, channels: usize| Operand {
         name,
-        declared: vec![Some(1), None, None, Some(channels.into())],
-        largest: vec![1, LONGEST_OUTER / SIDE, LONGEST_OUTER / SIDE, channels.into()],
+        declared: vec![Some(1), None, None, Some(channels as i64)],
+        largest: vec![1, LONGEST_OUTER / SIDE, LONGEST_OUTER / SIDE, channels],
     };
     Signature {
-        inputs: vec![blocks(FRAME, CHANNELS as u16), Operand::fixed(TOLD_PORT, &[TOLD as u16])],
-        output: blocks(CORRECTION, SAMPLES as u16),
+        inputs: vec![blocks(FRAME, CHANNELS), Operand::fixed(TOLD_PORT, &[TOLD])],
+        output: blocks(CORRECTION, SAMPLES),
     }
 }
 
