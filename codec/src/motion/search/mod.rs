@@ -40,12 +40,15 @@ pub(crate) struct Choice {
     quarters: Past<BySource<Quarters>>,
     /// The last ones are what the frame before was predicted from, and all receivers have that.
     continues: bool,
+    /// How often a bit's worth was raised for the frame before.
+    raised: usize,
     modes: Modes,
     overlapped: Overlapped,
 }
 
-/// Most times that a bit's worth is raised.
-const ROUNDS: usize = 8;
+/// Most times that a bit's worth is raised, and by how much each time.
+const MOST_RAISED: usize = 8;
+const RAISE: [u32; 2] = [7, 5];
 
 impl Search {
     /// Tells it the luma of the next frame: 8-bit samples without padding. Says whether the frame before has nothing of
@@ -77,7 +80,7 @@ impl Choice {
     /// For a loop that goes on from where this one's is.
     pub(crate) fn branch(&self) -> Self {
         let quarters = Past { last: self.quarters.last.clone(), before: BySource::default() };
-        Self { quarters, continues: self.continues, ..Self::default() }
+        Self { quarters, continues: self.continues, raised: self.raised, ..Self::default() }
     }
 
     /// Fills in the motion of the frame that `search` began, and makes `side` its bytes. `searched`: with the vectors that
@@ -92,7 +95,7 @@ impl Choice {
         side: &mut Vec<u8>,
     ) {
         field.reset(aim.size, aim.phase);
-        let Self { quarters, continues, modes, overlapped } = self;
+        let Self { quarters, continues, raised, modes, overlapped } = self;
         let planes = references.map(|past| past.map(|reference| &reference.planes[0]));
         let Past { last, before } = quarters;
         std::mem::swap(last, before);
@@ -106,13 +109,13 @@ impl Choice {
             found.resize(field.blocks.len(), Found::default());
             blocks.search(aim, rough, last, field, found);
         }
-        let mut lambda = aim.lambda;
+        // Frames take nearly as much as those before them: once less often than for the last one is where to begin.
+        *raised = raised.saturating_sub(1);
+        let mut lambda = (0..*raised).fold(aim.lambda, |lambda, _| raise(lambda));
         let mut bytes = modes.choose(lambda, blocks, last, found, field, std::mem::take(side));
-        for _ in 0..ROUNDS {
-            if bytes.len() <= aim.most_bytes {
-                break;
-            }
-            lambda = lambda * 7 / 5;
+        while bytes.len() > aim.most_bytes && *raised < MOST_RAISED {
+            lambda = raise(lambda);
+            *raised += 1;
             bytes = modes.choose(lambda, blocks, last, found, field, bytes);
         }
         *side = match aim.effort {
@@ -124,4 +127,8 @@ impl Choice {
             }
         };
     }
+}
+
+const fn raise(lambda: u32) -> u32 {
+    lambda * RAISE[0] / RAISE[1]
 }
