@@ -133,23 +133,28 @@ impl SideInfo {
     /// Codes block `at`; those before it are in the field.
     pub(crate) fn block<C: Coder>(&mut self, coder: &mut C, field: &Field, at: usize, block: Block) -> Option<Block> {
         let near = self.near(field, at);
-        let (coded, note) = if field.sources[at] == Source::Constant {
+        self.block_near(coder, &near, block)
+    }
+
+    /// Codes the block that this is around.
+    pub(crate) fn block_near<C: Coder>(&mut self, coder: &mut C, near: &Near, block: Block) -> Option<Block> {
+        let (coded, note) = if near.constant {
             (self.constant(coder, block)?, Note::default())
         } else {
-            let (coded, note) = self.moved(coder, &near, block)?;
+            let (coded, note) = self.moved(coder, near, block)?;
             match coded.one_vector() {
-                Some(first) if !note.split && field.may_bipredict(at) => {
-                    self.bipredicted(coder, &near, block, first, note)?
+                Some(first) if !note.split && near.may_bipredict => {
+                    self.bipredicted(coder, near, block, first, note)?
                 }
                 _ => (coded, note),
             }
         };
-        self.notes[at] = note;
+        self.notes[near.at] = note;
         Some(coded)
     }
 
     fn moved<C: Coder>(&mut self, coder: &mut C, near: &Near, block: Block) -> Option<(Block, Note)> {
-        let candidates = near.candidates();
+        let candidates = &near.candidates;
         let whole = block.whole_vector();
         let chosen = whole.and_then(|vector| candidates.iter().position(|other| *other == vector));
         if self.bit(coder, MERGE + near.merged, chosen.is_some())? {
@@ -259,7 +264,8 @@ impl SideInfo {
         coder.code::<RATE_OF_MOTION>(&mut self.probabilities, context, bit)
     }
 
-    fn near(&self, field: &Field, at: usize) -> Near {
+    /// What is known around block `at`.
+    pub(crate) fn near(&self, field: &Field, at: usize) -> Near {
         let (x, y) = (at % field.across, at / field.across);
         let left = (x > 0).then(|| (field.blocks[at - 1], self.notes[at - 1]));
         let above = (y > 0).then(|| (field.blocks[at - field.across], self.notes[at - field.across]));
@@ -270,12 +276,13 @@ impl SideInfo {
             (false, true) => field.blocks[at - field.across - 1].vector(3),
             (false, false) => None,
         };
+        let vectors =
+            [left.and_then(|(block, _)| block.vector(1)), above.and_then(|(block, _)| block.vector(2)), corner];
         Near {
-            vectors: [
-                left.and_then(|(block, _)| block.vector(1)),
-                above.and_then(|(block, _)| block.vector(2)),
-                corner,
-            ],
+            at,
+            constant: field.sources[at] == Source::Constant,
+            may_bipredict: field.may_bipredict(at),
+            candidates: Candidates::of(vectors),
             merged: sum(&|note| u32::from(note.merged)) as usize,
             split: sum(&|note| u32::from(note.split)) as usize,
             bipredicted: sum(&|note| u32::from(note.bipredicted)) as usize,
@@ -289,16 +296,6 @@ impl SideInfo {
                 _ => 2,
             },
         }
-    }
-
-    /// What a second vector of block `at` is coded against, if `first` is its first.
-    pub(crate) fn second(&self, field: &Field, at: usize, first: Vector) -> Vector {
-        self.near(field, at).second(first)
-    }
-
-    /// What block `at` may take over.
-    pub(crate) fn candidates(&self, field: &Field, at: usize) -> Candidates {
-        self.near(field, at).candidates()
     }
 }
 
@@ -314,10 +311,14 @@ pub(crate) fn code<C: Coder>(field: &Field, coder: impl Fn(usize) -> C) -> C {
     coder
 }
 
-/// What is known around a block.
-struct Near {
-    /// Of the cells to the left, above, and above to the right or else to the left.
-    vectors: [Option<Vector>; 3],
+/// What is known of a block before it is coded, and around it.
+pub(crate) struct Near {
+    pub(crate) at: usize,
+    /// It is predicted from no picture.
+    constant: bool,
+    pub(crate) may_bipredict: bool,
+    /// What the block may take over.
+    pub(crate) candidates: Candidates,
     merged: usize,
     split: usize,
     bipredicted: usize,
@@ -333,24 +334,8 @@ fn bend(block: Block) -> Option<Vector> {
 
 impl Near {
     /// What a second vector is coded against: motion goes on as it was, or as it does beside the block.
-    const fn second(&self, first: Vector) -> Vector {
+    pub(crate) const fn second(&self, first: Vector) -> Vector {
         first.plus(first).plus(self.bend)
-    }
-
-    fn candidates(&self) -> Candidates {
-        let mut known = self.vectors.into_iter().flatten();
-        let predicted = match (known.next(), known.next(), known.next()) {
-            (Some(a), Some(b), Some(c)) => Vector::median(a, b, c),
-            (first, ..) => first.unwrap_or_default(),
-        };
-        let mut all = Candidates { vectors: [predicted; CANDIDATES], count: 1 };
-        for vector in self.vectors.into_iter().flatten().chain([Vector::ZERO]) {
-            if !all.as_slice().contains(&vector) && all.count < CANDIDATES {
-                all.vectors[all.count] = vector;
-                all.count += 1;
-            }
-        }
-        all
     }
 }
 
@@ -362,6 +347,23 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
+    /// From vectors of the cells to the left, above, and above to the right or else to the left.
+    fn of(vectors: [Option<Vector>; 3]) -> Self {
+        let mut known = vectors.into_iter().flatten();
+        let predicted = match (known.next(), known.next(), known.next()) {
+            (Some(a), Some(b), Some(c)) => Vector::median(a, b, c),
+            (first, ..) => first.unwrap_or_default(),
+        };
+        let mut all = Self { vectors: [predicted; CANDIDATES], count: 1 };
+        for vector in vectors.into_iter().flatten().chain([Vector::ZERO]) {
+            if !all.as_slice().contains(&vector) && all.count < CANDIDATES {
+                all.vectors[all.count] = vector;
+                all.count += 1;
+            }
+        }
+        all
+    }
+
     pub(crate) fn as_slice(&self) -> &[Vector] {
         &self.vectors[..self.count]
     }

@@ -6,7 +6,7 @@ use crate::motion::reference::BySource;
 use crate::motion::search::block::{Blocks, Found};
 use crate::motion::search::cost::{self, BIT, Cost};
 use crate::motion::search::quarters::Quarters;
-use crate::motion::side_info::SideInfo;
+use crate::motion::side_info::{Near, SideInfo};
 use crate::motion::vector::Vector;
 
 /// Luma samples of a block.
@@ -35,10 +35,11 @@ impl Modes {
         let mut coder = RangeEncoder::new();
         coder.restart(bytes);
         for (at, found) in found.iter().enumerate() {
-            let block = self.best(lambda, blocks, quarters, found, field, at);
+            let near = self.side_info.near(field, at);
+            let block = self.best(lambda, blocks, quarters, found, field, &near);
             field.blocks[at] = block;
             // An encoder is never starved.
-            let _ = self.side_info.block(&mut coder, field, at, block);
+            let _ = self.side_info.block_near(&mut coder, &near, block);
         }
         coder.finish_before_zeros()
     }
@@ -55,8 +56,9 @@ impl Modes {
         quarters: &BySource<Quarters>,
         found: &Found,
         field: &Field,
-        at: usize,
+        near: &Near,
     ) -> Block {
+        let at = near.at;
         let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
         let own = blocks.square::<BLOCK>(corner);
         let (level, difference) = flat(&own);
@@ -67,18 +69,18 @@ impl Modes {
         }
         let quarters = quarters.of(source);
         // A constant leaves a texture that a moved block would have brought.
-        let mut least = difference * 13 / 10 + self.bits(lambda, field, at, best);
+        let mut least = difference * 13 / 10 + self.bits(lambda, near, best);
         let mut consider = |modes: &mut Self, block: Block, difference: u32| {
-            let cost = difference + modes.bits(lambda, field, at, block);
+            let cost = difference + modes.bits(lambda, near, block);
             if cost < least {
                 (best, least) = (block, cost);
             }
         };
-        let candidates = self.side_info.candidates(field, at);
-        for vector in candidates.as_slice().iter().copied().chain([found.whole]) {
+        let candidates = near.candidates.as_slice();
+        for vector in candidates.iter().copied().chain([found.whole]) {
             consider(self, Block::whole(vector), quarters.difference(&own, corner, vector));
         }
-        let (block, difference) = split(lambda, blocks, quarters, found, corner, candidates.as_slice()[0]);
+        let (block, difference) = split(lambda, blocks, quarters, found, corner, candidates[0]);
         if block.one_vector().is_none() {
             consider(self, block, difference);
         }
@@ -86,9 +88,9 @@ impl Modes {
     }
 
     /// What the block's bits are worth.
-    fn bits(&mut self, lambda: u32, field: &Field, at: usize, block: Block) -> u32 {
+    fn bits(&mut self, lambda: u32, near: &Near, block: Block) -> u32 {
         let mut cost = Cost::default();
-        let _ = self.side_info.block(&mut cost, field, at, block);
+        let _ = self.side_info.block_near(&mut cost, near, block);
         lambda * cost.0 / (16 * BIT)
     }
 }

@@ -16,7 +16,7 @@ use crate::motion::search::cost::{BIT, Cost};
 use crate::motion::search::quarters::Quarters;
 use crate::motion::search::second::Second;
 use crate::motion::search::shares::{Room, SIDE, Sampler, Square, Sums, Target};
-use crate::motion::side_info::SideInfo;
+use crate::motion::side_info::{Near, SideInfo};
 use crate::motion::vector::Vector;
 use crate::parallel;
 
@@ -107,13 +107,14 @@ impl Band {
             sums.add(&mut sampler, field, at, &before.blocks[at]);
         }
         for at in rows.start * across..rows.end * across {
+            let near = side_info.near(field, at);
             if let Block::Moved(_) = field.blocks[at]
                 && (!is_calm(field, at) || may_pay(inputs, field, at))
             {
-                field.blocks[at] = best(inputs, side_info, &mut sums, &mut sampler, field, at);
+                field.blocks[at] = best(inputs, (side_info, &near), &mut sums, &mut sampler, field, at);
             }
             // What is told of the block to those behind it.
-            let _ = side_info.block(&mut Cost::default(), field, at, field.blocks[at]);
+            let _ = side_info.block_near(&mut Cost::default(), &near, field.blocks[at]);
         }
     }
 }
@@ -130,7 +131,7 @@ fn reset<'a>(all: &'a mut Vec<i16>, field: &Field, rows: Range<usize>) -> Sums<'
 /// The best of a block's candidates, which takes the block's place in the sums.
 fn best(
     inputs: Inputs<'_>,
-    side_info: &mut SideInfo,
+    (side_info, near): (&mut SideInfo, &Near),
     sums: &mut Sums<'_>,
     sampler: &mut Sampler<'_>,
     field: &Field,
@@ -143,7 +144,7 @@ fn best(
     for (others, own) in target.others.as_flattened_mut().iter_mut().zip(own.as_flattened()) {
         *others -= own;
     }
-    let mut trial = Trial { inputs, side_info, sampler, field, at, target, own, best: before, cost: u32::MAX };
+    let mut trial = Trial { inputs, side_info, near, sampler, field, at, target, own, best: before, cost: u32::MAX };
     trial.try_vectors();
     trial.try_pairs();
     let Trial { mut target, best, .. } = trial;
@@ -161,6 +162,7 @@ fn best(
 struct Trial<'a, 'b> {
     inputs: Inputs<'a>,
     side_info: &'a mut SideInfo,
+    near: &'a Near,
     sampler: &'a mut Sampler<'b>,
     field: &'a Field,
     at: usize,
@@ -176,7 +178,7 @@ impl Trial<'_, '_> {
     /// The block as it was, then whole vectors from around it.
     fn try_vectors(&mut self) {
         let Self { field, at, .. } = *self;
-        let (candidates, count) = candidates(self.side_info, field, &self.inputs.found[at], at);
+        let (candidates, count) = candidates(self.near, field, &self.inputs.found[at], at);
         let count = if is_calm(field, at) { 1 } else { count };
         candidates[..count].iter().for_each(|block| self.consider(*block));
     }
@@ -184,16 +186,16 @@ impl Trial<'_, '_> {
     /// Pairs of vectors, of which the best one so far is the first.
     fn try_pairs(&mut self) {
         let Self { field, at, .. } = *self;
-        if let Some(first) = self.best.one_vector().filter(|_| field.may_bipredict(at)) {
-            let (pairs, count) = pairs(self.inputs, self.side_info, field, first, at);
+        if let Some(first) = self.best.one_vector().filter(|_| self.near.may_bipredict) {
+            let (pairs, count) = pairs(self.inputs, self.near, field, first, at);
             pairs[..count].iter().for_each(|pair| self.consider(Block::Bipredicted(*pair)));
         }
     }
 
     fn consider(&mut self, block: Block) {
-        let Self { field, at, .. } = *self;
+        let Self { near, field, at, .. } = *self;
         let mut bits = Cost::default();
-        let _ = self.side_info.block(&mut bits, field, at, block);
+        let _ = self.side_info.block_near(&mut bits, near, block);
         let bits = self.inputs.lambda * bits.0 / (16 * BIT);
         let Some(enough) = self.cost.checked_sub(bits).filter(|enough| *enough > 0) else { return };
         // Only the block as it was may be split.
@@ -213,7 +215,7 @@ impl Trial<'_, '_> {
 /// neighbours have.
 fn pairs(
     inputs: Inputs<'_>,
-    side_info: &SideInfo,
+    near: &Near,
     field: &Field,
     first: Vector,
     at: usize,
@@ -221,7 +223,7 @@ fn pairs(
     let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
     let Past { last, before } = inputs.quarters;
     let quarters = Past { last, before }.map(|quarters| quarters.of(field.sources[at]));
-    let predicted = side_info.second(field, at, first);
+    let predicted = near.second(first);
     let second = Second { lambda: inputs.lambda, quarters, corner, first, predicted };
     let found = second.find(&inputs.blocks.square(corner));
     let (mut all, mut count) = ([[first, found]; MAX_PAIRS], 1);
@@ -311,7 +313,7 @@ fn may_pay(inputs: Inputs<'_>, field: &Field, at: usize) -> bool {
 }
 
 /// What a block tries, itself first.
-fn candidates(side_info: &SideInfo, field: &Field, found: &Found, at: usize) -> ([Block; MAX_CANDIDATES], usize) {
+fn candidates(near: &Near, field: &Field, found: &Found, at: usize) -> ([Block; MAX_CANDIDATES], usize) {
     let before = field.blocks[at];
     let (mut all, mut count) = ([before; MAX_CANDIDATES], 1);
     let mut add = |block: Block| {
@@ -320,7 +322,7 @@ fn candidates(side_info: &SideInfo, field: &Field, found: &Found, at: usize) -> 
             count += 1;
         }
     };
-    side_info.candidates(field, at).as_slice().iter().for_each(|vector| add(Block::whole(*vector)));
+    near.candidates.as_slice().iter().for_each(|vector| add(Block::whole(*vector)));
     let right = (at % field.across + 1 < field.across).then_some(at + 1);
     let below = (at / field.across + 1 < field.down).then_some(at + field.across);
     for vector in [right, below].into_iter().flatten().filter_map(|at| field.blocks[at].vector(0)) {
