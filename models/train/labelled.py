@@ -1,4 +1,5 @@
-"""What has classes, for codes that are judged by them: MNIST, the pictures of CIFAR-10 that there are, and descriptions of packages."""
+"""What has classes, for codes that are judged by them: MNIST, as samples or as features, the pictures of CIFAR-10 that there are, and descriptions of
+packages."""
 
 from __future__ import annotations
 
@@ -11,9 +12,10 @@ import torch
 
 import pictures
 import texts
+from features import features
 from vectors import Frame
 
-HELD_OUT = {"digits": 10_000, "cifar": 500, "packages": 1000}  # the last of the training part: what settings are chosen on
+HELD_OUT = {"digits": 10_000, "features": 10_000, "cifar": 500, "packages": 1000}  # the last of the training part: what settings are chosen on
 TEST_PACKAGES = 1000  # the last of all
 
 
@@ -45,7 +47,7 @@ class Labelled:
 
 @lru_cache(maxsize=None)
 def load(name: str, folder: Path | None, axes: int = 0) -> Labelled:
-    """digits: MNIST's training part, (N, 784); cifar: (N, 3072); packages: texts.py's, (N, 2000). With `axes` along so many principal axes
+    """digits: MNIST's training part, (N, 784); features: the same by features.py, (N, 2048); cifar: (N, 3072); packages: texts.py's, (N, 2000). With `axes` along so many principal axes
     (vectors.py)."""
     if name not in HELD_OUT:
         raise SystemExit(f"data = {name!r}: not one of {', '.join(HELD_OUT)}")
@@ -58,13 +60,14 @@ def load(name: str, folder: Path | None, axes: int = 0) -> Labelled:
 
 
 def test(name: str, folder: Path) -> tuple[torch.Tensor, torch.Tensor]:
-    """The test part: of digits samples (10000, 784) in 0..1 and classes (10000,), of packages (1000, 2000) and (1000,). Nothing is chosen on it.
+    """The test part: of digits samples (10000, 784) in 0..1 or features (10000, 2048), and classes (10000,), of packages (1000, 2000) and (1000,). Nothing is chosen on it.
     CIFAR-10's pictures are few: it is those held out."""
     return part(name, folder, "test")
 
 
+@lru_cache(maxsize=4)
 def part(name: str, folder: Path, which: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Samples (N, D) and classes (N,); which: train or test."""
+    """Samples or features (N, D) and classes (N,); which: train or test."""
     if name == "packages":
         words, classes = texts.texts(folder)
         kept = slice(-TEST_PACKAGES) if which == "train" else slice(-TEST_PACKAGES, None)
@@ -73,4 +76,5 @@ def part(name: str, folder: Path, which: str) -> tuple[torch.Tensor, torch.Tenso
         images, classes = pictures.cifar(folder) if name == "cifar" else pictures.digits(folder, "train" if which == "train" else "t10k")
         kept = slice(-HELD_OUT[name], None) if (name, which) == ("cifar", "test") else slice(None)
         samples, classes = images[kept] / np.float32(255), classes[kept]
-    return torch.from_numpy(samples), torch.from_numpy(classes.astype(np.int64))
+    samples = torch.from_numpy(samples)
+    return features(samples) if name == "features" else samples, torch.from_numpy(classes.astype(np.int64))

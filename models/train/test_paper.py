@@ -19,6 +19,7 @@ sys.path.insert(0, str(HERE / "paper"))
 
 import codes
 import compression
+import features
 import figures
 import labelled
 import learned
@@ -334,8 +335,22 @@ class LearnedCodes(unittest.TestCase):
             code = learned.encoder(one)(digits)
             self.assertEqual(code.shape, (5, one.bits), one.name)
             self.assertEqual(code.dtype == torch.bool, one not in learned.POINTS, one.name)
-        for one in learned.CIFAR:
-            self.assertEqual(learned.encoder(one)(torch.rand(5, 3072)).shape, (5, one.bits), one.name)
+        for one in (*learned.FEATURES, *learned.CIFAR):
+            given = torch.rand(5, 2048 if one in learned.FEATURES else 3072)
+            self.assertEqual(learned.encoder(one)(given).shape, (5, one.bits), one.name)
+
+    def test_features_are_what_a_network_of_pictures_makes_of_digits_with_a_black_border(self):
+        digits = torch.rand(3, 784)
+        x = torch.zeros(3, 3, 32, 32)
+        x[:, :, 2:30, 2:30] = digits.view(3, 1, 28, 28)
+        (own,) = (one for one in learned.PICTURES if one.settings == features.NETWORK)
+        model, _ = learned.embedding_model(own)
+        x = x - 0.5
+        for layer in model.encoder.filters[: features.LAYERS]:
+            x = torch.nn.functional.max_pool2d(layer(x).tanh(), 3, stride=2, padding=1)
+        found = features.features(digits)
+        self.assertEqual(found.shape, (3, 2048))
+        torch.testing.assert_close(found, x.flatten(1))
 
     def test_a_classifier_learns_and_neighbours_of_few_labels_are_those_that_have_them(self):
         torch.manual_seed(1)

@@ -104,8 +104,10 @@ PHOTOS = (
     Learned("bernoulli-photos", 64, "Bernoulli VAE"),
     Learned("bernoulli-photos-nested", 512, "Bernoulli VAE, nested"),
 )
-TEXTS, CIFAR = (tuple(Learned(f"{latent}-{what}", bits, f"{latent.capitalize()} VAE") for latent in ("bernoulli", "gaussian") for bits in (16, 32)) for what in ("texts", "cifar"))
-ALL = (*HASHES, *EMBEDDINGS, *STACKS, *POINTS, *PLANES, *PICTURES, *PHOTOS, *TEXTS, *CIFAR)
+TEXTS, FEATURES, CIFAR = (
+    tuple(Learned(f"{latent}-{what}", bits, f"{latent.capitalize()} VAE") for latent in ("bernoulli", "gaussian") for bits in (8, 16, 32)) for what in ("texts", "features", "cifar")
+)
+ALL = (*HASHES, *EMBEDDINGS, *STACKS, *POINTS, *PLANES, *PICTURES, *PHOTOS, *TEXTS, *FEATURES, *CIFAR)
 
 
 def train(data: Path, runs: tuple[Learned, ...] = ALL) -> None:
@@ -144,7 +146,7 @@ def embedding_model(one: Learned) -> tuple[Embedding, Frame | None]:
 
 def encoder(one: Learned) -> Encode:
     """To bits (N, K) of a binary code, else to points (N, K)."""
-    if one in (*HASHES, *PHOTOS, *TEXTS, *CIFAR):
+    if one in (*HASHES, *PHOTOS, *TEXTS, *FEATURES, *CIFAR):
         model, frame = codes.read(one.read_settings(), one.weights)
         return torch.no_grad()(lambda samples: model.encode(frame.coordinates(samples)))
     network, frame = embedding_model(one)

@@ -256,6 +256,7 @@ def measure(data: Path) -> None:
     figures.write_table("codes-pictures.csv", picture_rows(data))
     figures.write_table("codes-photographs.csv", photographs.rows(data))
     figures.write_table("codes-texts.csv", hash_rows(learned.Test(data, "packages"), learned.TEXTS))
+    figures.write_table("codes-features.csv", hash_rows(learned.Test(data, "features"), learned.FEATURES))
     figures.write_table("codes-cifar.csv", hash_rows(learned.Test(data, "cifar"), learned.CIFAR))
     figures.write_table("codes-words.csv", word_rows())
     shown = styles(test)
