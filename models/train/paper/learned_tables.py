@@ -232,7 +232,7 @@ def picture_rows(data: Path) -> list[dict]:
 def styles(test: learned.Test) -> np.ndarray:
     """Figure 6 of Salakhutdinov and Hinton: a test digit of each class (rows) and free unit, decoded from its own split code with that unit alone
     moved (columns), in pixels of 0..1, (10 STYLES, 2 + STEPS_OF_STYLE, 28, 28); the first column is the digit, the last white. The units are those that vary most."""
-    (one,) = (one for one in learned.POINTS if one.read_settings().classed)
+    (one,) = (one for one in learned.POINTS if one.settings == "nca-deep-split")
     model, _ = learned.embedding_model(one)
     searched = encoded(model, test.searched)
     deviation, mean = searched.std(0), searched.mean(0)
