@@ -99,7 +99,7 @@ def variational() -> Section:
         "Bernoulli latents, sampled by the binary concrete relaxation, give a better ranking than Gaussian ones thresholded at the median, on MNIST at all lengths.",
         f"MAP of the Bernoulli code against the Gaussian one: {against(BERNOULLI, GAUSSIAN)}. Bernoulli latents are ahead at {len(won)} of {len(ladder)} lengths. "
         f"ITQ, which turns the same 64 axes and trains in seconds, against Bernoulli latents: {against('ITQ', BERNOULLI)}.",
-        "Digits' pixels are given along 64 principal axes; for features of a convolutional network, as the paper has them, see the next table. The reconstruction's noise is normal. Both latents "
+        "Digits' pixels are given along 64 principal axes; for features of a convolutional network, as the paper has them, see the next section. The reconstruction's noise is normal. Both latents "
         "have the same layers, 64-256-K and back, the same steps and the same weight of the divergence. The temperature falls from 1 to 0.3. One run each.",
         (
             ("codes-lengths.svg", "MAP and precision of the first 100, by the length of a code; NCA alone knows the classes."),
@@ -244,7 +244,7 @@ def neighbours() -> Section:
         "<em>As of today</em>: the same layers and 30 units, but rectified units without pretraining, the log likelihood (Equation 6) in place of "
         "Equation 5, every digit turned, scaled, slanted, moved and bent at random in each of 100 passes in batches of 1,000, an average of the weights, bfloat16. With Equation 5 such a network had stopped at an expected share of 0.6 right. On the "
         "10,000 digits that nothing learns from, which are searched in the end, it erred on 0.68 % by 3 neighbours, the paper's form on 1.49 %; the test part was looked at once.\n"
-        "<strong>Which orders hold, by 3 neighbours, digits being wrong by one of two codes alone: four layers are better than one (152 errors and 180, chance moves the difference by 11), and what is known today is better than the paper's form (64 errors). "
+        "<strong>Which orders hold, by 3 neighbours, judged by the digits that one of two codes alone gets wrong: four layers are better than one (152 errors and 180, chance moves the difference by 11), and what is known today is better than the paper's form (64 errors). "
         "The paper's order of the variants, by which reconstruction and split codes help a little, cannot be told.</strong> With four layers they err on 152, 157 and 155 test digits: 5 and 3 more, where chance moves the difference by 9 and 10; and on 149, 136 and 138 of the 10,000 digits that nothing learns from, 13 and 11 fewer, chance 9. "
         "With one layer on 180, 193 and 183, chance 10. The paper's own order is one of 100 and 97 errors; to see 3 of 100 would take some 45 times as many digits, or as many seeds.\n"
         "With one layer lambda is 0.999, chosen on the 10,000 digits, as the paper chose 0.99 for its network of four: by 3 neighbours NCA alone erred on 1.76 % of them, regularised on 1.95 % with 0.99 and on 1.83 % with 0.999, "
