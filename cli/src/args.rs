@@ -303,6 +303,10 @@ fn named(text: &str, extension: &str) -> Result<PathBuf, String> {
     if other { Err(format!("give it a name that ends in .{extension}")) } else { Ok(path) }
 }
 
+fn count(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "give a whole number, 1 or more".to_owned())
+}
+
 fn positive(text: &str) -> Result<f64, String> {
     match text.trim().parse() {
         Ok(value) if value > 0.0 && f64::is_finite(value) => Ok(value),

@@ -9,7 +9,7 @@ use nestcast_media::output::{Output, promised_format};
 use nestcast_media::picture::encode_png;
 use nestcast_media::stream::Reader;
 use nestcast_media::{Input, Kind, Opened};
-use nestcast_models::Runtime;
+use nestcast_models::{Composed, Runtime};
 
 use crate::args::{Decode, Transform};
 use crate::transforms::{Model, beside};
@@ -39,13 +39,28 @@ fn picture(options: &Decode, transform: Transform, input: Input<'_>) -> Result<(
     ensure_png(&options.output)?;
     let output = Output::new(&options.output, &[&options.input])?;
     let model = Model::open(&options.common)?.or_built_in(stream.header().model);
-    let (synthesis, pushed) = beside(|| model.synthesis(transform), || pushed(options, &name, stream, &model));
-    // Where both fail, what is wrong with the stream is told.
-    let ((mut decoder, fault, count), synthesis) = (pushed?, synthesis?);
-    let (coefficients, position) = decoder.coefficients().with_context(failed)?;
-    let picture = synthesis.picture_of(std::mem::take(coefficients), position).with_context(failed)?;
-    // Networks take longer to give up their memory than the system to take it back when the process ends.
-    std::mem::forget(synthesis);
+    let read = || pushed(options, &name, stream, &model);
+    let (picture, Pushed { fault, count, .. }) = match transform {
+        Transform::Linear => {
+            let mut pushed = read()?;
+            (pushed.decoder.render().with_context(failed)?, pushed)
+        }
+        Transform::Deep => {
+            let composed = || {
+                let mut pushed = read()?;
+                let (coefficients, position) = pushed.decoder.coefficients().with_context(failed)?;
+                let linear = model.package.linear(model.threads);
+                Ok::<_, anyhow::Error>((Composed::new(&linear, coefficients, position).with_context(failed)?, pushed))
+            };
+            let (synthesis, composed) = beside(|| model.deep_synthesis(), composed);
+            // Where both fail, what is wrong with the stream is told.
+            let ((composed, pushed), synthesis) = (composed?, synthesis?);
+            let picture = synthesis.complete(composed).with_context(failed)?;
+            // Networks take longer to give up their memory than the system to take it back when the process ends.
+            std::mem::forget(synthesis);
+            (picture, pushed)
+        }
+    };
     if let Some(fault) = fault {
         files::note(&format!("{name}: {fault}: the picture shows what came before; get the stream again for the rest"));
     }
@@ -58,14 +73,16 @@ fn picture(options: &Decode, transform: Transform, input: Input<'_>) -> Result<(
     )
 }
 
-/// A decoder that was given the stream, what of it breaks the specification, and its bytes. The synthesis is not there yet; all that a
-/// decoder knows before it is the same with another.
-fn pushed(
-    options: &Decode,
-    name: &str,
-    stream: Reader<Opened>,
-    model: &Model,
-) -> Result<(Decoder, Option<Error>, usize)> {
+/// A linear decoder that was given a stream: what it knows before the synthesis is the same with any.
+struct Pushed {
+    decoder: Decoder,
+    /// What of the stream breaks the specification.
+    fault: Option<Error>,
+    /// Bytes of the stream.
+    count: usize,
+}
+
+fn pushed(options: &Decode, name: &str, stream: Reader<Opened>, model: &Model) -> Result<Pushed> {
     let failed = || format!("{name} cannot be decoded");
     // Refuses what the decoder would, before more than the header is read.
     let (given, max) = (stream.header().size.pixels() as u64, options.common.max_pixels);
@@ -81,7 +98,7 @@ fn pushed(
         Err(fault @ Error::Corrupt { .. }) if decoder.header().is_some() => Some(fault),
         pushed => pushed.map(|_| None).with_context(failed)?,
     };
-    Ok((decoder, fault, bytes.len()))
+    Ok(Pushed { decoder, fault, count: bytes.len() })
 }
 
 /// Refuses a name that promises another format than PNG.

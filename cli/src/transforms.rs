@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Result, anyhow};
-use nestcast_codec::{Decoder, Encoder, ModelId, Restoration, Synthesis};
-use nestcast_models::{Package, Runtime, VideoPackage};
+use nestcast_codec::{Decoder, Encoder, ModelId, Restoration};
+use nestcast_models::{DeepSynthesis, Package, Runtime, VideoPackage};
 
 use crate::args::{Common, Transform};
 
@@ -32,12 +32,9 @@ impl Model {
         })
     }
 
-    /// The transform to decode with.
-    pub(crate) fn synthesis(&self, kind: Transform) -> Result<Arc<dyn Synthesis>> {
-        Ok(match kind {
-            Transform::Linear => Arc::new(self.package.linear(self.threads)),
-            Transform::Deep => Arc::new(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads)?),
-        })
+    /// What decodes with networks.
+    pub(crate) fn deep_synthesis(&self) -> Result<DeepSynthesis> {
+        Ok(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads)?)
     }
 
     /// This model, or the built-in one of this id, where there is one and this is another.
@@ -51,7 +48,11 @@ impl Model {
 
     /// A decoder with this transform.
     pub(crate) fn decoder(&self, kind: Transform) -> Result<Decoder> {
-        Ok(Decoder::new(self.synthesis(kind)?).with_max_pixels(self.max_pixels))
+        let decoder = match kind {
+            Transform::Linear => Decoder::new(self.package.linear(self.threads)),
+            Transform::Deep => Decoder::new(self.deep_synthesis()?),
+        };
+        Ok(decoder.with_max_pixels(self.max_pixels))
     }
 }
 

@@ -320,6 +320,38 @@ fn sources_that_cannot_be_sent_are_refused() {
 }
 
 #[test]
+fn options_of_a_session_that_cannot_be_used_are_named_with_what_to_do() {
+    let bench = Bench::new();
+    bench.write("one.png", &png::rgb(64, 48));
+    bench.write("words", b"neither a certificate nor a key");
+    bench.write("cut.pem", b"-----BEGIN CERTIFICATE-----\nMIIB\n");
+    bench.write("long", &[b'a'; 513]);
+    let receive = ["receive", "127.0.0.1:9", "-o", "x", "--retry", "0", "--ca"];
+    for (arguments, part) in [
+        (&["send", "one.png", "--cert", "none", "--key", "none"][..], ": name a PEM file with the certificate"),
+        (&["send", "one.png", "--cert", "words", "--key", "none"], "no certificate is in it: name a PEM file"),
+        (&["send", "one.png", "--cert", "cut.pem", "--key", "none"], ": write or get it again"),
+        (&["send", "one.png", "--token-file", "long"], ": write a shorter one into it"),
+        (&[&receive[..], &["none"]].concat(), ": name a PEM file with certificates"),
+        (&[&receive[..], &["words"]].concat(), "no certificate is in it: name a PEM file"),
+        (&[&receive[..], &["cut.pem"]].concat(), ": get it again"),
+    ] {
+        let line = refusal(arguments, &bench.run(arguments, &[]));
+        assert!(line.contains(part), "{line}");
+    }
+    for (option, value, part) in [
+        ("--listen", "127.0.0.1", "give an IP address and a port"),
+        ("--listen", "127.0.0.1:70000", "give an IP address and a port"),
+        ("--max-receivers", "0", "give a whole number, 1 or more"),
+        ("--max-receivers-per-address", "-1", "give a whole number, 1 or more"),
+    ] {
+        let output = bench.run(&["send", "one.png", &format!("{option}={value}")], &[]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains(part), "{error}");
+    }
+}
+
+#[test]
 fn a_folder_of_pictures_of_several_sizes_is_refused_before_anybody_comes() {
     let bench = Bench::new();
     std::fs::create_dir(bench.path("slides")).expect("a folder");

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use nestcast_codec::{
-    Analysis, Axes, Coefficients, Linear, Model, Planes, Position, Synthesis, TransformError, View, ViewMut,
+    Analysis, Axes, Coefficients, Error, Linear, Model, Picture, Planes, Position, Synthesis, TransformError, View,
+    ViewMut,
 };
 
 use crate::onnx::{Network, Workers};
@@ -42,6 +43,46 @@ pub struct DeepSynthesis {
     pub(crate) cuts: [f32; 2],
     /// How strong the tables' post-filter is behind the network, in 1/64.
     pub(crate) post_filter: u8,
+}
+
+/// A synthesis as far as it needs no network, so that it can be done while one is loaded.
+#[derive(Debug)]
+pub struct Composed {
+    planes: Planes,
+    significance: Vec<Vec<u8>>,
+    position: Position,
+}
+
+impl Composed {
+    /// The planes of these coefficients, whose memory it takes, of a stream that came so far.
+    ///
+    /// # Errors
+    /// As [`Coefficients::check`].
+    pub fn new(linear: &Linear, coefficients: &mut Coefficients, position: Position) -> Result<Self, Error> {
+        let planes = linear.compose(coefficients)?;
+        // The planes take as much memory, and the network more.
+        let Coefficients { significance, .. } = std::mem::take(coefficients);
+        Ok(Self { planes, significance, position })
+    }
+}
+
+impl DeepSynthesis {
+    /// The rest of the synthesis, in memory of its own: the network and the post-filter.
+    ///
+    /// # Errors
+    /// [`TransformError::Network`] if the network fails.
+    pub fn complete(&self, composed: Composed) -> Result<Picture, TransformError> {
+        let mut picture = Picture::zero(composed.planes.size, composed.planes.channels);
+        self.complete_into(composed, (&mut picture).into())?;
+        Ok(picture)
+    }
+
+    fn complete_into(&self, composed: Composed, out: ViewMut<'_>) -> Result<(), TransformError> {
+        let Composed { mut planes, significance, position } = composed;
+        let [low, high] = self.cuts;
+        self.correction.add_to(&mut planes, Some(position.0.clamp(low, high)))?;
+        Ok(self.linear.filtered_picture(&planes, &significance, (position, self.post_filter), out)?)
+    }
 }
 
 impl Analysis for Deep {
@@ -108,12 +149,7 @@ impl Synthesis for DeepSynthesis {
         position: Position,
         out: ViewMut<'_>,
     ) -> Result<(), TransformError> {
-        let [low, high] = self.cuts;
-        let mut planes = self.linear.compose(coefficients)?;
-        // The planes take as much memory, and the network more.
-        let Coefficients { significance, .. } = std::mem::take(coefficients);
-        self.correction.add_to(&mut planes, Some(position.0.clamp(low, high)))?;
-        Ok(self.linear.filtered_picture(&planes, &significance, (position, self.post_filter), out)?)
+        self.complete_into(Composed::new(&self.linear, coefficients, position)?, out)
     }
 }
 

@@ -38,7 +38,7 @@ mod packages;
 pub mod runtime;
 mod tensor;
 
-pub use deep::{Deep, DeepAnalysis, DeepSynthesis};
+pub use deep::{Composed, Deep, DeepAnalysis, DeepSynthesis};
 pub use frames::{DeepFrames, VideoManifest, VideoPackage, VideoRanges};
 #[cfg(feature = "kept")]
 pub use kept::{KeepError, KeptPackages};

@@ -14,6 +14,7 @@ from torch import nn
 
 import frames
 from frame_restorer import DIFFERENCE, LUMA, FrameRestorer
+from one_network import OneNetwork
 from settings import FrameSettings, Phase
 
 WEIGHTS = torch.tensor([6.0, 1.0, 1.0]) / 8
@@ -56,7 +57,7 @@ def shown(frame: torch.Tensor) -> torch.Tensor:
     return (frame + 128).round().clamp(0, 255) - 128
 
 
-class Task:
+class Task(OneNetwork):
     """The network in training (train.py)."""
 
     def __init__(self, settings: FrameSettings, folder: Path | None):
@@ -67,12 +68,6 @@ class Task:
         self.held_out = groups(frames.read(folder / "held-out.bin"))
         self.model = FrameRestorer(settings).to(memory_format=torch.channels_last)
 
-    def groups(self) -> list[dict]:
-        return [{"name": "all", "params": list(self.model.parameters()), "base": self.settings.learning_rate}]
-
-    def trained(self, stage: str) -> tuple[str, ...]:
-        return ("all",)
-
     def batch(self, step: int) -> dict[str, torch.Tensor]:
         return self.parts.batch(step)
 
@@ -81,26 +76,8 @@ class Task:
         error = by_plane((restored - batch["target"]).square()) / (batch["error"] + LEAST_ERROR)
         return (error * WEIGHTS).sum(1).mean()
 
-    def before_step(self) -> None: ...
-
-    def after_step(self) -> None: ...
-
     def validate(self, model: nn.Module) -> list[dict]:
         return gains(model, self.held_out)
-
-    def begin(self, start: dict) -> None:
-        """With the weights of another such run, or with the synthesis of a photo model."""
-        prefix, weights = "synthesis.", start["model"]
-        photo = {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
-        if photo:
-            self.model.load_photo(photo)
-        else:
-            self.model.load_state_dict(weights)
-
-    def state(self) -> dict:
-        return {}
-
-    def load_state(self, saved: dict) -> None: ...
 
     def export(self, model: nn.Module, out: Path) -> None:
         import frame_package

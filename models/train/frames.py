@@ -6,7 +6,6 @@ held out, as for the tables of video. Needs NumPy and cargo.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -73,17 +72,9 @@ def write(out: Path, clips: list[Path]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("clips", "out"):
-        parser.add_argument(f"--{name}", type=Path, required=True, metavar="DIR")
-    given = parser.parse_args()
-    clips = sorted(given.clips.glob("*.y4m"))
-    training = video.training(clips)
-    if not training:
-        sys.exit(f"{given.clips}: no clips; make them with clips.py")
-    given.out.mkdir(parents=True, exist_ok=True)
-    write(given.out / "held-out.bin", [clip for clip in clips if clip not in training])
-    write(given.out / "training.bin", training)
+    clips, training, out = video.asked_for(__doc__)
+    write(out / "held-out.bin", [clip for clip in clips if clip not in training])
+    write(out / "training.bin", training)
 
 
 if __name__ == "__main__":

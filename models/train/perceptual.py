@@ -34,7 +34,7 @@ class Synthesis(Correction):
     def __init__(self, settings: PerceptualSettings):
         super().__init__(settings.channels, settings.blocks, settings.step, cut=True)
 
-    def load_first(self, weights: dict[str, torch.Tensor]) -> None:
+    def load_photo(self, weights: dict[str, torch.Tensor]) -> None:
         """Takes the weights of a photo model's synthesis."""
         self.load_state_dict(weights)
 

@@ -36,7 +36,7 @@ class Restorer(Correction):
             nn.init.zeros_(layer.weight)
         nn.init.zeros_(self.embed[0].weight[:, 1:])
 
-    def load_first(self, weights: dict[str, torch.Tensor]) -> None:
+    def load_photo(self, weights: dict[str, torch.Tensor]) -> None:
         """Takes the weights of a `Correction`; what it was not told stays at zero."""
         weights = dict(weights)
         weights["embed.0.weight"] = F.pad(weights["embed.0.weight"], (0, SUBBANDS))

@@ -17,6 +17,7 @@ from torch import nn
 import coder
 import pack
 from model import PASSES, PLANE_SCALE
+from one_network import OneNetwork
 from post_filter import PostFilter
 from restorer import Restorer, maps
 from settings import Phase, RestorerSettings
@@ -136,7 +137,7 @@ def psnr(planes: torch.Tensor, one: dict[str, object]) -> torch.Tensor:
     return 10 * torch.log10(255**2 / error.clamp(min=1e-3))
 
 
-class Task:
+class Task(OneNetwork):
     """The second synthesis in training (train.py)."""
 
     network: type[nn.Module] = Restorer
@@ -149,22 +150,12 @@ class Task:
         self.validation = self.packed.validation()
         self.model = self.network(settings).to(memory_format=torch.channels_last)
 
-    def groups(self) -> list[dict]:
-        return [{"name": "all", "params": list(self.model.parameters()), "base": self.settings.learning_rate}]
-
-    def trained(self, stage: str) -> tuple[str, ...]:
-        return ("all",)
-
     def batch(self, step: int) -> dict[str, object]:
         return self.packed.batch(step)
 
     def loss(self, batch: dict[str, object], phase: Phase) -> torch.Tensor:
         error = (restored(self.model, batch) - batch["target"]).square().sum(1).mean((1, 2))
         return (error / batch["error"]).mean()
-
-    def before_step(self) -> None: ...
-
-    def after_step(self) -> None: ...
 
     @torch.no_grad()
     def validate(self, model: nn.Module) -> list[dict]:
@@ -179,20 +170,6 @@ class Task:
             gain = np.mean(deep) - np.mean(linear)
             rows.append({"kind": kind, "cut": cut, "linear": round(float(np.mean(linear)), 3), "gain": round(float(gain), 4)})
         return rows
-
-    def begin(self, start: dict) -> None:
-        """With the weights of another such run, or with the synthesis of a photo model."""
-        prefix, weights = "synthesis.", start["model"]
-        first = {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
-        if first:
-            self.model.load_first(first)
-        else:
-            self.model.load_state_dict(weights)
-
-    def state(self) -> dict:
-        return {}
-
-    def load_state(self, saved: dict) -> None: ...
 
     def export(self, model: nn.Module, out: Path) -> None:
         """No package holds a second synthesis yet."""

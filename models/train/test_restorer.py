@@ -185,7 +185,7 @@ class Network(unittest.TestCase):
         first = Correction(settings.channels, settings.blocks, settings.step, cut=True)
         torch.nn.init.normal_(first.tail.weight, std=0.1)
         second = Restorer(settings)
-        second.load_first(first.state_dict())
+        second.load_photo(first.state_dict())
         coded = coder.encode(photo(128, 128, 8), TABLES)
         planes, known = coder.window(coded, 3.4, TABLES, 32, 0, (64, 96))
         given = [torch.from_numpy(planes)[None], torch.tensor([3.4])]

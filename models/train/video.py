@@ -135,24 +135,30 @@ def learn(what: str, out: Path, clips: list[Path]) -> None:
         sys.exit("the clips were not coded: see what cargo says above")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def asked_for(description: str) -> tuple[list[Path], list[Path], Path]:
+    """What the command line names: all clips, those to train on, and the folder to write, which is made."""
+    parser = argparse.ArgumentParser(description=description)
     for name in ("clips", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True, metavar="DIR")
     given = parser.parse_args()
-    clips = training(sorted(given.clips.glob("*.y4m")))
-    if not clips:
+    clips = sorted(given.clips.glob("*.y4m"))
+    if not training(clips):
         sys.exit(f"{given.clips}: no clips; make them with clips.py")
     given.out.mkdir(parents=True, exist_ok=True)
+    return clips, training(clips), given.out
+
+
+def main() -> None:
+    _, clips, out = asked_for(__doc__)
     for name, steps in STEPS.items():
-        (given.out / name).write_bytes(start(START.read_bytes()[:TABLES], *steps, TRAINED[name]))
+        (out / name).write_bytes(start(START.read_bytes()[:TABLES], *steps, TRAINED[name]))
     for number in range(ROUNDS):
         print(f"round {number + 1}", flush=True)
-        learn("priors", given.out, clips)
+        learn("priors", out, clips)
     print("filters", flush=True)
-    learn("filters", given.out, clips)
+    learn("filters", out, clips)
     made = sum(clip.stem.startswith("made") for clip in clips)
-    manifest.write(given.out, HEAD.format(videos=len(clips) - made, made=made), STEPS)
+    manifest.write(out, HEAD.format(videos=len(clips) - made, made=made), STEPS)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use sha2::{Digest as _, Sha256};
@@ -49,12 +49,18 @@ impl Trust {
             Self::Authorities(file) => {
                 let mut roots = RootCertStore::empty();
                 let read = |error: &dyn std::fmt::Display| Error::Setup(format!("{}: {error}", file.display()));
-                for certificate in CertificateDer::pem_file_iter(file).map_err(|error| read(&error))? {
-                    let certificate = certificate.map_err(|error| read(&error))?;
+                let unread = |error| match error {
+                    pem::Error::Io(error) => {
+                        read(&format!("it cannot be read: {error}: name a PEM file with certificates"))
+                    }
+                    error => read(&format!("it is no PEM file with certificates: {error}: get it again")),
+                };
+                for certificate in CertificateDer::pem_file_iter(file).map_err(unread)? {
+                    let certificate = certificate.map_err(unread)?;
                     roots.add(certificate).map_err(|error| read(&error))?;
                 }
                 if roots.is_empty() {
-                    return Err(read(&"no certificate is in it: give a PEM file"));
+                    return Err(read(&"no certificate is in it: name a PEM file with one"));
                 }
                 builder.with_root_certificates(roots).with_no_client_auth()
             }

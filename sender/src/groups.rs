@@ -6,11 +6,13 @@
 //! An encoder that comes short of time gives a loop up.
 
 mod encoder_time;
+mod split;
 
 use std::collections::BTreeMap;
 
 use crate::join_budget::JoinBudget;
 use encoder_time::EncoderTime;
+use split::{Split, sum_of_squares_between};
 
 /// In how many loops a video is coded side by side, each for a part of the receivers; no more than there is time to encode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,8 +24,6 @@ pub enum Loops {
     AtMost(usize),
 }
 
-/// A loop branches where the upper of its receivers are so many times faster than the lower, in the geometric mean.
-const APART: f64 = 2.0;
 /// Loops become one whose receivers are not so many times faster than each other, and
 const NEAR: f64 = 1.4;
 /// where all loops are taken also those whose becoming one adds so many times less to the sum of squares than that which
@@ -260,7 +260,7 @@ impl Groups {
         let full = full && self.loops != Loops::AsNeeded;
         let [one, other] = pair.map(|number| self.of(number).count());
         let cost = sum_of_squares_between(one, other, gap);
-        if gap < NEAR.ln() || full && self.widest().is_some_and(|cut| cut.worth > WORTH_A_JOIN * cost) {
+        if gap < NEAR.ln() || full && self.widest().is_some_and(|split| split.worth > WORTH_A_JOIN * cost) {
             self.merge(pair, joins);
         }
     }
@@ -303,28 +303,29 @@ impl Groups {
         if self.groups.len() >= self.most() || !self.time.has_room() {
             return None;
         }
-        let cut = match self.loops {
+        let split = match self.loops {
             Loops::AsNeeded => self.above_who_starves(),
             Loops::AtMost(_) => self.widest(),
         }?;
-        let from = self.groups.iter().position(|group| group.number == cut.group)?;
+        let from = self.groups.iter().position(|group| group.number == split.group)?;
         let number = self.made;
         self.made += 1;
         let bases = self.groups[from].bases;
-        self.groups.push(Group { number, branches_off: Some(cut.group), joined: false, bases, age: 0 });
-        let faster = self.members.values_mut().filter(|member| member.group == cut.group && member.settled >= cut.from);
+        self.groups.push(Group { number, branches_off: Some(split.group), joined: false, bases, age: 0 });
+        let faster =
+            self.members.values_mut().filter(|member| member.group == split.group && member.settled >= split.from);
         faster.for_each(|member| *member = Member { group: number, stayed: 0, stray: 0, ..*member });
         Some(Change::Branch { from })
     }
 
-    /// The cut of the first loop above those of its receivers who cannot carry its bases.
-    fn above_who_starves(&self) -> Option<Cut> {
+    /// The split of the first loop above those of its receivers who cannot carry its bases.
+    fn above_who_starves(&self) -> Option<Split> {
         let (group, patience) = (self.groups.first()?.number, self.frames_in(STARVED));
         let rates = self.settled_rates(group);
         let starving =
             self.of(group).filter(|(_, member)| member.starved >= patience).map(|(_, member)| member.settled);
         let fastest = starving.max_by(f64::total_cmp)?;
-        Cut::at(group, &rates, rates.partition_point(|rate| *rate <= fastest)).filter(Cut::is_wide)
+        Split::at(group, &rates, rates.partition_point(|rate| *rate <= fastest)).filter(Split::is_wide)
     }
 
     /// The settled rates of a loop's receivers, without those who came of late; they rise.
@@ -336,10 +337,11 @@ impl Groups {
         rates
     }
 
-    /// Of the cuts between receivers that are far enough apart that which is worth the most.
-    fn widest(&self) -> Option<Cut> {
-        let cuts = self.groups.iter().filter_map(|group| Cut::best(group.number, &self.settled_rates(group.number)));
-        cuts.max_by(|a, b| a.worth.total_cmp(&b.worth))
+    /// Of the splits between receivers that are far enough apart that which is worth the most.
+    fn widest(&self) -> Option<Split> {
+        let splits =
+            self.groups.iter().filter_map(|group| Split::best(group.number, &self.settled_rates(group.number)));
+        splits.max_by(|a, b| a.worth.total_cmp(&b.worth))
     }
 
     /// Loops without receivers are given up, but for the last.
@@ -364,54 +366,6 @@ impl Groups {
             self.of(number).fold((0.0, 0_u32), |(sum, count), (_, member)| (sum + member.settled, count + 1));
         (count > 0).then(|| sum / f64::from(count))
     }
-}
-
-/// Where a loop would branch.
-#[derive(Debug, Clone, Copy)]
-struct Cut {
-    group: u64,
-    /// The slowest that leave, as [`Member::settled`].
-    from: f64,
-    /// Between the means of both parts.
-    gap: f64,
-    /// By how much the sum of squared differences from the mean falls.
-    worth: f64,
-}
-
-impl Cut {
-    /// The best of these rates, which rise, of those that are [wide](Self::is_wide).
-    fn best(group: u64, rates: &[f64]) -> Option<Self> {
-        let all: f64 = rates.iter().sum();
-        let mut below = 0.0;
-        let cuts = (1..rates.len()).filter_map(|lower| {
-            below += rates[lower - 1];
-            Self::between(group, rates, lower, [below, all - below])
-        });
-        cuts.filter(Self::is_wide).max_by(|a, b| a.worth.total_cmp(&b.worth))
-    }
-
-    /// Above so many of these rates, which rise; none if a part would be empty.
-    fn at(group: u64, rates: &[f64], lower: usize) -> Option<Self> {
-        let (below, above) = rates.split_at_checked(lower)?;
-        Self::between(group, rates, lower, [below, above].map(|part| part.iter().sum()))
-    }
-
-    /// The same, of parts with these sums.
-    fn between(group: u64, rates: &[f64], lower: usize, [below, above]: [f64; 2]) -> Option<Self> {
-        let upper = rates.len().checked_sub(lower).filter(|upper| *upper > 0 && lower > 0)?;
-        let gap = above / upper as f64 - below / lower as f64;
-        Some(Self { group, from: rates[lower], gap, worth: sum_of_squares_between(lower, upper, gap) })
-    }
-
-    fn is_wide(&self) -> bool {
-        self.gap >= APART.ln()
-    }
-}
-
-/// By how much the sum of squared differences from the mean is larger for two parts together than for each by itself: parts
-/// of so many, `gap` apart in their means.
-fn sum_of_squares_between(one: usize, other: usize, gap: f64) -> f64 {
-    one as f64 * other as f64 / (one + other) as f64 * gap * gap
 }
 
 #[cfg(test)]

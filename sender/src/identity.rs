@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use sha2::{Digest as _, Sha256};
 
@@ -42,13 +42,13 @@ impl Identity {
     /// # Errors
     /// If a file cannot be read or holds none.
     pub fn from_pem(chain: &Path, key: &Path) -> Result<Self, Error> {
-        let failed = |file: &Path, reason: String| Error::Certificate { file: file.to_owned(), reason };
+        let failed =
+            |file: &Path, what, error| Error::Certificate { file: file.to_owned(), reason: refusal(what, &error) };
         let certificates: Result<Vec<_>, _> = CertificateDer::pem_file_iter(chain).and_then(Iterator::collect);
-        let certificates = certificates.map_err(|error| failed(chain, format!("no certificates: {error}")))?;
-        if certificates.is_empty() {
-            return Err(failed(chain, "no certificate is in it: give a PEM file".to_owned()));
-        }
-        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| failed(key, format!("no private key: {error}")))?;
+        let certificates =
+            certificates.and_then(|all| if all.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(all) });
+        let certificates = certificates.map_err(|error| failed(chain, "certificate", error))?;
+        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| failed(key, "private key", error))?;
         Ok(Self { chain: certificates, key })
     }
 
@@ -56,6 +56,15 @@ impl Identity {
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint(self.chain.first().map(Sha256::digest).unwrap_or_default().into())
+    }
+}
+
+/// Why a PEM file gives no such thing, and what to do.
+fn refusal(what: &str, error: &pem::Error) -> String {
+    match error {
+        pem::Error::Io(error) => format!("it cannot be read: {error}: name a PEM file with the {what}"),
+        pem::Error::NoItemsFound => format!("no {what} is in it: name a PEM file with one"),
+        error => format!("it is no PEM file with a {what}: {error}: write or get it again"),
     }
 }
 

@@ -10,7 +10,7 @@ use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Trust};
 
 use super::video::{effort, loops};
-use super::{Common, Transform};
+use super::{Common, Transform, count};
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
@@ -18,7 +18,7 @@ pub(crate) struct Send {
     #[arg(value_name = "SOURCE")]
     pub(crate) source: PathBuf,
     /// The address to listen on; `[::]:4433` takes receivers from anywhere
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4433")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4433", value_parser = address)]
     pub(crate) listen: SocketAddr,
     /// Begin a video or a folder again when it ends
     #[arg(long = "loop")]
@@ -36,14 +36,14 @@ pub(crate) struct Send {
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Most receivers at once
-    #[arg(long, value_name = "N", default_value = "1000")]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = count)]
     pub(crate) max_receivers: NonZeroUsize,
     /// Most receivers at once at one address, as behind one router (of IPv6: in one network of 64 bits)
-    #[arg(long, value_name = "N", default_value = "250")]
+    #[arg(long, value_name = "N", default_value = "250", value_parser = count)]
     pub(crate) max_receivers_per_address: NonZeroUsize,
     #[cfg(feature = "metrics")]
     /// Serve figures for Prometheus here, over HTTP at `/metrics`
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) metrics: Option<SocketAddr>,
     #[cfg(feature = "qlog")]
     /// Write a qlog file of each connection to this folder
@@ -119,6 +119,10 @@ impl Trusted {
         let authorities = || Trust::Authorities(self.ca.clone().expect("one of the group is there"));
         self.fingerprint.clone().unwrap_or_else(authorities)
     }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "give an IP address and a port, as in [::]:4433 or 127.0.0.1:4433".to_owned())
 }
 
 fn fingerprint(text: &str) -> Result<Trust, String> {

@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _};
 use nestcast_codec::DEFAULT_MAX_PIXELS;
 
-use super::{Arguments, Threads, model, named};
+use super::{Arguments, Threads, count, model, named};
 
 /// Pictures that a search looks at, unless told otherwise.
 const USUAL_AMONG: NonZeroUsize = NonZeroUsize::new(16_384).expect("above 0");
@@ -38,11 +38,11 @@ pub(crate) struct Search {
     #[arg(value_name = "IMAGE")]
     pub(crate) image: PathBuf,
     /// How many pictures to show
-    #[arg(long, value_name = "N", default_value = "10")]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = count)]
     pub(crate) top: NonZeroUsize,
     /// Narrow the index by first bits to no fewer pictures than this, and show the nearest of these by all bits
     /// [default: 16384, or as many as are shown]
-    #[arg(long, value_name = "R")]
+    #[arg(long, value_name = "R", value_parser = count)]
     among: Option<NonZeroUsize>,
     /// Draw the picture and what was found
     #[arg(long, value_name = "OUT.png", value_parser = |text: &str| named(text, "png"))]

@@ -74,6 +74,10 @@ fn token(path: Option<&Path>) -> Result<Option<Bytes>> {
     let mut input = Input::open(path)?;
     let bytes = input.read_to(MAX_TOKEN as u64 + 3)?.trim_ascii();
     ensure!(!bytes.is_empty(), "{} holds no token: write one into it", path.display());
-    ensure!(bytes.len() <= MAX_TOKEN, "{} is longer than a token of {MAX_TOKEN} bytes", path.display());
+    ensure!(
+        bytes.len() <= MAX_TOKEN,
+        "{} is longer than a token of {MAX_TOKEN} bytes: write a shorter one into it",
+        path.display()
+    );
     Ok(Some(Bytes::copy_from_slice(bytes)))
 }

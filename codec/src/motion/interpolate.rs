@@ -1,7 +1,9 @@
 //! Samples of a reference between its samples (spec, "Interpolation"), in 1/64 of a step: eight taps in luma, at quarters;
 //! four in chroma, at eighths.
 //!
-//! Prior art: the interpolation filters of HEVC (Recommendation ITU-T H.265, section 8.5.3.3.3).
+//! Prior art: the filters' taps are those of HEVC (Recommendation ITU-T H.265, 2013, section 8.5.3.3.3), chosen by their response to
+//! a shift in Ugur, Alshin, Alshina, Bossen, Han, Park, Lainema, "Motion compensated prediction and interpolation filter design in
+//! H.265/HEVC", 2013.
 
 use crate::motion::reference::{BORDER, Past, Plane};
 use crate::motion::taps::{Sums, with_sums};

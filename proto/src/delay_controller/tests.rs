@@ -1,6 +1,7 @@
 //! The controller over a link of its own, in virtual time.
 
 use super::*;
+use crate::limits::INITIAL_WINDOW;
 
 const MTU: u64 = 1200;
 

@@ -1,6 +1,9 @@
 //! The choice once more, now by what overlapped prediction leaves: each block tries what its neighbours have.
 //!
-//! What is left is measured by its Hadamard transform, as encoders of H.264 do (x264's "satd").
+//! What is left is measured by its Hadamard transform (Pratt, Kane, Andrews, "Hadamard transform image coding", 1969), as encoders of H.264
+//! do: the sum of absolute transformed differences, SATD (Lim, Sullivan, Wiegand, "Text description of Joint Model reference encoding
+//! methods and decoding concealment methods", JVT-O079, 2005). Choosing a block's vector again among overlapped neighbours, of which each
+//! knows the others' choice, is Orchard's and Sullivan's ("Overlapped block motion compensation", 1994).
 //!
 //! Bands of rows are refined side by side, each as if the others stayed as they were; what a frame gives does not depend on
 //! threads.

@@ -1,0 +1,36 @@
+"""What tasks have in common that train one network whole, from its beginning or from a photo model's synthesis."""
+
+from __future__ import annotations
+
+from torch import nn
+
+
+class OneNetwork:
+    """Such a task but for its data, its loss and what it exports (train.py)."""
+
+    settings: object  # that have a learning_rate
+    model: nn.Module  # that has load_photo
+
+    def groups(self) -> list[dict]:
+        return [{"name": "all", "params": list(self.model.parameters()), "base": self.settings.learning_rate}]
+
+    def trained(self, stage: str) -> tuple[str, ...]:
+        return ("all",)
+
+    def before_step(self) -> None: ...
+
+    def after_step(self) -> None: ...
+
+    def begin(self, start: dict) -> None:
+        """With the weights of another such run, or with the synthesis of a photo model."""
+        prefix, weights = "synthesis.", start["model"]
+        photo = {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+        if photo:
+            self.model.load_photo(photo)
+        else:
+            self.model.load_state_dict(weights)
+
+    def state(self) -> dict:
+        return {}
+
+    def load_state(self, saved: dict) -> None: ...
