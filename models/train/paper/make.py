@@ -20,6 +20,7 @@ import codes
 import figures
 import findings
 import learned
+import learned_drawings
 import learned_findings
 import learned_tables
 import page
@@ -79,7 +80,7 @@ def make_codes(arguments: argparse.Namespace) -> None:
         learned.train(arguments.data)
     if arguments.data:
         learned_tables.measure(arguments.data)
-    learned_findings.draw()
+    learned_drawings.draw()
     page.write("codes.html", "Learned codes for search", learned_findings.ABOUT, learned_findings.sections())
 
 
