@@ -74,7 +74,7 @@
 //! let size = Size::new(64, 48)?;
 //! let rate = FrameRate { frames: 30, seconds: 1 };
 //! // For receivers of 50 to 800 kbit/s.
-//! let population = Population::log_uniform(50_000.0, 800_000.0);
+//! let population = Population::log_uniform(50_000.0..=800_000.0);
 //! let settings = VideoSettings { size, rate, population, threads: 1 };
 //! let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
 //! let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);

@@ -71,7 +71,7 @@ fn ten_thousand_frames_of_video_take_no_memory_after_the_first() {
 fn count_frames(count: usize) {
     let (size, format) = (Size::new(64, 48).expect("a valid size"), Format::Ycbcr420(Range::Limited));
     let rate = FrameRate { frames: 30, seconds: 1 };
-    let population = Population::log_uniform(24_000.0, 384_000.0);
+    let population = Population::log_uniform(24_000.0..=384_000.0);
     let settings = VideoSettings { size, rate, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);

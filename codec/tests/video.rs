@@ -39,7 +39,7 @@ fn encode(clip: &[Picture], threads: usize) -> Vec<Frame> {
 fn encode_at(share: f64, clip: &[Picture], threads: usize) -> Vec<Frame> {
     let size = clip[0].size();
     let bits = share * (30.0 * 8.0 * size.pixels() as f64).max(1e6);
-    let population = Population::log_uniform(0.02 * bits, 0.32 * bits);
+    let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
     let settings = VideoSettings { size, rate: RATE, population, threads };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     clip.iter().map(|frame| encoder.encode(frame).expect("a frame")).collect()
@@ -241,7 +241,7 @@ fn one_who_joins_is_near_at_once_and_then_with_the_others() {
     let size = Size::new(96, 64).expect("a valid size");
     let clip = clip(size, 80, 99);
     let bits = 240.0 * size.pixels() as f64;
-    let population = Population::log_uniform(0.02 * bits, 0.32 * bits);
+    let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let (mut old, mut new) = (decoder(size), decoder(size));
@@ -269,7 +269,7 @@ fn one_who_joins_is_near_at_once_and_then_with_the_others() {
 fn encode_loops(clip: &[Picture], loops: usize, threads: usize) -> Vec<Vec<Frame>> {
     let size = clip[0].size();
     let bits = 240.0 * size.pixels() as f64;
-    let population = Population::log_uniform(0.02 * bits, 0.32 * bits);
+    let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
     let settings = VideoSettings { size, rate: RATE, population, threads };
     let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, loops).expect("one to three");
     assert_eq!(encoder.rates().count(), loops);
@@ -302,7 +302,7 @@ fn one_loop_is_the_ordinary_video_and_scenes_begin_in_all_loops_at_once() {
     let size = Size::new(96, 64).expect("a valid size");
     let clip = clip(size, 12, 7);
     let bits = 240.0 * size.pixels() as f64;
-    let population = Population::log_uniform(0.02 * bits, 0.32 * bits);
+    let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings.clone());
     for (frames, picture) in encode_loops(&clip, 1, 1).iter().zip(&clip) {
@@ -425,7 +425,7 @@ fn large_frames_are_refused_before_memory_is_taken() {
 #[test]
 fn other_sizes_formats_and_damage_are_refused_by_name() {
     let size = Size::new(32, 32).expect("a valid size");
-    let settings = VideoSettings { size, rate: RATE, population: Population::log_uniform(1e5, 1e6), threads: 1 };
+    let settings = VideoSettings { size, rate: RATE, population: Population::log_uniform(1e5..=1e6), threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let other = Picture::zero(Size::new(32, 30).expect("a valid size"), FORMAT);
     assert!(encoder.encode(&other).expect_err("another size").to_string().contains("another size"));

@@ -271,7 +271,7 @@ mod tests {
         let size = Size::new(64, 48).expect("a valid size");
         let rate = FrameRate { frames: 30, seconds: 1 };
         let rates = [60e3, 120e3, 240e3];
-        let population = Population::log_uniform(60e3, 240e3);
+        let population = Population::log_uniform(60e3..=240e3);
         let settings = VideoSettings { size, rate, population, threads: 1 };
         let mut measurement = Measurement::new(&settings, 1, Effort::Normal, &rates).expect("one loop");
         for number in 0..16 {

@@ -279,7 +279,7 @@ mod tests {
         let settings = VideoSettings {
             size,
             rate: FrameRate { frames: 30, seconds: 1 },
-            population: Population::log_uniform(40_000.0, 640_000.0),
+            population: Population::log_uniform(40_000.0..=640_000.0),
             threads: 1,
         };
         let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);

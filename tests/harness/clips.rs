@@ -138,7 +138,7 @@ impl Clip {
 /// For receivers from `slowest` bytes a frame to sixteen times as many.
 fn settings(size: Size, slowest: u32, threads: usize) -> VideoSettings {
     let least = f64::from(slowest) * 8.0 * f64::from(RATE.frames) / f64::from(RATE.seconds);
-    VideoSettings { size, rate: RATE, population: Population::log_uniform(least, 16.0 * least), threads }
+    VideoSettings { size, rate: RATE, population: Population::log_uniform(least..=16.0 * least), threads }
 }
 
 /// Encodes pictures for receivers from `slowest` bytes a frame to sixteen times as many.

@@ -240,7 +240,7 @@ async fn frames_for(seed: u32, count: u64, slowest: f64) -> Result<Vec<Frame>, E
 /// A grating that moves over a slope.
 fn encoded(seed: u32, count: u64, slowest: f64) -> Vec<Frame> {
     let size = Size::new(SIZE.0, SIZE.1).expect("a valid size");
-    let population = Population::log_uniform(slowest, 16.0 * slowest);
+    let population = Population::log_uniform(slowest..=16.0 * slowest);
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let frame = |time| {

@@ -82,7 +82,7 @@ fn measure(path: &Path, most: usize) -> Result<[Gains; MISSING.len()]> {
     let pictures = &clip.pictures()[..clip.pictures().len().min(most)];
     let rate = FrameRate { frames: clip.rate().frames(), seconds: clip.rate().seconds() };
     let [least, most] = Population::usual_bitrates(clip.size(), rate).map(|bits| bits as f64);
-    let population = Population::log_uniform(least, most);
+    let population = Population::log_uniform(least..=most);
     let settings = VideoSettings { size: clip.size(), rate, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let frames = pictures.iter().map(|picture| encoder.encode(picture)).collect::<Result<Vec<_>, _>>()?;

@@ -43,7 +43,7 @@ impl VideoCoding {
     /// What an encoder is told.
     pub(crate) fn settings(&self, size: Size, rate: FrameRate, threads: usize) -> VideoSettings {
         let [least, most] = self.bitrates(size, rate).map(|bits| bits as f64);
-        VideoSettings { size, rate, population: Population::log_uniform(least, most), threads }
+        VideoSettings { size, rate, population: Population::log_uniform(least..=most), threads }
     }
 }
 

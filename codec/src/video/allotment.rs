@@ -101,7 +101,7 @@ mod tests {
 
     /// Bytes of the enhanced picture after frames of such errors.
     fn enhanced(errors: Errors, frames: usize) -> usize {
-        let population = Population::log_uniform(8_000.0, 128_000.0);
+        let population = Population::log_uniform(8_000.0..=128_000.0);
         let mut allotment = Allotment::default();
         assert_eq!(allotment.shares(&population, RATE), Shares { floor: 100, enhanced: 400, most: 1600 });
         for _ in 0..frames {
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn any_errors_and_populations_are_taken() {
-        for population in [Population::new([]), Population::new([(1.0, 1.0)]), Population::log_uniform(1.0, 1e12)] {
+        for population in [Population::new([]), Population::new([(1.0, 1.0)]), Population::log_uniform(1.0..=1e12)] {
             let mut allotment = Allotment::default();
             for at in 0..40 {
                 let any = |shift: u32| if at >> shift & 1 == 0 { 0 } else { u64::MAX };

@@ -1,5 +1,7 @@
 //! The receivers that one encode is meant for.
 
+use std::ops::RangeInclusive;
+
 use crate::picture::Size;
 
 /// Frames a second, as a fraction.
@@ -49,9 +51,10 @@ impl Population {
         Self { receivers }
     }
 
-    /// Receivers whose rates are spread evenly on a logarithmic scale from `least` to `most` bits a second.
+    /// Receivers whose rates, in bits a second, are spread evenly on a logarithmic scale over this range.
     #[must_use]
-    pub fn log_uniform(least: f64, most: f64) -> Self {
+    pub fn log_uniform(rates: RangeInclusive<f64>) -> Self {
+        let (least, most) = rates.into_inner();
         let at = |number: u32| least * (most / least).powf(f64::from(number) / f64::from(RATES - 1));
         Self::new((0..RATES).map(|number| (at(number), 1.0)))
     }
@@ -134,7 +137,7 @@ mod tests {
         assert_eq!(population.fastest(), Some(900.0));
         assert_eq!(population.median(), Some(100.0));
         assert_eq!(Population::new([]).median(), None);
-        let even = Population::log_uniform(100.0, 1600.0);
+        let even = Population::log_uniform(100.0..=1600.0);
         assert!((even.median().expect("five") - 400.0).abs() < 1e-9);
     }
 
@@ -143,7 +146,7 @@ mod tests {
         let counts = |population: &Population, groups| -> Vec<usize> {
             population.split(groups).iter().map(|group| group.receivers.len()).collect()
         };
-        let five = Population::log_uniform(1e5, 16e5);
+        let five = Population::log_uniform(1e5..=16e5);
         assert_eq!([1, 2, 3].map(|groups| counts(&five, groups)), [vec![5], vec![2, 3], vec![2, 1, 2]]);
         assert_eq!(
             five.split(2).iter().flat_map(Population::rates).collect::<Vec<_>>(),

@@ -34,7 +34,7 @@ fn picture(size: Size, number: usize) -> Picture {
 
 fn encoder(size: Size, slowest: u32, threads: usize) -> VideoEncoder {
     let least = f64::from(slowest) * 8.0 * 30.0;
-    let population = Population::log_uniform(least, 16.0 * least);
+    let population = Population::log_uniform(least..=16.0 * least);
     VideoEncoder::new(VideoModel::built_in(), VideoSettings { size, rate: RATE, population, threads })
 }
 

@@ -10,7 +10,7 @@
 //!
 //! let (size, rate, model) = (Size::new(64, 48)?, FrameRate { frames: 30, seconds: 1 }, VideoModel::built_in());
 //! let [least, most] = Population::usual_bitrates(size, rate).map(|bits| bits as f64);
-//! let settings = VideoSettings { size, rate, population: Population::log_uniform(least, most), threads: 1 };
+//! let settings = VideoSettings { size, rate, population: Population::log_uniform(least..=most), threads: 1 };
 //! let mut picture = Picture::zero(size, Format::Ycbcr420(Range::Limited));
 //!
 //! // Encoded once for all rates.

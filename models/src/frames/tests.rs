@@ -37,7 +37,7 @@ fn picture(size: Size, number: usize) -> Picture {
 /// A decoder that has the bases of three frames, as a slow receiver does.
 fn decoder(size: Size, restoration: Option<Arc<dyn Restoration>>) -> VideoDecoder {
     let bits = 30.0 * size.pixels() as f64;
-    let population = Population::log_uniform(0.03 * bits, 0.5 * bits);
+    let population = Population::log_uniform(0.03 * bits..=0.5 * bits);
     let settings = VideoSettings { size, rate: FrameRate { frames: 30, seconds: 1 }, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);
