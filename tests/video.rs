@@ -140,7 +140,7 @@ proptest! {
         loops in 1..=3_usize,
         cuts in prop::collection::vec(cut(), 6),
     ) {
-        let clip = Clip { name: "any", width, height, frames: 9, cut: scene, begins_anew: false, slowest, loops };
+        let clip = Clip { name: "any", width, height, frames: 9, cut: scene, begins_anew: false, slowest, loops, rises: clips::NEVER };
         let all = clip.encode_on(1, &model());
         for number in 0..loops {
             let frames: Vec<Frame> = all.iter().map(|frames| frames[number].clone()).collect();
@@ -193,6 +193,7 @@ fn slices_are_the_references() {
         begins_anew: false,
         slowest: 300,
         loops: 1,
+        rises: clips::NEVER,
     };
     let frames = clip.fastest_on(2, &model());
     check(&frames, clip.size(), &[Cut::Beyond(0x7000), Cut::Share(0x6000)], clip.name);

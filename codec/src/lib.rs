@@ -151,3 +151,4 @@ pub use video::model::VideoModel;
 pub use video::population::{FrameRate, Population};
 pub use video::restoration::{DecodedFrame, Restoration, Told};
 pub use video::settings::VideoSettings;
+pub use video::switch::Switch;

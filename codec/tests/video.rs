@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use nestcast_codec::{
     Arrived, Budget, DecodedFrame, Error, Format, Frame, FrameRate, Picture, Population, Range, Restoration, Size,
-    Told, TransformError, VideoDecoder, VideoEncoder, VideoLoops, VideoModel, VideoSettings, ViewMut,
+    Switch, Told, TransformError, VideoDecoder, VideoEncoder, VideoLoops, VideoModel, VideoSettings, ViewMut,
 };
 
 const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
@@ -314,6 +314,81 @@ fn one_loop_is_the_ordinary_video_and_scenes_begin_in_all_loops_at_once() {
     for loops in [0, 4] {
         assert!(VideoLoops::new(&VideoModel::built_in(), settings.clone(), loops).is_err());
     }
+}
+
+#[test]
+fn whoever_changes_loops_is_nearer_than_who_begins_anew_whatever_came_before() {
+    let size = Size::new(96, 64).expect("a valid size");
+    let clip = clip(size, 30, 99);
+    let bits = 240.0 * size.pixels() as f64;
+    let rates = [0.02, 0.08, 0.32];
+    let population = Population::new(rates.iter().map(|share| (share * bits, 1.0)));
+    let most = |at: usize| RATE.bytes(rates[at] * bits);
+    for (from, to) in (0..3).flat_map(|from| (0..3).map(move |to| (from, to))).filter(|(from, to)| from != to) {
+        let settings = VideoSettings { size, rate: RATE, population: population.clone(), threads: 1 };
+        let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, 3).expect("three loops");
+        // One who begins there with a frame coded alone, one who came with bases alone, one with all bytes, one that loses half of
+        // each switching frame.
+        let mut decoders = [(); 4].map(|()| decoder(size));
+        let mut switch: Option<Switch> = None;
+        let (mut errors, mut arrived) = ([0.0; 4], None);
+        for (number, picture) in clip.iter().enumerate() {
+            if number == 12 {
+                switch = Some(encoder.switch_from(from).expect("there is such a loop"));
+            }
+            let frames = encoder.encode(picture).expect("a frame");
+            let switching = switch.as_mut().and_then(|switch| encoder.switch_to(to, switch, most(to)));
+            assert_eq!(switching.is_some(), switch.is_some());
+            let now = switching.as_ref().unwrap_or(&frames[if number < 12 { from } else { to }]);
+            assert!(
+                switching.is_none() || !now.key && now.base == now.bytes.len() && now.base <= most(to).max(now.side)
+            );
+            if number >= 12 {
+                let join = if number == 12 { encoder.join(to, most(to)) } else { None };
+                decoders[0].decode(&join.as_ref().unwrap_or(&frames[to]).bytes).expect("a frame");
+            }
+            for (which, decoder) in decoders.iter_mut().enumerate().skip(1) {
+                let whole = if number < 12 && which == 1 { now.base } else { now.bytes.len() };
+                let count = if which == 3 && switching.is_some() { now.side + (whole - now.side) / 2 } else { whole };
+                let part = which == 3 && switching.is_some();
+                assert_eq!(decoder.decode(&now.bytes[..count]).expect("a frame") == Arrived::Part, part);
+            }
+            if switching.is_some() {
+                let shown = [1, 2].map(|which| render(&mut decoders[which]));
+                assert_eq!(shown[0].samples(), shown[1].samples(), "{from} to {to}, frame {number}");
+            }
+            if switch.as_ref().is_some_and(Switch::arrived) {
+                (switch, arrived) = (None, Some(number));
+            }
+            if number >= 22 {
+                errors
+                    .iter_mut()
+                    .zip(&mut decoders)
+                    .for_each(|(sum, decoder)| *sum += error(&render(decoder), picture));
+            }
+        }
+        assert!(arrived.is_some_and(|number| (12..15).contains(&number)), "{from} to {to}: {arrived:?}");
+        let [joined, slow, fast, damaged] = errors;
+        assert!(slow == fast, "{from} to {to}: {errors:?}");
+        assert!(fast < joined && damaged < 3.0 * joined, "{from} to {to}: {errors:?}");
+    }
+}
+
+#[test]
+fn a_scene_that_begins_is_for_those_too_who_change_loops() {
+    let size = Size::new(96, 64).expect("a valid size");
+    let clip = clip(size, 8, 7);
+    let bits = 240.0 * size.pixels() as f64;
+    let population = Population::log_uniform(0.02 * bits, 0.32 * bits);
+    let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
+    let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, 2).expect("two loops");
+    for picture in &clip[..7] {
+        encoder.encode(picture).expect("a frame");
+    }
+    let mut switch = encoder.switch_from(0).expect("there is such a loop");
+    assert!(encoder.switch_from(2).is_err() && encoder.switch_to(2, &mut switch, 900).is_none() && !switch.arrived());
+    assert!(encoder.encode(&clip[7]).expect("a frame")[1].key);
+    assert!(encoder.switch_to(1, &mut switch, 900).is_none() && switch.arrived());
 }
 
 #[test]

@@ -35,8 +35,8 @@ pub struct Frame {
 pub struct LoopFrame {
     /// The loop's number, which no other loop of the video had.
     pub number: u64,
-    /// The loop that this one branches off with this frame: who has the frames of that one goes on with this.
-    pub branches_off: Option<u64>,
+    /// The loop that this one branches off with this frame, or goes on for: who has the frames of that one goes on with this.
+    pub follows: Option<u64>,
     /// Who is in it, by the sender's numbers of receivers, rising. Who is in no loop gets the first.
     pub receivers: Vec<u64>,
     /// See [`Frame::base`].

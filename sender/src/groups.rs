@@ -5,12 +5,14 @@
 //! change to the loop whose others are much nearer to them, and loops that came near to each other become one: a join each.
 //! An encoder that comes short of time gives a loop up.
 
+mod crossing;
 mod encoder_time;
 mod split;
 
 use std::collections::BTreeMap;
 
 use crate::join_budget::JoinBudget;
+pub(crate) use crossing::Crossing;
 use encoder_time::EncoderTime;
 use split::{Split, sum_of_squares_between};
 
@@ -61,8 +63,8 @@ pub(crate) struct Known {
 pub(crate) struct Group {
     /// As [`LoopFrame::number`](nestcast_proto::LoopFrame::number).
     pub(crate) number: u64,
-    /// The loop that it branches off with this frame.
-    pub(crate) branches_off: Option<u64>,
+    /// The loop that it branches off with this frame, or whose receivers arrived in it.
+    pub(crate) follows: Option<u64>,
     /// Whether somebody comes from another loop with this frame, for whom a join was taken of the budget.
     pub(crate) joined: bool,
     /// What its frames' bases took of late, bits a second.
@@ -74,6 +76,8 @@ pub(crate) struct Group {
 /// What to do with an encoder's loops, one after another, before the next frame; by their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
+    /// Receivers of this one go over to another: see [`Groups::crossing`].
+    Cross { from: usize },
     /// One more, behind all, that goes on from what this one has.
     Branch { from: usize },
     /// This one has no receivers.
@@ -106,6 +110,7 @@ pub(crate) struct Groups {
     frames_a_second: f64,
     groups: Vec<Group>,
     members: BTreeMap<u64, Member>,
+    crossing: Option<Crossing>,
     /// Loops that there were so far.
     made: u64,
     frames: u64,
@@ -114,9 +119,9 @@ pub(crate) struct Groups {
 impl Groups {
     /// One loop, and more as `loops` says.
     pub(crate) fn new(loops: Loops, frames_a_second: f64) -> Self {
-        let groups = vec![Group { number: 0, branches_off: None, joined: false, bases: 0.0, age: 0 }];
+        let groups = vec![Group { number: 0, follows: None, joined: false, bases: 0.0, age: 0 }];
         let time = EncoderTime::new(frames_a_second);
-        Self { loops, time, frames_a_second, groups, members: BTreeMap::new(), made: 1, frames: 0 }
+        Self { loops, time, frames_a_second, groups, members: BTreeMap::new(), crossing: None, made: 1, frames: 0 }
     }
 
     /// Whether there may be several.
@@ -140,9 +145,10 @@ impl Groups {
     pub(crate) fn handle_frame(&mut self, receivers: &[Known], joins: &mut JoinBudget) -> Vec<Change> {
         self.frames += 1;
         for group in &mut self.groups {
-            *group = Group { branches_off: None, joined: false, age: group.age.saturating_add(1), ..*group };
+            *group = Group { follows: None, joined: false, age: group.age.saturating_add(1), ..*group };
         }
         self.note(receivers);
+        self.go_on_crossing();
         self.let_starving_go(joins);
         let looks = self.frames.is_multiple_of(self.frames_in(LOOK).into());
         let branch = if looks { self.branch() } else { None };
@@ -152,7 +158,9 @@ impl Groups {
             self.gather_strays(joins);
             self.unite(joins);
         }
-        branch.into_iter().chain(self.remove_empty()).collect()
+        let crosses = self.crossing.as_ref().and_then(Crossing::begins);
+        let crosses = crosses.and_then(|from| self.place(from)).map(|from| Change::Cross { from });
+        crosses.into_iter().chain(branch).chain(self.remove_empty()).collect()
     }
 
     /// The frame's base in the loop at this place has so many bytes; bases are made for `most` bits a second now.
@@ -162,6 +170,11 @@ impl Groups {
         *bases += (bytes as f64 * 8.0 * self.frames_a_second - *bases) * weight;
         // Whose rate fell, and the bases with it, carries these.
         *bases = bases.min(most);
+    }
+
+    /// Place of the loop of this number.
+    pub(crate) fn place(&self, number: u64) -> Option<usize> {
+        self.groups.iter().position(|group| group.number == number)
     }
 
     /// The loops, in the order of the encoder's.
@@ -175,7 +188,7 @@ impl Groups {
         (0..self.groups.len()).min_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or(0)
     }
 
-    /// Who is in the loop at this place, by rising numbers.
+    /// Who is in the loop at this place, or on the way there, by rising numbers.
     pub(crate) fn receivers(&self, at: usize) -> Vec<u64> {
         let number = self.groups[at].number;
         self.members.iter().filter(|(_, member)| member.group == number).map(|(receiver, _)| *receiver).collect()
@@ -289,15 +302,6 @@ impl Groups {
         self.of(from).next().is_none()
     }
 
-    /// A receiver changes loops, if a join may be made for it.
-    fn change(&mut self, receiver: u64, to: u64, joins: &mut JoinBudget) {
-        let Some(group) = self.groups.iter_mut().find(|group| group.number == to) else { return };
-        group.joined = group.joined || joins.take();
-        if let Some(member) = self.members.get_mut(&receiver).filter(|_| group.joined) {
-            *member = Member { group: to, stayed: 0, starved: 0, stray: 0, ..*member };
-        }
-    }
-
     /// Lets the loop branch whose receivers are furthest apart, if there is room and need.
     fn branch(&mut self) -> Option<Change> {
         if self.groups.len() >= self.most() || !self.time.has_room() {
@@ -311,7 +315,7 @@ impl Groups {
         let number = self.made;
         self.made += 1;
         let bases = self.groups[from].bases;
-        self.groups.push(Group { number, branches_off: Some(split.group), joined: false, bases, age: 0 });
+        self.groups.push(Group { number, follows: Some(split.group), joined: false, bases, age: 0 });
         let faster =
             self.members.values_mut().filter(|member| member.group == split.group && member.settled >= split.from);
         faster.for_each(|member| *member = Member { group: number, stayed: 0, stray: 0, ..*member });

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use nestcast_codec::{
-    Effort, Error, FrameRate, MAX_LOOPS, Picture, Population, Size, VideoLoops, VideoModel, VideoSettings,
+    Effort, Error, FrameRate, MAX_LOOPS, Picture, Population, Size, Switch, VideoLoops, VideoModel, VideoSettings,
 };
 use nestcast_proto::{Frame, Join, LoopFrame, MAX_FRAME, PackageHash, Video};
 
 use crate::capture::{Capture, Captured, MakeFrames, Pictures};
 use crate::feedback::Feedback;
-use crate::groups::{Change, Group, Groups, Known, Loops};
+use crate::groups::{Change, Crossing, Group, Groups, Known, Loops};
 use crate::join_budget::JoinBudget;
 use crate::source::SourceError;
 use crate::statistics::ReceiverStatistics;
@@ -28,6 +28,10 @@ const RISE: f64 = 1.05;
 /// The base of a beginning for new receivers takes what the slowest carries in so many frame intervals, but no fewer bytes.
 const JOIN_INTERVALS: f64 = 2.0;
 const MIN_JOIN_BYTES: usize = 1000;
+/// Share of what the slowest carries in a frame interval that a frame takes by which receivers change loops, and the most bytes,
+/// those of a base that may be sent again.
+const SWITCH_INTERVALS: f64 = 0.75;
+const MAX_SWITCH_BYTES: usize = 65_536;
 /// Bits for each pixel before the first receiver comes.
 const BITS_PER_PIXEL: f64 = 0.1;
 /// Luma samples a second from which on the search for motion is a short one: those of 640x360 at 30 frames a second.
@@ -46,6 +50,8 @@ pub struct VideoEncoding {
     /// The most bytes of a frame that a receiver in each loop has use for.
     useful: Vec<usize>,
     joins: JoinBudget,
+    /// Of the receivers that are on their way to another loop.
+    switch: Option<Switch>,
 }
 
 impl VideoEncoding {
@@ -66,7 +72,15 @@ impl VideoEncoding {
         let effort = if samples > MANY_SAMPLES { Effort::Fast } else { Effort::Normal };
         let encoder = VideoLoops::new(&VideoModel::built_in(), settings, 1).expect("one loop").with_effort(effort);
         let groups = Groups::new(loops, frames_a_second);
-        Self { encoder, rate, groups, slowest: vec![slowest], useful: vec![0], joins: JoinBudget::default() }
+        Self {
+            encoder,
+            rate,
+            groups,
+            slowest: vec![slowest],
+            useful: vec![0],
+            joins: JoinBudget::default(),
+            switch: None,
+        }
     }
 
     /// Searches for motion as long as this says, not as long as the samples a second suggest.
@@ -98,18 +112,41 @@ impl VideoEncoding {
         // Read for key frames too: who waited for a join has one in them.
         let wanted = feedback.wanted_joins();
         let slowest = self.groups.slowest();
-        let mut loops: Vec<LoopFrame> = Vec::with_capacity(coded.len());
+        let crossing = self.cross();
+        let mut loops: Vec<LoopFrame> = Vec::with_capacity(coded.len() + 1);
         for (at, frame) in coded.into_iter().enumerate() {
             let join = self.join(at, &frame, at == slowest && wanted.contains(&None), &wanted);
-            let Group { number, branches_off, .. } = self.groups.groups()[at];
+            let Group { number, follows, .. } = self.groups.groups()[at];
             let nestcast_codec::Frame { base, bytes, .. } = frame;
             self.groups.handle_base(at, base, self.slowest[at] * BASE_SHARE);
-            loops.push(LoopFrame { number, branches_off, receivers: self.groups.receivers(at), base, bytes, join });
+            let is_there = |receiver: &u64| crossing.iter().all(|way| way.receivers.binary_search(receiver).is_err());
+            let receivers = self.groups.receivers(at).into_iter().filter(is_there).collect();
+            loops.push(LoopFrame { number, follows, receivers, base, bytes, join });
         }
         loops.swap(0, slowest);
+        loops.extend(crossing);
         let LoopFrame { base, bytes, join, .. } = loops[0].clone();
         let loops = self.groups.may_branch().then(|| loops.into());
         Ok(Frame { id, skipped, captured, since: id, base, bytes, join, loops })
+    }
+
+    /// What those get who are on their way to another loop, if there are any, in place of that one's frame.
+    fn cross(&mut self) -> Option<LoopFrame> {
+        let Crossing { number, from, to, receivers, .. } = self.groups.crossing()?;
+        let (number, follows, receivers) = (*number, *from, receivers.clone());
+        let most =
+            self.rate.bytes(self.groups.crossing_rate() * SWITCH_INTERVALS).clamp(MIN_JOIN_BYTES, MAX_SWITCH_BYTES);
+        let (switch, at) = (self.switch.as_mut(), self.groups.place(*to));
+        let frame = switch.zip(at).and_then(|(switch, at)| self.encoder.switch_to(at, switch, most));
+        let Some(nestcast_codec::Frame { base, bytes, .. }) = frame else {
+            // A scene begins, for them too.
+            self.groups.end_crossing();
+            return None;
+        };
+        if self.switch.as_ref().is_some_and(Switch::arrived) {
+            self.groups.handle_arrived();
+        }
+        Some(LoopFrame { number, follows, receivers, base, bytes, join: None })
     }
 
     /// What a receiver begins with in loop `at`, if somebody does.
@@ -145,6 +182,7 @@ impl VideoEncoding {
         let known: Vec<Known> = receivers.iter().map(known).collect();
         for change in self.groups.handle_frame(&known, &mut self.joins) {
             match change {
+                Change::Cross { from } => self.switch = Some(self.encoder.switch_from(from)?),
                 Change::Branch { from } => {
                     self.encoder.branch(from)?;
                     self.slowest.push(f64::INFINITY);
@@ -302,6 +340,40 @@ mod tests {
             apart.take(size.pixels()).max()
         };
         assert!(luma(&mut stays) <= Some(4) && luma(&mut comes) <= Some(4));
+    }
+
+    #[test]
+    fn whose_rate_falls_goes_on_in_the_slower_loop_without_a_picture_coded_alone() {
+        let size = Size::new(32, 32).expect("a size");
+        let mut encoding = VideoEncoding::new(size, RATE, 1, Loops::AtMost(2));
+        let counters = Arc::new(Counters::default());
+        let feedback = Feedback::new(Arc::clone(&counters));
+        let _slow = receiver(&counters, 0, 30_000);
+        let _fast = receiver(&counters, 1, 600_000);
+        let mut falls = Some(receiver(&counters, 2, 600_000));
+        let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);
+        let (mut numbers, mut before) = (Vec::new(), None);
+        for id in 0..200_u8 {
+            if id == 60 {
+                falls.take();
+                falls = Some(receiver(&counters, 2, 30_000));
+            }
+            let frame = encoding.encode(&picture(size, id), (id.into(), 0, 0), &feedback).expect("its size");
+            let own = frame.loop_of(2).expect("a loop");
+            // It has whatever the frame is predicted from.
+            assert!(before.is_none_or(|before| own.number == before || own.follows == Some(before)), "frame {id}");
+            assert!(id == 0 || !nestcast_codec::FrameHead::parse(&own.bytes).expect("a head").expect("whole").key);
+            before = Some(own.number);
+            numbers.push(own.number);
+            assert!(decoder.decode(&own.bytes).expect("a frame") >= Arrived::Base);
+        }
+        numbers.dedup();
+        assert_eq!(numbers, [0, 1, 2, 0], "loops 0 and 1, and the way back");
+        let mut shown = Picture::zero(size, Format::Ycbcr420(nestcast_codec::Range::Limited));
+        decoder.render_into(&mut shown).expect("a picture");
+        let last = picture(size, 199);
+        let apart = shown.samples().iter().zip(last.samples()).map(|(a, b)| a.abs_diff(*b)).take(size.pixels());
+        assert!(apart.max() <= Some(12));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Channels, Format, Frame, FrameRate, LoopRates, Model, Picture, Population, Range, Size, VideoEncoder, VideoHeader,
-    VideoLoops, VideoModel, VideoSettings, VideoWriter,
+    Channels, Format, Frame, FrameRate, LoopRates, Model, Picture, Population, Range, Size, Switch, VideoEncoder,
+    VideoHeader, VideoLoops, VideoModel, VideoSettings, VideoWriter,
 };
 
 use crate::pictures::{self, Content};
@@ -13,6 +13,9 @@ use crate::pictures::{self, Content};
 pub const FORMAT: Format = Format::Ycbcr420(Range::Limited);
 /// Frames a second of all clips.
 pub const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+
+/// No frame.
+pub const NEVER: u32 = u32::MAX;
 
 /// A clip, and for whom it is coded.
 #[derive(Clone, Copy, Debug)]
@@ -33,31 +36,66 @@ pub struct Clip {
     pub slowest: u32,
     /// Loops that it is coded in.
     pub loops: usize,
+    /// From this frame on it has those of the faster of two loops, and before it those of the slower.
+    pub rises: u32,
 }
 
 /// The clips whose bytes are kept as vectors.
-pub const CLIPS: [Clip; 4] = [
-    Clip { name: "video", width: 48, height: 32, frames: 10, cut: u32::MAX, begins_anew: false, slowest: 40, loops: 1 },
+pub const CLIPS: [Clip; 5] = [
+    Clip {
+        name: "video",
+        width: 48,
+        height: 32,
+        frames: 10,
+        cut: NEVER,
+        begins_anew: false,
+        slowest: 40,
+        loops: 1,
+        rises: NEVER,
+    },
     Clip {
         name: "video-odd",
         width: 33,
         height: 17,
         frames: 10,
-        cut: u32::MAX,
+        cut: NEVER,
         begins_anew: false,
         slowest: 25,
         loops: 1,
+        rises: NEVER,
     },
-    Clip { name: "video-cut", width: 80, height: 64, frames: 12, cut: 7, begins_anew: true, slowest: 60, loops: 1 },
+    Clip {
+        name: "video-cut",
+        width: 80,
+        height: 64,
+        frames: 12,
+        cut: 7,
+        begins_anew: true,
+        slowest: 60,
+        loops: 1,
+        rises: NEVER,
+    },
     Clip {
         name: "video-loops",
         width: 48,
         height: 32,
         frames: 10,
-        cut: u32::MAX,
+        cut: NEVER,
         begins_anew: false,
         slowest: 40,
         loops: 2,
+        rises: NEVER,
+    },
+    Clip {
+        name: "video-switch",
+        width: 48,
+        height: 32,
+        frames: 10,
+        cut: NEVER,
+        begins_anew: false,
+        slowest: 40,
+        loops: 1,
+        rises: 4,
     },
 ];
 
@@ -129,9 +167,25 @@ impl Clip {
 
     fn encode(&self, scene: &[Picture], threads: usize, model: &VideoModel) -> (Vec<Vec<Frame>>, LoopRates) {
         let settings = settings(self.size(), self.slowest, threads);
-        let mut encoder = VideoLoops::new(model, settings, self.loops).expect("one to three loops");
-        let frames = scene.iter().map(|picture| encoder.encode(picture).expect("a frame of its size")).collect();
-        (frames, encoder.rates())
+        let mut encoder = VideoLoops::new(model, settings, if self.rises == NEVER { self.loops } else { 2 })
+            .expect("one to three loops");
+        if self.rises == NEVER {
+            let frames = scene.iter().map(|picture| encoder.encode(picture).expect("a frame of its size")).collect();
+            return (frames, encoder.rates());
+        }
+        let mut switch: Option<Switch> = None;
+        let frame = |(number, picture)| {
+            if number == self.rises as usize {
+                switch = Some(encoder.switch_from(0).expect("there is a first loop"));
+            }
+            let mut frames = encoder.encode(picture).expect("a frame of its size");
+            let to = usize::from(number >= self.rises as usize);
+            let switching =
+                switch.as_mut().and_then(|switch| encoder.switch_to(to, switch, 16 * self.slowest as usize));
+            switch = switch.take().filter(|switch| !switch.arrived());
+            vec![switching.unwrap_or_else(|| frames.swap_remove(to))]
+        };
+        (scene.iter().enumerate().map(frame).collect(), LoopRates::ONE)
     }
 }
 

@@ -2,7 +2,7 @@
 //! of each frame.
 
 use anyhow::Result;
-use nestcast_codec::{FrameRate, Picture, Population, VideoDecoder, VideoLoops, VideoModel, VideoSettings};
+use nestcast_codec::{FrameRate, Picture, Population, Switch, VideoDecoder, VideoLoops, VideoModel, VideoSettings};
 use nestcast_lab::video::Frame;
 
 use super::{Clip, Embedded, Run};
@@ -11,7 +11,7 @@ use super::{Clip, Embedded, Run};
 const THREADS: usize = 2;
 
 /// Frames predicted from those before, in so many loops, 1 to 3. A receiver is in the loop of the rate that it has, and whoever
-/// changes to another begins there with a join frame of all bytes that its link has.
+/// changes to another goes there by switching frames of all bytes that its link has.
 pub(super) struct Predicted(pub(super) usize);
 
 impl Embedded for Predicted {
@@ -32,17 +32,21 @@ impl Embedded for Predicted {
             // Bytes of frames are whole, rounded down.
             loops: frame_bytes.iter().map(|bytes| loops.serving(rate(clip, bytes + 1))).collect(),
             left: 0,
+            switch: None,
             decoder: VideoDecoder::new(model.clone(), clip.size, THREADS),
             run: Run { frames: Vec::with_capacity(clip.frames.len()) },
         });
         let mut receivers: Vec<Receiver<'_>> = receivers.collect();
         for (n, original) in clip.frames.iter().enumerate() {
+            for receiver in receivers.iter_mut().filter(|receiver| receiver.changes(n) && receiver.switch.is_none()) {
+                receiver.switch = Some(encoder.switch_from(receiver.loops[n - 1])?);
+            }
             let frames = encoder.encode(original)?;
             for receiver in &mut receivers {
-                let at = receiver.loops[n];
-                let changes = n > 0 && receiver.loops[n - 1] != at && !frames[at].key;
-                let join = if changes { encoder.join(at, receiver.allowance(n)) } else { None };
-                let frame = join.as_ref().unwrap_or(&frames[at]);
+                let (at, most) = (receiver.loops[n], receiver.allowance(n));
+                let switching = receiver.switch.as_mut().and_then(|switch| encoder.switch_to(at, switch, most));
+                receiver.switch = receiver.switch.take().filter(|switch| !switch.arrived());
+                let frame = switching.as_ref().unwrap_or(&frames[at]);
                 receiver.take(n, &frame.bytes, frame.base, original)?;
             }
         }
@@ -69,11 +73,18 @@ struct Receiver<'a> {
     frame_bytes: &'a [usize],
     /// Bytes that its link has left; below zero where bases took more than there was.
     left: i64,
+    /// On its way to another loop.
+    switch: Option<Switch>,
     decoder: VideoDecoder,
     run: Run,
 }
 
 impl Receiver<'_> {
+    /// Whether it is in another loop than before.
+    fn changes(&self, n: usize) -> bool {
+        n > 0 && self.loops[n - 1] != self.loops[n]
+    }
+
     /// Bytes that its link has for a frame.
     fn allowance(&self, n: usize) -> usize {
         usize::try_from(self.left + i64::try_from(self.frame_bytes[n]).unwrap_or(i64::MAX)).unwrap_or(0)
@@ -107,10 +118,10 @@ mod tests {
         let luma = |run: usize, n: usize| runs[run].frames[n].luma_db;
         assert_eq!((luma(2, 14), luma(3, 14)), (luma(0, 14), luma(1, 14)));
         assert!(luma(2, 29) > luma(2, 14) && luma(3, 29) < luma(3, 14));
-        // Behind the join frame they have the frames of their rate's loop.
+        // Behind the switching frames they have the frames of their rate's loop.
         let bytes = |run: usize, n: usize| runs[run].frames[n].bytes;
-        assert!((16..30).all(|n| bytes(2, n) == bytes(1, n) && bytes(3, n) == bytes(0, n)));
-        // It takes no more than the link has.
+        assert!((18..30).all(|n| bytes(2, n) == bytes(1, n) && bytes(3, n) == bytes(0, n)));
+        // They take no more than the link has.
         assert!(bytes(3, 15) <= 100 && bytes(2, 15) <= 1600, "{} and {}", bytes(3, 15), bytes(2, 15));
     }
 
@@ -123,6 +134,7 @@ mod tests {
             loops: vec![0; 30],
             frame_bytes: &frame_bytes,
             left: 0,
+            switch: None,
             decoder,
             run: Run { frames: Vec::new() },
         };

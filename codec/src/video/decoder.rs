@@ -142,8 +142,12 @@ impl VideoDecoder {
         } else {
             // Checked whole before the state changes.
             side_info.decode(side, state.size, head.phase, head.bipredicts, &mut motion.next)?;
-            state.leak(*threads);
-            state.predict(motion.advance(), *threads, room);
+            if head.switches {
+                state.predict_switch(motion.advance(), *threads, room);
+            } else {
+                state.leak(*threads);
+                state.predict(motion.advance(), *threads, room);
+            }
         }
         (self.head, self.arrived, self.shown) = (Some(head), string.len(), None);
         self.decoder.start(self.state.size, head.planes);
@@ -178,7 +182,7 @@ impl VideoDecoder {
     fn make(&mut self, head: &Head, count: usize) {
         if self.shown != Some(count) {
             self.decoder.residual_into(self.model.of(head.key), &mut self.residual);
-            if !head.key {
+            if !head.key && !head.switches {
                 ages::weigh_back(&mut self.residual, head.phase, self.threads);
             }
             self.shown = Some(count);

@@ -12,6 +12,8 @@ const MAX_VARINT: usize = 4;
 const KEY: u16 = 1 << 7;
 /// Blocks may be bi-predicted.
 const BIPREDICTS: u16 = 1 << 12;
+/// The frame leads to another loop.
+const SWITCHES: u16 = 1 << 13;
 
 /// What must be known before a frame's first symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,6 +26,9 @@ pub(crate) struct Head {
     pub(crate) planes: u8,
     /// Blocks may be predicted from two pictures; not in a frame that is predicted from nothing.
     pub(crate) bipredicts: bool,
+    /// Floor and enhanced picture are predicted from the floor alone, and become those of another loop; not with `key` or
+    /// `bipredicts`.
+    pub(crate) switches: bool,
     /// Bytes of side information.
     pub(crate) side: usize,
     /// Bytes of the string that the floor picture is made of.
@@ -66,7 +71,8 @@ fn corrupt(why: &'static str) -> Error {
 impl Head {
     /// Appends the head to `out`.
     pub(super) fn write(&self, out: &mut impl Extend<u8>) {
-        let flags = if self.key { KEY } else { 0 } | if self.bipredicts { BIPREDICTS } else { 0 };
+        let flags = [(self.key, KEY), (self.bipredicts, BIPREDICTS), (self.switches, SWITCHES)];
+        let flags = flags.into_iter().fold(0, |all, (is_set, flag)| if is_set { all | flag } else { all });
         let fixed = u16::from(self.phase) | flags | u16::from(self.planes) << 8;
         out.extend(fixed.to_le_bytes());
         if !self.key {
@@ -83,9 +89,9 @@ impl Head {
     pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Error> {
         let Some((fixed, mut rest)) = bytes.split_first_chunk() else { return Ok(None) };
         let fixed = u16::from_le_bytes(*fixed);
-        let (key, bipredicts) = (fixed & KEY != 0, fixed & BIPREDICTS != 0);
-        let [low, planes] = (fixed & !BIPREDICTS).to_le_bytes();
-        if planes > MAX_PLANES || key && bipredicts {
+        let [key, bipredicts, switches] = [KEY, BIPREDICTS, SWITCHES].map(|flag| fixed & flag != 0);
+        let [low, planes] = (fixed & !(BIPREDICTS | SWITCHES)).to_le_bytes();
+        if planes > MAX_PLANES || u8::from(key) + u8::from(bipredicts) + u8::from(switches) > 1 {
             return Err(corrupt("a reserved bit of its head is set"));
         }
         let side = if key { Some(0) } else { number(&mut rest)? };
@@ -93,7 +99,7 @@ impl Head {
         let Some(floor) = number(&mut rest)? else { return Ok(None) };
         let Some(beyond) = number(&mut rest)? else { return Ok(None) };
         let phase = low & KEY.to_le_bytes()[0].wrapping_sub(1);
-        let head = Self { phase, key, planes, bipredicts, side, floor, enhanced: floor + beyond };
+        let head = Self { phase, key, planes, bipredicts, switches, side, floor, enhanced: floor + beyond };
         Ok(Some((head, bytes.len() - rest.len())))
     }
 }
@@ -128,7 +134,16 @@ mod tests {
     #[test]
     fn heads_round_trip_and_every_prefix_asks_for_more() {
         for (key, side, floor, enhanced) in [(true, 0, 0, 0), (false, 0, 5, 5), (false, 127, 128, 20_000)] {
-            let head = Head { phase: 127, key, planes: 15, bipredicts: !key, side, floor, enhanced };
+            let head = Head {
+                phase: 127,
+                key,
+                planes: 15,
+                bipredicts: floor == 5,
+                switches: floor > 5,
+                side,
+                floor,
+                enhanced,
+            };
             let mut bytes = Vec::new();
             head.write(&mut bytes);
             assert!(bytes.len() <= MAX_HEAD);
@@ -142,7 +157,11 @@ mod tests {
 
     #[test]
     fn reserved_bits_and_long_numbers_are_refused() {
-        assert!(Head::parse(&[0, 0x20, 0, 0, 0]).is_err());
+        for two in [0x40, 0x80, 0x30] {
+            assert!(Head::parse(&[0, two, 0, 0, 0]).is_err());
+        }
+        assert!(Head::parse(&[0, 0x20, 0, 0, 0]).is_ok());
+        assert!(Head::parse(&[0x80, 0x20, 0, 0]).is_err());
         assert!(Head::parse(&[0x80, 0x10, 0, 0]).is_err());
         assert!(Head::parse(&[0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0]).is_err());
     }

@@ -5,6 +5,7 @@ use bytes::BytesMut;
 use crate::error::Error;
 use crate::motion::field::Field;
 use crate::motion::overlap::Overlap;
+use crate::motion::reference::{Plane, Reference};
 use crate::motion::search::Choice;
 use crate::motion::search::aim::{Aim, Effort};
 use crate::picture::Size;
@@ -20,6 +21,7 @@ use crate::video::population::{FrameRate, Population};
 use crate::video::settings::VideoSettings;
 use crate::video::source::Source;
 use crate::video::state::State;
+use crate::video::switch::Switch;
 
 /// Encodes what is given to it frame by frame.
 pub(super) struct LoopEncoder {
@@ -92,7 +94,12 @@ impl LoopEncoder {
         } else {
             self.predict(source, shares.floor, searched);
         }
-        self.subtract(&source.planes);
+        let planes = source.planes.planes();
+        let row = |plane: usize, y: usize| {
+            let width = self.state.predicted.planes[plane].width;
+            &planes[plane][y * width..][..width]
+        };
+        subtract(&mut self.residual, row, &self.state.predicted);
         if !key {
             ages::weigh(&mut self.residual, phase, self.threads);
         }
@@ -124,6 +131,37 @@ impl LoopEncoder {
         Frame::new(&head, side, bytes.split().freeze())
     }
 
+    /// The floor for receivers who come from another loop, in place of the frame of this phase; nothing if that is predicted from
+    /// nothing.
+    pub(super) fn switch(&mut self, source: &Source, switch: &mut Switch, max_bytes: usize) -> Option<Frame> {
+        if self.state.begins {
+            switch.arrive();
+            return None;
+        }
+        let Self { size, state, residual, coder, model, bytes, choice, field, threads, decoder, room, .. } = self;
+        let (side, predicted) = switch.predict(field, *threads, room);
+        subtract(residual, |plane, y| state.floor.planes[plane].row(y), predicted);
+        let model = model.of(false);
+        let (planes, string) = coder.encode(model, residual, max_bytes);
+        let shares = Shares { floor: max_bytes, enhanced: max_bytes, most: max_bytes };
+        let head = Head { phase: source.last_phase(), planes, switches: true, ..Head::default() };
+        let (head, side) = compose(bytes, head, side, &string, shares);
+        let frame = Frame::new(&head, side, bytes.split().freeze());
+        decoder.start(*size, planes);
+        // A string whose lengths are corrupt would end there; this one's are not.
+        let _ = decoder.push(model, &frame.bytes[side..]);
+        decoder.residual_into(model, residual);
+        let theirs = switch.advance(residual, *threads);
+        let [theirs, floor, enhanced] = [theirs, &state.floor, &state.enhanced]
+            .map(|picture| squared_error(&source.planes.planes()[0], &picture.planes[0]));
+        switch.handle_frame(theirs, floor, enhanced);
+        if switch.arrived() {
+            // Who arrives has no picture before this one.
+            choice.begin_anew();
+        }
+        Some(frame)
+    }
+
     /// Predicts the frame, and codes its motion.
     fn predict(&mut self, source: &mut Source, slowest: usize, searched: bool) {
         let Self { size, threads, effort, state, choice, field, side, room, .. } = self;
@@ -140,28 +178,11 @@ impl LoopEncoder {
         state.predict(field, *threads, room);
     }
 
-    /// What the prediction lacks.
-    fn subtract(&mut self, source: &Planes420<i16>) {
-        let planes = self.residual.planes_mut().into_iter().zip(source.planes()).zip(&self.state.predicted.planes);
-        for ((residual, source), predicted) in planes {
-            let width = predicted.width;
-            for (y, (residual, source)) in residual.chunks_exact_mut(width).zip(source.chunks_exact(width)).enumerate()
-            {
-                let predicted = predicted.row(y);
-                residual.iter_mut().zip(source).zip(predicted).for_each(|((out, a), b)| *out = a - b);
-            }
-        }
-    }
-
     /// Tells the allotment how much was new.
     fn learn(&mut self, source: &Planes420<i16>) {
-        let source = &source.planes()[0];
-        let [predicted, enhanced, floor] =
-            [&self.state.predicted, &self.state.enhanced, &self.state.floor].map(|picture| {
-                let plane = &picture.planes[0];
-                let rows = source.chunks_exact(plane.width).enumerate();
-                rows.map(|(y, row)| squared_error(row, plane.row(y))).sum::<u64>()
-            });
+        let luma = &source.planes()[0];
+        let [predicted, enhanced, floor] = [&self.state.predicted, &self.state.enhanced, &self.state.floor]
+            .map(|picture| squared_error(luma, &picture.planes[0]));
         self.allotment.learn(Errors { predicted, enhanced, floor });
     }
 
@@ -196,7 +217,19 @@ fn lambda(size: Size, slowest: usize) -> u32 {
     u32::try_from((pixels * 12 * 16 / (10 * bits)).clamp(4 * 16, 20 * 16)).unwrap_or(20 * 16)
 }
 
-fn squared_error(a: &[i16], b: &[i16]) -> u64 {
+/// Makes `residual` what `predicted` lacks of a picture, given by its planes' rows.
+fn subtract<'a>(residual: &mut Planes420<i16>, row: impl Fn(usize, usize) -> &'a [i16], predicted: &Reference) {
+    for (plane, (out, predicted)) in residual.planes_mut().into_iter().zip(&predicted.planes).enumerate() {
+        for (y, out) in out.chunks_exact_mut(predicted.width).enumerate() {
+            let samples = row(plane, y).iter().zip(predicted.row(y));
+            out.iter_mut().zip(samples).for_each(|(out, (a, b))| *out = a - b);
+        }
+    }
+}
+
+/// Of samples without borders for a plane.
+fn squared_error(samples: &[i16], plane: &Plane) -> u64 {
     let square = |(a, b): (&i16, &i16)| u64::from(u32::from(a.abs_diff(*b)).pow(2));
-    a.iter().zip(b).map(square).sum()
+    let rows = samples.chunks_exact(plane.width).enumerate();
+    rows.map(|(y, row)| row.iter().zip(plane.row(y)).map(square).sum::<u64>()).sum()
 }

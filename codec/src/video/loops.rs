@@ -15,8 +15,9 @@ use crate::video::model::VideoModel;
 use crate::video::population::Population;
 use crate::video::settings::VideoSettings;
 use crate::video::source::Source;
+use crate::video::switch::Switch;
 
-const NO_LOOP: &str = "there is no such loop to branch from: name one by its place, below the count of loops";
+const NO_LOOP: &str = "there is no such loop: name one by its place, below the count of loops";
 
 /// Encodes the frames of one video, one after another, in several loops.
 pub struct VideoLoops {
@@ -114,6 +115,25 @@ impl VideoLoops {
     pub fn join(&mut self, at: usize, max_bytes: usize) -> Option<Frame> {
         let phase = self.source.last_phase();
         self.loops.get_mut(at).map(|encoder| encoder.join(phase, max_bytes))
+    }
+
+    /// Receivers who have loop `at` as it is now, up to its base at least, and are to go on in another: for them
+    /// [`VideoLoops::switch_to`] gives a frame behind each of [`VideoLoops::encode`] until they have arrived.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if there is no loop `at`.
+    pub fn switch_from(&self, at: usize) -> Result<Switch, Error> {
+        let from = self.loops.get(at).ok_or(Error::Argument(NO_LOOP))?;
+        Ok(Switch::new(&from.state.floor))
+    }
+
+    /// What these receivers get in place of the last frame of loop `to`, of at most `max_bytes`, all of which is its base: it brings their
+    /// floor and enhanced picture near to the floor of `to`. Once they [arrived](Switch::arrived) they go on with the next
+    /// frame of `to`, which has no block that is predicted from two pictures. Nothing if that last frame was a key frame, which is theirs
+    /// too, or there is no such loop.
+    #[must_use]
+    pub fn switch_to(&mut self, to: usize, switch: &mut Switch, max_bytes: usize) -> Option<Frame> {
+        self.loops.get_mut(to)?.switch(&self.source, switch, max_bytes)
     }
 
     /// Encodes the next frame, planar YCbCr 4:2:0: once for each loop, in their order.

@@ -19,5 +19,6 @@ pub(crate) mod settings;
 pub(crate) mod shown;
 mod source;
 mod state;
+pub(crate) mod switch;
 #[cfg(test)]
 mod tests;

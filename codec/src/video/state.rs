@@ -24,7 +24,7 @@ pub(crate) struct State {
     leaked_before: Reference,
     floor_before: Reference,
     /// Nothing was before the last frame.
-    begins: bool,
+    pub(super) begins: bool,
     predicted_floor: Reference,
     /// Also what a shown frame is made of.
     pub(crate) predicted: Reference,
@@ -75,6 +75,14 @@ impl State {
         });
     }
 
+    /// Predicts a frame that leads to another loop, both pictures from the floor; what was before it counts no more.
+    pub(crate) fn predict_switch(&mut self, field: &Field, threads: usize, room: &mut [Overlap; 6]) {
+        let Self { floor, predicted, predicted_floor, begins, .. } = self;
+        *begins = true;
+        predict_from(floor, field, threads, room, predicted);
+        predicted_floor.clone_from(predicted);
+    }
+
     /// What `field` makes of a shown picture, in the room that the next frame begins with: floor and enhanced picture stay.
     pub(crate) fn carry_on(
         &mut self,
@@ -114,7 +122,23 @@ impl State {
     }
 }
 
-fn sum(out: &mut Reference, predicted: &Reference, residual: &Planes420<i16>, threads: usize) {
+/// Predicts every block from one picture alone.
+pub(super) fn predict_from(
+    from: &Reference,
+    field: &Field,
+    threads: usize,
+    room: &mut [Overlap; 6],
+    out: &mut Reference,
+) {
+    let jobs = out.planes.iter_mut().zip(&from.planes).zip(Kind::ALL).zip(room);
+    parallel::for_each(threads, jobs, |(((out, from), kind), room): (((&mut Plane, _), _), &mut Overlap)| {
+        let past = Past { last: from, before: from };
+        room.predict(field, kind, BySource { enhanced: past, floor: past }, out);
+    });
+}
+
+/// Makes `out` a prediction and what a residual adds to it.
+pub(super) fn sum(out: &mut Reference, predicted: &Reference, residual: &Planes420<i16>, threads: usize) {
     let planes = out.planes.iter_mut().zip(&predicted.planes).zip(residual.planes());
     parallel::for_each(threads, planes, |((out, predicted), residual): ((&mut Plane, _), _)| {
         out.sum_of(predicted, residual, LEAST..=GREATEST);

@@ -11,7 +11,7 @@ impl InLoop {
     /// of that is of no use any more.
     pub(super) fn enter(&mut self, frame: Frame, receiver: u64, publisher: &mut Publisher) -> Frame {
         let Some(entered) = frame.loop_of(receiver) else { return frame };
-        let goes_on = |before| entered.number == before || entered.branches_off == Some(before);
+        let goes_on = |before| entered.number == before || entered.follows == Some(before);
         if !self.0.is_none_or(goes_on) {
             publisher.handle_other_loop();
         }
@@ -31,10 +31,10 @@ mod tests {
 
     const INTERVAL: Duration = Duration::from_millis(40);
 
-    fn in_a_loop(number: u64, branches_off: Option<u64>, receivers: &[u64]) -> LoopFrame {
+    fn in_a_loop(number: u64, follows: Option<u64>, receivers: &[u64]) -> LoopFrame {
         let bytes = Bytes::from(vec![7; 100 + usize::try_from(number).expect("small")]);
         let join = Some(Join { base: 3, bytes: Bytes::from_static(b"new") });
-        LoopFrame { number, branches_off, receivers: receivers.to_vec(), base: 9, bytes, join }
+        LoopFrame { number, follows, receivers: receivers.to_vec(), base: 9, bytes, join }
     }
 
     fn frame(id: u64, loops: Vec<LoopFrame>) -> Frame {

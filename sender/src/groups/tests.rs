@@ -10,16 +10,17 @@ fn known((number, rate): (u64, f64)) -> Known {
     Known { number, rate, owed_frames: 0 }
 }
 
-/// Receivers numbered from 0 on, for so many frames. Gives what changed.
+/// Receivers numbered from 0 on, for so many frames, each of which brings those to another loop who go there. Gives how loops changed.
 fn run(groups: &mut Groups, joins: &mut JoinBudget, rates: &[f64], frames: usize) -> Vec<Change> {
     let receivers: Vec<Known> = (0..).zip(rates).map(|(number, rate)| known((number, *rate))).collect();
     let due = |_| {
         joins.handle_frame();
         let changes = groups.handle_frame(&receivers, joins);
         make_bases(groups, rates);
+        groups.handle_arrived();
         changes
     };
-    (0..frames).flat_map(due).collect()
+    (0..frames).flat_map(due).filter(|change| !matches!(change, Change::Cross { .. })).collect()
 }
 
 /// A frame with the bases that receivers of these rates get: two fifths of the slowest's rate, but a tenth of the median.
@@ -144,7 +145,11 @@ fn who_falls_to_a_twentieth_leaves_its_loop_at_once_and_comes_back_after_seconds
     assert_eq!(who(&groups), [vec![0], vec![1, 2, 3]]);
     run(&mut groups, &mut joins, &fallen, 1);
     assert_eq!(who(&groups), [vec![0, 3], vec![1, 2]]);
-    assert!(groups.groups()[0].joined && !groups.groups()[1].joined);
+    let crossing = groups.crossing().expect("it goes over");
+    assert_eq!((crossing.from, crossing.to, &crossing.receivers[..]), (Some(1), 0, &[3][..]));
+    assert!(groups.groups().iter().all(|group| !group.joined));
+    run(&mut groups, &mut joins, &fallen, 1);
+    assert!(groups.crossing().is_none() && groups.groups()[0].follows.is_some());
     run(&mut groups, &mut joins, &fallen, 10 * SECOND);
     assert_eq!(who(&groups), [vec![0, 3], vec![1, 2]]);
     run(&mut groups, &mut joins, &before, SECOND);

@@ -38,6 +38,8 @@ pub struct Head {
     pub planes: i32,
     /// Blocks may be predicted from two pictures.
     pub bipredicts: bool,
+    /// It leads to another loop.
+    pub switches: bool,
     /// Bytes of side information.
     pub side: usize,
     /// Bytes of the string for the floor: f.
@@ -53,8 +55,8 @@ impl Head {
     pub fn read(frame: &[u8]) -> Result<Option<Self>, Fault> {
         let [first, planes, ..] = *frame else { return Ok(None) };
         let key = first >= 128;
-        let (bipredicts, planes) = (planes & 16 != 0, planes & !16);
-        if planes > 15 || (key && bipredicts) {
+        let (bipredicts, switches, planes) = (planes & 16 != 0, planes & 32 != 0, planes & !48);
+        if planes > 15 || (key && bipredicts) || (switches && (key || bipredicts)) {
             return Err(Fault::Corrupt);
         }
         let mut left = frame[2..].iter().copied();
@@ -65,7 +67,7 @@ impl Head {
         }
         let [side, floor, more] = numbers;
         let (phase, planes, bytes) = (usize::from(first % 128), planes.into(), frame.len() - left.len());
-        Ok(Some(Self { phase, key, planes, bipredicts, side, floor, enhanced: floor + more, bytes }))
+        Ok(Some(Self { phase, key, planes, bipredicts, switches, side, floor, enhanced: floor + more, bytes }))
     }
 }
 
@@ -109,19 +111,20 @@ impl VideoReference {
             let side = &frame[head.bytes..head.bytes + head.side];
             let field = Field::read(side, self.size, head.phase, head.bipredicts)?;
             let leaked = each(&self.enhanced, &self.floor, |e, f| f + ((31 * (e - f) + 16) >> 5));
-            let last = [leaked, self.floor.clone()];
+            let enhanced = if head.switches { self.floor.clone() } else { leaked };
+            let last = [enhanced, self.floor.clone()];
             let before = self.before.take().unwrap_or_else(|| last.clone());
             let from = |which: usize, c: usize| [&last[which][c], &before[which][c]];
             let planes = [0, 1, 2];
             let predicted = planes.map(|c| predict(&field, c, from(0, c), from(1, c)));
             let predicted_floor = planes.map(|c| predict(&field, c, from(1, c), from(1, c)));
-            self.before = Some(last);
+            self.before = Some(last).filter(|_| !head.switches);
             (predicted, predicted_floor, &self.residual)
         };
         let residual = Residual::decode(tables, self.size, head.planes, string);
         let with = |predicted: &Picture, bytes: usize| {
             let of_string = residual.of(bytes.min(string.len()));
-            let planes = if head.key { of_string } else { weighed(of_string, self.size, head.phase) };
+            let planes = if head.key || head.switches { of_string } else { weighed(of_string, self.size, head.phase) };
             let samples = |c: usize| predicted[c].samples.iter().zip(&planes[c]);
             [0, 1, 2].map(|c| Plane {
                 samples: samples(c).map(|(sample, more)| (sample + more).clamp(-1024, 1016)).collect(),

@@ -1,0 +1,110 @@
+//! Receivers on their way from one loop to another.
+
+use super::{Groups, Member};
+use crate::join_budget::JoinBudget;
+
+/// Frames that a receiver may owe bases of and still go over by frames that need those; who owes more begins anew.
+const MAY_OWE: u64 = 1;
+
+/// Receivers that change from one loop to another with the same frames.
+#[derive(Debug)]
+pub(crate) struct Crossing {
+    /// A number among those of loops: while they are on the way they are in none of these.
+    pub(crate) number: u64,
+    /// The numbers of the loops; that which they leave with this frame, if they do.
+    pub(crate) from: Option<u64>,
+    pub(crate) to: u64,
+    /// Who they are, by rising numbers.
+    pub(crate) receivers: Vec<u64>,
+    /// They go on in the other loop with the next frame.
+    pub(super) arrived: bool,
+}
+
+impl Crossing {
+    /// A receiver begins it with the next frame.
+    pub(super) fn new(number: u64, receiver: u64, from: u64, to: u64) -> Self {
+        Self { number, from: Some(from), to, receivers: vec![receiver], arrived: false }
+    }
+
+    /// A receiver would come with them: that may be who goes the same way from its beginning on.
+    pub(super) fn admit(&mut self, receiver: u64, from: u64, to: u64) -> bool {
+        let same = (self.from, self.to) == (Some(from), to);
+        if let Err(at) = self.receivers.binary_search(&receiver)
+            && same
+        {
+            self.receivers.insert(at, receiver);
+        }
+        same
+    }
+
+    /// The loop that it leaves, if it begins.
+    pub(super) const fn begins(&self) -> Option<u64> {
+        self.from
+    }
+
+    /// The next frame is due; `group` gives in which loop a receiver is thought to be, if it is still there.
+    pub(super) fn go_on(&mut self, group: impl Fn(u64) -> Option<u64>) {
+        self.from = None;
+        let to = self.to;
+        self.receivers.retain(|receiver| group(*receiver) == Some(to));
+    }
+}
+
+impl Groups {
+    /// Who is on the way to another loop with this frame.
+    pub(crate) const fn crossing(&self) -> Option<&Crossing> {
+        self.crossing.as_ref()
+    }
+
+    /// They have arrived behind this frame.
+    pub(crate) const fn handle_arrived(&mut self) {
+        if let Some(crossing) = &mut self.crossing {
+            crossing.arrived = true;
+        }
+    }
+
+    /// They arrived with this frame itself, or will not.
+    pub(crate) fn end_crossing(&mut self) {
+        self.crossing = None;
+    }
+
+    /// The least rate of those on the way, bits a second.
+    pub(crate) fn crossing_rate(&self) -> f64 {
+        let receivers = self.crossing.iter().flat_map(|crossing| &crossing.receivers);
+        receivers
+            .filter_map(|receiver| self.members.get(receiver))
+            .map(|member| member.rate)
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    /// Those on the way have a frame more, or are where they wanted to.
+    pub(super) fn go_on_crossing(&mut self) {
+        let Some(mut crossing) = self.crossing.take() else { return };
+        crossing.go_on(|receiver| self.members.get(&receiver).map(|member| member.group));
+        if !crossing.arrived {
+            self.crossing = Some(crossing).filter(|crossing| !crossing.receivers.is_empty());
+        } else if let Some(at) = self.place(crossing.to) {
+            self.groups[at].follows = Some(crossing.number);
+        }
+    }
+
+    /// A receiver changes loops, if frames may be made for it: those of a crossing if it may come with one, or else a join.
+    pub(super) fn change(&mut self, receiver: u64, to: u64, joins: &mut JoinBudget) {
+        let Some(group) = self.groups.iter_mut().find(|group| group.number == to) else { return };
+        let Some(member) = self.members.get_mut(&receiver) else { return };
+        let may_cross = member.owed_frames <= MAY_OWE;
+        let crosses = match &mut self.crossing {
+            Some(crossing) => may_cross && crossing.admit(receiver, member.group, to),
+            None if may_cross && joins.take() => {
+                self.crossing = Some(Crossing::new(self.made, receiver, member.group, to));
+                self.made += 1;
+                true
+            }
+            None => false,
+        };
+        group.joined = group.joined || !crosses && joins.take();
+        if crosses || group.joined {
+            *member = Member { group: to, stayed: 0, starved: 0, stray: 0, ..*member };
+        }
+    }
+}
