@@ -379,7 +379,7 @@ fn a_scene_that_begins_is_for_those_too_who_change_loops() {
     let size = Size::new(96, 64).expect("a valid size");
     let clip = clip(size, 8, 7);
     let bits = 240.0 * size.pixels() as f64;
-    let population = Population::log_uniform(0.02 * bits, 0.32 * bits);
+    let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
     let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, 2).expect("two loops");
     for picture in &clip[..7] {

@@ -19,6 +19,10 @@ use nestcast_live_benches::{
 };
 use serde::Serialize;
 
+/// As the program has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What the sender costs for each receiver.
 #[derive(Parser)]
 struct Options {
