@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use harness::faults::{CUT, is_root, send, skip};
+use harness::faults::{CUT, ending_signals, is_root, send, skip};
 use harness::{Bench, NESTCAST, refusal};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
@@ -26,7 +26,7 @@ fn a_signal_that_ends_the_process_leaves_no_unfinished_file() {
     let bench = Bench::new();
     bench.large_stream();
     bench.write("out", b"old");
-    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+    for signal in ending_signals() {
         // Stopped while it writes, so that the signal comes at that time; a fast disk may be done before.
         let stopped = (0..100).find_map(|_| {
             let mut child = bench.start_to_write("");
@@ -56,7 +56,7 @@ fn a_signal_that_ends_the_process_leaves_no_unfinished_file() {
 #[test]
 fn a_signal_ends_a_process_that_waits_for_its_input_and_leaves_no_unfinished_file() {
     let bench = Bench::new();
-    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+    for signal in ending_signals() {
         let mut child = bench
             .command(NESTCAST)
             .args(["encode", "-", "-o", "out.nst"])

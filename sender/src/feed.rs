@@ -379,6 +379,7 @@ impl<'a, C: Connection> Feed<'a, C> {
             max_bitrate: self.cap,
             useful_bytes: publisher.useful_bytes(),
             owed_frames: publisher.owed_frames(),
+            needs_join: publisher.needs_join(),
             sent: publisher.stats(),
             path,
         };

@@ -56,6 +56,8 @@ pub(crate) struct Known {
     pub(crate) rate: f64,
     /// As [`ReceiverStatistics::owed_frames`](crate::ReceiverStatistics::owed_frames).
     pub(crate) owed_frames: u64,
+    /// As [`ReceiverStatistics::needs_join`](crate::ReceiverStatistics::needs_join).
+    pub(crate) needs_join: bool,
 }
 
 /// One loop and who is in it.
@@ -91,6 +93,9 @@ struct Member {
     group: u64,
     rate: f64,
     owed_frames: u64,
+    needs_join: bool,
+    /// It is on its way to this loop, or arrives in it with this frame: it goes nowhere else.
+    comes: bool,
     /// The natural logarithm of its rate, as it settled.
     settled: f64,
     /// Frames since it came, and since it changed loops or came.
@@ -204,12 +209,23 @@ impl Groups {
         let newcomers = self.groups[self.slowest()].number;
         let weight = (1.0 / (SETTLES * self.frames_a_second)).min(1.0);
         let mut before = std::mem::take(&mut self.members);
-        for &Known { number, rate, owed_frames } in receivers {
+        for &Known { number, rate, owed_frames, needs_join } in receivers {
             let now = rate.max(1.0).ln();
             let (group, settled) = (newcomers, now);
-            let new = || Member { group, rate, owed_frames, settled, known: 0, stayed: 0, starved: 0, stray: 0 };
-            let mut member = before.remove(&number).unwrap_or_else(new);
-            (member.rate, member.owed_frames) = (rate, owed_frames);
+            let new = || Member {
+                group,
+                rate,
+                owed_frames,
+                needs_join,
+                comes: false,
+                settled,
+                known: 0,
+                stayed: 0,
+                starved: 0,
+                stray: 0,
+            };
+            let before = before.remove(&number).unwrap_or_else(new);
+            let mut member = Member { rate, owed_frames, needs_join, comes: false, ..before };
             member.settled += (now - member.settled) * weight;
             member.known = member.known.saturating_add(1);
             member.stayed = member.stayed.saturating_add(1);
@@ -316,8 +332,8 @@ impl Groups {
         self.made += 1;
         let bases = self.groups[from].bases;
         self.groups.push(Group { number, follows: Some(split.group), joined: false, bases, age: 0 });
-        let faster =
-            self.members.values_mut().filter(|member| member.group == split.group && member.settled >= split.from);
+        let faster = |member: &&mut Member| member.group == split.group && member.settled >= split.from;
+        let faster = self.members.values_mut().filter(|member| !member.comes).filter(faster);
         faster.for_each(|member| *member = Member { group: number, stayed: 0, stray: 0, ..*member });
         Some(Change::Branch { from })
     }

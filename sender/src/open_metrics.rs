@@ -154,6 +154,7 @@ mod tests {
                 max_bitrate: None,
                 useful_bytes: 0,
                 owed_frames: 0,
+                needs_join: false,
                 sent: SendStats::default(),
                 path: PathStats::default(),
             },

@@ -83,6 +83,8 @@ pub struct ReceiverStatistics {
     pub useful_bytes: u64,
     /// Frames of video whose bases wait for its path.
     pub owed_frames: u64,
+    /// The next frame of video that it gets must be predicted from nothing: it is new, or bases that it owed were given up.
+    pub needs_join: bool,
     /// What it was given.
     pub sent: SendStats,
     /// Its path.

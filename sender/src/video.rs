@@ -134,17 +134,18 @@ impl VideoEncoding {
     fn cross(&mut self) -> Option<LoopFrame> {
         let Crossing { number, from, to, receivers, .. } = self.groups.crossing()?;
         let (number, follows, receivers) = (*number, *from, receivers.clone());
-        let most =
-            self.rate.bytes(self.groups.crossing_rate() * SWITCH_INTERVALS).clamp(MIN_JOIN_BYTES, MAX_SWITCH_BYTES);
+        let most = self.rate.bytes(self.groups.crossing_rate() * SWITCH_INTERVALS).min(MAX_SWITCH_BYTES);
         let (switch, at) = (self.switch.as_mut(), self.groups.place(*to));
         let frame = switch.zip(at).and_then(|(switch, at)| self.encoder.switch_to(at, switch, most));
         let Some(nestcast_codec::Frame { base, bytes, .. }) = frame else {
-            // A scene begins, for them too.
+            // A scene begins, for them too; or that loop is gone.
             self.groups.end_crossing();
+            self.switch = None;
             return None;
         };
         if self.switch.as_ref().is_some_and(Switch::arrived) {
             self.groups.handle_arrived();
+            self.switch = None;
         }
         Some(LoopFrame { number, follows, receivers, base, bytes, join: None })
     }
@@ -176,8 +177,8 @@ impl VideoEncoding {
         let useful = feedback.useful_bytes().min(MAX_FRAME);
         let receivers = feedback.statistics().receivers;
         let known = |receiver: &ReceiverStatistics| {
-            let &ReceiverStatistics { number, owed_frames, .. } = receiver;
-            Known { number, rate: rate_of(receiver), owed_frames }
+            let &ReceiverStatistics { number, owed_frames, needs_join, .. } = receiver;
+            Known { number, rate: rate_of(receiver), owed_frames, needs_join }
         };
         let known: Vec<Known> = receivers.iter().map(known).collect();
         for change in self.groups.handle_frame(&known, &mut self.joins) {
@@ -296,6 +297,7 @@ mod tests {
             max_bitrate: Some(rate(bits)),
             useful_bytes: bits / 240,
             owed_frames: 0,
+            needs_join: false,
             sent: SendStats::default(),
             path: PathStats::default(),
         };

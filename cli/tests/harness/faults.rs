@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
@@ -77,6 +78,20 @@ impl Bench {
 /// Sends a signal to a child that was not waited for.
 pub(crate) fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).expect("the child is there");
+}
+
+/// Of the signals that end a process those that this one, and so its children, was not started to ignore, as `nohup` and a shell's
+/// background do.
+pub(crate) fn ending_signals() -> Vec<Signal> {
+    let ends = |(signal, name): (Signal, &str)| {
+        let status = Command::new("sh").args(["-c", &format!("kill -s {name} $$")]).status().expect("a shell");
+        let ends = status.signal() == Some(signal.as_raw());
+        if !ends {
+            skip(name, "it is ignored here: start the tests otherwise");
+        }
+        ends.then_some(signal)
+    };
+    [(Signal::TERM, "TERM"), (Signal::INT, "INT"), (Signal::HUP, "HUP")].into_iter().filter_map(ends).collect()
 }
 
 pub(crate) fn is_root() -> bool {

@@ -146,6 +146,8 @@ impl LoopEncoder {
         let shares = Shares { floor: max_bytes, enhanced: max_bytes, most: max_bytes };
         let head = Head { phase: source.last_phase(), planes, switches: true, ..Head::default() };
         let (head, side) = compose(bytes, head, side, &string, shares);
+        // A head that became shorter than it was thought to be leaves room for a byte that the floor has not.
+        bytes.truncate(side + head.floor);
         let frame = Frame::new(&head, side, bytes.split().freeze());
         decoder.start(*size, planes);
         // A string whose lengths are corrupt would end there; this one's are not.

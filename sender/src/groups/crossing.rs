@@ -3,7 +3,8 @@
 use super::{Groups, Member};
 use crate::join_budget::JoinBudget;
 
-/// Frames that a receiver may owe bases of and still go over by frames that need those; who owes more begins anew.
+/// Frames that may wait for a receiver's path, not begun, and it still goes over by frames that need their bases; for whom more wait begins
+/// anew.
 const MAY_OWE: u64 = 1;
 
 /// Receivers that change from one loop to another with the same frames.
@@ -42,11 +43,10 @@ impl Crossing {
         self.from
     }
 
-    /// The next frame is due; `group` gives in which loop a receiver is thought to be, if it is still there.
-    pub(super) fn go_on(&mut self, group: impl Fn(u64) -> Option<u64>) {
+    /// The next frame is due, which those get who still `take` one.
+    pub(super) fn go_on(&mut self, takes: impl Fn(u64) -> bool) {
         self.from = None;
-        let to = self.to;
-        self.receivers.retain(|receiver| group(*receiver) == Some(to));
+        self.receivers.retain(|receiver| takes(*receiver));
     }
 }
 
@@ -80,7 +80,13 @@ impl Groups {
     /// Those on the way have a frame more, or are where they wanted to.
     pub(super) fn go_on_crossing(&mut self) {
         let Some(mut crossing) = self.crossing.take() else { return };
-        crossing.go_on(|receiver| self.members.get(&receiver).map(|member| member.group));
+        // Who lacks a base that was given up begins anew where it was to go.
+        crossing.go_on(|receiver| self.members.get(&receiver).is_some_and(|member| !member.needs_join));
+        for receiver in &crossing.receivers {
+            if let Some(member) = self.members.get_mut(receiver) {
+                member.comes = true;
+            }
+        }
         if !crossing.arrived {
             self.crossing = Some(crossing).filter(|crossing| !crossing.receivers.is_empty());
         } else if let Some(at) = self.place(crossing.to) {
@@ -91,8 +97,8 @@ impl Groups {
     /// A receiver changes loops, if frames may be made for it: those of a crossing if it may come with one, or else a join.
     pub(super) fn change(&mut self, receiver: u64, to: u64, joins: &mut JoinBudget) {
         let Some(group) = self.groups.iter_mut().find(|group| group.number == to) else { return };
-        let Some(member) = self.members.get_mut(&receiver) else { return };
-        let may_cross = member.owed_frames <= MAY_OWE;
+        let Some(member) = self.members.get_mut(&receiver).filter(|member| !member.comes) else { return };
+        let may_cross = member.owed_frames <= MAY_OWE && !member.needs_join;
         let crosses = match &mut self.crossing {
             Some(crossing) => may_cross && crossing.admit(receiver, member.group, to),
             None if may_cross && joins.take() => {

@@ -7,7 +7,7 @@ const SECOND: usize = 30;
 
 /// A receiver, by its number and rate, that owes nothing.
 fn known((number, rate): (u64, f64)) -> Known {
-    Known { number, rate, owed_frames: 0 }
+    Known { number, rate, owed_frames: 0, needs_join: false }
 }
 
 /// Receivers numbered from 0 on, for so many frames, each of which brings those to another loop who go there. Gives how loops changed.
@@ -87,7 +87,12 @@ fn those_alone_who_starve_are_apart_and_stay_so() {
 fn who_owes_many_bases_gets_a_loop_whatever_its_rate_is_thought_to_be() {
     let (mut groups, mut joins) = (Groups::new(Loops::AsNeeded, 30.0), JoinBudget::default());
     let receivers = [(0.8e6, 6), (4e6, 0), (4e6, 0)];
-    let mut known = (0..).zip(receivers).map(|(number, (rate, owed_frames))| Known { number, rate, owed_frames });
+    let mut known = (0..).zip(receivers).map(|(number, (rate, owed_frames))| Known {
+        number,
+        rate,
+        owed_frames,
+        needs_join: false,
+    });
     let receivers: [Known; 3] = std::array::from_fn(|_| known.next().expect("three"));
     let changes: Vec<Change> = (0..2 * SECOND).flat_map(|_| groups.handle_frame(&receivers, &mut joins)).collect();
     assert_eq!((changes, who(&groups)), (vec![Change::Branch { from: 0 }], vec![vec![0], vec![1, 2]]));
@@ -218,4 +223,56 @@ fn at_steady_rates_nobody_changes_loops_for_ever() {
             assert_eq!(moves(loops, &rates, 30), 0, "{loops:?} with {rates:?}");
         }
     }
+}
+
+/// Two loops, and a third receiver that falls from the faster one's rate to the slower one's.
+fn falls(needs_join: bool) -> (Groups, JoinBudget, Vec<Known>) {
+    let (mut groups, mut joins) = (Groups::new(Loops::AtMost(2), 30.0), JoinBudget::default());
+    run(&mut groups, &mut joins, &[300_000.0, 4e6, 4e6], 6 * SECOND);
+    assert_eq!(who(&groups), [vec![0], vec![1, 2]]);
+    let rates = [300_000.0, 4e6, 300_000.0];
+    let receivers =
+        (0..).zip(rates).map(known).map(|known| Known { needs_join: needs_join && known.number == 2, ..known });
+    (groups, joins, receivers.collect())
+}
+
+#[test]
+fn who_needs_a_join_frame_gets_no_switching_frames() {
+    for needs_join in [false, true] {
+        let (mut groups, mut joins, receivers) = falls(needs_join);
+        let mut crossed = false;
+        for _ in 0..SECOND {
+            joins.handle_frame();
+            groups.handle_frame(&receivers, &mut joins);
+            crossed |= groups.crossing().is_some();
+            make_bases(&mut groups, &[300_000.0, 4e6, 4e6]);
+            groups.handle_arrived();
+        }
+        assert_eq!(who(&groups), [vec![0, 2], vec![1]]);
+        assert_eq!(crossed, !needs_join);
+    }
+}
+
+#[test]
+fn who_is_on_the_way_goes_nowhere_else_and_who_needs_a_join_frame_there_is_no_longer_on_it() {
+    let (mut groups, mut joins, mut receivers) = falls(false);
+    while groups.crossing().is_none() {
+        joins.handle_frame();
+        groups.handle_frame(&receivers, &mut joins);
+        make_bases(&mut groups, &[300_000.0, 4e6, 4e6]);
+    }
+    // It rises again, and would be called back.
+    receivers[2].rate = 4e6;
+    let number = groups.groups()[1].number;
+    for _ in 0..2 {
+        joins.handle_frame();
+        groups.handle_frame(&receivers, &mut joins);
+        groups.change(2, number, &mut joins);
+        assert_eq!(who(&groups), [vec![0, 2], vec![1]]);
+        assert_eq!(groups.crossing().expect("on the way").receivers, [2]);
+    }
+    receivers[2].needs_join = true;
+    joins.handle_frame();
+    groups.handle_frame(&receivers, &mut joins);
+    assert!(groups.crossing().is_none());
 }
