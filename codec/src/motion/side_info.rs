@@ -4,7 +4,7 @@
 //! of neighbours whose motion is taken over (merge mode of H.265, section 8.5.3.2.2).
 
 use crate::entropy::probability::{Probability, RATE_OF_MOTION};
-use crate::entropy::range_coder::{Coder, RangeDecoder, ZEROS};
+use crate::entropy::range_coder::{Coder, RangeDecoder, RangeEncoder, ZEROS};
 use crate::error::Error;
 use crate::motion::field::{Block, Field, Source};
 use crate::motion::vector::Vector;
@@ -128,6 +128,18 @@ impl SideInfo {
         self.decoder = coder;
         let why = "its side information ends before its last block";
         if whole { Ok(()) } else { Err(Error::Corrupt { what: "frame", why }) }
+    }
+
+    /// Gives the bytes of a whole field, in the memory of `bytes`.
+    pub(crate) fn encode(&mut self, field: &Field, bytes: Vec<u8>) -> Vec<u8> {
+        self.reset(field);
+        let mut coder = RangeEncoder::new();
+        coder.restart(bytes);
+        for at in 0..field.blocks.len() {
+            // An encoder is never starved.
+            let _ = self.block(&mut coder, field, at, field.blocks[at]);
+        }
+        coder.finish_before_zeros()
     }
 
     /// Codes block `at`; those before it are in the field.
@@ -386,7 +398,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::entropy::range_coder::RangeEncoder;
 
     fn block() -> impl Strategy<Value = Block> {
         let vector = || (-40..40_i16, -40..40_i16).prop_map(|(x, y)| Vector { x, y });

@@ -4,7 +4,6 @@
 //! Prior art: the switching pictures of H.264 (Karczewicz and Kurceren, "The SP- and SI-frames design for H.264/AVC", IEEE
 //! Trans. Circuits and Systems for Video Technology 13(7), 2003), and the switch frames of AV1.
 
-use crate::entropy::range_coder::RangeEncoder;
 use crate::motion::field::{Block, Field};
 use crate::motion::overlap::Overlap;
 use crate::motion::reference::Reference;
@@ -72,14 +71,7 @@ impl Switch {
                 *block = Block::whole(first);
             }
         }
-        side_info.reset(field);
-        let mut coder = RangeEncoder::new();
-        coder.restart(std::mem::take(side));
-        for at in 0..field.blocks.len() {
-            // An encoder is never starved.
-            let _ = side_info.block(&mut coder, field, at, field.blocks[at]);
-        }
-        *side = coder.finish_before_zeros();
+        *side = side_info.encode(field, std::mem::take(side));
         state::predict_from(floor, field, threads, room, predicted);
         (side, predicted)
     }

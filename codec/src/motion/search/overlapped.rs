@@ -11,7 +11,6 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use crate::entropy::range_coder::RangeEncoder;
 use crate::motion::field::{BLOCK, Block, CELL, Field};
 use crate::motion::reference::{BySource, FRACTION, Past, Plane};
 use crate::motion::search::block::{Blocks, Found};
@@ -79,14 +78,7 @@ impl Overlapped {
         });
         field.blocks.copy_from_slice(chosen);
         field.bipredicts &= chosen.iter().any(|block| matches!(block, Block::Bipredicted(_)));
-        side_info.reset(field);
-        let mut coder = RangeEncoder::new();
-        coder.restart(bytes);
-        for at in 0..field.blocks.len() {
-            // An encoder is never starved.
-            let _ = side_info.block(&mut coder, field, at, field.blocks[at]);
-        }
-        coder.finish_before_zeros()
+        side_info.encode(field, bytes)
     }
 }
 
