@@ -27,7 +27,7 @@ const BAND: usize = 6;
 /// Candidates of a block.
 const MAX_CANDIDATES: usize = 14;
 /// By this part, and a little, a candidate may leave more than the one that leaves least before neighbours are looked at; else it is
-/// not tried: on five clips of no benchmark as good, for a sixth of the time.
+/// not tried: on five clips of no benchmark as good, for a tenth less time.
 const MAY_LEAVE_MORE: u32 = 8;
 /// Pairs of vectors that a block tries.
 const MAX_PAIRS: usize = 4;
