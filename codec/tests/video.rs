@@ -374,21 +374,28 @@ fn whoever_changes_loops_is_nearer_than_who_begins_anew_whatever_came_before() {
     }
 }
 
-/// At 128 bytes the head's length changes with the lengths that it has.
-#[test]
-fn a_switching_frame_is_all_base_however_long_it_is() {
+/// Behind seven frames of a clip of which a scene begins at frame `cut`; and the eighth.
+fn two_loops_of_seven_frames(cut: usize) -> (VideoLoops, Picture) {
     let size = Size::new(96, 64).expect("a valid size");
-    let clip = clip(size, 8, 99);
+    let mut clip = clip(size, 8, cut);
+    let next = clip.pop().expect("eight frames");
     let bits = 240.0 * size.pixels() as f64;
     let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
     let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, 2).expect("two loops");
-    for picture in &clip[..7] {
+    for picture in &clip {
         encoder.encode(picture).expect("a frame");
     }
+    (encoder, next)
+}
+
+/// At 128 bytes the head's length changes with the lengths that it has.
+#[test]
+fn a_switching_frame_is_all_base_however_long_it_is() {
+    let (mut encoder, next) = two_loops_of_seven_frames(99);
     let leaves = |encoder: &VideoLoops| encoder.switch_from(0).expect("there is such a loop");
     let mut switches: Vec<_> = (0..220).map(|most| (most, leaves(&encoder))).collect();
-    encoder.encode(&clip[7]).expect("a frame");
+    encoder.encode(&next).expect("a frame");
     for (most, switch) in &mut switches {
         let frame = encoder.switch_to(1, switch, *most).expect("no scene begins");
         assert_eq!(frame.base, frame.bytes.len(), "{most}");
@@ -398,18 +405,10 @@ fn a_switching_frame_is_all_base_however_long_it_is() {
 
 #[test]
 fn a_scene_that_begins_is_for_those_too_who_change_loops() {
-    let size = Size::new(96, 64).expect("a valid size");
-    let clip = clip(size, 8, 7);
-    let bits = 240.0 * size.pixels() as f64;
-    let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
-    let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
-    let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, 2).expect("two loops");
-    for picture in &clip[..7] {
-        encoder.encode(picture).expect("a frame");
-    }
+    let (mut encoder, next) = two_loops_of_seven_frames(7);
     let mut switch = encoder.switch_from(0).expect("there is such a loop");
     assert!(encoder.switch_from(2).is_err() && encoder.switch_to(2, &mut switch, 900).is_none() && !switch.arrived());
-    assert!(encoder.encode(&clip[7]).expect("a frame")[1].key);
+    assert!(encoder.encode(&next).expect("a frame")[1].key);
     assert!(encoder.switch_to(1, &mut switch, 900).is_none() && switch.arrived());
 }
 
