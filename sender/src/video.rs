@@ -132,7 +132,10 @@ impl VideoEncoding {
 
     /// What those get who are on their way to another loop, if there are any, in place of that one's frame.
     fn cross(&mut self) -> Option<LoopFrame> {
-        let Crossing { number, from, to, receivers, .. } = self.groups.crossing()?;
+        let Some(Crossing { number, from, to, receivers, .. }) = self.groups.crossing() else {
+            self.switch = None;
+            return None;
+        };
         let (number, follows, receivers) = (*number, *from, receivers.clone());
         let most = self.rate.bytes(self.groups.crossing_rate() * SWITCH_INTERVALS).min(MAX_SWITCH_BYTES);
         let (switch, at) = (self.switch.as_mut(), self.groups.place(*to));
@@ -140,12 +143,10 @@ impl VideoEncoding {
         let Some(nestcast_codec::Frame { base, bytes, .. }) = frame else {
             // A scene begins, for them too; or that loop is gone.
             self.groups.end_crossing();
-            self.switch = None;
             return None;
         };
         if self.switch.as_ref().is_some_and(Switch::arrived) {
             self.groups.handle_arrived();
-            self.switch = None;
         }
         Some(LoopFrame { number, follows, receivers, base, bytes, join: None })
     }
