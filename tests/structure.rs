@@ -26,6 +26,8 @@ const PRODUCT: [&str; 10] =
     ["cli", "codec", "lab", "media", "models", "proto", "receiver", "retrieval", "sender", "xtask"];
 /// Most lines of a file without its tests.
 const MAX_LINES: usize = 400;
+/// Most lines of the program in all: what others would want is a library's.
+const MAX_PROGRAM: usize = 2500;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -124,4 +126,11 @@ fn files_of_the_product_are_short() {
             );
         }
     }
+}
+
+#[test]
+fn the_program_is_wiring() {
+    let lines = |file: &PathBuf| fs::read_to_string(file).expect("text").lines().count();
+    let count: usize = sources(&root().join("cli/src")).iter().map(lines).sum();
+    assert!(count <= MAX_PROGRAM, "cli/src has {count} lines: move what another program would want to a library");
 }

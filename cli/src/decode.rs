@@ -1,11 +1,9 @@
 //! `nestcast decode`: a stream, or a prefix of one, to a PNG picture.
 
-use std::path::Path;
-
 use anyhow::{Context, Result, ensure};
 use nestcast_codec::{Decoder, Error};
 use nestcast_lab::metrics;
-use nestcast_media::output::{Output, promised_format};
+use nestcast_media::output::Output;
 use nestcast_media::picture::encode_png;
 use nestcast_media::stream::Reader;
 use nestcast_media::{Input, Kind, Opened};
@@ -36,8 +34,7 @@ fn picture(options: &Decode, transform: Transform, input: Input<'_>) -> Result<(
     let name = input.name();
     let failed = || format!("{name} cannot be decoded");
     let stream = input.stream()?;
-    ensure_png(&options.output)?;
-    let output = Output::new(&options.output, &[&options.input])?;
+    let output = Output::png(&options.output, &[&options.input])?;
     let model = Model::open(&options.common)?.or_built_in(stream.header().model);
     let read = || pushed(options, &name, stream, &model);
     let (picture, Pushed { fault, count, .. }) = match transform {
@@ -99,11 +96,4 @@ fn pushed(options: &Decode, name: &str, stream: Reader<Opened>, model: &Model) -
         pushed => pushed.map(|_| None).with_context(failed)?,
     };
     Ok(Pushed { decoder, fault, count: bytes.len() })
-}
-
-/// Refuses a name that promises another format than PNG.
-pub(crate) fn ensure_png(path: &Path) -> Result<()> {
-    let promises_another = promised_format(path).is_some_and(|format| format != "png");
-    ensure!(!promises_another, "{} would hold a PNG picture: give it a name that ends in .png", path.display());
-    Ok(())
 }

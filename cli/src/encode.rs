@@ -39,6 +39,6 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
 }
 
 /// What messages call what was encoded, and what was written.
-pub(crate) fn names(input: &Input<'_>, output: &Output<'_>) -> Names {
+pub(crate) fn names(input: &Input<'_>, output: &Output) -> Names {
     Names { input: input.name(), output: output.path().display().to_string() }
 }

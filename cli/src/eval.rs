@@ -73,7 +73,7 @@ fn measure(bench: &mut Bench, path: &Path, max_pixels: u64, progress: &Progress)
 }
 
 /// Writes the table where `--csv` says, and prints its means where that leaves room.
-fn report(options: &Eval, output: Option<&Output<'_>>, rows: &[Row], bench: &Bench) -> Result<()> {
+fn report(options: &Eval, output: Option<&Output>, rows: &[Row], bench: &Bench) -> Result<()> {
     let to_standard = output.is_none() && options.csv.is_some();
     if let Some(output) = output {
         output.write(csv(rows)?.as_bytes())?;

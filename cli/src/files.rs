@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::advice;
 
 /// Ends a command that wrote its result: tells programs what was made of what, or people where standard output is free.
-pub(crate) fn conclude(output: &Output<'_>, json: bool, summary: &(impl Serialize + Display)) -> Result<()> {
+pub(crate) fn conclude(output: &Output, json: bool, summary: &(impl Serialize + Display)) -> Result<()> {
     if json {
         return Lines::beside(output.path()).print_pretty(summary);
     }
@@ -20,7 +20,7 @@ pub(crate) fn conclude(output: &Output<'_>, json: bool, summary: &(impl Serializ
 }
 
 /// Tells people what was written where standard output is free.
-pub(crate) fn say_beside(output: &Output<'_>, text: &str) -> Result<()> {
+pub(crate) fn say_beside(output: &Output, text: &str) -> Result<()> {
     if output.is_standard() { Ok(()) } else { print(text) }
 }
 

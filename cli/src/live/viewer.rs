@@ -1,6 +1,6 @@
 //! Shows what came: PNG pictures in a folder, or y4m on standard output.
 
-use std::io::{self, IsTerminal as _, Stdout};
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,8 +8,8 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use nestcast_codec::{Picture, Range, Restoration};
 use nestcast_lab::originals::Originals;
-use nestcast_media::output::{Error, PictureFolder, promised_format};
-use nestcast_media::y4m::{Rate, Writer};
+use nestcast_media::output::{FramePlace, FrameWriter};
+use nestcast_media::y4m::Rate;
 use nestcast_media::{Input, is_standard};
 use nestcast_models::{KeptPackages, Package, Packages, Wanted};
 use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, Totals, Viewer};
@@ -27,7 +27,9 @@ pub(super) struct Screen {
     decoder: Transform,
     /// What shows frames of video, if not the linear decoder alone.
     restoration: Option<Arc<dyn Restoration>>,
-    sink: Sink,
+    place: FramePlace,
+    /// What takes frames, once their rate is known.
+    frames: Option<FrameWriter>,
     originals: Option<Originals>,
     /// Where lines for programs go, if anywhere.
     lines: Option<Lines>,
@@ -37,32 +39,18 @@ pub(super) struct Screen {
     pub(super) totals: Arc<Mutex<Totals>>,
 }
 
-enum Sink {
-    Folder(PictureFolder),
-    /// y4m; there is no writer before the rate is known.
-    Video(Option<Writer<Stdout>>),
-}
-
 impl Screen {
     pub(super) fn new(options: &Receive) -> Result<Self> {
         let model = Model::open(&options.common)?;
         let max_pixels = options.common.max_pixels;
         let read = |path: &PathBuf| Originals::read(Input::open(path)?, max_pixels);
         let originals = options.original.as_ref().map(read).transpose()?;
-        let sink = if is_standard(&options.output) {
+        let place = if is_standard(&options.output) {
             let what = "standard output is a terminal, which cannot show this: pipe it to a player, or name a folder";
             ensure!(!io::stdout().is_terminal(), what);
-            Sink::Video(None)
+            FramePlace::new(&options.output, &[])?
         } else {
-            let folder = &options.output;
-            let promises = promised_format(folder).filter(|_| !folder.is_dir());
-            ensure!(
-                promises.is_none(),
-                "{} would be a folder of PNG pictures: give it a name without .{}, or pipe y4m with `-o -`",
-                folder.display(),
-                promises.unwrap_or_default()
-            );
-            Sink::Folder(PictureFolder::begin(folder)?)
+            FramePlace::folder(&options.output)?
         };
         let decoder = options.decoder.unwrap_or(Transform::Deep);
         let deep = options.decoder == Some(Transform::Deep);
@@ -74,7 +62,8 @@ impl Screen {
             packages,
             decoder,
             restoration,
-            sink,
+            place,
+            frames: None,
             originals,
             lines,
             warned: false,
@@ -85,10 +74,7 @@ impl Screen {
     fn decoding(&self, package: Package) -> Result<Decoding> {
         let &Model { threads, max_pixels, .. } = &self.model;
         let decoding = Decoding::new(Model { package, threads, max_pixels }.decoder(self.decoder)?);
-        Ok(match self.sink {
-            Sink::Folder(_) => decoding,
-            Sink::Video(_) => decoding.with_ycbcr420(Range::Limited),
-        })
+        Ok(if self.place.is_standard() { decoding.with_ycbcr420(Range::Limited) } else { decoding })
     }
 
     /// The package that a broadcast is decoded with.
@@ -106,14 +92,6 @@ impl Screen {
         }
         measured.ok()
     }
-
-    fn put(&mut self, id: u64, picture: &Picture) -> Result<()> {
-        match &mut self.sink {
-            Sink::Folder(folder) => Ok(folder.put(id, picture)?),
-            Sink::Video(Some(writer)) => Ok(writer.write(picture).map_err(Error::of_standard)?),
-            Sink::Video(None) => Ok(()),
-        }
-    }
 }
 
 impl Viewer for Screen {
@@ -123,9 +101,8 @@ impl Viewer for Screen {
         let pixels = announced.size.pixels() as u64;
         let what = "the sender's pictures have";
         ensure!(pixels <= self.model.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust it");
-        if let Sink::Video(writer @ None) = &mut self.sink {
-            let rate = Rate::new(announced.rate.0, announced.rate.1)?;
-            *writer = Some(Writer::new(io::stdout(), rate));
+        if self.frames.is_none() {
+            self.frames = Some(self.place.begin(Rate::new(announced.rate.0, announced.rate.1)?)?);
         }
         if announced.video.is_some() {
             let decoding = Decoding::video(announced, self.model.threads);
@@ -149,7 +126,7 @@ impl Viewer for Screen {
     }
 
     fn show(&mut self, shown: &Shown<'_>) -> Result<()> {
-        self.put(shown.id, shown.picture)?;
+        self.frames.as_mut().map_or(Ok(()), |frames| frames.put(shown.id, shown.picture))?;
         if let Some(lines) = self.lines {
             let psnr_db = self.psnr(shown.id, shown.picture);
             lines.print(&Line::Frame { shown, psnr_db })?;
@@ -167,11 +144,7 @@ impl Viewer for Screen {
     }
 
     fn hold(&mut self, picture: &Picture) -> Result<()> {
-        match self.sink {
-            // It keeps what came.
-            Sink::Folder(_) => Ok(()),
-            Sink::Video(_) => self.put(0, picture),
-        }
+        Ok(self.frames.as_mut().map_or(Ok(()), |frames| frames.hold(picture))?)
     }
 
     fn report(&mut self, totals: &Totals) -> Result<()> {

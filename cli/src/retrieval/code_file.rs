@@ -11,7 +11,6 @@ use nestcast_models::codes::{CodePackage, SIDE};
 use nestcast_retrieval::{CODE_MAGIC, CodeFile};
 
 use crate::args::{Cut, Decode, Encode, Inspect, Transform};
-use crate::decode::ensure_png;
 use crate::encode::names;
 use crate::files::{self, Lines};
 use crate::pictures;
@@ -24,7 +23,7 @@ pub(crate) fn is_code(input: &mut Input<'_>) -> Result<bool> {
     Ok(input.read_to(CODE_MAGIC.len() as u64)?.starts_with(&CODE_MAGIC))
 }
 
-pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output<'_>) -> Result<()> {
+pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output) -> Result<()> {
     ensure!(options.max_bytes.is_none(), "--max-bytes is for streams: cut the code with `nestcast cut --bits N`");
     let chosen = options.analysis == Transform::Deep;
     ensure!(!chosen, "--analysis is for streams, a code has the encoder of its package: leave it out");
@@ -45,7 +44,7 @@ pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output<'_>) ->
     files::conclude(output, options.json, &EncodedCode { names, bits: file.bits, model })
 }
 
-pub(crate) fn cut(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Result<()> {
+pub(crate) fn cut(options: &Cut, input: Input<'_>, output: &Output) -> Result<()> {
     let bits = options.length.bits.context("this is a code: cut it with --bits")?;
     let file = read(input)?;
     if bits > file.bits {
@@ -55,8 +54,7 @@ pub(crate) fn cut(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Resul
 }
 
 pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
-    ensure_png(&options.output)?;
-    let output = Output::new(&options.output, &[&options.input])?;
+    let output = Output::png(&options.output, &[&options.input])?;
     let name = input.name();
     ensure!(options.bytes.is_none() && options.decoder.is_none(), "{name} is a code: leave --bytes and --decoder out");
     let of_video = options.bitrate.is_some() || !options.frames.is_all();

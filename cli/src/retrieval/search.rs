@@ -14,7 +14,7 @@ use crate::files::{self, Lines};
 pub(crate) fn run(options: &Search) -> Result<()> {
     options.check();
     let inputs = [options.index.as_path(), &options.image];
-    let sheet = options.sheet.as_ref().map(|path| Output::new(path, &inputs)).transpose()?;
+    let sheet = options.sheet.as_ref().map(|path| Output::png(path, &inputs)).transpose()?;
     let names = inputs.map(Input::name_of);
     let place = &names[0];
     ensure!(!is_standard(&options.index), "an index is mapped into memory: name its file");

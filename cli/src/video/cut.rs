@@ -13,7 +13,7 @@ use crate::files;
 /// By how much the bases of all frames may be above a rate before it is said: what heads of records take.
 const TOLERANCE: f64 = 1.005;
 
-pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output<'_>) -> Result<()> {
+pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output) -> Result<()> {
     let Some(rate) = options.length.bitrate else { bail!("a video is cut frame by frame: give --bitrate") };
     let (name, rate) = (input.name(), rate.bits() as f64);
     // Nothing is decoded, so that no memory is taken for pictures.

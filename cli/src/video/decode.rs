@@ -2,14 +2,15 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use nestcast_codec::{Format, Picture};
 use nestcast_lab::progress::Progress;
 use nestcast_lab::video::kbps;
+use nestcast_media::output::{FramePlace, FrameWriter};
 use nestcast_media::stored::{Played, Player};
+use nestcast_media::y4m::Rate;
 use nestcast_media::{Input, InputError, Opened, Replayed};
 
-use super::sink::{Sink, Target};
 use super::stored;
 use crate::args::{Decode, Transform};
 use crate::files;
@@ -17,7 +18,7 @@ use crate::transforms;
 
 pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     ensure!(options.bytes.is_none(), "--bytes is for pictures: give a video --bitrate");
-    let target = Target::new(&options.output, &options.input)?;
+    let place = FramePlace::new(&options.output, &[&options.input])?;
     let model = super::model(&options.common)?;
     let name = input.name();
     let frames = input.stored_video(options.frames, options.common.max_pixels)?;
@@ -32,16 +33,16 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     }
     player.seek().map_err(failed)?;
     // What plays the video has the terminal to itself.
-    let progress = (!target.is_standard()).then(|| Progress::of(&name, player.frames().count()));
+    let progress = (!place.is_standard()).then(|| Progress::of(&name, player.frames().count()));
     let start = Instant::now();
-    show(&name, &mut player, &target, progress.as_ref())?;
+    show(&name, &mut player, &place, progress.as_ref())?;
     drop(progress);
     let Played { frames: shown, bytes, repeated } = player.played();
     stored::end(&name, player.frames(), shown)?;
     if repeated > 0 {
         files::note(&format!("{name}: {repeated} of the {shown} frames cannot be decoded: each shows the one before"));
     }
-    if target.is_standard() {
+    if place.is_standard() {
         return Ok(());
     }
     let elapsed = start.elapsed().as_secs_f64();
@@ -58,19 +59,22 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
 fn show(
     name: &str,
     player: &mut Player<Replayed<Opened>>,
-    target: &Target<'_>,
+    place: &FramePlace,
     progress: Option<&Progress>,
 ) -> Result<()> {
     let header = *player.frames().reader().header();
     let mut picture = Picture::zero(header.size, Format::Ycbcr420(header.range));
-    let mut sink: Option<Sink<'_>> = None;
+    let mut frames: Option<FrameWriter> = None;
     while let Some(shown) = player.next_into(&mut picture).map_err(|error| InputError::named(name, error))? {
         progress.into_iter().for_each(Progress::step);
-        let sink = match &mut sink {
-            Some(sink) => sink,
-            none => none.insert(target.begin(header.rate)?),
+        let frames = match &mut frames {
+            Some(frames) => frames,
+            none => {
+                let rate = Rate::new(header.rate.frames, header.rate.seconds).context("y4m cannot have it")?;
+                none.insert(place.begin(rate)?)
+            }
         };
-        sink.put(shown.number, &picture)?;
+        frames.put(shown.number, &picture)?;
     }
-    sink.map_or(Ok(()), Sink::finish)
+    Ok(frames.map_or(Ok(()), FrameWriter::finish)?)
 }

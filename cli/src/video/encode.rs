@@ -13,7 +13,7 @@ use super::Clip;
 use crate::args::{Encode, Transform};
 use crate::{encode, files};
 
-pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output<'_>) -> Result<()> {
+pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result<()> {
     ensure!(options.max_bytes.is_none(), "--max-bytes is for pictures: give a video --bitrates");
     ensure!(
         options.analysis == Transform::Linear,

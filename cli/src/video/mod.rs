@@ -5,7 +5,6 @@ mod decode;
 mod encode;
 mod eval;
 mod inspect;
-mod sink;
 mod stored;
 
 use anyhow::{Result, anyhow, ensure};

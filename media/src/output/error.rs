@@ -30,6 +30,20 @@ pub enum Error {
     /// The folder holds something, which stays.
     #[error("{} is not empty: name a new folder", .0.display())]
     NotEmpty(PathBuf),
+    /// The name promises another format than the PNG picture that would be written.
+    #[error("{} would hold a PNG picture: give it a name that ends in .png", .0.display())]
+    NotPng(PathBuf),
+    /// The name promises another format than the y4m video that would be written.
+    #[error("{} would hold a y4m video: give it a name that ends in .y4m, or name a folder/", .0.display())]
+    NotY4m(PathBuf),
+    /// The name promises a file where there would be a folder.
+    #[error("{} would be a folder of PNG pictures: give it a name without .{format}", path.display())]
+    FileName {
+        /// The folder.
+        path: PathBuf,
+        /// What it promises.
+        format: &'static str,
+    },
     /// A picture cannot be compressed.
     #[error(transparent)]
     Picture(#[from] picture::Error),

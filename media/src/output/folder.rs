@@ -25,19 +25,28 @@ use crate::picture::encode_png;
 pub struct PictureFolder(PathBuf);
 
 impl PictureFolder {
+    /// Checks that a folder is empty, or that there is nothing of its name.
+    ///
+    /// # Errors
+    /// If it is none, holds anything, or cannot be read.
+    pub fn check(path: &Path) -> Result<(), Error> {
+        if !path.exists() {
+            return Ok(());
+        }
+        if !path.is_dir() {
+            return Err(Error::NotAFolder(path.to_owned()));
+        }
+        let mut entries = fs::read_dir(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        if entries.next().is_some() { Err(Error::NotEmpty(path.to_owned())) } else { Ok(()) }
+    }
+
     /// Makes a folder, and those that it is in, or takes one that is empty.
     ///
     /// # Errors
-    /// If it is none, holds anything, or cannot be made.
+    /// Those of [`PictureFolder::check`]; if it cannot be made.
     pub fn begin(path: &Path) -> Result<Self, Error> {
-        let cannot = |source| Error::Io { path: path.to_owned(), source };
-        if path.exists() && !path.is_dir() {
-            return Err(Error::NotAFolder(path.to_owned()));
-        }
-        fs::create_dir_all(path).map_err(cannot)?;
-        if fs::read_dir(path).map_err(cannot)?.next().is_some() {
-            return Err(Error::NotEmpty(path.to_owned()));
-        }
+        Self::check(path)?;
+        fs::create_dir_all(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
         Ok(Self(path.to_owned()))
     }
 

@@ -25,6 +25,7 @@
 
 mod error;
 mod folder;
+mod frames;
 mod place;
 mod promise;
 mod replacement;
@@ -32,6 +33,7 @@ mod signals;
 
 pub use error::Error;
 pub use folder::PictureFolder;
+pub use frames::{FramePlace, FrameWriter};
 pub use place::{Output, Pieces, check_open};
 pub use promise::promised_format;
 pub use replacement::replace;

@@ -1,10 +1,11 @@
 //! A place to write, `-` for standard output: checked before any work is done, written whole or not at all.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IsTerminal, StdoutLock, Write};
+use std::io::{self, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
+use super::promise::promised_format;
 use super::replacement::{Replacement, Sync, folder_of};
 use crate::is_standard;
 
@@ -12,13 +13,13 @@ use crate::is_standard;
 const MAX_LINKS: usize = 40;
 
 /// A place that can be written, checked before any work is done.
-#[derive(Debug)]
-pub struct Output<'a> {
-    path: &'a Path,
+#[derive(Debug, Clone)]
+pub struct Output {
+    path: PathBuf,
     place: Place,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Place {
     Standard,
     /// A pipe or a device: nothing to replace.
@@ -27,18 +28,19 @@ enum Place {
     File(PathBuf),
 }
 
-impl<'a> Output<'a> {
+impl Output {
     /// Checks that `path` can be written and is none of `inputs`.
     ///
     /// # Errors
     /// If it cannot, or is one.
-    pub fn new(path: &'a Path, inputs: &[&Path]) -> Result<Self, Error> {
+    pub fn new(path: &Path, inputs: &[&Path]) -> Result<Self, Error> {
+        let at = |place| Ok(Self { path: path.to_owned(), place });
         if is_standard(path) {
             if io::stdout().is_terminal() {
                 return Err(Error::Terminal);
             }
             check_open()?;
-            return Ok(Self { path, place: Place::Standard });
+            return at(Place::Standard);
         }
         for input in inputs.iter().filter(|input| !is_standard(input)) {
             let same = matches!((input.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b);
@@ -53,7 +55,7 @@ impl<'a> Output<'a> {
                 return Err(Error::Protected(path.to_owned()));
             }
             Ok(data) if data.is_file() => path.canonicalize().map_err(cannot)?,
-            Ok(_) => return Ok(Self { path, place: Place::Special }),
+            Ok(_) => return at(Place::Special),
             Err(_) => behind_links(path)?,
         };
         let folder = folder_of(&target);
@@ -62,13 +64,24 @@ impl<'a> Output<'a> {
         }
         // A file without a name takes a folder that may be written, and leaves nothing.
         tempfile::tempfile_in(&folder).map_err(cannot)?;
-        Ok(Self { path, place: Place::File(target) })
+        at(Place::File(target))
+    }
+
+    /// The same for a PNG picture.
+    ///
+    /// # Errors
+    /// Besides, [`Error::NotPng`] if the name promises another format.
+    pub fn png(path: &Path, inputs: &[&Path]) -> Result<Self, Error> {
+        if promised_format(path).is_some_and(|format| format != "png") {
+            return Err(Error::NotPng(path.to_owned()));
+        }
+        Self::new(path, inputs)
     }
 
     /// Its name.
     #[must_use]
-    pub const fn path(&self) -> &'a Path {
-        self.path
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Whether it is standard output.
@@ -95,7 +108,7 @@ impl<'a> Output<'a> {
 
     fn write_with(&self, bytes: &[u8], sync: Sync) -> Result<(), Error> {
         let mut pieces = self.begin()?;
-        pieces.write_all(bytes).map_err(|error| self.explain(error))?;
+        pieces.write_all(bytes).map_err(|error| pieces.explain(error))?;
         pieces.finish_with(sync)
     }
 
@@ -104,13 +117,14 @@ impl<'a> Output<'a> {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn begin(&self) -> Result<Pieces<'_>, Error> {
+    pub fn begin(&self) -> Result<Pieces, Error> {
         let sink = match &self.place {
-            Place::Standard => Ok(Sink::Standard(io::stdout().lock())),
-            Place::Special => OpenOptions::new().write(true).open(self.path).map(Sink::Special),
+            Place::Standard => Ok(Sink::Standard(io::stdout())),
+            Place::Special => OpenOptions::new().write(true).open(&self.path).map(Sink::Special),
             Place::File(target) => Replacement::begin(target).map(Sink::File),
         };
-        Ok(Pieces { output: self, sink: sink.map_err(|error| self.explain(error))? })
+        let sink = sink.map_err(|error| self.explain(error))?;
+        Ok(Pieces { output: self.clone(), sink })
     }
 
     /// Why a piece was not written.
@@ -119,25 +133,31 @@ impl<'a> Output<'a> {
         if self.is_standard() {
             return Error::of_standard(error);
         }
-        Error::Io { path: self.path.to_owned(), source: error }
+        Error::Io { path: self.path.clone(), source: error }
     }
 }
 
-/// An output while it is written; the errors of its `Write` are for [`Output::explain`].
+/// An output while it is written; the errors of its `Write` are for [`Pieces::explain`].
 #[derive(Debug)]
-pub struct Pieces<'a> {
-    output: &'a Output<'a>,
+pub struct Pieces {
+    output: Output,
     sink: Sink,
 }
 
 #[derive(Debug)]
 enum Sink {
-    Standard(StdoutLock<'static>),
+    Standard(Stdout),
     Special(File),
     File(Replacement),
 }
 
-impl Pieces<'_> {
+impl Pieces {
+    /// Why a piece was not written.
+    #[must_use]
+    pub fn explain(&self, error: io::Error) -> Error {
+        self.output.explain(error)
+    }
+
     /// All pieces are there.
     ///
     /// # Errors
@@ -156,7 +176,7 @@ impl Pieces<'_> {
     }
 }
 
-impl Write for Pieces<'_> {
+impl Write for Pieces {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.sink {
             Sink::Standard(stdout) => stdout.write(bytes),

@@ -39,6 +39,11 @@ impl<W: Write> Writer<W> {
         self.output.flush()
     }
 
+    /// The output.
+    pub const fn get_ref(&self) -> &W {
+        &self.output
+    }
+
     /// Gives the output back.
     pub fn into_inner(self) -> W {
         self.output

@@ -1,0 +1,144 @@
+//! Where frames go as they are decoded: a y4m video, or PNG pictures in a folder.
+
+use std::path::{Path, PathBuf, is_separator};
+
+use nestcast_codec::Picture;
+
+use super::{Error, Output, PictureFolder, Pieces, promised_format};
+use crate::y4m::{Rate, Writer};
+
+/// A place for frames, checked before any work is done.
+///
+/// ```
+/// use nestcast_codec::{Channels, Picture, Size};
+/// use nestcast_media::output::FramePlace;
+/// use nestcast_media::y4m::Rate;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("clip.y4m");
+/// let place = FramePlace::new(&path, &[])?;
+/// let mut frames = place.begin(Rate::new(30, 1)?)?;
+/// frames.put(0, &Picture::new(Size::new(4, 2)?, Channels::Grey, vec![9; 8])?)?;
+/// frames.finish()?;
+/// assert!(std::fs::read(&path)?.starts_with(b"YUV4MPEG2 W4 H2 F30:1"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub enum FramePlace {
+    /// A y4m video.
+    Video(Output),
+    /// A folder of PNG pictures.
+    Folder(PathBuf),
+}
+
+impl FramePlace {
+    /// A folder that is there or whose name ends with a slash, otherwise a y4m video.
+    ///
+    /// # Errors
+    /// Those of [`Output::new`] and [`PictureFolder::check`]; [`Error::NotY4m`] if the name of a file promises another format.
+    pub fn new(path: &Path, inputs: &[&Path]) -> Result<Self, Error> {
+        if path.is_dir() || path.to_string_lossy().ends_with(is_separator) {
+            PictureFolder::check(path)?;
+            return Ok(Self::Folder(path.to_owned()));
+        }
+        if promised_format(path).is_some_and(|format| format != "y4m") {
+            return Err(Error::NotY4m(path.to_owned()));
+        }
+        Output::new(path, inputs).map(Self::Video)
+    }
+
+    /// A folder, whether its name ends with a slash or not.
+    ///
+    /// # Errors
+    /// Those of [`PictureFolder::check`]; [`Error::FileName`] if there is no such folder yet, and its name promises a file.
+    pub fn folder(path: &Path) -> Result<Self, Error> {
+        if let Some(format) = promised_format(path).filter(|_| !path.is_dir()) {
+            return Err(Error::FileName { path: path.to_owned(), format });
+        }
+        PictureFolder::check(path)?;
+        Ok(Self::Folder(path.to_owned()))
+    }
+
+    /// Whether standard output takes the video.
+    #[must_use]
+    pub const fn is_standard(&self) -> bool {
+        matches!(self, Self::Video(output) if output.is_standard())
+    }
+
+    /// Begins a video of this rate, or makes the folder.
+    ///
+    /// # Errors
+    /// If it cannot be written, or the folder holds something.
+    pub fn begin(&self, rate: Rate) -> Result<FrameWriter, Error> {
+        Ok(FrameWriter(match self {
+            Self::Video(output) => Kind::Video(Writer::new(output.begin()?, rate)),
+            Self::Folder(folder) => Kind::Folder(PictureFolder::begin(folder)?),
+        }))
+    }
+}
+
+/// A place that takes frames.
+#[derive(Debug)]
+pub struct FrameWriter(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Video(Writer<Pieces>),
+    Folder(PictureFolder),
+}
+
+impl FrameWriter {
+    /// Takes the frame of this number.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn put(&mut self, number: u64, picture: &Picture) -> Result<(), Error> {
+        match &mut self.0 {
+            Kind::Video(video) => video.write(picture).map_err(|error| video.get_ref().explain(error)),
+            Kind::Folder(folder) => folder.put(number, picture),
+        }
+    }
+
+    /// Shows a picture for one more frame: a video has each frame, a folder keeps what came.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn hold(&mut self, picture: &Picture) -> Result<(), Error> {
+        match self.0 {
+            Kind::Video(_) => self.put(0, picture),
+            Kind::Folder(_) => Ok(()),
+        }
+    }
+
+    /// There are no more. A file appears now, or is replaced.
+    ///
+    /// # Errors
+    /// If it cannot be brought to the disk.
+    pub fn finish(self) -> Result<(), Error> {
+        match self.0 {
+            Kind::Video(video) => video.into_inner().finish(),
+            Kind::Folder(_) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_whether_it_is_a_video_or_a_folder() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let is_folder = |name: &str| matches!(FramePlace::new(&at(name), &[]).expect("a place"), FramePlace::Folder(_));
+        assert_eq!(["a.y4m", "b", "c/", ""].map(is_folder), [false, false, true, true]);
+        let refused = FramePlace::new(&at("d.png"), &[]).expect_err("a video").to_string();
+        assert!(refused.contains("d.png would hold a y4m video: "), "{refused}");
+        assert!(matches!(FramePlace::folder(&at("e")), Ok(FramePlace::Folder(_))));
+        std::fs::write(at("g"), "").expect("a file");
+        assert!(matches!(FramePlace::new(&at(""), &[]), Err(Error::NotEmpty(_))));
+        assert!(matches!(FramePlace::folder(&at("")), Err(Error::NotEmpty(_))));
+        let refused = FramePlace::folder(&at("f.mp4")).expect_err("a folder").to_string();
+        assert!(refused.ends_with("f.mp4 would be a folder of PNG pictures: give it a name without .mp4"), "{refused}");
+    }
+}
