@@ -46,3 +46,12 @@ pub(super) fn compose(out: &mut BytesMut, mut head: Head, side: &[u8], string: &
     out.truncate(shares.most.max(start));
     (head, start)
 }
+
+/// A frame that is floor alone, of at most `max_bytes` behind its side information: receivers go on from its floor.
+pub(super) fn floor_alone(out: &mut BytesMut, head: Head, side: &[u8], string: &[u8], max_bytes: usize) -> Frame {
+    let shares = Shares { floor: max_bytes, enhanced: max_bytes, most: max_bytes };
+    let (head, side) = compose(out, head, side, string, shares);
+    // A head that became shorter than it was thought to be leaves room for a byte that the floor has not.
+    out.truncate(side + head.floor);
+    Frame::new(&head, side, out.split().freeze())
+}

@@ -14,7 +14,7 @@ use crate::residual::encoder::ResidualEncoder;
 use crate::residual::planes::Planes420;
 use crate::video::ages;
 use crate::video::allotment::{Allotment, Errors, Shares};
-use crate::video::frame::{Frame, compose};
+use crate::video::frame::{Frame, compose, floor_alone};
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
 use crate::video::population::{FrameRate, Population};
@@ -125,10 +125,8 @@ impl LoopEncoder {
             rows.for_each(|(y, out)| out.copy_from_slice(plane.row(y)));
         }
         let (planes, string) = coder.encode(&model.key, residual, max_bytes);
-        let shares = Shares { floor: usize::MAX, enhanced: usize::MAX, most: max_bytes };
         let head = Head { phase, key: true, planes, ..Head::default() };
-        let (head, side) = compose(bytes, head, &[], &string, shares);
-        Frame::new(&head, side, bytes.split().freeze())
+        floor_alone(bytes, head, &[], &string, max_bytes)
     }
 
     /// The floor for receivers who come from another loop, in place of the frame of this phase; nothing if that is predicted from
@@ -143,15 +141,11 @@ impl LoopEncoder {
         subtract(residual, |plane, y| state.floor.planes[plane].row(y), predicted);
         let model = model.of(false);
         let (planes, string) = coder.encode(model, residual, max_bytes);
-        let shares = Shares { floor: max_bytes, enhanced: max_bytes, most: max_bytes };
         let head = Head { phase: source.last_phase(), planes, switches: true, ..Head::default() };
-        let (head, side) = compose(bytes, head, side, &string, shares);
-        // A head that became shorter than it was thought to be leaves room for a byte that the floor has not.
-        bytes.truncate(side + head.floor);
-        let frame = Frame::new(&head, side, bytes.split().freeze());
+        let frame = floor_alone(bytes, head, side, &string, max_bytes);
         decoder.start(*size, planes);
         // A string whose lengths are corrupt would end there; this one's are not.
-        let _ = decoder.push(model, &frame.bytes[side..]);
+        let _ = decoder.push(model, &frame.bytes[frame.side..]);
         decoder.residual_into(model, residual);
         let theirs = switch.advance(residual, *threads);
         let [theirs, floor, enhanced] = [theirs, &state.floor, &state.enhanced]
