@@ -40,63 +40,26 @@ pub struct Clip {
     pub rises: u32,
 }
 
+/// Ten frames of one scene in one loop.
+const PLAIN: Clip = Clip {
+    name: "video",
+    width: 48,
+    height: 32,
+    frames: 10,
+    cut: NEVER,
+    begins_anew: false,
+    slowest: 40,
+    loops: 1,
+    rises: NEVER,
+};
+
 /// The clips whose bytes are kept as vectors.
 pub const CLIPS: [Clip; 5] = [
-    Clip {
-        name: "video",
-        width: 48,
-        height: 32,
-        frames: 10,
-        cut: NEVER,
-        begins_anew: false,
-        slowest: 40,
-        loops: 1,
-        rises: NEVER,
-    },
-    Clip {
-        name: "video-odd",
-        width: 33,
-        height: 17,
-        frames: 10,
-        cut: NEVER,
-        begins_anew: false,
-        slowest: 25,
-        loops: 1,
-        rises: NEVER,
-    },
-    Clip {
-        name: "video-cut",
-        width: 80,
-        height: 64,
-        frames: 12,
-        cut: 7,
-        begins_anew: true,
-        slowest: 60,
-        loops: 1,
-        rises: NEVER,
-    },
-    Clip {
-        name: "video-loops",
-        width: 48,
-        height: 32,
-        frames: 10,
-        cut: NEVER,
-        begins_anew: false,
-        slowest: 40,
-        loops: 2,
-        rises: NEVER,
-    },
-    Clip {
-        name: "video-switch",
-        width: 48,
-        height: 32,
-        frames: 10,
-        cut: NEVER,
-        begins_anew: false,
-        slowest: 40,
-        loops: 1,
-        rises: 4,
-    },
+    PLAIN,
+    Clip { name: "video-odd", width: 33, height: 17, slowest: 25, ..PLAIN },
+    Clip { name: "video-cut", width: 80, height: 64, frames: 12, cut: 7, begins_anew: true, slowest: 60, ..PLAIN },
+    Clip { name: "video-loops", loops: 2, ..PLAIN },
+    Clip { name: "video-switch", rises: 4, ..PLAIN },
 ];
 
 impl Clip {
