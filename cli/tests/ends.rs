@@ -233,6 +233,14 @@ fn other_networks_are_another_package_and_only_those_who_run_networks_need_it() 
 }
 
 #[test]
+fn video_is_shown_through_its_network_if_that_is_asked_for() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+    five_frames(&bench, &sender, &["-o", "deep", "--decoder", "deep"]);
+}
+
+#[test]
 fn a_receiver_has_every_model_that_is_built_in() {
     let bench = Bench::new();
     two_pictures(&bench);

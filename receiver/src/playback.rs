@@ -220,7 +220,10 @@ fn failed(error: impl Into<Cause>) -> PlayError {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use nestcast_codec::{Format, FrameRate, Population, VideoEncoder, VideoModel, VideoSettings};
+    use nestcast_codec::{
+        DecodedFrame, Format, FrameRate, Population, Restoration, TransformError, VideoEncoder, VideoModel,
+        VideoSettings, ViewMut,
+    };
     use nestcast_proto::{PackageHash, Video};
 
     use super::*;
@@ -237,7 +240,7 @@ mod tests {
 
     /// Notes what it is given, with its picture.
     #[derive(Clone, Default)]
-    struct Notes(Arc<Mutex<Vec<(Given, Picture)>>>);
+    struct Notes(Arc<Mutex<Vec<(Given, Picture)>>>, Option<Arc<dyn Restoration>>);
 
     impl Notes {
         fn note(&self, given: Given, picture: &Picture) {
@@ -253,7 +256,11 @@ mod tests {
         type Error = Cause;
 
         fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Cause> {
-            Ok(Decoding::video(announced, 1))
+            let decoding = Decoding::video(announced, 1);
+            Ok(match &self.1 {
+                Some(restoration) => decoding.map(|decoding| decoding.with_restoration(Arc::clone(restoration))),
+                None => decoding,
+            })
         }
 
         fn show(&mut self, shown: &Shown<'_>) -> Result<(), Cause> {
@@ -304,6 +311,26 @@ mod tests {
         let mut playback = Playback::new(notes.clone(), mailbox);
         playback.announce(&welcome, tokio::sync::oneshot::channel().0).expect("a video");
         playback
+    }
+
+    /// Shows every frame in this grey.
+    struct Grey(u8);
+
+    impl Restoration for Grey {
+        fn restore(&self, _: &DecodedFrame<'_>, out: ViewMut<'_>) -> Result<(), TransformError> {
+            out.into_planes().into_iter().for_each(|plane| plane.samples.fill(self.0));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_restores_frames_makes_what_is_shown_of_them() {
+        let (notes, mailbox) = (Notes(Arc::default(), Some(Arc::new(Grey(77)))), Mailbox::default());
+        let mut playback = playback(&notes, &mailbox);
+        frames(3).into_iter().for_each(|frame| playback.show([frame]).expect("a frame"));
+        let (given, pictures) = notes.take();
+        assert_eq!(given, [0, 1, 2].map(Given::Shown));
+        assert!(pictures.iter().all(|picture| picture.samples().iter().all(|sample| *sample == 77)));
     }
 
     #[test]
