@@ -106,7 +106,7 @@ fn of_system(error: &io::Error) -> Option<&'static str> {
 fn of_output(error: &output::Error) -> Option<&'static str> {
     Some(match error {
         output::Error::Terminal => ": name a file with -o",
-        output::Error::FileName { .. } => ", or pipe y4m with `-o -`",
+        output::Error::FileName { .. } => ", or one that ends in .y4m",
         output::Error::Closed => ": name a file with -o, or redirect it",
         _ => return None,
     })

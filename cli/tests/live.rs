@@ -366,6 +366,45 @@ fn a_folder_of_pictures_of_several_sizes_is_refused_before_anybody_comes() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn a_broadcast_is_recorded_as_a_video_that_is_there_when_it_ends() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+    let record = |name: &str, retry: &str| {
+        let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+            .args(sender.receive(&["-o", name, "--json", "--retry", retry]))
+            .current_dir(bench.path(""))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+        (receiver, lines.filter(|line| line.contains("\"event\":\"frame\"")))
+    };
+    let frames = |name: &str| {
+        let bytes = bench.read(name);
+        let mut video = nestcast_media::y4m::Reader::new(&bytes[..], 10_000).expect("y4m");
+        std::iter::from_fn(move || video.read().expect("frames")).count()
+    };
+    let (mut receiver, mut lines) = record("stopped.y4m", "0");
+    assert_eq!(lines.by_ref().take(5).count(), 5);
+    assert!(!bench.path("stopped.y4m").exists(), "it appears whole");
+    let id = receiver.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().expect("there is a kill").success());
+    assert!(receiver.wait().expect("it ends").success());
+    let rest = lines.count();
+    assert!(frames("stopped.y4m") >= 5 + rest, "each frame that was told of is there, and what was held between them");
+
+    let (mut receiver, mut lines) = record("ended.y4m", "0");
+    assert_eq!(lines.by_ref().take(5).count(), 5);
+    drop(sender);
+    receiver.wait().expect("it ends");
+    assert!(frames("ended.y4m") >= 5, "what came is kept when the sender is gone");
+    let left = bench.files().into_iter().filter(|(name, _)| name.contains(".nestcast-"));
+    assert_eq!(left.count(), 0);
+}
+
 #[test]
 fn a_receiver_says_what_is_wrong_before_it_connects() {
     let bench = Bench::new();

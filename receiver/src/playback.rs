@@ -63,7 +63,8 @@ impl<'a, V: Viewer> Playback<'a, V> {
             self.count();
             if mail.is_empty() {
                 if mail.last {
-                    return self.viewer.report(&self.totals).map_err(failed);
+                    self.viewer.report(&self.totals).map_err(failed)?;
+                    return self.viewer.finish().map_err(failed);
                 }
                 self.go_on()?;
             }

@@ -154,4 +154,15 @@ pub trait Viewer: Send + 'static {
         let _ = totals;
         Ok(())
     }
+
+    /// The broadcast is over, or nobody looks any more: called once, behind everything else, unless an error came before.
+    ///
+    /// # Errors
+    /// If what was shown cannot be kept.
+    fn finish(self) -> Result<(), Self::Error>
+    where
+        Self: Sized,
+    {
+        Ok(())
+    }
 }

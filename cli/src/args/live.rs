@@ -71,8 +71,9 @@ pub(crate) struct Receive {
     /// The sender: host and port
     #[arg(value_name = "HOST:PORT")]
     pub(crate) address: Address,
-    /// A folder for PNG pictures, or `-` for y4m on standard output
-    #[arg(short, long, value_name = "DIR")]
+    /// A folder for PNG pictures, a y4m file, which is there when the broadcast ends or ctrl-c is pressed, or `-` for y4m on
+    /// standard output
+    #[arg(short, long, value_name = "DIR|CLIP.y4m")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) trusted: Trusted,

@@ -8,8 +8,7 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use nestcast_codec::{Picture, Range, Restoration};
 use nestcast_lab::originals::Originals;
-use nestcast_media::output::{FramePlace, FrameWriter};
-use nestcast_media::y4m::Rate;
+use nestcast_media::output::{FramePlace, FrameWriter, promised_format};
 use nestcast_media::{Input, is_standard};
 use nestcast_models::{KeptPackages, Package, Packages, Wanted};
 use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, Totals, Viewer};
@@ -45,13 +44,13 @@ impl Screen {
         let max_pixels = options.common.max_pixels;
         let read = |path: &PathBuf| Originals::read(Input::open(path)?, max_pixels);
         let originals = options.original.as_ref().map(read).transpose()?;
-        let place = if is_standard(&options.output) {
+        let path = &options.output;
+        if is_standard(path) {
             let what = "standard output is a terminal, which cannot show this: pipe it to a player, or name a folder";
             ensure!(!io::stdout().is_terminal(), what);
-            FramePlace::new(&options.output, &[])?
-        } else {
-            FramePlace::folder(&options.output)?
-        };
+        }
+        let is_video = is_standard(path) || promised_format(path) == Some("y4m");
+        let place = if is_video { FramePlace::new(path, &[])? } else { FramePlace::folder(path)? };
         let decoder = options.decoder.unwrap_or(Transform::Deep);
         let deep = options.decoder == Some(Transform::Deep);
         let restoration = deep.then(|| transforms::restoration(model.threads)).transpose()?;
@@ -74,7 +73,10 @@ impl Screen {
     fn decoding(&self, package: Package) -> Result<Decoding> {
         let &Model { threads, max_pixels, .. } = &self.model;
         let decoding = Decoding::new(Model { package, threads, max_pixels }.decoder(self.decoder)?);
-        Ok(if self.place.is_standard() { decoding.with_ycbcr420(Range::Limited) } else { decoding })
+        Ok(match self.place {
+            FramePlace::Video(_) => decoding.with_ycbcr420(Range::Limited),
+            FramePlace::Folder(_) => decoding,
+        })
     }
 
     /// The package that a broadcast is decoded with.
@@ -102,7 +104,7 @@ impl Viewer for Screen {
         let what = "the sender's pictures have";
         ensure!(pixels <= self.model.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust it");
         if self.frames.is_none() {
-            self.frames = Some(self.place.begin(Rate::new(announced.rate.0, announced.rate.1)?)?);
+            self.frames = Some(self.place.begin(announced.rate)?);
         }
         if announced.video.is_some() {
             let decoding = Decoding::video(announced, self.model.threads);
@@ -153,5 +155,10 @@ impl Viewer for Screen {
             lines.print(&Line::Received(totals))?;
         }
         Ok(())
+    }
+
+    fn finish(self) -> Result<()> {
+        let shown = self.totals.lock().unwrap_or_else(PoisonError::into_inner).received.shown;
+        Ok(self.frames.filter(|_| shown > 0).map_or(Ok(()), FrameWriter::finish)?)
     }
 }

@@ -2,13 +2,12 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use nestcast_codec::{Format, Picture};
 use nestcast_lab::progress::Progress;
 use nestcast_lab::video::kbps;
 use nestcast_media::output::{FramePlace, FrameWriter};
 use nestcast_media::stored::{Played, Player};
-use nestcast_media::y4m::Rate;
 use nestcast_media::{Input, InputError, Opened, Replayed};
 
 use super::stored;
@@ -69,10 +68,7 @@ fn show(
         progress.into_iter().for_each(Progress::step);
         let frames = match &mut frames {
             Some(frames) => frames,
-            none => {
-                let rate = Rate::new(header.rate.frames, header.rate.seconds).context("y4m cannot have it")?;
-                none.insert(place.begin(rate)?)
-            }
+            none => none.insert(place.begin((header.rate.frames, header.rate.seconds))?),
         };
         frames.put(shown.number, &picture)?;
     }

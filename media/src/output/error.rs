@@ -44,6 +44,9 @@ pub enum Error {
         /// What it promises.
         format: &'static str,
     },
+    /// The frames come at a rate that y4m cannot have.
+    #[error("y4m cannot have {} frames in {} seconds", .0.0, .0.1)]
+    Rate((u32, u32)),
     /// A picture cannot be compressed.
     #[error(transparent)]
     Picture(#[from] picture::Error),

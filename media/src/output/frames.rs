@@ -12,12 +12,11 @@ use crate::y4m::{Rate, Writer};
 /// ```
 /// use nestcast_codec::{Channels, Picture, Size};
 /// use nestcast_media::output::FramePlace;
-/// use nestcast_media::y4m::Rate;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("clip.y4m");
 /// let place = FramePlace::new(&path, &[])?;
-/// let mut frames = place.begin(Rate::new(30, 1)?)?;
+/// let mut frames = place.begin((30, 1))?;
 /// frames.put(0, &Picture::new(Size::new(4, 2)?, Channels::Grey, vec![9; 8])?)?;
 /// frames.finish()?;
 /// assert!(std::fs::read(&path)?.starts_with(b"YUV4MPEG2 W4 H2 F30:1"));
@@ -65,13 +64,16 @@ impl FramePlace {
         matches!(self, Self::Video(output) if output.is_standard())
     }
 
-    /// Begins a video of this rate, or makes the folder.
+    /// Begins a video of so many frames in so many seconds, or makes the folder.
     ///
     /// # Errors
-    /// If it cannot be written, or the folder holds something.
-    pub fn begin(&self, rate: Rate) -> Result<FrameWriter, Error> {
+    /// If it cannot be written, the folder holds something, or y4m cannot have the rate.
+    pub fn begin(&self, rate: (u32, u32)) -> Result<FrameWriter, Error> {
         Ok(FrameWriter(match self {
-            Self::Video(output) => Kind::Video(Writer::new(output.begin()?, rate)),
+            Self::Video(output) => {
+                let known = Rate::new(rate.0, rate.1).map_err(|_| Error::Rate(rate))?;
+                Kind::Video(Writer::new(output.begin()?, known))
+            }
             Self::Folder(folder) => Kind::Folder(PictureFolder::begin(folder)?),
         }))
     }
@@ -135,6 +137,10 @@ mod tests {
         let refused = FramePlace::new(&at("d.png"), &[]).expect_err("a video").to_string();
         assert!(refused.contains("d.png would hold a y4m video: "), "{refused}");
         assert!(matches!(FramePlace::folder(&at("e")), Ok(FramePlace::Folder(_))));
+        let slow = |place: FramePlace| place.begin((1, 3600)).map(|_| ()).map_err(|error| error.to_string());
+        let of_video = slow(FramePlace::new(&at("a.y4m"), &[]).expect("a place"));
+        assert_eq!(of_video, Err("y4m cannot have 1 frames in 3600 seconds".to_owned()));
+        assert_eq!(slow(FramePlace::folder(&at("slow")).expect("a place")), Ok(()));
         std::fs::write(at("g"), "").expect("a file");
         assert!(matches!(FramePlace::new(&at(""), &[]), Err(Error::NotEmpty(_))));
         assert!(matches!(FramePlace::folder(&at("")), Err(Error::NotEmpty(_))));
