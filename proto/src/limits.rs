@@ -29,8 +29,8 @@ pub(crate) const JOIN_REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 /// up a sender that says nothing.
 pub(crate) const STAYS_EVERY: Duration = Duration::from_secs(10);
 
-/// Most frames that a receiver holds before they are shown; a sender has two on the way at most, loss and
-/// reordering keep a few more open. Behind an outage more come, and the oldest are given up.
+/// Most frames that a receiver holds before they are shown: those that came while a base is missing, half a second of them at 30 a
+/// second. Behind an outage more come, and the oldest are given up.
 pub const MAX_OPEN_FRAMES: usize = 16;
 
 /// Unidirectional streams that a receiver grants at once: while a path is down, each frame's base is sent on one, and
@@ -51,7 +51,7 @@ pub(crate) const MAX_HOLES: usize = 1024;
 pub(crate) const BASE_WAIT: Duration = Duration::from_millis(400);
 /// It waits for no more frames than this, so that those which came meanwhile have room.
 pub(crate) const BASE_WAIT_FRAMES: u32 = 12;
-/// How long it waits for a base of video, which every later frame needs.
+/// How long it waits for a base of video, which every later frame needs, if there is room for so many frames.
 pub(crate) const BASE_WAIT_OF_VIDEO: Duration = Duration::from_secs(1);
 
 /// How long data may wait in the network's queue, at most. Long enough for two packets at 1 Mbit/s, so that a slow link

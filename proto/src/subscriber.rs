@@ -163,15 +163,16 @@ impl Subscriber {
 
     fn open(&mut self, now: Duration, header: FrameHeader) {
         if self.open.len() >= MAX_OPEN_FRAMES
-            && let Some((_, oldest)) = self.open.pop_first()
+            && let Some(oldest) = self.open.first_entry()
         {
+            // One that is older still would be given up next.
+            if header.id < *oldest.key() {
+                return;
+            }
+            let oldest = oldest.remove();
             self.pass(&oldest.header);
             self.stats.blank += 1;
             self.lost = Some(oldest.header.id);
-            // The new one may be older still.
-            if self.last.is_some_and(|(last, _)| header.id <= last) {
-                return;
-            }
         }
         // All that may be kept of it, at once: what grows leaves as much behind again.
         let most = usize::try_from(header.full.min(self.max_frame)).unwrap_or(usize::MAX);
@@ -345,8 +346,11 @@ impl Subscriber {
         self.open.range(id.saturating_add(1)..).filter(|(_, open)| open.based.is_some()).count()
     }
 
-    /// When bases that did not come are no longer waited for.
+    /// When bases that did not come are no longer waited for: at once where there is no room for another frame.
     fn overdue(&self) -> Option<Duration> {
+        if self.open.len() >= MAX_OPEN_FRAMES {
+            return Some(Duration::ZERO);
+        }
         let first = self.open.values().filter(|open| open.based.is_some()).map(|open| open.first).min();
         let wait = if self.video { BASE_WAIT_OF_VIDEO } else { BASE_WAIT.min(BASE_WAIT_FRAMES * self.interval) };
         first.map(|first| first + wait.max(2 * self.interval))

@@ -197,6 +197,38 @@ fn of_video_a_base_is_waited_for_and_what_was_held_up_is_given_out_at_once() {
 }
 
 #[test]
+fn a_base_is_waited_for_as_long_as_there_is_room_and_none_is_lost_for_another() {
+    for (interval, video) in [(33, true), (16, true), (16, false)] {
+        let mut subscriber = Subscriber::new(at(interval), MAX_FRAME);
+        if video {
+            subscriber = subscriber.of_video();
+        }
+        let mut shown = Vec::new();
+        for id in (0..40).filter(|&id| id != 1) {
+            arrive(&mut subscriber, id * interval, id, 5);
+            subscriber.handle_end(id);
+            shown.extend(ids(&mut subscriber, id * interval));
+        }
+        subscriber.handle_close();
+        shown.extend(ids(&mut subscriber, 40 * interval));
+        assert!(shown.iter().map(|(id, _)| *id).eq((0..40).filter(|&id| id != 1)), "{interval} ms: {shown:?}");
+        assert_eq!(subscriber.stats().blank, 1, "{interval} ms");
+    }
+}
+
+#[test]
+fn where_there_is_no_room_the_oldest_frame_makes_it_unless_the_new_one_is_older_still() {
+    let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME);
+    let most = MAX_OPEN_FRAMES as u64;
+    for id in 2..2 + most {
+        arrive(&mut subscriber, 0, id, 4);
+    }
+    arrive(&mut subscriber, 0, 1, 4);
+    subscriber.handle_close();
+    assert_eq!(ids(&mut subscriber, 0).len(), MAX_OPEN_FRAMES, "frame 1 comes too late, frame 2 is not lost for it");
+}
+
+#[test]
 fn of_video_a_join_is_asked_for_when_a_frame_is_given_up_once_a_second() {
     let mut subscriber = Subscriber::new(INTERVAL, MAX_FRAME).of_video();
     for id in [0, 1, 3, 4] {
