@@ -204,9 +204,10 @@ async fn hand_out(
 ) -> Result<(), SourceError> {
     loop {
         let next = tokio::select! {
+            // A source that always has a frame keeps nobody from stopping it.
             biased;
-            next = source.next(&shared.feedback) => next,
             _ = &mut stopped => break,
+            next = source.next(&shared.feedback) => next,
         };
         match next {
             Ok(Some(frame)) => outlet.put(&shared.counters, frame),

@@ -42,6 +42,9 @@ pub(crate) struct Shared {
     pub(crate) cut_off: watch::Sender<bool>,
 }
 
+/// Streams that ended and are kept until what they carried arrived: of as many frames as may come again, each with its parity's.
+const MAX_FINISHED: usize = 2 * MAX_OPEN_FRAMES;
+
 /// How a broadcast ends well.
 pub(crate) const DONE: Close = Close { code: Code::Done, why: "the broadcast ended" };
 
@@ -300,7 +303,7 @@ impl<'a, C: Connection> Feed<'a, C> {
                 Step::Finish => {
                     if let Some((first, mut stream)) = self.stream.take() {
                         stream.finish();
-                        if self.finished.len() == MAX_OPEN_FRAMES {
+                        if self.finished.len() == MAX_FINISHED {
                             self.finished.pop_front();
                         }
                         self.finished.push_back((first, stream));

@@ -33,9 +33,9 @@ impl Feedback {
     }
 
     /// Bytes of the next frame that the receiver with the best path has use for: more need not be made. At once as many
-    /// as are asked for, slowly fewer; to be read once for each frame.
+    /// as are asked for, slowly fewer: to be taken once for each frame.
     #[must_use]
-    pub fn useful_bytes(&self) -> u64 {
+    pub fn take_useful_bytes(&self) -> u64 {
         let last = self.demand.last.load(Ordering::Relaxed);
         let bytes = self.demand.asked.swap(0, Ordering::Relaxed).max(last - last / 8).max(MIN_FRAME_BYTES);
         self.demand.last.store(bytes, Ordering::Relaxed);
@@ -43,14 +43,14 @@ impl Feedback {
     }
 
     /// Whether a receiver of video can go on only with a [`Join`](nestcast_proto::Join): it is new, or was too slow for too
-    /// long. To be read once for each frame.
+    /// long. It is asked no more once that was taken.
     #[must_use]
-    pub fn wants_join(&self) -> bool {
-        !self.wanted_joins().is_empty()
+    pub fn take_join_request(&self) -> bool {
+        !self.take_join_requests().is_empty()
     }
 
     /// The same by the numbers of [loops](nestcast_proto::LoopFrame); none is that of receivers that are in no loop.
-    pub(crate) fn wanted_joins(&self) -> BTreeSet<Option<u64>> {
+    pub(crate) fn take_join_requests(&self) -> BTreeSet<Option<u64>> {
         std::mem::take(&mut self.demand.joins.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -83,11 +83,11 @@ mod tests {
     #[test]
     fn useful_bytes_are_those_of_who_wants_most_and_fall_slowly() {
         let feedback = Feedback::default();
-        assert_eq!(feedback.useful_bytes(), 16 * 1024);
+        assert_eq!(feedback.take_useful_bytes(), 16 * 1024);
         feedback.ask(80_000);
         feedback.ask(20_000);
-        assert_eq!(feedback.useful_bytes(), 80_000);
-        assert_eq!(feedback.useful_bytes(), 70_000);
-        assert_eq!((0..20).map(|_| feedback.useful_bytes()).min(), Some(16 * 1024));
+        assert_eq!(feedback.take_useful_bytes(), 80_000);
+        assert_eq!(feedback.take_useful_bytes(), 70_000);
+        assert_eq!((0..20).map(|_| feedback.take_useful_bytes()).min(), Some(16 * 1024));
     }
 }

@@ -41,6 +41,8 @@ const BASES: f64 = 0.5;
 /// Seconds over which a rate settles, and which a receiver must be there before it counts.
 const SETTLES: f64 = 2.0;
 const SETTLED: f64 = 1.0;
+/// Over one part in so many of the time that its rate is known it settles until then.
+const BEGINS: f64 = 4.0;
 /// Seconds between two looks at who is where.
 const LOOK: f64 = 0.5;
 /// Looks in a row at which a receiver must be nearer to a faster loop's: up takes time, down does not.
@@ -98,7 +100,7 @@ struct Member {
     comes: bool,
     /// The natural logarithm of its rate, as it settled.
     settled: f64,
-    /// Frames since it came, and since it changed loops or came.
+    /// Frames since its rate is known, and since it changed loops or came.
     known: u32,
     stayed: u32,
     /// Frames in a row for which it starved.
@@ -226,8 +228,12 @@ impl Groups {
             };
             let before = before.remove(&number).unwrap_or_else(new);
             let mut member = Member { rate, owed_frames, needs_join, comes: false, ..before };
-            member.settled += (now - member.settled) * weight;
-            member.known = member.known.saturating_add(1);
+            // Of a path of which nothing is known yet there is no rate.
+            if rate >= 1.0 {
+                member.known = member.known.saturating_add(1);
+                // At first what was seen last counts for more: a connection begins slowly.
+                member.settled += (now - member.settled) * weight.max(BEGINS / f64::from(member.known)).min(1.0);
+            }
             member.stayed = member.stayed.saturating_add(1);
             self.members.insert(number, member);
         }

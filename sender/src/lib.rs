@@ -24,7 +24,7 @@
 //!
 //!     async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
 //!         tokio::time::sleep(self.welcome().interval()).await;
-//!         let useful = usize::try_from(feedback.useful_bytes()).unwrap_or(usize::MAX);
+//!         let useful = usize::try_from(feedback.take_useful_bytes()).unwrap_or(usize::MAX);
 //!         let bytes = Bytes::from(vec![7; useful.min(1000)]);
 //!         let id = self.0;
 //!         self.0 += 1;

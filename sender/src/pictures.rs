@@ -112,7 +112,7 @@ impl MakeFrames for Stills {
         skipped: u64,
         feedback: &Feedback,
     ) -> Result<(Frame, Option<Picture>), SourceError> {
-        self.encode(captured, skipped, feedback.useful_bytes()).map_err(SourceError::failed)
+        self.encode(captured, skipped, feedback.take_useful_bytes()).map_err(SourceError::failed)
     }
 }
 

@@ -110,7 +110,7 @@ impl VideoEncoding {
         self.follow(feedback)?;
         let coded = self.encoder.encode(picture)?;
         // Read for key frames too: who waited for a join has one in them.
-        let wanted = feedback.wanted_joins();
+        let wanted = feedback.take_join_requests();
         let slowest = self.groups.slowest();
         let crossing = self.cross();
         let mut loops: Vec<LoopFrame> = Vec::with_capacity(coded.len() + 1);
@@ -175,7 +175,7 @@ impl VideoEncoding {
 
     /// Encodes for the receivers of now.
     fn follow(&mut self, feedback: &Feedback) -> Result<(), Error> {
-        let useful = feedback.useful_bytes().min(MAX_FRAME);
+        let useful = feedback.take_useful_bytes().min(MAX_FRAME);
         let receivers = feedback.statistics().receivers;
         let known = |receiver: &ReceiverStatistics| {
             let &ReceiverStatistics { number, owed_frames, needs_join, .. } = receiver;

@@ -54,7 +54,7 @@ impl FrameSource for StillFrames {
         let (id, captured) = (self.id, microseconds(captured));
         self.id += 1;
         let (base, bytes) = (self.base, self.bytes.clone());
-        let join = (self.video && feedback.wants_join()).then(|| Join { base, bytes: bytes.clone() });
+        let join = (self.video && feedback.take_join_request()).then(|| Join { base, bytes: bytes.clone() });
         Ok(Some(Frame { id, skipped: 0, captured, since: id, base, bytes, join, loops: None }))
     }
 }

@@ -74,7 +74,7 @@ impl X264Frames {
 
     /// The frame that is due; nothing before the receiver is there.
     fn frame(&mut self, captured: u64, feedback: &Feedback) -> Result<Option<Frame>> {
-        let wants_key = feedback.wants_join();
+        let wants_key = feedback.take_join_request();
         let rung = self.ladder.rung(Duration::from_micros(captured));
         let id = self.id;
         let goes_on = self.run.as_ref().filter(|(of, first, _)| !wants_key && *of == rung && id < first + RUN_FRAMES);

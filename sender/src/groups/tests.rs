@@ -50,6 +50,18 @@ fn receivers_far_apart_branch_off_after_a_second_and_stay() {
     assert_eq!(groups.slowest(), 0);
 }
 
+/// A slow start over 100 ms: nothing is known at first, then rates double with each round trip.
+#[test]
+fn who_comes_over_a_long_path_is_not_taken_for_slow() {
+    let (mut groups, mut joins) = (Groups::new(Loops::AtMost(2), 30.0), JoinBudget::default());
+    run(&mut groups, &mut joins, &[1e7], 90);
+    for frame in 0..120 {
+        let rate = if frame < 6 { 0.0 } else { (384e3 * 2f64.powi((frame - 6) / 3)).min(1e7) };
+        assert!(run(&mut groups, &mut joins, &[1e7, rate], 1).is_empty(), "frame {frame}");
+    }
+    assert_eq!(who(&groups), [vec![0, 1]]);
+}
+
 #[test]
 fn a_second_loop_as_needed_is_for_whom_the_bases_of_the_first_are_too_much() {
     let (mut groups, mut joins) = (Groups::new(Loops::AsNeeded, 30.0), JoinBudget::default());
