@@ -19,7 +19,8 @@ pub struct Kept {
     pub uncut: u64,
 }
 
-/// Writes what a rate, in bits a second, carries of all frames. Nothing is decoded.
+/// Writes what a rate, in bits a second, carries of all frames, with those before the range that it is predicted from. Nothing is
+/// decoded.
 ///
 /// # Errors
 /// Those of the system, to read and, as [`Error::Write`], to write.

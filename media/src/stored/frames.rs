@@ -8,7 +8,8 @@ use nestcast_codec::{Budget, FrameHead, RecordHead};
 
 use super::{Error, Reader};
 
-/// The frames of a range, one after another. What is the matter with the video ends them; [`Frames::fault`] tells it.
+/// The frames of a range, one after another. A record that is none ends them, a frame that breaks the specification does not;
+/// [`Frames::fault`] tells what was the matter.
 #[derive(Debug)]
 pub struct Frames<R> {
     reader: Reader<R>,
@@ -72,8 +73,8 @@ impl<R: Read> Frames<R> {
         self.reader.choose(bits_per_second);
     }
 
-    /// The next frame; nothing behind the last of the range, and behind a fault. It begins where the reader stands, which may be before
-    /// the range: later frames are predicted from those.
+    /// The next frame; nothing behind the last of the range, and where what comes is no record. Frames before the range come first,
+    /// as far as those in it are predicted from them.
     ///
     /// # Errors
     /// Those of the system.

@@ -85,11 +85,11 @@ impl<R: Read> Player<R> {
         while let Some(frame) = self.frames.next()? {
             let bytes = self.budget.as_mut().map_or(frame.bytes.len(), |budget| frame.allowed(budget));
             let decoded = self.decoder.decode(&frame.bytes[..bytes]);
-            let repeated = decoded.is_err();
             let arrived = decoded.unwrap_or_else(|error| {
                 self.frames.blame(format!("frame {}: {error}", frame.number));
                 Arrived::Nothing
             });
+            let repeated = arrived == Arrived::Nothing;
             // Frames before the range are only predicted from, and without any there is nothing to show.
             if frame.number < self.frames.range().start || (arrived == Arrived::Nothing && self.played.frames == 0) {
                 continue;
@@ -111,5 +111,60 @@ impl<R: Read + Seek> Player<R> {
     /// Those of the system.
     pub fn seek(&mut self) -> Result<(), Error> {
         self.frames.seek()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use nestcast_codec::{Format, FrameRate, Population, Range, Size, VideoHeader, VideoLoops, VideoSettings};
+
+    use super::*;
+    use crate::stored::{Reader, Writer};
+
+    /// A video of three frames, and where the record of the last begins.
+    fn three_frames() -> (Vec<u8>, usize) {
+        let (size, model) = (Size::new(32, 16).expect("a valid size"), VideoModel::built_in());
+        let (rate, range) = (FrameRate { frames: 30, seconds: 1 }, Range::Limited);
+        let settings = VideoSettings { size, rate, population: Population::log_uniform(1e5..=1e6), threads: 1 };
+        let encoder = VideoLoops::new(&model, settings, 1).expect("one loop");
+        let header = VideoHeader { size, rate, range, models: model.ids(), loops: encoder.rates() };
+        let mut writer = Writer::new(encoder, &header, Vec::new());
+        for _ in 0..3 {
+            writer.write(&Picture::zero(size, Format::Ycbcr420(range))).expect("a frame");
+        }
+        let bytes = writer.finish().expect("memory takes all").0;
+        let mut reader = Reader::new(Cursor::new(&bytes), u64::MAX).expect("a header");
+        let last = (0..2).map(|_| reader.next_frame().expect("a frame").expect("two frames")).last().expect("two");
+        let at = bytes.windows(last.len()).rposition(|window| *window == last[..]).expect("it is there");
+        (bytes, at + last.len())
+    }
+
+    fn player(bytes: &[u8]) -> Player<Cursor<&[u8]>> {
+        let reader = Reader::new(Cursor::new(bytes), u64::MAX).expect("a header");
+        Player::new(Frames::new(reader, 0..u64::MAX), VideoModel::built_in(), 1).expect("its tables")
+    }
+
+    #[test]
+    fn a_frame_of_which_nothing_can_be_decoded_shows_the_one_before_and_counts() {
+        let (bytes, last) = three_frames();
+        let mut picture = Picture::zero(Size::new(32, 16).expect("a size"), Format::Ycbcr420(Range::Limited));
+        let mut player = player(&bytes[..last + 2]); // its record's head and a byte
+        let shown: Vec<_> = std::iter::from_fn(|| player.next_into(&mut picture).expect("memory")).collect();
+        assert_eq!(shown.iter().map(|shown| shown.repeated).collect::<Vec<_>>(), [false, false, true]);
+        assert_eq!((player.played().frames, player.played().repeated), (3, 1));
+    }
+
+    #[test]
+    fn what_is_no_record_ends_a_video_for_good() {
+        let (mut bytes, last) = three_frames();
+        bytes[last] = 0xff;
+        bytes.splice(last + 1..last + 1, [0xff; 9]);
+        let mut picture = Picture::zero(Size::new(32, 16).expect("a size"), Format::Ycbcr420(Range::Limited));
+        let mut player = player(&bytes);
+        let mut next = || player.next_into(&mut picture).expect("memory").is_some();
+        assert_eq!([(); 5].map(|()| next()), [true, true, false, false, false]);
+        assert!(player.frames().fault().is_some());
     }
 }

@@ -130,6 +130,7 @@ impl<R: Read> Reader<R> {
         }
         let Some(RecordHead::Frame(given)) = self.head()? else { return Ok(None) };
         if given > most_bytes(self.header.size) {
+            self.end = Some(End::Cut);
             return Err(Error::Frame { frame: self.next / self.loops(), given });
         }
         let mut frame = Vec::new();
@@ -150,7 +151,9 @@ impl<R: Read> Reader<R> {
         let head = loop {
             let Some(byte) = input.next().transpose()? else { break None };
             bytes.push(byte);
-            if let Some((head, _)) = RecordHead::parse(&bytes)? {
+            // Behind what is no record nothing can be found.
+            let parsed = RecordHead::parse(&bytes).inspect_err(|_| self.end = Some(End::Cut));
+            if let Some((head, _)) = parsed? {
                 break Some(head);
             }
         };
