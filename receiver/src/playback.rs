@@ -119,6 +119,8 @@ impl<'a, V: Viewer> Playback<'a, V> {
         let announced = Announcement { model, package, size, rate, video };
         (self.announced, self.interval) = (Some(announced), welcome.interval());
         (self.last, self.concealment) = (None, Concealment::default());
+        // One of another size is held no longer.
+        self.picture = self.picture.take().filter(|picture| picture.size() == size);
         self.decoding = self.viewer.handle_announcement(&announced).map_err(failed)?;
         // Whoever asked may have gone with its connection.
         let _ = answer.send(if self.decoding.is_some() { Readiness::Ready } else { Readiness::NeedsPackage });
@@ -332,6 +334,23 @@ mod tests {
         let (given, pictures) = notes.take();
         assert_eq!(given, [0, 1, 2].map(Given::Shown));
         assert!(pictures.iter().all(|picture| picture.samples().iter().all(|sample| *sample == 77)));
+    }
+
+    #[test]
+    fn a_picture_of_another_size_is_not_held_behind_an_announcement() {
+        let (notes, mailbox) = (Notes::default(), Mailbox::default());
+        let mut playback = playback(&notes, &mailbox);
+        frames(1).into_iter().for_each(|frame| playback.show([frame]).expect("a frame"));
+        let [key, residual] = VideoModel::built_in().ids();
+        let [width, height] = SIDES;
+        for (height, held) in [(height, 1), (height / 2, 0)] {
+            notes.take();
+            let video = Some(Video { residual: residual.0, full_range: false });
+            let welcome = Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: (30, 1), video };
+            playback.announce(&welcome, tokio::sync::oneshot::channel().0).expect("a video");
+            playback.go_on().expect("nothing came yet");
+            assert_eq!(notes.take().0, vec![Given::Held; held], "{width}x{height}");
+        }
     }
 
     #[test]
