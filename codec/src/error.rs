@@ -17,7 +17,7 @@ pub enum Error {
     /// The bytes break the specification: their sender must send them again.
     #[error("corrupt {what}: {why}")]
     Corrupt {
-        /// What was read: "stream", "frame" or "model".
+        /// What was read: "stream", "frame", "video" or "model".
         what: &'static str,
         /// The clause that is broken.
         why: &'static str,
@@ -25,7 +25,7 @@ pub enum Error {
     /// A version of the format that this build does not know: get a nestcast that does.
     #[error("unsupported {what} version {version}; this build reads version {known}: update nestcast")]
     Version {
-        /// What was read: "stream" or "model".
+        /// What was read: "stream", "video" or "model".
         what: &'static str,
         /// The version that was found.
         version: u8,

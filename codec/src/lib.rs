@@ -64,7 +64,7 @@
 //! # Video
 //!
 //! [`VideoEncoder`] predicts each frame from those before, and codes what is left as one embedded string too: every
-//! receiver may cut every frame anywhere behind its base, and nobody drifts.
+//! receiver may cut every frame anywhere behind its base, without lasting drift: blocks are refreshed in turn.
 //!
 //! ```
 //! use nestcast_codec::{Format, FrameRate, Picture, Population, Range, Size};

@@ -44,7 +44,7 @@ const OUT: f64 = 6000.0;
 pub struct DelayController {
     path: PathStats,
     shortest: Shortest,
-    /// The same without what falls of the rate made it longer by.
+    /// The shortest round trip, without what a fall of the rate added to it.
     fastest: Shortest,
     round: Round,
     /// Moments at which packets were sent, with the bytes in flight before them and of those that arrived; what is

@@ -35,7 +35,7 @@ pub struct Frame {
 pub struct LoopFrame {
     /// The loop's number, which no other loop of the video had.
     pub number: u64,
-    /// The loop that this one branches off with this frame, or goes on for: who has the frames of that one goes on with this.
+    /// The loop whose receivers can decode this frame, too: this loop branches off it with this frame, or takes its receivers over.
     pub follows: Option<u64>,
     /// Who is in it, by the sender's numbers of receivers, rising. Who is in no loop gets the first.
     pub receivers: Vec<u64>,
@@ -71,8 +71,8 @@ impl Frame {
         Self { base: *base, bytes: bytes.clone(), join: join.clone(), loops: None, ..*self }
     }
 
-    /// As a receiver gets it that does not get `dropped` frames more before it than are skipped; `joins`: with what it may
-    /// begin with, `None` if that was not made.
+    /// The frame for a receiver that does not get `dropped` earlier frames either; `joins`: in the form that it may begin with,
+    /// `None` if that was not made.
     pub(crate) fn for_receiver(&self, dropped: u64, joins: bool) -> Option<Self> {
         let mut frame =
             Self { skipped: (self.skipped + dropped).min(self.id), join: None, loops: None, ..self.clone() };

@@ -34,7 +34,7 @@ pub(crate) struct Late {
     /// Bytes that were handed out, and those that came behind them.
     given: u64,
     ready: BytesMut,
-    /// What came before bytes that go before it, by its place; and its length in all.
+    /// Pieces that came out of order, by their offset, and the sum of their lengths.
     ahead: BTreeMap<u64, BytesMut>,
     held: u64,
     /// When bytes were handed out last.

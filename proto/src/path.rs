@@ -35,7 +35,7 @@ pub struct PathStats {
     pub repairing: u64,
     /// How often its rate fell so far that most of what was on the way is lost.
     pub falls: u64,
-    /// How long before that of the last one what was sent began to be lost.
+    /// How long before the last fall was detected the first packet was sent that it lost.
     pub fell: Duration,
     /// The most that may be sent, where a policer drops what exceeds a rate.
     pub policed: Option<Bitrate>,

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use crate::round::{Round, seconds};
 
-/// How much is lost of what is sent at least, and of what is tried: less is the air's, or a queue's.
+/// The least share of loss that tells of a policer: of all packets, and of those sent to try a higher rate. Less is that of a radio
+/// link, or of a queue.
 const LOST: f64 = 0.2;
 const LOST_OF_TRIAL: f64 = 0.05;
 /// Packets that arrive in an interval at least, and where more is tried, since that rate is taken for longer. One in which more arrived and

@@ -28,8 +28,8 @@ impl Concealment {
         shown
     }
 
-    /// Another interval is over in which none was: which frame should be there now, and how many behind the last one it is,
-    /// if it is to be concealed.
+    /// A frame interval is over and no frame came. Gives the number of the frame to conceal, and how many it is behind the last one
+    /// that was decoded; `None` if there is none to conceal.
     pub(crate) fn handle_interval(&mut self) -> Option<(u64, u32)> {
         let last = self.last?;
         self.silent = self.silent.saturating_add(1);

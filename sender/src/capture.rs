@@ -174,7 +174,7 @@ impl Pictures {
 
 /// What makes frames of pictures, one after another.
 pub(crate) trait MakeFrames: Send {
-    /// Makes a frame of a picture, before which so many were skipped of all; gives it with a picture that nobody needs any more.
+    /// Encodes a picture; `skipped` counts all pictures that were skipped so far. Also gives a picture back whose memory is free.
     fn make(
         &mut self,
         captured: Captured,

@@ -26,15 +26,15 @@ pub enum Loops {
     AtMost(usize),
 }
 
-/// Loops become one whose receivers are not so many times faster than each other, and
+/// Two loops become one if the mean rates of their receivers are less than this factor apart.
 const NEAR: f64 = 1.4;
-/// where all loops are taken also those whose becoming one adds so many times less to the sum of squares than that which
-/// another's branching takes off it. So loops do not unite and branch in turn: with every round that sum falls.
+/// Where there are as many loops as there may be, two become one as well if that adds this factor less to the sum of squared distances from
+/// the loops' mean rates than a branch of another takes off it. So loops do not unite and branch in turn: the sum falls with every round.
 const WORTH_A_JOIN: f64 = 2.0;
-/// A receiver changes loops if the other loop's are so many times nearer to it.
+/// A receiver changes loops if the mean rate of the other is nearer to its own by this factor.
 const STRAY: f64 = 1.5;
-/// A receiver that cannot carry the bases of its loop for so long, in seconds, or owes those of so long, changes to another if
-/// that helps.
+/// A receiver that could not carry the bases of its loop for so long, in seconds, or to which those of so long are owed, changes to another
+/// if that helps.
 const STARVED: f64 = 0.15;
 /// Seconds over which the rate of bases is averaged.
 const BASES: f64 = 0.5;

@@ -16,8 +16,8 @@ const WAIT: Duration = Duration::from_millis(900);
 /// For how long it is known whose turn was.
 const MEMORY: Duration = Duration::from_secs(10);
 
-/// Of so many turns one goes to a prefix that had one before, however many newcomers there are: of an IPv6 network of 48 bits
-/// a peer has 65,536 prefixes.
+/// One turn in so many goes to an address prefix that had one before, however many new ones there are: a peer with an IPv6 network
+/// of 48 bits has 65,536 of them.
 const OTHERS_EVERY: u64 = 4;
 
 /// Address prefixes take turns: next is a prefix that had none of late, so that a newcomer does not wait for strangers who

@@ -65,7 +65,7 @@ impl FromStr for Bitrates {
 /// How long an encoder searches for motion.
 pub(super) fn effort() -> impl TypedValueParser<Value = Effort> {
     let fast = PossibleValue::new("fast").help("The least time, as `send` takes it for large frames");
-    let help = "A tenth to a half more time, with some videos more; about 7 % less rate at equal quality";
+    let help = "A quarter to a half more time; about 7 % less rate at equal quality";
     let names = PossibleValuesParser::new([fast, PossibleValue::new("normal").help(help)]);
     names.map(|name| if name == "fast" { Effort::Fast } else { Effort::Normal })
 }

@@ -116,8 +116,8 @@ impl Field {
         }
     }
 
-    /// Which of so many blocks are not predicted from the enhanced picture in a frame of this phase, but for those of the long
-    /// cycle: each once in [`FLOOR_CYCLE`] phases.
+    /// Which of so many blocks are predicted from the floor in a frame of this phase: each once in [`FLOOR_CYCLE`] phases. Some of them
+    /// are predicted from nothing instead, in the long cycle.
     pub(crate) const fn refreshed(count: usize, phase: usize) -> Range<usize> {
         part(count, phase, FLOOR_CYCLE)
     }

@@ -112,7 +112,7 @@ pub(crate) struct BySource<T> {
 }
 
 impl<T> BySource<T> {
-    /// That of the reference which a block's vectors lead into. One of source constant has none, and asks for nothing of it.
+    /// That of the reference that a block's vectors point into; of a block without vectors, source constant, nothing is read.
     pub(crate) const fn of(&self, source: Source) -> &T {
         match source {
             Source::Enhanced => &self.enhanced,

@@ -109,7 +109,8 @@ fn clip_two(here: &Chunk, step: i16, first: Pair<'_>, second: Pair<'_>, one: &mu
     }
 }
 
-/// Adds taps times differences: in 1/65536, of those of even number rounded down, of the others, which are negated, rounded up.
+/// Adds the products of taps and differences, in 1/65536: those of even index rounded down; those of odd index, whose taps are stored
+/// negated, rounded up.
 #[inline(always)]
 fn add_six(sum: &mut Chunk, [a, b, c, d, e, f]: &[Chunk; NEAR], [ta, tb, tc, td, te, tf]: &[Chunk; NEAR]) {
     for i in 0..CHUNK {

@@ -1,8 +1,8 @@
 //! Residuals weighed by how long what they add will last (spec, "Floor and enhanced picture").
 //!
-//! A block that was refreshed just now is predicted from the enhanced picture for seven frames more, one whose turn comes next for
-//! none: bytes are worth more there than here. So the encoder makes the residual of the one larger and that of the other smaller, and
-//! the string, which knows nothing of it, gives more of its first bytes to what lasts.
+//! What is added to a block that was just refreshed serves the seven frames that are predicted from it; what is added to one that is about to be
+//! refreshed serves none. So the encoder makes the residual of the first larger and that of the second smaller, and the string, which knows
+//! nothing of it, gives more of its first bytes to what lasts.
 
 use crate::motion::field::{BLOCK, CELL, FLOOR_CYCLE, Field};
 use crate::parallel;

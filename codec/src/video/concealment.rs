@@ -28,8 +28,8 @@ impl Motion {
         self.before.blocks.clear();
     }
 
-    /// Makes `next` how the last frame moves in the next so many: in each as in the one before but for what does not persist.
-    /// Gives whether anything moves.
+    /// Makes `next` the last frame's motion over so many frames more, of which each has the persistent share of the motion of the
+    /// one before. Gives whether anything moves.
     pub(super) fn carry_on(&mut self, frames: u32) -> bool {
         let Self { last, before, next } = self;
         let persistence = persistence(last, before);

@@ -13,8 +13,8 @@ use crate::video::state;
 
 /// Frames in which receivers arrive, however much they lack then.
 const MAX_FRAMES: u8 = 3;
-/// They have arrived where their squared error is above that of the new loop's floor by no more than this share of that of its
-/// enhanced picture.
+/// They have arrived when the squared error of their picture exceeds that of the new loop's floor by at most this share of the enhanced
+/// picture's.
 const NEAR: [u64; 2] = [1, 8];
 
 /// Receivers on their way from one loop of [`VideoLoops`](crate::VideoLoops) to another, which takes them one to three frames.

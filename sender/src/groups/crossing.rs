@@ -3,8 +3,8 @@
 use super::{Groups, Member};
 use crate::join_budget::JoinBudget;
 
-/// Frames that may wait for a receiver's path, not begun, and it still goes over by frames that need their bases; for whom more wait begins
-/// anew.
+/// Most frames that may wait for a receiver's path where it changes loops by frames that are predicted from theirs. A receiver for whom more
+/// wait begins anew with a join frame.
 const MAY_OWE: u64 = 1;
 
 /// Receivers that change from one loop to another with the same frames.
