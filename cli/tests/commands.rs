@@ -249,3 +249,24 @@ fn wrong_usage_has_its_own_exit_status() {
     let said = bench.misuse(&["receive", "127.0.0.1:9", "-o", "out"]);
     assert!(said.contains("--fingerprint <HEX>|--ca <PEM>"), "{said}");
 }
+
+#[test]
+fn the_manual_names_every_option() {
+    let bench = Bench::new();
+    let manual = include_str!("../../docs/program.md");
+    let help = |arguments: &[&str]| String::from_utf8(bench.run(arguments, &[]).stdout).expect("text");
+    let all = help(&["--help"]);
+    let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let mut count = 0;
+    for command in commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
+        let help = help(&[command, "--help"]);
+        let options =
+            help.lines().filter_map(|line| line.trim_start().split(", ").find_map(|part| part.strip_prefix("--")));
+        for option in options.filter_map(|option| option.split([' ', '<']).next()) {
+            let given = ["help", "version", "output"].contains(&option) || manual.contains(&format!("--{option}"));
+            assert!(given, "docs/program.md does not name `{command} --{option}`");
+            count += 1;
+        }
+    }
+    assert!(count > 40, "{count} options were found");
+}

@@ -27,28 +27,28 @@ pub enum Loops {
 }
 
 /// Two loops become one if the mean rates of their receivers are less than this factor apart.
-const NEAR: f64 = 1.4;
+const UNITE_BELOW_RATIO: f64 = 1.4;
 /// Where there are as many loops as there may be, two become one as well if that adds this factor less to the sum of squared distances from
 /// the loops' mean rates than a branch of another takes off it. So loops do not unite and branch in turn: the sum falls with every round.
 const WORTH_A_JOIN: f64 = 2.0;
 /// A receiver changes loops if the mean rate of the other is nearer to its own by this factor.
-const STRAY: f64 = 1.5;
+const STRAY_RATIO: f64 = 1.5;
 /// A receiver that could not carry the bases of its loop for so long, in seconds, or to which those of so long are owed, changes to another
 /// if that helps.
-const STARVED: f64 = 0.15;
+const STARVED_S: f64 = 0.15;
 /// Seconds over which the rate of bases is averaged.
-const BASES: f64 = 0.5;
+const BASE_RATE_MEAN_S: f64 = 0.5;
 /// Seconds over which a rate settles, and which a receiver must be there before it counts.
-const SETTLES: f64 = 2.0;
-const SETTLED: f64 = 1.0;
-/// Over one part in so many of the time that its rate is known it settles until then.
-const BEGINS: f64 = 4.0;
-/// Seconds between two looks at who is where.
-const LOOK: f64 = 0.5;
-/// Looks in a row at which a receiver must be nearer to a faster loop's: up takes time, down does not.
-const LOOKS_TO_RISE: u32 = 4;
+const RATE_MEAN_S: f64 = 2.0;
+const RATE_KNOWN_S: f64 = 1.0;
+/// A rate that is known for less settles over one part in so many of that time.
+const RATE_BEGIN_SHARE: f64 = 4.0;
+/// Seconds between two comparisons of loops.
+const REGROUP_INTERVAL_S: f64 = 0.5;
+/// Comparisons in a row at which a receiver must be nearer to a faster loop's rate: up takes time, down does not.
+const REGROUPS_TO_RISE: u32 = 4;
 /// Seconds that a receiver stays where it is, but for starving, and that a loop stays by itself.
-const STAYS: f64 = 3.0;
+const STAYS_S: f64 = 3.0;
 
 /// What is known of a receiver.
 #[derive(Debug, Clone, Copy)]
@@ -157,7 +157,7 @@ impl Groups {
         self.note(receivers);
         self.go_on_crossing();
         self.let_starving_go(joins);
-        let looks = self.frames.is_multiple_of(self.frames_in(LOOK).into());
+        let looks = self.frames.is_multiple_of(self.frames_in(REGROUP_INTERVAL_S).into());
         let branch = if looks { self.branch() } else { None };
         if looks && self.time.is_short() {
             self.give_one_up(joins);
@@ -172,7 +172,7 @@ impl Groups {
 
     /// The frame's base in the loop at this place has so many bytes; bases are made for `most` bits a second now.
     pub(crate) fn handle_base(&mut self, at: usize, bytes: usize, most: f64) {
-        let weight = (1.0 / (BASES * self.frames_a_second)).min(1.0);
+        let weight = (1.0 / (BASE_RATE_MEAN_S * self.frames_a_second)).min(1.0);
         let bases = &mut self.groups[at].bases;
         *bases += (bytes as f64 * 8.0 * self.frames_a_second - *bases) * weight;
         // Whose rate fell, and the bases with it, carries these.
@@ -209,7 +209,7 @@ impl Groups {
     /// Takes the receivers' rates over.
     fn note(&mut self, receivers: &[Known]) {
         let newcomers = self.groups[self.slowest()].number;
-        let weight = (1.0 / (SETTLES * self.frames_a_second)).min(1.0);
+        let weight = (1.0 / (RATE_MEAN_S * self.frames_a_second)).min(1.0);
         let mut before = std::mem::take(&mut self.members);
         for &Known { number, rate, owed_frames, needs_join } in receivers {
             let now = rate.max(1.0).ln();
@@ -232,7 +232,8 @@ impl Groups {
             if rate >= 1.0 {
                 member.known = member.known.saturating_add(1);
                 // At first what was seen last counts for more: a connection begins slowly.
-                member.settled += (now - member.settled) * weight.max(BEGINS / f64::from(member.known)).min(1.0);
+                member.settled +=
+                    (now - member.settled) * weight.max(RATE_BEGIN_SHARE / f64::from(member.known)).min(1.0);
             }
             member.stayed = member.stayed.saturating_add(1);
             self.members.insert(number, member);
@@ -241,7 +242,7 @@ impl Groups {
 
     /// Who cannot carry the bases of its loop changes to the fastest whose bases it carries.
     fn let_starving_go(&mut self, joins: &mut JoinBudget) {
-        let patience = self.frames_in(STARVED);
+        let patience = self.frames_in(STARVED_S);
         let mut leaving = Vec::new();
         for (receiver, member) in &mut self.members {
             let Some(own) = self.groups.iter().find(|group| group.number == member.group) else { continue };
@@ -260,8 +261,8 @@ impl Groups {
 
     /// Receivers that are much nearer to those of another loop change to it.
     fn gather_strays(&mut self, joins: &mut JoinBudget) {
-        let (settled, stays) = (self.frames_in(SETTLED), self.frames_in(STAYS));
-        let patience = u64::from(self.frames_in(STARVED));
+        let (settled, stays) = (self.frames_in(RATE_KNOWN_S), self.frames_in(STAYS_S));
+        let patience = u64::from(self.frames_in(STARVED_S));
         let mut leaving = Vec::new();
         let means: Vec<(u64, f64)> =
             self.groups.iter().filter_map(|group| Some((group.number, self.mean(group.number)?))).collect();
@@ -278,8 +279,8 @@ impl Groups {
             // The mean of the others in its loop.
             let count = counts[own] as f64;
             let left = (means[own].1 * count - member.settled) / (count - 1.0);
-            member.stray = if apart(left) - apart(mean) > STRAY.ln() { member.stray + 1 } else { 0 };
-            let looks = if mean > left { LOOKS_TO_RISE } else { 1 };
+            member.stray = if apart(left) - apart(mean) > STRAY_RATIO.ln() { member.stray + 1 } else { 0 };
+            let looks = if mean > left { REGROUPS_TO_RISE } else { 1 };
             if member.stray >= looks && member.stayed >= stays {
                 leaving.push((*receiver, to));
             }
@@ -289,13 +290,14 @@ impl Groups {
 
     /// Of two loops that came near to each other the receivers of one change to the other.
     fn unite(&mut self, joins: &mut JoinBudget) {
-        let Some((gap, pair)) = self.nearest(self.frames_in(STAYS)) else { return };
+        let Some((gap, pair)) = self.nearest(self.frames_in(STAYS_S)) else { return };
         // Where a receiver alone may change, that costs less.
         let full = self.groups.len() == self.most() && self.members.values().all(|member| member.stray == 0);
         let full = full && self.loops != Loops::AsNeeded;
         let [one, other] = pair.map(|number| self.of(number).count());
         let cost = sum_of_squares_between(one, other, gap);
-        if gap < NEAR.ln() || full && self.widest().is_some_and(|split| split.worth > WORTH_A_JOIN * cost) {
+        if gap < UNITE_BELOW_RATIO.ln() || full && self.widest().is_some_and(|split| split.worth > WORTH_A_JOIN * cost)
+        {
             self.merge(pair, joins);
         }
     }
@@ -346,7 +348,7 @@ impl Groups {
 
     /// The split of the first loop above those of its receivers who cannot carry its bases.
     fn above_who_starves(&self) -> Option<Split> {
-        let (group, patience) = (self.groups.first()?.number, self.frames_in(STARVED));
+        let (group, patience) = (self.groups.first()?.number, self.frames_in(STARVED_S));
         let rates = self.settled_rates(group);
         let starving =
             self.of(group).filter(|(_, member)| member.starved >= patience).map(|(_, member)| member.settled);
@@ -356,7 +358,7 @@ impl Groups {
 
     /// The settled rates of a loop's receivers, without those who came of late; they rise.
     fn settled_rates(&self, group: u64) -> Vec<f64> {
-        let settled = self.frames_in(SETTLED);
+        let settled = self.frames_in(RATE_KNOWN_S);
         let members = self.of(group).filter(|(_, member)| member.known >= settled);
         let mut rates: Vec<f64> = members.map(|(_, member)| member.settled).collect();
         rates.sort_by(f64::total_cmp);

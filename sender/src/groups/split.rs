@@ -4,7 +4,7 @@
 //! grouping ("Hierarchical Grouping to Optimize an Objective Function", 1963) the other way round.
 
 /// A loop branches where the upper of its receivers are so many times faster than the lower, in the geometric mean.
-const APART: f64 = 2.0;
+const BRANCH_ABOVE_RATIO: f64 = 2.0;
 
 /// Where a loop would branch.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ impl Split {
     }
 
     pub(super) fn is_wide(&self) -> bool {
-        self.gap >= APART.ln()
+        self.gap >= BRANCH_ABOVE_RATIO.ln()
     }
 }
 
