@@ -17,7 +17,7 @@ use nestcast_sender::{Identity, Pictures};
 use nestcast_tests::broadcasts::{
     self, PATIENCE, Plan, Running, config, count, count_frames, count_while, eventually, identity, see,
 };
-use nestcast_tests::hostile_receiver::{HostileReceiver, client, endpoint, hello};
+use nestcast_tests::hostile_receiver::{HostileReceiver, client, client_of_aes_256, endpoint, hello};
 use nestcast_tests::pictures::{self, Content};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::sync::{oneshot, watch};
@@ -51,6 +51,20 @@ async fn what_is_no_hello_is_answered_with_a_close_code_that_is_counted() {
     assert_eq!(late.await, Code::Slow, "a part of a hello");
     let refusals = broadcast.monitor.read().refusals;
     assert_eq!(refusals.into_iter().collect::<Vec<_>>(), [("slow", 1), ("version", 1), ("violation", 6)]);
+    broadcast.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_packet_is_sealed_in_ten_rounds_and_who_has_only_the_cipher_of_fourteen_is_refused() {
+    let identity = identity();
+    let broadcast = Running::start(Plan::new(&identity));
+    let connect = async |config| {
+        let connecting = endpoint(Ipv4Addr::LOCALHOST, config).connect(broadcast.address, "localhost");
+        connecting.expect("an address").await.map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(connect(client(1 << 20)).await, Ok(()));
+    let refused = connect(client_of_aes_256(1 << 20)).await.expect_err("there is no such cipher");
+    assert!(refused.contains("error 40"), "handshake_failure (RFC 8446, section 6), not {refused}");
     broadcast.stop().await;
 }
 

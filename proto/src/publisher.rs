@@ -114,6 +114,8 @@ pub struct Publisher {
     repairs_in_time: bool,
     /// Of video: whether the next bytes are written as far as there is room, and not in parts.
     goes_on: bool,
+    /// Of video: whether the frame that was begun last is written in one, since nothing waits and the path has room for all of it.
+    at_once: bool,
     /// How many times a frame's bytes are sent beside it because more is tried.
     tried: f64,
     stats: SendStats,
@@ -145,6 +147,7 @@ impl Publisher {
             mtu: PathStats::default().mtu,
             repairs_in_time: true,
             goes_on: false,
+            at_once: false,
             tried: 0.0,
             stats,
             heads: BytesMut::new(),
@@ -282,6 +285,7 @@ impl Publisher {
         }
         self.stats.skipped += self.waiting.put(frame);
         self.admit_waiting();
+        self.at_once = self.takes_whole(now, path);
     }
 
     /// The receiver lacks a frame for good. The next is a join then, unless that frame was not due yet, a join came behind it, or
@@ -335,6 +339,7 @@ impl Publisher {
         self.stats.bytes += body as u64;
         self.stats.frames += u64::from(ends_base && sending.kind == Kind::Frame);
         self.still.handle_written(body);
+        self.at_once = false;
         let whole = sending.unwritten.iter().all(Bytes::is_empty);
         let based = sending.base_left == 0;
         let enough = based && self.waiting.is_video() && self.keeps_busy(now, path);

@@ -19,9 +19,17 @@ const WHOLE: usize = 32 << 20;
 
 /// How hostile receivers connect, with so many bytes of room for what comes.
 pub fn client(room: u32) -> quinn::ClientConfig {
+    with_room(tls::client(), room)
+}
+
+/// The same that offers AES-256-GCM alone.
+pub fn client_of_aes_256(room: u32) -> quinn::ClientConfig {
+    with_room(tls::client_of_aes_256(), room)
+}
+
+fn with_room(mut config: quinn::ClientConfig, room: u32) -> quinn::ClientConfig {
     let mut transport = TransportConfig::default();
     transport.receive_window(VarInt::from_u32(room)).keep_alive_interval(Some(Duration::from_secs(1)));
-    let mut config = tls::client();
     config.transport_config(Arc::new(transport));
     config
 }

@@ -7,6 +7,8 @@ use nestcast_proto::ALPN;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, ServerConfig};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::ring::cipher_suite::{TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::version::TLS13;
@@ -29,11 +31,22 @@ pub(crate) fn server() -> (ServerConfig, String) {
 
 /// A receiver's side.
 pub(crate) fn client() -> ClientConfig {
-    let builder = rustls::ClientConfig::builder_with_provider(Arc::new(default_provider()));
+    offering(default_provider())
+}
+
+/// The same that has no cipher but AES-256-GCM, except for first packets.
+pub(crate) fn client_of_aes_256() -> ClientConfig {
+    offering(CryptoProvider { cipher_suites: vec![TLS13_AES_256_GCM_SHA384], ..default_provider() })
+}
+
+fn offering(provider: CryptoProvider) -> ClientConfig {
+    let builder = rustls::ClientConfig::builder_with_provider(Arc::new(provider));
     let builder = builder.with_protocol_versions(&[&TLS13]).expect("TLS 1.3 is there");
     let mut crypto = builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone)).with_no_client_auth();
     crypto.alpn_protocols = vec![ALPN.to_vec()];
-    ClientConfig::new(Arc::new(QuicClientConfig::try_from(crypto).expect("it has the ciphers of QUIC")))
+    let initial = TLS13_AES_128_GCM_SHA256.tls13().and_then(|suite| suite.quic_suite()).expect("QUIC's own");
+    let crypto = QuicClientConfig::with_initial(Arc::new(crypto), initial).expect("that of first packets");
+    ClientConfig::new(Arc::new(crypto))
 }
 
 /// Trusts any certificate.

@@ -210,6 +210,31 @@ fn of_video_a_frame_that_waits_for_room_ends_with_the_packet_that_the_next_one_f
 }
 
 #[test]
+fn of_video_a_frame_is_written_in_one_where_the_path_has_room_for_all_of_it() {
+    let path = PathStats { window: 12_000, rtt: INTERVAL, min_rtt: INTERVAL, ..PathStats::default() };
+    let queue = PathStats { window: 120_000, in_flight: 60_000, rtt: INTERVAL * 8, ..path };
+    let cases = [
+        ("room", path, true),
+        ("none, since packets are on the way", PathStats { in_flight: 11_000, ..path }, false),
+        ("none, since bytes are unsent", PathStats { unsent: 11_000, ..path }, false),
+        ("a slow path", PathStats { window: 3000, ..path }, false),
+        ("a queue that keeps it busy", queue, false),
+    ];
+    for (what, path, whole) in cases {
+        let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
+        publisher.handle_frame(Duration::ZERO, &frame(0), &path);
+        assert_eq!(publisher.poll(), Some(Step::Open { frame: 0 }));
+        let [head, body] = publisher.unwritten();
+        assert_eq!(body.len(), if whole { 1000 } else { BASE }, "{what}");
+        // What the transport leaves is written as ever.
+        publisher.handle_written(Duration::ZERO, head.len() + 1, &path);
+        assert_eq!(publisher.unwritten()[1].len(), BASE - 1, "{what}");
+        publisher.handle_written(Duration::ZERO, BASE - 1, &path);
+        assert!(!publisher.owes_base(), "{what}");
+    }
+}
+
+#[test]
 fn of_video_a_queue_that_has_left_on_a_long_path_ends_no_frame() {
     // All that was in flight left since the last round trip began, but a part.
     let (rtt, min_rtt) = (INTERVAL * 4, INTERVAL * 3);

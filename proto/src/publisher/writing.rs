@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::sending::{Kind, Sending};
 use super::{HELD_WINDOWS, Publisher, ROOM_FOR_BASES_BYTES, Room};
 use crate::limits::{QUEUE_LEAST, QUEUE_TARGET};
 use crate::path::{PathStats, payload};
@@ -38,11 +39,14 @@ impl Publisher {
         Room { held: most + if owes_base { holes } else { holes / 4 }, pending: None }
     }
 
-    /// What [`Step::Write`](crate::Step::Write) is to write: the base alone, then the rest.
+    /// What [`Step::Write`](crate::Step::Write) is to write: the base alone, then the rest; both where the path has room for both.
     #[must_use]
     pub fn unwritten(&self) -> [Bytes; 2] {
         let Some(sending) = &self.current else { return Default::default() };
         let [head, body] = sending.unwritten.clone();
+        if self.at_once {
+            return [head, body];
+        }
         if sending.base_left > 0 {
             let base = sending.base_left.saturating_sub(head.len()).min(body.len());
             return [head, body.slice(..base)];
@@ -63,6 +67,16 @@ impl Publisher {
     /// acknowledged.
     pub(super) fn goes_on(&self, path: &PathStats) -> bool {
         path.target_rate().time_for(2 * path.mtu) <= self.interval
+    }
+
+    /// Of video: whether a frame was just begun of which the path has room for all.
+    pub(super) fn takes_whole(&self, now: Duration, path: &PathStats) -> bool {
+        let begun = |sending: &&Sending| sending.kind == Kind::Frame && sending.open.is_some();
+        let Some(begun) = self.current.as_ref().filter(begun) else { return false };
+        let [head, body] = begun.unwritten.each_ref().map(|part| part.len() as u64);
+        let pending = path.stream_bytes(path.in_flight) + path.unsent;
+        let room = pending + head + body <= path.stream_bytes(path.window);
+        room && self.waiting.is_empty() && self.goes_on(path) && !self.is_slow(path) && !self.keeps_busy(now, path)
     }
 
     /// Whether a packet takes a large part of a frame interval.
