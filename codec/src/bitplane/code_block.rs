@@ -11,16 +11,33 @@ const COLUMN_FIRST: u64 = 0x0101_0101_0101_0101;
 const COLUMN_LAST: u64 = COLUMN_FIRST << 7;
 /// Coefficients with a neighbour in another code block.
 const RIM: u64 = 0xFF81_8181_8181_81FF;
-/// The neighbours of each coefficient within its code block.
-const NEIGHBOURS: [u64; 64] = {
-    let mut masks = [0; 64];
-    let mut bit = 0;
-    while bit < 64 {
-        masks[bit] = around(1 << bit) & !(1 << bit);
-        bit += 1;
+/// The neighbours of each coefficient within its code block: by the sum of 1 for those beside it, 2 for those above and below, and 4
+/// for diagonal ones, then by coefficient.
+static NEIGHBOURS: [[u64; 64]; 8] = {
+    let mut masks = [[0; 64]; 8];
+    let mut at = 0;
+    while at < 8 * 64 {
+        let (kinds, bit) = (at / 64, at % 64);
+        let (own, beside) = (1 << bit, beside(1 << bit));
+        let above = own << 8 | own >> 8;
+        let all = [beside, above, beside << 8 | beside >> 8];
+        let mut kind = 0;
+        while kind < 3 {
+            if kinds >> kind & 1 != 0 {
+                masks[kinds][bit] |= all[kind];
+            }
+            kind += 1;
+        }
+        at += 1;
     }
     masks
 };
+const ALL_NEIGHBOURS: usize = 7;
+
+/// The neighbours of each coefficient within its code block that are of these kinds: beside it, above and below, diagonal ones.
+pub(crate) fn neighbours([beside, above, diagonal]: [bool; 3]) -> &'static [u64; 64] {
+    &NEIGHBOURS[usize::from(beside) + 2 * usize::from(above) + 4 * usize::from(diagonal)]
+}
 
 /// What is known of a code block.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,11 +72,17 @@ impl CodeBlock {
         self.plane = plane;
     }
 
+    /// It became non-zero in the current plane, and shows no significant coefficient yet.
+    #[inline(always)]
+    pub(crate) const fn must_hold_one(&self) -> bool {
+        self.nonzero_since_plane && self.significant == 0
+    }
+
     /// Makes the coefficient at `bit` significant: its neighbours in this code block become near.
     #[inline(always)]
-    pub(crate) const fn mark_significant(&mut self, bit: u32) {
+    pub(crate) fn mark_significant(&mut self, bit: u32) {
         self.significant |= 1 << bit;
-        self.near |= NEIGHBOURS[(bit & 63) as usize];
+        self.near |= NEIGHBOURS[ALL_NEIGHBOURS][(bit & 63) as usize];
     }
 
     /// Coefficients that the significance pass codes.
@@ -81,10 +104,9 @@ impl CodeBlock {
     }
 }
 
-/// A mask with the neighbours of its coefficients in the same block.
-const fn around(mask: u64) -> u64 {
-    let wide = mask | (mask & !COLUMN_LAST) << 1 | (mask & !COLUMN_FIRST) >> 1;
-    wide | wide << 8 | wide >> 8
+/// Those beside the coefficients of a mask, in the same block.
+const fn beside(mask: u64) -> u64 {
+    (mask & !COLUMN_LAST) << 1 | (mask & !COLUMN_FIRST) >> 1
 }
 
 /// Makes near, in the eight code blocks around the one at `at`, the neighbours of its coefficients in `mask`.
@@ -93,7 +115,7 @@ pub(crate) fn mark_outside(blocks: &mut [CodeBlock], at: usize, stride: usize, m
     if mask & RIM == 0 {
         return;
     }
-    let wide = mask | (mask & !COLUMN_LAST) << 1 | (mask & !COLUMN_FIRST) >> 1;
+    let wide = mask | beside(mask);
     let tall = mask | mask << 8 | mask >> 8;
     let corner = |bit: u32, to: u32| (mask >> bit & 1) << to;
     let rows = [

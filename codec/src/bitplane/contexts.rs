@@ -74,6 +74,21 @@ const fn bins(factor: usize) -> Bins {
     bins
 }
 
+/// Three times the sign of the sum of two signs, and the sign of that of two others, by these four as digits of base 3, of which 2
+/// stands for a negative one.
+static SIGNS_AROUND: [i8; 81] = {
+    let mut signs = [0; 81];
+    let mut at = 0;
+    while at < 81 {
+        let (beside, above) = (SUM_OF_TWO[at % 9], SUM_OF_TWO[at / 9]);
+        signs[at] = 3 * beside + above;
+        at += 1;
+    }
+    signs
+};
+/// The sign of the sum of two signs.
+const SUM_OF_TWO: [i8; 9] = [0, 1, -1, 1, 1, 0, -1, 0, -1];
+
 /// What a table has for an expected magnitude in 1/64 of a plane's step.
 #[inline(always)]
 fn bin(bins: &Bins, expected_magnitude: u16) -> usize {
@@ -160,10 +175,10 @@ impl Class {
         known + bin(self.significance_bins, expected_magnitude)
     }
 
-    /// For a run of `count` (2 to 8) coefficients around which nothing is known.
+    /// For a run of `count` (2 to 8; of others it is that of no run) coefficients around which nothing is known.
     #[inline(always)]
     pub(crate) const fn zero_run(self, count: u32, must_hold_one: bool) -> usize {
-        self.zero_run + (count as usize - 2) * 2 + must_hold_one as usize
+        self.zero_run - 4 + count as usize * 2 + must_hold_one as usize
     }
 
     #[inline(always)]
@@ -173,11 +188,13 @@ impl Class {
         self.refinement + if first { 0 } else { REFINEMENT_BINS } + bin
     }
 
-    /// Whether a negative sign is coded as a zero, and the context. `side` and `above` are sums of two signs; `luma` is
-    /// luma's sign and the one predicted from it, each -1, 0 or 1; there is none in luma itself.
+    /// Whether a negative sign is coded as a zero, and the context. `around` is what is known of the neighbours to the left and
+    /// right, above and below; `luma` is luma's sign and the one predicted from it, each -1, 0 or 1; there is none in luma itself.
     #[inline(always)]
-    pub(crate) fn sign(self, side: i8, above: i8, luma: Option<(i8, i8)>) -> (bool, usize) {
-        let own = side.signum() * 3 + above.signum();
+    pub(crate) fn sign(self, [left, right, above, below]: [u16; 4], luma: Option<(i8, i8)>) -> (bool, usize) {
+        // 0 for zero, 1 for a positive number, 2 for a negative one.
+        let three = |level: u16| (usize::from(level) + 0x7FFF) >> 15;
+        let own = SIGNS_AROUND[three(left) + 3 * three(right) + 9 * (three(above) + 3 * three(below))];
         let all = luma.map_or(own, |(sign, predicted)| own * 9 + sign * 3 + predicted);
         (all < 0, self.sign + usize::from(all.unsigned_abs()))
     }

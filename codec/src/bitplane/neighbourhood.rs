@@ -1,16 +1,18 @@
 //! What a symbol of a coding pass sees around its coefficient, and what a coefficient that grew tells those around it
 //! (spec, "Contexts" and "State").
 
-use crate::bitplane::code_block::{CODE_BLOCK_SIDE, CodeBlock};
+use crate::bitplane::code_block::{self, CODE_BLOCK_SIDE, CodeBlock};
 use crate::bitplane::slice::{Grid, Slice, SubbandMap};
 use crate::entropy::probability::Probability;
+use crate::model::Weights;
 use crate::subband::quantise::NEGATIVE;
 
 /// One subband in one plane, its slice's arrays at hand.
 pub(super) struct CodingPass<'a> {
     pub(super) map: SubbandMap,
-    /// From the first coefficient of a code block to each.
-    offsets: [u32; CODE_BLOCK_SIDE * CODE_BLOCK_SIDE],
+    offsets: &'a Offsets,
+    /// The neighbours of each coefficient of a code block whose expected magnitude grows with it.
+    pub(super) reached: &'static [u64; CODE_BLOCK_SIDE * CODE_BLOCK_SIDE],
     pub(super) plane: u8,
     pub(super) blocks: &'a mut [CodeBlock],
     pub(super) levels: &'a mut [u16],
@@ -40,14 +42,25 @@ impl Here {
     }
 }
 
+/// From the first coefficient of a code block to each.
+pub(super) type Offsets = [u32; CODE_BLOCK_SIDE * CODE_BLOCK_SIDE];
+
+/// Those in a subband whose rows are `stride` apart.
+pub(super) fn offsets(stride: usize) -> Offsets {
+    // A row has fewer than 2^15 cells.
+    let offset = |bit: usize| bit / CODE_BLOCK_SIDE * stride + bit % CODE_BLOCK_SIDE;
+    std::array::from_fn(|bit| u32::try_from(offset(bit)).unwrap_or(u32::MAX))
+}
+
 impl<'a> CodingPass<'a> {
-    pub(super) fn new(slice: &'a mut Slice, subband: usize, plane: u8) -> Self {
+    /// `offsets` are those of the subband.
+    #[inline(always)]
+    pub(super) fn new(slice: &'a mut Slice, offsets: &'a Offsets, subband: usize, plane: u8) -> Self {
         let Slice { subbands, blocks, levels, source, expected_magnitude, probabilities, .. } = slice;
         let map = subbands[subband];
-        // A row has fewer than 2^15 cells.
-        let offset = |bit: usize| bit / CODE_BLOCK_SIDE * map.stride + bit % CODE_BLOCK_SIDE;
-        let offsets = std::array::from_fn(|bit| u32::try_from(offset(bit)).unwrap_or(u32::MAX));
-        Self { map, offsets, plane, blocks, levels, source, expected_magnitude, probabilities }
+        let Weights { side, above, diagonal, .. } = map.weights;
+        let reached = code_block::neighbours([side, above, diagonal].map(|weight| weight != 0));
+        Self { map, offsets, reached, plane, blocks, levels, source, expected_magnitude, probabilities }
     }
 
     #[inline(always)]
@@ -103,10 +116,10 @@ impl<'a> CodingPass<'a> {
     /// Whether a negative sign is coded as a zero, and the context.
     #[inline(always)]
     pub(super) fn sign_context(&self, place: usize) -> (bool, usize) {
-        let side = self.sign_at(place - 1) + self.sign_at(place + 1);
-        let above = self.sign_at(place - self.map.stride) + self.sign_at(place + self.map.stride);
+        let stride = self.map.stride;
+        let around = [place - 1, place + 1, place - stride, place + stride].map(|at| self.levels[at]);
         let luma = self.map.luma.map(|(before, _)| self.predicted_sign(place, before));
-        self.map.class.sign(side, above, luma)
+        self.map.class.sign(around, luma)
     }
 
     /// -1, 0 or 1.
@@ -156,18 +169,18 @@ impl<'a> CodingPass<'a> {
         row(0) | row(1) | row(2)
     }
 
-    /// If nothing is known around the first coefficient left: those left in its row of which that is true.
+    /// Those of these coefficients around which nothing is known.
     #[inline(always)]
-    pub(super) fn zero_run(&self, here: Here, left: u64) -> u64 {
-        let first = left.trailing_zeros();
-        if self.expected_magnitude[self.place(here, first)] != 0 {
-            return 0;
+    pub(super) fn unknown_around(&self, here: Here, mask: u64) -> u64 {
+        let mut unknown = 0;
+        for (row, at) in (here.corner..).step_by(self.map.stride).take(CODE_BLOCK_SIDE).enumerate() {
+            let of_row = 0xFF << (CODE_BLOCK_SIDE * row);
+            if mask & of_row != 0 {
+                let eight = self.expected_magnitude[at..].first_chunk().expect("the arrays' margin");
+                unknown |= zeros(eight) << (CODE_BLOCK_SIDE * row);
+            }
         }
-        let start = first & !7;
-        let row = &self.expected_magnitude[self.place(here, start)..];
-        let row: &[u16; CODE_BLOCK_SIDE] = row.first_chunk().expect("the arrays' margin");
-        let [a, b, c, d, e, f, g, h] = *row;
-        left & (zeros(packed([a, b, c, d])) | zeros(packed([e, f, g, h])) << 4) << start
+        mask & unknown
     }
 
     /// An encoder's source: whether any of these coefficients is significant in this plane.
@@ -226,13 +239,15 @@ fn packed([a, b, c, d]: [u16; 4]) -> u64 {
     u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
 }
 
-/// Bit i is set if quarter i is zero.
+/// Bit i is set if number i is zero.
 #[inline(always)]
-const fn zeros(four: u64) -> u64 {
+fn zeros([a, b, c, d, e, f, g, h]: &[u16; CODE_BLOCK_SIDE]) -> u64 {
     const LOW: u64 = 0x7FFF_7FFF_7FFF_7FFF;
-    let others = (((four & LOW) + LOW) | four) >> 15 & 0x0001_0001_0001_0001;
-    // Moves bits 0, 16, 32 and 48 next to each other.
-    !(others.wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48) & 0xF
+    let others = |four: u64| ((four & LOW) + LOW) | four;
+    let (first, last) = (others(packed([*a, *b, *c, *d])) >> 15, others(packed([*e, *f, *g, *h])) >> 11);
+    let others = first & 0x0001_0001_0001_0001 | last & 0x0010_0010_0010_0010;
+    // Moves bits 0, 16, 32 and 48 next to each other, and behind them bits 4, 20, 36 and 52.
+    !(others.wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48) & 0xFF
 }
 
 #[cfg(test)]
@@ -240,11 +255,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zeros_are_found_in_every_quarter() {
-        for pattern in 0..16_u64 {
+    fn zeros_are_found_wherever_they_are() {
+        for pattern in 0..256_u64 {
             for value in [1, 0x7FFF, 0x8000, 0xFFFF] {
-                let four = std::array::from_fn(|i| if pattern >> i & 1 == 1 { 0 } else { value });
-                assert_eq!(zeros(packed(four)), pattern);
+                let eight = std::array::from_fn(|i| if pattern >> i & 1 == 1 { 0 } else { value });
+                assert_eq!(zeros(&eight), pattern);
             }
         }
     }

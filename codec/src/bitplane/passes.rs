@@ -6,6 +6,8 @@
 //! same pass wherever it lies in the code block; a run is the zeros of one row of eight, of any number, and its last
 //! one is inferred.
 
+use std::hint::select_unpredictable;
+
 use crate::bitplane::code_block::{CodeBlock, mark_outside};
 use crate::bitplane::neighbourhood::{CodingPass, Here};
 use crate::entropy::probability::{RATE_1_IN_16, RATE_1_IN_32};
@@ -106,7 +108,7 @@ impl CodingPass<'_> {
             return Some(());
         }
         let mut left = block.candidates();
-        let mut must_hold_one = block.nonzero_since_plane && block.significant == 0;
+        let mut must_hold_one = block.must_hold_one();
         while left != 0 {
             let bit = left.trailing_zeros();
             if self.code_significance(here, bit, must_hold_one, coder)? {
@@ -182,37 +184,63 @@ impl CodingPass<'_> {
         within: &mut Within,
         coder: &mut C,
     ) -> Option<()> {
+        let mut unknown = self.unknown_around(here, block.undecided());
+        self.end_run(block, here, &mut unknown, within, coder)?;
         let mut left = block.undecided();
-        let mut block_must = block.nonzero_since_plane && block.significant == 0;
         while left != 0 {
-            let of_run = left & within.run;
-            if of_run == 0 {
-                let run = self.zero_run(here, left);
-                let count = run.count_ones();
-                if count > 1 {
-                    let context = self.map.class.zero_run(count, block_must);
-                    let source = C::WRITES && self.any_significant(here, run);
-                    if coder.code::<RATE_1_IN_32>(self.probabilities, context, source)? {
-                        (within.run, within.must_hold_one) = (run, true);
-                    } else {
-                        block.visited |= run;
-                        left &= !run;
-                    }
-                    continue;
-                }
+            // A coefficient or a run: nobody could guess which, so there is no branch on it until there is a one.
+            let bit = left.trailing_zeros();
+            let one = 1 << bit;
+            let row = 0xFF << (bit & !7);
+            let mask = select_unpredictable(unknown & one != 0, left & unknown & row, one);
+            let must_hold_one = block.must_hold_one();
+            let of_run = self.map.class.zero_run(mask.count_ones(), must_hold_one);
+            let of_one = self.significance_context(here, bit, must_hold_one);
+            let context = select_unpredictable(mask == one, of_one, of_run);
+            if mask == one {
+                coder.about(self.map.index, here.coefficient(bit));
             }
-            let (mask, must_hold_one) = if of_run == 0 { (left, block_must) } else { (of_run, within.must_hold_one) };
-            let bit = mask.trailing_zeros();
+            let source = C::WRITES && self.any_significant(here, mask);
+            if !coder.code::<RATE_1_IN_32>(self.probabilities, context, source)? {
+                block.visited |= mask;
+                left &= !mask;
+                continue;
+            }
+            if mask == one {
+                self.first_one(block, here, bit, within, coder)?;
+                unknown &= !self.reached[bit as usize];
+            } else {
+                (within.run, within.must_hold_one) = (mask, true);
+                self.end_run(block, here, &mut unknown, within, coder)?;
+            }
+            left = block.undecided();
+        }
+        Some(())
+    }
+
+    /// Codes the coefficients that are left of a run that is not zero.
+    #[inline(always)]
+    fn end_run<C: Coder>(
+        &mut self,
+        block: &mut CodeBlock,
+        here: Here,
+        unknown: &mut u64,
+        within: &mut Within,
+        coder: &mut C,
+    ) -> Option<()> {
+        let mut left = block.undecided() & within.run;
+        while left != 0 {
+            let bit = left.trailing_zeros();
             // The last coefficient of a run that must hold a one is that one.
-            let certain = within.must_hold_one && of_run == 1 << bit;
-            if certain || self.code_significance(here, bit, must_hold_one, coder)? {
+            let certain = within.must_hold_one && left & (left - 1) == 0;
+            if certain || self.code_significance(here, bit, within.must_hold_one, coder)? {
                 within.must_hold_one = false;
                 self.first_one(block, here, bit, within, coder)?;
-                block_must = false;
+                *unknown &= !self.reached[bit as usize];
             } else {
                 block.visited |= 1 << bit;
             }
-            left &= !(1 << bit);
+            left &= left - 1;
         }
         Some(())
     }
@@ -257,7 +285,7 @@ impl CodingPass<'_> {
         coder.about(self.map.index, here.coefficient(bit));
         let (turned, context) = self.sign_context(place);
         let source = C::WRITES && (self.source[place] & NEGATIVE != 0) != turned;
-        let negative = coder.code::<RATE_1_IN_16>(self.probabilities, context, source)? != turned;
+        let negative = coder.code_even::<RATE_1_IN_16>(self.probabilities, context, source)? != turned;
         self.levels[place] = 1 << self.plane | u16::from(negative) << 15;
         block.mark_significant(bit);
         self.spread(here, bit, place);

@@ -8,7 +8,7 @@
 //! (Taubman, 2000, section II); the order is fixed, as in the progression by quality of JPEG 2000, where EBCOT's tier 2
 //! chooses one for every stream.
 
-use crate::bitplane::neighbourhood::CodingPass;
+use crate::bitplane::neighbourhood::{CodingPass, Offsets, offsets};
 use crate::bitplane::passes::{CLEANUP, PASSES, REFINEMENT, SIGNIFICANCE, Within};
 use crate::bitplane::slice::Slice;
 use crate::entropy::probability::RATE_1_IN_16;
@@ -94,22 +94,24 @@ fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) 
             return Ok(());
         }
     }
-    let mut pass = CodingPass::new(slice, cursor.subband, plane);
+    let offsets = offsets(map.stride);
     match cursor.pass {
-        SIGNIFICANCE => widest!(code_blocks::<C, SIGNIFICANCE>(&mut pass, cursor, coder)),
-        REFINEMENT => widest!(code_blocks::<C, REFINEMENT>(&mut pass, cursor, coder)),
-        _ => widest!(code_blocks::<C, CLEANUP>(&mut pass, cursor, coder)),
+        SIGNIFICANCE => widest!(code_blocks::<C, SIGNIFICANCE>(slice, &offsets, cursor, coder)),
+        REFINEMENT => widest!(code_blocks::<C, REFINEMENT>(slice, &offsets, cursor, coder)),
+        _ => widest!(code_blocks::<C, CLEANUP>(slice, &offsets, cursor, coder)),
     }
 }
 
-/// All code blocks of a coding pass from the one that `cursor` stands at. What changes with every symbol is moved to
-/// the stack, where it stays in registers.
+/// All code blocks of a coding pass from the one that `cursor` stands at. What is needed for every symbol is on the stack,
+/// where it stays in registers.
 #[inline(always)]
 fn code_blocks<C: Coder, const PASS: usize>(
-    pass: &mut CodingPass<'_>,
+    slice: &mut Slice,
+    offsets: &Offsets,
     cursor: &mut Cursor,
     coder: &mut C,
 ) -> Result<(), Starved> {
+    let mut pass = CodingPass::new(slice, offsets, cursor.subband, cursor.planes - 1);
     let mut own = std::mem::take(coder);
     let mut within = std::mem::take(&mut cursor.within);
     let mut done = pass.resume(cursor.bx, cursor.by, &mut within, &mut own);

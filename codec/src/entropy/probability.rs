@@ -43,6 +43,13 @@ impl Probability {
         if mean.wrapping_sub(MIN_PROBABILITY) > MAX_PROBABILITY - MIN_PROBABILITY { clamped(mean) } else { mean }
     }
 
+    /// Moves both estimates towards a bit that nobody can guess, without a branch.
+    #[inline(always)]
+    pub(crate) fn learn<const RATES: u32>(&mut self, bit: bool) {
+        self.fast = moved(self.fast, bit, RATES & 0xF);
+        self.slow = moved(self.slow, bit, RATES >> 4);
+    }
+
     /// Moves both estimates towards one.
     #[inline(always)]
     pub(crate) fn rise<const RATES: u32>(&mut self) {
@@ -77,6 +84,15 @@ const fn fallen(estimate: u16, shift: u32) -> u16 {
     (estimate - ((estimate + (1 << shift) - 1) >> shift)) as u16
 }
 
+/// [`risen`] or [`fallen`].
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between the estimate and 0 or 65535")]
+fn moved(estimate: u16, up: bool, shift: u32) -> u16 {
+    let target = i32::from(u16::MAX) & -i32::from(up);
+    let estimate = i32::from(estimate);
+    (estimate + ((target - estimate) >> shift)) as u16
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +104,10 @@ mod tests {
                 let mean = |target: u32| (u32::from(estimate) * ((1 << shift) - 1) + target) >> shift;
                 assert_eq!(u32::from(risen(estimate, shift)), mean(0xFFFF));
                 assert_eq!(u32::from(fallen(estimate, shift)), mean(0));
+                assert_eq!(
+                    [true, false].map(|up| moved(estimate, up, shift)),
+                    [risen(estimate, shift), fallen(estimate, shift)]
+                );
             }
         }
     }

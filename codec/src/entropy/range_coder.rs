@@ -23,6 +23,17 @@ pub(crate) trait Coder: Default {
     /// it.
     fn code<const RATES: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool>;
 
+    /// Codes a bit that is about as often a zero as a one, so that no branch on it is guessed.
+    #[inline(always)]
+    fn code_even<const RATES: u32>(
+        &mut self,
+        probabilities: &mut [Probability],
+        context: usize,
+        bit: bool,
+    ) -> Option<bool> {
+        self.code::<RATES>(probabilities, context, bit)
+    }
+
     /// Says which coefficient the next symbol is of: its subband, and its column and row. Only who learns from symbols listens.
     #[inline(always)]
     fn about(&mut self, _subband: usize, _place: [usize; 2]) {}
@@ -244,6 +255,27 @@ impl Coder for RangeDecoder {
             self.normalise();
             Some(false)
         }
+    }
+
+    #[inline(always)]
+    fn code_even<const RATES: u32>(
+        &mut self,
+        probabilities: &mut [Probability],
+        context: usize,
+        bit: bool,
+    ) -> Option<bool> {
+        if self.missing > 0 {
+            return self.code::<RATES>(probabilities, context, bit);
+        }
+        let probability = &mut probabilities[context];
+        let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
+        let one = self.code < bound;
+        let zeros = u32::from(one).wrapping_sub(1);
+        self.code -= bound & zeros;
+        self.range = bound ^ (bound ^ (self.range - bound)) & zeros;
+        probability.learn::<RATES>(one);
+        self.normalise();
+        Some(one)
     }
 
     fn position(&self) -> usize {
