@@ -127,25 +127,16 @@ impl Slice {
             let level = level + 1 - chroma.finest_level(component);
             let Some(mark) = MARKS.get(level - 1).copied() else { continue };
             let (out, across, grid) = (&mut *out[component], across[component], &map.grid);
-            let side = ((1 << level) / BLOCK).max(1);
             for (bx, by) in (0..grid.down).flat_map(|by| (0..grid.across).map(move |bx| (bx, by))) {
-                let mut left = self.blocks[grid.at(bx, by)].significant;
-                if level == 1 {
-                    // Of two by two coefficients the first.
-                    left |= left >> 1;
-                    left = (left | left >> CODE_BLOCK_SIDE) & 0x0055_0055_0055_0055;
+                let significant = self.blocks[grid.at(bx, by)].significant;
+                if significant == 0 {
+                    continue;
                 }
-                while left != 0 {
-                    let bit = left.trailing_zeros() as usize;
-                    left &= left - 1;
-                    let place =
-                        [bx * CODE_BLOCK_SIDE + bit % CODE_BLOCK_SIDE, by * CODE_BLOCK_SIDE + bit / CODE_BLOCK_SIDE];
-                    let [x, y] = place.map(|at| (at << level) / BLOCK);
-                    let (first, end) = (y * across + x, y * across + (x + side).min(across));
-                    for row in (0..side * across).step_by(across) {
-                        let marked = out.get_mut(first + row..end + row).unwrap_or_default();
-                        marked.iter_mut().for_each(|block| *block = (*block).max(mark));
-                    }
+                let marks = Marks { out: &mut *out, across, mark };
+                match level {
+                    1 => marks.of_two_by_two(significant, [bx, by]),
+                    2 => marks.of_each(significant, [bx, by]),
+                    _ => marks.of_four_each(significant, [bx, by]),
                 }
             }
         }
@@ -168,6 +159,68 @@ impl Slice {
         self.subbands.iter().filter(|map| map.nonzero).map(|map| map.index)
     }
 }
+
+/// Where blocks are marked, so many in a row, and with what.
+struct Marks<'a> {
+    out: &'a mut [u8],
+    across: usize,
+    mark: u8,
+}
+
+impl Marks<'_> {
+    /// Marks one block for two by two coefficients of a code block.
+    fn of_two_by_two(mut self, significant: u64, [bx, by]: [usize; 2]) {
+        let wide = significant | significant >> 1;
+        let both = wide | wide >> CODE_BLOCK_SIDE;
+        for row in 0..CODE_BLOCK_SIDE / 2 {
+            let bits = both >> (2 * CODE_BLOCK_SIDE * row);
+            let four = bits & 1 | bits >> 1 & 2 | bits >> 2 & 4 | bits >> 3 & 8;
+            self.row(four, [4 * bx, 4 * by + row]);
+        }
+    }
+
+    /// Marks one block for each coefficient of a code block.
+    fn of_each(mut self, significant: u64, [bx, by]: [usize; 2]) {
+        for row in 0..CODE_BLOCK_SIDE {
+            self.row(significant >> (CODE_BLOCK_SIDE * row) & 0xFF, [8 * bx, 8 * by + row]);
+        }
+    }
+
+    /// Marks two by two blocks for each coefficient of a code block.
+    fn of_four_each(mut self, significant: u64, [bx, by]: [usize; 2]) {
+        for row in 0..CODE_BLOCK_SIDE {
+            let eight = significant >> (CODE_BLOCK_SIDE * row) & 0xFF;
+            for (half, four) in [eight & 0xF, eight >> 4].into_iter().enumerate() {
+                let spread = (four | four << 2) & 0x33;
+                let spread = (spread | spread << 1) & 0x55;
+                for line in 0..2 {
+                    self.row(spread | spread << 1, [16 * bx + 8 * half, 16 * by + 2 * row + line]);
+                }
+            }
+        }
+    }
+
+    /// Marks, of eight blocks from this one on, those whose bit is set, if there are so many.
+    fn row(&mut self, bits: u64, [x, y]: [usize; 2]) {
+        if bits == 0 || x >= self.across {
+            return;
+        }
+        let (first, end) = (y * self.across + x, (y + 1) * self.across);
+        let row = self.out.get_mut(first..end).unwrap_or_default();
+        // Bit i to byte i.
+        let apart = bits.wrapping_mul(EACH_BYTE) & 0x8040_2010_0804_0201;
+        let chosen = ((apart + 0x7F7F_7F7F_7F7F_7F7F) | apart) >> 7 & EACH_BYTE;
+        let marks = (chosen * u64::from(self.mark)).to_le_bytes();
+        if let Some(row) = row.first_chunk_mut::<8>() {
+            *row = std::array::from_fn(|at| row[at].max(marks[at]));
+        } else {
+            row.iter_mut().zip(marks).for_each(|(block, mark)| *block = (*block).max(mark));
+        }
+    }
+}
+
+/// One in each byte.
+const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
 
 /// Values whose sign is taken without a branch: nobody could guess it.
 pub(crate) trait Signed: Copy + Default {

@@ -7,7 +7,7 @@ use crate::entropy::probability::Probability;
 use crate::entropy::range_coder::Coder;
 use crate::model::{Model, Weights};
 use crate::simd::widest;
-use crate::subband::layout::{self, ChromaFormat, Subband};
+use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
 use crate::subband::regions::{self, REGION_SIDE};
 
 /// An expected magnitude far beyond the least of the last bin, so a bound there changes no context. Twice as much, and
@@ -172,35 +172,38 @@ impl Slice {
     /// At the start of a plane: codes the rotation of every region that has a significant coefficient and no rotation
     /// yet.
     pub(super) fn code_rotations<C: Coder>(&mut self, coder: &mut C) -> Option<()> {
-        while let Some(region) = self.rotations.next_without() {
-            if self.has_significant(region) {
+        let Some(mut region) = self.rotations.next_without() else { return Some(()) };
+        let mut turned: [Option<usize>; SUBBANDS] = [None; SUBBANDS];
+        let all = self.subbands.iter().enumerate();
+        let nonzero = all.filter(|(_, map)| map.nonzero && regions::rotates(Subband::at(map.index)));
+        for (turned, (at, _)) in turned.iter_mut().zip(nonzero) {
+            *turned = Some(at);
+        }
+        loop {
+            if turned.iter().map_while(|at| *at).any(|at| self.has_significant(at, region)) {
                 self.rotations.code(&mut self.probabilities, coder)?;
             } else {
                 self.rotations.skip();
             }
+            let Some(next) = self.rotations.next_without() else { return Some(()) };
+            region = next;
         }
-        Some(())
     }
 
-    /// Whether the region in this column and row has a significant coefficient that a rotation turns.
-    fn has_significant(&self, [x, y]: [usize; 2]) -> bool {
-        self.subbands.iter().any(|map| {
-            let subband = Subband::at(map.index);
-            if !map.nonzero || !regions::rotates(subband) {
-                return false;
-            }
-            let side = REGION_SIDE >> subband.level;
-            let (left, top) = (x * side, y * side);
-            // As many columns and rows of a code block, or of each of several code blocks.
-            let (inside, blocks) = (side.min(CODE_BLOCK_SIDE), side.div_ceil(CODE_BLOCK_SIDE));
-            let row = 0xFF_u64 >> (CODE_BLOCK_SIDE - inside);
-            let square = row * (FIRST_COLUMN >> (CODE_BLOCK_SIDE * (CODE_BLOCK_SIDE - inside)));
-            let mask = square << (top % CODE_BLOCK_SIDE * CODE_BLOCK_SIDE + left % CODE_BLOCK_SIDE);
-            let (bx, by) = (left / CODE_BLOCK_SIDE, top / CODE_BLOCK_SIDE);
-            let across = bx..(bx + blocks).min(map.grid.across);
-            let mut down = by..(by + blocks).min(map.grid.down);
-            down.any(|by| across.clone().any(|bx| self.blocks[map.grid.at(bx, by)].significant & mask != 0))
-        })
+    /// Whether the region in this column and row has a significant coefficient of this subband.
+    fn has_significant(&self, at: usize, [x, y]: [usize; 2]) -> bool {
+        let map = &self.subbands[at];
+        let side = REGION_SIDE >> Subband::at(map.index).level;
+        let (left, top) = (x * side, y * side);
+        // As many columns and rows of a code block, or of each of several code blocks.
+        let (inside, blocks) = (side.min(CODE_BLOCK_SIDE), side.div_ceil(CODE_BLOCK_SIDE));
+        let row = 0xFF_u64 >> (CODE_BLOCK_SIDE - inside);
+        let square = row * (FIRST_COLUMN >> (CODE_BLOCK_SIDE * (CODE_BLOCK_SIDE - inside)));
+        let mask = square << (top % CODE_BLOCK_SIDE * CODE_BLOCK_SIDE + left % CODE_BLOCK_SIDE);
+        let (bx, by) = (left / CODE_BLOCK_SIDE, top / CODE_BLOCK_SIDE);
+        let across = bx..(bx + blocks).min(map.grid.across);
+        let mut down = by..(by + blocks).min(map.grid.down);
+        down.any(|by| across.clone().any(|bx| self.blocks[map.grid.at(bx, by)].significant & mask != 0))
     }
 }
 

@@ -60,11 +60,11 @@ fn sum_of([a, b, c, d]: &[i16; BLOCK]) -> u16 {
 /// Makes `changes` what changes around each block: the sums of four rows that overlap it from above and from below, each of the
 /// block's first columns and of the next.
 #[inline(always)]
-pub(super) fn around_blocks<const N: usize>(above: &[i16], below: &[i16], changes: &mut [u32; N]) {
+pub(super) fn around_blocks(above: &[i16], below: &[i16], changes: &mut [u32]) {
     let wide = |sum: i16| u32::from(sum.cast_unsigned());
-    let (above, below) = (&above[..=N], &below[..=N]);
-    for (block, change) in changes.iter_mut().enumerate() {
-        *change = wide(above[block]) + wide(above[block + 1]) + wide(below[block]) + wide(below[block + 1]);
+    let (first, next) = (above.iter().zip(below), above[1..].iter().zip(&below[1..]));
+    for ((change, (a, b)), (c, d)) in changes.iter_mut().zip(first).zip(next) {
+        *change = wide(*a) + wide(*b) + wide(*c) + wide(*d);
     }
 }
 

@@ -46,36 +46,44 @@ impl Differences {
     pub(super) fn look_near(&mut self, seen: &Seen<'_>, step: i16) {
         let [a, b, c, d, e, f] = &mut self.near;
         let here = here(seen);
-        widest!(clip_two(here, step, pair::<0, 1>(seen), pair::<0, 2>(seen), a, b));
-        widest!(clip_two(here, step, pair::<1, 0>(seen), pair::<2, 0>(seen), c, d));
-        widest!(clip_two(here, step, pair::<1, 1>(seen), pair::<1, -1>(seen), e, f));
+        widest!({
+            clip_two(here, step, pair::<0, 1>(seen), pair::<0, 2>(seen), a, b);
+            clip_two(here, step, pair::<1, 0>(seen), pair::<2, 0>(seen), c, d);
+            clip_two(here, step, pair::<1, 1>(seen), pair::<1, -1>(seen), e, f);
+        });
     }
 
     /// Looks at the next six.
     pub(super) fn look_far(&mut self, seen: &Seen<'_>, step: i16) {
         let [a, b, c, d, e, f] = &mut self.far;
         let here = here(seen);
-        widest!(clip_two(here, step, pair::<1, 2>(seen), pair::<1, -2>(seen), a, b));
-        widest!(clip_two(here, step, pair::<2, 1>(seen), pair::<2, -1>(seen), c, d));
-        widest!(clip_two(here, step, pair::<2, 2>(seen), pair::<2, -2>(seen), e, f));
+        widest!({
+            clip_two(here, step, pair::<1, 2>(seen), pair::<1, -2>(seen), a, b);
+            clip_two(here, step, pair::<2, 1>(seen), pair::<2, -1>(seen), c, d);
+            clip_two(here, step, pair::<2, 2>(seen), pair::<2, -2>(seen), e, f);
+        });
     }
 }
 
 /// Makes `sum` what luma's filter adds.
 pub(super) fn luma(own: &Differences, taps: &[Chunk; LUMA_TAPS], sum: &mut Chunk) {
     let (near, far) = halves(taps);
-    *sum = [0; CHUNK];
-    widest!(add_six(sum, &own.near, near));
-    widest!(add_six(sum, &own.far, far));
+    widest!({
+        *sum = [0; CHUNK];
+        add_six(sum, &own.near, near);
+        add_six(sum, &own.far, far);
+    });
 }
 
 /// Makes `sum` what a chroma component's filter adds, by itself, luma and the other one.
 pub(super) fn chroma([own, luma, other]: [&Differences; 3], taps: &[Chunk; CHROMA_TAPS], sum: &mut Chunk) {
     let (own_taps, luma_taps) = halves(taps);
-    *sum = [0; CHUNK];
-    widest!(add_six(sum, &own.near, own_taps));
-    widest!(add_six(sum, &luma.near, luma_taps));
-    widest!(add_two(sum, [&other.near[0], &other.near[2]], [&taps[2 * NEAR], &taps[2 * NEAR + 1]]));
+    widest!({
+        *sum = [0; CHUNK];
+        add_six(sum, &own.near, own_taps);
+        add_six(sum, &luma.near, luma_taps);
+        add_two(sum, [&other.near[0], &other.near[2]], [&taps[2 * NEAR], &taps[2 * NEAR + 1]]);
+    });
 }
 
 /// The taps of the first six pairs, and of the next six.

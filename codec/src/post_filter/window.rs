@@ -247,7 +247,8 @@ impl Component<'_> {
         let (mut changes, first) = ([[0; CHUNK_BLOCKS]; WAYS], chunk * CHUNK_BLOCKS);
         let [above, below] = &self.changes;
         for ((changes, above), below) in changes.iter_mut().zip(above).zip(below) {
-            widest!(changes::around_blocks(&above[first..], &below[first..], changes));
+            let (above, below, changes) = (&above[first..], &below[first..], changes.as_mut_slice());
+            widest!(changes::around_blocks(above, below, changes));
         }
         let mut known = [0; CHUNK_BLOCKS];
         for (known, significance) in known.iter_mut().zip(significance) {

@@ -67,7 +67,7 @@ impl ResidualDecoder {
         slices.begun().flat_map(|slice| slice.nonzero_subbands()).for_each(|index| nonzero[index] = true);
         let count = |index: usize| coefficients::count(index, *size, ChromaFormat::Half);
         let used = coefficients::resize(subbands, |index| if nonzero[index] { count(index) } else { 0 });
-        slices.write_to(subbands, &used, *threads, |slice, rows| {
+        slices.write_to(subbands, &used, &mut [], *threads, |slice, rows| {
             slice.write_values(rows, &used, |index| {
                 let dequantiser = &model.subbands[index].dequantiser;
                 |magnitude, plane| dequantiser.value(magnitude, plane)

@@ -103,7 +103,7 @@ fn decoded_in_floats(size: Size, planes: u8, string: &[u8]) -> Planes420<f32> {
     decoder.start(size, ChromaFormat::Half, planes);
     decoder.push(&model, string, 1).expect("a valid string");
     let used = coefficients::resize(&mut subbands, |index| coefficients::count(index, size, ChromaFormat::Half));
-    decoder.write_to(&mut subbands, &used, 1, |slice, rows| slice.write_to(&model, rows, &used));
+    decoder.write_to(&mut subbands, &used, &mut [], 1, |slice, rows| slice.write_to(&model, rows, &used));
     let mut out = Planes420::new(size);
     for (component, plane) in out.planes_mut().into_iter().enumerate() {
         let finest = ChromaFormat::Half.finest_level(component);

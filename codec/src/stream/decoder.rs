@@ -165,12 +165,12 @@ impl Decoder {
         let Self { synthesis, slices, coefficients, .. } = self;
         let used = coefficients.reset_some(header.model, header.size, header.channels, header.axes);
         let (model, threads) = (&**synthesis.model(), synthesis.threads());
-        slices.write_to(&mut coefficients.subbands, &used, threads, |slice, rows| slice.write_to(model, rows, &used));
         if model.has_post_filter() {
             let blocks = header.size.width().div_ceil(4) * header.size.height().div_ceil(4);
             coefficients.reset_significance(blocks);
-            slices.write_significance(&mut coefficients.significance, threads);
         }
+        let Coefficients { subbands, significance, .. } = &mut *coefficients;
+        slices.write_to(subbands, &used, significance, threads, |slice, rows| slice.write_to(model, rows, &used));
         Ok((coefficients, slices.position()))
     }
 

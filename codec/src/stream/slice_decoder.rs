@@ -31,10 +31,26 @@ struct Part {
     /// Pixel rows.
     rows: Range<usize>,
     slice: Slice,
+    /// Components, width and rows that the slice has memory for.
+    shape: Option<(ChromaFormat, usize, usize)>,
     /// Bytes arrived, and the slice is that of this picture.
     begun: bool,
     cursor: Cursor,
     coder: RangeDecoder,
+}
+
+impl Part {
+    /// Makes the slice one of these components, width and rows of which nothing is known.
+    fn begin(&mut self, model: &Model, (chroma, width, rows): (ChromaFormat, usize, usize)) {
+        self.slice.reset(model, chroma, width, rows);
+        self.begun = true;
+    }
+
+    fn write_significance(&self, blocks: &Blocks<'_>, out: &mut [&mut [u8]; 3]) {
+        if self.begun && out.iter().any(|marks| !marks.is_empty()) {
+            self.slice.write_significance(blocks.chroma, blocks.across(), out);
+        }
+    }
 }
 
 impl SliceDecoder {
@@ -67,14 +83,19 @@ impl SliceDecoder {
                 parts[slice].coder.push(bytes);
             }
         });
-        // Here, not on the thread that fills it: what a thread allocates is returned to the system when it ends.
+        // New memory here, not on the thread that fills it: what a thread allocates is returned to the system when it ends.
         for part in parts.iter_mut().filter(|part| part.coder.has_news() && !part.begun) {
-            part.slice.reset(model, *chroma, size.width(), part.rows.len());
-            part.begun = true;
+            let shape = (*chroma, size.width(), part.rows.len());
+            if part.shape.replace(shape) != Some(shape) {
+                part.begin(model, shape);
+            }
         }
         let waiting = parts.iter().filter(|part| part.coder.has_news()).count();
         let threads = if bytes.len() < MIN_PARALLEL_BYTES { 1 } else { threads.min(waiting) };
         parallel::for_each(threads, parts.iter_mut().filter(|part| part.coder.has_news()), |part| {
+            if let (false, Some(shape)) = (part.begun, part.shape) {
+                part.begin(model, shape);
+            }
             // A decoder that starves goes on from here when more bytes arrive.
             let _ = scan::run(&mut part.slice, &mut part.cursor, &mut part.coder, |_| true);
             part.coder.wait();
@@ -110,25 +131,9 @@ impl SliceDecoder {
     /// Marks, by component, the blocks of 4 x 4 samples at which coefficients of the finest levels are significant, as
     /// [`Slice::write_significance`] does; `out` must have all blocks of the components, and those are marked with zero.
     pub(crate) fn write_significance(&self, out: &mut [Vec<u8>], threads: usize) {
-        let blocks = |side: usize, component: usize| {
-            let samples = side.div_ceil(1 << (self.chroma.finest_level(component).min(2) - 1));
-            samples.div_ceil(4)
-        };
-        let across = [0, 1, 2].map(|component| blocks(self.size.width(), component));
-        let mut rest: [&mut [u8]; 3] = coefficients::as_slices(out);
-        let jobs = self.parts.iter().map(|part| {
-            let mut component = 0;
-            let own = rest.each_mut().map(|of_all| {
-                let count = blocks(part.rows.len(), component) * across[component];
-                component += 1;
-                of_all.split_off_mut(..count).unwrap_or_default()
-            });
-            (part, own)
-        });
-        parallel::for_each(threads.min(self.parts.len()), jobs, |(part, mut own)| {
-            if part.begun {
-                part.slice.write_significance(self.chroma, across, &mut own);
-            }
+        let (parts, blocks) = (self.parts.iter(), self.blocks());
+        parallel::for_each(threads.min(self.parts.len()), parts.zip(blocks.rows(out)), |(part, mut own)| {
+            part.write_significance(&blocks, &mut own);
         });
     }
 
@@ -138,22 +143,62 @@ impl SliceDecoder {
     }
 
     /// Calls `write` for each slice of which bytes arrived, with its rows of these subbands, and makes those of others zero, but
-    /// for subbands that are not `used`, which are zero.
+    /// for subbands that are not `used`, which are zero. Marks `significance` as [`SliceDecoder::write_significance`] does,
+    /// unless there is none.
     pub(crate) fn write_to<T: Send + Copy + Default>(
         &self,
         subbands: &mut [Vec<T>],
         used: &[bool; SUBBANDS],
+        significance: &mut [Vec<u8>],
         threads: usize,
         write: impl Fn(&Slice, &mut [&mut [T]; SUBBANDS]) + Sync,
     ) {
+        let blocks = self.blocks();
         let rows = coefficients::slices_mut(subbands, self.size, self.parts.iter().map(|part| part.rows.clone()));
-        parallel::for_each(threads.min(self.parts.len()), self.parts.iter().zip(rows), |(part, mut rows)| {
+        let jobs = self.parts.iter().zip(rows).zip(blocks.rows(significance));
+        parallel::for_each(threads.min(self.parts.len()), jobs, |((part, mut rows), mut marks)| {
             if part.begun {
                 write(&part.slice, &mut rows);
+                part.write_significance(&blocks, &mut marks);
             } else {
                 let used = rows.iter_mut().zip(used).filter(|(_, used)| **used);
                 used.for_each(|(rows, _)| rows.fill(T::default()));
             }
         });
+    }
+
+    fn blocks(&self) -> Blocks<'_> {
+        Blocks { width: self.size.width(), chroma: self.chroma, parts: &self.parts }
+    }
+}
+
+/// The blocks of 4 x 4 samples of a picture's components.
+struct Blocks<'a> {
+    width: usize,
+    chroma: ChromaFormat,
+    parts: &'a [Part],
+}
+
+impl<'a> Blocks<'a> {
+    /// As many as cover this many pixels.
+    fn count(&self, pixels: usize, component: usize) -> usize {
+        let samples = pixels.div_ceil(1 << (self.chroma.finest_level(component).min(2) - 1));
+        samples.div_ceil(4)
+    }
+
+    /// In a row, by component.
+    fn across(&self) -> [usize; 3] {
+        [0, 1, 2].map(|component| self.count(self.width, component))
+    }
+
+    /// What each slice has of what all have, by component; of a component that is missing nothing.
+    fn rows<'b>(&self, all: &'b mut [Vec<u8>]) -> impl Iterator<Item = [&'b mut [u8]; 3]> + use<'_, 'a, 'b> {
+        let (across, mut rest): (_, [&mut [u8]; 3]) = (self.across(), coefficients::as_slices(all));
+        self.parts.iter().map(move |part| {
+            std::array::from_fn(|component| {
+                let count = self.count(part.rows.len(), component) * across[component];
+                rest[component].split_off_mut(..count).unwrap_or_default()
+            })
+        })
     }
 }
