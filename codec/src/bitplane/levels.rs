@@ -10,8 +10,6 @@ use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
 use crate::subband::quantise::{MAX_PLANES, NEGATIVE, Quantiser};
 use crate::subband::regions;
 
-/// Samples each way of the blocks that are marked where a coefficient is significant.
-const BLOCK: usize = 4;
 /// The marks of the three finest levels.
 const MARKS: [u8; 3] = [3, 2, 1];
 
