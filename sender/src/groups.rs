@@ -5,16 +5,16 @@
 //! change to the loop whose others are much nearer to them, and loops that came near to each other become one: a join each.
 //! An encoder that comes short of time gives a loop up.
 
-mod crossing;
 mod encoder_time;
 mod split;
+mod switching;
 
 use std::collections::BTreeMap;
 
 use crate::join_budget::JoinBudget;
-pub(crate) use crossing::Crossing;
 use encoder_time::EncoderTime;
 use split::{Split, sum_of_squares_between};
+pub(crate) use switching::Switching;
 
 /// In how many loops a video is coded side by side, each for a part of the receivers; no more than there is time to encode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -80,8 +80,8 @@ pub(crate) struct Group {
 /// What to do with an encoder's loops, one after another, before the next frame; by their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Receivers of this one go over to another: see [`Groups::crossing`].
-    Cross { from: usize },
+    /// Receivers of this one go over to another: see [`Groups::switching`].
+    Switch { from: usize },
     /// One more, behind all, that goes on from what this one has.
     Branch { from: usize },
     /// This one has no receivers.
@@ -117,7 +117,7 @@ pub(crate) struct Groups {
     frames_a_second: f64,
     groups: Vec<Group>,
     members: BTreeMap<u64, Member>,
-    crossing: Option<Crossing>,
+    switching: Option<Switching>,
     /// Loops that there were so far.
     made: u64,
     frames: u64,
@@ -128,7 +128,7 @@ impl Groups {
     pub(crate) fn new(loops: Loops, frames_a_second: f64) -> Self {
         let groups = vec![Group { number: 0, follows: None, joined: false, bases: 0.0, age: 0 }];
         let time = EncoderTime::new(frames_a_second);
-        Self { loops, time, frames_a_second, groups, members: BTreeMap::new(), crossing: None, made: 1, frames: 0 }
+        Self { loops, time, frames_a_second, groups, members: BTreeMap::new(), switching: None, made: 1, frames: 0 }
     }
 
     /// Whether there may be several.
@@ -155,7 +155,7 @@ impl Groups {
             *group = Group { follows: None, joined: false, age: group.age.saturating_add(1), ..*group };
         }
         self.note(receivers);
-        self.go_on_crossing();
+        self.go_on_switching();
         self.let_starving_go(joins);
         let looks = self.frames.is_multiple_of(self.frames_in(REGROUP_INTERVAL_S).into());
         let branch = if looks { self.branch() } else { None };
@@ -165,9 +165,9 @@ impl Groups {
             self.gather_strays(joins);
             self.unite(joins);
         }
-        let crosses = self.crossing.as_ref().and_then(Crossing::begins);
-        let crosses = crosses.and_then(|from| self.place(from)).map(|from| Change::Cross { from });
-        crosses.into_iter().chain(branch).chain(self.remove_empty()).collect()
+        let switches = self.switching.as_ref().and_then(Switching::begins);
+        let switches = switches.and_then(|from| self.place(from)).map(|from| Change::Switch { from });
+        switches.into_iter().chain(branch).chain(self.remove_empty()).collect()
     }
 
     /// The frame's base in the loop at this place has so many bytes; bases are made for `most` bits a second now.

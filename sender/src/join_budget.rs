@@ -1,4 +1,4 @@
-//! How many join frames may be made: each costs the encoder a picture, and receivers ask for them as they like.
+//! How many join frames, and switching frames, may be made: each costs the encoder a picture, and receivers ask for them as they like.
 
 /// Join frames that may be made one after another: those of a crowd that comes within a second.
 const BURST: u32 = 30;
@@ -30,6 +30,11 @@ impl JoinBudget {
         self.frames = left.unwrap_or(self.frames);
         left.is_some()
     }
+
+    /// One is made whatever is left, as whoever is on the way to another loop needs it: those after it wait for longer.
+    pub(crate) fn spend(&mut self) {
+        self.frames = self.frames.saturating_sub(FRAMES_FOR_ONE);
+    }
 }
 
 #[cfg(test)]
@@ -51,6 +56,11 @@ mod tests {
         assert_eq!(joins(&mut budget, 30), 30);
         joins(&mut budget, 100);
         assert_eq!(joins(&mut budget, 400), 100);
+        (0..4 * BURST).for_each(|_| budget.handle_frame());
+        (0..10).for_each(|_| budget.spend());
+        assert_eq!(joins(&mut budget, 30), 27, "those that had to be made count, and thirty frames earn seven");
+        (0..2 * BURST).for_each(|_| budget.spend());
+        assert_eq!(joins(&mut budget, 4), 1, "and leave no debt");
         (0..4 * BURST).for_each(|_| budget.handle_frame());
         assert_eq!(joins(&mut budget, 30), 30, "after four seconds of rest at 30 frames a second");
     }

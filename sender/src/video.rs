@@ -10,7 +10,7 @@ use nestcast_proto::{Frame, Join, LoopFrame, MAX_FRAME, PackageHash, Video};
 
 use crate::capture::{Capture, Captured, MakeFrames, Pictures};
 use crate::feedback::Feedback;
-use crate::groups::{Change, Crossing, Group, Groups, Known, Loops};
+use crate::groups::{Change, Group, Groups, Known, Loops, Switching};
 use crate::join_budget::JoinBudget;
 use crate::source::SourceError;
 use crate::statistics::ReceiverStatistics;
@@ -112,39 +112,43 @@ impl VideoEncoding {
         // Read for key frames too: who waited for a join has one in them.
         let wanted = feedback.take_join_requests();
         let slowest = self.groups.slowest();
-        let crossing = self.cross();
+        let switching = self.switching_frame();
         let mut loops: Vec<LoopFrame> = Vec::with_capacity(coded.len() + 1);
         for (at, frame) in coded.into_iter().enumerate() {
             let join = self.join(at, &frame, at == slowest && wanted.contains(&None), &wanted);
             let Group { number, follows, .. } = self.groups.groups()[at];
             let nestcast_codec::Frame { base, bytes, .. } = frame;
             self.groups.handle_base(at, base, self.slowest[at] * BASE_SHARE);
-            let is_there = |receiver: &u64| crossing.iter().all(|way| way.receivers.binary_search(receiver).is_err());
+            let is_there = |receiver: &u64| switching.iter().all(|way| way.receivers.binary_search(receiver).is_err());
             let receivers = self.groups.receivers(at).into_iter().filter(is_there).collect();
             loops.push(LoopFrame { number, follows, receivers, base, bytes, join });
         }
         loops.swap(0, slowest);
-        loops.extend(crossing);
+        loops.extend(switching);
         let LoopFrame { base, bytes, join, .. } = loops[0].clone();
         let loops = self.groups.may_branch().then(|| loops.into());
         Ok(Frame { id, skipped, captured, since: id, base, bytes, join, loops })
     }
 
     /// What those get who are on their way to another loop, if there are any, in place of that one's frame.
-    fn cross(&mut self) -> Option<LoopFrame> {
-        let Some(Crossing { number, from, to, receivers, .. }) = self.groups.crossing() else {
+    fn switching_frame(&mut self) -> Option<LoopFrame> {
+        let Some(Switching { number, from, to, receivers, .. }) = self.groups.switching() else {
             self.switch = None;
             return None;
         };
         let (number, follows, receivers) = (*number, *from, receivers.clone());
-        let most = self.rate.bytes(self.groups.crossing_rate() * SWITCH_INTERVALS).min(MAX_SWITCH_BYTES);
+        let most = self.rate.bytes(self.groups.switching_rate() * SWITCH_INTERVALS).min(MAX_SWITCH_BYTES);
         let (switch, at) = (self.switch.as_mut(), self.groups.place(*to));
         let frame = switch.zip(at).and_then(|(switch, at)| self.encoder.switch_to(at, switch, most));
         let Some(nestcast_codec::Frame { base, bytes, .. }) = frame else {
             // A scene begins, for them too; or that loop is gone.
-            self.groups.end_crossing();
+            self.groups.end_switching();
             return None;
         };
+        if follows.is_none() {
+            // The first was taken when they left.
+            self.joins.spend();
+        }
         if self.switch.as_ref().is_some_and(Switch::arrived) {
             self.groups.handle_arrived();
         }
@@ -184,7 +188,7 @@ impl VideoEncoding {
         let known: Vec<Known> = receivers.iter().map(known).collect();
         for change in self.groups.handle_frame(&known, &mut self.joins) {
             match change {
-                Change::Cross { from } => self.switch = Some(self.encoder.switch_from(from)?),
+                Change::Switch { from } => self.switch = Some(self.encoder.switch_from(from)?),
                 Change::Branch { from } => {
                     self.encoder.branch(from)?;
                     self.slowest.push(f64::INFINITY);

@@ -20,7 +20,7 @@ fn run(groups: &mut Groups, joins: &mut JoinBudget, rates: &[f64], frames: usize
         groups.handle_arrived();
         changes
     };
-    (0..frames).flat_map(due).filter(|change| !matches!(change, Change::Cross { .. })).collect()
+    (0..frames).flat_map(due).filter(|change| !matches!(change, Change::Switch { .. })).collect()
 }
 
 /// A frame with the bases that receivers of these rates get: two fifths of the slowest's rate, but a tenth of the median.
@@ -162,11 +162,11 @@ fn who_falls_to_a_twentieth_leaves_its_loop_at_once_and_comes_back_after_seconds
     assert_eq!(who(&groups), [vec![0], vec![1, 2, 3]]);
     run(&mut groups, &mut joins, &fallen, 1);
     assert_eq!(who(&groups), [vec![0, 3], vec![1, 2]]);
-    let crossing = groups.crossing().expect("it goes over");
-    assert_eq!((crossing.from, crossing.to, &crossing.receivers[..]), (Some(1), 0, &[3][..]));
+    let switching = groups.switching().expect("it goes over");
+    assert_eq!((switching.from, switching.to, &switching.receivers[..]), (Some(1), 0, &[3][..]));
     assert!(groups.groups().iter().all(|group| !group.joined));
     run(&mut groups, &mut joins, &fallen, 1);
-    assert!(groups.crossing().is_none() && groups.groups()[0].follows.is_some());
+    assert!(groups.switching().is_none() && groups.groups()[0].follows.is_some());
     run(&mut groups, &mut joins, &fallen, 10 * SECOND);
     assert_eq!(who(&groups), [vec![0, 3], vec![1, 2]]);
     run(&mut groups, &mut joins, &before, SECOND);
@@ -252,23 +252,23 @@ fn falls(needs_join: bool) -> (Groups, JoinBudget, Vec<Known>) {
 fn who_needs_a_join_frame_gets_no_switching_frames() {
     for needs_join in [false, true] {
         let (mut groups, mut joins, receivers) = falls(needs_join);
-        let mut crossed = false;
+        let mut switched = false;
         for _ in 0..SECOND {
             joins.handle_frame();
             groups.handle_frame(&receivers, &mut joins);
-            crossed |= groups.crossing().is_some();
+            switched |= groups.switching().is_some();
             make_bases(&mut groups, &[300_000.0, 4e6, 4e6]);
             groups.handle_arrived();
         }
         assert_eq!(who(&groups), [vec![0, 2], vec![1]]);
-        assert_eq!(crossed, !needs_join);
+        assert_eq!(switched, !needs_join);
     }
 }
 
 #[test]
 fn who_is_on_the_way_goes_nowhere_else_and_who_needs_a_join_frame_there_is_no_longer_on_it() {
     let (mut groups, mut joins, mut receivers) = falls(false);
-    while groups.crossing().is_none() {
+    while groups.switching().is_none() {
         joins.handle_frame();
         groups.handle_frame(&receivers, &mut joins);
         make_bases(&mut groups, &[300_000.0, 4e6, 4e6]);
@@ -281,10 +281,10 @@ fn who_is_on_the_way_goes_nowhere_else_and_who_needs_a_join_frame_there_is_no_lo
         groups.handle_frame(&receivers, &mut joins);
         groups.change(2, number, &mut joins);
         assert_eq!(who(&groups), [vec![0, 2], vec![1]]);
-        assert_eq!(groups.crossing().expect("on the way").receivers, [2]);
+        assert_eq!(groups.switching().expect("on the way").receivers, [2]);
     }
     receivers[2].needs_join = true;
     joins.handle_frame();
     groups.handle_frame(&receivers, &mut joins);
-    assert!(groups.crossing().is_none());
+    assert!(groups.switching().is_none());
 }

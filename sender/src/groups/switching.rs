@@ -9,7 +9,7 @@ const MAY_OWE: u64 = 1;
 
 /// Receivers that change from one loop to another with the same frames.
 #[derive(Debug)]
-pub(crate) struct Crossing {
+pub(crate) struct Switching {
     /// A number among those of loops: while they are on the way they are in none of these.
     pub(crate) number: u64,
     /// The numbers of the loops; that which they leave with this frame, if they do.
@@ -21,7 +21,7 @@ pub(crate) struct Crossing {
     pub(super) arrived: bool,
 }
 
-impl Crossing {
+impl Switching {
     /// A receiver begins it with the next frame.
     pub(super) fn new(number: u64, receiver: u64, from: u64, to: u64) -> Self {
         Self { number, from: Some(from), to, receivers: vec![receiver], arrived: false }
@@ -52,25 +52,25 @@ impl Crossing {
 
 impl Groups {
     /// Who is on the way to another loop with this frame.
-    pub(crate) const fn crossing(&self) -> Option<&Crossing> {
-        self.crossing.as_ref()
+    pub(crate) const fn switching(&self) -> Option<&Switching> {
+        self.switching.as_ref()
     }
 
     /// They have arrived behind this frame.
     pub(crate) const fn handle_arrived(&mut self) {
-        if let Some(crossing) = &mut self.crossing {
-            crossing.arrived = true;
+        if let Some(switching) = &mut self.switching {
+            switching.arrived = true;
         }
     }
 
     /// They arrived with this frame itself, or will not.
-    pub(crate) fn end_crossing(&mut self) {
-        self.crossing = None;
+    pub(crate) fn end_switching(&mut self) {
+        self.switching = None;
     }
 
     /// The least rate of those on the way, bits a second.
-    pub(crate) fn crossing_rate(&self) -> f64 {
-        let receivers = self.crossing.iter().flat_map(|crossing| &crossing.receivers);
+    pub(crate) fn switching_rate(&self) -> f64 {
+        let receivers = self.switching.iter().flat_map(|switching| &switching.receivers);
         receivers
             .filter_map(|receiver| self.members.get(receiver))
             .map(|member| member.rate)
@@ -78,38 +78,38 @@ impl Groups {
     }
 
     /// Those on the way have a frame more, or are where they wanted to.
-    pub(super) fn go_on_crossing(&mut self) {
-        let Some(mut crossing) = self.crossing.take() else { return };
+    pub(super) fn go_on_switching(&mut self) {
+        let Some(mut switching) = self.switching.take() else { return };
         // Who lacks a base that was given up begins anew where it was to go.
-        crossing.go_on(|receiver| self.members.get(&receiver).is_some_and(|member| !member.needs_join));
-        for receiver in &crossing.receivers {
+        switching.go_on(|receiver| self.members.get(&receiver).is_some_and(|member| !member.needs_join));
+        for receiver in &switching.receivers {
             if let Some(member) = self.members.get_mut(receiver) {
                 member.comes = true;
             }
         }
-        if !crossing.arrived {
-            self.crossing = Some(crossing).filter(|crossing| !crossing.receivers.is_empty());
-        } else if let Some(at) = self.place(crossing.to) {
-            self.groups[at].follows = Some(crossing.number);
+        if !switching.arrived {
+            self.switching = Some(switching).filter(|switching| !switching.receivers.is_empty());
+        } else if let Some(at) = self.place(switching.to) {
+            self.groups[at].follows = Some(switching.number);
         }
     }
 
-    /// A receiver changes loops, if frames may be made for it: those of a crossing if it may come with one, or else a join.
+    /// A receiver changes loops, if frames may be made for it: those of a switching if it may come with one, or else a join.
     pub(super) fn change(&mut self, receiver: u64, to: u64, joins: &mut JoinBudget) {
         let Some(group) = self.groups.iter_mut().find(|group| group.number == to) else { return };
         let Some(member) = self.members.get_mut(&receiver).filter(|member| !member.comes) else { return };
-        let may_cross = member.owed_frames <= MAY_OWE && !member.needs_join;
-        let crosses = match &mut self.crossing {
-            Some(crossing) => may_cross && crossing.admit(receiver, member.group, to),
-            None if may_cross && joins.take() => {
-                self.crossing = Some(Crossing::new(self.made, receiver, member.group, to));
+        let may_switch = member.owed_frames <= MAY_OWE && !member.needs_join;
+        let switches = match &mut self.switching {
+            Some(switching) => may_switch && switching.admit(receiver, member.group, to),
+            None if may_switch && joins.take() => {
+                self.switching = Some(Switching::new(self.made, receiver, member.group, to));
                 self.made += 1;
                 true
             }
             None => false,
         };
-        group.joined = group.joined || !crosses && joins.take();
-        if crosses || group.joined {
+        group.joined = group.joined || !switches && joins.take();
+        if switches || group.joined {
             *member = Member { group: to, stayed: 0, starved: 0, stray: 0, ..*member };
         }
     }
