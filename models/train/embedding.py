@@ -13,7 +13,7 @@ import labelled
 import ranking
 from deformations import deformed
 from encoders import ENCODED, Embedding
-from neighbourhood import expected_correct, log_likelihood, squared_distances
+from neighbourhood import expected_correct, log_likelihood, scale_for, squared_distances
 from settings import EmbeddingSettings, Phase
 from slim import write_weights
 from vectors import law
@@ -21,6 +21,7 @@ from vectors import law
 OBJECTIVES = {"nca": expected_correct, "likelihood": log_likelihood}
 NEIGHBOURS = (1, 3, 5, 7)
 SEARCHED, ASKED = 10_000, 500  # pictures of a validation
+SCALED = 2000  # whose code is scaled as fine-tuning starts
 
 
 class Task:
@@ -30,7 +31,8 @@ class Task:
         if settings.objective not in (*OBJECTIVES, "softmax"):
             raise SystemExit(f"objective = {settings.objective!r}: not one of {', '.join(OBJECTIVES)}, softmax")
         self.settings = settings
-        self.data = labelled.load(settings.data, folder, settings.axes)
+        data = labelled.load(settings.data, folder, settings.axes)
+        self.data = data if settings.held_out else data.with_held_out()
         self.labelled = self.data.some_labels(settings.labels, settings.seed)
         self.model = Embedding(settings)
         self.law = law(settings)
@@ -72,7 +74,9 @@ class Task:
 
     @torch.no_grad()
     def validate(self, model: nn.Module) -> list[dict]:
-        """Share of held-out pictures that the vote of 1, 3, 5, 7 labelled neighbours gives another class."""
+        """Share of held-out pictures that the vote of 1, 3, 5, 7 labelled neighbours gives another class; without such pictures nothing."""
+        if not len(self.data.held_out):
+            return []
         model.calibrate(self.data.training)
         searched = self.labelled[:: max(1, len(self.labelled) // SEARCHED)]
         points, asked = encoded(model, self.data.training[searched]), encoded(model, self.data.held_out[:ASKED])
@@ -83,6 +87,9 @@ class Task:
 
     def begin(self, start: dict) -> None:
         self.model.encoder.begin(start["model"])
+        if self.settings.neighbours:
+            counted = encoded(self.model, self.data.training[:SCALED])[:, : self.settings.classed or None]
+            self.model.encoder.scale(scale_for(squared_distances(counted), self.settings.neighbours))
 
     def state(self) -> dict:
         return {}

@@ -51,6 +51,14 @@ class Dense(nn.Module):
                     self.up_weights[i].copy_(weight)
                     self.up_biases[i].copy_(machines[f"up_biases.{i}"])
 
+    @torch.no_grad()
+    def scale(self, factor: float) -> None:
+        """Multiplies the code, and divides by as much on the way back."""
+        self.weights[-1] *= factor
+        self.biases[-1] *= factor
+        if len(self.up_weights):
+            self.up_weights[-1] /= factor
+
 
 class Convolutional(nn.Module):
     """Three times 32 filters of 5x5 and max pooling of 3x3 by steps of 2, then two dense layers, tanh behind each but the last; `widths` are the

@@ -34,6 +34,11 @@ class Labelled:
         y = self.training[random.integers(0, len(self.training), count)]
         return y, y
 
+    def with_held_out(self) -> Labelled:
+        """The same, the held-out pictures among those to train on."""
+        both = (torch.cat([self.training, self.held_out]), torch.cat([self.classes, self.held_out_classes]))
+        return Labelled(*both, self.held_out[:0], self.held_out_classes[:0], self.frame)
+
     def some_labels(self, share: float, seed: int) -> torch.Tensor:
         """Indices of training pictures: `share` of each class, at least 1, drawn at random (Salakhutdinov, Hinton 2007, section 5)."""
         generator = torch.Generator().manual_seed(seed)

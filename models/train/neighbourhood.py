@@ -22,6 +22,23 @@ def squared_distances(code: torch.Tensor, lengths: torch.Tensor | None = None) -
         return (own - 2 * (code * kept) @ code.t() + kept @ code.square().t()).clamp(min=0)
 
 
+def effective_neighbours(distances: torch.Tensor) -> torch.Tensor:
+    """Among how many others each point chooses, (B,), 1 to B - 1: one over the sum of squares of p_ab (Eq. 3). Where it is 1 for nearly all points,
+    p(c^a) is 0 or 1, and neither objective's gradient tells where a point between classes should go."""
+    itself = torch.eye(len(distances), dtype=torch.bool)
+    return 1 / (-distances).masked_fill(itself, -torch.inf).softmax(1).square().sum(1)
+
+
+def scale_for(distances: torch.Tensor, neighbours: float) -> float:
+    """What a code is to be multiplied by for its median point to choose among so many others, by its squared distances (B, B)."""
+    low, high = 1e-4, 1e4
+    for _ in range(40):
+        middle = (low * high) ** 0.5
+        near = effective_neighbours(middle**2 * distances).median() < neighbours
+        low, high = (low, middle) if near else (middle, high)
+    return low
+
+
 def log_correct(distances: torch.Tensor, classes: torch.Tensor) -> torch.Tensor:
     """log p(c^a) of each point (Eq. 3, 4), (B,): the logarithm of the probability that a neighbour drawn by exp(-d_ab), never itself, is of
     its class. classes (B,). Points alone in their class have a very small one, not zero."""

@@ -209,6 +209,8 @@ class EmbeddingSettings(NestedSettings):
     objective: str = "nca"  # Equation 5 | "likelihood", Equation 6 | "softmax", the rival
     classes: int = 10
     classed: int = 0  # units that the objective sees, section 5.1; 0: all
+    neighbours: float = 0.0  # that the median point chooses among as fine-tuning starts, by which a pretrained code is scaled; 0: as it is
+    held_out: bool = True  # whether pictures are held out; without them nothing validates, and the number of steps is one found with them
     reconstruction: float = 0.0  # 1 - lambda of Equation 16, of the cross-entropy of the reconstruction
     labels: float = 1.0  # share of the training pictures whose class is known
     deformation: float = 0.0  # how much training pictures are deformed at random, as a share of what deformations.py has; 0: not at all

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,16 @@ class Objectives(unittest.TestCase):
     def test_a_point_does_not_choose_itself(self):
         code = torch.tensor([[0.0], [0.0], [9.0], [9.0]])
         self.assertAlmostEqual(neighbourhood.expected_correct(neighbourhood.squared_distances(code), torch.tensor([0, 1, 0, 1])).item(), 0, places=6)
+
+    def test_a_code_is_scaled_for_its_median_point_to_have_so_many_neighbours(self):
+        ring = torch.eye(8)  # all as far from each other
+        torch.testing.assert_close(neighbourhood.effective_neighbours(neighbourhood.squared_distances(ring)), torch.full((8,), 7.0))
+        far = 100 * self.code
+        found = neighbourhood.effective_neighbours(neighbourhood.squared_distances(far))
+        self.assertLess(found.median().item(), 1.01, "each sees but one")
+        for wanted in (2.0, 10.0):
+            scaled = neighbourhood.scale_for(neighbourhood.squared_distances(far), wanted) * far
+            self.assertAlmostEqual(neighbourhood.effective_neighbours(neighbourhood.squared_distances(scaled)).median().item(), wanted, places=2)
 
     def test_a_point_sees_only_its_own_first_units_in_others(self):
         lengths = torch.arange(30) % 5 + 1
@@ -214,6 +225,31 @@ class Networks(unittest.TestCase):
         task.begin({"model": stack.state_dict()})
         torch.testing.assert_close(list(task.model.encoder.weights), list(stack.weights))
         torch.testing.assert_close(list(task.model.encoder.biases), list(stack.biases))
+
+
+    def test_a_pretrained_code_is_scaled_as_fine_tuning_starts_and_reconstructs_as_before(self):
+        torch.manual_seed(1)
+        stack = boltzmann.Stack(dataclasses.replace(STACK, widths=(36, 24, 6), deviation=3.0))
+        plain, scaled = (task_of(dataclasses.replace(SMALL, reconstruction=0.1, classed=4, neighbours=wanted)) for wanted in (0.0, 12.0))
+        for task in (plain, scaled):
+            task.begin({"model": stack.state_dict()})
+        with torch.no_grad():
+            code = scaled.model(scaled.data.training[: embedding.SCALED])
+            found = neighbourhood.effective_neighbours(neighbourhood.squared_distances(code[:, :4])).median().item()
+            self.assertAlmostEqual(found, 12, delta=0.1)
+            x = plain.data.training[:7]
+            own, same = (task.model.encoder.decode(task.model(x)) for task in (plain, scaled))
+        torch.testing.assert_close(own, same, rtol=1e-3, atol=1e-3)
+
+    def test_held_out_pictures_are_learned_from_where_the_settings_say_so(self):
+        data = some_data()
+        with unittest.mock.patch("labelled.load", return_value=data):
+            task, usual = (embedding.Task(dataclasses.replace(SMALL, held_out=kept), None) for kept in (False, True))
+        self.assertIs(usual.data, data)
+        torch.testing.assert_close(task.data.training, torch.cat([data.training, data.held_out]))
+        torch.testing.assert_close(task.data.classes, torch.cat([data.classes, data.held_out_classes]))
+        self.assertEqual(len(task.labelled), len(task.data.training))
+        self.assertEqual(task.validate(task.model), [], "nothing is left to validate with")
 
 
 class Pretraining(unittest.TestCase):

@@ -80,6 +80,7 @@ EMBEDDINGS = (
 STACKS = (Learned("stack-deep", 30, "what the paper's network starts from"), Learned("stack", 30, "what its variants start from"))
 POINTS = (
     Learned("nca", 30, "nonlinear NCA", labels=True),
+    Learned("nca-likelihood", 30, "nonlinear NCA, by log likelihood", labels=True),
     Learned("nca-deep-regularised", 30, "nonlinear NCA, regularised", labels=True),
     Learned("nca-deep-split", 50, "nonlinear NCA, split", labels=True),
     Learned("nca-today", 30, "nonlinear NCA, as of today", labels=True),
