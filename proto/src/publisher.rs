@@ -22,11 +22,6 @@ use crate::waiting::Waiting;
 
 use self::sending::{Kind, Sending};
 
-/// What the transport may hold of bases beyond its window. A path that stalls for longer than these take gets no
-/// more of them: they would be old, and in the way of newer ones.
-const ROOM_FOR_BASES_BYTES: u64 = 16 * 1024;
-/// Windows of bytes that may have arrived behind lost packets.
-const HELD_WINDOWS: u64 = 2;
 /// While nothing is acknowledged a path is thought to carry at least its rate before then, divided by this. Bases of video take
 /// 0.4 of that: ten frames' bases are what the path carried in one frame interval. So an outage is soon caught up with if the
 /// rate comes again as it was, and a tenth of it still carries them.

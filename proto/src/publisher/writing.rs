@@ -5,10 +5,15 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::sending::{Kind, Sending};
-use super::{HELD_WINDOWS, Publisher, ROOM_FOR_BASES_BYTES, Room};
+use super::{Publisher, Room};
 use crate::limits::{QUEUE_LEAST, QUEUE_TARGET};
 use crate::path::{PathStats, payload};
 
+/// What the transport may hold of bases beyond its window. A path that stalls for longer than these take gets no
+/// more of them: they would be old, and in the way of newer ones.
+const ROOM_FOR_BASES_BYTES: u64 = 16 * 1024;
+/// Windows that the transport may hold of data that arrived behind lost packets.
+const HELD_WINDOWS: u64 = 2;
 /// A path that carries fewer packets in a frame interval is slow: each of them must be full.
 const SLOW_PACKETS: u64 = 3;
 /// A frame is written in so many parts at least, if it has as many packets.
