@@ -124,6 +124,7 @@ pub use linear::Linear;
 pub use model::Model;
 pub use motion::search::aim::Effort;
 pub use picture::{Channels, Format, MAX_SIDE, Picture, Plane, PlaneMut, Range, Size, View, ViewMut};
+pub use post_filter::table::PostFilter;
 pub use stream::decoder::{DEFAULT_MAX_PIXELS, DecodeError, Decoder, Progress};
 pub use stream::encoded::Stream;
 pub use stream::encoder::{EncodeError, Encoder};

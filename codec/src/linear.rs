@@ -10,7 +10,7 @@ use crate::model::Model;
 use crate::parallel;
 use crate::picture::{Channels, Size, View, ViewMut};
 use crate::post_filter;
-use crate::post_filter::table::{Filters, Table, WHOLE_WEIGHT};
+use crate::post_filter::table::{Filters, PostFilter};
 use crate::scratch::Scratch;
 use crate::subband::coefficients::Coefficients;
 use crate::transform::{Analysis, Position, Synthesis, TransformError};
@@ -19,6 +19,18 @@ use crate::wavelet::{analysis, synthesis};
 use filtered::Memory;
 
 mod filtered;
+/// Whether there is significance for a post-filter.
+fn is_told(significance: &[Vec<u8>], size: Size, channels: Channels) -> Result<bool, Error> {
+    if significance.iter().all(Vec::is_empty) {
+        return Ok(false);
+    }
+    let count = post_filter::blocks(size.width()) * post_filter::blocks(size.height());
+    if significance.len() != channels.count() || significance.iter().any(|blocks| blocks.len() != count) {
+        return Err(Error::Argument("the significance is not that of the picture's blocks"));
+    }
+    Ok(true)
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -91,9 +103,8 @@ impl Linear {
         Ok(())
     }
 
-    /// As [`Linear::picture`], through the model's post-filter at a share of `weight` in 1/64, at most 64: a filter of
-    /// planes of what a stream's first bytes give, told their position and `significance`, that of their coefficients.
-    /// Without either the planes are not filtered.
+    /// As [`Linear::picture`], through a post-filter: that of planes of what a stream's first bytes give, told their
+    /// position and `significance`, that of their coefficients. Without significance the planes are not filtered.
     ///
     /// # Errors
     /// As [`Linear::picture`]; [`Error::Argument`] if `significance` is not empty and not of the picture's blocks.
@@ -101,16 +112,16 @@ impl Linear {
         &self,
         planes: &Planes,
         significance: &[Vec<u8>],
-        (position, weight): (Position, u8),
+        (post_filter, position): (&PostFilter, Position),
         out: impl Into<ViewMut<'a>>,
     ) -> Result<(), Error> {
-        let Some(table) = self.table_for(significance, planes.size, planes.channels)? else {
+        if !is_told(significance, planes.size, planes.channels)? {
             return self.picture(planes, out);
-        };
+        }
         planes.check()?;
         let out = out.into();
         check_same(&out, planes.size, planes.channels.count())?;
-        self.filter(table, (position, weight), |filters| {
+        self.filter(post_filter, position, |filters| {
             filtered::of_planes(
                 planes,
                 (filters, significance),
@@ -122,21 +133,10 @@ impl Linear {
         Ok(())
     }
 
-    /// The post-filter's table, if there is one and significance for it.
-    fn table_for(&self, significance: &[Vec<u8>], size: Size, channels: Channels) -> Result<Option<&Table>, Error> {
-        if significance.iter().all(Vec::is_empty) {
-            return Ok(None);
-        }
-        let count = post_filter::blocks(size.width()) * post_filter::blocks(size.height());
-        if significance.len() != channels.count() || significance.iter().any(|blocks| blocks.len() != count) {
-            return Err(Error::Argument("the significance is not that of the picture's blocks"));
-        }
-        Ok(self.model.post_filter.as_ref())
-    }
-
     /// Lends the filters at a position to `work`.
-    fn filter(&self, table: &Table, (position, weight): (Position, u8), work: impl FnOnce(&Filters<'_>)) {
-        self.filter_scratch.lend(Table::NUMBERS, |memory| work(&table.at(position.fixed_point(), weight, memory)));
+    fn filter(&self, post_filter: &PostFilter, position: Position, work: impl FnOnce(&Filters<'_>)) {
+        let numbers = PostFilter::NUMBERS;
+        self.filter_scratch.lend(numbers, |memory| work(&post_filter.at(position.fixed_point(), memory)));
     }
 
     fn memory(&self) -> Memory<'_> {
@@ -214,8 +214,9 @@ impl Synthesis for Linear {
         coefficients.check(self.model.id())?;
         check_same(&out, coefficients.size, coefficients.channels.count())?;
         let (taps, division) = (&self.model.taps, Division::new(coefficients.size, self.threads));
-        match self.table_for(&coefficients.significance, coefficients.size, coefficients.channels)? {
-            Some(table) => self.filter(table, (position, WHOLE_WEIGHT), |filters| {
+        let told = is_told(&coefficients.significance, coefficients.size, coefficients.channels)?;
+        match self.model.post_filter.as_ref().filter(|_| told) {
+            Some(post_filter) => self.filter(post_filter, position, |filters| {
                 let filter = (filters, coefficients.significance.as_slice());
                 filtered::of_coefficients(taps, coefficients, filter, division, self.memory(), out);
             }),

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ModelId};
-use crate::post_filter::table::{self, Table};
+use crate::post_filter::table::{self, PostFilter};
 use crate::subband::layout::{LEVELS, SUBBANDS};
 use crate::subband::quantise::{Dequantiser, MAX_PLANES};
 use crate::wavelet::lift::{self, STEPS, Taps};
@@ -71,7 +71,7 @@ pub struct Model {
     /// Prior probability of a one in each context, in 1/65536.
     pub(crate) priors: Vec<u16>,
     /// Models whose planes are shown as they are have none.
-    pub(crate) post_filter: Option<Table>,
+    pub(crate) post_filter: Option<PostFilter>,
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -149,7 +149,7 @@ impl Model {
         let integer_taps = lift::integers(&taps);
         let subbands = (0..SUBBANDS).map(|_| reader.subband()).collect();
         let priors = (0..PRIORS).map(|_| u16::from_le_bytes(reader.take())).collect();
-        let post_filter = filter.first_chunk().map(Table::read).transpose().map_err(corrupt)?;
+        let post_filter = filter.first_chunk().map(PostFilter::read).transpose().map_err(corrupt)?;
         let model = Self { id, taps, integer_taps, subbands, priors, post_filter };
         let sane = |v: &f32| v.is_finite() && v.abs() < 1e4;
         let floats = model.taps.iter().flatten().flatten();

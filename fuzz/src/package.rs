@@ -11,6 +11,7 @@ use crate::patched::patched;
 use crate::stream::TABLES;
 
 const MANIFEST: &str = include_str!("../../models/artifacts/photo/manifest.toml");
+const POST_FILTER: &[u8] = include_bytes!("../../models/artifacts/photo/post_filter.bin");
 /// Memory for tables, twice, a manifest as text and as values, and what reads it.
 const LEAST: usize = 256 * 1024;
 
@@ -18,16 +19,17 @@ const LEAST: usize = 256 * 1024;
 /// the same hash; and memory is bounded by the bytes.
 ///
 /// The input: how it is made, then what it is made of: the bytes as they are, or files with a manifest that is true of
-/// them, which is the text given or that of `photo` with parts replaced, or with parts of one network replaced.
+/// them, which is the text given or that of `photo` with parts replaced, or with parts of one network or of the post-filter replaced.
 pub fn package(data: &[u8]) {
     let Some((&how, rest)) = data.split_first() else { return };
-    let [analysis, synthesis] = [&smallest(false)[..], &smallest(true)];
-    let archive = match how % 5 {
+    let [filter, analysis, synthesis] = [POST_FILTER, &smallest(false), &smallest(true)];
+    let archive = match how % 6 {
         0 => rest.to_vec(),
-        1 => vouched(rest, [TABLES, analysis, synthesis]),
-        2 => vouched(&patched(MANIFEST.as_bytes(), rest), [TABLES, analysis, synthesis]),
-        3 => vouched(MANIFEST.as_bytes(), [TABLES, &patched(analysis, rest), synthesis]),
-        _ => vouched(MANIFEST.as_bytes(), [TABLES, analysis, &patched(synthesis, rest)]),
+        1 => vouched(rest, [TABLES, filter, analysis, synthesis]),
+        2 => vouched(&patched(MANIFEST.as_bytes(), rest), [TABLES, filter, analysis, synthesis]),
+        3 => vouched(MANIFEST.as_bytes(), [TABLES, filter, &patched(analysis, rest), synthesis]),
+        4 => vouched(MANIFEST.as_bytes(), [TABLES, filter, analysis, &patched(synthesis, rest)]),
+        _ => vouched(MANIFEST.as_bytes(), [TABLES, &patched(filter, rest), analysis, synthesis]),
     };
     bounded::within(LEAST + 16 * archive.len(), "opening a package", || opened(&archive));
 }
@@ -46,8 +48,8 @@ fn opened(archive: &[u8]) {
 }
 
 /// A package whose manifest is true of the other files.
-fn vouched(manifest: &[u8], files: [&[u8]; 3]) -> Vec<u8> {
-    let names = ["tables.bin", "analysis.onnx", "synthesis.onnx"];
+fn vouched(manifest: &[u8], files: [&[u8]; 4]) -> Vec<u8> {
+    let names = ["tables.bin", "post_filter.bin", "analysis.onnx", "synthesis.onnx"];
     let mut text = Vec::new();
     for line in manifest.split_inclusive(|&byte| byte == b'\n') {
         let of = |name: &str| line.windows(name.len()).any(|window| window == name.as_bytes());

@@ -1,12 +1,15 @@
-//! Fits a model's post-filter on photos, coded at full and half size and cut anywhere:
-//! `cargo run --release -p nestcast-models --example filters -- TABLES.bin PHOTO...` rewrites the tables.
+//! Fits a post-filter on photos, coded at full and half size and cut anywhere:
+//! `cargo run --release -p nestcast-models --example filters -- TABLES.bin PHOTO...` rewrites that of model tables, and with
+//! a package in place of the tables `post_filter.bin`, the one behind its network; the manifest then needs its hash.
 
 use std::error::Error;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use image::RgbImage;
 use image::imageops::FilterType;
 use nestcast_codec::{Channels, Codec, FilterFit, Linear, Model, Picture, Size};
+use nestcast_models::{Composed, DeepSynthesis, Package, Runtime};
 
 /// What differences to neighbours are clipped to where the stream ends, in 1/64: the quantiser's step for a
 /// coefficient of norm 1.
@@ -20,24 +23,37 @@ const SHRINK: [u32; 2] = [1, 2];
 /// Where the next random start is, from the last: the golden section spreads them evenly.
 const TURN: f64 = 0.618_033_988_749_895;
 
-fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+fn main() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().ok_or("usage: filters TABLES.bin PHOTO...")?;
+    let path: PathBuf = arguments.next().ok_or("usage: filters TABLES.bin|PACKAGE PHOTO...")?.into();
+    let behind_network = path.is_dir();
+    let file = if behind_network { path.join("tables.bin") } else { path.clone() };
     let mut fit = FilterFit::new(STEP);
     // Filters that add nothing: decoders then tell what their filters would be told.
-    let tables = fit.with_post_filter(&std::fs::read(&path)?)?;
+    let tables = fit.with_post_filter(&std::fs::read(&file)?)?;
     let linear = Linear::new(Arc::new(Model::from_bytes(&tables)?));
+    let network = behind_network.then(|| synthesis(&path)).transpose()?;
     let mut start = 0.0;
     for photo in arguments {
         let full = image::open(&photo)?.to_rgb8();
         for shrink in SHRINK {
-            add(&mut fit, &linear, &shrunk(&full, shrink), start)?;
+            add(&mut fit, (&linear, network.as_ref()), &shrunk(&full, shrink), start)?;
             start = (start + TURN) % 1.0;
         }
         eprintln!("{photo}");
     }
-    std::fs::write(&path, fit.with_post_filter(&tables)?)?;
+    if behind_network {
+        std::fs::write(path.join("post_filter.bin"), fit.post_filter())?;
+    } else {
+        std::fs::write(&file, fit.with_post_filter(&tables)?)?;
+    }
     Ok(())
+}
+
+fn synthesis(package: &Path) -> Outcome<DeepSynthesis> {
+    Ok(Package::open(package)?.deep_synthesis(&Runtime::open()?, 1)?)
 }
 
 fn shrunk(full: &RgbImage, by: u32) -> RgbImage {
@@ -48,7 +64,12 @@ fn shrunk(full: &RgbImage, by: u32) -> RgbImage {
 }
 
 /// Adds a photo at all its cuts, the first of them at `start`, 0..1, between the least rate and the next.
-fn add(fit: &mut FilterFit, linear: &Linear, photo: &RgbImage, start: f64) -> Result<(), Box<dyn Error + Send + Sync>> {
+fn add(
+    fit: &mut FilterFit,
+    (linear, network): (&Linear, Option<&DeepSynthesis>),
+    photo: &RgbImage,
+    start: f64,
+) -> Outcome<()> {
     let size = Size::new(photo.width(), photo.height())?;
     let picture = Picture::new(size, Channels::Rgb, photo.clone().into_raw())?;
     let codec = Codec::with(linear.clone());
@@ -62,7 +83,13 @@ fn add(fit: &mut FilterFit, linear: &Linear, photo: &RgbImage, start: f64) -> Re
         decoder.push(&stream.bytes()[done..bytes])?;
         done = bytes;
         let (coefficients, position) = decoder.coefficients()?;
-        fit.add(linear, (coefficients, position), &picture)?;
+        let Some(network) = network else {
+            fit.add(linear, (coefficients, position), &picture)?;
+            continue;
+        };
+        let mut composed = Composed::new(linear, &mut coefficients.clone(), position)?;
+        network.correct(&mut composed)?;
+        fit.add_planes(linear, &composed.planes, (&composed.significance, position), &picture)?;
     }
     Ok(())
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use nestcast_codec::{
-    Analysis, Axes, Coefficients, Error, Linear, Model, Picture, Planes, Position, Synthesis, TransformError, View,
-    ViewMut,
+    Analysis, Axes, Coefficients, Error, Linear, Model, Picture, Planes, Position, PostFilter, Synthesis,
+    TransformError, View, ViewMut,
 };
 
 use crate::onnx::{Network, Workers};
@@ -34,23 +34,26 @@ pub struct DeepAnalysis {
     pub(crate) correction: Correction,
 }
 
-/// The linear synthesis, corrected for what is missing at the cut, then through a weaker post-filter.
+/// The linear synthesis, corrected for what is missing at the cut, then through a post-filter that was fitted behind it.
 #[derive(Debug)]
 pub struct DeepSynthesis {
     pub(crate) linear: Linear,
     pub(crate) correction: Correction,
     /// The least and the greatest cut that the network was trained for.
     pub(crate) cuts: [f32; 2],
-    /// How strong the tables' post-filter is behind the network, in 1/64.
-    pub(crate) post_filter: u8,
+    /// The one behind the network.
+    pub(crate) post_filter: Arc<PostFilter>,
 }
 
 /// A synthesis as far as it needs no network, so that it can be done while one is loaded.
 #[derive(Debug)]
 pub struct Composed {
-    planes: Planes,
-    significance: Vec<Vec<u8>>,
-    position: Position,
+    /// The planes.
+    pub planes: Planes,
+    /// What the post-filter is told of their coefficients.
+    pub significance: Vec<Vec<u8>>,
+    /// How far the stream came.
+    pub position: Position,
 }
 
 impl Composed {
@@ -77,11 +80,20 @@ impl DeepSynthesis {
         Ok(picture)
     }
 
-    fn complete_into(&self, composed: Composed, out: ViewMut<'_>) -> Result<(), TransformError> {
-        let Composed { mut planes, significance, position } = composed;
+    /// Corrects the planes: what the post-filter gets.
+    ///
+    /// # Errors
+    /// [`TransformError::Network`] if the network fails.
+    pub fn correct(&self, composed: &mut Composed) -> Result<(), TransformError> {
         let [low, high] = self.cuts;
-        self.correction.add_to(&mut planes, Some(position.0.clamp(low, high)))?;
-        Ok(self.linear.filtered_picture(&planes, &significance, (position, self.post_filter), out)?)
+        let cut = composed.position.0.clamp(low, high);
+        Ok(self.correction.add_to(&mut composed.planes, Some(cut))?)
+    }
+
+    fn complete_into(&self, mut composed: Composed, out: ViewMut<'_>) -> Result<(), TransformError> {
+        self.correct(&mut composed)?;
+        let Composed { planes, significance, position } = composed;
+        Ok(self.linear.filtered_picture(&planes, &significance, (&self.post_filter, position), out)?)
     }
 }
 

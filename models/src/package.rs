@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use nestcast_codec::{Linear, Model, ModelId};
+use nestcast_codec::{Linear, Model, ModelId, PostFilter};
 use sha2::{Digest as _, Sha256};
 
 pub use fault::{Fault, PackageError};
@@ -18,7 +18,7 @@ pub use manifest::{Golden, Manifest, Networks, Ports, Ranges, Source, Transform}
 use crate::deep::{Correction, Deep, DeepAnalysis, DeepSynthesis};
 use crate::runtime::Runtime;
 use crate::tensor::NetworkError;
-use files::{ANALYSIS, BUILT_IN, Bytes, Contents, Files, SYNTHESIS};
+use files::{ANALYSIS, BUILT_IN, Bytes, Contents, FILES, Files, SYNTHESIS};
 
 /// A model: what streams depend on, and both networks, not loaded yet. Cheap enough to keep; hard to break:
 /// all its bytes match the manifest.
@@ -28,8 +28,9 @@ pub struct Package {
     place: String,
     manifest: Manifest,
     tables: Arc<Model>,
+    post_filter: Arc<PostFilter>,
     /// In the order of [`files::FILES`].
-    files: [Bytes; 4],
+    files: [Bytes; FILES.len()],
 }
 
 impl Package {
@@ -83,7 +84,9 @@ impl Package {
 
     fn read(files: Files<'_>, place: String) -> Result<Self, PackageError> {
         match files.read() {
-            Ok(Contents { manifest, tables, files }) => Ok(Self { place, manifest, tables, files }),
+            Ok(Contents { manifest, tables, post_filter, files }) => {
+                Ok(Self { place, manifest, tables, post_filter, files })
+            }
             Err(fault) => Err(PackageError::Refused { package: place, fault }),
         }
     }
@@ -141,7 +144,7 @@ impl Package {
     /// As [`Package::deep`].
     pub fn deep_analysis(&self, runtime: &Runtime, threads: usize) -> Result<DeepAnalysis, PackageError> {
         let ports = &self.manifest.networks.analysis;
-        let [_, _, analysis, _] = &self.files;
+        let [.., analysis, _] = &self.files;
         let correction = Correction::load(runtime, analysis, ports, threads).map_err(self.fault_of(ANALYSIS))?;
         Ok(DeepAnalysis { linear: self.linear(threads), correction })
     }
@@ -152,9 +155,9 @@ impl Package {
     /// As [`Package::deep`].
     pub fn deep_synthesis(&self, runtime: &Runtime, threads: usize) -> Result<DeepSynthesis, PackageError> {
         let ports = &self.manifest.networks.synthesis;
-        let [_, _, _, synthesis] = &self.files;
+        let [.., synthesis] = &self.files;
         let correction = Correction::load(runtime, synthesis, ports, threads).map_err(self.fault_of(SYNTHESIS))?;
-        let (linear, post_filter) = (self.linear(threads), self.manifest.post_filter);
+        let (linear, post_filter) = (self.linear(threads), self.post_filter.clone());
         Ok(DeepSynthesis { linear, correction, cuts: self.manifest.ranges.cut, post_filter })
     }
 

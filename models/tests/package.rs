@@ -8,7 +8,7 @@ use nestcast_models::{Fault, Package, PackageError};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-const FILES: [&str; 4] = ["manifest.toml", "tables.bin", "analysis.onnx", "synthesis.onnx"];
+const FILES: [&str; 5] = ["manifest.toml", "tables.bin", "post_filter.bin", "analysis.onnx", "synthesis.onnx"];
 
 fn photo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join("photo")
@@ -56,7 +56,7 @@ fn the_shipped_packages_are_the_built_in_ones() {
         let [open, builtin] = [Package::open(folder), Package::builtin(name)].map(|p| p.expect("a sound package"));
         assert_eq!(open.id(), builtin.id());
         assert_eq!(open.manifest(), builtin.manifest());
-        assert_eq!((builtin.name(), builtin.manifest().format), (name, 4));
+        assert_eq!((builtin.name(), builtin.manifest().format), (name, 5));
         assert!(!builtin.manifest().data.is_empty() && !builtin.manifest().licence.is_empty());
     }
 }
@@ -141,8 +141,8 @@ fn large_files_are_not_read() {
 
 #[test]
 fn another_format_asks_for_an_update() {
-    let format = fault_with("format = 4", "format = 5\nnews = true");
-    assert_eq!(format, Fault::Format { format: 5, known: 4 });
+    let format = fault_with("format = 5", "format = 6\nnews = true");
+    assert_eq!(format, Fault::Format { format: 6, known: 5 });
     assert!(format.to_string().contains("update nestcast"));
     assert_eq!(fault_with("stride = 64", "stride = 32"), Fault::Transform);
     assert_eq!(fault_with("\"u-ll6\", \"v-ll6\"", "\"v-ll6\", \"u-ll6\""), Fault::Transform);
@@ -155,12 +155,12 @@ fn a_bad_manifest_is_refused_with_its_line() {
         other => panic!("{other}"),
     };
     assert!(message("licence =", "license =").contains("unknown field `license`"));
-    assert!(message("format = 4", "format = one").starts_with("line 2: "));
+    assert!(message("format = 5", "format = one").starts_with("line 2: "));
     for cuts in ["cut = [-1", "cut = [nan", "cut = [9.0", "cut = [0.0, 1"] {
         let from = if cuts.contains(',') { "cut = [0.0, " } else { "cut = [0.0" };
         assert!(message(from, cuts).contains("range of cuts"), "{cuts}");
     }
-    assert!(message("post_filter = ", "post_filter = 65 # ").contains("strength is over 64"));
+    assert!(message("name =", "post_filter = 38\nname =").contains("unknown field `post_filter`"), "of format 4");
     assert!(message("cut = \"cut\"\n", "").contains("told the cut"));
     assert!(message("\"tables.bin\" = \"", "\"tables.bin\" = \"X").contains("sha256 of tables.bin"));
 }
@@ -186,6 +186,19 @@ fn links_are_refused() {
 #[test]
 fn tables_are_parsed_behind_their_hash() {
     assert!(matches!(fault(with_file("tables.bin", b"not tables").path()), Fault::Tables(_)));
+}
+
+#[test]
+fn a_post_filter_is_parsed_behind_its_hash() {
+    let filter = fs::read(photo().join("post_filter.bin")).expect("a filter");
+    let [mut endless, short] = [filter.clone(), filter[..filter.len() - 1].to_vec()];
+    endless[2..6].fill(127); // taps of one filter, which add up to too much
+    for wrong in [&endless[..], &short, b""] {
+        let folder = with_file("post_filter.bin", wrong);
+        assert!(matches!(fault(folder.path()), Fault::PostFilter(_)));
+        let message = Package::open(folder.path()).expect_err("a wrong filter").to_string();
+        assert!(message.contains("post_filter.bin") && message.ends_with("export the package again"), "{message}");
+    }
 }
 
 /// A copy of the shipped package with `file` replaced, as its manifest says too.

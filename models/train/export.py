@@ -8,6 +8,7 @@ photos, and on these the Rust codec counts the priors, the probabilities that ev
 from __future__ import annotations
 
 import math
+import os
 import struct
 import subprocess
 from pathlib import Path
@@ -30,7 +31,8 @@ PLANES = 15  # planes with a reconstruction point of their own
 CONTEXTS = 7282  # adaptive probabilities; examples/priors.rs learns their priors by coding photos
 VERSION = 5
 WEIGHT_ONE = 64  # context weights are in 1/64
-FORMAT = 4  # of the manifest
+FORMAT = 5  # of the manifest
+NO_FILTER = struct.pack("<H", 256).ljust(86402, b"\0")  # a post-filter that changes nothing
 COMPONENTS = ("y", "u", "v")
 DETAILS = ("hl", "lh", "hh")
 GOLDEN_SIDE = 64  # pixels; every wavelet level of it is even, as the matrices need
@@ -153,7 +155,6 @@ def head(model: Codec) -> str:
 # A nestcast model package. Written by models/train/export.py; hashes by models/train/manifest.py.
 format = {FORMAT}
 name = "{settings.name}"
-post_filter = {settings.post_filter}  # behind the synthesis network, in 1/64 of its strength without
 {about(settings.package)}
 
 [transform]
@@ -189,15 +190,22 @@ def about(package: dict) -> str:
     return "\n".join(lines)
 
 
-def learn_by_coding(what: str, tables_file: Path, photos: list[Path]) -> None:
-    """Has the Rust codec code photos and write what it learned into the tables: `priors`, or the post-filter (`filters`)."""
+def learn_by_coding(what: str, place: Path, photos: list[Path]) -> None:
+    """Has the Rust codec code photos and write what it learned: into tables `priors`, or the post-filter (`filters`); into a package `filters` behind its network."""
     command = ["cargo", "run", "--quiet", "--locked", "--release", "-p", "nestcast-models", "--example", what, "--"]
+    arguments = [place.resolve(), *(photo.resolve() for photo in photos)]
     try:
-        done = subprocess.run([*command, tables_file.resolve(), *(photo.resolve() for photo in photos)], cwd=ROOT, check=False)
+        done = subprocess.run([*command, *arguments], cwd=ROOT, env={**os.environ, **runtime()}, check=False)
     except FileNotFoundError:
         raise SystemExit("cargo is missing, whose codec codes the photos: install Rust") from None
     if done.returncode:
         raise SystemExit("the photos were not coded: see what cargo says above")
+
+
+def runtime() -> dict[str, str]:
+    """The variable that leads the Rust codec to the ONNX Runtime library of the Python package."""
+    (library,) = Path(onnxruntime.__file__).parent.glob("capi/*onnxruntime.so*")
+    return {"ORT_DYLIB_PATH": str(library)}
 
 
 def package(model: Codec, photos: Photos, out: Path) -> None:
@@ -206,10 +214,14 @@ def package(model: Codec, photos: Photos, out: Path) -> None:
     model.eval()
     out.mkdir(parents=True, exist_ok=True)
     (out / "tables.bin").write_bytes(tables(model))
-    learn_by_coding("priors", out / "tables.bin", photos.training[:: settings.priors_every])
-    learn_by_coding("filters", out / "tables.bin", photos.training[settings.filters_from :: settings.filters_every])
+    learn_by_coding("priors", out / "tables.bin", photos.training)
+    learn_by_coding("filters", out / "tables.bin", photos.training)
     analysis, synthesis = calibrate(model, photos)
     graph.write(model.analysis, analysis, out / "analysis.onnx", settings.analysis_share)
     graph.write(model.synthesis, synthesis, out / "synthesis.onnx")
     golden(model, out)
+    # A filter of zeros makes it a package that the codec can run.
+    (out / "post_filter.bin").write_bytes(NO_FILTER)
+    manifest.write(out, head(model))
+    learn_by_coding("filters", out, photos.training)
     manifest.write(out, head(model))

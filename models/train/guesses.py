@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -80,12 +79,12 @@ Restored = Callable[[np.ndarray, list[coder.Known], float], np.ndarray]
 
 def restorers() -> dict[str, Restored]:
     """Planes, what is known of the details and the cut -> planes."""
-    filters, network = PostFilter.read(PHOTO / "tables.bin"), PHOTO / "synthesis.onnx"
-    share = int(re.search(r"post_filter = (\d+)", (PHOTO / "manifest.toml").read_text(encoding="utf-8")).group(1)) / 64
+    filters, behind = (PostFilter.read(PHOTO / file) for file in ("tables.bin", "post_filter.bin"))
+    network = PHOTO / "synthesis.onnx"
 
     def deep(planes: np.ndarray, bands: list[coder.Known], cut: float) -> np.ndarray:
         corrected = planes + export.corrected(network, torch.from_numpy(planes[None]), cut=np.array([cut], np.float32)).numpy()[0]
-        return corrected + (filters.apply(corrected, bands, cut) - corrected) * np.float32(share)
+        return behind.apply(corrected, bands, cut)
 
     return {"filters": filters.apply, "deep": deep}
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 MANIFEST = "manifest.toml"
 FILES = "[files]"  # always the last table
-REQUIRED = ("tables.bin", "analysis.onnx", "synthesis.onnx")
+REQUIRED = ("tables.bin", "post_filter.bin", "analysis.onnx", "synthesis.onnx")
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
 
 

@@ -7,7 +7,6 @@ stream differs: the package gets another synthesis.
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 
@@ -70,7 +69,7 @@ class Task(restoring.Task):
         return rows
 
     def export(self, model: nn.Module, out: Path) -> None:
-        """The package that the coder is of, with this synthesis."""
+        """The package that the coder is of, with this synthesis; its post-filter is still that behind the network before."""
         settings, package = self.settings, out / "package"
         shutil.copytree(settings.path(settings.tables).parent, package, dirs_exist_ok=True)
         graph.write(model, self.ranges(model), package / "synthesis.onnx")
@@ -81,7 +80,7 @@ class Task(restoring.Task):
             export.agree("synthesis", exported, torch.cat([model(planes, torch.from_numpy(cut)) for cut in cuts]))
         np.save(package / "golden" / "synthesis.npy", exported.numpy())
         head, _, _ = (package / manifest.MANIFEST).read_text(encoding="utf-8").partition(f"\n{manifest.FILES}\n")
-        manifest.write(package, re.sub(r"(?m)^post_filter = \d+", f"post_filter = {settings.post_filter}", head))
+        manifest.write(package, head)
 
     @torch.no_grad()
     def ranges(self, model: nn.Module) -> Ranges:

@@ -103,16 +103,17 @@ class PostFilter:
 
     @staticmethod
     def read(path: str | Path) -> PostFilter:
-        """Out of tables.bin."""
+        """Out of tables.bin, or post_filter.bin."""
         data = Path(path).read_bytes()
-        if len(data) != LENGTH:
-            raise SystemExit(f"{path}: tables without a post-filter")
-        taps, at = [], START + 2
+        if len(data) not in (LENGTH, LENGTH - START):
+            raise SystemExit(f"{path}: no post-filter, nor tables with one")
+        data = data[START - LENGTH :]
+        taps, at = [], 2
         for own in TAPS:
             shape = len(CUTS), CLASSES, PHASES, sum(len(pairs) for _, pairs in own)
             taps.append(np.frombuffer(data, np.int8, int(np.prod(shape)), at).reshape(shape).astype(np.int32))
             at += taps[-1].size
-        return PostFilter(int.from_bytes(data[START : START + 2], "little"), taps)
+        return PostFilter(int.from_bytes(data[:2], "little"), taps)
 
     def apply(self, planes: np.ndarray, known: list[Known], cut: float) -> np.ndarray:
         """(3, H, W) planes, filtered; sides are multiples of 8."""

@@ -92,10 +92,6 @@ class PhotoSettings(Settings):
     step_share: float = 1.0  # of the steps' learned ratios
     step_tilt: float = 0.0  # octaves that steps are finer for each level above the finest, beyond what they learned
     step_chroma: float = 0.0  # octaves that steps of the second and third component are wider
-    priors_every: int = 2  # every so many training photos are coded to count the priors
-    filters_from: int = 0  # the post-filter is fitted on training photos from this one on,
-    filters_every: int = 3  # every so many of them
-    post_filter: int = 38  # its strength behind the synthesis network, in 1/64
     package: dict = dataclasses.field(default_factory=dict)  # version, licence and data, as the manifest has them
 
     def shortened(self, steps: int) -> Settings:
@@ -124,7 +120,6 @@ class PerceptualSettings(RestorerSettings):
 
     fidelity: float = 0.25  # weight of the square error beside SSIMULACRA 2
     calibration: int = 96  # windows that the ranges of the network in int8 come from
-    post_filter: int = 38  # as in PhotoSettings
 
     def shortened(self, steps: int) -> Settings:
         return dataclasses.replace(super().shortened(steps), calibration=min(self.calibration, DRY_CALIBRATION))

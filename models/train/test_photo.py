@@ -72,6 +72,9 @@ class OneCommand(unittest.TestCase):
     def test_the_post_filter_was_fitted(self):
         taps = np.frombuffer((self.package / "tables.bin").read_bytes()[FILTER + 2 :], "i1")
         self.assertGreater((taps != 0).mean(), 0.5)
+        behind = np.frombuffer((self.package / "post_filter.bin").read_bytes()[2:], "i1")
+        self.assertEqual(len(behind), len(taps))
+        self.assertGreater((behind != 0).mean(), 0.5)
 
     def test_the_program_takes_it(self):
         picture, stream, again = (self.out / name for name in ("a.png", "a.nst", "b.png"))
@@ -83,16 +86,8 @@ class OneCommand(unittest.TestCase):
 
     def program(self, *arguments: object) -> None:
         command = ["cargo", "run", "--quiet", "--locked", "-p", "nestcast", "--", *map(str, arguments), "--model", str(self.package)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **runtime()}, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **export.runtime()}, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-
-
-def runtime() -> dict[str, str]:
-    """The variable that leads the program to the ONNX Runtime library of the Python package."""
-    import onnxruntime
-
-    (library,) = Path(onnxruntime.__file__).parent.glob("capi/*onnxruntime.so*")
-    return {"ORT_DYLIB_PATH": str(library)}
 
 
 class Shipped(unittest.TestCase):

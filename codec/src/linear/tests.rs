@@ -2,11 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::{Linear, Planes, WHOLE_WEIGHT};
+use super::{Linear, Planes};
 use crate::codec::Codec;
 use crate::colour::axes::Axes;
 use crate::model::Model;
 use crate::picture::{Channels, Picture, Size};
+use crate::post_filter::table::{BYTES, PostFilter};
 use crate::subband::coefficients::Coefficients;
 use crate::transform::{Analysis as _, Position, Synthesis as _};
 use crate::wavelet::strips::Division;
@@ -121,9 +122,9 @@ fn strips_and_threads_change_nothing_behind_the_post_filter() {
             let again = linear.picture_of(coefficients.clone(), position).expect("linear never fails");
             assert!(again == expected, "{width} x {height}, {threads} threads");
             let mut of_planes = Picture::zero(planes.size, planes.channels);
-            let told = (position, WHOLE_WEIGHT);
+            let filter = linear.model.post_filter.as_ref().expect("a model with one");
             linear
-                .filtered_picture(&planes, &coefficients.significance, told, &mut of_planes)
+                .filtered_picture(&planes, &coefficients.significance, (filter, position), &mut of_planes)
                 .expect("planes of the size");
             assert!(of_planes == expected, "{width} x {height}, {threads} threads, of planes");
         }
@@ -131,17 +132,19 @@ fn strips_and_threads_change_nothing_behind_the_post_filter() {
 }
 
 #[test]
-fn a_weight_of_nothing_is_no_filter_and_significance_must_fit() {
+fn taps_of_zero_are_no_filter_and_significance_must_fit() {
     let (coefficients, position) = half_of_a_stream(&picture(97, 75, Channels::Rgb));
     let linear = Linear::new(Model::photo());
     let planes = linear.compose(&coefficients).expect("coefficients of the size");
     let mut out = Picture::zero(planes.size, planes.channels);
-    linear.filtered_picture(&planes, &coefficients.significance, (position, 0), &mut out).expect("planes of the size");
+    let nothing = PostFilter::from_bytes(&[&[1, 0][..], &vec![0; BYTES - 2]].concat()).expect("a valid table");
+    let told = (&nothing, position);
+    linear.filtered_picture(&planes, &coefficients.significance, told, &mut out).expect("planes of the size");
     let apart = |(a, b): (&u8, &u8)| a.abs_diff(*b);
     let furthest = out.samples().iter().zip(picture_of(&linear, &planes).samples()).map(apart).max();
     assert!(furthest <= Some(1), "planes are rounded to 1/64 alone: {furthest:?}");
     let other = vec![vec![0; 5]; 3];
-    assert!(linear.filtered_picture(&planes, &other, (position, 64), &mut out).is_err());
+    assert!(linear.filtered_picture(&planes, &other, told, &mut out).is_err());
     assert!(linear.picture_of(Coefficients { significance: other, ..coefficients }, position).is_err());
 }
 

@@ -69,16 +69,16 @@ impl Samples {
     /// The filtered samples of a component, in 1/64.
     pub(crate) fn filtered(
         &self,
-        table: &crate::post_filter::table::Table,
-        (position, weight): (u32, u8),
+        table: &crate::post_filter::table::PostFilter,
+        position: u32,
         component: usize,
         significance: &[u8],
     ) -> Vec<i32> {
-        let step = table.filter(position, weight, [component, 0, 0]).1;
+        let step = table.filter(position, [component, 0, 0]).1;
         let mut out = self.components[component].iter().map(|&sample| i32::from(sample)).collect::<Vec<_>>();
         for (bx, by) in (0..blocks(self.height)).flat_map(|by| (0..blocks(self.width)).map(move |bx| (bx, by))) {
             let class = self.class(component, [bx, by], step, significance);
-            let filters = [0, 1, 2, 3].map(|phase| table.filter(position, weight, [component, class, phase]).0);
+            let filters = [0, 1, 2, 3].map(|phase| table.filter(position, [component, class, phase]).0);
             for y in by * BLOCK..((by + 1) * BLOCK).min(self.height) {
                 for x in bx * BLOCK..((bx + 1) * BLOCK).min(self.width) {
                     let taps = &filters[y % 2 * 2 + x % 2];

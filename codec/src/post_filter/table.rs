@@ -1,5 +1,6 @@
 //! The table of taps, and what it is at a cut.
 
+use crate::error::Error;
 use crate::post_filter::TOLD_LEVELS;
 use crate::post_filter::classes::{ACTIVITIES, DIRECTIONS};
 
@@ -17,9 +18,6 @@ pub(crate) const PHASES: usize = 4;
 /// Bytes of the step, and of all: by component, cut, class, phase, tap.
 const STEP_BYTES: usize = 2;
 pub(crate) const BYTES: usize = STEP_BYTES + CUTS.len() * CLASSES * PHASES * (LUMA_TAPS + 2 * CHROMA_TAPS);
-/// A weight of one.
-pub(crate) const WHOLE_WEIGHT: u8 = 64;
-
 /// Most that a difference is clipped to, in 1/64 of a sample's step.
 pub(super) const MAX_STEP: u16 = 8191;
 /// Most that the absolute taps of a filter add up to, in 1/256, so that a correction has 16 bits.
@@ -27,16 +25,27 @@ pub(crate) const MAX_TAP_SUM: u32 = 511;
 /// Samples of a row that are filtered alike: half of them at even columns.
 const RUN: usize = 4;
 
-/// Taps of all classes, in 1/256; checked.
+/// A filter of planes that the linear synthesis or a network behind it made: taps of all classes, in 1/256; checked
+/// (spec, "Post-filter").
 #[derive(Debug, Clone)]
-pub(crate) struct Table {
+pub struct PostFilter {
     /// What differences are clipped to at cut 0, in 1/64.
     step: u16,
     /// By component; in each by cut, class, phase, tap.
     taps: [Vec<i8>; 3],
 }
 
-impl Table {
+impl PostFilter {
+    /// Reads a post-filter as model tables have it behind their priors (spec, "Model tables"): 86,402 bytes.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] with the rule that is broken.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let corrupt = |why| Error::Corrupt { what: "post-filter", why };
+        let table = bytes.try_into().map_err(|_| corrupt("it does not have the length of one"))?;
+        Self::read(table).map_err(corrupt)
+    }
+
     /// Reads a table of [`BYTES`] bytes.
     ///
     /// # Errors
@@ -61,14 +70,14 @@ impl Table {
         Ok(Self { step, taps })
     }
 
-    /// Numbers of memory that [`Table::at`] takes.
+    /// Numbers of memory that [`PostFilter::at`] takes.
     pub(crate) const NUMBERS: usize = CLASSES * 2 * (LUMA_TAPS + 2 * CHROMA_TAPS) * RUN;
 
-    /// The filters at a position in 2^-20 of a plane, weighed by `weight` in 1/64, in memory of [`Table::NUMBERS`].
-    pub(crate) fn at<'a>(&self, position: u32, weight: u8, memory: &'a mut [i16]) -> Filters<'a> {
+    /// The filters at a position in 2^-20 of a plane, in memory of [`PostFilter::NUMBERS`].
+    pub(crate) fn at<'a>(&self, position: u32, memory: &'a mut [i16]) -> Filters<'a> {
         let (luma, chroma) = memory[..Self::NUMBERS].split_at_mut(CLASSES * 2 * LUMA_TAPS * RUN);
         let (blue, red) = chroma.split_at_mut(CLASSES * 2 * CHROMA_TAPS * RUN);
-        let between = Between::new(position, weight);
+        let between = Between::new(position);
         let (luma, blue, red) = (runs(luma), runs(blue), runs(red));
         between.fill(&self.taps[0], luma);
         between.fill(&self.taps[1], blue);
@@ -86,8 +95,8 @@ impl Table {
 
     /// The taps of one filter at a position, in 1/65536, and what differences are clipped to.
     #[cfg(test)]
-    pub(super) fn filter(&self, position: u32, weight: u8, [component, class, phase]: [usize; 3]) -> (Vec<i16>, i16) {
-        let (count, between) = (TAPS[component], Between::new(position, weight));
+    pub(super) fn filter(&self, position: u32, [component, class, phase]: [usize; 3]) -> (Vec<i16>, i16) {
+        let (count, between) = (TAPS[component], Between::new(position));
         let taps = (0..count).map(|tap| self.tap(component, (class * PHASES + phase) * count + tap, between));
         (taps.collect(), clipped_step(self.step, position))
     }
@@ -113,18 +122,17 @@ pub(crate) struct Between {
     pub(crate) first: usize,
     /// How far it is from there to the next, in 1/256.
     pub(crate) share: i32,
-    weight: i32,
 }
 
 impl Between {
-    pub(crate) fn new(position: u32, weight: u8) -> Self {
+    pub(crate) fn new(position: u32) -> Self {
         let finest = CUTS[0] * 256;
         // All cuts are as far apart.
         let distance = (CUTS[1] - CUTS[0]) * 256;
         let from_finest = (position >> 12).saturating_sub(finest).min((CUTS[2] - CUTS[0]) * 256);
         let first = u32::from(from_finest >= distance);
         let share = (from_finest - first * distance) * 256 / distance;
-        Self { first: first as usize, share: share.cast_signed(), weight: weight.min(WHOLE_WEIGHT).into() }
+        Self { first: first as usize, share: share.cast_signed() }
     }
 
     /// Filters of a component, by class and parity of the row, from its taps at all cuts.
@@ -150,8 +158,7 @@ impl Between {
 
     #[expect(clippy::cast_possible_truncation, reason = "taps are at most 127 either way, and 127 * 256 has 16 bits")]
     fn value(self, fine: i32, coarse: i32) -> i16 {
-        let tap = fine * (256 - self.share) + coarse * self.share;
-        ((tap * self.weight) >> WHOLE_WEIGHT.ilog2()) as i16
+        (fine * (256 - self.share) + coarse * self.share) as i16
     }
 }
 

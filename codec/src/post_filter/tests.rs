@@ -8,7 +8,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 
 use super::naive::Samples;
-use super::table::{BYTES, CLASSES, CUTS, MAX_TAP_SUM, PHASES, TAPS, Table, WHOLE_WEIGHT};
+use super::table::{BYTES, CLASSES, CUTS, MAX_TAP_SUM, PHASES, PostFilter, TAPS};
 use super::window::{PlaneRows, Window};
 use super::{BLOCK, FRACTION, TOLD_LEVELS, blocks};
 use crate::scratch::Arena;
@@ -64,7 +64,7 @@ fn planes(random: &mut Random, [width, height]: [usize; 2], count: usize, change
 fn check(size: [usize; 2], present: Range<usize>, seed: u32, position: u32) {
     let ([width, height], mut random) = (size, Random(seed));
     let (step, most) = (1 + random.below(700) as u16, [3, 30, 127][random.below(3) as usize]);
-    let table = Table::read(&table_bytes(&mut random, step, most)).expect("a valid table");
+    let table = PostFilter::read(&table_bytes(&mut random, step, most)).expect("a valid table");
     let (change, wild) = (1 << random.below(8), random.below(4) == 0);
     let mut planes = planes(&mut random, size, present.end, change, wild);
     planes[..present.start].iter_mut().for_each(|plane| plane.fill(0.0));
@@ -72,14 +72,13 @@ fn check(size: [usize; 2], present: Range<usize>, seed: u32, position: u32) {
     let marks = TOLD_LEVELS as u32 + 1;
     let significance: Vec<Vec<u8>> =
         (0..present.end).map(|_| (0..across * blocks(height)).map(|_| random.below(marks) as u8).collect()).collect();
-    let weight = if random.below(2) == 0 { WHOLE_WEIGHT } else { random.below(65) as u8 };
     let samples = Samples::new(width, height, &planes);
     let expected: Vec<_> = (0..present.end)
-        .map(|component| samples.filtered(&table, (position, weight), component, &significance[component]))
+        .map(|component| samples.filtered(&table, position, component, &significance[component]))
         .collect();
 
-    let mut memory = vec![0; Table::NUMBERS];
-    let filters = table.at(position, weight, &mut memory);
+    let mut memory = vec![0; PostFilter::NUMBERS];
+    let filters = table.at(position, &mut memory);
     let [line, numbers] = Window::numbers(width, &present);
     let (mut floats, mut short) = (vec![f32::NAN; line], vec![i16::MIN; numbers]);
     let start = random.below(blocks(height) as u32) as usize * BLOCK;
@@ -119,11 +118,11 @@ fn every_small_size_is_as_the_slow_twin() {
 fn a_table_of_zeros_changes_nothing_but_rounds_to_a_64th() {
     let mut bytes = [0; BYTES];
     bytes[0] = 1;
-    let table = Table::read(&bytes).expect("a valid table");
+    let table = PostFilter::read(&bytes).expect("a valid table");
     let planes = planes(&mut Random(5), [23, 14], 3, 40, false);
     let samples = Samples::new(23, 14, &planes);
     let same: Vec<i32> = samples.components[1].iter().map(|&sample| sample.into()).collect();
-    assert_eq!(samples.filtered(&table, (3 << 20, WHOLE_WEIGHT), 1, &[3; 24]), same);
+    assert_eq!(samples.filtered(&table, 3 << 20, 1, &[3; 24]), same);
 }
 
 #[test]
@@ -132,7 +131,7 @@ fn tables_out_of_range_are_refused() {
         let mut table = [0; BYTES];
         table[0] = 1;
         table[at..at + bytes.len()].copy_from_slice(bytes);
-        Table::read(&table).map(|_| ())
+        PostFilter::read(&table).map(|_| ())
     };
     assert_eq!(with(0, &[0xff, 0x1f]), Ok(()));
     for step in [[0, 0], [0, 0x20]] {
@@ -153,14 +152,13 @@ fn taps_lie_between_those_of_the_cuts_around() {
     for (cut, tap) in [100, 20, -60_i8].into_iter().enumerate() {
         bytes[2 + cut * of_cut] = tap.cast_unsigned();
     }
-    let table = Table::read(&bytes).expect("a valid table");
+    let table = PostFilter::read(&bytes).expect("a valid table");
     let at = |planes: f64| {
-        let (taps, step) = table.filter((planes * f64::from(1 << 20)) as u32, WHOLE_WEIGHT, [0, 0, 0]);
+        let (taps, step) = table.filter((planes * f64::from(1 << 20)) as u32, [0, 0, 0]);
         (taps[0], step)
     };
     assert_eq!([at(0.0), at(1.0)], [(25600, 64), (25600, 128)]);
     assert_eq!([at(2.0), at(3.5), at(5.0), at(15.0)], [(15360, 256), (0, 768), (-15360, 2048), (-15360, 8191)]);
-    assert_eq!(table.filter(1 << 20, 16, [0, 0, 0]).0[0], 6400);
 }
 
 proptest! {

@@ -1,11 +1,12 @@
 //! The fit of the post-filter's table: least squares over what decoders have of photos at their cuts.
 
+use crate::colour::planes::Planes;
 use crate::error::Error;
 use crate::linear::Linear;
 use crate::model::{LENGTH, Model};
 use crate::picture::{Format, Picture, Size};
 use crate::post_filter::naive::Samples;
-use crate::post_filter::table::{Between, CLASSES, CUTS, MAX_TAP_SUM, PHASES, TAPS, Table, WHOLE_WEIGHT};
+use crate::post_filter::table::{Between, CLASSES, CUTS, MAX_TAP_SUM, PHASES, PostFilter, TAPS};
 use crate::post_filter::{BLOCK, FRACTION, blocks};
 use crate::subband::coefficients::Coefficients;
 use crate::transform::Position;
@@ -49,16 +50,30 @@ impl FilterFit {
     /// [`Error`] if the coefficients are not of the picture's size, or have no significance.
     pub fn add(&mut self, linear: &Linear, known: (&Coefficients, Position), picture: &Picture) -> Result<(), Error> {
         let (coefficients, position) = known;
-        let (planes, target) = (linear.compose(coefficients)?, linear.planes(picture, coefficients.axes));
-        if planes.size != target.size || coefficients.significance.len() != planes.components.len() {
-            return Err(Error::Argument("the coefficients are not what a decoder has of the picture"));
+        let planes = linear.compose(coefficients)?;
+        self.add_planes(linear, &planes, (&coefficients.significance, position), picture)
+    }
+
+    /// Adds planes of a picture, made of what a decoder has of it: their coefficients' significance, and its position.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the planes are not of the picture's size, or the significance is not theirs.
+    pub fn add_planes(
+        &mut self,
+        linear: &Linear,
+        planes: &Planes,
+        (significance, position): (&[Vec<u8>], Position),
+        picture: &Picture,
+    ) -> Result<(), Error> {
+        let target = linear.planes(picture, planes.axes);
+        if planes.size != target.size || significance.len() != planes.components.len() {
+            return Err(Error::Argument("the planes are not what a decoder has of the picture"));
         }
         let samples = Samples::new(planes.size.width(), planes.size.height(), &planes.components);
         let error = squares(planes.components.iter().flatten(), target.components.iter().flatten());
         let weight = planes.size.pixels() as f64 / (error + 1.0);
         for (component, target) in target.components.iter().enumerate() {
-            let significance = &coefficients.significance[component];
-            self.add_component(&samples, component, (significance, position), (target, weight));
+            self.add_component(&samples, component, (&significance[component], position), (target, weight));
         }
         Ok(())
     }
@@ -95,8 +110,8 @@ impl FilterFit {
         (significance, position): (&[u8], Position),
         (target, weight): (&[f32], f64),
     ) {
-        let step = Table::step_at(self.step, position.fixed_point());
-        let between = Between::new(position.fixed_point(), WHOLE_WEIGHT);
+        let step = PostFilter::step_at(self.step, position.fixed_point());
+        let between = Between::new(position.fixed_point());
         let own = counted(samples, component, (step, significance), target);
         for (cut, share) in [(between.first, 256 - between.share), (between.first + 1, between.share)] {
             let share = weight * f64::from(share) / 256.0;
@@ -111,7 +126,15 @@ impl FilterFit {
     pub fn with_post_filter(&self, tables: &[u8]) -> Result<Vec<u8>, Error> {
         Model::from_bytes(tables)?;
         let mut out = tables[..LENGTH].to_vec();
-        out.extend(self.step.to_le_bytes());
+        out.extend(self.post_filter());
+        Model::from_bytes(&out)?;
+        Ok(out)
+    }
+
+    /// The post-filter that fits best, as [`PostFilter::from_bytes`] takes it.
+    #[must_use]
+    pub fn post_filter(&self) -> Vec<u8> {
+        let mut out = self.step.to_le_bytes().to_vec();
         for of_cuts in &self.equations {
             for equations in of_cuts {
                 let mut all = Equations::new(equations[0].product.len());
@@ -120,8 +143,7 @@ impl FilterFit {
                 out.extend(equations.iter().flat_map(|own| in_bytes(own.solved(&all, &for_all))));
             }
         }
-        Model::from_bytes(&out)?;
-        Ok(out)
+        out
     }
 }
 

@@ -7,7 +7,7 @@ use crate::colour::convert::plane_to_grey;
 use crate::motion::reference::{FRACTION, GREATEST, LEAST, Reference};
 use crate::parallel;
 use crate::picture::{PlaneMut, Size, ViewMut};
-use crate::post_filter::table::{Filters, Table, WHOLE_WEIGHT};
+use crate::post_filter::table::{Filters, PostFilter};
 use crate::post_filter::window::{PlaneRows, Window};
 use crate::post_filter::{BLOCK, blocks};
 use crate::residual::decoder::ResidualDecoder;
@@ -67,7 +67,7 @@ impl Memory {
     /// Makes `out` the frame, filtered by what `decoder` knows of its residual.
     pub(super) fn filter(
         &mut self,
-        table: &Table,
+        table: &PostFilter,
         decoder: &ResidualDecoder,
         frame: Frame<'_>,
         threads: usize,
@@ -81,7 +81,7 @@ impl Memory {
     /// The frame behind the filter, if there is one, in numbers of its own, and what `decoder` knows of it.
     pub(super) fn filtered<'a>(
         &'a mut self,
-        table: Option<&Table>,
+        table: Option<&PostFilter>,
         decoder: &ResidualDecoder,
         (mut frame, size): (Frame<'a>, Size),
         threads: usize,
@@ -113,7 +113,7 @@ impl Memory {
     /// Filters into strips of so many rows of luma that `split_off` gives, from top to bottom.
     fn filter_into<T: Take>(
         &self,
-        table: &Table,
+        table: &PostFilter,
         position: Position,
         (frame, size): (Frame<'_>, Size),
         threads: usize,
@@ -121,8 +121,8 @@ impl Memory {
     ) {
         let Self { significance, floats, samples, .. } = self;
         let rows = Division::new(size, threads).rows.next_multiple_of(ALIGN);
-        samples.lend(Table::NUMBERS, |memory| {
-            let filters = table.at(position.fixed_point(), WHOLE_WEIGHT, memory);
+        samples.lend(PostFilter::NUMBERS, |memory| {
+            let filters = table.at(position.fixed_point(), memory);
             let division = Division { threads, rows };
             let jobs = division.strips(size.height()).map(|rows| {
                 let out = split_off(rows.len());

@@ -22,6 +22,9 @@ fn runtime() -> Runtime {
 fn deep([analysis, synthesis]: [&[u8]; 2], threads: usize) -> Deep {
     let load = |model, cut| Correction::load(&runtime(), model, &ports(cut), threads).expect("a network");
     let linear = Package::builtin("photo").expect("the built-in package").linear(1);
+    // The tables' own, as behind the linear synthesis.
+    let tables = include_bytes!("../../artifacts/photo/tables.bin");
+    let post_filter = PostFilter::from_bytes(&tables[18754..]).expect("tables with a post-filter");
     let analysis = DeepAnalysis { linear: linear.clone(), correction: load(analysis, None) };
     Deep {
         analysis,
@@ -29,7 +32,7 @@ fn deep([analysis, synthesis]: [&[u8]; 2], threads: usize) -> Deep {
             linear,
             correction: load(synthesis, Some("cut")),
             cuts: [0.0, 8.0],
-            post_filter: 64,
+            post_filter: Arc::new(post_filter),
         },
     }
 }

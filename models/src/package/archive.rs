@@ -29,9 +29,9 @@ impl Package {
     }
 }
 
-/// The four files, and nothing behind them.
-fn files(mut archive: &[u8]) -> Option<[&[u8]; 4]> {
-    let mut files = [&[][..]; 4];
+/// All files, and nothing behind them.
+fn files(mut archive: &[u8]) -> Option<[&[u8]; FILES.len()]> {
+    let mut files = [&[][..]; FILES.len()];
     for (name, file) in FILES.iter().zip(&mut files) {
         if string(&mut archive)? != name.as_bytes() {
             return None;

@@ -81,6 +81,9 @@ pub enum Fault {
     /// The tables break the specification.
     #[error("tables.bin: {0}: export the package again")]
     Tables(Error),
+    /// The post-filter behind the network breaks the specification.
+    #[error("post_filter.bin: {0}: export the package again")]
+    PostFilter(Error),
     /// Tables of video break the specification.
     #[error("{file}: {error}: export the package again")]
     VideoTables {

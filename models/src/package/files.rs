@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use nestcast_codec::Model;
+use nestcast_codec::{Model, PostFilter};
 use sha2::{Digest as _, Sha256};
 
 use super::{Fault, Manifest, Ports};
@@ -17,8 +17,9 @@ pub(super) const ANALYSIS: &str = "analysis.onnx";
 pub(super) const SYNTHESIS: &str = "synthesis.onnx";
 pub(crate) const MANIFEST: &str = "manifest.toml";
 const TABLES: &str = "tables.bin";
+const POST_FILTER: &str = "post_filter.bin";
 /// All that a build reads of a package, in the order of its archive.
-pub(super) const FILES: [&str; 4] = [MANIFEST, TABLES, ANALYSIS, SYNTHESIS];
+pub(super) const FILES: [&str; 5] = [MANIFEST, TABLES, POST_FILTER, ANALYSIS, SYNTHESIS];
 
 /// Most bytes of a manifest: thirty times those of the shipped one.
 pub(crate) const MAX_MANIFEST: u64 = 64 * 1024;
@@ -29,7 +30,7 @@ const MAX_PACKAGE: u64 = 12 * 1024 * 1024;
 pub(crate) const MAX_ARCHIVE: u64 = MAX_PACKAGE + 1024 * 1024;
 
 pub(crate) type Bytes = Cow<'static, [u8]>;
-type Embedded = [&'static [u8]; 4];
+type Embedded = [&'static [u8]; FILES.len()];
 
 /// A package of `artifacts/` as part of this build.
 macro_rules! built_in {
@@ -39,6 +40,7 @@ macro_rules! built_in {
             [
                 include_bytes!(concat!("../../artifacts/", $name, "/manifest.toml")),
                 include_bytes!(concat!("../../artifacts/", $name, "/tables.bin")),
+                include_bytes!(concat!("../../artifacts/", $name, "/post_filter.bin")),
                 include_bytes!(concat!("../../artifacts/", $name, "/analysis.onnx")),
                 include_bytes!(concat!("../../artifacts/", $name, "/synthesis.onnx")),
             ],
@@ -58,15 +60,16 @@ pub(super) struct Files<'a> {
 enum Place<'a> {
     Folder(&'a Path),
     BuiltIn(&'a Embedded),
-    Archive([&'a [u8]; 4]),
+    Archive([&'a [u8]; FILES.len()]),
 }
 
 /// What a package's files hold, all checked against the manifest.
 pub(super) struct Contents {
     pub(super) manifest: Manifest,
     pub(super) tables: Arc<Model>,
+    pub(super) post_filter: Arc<PostFilter>,
     /// The files, in the order of [`FILES`].
-    pub(super) files: [Bytes; 4],
+    pub(super) files: [Bytes; FILES.len()],
 }
 
 impl<'a> Files<'a> {
@@ -78,7 +81,7 @@ impl<'a> Files<'a> {
         Self { place: Place::BuiltIn(files), left: MAX_PACKAGE }
     }
 
-    pub(super) const fn archive(files: [&'a [u8]; 4]) -> Self {
+    pub(super) const fn archive(files: [&'a [u8]; FILES.len()]) -> Self {
         Self { place: Place::Archive(files), left: MAX_PACKAGE }
     }
 
@@ -87,9 +90,12 @@ impl<'a> Files<'a> {
         let manifest = Manifest::parse(&manifest_file)?;
         let tables_file = self.vouched(TABLES, &manifest)?;
         let tables = Model::from_bytes(&tables_file).map_err(Fault::Tables)?;
+        let filter_file = self.vouched(POST_FILTER, &manifest)?;
+        let post_filter = PostFilter::from_bytes(&filter_file).map_err(Fault::PostFilter)?;
         let analysis = self.network(ANALYSIS, &manifest, &manifest.networks.analysis)?;
         let synthesis = self.network(SYNTHESIS, &manifest, &manifest.networks.synthesis)?;
-        Ok(Contents { manifest, tables: Arc::new(tables), files: [manifest_file, tables_file, analysis, synthesis] })
+        let files = [manifest_file, tables_file, filter_file, analysis, synthesis];
+        Ok(Contents { manifest, tables: Arc::new(tables), post_filter: Arc::new(post_filter), files })
     }
 
     /// A network that ONNX Runtime may be given.

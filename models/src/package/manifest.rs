@@ -9,13 +9,11 @@ use serde::de::DeserializeOwned;
 use super::Fault;
 
 /// Version of the manifest that this build reads.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 /// Pixels to a sample of the coarsest subbands, each way.
 const STRIDE: usize = 1 << LEVELS;
 /// The bit planes of the largest coefficient: no cut lies above.
 const MOST_PLANES: f32 = 15.0;
-/// The post-filter as strong as behind the linear synthesis.
-const MAX_POST_FILTER: u8 = 64;
 
 /// What a model package says of itself. Unknown entries are refused.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -38,8 +36,6 @@ pub struct Manifest {
     pub ranges: Ranges,
     /// Names of the networks' inputs and outputs.
     pub networks: Networks,
-    /// How strong the tables' post-filter is behind the synthesis network, in 1/64 of what it is without, at most 64.
-    pub post_filter: u8,
     /// The arrays in `golden/`, where the package has them.
     pub golden: Option<Golden>,
     /// SHA-256 of every file, in hexadecimal, by its name in the folder.
@@ -143,9 +139,6 @@ impl Manifest {
         let [low, high] = self.ranges.cut;
         if !(0.0 <= low && low <= high && high <= MOST_PLANES) {
             return Err(Fault::Manifest(format!("the range of cuts is not within 0 to {MOST_PLANES}")));
-        }
-        if self.post_filter > MAX_POST_FILTER {
-            return Err(Fault::Manifest(format!("the post-filter's strength is over {MAX_POST_FILTER}")));
         }
         if self.networks.analysis.cut.is_some() || self.networks.synthesis.cut.is_none() {
             return Err(Fault::Manifest("the synthesis is told the cut, the analysis is not".into()));

@@ -43,14 +43,14 @@ pub(super) fn significance([width, height]: [usize; 2], levels: [&[Levels]; 3]) 
 }
 
 impl Planes {
-    /// All samples of a component, filtered, in 1/64; `t` in 2^-20 of a plane, `weight` in 1/64.
-    pub(super) fn filtered(&self, filter: &Filter, component: usize, t: u64, weight: i32) -> Vec<i64> {
+    /// All samples of a component, filtered, in 1/64; `t` in 2^-20 of a plane.
+    pub(super) fn filtered(&self, filter: &Filter, component: usize, t: u64) -> Vec<i64> {
         let m = clip(filter.step, t);
         let across = self.width.div_ceil(4);
         let classes =
             (0..across * self.height.div_ceil(4)).map(|block| self.class(component, block % across, block / across, m));
         let classes: Vec<usize> = classes.collect();
-        let filters: Vec<Vec<i64>> = (0..720).map(|place| taps(filter, component, place, t, weight)).collect();
+        let filters: Vec<Vec<i64>> = (0..720).map(|place| taps(filter, component, place, t)).collect();
         let mut out = Vec::new();
         for (y, x) in (0..self.height).flat_map(|y| (0..self.width).map(move |x| (y, x))) {
             let phase = 2 * (y % 2) + x % 2;
@@ -115,12 +115,12 @@ fn clip(step: u32, t: u64) -> i64 {
 
 /// The taps of a filter, in 1/65536.
 #[expect(clippy::cast_possible_truncation, reason = "it is less than 1024")]
-fn taps(filter: &Filter, component: usize, place: usize, t: u64, weight: i32) -> Vec<i64> {
+fn taps(filter: &Filter, component: usize, place: usize, t: u64) -> Vec<i64> {
     let count = if component == 0 { 12 } else { 14 };
     let from_first = (t >> 12).clamp(256, 1280) - 256;
     let first = (from_first / 512).min(1);
     let share = (from_first - 512 * first) as i32 / 2;
     let tap = |cut: usize, k: usize| filter.taps[component][(cut * 720 + place) * count + k];
     let between = |k: usize| tap(first as usize, k) * (256 - share) + tap(first as usize + 1, k) * share;
-    (0..count).map(|k| i64::from((between(k) * weight) >> 6)).collect()
+    (0..count).map(|k| i64::from(between(k))).collect()
 }

@@ -44,7 +44,7 @@ fn filtered(filter: &Filter, header: &Header, prefix: &Prefix, planes: &[Vec<f64
         .map(|c| post_filter::significance([header.width, header.height], [1, 2, 3].map(|level| bands(c, level))))
         .collect();
     let planes = Planes { width: header.width, height: header.height, samples, significance };
-    let filtered = (0..planes.samples.len()).map(|component| planes.filtered(filter, component, prefix.t, 64));
+    let filtered = (0..planes.samples.len()).map(|component| planes.filtered(filter, component, prefix.t));
     filtered.map(|plane| plane.into_iter().map(|sample| sample as f64 / 64.0).collect()).collect()
 }
 

@@ -186,7 +186,7 @@ fn filtered(filter: &Filter, shown: &Picture, residual: &Residual, bytes: usize)
         };
         let significance = (0..samples.len()).map(|c| residual.significance(bytes, c)).collect();
         let planes = Planes { width, height, samples, significance };
-        Plane { width, height, samples: planes.filtered(filter, c, residual.t(bytes), 64) }
+        Plane { width, height, samples: planes.filtered(filter, c, residual.t(bytes)) }
     })
 }
 
