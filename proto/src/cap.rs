@@ -51,7 +51,7 @@ impl Cap {
     /// The most bytes of which the next frame is worth making, if `count` are written until then: the same, and no fewer than one
     /// interval's, since what a base took is no reason to make a worse one.
     pub(crate) fn useful_bytes(&self, count: u64) -> u64 {
-        let asked = |asked: &TokenBucket| asked.bytes_after(count).max(asked.intervals(1));
+        let asked = |asked: &TokenBucket| asked.next_bytes(count).max(asked.intervals(1));
         self.asked.as_ref().map_or(MAX_FRAME, asked).min(self.policed)
     }
 }

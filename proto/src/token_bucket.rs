@@ -20,19 +20,23 @@ pub(crate) struct TokenBucket {
     /// Bytes that came into it since then, and that were taken out of it or ran over.
     filled: u64,
     taken: u64,
+    /// Bytes that came into it since the time before.
+    came: u64,
 }
 
 impl TokenBucket {
     /// One that has the bytes of one frame interval to begin with.
     pub(crate) fn new(interval: Duration, rate: Bitrate) -> Self {
-        Self { rate, interval, began: None, filled: 0, taken: 0 }
+        Self { rate, interval, began: None, filled: 0, taken: 0, came: 0 }
     }
 
     /// It is `now`.
     pub(crate) fn handle_time(&mut self, now: Duration) {
         let began = *self.began.get_or_insert(now);
         let since = now.saturating_sub(began).saturating_add(self.interval);
-        self.filled = self.filled.max(self.rate.bytes_in(since));
+        let before = self.filled;
+        self.filled = before.max(self.rate.bytes_in(since));
+        self.came = self.filled - before;
         let least = self.filled.saturating_sub(self.intervals(DEPTH_INTERVALS));
         let most = self.filled.saturating_add(self.intervals(MAX_DEBT_INTERVALS));
         self.taken = self.taken.clamp(least, most);
@@ -48,9 +52,9 @@ impl TokenBucket {
         self.filled.saturating_sub(self.taken)
     }
 
-    /// Bytes that it will have a frame interval from now, if `bytes` are taken until then.
-    pub(crate) fn bytes_after(&self, bytes: u64) -> u64 {
-        let filled = self.filled.saturating_add(self.intervals(1));
+    /// Bytes that it will have next, if `bytes` are taken until then and as much comes as of late, or in a frame interval.
+    pub(crate) fn next_bytes(&self, bytes: u64) -> u64 {
+        let filled = self.filled.saturating_add(self.came.max(self.intervals(1)));
         filled.saturating_sub(self.taken.saturating_add(bytes)).min(self.intervals(DEPTH_INTERVALS))
     }
 

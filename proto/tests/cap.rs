@@ -129,6 +129,15 @@ fn with_a_quarter_of_the_frames_left_out_a_receiver_has_its_cap() {
 }
 
 #[test]
+fn with_two_of_three_frames_left_out_a_receiver_has_its_cap() {
+    let mut feed = Feed::new(Bitrate::from_bits(2_000_000), true);
+    for id in 0..900 {
+        if id % 3 == 0 { feed.frame(usize::MAX, 20, false) } else { feed.leave_out() }
+    }
+    assert!((0.95..1.001).contains(&feed.used()), "{}", feed.used());
+}
+
+#[test]
 fn what_a_base_takes_beyond_the_cap_later_frames_make_up_for() {
     let mut feed = Feed::new(Bitrate::from_bits(800_000), true);
     let interval = usize::try_from(feed.most(INTERVAL)).expect("few");
