@@ -49,6 +49,19 @@ fn describe(watcher: &Watcher) -> String {
     format!("latency {} {} {} ms, gap {gap:?}, {} dB, {received:?}", at(50), at(95), at(100), psnr.join(" "))
 }
 
+/// Behind the first frames no more came in any time than the cap and its burst, the bytes of three frame intervals.
+fn assert_within_cap(watcher: &Watcher, cap: u64) {
+    let frames: Vec<_> = watcher.decoded.iter().skip(30).collect();
+    for (at, first) in frames.iter().enumerate() {
+        let mut bytes = 0;
+        for frame in &frames[at..] {
+            bytes += frame.bytes as u64;
+            let most = cap / 8 * (frame.id - first.id + 3) / 30;
+            assert!(bytes <= most, "{bytes} of {most} bytes in frames {} to {}", first.id, frame.id);
+        }
+    }
+}
+
 /// Every frame from the first on was decoded, in order.
 fn assert_whole(watcher: &Watcher, what: &str) {
     println!("{what}: {}", describe(watcher));
@@ -127,11 +140,30 @@ fn who_joins_sees_a_picture_at_once_and_gets_its_own_rate_of_the_one_encode() {
     let first = slow.decoded[0];
     assert!(first.at < ms(3200) && first.receiving <= ms(34), "{first:?}");
     assert!(first.psnr > 25.0, "{first:?}");
-    let bytes = |watcher: &Watcher| watcher.decoded.iter().skip(30).map(|frame| frame.bytes).max();
-    assert!(bytes(slow) <= Some(120_000 / 8 / 30) && bytes(fast) <= Some(600_000 / 8 / 30), "each within its cap");
+    assert_within_cap(slow, 120_000);
+    assert_within_cap(fast, 600_000);
     let settled = |watcher: &Watcher| watcher.psnr(ms(4000), ms(6000));
     assert!(settled(fast) > settled(slow) + 1.0, "{:.1} and {:.1} dB", settled(fast), settled(slow));
     assert!(settled(slow) > 40.0, "{:.1} dB", settled(slow));
+}
+
+#[test]
+fn a_receiver_has_its_cap_though_a_quarter_of_the_frames_is_left_out() {
+    let caps = [150_000, 300_000];
+    let source = video_frames::noisy_video_frames(Loops::default()).leaving_out(4);
+    let link = Link::constant(4_000_000).with_rtt(ms(20));
+    let watchers = watch_source(source, &[link], ms(6000), &caps.map(|cap| (ms(0), Some(cap))));
+    for (watcher, cap) in watchers.iter().zip(caps) {
+        println!("{cap} bit/s: {}", describe(watcher));
+        assert_eq!(watcher.received.blank, 0);
+        assert_within_cap(watcher, cap);
+        let settled: Vec<_> = watcher.decoded.iter().filter(|frame| frame.id >= 60).collect();
+        let frames = settled.last().expect("frames").id - settled[0].id;
+        let bytes: usize = settled[1..].iter().map(|frame| frame.bytes).sum();
+        let used = bytes as f64 * 8.0 * 30.0 / (frames as f64 * cap as f64 * 0.95);
+        println!("{:.1} % of what the cap leaves for frames, {} of {frames} frames", 100.0 * used, settled.len() - 1);
+        assert!(used >= 0.95, "{used}");
+    }
 }
 
 /// As who was there all the time: on a slow link frames differ by themselves, so it is asked of those that carry whole ones.

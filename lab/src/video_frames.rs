@@ -14,6 +14,9 @@ pub struct VideoFrames {
     encoding: VideoEncoding,
     picture: Box<dyn FnMut(u64) -> Picture + Send>,
     id: u64,
+    /// One picture in so many is left out, and how many were.
+    leaves_out: Option<u64>,
+    skipped: u64,
     pace: Pace,
 }
 
@@ -37,7 +40,13 @@ impl VideoFrames {
         let welcome = Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: rates, video };
         let encoding = VideoEncoding::new(size, rate, threads, loops);
         let pace = Pace::new(welcome.interval());
-        Self { welcome, encoding, picture: Box::new(picture), id: 0, pace }
+        Self { welcome, encoding, picture: Box::new(picture), id: 0, leaves_out: None, skipped: 0, pace }
+    }
+
+    /// One picture in `every` is left out, as by an encoder that is too slow.
+    #[must_use]
+    pub fn leaving_out(self, every: u64) -> Self {
+        Self { leaves_out: Some(every), ..self }
     }
 }
 
@@ -47,12 +56,17 @@ impl FrameSource for VideoFrames {
     }
 
     async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
-        let captured = microseconds(self.pace.next().await);
-        let id = self.id;
+        let mut due = self.pace.next().await;
+        if self.leaves_out.is_some_and(|every| self.id % every == every - 1) {
+            (self.id, self.skipped) = (self.id + 1, self.skipped + 1);
+            due = self.pace.next().await;
+        }
+        let (id, captured) = (self.id, microseconds(due));
         self.id += 1;
         let picture = (self.picture)(id);
         let start = Instant::now();
-        let frame = self.encoding.encode(&picture, (id, 0, captured), feedback).map_err(SourceError::failed)?;
+        let frame =
+            self.encoding.encode(&picture, (id, self.skipped, captured), feedback).map_err(SourceError::failed)?;
         feedback.handle_encoded(start.elapsed());
         Ok(Some(frame))
     }

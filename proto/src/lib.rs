@@ -39,6 +39,7 @@
 mod bases;
 mod bitrate;
 mod busy;
+mod cap;
 mod close;
 mod competition;
 mod control;
@@ -46,7 +47,6 @@ mod delay_controller;
 mod delivery_rate;
 mod drain;
 mod frame;
-mod frame_cap;
 mod held;
 mod late;
 mod limits;
@@ -66,6 +66,7 @@ mod still;
 mod stream;
 mod subscriber;
 mod target;
+mod token_bucket;
 mod waiting;
 mod wire;
 

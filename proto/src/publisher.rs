@@ -9,15 +9,16 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes, BytesMut};
 
 use crate::bitrate::Bitrate;
+use crate::cap::Cap;
 use crate::delivery_rate::DeliveryRate;
 use crate::frame::Frame;
-use crate::frame_cap::FrameCap;
 use crate::limits::MIN_JOIN_INTERVAL;
 use crate::lossy::LossyIntervals;
 use crate::message::JoinRequest;
 use crate::path::{PathStats, repaired_in_time};
 use crate::recent::Recent;
 use crate::still::Still;
+use crate::stream::MAX_HEAD_BYTES;
 use crate::waiting::Waiting;
 
 use self::sending::{Kind, Sending};
@@ -79,9 +80,7 @@ pub struct SendStats {
 /// Cuts frames for one receiver.
 #[derive(Debug)]
 pub struct Publisher {
-    /// The receiver's cap, and that of now, which is less where a policer lets through less.
-    asked_cap: FrameCap,
-    cap: FrameCap,
+    cap: Cap,
     delivery_rate: DeliveryRate,
     current: Option<Sending>,
     /// What waits for the current one's base.
@@ -119,12 +118,12 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// For frames that are due every `interval`, and at most `cap`.
+    /// For frames that are due every `interval`. What is written keeps within `cap` over time, in bursts of three intervals' bytes at most, but
+    /// for bases, which later frames make up for.
     #[must_use]
     pub fn new(interval: Duration, cap: Option<Bitrate>) -> Self {
-        let (cap, recent, stats) = (FrameCap::new(interval, cap), Recent::new(interval), SendStats::default());
+        let (cap, recent, stats) = (Cap::new(interval, cap), Recent::new(interval), SendStats::default());
         Self {
-            asked_cap: cap,
             cap,
             delivery_rate: DeliveryRate::default(),
             current: None,
@@ -201,8 +200,10 @@ impl Publisher {
     /// The most bytes of the next frame that this receiver may have use for.
     #[must_use]
     pub fn useful_bytes(&self) -> u64 {
-        let current = self.current.as_ref().map_or(0, |sending| sending.written as u64);
-        current.max(self.last).saturating_mul(USEFUL_GROWTH).min(self.cap.bytes())
+        let (written, unwritten) = self.current.as_ref().map_or((0, 0), |sending| {
+            (sending.written as u64, sending.unwritten.iter().map(Bytes::len).sum::<usize>() as u64)
+        });
+        written.max(self.last).saturating_mul(USEFUL_GROWTH).min(self.cap.useful_bytes(unwritten))
     }
 
     /// Whether a base is not written yet: that is more urgent than the next frame, which would wait for it.
@@ -251,7 +252,7 @@ impl Publisher {
         self.now = now;
         (self.mtu, self.repairs_in_time) = (path.mtu, repaired_in_time(path.rtt, self.interval).is_some());
         self.lossy.handle_frame(path.lost);
-        self.cap = self.asked_cap.min(FrameCap::new(self.interval, path.policed));
+        self.cap.handle_frame(now, path.policed);
         self.tried = path.policed.map_or(0.0, |policed| {
             path.tried.bits() as f64 / policed.bits().saturating_sub(path.tried.bits()).max(1) as f64
         });
@@ -266,8 +267,8 @@ impl Publisher {
                 self.still.handle_reset();
                 self.again(0, bases);
             }
-            let cap = usize::try_from(self.cap.bytes()).unwrap_or(usize::MAX);
-            if self.waiting.is_empty() && self.still.repeats(frame, cap) {
+            let most = self.cap.bytes().saturating_sub(MAX_HEAD_BYTES as u64);
+            if self.waiting.is_empty() && self.still.repeats(frame, usize::try_from(most).unwrap_or(usize::MAX)) {
                 return self.go_on();
             }
             self.still.end();
@@ -331,6 +332,7 @@ impl Publisher {
         let ends_base = sending.base_left > 0 && head + body >= sending.base_left;
         sending.base_left = sending.base_left.saturating_sub(head + body);
         sending.written += body;
+        self.cap.handle_written(head + body);
         self.stats.bytes += body as u64;
         self.stats.frames += u64::from(ends_base && sending.kind == Kind::Frame);
         self.still.handle_written(body);

@@ -9,7 +9,7 @@ use crate::stream::LateHeader;
 #[derive(Debug, Default)]
 pub(crate) struct Still {
     frame: Option<Frame>,
-    /// Bytes from the first on that were written, and that may be: no more than the receiver's cap in each interval.
+    /// Bytes from the first on that were written, and that may be, as the receiver's cap has it.
     written: usize,
     allowed: usize,
     /// It was due again, with the same picture, and nothing newer was.
@@ -34,19 +34,19 @@ impl Still {
         self.written += count;
     }
 
-    /// Its streams are reset: no more than its base will be there, and what goes again counts against the receiver's cap anew.
+    /// Its streams are reset: no more than its base will be there, and what goes again takes of the receiver's cap anew.
     pub(crate) fn handle_reset(&mut self) {
         let base = self.frame.as_ref().map_or(0, |frame| frame.base);
         self.written = self.written.min(base);
         self.allowed = self.allowed.min(self.written);
     }
 
-    /// Whether `frame`, which is due, is the same picture. It may have more bytes by now, and `cap` of them more may be
+    /// Whether `frame`, which is due, is the same picture. It may have more bytes by now, and `most` of them more may be
     /// written.
-    pub(crate) fn repeats(&mut self, frame: &Frame, cap: usize) -> bool {
+    pub(crate) fn repeats(&mut self, frame: &Frame, most: usize) -> bool {
         let Some(still) = self.frame.as_mut().filter(|still| still.since == frame.since) else { return false };
         still.bytes = frame.bytes.clone();
-        self.allowed = self.allowed.max(self.written.saturating_add(cap)).min(still.bytes.len());
+        self.allowed = self.written.saturating_add(most).min(still.bytes.len());
         self.stays = true;
         self.repeated += 1;
         true
