@@ -17,7 +17,7 @@ pub enum Error {
     /// The bytes break the specification: their sender must send them again.
     #[error("corrupt {what}: {why}")]
     Corrupt {
-        /// What was read: "stream", "frame", "video" or "model".
+        /// What was read: "stream", "frame", "video", "model" or "post-filter".
         what: &'static str,
         /// The clause that is broken.
         why: &'static str,

@@ -19,18 +19,6 @@ use crate::wavelet::{analysis, synthesis};
 use filtered::Memory;
 
 mod filtered;
-/// Whether there is significance for a post-filter.
-fn is_told(significance: &[Vec<u8>], size: Size, channels: Channels) -> Result<bool, Error> {
-    if significance.iter().all(Vec::is_empty) {
-        return Ok(false);
-    }
-    let count = post_filter::blocks(size.width()) * post_filter::blocks(size.height());
-    if significance.len() != channels.count() || significance.iter().any(|blocks| blocks.len() != count) {
-        return Err(Error::Argument("the significance is not that of the picture's blocks"));
-    }
-    Ok(true)
-}
-
 #[cfg(test)]
 mod tests;
 
@@ -103,8 +91,8 @@ impl Linear {
         Ok(())
     }
 
-    /// As [`Linear::picture`], through a post-filter: that of planes of what a stream's first bytes give, told their
-    /// position and `significance`, that of their coefficients. Without significance the planes are not filtered.
+    /// As [`Linear::picture`], through a post-filter. It is told the position of the stream's prefix that the planes were made of, and
+    /// `significance`, that of their coefficients. Without significance the planes are not filtered.
     ///
     /// # Errors
     /// As [`Linear::picture`]; [`Error::Argument`] if `significance` is not empty and not of the picture's blocks.
@@ -177,6 +165,18 @@ fn check_same(out: &ViewMut<'_>, size: Size, components: usize) -> Result<(), Er
         return Err(Error::Argument("the picture to render into has another size or other channels than the stream"));
     }
     Ok(())
+}
+
+/// Whether there is significance for a post-filter.
+pub(crate) fn is_told(significance: &[Vec<u8>], size: Size, channels: Channels) -> Result<bool, Error> {
+    if significance.iter().all(Vec::is_empty) {
+        return Ok(false);
+    }
+    let count = post_filter::blocks(size.width()) * post_filter::blocks(size.height());
+    if significance.len() != channels.count() || significance.iter().any(|blocks| blocks.len() != count) {
+        return Err(Error::Argument("the significance is not that of the picture's blocks"));
+    }
+    Ok(true)
 }
 
 impl Analysis for Linear {

@@ -14,8 +14,9 @@ pub struct VideoFrames {
     encoding: VideoEncoding,
     picture: Box<dyn FnMut(u64) -> Picture + Send>,
     id: u64,
-    /// One picture in so many is left out, and how many were.
+    /// One picture in so many is left out.
     leaves_out: Option<u64>,
+    /// How many were left out.
     skipped: u64,
     pace: Pace,
 }
@@ -43,7 +44,7 @@ impl VideoFrames {
         Self { welcome, encoding, picture: Box::new(picture), id: 0, leaves_out: None, skipped: 0, pace }
     }
 
-    /// One picture in `every` is left out, as by an encoder that is too slow.
+    /// One picture in `every`, at least 2, is left out, as by an encoder that is too slow.
     #[must_use]
     pub fn leaving_out(self, every: u64) -> Self {
         Self { leaves_out: Some(every), ..self }

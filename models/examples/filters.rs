@@ -1,6 +1,6 @@
 //! Fits a post-filter on photos, coded at full and half size and cut anywhere:
-//! `cargo run --release -p nestcast-models --example filters -- TABLES.bin PHOTO...` rewrites that of model tables, and with
-//! a package in place of the tables `post_filter.bin`, the one behind its network; the manifest then needs its hash.
+//! `cargo run --release -p nestcast-models --example filters -- TABLES.bin PHOTO...` rewrites that of the tables.
+//! With a package's folder in place of the tables it writes `post_filter.bin`, fitted behind the network; then run `manifest.py`.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

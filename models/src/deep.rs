@@ -41,14 +41,14 @@ pub struct DeepSynthesis {
     pub(crate) correction: Correction,
     /// The least and the greatest cut that the network was trained for.
     pub(crate) cuts: [f32; 2],
-    /// The one behind the network.
+    /// Fitted behind the network.
     pub(crate) post_filter: Arc<PostFilter>,
 }
 
 /// A synthesis as far as it needs no network, so that it can be done while one is loaded.
 #[derive(Debug)]
 pub struct Composed {
-    /// The planes.
+    /// The planes that the network corrects.
     pub planes: Planes,
     /// What the post-filter is told of their coefficients.
     pub significance: Vec<Vec<u8>>,
@@ -80,7 +80,7 @@ impl DeepSynthesis {
         Ok(picture)
     }
 
-    /// Corrects the planes: what the post-filter gets.
+    /// Adds the network's correction to the planes. The post-filter comes behind it.
     ///
     /// # Errors
     /// [`TransformError::Network`] if the network fails.

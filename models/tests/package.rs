@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nestcast_codec::{Model, VideoModel};
-use nestcast_models::{Fault, Package, PackageError};
+use nestcast_codec::{Channels, Codec, Model, Picture, Size, VideoModel};
+use nestcast_models::{Composed, Fault, Package, PackageError, Runtime};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
@@ -211,6 +211,38 @@ fn with_file(file: &str, bytes: &[u8]) -> TempDir {
     let digest = hex(bytes);
     fs::write(path, format!("{before}\"{file}\" = \"{digest}{}", &after[64..])).expect("a manifest");
     folder
+}
+
+#[test]
+fn the_deep_decoder_has_the_post_filter_of_its_package() {
+    let size = Size::new(96, 64).expect("a size");
+    let samples = (0..size.pixels() * 3).map(|at| (at * at / 977 % 97 + at / 3 % 96) as u8).collect();
+    let picture = Picture::new(size, Channels::Rgb, samples).expect("as many as it takes");
+    let photo = Package::builtin("photo").expect("it is built in");
+    let folder = with_file("post_filter.bin", &[&[1, 0][..], &[0; 86_400]].concat());
+    let unfiltered = Package::open(folder.path()).expect("a sound package");
+    let runtime = Runtime::open().unwrap_or_else(|error| panic!("{error}"));
+    let synthesis = |package: &Package| package.deep_synthesis(&runtime, 1).unwrap_or_else(|error| panic!("{error}"));
+    let linear = photo.linear(1);
+
+    let stream = Codec::with(linear.clone()).encode(&picture).expect("a stream");
+    let mut decoder = Codec::with(linear.clone()).decoder();
+    decoder.push(&stream.bytes()[..stream.bytes().len() / 4]).expect("a prefix");
+    let (known, position) = decoder.coefficients().expect("a header");
+    let composed = || Composed::new(&linear, &mut known.clone(), position).expect("planes");
+    let [with, without] =
+        [&photo, &unfiltered].map(|package| synthesis(package).complete(composed()).expect("a picture"));
+
+    let mut corrected = composed();
+    synthesis(&photo).correct(&mut corrected).expect("a correction");
+    let mut expected = Picture::zero(size, Channels::Rgb);
+    linear.picture(&corrected.planes, &mut expected).expect("planes of the size");
+    let apart = |other: &Picture| {
+        let pairs = expected.samples().iter().zip(other.samples());
+        pairs.map(|(a, b)| a.abs_diff(*b)).max().expect("samples")
+    };
+    assert!(apart(&without) <= 1, "planes are rounded to 1/64 alone");
+    assert!(apart(&with) > 1, "the package's filter changes the picture");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 """A trained photo model as a package: tables, networks in int8, golden arrays, manifest.
 
-Writes tables.bin (spec/bitstream.md, "Model tables"), analysis.onnx, synthesis.onnx, golden/ (what PyTorch computes, for the
+Writes tables.bin (spec/bitstream.md, "Model tables"), post_filter.bin, analysis.onnx, synthesis.onnx, golden/ (what PyTorch computes, for the
 Rust tests; for the networks what ONNX Runtime does) and manifest.toml. The ranges of the networks in int8 are found on training
-photos, and on these the Rust codec counts the priors, the probabilities that every stream starts from, and fits the post-filter.
+photos, and on these the Rust codec counts the priors, the probabilities that every stream starts from, and fits both post-filters.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def about(package: dict) -> str:
 
 
 def learn_by_coding(what: str, place: Path, photos: list[Path]) -> None:
-    """Has the Rust codec code photos and write what it learned: into tables `priors`, or the post-filter (`filters`); into a package `filters` behind its network."""
+    """Has the Rust codec code photos and write what it learned. `priors` writes into tables; `filters` into tables, or into a package the one behind its network."""
     command = ["cargo", "run", "--quiet", "--locked", "--release", "-p", "nestcast-models", "--example", what, "--"]
     arguments = [place.resolve(), *(photo.resolve() for photo in photos)]
     try:
@@ -204,8 +204,12 @@ def learn_by_coding(what: str, place: Path, photos: list[Path]) -> None:
 
 def runtime() -> dict[str, str]:
     """The variable that leads the Rust codec to the ONNX Runtime library of the Python package."""
-    (library,) = Path(onnxruntime.__file__).parent.glob("capi/*onnxruntime.so*")
-    return {"ORT_DYLIB_PATH": str(library)}
+    if "ORT_DYLIB_PATH" in os.environ:
+        return {}
+    found = list(Path(onnxruntime.__file__).parent.glob("capi/*onnxruntime.so*"))
+    if len(found) != 1:
+        raise SystemExit("ONNX Runtime's library is not beside its Python package: set ORT_DYLIB_PATH to it")
+    return {"ORT_DYLIB_PATH": str(found[0])}
 
 
 def package(model: Codec, photos: Photos, out: Path) -> None:

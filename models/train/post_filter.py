@@ -1,4 +1,4 @@
-"""The post-filter of a package's tables, ported to arrays (spec/bitstream.md, "Post-filter"), for whom learns behind it.
+"""The post-filter of a package, of its tables or behind its network, ported to arrays (spec/bitstream.md, "Post-filter"), for what learns behind it.
 
 The Rust codec fits it (export.py has it do so); here it is applied.
 """

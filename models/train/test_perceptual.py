@@ -84,6 +84,7 @@ class DryRun(unittest.TestCase):
             self.assertNotEqual((package / "synthesis.onnx").read_bytes(), (model / "synthesis.onnx").read_bytes())
             written = tomllib.loads((package / "manifest.toml").read_text(encoding="utf-8"))
             self.assertEqual(written["name"], "photo-ssim")
+            self.assertEqual((package / "post_filter.bin").read_bytes(), (model / "post_filter.bin").read_bytes())
 
     def same_loss_in_bfloat16(self, run: train.Run) -> None:
         """But for the network's roundings: what is compared stays in floats."""

@@ -48,8 +48,8 @@ impl Cap {
         self.asked.as_ref().map_or(MAX_FRAME, TokenBucket::bytes).min(self.policed)
     }
 
-    /// The most bytes of which the next frame is worth making, if `count` are written until then: the same, and no fewer than one
-    /// interval's, since what a base took is no reason to make a worse one.
+    /// The most useful bytes of the next frame, if `count` are written until then. One interval's are useful in any case: a base that
+    /// took much is no reason to make the next frame worse.
     pub(crate) fn useful_bytes(&self, count: u64) -> u64 {
         let asked = |asked: &TokenBucket| asked.next_bytes(count).max(asked.intervals(1));
         self.asked.as_ref().map_or(MAX_FRAME, asked).min(self.policed)

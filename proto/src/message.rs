@@ -30,7 +30,7 @@ pub enum DecoderKind {
 pub struct Hello {
     /// What lets it in; empty if it has none. At most [`MAX_TOKEN`] bytes.
     pub token: Bytes,
-    /// The most that it wants, over time; at once at most the bytes of three frame intervals.
+    /// The most that it wants, over time (spec, "Bandwidth").
     pub max_bitrate: Option<Bitrate>,
     /// How it decodes.
     pub decoder: DecoderKind,

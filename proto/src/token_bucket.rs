@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use crate::bitrate::Bitrate;
+use crate::stream::MAX_HEAD_BYTES;
 
 /// The bucket's depth, in frame intervals: behind two frames in a row that are left out the next may have the bytes of three.
 const DEPTH_INTERVALS: u32 = 3;
-/// Bytes that are written whatever the bucket has, bases and what goes again, are taken off later frames, up to the bytes of so many
+/// And no less than so many bytes, so that at any rate there come to be enough for a stream's head and more.
+const MIN_DEPTH_BYTES: u64 = 4 * MAX_HEAD_BYTES as u64;
+/// What is written although the bucket is empty, bases and what goes again, is a debt. Later frames pay it, up to the bytes of so many
 /// frame intervals: a base of any size leaves no more than so many frames without more than their own.
 const MAX_DEBT_INTERVALS: u32 = 8;
 
@@ -37,7 +40,7 @@ impl TokenBucket {
         let before = self.filled;
         self.filled = before.max(self.rate.bytes_in(since));
         self.came = self.filled - before;
-        let least = self.filled.saturating_sub(self.intervals(DEPTH_INTERVALS));
+        let least = self.filled.saturating_sub(self.depth());
         let most = self.filled.saturating_add(self.intervals(MAX_DEBT_INTERVALS));
         self.taken = self.taken.clamp(least, most);
     }
@@ -55,7 +58,12 @@ impl TokenBucket {
     /// Bytes that it will have next, if `bytes` are taken until then and as much comes as of late, or in a frame interval.
     pub(crate) fn next_bytes(&self, bytes: u64) -> u64 {
         let filled = self.filled.saturating_add(self.came.max(self.intervals(1)));
-        filled.saturating_sub(self.taken.saturating_add(bytes)).min(self.intervals(DEPTH_INTERVALS))
+        filled.saturating_sub(self.taken.saturating_add(bytes)).min(self.depth())
+    }
+
+    /// The most bytes that it holds.
+    fn depth(&self) -> u64 {
+        self.intervals(DEPTH_INTERVALS).max(MIN_DEPTH_BYTES)
     }
 
     /// What comes into it in so many frame intervals.
@@ -95,7 +103,7 @@ mod tests {
                 for &(at, count) in &written[first..] {
                     bytes += count;
                     // What came in before is whole bytes.
-                    let most = rate.bytes_in(at - from + DEPTH_INTERVALS * INTERVAL) + 1;
+                    let most = rate.bytes_in(at - from) + rate.bytes_in(DEPTH_INTERVALS * INTERVAL).max(MIN_DEPTH_BYTES) + 2;
                     prop_assert!(bytes <= most, "{bytes} of {most} in {:?}", at - from);
                 }
             }
@@ -113,6 +121,14 @@ mod tests {
             let intervals = u32::try_from(bytes / 5000).expect("few");
             prop_assert_eq!(paid, Some(intervals.clamp(1, MAX_DEBT_INTERVALS + 2)));
         }
+    }
+
+    #[test]
+    fn the_lowest_rate_saves_up_more_than_a_head() {
+        let mut bucket = TokenBucket::new(INTERVAL, Bitrate::from_bits(1000));
+        bucket.handle_time(Duration::ZERO);
+        bucket.handle_time(Duration::from_secs(60));
+        assert_eq!((bucket.bytes(), bucket.next_bytes(0)), (MIN_DEPTH_BYTES, MIN_DEPTH_BYTES));
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub(crate) struct Receive {
     /// The content of this file lets the receiver in
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Take no more than this: bits per second, or with k or M, as in 1.5M
+    /// Take no more than this over time: bits per second, or with k or M, as in 1.5M
     #[arg(long, value_name = "RATE")]
     pub(crate) max_bitrate: Option<Bitrate>,
     /// The decoder [default: deep for pictures, linear for video]

@@ -42,7 +42,7 @@ impl PostFilter {
     /// [`Error::Corrupt`] with the rule that is broken.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let corrupt = |why| Error::Corrupt { what: "post-filter", why };
-        let table = bytes.try_into().map_err(|_| corrupt("it does not have the length of one"))?;
+        let table = bytes.try_into().map_err(|_| corrupt("it does not have 86402 bytes"))?;
         Self::read(table).map_err(corrupt)
     }
 
@@ -54,7 +54,7 @@ impl PostFilter {
         let ([low, high], mut rest) = (&[bytes[0], bytes[1]], &bytes[STEP_BYTES..]);
         let step = u16::from_le_bytes([*low, *high]);
         if !(1..=MAX_STEP).contains(&step) {
-            return Err("the step of its post-filter is out of range");
+            return Err("the post-filter's step is out of range");
         }
         let taps = TAPS.map(|count| {
             let (own, behind) = rest.split_at(CUTS.len() * CLASSES * PHASES * count);
@@ -64,7 +64,7 @@ impl PostFilter {
         let tame = |filter: &[i8]| filter.iter().map(|tap| u32::from(tap.unsigned_abs())).sum::<u32>() <= MAX_TAP_SUM;
         for (own, count) in taps.iter().zip(TAPS) {
             if own.contains(&i8::MIN) || !own.chunks(count).all(tame) {
-                return Err("a filter of its post-filter is out of range");
+                return Err("a filter of the post-filter is out of range");
             }
         }
         Ok(Self { step, taps })

@@ -135,11 +135,11 @@ fn tables_out_of_range_are_refused() {
     };
     assert_eq!(with(0, &[0xff, 0x1f]), Ok(()));
     for step in [[0, 0], [0, 0x20]] {
-        assert_eq!(with(0, &step), Err("the step of its post-filter is out of range"));
+        assert_eq!(with(0, &step), Err("the post-filter's step is out of range"));
     }
     assert_eq!(with(2, &[127, 0x81, 127, 127, 3]), Ok(()));
     for taps in [&[0x80][..], &[127, 0x81, 127, 127, 4]] {
-        assert_eq!(with(2, taps), Err("a filter of its post-filter is out of range"));
+        assert_eq!(with(2, taps), Err("a filter of the post-filter is out of range"));
     }
     assert!(with(BYTES - 14, &[127, 127, 127, 127, 4]).is_err(), "the last filter is looked at too");
 }

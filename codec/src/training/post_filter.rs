@@ -2,7 +2,7 @@
 
 use crate::colour::planes::Planes;
 use crate::error::Error;
-use crate::linear::Linear;
+use crate::linear::{Linear, is_told};
 use crate::model::{LENGTH, Model};
 use crate::picture::{Format, Picture, Size};
 use crate::post_filter::naive::Samples;
@@ -66,7 +66,9 @@ impl FilterFit {
         picture: &Picture,
     ) -> Result<(), Error> {
         let target = linear.planes(picture, planes.axes);
-        if planes.size != target.size || significance.len() != planes.components.len() {
+        planes.check()?;
+        let same = planes.size == target.size && planes.channels == target.channels;
+        if !same || !is_told(significance, planes.size, planes.channels)? {
             return Err(Error::Argument("the planes are not what a decoder has of the picture"));
         }
         let samples = Samples::new(planes.size.width(), planes.size.height(), &planes.components);

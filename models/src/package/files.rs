@@ -23,7 +23,7 @@ pub(super) const FILES: [&str; 5] = [MANIFEST, TABLES, POST_FILTER, ANALYSIS, SY
 
 /// Most bytes of a manifest: thirty times those of the shipped one.
 pub(crate) const MAX_MANIFEST: u64 = 64 * 1024;
-/// Most bytes of a package: over four times those of the shipped one.
+/// Most bytes of a package: twelve times those of the shipped one.
 const MAX_PACKAGE: u64 = 12 * 1024 * 1024;
 /// Most bytes of an archive: those of a package, and far more than the names of its files.
 #[cfg(feature = "kept")]
