@@ -314,7 +314,7 @@ fn an_altered_archive_is_refused_or_another_package() {
 }
 
 #[test]
-fn an_archive_has_the_four_files_in_their_order() {
+fn an_archive_has_the_five_files_in_their_order() {
     let file = |name: &str| {
         let bytes = fs::read(photo().join(name)).expect("a file");
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).expect("a short file") | 1 << 31;
@@ -323,12 +323,13 @@ fn an_archive_has_the_four_files_in_their_order() {
     };
     let of = |names: &[&str]| names.iter().flat_map(|name| file(name)).collect::<Vec<_>>();
     Package::from_archive(&of(&FILES), "sent").expect("a length may be of any width");
-    let [manifest, tables, analysis, synthesis] = FILES;
+    let [manifest, tables, filter, analysis, synthesis] = FILES;
     for names in [
-        &[tables, manifest, analysis, synthesis][..],
-        &[manifest, tables, analysis],
-        &[manifest, tables, analysis, analysis],
-        &[manifest, tables, analysis, synthesis, synthesis],
+        &[tables, manifest, filter, analysis, synthesis][..],
+        &[manifest, tables, analysis, synthesis],
+        &[manifest, tables, filter, analysis],
+        &[manifest, tables, filter, analysis, analysis],
+        &[manifest, tables, filter, analysis, synthesis, synthesis],
     ] {
         assert!(Package::from_archive(&of(names), "sent").is_err(), "{names:?}");
     }
