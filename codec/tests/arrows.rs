@@ -15,7 +15,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ("colour", &["error", "picture", "scratch", "simd"]),
     ("subband", &["error", "simd", "picture", "colour"]),
     ("wavelet", &["parallel", "scratch", "simd", "picture", "colour", "subband"]),
-    ("post_filter", &["scratch", "simd"]),
+    ("post_filter", &["error", "scratch", "simd"]),
     ("model", &["error", "subband", "wavelet", "post_filter"]),
     ("transform", &["error", "picture", "model", "subband"]),
     (

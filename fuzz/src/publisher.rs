@@ -63,7 +63,8 @@ pub fn publisher(data: &[u8]) {
     let Ok((interval, cap)) = input.arbitrary::<(u32, u32)>() else { return };
     let interval = Duration::from_micros(u64::from(interval) + 1);
     let cap = (cap > 0).then(|| Bitrate::from_bits(u64::from(cap) << 4));
-    let most = cap.map_or(u64::MAX, |cap| cap.bytes_in(interval));
+    // The depth of the cap's token bucket: three frame intervals, and 256 bytes at least.
+    let most = cap.map_or(u64::MAX, |cap| cap.bytes_in(interval.saturating_mul(3)).max(256));
     let mut driver = Driver::new(Publisher::new(interval, cap), usize::try_from(most).unwrap_or(usize::MAX));
     while !input.is_empty() {
         let Ok(event) = input.arbitrary() else { break };
@@ -73,7 +74,7 @@ pub fn publisher(data: &[u8]) {
 
 struct Driver {
     publisher: Publisher,
-    /// Most bytes of a frame that the receiver's cap allows, without its head.
+    /// Most bytes of a frame that the receiver's cap allows.
     cap: usize,
     now: Duration,
     path: PathStats,

@@ -115,7 +115,7 @@ mod tests {
     fn other() -> Package {
         let artifacts = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts");
         let folder = tempfile::tempdir().expect("a folder");
-        for name in ["tables.bin", "analysis.onnx"] {
+        for name in ["tables.bin", "post_filter.bin", "analysis.onnx"] {
             fs::copy(artifacts.join("photo").join(name), folder.path().join(name)).expect("a copy");
         }
         let synthesis = fs::read(artifacts.join("photo-ssim/synthesis.onnx")).expect("a network");

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use crate::bitrate::Bitrate;
-use crate::stream::MAX_HEAD_BYTES;
 
 /// The bucket's depth, in frame intervals: behind two frames in a row that are left out the next may have the bytes of three.
 const DEPTH_INTERVALS: u32 = 3;
 /// And no less than so many bytes, so that at any rate there come to be enough for a stream's head and more.
-const MIN_DEPTH_BYTES: u64 = 4 * MAX_HEAD_BYTES as u64;
+const MIN_DEPTH_BYTES: u64 = 256;
 /// What is written although the bucket is empty, bases and what goes again, is a debt. Later frames pay it, up to the bytes of so many
 /// frame intervals: a base of any size leaves no more than so many frames without more than their own.
 const MAX_DEBT_INTERVALS: u32 = 8;
@@ -77,6 +76,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::stream::MAX_HEAD_BYTES;
 
     const INTERVAL: Duration = Duration::from_millis(40);
     /// 5000 bytes in an interval.
@@ -129,6 +129,7 @@ mod tests {
         bucket.handle_time(Duration::ZERO);
         bucket.handle_time(Duration::from_secs(60));
         assert_eq!((bucket.bytes(), bucket.next_bytes(0)), (MIN_DEPTH_BYTES, MIN_DEPTH_BYTES));
+        assert!(bucket.bytes() > MAX_HEAD_BYTES as u64);
     }
 
     #[test]
