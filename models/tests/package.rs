@@ -216,7 +216,8 @@ fn with_file(file: &str, bytes: &[u8]) -> TempDir {
 #[test]
 fn the_deep_decoder_has_the_post_filter_of_its_package() {
     let size = Size::new(96, 64).expect("a size");
-    let samples = (0..size.pixels() * 3).map(|at| (at * at / 977 % 97 + at / 3 % 96) as u8).collect();
+    let sample = |at: usize| u8::try_from(at * at / 977 % 97 + at / 3 % 96).expect("at most 191");
+    let samples = (0..size.pixels() * 3).map(sample).collect();
     let picture = Picture::new(size, Channels::Rgb, samples).expect("as many as it takes");
     let photo = Package::builtin("photo").expect("it is built in");
     let folder = with_file("post_filter.bin", &[&[1, 0][..], &[0; 86_400]].concat());
