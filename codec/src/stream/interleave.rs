@@ -11,10 +11,12 @@ use bytes::BytesMut;
 use crate::stream::header::write_varint;
 use crate::subband::layout::MAX_SLICES;
 
-/// A segment is closed when it holds at least one byte for every so many bytes before it.
+/// Least bytes of a segment for every slice, whose length takes two.
+const MIN_SLICE_BYTES: usize = 512;
+/// Bytes for every slice up to which each segment holds as many as all before it.
+const DOUBLING_SLICE_BYTES: usize = 4096;
+/// From there on a segment is closed when it holds at least one byte for every so many bytes before it.
 const BYTES_BEFORE_A_BYTE: usize = 4;
-/// Least bytes of a segment for every slice.
-const MIN_SLICE_BYTES: usize = 16;
 /// Shares into which a segment divides each payload.
 const SHARES: usize = 16;
 
@@ -42,7 +44,8 @@ impl Ends {
     /// Whether a segment ends behind a coding pass up to which all slices have `written` bytes. A single slice is cut
     /// anywhere.
     pub(super) fn close(&mut self, written: usize) -> bool {
-        let least = (self.closed / BYTES_BEFORE_A_BYTE).max(MIN_SLICE_BYTES * self.slices);
+        let doubled = self.closed.min(DOUBLING_SLICE_BYTES * self.slices);
+        let least = (self.closed / BYTES_BEFORE_A_BYTE).max(doubled).max(MIN_SLICE_BYTES * self.slices);
         let closes = self.slices == 1 || written >= self.closed + least;
         if closes {
             self.closed = written;
