@@ -8,7 +8,7 @@ use crate::links::Scenario;
 use crate::run::Seen;
 
 /// A rate that stays for less than this is none that a receiver settles at.
-const STAYS: Duration = Duration::from_secs(2);
+const STAYS: Duration = Duration::from_secs(3);
 /// From so long behind a rise on the quality is taken to be settled.
 const SETTLES: Duration = Duration::from_secs(1);
 /// So near to the settled quality, in dB, a receiver has arrived.
@@ -31,6 +31,7 @@ impl Step {
         let rates = &scenario.link.rates;
         let ends = rates.iter().map(|(from, _)| *from).skip(2).chain([end]);
         let changes = rates.windows(2).zip(ends).filter(|(pair, end)| end.saturating_sub(pair[1].0) >= STAYS);
+        let changes = changes.filter(|(pair, _)| pair[0].1 != pair[1].1);
         let step = |(pair, end): (&[(Duration, u64)], Duration)| {
             let (before, (from, rate)) = (pair[0].1, pair[1]);
             let behind: Vec<&Seen> = seen.iter().filter(|seen| (from..end).contains(&seen.captured)).collect();
@@ -84,7 +85,7 @@ mod tests {
         let seen: Vec<_> = seen.collect();
         assert_eq!(Step::of(&scenario, &seen), [Step::Fall(Some(4)), Step::Rise(Some(6))]);
         // A rate that does not stay is no step.
-        let scenario = Scenario { seconds: 9, ..scenario };
+        let scenario = Scenario { seconds: 10, ..scenario };
         assert_eq!(Step::of(&scenario, &seen), [Step::Fall(Some(4))]);
     }
 }
