@@ -46,6 +46,8 @@ pub struct DelayController {
     shortest: Shortest,
     /// The shortest round trip, without what a fall of the rate added to it.
     fastest: Shortest,
+    /// The shortest round trip of packets of any length, none counted as a whole one.
+    quickest: Shortest,
     round: Round,
     /// Moments at which packets were sent, with the bytes in flight before them and of those that arrived; what is
     /// older than the last acknowledgement is gone.
@@ -209,20 +211,23 @@ impl DelayController {
     /// counted as if they were, or, where the path's rate is not known yet, do not count beside whole ones.
     fn see_round_trip(&mut self, now: Duration, newest: &Newest, held: Duration) {
         let missing = self.path.mtu.saturating_sub(newest.bytes);
-        let rtt = newest.rtt.saturating_sub(held);
+        let bare = newest.rtt.saturating_sub(held);
         let (rtt, whole) = match self.rate {
             Some(rate) => {
                 let packet = self.target.handle_rate(now, self.path.mtu, rate);
-                (rtt + packet.mul_f64(missing as f64 / self.path.mtu as f64), true)
+                (bare + packet.mul_f64(missing as f64 / self.path.mtu as f64), true)
             }
-            None => (rtt, missing <= self.path.mtu / 8),
+            None => (bare, missing <= self.path.mtu / 8),
         };
         // Behind a competitor's queue the shortest round trip is not seen, and is as it was.
         let life = if self.competition.is_suspected(now) { MIN_RTT_LIFE_BEHIND_QUEUE } else { MIN_RTT_LIFE };
         self.path.min_rtt = self.shortest.of(now, rtt, whole, life);
         let life = if self.competition.is_there() { MIN_RTT_LIFE_BEHIND_QUEUE } else { MIN_RTT_LIFE };
         self.fastest.of(now, rtt, whole, life);
-        (self.path.rtt, self.path.held) = (rtt.max(self.path.min_rtt) + held, held);
+        // A whole packet takes no longer than the shortest round trips differ by, and a half for late clocks: where the path became
+        // faster unseen, short packets would seem to wait for ever, and nothing but short ones be sent.
+        let longer = self.path.min_rtt.saturating_sub(self.quickest.of(now, bare, true, life)) * 3 / 2;
+        (self.path.rtt, self.path.held) = (rtt.min(bare + longer).max(self.path.min_rtt) + held, held);
     }
 
     /// The round trip without a queue, as far as can be told from another flow's: where a fall of the rate was that flow's doing, a
@@ -332,7 +337,7 @@ impl DelayController {
             rate: self.rate,
         };
         let Some((rtt, rate)) = self.route_change.handle_round(now, trip, self.path.mtu) else { return false };
-        (self.shortest, self.fastest) = (Shortest::default(), Shortest::default());
+        (self.shortest, self.fastest, self.quickest) = Default::default();
         self.path.min_rtt = self.shortest.of(now, rtt, true, MIN_RTT_LIFE);
         self.fastest.of(now, rtt, true, MIN_RTT_LIFE);
         (self.busy, self.falls, self.competition) = Default::default();

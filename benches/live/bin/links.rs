@@ -2,6 +2,7 @@
 //! is used.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
@@ -9,6 +10,7 @@ use nestcast_lab::plot::{Axis, Chart, Curve, Stroke};
 use nestcast_live_benches::figures::{HEADING, Row};
 use nestcast_live_benches::links::Scenario;
 use nestcast_live_benches::run::{Outcome, Scheme, Studio};
+use nestcast_live_benches::steps::Step;
 
 /// The link that is drawn.
 const DRAWN: &str = "norway-metro";
@@ -27,6 +29,12 @@ struct Options {
     /// This link too: a trace with two columns, seconds and Mbit/s, or mahimahi's (may be repeated).
     #[arg(long, value_name = "FILE")]
     trace: Vec<PathBuf>,
+    /// In place of the table's links one of these rates, four seconds each.
+    #[arg(long, value_name = "KBIT/S", value_delimiter = ',', conflicts_with = "only")]
+    steps: Vec<u64>,
+    /// Each change of `--steps` comes so much later, and meets another moment of a frame.
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    later: u64,
     /// The table to write.
     #[arg(long, value_name = "OUT.csv")]
     csv: Option<PathBuf>,
@@ -42,10 +50,13 @@ fn main() -> Result<()> {
     for path in &options.trace {
         scenarios.push(Scenario::open(path)?);
     }
+    if !options.steps.is_empty() {
+        scenarios = vec![Scenario::steps(&options.steps, Duration::from_millis(options.later))];
+    }
     scenarios.retain(|scenario| options.only.is_empty() || options.only.contains(&scenario.name));
     ensure!(!scenarios.is_empty(), "no link of that name");
     let studio = Studio::new()?;
-    let (mut table, mut curves) = (csv::Writer::from_writer(Vec::new()), Vec::new());
+    let (mut table, mut curves, mut steps) = (csv::Writer::from_writer(Vec::new()), Vec::new(), Vec::new());
     println!("{HEADING}");
     for scenario in &scenarios {
         for (scheme, stroke) in Scheme::ALL.into_iter().zip(STROKES) {
@@ -58,9 +69,12 @@ fn main() -> Result<()> {
             }
             let row = Row::new(scheme.name(), scenario, &outcome);
             println!("{row}");
+            let followed = Step::of(scenario, &outcome.seen);
+            steps.extend(followed.iter().map(|step| format!("{}, {}: {step}", scenario.name, scheme.name())));
             table.serialize(row)?;
         }
     }
+    steps.iter().for_each(|step| println!("{step}"));
     if let Some(path) = &options.csv {
         std::fs::write(path, table.into_inner()?)?;
     }

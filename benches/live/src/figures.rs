@@ -9,7 +9,7 @@ use crate::links::Scenario;
 use crate::run::{Outcome, Seen};
 
 /// The first second is that of finding the rate.
-const SETTLED: Duration = Duration::from_secs(1);
+pub const SETTLED: Duration = Duration::from_secs(1);
 /// The last part of a run is left out: what was captured in it may be on its way.
 const ON_ITS_WAY: Duration = Duration::from_millis(500);
 /// A picture that stands for longer is a freeze.
@@ -97,7 +97,8 @@ fn standing(seen: &[&Seen], end: Duration) -> Vec<Duration> {
     shown.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).chain(last).collect()
 }
 
-fn quantile(values: &mut [Duration], percent: usize) -> f64 {
+/// What so many percent of `values` are at most, in ms.
+pub fn quantile(values: &mut [Duration], percent: usize) -> f64 {
     values.sort();
     let value = values.get((values.len() * percent / 100).min(values.len().saturating_sub(1)));
     value.map_or(0.0, |value| milliseconds(*value))
@@ -108,7 +109,8 @@ fn milliseconds(time: Duration) -> f64 {
 }
 
 /// To a hundredth.
-fn round(value: f64) -> f64 {
+#[must_use]
+pub fn round(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 

@@ -1,8 +1,8 @@
-//! Broadcasts that are measured: over simulated links beside x264 and Motion JPEG, to crowds of receivers, and to one beside
-//! bad ones.
+//! Broadcasts that are measured: over simulated links beside x264 and Motion JPEG, to crowds of receivers, to one beside
+//! bad ones, and of a video that is encoded as it comes.
 //!
-//! `cargo run --release -p nestcast-live-benches --bin links`, `--bin fanout` and `--bin neighbours`; the results are in
-//! `benches/results/live`.
+//! `cargo run --release -p nestcast-live-benches --bin links`, `--bin fanout`, `--bin neighbours` and `--bin capped-receivers`; the
+//! results are in `benches/results/live`.
 
 pub mod crowd;
 pub mod figures;
@@ -11,7 +11,8 @@ mod ladder;
 pub mod links;
 pub mod neighbours;
 pub mod process;
-mod recorder;
+pub mod recorder;
 pub mod run;
+pub mod steps;
 pub mod still_broadcast;
 mod x264_frames;

@@ -23,7 +23,7 @@ impl Scenario {
     /// Constant rates, steps, and traces; 10 ms of round trip, no loss.
     pub fn all() -> Result<Vec<Self>> {
         let mut all: Vec<Self> = [300, 1000, 4000].into_iter().map(Self::constant).collect();
-        all.push(Self::steps());
+        all.push(Self::steps(&[4000, 1000, 4000], Duration::ZERO));
         all.push(Self::recorded("norway-metro", NORWAY_METRO)?);
         all.push(Self::recorded("norway-bus", NORWAY_BUS)?);
         Ok(all)
@@ -54,10 +54,16 @@ impl Scenario {
         Ok(all)
     }
 
-    fn steps() -> Self {
-        let rates = [(0, 4_000_000), (4, 1_000_000), (8, 4_000_000)];
-        let rates = rates.map(|(second, rate)| (Duration::from_secs(second), rate)).to_vec();
-        Self { name: "4-1-4 Mbit/s".to_owned(), link: Link::varying(rates), seconds: 12 }
+    /// So many kbit/s one after another, each for four seconds; every change is `later` by so much.
+    #[must_use]
+    pub fn steps(kilobits: &[u64], later: Duration) -> Self {
+        const SECONDS: u32 = 4;
+        let changes = (1..).map(|change| Duration::from_secs((SECONDS * change).into()) + later);
+        let begins = std::iter::once(Duration::ZERO).chain(changes);
+        let rates: Vec<_> = begins.zip(kilobits.iter().map(|rate| rate * 1000)).collect();
+        let seconds = SECONDS * u32::try_from(rates.len()).expect("few rates");
+        let names: Vec<_> = kilobits.iter().map(|rate| (*rate as f64 / 1000.0).to_string()).collect();
+        Self { name: format!("{} Mbit/s", names.join("-")), link: Link::varying(rates), seconds }
     }
 
     /// Reads a trace from a file.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use nestcast_codec::{FrameRate, Picture, VideoDecoder, VideoModel};
-use nestcast_lab::bottleneck::Passage;
+use nestcast_lab::bottleneck::{Bottleneck, Passage};
 use nestcast_lab::clip::Clip;
 use nestcast_lab::link::Link;
 use nestcast_lab::metrics::luma_psnr;
@@ -196,7 +196,8 @@ impl Eye<'_> {
 /// What came to a receiver behind each link, and the packets on it.
 fn broadcast(links: &[Link], time: Duration, source: impl FrameSource) -> Vec<(Vec<Recorded>, Vec<Passage>)> {
     let outcome = broadcast_from(links, network::Scenario::lasting(time), source, |network| {
-        let viewer = |link| Viewer { joins: Duration::ZERO, link, cap: None, sink: Recorder::new(network) };
+        let recorder = |network: Bottleneck| Recorder::new(move || network.now());
+        let viewer = |link| Viewer { joins: Duration::ZERO, link, cap: None, sink: recorder(network.clone()) };
         (0..links.len()).map(viewer).collect()
     });
     let of = |link| outcome.passages.iter().filter(move |passage| passage.link == link).copied().collect();

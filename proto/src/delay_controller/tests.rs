@@ -13,6 +13,8 @@ struct Simulation {
     free: Duration,
     packet: Duration,
     rtt: Duration,
+    /// Bytes of the packets that are sent.
+    bytes: u64,
     /// The peer acknowledges so many packets at once, or after so long.
     acks: (usize, Duration),
     /// When packets were sent and when they arrive, as far as they are not acknowledged.
@@ -33,6 +35,7 @@ impl Simulation {
             free: Duration::ZERO,
             packet: Duration::from_secs_f64(MTU as f64 * 8.0 / rate as f64),
             rtt: Duration::from_millis(rtt),
+            bytes: MTU,
             acks: (acks.0, Duration::from_millis(acks.1)),
             flying: VecDeque::new(),
             smoothed: Duration::ZERO,
@@ -53,13 +56,13 @@ impl Simulation {
         (self.controller.path().delivered - before) as f64 / MTU as f64 / packets
     }
 
-    /// Sends a packet every ten seconds, so many of them, and nothing else.
-    fn run_idle(&mut self, packets: u32) {
+    /// Sends a packet every so often, so many of them, and nothing else.
+    fn run_idle(&mut self, packets: u32, every: Duration) {
         while !self.flying.is_empty() {
             self.acknowledge();
         }
         for _ in 0..packets {
-            self.now += Duration::from_secs(10);
+            self.now += every;
             self.send_packet();
             self.acknowledge();
         }
@@ -72,8 +75,8 @@ impl Simulation {
     }
 
     fn send_packet(&mut self) {
-        self.controller.handle_sent(self.now, MTU);
-        self.free = self.free.max(self.now) + self.packet;
+        self.controller.handle_sent(self.now, self.bytes);
+        self.free = self.free.max(self.now) + self.packet.mul_f64(self.bytes as f64 / MTU as f64);
         self.flying.push_back((self.now, self.free + self.rtt));
     }
 
@@ -83,7 +86,7 @@ impl Simulation {
         let mut newest = (Duration::ZERO, Duration::ZERO);
         while let Some(packet) = self.flying.pop_front_if(|(_, arrives)| *arrives <= self.now) {
             self.controller.handle_transport(self.now, self.smoothed, self.rtt);
-            self.controller.handle_ack(self.now, packet.0, MTU);
+            self.controller.handle_ack(self.now, packet.0, self.bytes);
             let queue = packet.1 - packet.0 - self.rtt.min(packet.1 - packet.0);
             self.queues = (self.queues.0 + queue, self.queues.1 + 1);
             if queue <= self.marks {
@@ -96,7 +99,7 @@ impl Simulation {
         }
         let rtt = newest.1 - newest.0;
         self.smoothed = if self.smoothed.is_zero() { rtt } else { (7 * self.smoothed + rtt) / 8 };
-        self.controller.handle_acks_end(self.now, self.flying.len() as u64 * MTU);
+        self.controller.handle_acks_end(self.now, self.flying.len() as u64 * self.bytes);
     }
 }
 
@@ -135,9 +138,9 @@ fn a_window_that_was_not_filled_for_minutes_begins_anew() {
     let mut simulation = Simulation::new(10_000_000, 50, (1, 0));
     simulation.run(3000);
     let window = simulation.controller.path().window;
-    simulation.run_idle(29);
+    simulation.run_idle(29, Duration::from_secs(10));
     assert!(simulation.controller.path().window >= window / 2, "five minutes");
-    simulation.run_idle(3);
+    simulation.run_idle(3, Duration::from_secs(10));
     assert_eq!(simulation.controller.path().window, INITIAL_WINDOW);
     let mut run_second = || {
         let end = (simulation.now + Duration::from_secs(1)).as_millis();
@@ -165,6 +168,24 @@ fn a_fall_shows_before_a_round_trip_is_over() {
     simulation.run(3000 + 150);
     assert_eq!(simulation.controller.path().falls, 1);
     assert!(simulation.controller.path().window < window / 3);
+}
+
+#[test]
+fn on_a_path_that_became_faster_short_packets_do_not_seem_to_wait() {
+    for rtt in [10, 100] {
+        let mut simulation = Simulation::new(100_000, rtt, (1, 0));
+        simulation.run(8000);
+        assert!(simulation.controller.rate.is_some_and(|rate| rate < 15_000.0), "the rate of before is known");
+        simulation.run_idle(0, Duration::ZERO);
+        simulation.packet /= 10;
+        simulation.run_idle(1, Duration::from_millis(33));
+        simulation.bytes = MTU / 4;
+        for _ in 0..60 {
+            simulation.run_idle(1, Duration::from_millis(33));
+            let queue = simulation.controller.path().queue();
+            assert!(queue < Duration::from_millis(4), "{queue:?} at a round trip of {rtt} ms");
+        }
+    }
 }
 
 #[test]

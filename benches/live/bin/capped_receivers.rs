@@ -1,0 +1,207 @@
+//! A video from standard input, encoded as it comes, for receivers that ask for at most so much: whether the encoder keeps up, how
+//! much of its cap each receiver gets, and how good it looks.
+//!
+//! Everything is in one process, over loopback. Receivers keep frames, which are decoded when the broadcast is over: ten decoders
+//! of 1280x720 take more than two cores.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::future::pending;
+use std::io::{self, BufReader, Read, Seek as _, Write as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use nestcast_codec::{Arrived, Picture, VideoDecoder, VideoModel};
+use nestcast_lab::metrics::luma_psnr;
+use nestcast_live_benches::figures::{SETTLED, quantile, round};
+use nestcast_live_benches::process::Usage;
+use nestcast_live_benches::recorder::{Recorded, Recorder};
+use nestcast_media::y4m::Reader;
+use nestcast_proto::Bitrate;
+use nestcast_receiver::{Config, Trust, receive};
+use nestcast_sender::{Broadcast, Capture, Identity, Loops, Monitor, Pictures};
+use serde::Serialize;
+use tokio::runtime::Builder;
+
+/// As the program has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The first lines of the table that rows are printed as.
+const HEADING: &str = "| cap, Mbit/s | frames | missing | undecodable | Mbit/s | of the cap | latency p50 / p95 ms | PSNR dB, mean / least |
+|---:|---:|---:|---:|---:|---:|---:|---:|";
+
+/// Broadcasts y4m from standard input, as `nestcast send -` does: `ffmpeg -re -i VIDEO -f yuv4mpegpipe - | capped-receivers`.
+#[derive(Parser)]
+struct Options {
+    /// A receiver for each of these: the most that it asks for.
+    #[arg(
+        long,
+        value_name = "KBIT/S",
+        value_delimiter = ',',
+        default_value = "300,500,750,1000,1500,2000,3000,4000,6000,10000"
+    )]
+    caps: Vec<u64>,
+    /// One frame in so many is compared with its original.
+    #[arg(long, value_name = "FRAMES", default_value_t = 5)]
+    every: u64,
+    /// The table to write.
+    #[arg(long, value_name = "OUT.csv")]
+    csv: Option<PathBuf>,
+}
+
+/// One receiver.
+#[derive(Debug, Serialize)]
+struct Row {
+    cap_mbits: f64,
+    frames: u64,
+    /// Frames that were encoded and did not come in time.
+    missing: u64,
+    /// Frames that came and are no whole picture.
+    undecodable: usize,
+    mbits_per_second: f64,
+    of_cap_percent: f64,
+    latency_p50_ms: f64,
+    latency_p95_ms: f64,
+    psnr_db: f64,
+    psnr_least_db: f64,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    ensure!(options.every > 0, "--every is at least 1");
+    let mut copy = tempfile::tempfile()?;
+    let recorders = broadcast(&options.caps, copy.try_clone()?)?;
+    copy.rewind()?;
+    let originals = Originals::read(copy, options.every)?;
+    println!("{} frames were offered", originals.offered);
+    println!("{HEADING}");
+    let mut table = csv::Writer::from_writer(Vec::new());
+    for (cap, recorder) in options.caps.iter().zip(&recorders) {
+        let row = originals.row(*cap as f64 / 1000.0, recorder)?;
+        let Row { cap_mbits, frames, missing, undecodable, mbits_per_second, of_cap_percent, .. } = row;
+        print!("| {cap_mbits} | {frames} | {missing} | {undecodable} | {mbits_per_second} | {of_cap_percent:.0} % ");
+        let Row { latency_p50_ms, latency_p95_ms, psnr_db, psnr_least_db, .. } = row;
+        println!("| {latency_p50_ms:.0} / {latency_p95_ms:.0} | {psnr_db:.1} / {psnr_least_db:.1} |");
+        table.serialize(row)?;
+    }
+    if let Some(path) = &options.csv {
+        std::fs::write(path, table.into_inner()?)?;
+    }
+    Ok(())
+}
+
+/// Broadcasts standard input to a receiver for each of `caps`, says what that took, and gives what each of them got.
+fn broadcast(caps: &[u64], copy: File) -> Result<Vec<Recorder>> {
+    let pictures = Pictures::video("standard input", u64::MAX, Copied(copy), None)?;
+    let threads = std::thread::available_parallelism()?.get();
+    let identity = Identity::generate()?;
+    let fingerprint = identity.fingerprint().to_string();
+    let source = Capture::video(pictures, threads, Loops::AsNeeded, None);
+    let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
+    // Receivers have a thread of their own.
+    let sending = Builder::new_multi_thread().enable_all().build()?;
+    let receiving = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let broadcast = sending.block_on(async { Broadcast::listen(config, source) })?;
+    let (address, monitor) = (broadcast.address().context("it listens")?, broadcast.monitor());
+    let (before, start) = (Usage::of(std::process::id())?, Instant::now());
+    let keeping: Vec<_> =
+        caps.iter().map(|cap| receiving.spawn(keep(address, fingerprint.clone(), cap * 1000))).collect();
+    sending.block_on(broadcast.run(pending()))?;
+    let (after, took) = (Usage::of(std::process::id())?, start.elapsed());
+    tell(&monitor, took, (after.cpu - before.cpu).as_secs_f64());
+    keeping.into_iter().map(|receiver| receiving.block_on(receiver)?).collect()
+}
+
+/// Keeps what comes until the broadcast ends.
+async fn keep(address: SocketAddr, fingerprint: String, cap: u64) -> Result<Recorder> {
+    let trust = Trust::fingerprint(&fingerprint).context("a fingerprint")?;
+    let config = Config { max_bitrate: Some(Bitrate::from_bits(cap)), ..Config::new(address, trust) };
+    let mut recorder = Recorder::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+    receive(config, &mut recorder, pending()).await?;
+    Ok(recorder)
+}
+
+fn tell(monitor: &Monitor, took: Duration, cpu: f64) {
+    let (figures, seconds) = (monitor.read(), took.as_secs_f64());
+    let encoding = figures.encode_time.as_secs_f64();
+    let (each, share) = (encoding * 1e3 / figures.frames.max(1) as f64, 100.0 * encoding / seconds);
+    println!("{figures}, in {seconds:.1} s; {} loops at the end", figures.loops);
+    println!(
+        "encoding a frame takes {each:.1} ms, {share:.0} % of the time; sender and receivers: {:.2} threads",
+        cpu / seconds
+    );
+}
+
+/// Standard input; what is read is written to a file too, to be compared with later.
+struct Copied(File);
+
+impl Read for Copied {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = io::stdin().read(buffer)?;
+        self.0.write_all(&buffer[..count])?;
+        Ok(count)
+    }
+}
+
+/// The video as it came in.
+struct Originals {
+    offered: u64,
+    empty: Picture,
+    interval: Duration,
+    /// Those that frames are compared with.
+    pictures: BTreeMap<u64, Picture>,
+}
+
+impl Originals {
+    fn read(copy: File, every: u64) -> Result<Self> {
+        let mut reader = Reader::new(BufReader::new(copy), u64::MAX)?;
+        let (interval, mut offered, mut pictures) = (reader.rate().interval(), 0, BTreeMap::new());
+        let empty = Picture::zero(reader.size(), nestcast_codec::Format::Ycbcr420(reader.range()));
+        let mut picture = empty.clone();
+        while reader.read_into(&mut picture)? {
+            if offered % every == 0 {
+                pictures.insert(offered, picture.clone());
+            }
+            offered += 1;
+        }
+        Ok(Self { offered, empty, interval, pictures })
+    }
+
+    /// Decodes all that came. The first second is that of finding the rate: rate, latency and quality are of what follows.
+    fn row(&self, cap_mbits: f64, recorder: &Recorder) -> Result<Row> {
+        let frames = &recorder.frames;
+        let first = frames.first().context("a receiver got nothing")?.captured;
+        let settled: Vec<&Recorded> = frames.iter().filter(|frame| frame.captured >= first + SETTLED).collect();
+        let last = settled.last().context("the video is shorter than a second")?.captured;
+        let bytes: usize = settled.iter().map(|frame| frame.prefix.len()).sum();
+        let mbits_per_second = bytes as f64 * 8e-6 / (last + self.interval - settled[0].captured).as_secs_f64();
+        let mut latencies: Vec<_> = settled.iter().map(|frame| frame.at.saturating_sub(frame.captured)).collect();
+
+        let mut decoder = VideoDecoder::new(VideoModel::built_in(), self.empty.size(), 1);
+        let (mut picture, mut undecodable, mut psnr) = (self.empty.clone(), 0, Vec::new());
+        for frame in frames {
+            let whole = matches!(decoder.decode(&frame.prefix), Ok(Arrived::Base | Arrived::Enhanced));
+            undecodable += usize::from(!whole);
+            if let Some(original) = self.pictures.get(&frame.id).filter(|_| frame.captured >= first + SETTLED) {
+                decoder.render_into(&mut picture)?;
+                psnr.push(luma_psnr(original, &picture));
+            }
+        }
+        Ok(Row {
+            cap_mbits,
+            frames: recorder.received.shown,
+            missing: recorder.received.blank,
+            undecodable,
+            mbits_per_second: round(mbits_per_second),
+            of_cap_percent: round(100.0 * mbits_per_second / cap_mbits),
+            latency_p50_ms: quantile(&mut latencies, 50),
+            latency_p95_ms: quantile(&mut latencies, 95),
+            psnr_db: round(psnr.iter().sum::<f64>() / psnr.len().max(1) as f64),
+            psnr_least_db: round(psnr.iter().copied().fold(f64::INFINITY, f64::min)),
+        })
+    }
+}

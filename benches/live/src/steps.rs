@@ -1,0 +1,91 @@
+//! How soon a receiver follows where the rate of its link changes and then stays.
+
+use std::time::Duration;
+
+use nestcast_lab::clip::FRAMES_PER_SECOND;
+
+use crate::links::Scenario;
+use crate::run::Seen;
+
+/// A rate that stays for less than this is none that a receiver settles at.
+const STAYS: Duration = Duration::from_secs(3);
+/// From so long behind a rise on the quality is taken to be settled.
+const SETTLES: Duration = Duration::from_secs(1);
+/// So near to the settled quality, in dB, a receiver has arrived.
+const NEAR_DB: f64 = 1.5;
+
+/// A change of the rate, and the first frame behind it, counted from 1, that has followed; none if none has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The first that is shown and has no more bytes than the new rate carries in a frame interval.
+    Fall(Option<usize>),
+    /// The first within 1.5 dB of the mean of those from a second behind the rise on.
+    Rise(Option<usize>),
+}
+
+impl Step {
+    /// The changes of a link, by what was seen over it.
+    #[must_use]
+    pub fn of(scenario: &Scenario, seen: &[Seen]) -> Vec<Self> {
+        let end = Duration::from_secs(scenario.seconds.into());
+        let rates = &scenario.link.rates;
+        let ends = rates.iter().map(|(from, _)| *from).skip(2).chain([end]);
+        let changes = rates.windows(2).zip(ends).filter(|(pair, end)| end.saturating_sub(pair[1].0) >= STAYS);
+        let changes = changes.filter(|(pair, _)| pair[0].1 != pair[1].1);
+        let step = |(pair, end): (&[(Duration, u64)], Duration)| {
+            let (before, (from, rate)) = (pair[0].1, pair[1]);
+            let behind: Vec<&Seen> = seen.iter().filter(|seen| (from..end).contains(&seen.captured)).collect();
+            let first =
+                |followed: &dyn Fn(&Seen) -> bool| behind.iter().position(|seen| followed(seen)).map(|at| at + 1);
+            if rate < before {
+                let most = rate / 8 / u64::from(FRAMES_PER_SECOND);
+                return Self::Fall(first(&|seen| seen.at.is_some() && seen.bytes as u64 <= most));
+            }
+            let settled = behind.iter().filter(|seen| seen.captured >= from + SETTLES).map(|seen| seen.psnr);
+            let mean = settled.clone().sum::<f64>() / settled.count().max(1) as f64;
+            Self::Rise(first(&|seen| seen.psnr >= mean - NEAR_DB))
+        };
+        changes.map(step).collect()
+    }
+}
+
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::Fall(frame) | Self::Rise(frame)) = self;
+        let what = if matches!(self, Self::Fall(_)) { "a fall" } else { "a rise" };
+        match frame {
+            Some(frame) => write!(f, "behind {what} frame {frame} has followed"),
+            None => write!(f, "behind {what} no frame has followed"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_lab::link::Link;
+
+    use super::*;
+
+    #[test]
+    fn the_first_frame_that_has_followed_is_found_behind_each_change() {
+        let ms = Duration::from_millis;
+        let link = Link::varying(vec![(ms(0), 2_400_000), (ms(4000), 240_000), (ms(8000), 2_400_000)]);
+        let scenario = Scenario { name: "steps".to_owned(), link, seconds: 12 };
+        // 1000 bytes fit behind the fall; two frames are larger, and one is not shown.
+        let seen = (0..120).map(|id| {
+            let captured = ms(100 * id);
+            let (bytes, psnr) = match id {
+                0..=41 => (9000, 40.0),
+                42..=79 => (900, 30.0),
+                80..=84 => (9000, 30.0 + (id - 79) as f64 * 1.5),
+                _ => (9000, 40.0),
+            };
+            Seen { captured, at: (id != 42).then_some(captured), bytes, psnr }
+        });
+        let seen: Vec<_> = seen.collect();
+        assert_eq!(Step::of(&scenario, &seen), [Step::Fall(Some(4)), Step::Rise(Some(6))]);
+        // A rate that does not stay is no step.
+        let scenario = Scenario { seconds: 10, ..scenario };
+        assert_eq!(Step::of(&scenario, &seen), [Step::Fall(Some(4))]);
+    }
+}
