@@ -1,5 +1,5 @@
 //! Runs the broadcast in virtual time: the product's sender, QUIC and receivers, and a simulated link for each of three
-//! bandwidths. What it gives depends on no machine.
+//! bandwidths. No load of the machine changes what it gives; runs differ by what QUIC draws at random.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -93,7 +93,7 @@ fn footer(report: &Report<'_>) -> Markup {
     html! { footer {
         p {
             "In virtual time: nestcast's sender, its QUIC and its receivers as they are, over simulated links with a queue of 100 ms \
-             and 5 ms each way, so that the figures depend on no machine. " b { "used" } ": bytes of frames that were shown, over what \
+             and 5 ms each way, so that no other load of the machine changes the figures; runs differ by some tenths of a decibel. " b { "used" } ": bytes of frames that were shown, over what \
              the link carries with all headers, from the second second on. " b { "missed" } ": frames that were due and not shown. "
             b { "latency" } ": from the moment a frame was due at the sender until the receiver hands it over to be shown; encoding and \
              decoding, here " (milliseconds(report.encode)) " and " (milliseconds(report.decode)) " ms, come on top. " b { "queue" } ": how \
