@@ -207,8 +207,8 @@ impl DelayController {
         }
     }
 
-    /// The round trip of a packet of `bytes`, and the shortest. A whole packet takes longer to be sent: those that are not are
-    /// counted as if they were, or, where the path's rate is not known yet, do not count beside whole ones.
+    /// The round trip of the newest packet, and the shortest. A whole packet takes longer to be sent: those that are not are counted
+    /// as if they were, as far as the shortest round trips allow, or, where the path's rate is not known yet, do not count beside whole ones.
     fn see_round_trip(&mut self, now: Duration, newest: &Newest, held: Duration) {
         let missing = self.path.mtu.saturating_sub(newest.bytes);
         let bare = newest.rtt.saturating_sub(held);
@@ -220,13 +220,13 @@ impl DelayController {
             None => (bare, missing <= self.path.mtu / 8),
         };
         // Behind a competitor's queue the shortest round trip is not seen, and is as it was.
-        let life = if self.competition.is_suspected(now) { MIN_RTT_LIFE_BEHIND_QUEUE } else { MIN_RTT_LIFE };
-        self.path.min_rtt = self.shortest.of(now, rtt, whole, life);
-        let life = if self.competition.is_there() { MIN_RTT_LIFE_BEHIND_QUEUE } else { MIN_RTT_LIFE };
-        self.fastest.of(now, rtt, whole, life);
-        // A whole packet takes no longer than the shortest round trips differ by, and a half for late clocks: where the path became
-        // faster unseen, short packets would seem to wait for ever, and nothing but short ones be sent.
-        let longer = self.path.min_rtt.saturating_sub(self.quickest.of(now, bare, true, life)) * 3 / 2;
+        let life = |behind_queue| if behind_queue { MIN_RTT_LIFE_BEHIND_QUEUE } else { MIN_RTT_LIFE };
+        let suspected = life(self.competition.is_suspected(now));
+        self.path.min_rtt = self.shortest.of(now, rtt, whole, suspected);
+        self.fastest.of(now, rtt, whole, life(self.competition.is_there()));
+        // A whole packet takes longer by the difference of the shortest round trips, and by half of it for late clocks: where the path
+        // became faster unseen, short packets would seem to wait for ever, and nothing but short ones be sent.
+        let longer = self.path.min_rtt.saturating_sub(self.quickest.of(now, bare, true, suspected)) * 3 / 2;
         (self.path.rtt, self.path.held) = (rtt.min(bare + longer).max(self.path.min_rtt) + held, held);
     }
 

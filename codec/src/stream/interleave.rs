@@ -11,11 +11,11 @@ use bytes::BytesMut;
 use crate::stream::header::write_varint;
 use crate::subband::layout::MAX_SLICES;
 
-/// Least bytes of a segment for every slice, whose length takes two.
+/// Least bytes of a segment, in the mean of its slices. A length takes about two.
 const MIN_SLICE_BYTES: usize = 512;
-/// Bytes for every slice up to which each segment holds as many as all before it.
+/// While fewer bytes than these are before a segment, in the mean of the slices, it holds as many as those.
 const DOUBLING_SLICE_BYTES: usize = 4096;
-/// From there on a segment is closed when it holds at least one byte for every so many bytes before it.
+/// A segment holds at least one byte for every so many bytes before it.
 const BYTES_BEFORE_A_BYTE: usize = 4;
 /// Shares into which a segment divides each payload.
 const SHARES: usize = 16;
@@ -165,5 +165,29 @@ impl Deinterleaver {
             }
             self.left = share(self.lengths[self.slice], self.share).len();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where segments end, if slices can be parted behind every byte, up to `last`.
+    fn ends(slices: usize, last: usize) -> Vec<usize> {
+        let mut ends = Ends::new(slices);
+        (1..=last).filter(|&written| ends.close(written)).collect()
+    }
+
+    #[test]
+    fn segments_double_while_they_are_small_and_grow_by_a_quarter_when_they_are_large() {
+        assert_eq!(ends(2, 50_000), [1024, 2048, 4096, 8192, 16_384, 24_576, 32_768, 40_960]);
+        assert_eq!(ends(3, 110_000)[..5], [1536, 3072, 6144, 12_288, 24_576]);
+        assert_eq!(ends(2, 50_000)[7] / BYTES_BEFORE_A_BYTE, 10_240, "the next has 10240 bytes and not 8192");
+        assert_eq!(ends(2, 51_200)[8..], [51_200]);
+    }
+
+    #[test]
+    fn a_single_slice_may_end_anywhere() {
+        assert_eq!(ends(1, 5), [1, 2, 3, 4, 5]);
     }
 }
