@@ -1,5 +1,6 @@
 //! What broadcasts give over simulated links at round trips from 10 to 200 ms, in virtual time: a run depends on its
-//! seed alone. Any change of a packet's length gives another run, so the bounds have room for what runs differ by.
+//! seed alone: keys and connection IDs differ, but their lengths do not. Any change of a packet's length gives another run, so
+//! the bounds have room for what runs differ by.
 
 use std::time::Duration;
 

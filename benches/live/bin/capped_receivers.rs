@@ -1,10 +1,11 @@
-//! A video from standard input, encoded as it comes, for receivers that ask for at most so much: whether the encoder keeps up, how
-//! much of its cap each receiver gets, and how good it looks.
+//! A video from standard input, encoded as it comes, for receivers with caps: whether the encoder keeps up, how much of its cap
+//! each receiver gets, and how good it looks.
 //!
 //! Everything is in one process, over loopback. Receivers keep frames, which are decoded when the broadcast is over: ten decoders
 //! of 1280x720 take more than two cores.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::future::pending;
 use std::io::{self, BufReader, Read, Seek as _, Write as _};
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
-use clap::Parser;
+use clap::{Parser, value_parser};
 use nestcast_codec::{Arrived, Picture, VideoDecoder, VideoModel};
 use nestcast_lab::metrics::luma_psnr;
 use nestcast_live_benches::figures::{SETTLED, quantile, round};
@@ -42,11 +43,12 @@ struct Options {
         long,
         value_name = "KBIT/S",
         value_delimiter = ',',
+        value_parser = value_parser!(u64).range(1..=1_000_000),
         default_value = "300,500,750,1000,1500,2000,3000,4000,6000,10000"
     )]
     caps: Vec<u64>,
     /// One frame in so many is compared with its original.
-    #[arg(long, value_name = "FRAMES", default_value_t = 5)]
+    #[arg(long, value_name = "FRAMES", default_value_t = 5, value_parser = value_parser!(u64).range(1..))]
     every: u64,
     /// The table to write.
     #[arg(long, value_name = "OUT.csv")]
@@ -58,7 +60,7 @@ struct Options {
 struct Row {
     cap_mbits: f64,
     frames: u64,
-    /// Frames that were encoded and did not come in time.
+    /// Frames that were encoded and did not come in time. Those before the receiver joined and after the last one shown do not count.
     missing: u64,
     /// Frames that came and are no whole picture.
     undecodable: usize,
@@ -70,9 +72,17 @@ struct Row {
     psnr_least_db: f64,
 }
 
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "| {} | {} | {} | {} ", self.cap_mbits, self.frames, self.missing, self.undecodable)?;
+        write!(f, "| {} | {:.0} % ", self.mbits_per_second, self.of_cap_percent)?;
+        write!(f, "| {:.0} / {:.0} ", self.latency_p50_ms, self.latency_p95_ms)?;
+        write!(f, "| {:.1} / {:.1} |", self.psnr_db, self.psnr_least_db)
+    }
+}
+
 fn main() -> Result<()> {
     let options = Options::parse();
-    ensure!(options.every > 0, "--every is at least 1");
     let mut copy = tempfile::tempfile()?;
     let recorders = broadcast(&options.caps, copy.try_clone()?)?;
     copy.rewind()?;
@@ -82,10 +92,7 @@ fn main() -> Result<()> {
     let mut table = csv::Writer::from_writer(Vec::new());
     for (cap, recorder) in options.caps.iter().zip(&recorders) {
         let row = originals.row(*cap as f64 / 1000.0, recorder)?;
-        let Row { cap_mbits, frames, missing, undecodable, mbits_per_second, of_cap_percent, .. } = row;
-        print!("| {cap_mbits} | {frames} | {missing} | {undecodable} | {mbits_per_second} | {of_cap_percent:.0} % ");
-        let Row { latency_p50_ms, latency_p95_ms, psnr_db, psnr_least_db, .. } = row;
-        println!("| {latency_p50_ms:.0} / {latency_p95_ms:.0} | {psnr_db:.1} / {psnr_least_db:.1} |");
+        println!("{row}");
         table.serialize(row)?;
     }
     if let Some(path) = &options.csv {
@@ -191,6 +198,7 @@ impl Originals {
                 psnr.push(luma_psnr(original, &picture));
             }
         }
+        ensure!(!psnr.is_empty(), "--every leaves none of {} frames to compare: choose less", self.offered);
         Ok(Row {
             cap_mbits,
             frames: recorder.received.shown,
@@ -200,7 +208,7 @@ impl Originals {
             of_cap_percent: round(100.0 * mbits_per_second / cap_mbits),
             latency_p50_ms: quantile(&mut latencies, 50),
             latency_p95_ms: quantile(&mut latencies, 95),
-            psnr_db: round(psnr.iter().sum::<f64>() / psnr.len().max(1) as f64),
+            psnr_db: round(psnr.iter().sum::<f64>() / psnr.len() as f64),
             psnr_least_db: round(psnr.iter().copied().fold(f64::INFINITY, f64::min)),
         })
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use clap::Parser;
+use clap::{Parser, value_parser};
 use nestcast_lab::plot::{Axis, Chart, Curve, Stroke};
 use nestcast_live_benches::figures::{HEADING, Row};
 use nestcast_live_benches::links::Scenario;
@@ -30,10 +30,16 @@ struct Options {
     #[arg(long, value_name = "FILE")]
     trace: Vec<PathBuf>,
     /// In place of the table's links one of these rates, four seconds each.
-    #[arg(long, value_name = "KBIT/S", value_delimiter = ',', conflicts_with = "only")]
+    #[arg(
+        long,
+        value_name = "KBIT/S",
+        value_delimiter = ',',
+        value_parser = value_parser!(u64).range(1..=1_000_000),
+        conflicts_with_all = ["only", "trace", "plot"]
+    )]
     steps: Vec<u64>,
-    /// Each change of `--steps` comes so much later, and meets another moment of a frame.
-    #[arg(long, value_name = "MS", default_value_t = 0)]
+    /// Each change of `--steps` comes so much later, up to 100, and meets another moment of a frame.
+    #[arg(long, value_name = "MS", default_value_t = 0, requires = "steps", value_parser = value_parser!(u64).range(..=100))]
     later: u64,
     /// The table to write.
     #[arg(long, value_name = "OUT.csv")]

@@ -1,8 +1,8 @@
-//! Broadcasts that are measured: over simulated links beside x264 and Motion JPEG, to crowds of receivers, to one beside
-//! bad ones, and of a video that is encoded as it comes.
+//! Broadcasts that are measured: over simulated links beside x264 and Motion JPEG, in several loops, to crowds of receivers, to one
+//! beside bad ones, of a video that is encoded as it comes, over a kernel's links; and pictures that are concealed.
 //!
-//! `cargo run --release -p nestcast-live-benches --bin links`, `--bin fanout`, `--bin neighbours` and `--bin capped-receivers`; the
-//! results are in `benches/results/live`.
+//! `cargo run --release -p nestcast-live-benches --bin NAME`: `links`, `loops`, `fanout`, `neighbours`, `capped-receivers`,
+//! `kernel-links`, `concealment`. The results are in `benches/results/live`.
 
 pub mod crowd;
 pub mod figures;

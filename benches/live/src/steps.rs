@@ -9,17 +9,19 @@ use crate::run::Seen;
 
 /// A rate that stays for less than this is none that a receiver settles at.
 const STAYS: Duration = Duration::from_secs(3);
-/// From so long behind a rise on the quality is taken to be settled.
+/// From so long after a rise on the quality is taken to be settled.
 const SETTLES: Duration = Duration::from_secs(1);
 /// So near to the settled quality, in dB, a receiver has arrived.
 const NEAR_DB: f64 = 1.5;
+/// So many frames in a row must be as near: one alone may be an easy one.
+const IN_A_ROW: usize = 3;
 
-/// A change of the rate, and the first frame behind it, counted from 1, that has followed; none if none has.
+/// A change of the rate, and the first frame after it, counted from 1, that has followed; none if none has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// The first that is shown and has no more bytes than the new rate carries in a frame interval.
     Fall(Option<usize>),
-    /// The first within 1.5 dB of the mean of those from a second behind the rise on.
+    /// The first of three in a row within 1.5 dB of the receiver's own later quality: the mean from a second after the rise on.
     Rise(Option<usize>),
 }
 
@@ -29,24 +31,33 @@ impl Step {
     pub fn of(scenario: &Scenario, seen: &[Seen]) -> Vec<Self> {
         let end = Duration::from_secs(scenario.seconds.into());
         let rates = &scenario.link.rates;
-        let ends = rates.iter().map(|(from, _)| *from).skip(2).chain([end]);
+        let ends = rates.iter().skip(2).map(|(from, _)| *from.min(&end)).chain([end]);
         let changes = rates.windows(2).zip(ends).filter(|(pair, end)| end.saturating_sub(pair[1].0) >= STAYS);
         let changes = changes.filter(|(pair, _)| pair[0].1 != pair[1].1);
         let step = |(pair, end): (&[(Duration, u64)], Duration)| {
             let (before, (from, rate)) = (pair[0].1, pair[1]);
-            let behind: Vec<&Seen> = seen.iter().filter(|seen| (from..end).contains(&seen.captured)).collect();
-            let first =
-                |followed: &dyn Fn(&Seen) -> bool| behind.iter().position(|seen| followed(seen)).map(|at| at + 1);
-            if rate < before {
-                let most = rate / 8 / u64::from(FRAMES_PER_SECOND);
-                return Self::Fall(first(&|seen| seen.at.is_some() && seen.bytes as u64 <= most));
-            }
-            let settled = behind.iter().filter(|seen| seen.captured >= from + SETTLES).map(|seen| seen.psnr);
-            let mean = settled.clone().sum::<f64>() / settled.count().max(1) as f64;
-            Self::Rise(first(&|seen| seen.psnr >= mean - NEAR_DB))
+            let after: Vec<&Seen> = seen.iter().filter(|seen| (from..end).contains(&seen.captured)).collect();
+            if rate < before { Self::Fall(fallen(&after, rate)) } else { Self::Rise(risen(&after, from)) }
         };
         changes.map(step).collect()
     }
+}
+
+/// The first of these frames, after a fall to `rate`, that is small enough.
+fn fallen(after: &[&Seen], rate: u64) -> Option<usize> {
+    let most = rate / 8 / u64::from(FRAMES_PER_SECOND);
+    after.iter().position(|seen| seen.at.is_some() && seen.bytes as u64 <= most).map(|at| at + 1)
+}
+
+/// The first of these frames, after a rise at `from`, from which on enough in a row are good enough.
+fn risen(after: &[&Seen], from: Duration) -> Option<usize> {
+    let settled: Vec<f64> = after.iter().filter(|seen| seen.captured >= from + SETTLES).map(|seen| seen.psnr).collect();
+    if settled.is_empty() {
+        return None;
+    }
+    let mean = settled.iter().sum::<f64>() / settled.len() as f64;
+    let near = |seen: &&Seen| seen.psnr >= mean - NEAR_DB;
+    after.windows(IN_A_ROW).position(|frames| frames.iter().all(near)).map(|at| at + 1)
 }
 
 impl std::fmt::Display for Step {
@@ -54,8 +65,8 @@ impl std::fmt::Display for Step {
         let (Self::Fall(frame) | Self::Rise(frame)) = self;
         let what = if matches!(self, Self::Fall(_)) { "a fall" } else { "a rise" };
         match frame {
-            Some(frame) => write!(f, "behind {what} frame {frame} has followed"),
-            None => write!(f, "behind {what} no frame has followed"),
+            Some(frame) => write!(f, "after {what}: followed at frame {frame}"),
+            None => write!(f, "after {what}: not followed"),
         }
     }
 }
@@ -67,16 +78,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_frame_that_has_followed_is_found_behind_each_change() {
+    fn the_first_frame_that_has_followed_is_found_after_each_change() {
         let ms = Duration::from_millis;
         let link = Link::varying(vec![(ms(0), 2_400_000), (ms(4000), 240_000), (ms(8000), 2_400_000)]);
         let scenario = Scenario { name: "steps".to_owned(), link, seconds: 12 };
-        // 1000 bytes fit behind the fall; two frames are larger, and one is not shown.
+        // 1000 bytes fit after the fall; two frames are larger, and one is not shown. After the rise the second frame is an easy one.
         let seen = (0..120).map(|id| {
             let captured = ms(100 * id);
             let (bytes, psnr) = match id {
                 0..=41 => (9000, 40.0),
                 42..=79 => (900, 30.0),
+                81 => (9000, 40.0),
                 80..=84 => (9000, 30.0 + (id - 79) as f64 * 1.5),
                 _ => (9000, 40.0),
             };
@@ -87,5 +99,12 @@ mod tests {
         // A rate that does not stay is no step.
         let scenario = Scenario { seconds: 10, ..scenario };
         assert_eq!(Step::of(&scenario, &seen), [Step::Fall(Some(4))]);
+        // A rate that changes after the end is none either.
+        let mut link = scenario.link;
+        link.rates.push((ms(13_000), 240_000));
+        let scenario = Scenario { link, seconds: 12, ..scenario };
+        assert_eq!(Step::of(&scenario, &seen), [Step::Fall(Some(4)), Step::Rise(Some(6))]);
+        // Nothing was seen when the quality would have settled.
+        assert_eq!(Step::of(&scenario, &seen[..85]), [Step::Fall(Some(4)), Step::Rise(None)]);
     }
 }
