@@ -255,9 +255,12 @@ fn a_corrupt_length_keeps_the_picture() {
     let original = picture(Content::Photo, 640, 620, nestcast_codec::Channels::Grey, 3);
     let mut encoder = nestcast_codec::Encoder::new(linear).with_max_bytes(3000);
     let mut stream = encoder.encode(&original).expect("a stream").bytes().to_vec();
-    // Segments are found by their lengths, which for the first are one byte each.
+    // Segments are found by their lengths, which for the first are two bytes each.
     let header = Header::read(&stream).expect("valid").expect("whole").bytes;
-    let end = header + 2 + usize::from(stream[header]) + usize::from(stream[header + 1]);
+    let length = |at: usize| usize::from(stream[at] & 0x7f) | usize::from(stream[at + 1]) << 7;
+    let end = header + 4 + length(header) + length(header + 2);
+    assert!([0, 2].iter().all(|at| stream[header + at] >= 0x80), "{:?}", &stream[..30]);
+    assert!(end < stream.len(), "a segment of {end} bytes of {}", stream.len());
     stream.splice(end.., [0xff, 0xff, 0xff, 0xff, 0x01, 0x02, 0x03]);
     assert!(assert_as_reference(&stream, end + 4, "five bytes of length"), "the length is corrupt");
     stream.truncate(end + 4);

@@ -155,10 +155,14 @@ fn before_a_corrupt_segment_there_is_a_picture_and_a_note() {
     let limits = ["--analysis", "linear", "--max-bytes", "3000"];
     bench.succeed(&[&["encode", "large.png", "-o", "whole.nst"], &limits[..]].concat());
     let whole = bench.read("whole.nst");
-    // Two slices: two lengths, which for the first segment are one byte each.
-    let header = HEADER + 2;
-    assert!(whole[header] < 0x80 && whole[header + 1] < 0x80, "{:?}", &whole[..30]);
-    let end = header + 2 + usize::from(whole[header]) + usize::from(whole[header + 1]);
+    // Two slices: two lengths, which for the first segment are two bytes each.
+    let lengths = HEADER + 2;
+    let length = |at: usize| {
+        let [low, high] = [whole[at], whole[at + 1]].map(usize::from);
+        assert!(low >= 0x80 && high < 0x80, "{:?}", &whole[..30]);
+        (low & 0x7F) | high << 7
+    };
+    let end = lengths + 4 + length(lengths) + length(lengths + 2);
     let corrupt = [&whole[..end], &[0xFF; 5], &whole[end..]].concat();
     bench.write("corrupt.nst", &corrupt);
     bench.write("before.nst", &whole[..end]);
