@@ -46,8 +46,8 @@ pub struct DelayController {
     shortest: Shortest,
     /// The shortest round trip, without what a fall of the rate added to it.
     fastest: Shortest,
-    /// The shortest round trip of packets of any length, none counted as a whole one.
-    quickest: Shortest,
+    /// The shortest round trip as it was, of packets of any length.
+    shortest_unscaled: Shortest,
     round: Round,
     /// Moments at which packets were sent, with the bytes in flight before them and of those that arrived; what is
     /// older than the last acknowledgement is gone.
@@ -211,13 +211,13 @@ impl DelayController {
     /// as if they were, as far as the shortest round trips allow, or, where the path's rate is not known yet, do not count beside whole ones.
     fn see_round_trip(&mut self, now: Duration, newest: &Newest, held: Duration) {
         let missing = self.path.mtu.saturating_sub(newest.bytes);
-        let bare = newest.rtt.saturating_sub(held);
+        let unscaled = newest.rtt.saturating_sub(held);
         let (rtt, whole) = match self.rate {
             Some(rate) => {
                 let packet = self.target.handle_rate(now, self.path.mtu, rate);
-                (bare + packet.mul_f64(missing as f64 / self.path.mtu as f64), true)
+                (unscaled + packet.mul_f64(missing as f64 / self.path.mtu as f64), true)
             }
-            None => (bare, missing <= self.path.mtu / 8),
+            None => (unscaled, missing <= self.path.mtu / 8),
         };
         // Behind a competitor's queue the shortest round trip is not seen, and is as it was.
         let life = |behind_queue| if behind_queue { MIN_RTT_LIFE_BEHIND_QUEUE } else { MIN_RTT_LIFE };
@@ -226,8 +226,9 @@ impl DelayController {
         self.fastest.of(now, rtt, whole, life(self.competition.is_there()));
         // A whole packet takes longer by the difference of the shortest round trips, and by half of it for late clocks: where the path
         // became faster unseen, short packets would seem to wait for ever, and nothing but short ones be sent.
-        let longer = self.path.min_rtt.saturating_sub(self.quickest.of(now, bare, true, suspected)) * 3 / 2;
-        (self.path.rtt, self.path.held) = (rtt.min(bare + longer).max(self.path.min_rtt) + held, held);
+        let shortest = self.shortest_unscaled.of(now, unscaled, true, suspected);
+        let longer = self.path.min_rtt.saturating_sub(shortest) * 3 / 2;
+        (self.path.rtt, self.path.held) = (rtt.min(unscaled + longer).max(self.path.min_rtt) + held, held);
     }
 
     /// The round trip without a queue, as far as can be told from another flow's: where a fall of the rate was that flow's doing, a
@@ -337,7 +338,7 @@ impl DelayController {
             rate: self.rate,
         };
         let Some((rtt, rate)) = self.route_change.handle_round(now, trip, self.path.mtu) else { return false };
-        (self.shortest, self.fastest, self.quickest) = Default::default();
+        (self.shortest, self.fastest, self.shortest_unscaled) = Default::default();
         self.path.min_rtt = self.shortest.of(now, rtt, true, MIN_RTT_LIFE);
         self.fastest.of(now, rtt, true, MIN_RTT_LIFE);
         (self.busy, self.falls, self.competition) = Default::default();
