@@ -108,6 +108,7 @@ fn of_output(error: &output::Error) -> Option<&'static str> {
         output::Error::Terminal => ": name a file with -o",
         output::Error::FileName { .. } => ", or one that ends in .y4m",
         output::Error::Closed => ": name a file with -o, or redirect it",
+        output::Error::Io { source, .. } if source.kind() == ErrorKind::NotADirectory => ": write elsewhere",
         _ => return None,
     })
 }

@@ -9,7 +9,7 @@ use crate::args::Cut;
 use crate::{pictures, video};
 
 pub(crate) fn run(options: &Cut) -> Result<()> {
-    let output = Output::new(&options.output, &[&options.input])?;
+    let output = Output::stream(&options.output, &[&options.input])?;
     let mut input = Input::open(&options.input)?;
     if input.kind()? == Kind::StoredVideo {
         return video::cut(options, input, &output);

@@ -12,7 +12,7 @@ use crate::transforms::Model;
 use crate::{files, pictures, video};
 
 pub(crate) fn run(options: &Encode) -> Result<()> {
-    let output = Output::new(&options.output, &[&options.input])?;
+    let output = Output::stream(&options.output, &[&options.input])?;
     let mut input = Input::open(&options.input)?;
     if input.kind()? == Kind::Y4m {
         return video::encode(options, input, &output);

@@ -215,6 +215,27 @@ fn places_that_cannot_be_written_are_refused() {
     assert!(bench.refuse(&["cut", "s.nst", "-o", "folder", "--bytes", "100"]).contains("is a folder"));
     assert!(bench.refuse(&["cut", "s.nst", "-o", "none/c.nst", "--bytes", "100"]).contains("does not exist"));
     assert!(bench.refuse(&["decode", "s.nst", "-o", "p.jpg", "--decoder", "linear"]).contains(".png"));
+    // Before any work: the input is not looked at.
+    for arguments in [
+        &["encode", "none.png", "-o", "new/"][..],
+        &["cut", "none.nst", "-o", "new/", "--bytes", "100"],
+        &["decode", "s.nst", "-o", "new/", "--decoder", "linear"],
+        &["eval", "source.png", "--csv", "new/", "--decoder", "linear"],
+    ] {
+        let line = bench.refuse(arguments);
+        assert!(line.ends_with("new/ is a folder's name: name a file to write"), "{line}");
+    }
+    for arguments in [
+        &["encode", "source.png", "-o", "x.png"][..],
+        &["encode", "source.png", "-o", "x.PNG", "--max-bytes", "100"],
+        &["cut", "s.nst", "-o", "x.png", "--bytes", "100"],
+        &["cut", "s.nst", "-o", "x.y4m", "--bytes", "100"],
+    ] {
+        let line = bench.refuse(arguments);
+        assert!(line.ends_with(" would hold a stream: give it a name that ends in .nst"), "{line}");
+    }
+    let line = bench.refuse(&["encode", "s.nst/x.png", "-o", "out"]);
+    assert!(line.contains("s.nst/x.png cannot be read: Not a directory"), "{line}");
 }
 
 #[test]

@@ -24,6 +24,9 @@ pub enum Error {
     /// There is a folder of this name.
     #[error("{} is a folder: name a file to write", .0.display())]
     Folder(PathBuf),
+    /// The name is a folder's, and there is none.
+    #[error("{} is a folder's name: name a file to write", .0.display())]
+    FolderName(PathBuf),
     /// There is something else of a folder's name.
     #[error("{} is not a folder: name a new one", .0.display())]
     NotAFolder(PathBuf),
@@ -33,6 +36,9 @@ pub enum Error {
     /// The name promises another format than the PNG picture that would be written.
     #[error("{} would hold a PNG picture: give it a name that ends in .png", .0.display())]
     NotPng(PathBuf),
+    /// The name promises another format than the stream that would be written.
+    #[error("{} would hold a stream: give it a name that ends in .nst", .0.display())]
+    NotStream(PathBuf),
     /// The name promises another format than the y4m video that would be written.
     #[error("{} would hold a y4m video: give it a name that ends in .y4m, or name a folder/", .0.display())]
     NotY4m(PathBuf),

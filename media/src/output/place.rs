@@ -58,6 +58,9 @@ impl Output {
             Ok(_) => return at(Place::Special),
             Err(_) => behind_links(path)?,
         };
+        if !names_a_file(&target) {
+            return Err(Error::FolderName(path.to_owned()));
+        }
         let folder = folder_of(&target);
         if !folder.is_dir() {
             return Err(Error::NoFolder(folder));
@@ -74,6 +77,17 @@ impl Output {
     pub fn png(path: &Path, inputs: &[&Path]) -> Result<Self, Error> {
         if promised_format(path).is_some_and(|format| format != "png") {
             return Err(Error::NotPng(path.to_owned()));
+        }
+        Self::new(path, inputs)
+    }
+
+    /// The same for a picture's stream, a stored video or a code.
+    ///
+    /// # Errors
+    /// Besides, [`Error::NotStream`] if the name promises another format.
+    pub fn stream(path: &Path, inputs: &[&Path]) -> Result<Self, Error> {
+        if promised_format(path).is_some() {
+            return Err(Error::NotStream(path.to_owned()));
         }
         Self::new(path, inputs)
     }
@@ -204,6 +218,12 @@ fn behind_links(path: &Path) -> Result<PathBuf, Error> {
     Err(Error::Circle(path.to_owned()))
 }
 
+/// Whether a path ends in a file's name: `out/`, `out/.` and `..` are names of folders.
+fn names_a_file(path: &Path) -> bool {
+    let text = path.as_os_str().as_encoded_bytes();
+    path.file_name().is_some_and(|name| text.ends_with(name.as_encoded_bytes()))
+}
+
 /// Refuses to lose a result in a standard output that was closed before the process began.
 ///
 /// # Errors
@@ -246,5 +266,38 @@ mod tests {
         assert!(Output::new(&path, &[&path]).is_err());
         assert!(Output::new(folder.path(), &[]).is_err());
         assert!(Output::new(&folder.path().join("none").join("out"), &[]).is_err());
+    }
+
+    #[test]
+    fn a_folders_name_is_refused_where_there_is_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["new/", "new/.", "new//"] {
+            let refused = Output::new(&folder.path().join(name), &[]).expect_err(name);
+            assert!(matches!(refused, Error::FolderName(_)), "{refused}");
+        }
+        assert!(matches!(Output::new(Path::new(""), &[]), Err(Error::FolderName(_))));
+        assert!(Output::new(&folder.path().join("new..."), &[]).is_ok());
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink("new/", &link).expect("a link");
+            assert!(matches!(Output::new(&link, &[]), Err(Error::FolderName(_))));
+        }
+    }
+
+    #[test]
+    fn a_stream_takes_no_name_of_another_format() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let stream = |name: &str| Output::stream(&folder.path().join(name), &[]).map(drop);
+        for name in ["a.nst", "a.nsc", "a", "a.b"] {
+            stream(name).expect(name);
+        }
+        for name in ["a.png", "a.Y4M", "a.mp4"] {
+            let refused = stream(name).expect_err(name).to_string();
+            assert!(
+                refused.ends_with(&format!("{name} would hold a stream: give it a name that ends in .nst")),
+                "{refused}"
+            );
+        }
     }
 }
