@@ -15,6 +15,8 @@ use nestcast_codec::{DEFAULT_MAX_PIXELS, MAX_HEADER};
 use nestcast_lab::eval::Grid;
 use nestcast_media::FrameRange;
 use nestcast_models::Package;
+#[cfg(feature = "retrieval")]
+use nestcast_models::codes::CodePackage;
 use nestcast_proto::Bitrate;
 
 pub(crate) use live::{Receive, Send};
@@ -29,7 +31,8 @@ const DEFAULT_MODEL: &str = "photo";
 
 /// Encode a picture or a video once, cut the stream at any byte, decode every prefix.
 ///
-/// `-` is standard input or output wherever a file is named. Files appear whole or not at all: only a process that is
+/// `-` is standard input or output wherever a file is named, with these exceptions: `send -` takes a video alone; the index of
+/// `search`, certificates and keys are files. Files appear whole or not at all: only a process that is
 /// killed leaves an unfinished one, .nestcast-*, which may be deleted.
 #[derive(Debug, Parser)]
 #[command(name = "nestcast", version, propagate_version = true)]
@@ -136,6 +139,7 @@ impl Threads {
 }
 
 #[derive(Debug, Args)]
+#[cfg_attr(feature = "retrieval", command(mut_arg("model", or_of_codes)))]
 pub(crate) struct Encode {
     /// The picture, PNG or JPEG, or the video, y4m
     #[arg(value_name = "IN")]
@@ -160,6 +164,7 @@ pub(crate) struct Encode {
 }
 
 #[derive(Debug, Args)]
+#[cfg_attr(feature = "retrieval", command(mut_arg("model", or_of_codes)))]
 pub(crate) struct Decode {
     /// The stream
     #[arg(value_name = "IN.nst")]
@@ -216,6 +221,7 @@ pub(crate) struct Length {
 }
 
 #[derive(Debug, Args)]
+#[cfg_attr(feature = "retrieval", command(mut_arg("model", or_of_codes)))]
 pub(crate) struct Inspect {
     /// The stream, or the file of a code
     #[arg(value_name = "IN.nst")]
@@ -283,16 +289,33 @@ pub(crate) struct Demo {
     pub(crate) common: Common,
 }
 
-/// A built-in model's name, or a folder that is there.
+/// A model of pictures: the name of a built-in one, or a folder that is there.
 fn model(text: &str) -> Result<String, String> {
-    let built_in = Package::names();
-    #[cfg(feature = "retrieval")]
-    let built_in = built_in.chain(nestcast_models::codes::CodePackage::names());
-    let built_in: Vec<&str> = built_in.collect();
-    if built_in.contains(&text) || Path::new(text).is_dir() {
+    name_or_folder(text, &[("pictures", Package::names().collect())])
+}
+
+#[cfg(feature = "retrieval")]
+/// A model of codes, likewise.
+fn code_model(text: &str) -> Result<String, String> {
+    name_or_folder(text, &[("codes", CodePackage::names().collect())])
+}
+
+#[cfg(feature = "retrieval")]
+/// Has an option for a model of pictures take one of codes too.
+fn or_of_codes(model: clap::Arg) -> clap::Arg {
+    let kinds = || [("pictures", Package::names().collect()), ("codes", CodePackage::names().collect())];
+    let help =
+        "The model of pictures or codes: the name of a built-in one, or a model package's folder [default: photo]";
+    model.value_parser(move |text: &str| name_or_folder(text, &kinds())).help(help)
+}
+
+/// One of the names of each kind, or a folder that is there.
+fn name_or_folder(text: &str, kinds: &[(&str, Vec<&str>)]) -> Result<String, String> {
+    if Path::new(text).is_dir() || kinds.iter().any(|(_, names)| names.contains(&text)) {
         return Ok(text.to_owned());
     }
-    Err(format!("it is no folder, and built in are {}", built_in.join(", ")))
+    let lists: Vec<String> = kinds.iter().map(|(kind, names)| format!("of {kind}: {}", names.join(", "))).collect();
+    Err(format!("it is no folder; built-in models {}", lists.join("; ")))
 }
 
 #[cfg(any(feature = "plot", feature = "retrieval"))]

@@ -35,7 +35,7 @@ fn picture(options: &Decode, transform: Transform, input: Input<'_>) -> Result<(
     let failed = || format!("{name} cannot be decoded");
     let stream = input.stream()?;
     let output = Output::png(&options.output, &[&options.input])?;
-    let model = Model::open(&options.common)?.or_built_in(stream.header().model);
+    let model = Model::of_stream(&options.common, stream.header().model).with_context(failed)?;
     let read = || pushed(options, &name, stream, &model);
     let (picture, Pushed { fault, count, .. }) = match transform {
         Transform::Linear => {

@@ -15,21 +15,21 @@ use crate::transforms::Model;
 use crate::{advice, pictures, video};
 
 pub(crate) fn run(options: &Eval) -> Result<()> {
-    if let [path] = &options.inputs[..]
-        && path.is_file()
-        && Input::kind_of(path)? == Kind::Y4m
-    {
-        return video::eval(options, Input::open(path)?);
+    // Opened once: a pipe gives its bytes once.
+    let alone = <&[_; 1]>::try_from(&*options.inputs).ok().filter(|[path]| is_standard(path) || !path.is_dir());
+    let mut alone = alone.map(|[path]| Input::open(path)).transpose()?;
+    if let Some(input) = alone.take_if(|input| matches!(input.kind(), Ok(Kind::Y4m))) {
+        return video::eval(options, input);
     }
     let of_video = options.video.is_asked_for();
     #[cfg(feature = "plot")]
     let of_video = of_video || options.plot.is_some();
     ensure!(!of_video, "--bitrates, --effort, --loops, --frames and --plot are for one y4m video: leave them out");
-    pictures(options)
+    pictures(options, alone)
 }
 
-/// Measures pictures.
-fn pictures(options: &Eval) -> Result<()> {
+/// Measures pictures: those that are named, of which one alone is open already.
+fn pictures(options: &Eval, mut alone: Option<Input<'_>>) -> Result<()> {
     let pictures = pictures::named(&options.inputs)?;
     let inputs: Vec<&Path> = pictures.iter().map(PathBuf::as_path).collect();
     let csv = options.csv.as_deref().filter(|csv| !is_standard(csv));
@@ -47,7 +47,8 @@ fn pictures(options: &Eval) -> Result<()> {
     let progress = Progress::new(inputs.len() * bench.points());
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     for input in &inputs {
-        match measure(&mut bench, input, options.common.max_pixels, &progress) {
+        let opened = alone.take().map_or_else(|| Input::open(input), Ok).map_err(anyhow::Error::from);
+        match opened.and_then(|input| measure(&mut bench, input, options.common.max_pixels, &progress)) {
             Ok(measured) => rows.extend(measured),
             Err(error) if inputs.len() == 1 => return Err(error),
             Err(error) => {
@@ -64,12 +65,12 @@ fn pictures(options: &Eval) -> Result<()> {
     Ok(())
 }
 
-/// Measures the picture in a file.
-fn measure(bench: &mut Bench, path: &Path, max_pixels: u64, progress: &Progress) -> Result<Vec<Row>> {
-    let image = Input::short_name_of(path);
+/// Measures the picture of an input.
+fn measure(bench: &mut Bench, input: Input<'_>, max_pixels: u64, progress: &Progress) -> Result<Vec<Row>> {
+    let (name, image) = (input.name(), Input::short_name_of(input.path()));
     progress.say(&image);
-    let measured = bench.measure(&image, &pictures::read(Input::open(path)?, max_pixels)?, progress);
-    measured.with_context(|| format!("{} cannot be measured", Input::name_of(path)))
+    let measured = bench.measure(&image, &pictures::read(input, max_pixels)?, progress);
+    measured.with_context(|| format!("{name} cannot be measured"))
 }
 
 /// Writes the table where `--csv` says, and prints its means where that leaves room.

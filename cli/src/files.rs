@@ -71,21 +71,21 @@ impl Lines {
 
 /// Says on standard error what the user should know although all went well.
 pub(crate) fn note(text: &str) {
-    // If nobody listens, there is nobody to tell.
-    let _ = writeln!(io::stderr(), "nestcast: note: {text}");
+    say(&format!("note: {text}"));
 }
 
 /// Notes what is done without, and why.
 pub(crate) fn note_left_out(error: &anyhow::Error) {
-    note(&printable(&format!("left out: {}", advice::told(error))));
-}
-
-/// A line with names of files in it, which may hold what a terminal obeys.
-fn printable(line: &str) -> String {
-    line.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    note(&format!("left out: {}", advice::told(error)));
 }
 
 /// Says on standard error, in one line, why the command failed.
 pub(crate) fn complain(error: &anyhow::Error) {
-    let _ = writeln!(io::stderr(), "nestcast: {}", advice::told(error));
+    say(&advice::told(error));
+}
+
+/// A line on standard error; names of files in it may hold what a terminal obeys.
+fn say(line: &str) {
+    // If nobody listens, there is nobody to tell.
+    let _ = writeln!(io::stderr(), "nestcast: {}", line.replace(char::is_control, "?"));
 }

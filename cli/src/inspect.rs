@@ -22,7 +22,7 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
     let (name, stream) = (input.name(), input.stream()?);
     let (header, header_bytes) = (*stream.header(), stream.header_bytes());
     let stream = pictures::stream(&name, stream, None)?;
-    let model = Model::open(&options.common)?.or_built_in(header.model);
+    let model = Model::of_stream(&options.common, header.model).with_context(|| format!("{name} is refused"))?;
     let known = (header.model == model.package.id()).then(|| model.package.name().to_owned());
     // Cuts are found by decoding, which needs the model, and memory for the picture.
     let decodes = known.is_some() && header.size.pixels() as u64 <= options.common.max_pixels;

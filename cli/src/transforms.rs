@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Result, anyhow};
-use nestcast_codec::{Decoder, Encoder, ModelId, Restoration};
+use nestcast_codec::{Decoder, Encoder, Error, ModelId, Restoration};
 use nestcast_models::{DeepSynthesis, Package, Runtime, VideoPackage};
 
 use crate::args::{Common, Transform};
@@ -24,6 +24,18 @@ impl Model {
         Ok(Self { package, threads: options.threads(), max_pixels: options.max_pixels })
     }
 
+    /// Opens the model that a stream needs: the one that `--model` names, which must be it; without `--model` the built-in one of
+    /// this id, or the usual one where there is none.
+    pub(crate) fn of_stream(options: &Common, needed: ModelId) -> Result<Self> {
+        let model = Self::open(options)?;
+        let given = model.package.id();
+        match &options.model {
+            _ if needed == given => Ok(model),
+            Some(named) => Err(Error::Model { needed, given }).with_context(|| format!("--model {named}")),
+            None => Ok(Self { package: Package::built_in_with(needed).unwrap_or(model.package), ..model }),
+        }
+    }
+
     /// An encoder with this transform.
     pub(crate) fn encoder(&self, kind: Transform) -> Result<Encoder> {
         Ok(match kind {
@@ -35,15 +47,6 @@ impl Model {
     /// What decodes with networks.
     pub(crate) fn deep_synthesis(&self) -> Result<DeepSynthesis> {
         Ok(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads)?)
-    }
-
-    /// This model, or the built-in one of this id, where there is one and this is another.
-    pub(crate) fn or_built_in(self, id: ModelId) -> Self {
-        if id == self.package.id() {
-            return self;
-        }
-        let package = Package::built_in_with(id).unwrap_or(self.package);
-        Self { package, ..self }
     }
 
     /// A decoder with this transform.

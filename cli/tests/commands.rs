@@ -45,6 +45,10 @@ fn commands_work_in_a_pipe() {
     assert!(decoded.stdout.starts_with(b"\x89PNG"));
     let inspected = bench.run(&["inspect", "-"], &stream);
     assert!(inspected.stdout.starts_with(b"standard input"));
+    let eval = ["eval", "-", "--csv", "-", "--decoder", "linear", "--grid", "0.5:1:0.5"];
+    let measured = bench.run(&eval, &bench.read("source.png"));
+    let table = String::from_utf8_lossy(&measured.stdout).into_owned();
+    assert_eq!(table.lines().filter(|line| line.starts_with("standard input,linear,")).count(), 2, "{measured:?}");
 }
 
 #[test]
@@ -157,6 +161,21 @@ fn eval_goes_on_behind_a_broken_picture_and_says_which() {
     assert_eq!(bench.read("out"), b"old");
 }
 
+#[cfg(unix)]
+#[test]
+fn names_that_a_terminal_obeys_are_said_without_their_control_characters() {
+    let bench = Bench::new();
+    let (red, named) = ("\u{1b}[31m.png", "?[31m.png");
+    bench.write(red, b"no picture");
+    bench.write("worse.png", b"");
+    let line = bench.refuse(&["encode", red, "-o", "out"]);
+    assert!(line.starts_with(&format!("nestcast: {named} is refused")), "{line}");
+    let output = bench.run(&["eval", red, "worse.png", "--decoder", "linear"], &[]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.starts_with(&format!("nestcast: note: {named} is refused")), "{error}");
+    assert!(error.chars().all(|c| c == '\n' || !c.is_control()) && error.lines().count() == 3, "{error:?}");
+}
+
 #[test]
 fn without_onnx_runtime_each_command_names_the_way_out() {
     let bench = Bench::new();
@@ -181,10 +200,14 @@ fn a_missing_or_broken_model_is_refused() {
     for command in [&encode[..], &decode] {
         for model in ["no-such-model", "./no/such/folder", ""] {
             let said = bench.misuse(&[command, &[model]].concat());
-            assert!(said.contains("--model") && said.contains("photo-ssim"), "{said}");
+            assert!(said.contains("it is no folder; built-in models of pictures: photo, photo-ssim"), "{said}");
+            assert_eq!(said.contains("; of codes: thumb"), cfg!(feature = "retrieval"), "{said}");
         }
         assert!(bench.refuse(&[command, &["empty"]].concat()).contains("manifest"));
     }
+    // Codes are not measured.
+    let said = bench.misuse(&["eval", "source.png", "--model", "thumb"]);
+    assert!(said.contains("of pictures: photo, photo-ssim") && !said.contains("codes"), "{said}");
 }
 
 #[test]

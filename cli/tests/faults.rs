@@ -252,6 +252,16 @@ fn pipes_and_devices_are_written_and_stay() {
 }
 
 #[test]
+fn a_pipe_by_name_is_measured() {
+    let bench = Bench::new();
+    bench.stream("small.nst");
+    let script = r#"mkfifo pipe && cat source.png > pipe & while ! [ -p pipe ]; do :; done; exec "$0" "$@""#;
+    let output = bench.shell(script, &[&["eval", "pipe", "--grid", "1:1:1"], &LINEAR[..]].concat());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.starts_with("means over 1 pictures"), "{output:?}");
+}
+
+#[test]
 fn a_closed_standard_output_loses_no_result() {
     let bench = Bench::new();
     let stream = bench.stream("small.nst");

@@ -201,7 +201,10 @@ fn a_query_that_is_no_picture_is_refused() {
         assert!(line.starts_with(&format!("nestcast: {query} ")), "{line}");
     }
     let said = bench.misuse(&["search", "all.index", "pictures/1.png", "--model", "nowhere"]);
-    assert!(said.contains("'nowhere' for '--model <NAME|DIR>': it is no folder, and built in are "), "{said}");
+    assert!(
+        said.contains("'nowhere' for '--model <NAME|DIR>': it is no folder; built-in models of codes: thumb"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -293,6 +296,11 @@ fn a_code_is_encoded_cut_at_any_bit_and_decoded() {
     assert!(bench.read("cut.png").starts_with(b"\x89PNG"));
     let line = refuse(&bench, &["decode", "cut.nsc", "-o", "cut.png"]);
     assert!(line.ends_with("it is of another model: name the folder of its package with --model"), "{line}");
+    succeed(&bench, &["encode", "small.png", "-o", "thumb.nsc", "--model", "thumb"]);
+    for other in ["codes", "photo"] {
+        let line = refuse(&bench, &["decode", "thumb.nsc", "-o", "cut.png", "--model", other]);
+        assert!(line.ends_with(&format!("it is of the model thumb, and --model {other} is another")), "{line}");
+    }
     let line = refuse(&bench, &["encode", "pictures/1.png", "-o", "cut.nsc", "--model", "codes"]);
     assert!(line.ends_with("has 64x64 pixels: scale it to the 32x32 that cells codes"), "{line}");
     let line = refuse(&bench, &["cut", "small.nsc", "-o", "cut.nsc", "--bytes", "13"]);

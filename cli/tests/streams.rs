@@ -75,6 +75,14 @@ fn a_built_in_model_is_found_by_the_stream_that_names_it() {
     bench.succeed(&["decode", "ssim.nst", "-o", "out.png", "--decoder", "linear"]);
     let (text, _) = bench.succeed(&["inspect", "ssim.nst"]);
     assert!(text.contains("(photo-ssim)") && text.contains("the whole stream"), "{text}");
+    // One that is named must be the stream's.
+    let decode = ["decode", "ssim.nst", "-o", "out", "--decoder", "linear", "--model"];
+    bench.succeed(&[&decode[..], &["photo-ssim"]].concat());
+    for arguments in [&[&decode[..], &["photo"]].concat()[..], &["inspect", "ssim.nst", "--model", "photo"]] {
+        let line = bench.refuse(arguments);
+        assert!(line.contains("ssim.nst ") && line.contains("--model photo: unsupported model "), "{line}");
+        assert!(line.contains(": the stream needs it, but ") && line.contains(" was given"), "{line}");
+    }
 }
 
 #[test]

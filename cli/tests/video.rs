@@ -188,6 +188,10 @@ fn videos_go_through_pipes() {
     let decoded = bench.run(&["decode", "-", "-o", "-"], &cut.stdout);
     bench.succeed(&["decode", "small.nst", "-o", "small.y4m"]);
     assert_eq!(decoded.stdout, bench.read("small.y4m"));
+    let eval = ["eval", "-", "--frames", "0..3", "--json"];
+    let measured = bench.run(&eval, &y4m);
+    let report: serde_json::Value = serde_json::from_slice(&measured.stdout).expect("JSON");
+    assert_eq!(report["rates"].as_array().map(Vec::len), Some(5), "{measured:?}");
 }
 
 #[test]

@@ -36,9 +36,9 @@ impl Progress {
         progress
     }
 
-    /// Says what is being done now.
+    /// Says what is being done now. A file's name may hold what a terminal obeys.
     pub fn say(&self, what: &str) {
-        self.0.set_message(what.to_owned());
+        self.0.set_message(what.replace(char::is_control, "?"));
     }
 
     /// Lets something else write to the terminal, above the bar.

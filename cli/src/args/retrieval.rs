@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _};
 use nestcast_codec::DEFAULT_MAX_PIXELS;
 
-use super::{Arguments, Threads, count, model, named};
+use super::{Arguments, Threads, code_model, count, named};
 
 /// Pictures that a search looks at, unless told otherwise.
 const USUAL_AMONG: NonZeroUsize = NonZeroUsize::new(16_384).expect("above 0");
@@ -74,7 +74,7 @@ impl Search {
 #[derive(Debug, Args)]
 pub(crate) struct Codes {
     /// The model of codes: the name of a built-in one, or its package's folder
-    #[arg(long, value_name = "NAME|DIR", default_value = "thumb", value_parser = model)]
+    #[arg(long, value_name = "NAME|DIR", default_value = "thumb", value_parser = code_model)]
     pub(crate) model: String,
     /// Refuse pictures of more pixels than this, before memory is taken for them
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PIXELS)]

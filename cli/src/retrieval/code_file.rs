@@ -10,7 +10,7 @@ use nestcast_models::Runtime;
 use nestcast_models::codes::{CodePackage, SIDE};
 use nestcast_retrieval::{CODE_MAGIC, CodeFile};
 
-use crate::args::{Cut, Decode, Encode, Inspect, Transform};
+use crate::args::{Common, Cut, Decode, Encode, Inspect, Transform};
 use crate::encode::names;
 use crate::files::{self, Lines};
 use crate::pictures;
@@ -62,7 +62,7 @@ pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
     let file = read(input)?;
     let failed = || format!("{name} cannot be decoded");
     let missing = "it is of another model: name the folder of its package with --model";
-    let package = package(&file, options.common.model()).and_then(|package| package.context(missing));
+    let package = package(&file, &options.common).and_then(|package| package.context(missing));
     let package = package.with_context(failed)?;
     let (all, model) = (package.bits(), package.name());
     let decoder = package.decoder(&Runtime::open()?)?;
@@ -77,7 +77,7 @@ pub(crate) fn inspect(options: &Inspect, input: Input<'_>) -> Result<()> {
     let name = input.name();
     ensure!(options.original.is_none(), "--original is for videos, {name} is a code: leave it out");
     let file = read(input)?;
-    let package = package(&file, options.common.model()).with_context(|| format!("{name} is refused"))?;
+    let package = package(&file, &options.common).with_context(|| format!("{name} is refused"))?;
     let report = Report::new(name, &file, package.as_ref());
     if options.json { Lines::Output.print_pretty(&report) } else { files::print_result(&report.to_string()) }
 }
@@ -87,9 +87,14 @@ fn read(mut input: Input<'_>) -> Result<CodeFile> {
     CodeFile::parse(input.read_to(MAX_BYTES)?).with_context(|| format!("{name} is refused"))
 }
 
-/// The package of a code, if it is at hand. A code that is longer than its model makes is refused.
-fn package(file: &CodeFile, named: &str) -> Result<Option<CodePackage>> {
-    let package = CodePackage::find_short(named, file.model)?;
+/// The package of a code, if it is at hand: the one that `--model` names, or without `--model` one that is built in. A code that is
+/// longer than its model makes is refused.
+fn package(file: &CodeFile, options: &Common) -> Result<Option<CodePackage>> {
+    let package = CodePackage::find_short(options.model(), file.model)?;
+    if let (Some(named), Some(found)) = (&options.model, &package) {
+        let is_it = CodePackage::is_meant(named) && CodePackage::find(named)?.short_id() == file.model;
+        ensure!(is_it, "it is of the model {}, and --model {named} is another", found.name());
+    }
     let most = package.as_ref().map_or(file.bits, CodePackage::bits);
     ensure!(file.bits <= most, "it has {} bits where its model makes {most}: get the code again", file.bits);
     Ok(package)

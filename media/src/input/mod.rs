@@ -76,7 +76,8 @@ impl<'a> Input<'a> {
     /// What lists call a file: its name without the folders that it is in.
     #[must_use]
     pub fn short_name_of(path: &Path) -> String {
-        path.file_name().map_or_else(|| Self::name_of(path), |name| name.to_string_lossy().into_owned())
+        let name = path.file_name().filter(|_| !is_standard(path));
+        name.map_or_else(|| Self::name_of(path), |name| name.to_string_lossy().into_owned())
     }
 
     /// The name that it was opened by.
@@ -167,6 +168,6 @@ mod tests {
         assert!(refusal(folder.path()).ends_with(" is a folder: name a file in it"));
         assert!(refusal(&folder.path().join("absent")).ends_with("absent cannot be read"));
         assert_eq!(["-", "a/b"].map(|path| Input::name_of(Path::new(path))), ["standard input", "a/b"]);
-        assert_eq!(Input::short_name_of(Path::new("a/b")), "b");
+        assert_eq!(["-", "a/b"].map(|path| Input::short_name_of(Path::new(path))), ["standard input", "b"]);
     }
 }
