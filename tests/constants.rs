@@ -14,12 +14,13 @@ const CRATES: [&str; 3] = ["proto", "sender", "receiver"];
 /// Files whose numbers are kinds, in tables of their own.
 const KINDS: [&str; 2] = ["proto::message", "proto::stream"];
 /// What only memory and speed depend on, what only the sender's own machine sees, or another section states.
-const OTHERS: [&str; 21] = [
+const OTHERS: [&str; 22] = [
     "proto::limits::VERSION",
     "proto::publisher::begin::HEADS_BYTES",
     "proto::subscriber::MAX_SPARES",
     "receiver::playback::REPORT_INTERVAL",
     "receiver::quic::MAX_READ_BYTES",
+    "receiver::quic::ACCESS_DENIED",
     "receiver::quic::NO_APPLICATION_PROTOCOL",
     "receiver::session::MAX_WAITING_EVENTS",
     "sender::capture::MAX_SPENT_PICTURES",

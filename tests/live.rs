@@ -92,7 +92,29 @@ async fn wrong_secrets_are_refused_by_name() {
     config.token = Bytes::from_static(b"secret");
     let refused = view(config, CountingViewer::open().0, std::future::pending()).await;
     assert!(matches!(refused, Err(Error::Untrusted { .. })), "{refused:?}");
+    let line = refused.expect_err("it is refused").to_string();
+    assert!(line.contains(": its certificate has another fingerprint; a sender that was started again"), "{line}");
     broadcast.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_is_found_by_whichever_address_answers() {
+    let identity = identity();
+    let broadcast = start(anywhere(), &identity, None, None);
+    // It takes packets and answers none.
+    let silent = std::net::UdpSocket::bind(anywhere()).expect("a socket");
+    let mut config = config(silent.local_addr().expect("it is bound"), &identity);
+    config.other_addresses = vec![broadcast.address];
+    let (eye, seeing) = CountingViewer::open();
+    let receiving = tokio::spawn(view(config.clone(), eye, std::future::pending()));
+    let seeing = wait_for_frames(seeing, 2).await;
+    // One that is refused is not hidden by one that is silent.
+    config.trust = self::config(broadcast.address, &self::identity()).trust;
+    let refused = view(config, CountingViewer::open().0, std::future::pending()).await;
+    assert!(matches!(refused, Err(Error::Untrusted { address, .. }) if address == broadcast.address), "{refused:?}");
+    broadcast.stop().await;
+    receiving.await.expect("no panic").expect("the broadcast's end is no error");
+    drop(seeing);
 }
 
 #[tokio::test(flavor = "multi_thread")]

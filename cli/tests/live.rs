@@ -43,6 +43,19 @@ fn a_clip_arrives_as_video_that_a_player_reads() {
     receiver.wait().expect("it ends");
 }
 
+#[test]
+fn a_broadcast_that_nobody_saw_says_how_to_begin_it_again() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(1));
+    let (_, notes) = bench.succeed(&["send", "clip.y4m", "--listen", "0.0.0.0:0"]);
+    let lines: Vec<&str> = notes.lines().collect();
+    assert!(lines[0].starts_with("nestcast: note: receive with: nestcast receive HOST:"), "{notes}");
+    assert!(lines[1].starts_with("nestcast: note: 1 frame encoded, 0 skipped"), "{notes}");
+    assert_eq!(lines[2..], ["nestcast: note: the source ended before a receiver came: --loop begins it again"]);
+    let (_, notes) = bench.succeed(&["send", "clip.y4m", "--listen", "127.0.0.1:0"]);
+    assert!(notes.starts_with("nestcast: note: receive with: nestcast receive 127.0.0.1:"), "{notes}");
+}
+
 /// Receives into a folder, and waits until there is a picture.
 #[cfg(unix)]
 fn watch(bench: &Bench, sender: &Sender, folder: &str, rate: &str) -> Child {

@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// use nestcast_receiver::Address;
 ///
 /// let address: Address = "[::1]:4433".parse()?;
-/// assert_eq!((address.host(), address.look_up()), ("::1", Some(([0, 0, 0, 0, 0, 0, 0, 1], 4433).into())));
+/// assert_eq!((address.host(), address.look_up()), ("::1", vec![([0, 0, 0, 0, 0, 0, 0, 1], 4433).into()]));
 /// # Ok::<(), nestcast_receiver::AddressError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,10 +31,11 @@ impl Address {
         &self.host
     }
 
-    /// The first address that the system knows of the host, if it knows one. This may ask the network, and waits for it.
+    /// The addresses that the system knows of the host, the best first; none if it knows none. This may ask the network, and waits for
+    /// it.
     #[must_use]
-    pub fn look_up(&self) -> Option<SocketAddr> {
-        self.text.to_socket_addrs().ok()?.next()
+    pub fn look_up(&self) -> Vec<SocketAddr> {
+        self.text.to_socket_addrs().map(Iterator::collect).unwrap_or_default()
     }
 }
 

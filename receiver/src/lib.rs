@@ -41,6 +41,7 @@ mod model;
 mod playback;
 mod player;
 mod quic;
+mod race;
 mod receive;
 mod repair;
 #[cfg(feature = "serde")]

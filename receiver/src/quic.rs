@@ -32,6 +32,8 @@ const MAX_READ_BYTES: usize = 64 * 1024;
 const QUIC_VERSIONS: [u32; 1] = [1];
 /// TLS's alert 120: the peer speaks another protocol (RFC 7301).
 const NO_APPLICATION_PROTOCOL: u8 = 120;
+/// TLS's alert 49, which this end gives where a certificate is not the pinned one (RFC 8446, section 6.2).
+const ACCESS_DENIED: u8 = 49;
 
 /// Where a receiver's packets go and come from. Copies are the same socket.
 #[derive(Debug, Clone)]
@@ -68,10 +70,15 @@ pub(crate) struct QuicConnection {
 }
 
 impl QuicConnection {
-    /// Connects to the sender that is configured within `time`, by `socket` or one of its own.
-    pub(crate) async fn connect(to: &Config, socket: Option<Socket>, time: Duration) -> Result<Self, Error> {
+    /// Connects to the sender that is configured, at one of its addresses, within `time`, by `socket` or one of its own.
+    pub(crate) async fn connect(
+        to: &Config,
+        address: SocketAddr,
+        socket: Option<Socket>,
+        time: Duration,
+    ) -> Result<Self, Error> {
         let setup = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
-        let (address, config) = (to.address, config(&to.trust)?);
+        let config = config(&to.trust)?;
         let endpoint = socket.map_or_else(|| Socket::to(address), Ok).and_then(|Socket { socket, seed }| {
             let mut own = EndpointConfig::default();
             let no_ids = || Box::new(RandomConnectionIdGenerator::new(0)) as Box<dyn ConnectionIdGenerator>;
@@ -84,6 +91,11 @@ impl QuicConnection {
         let connected = tokio::time::timeout(time, connecting).await;
         let connection = connected.map_err(|_| late(address))?.map_err(|error| failure(address, &error, true))?;
         Ok(Self { connection, address, endpoint })
+    }
+
+    /// Where the sender is.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
     }
 
     fn lost(&self, error: &ConnectionError) -> Error {
@@ -139,6 +151,10 @@ fn failure(address: SocketAddr, error: &ConnectionError, connecting: bool) -> Er
         ConnectionError::ApplicationClosed(close) => Error::Closed(Code::from_number(close.error_code.into())),
         ConnectionError::TransportError(error) if alert(error.code) == Some(NO_APPLICATION_PROTOCOL) => {
             Error::Closed(Code::Version)
+        }
+        ConnectionError::TransportError(error) if alert(error.code) == Some(ACCESS_DENIED) => {
+            let reason = "its certificate has another fingerprint; a sender that was started again may have a new one";
+            Error::Untrusted { address, reason: reason.to_owned() }
         }
         ConnectionError::TransportError(error) if alert(error.code).is_some() => {
             Error::Untrusted { address, reason: error.reason.clone() }

@@ -10,6 +10,7 @@ use nestcast_proto::{Bitrate, Close, Code, DecoderKind, Hello};
 
 use crate::error::Error;
 use crate::quic::{QuicConnection, Socket};
+use crate::race;
 use crate::retry::Retry;
 use crate::session::{self, Ended};
 use crate::sink::FrameSink;
@@ -21,6 +22,8 @@ use crate::trust::Trust;
 pub struct Config {
     /// Where the sender is.
     pub address: SocketAddr,
+    /// Other addresses of its host, which are tried too where one before them does not answer; of many, the first few.
+    pub other_addresses: Vec<SocketAddr>,
     /// The name in its certificate; not looked at where a fingerprint is pinned.
     pub name: String,
     /// How it is known.
@@ -45,6 +48,7 @@ impl Config {
     pub fn new(address: SocketAddr, trust: Trust) -> Self {
         Self {
             address,
+            other_addresses: Vec::new(),
             name: address.ip().to_string(),
             trust,
             token: Bytes::new(),
@@ -92,7 +96,7 @@ async fn connections<S: FrameSink>(
     loop {
         let connected = tokio::select! {
             biased;
-            connected = QuicConnection::connect(config, socket.clone(), retry.attempt_time()) => connected,
+            connected = race::connect(config, socket.as_ref(), retry.attempt_time()) => connected,
             () = &mut shutdown => return Ok(()),
         };
         let (error, useful) = match connected {
@@ -132,7 +136,7 @@ async fn run_connection<S: FrameSink>(
     connection: &QuicConnection,
     shutdown: Pin<&mut impl Future<Output = ()>>,
 ) -> Option<Ended> {
-    tracing::info!(address = %config.address, "connected");
+    tracing::info!(address = %connection.address(), "connected");
     let Config { token, max_bitrate, decoder, .. } = config.clone();
     let ended = tokio::select! {
         biased;

@@ -89,7 +89,11 @@ impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { received: ReceiveStats { shown, bytes, blank, .. }, undecoded, corrupt, .. } = self;
         let pictures = shown.saturating_sub(undecoded + corrupt);
-        write!(f, "{pictures} pictures from {bytes} bytes, {undecoded} skipped for want of time, {blank} never came")?;
+        let s = if pictures == 1 { "" } else { "s" };
+        write!(
+            f,
+            "{pictures} picture{s} from {bytes} bytes, {undecoded} skipped for want of time, {blank} never came"
+        )?;
         if self.concealed > 0 {
             write!(f, ", {} concealed while they were missing", self.concealed)?;
         }

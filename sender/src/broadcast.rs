@@ -264,3 +264,16 @@ async fn serve(handshake: Handshake, ticket: Ticket, number: u64, shared: Arc<Sh
         }
     }
 }
+
+/// What receivers are told to connect to: of an address that stands for all of a machine's, the port alone is known.
+///
+/// ```
+/// use nestcast_sender::place_of;
+///
+/// assert_eq!(place_of(([127, 0, 0, 1], 4433).into()), "127.0.0.1:4433");
+/// assert_eq!(place_of(([0_u16; 8], 4433).into()), "HOST:4433");
+/// ```
+#[must_use]
+pub fn place_of(address: SocketAddr) -> String {
+    if address.ip().is_unspecified() { format!("HOST:{}", address.port()) } else { address.to_string() }
+}

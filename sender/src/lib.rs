@@ -80,7 +80,7 @@ mod unadmitted;
 mod video;
 mod waiting;
 
-pub use broadcast::{Acknowledge, Broadcast, Config, Monitor};
+pub use broadcast::{Acknowledge, Broadcast, Config, Monitor, place_of};
 pub use capture::{Capture, PictureError, Pictures};
 pub use error::Error;
 pub use feedback::Feedback;

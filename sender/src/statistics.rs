@@ -56,11 +56,13 @@ impl Statistics {
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self { frames, skipped, accepted, .. }, refused) = (self, self.refused());
-        write!(
-            f,
-            "{frames} frames encoded, {skipped} skipped for want of time; {accepted} receivers served, {refused} refused"
-        )
+        let (frames, receivers) = (counted(*frames, "frame"), counted(*accepted, "receiver"));
+        write!(f, "{frames} encoded, {skipped} skipped for want of time; {receivers} served, {refused} refused")
     }
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// One receiver.

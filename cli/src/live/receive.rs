@@ -15,8 +15,10 @@ use crate::files;
 pub(crate) fn run(options: &Receive) -> Result<()> {
     let runtime = super::runtime()?;
     let place = &options.address;
+    let mut addresses = place.look_up().into_iter();
     let config = Config {
-        address: place.look_up().with_context(|| format!("{place} cannot be found: check the host's name"))?,
+        address: addresses.next().with_context(|| format!("{place} cannot be found: check the host's name"))?,
+        other_addresses: addresses.collect(),
         name: place.host().to_owned(),
         trust: options.trusted.trust(),
         token: super::token(options.token_file.as_deref())?.unwrap_or_default(),

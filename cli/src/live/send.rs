@@ -1,13 +1,15 @@
 //! `nestcast send`: a source to all who ask for it.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 #[cfg(any(feature = "metrics", feature = "qlog"))]
 use anyhow::Context as _;
 use anyhow::Result;
+use nestcast_media::is_standard;
 #[cfg(feature = "metrics")]
 use nestcast_sender::Monitor;
-use nestcast_sender::{Broadcast, Capture, Config, Identity, Pace, Statistics};
+use nestcast_sender::{Broadcast, Capture, Config, Identity, Pace, Statistics, place_of};
 #[cfg(feature = "metrics")]
 use tokio::net::TcpListener;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -52,21 +54,26 @@ fn config(options: &Send) -> Result<Config> {
 async fn on_air(options: &Send, config: Config, source: Capture) -> Result<()> {
     let fingerprint = config.identity.fingerprint().to_string();
     let broadcast = Broadcast::listen(config, source)?;
-    let address = broadcast.address().unwrap_or(options.listen).to_string();
+    let address = broadcast.address().unwrap_or(options.listen);
     let monitor = broadcast.monitor();
     #[cfg(feature = "metrics")]
     let metrics = serve_metrics(options, monitor.clone()).await?;
     #[cfg(not(feature = "metrics"))]
     let metrics = None;
     if options.json {
-        Lines::Output.print(&Line::Listening { address, fingerprint, metrics })?;
+        Lines::Output.print(&Line::Listening { address: address.to_string(), fingerprint, metrics })?;
     } else {
-        files::note(&format!("receive with: nestcast receive {address} --fingerprint {fingerprint} -o -"));
+        files::note(&format!("receive with: nestcast receive {} --fingerprint {fingerprint} -o -", place_of(address)));
     }
     let (began, mut pace) = (Instant::now(), Pace::default());
     let mut seconds = interval(Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut run = std::pin::pin!(broadcast.run(super::interrupted()));
+    let asked = Cell::new(false);
+    let shutdown = async {
+        super::interrupted().await;
+        asked.set(true);
+    };
+    let mut run = std::pin::pin!(broadcast.run(shutdown));
     let ended = loop {
         tokio::select! {
             ended = &mut run => break ended,
@@ -80,6 +87,10 @@ async fn on_air(options: &Send, config: Config, source: Capture) -> Result<()> {
     };
     let figures = monitor.read();
     tell(options.json, &figures, Some(figures.to_string()))?;
+    let unseen = figures.accepted == 0 && ended.is_ok() && !asked.get();
+    if unseen && !options.again && !options.json && !is_standard(&options.source) {
+        files::note("the source ended before a receiver came: --loop begins it again");
+    }
     Ok(ended?)
 }
 

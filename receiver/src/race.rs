@@ -1,0 +1,49 @@
+//! Connects to whichever address of a sender's host answers first ("happy eyeballs", RFC 8305).
+
+use std::panic::resume_unwind;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::error::Error;
+use crate::quic::{QuicConnection, Socket};
+use crate::receive::Config;
+
+/// Between the begins of attempts at two addresses (RFC 8305, section 5).
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+/// Addresses of one host that are tried.
+const MAX_ADDRESSES: usize = 4;
+
+/// Connects to the sender that is configured within `time`, by `socket` or a socket for each address.
+pub(crate) async fn connect(to: &Config, socket: Option<&Socket>, time: Duration) -> Result<QuicConnection, Error> {
+    if to.other_addresses.is_empty() {
+        return QuicConnection::connect(to, to.address, socket.cloned(), time).await;
+    }
+    let mut attempts = JoinSet::new();
+    let addresses = std::iter::once(to.address).chain(to.other_addresses.iter().copied());
+    for (turn, address) in (0..).zip(addresses.take(MAX_ADDRESSES)) {
+        let (to, socket, delay) = (to.clone(), socket.cloned(), turn * ATTEMPT_DELAY);
+        attempts.spawn(async move {
+            sleep(delay).await;
+            QuicConnection::connect(&to, address, socket, time.saturating_sub(delay)).await
+        });
+    }
+    let mut failures = Vec::new();
+    while let Some(ended) = attempts.join_next().await {
+        match ended.unwrap_or_else(|error| resume_unwind(error.into_panic())) {
+            Ok(connection) => return Ok(connection),
+            Err(error) => failures.push(error),
+        }
+    }
+    Err(failures.into_iter().max_by_key(weight).expect("there is one address at least"))
+}
+
+/// How much an error says of a host: a sender's refusal more than silence, a kind of address that this machine lacks nothing.
+const fn weight(error: &Error) -> u8 {
+    match error {
+        Error::Setup(_) => 0,
+        error if error.may_retry() => 1,
+        _ => 2,
+    }
+}
