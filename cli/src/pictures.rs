@@ -48,8 +48,7 @@ pub(crate) fn prefix(name: &str, reader: stream::Reader<Opened>, count: usize) -
     ensure!(count >= least, "{count} bytes end inside the stream's header: ask for {least} or more");
     let bytes = stream(name, reader, Some(count))?.prefix(count);
     if count > bytes.len() {
-        let length = bytes.len();
-        files::note(&format!("{count} bytes are asked for, the stream has {length}: all of it is used"));
+        files::note(&format!("the stream has {} bytes, fewer than are asked for: all of it is used", bytes.len()));
     }
     Ok(bytes)
 }

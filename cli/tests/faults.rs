@@ -258,7 +258,7 @@ fn a_pipe_by_name_is_measured() {
     let script = r#"mkfifo pipe && cat source.png > pipe & while ! [ -p pipe ]; do :; done; exec "$0" "$@""#;
     let output = bench.shell(script, &[&["eval", "pipe", "--grid", "1:1:1"], &LINEAR[..]].concat());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success() && text.starts_with("means over 1 pictures"), "{output:?}");
+    assert!(output.status.success() && text.starts_with("means over 1 picture,"), "{output:?}");
 }
 
 #[test]

@@ -265,7 +265,11 @@ fn inspect_tells_every_frame_and_how_near_it_is() {
     assert_eq!((&total["event"], &total["frames"], &total["keys"]), (&"total".into(), &20.into(), &2.into()));
     let (text, _) = bench.succeed(&["inspect", "clip.nst"]);
     assert!(text.contains("64x48 YCbCr 4:2:0") && text.lines().count() == FRAMES + 8, "{text}");
-    assert!(text.contains("columns   bytes up to the end of side information"), "{text}");
+    assert!(text.contains("columns   bytes from the frame's begin to the end of side information, floor"), "{text}");
+    let heading = |text: &str| text.lines().find(|line| line.contains("frame  kind")).map(str::to_owned);
+    assert_eq!(heading(&text).as_deref(), Some("   frame  kind    side   floor  enhanced    bytes"));
+    let (text, _) = bench.succeed(&["inspect", "clip.nst", "--original", "clip.y4m"]);
+    assert!(heading(&text).is_some_and(|line| line.ends_with("bytes    Y dB  YCbCr dB")), "{text}");
     // Frames are chosen by commands that have the option.
     let y4m = bench.read("clip.y4m");
     bench.write("short.y4m", &y4m[..y4m.len() - 100]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The rates that text may name: those between which anything is sent.
 const IN_TEXT: std::ops::RangeInclusive<f64> = 1e3..=1e12;
 
-/// A bitrate in bits per second; in text so many bits, or with `k` or `M`, as in `300k`, from 1000 to 10^12.
+/// A bitrate in bits per second; in text so many bits, or with `k`, `K` or `M`, as in `300k`, from 1000 to 10^12.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Bitrate(u64);
 
@@ -53,7 +53,7 @@ impl Bitrate {
 
 /// A text that names no rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no rate: give bits per second, 1000 or more, or with k or M, as in 300k")]
+#[error("`{0}` is no rate: give bits per second, 1000 to 10^12, or with k or M, as in 300k")]
 pub struct BitrateError(String);
 
 impl FromStr for Bitrate {
@@ -62,7 +62,7 @@ impl FromStr for Bitrate {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be in range")]
     fn from_str(text: &str) -> Result<Self, BitrateError> {
         let (number, unit) = match text.char_indices().last() {
-            Some((at, 'k')) => (&text[..at], 1e3),
+            Some((at, 'k' | 'K')) => (&text[..at], 1e3),
             Some((at, 'M')) => (&text[..at], 1e6),
             _ => (text, 1.0),
         };
@@ -87,8 +87,11 @@ mod tests {
     #[test]
     fn text_has_units() {
         let bits = |text: &str| text.parse().map(Bitrate::bits);
-        assert_eq!([bits("300k"), bits("1.5M"), bits("64000")], [Ok(300_000), Ok(1_500_000), Ok(64_000)]);
-        for wrong in ["", "k", "-1M", "5", "1G", "é", "inf", "nan", "1e13"] {
+        assert_eq!([bits("300k"), bits("300K"), bits("1.5M")], [Ok(300_000), Ok(300_000), Ok(1_500_000)]);
+        assert_eq!([bits("1000"), bits("1000000M")], [Ok(1_000), Ok(1_000_000_000_000)]);
+        let refused = bits("5").expect_err("too few").to_string();
+        assert_eq!(refused, "`5` is no rate: give bits per second, 1000 to 10^12, or with k or M, as in 300k");
+        for wrong in ["", "k", "-1M", "5m", "1G", "é", "inf", "nan", "1e13"] {
             assert!(bits(wrong).is_err(), "{wrong}");
         }
     }

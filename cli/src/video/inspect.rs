@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
         true => Lines::Output.print(line),
         false => files::print_result(&line.to_string()),
     };
-    print(&Line::of_header(&name, &header, video.reader().chosen()))?;
+    print(&Line::of_header(&name, &header, video.reader().chosen(), comparison.is_some()))?;
     let mut frames = Frames::default();
     let failed = |error| InputError::named(&name, Error::Io(error));
     while let Some(frame) = video.next().map_err(failed)? {

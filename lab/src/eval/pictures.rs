@@ -150,13 +150,14 @@ impl Bench {
         points.collect()
     }
 
-    /// The means as lines of text.
+    /// The means as lines of text, by the bits per pixel that were used.
     #[must_use]
     pub fn table(&self, means: &[Mean]) -> String {
         use std::fmt::Write;
+        let (count, s) = (means[0].pictures, if means[0].pictures == 1 { "" } else { "s" });
         let mut text = format!(
-            "means over {} pictures, {} analysis, {:.1} ms to encode\n\n    bpp",
-            means[0].pictures, self.analysis, means[0].encode_ms
+            "means over {count} picture{s}, {} analysis, {:.1} ms to encode\n\n    bpp",
+            self.analysis, means[0].encode_ms
         );
         let with_look = means.iter().any(|mean| mean.ssimulacra2.is_some());
         let look = if with_look { "  SSIMULACRA2  Butteraugli" } else { "" };
@@ -164,8 +165,9 @@ impl Bench {
             let _ = write!(text, "  {:>9}  MS-SSIM{look}  decode", format!("{decoder} dB"));
         }
         text.push('\n');
-        for (index, rate) in self.rates.iter().enumerate() {
-            let _ = write!(text, "{rate:>7.3}");
+        for index in 0..self.rates.len() {
+            // What was used: a stream may end before the rate that was asked for. It is the same for every decoder.
+            let _ = write!(text, "{:>7.3}", means[index].bpp);
             for mean in means.iter().skip(index).step_by(self.rates.len()) {
                 let similarity = figure(mean.ms_ssim, 4);
                 let _ = write!(text, "  {:>9.2}  {similarity:>7}", mean.psnr_db);
@@ -227,5 +229,18 @@ mod tests {
         assert!((means[1].psnr_db - (rows[1].psnr_db + rows[3].psnr_db) / 2.0).abs() < 1e-9);
         assert_eq!(bench.table(&means).lines().count(), 3 + 2);
         assert_eq!(csv(&rows).expect("a table").lines().count(), 1 + 4);
+    }
+
+    #[test]
+    fn a_rate_beyond_the_end_of_streams_is_told_as_what_was_used() {
+        let codec = Codec::photo();
+        let mut bench = Bench::new(("linear", codec.encoder()), vec![("one", codec.decoder())], vec![0.5, 50.0]);
+        let size = Size::new(48, 32).expect("a size");
+        let picture = Picture::new(size, Channels::Grey, vec![90; 48 * 32]).expect("a picture");
+        let rows = bench.measure("flat", &picture, &Progress::new(bench.points())).expect("figures");
+        let text = bench.table(&bench.means(&rows));
+        let first = |line: &str| line.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
+        let used: Vec<f64> = text.lines().skip(3).filter_map(first).collect();
+        assert!(used.len() == 2 && used[1] < 1.0 && text.starts_with("means over 1 picture, "), "{text}");
     }
 }

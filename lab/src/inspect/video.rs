@@ -40,6 +40,9 @@ pub struct Video {
     /// The loop whose frames follow, from 0.
     #[serde(rename = "loop")]
     chosen: usize,
+    /// Whether frames are compared with an original.
+    #[serde(skip)]
+    compared: bool,
 }
 
 /// A frame; nothing of it is known where it was cut inside its head.
@@ -68,9 +71,9 @@ pub struct Total {
 }
 
 impl Line {
-    /// Of a video of this name, of which loop `chosen` is read.
+    /// Of a video of this name, of which loop `chosen` is read, and whose frames are compared with an original or not.
     #[must_use]
-    pub fn of_header(file: &str, header: &VideoHeader, chosen: usize) -> Self {
+    pub fn of_header(file: &str, header: &VideoHeader, chosen: usize, compared: bool) -> Self {
         let several = header.loops.count() > 1;
         Self::Video(Video {
             file: file.to_owned(),
@@ -81,6 +84,7 @@ impl Line {
             model_ids: header.models.map(|model| model.to_string()),
             loops_bps: if several { header.loops.rates().to_vec() } else { Vec::new() },
             chosen,
+            compared,
         })
     }
 }
@@ -186,9 +190,12 @@ impl Display for Video {
             let (all, chosen) = (rates.join(", "), &rates[self.chosen]);
             writeln!(f, "  loops     for receivers from {all} kbit/s on; shown is that from {chosen}")?;
         }
-        f.write_str(
-            "  columns   bytes up to the end of side information, of the floor and of the enhanced picture, and all: fewer than that's \
-             where it is cut\n\n   frame  kind    side   floor  enhanced    bytes    Y dB  YCbCr dB\n",
+        let quality = if self.compared { "    Y dB  YCbCr dB" } else { "" };
+        writeln!(
+            f,
+            "  columns   bytes from the frame's begin to the end of side information, floor and enhanced picture, and those that are \
+             there; a frame with fewer bytes than its enhanced picture was cut inside it\n\n   \
+             frame  kind    side   floor  enhanced    bytes{quality}"
         )
     }
 }
