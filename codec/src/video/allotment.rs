@@ -55,7 +55,7 @@ impl Allotment {
         let receivers = || population.rates().map(|receiver| rate.bytes(receiver));
         let before = self.shares.map_or(median, |shares| nearest(receivers(), shares.enhanced).unwrap_or(median));
         let next = if self.leaning >= AGREEING {
-            receivers().find(|bytes| *bytes >= before + before / 2).unwrap_or(most)
+            receivers().find(|bytes| *bytes >= before.saturating_add(before / 2)).unwrap_or(most)
         } else if self.leaning <= -AGREEING {
             receivers().take_while(|bytes| *bytes <= before - before / 3).last().unwrap_or(floor)
         } else {
@@ -130,7 +130,13 @@ mod tests {
 
     #[test]
     fn any_errors_and_populations_are_taken() {
-        for population in [Population::new([]), Population::new([(1.0, 1.0)]), Population::log_uniform(1.0..=1e12)] {
+        for population in [
+            Population::new([]),
+            Population::new([(1.0, 1.0)]),
+            Population::new([(1e300, 1.0)]),
+            Population::log_uniform(1.0..=1e12),
+            Population::log_uniform(1.0..=1e300),
+        ] {
             let mut allotment = Allotment::default();
             for at in 0..40 {
                 let any = |shift: u32| if at >> shift & 1 == 0 { 0 } else { u64::MAX };

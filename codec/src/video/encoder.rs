@@ -59,12 +59,6 @@ impl VideoEncoder {
         self.settings.population = population;
     }
 
-    /// Makes frames of so many bytes from the next one on, if the population's fastest receiver takes fewer: it may turn out
-    /// to be faster. No frame is predicted from these bytes.
-    pub const fn set_useful_bytes(&mut self, bytes: usize) {
-        self.encoder.useful = bytes;
-    }
-
     /// Encodes the next frame, planar YCbCr 4:2:0.
     ///
     /// # Errors

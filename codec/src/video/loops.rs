@@ -78,9 +78,9 @@ impl VideoLoops {
         self.loops.len()
     }
 
-    /// Says who receives loop `at`, and how many bytes of its frames anyone has use for, from the next frame on: as
-    /// [`VideoEncoder::set_population`](crate::VideoEncoder::set_population) and
-    /// [`VideoEncoder::set_useful_bytes`](crate::VideoEncoder::set_useful_bytes). If there is no such loop, nothing is done.
+    /// Says who receives loop `at`, as [`VideoEncoder::set_population`](crate::VideoEncoder::set_population), and how many bytes of its
+    /// frames anyone has use for, from the next frame on. Frames have so many if the population's fastest receiver takes fewer: it may
+    /// turn out to be faster. No frame is predicted from these bytes. If there is no such loop, nothing is done.
     pub fn set_population(&mut self, at: usize, population: Population, useful_bytes: usize) {
         if let Some(encoder) = self.loops.get_mut(at) {
             (encoder.population, encoder.useful) = (population, useful_bytes);

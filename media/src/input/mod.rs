@@ -115,12 +115,6 @@ impl<'a> Input<'a> {
         self.source.read_to(count).map_err(|source| InputError::Io { name: Self::name_of(self.path), source })
     }
 
-    /// All of it, what was read so far included, for what reads within limits.
-    #[must_use]
-    pub fn into_source(self) -> Source<Opened> {
-        self.source
-    }
-
     /// All of it from its beginning.
     #[must_use]
     pub fn into_reader(self) -> Replayed<Opened> {
