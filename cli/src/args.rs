@@ -153,7 +153,7 @@ pub(crate) struct Encode {
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(MAX_HEADER as u64..))]
     pub(crate) max_bytes: Option<usize>,
     /// The transform to encode a picture with; both decoders decode what either makes. `deep` is the model's encoder network: it takes
-    /// 1.6 times as long, and needs 0.3 % less rate at equal MS-SSIM with `photo`, 5 % less with `photo-ssim`
+    /// 1.7 times as long, and needs 0.3 % less rate at equal MS-SSIM with `photo`, 5 % less with `photo-ssim`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
     /// Print the summary as JSON, on standard error if OUT.nst is `-`

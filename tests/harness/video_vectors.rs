@@ -11,7 +11,7 @@ use crate::clips::{self, CLIPS, Clip, FORMAT};
 use crate::reference::{Head, StoredVideo, VideoReference};
 use crate::vectors::{folder, sha256};
 
-const COLUMNS: &str = "vector\tvideo sha256\trun\tframe\tbytes\tfloor sha256\tloop sha256\tshown sha256\n";
+const COLUMNS: &str = "vector\tvideo sha256\trun\tframe\tbytes\tfloor sha256\tenhanced sha256\tshown sha256\n";
 /// Which bytes of every frame arrive: all; the base and no more; anything, now and then nothing.
 const RUNS: [&str; 3] = ["whole", "base", "cuts"];
 
