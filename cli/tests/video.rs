@@ -266,6 +266,11 @@ fn inspect_tells_every_frame_and_how_near_it_is() {
     let (text, _) = bench.succeed(&["inspect", "clip.nst"]);
     assert!(text.contains("64x48 YCbCr 4:2:0") && text.lines().count() == FRAMES + 8, "{text}");
     assert!(text.contains("columns   bytes from the frame's begin to the end of side information, floor"), "{text}");
+    bench.succeed(&["encode", "clip.y4m", "-o", "one.nst", "--frames", "0..1"]);
+    assert!(bench.succeed(&["inspect", "one.nst"]).0.contains("\n1 frame, 1 of them key, "));
+    assert!(
+        bench.succeed(&["cut", "one.nst", "-o", "less.nst", "--bitrate", "1M"]).0.starts_with("less.nst: 1 frame, ")
+    );
     let heading = |text: &str| text.lines().find(|line| line.contains("frame  kind")).map(str::to_owned);
     assert_eq!(heading(&text).as_deref(), Some("   frame  kind    side   floor  enhanced    bytes"));
     let (text, _) = bench.succeed(&["inspect", "clip.nst", "--original", "clip.y4m"]);

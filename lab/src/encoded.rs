@@ -132,10 +132,11 @@ impl Display for EncodedCode {
 impl Display for EncodedVideo {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { names: Names { output, .. }, width, height, frames, bytes, kbps, encode_s, .. } = self;
+        let s = if *frames == 1 { "" } else { "s" };
         let loops = if self.loops > 1 { format!(" in {} loops", self.loops) } else { String::new() };
         writeln!(
             f,
-            "{output}: {width}x{height}, {frames} frames for {}..{} kbit/s{loops}, {bytes} bytes, {kbps:.0} kbit/s, \
+            "{output}: {width}x{height}, {frames} frame{s} for {}..{} kbit/s{loops}, {bytes} bytes, {kbps:.0} kbit/s, \
              {encode_s:.1} s, {:.1} frames/s",
             self.least_kbps,
             self.most_kbps,

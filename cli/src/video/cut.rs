@@ -35,6 +35,6 @@ pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output) -> Result<()
         let what = "this rate is below what the slowest receiver was encoded for";
         files::note(&format!("{what}: the bases of all frames, which are never cut, take {least:.0} kbit/s"));
     }
-    let path = options.output.display();
-    files::say_beside(output, &format!("{path}: {frames} frames, {bytes} bytes, {kept:.0} kbit/s\n"))
+    let (path, s) = (options.output.display(), if frames == 1 { "" } else { "s" });
+    files::say_beside(output, &format!("{path}: {frames} frame{s}, {bytes} bytes, {kept:.0} kbit/s\n"))
 }

@@ -214,7 +214,8 @@ impl Display for Frame {
 impl Display for Total {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { frames, keys, bytes, kbps, luma_db } = self;
+        let [s, of_keys] = [frames, keys].map(|count| if *count == 1 { "" } else { "s" });
         let quality = luma_db.map_or_else(String::new, |db| format!(", mean {db:.2} dB of luma"));
-        writeln!(f, "\n{frames} frames, {keys} of them keys, {bytes} bytes, {kbps:.0} kbit/s{quality}")
+        writeln!(f, "\n{frames} frame{s}, {keys} of them key{of_keys}, {bytes} bytes, {kbps:.0} kbit/s{quality}")
     }
 }

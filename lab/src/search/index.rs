@@ -48,9 +48,10 @@ impl Display for Summary {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { output, pictures, left_out, bits, bytes, model, model_id, .. } = self;
         let left_out = if *left_out > 0 { format!(", {left_out} left out") } else { String::new() };
+        let s = if *pictures == 1 { "" } else { "s" };
         writeln!(
             f,
-            "{output}: {pictures} pictures{left_out}, {bits} bits each, {bytes} bytes, model {model} ({model_id})"
+            "{output}: {pictures} picture{s}{left_out}, {bits} bits each, {bytes} bytes, model {model} ({model_id})"
         )
     }
 }
