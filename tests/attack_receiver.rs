@@ -162,14 +162,14 @@ async fn a_package_that_is_refused_ends_the_receiver_with_a_line() {
     let photo = Package::builtin("photo").expect("it is built in").archive();
     let outside = [&[9][..], b"../escape", &[1, b'x']].concat();
     // As large as a package may be, by a network that its manifest does not vouch for.
-    let network = include_bytes!("../models/artifacts/photo/synthesis.onnx").len();
+    let network = include_bytes!("../models/artifacts/photo/synthesis-4.onnx").len();
     let (before, _) = photo.split_at(photo.len() - network - 8);
     let length = 12 * 1024 * 1024 - 1024 - before.len();
     let large = [before, &(length as u64 | 0xC0 << 56).to_be_bytes(), &vec![7; length]].concat();
     for (package, words) in [
         (b"nonsense".to_vec(), "from the sender"),
         (outside, "from the sender"),
-        (large, "synthesis.onnx does not match"),
+        (large, "synthesis-4.onnx does not match"),
         (photo, "another model came"),
     ] {
         let outcome = meet(Scenario::Model(Bytes::from(package)), 30).await;

@@ -65,6 +65,6 @@ fn linear_synthesis() {
 #[test]
 fn deep_synthesis() {
     let runtime = Runtime::open().unwrap_or_else(|error| panic!("{error}"));
-    let deep = package().deep_synthesis(&runtime, 2).unwrap_or_else(|error| panic!("{error}"));
+    let deep = package().deep_synthesis(&runtime, 2);
     assert_never_worse(deep, 100, "deep");
 }

@@ -109,7 +109,7 @@ fn linear_synthesis() {
 fn deep_synthesis() {
     let package = Package::builtin("photo").unwrap_or_else(|error| panic!("{error}"));
     let runtime = Runtime::open().unwrap_or_else(|error| panic!("{error}"));
-    let deep = package.deep_synthesis(&runtime, 2).unwrap_or_else(|error| panic!("{error}"));
+    let deep = package.deep_synthesis(&runtime, 2);
     whole_and_smooth(Decoder::new(deep), &package, "deep");
 }
 

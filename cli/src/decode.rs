@@ -43,15 +43,15 @@ fn picture(options: &Decode, transform: Transform, input: Input<'_>) -> Result<(
             (pushed.decoder.render().with_context(failed)?, pushed)
         }
         Transform::Deep => {
-            let composed = || {
-                let mut pushed = read()?;
-                let (coefficients, position) = pushed.decoder.coefficients().with_context(failed)?;
-                let linear = model.package.linear(model.threads);
-                Ok::<_, anyhow::Error>((Composed::new(&linear, coefficients, position).with_context(failed)?, pushed))
+            let mut pushed = read()?;
+            let (coefficients, position) = pushed.decoder.coefficients().with_context(failed)?;
+            let linear = model.package.linear(model.threads);
+            let load = || {
+                let synthesis = model.deep_synthesis()?;
+                synthesis.prepare(position).with_context(failed).map(|()| synthesis)
             };
-            let (synthesis, composed) = beside(|| model.deep_synthesis(), composed);
-            // Where both fail, what is wrong with the stream is told.
-            let ((composed, pushed), synthesis) = (composed?, synthesis?);
+            let (synthesis, composed) = beside(load, || Composed::new(&linear, coefficients, position));
+            let (composed, synthesis) = (composed.with_context(failed)?, synthesis?);
             let picture = synthesis.complete(composed).with_context(failed)?;
             // Networks take longer to give up their memory than the system to take it back when the process ends.
             std::mem::forget(synthesis);

@@ -46,7 +46,7 @@ impl Model {
 
     /// What decodes with networks.
     pub(crate) fn deep_synthesis(&self) -> Result<DeepSynthesis> {
-        Ok(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads)?)
+        Ok(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads))
     }
 
     /// A decoder with this transform.

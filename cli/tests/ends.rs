@@ -168,8 +168,8 @@ fn other_tables(bench: &Bench) {
 
 /// The tables of `photo` with another synthesis.
 fn other_networks(bench: &Bench) {
-    other_package(bench, "synthesis.onnx", |photo, bytes| {
-        *bytes = std::fs::read(photo.with_file_name("photo-ssim").join("synthesis.onnx")).expect("it is there");
+    other_package(bench, "synthesis-0.onnx", |photo, bytes| {
+        *bytes = std::fs::read(photo.with_file_name("photo-ssim").join("synthesis-0.onnx")).expect("it is there");
     });
 }
 

@@ -12,6 +12,9 @@ use crate::stream::TABLES;
 
 const MANIFEST: &str = include_str!("../../models/artifacts/photo/manifest.toml");
 const POST_FILTER: &[u8] = include_bytes!("../../models/artifacts/photo/post_filter.bin");
+/// The networks of the synthesis of `photo`.
+const SYNTHESES: [&str; 5] =
+    ["synthesis-0.onnx", "synthesis-1.onnx", "synthesis-2.onnx", "synthesis-3.onnx", "synthesis-4.onnx"];
 /// Memory for tables, twice, a manifest as text and as values, and what reads it.
 const LEAST: usize = 256 * 1024;
 
@@ -47,20 +50,21 @@ fn opened(archive: &[u8]) {
     }
 }
 
-/// A package whose manifest is true of the other files.
-fn vouched(manifest: &[u8], files: [&[u8]; 4]) -> Vec<u8> {
-    let names = ["tables.bin", "post_filter.bin", "analysis.onnx", "synthesis.onnx"];
+/// A package whose manifest is true of the other files. All networks of its synthesis are one.
+fn vouched(manifest: &[u8], [tables, filter, analysis, synthesis]: [&[u8]; 4]) -> Vec<u8> {
+    let mut files = vec![("tables.bin", tables), ("post_filter.bin", filter), ("analysis.onnx", analysis)];
+    files.extend(SYNTHESES.map(|name| (name, synthesis)));
     let mut text = Vec::new();
     for line in manifest.split_inclusive(|&byte| byte == b'\n') {
         let of = |name: &str| line.windows(name.len()).any(|window| window == name.as_bytes());
-        match names.iter().zip(files).find(|(name, _)| of(name)) {
+        match files.iter().find(|(name, _)| of(name)) {
             Some((name, bytes)) => text.extend(format!("\"{name}\" = \"{}\"\n", hexadecimal(bytes)).bytes()),
             None => text.extend(line),
         }
     }
     let mut archive = Vec::new();
     put(&mut archive, b"manifest.toml", &text);
-    names.iter().zip(files).for_each(|(name, bytes)| put(&mut archive, name.as_bytes(), bytes));
+    files.iter().for_each(|(name, bytes)| put(&mut archive, name.as_bytes(), bytes));
     archive
 }
 

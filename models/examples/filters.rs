@@ -53,7 +53,7 @@ fn main() -> Outcome<()> {
 }
 
 fn synthesis(package: &Path) -> Outcome<DeepSynthesis> {
-    Ok(Package::open(package)?.deep_synthesis(&Runtime::open()?, 1)?)
+    Ok(Package::open(package)?.deep_synthesis(&Runtime::open()?, 1))
 }
 
 fn shrunk(full: &RgbImage, by: u32) -> RgbImage {

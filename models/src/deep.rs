@@ -1,5 +1,6 @@
 //! The deep transform: the linear one and what its networks correct.
 
+mod corrections;
 pub(crate) mod tiles;
 
 use std::num::NonZeroUsize;
@@ -13,12 +14,14 @@ use nestcast_codec::{
 
 use crate::onnx::{Network, Workers};
 use crate::package::Ports;
+use crate::package::files::synthesis as synthesis_file;
 use crate::runtime::Runtime;
 use crate::tensor::{NetworkError, Tensor, TensorView};
+pub(crate) use corrections::Corrections;
 use tiles::{BLOCK, Tile, Tiling};
 pub(crate) use tiles::{CHANNELS, LONGEST_OUTER, SIDE};
 
-/// Both halves. An encoder or decoder alone needs only its own, which loads one network.
+/// Both halves. An encoder or decoder alone needs only its own.
 #[derive(Debug)]
 pub struct Deep {
     /// The encoder's half.
@@ -34,14 +37,12 @@ pub struct DeepAnalysis {
     pub(crate) correction: Correction,
 }
 
-/// The linear synthesis, corrected for what is missing at the cut, then through a post-filter that was fitted behind it.
+/// The linear synthesis, corrected for what is missing at the cut, then through a post-filter that was fitted behind its networks.
 #[derive(Debug)]
 pub struct DeepSynthesis {
     pub(crate) linear: Linear,
-    pub(crate) correction: Correction,
-    /// The least and the greatest cut that the network was trained for.
-    pub(crate) cuts: [f32; 2],
-    /// Fitted behind the network.
+    pub(crate) corrections: Corrections,
+    /// Fitted behind the networks.
     pub(crate) post_filter: Arc<PostFilter>,
 }
 
@@ -73,21 +74,36 @@ impl DeepSynthesis {
     /// The rest of the synthesis, in memory of its own: the network and the post-filter.
     ///
     /// # Errors
-    /// [`TransformError::Network`] if the network fails.
+    /// As [`DeepSynthesis::prepare`], and if the network fails.
     pub fn complete(&self, composed: Composed) -> Result<Picture, TransformError> {
         let mut picture = Picture::zero(composed.planes.size, composed.planes.channels);
         self.complete_into(composed, (&mut picture).into())?;
         Ok(picture)
     }
 
-    /// Adds the network's correction to the planes. The post-filter comes behind it.
+    /// Adds the correction of the cut's network to the planes. The post-filter comes behind it.
     ///
     /// # Errors
-    /// [`TransformError::Network`] if the network fails.
+    /// As [`DeepSynthesis::complete`].
     pub fn correct(&self, composed: &mut Composed) -> Result<(), TransformError> {
-        let [low, high] = self.cuts;
-        let cut = composed.position.0.clamp(low, high);
-        Ok(self.correction.add_to(&mut composed.planes, Some(cut))?)
+        let (correction, cut) = self.at(composed.position)?;
+        Ok(correction.add_to(&mut composed.planes, Some(cut))?)
+    }
+
+    /// Loads the network of a stream that came so far, if it is not loaded, so that [`DeepSynthesis::complete`] need not wait for it.
+    ///
+    /// # Errors
+    /// [`TransformError::Network`] with the network's file, if ONNX Runtime refuses it or it is not of the kind that a package holds.
+    pub fn prepare(&self, position: Position) -> Result<(), TransformError> {
+        self.at(position).map(|_| ())
+    }
+
+    fn at(&self, position: Position) -> Result<(Arc<Correction>, f32), TransformError> {
+        let at = self.corrections.at(position.0);
+        at.map_err(|error| {
+            let file = synthesis_file(self.corrections.number(position.0));
+            TransformError::Network(format!("{file}: {error}: export the package again"))
+        })
     }
 
     fn complete_into(&self, mut composed: Composed, out: ViewMut<'_>) -> Result<(), TransformError> {

@@ -46,7 +46,7 @@ impl Workers {
 /// ```no_run
 /// use nestcast_models::{onnx::{Network, Tensor, Workers}, runtime::Runtime};
 ///
-/// let model = std::fs::read("synthesis.onnx")?;
+/// let model = std::fs::read("synthesis-0.onnx")?;
 /// let network = Network::load(&Runtime::open()?, &model, Workers::single_threaded(2))?;
 /// let planes = Tensor { shape: vec![1, 3, 64, 96], data: vec![0.0; 3 * 64 * 96] };
 /// let cut = Tensor { shape: vec![1], data: vec![4.0] };

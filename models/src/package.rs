@@ -15,12 +15,12 @@ use sha2::{Digest as _, Sha256};
 pub use fault::{Fault, PackageError};
 pub use manifest::{Golden, Manifest, Networks, Ports, Ranges, Source, Transform};
 
-use crate::deep::{Correction, Deep, DeepAnalysis, DeepSynthesis};
+use crate::deep::{Correction, Corrections, Deep, DeepAnalysis, DeepSynthesis};
 use crate::runtime::Runtime;
 use crate::tensor::NetworkError;
-use files::{ANALYSIS, BUILT_IN, Bytes, Contents, FILES, Files, SYNTHESIS};
+use files::{ANALYSIS, BUILT_IN, Bytes, COMMON, Contents, Files};
 
-/// A model: what streams depend on, and both networks, not loaded yet. Cheap enough to keep; hard to break:
+/// A model: what streams depend on, and its networks, not loaded yet. Cheap enough to keep; hard to break:
 /// all its bytes match the manifest.
 #[derive(Clone)]
 pub struct Package {
@@ -29,8 +29,8 @@ pub struct Package {
     manifest: Manifest,
     tables: Arc<Model>,
     post_filter: Arc<PostFilter>,
-    /// In the order of [`files::FILES`].
-    files: [Bytes; FILES.len()],
+    common: [Bytes; COMMON.len()],
+    syntheses: Arc<[Bytes]>,
 }
 
 impl Package {
@@ -84,8 +84,8 @@ impl Package {
 
     fn read(files: Files<'_>, place: String) -> Result<Self, PackageError> {
         match files.read() {
-            Ok(Contents { manifest, tables, post_filter, files }) => {
-                Ok(Self { place, manifest, tables, post_filter, files })
+            Ok(Contents { manifest, tables, post_filter, common, syntheses }) => {
+                Ok(Self { place, manifest, tables, post_filter, common, syntheses: syntheses.into() })
             }
             Err(fault) => Err(PackageError::Refused { package: place, fault }),
         }
@@ -106,7 +106,7 @@ impl Package {
     /// The whole package's name: the SHA-256 of its manifest, which has the SHA-256 of every file.
     #[must_use]
     pub fn hash(&self) -> [u8; 32] {
-        let [manifest, ..] = &self.files;
+        let [manifest, ..] = &self.common;
         Sha256::digest(manifest).into()
     }
 
@@ -131,11 +131,10 @@ impl Package {
     /// Both halves of the transform with networks, on up to `threads` threads.
     ///
     /// # Errors
-    /// [`Fault::Network`] if a network is not of the kind that a package holds.
+    /// [`Fault::Network`] if the analysis is not of the kind that a package holds.
     pub fn deep(&self, runtime: &Runtime, threads: usize) -> Result<Deep, PackageError> {
         let analysis = self.deep_analysis(runtime, threads)?;
-        let synthesis = self.deep_synthesis(runtime, threads)?;
-        Ok(Deep { analysis, synthesis })
+        Ok(Deep { analysis, synthesis: self.deep_synthesis(runtime, threads) })
     }
 
     /// The half that an encoder needs.
@@ -143,22 +142,17 @@ impl Package {
     /// # Errors
     /// As [`Package::deep`].
     pub fn deep_analysis(&self, runtime: &Runtime, threads: usize) -> Result<DeepAnalysis, PackageError> {
-        let ports = &self.manifest.networks.analysis;
-        let [.., analysis, _] = &self.files;
+        let (ports, [.., analysis]) = (&self.manifest.networks.analysis, &self.common);
         let correction = Correction::load(runtime, analysis, ports, threads).map_err(self.fault_of(ANALYSIS))?;
         Ok(DeepAnalysis { linear: self.linear(threads), correction })
     }
 
-    /// The half that a decoder needs.
-    ///
-    /// # Errors
-    /// As [`Package::deep`].
-    pub fn deep_synthesis(&self, runtime: &Runtime, threads: usize) -> Result<DeepSynthesis, PackageError> {
-        let ports = &self.manifest.networks.synthesis;
-        let [.., synthesis] = &self.files;
-        let correction = Correction::load(runtime, synthesis, ports, threads).map_err(self.fault_of(SYNTHESIS))?;
-        let (linear, post_filter) = (self.linear(threads), self.post_filter.clone());
-        Ok(DeepSynthesis { linear, correction, cuts: self.manifest.ranges.cut, post_filter })
+    /// The half that a decoder needs. A network is loaded when a cut first asks for it.
+    #[must_use]
+    pub fn deep_synthesis(&self, runtime: &Runtime, threads: usize) -> DeepSynthesis {
+        let Networks { synthesis, .. } = &self.manifest.networks;
+        let corrections = Corrections::new(runtime, &self.syntheses, synthesis, &self.manifest.ranges.cut, threads);
+        DeepSynthesis { linear: self.linear(threads), corrections, post_filter: self.post_filter.clone() }
     }
 
     /// What is wrong with one of the networks.

@@ -115,15 +115,23 @@ mod tests {
     fn other() -> Package {
         let artifacts = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts");
         let folder = tempfile::tempdir().expect("a folder");
-        for name in ["tables.bin", "post_filter.bin", "analysis.onnx"] {
+        for name in [
+            "tables.bin",
+            "post_filter.bin",
+            "analysis.onnx",
+            "synthesis-1.onnx",
+            "synthesis-2.onnx",
+            "synthesis-3.onnx",
+            "synthesis-4.onnx",
+        ] {
             fs::copy(artifacts.join("photo").join(name), folder.path().join(name)).expect("a copy");
         }
-        let synthesis = fs::read(artifacts.join("photo-ssim/synthesis.onnx")).expect("a network");
+        let synthesis = fs::read(artifacts.join("photo-ssim/synthesis-0.onnx")).expect("a network");
         let manifest = fs::read_to_string(artifacts.join("photo/manifest.toml")).expect("a manifest");
-        let (before, after) = manifest.split_once("\"synthesis.onnx\" = \"").expect("a hash");
+        let (before, after) = manifest.split_once("\"synthesis-0.onnx\" = \"").expect("a hash");
         let hash = hexadecimal(&Sha256::digest(&synthesis));
-        let manifest = format!("{before}\"synthesis.onnx\" = \"{hash}{}", &after[64..]);
-        fs::write(folder.path().join("synthesis.onnx"), synthesis).expect("a file");
+        let manifest = format!("{before}\"synthesis-0.onnx\" = \"{hash}{}", &after[64..]);
+        fs::write(folder.path().join("synthesis-0.onnx"), synthesis).expect("a file");
         fs::write(folder.path().join("manifest.toml"), manifest).expect("a file");
         Package::open(folder.path()).expect("a sound package")
     }

@@ -1,5 +1,6 @@
 //! What PyTorch and ONNX Runtime computed when the package was exported, and what this crate and the codec compute.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -124,11 +125,16 @@ fn the_linear_transform_agrees() {
     }
 }
 
+/// Of the network that serves a cut, within the bounds.
+fn number(bounds: &[f32], cut: f32) -> usize {
+    bounds[1..bounds.len() - 1].iter().filter(|&&bound| bound <= cut).count()
+}
+
 #[test]
 fn the_networks_agree() {
     for model in Package::names() {
         let planes = blocks(&floats(model, "planes.npy"));
-        let load = |file| {
+        let load = |file: &str| {
             let model = fs::read(folder(model).join(file)).expect("a network");
             Network::load(&runtime(), &model, Workers::single_threaded(1)).expect("a network")
         };
@@ -137,9 +143,13 @@ fn the_networks_agree() {
         assert_as_close_as_bytes("analysis", &given[0].data, &blocks(&analysis).data);
 
         let expected = floats(model, "synthesis.npy");
-        let synthesis = load("synthesis.onnx");
-        let cuts = package(model).manifest().golden.clone().expect("cuts").cuts;
+        let package = package(model);
+        let (cuts, bounds) = (&package.manifest().golden.as_ref().expect("cuts").cuts, &package.manifest().ranges.cut);
+        assert_eq!(expected.data.len(), cuts.len() * planes.data.len(), "{model}: a golden correction for every cut");
+        let numbers: BTreeSet<_> = cuts.iter().map(|&cut| number(bounds, cut)).collect();
+        assert_eq!(numbers.len(), bounds.len() - 1, "{model}: golden corrections of every network");
         for (&cut, expected) in cuts.iter().zip(expected.data.chunks_exact(planes.data.len())) {
+            let synthesis = load(&format!("synthesis-{}.onnx", number(bounds, cut)));
             let cut = Tensor { shape: vec![1], data: vec![cut] };
             let given = synthesis.run(&[("planes", &planes), ("cut", &cut)]).expect("a correction");
             let expected = Tensor { shape: analysis.shape.clone(), data: expected.to_vec() };

@@ -8,7 +8,17 @@ use nestcast_models::{Composed, Fault, Package, PackageError, Runtime};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-const FILES: [&str; 5] = ["manifest.toml", "tables.bin", "post_filter.bin", "analysis.onnx", "synthesis.onnx"];
+const FILES: [&str; 9] = [
+    "manifest.toml",
+    "tables.bin",
+    "post_filter.bin",
+    "analysis.onnx",
+    "synthesis-0.onnx",
+    "synthesis-1.onnx",
+    "synthesis-2.onnx",
+    "synthesis-3.onnx",
+    "synthesis-4.onnx",
+];
 
 fn photo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join("photo")
@@ -56,7 +66,7 @@ fn the_shipped_packages_are_the_built_in_ones() {
         let [open, builtin] = [Package::open(folder), Package::builtin(name)].map(|p| p.expect("a sound package"));
         assert_eq!(open.id(), builtin.id());
         assert_eq!(open.manifest(), builtin.manifest());
-        assert_eq!((builtin.name(), builtin.manifest().format), (name, 5));
+        assert_eq!((builtin.name(), builtin.manifest().format), (name, 6));
         assert!(!builtin.manifest().data.is_empty() && !builtin.manifest().licence.is_empty());
     }
 }
@@ -129,7 +139,7 @@ fn an_altered_byte_is_found() {
 
 #[test]
 fn large_files_are_not_read() {
-    for (file, size) in [("manifest.toml", 64 * 1024 + 1), ("tables.bin", 1 << 40), ("synthesis.onnx", 12 << 20)] {
+    for (file, size) in [("manifest.toml", 64 * 1024 + 1), ("tables.bin", 1 << 40), ("synthesis-0.onnx", 12 << 20)] {
         let folder = copy();
         let opened = fs::File::options().write(true).open(folder.path().join(file)).expect("a file");
         // Sparse: takes no room on the disk, and would take a long time to read.
@@ -141,11 +151,19 @@ fn large_files_are_not_read() {
 
 #[test]
 fn another_format_asks_for_an_update() {
-    let format = fault_with("format = 5", "format = 6\nnews = true");
-    assert_eq!(format, Fault::Format { format: 6, known: 5 });
+    let format = fault_with("format = 6", "format = 7\nnews = true");
+    assert_eq!(format, Fault::Format { format: 7, known: 6 });
     assert!(format.to_string().contains("update nestcast"));
     assert_eq!(fault_with("stride = 64", "stride = 32"), Fault::Transform);
     assert_eq!(fault_with("\"u-ll6\", \"v-ll6\"", "\"v-ll6\", \"u-ll6\""), Fault::Transform);
+}
+
+#[test]
+fn packages_of_other_things_are_told_apart() {
+    for (name, of) in [("video", "video"), ("thumb", "codes"), ("cifar-deep", "codes")] {
+        let fault = fault(&photo().with_file_name(name));
+        assert_eq!(fault.to_string(), format!("it is a package of {of}, not of pictures: name one of pictures"));
+    }
 }
 
 #[test]
@@ -155,10 +173,19 @@ fn a_bad_manifest_is_refused_with_its_line() {
         other => panic!("{other}"),
     };
     assert!(message("licence =", "license =").contains("unknown field `license`"));
-    assert!(message("format = 5", "format = one").starts_with("line 2: "));
-    for cuts in ["cut = [-1", "cut = [nan", "cut = [9.0", "cut = [0.0, 1"] {
-        let from = if cuts.contains(',') { "cut = [0.0, " } else { "cut = [0.0" };
-        assert!(message(from, cuts).contains("range of cuts"), "{cuts}");
+    assert!(message("format = 6", "format = one").starts_with("line 2: "));
+    let cuts = "[0.0, 2.0, 3.0, 4.0, 5.0, 7.0]";
+    for others in [
+        "[-1.0, 2.0, 3.0, 4.0, 5.0, 7.0]",
+        "[0.0, nan, 3.0, 4.0, 5.0, 7.0]",
+        "[0.0, 2.0, 2.0, 4.0, 5.0, 7.0]",
+        "[0.0, 3.0, 2.0, 4.0, 5.0, 7.0]",
+        "[0.0, 2.0, 3.0, 4.0, 5.0, 15.5]",
+        "[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]",
+        "[7.0]",
+        "[]",
+    ] {
+        assert!(message(cuts, others).contains("cuts are not 2 to 9 that rise within 0 to 15"), "{others}");
     }
     assert!(message("name =", "post_filter = 38\nname =").contains("unknown field `post_filter`"), "of format 4");
     assert!(message("cut = \"cut\"\n", "").contains("told the cut"));
@@ -223,7 +250,7 @@ fn the_deep_decoder_has_the_post_filter_of_its_package() {
     let folder = with_file("post_filter.bin", &[&[1, 0][..], &[0; 86_400]].concat());
     let unfiltered = Package::open(folder.path()).expect("a sound package");
     let runtime = Runtime::open().unwrap_or_else(|error| panic!("{error}"));
-    let synthesis = |package: &Package| package.deep_synthesis(&runtime, 1).unwrap_or_else(|error| panic!("{error}"));
+    let synthesis = |package: &Package| package.deep_synthesis(&runtime, 1);
     let linear = photo.linear(1);
 
     let stream = Codec::with(linear.clone()).encode(&picture).expect("a stream");
@@ -249,8 +276,8 @@ fn the_deep_decoder_has_the_post_filter_of_its_package() {
 #[test]
 fn the_same_tables_with_other_networks_are_another_package() {
     let photo = Package::builtin("photo").expect("it is built in");
-    let networks = fs::read(self::photo().with_file_name("photo-ssim").join("synthesis.onnx")).expect("a network");
-    let other = with_file("synthesis.onnx", &networks);
+    let networks = fs::read(self::photo().with_file_name("photo-ssim").join("synthesis-0.onnx")).expect("a network");
+    let other = with_file("synthesis-0.onnx", &networks);
     let other = Package::open(other.path()).expect("a sound package");
     assert_eq!(other.id(), photo.id(), "streams are the same");
     assert_ne!(other.hash(), photo.hash());
@@ -275,7 +302,7 @@ fn a_folder_its_archive_and_what_is_built_in_are_one_package() {
 fn a_package_is_sent_as_it_was_opened() {
     let folder = copy();
     let package = Package::open(folder.path()).expect("a sound package");
-    fs::write(folder.path().join("synthesis.onnx"), "another").expect("a file");
+    fs::write(folder.path().join("synthesis-0.onnx"), "another").expect("a file");
     let sent = Package::from_archive(&package.archive(), "sent").expect("a sound package");
     assert_eq!(sent.hash(), package.hash());
 }
@@ -315,7 +342,7 @@ fn an_altered_archive_is_refused_or_another_package() {
 }
 
 #[test]
-fn an_archive_has_the_five_files_in_their_order() {
+fn an_archive_has_the_files_in_their_order() {
     let file = |name: &str| {
         let bytes = fs::read(photo().join(name)).expect("a file");
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).expect("a short file") | 1 << 31;
@@ -324,15 +351,25 @@ fn an_archive_has_the_five_files_in_their_order() {
     };
     let of = |names: &[&str]| names.iter().flat_map(|name| file(name)).collect::<Vec<_>>();
     Package::from_archive(&of(&FILES), "sent").expect("a length may be of any width");
-    let [manifest, tables, filter, analysis, synthesis] = FILES;
+    let swapped = |a: usize, b: usize| {
+        let mut names = FILES.to_vec();
+        names.swap(a, b);
+        names
+    };
+    let [manifest, _, _, analysis, ..] = FILES;
+    let last = FILES.len() - 1;
     for names in [
-        &[tables, manifest, filter, analysis, synthesis][..],
-        &[manifest, tables, analysis, synthesis],
-        &[manifest, tables, filter, analysis],
-        &[manifest, tables, filter, analysis, analysis],
-        &[manifest, tables, filter, analysis, synthesis, synthesis],
+        vec![],
+        swapped(0, 1),
+        swapped(last - 1, last),
+        [&FILES[..2], &FILES[3..]].concat(),
+        FILES[..last].to_vec(),
+        [&FILES[..last], &[analysis]].concat(),
+        [&FILES[..], &FILES[last..]].concat(),
+        [&FILES[..], &[analysis; 4]].concat(),
     ] {
-        assert!(Package::from_archive(&of(names), "sent").is_err(), "{names:?}");
+        let refused = Package::from_archive(&of(&names), "sent");
+        assert!(matches!(refused, Err(PackageError::Refused { fault: Fault::Archive, .. })), "{names:?}: {refused:?}");
     }
     // Of 2^62 - 1 bytes.
     let liar = [&[13][..], manifest.as_bytes(), &[0xFF; 8]].concat();
@@ -343,8 +380,8 @@ fn an_archive_has_the_five_files_in_their_order() {
 fn a_network_that_onnx_runtime_is_not_given_is_found_before_it_is() {
     for network in ["add.onnx", "small_synthesis.onnx", "zero_synthesis.onnx"] {
         let bytes = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/testdata").join(network));
-        let folder = with_file("synthesis.onnx", &bytes.expect("a network"));
+        let folder = with_file("synthesis-3.onnx", &bytes.expect("a network"));
         let fault = fault(folder.path());
-        assert!(matches!(&fault, Fault::Graph { file, .. } if file == "synthesis.onnx"), "{fault}");
+        assert!(matches!(&fault, Fault::Graph { file, .. } if file == "synthesis-3.onnx"), "{fault}");
     }
 }

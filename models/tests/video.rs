@@ -139,7 +139,7 @@ fn replace(folder: &Path, name: &str, bytes: &[u8]) {
 #[test]
 fn other_networks_and_tables_are_refused_though_the_manifest_vouches_for_them() {
     let photo = folder().with_file_name("photo");
-    let other = fs::read(photo.join("synthesis.onnx")).expect("a network");
+    let other = fs::read(photo.join("synthesis-0.onnx")).expect("a network");
     for network in [&other[..], b"", b"no network"] {
         let copy = copy();
         replace(copy.path(), "frames.onnx", network);

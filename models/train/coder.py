@@ -1,7 +1,7 @@
 """The frozen coder on whole photos, as arrays: what an encoder makes of one, and what a decoder knows at a cut.
 
 A port of the Rust codec for photos whose sides are multiples of 64, from the shipped tables.bin alone (spec/bitstream.md,
-"Quantiser" and "Linear transform"). Cuts are told by the passes that each subband had, as in model.py; in a stream the subband that
+"Quantiser" and "Linear transform"). Cuts are given as the passes that each subband had, as in model.py; in a stream the subband that
 a cut falls in had part of its pass. Tests compare it with its inverse; runs.md says how it was compared with Rust.
 """
 
@@ -23,7 +23,7 @@ from model import PASSES, PLANE_SCALE
 from wavelet import norms_1d, reflect
 
 LEVELS, SUBBANDS, PLANES = 6, 57, 15
-TOLD_PLANES = 9  # a cut may fall into all of these but the last
+CUT_PLANES = 9  # a cut may fall into all of these but the last
 SLICE_PIXELS, SLICE_ROWS = 196_608, 64
 MAX_LEVEL = 2**15 - 1
 DETAILS = 4  # levels whose details a window holds; the coarser ones are composed for the whole photo
@@ -159,8 +159,7 @@ class Coded:
     angles: np.ndarray  # (H / 32, W / 32, 3)
     low: np.ndarray  # (3, H / 64, W / 64) whole numbers
     details: list[np.ndarray]  # by level, (3, 3, h, w)
-    significant: np.ndarray  # (told planes, subbands, passes + 1): shares of significant coefficients after so many passes of a plane
-    errors: np.ndarray  # (told planes,): mean square error in RGB where each plane ends, about
+    errors: np.ndarray  # (planes,): mean square error in RGB where each plane ends, about
 
 
 def encode(picture: np.ndarray, tables: Tables, correct=None) -> Coded:
@@ -182,7 +181,7 @@ def encode(picture: np.ndarray, tables: Tables, correct=None) -> Coded:
     exact += [details[l - 1] / tables.steps_of(l)[:, :, None, None] for l in range(LEVELS, 0, -1)]
     levels = [np.clip(np.trunc(bands), -MAX_LEVEL, MAX_LEVEL).astype(np.int16) for bands in exact]
     shape = picture.shape[:2]
-    return Coded(own, angles, levels[0], levels[:0:-1], shares(by_subband(levels), shape), errors(by_subband(exact), tables, shape))
+    return Coded(own, angles, levels[0], levels[:0:-1], errors(by_subband(exact), tables, shape))
 
 
 def by_subband(levels: list[np.ndarray]) -> list[np.ndarray]:
@@ -259,31 +258,17 @@ def near(before: np.ndarray, now: np.ndarray, neighbours: Neighbours, open_to=No
     return out.reshape([n + 2 for n in shape])[1:-1, 1:-1]
 
 
-def shares(subbands: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
-    out = np.zeros((TOLD_PLANES, SUBBANDS, PASSES + 1), np.float32)
-    neighbours = [Grid.of(shape, level).neighbours() for level in range(1, LEVELS + 1)]
-    for index, band in enumerate(subbands):
-        magnitude = np.abs(band)
-        for plane in range(TOLD_PLANES):
-            before, now = magnitude >> (plane + 1) > 0, magnitude >> plane > 0
-            if not now.any():
-                break
-            likely = before | now & near(before, now, neighbours[level_of(index) - 1])
-            out[plane, index] = [before.mean(), likely.mean(), likely.mean(), now.mean()]
-    return out
-
-
 norms_of_levels = functools.cache(lambda: norms_1d(LEVELS))
 
 
 def errors(subbands: list[np.ndarray], tables: Tables, shape: tuple[int, int]) -> np.ndarray:
     norms = norms_of_levels()
-    out = np.full(TOLD_PLANES, 1 / 12)
+    out = np.full(CUT_PLANES, 1 / 12)
     for index, band in enumerate(subbands):
         low, high = norms[level_of(index) - 1]
         norm = low * low if index < 3 else (high * low, low * high, high * high)[index % 3]
         magnitude = np.abs(band)
-        for plane in range(TOLD_PLANES):
+        for plane in range(CUT_PLANES):
             step = 2.0**plane
             found = np.floor(magnitude / step)
             point = np.where(found > 0, (found + tables.offsets[index, plane]) * step, 0)
@@ -300,7 +285,6 @@ class Known:
 
     value: np.ndarray  # reconstructed, in pixels' units, not rotated back
     significant: np.ndarray  # truth values
-    width: np.ndarray  # half the interval that the coefficient lies in, in quantiser steps of the cut
 
 
 def passes(cut: float) -> np.ndarray:
@@ -315,25 +299,23 @@ def known(levels: np.ndarray, first: int, cut: float, tables: Tables, grid: Grid
     """Of subbands `first`... of one level at a cut; levels: (subbands, h, w) whole numbers."""
     plane, done = math.floor(cut), passes(cut)[first : first + len(levels)]
     magnitude, neighbours = np.abs(levels), None
-    value, significant, width = (np.empty(levels.shape, kind) for kind in (np.float32, bool, np.float32))
+    value, significant = (np.empty(levels.shape, kind) for kind in (np.float32, bool))
     for i, turns in enumerate(done):
         own, index = magnitude[i], first + i
         fine, coarse = (tables.offsets[index, min(p, PLANES - 1)] * np.float32(2.0**p) for p in (plane, plane + 1))
         if turns in (0, PASSES):
             at = plane if turns else plane + 1
             kept = own >> at << at
-            point, size = (fine, 2.0 ** (plane - cut)) if turns else (coarse, 2.0 ** (plane + 1 - cut))
+            point = fine if turns else coarse
         else:
             neighbours = neighbours or grid.neighbours()
             arrived = arrival(own, plane, turns, grid, neighbours)
             kept = np.where(arrived, own >> plane << plane, own >> (plane + 1) << (plane + 1))
-            point, size = np.where(arrived, fine, coarse), np.where(arrived, 1, 2) * np.float32(2.0 ** (plane - cut))
+            point = np.where(arrived, fine, coarse)
         np.greater(kept, 0, out=significant[i])
         value[i] = (kept + significant[i] * point) * tables.steps[index]
-        width[i] = size
-    np.multiply(width, np.float32(0.5), out=width, where=significant)
     np.copysign(value, levels, out=value)
-    return Known(value, significant, width)
+    return Known(value, significant)
 
 
 def arrival(magnitude: np.ndarray, plane: int, turns: float, grid: Grid, neighbours) -> np.ndarray:
@@ -347,15 +329,6 @@ def arrival(magnitude: np.ndarray, plane: int, turns: float, grid: Grid, neighbo
     if whole == 1:
         return likely | before & come
     return likely | before | come
-
-
-def told(coded: Coded, cut: float) -> np.ndarray:
-    """(subbands,): shares of coefficients that are significant at a cut, in the whole photo."""
-    done, subband = passes(cut), np.arange(SUBBANDS)
-    whole = np.minimum(done.astype(int), PASSES - 1)
-    table = coded.significant[math.floor(cut)]
-    share = (done - whole).astype(np.float32)
-    return table[subband, whole] + share * (table[subband, whole + 1] - table[subband, whole])
 
 
 def coarse(coded: Coded, cut: float, tables: Tables) -> np.ndarray:
@@ -385,7 +358,7 @@ def window(coded: Coded, cut: float, tables: Tables, y: int, x: int, size: tuple
         angles = coded.angles[tuple(slice(start // rotation_search.SIDE, end // rotation_search.SIDE) for start, end in own)]
         details = rotated(bands.value.reshape(levels.shape), rotation_search.matrices(angles).swapaxes(2, 3))
         inner = within(asked, own, level)
-        knowledge.append(Known(*(part[inner] for part in (bands.value, bands.significant, bands.width))))
+        knowledge.append(Known(*(part[inner] for part in (bands.value, bands.significant))))
         low = compose(low, [details], level, tables.taps)
     return low[within(asked, around, 0)], knowledge[::-1]
 

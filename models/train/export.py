@@ -1,22 +1,26 @@
 """A trained photo model as a package: tables, networks in int8, golden arrays, manifest.
 
-Writes tables.bin (spec/bitstream.md, "Model tables"), post_filter.bin, analysis.onnx, synthesis.onnx, golden/ (what PyTorch computes, for the
+Writes tables.bin (spec/bitstream.md, "Model tables"), post_filter.bin, analysis.onnx, synthesis-0.onnx, golden/ (what PyTorch computes, for the
 Rust tests; for the networks what ONNX Runtime does) and manifest.toml. The ranges of the networks in int8 are found on training
 photos, and on these the Rust codec counts the priors, the probabilities that every stream starts from, and fits both post-filters.
 """
 
 from __future__ import annotations
 
+import bisect
 import math
 import os
+import re
 import struct
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 import axes
 import graph
@@ -31,12 +35,12 @@ PLANES = 15  # planes with a reconstruction point of their own
 CONTEXTS = 7282  # adaptive probabilities; examples/priors.rs learns their priors by coding photos
 VERSION = 5
 WEIGHT_ONE = 64  # context weights are in 1/64
-FORMAT = 5  # of the manifest
+FORMAT = 6  # of the manifest
 NO_FILTER = struct.pack("<H", 256).ljust(86402, b"\0")  # a post-filter that changes nothing
 COMPONENTS = ("y", "u", "v")
 DETAILS = ("hl", "lh", "hh")
 GOLDEN_SIDE = 64  # pixels; every wavelet level of it is even, as the matrices need
-GOLDEN_CUTS = (1.0, 4.5)
+GOLDEN_CUTS = (1.0, 4.5)  # of a synthesis of one network; of others, the middle of each one's range
 MAX_ROUNDING_ERROR = 0.3  # root of the mean square difference of int8 to floats, by that of the correction
 
 
@@ -89,6 +93,10 @@ def subband_names(levels: int) -> list[str]:
     return low + [f"{c}-{band}{level}" for level in range(levels, 0, -1) for c in COMPONENTS for band in DETAILS]
 
 
+def synthesis_file(number: int | str) -> str:
+    return f"synthesis-{number}.onnx"
+
+
 def golden_picture() -> torch.Tensor:
     """(1, 3, side, side), whole numbers 0..255: a ramp, soft blobs, hard edges, noise; the same on every run."""
     random = torch.Generator().manual_seed(1)
@@ -129,22 +137,39 @@ def golden(model: Codec, out: Path) -> None:
     coefficients, _ = model.forward_wavelet(planes, torch.eye(3)[None])
     coefficients = [c * steps.exp().view(1, -1, 1, 1) for c, steps in zip(coefficients, model.log_steps)]
 
-    def synthesis(cut: float) -> torch.Tensor:
-        return corrected(out / "synthesis.onnx", planes, cut=np.array([cut], np.float32))
-
     arrays = {
         "rgb": rgb[0].permute(1, 2, 0).byte(),  # (side, side, 3)
         "planes": planes[0],  # (3, side, side)
         "coefficients": torch.cat([coefficients[level][0, i].flatten() for level, i in stream_order(model)]),  # not rotated
         "analysis": corrected(out / "analysis.onnx", planes)[0],  # (3, side, side)
-        "synthesis": torch.cat([synthesis(cut) for cut in GOLDEN_CUTS]),  # (cuts, 3, side, side)
     }
     agree("analysis", arrays["analysis"], model.settings.analysis_share * model.analysis(planes)[0])
-    floats = [model.synthesis(planes, torch.full((1,), cut)) for cut in GOLDEN_CUTS]
-    agree("synthesis", arrays["synthesis"], torch.cat(floats))
     (out / "golden").mkdir(exist_ok=True)
     for name, array in arrays.items():
         np.save(out / "golden" / f"{name}.npy", array.contiguous().numpy())
+    golden_synthesis(out, model.settings.cut_range, [model.synthesis])
+
+
+def network_of(bounds: Sequence[float], cut: float) -> int:
+    """The number of the synthesis network that serves a cut. bounds: the least cut, those at which one follows another, the greatest."""
+    return bisect.bisect_right(bounds[1:-1], cut)
+
+
+def golden_cuts(bounds: Sequence[float]) -> list[float]:
+    return list(GOLDEN_CUTS) if len(bounds) == 2 else [(low + high) / 2 for low, high in zip(bounds, bounds[1:])]
+
+
+@torch.no_grad()
+def golden_synthesis(out: Path, bounds: Sequence[float], networks: Sequence[nn.Module]) -> None:
+    """(cuts, 3, side, side): what the package's networks make of its golden planes."""
+    planes = torch.from_numpy(np.load(out / "golden" / "planes.npy"))[None]
+    exported, floats = [], []
+    for cut in golden_cuts(bounds):
+        number, told = network_of(bounds, cut), np.array([cut], np.float32)
+        exported.append(corrected(out / synthesis_file(number), planes, cut=told))
+        floats.append(networks[number](planes, torch.from_numpy(told)))
+    agree("synthesis", torch.cat(exported), torch.cat(floats))
+    np.save(out / "golden" / "synthesis.npy", torch.cat(exported).contiguous().numpy())
 
 
 def head(model: Codec) -> str:
@@ -165,7 +190,7 @@ subbands = [{names}]
 [ranges]
 samples = [0.0, 255.0]
 planes = [-128.0, 128.0]
-cut = [{settings.cut_range[0]}, {settings.cut_range[1]}]  # in bit planes; the synthesis was trained for these
+{cuts(settings.cut_range)}
 
 [networks.analysis]
 planes = "planes"
@@ -177,9 +202,26 @@ cut = "cut"
 correction = "correction"
 
 [golden]
-cuts = {list(GOLDEN_CUTS)}
+{cuts_of_golden(settings.cut_range)}
 axes = {list(golden_axes())}
 """
+
+
+def cuts(bounds: Sequence[float]) -> str:
+    return f"cut = {list(bounds)}  # in bit planes: the ranges that the networks of the synthesis were trained for"
+
+
+def cuts_of_golden(bounds: Sequence[float]) -> str:
+    return f"cuts = {golden_cuts(bounds)}"
+
+
+def with_cuts(head: str, bounds: Sequence[float]) -> str:
+    """A manifest but for the files' hashes, for networks with these bounds."""
+    head, found = re.subn(r"^cut = \[.*$", cuts(bounds), head, flags=re.MULTILINE)
+    head, golden = re.subn(r"^cuts = \[.*$", cuts_of_golden(bounds), head, flags=re.MULTILINE)
+    if (found, golden) != (1, 1):
+        raise SystemExit("the manifest does not say for which cuts its networks are")
+    return head
 
 
 def about(package: dict) -> str:
@@ -222,7 +264,7 @@ def package(model: Codec, photos: Photos, out: Path) -> None:
     learn_by_coding("filters", out / "tables.bin", photos.training)
     analysis, synthesis = calibrate(model, photos)
     graph.write(model.analysis, analysis, out / "analysis.onnx", settings.analysis_share)
-    graph.write(model.synthesis, synthesis, out / "synthesis.onnx")
+    graph.write(model.synthesis, synthesis, out / synthesis_file(0))
     golden(model, out)
     # A filter of zeros makes it a package that the codec can run.
     (out / "post_filter.bin").write_bytes(NO_FILTER)

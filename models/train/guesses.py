@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import torch
 
 import coder
 import export
+import manifest
 import rotation_search
 import rotations
 from post_filter import PostFilter
@@ -80,9 +82,10 @@ Restored = Callable[[np.ndarray, list[coder.Known], float], np.ndarray]
 def restorers() -> dict[str, Restored]:
     """Planes, what is known of the details and the cut -> planes."""
     filters, behind = (PostFilter.read(PHOTO / file) for file in ("tables.bin", "post_filter.bin"))
-    network = PHOTO / "synthesis.onnx"
+    cuts = tomllib.loads((PHOTO / manifest.MANIFEST).read_text(encoding="utf-8"))["ranges"]["cut"]
 
     def deep(planes: np.ndarray, bands: list[coder.Known], cut: float) -> np.ndarray:
+        network = PHOTO / export.synthesis_file(export.network_of(cuts, cut))
         corrected = planes + export.corrected(network, torch.from_numpy(planes[None]), cut=np.array([cut], np.float32)).numpy()[0]
         return behind.apply(corrected, bands, cut)
 

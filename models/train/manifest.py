@@ -9,16 +9,17 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
 MANIFEST = "manifest.toml"
 FILES = "[files]"  # always the last table
-REQUIRED = ("tables.bin", "post_filter.bin", "analysis.onnx", "synthesis.onnx")
+REQUIRED = ("tables.bin", "post_filter.bin", "analysis.onnx")  # of a photo model; and a network of the synthesis for each range of cuts
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
 
 
-def files(folder: Path, required: Iterable[str]) -> dict[str, str]:
+def files(folder: Path, needed: Iterable[str]) -> dict[str, str]:
     """SHA-256 of every file of the package but its manifest, by name."""
     found = {}
     for path in sorted(folder.rglob("*")):
@@ -28,15 +29,20 @@ def files(folder: Path, required: Iterable[str]) -> dict[str, str]:
         if not NAME.fullmatch(name):
             raise SystemExit(f"{path}: not a file of a model package; remove it")
         found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    missing = [name for name in required if name not in found]
+    missing = [name for name in needed if name not in found]
     if missing:
         raise SystemExit(f"{folder}: {', '.join(missing)} missing; export the package first")
     return found
 
 
-def write(folder: Path, head: str, required: Iterable[str] = REQUIRED) -> None:
+def required(head: str) -> list[str]:
+    """The files that a photo model's package has by the head of its manifest."""
+    return [*REQUIRED, *(f"synthesis-{i}.onnx" for i in range(len(tomllib.loads(head).get("ranges", {}).get("cut", ())) - 1))]
+
+
+def write(folder: Path, head: str, needed: Iterable[str] | None = None) -> None:
     """Writes the manifest: `head`, which is all but the files, and their hashes."""
-    lines = [f'"{name}" = "{digest}"' for name, digest in files(folder, required).items()]
+    lines = [f'"{name}" = "{digest}"' for name, digest in files(folder, required(head) if needed is None else needed).items()]
     text = "\n".join([head.strip(), "", FILES, *lines, ""])
     (folder / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
 

@@ -1,7 +1,8 @@
-"""What tasks have in common that train one network whole, from its beginning or from a photo model's synthesis."""
+"""What tasks have in common that train networks from their beginning or from a photo model's synthesis."""
 
 from __future__ import annotations
 
+import torch
 from torch import nn
 
 
@@ -23,14 +24,19 @@ class OneNetwork:
 
     def begin(self, start: dict) -> None:
         """With the weights of another such run, or with the synthesis of a photo model."""
-        prefix, weights = "synthesis.", start["model"]
-        photo = {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+        photo = photo_synthesis(start["model"])
         if photo:
             self.model.load_photo(photo)
         else:
-            self.model.load_state_dict(weights)
+            self.model.load_state_dict(start["model"])
 
     def state(self) -> dict:
         return {}
 
     def load_state(self, saved: dict) -> None: ...
+
+
+def photo_synthesis(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The synthesis among a photo model's weights; of others, nothing."""
+    prefix = "synthesis."
+    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}

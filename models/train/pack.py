@@ -1,7 +1,7 @@
 """Code photos once with the frozen coder: python pack.py --photos DIR --out PACKED.
 
 Every training photo is coded at half size and full size, with noise and out of focus; every held-out one at both sizes. What
-is written already stays, so that an interrupted run goes on. restoring.py cuts the levels anywhere.
+is written already stays, so that an interrupted run goes on. windows.py cuts the levels anywhere.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Bands:
 def save(path: Path, pixels: np.ndarray, coded: coder.Coded, tables: coder.Tables) -> None:
     np.save(f"{path}.pixels.npy", pixels)
     np.save(f"{path}.levels.npy", in_one(coded))
-    told = {"axes": coded.axes, "angles": coded.angles, "significant": coded.significant, "errors": coded.errors}
+    told = {"axes": coded.axes, "angles": coded.angles, "errors": coded.errors}
     np.savez(f"{path}.tmp.npz", tables=tables.id, **told)
     Path(f"{path}.tmp.npz").replace(f"{path}.npz")  # says that the rest is whole
 
@@ -102,7 +102,7 @@ def save(path: Path, pixels: np.ndarray, coded: coder.Coded, tables: coder.Table
 def read(path: Path) -> tuple[np.ndarray, coder.Coded]:
     """Pixels and levels stay in their files until they are looked at."""
     with np.load(path) as told:
-        parts = {name: told[name] for name in ("axes", "angles", "significant", "errors")}
+        parts = {name: told[name] for name in ("axes", "angles", "errors")}
     stem = str(path).removesuffix(".npz")
     pixels, levels = (np.load(f"{stem}.{name}.npy", mmap_mode="r") for name in ("pixels", "levels"))
     h, w = (n >> coder.LEVELS for n in levels.shape[1:])

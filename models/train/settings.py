@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 import typing
 from pathlib import Path
@@ -99,30 +100,34 @@ class PhotoSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class RestorerSettings(Settings):
-    """The second synthesis behind a frozen coder (restorer.py)."""
+class SynthesisSettings(Settings):
+    """The synthesis networks of a photo model, trained on behind its frozen coder (synthesis.py). A phase's `stage` is the number of its network."""
 
     tables: str = "../artifacts/photo/tables.bin"  # the coder's, as photos were packed with; relative to the settings' file
     step: float = 4.0  # as in PhotoSettings
     channels: tuple[int, int, int] = (64, 96, 128)
     blocks: tuple[int, int, int] = (2, 2, 2)
-    filtered: bool = False  # whether the planes have passed the tables' post-filter
-    cut_range: tuple[float, float] = (0.0, 7.0)
+    cuts: tuple[float, ...] = (0.0, 7.0)  # the least, those at which one network follows another, the greatest; network 0 is that of the least
+    margin: float = 0.0  # planes beyond its range that a network is trained for too
     focus: tuple[float, float] = (0.0, 7.0)  # cuts that matter most,
-    focused: float = 0.0  # and the share of cuts that are drawn from them alone
+    focused: float = 0.0  # and the share of cuts that are drawn from them alone, where a network's range has any
     by_size: float = 0.5  # share of cuts that fall into subbands in proportion to their size, as the ends of bytes do
     crop: int = 256  # pixels, a multiple of 32
+    calibration: int = 96  # windows that the ranges of each network in int8 come from
 
-
-@dataclasses.dataclass(frozen=True)
-class PerceptualSettings(RestorerSettings):
-    """A photo model's synthesis, trained on for the eye behind its frozen coder (perceptual.py)."""
-
-    fidelity: float = 0.25  # weight of the square error beside SSIMULACRA 2
-    calibration: int = 96  # windows that the ranges of the network in int8 come from
+    def ranges(self) -> list[tuple[float, float]]:
+        """The cuts of each network."""
+        return list(zip(self.cuts, self.cuts[1:]))
 
     def shortened(self, steps: int) -> Settings:
         return dataclasses.replace(super().shortened(steps), calibration=min(self.calibration, DRY_CALIBRATION))
+
+
+@dataclasses.dataclass(frozen=True)
+class PerceptualSettings(SynthesisSettings):
+    """The same, trained for the eye (perceptual.py)."""
+
+    fidelity: float = 0.25  # weight of the square error beside SSIMULACRA 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,7 +218,17 @@ class EmbeddingSettings(NestedSettings):
     cuts: str = "whole"
 
 
-KINDS = {"photo": PhotoSettings, "restorer": RestorerSettings, "perceptual": PerceptualSettings, "frames": FrameSettings, "autoencoder": AutoencoderSettings, "hashing": HashingSettings, "boltzmann": BoltzmannSettings, "embedding": EmbeddingSettings}
+KINDS = {"photo": PhotoSettings, "synthesis": SynthesisSettings, "perceptual": PerceptualSettings, "frames": FrameSettings, "autoencoder": AutoencoderSettings, "hashing": HashingSettings, "boltzmann": BoltzmannSettings, "embedding": EmbeddingSettings}
+
+
+def phase_at(settings: Settings, step: int) -> tuple[Phase, float]:
+    """The phase of a step, and the share of the learning rates: a short rise, then a cosine to `floor`."""
+    for phase in settings.phases:
+        if step < phase.steps:
+            cosine = settings.floor + (1 - settings.floor) * 0.5 * (1 + math.cos(math.pi * step / phase.steps))
+            return phase, phase.rate * cosine * min(1, (step + 1) / settings.rise)
+        step -= phase.steps
+    raise SystemExit("all steps are done")
 
 
 def load(path: str | Path) -> Settings:

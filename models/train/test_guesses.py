@@ -11,7 +11,7 @@ import numpy as np
 
 import coder
 import guesses
-from test_restorer import TABLES, photo
+from test_synthesis import TABLES, photo
 
 
 class Files(unittest.TestCase):

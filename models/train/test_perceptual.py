@@ -21,7 +21,7 @@ import perceptual
 import settings
 import train
 from ssimulacra import ssimulacra2
-from test_restorer import photo
+from test_synthesis import photo
 
 HERE = Path(__file__).parent
 # Of fast-ssim2 0.9.
@@ -73,15 +73,15 @@ class DryRun(unittest.TestCase):
             shipped = settings.load(HERE / "photo-ssim-synthesis.toml")
             short = dataclasses.replace(shipped.shortened(2), batch=1, crop=64, calibration=32)
             run = train.start(short, folder / "packed", folder / "run")
-            first = train.read(shipped.path(shipped.start))["model"]["head.weight"].float()
-            torch.testing.assert_close(run.task.model.head.weight.detach(), first)
+            first = train.read(shipped.path(shipped.start))["model"]["networks.0.head.weight"].float()
+            torch.testing.assert_close(run.task.model.networks[0].head.weight.detach(), first)
             self.same_loss_in_bfloat16(run)
             train.train(run)
-            self.assertFalse(torch.equal(run.task.model.head.weight, first))
+            self.assertFalse(torch.equal(run.task.model.networks[0].head.weight, first))
             run.task.export(run.averaged(), folder / "run")
             package, model = folder / "run/package", HERE / "../artifacts/photo-ssim"
             self.assertEqual((package / "tables.bin").read_bytes(), (model / "tables.bin").read_bytes())
-            self.assertNotEqual((package / "synthesis.onnx").read_bytes(), (model / "synthesis.onnx").read_bytes())
+            self.assertNotEqual((package / "synthesis-0.onnx").read_bytes(), (model / "synthesis-0.onnx").read_bytes())
             written = tomllib.loads((package / "manifest.toml").read_text(encoding="utf-8"))
             self.assertEqual(written["name"], "photo-ssim")
             self.assertEqual((package / "post_filter.bin").read_bytes(), (model / "post_filter.bin").read_bytes())

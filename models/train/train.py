@@ -1,6 +1,6 @@
 """Train a model and export it: python train.py photo.toml --data DIR --out RUN [--resume].
 
-The settings name the task, and a task (photo.py, restoring.py, vectors.py, hashing.py) knows its model, its data and its loss; the loop
+The settings name the task, and a task (photo.py, synthesis.py, vectors.py, hashing.py) knows its model, its data and its loss; the loop
 below is the same for all. A run may be killed at any time: it saves every few minutes and at SIGTERM, and with --resume goes
 on as if it had not been interrupted, since what a step draws depends on the seed and the step alone.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import math
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,10 +19,10 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
-from settings import Phase, Settings, load
+from settings import Phase, Settings, load, phase_at
 
 STEPS_A_SEED = 10**9  # so that no two steps of two seeds draw the same
-TASKS = {"photo": "photo", "restorer": "restoring", "perceptual": "perceptual", "frames": "frame_restoring", "autoencoder": "vectors", "hashing": "hashing", "boltzmann": "boltzmann", "embedding": "embedding"}  # to the module that has its Task
+TASKS = {"photo": "photo", "synthesis": "synthesis", "perceptual": "perceptual", "frames": "frame_restoring", "autoencoder": "vectors", "hashing": "hashing", "boltzmann": "boltzmann", "embedding": "embedding"}  # to the module that has its Task
 
 
 class Task(Protocol):
@@ -131,16 +130,6 @@ class Run:
         model = type(self.task.model)(self.settings)
         model.load_state_dict(self.average)
         return model
-
-
-def phase_at(settings: Settings, step: int) -> tuple[Phase, float]:
-    """The phase of a step, and the share of the learning rates: a short rise, then a cosine to `floor`."""
-    for phase in settings.phases:
-        if step < phase.steps:
-            cosine = settings.floor + (1 - settings.floor) * 0.5 * (1 + math.cos(math.pi * step / phase.steps))
-            return phase, phase.rate * cosine * min(1, (step + 1) / settings.rise)
-        step -= phase.steps
-    raise SystemExit("all steps are done")
 
 
 def read(checkpoint: Path) -> dict:

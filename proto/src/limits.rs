@@ -5,7 +5,7 @@ use std::time::Duration;
 /// What both ends say in the TLS handshake (spec, "Connection").
 pub const ALPN: &[u8] = b"nestcast/0";
 /// The version of the session that this build speaks.
-pub const VERSION: u64 = 8;
+pub const VERSION: u64 = 9;
 
 /// Most bytes of a control message's body: a token, and ten times what else there is.
 pub const MAX_MESSAGE: usize = 1024;

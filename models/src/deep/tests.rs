@@ -19,22 +19,20 @@ fn runtime() -> Runtime {
     Runtime::open().unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn deep([analysis, synthesis]: [&[u8]; 2], threads: usize) -> Deep {
-    let load = |model, cut| Correction::load(&runtime(), model, &ports(cut), threads).expect("a network");
+fn deep([analysis, synthesis]: [&'static [u8]; 2], threads: usize) -> Deep {
+    let analysis = Correction::load(&runtime(), analysis, &ports(None), threads).expect("a network");
+    let corrections =
+        Corrections::new(&runtime(), &[synthesis.into()].into(), &ports(Some("cut")), &[0.0, 8.0], threads);
     let linear = Package::builtin("photo").expect("the built-in package").linear(1);
     // The tables' own, as behind the linear synthesis.
     let tables = include_bytes!("../../artifacts/photo/tables.bin");
     let post_filter = PostFilter::from_bytes(&tables[18754..]).expect("tables with a post-filter");
-    let analysis = DeepAnalysis { linear: linear.clone(), correction: load(analysis, None) };
-    Deep {
-        analysis,
-        synthesis: DeepSynthesis {
-            linear,
-            correction: load(synthesis, Some("cut")),
-            cuts: [0.0, 8.0],
-            post_filter: Arc::new(post_filter),
-        },
-    }
+    let analysis = DeepAnalysis { linear: linear.clone(), correction: analysis };
+    Deep { analysis, synthesis: DeepSynthesis { linear, corrections, post_filter: Arc::new(post_filter) } }
+}
+
+fn correction(synthesis: &DeepSynthesis, cut: f32) -> Arc<Correction> {
+    synthesis.corrections.at(cut).expect("a network").0
 }
 
 /// Smooth, with edges and noise.
@@ -84,7 +82,8 @@ fn tiles_have_no_visible_borders() {
     let deep = deep(SMALL, 2);
     let picture = picture(760, 500, Channels::Rgb);
     let planes = deep.synthesis.linear.planes(&picture, Axes::of(&picture));
-    for (correction, cut) in [(&deep.analysis.correction, None), (&deep.synthesis.correction, Some(4.0))] {
+    let synthesis = correction(&deep.synthesis, 4.0);
+    for (correction, cut) in [(&deep.analysis.correction, None), (&*synthesis, Some(4.0))] {
         let tiled = |counts| {
             let mut planes = planes.clone();
             let tiling = Tiling::split(planes.size, counts);
@@ -123,7 +122,7 @@ fn pictures_of_any_size_are_corrected() {
 
 #[test]
 fn grey_is_luma_without_chroma() {
-    let correction = deep(SMALL, 1).synthesis.correction;
+    let correction = correction(&deep(SMALL, 1).synthesis, 3.0);
     let size = Size::new(40, 24).expect("a valid size");
     let luma: Vec<f32> = (0..size.pixels()).map(|i| (i % 97) as f32 - 48.0).collect();
     let nothing = vec![0.0; size.pixels()];
@@ -159,4 +158,20 @@ fn a_network_of_another_kind_is_refused() {
     let other = Ports { correction: "pixels".into(), ..ports(None) };
     let message = refusal(SMALL[0], &other);
     assert!(message.ends_with("where nestcast needs pixels of the shape [1, 8, 4, 48]"), "{message}");
+}
+
+#[test]
+fn every_cut_has_the_network_of_its_range() {
+    let networks = [SMALL[1], ZERO[1], SMALL[1]].map(Into::into);
+    let corrections = Corrections::new(&runtime(), &networks.into(), &ports(Some("cut")), &[1.0, 2.0, 3.0, 7.0], 1);
+    let of = |cut| corrections.at(cut).expect("a network");
+    let again = |cut, known: &Arc<Correction>| Arc::ptr_eq(&of(cut).0, known);
+    let (first, told) = of(0.5);
+    assert_eq!(told, 1.0, "the least that it was trained for");
+    assert!(again(1.999, &first) && !again(2.0, &first));
+    let (second, told) = of(2.5);
+    assert_eq!(told, 2.5);
+    assert!(again(2.0, &second) && again(1.0, &first) && !again(3.0, &second));
+    assert_eq!(of(9.0).1, 7.0, "the greatest");
+    assert!(again(1.0, &first) && !again(2.0, &second), "the two used last stay loaded");
 }

@@ -5,11 +5,12 @@ use nestcast_onnx_writer::{FLOAT, Message, PLANES, constant, graph, int, ints, m
 use super::*;
 
 /// The networks of `photo` and `photo-ssim`, and their inputs of the cut.
-const SHIPPED: [(&[u8], Option<&str>); 4] = [
+const SHIPPED: [(&[u8], Option<&str>); 5] = [
     (include_bytes!("../../artifacts/photo/analysis.onnx"), None),
-    (include_bytes!("../../artifacts/photo/synthesis.onnx"), Some("cut")),
+    (include_bytes!("../../artifacts/photo/synthesis-0.onnx"), Some("cut")),
+    (include_bytes!("../../artifacts/photo/synthesis-4.onnx"), Some("cut")),
     (include_bytes!("../../artifacts/photo-ssim/analysis.onnx"), None),
-    (include_bytes!("../../artifacts/photo-ssim/synthesis.onnx"), Some("cut")),
+    (include_bytes!("../../artifacts/photo-ssim/synthesis-0.onnx"), Some("cut")),
 ];
 
 fn new() -> Message {

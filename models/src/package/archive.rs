@@ -1,6 +1,6 @@
 //! A package as one string of bytes, for those who lack it (session specification, "Model package").
 
-use super::files::{FILES, Files};
+use super::files::{Files, MANIFEST, MOST_FILES, names};
 use super::{Fault, Package, PackageError};
 
 impl Package {
@@ -8,7 +8,7 @@ impl Package {
     #[must_use]
     pub fn archive(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        for (name, bytes) in FILES.iter().zip(&self.files) {
+        for (name, bytes) in names(self.syntheses.len()).zip(self.common.iter().chain(self.syntheses.iter())) {
             append(&mut out, name.as_bytes());
             append(&mut out, bytes);
         }
@@ -23,22 +23,21 @@ impl Package {
     pub fn from_archive(archive: &[u8], place: impl Into<String>) -> Result<Self, PackageError> {
         let place = place.into();
         match files(archive) {
-            Some(files) => Self::read(Files::archive(files), place),
+            Some(files) => Self::read(Files::archive(&files), place),
             None => Err(PackageError::Refused { package: place, fault: Fault::Archive }),
         }
     }
 }
 
-/// All files, and nothing behind them.
-fn files(mut archive: &[u8]) -> Option<[&[u8]; FILES.len()]> {
-    let mut files = [&[][..]; FILES.len()];
-    for (name, file) in FILES.iter().zip(&mut files) {
-        if string(&mut archive)? != name.as_bytes() {
-            return None;
-        }
-        *file = string(&mut archive)?;
+/// All files by name, of which there are no more than a package has. The first is the manifest.
+fn files(mut archive: &[u8]) -> Option<Vec<(&str, &[u8])>> {
+    let mut files = Vec::new();
+    while !archive.is_empty() && files.len() < MOST_FILES {
+        let name = str::from_utf8(string(&mut archive)?).ok()?;
+        files.push((name, string(&mut archive)?));
     }
-    archive.is_empty().then_some(files)
+    let whole = archive.is_empty() && files.first().is_some_and(|(name, _)| *name == MANIFEST);
+    whole.then_some(files)
 }
 
 /// A length, as a variable-length integer of QUIC, always in eight bytes; and so many bytes.

@@ -56,6 +56,12 @@ pub enum Fault {
     /// The manifest cannot be understood.
     #[error("manifest.toml: {0}: correct it or export the package again")]
     Manifest(String),
+    /// The package is not one of pictures.
+    #[error("it is a package of {of}, not of pictures: name one of pictures")]
+    Kind {
+        /// What it is of.
+        of: &'static str,
+    },
     /// The package is for another version of nestcast.
     #[error(
         "manifest.toml has format {format}, and this build reads format {known}: update nestcast or export the package again"
@@ -81,7 +87,7 @@ pub enum Fault {
     /// The tables break the specification.
     #[error("tables.bin: {0}: export the package again")]
     Tables(Error),
-    /// The post-filter behind the network breaks the specification.
+    /// The post-filter behind the networks breaks the specification.
     #[error("post_filter.bin: {0}: export the package again")]
     PostFilter(Error),
     /// Tables of video break the specification.

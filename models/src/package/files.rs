@@ -10,46 +10,64 @@ use std::sync::Arc;
 use nestcast_codec::{Model, PostFilter};
 use sha2::{Digest as _, Sha256};
 
+use super::manifest::MOST_SYNTHESES;
 use super::{Fault, Manifest, Ports};
 use crate::graph;
 
 pub(super) const ANALYSIS: &str = "analysis.onnx";
-pub(super) const SYNTHESIS: &str = "synthesis.onnx";
 pub(crate) const MANIFEST: &str = "manifest.toml";
 const TABLES: &str = "tables.bin";
 const POST_FILTER: &str = "post_filter.bin";
-/// All that a build reads of a package, in the order of its archive.
-pub(super) const FILES: [&str; 5] = [MANIFEST, TABLES, POST_FILTER, ANALYSIS, SYNTHESIS];
+/// What a build reads of every package, in the order of its archive; the networks of its synthesis follow.
+pub(super) const COMMON: [&str; 4] = [MANIFEST, TABLES, POST_FILTER, ANALYSIS];
+/// Most files of a package that are read.
+pub(super) const MOST_FILES: usize = COMMON.len() + MOST_SYNTHESES;
+
+/// The file of a network of the synthesis.
+pub(crate) fn synthesis(number: usize) -> String {
+    format!("synthesis-{number}.onnx")
+}
+
+/// All that a build reads of a package with so many networks in its synthesis, in the order of its archive.
+pub(super) fn names(syntheses: usize) -> impl Iterator<Item = String> {
+    COMMON.into_iter().map(str::to_owned).chain((0..syntheses).map(synthesis))
+}
 
 /// Most bytes of a manifest: thirty times those of the shipped one.
 pub(crate) const MAX_MANIFEST: u64 = 64 * 1024;
-/// Most bytes of a package: twelve times those of the shipped one.
+/// Most bytes of a package: more than three times those of the shipped ones.
 const MAX_PACKAGE: u64 = 12 * 1024 * 1024;
 /// Most bytes of an archive: those of a package, and far more than the names of its files.
 #[cfg(feature = "kept")]
 pub(crate) const MAX_ARCHIVE: u64 = MAX_PACKAGE + 1024 * 1024;
 
 pub(crate) type Bytes = Cow<'static, [u8]>;
-type Embedded = [&'static [u8]; FILES.len()];
+/// Files by name, in the order of an archive.
+pub(super) type Named<'a> = [(&'a str, &'a [u8])];
 
 /// A package of `artifacts/` as part of this build.
 macro_rules! built_in {
-    ($name:literal) => {
-        (
-            $name,
-            [
-                include_bytes!(concat!("../../artifacts/", $name, "/manifest.toml")),
-                include_bytes!(concat!("../../artifacts/", $name, "/tables.bin")),
-                include_bytes!(concat!("../../artifacts/", $name, "/post_filter.bin")),
-                include_bytes!(concat!("../../artifacts/", $name, "/analysis.onnx")),
-                include_bytes!(concat!("../../artifacts/", $name, "/synthesis.onnx")),
-            ],
-        )
+    ($package:literal, $($file:literal),*) => {
+        ($package, &[$(($file, include_bytes!(concat!("../../artifacts/", $package, "/", $file)))),*])
     };
 }
 
 /// The packages that are part of this build, by name.
-pub(super) const BUILT_IN: &[(&str, Embedded)] = &[built_in!("photo"), built_in!("photo-ssim")];
+pub(super) const BUILT_IN: &[(&str, &Named<'static>)] = &[
+    built_in!(
+        "photo",
+        "manifest.toml",
+        "tables.bin",
+        "post_filter.bin",
+        "analysis.onnx",
+        "synthesis-0.onnx",
+        "synthesis-1.onnx",
+        "synthesis-2.onnx",
+        "synthesis-3.onnx",
+        "synthesis-4.onnx"
+    ),
+    built_in!("photo-ssim", "manifest.toml", "tables.bin", "post_filter.bin", "analysis.onnx", "synthesis-0.onnx"),
+];
 
 /// Where a package's files are, and how many bytes of them may still be read.
 pub(super) struct Files<'a> {
@@ -59,8 +77,8 @@ pub(super) struct Files<'a> {
 
 enum Place<'a> {
     Folder(&'a Path),
-    BuiltIn(&'a Embedded),
-    Archive([&'a [u8]; FILES.len()]),
+    BuiltIn(&'static Named<'static>),
+    Archive(&'a Named<'a>),
 }
 
 /// What a package's files hold, all checked against the manifest.
@@ -68,8 +86,10 @@ pub(super) struct Contents {
     pub(super) manifest: Manifest,
     pub(super) tables: Arc<Model>,
     pub(super) post_filter: Arc<PostFilter>,
-    /// The files, in the order of [`FILES`].
-    pub(super) files: [Bytes; FILES.len()],
+    /// The files of [`COMMON`].
+    pub(super) common: [Bytes; COMMON.len()],
+    /// The networks of the synthesis, that of the least cuts first.
+    pub(super) syntheses: Vec<Bytes>,
 }
 
 impl<'a> Files<'a> {
@@ -77,25 +97,31 @@ impl<'a> Files<'a> {
         Self { place: Place::Folder(folder), left: MAX_PACKAGE }
     }
 
-    pub(super) const fn built_in(files: &'a Embedded) -> Self {
+    pub(super) const fn built_in(files: &'static Named<'static>) -> Self {
         Self { place: Place::BuiltIn(files), left: MAX_PACKAGE }
     }
 
-    pub(super) const fn archive(files: [&'a [u8]; FILES.len()]) -> Self {
+    pub(super) const fn archive(files: &'a Named<'a>) -> Self {
         Self { place: Place::Archive(files), left: MAX_PACKAGE }
     }
 
     pub(super) fn read(mut self) -> Result<Contents, Fault> {
         let manifest_file = self.file(MANIFEST, MAX_MANIFEST)?;
         let manifest = Manifest::parse(&manifest_file)?;
+        if let Place::Archive(files) = self.place
+            && !names(manifest.syntheses()).eq(files.iter().map(|(name, _)| *name))
+        {
+            return Err(Fault::Archive);
+        }
         let tables_file = self.vouched(TABLES, &manifest)?;
         let tables = Model::from_bytes(&tables_file).map_err(Fault::Tables)?;
         let filter_file = self.vouched(POST_FILTER, &manifest)?;
         let post_filter = PostFilter::from_bytes(&filter_file).map_err(Fault::PostFilter)?;
         let analysis = self.network(ANALYSIS, &manifest, &manifest.networks.analysis)?;
-        let synthesis = self.network(SYNTHESIS, &manifest, &manifest.networks.synthesis)?;
-        let files = [manifest_file, tables_file, filter_file, analysis, synthesis];
-        Ok(Contents { manifest, tables: Arc::new(tables), post_filter: Arc::new(post_filter), files })
+        let synthesis = |number| self.network(&synthesis(number), &manifest, &manifest.networks.synthesis);
+        let syntheses = (0..manifest.syntheses()).map(synthesis).collect::<Result<_, _>>()?;
+        let common = [manifest_file, tables_file, filter_file, analysis];
+        Ok(Contents { manifest, tables: Arc::new(tables), post_filter: Arc::new(post_filter), common, syntheses })
     }
 
     /// A network that ONNX Runtime may be given.
@@ -114,19 +140,26 @@ impl<'a> Files<'a> {
     }
 
     fn file(&mut self, name: &str, max: u64) -> Result<Bytes, Fault> {
-        let index = FILES.iter().position(|file| *file == name);
-        let index = index.ok_or_else(|| Fault::Missing(name.into()))?;
-        let bytes = match &self.place {
+        let bytes = match self.place {
             Place::Folder(folder) => Cow::Owned(read(folder, name, max)?),
-            Place::BuiltIn(files) => Cow::Borrowed(files[index]),
-            Place::Archive(files) if files[index].len() as u64 > max => {
-                return Err(Fault::TooLarge { file: name.into(), max });
+            Place::BuiltIn(files) => Cow::Borrowed(held(files, name)?),
+            Place::Archive(files) => {
+                let bytes = held(files, name)?;
+                if bytes.len() as u64 > max {
+                    return Err(Fault::TooLarge { file: name.into(), max });
+                }
+                Cow::Owned(bytes.to_vec())
             }
-            Place::Archive(files) => Cow::Owned(files[index].to_vec()),
         };
         self.left = self.left.saturating_sub(bytes.len() as u64);
         Ok(bytes)
     }
+}
+
+/// A file of those that are in memory.
+fn held<'a>(files: &Named<'a>, name: &str) -> Result<&'a [u8], Fault> {
+    let file = files.iter().find(|(known, _)| *known == name).map(|(_, bytes)| *bytes);
+    file.ok_or_else(|| Fault::Missing(name.into()))
 }
 
 /// A plain file of at most `max` bytes: its length is asked for first, and holds while it is read.

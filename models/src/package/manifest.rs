@@ -9,9 +9,11 @@ use serde::de::DeserializeOwned;
 use super::Fault;
 
 /// Version of the manifest that this build reads.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 /// Pixels to a sample of the coarsest subbands, each way.
 const STRIDE: usize = 1 << LEVELS;
+/// Most networks of a synthesis.
+pub(super) const MOST_SYNTHESES: usize = 8;
 /// The bit planes of the largest coefficient: no cut lies above.
 const MOST_PLANES: f32 = 15.0;
 
@@ -67,24 +69,25 @@ pub struct Transform {
 }
 
 /// Least and greatest values.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ranges {
     /// Of a picture's samples.
     pub samples: [f32; 2],
     /// Of the planes that the networks take.
     pub planes: [f32; 2],
-    /// Of the cuts that the synthesis was trained for, in bit planes; others are clamped to it.
-    pub cut: [f32; 2],
+    /// Of the cuts that the networks of the synthesis were trained for, in bit planes: the least, those at which one network follows
+    /// another, and the greatest. Others are clamped to the first and the last.
+    pub cut: Vec<f32>,
 }
 
-/// Names of the inputs and outputs of both networks.
+/// Names of the inputs and outputs of the networks.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Networks {
     /// Of `analysis.onnx`.
     pub analysis: Ports,
-    /// Of `synthesis.onnx`.
+    /// Of `synthesis-0.onnx`, which is for the least cuts, and of those that follow it.
     pub synthesis: Ports,
 }
 
@@ -110,22 +113,43 @@ pub struct Golden {
     pub axes: [i16; 3],
 }
 
-/// What any format has.
+/// What any format has, and what tells packages of other things.
 #[derive(Deserialize)]
 struct Versioned {
     format: u32,
+    /// Packages of codes have one.
+    kind: Option<String>,
+    files: Option<toml::Value>,
+}
+
+impl Versioned {
+    /// What it is a package of, if not of pictures.
+    fn of_others(&self) -> Option<&'static str> {
+        let has = |name: &str| self.files.as_ref().is_some_and(|files| files.get(name).is_some());
+        let video = || has("residual.bin") && !has("analysis.onnx");
+        if self.kind.is_some() { Some("codes") } else { video().then_some("video") }
+    }
 }
 
 impl Manifest {
     /// Reads and checks a manifest.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Fault> {
-        let Versioned { format } = read(bytes)?;
+        let versioned: Versioned = read(bytes)?;
+        if let Some(of) = versioned.of_others() {
+            return Err(Fault::Kind { of });
+        }
+        let format = versioned.format;
         if format != FORMAT {
             return Err(Fault::Format { format, known: FORMAT });
         }
         let manifest: Self = read(bytes)?;
         manifest.check()?;
         Ok(manifest)
+    }
+
+    /// The number of networks in the synthesis.
+    pub(super) fn syntheses(&self) -> usize {
+        self.ranges.cut.len().saturating_sub(1)
     }
 
     fn check(&self) -> Result<(), Fault> {
@@ -136,9 +160,12 @@ impl Manifest {
         {
             return Err(Fault::Transform);
         }
-        let [low, high] = self.ranges.cut;
-        if !(0.0 <= low && low <= high && high <= MOST_PLANES) {
-            return Err(Fault::Manifest(format!("the range of cuts is not within 0 to {MOST_PLANES}")));
+        let cuts = &self.ranges.cut;
+        let rise = cuts.windows(2).all(|pair| pair[0] < pair[1]);
+        let within = cuts.iter().all(|cut| (0.0..=MOST_PLANES).contains(cut));
+        if !(1..=MOST_SYNTHESES).contains(&self.syntheses()) || !rise || !within {
+            let what = format!("cuts are not 2 to {} that rise within 0 to {MOST_PLANES}", MOST_SYNTHESES + 1);
+            return Err(Fault::Manifest(what));
         }
         if self.networks.analysis.cut.is_some() || self.networks.synthesis.cut.is_none() {
             return Err(Fault::Manifest("the synthesis is told the cut, the analysis is not".into()));

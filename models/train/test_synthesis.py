@@ -1,4 +1,4 @@
-"""python -m unittest test_restorer: the frozen coder against slow twins, and a dry run of the second synthesis's training."""
+"""python -m unittest test_synthesis: the frozen coder against slow twins, and a dry run of the training of networks behind it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import io
 import json
 import sys
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -19,13 +20,13 @@ from PIL import Image
 import coder
 import pack
 import post_filter
-import restoring
 import rotation_search
 import slim
+import synthesis
 import train
-from model import PLANE_SCALE, Correction
-from restorer import Restorer, maps
-from settings import Phase, RestorerSettings
+import windows
+from model import PLANE_SCALE
+from settings import Phase, SynthesisSettings, load
 
 HERE = Path(__file__).parent
 TABLES = coder.Tables.read(HERE / "../artifacts/photo/tables.bin")
@@ -178,30 +179,10 @@ class PostFilter(unittest.TestCase):
         self.assertEqual([post_filter.between(cut) for cut in (0.2, 3.5, 9.0)], [(0, 0), (1, 64), (1, 256)])
 
 
-class Network(unittest.TestCase):
-    def test_it_starts_as_the_first_synthesis(self):
-        settings = RestorerSettings("restorer", "small", channels=(16, 16, 16))
-        torch.manual_seed(1)
-        first = Correction(settings.channels, settings.blocks, settings.step, cut=True)
-        torch.nn.init.normal_(first.tail.weight, std=0.1)
-        second = Restorer(settings)
-        second.load_photo(first.state_dict())
-        coded = coder.encode(photo(128, 128, 8), TABLES)
-        planes, known = coder.window(coded, 3.4, TABLES, 32, 0, (64, 96))
-        given = [torch.from_numpy(planes)[None], torch.tensor([3.4])]
-        known = [level[None] for level in maps(known)]
-        self.assertEqual([level.shape[2:] for level in known], [(16, 24), (8, 12), (4, 6)])
-        told = torch.from_numpy(coder.told(coded, 3.4))[None]
-        with torch.no_grad():
-            torch.testing.assert_close(second.restore(*given, told, known), first(*given))
-            torch.nn.init.normal_(second.known[0].weight)
-            self.assertFalse(torch.allclose(second.restore(*given, told, known), first(*given)))
-
-
 class DryRun(unittest.TestCase):
-    settings = RestorerSettings(
-        "restorer", "dry", channels=(16, 16, 16), start=str(HERE / "../checkpoints/photo.pt"), batch=1, crop=64, rise=1,
-        learning_rate=1e-3, validate_every=2, average=0.9, phases=(Phase(4),),
+    settings = SynthesisSettings(
+        "synthesis", "dry", folder=str(HERE), channels=(16, 16, 16), cuts=(0.0, 2.0, 4.0, 7.0), margin=0.25, batch=1, crop=64, rise=1,
+        learning_rate=1e-3, validate_every=2, average=0.9, phases=(Phase(2, "2"), Phase(2, "0")),
     )
 
     @classmethod
@@ -217,9 +198,8 @@ class DryRun(unittest.TestCase):
             pack.main()
 
     def run_of(self, name: str, steps: int = 4, resume: bool = False) -> train.Run:
-        settings = dataclasses.replace(self.settings, start="")
-        run = train.start(settings, Path(self.folder.name) / "packed", Path(self.folder.name) / name, resume)
-        if steps < settings.steps:  # as if it were told to end there
+        run = train.start(self.settings, Path(self.folder.name) / "packed", Path(self.folder.name) / name, resume)
+        if steps < self.settings.steps:  # as if it were told to end there
             run.task.after_step = lambda: ended.append(True) if run.step + 1 == steps else None
         ended: list = []
         train.train(run, ended)
@@ -261,34 +241,71 @@ class DryRun(unittest.TestCase):
     def test_steps_in_bfloat16_are_those_in_floats_but_for_roundings_and_keep_floats(self):
         losses = []
         for bf16 in (False, True):
-            settings = dataclasses.replace(self.settings, start="", bf16=bf16)
+            settings = dataclasses.replace(self.settings, bf16=bf16)
             run = train.start(settings, Path(self.folder.name) / "packed", Path(self.folder.name) / f"bf16-{bf16}")
-            torch.nn.init.normal_(run.task.model.tail.weight, std=0.05)
+            torch.nn.init.normal_(run.task.model.networks[2].tail.weight, std=0.05)
             losses.append(run.learn(run.task.batch(0)))
             self.assertTrue(all(value.dtype == torch.float32 for value in run.task.model.state_dict().values()))
         self.assertNotEqual(*losses)
         self.assertLess(abs(losses[1] / losses[0] - 1), 0.02)
 
-    def test_it_starts_with_the_synthesis_of_a_photo_model(self):
+    def test_every_network_learns_in_its_phases_alone(self):
+        run = self.run_of("alone", steps=2)
+        moved = [bool(network.tail.weight.abs().max() > 0) for network in run.task.model.networks]
+        self.assertEqual(moved, [False, False, True])
+
+    def test_it_starts_with_the_synthesis_of_a_photo_model_and_ends_in_its_package(self):
         folder = Path(self.folder.name)
-        whole = dataclasses.replace(self.settings, channels=(64, 96, 128))
-        run = train.start(whole, folder / "packed", folder / "started")
-        own, first = run.task.model.head.weight, train.read(HERE / "../checkpoints/photo.pt")["model"]["synthesis.head.weight"]
-        torch.testing.assert_close(own.detach(), first.float())
+        shipped = load(HERE / "photo-synthesis.toml")
+        short = dataclasses.replace(shipped.shortened(4), batch=1, crop=64, calibration=24)
+        run = train.start(short, folder / "packed", folder / "started")
+        first = train.read(HERE / "../checkpoints/photo.pt")["model"]["synthesis.head.weight"].float()
+        for network in run.task.model.networks:
+            torch.testing.assert_close(network.head.weight.detach(), first)
+        train.train(run)
+        run.task.export(run.averaged(), folder / "started")
+        package, model = folder / "started/package", HERE / "../artifacts/photo"
+        for name in ("tables.bin", "analysis.onnx", "post_filter.bin"):
+            self.assertEqual((package / name).read_bytes(), (model / name).read_bytes())
+        networks = [(package / f"synthesis-{i}.onnx").read_bytes() for i in range(len(shipped.ranges()))]
+        self.assertEqual(len(set(networks)), len(networks))
+        manifest = tomllib.loads((package / "manifest.toml").read_text(encoding="utf-8"))
+        self.assertEqual(manifest["ranges"]["cut"], list(shipped.cuts))
+        self.assertEqual(len(np.load(package / "golden/synthesis.npy")), len(manifest["golden"]["cuts"]))
+
+    def drawn(self, settings: SynthesisSettings, within: tuple[float, float]) -> np.ndarray:
+        random, packed = np.random.default_rng(1), windows.Packed(Path(self.folder.name) / "packed", settings, TABLES)
+        return np.array([packed.cut(random, within) for _ in range(4000)])
 
     def test_cuts_are_within_their_range(self):
-        random = np.random.default_rng(1)
-        packed = restoring.Packed(Path(self.folder.name) / "packed", self.settings, TABLES)
-        cuts = np.array([packed.cut(random) for _ in range(4000)])
-        self.assertTrue((cuts >= 0).all() and (cuts <= 7).all())
+        cuts = self.drawn(self.settings, (0.0, 7.0))
         self.assertLess(np.abs(np.histogram(cuts, 7, (0, 7))[0] / 4000 - 1 / 7).max(), 0.03)
+        for within in ((0.0, 7.0), (1.8, 3.2)):
+            cuts = self.drawn(self.settings, within)
+            self.assertTrue((cuts >= within[0]).all() and (cuts <= within[1]).all())
+            self.assertGreater(np.ptp(cuts), 0.95 * np.ptp(within))
+
+    def test_a_network_learns_cuts_of_its_range_and_a_margin(self):
+        many = dataclasses.replace(self.settings, phases=(Phase(8, "1"), Phase(8, "2")), batch=8)
+        task = train.start(many, Path(self.folder.name) / "packed", Path(self.folder.name) / "margin").task
+        for steps, (low, high) in ((range(8), (1.75, 4.25)), (range(8, 16), (3.75, 7.0))):
+            cuts = torch.cat([task.batch(step)["cut"] for step in steps])
+            self.assertTrue((cuts >= low).all() and (cuts <= high).all())
+            self.assertTrue((cuts < low + 0.25).any() or (cuts > high - 0.25).any())
+        self.assertIsNone(task.batch(16))
+
+    def test_settings_that_cannot_be_are_refused(self):
+        for wrong in ({"cuts": (0.0, 4.0, 2.0)}, {"phases": (Phase(2, "3"),)}, {"phases": (Phase(2),)}):
+            with self.assertRaises(SystemExit):
+                synthesis.Task(dataclasses.replace(self.settings, **wrong), Path(self.folder.name) / "packed")
 
     def test_a_share_of_cuts_is_within_the_focus(self):
-        random = np.random.default_rng(1)
         near = dataclasses.replace(self.settings, focus=(3.0, 5.0), focused=0.5)
-        packed = restoring.Packed(Path(self.folder.name) / "packed", near, TABLES)
-        cuts = np.array([packed.cut(random) for _ in range(4000)])
+        cuts = self.drawn(near, (0.0, 7.0))
         self.assertAlmostEqual(np.mean((cuts > 3) & (cuts < 5)), 0.5 + 0.5 * 2 / 7, delta=0.03)
+        cuts = self.drawn(near, (4.0, 7.0))
+        self.assertAlmostEqual(np.mean(cuts < 5), 0.5 + 0.5 / 3, delta=0.04)
+        self.assertLess(np.mean(self.drawn(near, (0.0, 2.0)) < 1), 0.7)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,76 @@
+//! The networks of a synthesis, one for each range of cuts, loaded when they are needed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Correction;
+use crate::package::Ports;
+use crate::package::files::Bytes;
+use crate::runtime::Runtime;
+use crate::tensor::NetworkError;
+
+/// Most networks that stay loaded. Each holds the memory of its runs; loading one again takes about as long as a run of it on a small picture.
+const MOST_LOADED: usize = 2;
+
+/// Networks for cuts that rise from one to the next.
+#[derive(Debug)]
+pub(crate) struct Corrections {
+    runtime: Runtime,
+    networks: Arc<[Bytes]>,
+    ports: Ports,
+    /// The least cut, those at which one network follows another, and the greatest.
+    bounds: Vec<f32>,
+    threads: usize,
+    /// With their numbers, the last used one last.
+    loaded: Mutex<Vec<(usize, Arc<Correction>)>>,
+}
+
+impl Corrections {
+    /// `bounds` rise, and are one more than the networks.
+    pub(crate) fn new(
+        runtime: &Runtime,
+        networks: &Arc<[Bytes]>,
+        ports: &Ports,
+        bounds: &[f32],
+        threads: usize,
+    ) -> Self {
+        let (runtime, networks, ports) = (runtime.clone(), networks.clone(), ports.clone());
+        Self { runtime, networks, ports, bounds: bounds.to_vec(), threads, loaded: Mutex::default() }
+    }
+
+    /// The number of the network that serves this cut.
+    pub(crate) fn number(&self, cut: f32) -> usize {
+        let within = self.bounds.get(1..self.networks.len()).unwrap_or_default();
+        within.partition_point(|bound| *bound <= cut)
+    }
+
+    /// The network that serves this cut, and what it is told: the cut, within the range that networks were trained for.
+    pub(crate) fn at(&self, cut: f32) -> Result<(Arc<Correction>, f32), NetworkError> {
+        let number = self.number(cut);
+        let ends = self.bounds.first().zip(self.bounds.last());
+        let told = ends.map_or(cut, |(low, high)| cut.clamp(*low, *high));
+        if let Some(correction) = self.used(number) {
+            return Ok((correction, told));
+        }
+        // Whoever needs another network meanwhile does not wait.
+        let correction = Correction::load(&self.runtime, &self.networks[number], &self.ports, self.threads)?;
+        let correction = Arc::new(correction);
+        self.lock().push((number, Arc::clone(&correction)));
+        Ok((correction, told))
+    }
+
+    /// A network that is loaded, now the last used one; room for it otherwise.
+    fn used(&self, number: usize) -> Option<Arc<Correction>> {
+        let mut loaded = self.lock();
+        if let Some(place) = loaded.iter().position(|(known, _)| *known == number) {
+            loaded[place..].rotate_left(1);
+            return loaded.last().map(|(_, correction)| Arc::clone(correction));
+        }
+        let most = (loaded.len() + 1).saturating_sub(MOST_LOADED);
+        loaded.drain(..most);
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(usize, Arc<Correction>)>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,129 @@
+"""The task of a photo model's synthesis networks, trained on behind its frozen coder: one for each range of cuts.
+
+What is missing of a picture differs more between cuts than a network of this size can hold, and it is told the cut alone: of a wide range it
+learns the low rates, where most is missing. Windows are those of windows.py; the loss is the square error by what the coder alone leaves in
+that photo at that cut, so that every rate and every photo counts alike. No byte of a stream differs: the package gets other networks.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+import coder
+import export
+import graph
+import manifest
+from model import Correction
+from one_network import OneNetwork, photo_synthesis
+from quantise import PLANES, Observer, Ranges
+from settings import Phase, SynthesisSettings, phase_at
+from windows import Packed, Windows, psnr
+
+
+class Syntheses(nn.Module):
+    """The networks, from those of the lowest cuts on."""
+
+    def __init__(self, settings: SynthesisSettings):
+        super().__init__()
+        self.cuts = settings.cuts
+        self.networks = nn.ModuleList(Correction(settings.channels, settings.blocks, settings.step, cut=True) for _ in settings.ranges())
+
+    def of(self, cut: float) -> Correction:
+        return self.networks[export.network_of(self.cuts, cut)]
+
+
+class Task(OneNetwork):
+    """Synthesis networks in training (train.py)."""
+
+    def __init__(self, settings: SynthesisSettings, folder: Path | None):
+        if folder is None:
+            raise SystemExit("name the folder that pack.py wrote with --data")
+        if list(settings.cuts) != sorted(set(settings.cuts)) or len(settings.cuts) < 2:
+            raise SystemExit(f"cuts = {list(settings.cuts)}: two at least, each greater than the one before")
+        networks = {str(number) for number in range(len(settings.ranges()))}
+        for stage in {phase.stage for phase in settings.phases} - networks:
+            raise SystemExit(f"stage = {stage!r} in a phase: not the number of a network, 0 to {len(networks) - 1}")
+        self.settings = settings
+        self.packed = Packed(folder, settings, coder.Tables.read(settings.path(settings.tables)))
+        self.validation = self.packed.validation()
+        self.model = Syntheses(settings).to(memory_format=torch.channels_last)
+
+    def groups(self) -> list[dict]:
+        return [{"name": str(i), "params": list(network.parameters()), "base": self.settings.learning_rate} for i, network in enumerate(self.model.networks)]
+
+    def trained(self, stage: str) -> tuple[str, ...]:
+        return (stage,)
+
+    def batch(self, step: int) -> Windows | None:
+        """None behind the last step, which train.py asks for too."""
+        if step >= self.settings.steps:
+            return None
+        phase, _ = phase_at(self.settings, step)
+        (low, high), (least, *_, most) = self.settings.ranges()[int(phase.stage)], self.settings.cuts
+        return self.packed.batch(step, (max(low - self.settings.margin, least), min(high + self.settings.margin, most)))
+
+    def restored(self, batch: Windows, phase: Phase) -> torch.Tensor:
+        return batch["planes"] + self.model.networks[int(phase.stage)](batch["planes"], batch["cut"])
+
+    def loss(self, batch: Windows, phase: Phase) -> torch.Tensor:
+        return lost(self.restored(batch, phase), batch).mean()
+
+    @torch.no_grad()
+    def validate(self, model: Syntheses) -> list[dict]:
+        """Gains over the linear decoder in dB; means over the held-out photos."""
+        rows = []
+        for kind, cut, windows in self.validation:
+            found = []
+            for i in range(len(windows["cut"])):
+                one = {name: value[i : i + 1] for name, value in windows.items()}
+                found.append(self.measured(one, one["planes"] + model.of(cut)(one["planes"], one["cut"])))
+            rows.append({"kind": kind, "cut": cut, **self.summary(np.mean(found, 0))})
+        return rows
+
+    def measured(self, one: Windows, restored: torch.Tensor) -> list[float]:
+        """Of one window, without a network and with it."""
+        return [psnr(planes, one).item() for planes in (one["planes"], restored)]
+
+    def summary(self, means: np.ndarray) -> dict[str, float]:
+        linear, deep = means
+        return {"linear": round(linear, 3), "gain": round(deep - linear, 4)}
+
+    def begin(self, start: dict) -> None:
+        """With the weights of another such run, or all networks with the synthesis of a photo model."""
+        photo = photo_synthesis(start["model"])
+        for network in self.model.networks if photo else ():
+            network.load_state_dict(photo)
+        if not photo:
+            self.model.load_state_dict(start["model"])
+
+    def export(self, model: Syntheses, out: Path) -> None:
+        """The package that the coder is of, with these networks; its post-filter is still that behind the networks before."""
+        settings, package = self.settings, out / "package"
+        shutil.copytree(settings.path(settings.tables).parent, package, dirs_exist_ok=True)
+        for before in package.glob(export.synthesis_file("*")):
+            before.unlink()
+        for number, (network, within) in enumerate(zip(model.networks, settings.ranges())):
+            graph.write(network, self.ranges(network, within), package / export.synthesis_file(number))
+        export.golden_synthesis(package, settings.cuts, model.networks)
+        head, _, _ = (package / manifest.MANIFEST).read_text(encoding="utf-8").partition(f"\n{manifest.FILES}\n")
+        manifest.write(package, export.with_cuts(head, settings.cuts))
+
+    @torch.no_grad()
+    def ranges(self, network: Correction, within: tuple[float, float]) -> Ranges:
+        """Of a network's activations, from training windows at cuts all over its range."""
+        observer, (low, high) = Observer(self.settings.seed, PLANES), within
+        for i in range(self.settings.calibration):
+            cut = low + (high - low) * (i + 0.5) / self.settings.calibration
+            window = self.packed.crop(np.random.default_rng([self.settings.seed, i]), lambda _: cut)
+            network(torch.from_numpy(window.planes)[None], torch.full((1,), cut), observer)
+        return observer.ranges()
+
+
+def lost(restored: torch.Tensor, batch: Windows) -> torch.Tensor:
+    """(B,): square error, by what the coder alone leaves."""
+    return (restored - batch["target"]).square().sum(1).mean((1, 2)) / batch["error"]
