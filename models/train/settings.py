@@ -108,7 +108,6 @@ class SynthesisSettings(Settings):
     channels: tuple[int, int, int] = (64, 96, 128)
     blocks: tuple[int, int, int] = (2, 2, 2)
     cuts: tuple[float, ...] = (0.0, 7.0)  # the least, those at which one network follows another, the greatest; network 0 is that of the least
-    post_filter: str = ""  # post_filter.bin of the package that the networks learn for: it stays as it is, behind them; none: none
     margin: float = 0.0  # planes beyond its range that a network is trained for too
     focus: tuple[float, float] = (0.0, 7.0)  # cuts that matter most,
     focused: float = 0.0  # and the share of cuts that are drawn from them alone, where a network's range has any

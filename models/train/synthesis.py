@@ -21,7 +21,6 @@ import manifest
 from model import Correction
 from one_network import OneNetwork, photo_synthesis
 from quantise import PLANES, Observer, Ranges
-from post_filter import PostFilter
 from settings import Phase, SynthesisSettings, phase_at
 from windows import Packed, Windows, psnr
 
@@ -50,7 +49,6 @@ class Task(OneNetwork):
         for stage in {phase.stage for phase in settings.phases} - networks:
             raise SystemExit(f"stage = {stage!r} in a phase: not the number of a network, 0 to {len(networks) - 1}")
         self.settings = settings
-        self.filter = PostFilter.read(settings.path(settings.post_filter)) if settings.post_filter else None
         self.packed = Packed(folder, settings, coder.Tables.read(settings.path(settings.tables)))
         self.validation = self.packed.validation()
         self.model = Syntheses(settings).to(memory_format=torch.channels_last)
@@ -72,16 +70,8 @@ class Task(OneNetwork):
     def restored(self, batch: Windows, phase: Phase) -> torch.Tensor:
         return batch["planes"] + self.model.networks[int(phase.stage)](batch["planes"], batch["cut"])
 
-    def filtered(self, restored: torch.Tensor, batch: Windows) -> torch.Tensor:
-        """What the post-filter makes of planes. Gradients pass it as if it added a constant: its taps are small."""
-        if self.filter is None:
-            return restored
-        given = restored.detach().numpy()
-        added = [self.filter.apply(one, known, float(cut)) - one for one, known, cut in zip(given, batch["known"], batch["cut"])]
-        return restored + torch.from_numpy(np.stack(added))
-
     def loss(self, batch: Windows, phase: Phase) -> torch.Tensor:
-        return lost(self.filtered(self.restored(batch, phase).float(), batch), batch).mean()
+        return lost(self.restored(batch, phase), batch).mean()
 
     @torch.no_grad()
     def validate(self, model: Syntheses) -> list[dict]:
@@ -91,8 +81,7 @@ class Task(OneNetwork):
             found = []
             for i in range(len(windows["cut"])):
                 one = {name: value[i : i + 1] for name, value in windows.items()}
-                restored = one["planes"] + model.of(cut)(one["planes"], one["cut"])
-                found.append(self.measured(one, self.filtered(restored, one)))
+                found.append(self.measured(one, one["planes"] + model.of(cut)(one["planes"], one["cut"])))
             rows.append({"kind": kind, "cut": cut, **self.summary(np.mean(found, 0))})
         return rows
 

@@ -273,18 +273,6 @@ class DryRun(unittest.TestCase):
         self.assertEqual(manifest["ranges"]["cut"], list(shipped.cuts))
         self.assertEqual(len(np.load(package / "golden/synthesis.npy")), len(manifest["golden"]["cuts"]))
 
-    def test_networks_may_learn_for_the_post_filter_behind_them(self):
-        behind = dataclasses.replace(self.settings, post_filter="../artifacts/photo/post_filter.bin")
-        task = train.start(behind, Path(self.folder.name) / "packed", Path(self.folder.name) / "behind").task
-        batch = task.batch(0)
-        planes = batch["planes"].requires_grad_()
-        filtered = task.filtered(planes, batch)
-        expected = task.filter.apply(planes[0].detach().numpy(), batch["known"][0], batch["cut"].item())
-        np.testing.assert_allclose(filtered[0].detach().numpy(), expected, atol=1e-4)
-        self.assertLess(synthesis.lost(filtered, batch).item(), synthesis.lost(planes, batch).item())
-        filtered.sum().backward()
-        self.assertTrue((planes.grad == 1).all())
-
     def drawn(self, settings: SynthesisSettings, within: tuple[float, float]) -> np.ndarray:
         random, packed = np.random.default_rng(1), windows.Packed(Path(self.folder.name) / "packed", settings, TABLES)
         return np.array([packed.cut(random, within) for _ in range(4000)])

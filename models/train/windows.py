@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import typing
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,7 +26,7 @@ SIZES = np.cumsum([0.0, *(0.25 ** coder.level_of(subband) for subband in range(c
 SIZES /= SIZES[-1]
 
 
-Windows = dict[str, typing.Any]  # what `Window` has, several of them along the first axis; `known` as a list
+Windows = dict[str, torch.Tensor]  # what `Window` has, several of them along the first axis
 
 
 @dataclasses.dataclass
@@ -39,7 +38,6 @@ class Window:
     cut: float
     error: float  # that counts as one
     axes: np.ndarray
-    known: list[coder.Known]  # of the details
 
 
 class Packed:
@@ -77,11 +75,11 @@ class Packed:
         return self.window(pixels, coded, cut(random), y, x, crop)
 
     def window(self, pixels: np.ndarray, coded: coder.Coded, cut: float, y: int, x: int, side: int) -> Window:
-        planes, known = coder.window(coded, cut, self.tables, y, x, (side, side))
+        planes, _ = coder.window(coded, cut, self.tables, y, x, (side, side))
         samples = pixels[y : y + side, x : x + side].astype(np.float32).reshape(-1, 3) - 128
         target = (coded.axes.astype(np.float32) / np.float32(PLANE_SCALE) @ samples.T).reshape(3, side, side)
         error = math.exp(np.interp(cut, np.arange(len(coded.errors)), np.log(coded.errors)))
-        return Window(planes, target, cut, error, coded.axes, known)
+        return Window(planes, target, cut, error, coded.axes)
 
     def batch(self, step: int, within: tuple[float, float]) -> Windows:
         """Those of a step, at cuts within a range."""
@@ -105,9 +103,8 @@ class Packed:
 
 
 def stacked(windows: list[Window]) -> Windows:
-    names = (field.name for field in dataclasses.fields(Window) if field.name != "known")
-    arrays = {name: torch.from_numpy(np.stack([getattr(one, name) for one in windows]).astype(np.float32)) for name in names}
-    return {**arrays, "known": [one.known for one in windows]}
+    names = (field.name for field in dataclasses.fields(Window))
+    return {name: torch.from_numpy(np.stack([getattr(one, name) for one in windows]).astype(np.float32)) for name in names}
 
 
 def to_rgb(planes: torch.Tensor, axes: torch.Tensor) -> torch.Tensor:
