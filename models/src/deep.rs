@@ -14,7 +14,7 @@ use nestcast_codec::{
 
 use crate::onnx::{Network, Workers};
 use crate::package::Ports;
-use crate::package::files::synthesis as synthesis_file;
+use crate::package::files::synthesis_file;
 use crate::runtime::Runtime;
 use crate::tensor::{NetworkError, Tensor, TensorView};
 pub(crate) use corrections::Corrections;

@@ -93,10 +93,6 @@ def subband_names(levels: int) -> list[str]:
     return low + [f"{c}-{band}{level}" for level in range(levels, 0, -1) for c in COMPONENTS for band in DETAILS]
 
 
-def synthesis_file(number: int | str) -> str:
-    return f"synthesis-{number}.onnx"
-
-
 def golden_picture() -> torch.Tensor:
     """(1, 3, side, side), whole numbers 0..255: a ramp, soft blobs, hard edges, noise; the same on every run."""
     random = torch.Generator().manual_seed(1)
@@ -166,7 +162,7 @@ def golden_synthesis(out: Path, bounds: Sequence[float], networks: Sequence[nn.M
     exported, floats = [], []
     for cut in golden_cuts(bounds):
         number, told = network_of(bounds, cut), np.array([cut], np.float32)
-        exported.append(corrected(out / synthesis_file(number), planes, cut=told))
+        exported.append(corrected(out / manifest.synthesis_file(number), planes, cut=told))
         floats.append(networks[number](planes, torch.from_numpy(told)))
     agree("synthesis", torch.cat(exported), torch.cat(floats))
     np.save(out / "golden" / "synthesis.npy", torch.cat(exported).contiguous().numpy())
@@ -264,7 +260,7 @@ def package(model: Codec, photos: Photos, out: Path) -> None:
     learn_by_coding("filters", out / "tables.bin", photos.training)
     analysis, synthesis = calibrate(model, photos)
     graph.write(model.analysis, analysis, out / "analysis.onnx", settings.analysis_share)
-    graph.write(model.synthesis, synthesis, out / synthesis_file(0))
+    graph.write(model.synthesis, synthesis, out / manifest.synthesis_file(0))
     golden(model, out)
     # A filter of zeros makes it a package that the codec can run.
     (out / "post_filter.bin").write_bytes(NO_FILTER)

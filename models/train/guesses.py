@@ -85,7 +85,7 @@ def restorers() -> dict[str, Restored]:
     cuts = tomllib.loads((PHOTO / manifest.MANIFEST).read_text(encoding="utf-8"))["ranges"]["cut"]
 
     def deep(planes: np.ndarray, bands: list[coder.Known], cut: float) -> np.ndarray:
-        network = PHOTO / export.synthesis_file(export.network_of(cuts, cut))
+        network = PHOTO / manifest.synthesis_file(export.network_of(cuts, cut))
         corrected = planes + export.corrected(network, torch.from_numpy(planes[None]), cut=np.array([cut], np.float32)).numpy()[0]
         return behind.apply(corrected, bands, cut)
 

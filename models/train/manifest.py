@@ -35,9 +35,14 @@ def files(folder: Path, needed: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def synthesis_file(number: int | str) -> str:
+    """The file of a network of the synthesis."""
+    return f"synthesis-{number}.onnx"
+
+
 def required(head: str) -> list[str]:
     """The files that a photo model's package has by the head of its manifest."""
-    return [*REQUIRED, *(f"synthesis-{i}.onnx" for i in range(len(tomllib.loads(head).get("ranges", {}).get("cut", ())) - 1))]
+    return [*REQUIRED, *(synthesis_file(i) for i in range(len(tomllib.loads(head).get("ranges", {}).get("cut", ())) - 1))]
 
 
 def write(folder: Path, head: str, needed: Iterable[str] | None = None) -> None:

@@ -105,10 +105,10 @@ class Task(OneNetwork):
         """The package that the coder is of, with these networks; its post-filter is still that behind the networks before."""
         settings, package = self.settings, out / "package"
         shutil.copytree(settings.path(settings.tables).parent, package, dirs_exist_ok=True)
-        for before in package.glob(export.synthesis_file("*")):
+        for before in package.glob(manifest.synthesis_file("*")):
             before.unlink()
         for number, (network, within) in enumerate(zip(model.networks, settings.ranges())):
-            graph.write(network, self.ranges(network, within), package / export.synthesis_file(number))
+            graph.write(network, self.ranges(network, within), package / manifest.synthesis_file(number))
         export.golden_synthesis(package, settings.cuts, model.networks)
         head, _, _ = (package / manifest.MANIFEST).read_text(encoding="utf-8").partition(f"\n{manifest.FILES}\n")
         manifest.write(package, export.with_cuts(head, settings.cuts))

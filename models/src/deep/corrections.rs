@@ -11,6 +11,9 @@ use crate::tensor::NetworkError;
 /// Most networks that stay loaded. Each holds the memory of its runs, and takes some 11 ms to load.
 const MOST_LOADED: usize = 2;
 
+/// A network that is loaded, with its number.
+type Loaded = (usize, Arc<Correction>);
+
 /// Networks for cuts that rise from one to the next.
 #[derive(Debug)]
 pub(crate) struct Corrections {
@@ -20,8 +23,8 @@ pub(crate) struct Corrections {
     /// The least cut, those at which one network follows another, and the greatest.
     bounds: Vec<f32>,
     threads: usize,
-    /// With their numbers, the last used one last.
-    loaded: Mutex<Vec<(usize, Arc<Correction>)>>,
+    /// The last used one last.
+    loaded: Mutex<Vec<Loaded>>,
 }
 
 impl Corrections {
@@ -48,29 +51,37 @@ impl Corrections {
         let number = self.number(cut);
         let ends = self.bounds.first().zip(self.bounds.last());
         let told = ends.map_or(cut, |(low, high)| cut.clamp(*low, *high));
-        if let Some(correction) = self.used(number) {
+        let known = used(&mut self.lock(), number);
+        if let Some(correction) = known {
             return Ok((correction, told));
         }
         // Whoever needs another network meanwhile does not wait.
         let correction = Correction::load(&self.runtime, &self.networks[number], &self.ports, self.threads)?;
-        let correction = Arc::new(correction);
-        self.lock().push((number, Arc::clone(&correction)));
-        Ok((correction, told))
+        Ok((self.kept(number, Arc::new(correction)), told))
     }
 
-    /// A network that is loaded, now the last used one; room for it otherwise.
-    fn used(&self, number: usize) -> Option<Arc<Correction>> {
+    /// Keeps a network that was just loaded, unless somebody else was faster; then theirs.
+    fn kept(&self, number: usize, correction: Arc<Correction>) -> Arc<Correction> {
         let mut loaded = self.lock();
-        if let Some(place) = loaded.iter().position(|(known, _)| *known == number) {
-            loaded[place..].rotate_left(1);
-            return loaded.last().map(|(_, correction)| Arc::clone(correction));
+        if let Some(theirs) = used(&mut loaded, number) {
+            return theirs;
         }
-        let most = (loaded.len() + 1).saturating_sub(MOST_LOADED);
-        loaded.drain(..most);
-        None
+        loaded.push((number, Arc::clone(&correction)));
+        correction
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(usize, Arc<Correction>)>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Loaded>> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A network that is loaded, now the last used one; otherwise room for it.
+fn used(loaded: &mut Vec<Loaded>, number: usize) -> Option<Arc<Correction>> {
+    if let Some(place) = loaded.iter().position(|(known, _)| *known == number) {
+        loaded[place..].rotate_left(1);
+        return loaded.last().map(|(_, correction)| Arc::clone(correction));
+    }
+    let most = (loaded.len() + 1).saturating_sub(MOST_LOADED);
+    loaded.drain(..most);
+    None
 }

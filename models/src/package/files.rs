@@ -24,13 +24,13 @@ pub(super) const COMMON: [&str; 4] = [MANIFEST, TABLES, POST_FILTER, ANALYSIS];
 pub(super) const MOST_FILES: usize = COMMON.len() + MOST_SYNTHESES;
 
 /// The file of a network of the synthesis.
-pub(crate) fn synthesis(number: usize) -> String {
+pub(crate) fn synthesis_file(number: usize) -> String {
     format!("synthesis-{number}.onnx")
 }
 
 /// All that a build reads of a package with so many networks in its synthesis, in the order of its archive.
 pub(super) fn names(syntheses: usize) -> impl Iterator<Item = String> {
-    COMMON.into_iter().map(str::to_owned).chain((0..syntheses).map(synthesis))
+    COMMON.into_iter().map(str::to_owned).chain((0..syntheses).map(synthesis_file))
 }
 
 /// Most bytes of a manifest: thirty times those of the shipped one.
@@ -118,7 +118,7 @@ impl<'a> Files<'a> {
         let filter_file = self.vouched(POST_FILTER, &manifest)?;
         let post_filter = PostFilter::from_bytes(&filter_file).map_err(Fault::PostFilter)?;
         let analysis = self.network(ANALYSIS, &manifest, &manifest.networks.analysis)?;
-        let synthesis = |number| self.network(&synthesis(number), &manifest, &manifest.networks.synthesis);
+        let synthesis = |number| self.network(&synthesis_file(number), &manifest, &manifest.networks.synthesis);
         let syntheses = (0..manifest.syntheses()).map(synthesis).collect::<Result<_, _>>()?;
         let common = [manifest_file, tables_file, filter_file, analysis];
         Ok(Contents { manifest, tables: Arc::new(tables), post_filter: Arc::new(post_filter), common, syntheses })
