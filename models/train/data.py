@@ -30,14 +30,18 @@ def photos(folder: str | Path) -> list[Path]:
     return files
 
 
+def training(folder: str | Path) -> list[Path]:
+    """Those that are not held out."""
+    return [file for number, file in enumerate(photos(folder)) if number % HELD_OUT]
+
+
 class Photos:
     """Crops of photos at several sizes, as float tensors (B, 3, crop, crop), 0..255, the colour axes of
     the pictures that they are from, (B, 3, 3), and the rotations of their details, alike."""
 
     def __init__(self, folder: str | Path):
-        files = photos(folder)
-        self.validation = files[::HELD_OUT]
-        self.training = [file for file in files if file not in self.validation]
+        self.validation = photos(folder)[::HELD_OUT]
+        self.training = training(folder)
         self.pictures = []
         for file in self.training:
             picture = Image.open(file).convert("RGB")

@@ -263,7 +263,7 @@ def package(model: Codec, photos: Photos, out: Path) -> None:
     graph.write(model.synthesis, synthesis, out / manifest.synthesis_file(0))
     golden(model, out)
     # A filter of zeros makes it a package that the codec can run.
-    (out / "post_filter.bin").write_bytes(NO_FILTER)
+    (out / manifest.POST_FILTER).write_bytes(NO_FILTER)
     manifest.write(out, head(model))
     learn_by_coding("filters", out, photos.training)
     manifest.write(out, head(model))

@@ -15,7 +15,8 @@ from pathlib import Path
 
 MANIFEST = "manifest.toml"
 FILES = "[files]"  # always the last table
-REQUIRED = ("tables.bin", "post_filter.bin", "analysis.onnx")  # of a photo model; and a network of the synthesis for each range of cuts
+POST_FILTER = "post_filter.bin"  # behind the synthesis
+REQUIRED = ("tables.bin", POST_FILTER, "analysis.onnx")  # of a photo model; and a network of the synthesis for each range of cuts
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
 
 
@@ -52,10 +53,8 @@ def write(folder: Path, head: str, needed: Iterable[str] | None = None) -> None:
     (folder / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, metavar="DIR")
-    folder = parser.parse_args().folder
+def renew(folder: Path) -> None:
+    """Writes the hashes of files that were rewritten."""
     try:
         text = (folder / MANIFEST).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -64,6 +63,12 @@ def main() -> None:
     if not found:
         raise SystemExit(f"{folder / MANIFEST}: no {FILES}; export the package again")
     write(folder, head)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    renew(parser.parse_args().folder)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import torch
 from PIL import Image, ImageFilter
 
 import coder
-from data import HELD_OUT, photos
+from data import HELD_OUT, photos, training
 from model import Correction
 from settings import load
 from train import floats
@@ -125,6 +125,29 @@ def analysis(checkpoint: Path, settings_file: Path) -> Callable[[np.ndarray], np
     return correct
 
 
+def pack(folder: Path, out: Path, model: Path, checkpoint: Path, settings: Path) -> None:
+    """model: the package whose tables are the coder's; checkpoint, settings: of the analysis."""
+    tables = coder.Tables.read(model / "tables.bin")
+    correct = analysis(checkpoint, settings)
+    kept, held_out = training(folder), photos(folder)[::HELD_OUT]
+    tasks = [(file, kind, "held-out") for kind in ("half", "full") for file in held_out]
+    tasks += [(file, kind, "training") for kind in KINDS for file in kept]
+    for number, (file, kind, part) in enumerate(tasks, 1):
+        name = f"{file.parent.name}-{file.stem}-{kind}"
+        path = out / part / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if Path(f"{path}.npz").exists():
+            continue
+        random = np.random.default_rng(zlib.crc32(name.encode()))
+        pixels = variant(Image.open(file).convert("RGB"), kind, random)
+        if pixels is None:
+            continue
+        pixels = turned(pixels, random) if part == "training" else np.ascontiguousarray(pixels)
+        analysed = part == "held-out" or random.random() < ANALYSED
+        save(path, pixels, coder.encode(pixels, tables, correct if analysed else None), tables)
+        print(f"{number} of {len(tasks)}: {name}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True, help="folder of openly licensed photos")
@@ -135,27 +158,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    tables = coder.Tables.read(arguments.model / "tables.bin")
-    correct = analysis(arguments.checkpoint, arguments.settings)
-    files = photos(arguments.photos)
-    held_out = files[::HELD_OUT]
-    tasks = [(file, kind, "held-out") for kind in ("half", "full") for file in held_out]
-    tasks += [(file, kind, "training") for kind in KINDS for file in files if file not in held_out]
-    for number, (file, kind, part) in enumerate(tasks, 1):
-        name = f"{file.parent.name}-{file.stem}-{kind}"
-        path = arguments.out / part / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if Path(f"{path}.npz").exists():
-            continue
-        random = np.random.default_rng(zlib.crc32(name.encode()))
-        pixels = variant(Image.open(file).convert("RGB"), kind, random)
-        if pixels is None:
-            continue
-        training = part == "training"
-        pixels = turned(pixels, random) if training else np.ascontiguousarray(pixels)
-        analysed = not training or random.random() < ANALYSED
-        save(path, pixels, coder.encode(pixels, tables, correct if analysed else None), tables)
-        print(f"{number} of {len(tasks)}: {name}", flush=True)
+    pack(arguments.photos, arguments.out, arguments.model, arguments.checkpoint, arguments.settings)
 
 
 if __name__ == "__main__":

@@ -21,14 +21,13 @@ class Task(synthesis.Task):
     """Synthesis networks for the eye in training (train.py)."""
 
     def loss(self, batch: Windows, phase: Phase) -> torch.Tensor:
-        restored = self.restored(batch, phase)
+        restored = self.restored(batch, self.model.networks[int(phase.stage)])
         with torch.autocast("cpu", enabled=False):  # bfloat16 is too coarse for what is compared
-            restored = restored.float()
             lacks = missing(to_rgb(restored, batch["axes"]), to_rgb(batch["target"], batch["axes"]))
             return (lacks.log() + self.settings.fidelity * synthesis.lost(restored, batch)).mean()
 
     def measured(self, one: Windows, restored: torch.Tensor) -> list[float]:
-        """SSIMULACRA 2 and PSNR of one window, without a network and with it."""
+        """SSIMULACRA 2 and PSNR of one window, as the coder leaves it and as a decoder shows it."""
         original = to_rgb(one["target"], one["axes"])
         pair = one["planes"], restored
         scores = [ssimulacra2(to_rgb(planes, one["axes"]).clamp(0, 255).round(), original).item() for planes in pair]

@@ -64,8 +64,22 @@ def between(cut: float) -> tuple[int, int]:
     return first, (from_first - 512 * first) // 2
 
 
-def classes(wide: np.ndarray, known: list[Known], clip: int, component: int) -> np.ndarray:
-    """(H / 4, W / 4) classes of the blocks of planes that begin with a block; wide: `padded` samples."""
+def significance(known: list[Known]) -> np.ndarray:
+    """(3, H / 4, W / 4) of the components' blocks, 0..3: none, or 3 less the coarsest level's number over 1 with a significant coefficient."""
+    found = np.stack([np.zeros_like(blocks) for blocks in known[1].significant[::3]]).astype(np.uint8)
+    for level in (3, 2, 1):
+        band = known[level - 1].significant.reshape(3, 3, *known[level - 1].significant.shape[1:]).any(1)
+        if level == 1:
+            rows = band[:, 0::2] | band[:, 1::2]
+            blocks = rows[:, :, 0::2] | rows[:, :, 1::2]
+        else:
+            blocks = band.repeat(level - 1, 1).repeat(level - 1, 2)
+        found[blocks] = 4 - level
+    return found
+
+
+def classes(wide: np.ndarray, significant: np.ndarray, clip: int, component: int) -> np.ndarray:
+    """(H / 4, W / 4) classes of the blocks of planes that begin with a block; wide: `padded` samples; significant: of `significance`."""
     h, v, d, e = (change(wide[component], *way) for way in ((0, 1), (1, 0), (1, 1), (1, -1)))
     activity = sum((h + v >= FIRST_LIMIT * clip << k).astype(int) for k in range(8))
     upright = np.maximum(h, v) * np.minimum(d, e) >= np.maximum(d, e) * np.minimum(h, v)
@@ -73,16 +87,7 @@ def classes(wide: np.ndarray, known: list[Known], clip: int, component: int) -> 
     least = np.where(upright, np.minimum(h, v), np.minimum(d, e))
     ways = np.where(upright, np.where(h > v, 1, 2), np.where(d > e, 3, 4))
     direction = np.where(2 * most > 3 * least, ways, 0)
-    significant = np.zeros(h.shape, int)
-    for level in (3, 2, 1):
-        band = np.logical_or.reduce(known[level - 1].significant[3 * component : 3 * component + 3])
-        if level == 1:
-            rows = band[0::2] | band[1::2]
-            blocks = rows[:, 0::2] | rows[:, 1::2]
-        else:
-            blocks = band.repeat(level - 1, 0).repeat(level - 1, 1)
-        significant = np.where(blocks, 4 - level, significant)
-    return (activity * 5 + direction) * 4 + significant
+    return (activity * 5 + direction) * 4 + significant[component]
 
 
 def differences(wide: np.ndarray, dy: int, dx: int, clip: int) -> np.ndarray:
@@ -115,14 +120,23 @@ class PostFilter:
             at += taps[-1].size
         return PostFilter(int.from_bytes(data[:2], "little"), taps)
 
+    def at(self, cut: float) -> list[np.ndarray]:
+        """Taps by component, (taps, classes * phases) in 1/65536."""
+        first, share = between(cut)
+        return [(taps[first] * (256 - share) + taps[first + 1] * share).reshape(CLASSES * PHASES, -1).T.copy() for taps in self.taps]
+
+    def numbers(self, wide: np.ndarray, significant: np.ndarray, clip: int) -> list[np.ndarray]:
+        """By component, (H, W): which of the filters is a sample's."""
+        height, width = (n - 2 * WIDE for n in wide.shape[1:])
+        phase = np.arange(height)[:, None] % 2 * 2 + np.arange(width) % 2
+        return [classes(wide, significant, clip, c).repeat(4, 0).repeat(4, 1) * PHASES + phase for c in range(len(self.taps))]
+
     def apply(self, planes: np.ndarray, known: list[Known], cut: float) -> np.ndarray:
         """(3, H, W) planes, filtered; sides are multiples of 8."""
         samples = np.clip(np.round(planes.astype(np.float64) * UNIT), -MOST, MOST).astype(np.int32)
-        wide = padded(samples)
-        clip, (first, share) = clip_at(self.step, cut), between(cut)
-        phase = np.arange(samples.shape[1])[:, None] % 2 * 2 + np.arange(samples.shape[2]) % 2
-        numbers = [classes(wide, known, clip, c).repeat(4, 0).repeat(4, 1) * PHASES + phase for c in range(len(self.taps))]
-        own = [(taps[first] * (256 - share) + taps[first + 1] * share).reshape(CLASSES * PHASES, -1).T.copy() for taps in self.taps]
+        wide, clip = padded(samples), clip_at(self.step, cut)
+        numbers = self.numbers(wide, significance(known), clip)
+        own = self.at(cut)
         for (source, pair), places in PLACES.items():
             difference = differences(wide[source], *pair, np.int32(clip))
             for component, k in places:

@@ -1,8 +1,9 @@
 """The task of a photo model's synthesis networks, trained on behind its frozen coder: one for each range of cuts.
 
 What is missing of a picture differs more between cuts than a network of this size can hold, and it is told the cut alone: of a wide range it
-learns the low rates, where most is missing. Windows are those of windows.py; the loss is the square error by what the coder alone leaves in
-that photo at that cut, so that every rate and every photo counts alike. No byte of a stream differs: the package gets other networks.
+learns the low rates, where most is missing. Windows are those of windows.py. Networks are trained through the post-filter that the package has behind
+them (filtered.py); the loss is the square error by what the coder alone leaves in that photo at that cut, so that every rate and every photo counts alike.
+No byte of a stream differs: the package gets other networks.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import coder
 import export
 import graph
 import manifest
+from filtered import Filtered
 from model import Correction
 from one_network import OneNetwork, photo_synthesis
+from post_filter import PostFilter
 from quantise import PLANES, Observer, Ranges
 from settings import Phase, SynthesisSettings, phase_at
 from windows import Packed, Windows, psnr
@@ -48,8 +51,9 @@ class Task(OneNetwork):
         networks = {str(number) for number in range(len(settings.ranges()))}
         for stage in {phase.stage for phase in settings.phases} - networks:
             raise SystemExit(f"stage = {stage!r} in a phase: not the number of a network, 0 to {len(networks) - 1}")
-        self.settings = settings
-        self.packed = Packed(folder, settings, coder.Tables.read(settings.path(settings.tables)))
+        self.settings, tables = settings, settings.path(settings.tables)
+        self.packed = Packed(folder, settings, coder.Tables.read(tables))
+        self.filter = Filtered(PostFilter.read(tables.parent / manifest.POST_FILTER))
         self.validation = self.packed.validation()
         self.model = Syntheses(settings).to(memory_format=torch.channels_last)
 
@@ -67,26 +71,27 @@ class Task(OneNetwork):
         (low, high), (least, *_, most) = self.settings.ranges()[int(phase.stage)], self.settings.cuts
         return self.packed.batch(step, (max(low - self.settings.margin, least), min(high + self.settings.margin, most)))
 
-    def restored(self, batch: Windows, phase: Phase) -> torch.Tensor:
-        return batch["planes"] + self.model.networks[int(phase.stage)](batch["planes"], batch["cut"])
+    def restored(self, batch: Windows, network: Correction) -> torch.Tensor:
+        """As a decoder shows it."""
+        return self.filter(batch["planes"] + network(batch["planes"], batch["cut"]), batch["significant"], batch["cut"])
 
     def loss(self, batch: Windows, phase: Phase) -> torch.Tensor:
-        return lost(self.restored(batch, phase), batch).mean()
+        return lost(self.restored(batch, self.model.networks[int(phase.stage)]), batch).mean()
 
     @torch.no_grad()
     def validate(self, model: Syntheses) -> list[dict]:
-        """Gains over the linear decoder in dB; means over the held-out photos."""
+        """Gains over the linear decoder without its filter in dB; means over the held-out photos."""
         rows = []
         for kind, cut, windows in self.validation:
             found = []
             for i in range(len(windows["cut"])):
                 one = {name: value[i : i + 1] for name, value in windows.items()}
-                found.append(self.measured(one, one["planes"] + model.of(cut)(one["planes"], one["cut"])))
+                found.append(self.measured(one, self.restored(one, model.of(cut))))
             rows.append({"kind": kind, "cut": cut, **self.summary(np.mean(found, 0))})
         return rows
 
     def measured(self, one: Windows, restored: torch.Tensor) -> list[float]:
-        """Of one window, without a network and with it."""
+        """Of one window, as the coder leaves it and as a decoder shows it."""
         return [psnr(planes, one).item() for planes in (one["planes"], restored)]
 
     def summary(self, means: np.ndarray) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""python -m unittest test_photo: photo.toml from nothing to a package in about 50 steps, and what is committed of the shipped runs."""
+"""python -m unittest test_photo: `photo` from nothing to a package in about 50 steps of each training, and what is committed of the shipped runs."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ import torch
 from PIL import Image
 
 import export
+import make
 import settings
 import train
 from export import ROOT
@@ -44,17 +45,24 @@ class OneCommand(unittest.TestCase):
         (cls.out / "photos/elementary").mkdir(parents=True)
         for i in range(3):
             Image.fromarray(photo(448, 512, i)).save(cls.out / f"photos/elementary/{i}.jpg", quality=95)
+        cls.run_of()
         cls.package = cls.out / "run/package"
-        arguments = ["train.py", HERE / "photo.toml", "--data", cls.out / "photos", "--out", cls.out / "run", "--steps", STEPS]
+
+    @classmethod
+    def run_of(cls):
+        arguments = ["make.py", "--photos", cls.out / "photos", "--out", cls.out / "run", "--steps", STEPS]
         with mock.patch.object(sys, "argv", [str(argument) for argument in arguments]):
-            train.main()
+            make.main()
 
     def test_every_phase_was_trained(self):
-        state = train.read(self.out / "run/checkpoint.pt")
+        state = train.read(self.out / "run/coder/checkpoint.pt")
         self.assertAlmostEqual(state["step"], STEPS, delta=8)
         untrained = Codec(settings.load(HERE / "photo.toml")).state_dict()
         for name in ("taps", "log_steps.0", "offsets.2", "scales.1.near", "analysis.tail.weight", "synthesis.tail.weight"):
             self.assertFalse(torch.equal(state["model"][name], untrained[name]), name)
+        behind = train.read(self.out / "run/synthesis/checkpoint.pt")["model"]
+        for name in {phase.stage for phase in settings.load(HERE / "photo-synthesis.toml").phases}:
+            self.assertFalse(torch.equal(behind[f"networks.{name}.tail.weight"], state["model"]["synthesis.tail.weight"]), name)
 
     def test_the_package_is_whole(self):
         manifest = tomllib.loads((self.package / "manifest.toml").read_text(encoding="utf-8"))
@@ -63,8 +71,8 @@ class OneCommand(unittest.TestCase):
             self.assertEqual(hashlib.sha256((self.package / name).read_bytes()).hexdigest(), digest, name)
         shipped = tomllib.loads((ROOT / "models/artifacts/photo/manifest.toml").read_text(encoding="utf-8"))
         self.assertEqual(manifest.keys(), shipped.keys())
-        others = {f"synthesis-{i}.onnx" for i in range(1, len(shipped["ranges"]["cut"]) - 1)}
-        self.assertEqual(manifest["files"].keys(), shipped["files"].keys() - others)
+        self.assertEqual(manifest["files"].keys(), shipped["files"].keys())
+        self.assertEqual(manifest["ranges"], shipped["ranges"])
 
     def test_priors_were_counted(self):
         priors = np.frombuffer((self.package / "tables.bin").read_bytes()[LEARNED:FILTER], "<u2")
@@ -73,9 +81,25 @@ class OneCommand(unittest.TestCase):
     def test_the_post_filter_was_fitted(self):
         taps = np.frombuffer((self.package / "tables.bin").read_bytes()[FILTER + 2 :], "i1")
         self.assertGreater((taps != 0).mean(), 0.5)
-        behind = np.frombuffer((self.package / "post_filter.bin").read_bytes()[2:], "i1")
+        behind, before = ((folder / "post_filter.bin").read_bytes() for folder in (self.package, self.out / "run/coder/package"))
+        self.assertNotEqual(behind, before)
+        behind = np.frombuffer(behind[2:], "i1")
         self.assertEqual(len(behind), len(taps))
         self.assertGreater((behind != 0).mean(), 0.5)
+
+    def test_what_was_made_is_not_made_again(self):
+        before = self.package.stat().st_mtime_ns
+        self.run_of()
+        self.assertEqual(self.package.stat().st_mtime_ns, before)
+
+    def test_a_step_that_was_cut_short_is_made_again_alone(self):
+        before = (self.package / "post_filter.bin").read_bytes()
+        checkpoint = (self.out / "run/synthesis/checkpoint.pt").stat().st_mtime_ns
+        self.package.rename(self.out / "run/unfinished")
+        (self.out / "run/unfinished/post_filter.bin").write_bytes(b"half")
+        self.run_of()
+        self.assertEqual((self.package / "post_filter.bin").read_bytes(), before)
+        self.assertEqual((self.out / "run/synthesis/checkpoint.pt").stat().st_mtime_ns, checkpoint)
 
     def test_the_program_takes_it(self):
         picture, stream, again = (self.out / name for name in ("a.png", "a.nst", "b.png"))

@@ -18,6 +18,7 @@ import torch
 from PIL import Image
 
 import coder
+import filtered
 import pack
 import post_filter
 import rotation_search
@@ -151,6 +152,22 @@ def slow_filtered(filters: post_filter.PostFilter, samples: np.ndarray, signific
     return out
 
 
+def slow_layer(filters: post_filter.PostFilter, planes: torch.Tensor, significance: np.ndarray, cut: float) -> torch.Tensor:
+    """(3, H, W) planes, filtered in floats, by operations whose derivatives PyTorch knows."""
+    clip, (_, height, width) = post_filter.clip_at(filters.step, cut), planes.shape
+    samples = (planes.detach() * 64).round().int().numpy()
+    numbers = filters.numbers(post_filter.padded(samples), significance, clip)
+    wide = torch.nn.functional.pad(planes[None], (2, 2, 2, 2), mode="replicate")[0]
+    out = list(planes)
+    for c, own in enumerate(filters.at(cut)):
+        pairs = [(b, pair) for b, own_pairs in post_filter.TAPS[c] for pair in own_pairs]
+        for taps, (b, (dy, dx)) in zip(own, pairs):
+            for y, x in ((2 + dy, 2 + dx), (2 - dy, 2 - dx)):
+                difference = (wide[b, y : y + height, x : x + width] - planes[b]).clamp(-clip / 64, clip / 64)
+                out[c] = out[c] + torch.from_numpy(taps[numbers[c]] / np.float32(65536)).float() * difference
+    return torch.stack(out)
+
+
 class PostFilter(unittest.TestCase):
     filters = post_filter.PostFilter.read(HERE / "../artifacts/photo/tables.bin")
 
@@ -174,6 +191,33 @@ class PostFilter(unittest.TestCase):
         planes, known = coder.window(coded, 3.6, TABLES, 0, 0, picture.shape[:2])
         before, after = (np.square(one - target).mean() for one in (planes, self.filters.apply(planes, known, 3.6)))
         self.assertLess(after, 0.99 * before)
+
+    def seen(self, cuts: tuple[float, ...]) -> tuple[torch.Tensor, torch.Tensor, list[np.ndarray]]:
+        """Planes and what the filter is told, of windows at these cuts; and the planes filtered."""
+        coded = coder.encode(photo(128, 192, 11), TABLES)
+        found = [coder.window(coded, cut, TABLES, 32, 32, (64, 96)) for cut in cuts]
+        significant = np.stack([post_filter.significance(known) for _, known in found])
+        expected = [self.filters.apply(planes, known, cut) for (planes, known), cut in zip(found, cuts)]
+        return torch.from_numpy(np.stack([planes for planes, _ in found])), torch.from_numpy(significant).float(), expected
+
+    def test_behind_a_network_it_is_the_same_but_for_roundings(self):
+        cuts = (0.3, 4.6)
+        planes, significant, expected = self.seen(cuts)
+        found = filtered.Filtered(self.filters)(planes, significant, torch.tensor(cuts))
+        self.assertGreater((found - planes).abs().max(), 1)
+        np.testing.assert_allclose(found.numpy(), np.stack(expected), atol=0.4)
+        self.assertLess(np.abs(found.numpy() - np.stack(expected)).mean(), 0.03)
+
+    def test_its_derivative_is_that_of_clipped_differences(self):
+        cuts = torch.tensor([0.3, 4.6])
+        planes, significant, _ = self.seen(tuple(cuts.tolist()))
+        planes, weights = planes.requires_grad_(), torch.randn(planes.shape, generator=torch.Generator().manual_seed(1))
+        (filtered.Filtered(self.filters)(planes, significant, cuts) * weights).sum().backward()
+        slow = planes.detach().clone().requires_grad_()
+        for one, told, cut, factor in zip(slow, significant, cuts.tolist(), weights):
+            (slow_layer(self.filters, one, told.numpy().astype(int), cut) * factor).sum().backward()
+        torch.testing.assert_close(planes.grad, slow.grad, rtol=1e-4, atol=1e-4)
+        self.assertGreater((planes.grad - weights).abs().max(), 0.1)
 
     def test_tables_lie_between_cuts(self):
         self.assertEqual([post_filter.between(cut) for cut in (0.2, 3.5, 9.0)], [(0, 0), (1, 64), (1, 256)])
@@ -225,7 +269,12 @@ class DryRun(unittest.TestCase):
             torch.testing.assert_close(a, b)
         rows = [json.loads(line) for line in (Path(self.folder.name) / "whole/log.jsonl").read_text().splitlines()]
         self.assertEqual({row["step"] for row in rows}, {0, 2, 4})
-        self.assertTrue(all(row["gain"] == 0 for row in rows if row["step"] == 0))
+        untrained = [row for row in rows if row["step"] == 0]
+        self.assertEqual(len(untrained), len(whole.task.validation))
+        for row, (_, _, seen) in zip(untrained, whole.task.validation):  # the filter alone
+            behind = whole.task.filter(seen["planes"], seen["significant"], seen["cut"])
+            gain = windows.psnr(behind, seen) - windows.psnr(seen["planes"], seen)
+            self.assertAlmostEqual(row["gain"], gain.mean().item(), 3)
 
     def test_a_run_goes_on_from_what_is_committed_of_it(self):
         run = self.run_of("long")

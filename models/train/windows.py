@@ -15,6 +15,7 @@ import torch
 
 import coder
 import pack
+import post_filter
 from model import PASSES, PLANE_SCALE
 from settings import SynthesisSettings
 
@@ -38,6 +39,7 @@ class Window:
     cut: float
     error: float  # that counts as one
     axes: np.ndarray
+    significant: np.ndarray  # (3, side / 4, side / 4), what the post-filter is told (post_filter.py)
 
 
 class Packed:
@@ -75,11 +77,11 @@ class Packed:
         return self.window(pixels, coded, cut(random), y, x, crop)
 
     def window(self, pixels: np.ndarray, coded: coder.Coded, cut: float, y: int, x: int, side: int) -> Window:
-        planes, _ = coder.window(coded, cut, self.tables, y, x, (side, side))
+        planes, known = coder.window(coded, cut, self.tables, y, x, (side, side))
         samples = pixels[y : y + side, x : x + side].astype(np.float32).reshape(-1, 3) - 128
         target = (coded.axes.astype(np.float32) / np.float32(PLANE_SCALE) @ samples.T).reshape(3, side, side)
         error = math.exp(np.interp(cut, np.arange(len(coded.errors)), np.log(coded.errors)))
-        return Window(planes, target, cut, error, coded.axes)
+        return Window(planes, target, cut, error, coded.axes, post_filter.significance(known))
 
     def batch(self, step: int, within: tuple[float, float]) -> Windows:
         """Those of a step, at cuts within a range."""

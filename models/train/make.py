@@ -1,0 +1,83 @@
+"""The model `photo`, from nothing to the package that ships: python make.py --photos PHOTOS --out OUT.
+
+Four steps, each where the one before left off: the coder with one synthesis network for all cuts (photo.toml), the photos coded with it
+(pack.py), a network for each range of cuts behind it (photo-synthesis.toml), and the post-filter behind these. It may be stopped at any
+time; the same command goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import shutil
+import signal
+from pathlib import Path
+
+import torch
+
+import export
+import manifest
+import pack
+import train
+from data import training
+from settings import Settings, load
+
+HERE = Path(__file__).resolve().parent
+CODER, SYNTHESIS = HERE / "photo.toml", HERE / "photo-synthesis.toml"
+
+
+def make(photos: Path, out: Path, steps: int | None = None, ended: list | None = None) -> Path:
+    """The package; `steps`: about so many in each training, for a dry run."""
+
+    def settings(file: Path, **changed: str) -> Settings:
+        loaded = dataclasses.replace(load(file), **changed)
+        return loaded.shortened(steps) if steps else loaded
+
+    package, coder = out / "package", out / "coder"
+    if package.exists():
+        return package
+    print("1 of 4: the coder and a network for all cuts", flush=True)
+    trained(settings(CODER), photos, coder, ended)
+    print("2 of 4: all photos coded", flush=True)
+    pack.pack(photos, out / "packed", coder / "package", coder / "checkpoint.pt", CODER)
+    print("3 of 4: a network for each range of cuts", flush=True)
+    of_coder = {"tables": str(coder.resolve() / "package/tables.bin"), "start": str(coder.resolve() / "checkpoint.pt")}
+    trained(settings(SYNTHESIS, **of_coder), out / "packed", out / "synthesis", ended)
+    print("4 of 4: the post-filter behind the networks", flush=True)
+    unfinished = out / "unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    shutil.copytree(out / "synthesis/package", unfinished)
+    export.learn_by_coding("filters", unfinished, training(photos))
+    manifest.renew(unfinished)
+    return unfinished.rename(package)
+
+
+def trained(settings: Settings, data: Path, out: Path, ended: list | None) -> None:
+    """Trains to the end and exports, or goes on with that."""
+    if (out / "exported").exists():
+        return
+    run = train.start(settings, data, out, resume=(out / "checkpoint.pt").exists())
+    train.train(run, ended)
+    if ended:
+        raise SystemExit("stopped; the same command goes on from here")
+    run.task.export(run.averaged(), out)
+    (out / "exported").touch()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--photos", type=Path, required=True, help="folder of openly licensed photos")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--steps", type=int, help="about so many steps in each training, for a dry run")
+    parser.add_argument("--threads", type=int, help="of PyTorch; default: one a core")
+    arguments = parser.parse_args()
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    ended: list = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.append(True))
+    print(make(arguments.photos, arguments.out, arguments.steps, ended))
+
+
+if __name__ == "__main__":
+    main()
