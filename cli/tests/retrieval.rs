@@ -2,9 +2,9 @@
 
 mod harness;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use harness::{Bench, NESTCAST, codes, png, refusal};
 use nestcast_models::Runtime;
@@ -13,13 +13,18 @@ use serde_json::Value;
 
 /// Runs `nestcast` where there is ONNX Runtime.
 fn run(bench: &Bench, arguments: &[&str]) -> Output {
+    command(bench, arguments).output().expect("the binary ends")
+}
+
+fn command(bench: &Bench, arguments: &[&str]) -> Command {
     let library = std::env::var_os("ORT_DYLIB_PATH");
     let mut command = bench.command(NESTCAST);
     match library {
         Some(library) => command.env("ORT_DYLIB_PATH", library),
         None => command.env_remove("ORT_DYLIB_PATH"),
     };
-    command.args(arguments).output().expect("the binary ends")
+    command.args(arguments);
+    command
 }
 
 fn succeed(bench: &Bench, arguments: &[&str]) -> (String, String) {
@@ -351,6 +356,19 @@ fn a_search_that_cannot_show_what_is_asked_for_is_refused() {
         assert!(said.contains(part), "{said}");
     }
     succeed(&bench, &[&search[..], &["--among", "5", "--top", "5"]].concat());
+}
+
+#[test]
+fn a_sheet_shows_a_picture_that_came_through_a_pipe() {
+    let bench = bench();
+    succeed(&bench, &INDEX);
+    bench.write("standard input", &picture(9, 150));
+    let search = |query| ["search", "all.index", query, "--model", "codes", "--sheet", "sheet.png"];
+    succeed(&bench, &search("standard input"));
+    let expected = bench.read("sheet.png");
+    let query = File::open(bench.path("standard input")).expect("a file");
+    let output = command(&bench, &search("-")).stdin(query).output().expect("the binary ends");
+    assert!(output.status.success() && bench.read("sheet.png") == expected, "the sheet lacks the picture");
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Search) -> Result<()> {
     let query = coder.query(&options.image)?;
     let report = Report::new(names, &index, &query, [options.top, options.among()])?;
     if let Some(sheet) = sheet {
-        sheet.write(&encode_png(&report.sheet(&options.image, &coder)?)?)?;
+        sheet.write(&encode_png(&report.sheet(&query, &coder)?)?)?;
         let (missing, all) = report.missing();
         if missing > 0 && !options.json {
             files::note(&format!(

@@ -25,6 +25,8 @@ pub struct Coder {
 /// What is searched for.
 #[derive(Debug)]
 pub struct Query {
+    /// The picture itself, RGB.
+    pub picture: Picture,
     /// The code of the picture.
     pub whole: Vec<u8>,
     /// The codes of what it may be a crop of.
@@ -67,9 +69,10 @@ impl Coder {
     /// # Errors
     /// As [`code`](Self::code).
     pub fn query(&self, path: &Path) -> Result<Query> {
-        let rgb = to_rgb(&self.read(path)?).into_owned();
-        let whole = self.encoder.encode(&rgb).with_context(|| no_code(path))?;
-        Ok(Query { whole, uncropped: self.encoder.encode_uncropped(&rgb).with_context(|| no_code(path))? })
+        let picture = to_rgb(&self.read(path)?).into_owned();
+        let whole = self.encoder.encode(&picture).with_context(|| no_code(path))?;
+        let uncropped = self.encoder.encode_uncropped(&picture).with_context(|| no_code(path))?;
+        Ok(Query { picture, whole, uncropped })
     }
 
     /// Reads a picture, or what the first bytes of a stream show of one.

@@ -89,21 +89,22 @@ impl Report {
         (self.found.iter().filter(|found| !Path::new(&found.picture).is_file()).count(), self.found.len())
     }
 
-    /// The picture that was searched for and those that were found, read as codes were made of them. What is no longer there is an
+    /// The picture that was searched for, and those that were found, read as codes were made of them. What is no longer there is an
     /// empty cell.
     ///
     /// # Errors
     /// If the sheet is larger than a picture may be.
-    pub fn sheet(&self, query: &Path, coder: &Coder) -> Result<Picture> {
-        let cell = |path: &Path, figures: String| {
-            let picture = coder.read(path).and_then(|picture| thumbnail(&picture, CELL)).ok();
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
+    pub fn sheet(&self, query: &Query, coder: &Coder) -> Result<Picture> {
+        let cell = |picture: Option<&Picture>, path: &str, figures: String| {
+            let picture = picture.and_then(|picture| thumbnail(picture, CELL).ok());
+            let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
             Cell { picture, name: name.chars().take(NAME).collect(), figures }
         };
-        let searched = vec![cell(query, format!("{} bits", self.bits))];
+        let found = |found: &Found| cell(coder.read(Path::new(&found.picture)).ok().as_ref(), &found.picture, found.figures());
+        let searched = vec![cell(Some(&query.picture), &self.query, format!("{} bits", self.bits))];
         let mut rows = vec![Row { heading: "searched".to_owned(), cells: searched }];
-        for (number, found) in self.found.chunks(COLUMNS).enumerate() {
-            let cells = found.iter().map(|found| cell(Path::new(&found.picture), found.figures())).collect();
+        for (number, row) in self.found.chunks(COLUMNS).enumerate() {
+            let cells = row.iter().map(found).collect();
             rows.push(Row { heading: if number == 0 { "found".to_owned() } else { String::new() }, cells });
         }
         let side = CELL as usize;
