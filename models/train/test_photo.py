@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import dataclasses
 import hashlib
 import io
@@ -21,6 +22,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+import data
 import export
 import make
 import settings
@@ -116,6 +118,17 @@ class OneCommand(unittest.TestCase):
 
 
 class Shipped(unittest.TestCase):
+    def test_the_list_of_photos_is_that_of_the_manifest(self):
+        with open(HERE / "photos.tsv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file, delimiter="\t"))
+        told = tomllib.loads((HERE / "../artifacts/photo/manifest.toml").read_text(encoding="utf-8"))["data"]
+        counts = [sum(row["file"].startswith(f"{folder}/") for row in rows) for folder in data.OPEN]
+        self.assertEqual(counts, [source["files"] for source in told])
+        self.assertEqual([row["part"] == "held-out" for row in rows], [i % data.HELD_OUT == 0 for i in range(len(rows))])
+        self.assertEqual(len({row["git_blob"] for row in rows}), len(rows))
+        for row in rows:
+            self.assertNotRegex(row["licence"], "NC|ND", row["file"])
+
     def test_the_checkpoints_are_those_of_the_shipped_tables(self):
         for name in ("photo", "photo-ssim"):
             model = Codec(settings.load(HERE / f"{name}.toml"))

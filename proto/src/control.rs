@@ -133,6 +133,21 @@ mod tests {
     }
 
     #[test]
+    fn pictures_that_no_stream_can_have_are_refused() {
+        for (sides, fits) in
+            [([16_384, 1], true), ([1, 16_384], true), ([16_385, 1], false), ([1, 16_385], false), ([0, 9], false)]
+        {
+            let [width, height] = sides;
+            let package = PackageHash([0; 32]);
+            let welcome = Welcome { model: [0; 6], package, width, height, rate: (30, 1), video: None };
+            let mut control = Control::default();
+            control.handle_bytes(&Message::Welcome(welcome).encode());
+            let taken = control.poll().map(|message| message.is_some()).map_err(|close| close.code);
+            assert_eq!(taken, if fits { Ok(true) } else { Err(Code::Violation) }, "{sides:?}");
+        }
+    }
+
+    #[test]
     fn other_versions_are_named_and_long_messages_refused_before_they_are_held() {
         for version in [0, 1, 2, 8, 10] {
             let mut control = Control::default();

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::bitrate::Bitrate;
 use crate::close::{Close, Code};
-use crate::limits::{MAX_FRAME, MAX_TOKEN, VERSION};
+use crate::limits::{MAX_SIDE, MAX_TOKEN, VERSION};
 use crate::wire::{Reader, put_bytes, put_varint};
 
 const HELLO: u64 = 1;
@@ -209,17 +209,13 @@ fn welcome(reader: &mut Reader<'_>) -> Result<Welcome, Close> {
     version(reader)?;
     let model = model_id(reader)?;
     let package = package(reader)?;
-    let mut number = || -> Result<u32, Close> {
+    let mut number = |most: u32| -> Result<u32, Close> {
         let number = reader.varint().ok_or(SHORT)?;
-        let fits = u32::try_from(number).ok().filter(|number| (1..=1_000_000).contains(number));
+        let fits = u32::try_from(number).ok().filter(|number| (1..=most).contains(number));
         fits.ok_or(Close::violation("a welcome has a number out of range"))
     };
-    let ([width, height], rate) = ([number()?, number()?], (number()?, number()?));
-    let welcome = Welcome { model, package, width, height, rate, video: video(reader)? };
-    if u64::from(welcome.width) * u64::from(welcome.height) > 64 * MAX_FRAME {
-        return Err(Close::violation("a welcome announces too large a picture"));
-    }
-    Ok(welcome)
+    let ([width, height], rate) = ([number(MAX_SIDE)?, number(MAX_SIDE)?], (number(1_000_000)?, number(1_000_000)?));
+    Ok(Welcome { model, package, width, height, rate, video: video(reader)? })
 }
 
 fn video(reader: &mut Reader<'_>) -> Result<Option<Video>, Close> {

@@ -100,7 +100,8 @@ impl Report {
             let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
             Cell { picture, name: name.chars().take(NAME).collect(), figures }
         };
-        let found = |found: &Found| cell(coder.read(Path::new(&found.picture)).ok().as_ref(), &found.picture, found.figures());
+        let found =
+            |found: &Found| cell(coder.read(Path::new(&found.picture)).ok().as_ref(), &found.picture, found.figures());
         let searched = vec![cell(Some(&query.picture), &self.query, format!("{} bits", self.bits))];
         let mut rows = vec![Row { heading: "searched".to_owned(), cells: searched }];
         for (number, row) in self.found.chunks(COLUMNS).enumerate() {
