@@ -3,9 +3,10 @@
 /// More threads than this gain nothing and only cost.
 const MAX_THREADS: usize = 256;
 
-/// Calls `work` once for every item, on up to `threads` threads, or as many as the system grants. Items are
-/// taken in order.
+/// Calls `work` once for every item, on up to `threads` threads, no more than there are items, or as many as the system
+/// grants. Items are taken in order.
 pub(crate) fn for_each<T: Send>(threads: usize, items: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+    let threads = threads.min(items.size_hint().1.unwrap_or(MAX_THREADS)).min(MAX_THREADS);
     if threads <= 1 {
         return items.for_each(work);
     }
@@ -17,7 +18,7 @@ pub(crate) fn for_each<T: Send>(threads: usize, items: impl Iterator<Item = T> +
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.min(MAX_THREADS) {
+        for _ in 1..threads {
             if std::thread::Builder::new().spawn_scoped(scope, drain).is_err() {
                 break;
             }

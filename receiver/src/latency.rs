@@ -1,6 +1,7 @@
 //! How long frames took from capture to shown, counted in classes.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds up to which a frame counts in each class but the last, which takes all others.
 const BOUNDS_MS: [u64; 11] = [20, 40, 60, 80, 100, 120, 160, 240, 400, 1000, 4000];
@@ -33,9 +34,11 @@ pub(crate) fn ahead(now: Duration) -> i64 {
     micros(now).saturating_sub(micros(wall_clock()))
 }
 
-/// Our clock, since 1970.
+/// Our clock, since 1970. It goes on evenly though the machine's is set meanwhile.
 fn wall_clock() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    static BEGAN: LazyLock<(Instant, Duration)> =
+        LazyLock::new(|| (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()));
+    BEGAN.1 + BEGAN.0.elapsed()
 }
 
 fn micros(time: Duration) -> i64 {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use nestcast_proto::{ModelHeader, PackageHash};
+use nestcast_proto::{Bitrate, ModelHeader, PackageHash};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -59,9 +59,16 @@ pub(crate) async fn expect(begins: oneshot::Receiver<()>) -> Result<(), Error> {
     timeout(FETCH_STALL, begins).await.map_or(Err(LATE), |_| Ok(()))
 }
 
-/// Reads a package, of which `first` has come.
-pub(crate) async fn read(header: &ModelHeader, first: Bytes, stream: &mut impl Incoming) -> Result<Bytes, Error> {
-    let whole = MIN_FETCH_TIME + Duration::from_secs(header.length / MIN_FETCH_BYTES_PER_SECOND);
+/// Reads a package, of which `first` has come. A sender keeps to the receiver's `cap`.
+pub(crate) async fn read(
+    header: &ModelHeader,
+    first: Bytes,
+    stream: &mut impl Incoming,
+    cap: Option<Bitrate>,
+) -> Result<Bytes, Error> {
+    let half = cap.map_or(u64::MAX, |cap| cap.bits() / 16);
+    let rate = half.clamp(1, MIN_FETCH_BYTES_PER_SECOND);
+    let whole = MIN_FETCH_TIME + Duration::from_secs(header.length / rate);
     timeout(whole, collect(header.length, first, stream)).await.unwrap_or(Err(LATE))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nestcast_proto::{
-    Close, Code, Control, Hello, MAX_FRAME, MAX_HEAD_BYTES, Message, ModelRequest, Subscriber, Welcome,
+    Bitrate, Close, Code, Control, Hello, MAX_FRAME, MAX_HEAD_BYTES, Message, ModelRequest, Subscriber, Welcome,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -69,6 +69,7 @@ async fn session<C: Connection, S: FrameSink>(
     sink: &mut S,
     handed_over: &mut Option<(Instant, Instant)>,
 ) -> Result<Infallible, Error> {
+    let cap = hello.max_bitrate;
     let greeting = async {
         let (outgoing, mut incoming) = connection.open_control(Message::Hello(hello).encode()).await?;
         let mut control = Control::default();
@@ -89,7 +90,7 @@ async fn session<C: Connection, S: FrameSink>(
     let (mut outgoing, incoming, control, welcome, clock) = greeted?;
     sink.handle_clock(Duration::from_micros(clock.micros) + connection.rtt() / 2);
     let readiness = sink.handle_welcome(&welcome).await.map_err(Error::refused)?;
-    let mut frames = Frames::new(connection, &welcome, sink, handed_over);
+    let mut frames = Frames::new(connection, &welcome, cap, sink, handed_over);
     frames.readers.spawn(streams::silence(incoming, control));
     if readiness == Readiness::NeedsPackage {
         if !fetch {
@@ -159,6 +160,7 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
     fn new(
         connection: &'a C,
         welcome: &Welcome,
+        cap: Option<Bitrate>,
         sink: &'a mut S,
         handed_over: &'a mut Option<(Instant, Instant)>,
     ) -> Self {
@@ -175,7 +177,7 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
             subscriber,
             epoch,
             inbox,
-            reader: Reader { events, request: None, repairs },
+            reader: Reader { events, request: None, repairs, cap },
             readers: JoinSet::new(),
             patience,
             overdue: epoch + patience,
@@ -204,7 +206,11 @@ impl<'a, C: Connection, S: FrameSink> Frames<'a, C, S> {
             }
             self.subscriber.handle_round_trip(self.connection.rtt());
             self.hand_over()?;
-            self.ask_join(&mut control).await?;
+            match self.ask_join(&mut control).await {
+                // What came before the end is handed over still.
+                Err(end @ (Error::Closed(_) | Error::Lost { .. })) => break end,
+                asked => asked?,
+            }
             self.check_frames()?;
         };
         self.finish().await?;

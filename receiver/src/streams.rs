@@ -4,7 +4,9 @@ use std::future::Future;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use nestcast_proto::{Bases, Control, FrameHeader, LateHeader, MAX_FRAME, ModelHeader, ParityHeader, StreamHead};
+use nestcast_proto::{
+    Bases, Bitrate, Control, FrameHeader, LateHeader, MAX_FRAME, ModelHeader, ParityHeader, StreamHead,
+};
 use tokio::sync::mpsc;
 
 use crate::error::Error;
@@ -31,6 +33,8 @@ pub(crate) struct Reader {
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) request: Option<Arc<Request>>,
     pub(crate) repairs: Repairs,
+    /// The most that the receiver wants, which it told the sender.
+    pub(crate) cap: Option<Bitrate>,
 }
 
 impl Reader {
@@ -136,7 +140,7 @@ impl Reader {
     async fn model(self, header: ModelHeader, first: Bytes, mut stream: impl Incoming) -> Result<(), Error> {
         let request = self.request.filter(|request| request.begin(&header));
         let request = request.ok_or(Error::violation("a model came that was not asked for"))?;
-        let package = model::read(&header, first, &mut stream).await?;
+        let package = model::read(&header, first, &mut stream, self.cap).await?;
         let _ = self.events.send(Event::Package(package, request)).await;
         Ok(())
     }

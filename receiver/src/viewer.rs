@@ -87,13 +87,11 @@ pub struct Totals {
 /// In a line: the pictures that were shown, and what became of the others.
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { received: ReceiveStats { shown, bytes, blank, .. }, undecoded, corrupt, .. } = self;
-        let pictures = shown.saturating_sub(undecoded + corrupt);
+        let Self { received: ReceiveStats { shown, bytes, blank, .. }, corrupt, .. } = self;
+        let pictures: u64 = self.latency.classes().map(|(_, frames)| frames).sum();
+        let skipped = shown.saturating_sub(pictures + corrupt);
         let s = if pictures == 1 { "" } else { "s" };
-        write!(
-            f,
-            "{pictures} picture{s} from {bytes} bytes, {undecoded} skipped for want of time, {blank} never came"
-        )?;
+        write!(f, "{pictures} picture{s} from {bytes} bytes, {skipped} skipped for want of time, {blank} never came")?;
         if self.concealed > 0 {
             write!(f, ", {} concealed while they were missing", self.concealed)?;
         }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use nestcast_codec::{EncodeError, Format, ModelId, Picture, Range, Size};
@@ -19,6 +19,7 @@ use nestcast_media::y4m::{self, Rate, Reader};
 use nestcast_proto::{Frame, PackageHash, Video, Welcome};
 use tokio::sync::mpsc;
 
+use crate::clock;
 use crate::feedback::Feedback;
 use crate::newest::Newest;
 use crate::source::{FrameSource, SourceError};
@@ -328,7 +329,7 @@ fn read(mut pictures: Pictures, slot: &Newest<Captured>, spent: &Receiver<Pictur
         if slot.is_closed() {
             break;
         }
-        skipped = slot.put(Captured { id, at: microseconds(), picture }).map(|captured| captured.picture);
+        skipped = slot.put(Captured { id, at: clock::microseconds(), picture }).map(|captured| captured.picture);
     }
     Ok(())
 }
@@ -357,12 +358,6 @@ fn encode(
         let _ = spent.map(|picture| spend.try_send(picture));
     }
     Ok(())
-}
-
-/// Now, in microseconds since 1970.
-pub(crate) fn microseconds() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -3,11 +3,13 @@
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use nestcast_proto::{DelayController, INITIAL_WINDOW, PathStats};
 use quinn::congestion::{Controller, ControllerFactory};
 use tokio::sync::Notify;
+
+use crate::clock;
 
 /// How long a path is waited on before it is looked whether the peer has moved to another.
 const PATH_STAYS: Duration = Duration::from_millis(250);
@@ -123,8 +125,8 @@ impl SharedClock {
 
     /// Shows the time of the world (UTC), so that the senders of several machines share it too.
     pub(crate) fn utc() -> Self {
-        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Self { began: Instant::now(), time }
+        let (began, time) = clock::began();
+        Self { began, time }
     }
 
     fn at(self, moment: Instant) -> Duration {

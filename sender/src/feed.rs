@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::in_loop::InLoop;
-use crate::capture::microseconds;
+use crate::clock;
 use crate::feedback::Feedback;
 use crate::frames::{Frames, Next};
 use crate::places::{Place, Places};
@@ -151,7 +151,7 @@ async fn admit<'a, C: Connection>(
     }
     let place = shared.places.take(connection.address());
     let _place = place.ok_or(Close { code: Code::Full, why: "all places are taken" })?;
-    let clock = Clock { micros: microseconds() };
+    let clock = Clock { micros: clock::microseconds() };
     let mut welcome = [Message::Welcome(shared.welcome.clone()).encode(), Message::Clock(clock).encode()];
     while welcome.iter().any(|message| !message.is_empty()) {
         outgoing.write(&mut welcome, Room { held: INITIAL_WINDOW, pending: None }).await?;

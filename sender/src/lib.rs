@@ -50,6 +50,7 @@ mod address_prefix;
 mod admission;
 mod broadcast;
 mod capture;
+mod clock;
 mod congestion;
 mod connection_ids;
 mod error;

@@ -242,6 +242,11 @@ fn front(chunks: &[Bytes], most: usize) -> ([Bytes; MAX_PIECES], usize) {
     (front, count)
 }
 
+/// Of a stream that the peer stopped, as it may: it wants no more of it, so all of it counts as taken.
+fn unwanted(chunks: &mut [Bytes]) -> usize {
+    chunks.iter_mut().map(|chunk| std::mem::take(chunk).len()).sum()
+}
+
 fn disconnected(error: impl std::fmt::Display) -> Disconnected {
     Disconnected(error.to_string())
 }
@@ -352,7 +357,11 @@ impl Outgoing for Stream {
         };
         self.path.connection.set_send_window(room.held);
         let (mut front, count) = front(chunks, most);
-        let written = self.stream.write_chunks(&mut front[..count]).await.map_err(disconnected)?.bytes;
+        let written = match self.stream.write_chunks(&mut front[..count]).await {
+            Ok(written) => written.bytes,
+            Err(quinn::WriteError::Stopped(_)) => return Ok(unwanted(chunks)),
+            Err(error) => return Err(disconnected(error)),
+        };
         known.handle_written(written as u64);
         let mut left = written;
         for chunk in chunks {

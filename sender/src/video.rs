@@ -171,7 +171,8 @@ impl VideoEncoding {
         if !(joined || asked && self.joins.take()) {
             return None;
         }
-        let base = self.rate.bytes(self.slowest[at] * JOIN_INTERVALS).max(MIN_JOIN_BYTES);
+        let most = usize::try_from(MAX_FRAME).unwrap_or(usize::MAX);
+        let base = self.rate.bytes(self.slowest[at] * JOIN_INTERVALS).clamp(MIN_JOIN_BYTES, most);
         // What else a link carries of it in time makes the floor that a receiver begins with more like the others'.
         let nestcast_codec::Frame { bytes, .. } = self.encoder.join(at, base.max(self.useful[at]))?;
         Some(Join { base: base.min(bytes.len()), bytes })
@@ -213,7 +214,9 @@ impl VideoEncoding {
 
     /// Encodes loop `at` for these receivers, who have use for so many bytes of a frame.
     fn follow_loop(&mut self, at: usize, receivers: &[&ReceiverStatistics], useful: u64) {
-        let rates: Vec<f64> = receivers.iter().map(|receiver| rate_of(receiver)).collect();
+        // No frame may be longer, however fast a link is.
+        let most = (MAX_FRAME * 8) as f64 * f64::from(self.rate.frames) / f64::from(self.rate.seconds);
+        let rates: Vec<f64> = receivers.iter().map(|receiver| rate_of(receiver).min(most)).collect();
         let known = population(&rates, 0.0);
         if let (Some(slowest), Some(median)) = (known.slowest(), known.median()) {
             self.slowest[at] = slowest.max(median * HOPELESS).min(self.slowest[at] * RISE);

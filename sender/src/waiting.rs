@@ -1,6 +1,6 @@
 //! Peers whose handshake has not begun, and whose turn is next.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -36,7 +36,8 @@ pub(crate) struct Waiting<T> {
     last_turns: BTreeMap<AddressPrefix, u64>,
     /// Who had a turn, oldest first, and which.
     turns: VecDeque<(Instant, SocketAddr, u64)>,
-    had_turn: BTreeSet<SocketAddr>,
+    /// The last turn of each of them.
+    had_turn: BTreeMap<SocketAddr, u64>,
 }
 
 /// The peers of one prefix, oldest first.
@@ -64,7 +65,7 @@ impl<T> Waiting<T> {
             turn: 0,
             last_turns: BTreeMap::new(),
             turns: VecDeque::new(),
-            had_turn: BTreeSet::new(),
+            had_turn: BTreeMap::new(),
         }
     }
 
@@ -76,7 +77,7 @@ impl<T> Waiting<T> {
     /// loses its oldest.
     pub(crate) fn push(&mut self, now: Instant, address: SocketAddr, it: T) -> Vec<T> {
         let queue = self.queues.entry(AddressPrefix::of(address)).or_default();
-        let again = self.had_turn.contains(&address);
+        let again = self.had_turn.contains_key(&address);
         let part = if again { &mut queue.again } else { &mut queue.new };
         part.push_back(Waiter { since: now, address, it });
         self.count += 1;
@@ -107,14 +108,16 @@ impl<T> Waiting<T> {
     fn remember(&mut self, now: Instant, address: SocketAddr) {
         self.turn += 1;
         self.last_turns.insert(AddressPrefix::of(address), self.turn);
-        self.had_turn.insert(address);
+        self.had_turn.insert(address, self.turn);
         self.turns.push_back((now, address, self.turn));
     }
 
     /// Forgets turns that are long past.
     fn forget(&mut self, now: Instant) {
         while let Some((_, address, turn)) = self.turns.pop_front_if(|(at, ..)| *at + MEMORY < now) {
-            self.had_turn.remove(&address);
+            if self.had_turn.get(&address) == Some(&turn) {
+                self.had_turn.remove(&address);
+            }
             let prefix = AddressPrefix::of(address);
             if self.last_turns.get(&prefix) == Some(&turn) {
                 self.last_turns.remove(&prefix);
@@ -239,6 +242,22 @@ mod tests {
         waiting.push(now, address(2, 1), 4);
         assert_eq!(waiting.pop(now), Some(4));
         assert_eq!((waiting.turns.len(), waiting.had_turn.len()), (1, 1), "turns are forgotten");
+    }
+
+    #[test]
+    fn who_comes_again_and_again_is_known_from_its_last_turn_on() {
+        let (mut waiting, start) = (Waiting::new(100), Instant::now());
+        for half in 0..2 {
+            let now = start + MEMORY / 2 * half;
+            waiting.push(now, address(1, 7), 0);
+            assert_eq!(waiting.pop(now), Some(0));
+        }
+        let now = start + MEMORY * 5 / 4;
+        waiting.push(now, address(1, 8), 1);
+        assert_eq!(waiting.pop(now), Some(1), "the first turn is forgotten");
+        waiting.push(now, address(1, 7), 2);
+        waiting.push(now, address(1, 9), 3);
+        assert_eq!([waiting.pop(now), waiting.pop(now)], [Some(3), Some(2)]);
     }
 
     #[test]

@@ -189,7 +189,7 @@ pub enum RecordHead {
 
 impl RecordHead {
     /// Bytes that it takes at most.
-    pub const MAX_BYTES: usize = MAX_VARINT;
+    const MAX_BYTES: usize = MAX_VARINT;
 
     /// Reads one, and says how many bytes it takes; nothing if the bytes end in it.
     ///

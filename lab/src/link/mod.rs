@@ -14,5 +14,5 @@ mod relay;
 mod schedule;
 pub mod trace;
 
-pub use relay::{Passage, Relay, Traffic};
+pub use relay::{Relay, Traffic};
 pub use schedule::{Link, Policer, Schedule};

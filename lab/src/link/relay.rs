@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::net::UdpSocket;
@@ -18,17 +18,6 @@ const MAX_PACKET_BYTES: usize = 65_536;
 const MAX_WAITING_PACKETS: usize = 1024;
 /// Packets that go on in a millisecond after having been held back: a socket takes them.
 const RELEASED_PER_MILLISECOND: usize = 16;
-
-/// A packet that came to the link from the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Passage {
-    /// When it came, since the relay began.
-    pub at: Duration,
-    /// Its bytes, without the headers of UDP and IP.
-    pub bytes: usize,
-    /// How long it waited in the queue; nothing if it was dropped.
-    pub wait: Option<Duration>,
-}
 
 /// What gets through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +36,6 @@ pub enum Traffic {
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
-    began: Instant,
-    passed: Arc<Mutex<Vec<Passage>>>,
     traffic: watch::Sender<Traffic>,
     _task: JoinSet<()>,
 }
@@ -66,13 +53,12 @@ impl Relay {
         let near = Arc::new(UdpSocket::bind(SocketAddr::new(server.ip(), 0)).await?);
         let (address, began) = (near.local_addr()?, Instant::now());
         let (traffic, following) = watch::channel(Traffic::Both);
-        let passed: Arc<Mutex<Vec<Passage>>> = Arc::default();
         let (up, down) = (Schedule::new(link.back()), Schedule::new(link));
         let (clients, held, readers) = (BTreeMap::new(), VecDeque::new(), JoinSet::new());
-        let ends = Ends { near, server, began, up, down, clients, held, passed: Arc::clone(&passed), readers };
+        let ends = Ends { near, server, began, up, down, clients, held, readers };
         let mut task = JoinSet::new();
         task.spawn(ends.run(following));
-        Ok(Self { address, began, passed, traffic, _task: task })
+        Ok(Self { address, traffic, _task: task })
     }
 
     /// Where clients find the server behind the link.
@@ -81,21 +67,9 @@ impl Relay {
         self.address
     }
 
-    /// When it began: the zero of the link's times.
-    #[must_use]
-    pub const fn began(&self) -> Instant {
-        self.began
-    }
-
     /// From now on this gets through.
     pub fn set_traffic(&self, traffic: Traffic) {
         self.traffic.send_replace(traffic);
-    }
-
-    /// The packets that came from the server since the last call.
-    #[must_use]
-    pub fn take_passages(&self) -> Vec<Passage> {
-        std::mem::take(&mut *self.passed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -124,7 +98,6 @@ struct Ends {
     /// The socket to the server for each client.
     clients: BTreeMap<SocketAddr, Arc<UdpSocket>>,
     held: VecDeque<Packet>,
-    passed: Arc<Mutex<Vec<Passage>>>,
     readers: JoinSet<()>,
 }
 
@@ -175,9 +148,9 @@ impl Ends {
     }
 
     fn push_down(&mut self, packet: Packet) {
-        let (at, bytes) = (self.began.elapsed(), packet.bytes.len());
-        let wait = self.down.push(at, bytes, packet);
-        self.passed.lock().unwrap_or_else(PoisonError::into_inner).push(Passage { at, bytes, wait });
+        let bytes = packet.bytes.len();
+        // What the queue has no room for is lost.
+        let _ = self.down.push(self.began.elapsed(), bytes, packet);
     }
 
     /// Sends what has arrived. What cannot be sent is lost.
@@ -231,7 +204,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn packets_go_both_ways_and_those_from_the_server_are_logged() -> io::Result<()> {
+    async fn packets_go_both_ways() -> io::Result<()> {
         let server = UdpSocket::bind("127.0.0.1:0").await?;
         let relay = Relay::start(server.local_addr()?, Link::constant(10_000_000)).await?;
         let client = UdpSocket::bind("127.0.0.1:0").await?;
@@ -243,9 +216,6 @@ mod tests {
         server.send_to(b"answer", peer).await?;
         let length = client.recv(&mut buffer).await?;
         assert_eq!(&buffer[..length], b"answer");
-        let passages = relay.take_passages();
-        assert!(matches!(passages[..], [Passage { bytes: 6, wait: Some(Duration::ZERO), .. }]), "{passages:?}");
-        assert!(relay.take_passages().is_empty());
         Ok(())
     }
 

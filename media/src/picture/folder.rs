@@ -8,7 +8,7 @@ const EXTENSIONS: [&str; 3] = ["png", "jpg", "jpeg"];
 
 /// Whether the file's name promises a picture.
 #[must_use]
-pub fn is_named_as_one(path: &Path) -> bool {
+fn is_named_as_one(path: &Path) -> bool {
     path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known)))
 }
 

@@ -27,7 +27,7 @@ use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageEr
 use nestcast_codec::{Channels, MAX_SIDE, Picture, Size};
 
 pub use error::{Error, Note};
-pub use folder::{below, in_folder, is_named_as_one};
+pub use folder::{below, in_folder};
 pub use read::{read, read_size};
 
 use crate::to_rgb;

@@ -19,7 +19,13 @@ const MISSING: [u8; 6] = [9; 6];
 const PACKAGE: PackageHash = PackageHash([9; 32]);
 
 /// Takes one model; another is refused by what its package is.
-struct Judge;
+#[derive(Default)]
+struct Judge {
+    /// Frames that it was handed.
+    frames: u64,
+    /// It could not decode the first of them.
+    lost: Option<u64>,
+}
 
 impl FrameSink for Judge {
     type Error = &'static str;
@@ -33,7 +39,12 @@ impl FrameSink for Judge {
     }
 
     fn handle_frame(&mut self, _frame: Arrived, _stats: ReceiveStats) -> Result<(), &'static str> {
+        self.frames += 1;
         Ok(())
+    }
+
+    fn lost(&mut self) -> Option<u64> {
+        if self.frames > 0 { self.lost.take() } else { None }
     }
 }
 
@@ -97,6 +108,8 @@ struct Sender {
     streams: tokio::sync::Mutex<Script>,
     scripts: Mutex<VecDeque<Script>>,
     takes_requests: bool,
+    /// The connection has ended when the receiver says something.
+    is_gone: bool,
     /// What the receiver said behind its hello.
     said: Mutex<Vec<Bytes>>,
     /// When it closes the connection, and why.
@@ -108,7 +121,16 @@ impl Sender {
     fn new(control: Option<Script>, scripts: impl Into<VecDeque<Script>>) -> Self {
         let (control, scripts) = (Mutex::new(control), Mutex::new(scripts.into()));
         let (streams, close) = (tokio::sync::Mutex::default(), Mutex::default());
-        Self { control, streams, scripts, takes_requests: true, said: Mutex::default(), closes: None, close }
+        Self {
+            control,
+            streams,
+            scripts,
+            takes_requests: true,
+            is_gone: false,
+            said: Mutex::default(),
+            closes: None,
+            close,
+        }
     }
 }
 
@@ -126,6 +148,9 @@ impl Connection for Sender {
 
     async fn say(&self, _control: &mut (), message: Bytes) -> Result<(), Error> {
         self.said.lock().expect("no panic").push(message);
+        if self.is_gone {
+            return Err(Error::Closed(Code::Done));
+        }
         if self.takes_requests { Ok(()) } else { std::future::pending().await }
     }
 
@@ -179,9 +204,13 @@ fn frame(id: u64) -> Script {
 
 /// Runs a session to its end; gives why it ended, the code that the sender was told, and how long it took.
 async fn meet(sender: &Sender) -> (Error, Code, Duration) {
+    meet_with(sender, None, &mut Judge::default()).await
+}
+
+async fn meet_with(sender: &Sender, max_bitrate: Option<Bitrate>, sink: &mut Judge) -> (Error, Code, Duration) {
     let began = Instant::now();
-    let hello = Hello { token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
-    let Ended { error, .. } = run(sender, hello, true, &mut Judge).await;
+    let hello = Hello { token: Bytes::new(), max_bitrate, decoder: DecoderKind::Linear };
+    let Ended { error, .. } = run(sender, hello, true, sink).await;
     let took = began.elapsed();
     let code = sender.close.lock().expect("no panic").expect("the sender is told").code;
     (error, code, took)
@@ -260,6 +289,34 @@ async fn a_model_that_does_not_come_is_not_waited_for() {
     }
     let whole = Duration::from_secs(30 + MAX_MODEL / 8192);
     assert_eq!(slow(&Sender::new(welcome(MISSING), [trickles])).await, whole);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_takes_as_long_as_it_may_at_the_receivers_cap() {
+    for (cap, bytes_a_second) in [(1_000_000, 8192), (64_000, 4000), (8000, 500)] {
+        let mut trickles = Script::at_once(model_head(1_000_000)).open();
+        for _ in 0..1000 {
+            trickles = trickles.then(Duration::from_secs(9), &b"s"[..]);
+        }
+        let sender = Sender::new(welcome(MISSING), [trickles]);
+        let (error, _, took) = meet_with(&sender, Some(Bitrate::from_bits(cap)), &mut Judge::default()).await;
+        assert!(matches!(error, Error::Late(_)), "{error}");
+        assert_eq!(took, Duration::from_secs(30 + 1_000_000 / bytes_a_second), "a cap of {cap}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn frames_that_came_are_handed_over_though_a_request_meets_the_connections_end() {
+    let control =
+        Some(Script::at_once(announce(KNOWN, (10, 1), Some(Video { residual: [2; 6], full_range: false }))).open());
+    let sender = Sender { is_gone: true, ..Sender::new(control, [0, 1, 2, 3, 4].map(frame)) };
+    let mut sink = Judge { lost: Some(0), ..Judge::default() };
+    let (error, ..) = meet_with(&sender, None, &mut sink).await;
+    let asks = Message::JoinRequest(JoinRequest { lost: 0 }).encode();
+    assert_eq!(*sender.said.lock().expect("no panic"), [asks]);
+    let left = sender.scripts.lock().expect("no panic").len() as u64;
+    assert!(matches!(error, Error::Closed(Code::Done)) && left < 4, "{error}, {left} left");
+    assert_eq!(sink.frames, 5 - left, "every frame of which a stream came");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,10 +1,15 @@
 //! The model package, for a receiver that asks for it.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use nestcast_proto::{Close, Code, ModelHeader, ModelRequest, PackageHash, StreamHead};
 
 use super::{End, Feed};
 use crate::transport::{Connection, Disconnected, Outgoing as _, Urgency};
+
+/// Least bytes of it that are written at once: what a packet carries.
+const LEAST_BYTES: u64 = 1200;
 
 impl<C: Connection> Feed<'_, C> {
     /// Answers the one request that a receiver may make.
@@ -25,7 +30,12 @@ impl<C: Connection> Feed<'_, C> {
         let mut stream = self.connection.open(Urgency::First).await?;
         let mut chunks = [head, package];
         while chunks.iter().any(|chunk| !chunk.is_empty()) {
-            let room = self.publisher.room(&self.connection.path());
+            let mut room = self.publisher.room(&self.connection.path());
+            if let Some(cap) = self.cap {
+                // No more than goes in a second: nothing may come of it only for so long.
+                let second = cap.bytes_in(Duration::from_secs(1)).max(LEAST_BYTES);
+                room.pending = Some(room.pending.unwrap_or(u64::MAX).min(second));
+            }
             let written = stream.write(&mut chunks, room).await?;
             if let Some(cap) = self.cap {
                 // With its headers, a packet has a sixteenth more.

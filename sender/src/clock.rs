@@ -1,0 +1,19 @@
+//! The time that receivers are told.
+
+use std::sync::LazyLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A moment by a clock that goes on evenly, and since 1970 by the machine's, which may be set.
+static BEGAN: LazyLock<(Instant, Duration)> =
+    LazyLock::new(|| (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()));
+
+/// The moment that all of this program's times go by: it was so long after the beginning of 1970.
+pub(crate) fn began() -> (Instant, Duration) {
+    *BEGAN
+}
+
+/// Now, in microseconds since 1970. Receivers are told once what it says, so it goes on evenly though the machine's clock is set meanwhile.
+pub(crate) fn microseconds() -> u64 {
+    let (instant, since) = began();
+    u64::try_from((since + instant.elapsed()).as_micros()).unwrap_or(u64::MAX)
+}
