@@ -3,13 +3,21 @@
 mod harness;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+#[cfg(unix)]
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+#[cfg(unix)]
+use harness::faults::{ending_signals, send};
 use harness::live::{Sender, clip};
 use harness::{Bench, png, samples};
+#[cfg(unix)]
+use harness::{NESTCAST, refusal};
 use nestcast_models::Runtime;
 use nestcast_models::runtime::LIBRARY_VARIABLE;
+#[cfg(unix)]
+use rustix::process::Signal;
 use sha2::{Digest as _, Sha256};
 
 /// Starts `nestcast` in the folder of `bench`, which is its cache too. ONNX Runtime may be in the user's cache alone, which the program
@@ -37,23 +45,106 @@ fn frame(line: &str) -> Option<u64> {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_ends_a_broadcast_with_its_last_frame_and_a_closing_line() {
-    for signal in ["-INT", "-TERM"] {
+fn a_signal_ends_a_broadcast_with_its_last_frame_and_a_closing_line() {
+    for signal in ending_signals() {
         let bench = Bench::new();
         bench.write("clip.y4m", &clip(20));
         let mut sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
         let mut receiver = start(&bench, &sender.receive(&["-o", "frames", "--json"]));
         let mut lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
         let fifth = lines.by_ref().filter_map(|line| frame(&line)).nth(4).expect("frames come");
-        let id = sender.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().expect("there is a kill").success());
+        send(&sender.child, signal);
         let (status, last, error) = sender.wait();
-        assert!(status.success() && error.is_empty(), "{status}: {error}");
+        assert!(status.success() && error.is_empty(), "{signal:?}: {status}: {error}");
         let shown = lines.filter_map(|line| frame(&line)).last().unwrap_or(fifth);
         let [frames, skipped] = ["frames", "skipped"].map(|name| last[name].as_u64().expect("a number"));
         assert_eq!(shown, frames + skipped - 1, "the last frame: {last}");
         assert!(receiver.wait().expect("it ends").success(), "the broadcast's end is no error");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_a_recording_which_is_kept() {
+    for signal in ending_signals() {
+        let bench = Bench::new();
+        bench.write("clip.y4m", &clip(20));
+        let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+        let mut receiver = start(&bench, &sender.receive(&["-o", "record.y4m", "--json"]));
+        let mut lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+        assert!(lines.by_ref().any(|line| frame(&line).is_some()), "a frame comes");
+        send(&receiver, signal);
+        lines.for_each(drop);
+        let status = receiver.wait().expect("it ends");
+        assert!(status.success(), "{signal:?}: {status}");
+        assert!(bench.read("record.y4m").starts_with(b"YUV4MPEG2 W32 H24 F30:1 "));
+        assert!(bench.temporary_files().is_empty());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_broadcast_goes_on_when_its_terminal_is_closed_if_it_is_told_to() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let mut sender = bench
+        .command("sh")
+        .args(["-c", r#"trap '' HUP; exec "$0" "$@""#, NESTCAST, "send", "clip.y4m", "--loop", "--json"])
+        .args(["--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a shell");
+    let mut lines = BufReader::new(sender.stdout.take().expect("it is piped")).lines();
+    let mut next = || lines.next().expect("it goes on").expect("text");
+    // It listens, and broadcasts.
+    let _ = [next(), next()];
+    send(&sender, Signal::HUP);
+    // One more would come at the end.
+    let _ = [next(), next(), next()];
+    send(&sender, Signal::TERM);
+    lines.for_each(drop);
+    assert!(sender.wait().expect("it ends").success());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_signal_ends_a_receiver_whose_output_nobody_reads() {
+    let bench = Bench::new();
+    // One frame is more than a pipe holds.
+    let frame = [&b"FRAME\n"[..], &[90; 640 * 480]].concat();
+    bench.write("clip.y4m", &[&b"YUV4MPEG2 W640 H480 F30:1 Cmono\n"[..], &frame].concat());
+    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+    let end = |mut receiver: Child| {
+        // The first of them is heard, whichever it is, and waits for the output.
+        send(&receiver, Signal::INT);
+        send(&receiver, Signal::TERM);
+        let status = receiver.wait().expect("it ends");
+        assert!(status.signal().is_some(), "{status}");
+    };
+    let mut receiver = start(&bench, &sender.receive(&["-o", "-"]));
+    receiver.stdout.as_mut().expect("it is piped").read_exact(&mut [0]).expect("a video comes");
+    end(receiver);
+
+    let [_unread, lines] = bench.pipe("lines");
+    bench.fill("lines");
+    let mut command = bench.command(NESTCAST);
+    command.args(sender.receive(&["-o", "record.y4m", "--json"])).stdin(Stdio::null()).stdout(lines);
+    let mut receiver = command.spawn().expect("the binary starts");
+    assert!(bench.wait_for_unfinished(&mut receiver, 1), "a recording is begun");
+    end(receiver);
+    assert!(bench.temporary_files().is_empty() && !bench.path("record.y4m").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_recording_that_would_be_too_large_is_an_error() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+    // In units of 512 bytes or 1 kB.
+    let output = bench.shell(r#"ulimit -f 20; exec "$0" "$@""#, &sender.receive(&["-o", "record.y4m"]));
+    assert!(refusal(&[], &output).contains("record.y4m cannot be written"));
+    assert!(bench.temporary_files().is_empty() && !bench.path("record.y4m").exists());
 }
 
 #[test]

@@ -11,11 +11,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use nestcast_media::Input;
+use nestcast_media::{Input, output};
 use nestcast_proto::MAX_TOKEN;
+#[cfg(not(unix))]
 use tokio::signal::ctrl_c;
-#[cfg(unix)]
-use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::{fmt, util::SubscriberInitExt as _};
@@ -55,17 +54,23 @@ impl io::Write for Notes {
     }
 }
 
-/// Waits for ctrl-c, or to be asked to end.
+/// Waits until the process is asked to end. Asked again it ends at once, whatever it waits for.
 async fn interrupted() {
     #[cfg(unix)]
-    if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-        tokio::select! {
-            _ = ctrl_c() => {}
-            _ = terminate.recv() => {}
+    {
+        let (tell, told) = tokio::sync::oneshot::channel();
+        if output::end_when_asked_again(move || tell.send(()).unwrap_or_default()).is_ok() {
+            let _ = told.await;
+            return;
         }
+    }
+    #[cfg(not(unix))]
+    if ctrl_c().await.is_ok() {
+        tokio::spawn(async { ctrl_c().await.map_or((), |()| output::end_at_once(1)) });
         return;
     }
-    let _ = ctrl_c().await;
+    // Nobody listens: the system ends the process.
+    std::future::pending().await
 }
 
 /// A token: a file's content without the white space around it.

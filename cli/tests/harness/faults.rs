@@ -1,11 +1,13 @@
 //! Faults of the machine: full disks, folders that cannot be written, streams that are closed, processes that are killed.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use super::{Bench, NESTCAST};
@@ -53,6 +55,25 @@ impl Bench {
         command.args(["-c", &format!(r#"{first} exec "$0" "$@""#), NESTCAST]);
         command.args(["cut", "large.nst", "-o", "out", "--bytes", CUT_TEXT]).stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary starts")
+    }
+
+    /// Makes a pipe with a name; gives its ends, the reader first.
+    pub(crate) fn pipe(&self, name: &str) -> [File; 2] {
+        mknodat(CWD, self.path(name), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+        let open = |read, write| File::options().read(read).write(write).open(self.path(name)).expect("a pipe");
+        // Either end alone would wait for the other.
+        let _both = open(true, true);
+        [open(true, false), open(false, true)]
+    }
+
+    /// Fills such a pipe with empty lines: whoever writes to it waits until they are read.
+    pub(crate) fn fill(&self, pipe: &str) {
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let mut pipe = File::options().write(true).custom_flags(flags).open(self.path(pipe)).expect("a pipe");
+        // A page, and what a page that others began has room for.
+        for lines in [&[b'\n'; 4096][..], b"\n"] {
+            while pipe.write(lines).is_ok() {}
+        }
     }
 
     /// Unfinished files in the folder.

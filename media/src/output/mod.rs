@@ -37,4 +37,6 @@ pub use frames::{FramePlace, FrameWriter};
 pub use place::{Output, Pieces, check_open};
 pub use promise::promised_format;
 pub use replacement::replace;
+#[cfg(unix)]
+pub use signals::end_when_asked_again;
 pub use signals::{end_at_once, end_without_temporary_files};

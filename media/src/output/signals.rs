@@ -21,7 +21,7 @@ fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
 /// that handle signals themselves.
 #[cfg(unix)]
 pub fn end_without_temporary_files() {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::flag;
     use signal_hook::iterator::Signals;
 
@@ -35,19 +35,52 @@ pub fn end_without_temporary_files() {
     if let Ok(mut signals) = Signals::new(ending) {
         std::thread::spawn(move || signals.forever().for_each(end_writing));
     }
-    // That a file would be larger than allowed (`ulimit -f`) is said by the write as well.
+    go_on_where_files_are_too_large();
+}
+
+/// Has the first of SIGHUP, SIGINT and SIGTERM call `asked`, and the next end the process as always, but the unfinished file is removed
+/// first: for commands that end in their own time, which may wait for what never comes. SIGINT is heard though it was ignored, as shells do
+/// with what they start in the background: it is how a script ends a recording.
+///
+/// # Errors
+/// Those of the system; signals end the process as always then.
+#[cfg(unix)]
+pub fn end_when_asked_again(asked: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    go_on_where_files_are_too_large();
+    let heard = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
+    let mut signals = Signals::new(heard)?;
+    let mut asked = Some(asked);
+    let heed = move |signal| match asked.take() {
+        Some(asked) => asked(),
+        None => end(signal, unfinished().as_deref()),
+    };
+    std::thread::Builder::new().spawn(move || signals.forever().for_each(heed)).map(drop)
+}
+
+/// Has a write fail that would make a file larger than allowed (`ulimit -f`), where a signal would end the process.
+#[cfg(unix)]
+fn go_on_where_files_are_too_large() {
     static TOO_LARGE: AtomicBool = AtomicBool::new(false);
-    let _ = flag::register(SIGXFSZ, &TOO_LARGE);
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, &TOO_LARGE);
 }
 
 /// Deletes the unfinished file and ends the process, if there is one: nobody gives it its name meanwhile.
 #[cfg(unix)]
 fn end_writing(signal: i32) {
     let file = unfinished();
-    if let Some(path) = &*file {
-        let _ = std::fs::remove_file(path);
-        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    if file.is_some() {
+        end(signal, file.as_deref());
     }
+}
+
+/// Ends the process as a signal does, without a file.
+#[cfg(unix)]
+fn end(signal: i32, file: Option<&Path>) {
+    let _ = file.map(std::fs::remove_file);
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
 }
 
 /// Signals end the process as always.
