@@ -137,6 +137,43 @@ fn a_second_signal_ends_a_receiver_whose_output_nobody_reads() {
 
 #[cfg(unix)]
 #[test]
+fn a_broadcast_whose_figures_nobody_reads_goes_on_and_ends() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let [figures, written] = bench.pipe("figures");
+    let mut figures = BufReader::new(figures);
+    let mut command = bench.command(NESTCAST);
+    command.args(["send", "clip.y4m", "--loop", "--json", "--listen", "127.0.0.1:0"]).stdout(written);
+    let mut sender = command.spawn().expect("the binary starts");
+    drop(command);
+    let mut line = String::new();
+    figures.read_line(&mut line).expect("a line");
+    let listening: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+    let [address, fingerprint] = ["address", "fingerprint"].map(|name| listening[name].as_str().expect("text"));
+    let receive = |folder: &str| {
+        let fixed = ["receive", address, "--fingerprint", fingerprint, "--decoder", "linear"];
+        let mut receiver = start(&bench, &[&fixed[..], &["-o", folder, "--json"]].concat());
+        let lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+        (receiver, lines)
+    };
+    let (mut first, mut lines) = receive("first");
+    let seen = lines.by_ref().find_map(|line| frame(&line)).expect("frames come");
+    bench.fill("figures");
+    // Of 30 frames a second: figures were to be told meanwhile.
+    assert!(lines.by_ref().filter_map(|line| frame(&line)).any(|id| id > seen + 75), "frames come");
+    let (mut second, mut others) = receive("second");
+    assert!(others.by_ref().any(|line| frame(&line).is_some()), "another one is admitted");
+    send(&sender, Signal::TERM);
+    lines.chain(others).for_each(drop);
+    assert!([&mut first, &mut second].iter_mut().all(|receiver| receiver.wait().expect("it ends").success()));
+    let told = figures.lines().map(|line| line.expect("text")).filter(|line| !line.is_empty());
+    let last = told.map(|line| serde_json::from_str::<serde_json::Value>(&line).expect("JSON")).last();
+    assert_eq!(last.expect("figures")["accepted"], 2);
+    assert!(sender.wait().expect("it ends").success());
+}
+
+#[cfg(unix)]
+#[test]
 fn a_recording_that_would_be_too_large_is_an_error() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));

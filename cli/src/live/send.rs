@@ -1,17 +1,15 @@
 //! `nestcast send`: a source to all who ask for it.
 
-use std::cell::Cell;
 use std::time::Duration;
 
-#[cfg(any(feature = "metrics", feature = "qlog"))]
-use anyhow::Context as _;
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use nestcast_media::is_standard;
 #[cfg(feature = "metrics")]
 use nestcast_sender::Monitor;
 use nestcast_sender::{Broadcast, Capture, Config, Identity, Pace, Statistics, place_of};
 #[cfg(feature = "metrics")]
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::lines::Line;
@@ -68,15 +66,16 @@ async fn on_air(options: &Send, config: Config, source: Capture) -> Result<()> {
     let (began, mut pace) = (Instant::now(), Pace::default());
     let mut seconds = interval(Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let asked = Cell::new(false);
+    let (tell_asked, mut asked) = oneshot::channel();
     let shutdown = async {
         super::interrupted().await;
-        asked.set(true);
+        let _ = tell_asked.send(());
     };
-    let mut run = std::pin::pin!(broadcast.run(shutdown));
+    // A task of its own: whoever reads the figures may stop.
+    let mut run = tokio::spawn(broadcast.run(shutdown));
     let ended = loop {
         tokio::select! {
-            ended = &mut run => break ended,
+            ended = &mut run => break ended.context("the broadcast stopped unexpectedly: please report this")?,
             _ = seconds.tick() => {
                 let figures = monitor.read();
                 let behind = pace.behind(began.elapsed(), &figures);
@@ -87,7 +86,7 @@ async fn on_air(options: &Send, config: Config, source: Capture) -> Result<()> {
     };
     let figures = monitor.read();
     tell(options.json, &figures, Some(figures.to_string()))?;
-    let unseen = figures.accepted == 0 && ended.is_ok() && !asked.get();
+    let unseen = figures.accepted == 0 && ended.is_ok() && asked.try_recv().is_err();
     if unseen && !options.again && !options.json && !is_standard(&options.source) {
         files::note("the source ended before a receiver came: --loop begins it again");
     }
