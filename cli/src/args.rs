@@ -31,9 +31,9 @@ const DEFAULT_MODEL: &str = "photo";
 
 /// Encode a picture or a video once, cut the stream at any byte, decode every prefix.
 ///
-/// `-` is standard input or output wherever a file is named, with these exceptions: `send -` takes a video and `demo -` a
-/// picture alone; the index of `search`, certificates and keys are files. Files appear whole or not at all: only a process
-/// that is killed leaves an unfinished one, .nestcast-*, which may be deleted.
+/// `-` is standard input or output wherever a file is named, with these exceptions: `send -` takes a video alone; the
+/// index of `search`, certificates and keys are files. Files appear whole or not at all: only a process that is killed leaves
+/// an unfinished one, .nestcast-*, which may be deleted.
 #[derive(Debug, Parser)]
 #[command(name = "nestcast", version, propagate_version = true)]
 pub(crate) struct Arguments {

@@ -23,32 +23,25 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
     ensure!(!folder.exists() || folder.is_dir(), "{} is a file: name a folder with -o", folder.display());
     let model = Model::open(&options.common)?;
     let setup = Setup { package: &model.package, threads: options.common.threads(), note: files::note };
-    match &options.source {
-        Some(path) if !is_standard(path) && Input::kind_of(path)? == Kind::Y4m => {
-            let linear = !options.decoder.is_some_and(|asked| asked.contains(&Transform::Deep));
-            let why = "deep decoders and --model are for pictures: video has no other than linear, leave them out";
-            ensure!(linear && options.common.model.is_none(), why);
-            show(options, &broadcast::run(&setup, &video(path, options.common.max_pixels)?)?)
-        }
-        Some(path) => {
-            let photo =
-                Photo::new(Input::short_name_of(path), pictures::read(Input::open(path)?, options.common.max_pixels)?)?;
-            show(options, &picture::run(&setup, &photo, coders(options, &model)?)?)
-        }
-        None => {
-            // Fails now rather than after the broadcast.
-            let coders = coders(options, &model)?;
-            show(options, &broadcast::run(&setup, &Video::builtin()?)?)?;
-            files::print("\n")?;
-            show(options, &picture::run(&setup, &Photo::builtin()?, coders)?)
-        }
+    let Some(path) = &options.source else {
+        // Fails now rather than after the broadcast.
+        let coders = coders(options, &model)?;
+        show(options, &broadcast::run(&setup, &Video::builtin()?)?)?;
+        files::print("\n")?;
+        return show(options, &picture::run(&setup, &Photo::builtin()?, coders)?);
+    };
+    // Opened once: a pipe gives its bytes once.
+    let (name, mut input, max_pixels) = (Input::short_name_of(path), Input::open(path)?, options.common.max_pixels);
+    if input.kind()? == Kind::Y4m {
+        let linear = !options.decoder.is_some_and(|asked| asked.contains(&Transform::Deep));
+        let why = "deep decoders and --model are for pictures: video has no other than linear, leave them out";
+        ensure!(linear && options.common.model.is_none(), why);
+        let clip = Clip::read(input.into_reader(), max_pixels);
+        let clip = clip.with_context(|| format!("{} is refused", Input::name_of(path)))?;
+        return show(options, &broadcast::run(&setup, &Video::new(name, clip))?);
     }
-}
-
-fn video(path: &Path, max_pixels: u64) -> Result<Video> {
-    let clip = Clip::read(Input::open(path)?.into_reader(), max_pixels);
-    let clip = clip.with_context(|| format!("{} is refused", path.display()))?;
-    Ok(Video::new(Input::short_name_of(path), clip))
+    let photo = Photo::new(name, pictures::read(input, max_pixels)?)?;
+    show(options, &picture::run(&setup, &photo, coders(options, &model)?)?)
 }
 
 fn coders(options: &Demo, model: &Model) -> Result<Coders> {

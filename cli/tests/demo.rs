@@ -45,6 +45,20 @@ fn the_demo_of_a_video_is_a_broadcast_and_one_page_that_loads_nothing() {
 }
 
 #[test]
+fn the_demo_takes_pipes() {
+    let bench = Bench::new();
+    let output = bench.run(&["demo", "-", "-o", "shown", "--decoder", "linear"], &clip(2));
+    assert!(output.status.success() && bench.path("shown/broadcast.html").exists(), "{output:?}");
+    #[cfg(unix)]
+    {
+        bench.write("p.png", &png::rgb(96, 64));
+        let script = r#"mkfifo pipe; cat p.png > pipe & exec "$0" "$@""#;
+        let output = bench.shell(script, &["demo", "pipe", "-o", "shown", "--decoder", "linear"]);
+        assert!(output.status.success() && bench.path("shown/picture.html").exists(), "{output:?}");
+    }
+}
+
+#[test]
 fn what_the_demo_cannot_do_is_said_before_it_begins() {
     let bench = Bench::new();
     bench.stream("s.nst");

@@ -330,6 +330,31 @@ fn sources_that_cannot_be_sent_are_refused() {
     assert!(refusal(&arguments, &bench.run(&arguments, &[])).contains("--loop is for videos and folders"));
     let arguments = ["send", "-", "--listen", "127.0.0.1:0"];
     assert!(refusal(&arguments, &bench.run(&arguments, &[])).contains("empty"));
+    for (option, part) in [(&["--loop"][..], "standard input cannot begin again"), (&["--rate", "5"], "leave it out")] {
+        let arguments = [&arguments[..], option].concat();
+        assert!(refusal(&arguments, &bench.run(&arguments, &clip(1))).contains(part), "{option:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_by_name_is_sent_from_its_first_byte_and_cannot_begin_again() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(3));
+    bench.write("one.png", &png::rgb(64, 48));
+    let send = |file: &str, rest: &str| {
+        let script = format!(r#"mkfifo {file}.pipe; cat {file} > {file}.pipe & exec "$0" "$@" {rest}"#);
+        bench.shell(&script, &["send", &format!("{file}.pipe"), "--listen", "127.0.0.1:0"])
+    };
+    let output = send("clip.y4m", "--json");
+    assert!(output.status.success(), "{output:?}");
+    let last = String::from_utf8(output.stdout).expect("text").lines().last().map(serde_json::from_str);
+    let last: serde_json::Value = last.expect("figures").expect("JSON");
+    assert_eq!(last["frames"].as_u64().zip(last["skipped"].as_u64()).map(|(made, skipped)| made + skipped), Some(3));
+    bench.write("again.y4m", &clip(3));
+    assert!(refusal(&[], &send("again.y4m", "--loop")).contains("again.y4m.pipe cannot begin again"));
+    // A picture is sent without end: it is refused for what is looked at once it was read.
+    assert!(refusal(&[], &send("one.png", "--effort fast")).contains("--loops and --effort are for videos"));
 }
 
 #[test]

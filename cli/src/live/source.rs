@@ -1,10 +1,8 @@
 //! What `SOURCE` names: a picture, a folder of pictures, a y4m video, or one on standard input.
 
-use std::fs::File;
-use std::io;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Result, anyhow, ensure};
 use nestcast_media::y4m::Rate;
 use nestcast_media::{Input, Kind, is_standard};
 use nestcast_proto::PackageHash;
@@ -14,34 +12,26 @@ use crate::args::{Send, Transform};
 use crate::transforms::Model;
 use crate::{files, pictures, video};
 
-/// Opens the source of a broadcast.
+/// Opens the source of a broadcast, once: a pipe gives its bytes once.
 pub(super) fn open(options: &Send) -> Result<Capture> {
     let (path, max_pixels) = (&options.source, options.common.max_pixels);
-    let name = Input::name_of(path);
-    if is_standard(path) {
-        ensure!(
-            options.rate.is_none(),
-            "--rate is for pictures, standard input is a video with a rate of its own: leave it out"
-        );
-        ensure!(!options.again, "standard input cannot begin again: leave --loop out");
-        return video(options, Pictures::video(&name, max_pixels, io::stdin(), None)?);
-    }
     let rate = Rate::new(options.rate.unwrap_or(1), 1)?;
-    if path.is_dir() {
+    if !is_standard(path) && path.is_dir() {
         return stills(options, folder(path, max_pixels, rate, options.again)?);
     }
-    if Input::kind_of(path)? != Kind::Y4m {
+    let mut input = Input::open(path)?;
+    let name = input.name();
+    if !is_standard(path) && input.kind()? != Kind::Y4m {
         ensure!(!options.again, "--loop is for videos and folders, one picture stays by itself: leave it out");
-        return stills(options, Pictures::still(pictures::read(Input::open(path)?, max_pixels)?, rate));
+        return stills(options, Pictures::still(pictures::read(input, max_pixels)?, rate));
     }
     ensure!(options.rate.is_none(), "--rate is for pictures, {name} is a video with a rate of its own: leave it out");
-    let open = || File::open(path);
-    let input = open().with_context(|| format!("{name} cannot be read"))?;
+    ensure!(!options.again || input.length().is_some(), "{name} cannot begin again: leave --loop out");
     let again = options.again.then(|| {
         let path = path.clone();
-        Box::new(move || File::open(&path)) as Box<dyn FnMut() -> io::Result<File> + core::marker::Send>
+        Box::new(move || Ok(Input::open(&path)?.into_reader())) as Box<dyn FnMut() -> _ + core::marker::Send>
     });
-    video(options, Pictures::video(&name, max_pixels, input, again)?)
+    video(options, Pictures::video(&name, max_pixels, input.into_reader(), again)?)
 }
 
 /// Pictures of which each is predicted from those before.

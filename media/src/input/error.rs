@@ -48,6 +48,15 @@ pub enum Refusal {
     StoredVideo(#[from] stored::Error),
 }
 
+impl From<InputError> for io::Error {
+    fn from(error: InputError) -> Self {
+        match error {
+            InputError::Io { source, .. } => source,
+            other => Self::other(other),
+        }
+    }
+}
+
 impl InputError {
     /// What went wrong with what messages call `name`.
     #[must_use]

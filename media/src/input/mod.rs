@@ -4,7 +4,7 @@ mod contents;
 mod error;
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom, StdinLock};
+use std::io::{self, Read, Seek, SeekFrom, Stdin};
 use std::path::Path;
 
 pub use error::{InputError, Refusal};
@@ -38,7 +38,7 @@ pub struct Opened(Place);
 
 #[derive(Debug)]
 enum Place {
-    Standard(StdinLock<'static>),
+    Standard(Stdin),
     File(File),
 }
 
@@ -49,7 +49,7 @@ impl<'a> Input<'a> {
     /// If it is a folder, or the system cannot open it.
     pub fn open(path: &'a Path) -> Result<Self, InputError> {
         let place = if is_standard(path) {
-            Place::Standard(io::stdin().lock())
+            Place::Standard(io::stdin())
         } else {
             if path.is_dir() {
                 return Err(InputError::Folder(path.to_owned()));
