@@ -9,7 +9,7 @@ use std::process::Child;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use harness::live::{Sender, clip};
+use harness::live::{Sender, certify, clip};
 use harness::{Bench, NESTCAST, png, refusal};
 use nestcast_codec::{Format, Picture, Range};
 
@@ -441,6 +441,36 @@ fn a_broadcast_is_recorded_as_a_video_that_is_there_when_it_ends() {
     assert!(frames("ended.y4m") >= 5, "what came is kept when the sender is gone");
     let left = bench.files().into_iter().filter(|(name, _)| name.contains(".nestcast-"));
     assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn a_recording_ends_where_a_sender_of_another_rate_takes_the_place_of_the_first() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    bench.write("slower.y4m", String::from_utf8_lossy(&clip(0)).replace("F30:1", "F25:1").as_bytes());
+    let slower = [&bench.read("slower.y4m")[..], &clip(20)[clip(0).len()..]].concat();
+    bench.write("slower.y4m", &slower);
+    certify(&bench, "one.pem", "one.key");
+    let certified = ["--loop", "--cert", "one.pem", "--key", "one.key"];
+    let first = Sender::start(&bench, &[&["clip.y4m"], &certified[..]].concat());
+    let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+        .args(first.receive(&["-o", "record.y4m", "--json", "--retry", "600"]))
+        .current_dir(bench.path(""))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+    assert!(lines.by_ref().any(|line| line.contains("\"event\":\"frame\"")), "a frame comes");
+    let address = first.address.clone();
+    drop(first);
+    let _second = Sender::start(&bench, &[&["slower.y4m", "--listen", &address], &certified[..]].concat());
+    lines.for_each(drop);
+    let ended = receiver.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let line = said.lines().last().expect("a line");
+    assert!(ended.status.code() == Some(1) && line.contains("the video changed its frame rate"), "{said}");
+    assert!(bench.read("record.y4m").starts_with(b"YUV4MPEG2 W32 H24 F30:1 "), "what came is kept");
 }
 
 #[test]

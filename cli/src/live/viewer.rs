@@ -85,6 +85,12 @@ impl Screen {
         Wanted { model, hash, networks: self.decoder == Transform::Deep }
     }
 
+    /// Keeps what was shown, if anything was.
+    fn keep(&mut self) -> Result<()> {
+        let frames = self.frames.take().filter(|frames| !frames.is_empty());
+        Ok(frames.map_or(Ok(()), FrameWriter::finish)?)
+    }
+
     fn psnr(&mut self, id: u64, picture: &Picture) -> Option<f64> {
         let measured = self.originals.as_ref()?.psnr(id, picture);
         if let Err(error) = &measured
@@ -103,7 +109,12 @@ impl Viewer for Screen {
         let pixels = announced.size.pixels() as u64;
         let what = "the sender's pictures have";
         ensure!(pixels <= self.model.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust it");
-        if self.frames.is_none() {
+        if let Some(frames) = &mut self.frames {
+            if let Err(error) = frames.expect(announced.size, announced.rate) {
+                self.keep()?;
+                return Err(error.into());
+            }
+        } else {
             self.frames = Some(self.place.begin(announced.rate)?);
         }
         if announced.video.is_some() {
@@ -157,8 +168,7 @@ impl Viewer for Screen {
         Ok(())
     }
 
-    fn finish(self) -> Result<()> {
-        let shown = self.totals.lock().unwrap_or_else(PoisonError::into_inner).received.shown;
-        Ok(self.frames.filter(|_| shown > 0).map_or(Ok(()), FrameWriter::finish)?)
+    fn finish(mut self) -> Result<()> {
+        self.keep()
     }
 }

@@ -3,6 +3,8 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
+use rcgen::generate_simple_self_signed;
+
 use super::Bench;
 
 /// A short clip of grey noise.
@@ -15,6 +17,13 @@ pub(crate) fn clip(frames: u8) -> Vec<u8> {
     video
 }
 
+/// Writes a certificate and its private key, PEM, under these names.
+pub(crate) fn certify(bench: &Bench, certificate: &str, key: &str) {
+    let made = generate_simple_self_signed(["localhost".to_owned()]).expect("random numbers");
+    bench.write(certificate, made.cert.pem().as_bytes());
+    bench.write(key, made.signing_key.serialize_pem().as_bytes());
+}
+
 /// A sender that is ended with the test.
 pub(crate) struct Sender {
     pub(crate) child: Child,
@@ -25,7 +34,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Sends with lines of JSON, and with metrics and logs if the program has them.
+    /// Sends with lines of JSON, from a port of its own if none is named, and with metrics and logs if the program has them.
     pub(crate) fn start(bench: &Bench, arguments: &[&str]) -> Self {
         Self::start_with(bench, arguments, &[])
     }
@@ -35,7 +44,8 @@ impl Sender {
         let mut child = Command::new(env!("CARGO_BIN_EXE_nestcast"))
             .arg("send")
             .args(arguments)
-            .args(["--json", "--listen", "127.0.0.1:0"])
+            .arg("--json")
+            .args(if arguments.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .args(if cfg!(feature = "metrics") { &["--metrics", "127.0.0.1:0"][..] } else { &[] })
             .args(if cfg!(feature = "qlog") { &["--qlog", "logs"][..] } else { &[] })
             .current_dir(bench.path(""))

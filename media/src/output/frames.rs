@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf, is_separator};
 
-use nestcast_codec::Picture;
+use nestcast_codec::{Picture, Size};
 
 use super::{Error, Output, PictureFolder, Pieces, promised_format};
 use crate::y4m::{Rate, Writer};
@@ -71,12 +71,16 @@ impl FramePlace {
     pub fn begin(&self, rate: (u32, u32)) -> Result<FrameWriter, Error> {
         Ok(FrameWriter(match self {
             Self::Video(output) => {
-                let known = Rate::new(rate.0, rate.1).map_err(|_| Error::Rate(rate))?;
+                let known = known(rate)?;
                 Kind::Video(Writer::new(output.begin()?, known))
             }
             Self::Folder(folder) => Kind::Folder(PictureFolder::begin(folder)?),
         }))
     }
+}
+
+fn known(rate: (u32, u32)) -> Result<Rate, Error> {
+    Rate::new(rate.0, rate.1).map_err(|_| Error::Rate(rate))
 }
 
 /// A place that takes frames.
@@ -90,6 +94,23 @@ enum Kind {
 }
 
 impl FrameWriter {
+    /// Frames of `size` come from now on, so many in so many seconds.
+    ///
+    /// # Errors
+    /// If y4m cannot have the rate, or the video has frames of another size or rate. A folder takes all.
+    pub fn expect(&mut self, size: Size, rate: (u32, u32)) -> Result<(), Error> {
+        match &mut self.0 {
+            Kind::Video(video) => video.expect(size, known(rate)?).map_err(|error| video.get_ref().explain(error)),
+            Kind::Folder(_) => Ok(()),
+        }
+    }
+
+    /// Whether no frame came yet that a video would hold.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        matches!(&self.0, Kind::Video(video) if video.is_empty())
+    }
+
     /// Takes the frame of this number.
     ///
     /// # Errors

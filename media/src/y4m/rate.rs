@@ -39,6 +39,12 @@ impl Rate {
         self.seconds
     }
 
+    /// Whether as many frames come in the same time, however the ratio is written.
+    #[must_use]
+    pub fn is_equal(self, other: Self) -> bool {
+        u64::from(self.frames) * u64::from(other.seconds) == u64::from(other.frames) * u64::from(self.seconds)
+    }
+
     /// From one frame to the next.
     #[must_use]
     pub fn interval(self) -> Duration {

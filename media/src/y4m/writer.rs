@@ -6,6 +6,8 @@ use nestcast_codec::{Format, Picture, Range, Size};
 
 use super::Rate;
 
+const OTHER_SIZE: &str = "the video changed its size, and y4m cannot: begin again";
+
 /// Writes pictures as a y4m stream. The first one fixes size and format.
 #[derive(Debug)]
 pub struct Writer<W> {
@@ -20,6 +22,29 @@ impl<W: Write> Writer<W> {
         Self { output, rate, shape: None }
     }
 
+    /// Whether nothing is written yet.
+    pub const fn is_empty(&self) -> bool {
+        self.shape.is_none()
+    }
+
+    /// Pictures of `size` at `rate` come from now on.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] if those before had another size or came at another rate.
+    pub fn expect(&mut self, size: Size, rate: Rate) -> io::Result<()> {
+        match self.shape {
+            Some((before, _)) if before != size => Err(refused(OTHER_SIZE)),
+            Some(_) if !self.rate.is_equal(rate) => {
+                Err(refused("the video changed its frame rate, and y4m cannot: begin again"))
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.rate = rate;
+                Ok(())
+            }
+        }
+    }
+
     /// Writes one picture, of [`Format::Ycbcr420`] or grey, and flushes it.
     ///
     /// # Errors
@@ -32,7 +57,7 @@ impl<W: Write> Writer<W> {
                 self.shape = Some(shape);
             }
             Some(first) if first == shape => {}
-            Some(_) => return Err(refused("the video changed its size, and y4m cannot: begin again")),
+            Some(_) => return Err(refused(OTHER_SIZE)),
         }
         self.output.write_all(b"FRAME\n")?;
         self.output.write_all(picture.samples())?;
@@ -92,6 +117,20 @@ mod tests {
                 assert_eq!(reader.read().expect("the end"), None);
             }
         }
+    }
+
+    #[test]
+    fn a_video_keeps_its_size_and_rate_from_its_first_picture_on() {
+        let size = |width| Size::new(width, 2).expect("a valid size");
+        let rate = |frames, seconds| Rate::new(frames, seconds).expect("a rate");
+        let mut writer = Writer::new(Vec::new(), rate(30, 1));
+        assert!(writer.is_empty());
+        writer.expect(size(4), rate(25, 1)).expect("there is no picture yet");
+        writer.write(&Picture::zero(size(2), Format::Grey)).expect("memory takes it");
+        writer.expect(size(2), rate(50, 2)).expect("the same rate");
+        let mut refusal = |width, frames| writer.expect(size(width), rate(frames, 1)).expect_err("another").to_string();
+        assert!(refusal(2, 30).contains("frame rate") && refusal(4, 25).contains("size"));
+        assert!(!writer.is_empty() && writer.into_inner().starts_with(b"YUV4MPEG2 W2 H2 F25:1 "));
     }
 
     #[test]
