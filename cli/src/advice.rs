@@ -128,7 +128,12 @@ fn of_receiver(error: &nestcast_receiver::Error) -> Option<&'static str> {
 }
 
 fn of_sender(error: &nestcast_sender::Error) -> Option<&'static str> {
-    matches!(error, nestcast_sender::Error::Listen { .. }).then_some(": choose another address with --listen")
+    use nestcast_sender::Error;
+    Some(match error {
+        Error::Listen { .. } => ": choose another address with --listen",
+        Error::KeyMismatch => ": name with --key the one that the certificate of --cert was made with",
+        _ => return None,
+    })
 }
 
 #[cfg(feature = "retrieval")]

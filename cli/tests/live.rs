@@ -364,11 +364,17 @@ fn options_of_a_session_that_cannot_be_used_are_named_with_what_to_do() {
     bench.write("words", b"neither a certificate nor a key");
     bench.write("cut.pem", b"-----BEGIN CERTIFICATE-----\nMIIB\n");
     bench.write("long", &[b'a'; 513]);
+    certify(&bench, "one.pem", "one.key");
+    certify(&bench, "other.pem", "other.key");
     let receive = ["receive", "127.0.0.1:9", "-o", "x", "--retry", "0", "--ca"];
     for (arguments, part) in [
         (&["send", "one.png", "--cert", "none", "--key", "none"][..], ": name a PEM file with the certificate"),
         (&["send", "one.png", "--cert", "words", "--key", "none"], "no certificate is in it: name a PEM file"),
         (&["send", "one.png", "--cert", "cut.pem", "--key", "none"], ": write or get it again"),
+        (
+            &["send", "one.png", "--listen", "127.0.0.1:0", "--cert", "one.pem", "--key", "other.key"],
+            "the certificate and the private key do not belong together: name with --key the one",
+        ),
         (&["send", "one.png", "--token-file", "long"], ": write a shorter one into it"),
         (&[&receive[..], &["none"]].concat(), ": name a PEM file with certificates"),
         (&[&receive[..], &["words"]].concat(), "no certificate is in it: name a PEM file"),

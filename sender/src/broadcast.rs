@@ -103,7 +103,7 @@ impl<S: FrameSource> Broadcast<S> {
     /// Listens; no frame is asked for yet. Call it within a tokio runtime.
     ///
     /// # Errors
-    /// [`Error::Listen`] if the address cannot be had, [`Error::Tls`] if the identity cannot be used.
+    /// [`Error::Listen`] if the address cannot be had, [`Error::KeyMismatch`] or [`Error::Tls`] if the identity cannot be used.
     pub fn listen(config: Config, source: S) -> Result<Self, Error> {
         let socket = Socket::bind(config.listen)?;
         Self::over(socket, config, source)
@@ -112,7 +112,7 @@ impl<S: FrameSource> Broadcast<S> {
     /// Listens on `socket` in place of [`Config::listen`]. Call it within a tokio runtime.
     ///
     /// # Errors
-    /// [`Error::Tls`] if the identity cannot be used, [`Error::Listen`] if the socket cannot be.
+    /// [`Error::KeyMismatch`] or [`Error::Tls`] if the identity cannot be used, [`Error::Listen`] if the socket cannot be.
     pub fn over(socket: Socket, config: Config, source: S) -> Result<Self, Error> {
         let Config { identity, token, max_receivers, max_receivers_per_address, acknowledge, .. } = config;
         let listener = Listener::new(socket, identity, acknowledge)?;

@@ -25,6 +25,9 @@ pub enum Error {
         /// What is wrong, and what to do.
         reason: String,
     },
+    /// The private key is not that of the certificate.
+    #[error("the certificate and the private key do not belong together")]
+    KeyMismatch,
     /// TLS refuses the configuration.
     #[error("TLS cannot be set up: {0}")]
     Tls(String),

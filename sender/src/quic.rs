@@ -11,7 +11,7 @@ use quinn::{
     AckFrequencyConfig, AsyncUdpSocket, EndpointConfig, RecvStream, Runtime as _, SendStream, ServerConfig,
     TokioRuntime, TransportConfig, VarInt,
 };
-use rustls::CipherSuite;
+use rustls::{CipherSuite, InconsistentKeys};
 use socket2::SockRef;
 
 use crate::broadcast::Acknowledge;
@@ -191,7 +191,10 @@ fn config(identity: Identity) -> Result<ServerConfig, Error> {
         .map_err(|error| tls(&error))?
         .with_no_client_auth()
         .with_single_cert(identity.chain, identity.key)
-        .map_err(|error| tls(&error))?;
+        .map_err(|error| match error {
+            rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => Error::KeyMismatch,
+            error => tls(&error),
+        })?;
     crypto.alpn_protocols = vec![ALPN.to_vec()];
     // Without tickets there is no resumption, so there are no 0-RTT data to replay.
     crypto.send_tls13_tickets = 0;

@@ -51,7 +51,7 @@ pub enum Error {
         format: &'static str,
     },
     /// The frames come at a rate that y4m cannot have.
-    #[error("y4m cannot have {} frames in {} seconds", .0.0, .0.1)]
+    #[error("y4m cannot have {} frames in {} seconds: name a folder/", .0.0, .0.1)]
     Rate((u32, u32)),
     /// A picture cannot be compressed.
     #[error(transparent)]
