@@ -69,6 +69,22 @@ async fn a_close_code_arrives_though_the_window_is_full() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_stops_a_stream_gets_those_behind_it() {
+    let broadcast = Running::start(Plan { size: (320, 240), ..Plan::new(&identity()) });
+    // With so little room, frames wait to be written when their streams are stopped.
+    let mut receiver = HostileReceiver::connect(broadcast.address, 2048).await;
+    receiver.say(&hello(b"")).await;
+    receiver.welcome().await;
+    for number in 0..20 {
+        let stream = timeout(PATIENCE, receiver.connection.accept_uni()).await.expect("another stream in time");
+        let mut stream = stream.unwrap_or_else(|error| panic!("stream {number}: {error}"));
+        stream.stop(0_u32.into()).expect("a stream that is open");
+    }
+    broadcast.stop().await;
+    assert_eq!(receiver.close_code().await, Ok(Code::Done));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_broadcast_arrives_though_the_window_is_full() {
     let (broadcast, relay, receivers) = receivers_with_full_windows().await;
     broadcast.stop().await;

@@ -214,8 +214,7 @@ impl VideoEncoding {
 
     /// Encodes loop `at` for these receivers, who have use for so many bytes of a frame.
     fn follow_loop(&mut self, at: usize, receivers: &[&ReceiverStatistics], useful: u64) {
-        // No frame may be longer, however fast a link is.
-        let most = (MAX_FRAME * 8) as f64 * f64::from(self.rate.frames) / f64::from(self.rate.seconds);
+        let most = most_bits(self.rate);
         let rates: Vec<f64> = receivers.iter().map(|receiver| rate_of(receiver).min(most)).collect();
         let known = population(&rates, 0.0);
         if let (Some(slowest), Some(median)) = (known.slowest(), known.median()) {
@@ -225,6 +224,11 @@ impl VideoEncoding {
         self.useful[at] = usize::try_from(useful).unwrap_or(usize::MAX);
         self.encoder.set_population(at, rates, self.useful[at]);
     }
+}
+
+/// The rate, in bits a second, at which a frame has as many bytes as one may have: no link counts as faster.
+fn most_bits(rate: FrameRate) -> f64 {
+    (MAX_FRAME * 8) as f64 * f64::from(rate.frames) / f64::from(rate.seconds)
 }
 
 /// What of a receiver's path is for frames, within what it asks for, bits a second.
@@ -310,6 +314,14 @@ mod tests {
             path: PathStats::default(),
         };
         counters.serve(number, figures)
+    }
+
+    #[test]
+    fn no_link_counts_as_faster_than_the_longest_frames_take() {
+        for rate in [RATE, FrameRate { frames: 1, seconds: 3600 }, FrameRate { frames: 30_000, seconds: 1001 }] {
+            let bytes = rate.bytes(most_bits(rate)) as u64;
+            assert!(bytes <= MAX_FRAME && bytes > MAX_FRAME - 2, "{bytes}");
+        }
     }
 
     #[test]
