@@ -1,25 +1,21 @@
 """The model `photo`, from nothing to the package that ships: python make.py --photos PHOTOS --out OUT.
 
-Four steps, each where the one before left off: the coder with one synthesis network for all cuts (photo.toml), the photos coded with it
-(pack.py), a network for each range of cuts behind it (photo-synthesis.toml), and the post-filter behind these. It may be stopped at any
-time; the same command goes on.
+Three steps, each where the one before left off: the coder with one synthesis network for all cuts and the post-filters (photo.toml), the
+photos coded with it (pack.py), and a network for each range of cuts, through the filter behind it (photo-synthesis.toml). It may be
+stopped at any time; the same command goes on.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import shutil
 import signal
 from pathlib import Path
 
 import torch
 
-import export
-import manifest
 import pack
 import train
-from data import training
 from settings import Settings, load
 
 HERE = Path(__file__).resolve().parent
@@ -33,23 +29,15 @@ def make(photos: Path, out: Path, steps: int | None = None, ended: list | None =
         loaded = dataclasses.replace(load(file), **changed)
         return loaded.shortened(steps) if steps else loaded
 
-    package, coder = out / "package", out / "coder"
-    if package.exists():
-        return package
-    print("1 of 4: the coder and a network for all cuts", flush=True)
+    coder = out / "coder"
+    print("1 of 3: the coder and a network for all cuts", flush=True)
     trained(settings(CODER), photos, coder, ended)
-    print("2 of 4: all photos coded", flush=True)
+    print("2 of 3: all photos coded", flush=True)
     pack.pack(photos, out / "packed", coder / "package", coder / "checkpoint.pt", CODER)
-    print("3 of 4: a network for each range of cuts", flush=True)
+    print("3 of 3: a network for each range of cuts", flush=True)
     of_coder = {"tables": str(coder.resolve() / "package/tables.bin"), "start": str(coder.resolve() / "checkpoint.pt")}
-    trained(settings(SYNTHESIS, **of_coder), out / "packed", out / "synthesis", ended)
-    print("4 of 4: the post-filter behind the networks", flush=True)
-    unfinished = out / "unfinished"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    shutil.copytree(out / "synthesis/package", unfinished)
-    export.learn_by_coding("filters", unfinished, training(photos))
-    manifest.renew(unfinished)
-    return unfinished.rename(package)
+    trained(settings(SYNTHESIS, **of_coder), out / "packed", out, ended)
+    return out / "package"
 
 
 def trained(settings: Settings, data: Path, out: Path, ended: list | None) -> None:

@@ -53,8 +53,10 @@ def write(folder: Path, head: str, needed: Iterable[str] | None = None) -> None:
     (folder / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
 
 
-def renew(folder: Path) -> None:
-    """Writes the hashes of files that were rewritten."""
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    folder = parser.parse_args().folder
     try:
         text = (folder / MANIFEST).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -63,12 +65,6 @@ def renew(folder: Path) -> None:
     if not found:
         raise SystemExit(f"{folder / MANIFEST}: no {FILES}; export the package again")
     write(folder, head)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, metavar="DIR")
-    renew(parser.parse_args().folder)
 
 
 if __name__ == "__main__":

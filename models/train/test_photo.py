@@ -62,7 +62,7 @@ class OneCommand(unittest.TestCase):
         untrained = Codec(settings.load(HERE / "photo.toml")).state_dict()
         for name in ("taps", "log_steps.0", "offsets.2", "scales.1.near", "analysis.tail.weight", "synthesis.tail.weight"):
             self.assertFalse(torch.equal(state["model"][name], untrained[name]), name)
-        behind = train.read(self.out / "run/synthesis/checkpoint.pt")["model"]
+        behind = train.read(self.out / "run/checkpoint.pt")["model"]
         for name in {phase.stage for phase in settings.load(HERE / "photo-synthesis.toml").phases}:
             self.assertFalse(torch.equal(behind[f"networks.{name}.tail.weight"], state["model"]["synthesis.tail.weight"]), name)
 
@@ -83,25 +83,23 @@ class OneCommand(unittest.TestCase):
     def test_the_post_filter_was_fitted(self):
         taps = np.frombuffer((self.package / "tables.bin").read_bytes()[FILTER + 2 :], "i1")
         self.assertGreater((taps != 0).mean(), 0.5)
-        behind, before = ((folder / "post_filter.bin").read_bytes() for folder in (self.package, self.out / "run/coder/package"))
-        self.assertNotEqual(behind, before)
+        behind = (self.package / "post_filter.bin").read_bytes()
+        self.assertEqual(behind, (self.out / "run/coder/package/post_filter.bin").read_bytes())
         behind = np.frombuffer(behind[2:], "i1")
         self.assertEqual(len(behind), len(taps))
         self.assertGreater((behind != 0).mean(), 0.5)
 
-    def test_what_was_made_is_not_made_again(self):
-        before = self.package.stat().st_mtime_ns
+    def test_what_was_made_is_not_made_again_and_what_was_not_is(self):
+        files = [self.out / "run" / name for name in ("coder/checkpoint.pt", "checkpoint.pt", "package/manifest.toml")]
+        before = [file.stat().st_mtime_ns for file in files]
         self.run_of()
-        self.assertEqual(self.package.stat().st_mtime_ns, before)
-
-    def test_a_step_that_was_cut_short_is_made_again_alone(self):
-        before = (self.package / "post_filter.bin").read_bytes()
-        checkpoint = (self.out / "run/synthesis/checkpoint.pt").stat().st_mtime_ns
-        self.package.rename(self.out / "run/unfinished")
-        (self.out / "run/unfinished/post_filter.bin").write_bytes(b"half")
+        self.assertEqual([file.stat().st_mtime_ns for file in files], before)
+        (self.out / "run/exported").unlink()
+        files[2].write_text("half", encoding="utf-8")
         self.run_of()
-        self.assertEqual((self.package / "post_filter.bin").read_bytes(), before)
-        self.assertEqual((self.out / "run/synthesis/checkpoint.pt").stat().st_mtime_ns, checkpoint)
+        after = [file.stat().st_mtime_ns for file in files]
+        self.assertEqual(after[0], before[0])
+        self.assertNotEqual(files[2].read_text(encoding="utf-8"), "half")
 
     def test_the_program_takes_it(self):
         picture, stream, again = (self.out / name for name in ("a.png", "a.nst", "b.png"))
