@@ -107,7 +107,7 @@ class Task(OneNetwork):
             self.model.load_state_dict(start["model"])
 
     def export(self, model: Syntheses, out: Path) -> None:
-        """The package that the coder is of, with these networks; its post-filter is still that behind the networks before."""
+        """The package that the coder is of, with these networks; its post-filter is that which they were trained through."""
         settings, package = self.settings, out / "package"
         shutil.copytree(settings.path(settings.tables).parent, package, dirs_exist_ok=True)
         for before in package.glob(manifest.synthesis_file("*")):
