@@ -1,7 +1,7 @@
 """The post-filter behind a network, with its derivative: what a network is trained through.
 
-A filter's taps are constants, its class is that of the samples as they are, and clipped differences have the derivative of what is clipped.
-Samples are floats here and not rounded.
+A filter's taps are constants, its class is that of the samples as they are, and a difference that is clipped has the derivative 0, any other
+1. Samples are floats here and not rounded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Filtered(torch.nn.Module):
         numbers = self.filters.numbers(padded(samples), significant, clip)
         own = [one.astype(np.float32) / 65536 for one in self.filters.at(cut)]
         for tap, (component, k) in zip(taps, itertools.chain(*PLACES.values())):
-            own[component][k].take(numbers[component], out=tap, mode="clip")  # any other mode copies
+            own[component][k].take(numbers[component], out=tap, mode="clip")  # the usual mode copies
 
 
 class Change(torch.autograd.Function):
@@ -81,7 +81,7 @@ class Change(torch.autograd.Function):
 
 
 def ends(wide: torch.Tensor, way: tuple[int, int]) -> tuple[tuple, tuple]:
-    """Where in (B, H + 4, W + 4) samples are that have a neighbour so far down and right within, and where these neighbours are."""
+    """Slices of (B, H + 4, W + 4): the samples whose neighbour so far down and right is inside, and those neighbours."""
     height, width = wide.shape[1:]
     (dy, dx) = way
     rows, columns = (max(-dy, 0), height - max(dy, 0)), (max(-dx, 0), width - max(dx, 0))

@@ -1,4 +1,4 @@
-"""The model `photo`, from nothing to the package that ships: python make.py --photos PHOTOS --out OUT.
+"""The model `photo`, from nothing to a package as it ships: python make.py --photos PHOTOS --out OUT.
 
 Three steps, each where the one before left off: the coder with one synthesis network for all cuts and the post-filters (photo.toml), the
 photos coded with it (pack.py), and a network for each range of cuts, through the filter behind it (photo-synthesis.toml). It may be
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import signal
 from pathlib import Path
 
 import torch
@@ -22,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 CODER, SYNTHESIS = HERE / "photo.toml", HERE / "photo-synthesis.toml"
 
 
-def make(photos: Path, out: Path, steps: int | None = None, ended: list | None = None) -> Path:
+def make(photos: Path, out: Path, steps: int | None = None) -> Path:
     """The package; `steps`: about so many in each training, for a dry run."""
 
     def settings(file: Path, **changed: str) -> Settings:
@@ -31,25 +30,27 @@ def make(photos: Path, out: Path, steps: int | None = None, ended: list | None =
 
     coder = out / "coder"
     print("1 of 3: the coder and a network for all cuts", flush=True)
-    trained(settings(CODER), photos, coder, ended)
+    trained(settings(CODER), photos, coder)
     print("2 of 3: all photos coded", flush=True)
     pack.pack(photos, out / "packed", coder / "package", coder / "checkpoint.pt", CODER)
     print("3 of 3: a network for each range of cuts", flush=True)
     of_coder = {"tables": str(coder.resolve() / "package/tables.bin"), "start": str(coder.resolve() / "checkpoint.pt")}
-    trained(settings(SYNTHESIS, **of_coder), out / "packed", out, ended)
+    trained(settings(SYNTHESIS, **of_coder), out / "packed", out)
     return out / "package"
 
 
-def trained(settings: Settings, data: Path, out: Path, ended: list | None) -> None:
+def trained(settings: Settings, data: Path, out: Path) -> None:
     """Trains to the end and exports, or goes on with that."""
-    if (out / "exported").exists():
+    mark, made_by = out / "exported", repr(settings)
+    if mark.exists():
+        if mark.read_text(encoding="utf-8") != made_by:
+            raise SystemExit(f"{out} was made with other settings: name another --out, or delete it")
         return
     run = train.start(settings, data, out, resume=(out / "checkpoint.pt").exists())
-    train.train(run, ended)
-    if ended:
+    if not train.to_its_end(run):
         raise SystemExit("stopped; the same command goes on from here")
     run.task.export(run.averaged(), out)
-    (out / "exported").touch()
+    mark.write_text(made_by, encoding="utf-8")
 
 
 def main() -> None:
@@ -61,10 +62,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    ended: list = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.append(True))
-    print(make(arguments.photos, arguments.out, arguments.steps, ended))
+    print(make(arguments.photos, arguments.out, arguments.steps))
 
 
 if __name__ == "__main__":

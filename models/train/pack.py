@@ -111,7 +111,7 @@ def read(path: Path) -> tuple[np.ndarray, coder.Coded]:
 
 
 def analysis(checkpoint: Path, settings_file: Path) -> Callable[[np.ndarray], np.ndarray]:
-    """What the shipped analysis adds to planes."""
+    """What the analysis of a checkpoint adds to planes."""
     settings = load(settings_file)
     network = Correction(settings.analysis_channels, settings.analysis_blocks, settings.step, cut=False)
     weights = floats(read_checkpoint(checkpoint)["model"])

@@ -65,7 +65,7 @@ def between(cut: float) -> tuple[int, int]:
 
 
 def significance(known: list[Known]) -> np.ndarray:
-    """(3, H / 4, W / 4) of the components' blocks, 0..3: none, or 3 less the coarsest level's number over 1 with a significant coefficient."""
+    """(3, H / 4, W / 4) of the components' blocks: 4 less the finest level of 1, 2, 3 that has a significant coefficient there, 0 if none has."""
     found = np.stack([np.zeros_like(blocks) for blocks in known[1].significant[::3]]).astype(np.uint8)
     for level in (3, 2, 1):
         band = known[level - 1].significant.reshape(3, 3, *known[level - 1].significant.shape[1:]).any(1)

@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -51,8 +52,8 @@ class OneCommand(unittest.TestCase):
         cls.package = cls.out / "run/package"
 
     @classmethod
-    def run_of(cls):
-        arguments = ["make.py", "--photos", cls.out / "photos", "--out", cls.out / "run", "--steps", STEPS]
+    def run_of(cls, name: str = "run", steps: int = STEPS):
+        arguments = ["make.py", "--photos", cls.out / "photos", "--out", cls.out / name, "--steps", steps]
         with mock.patch.object(sys, "argv", [str(argument) for argument in arguments]):
             make.main()
 
@@ -101,6 +102,22 @@ class OneCommand(unittest.TestCase):
         self.assertEqual(after[0], before[0])
         self.assertNotEqual(files[2].read_text(encoding="utf-8"), "half")
 
+    def test_another_run_is_not_taken_for_this_one(self):
+        with self.assertRaisesRegex(SystemExit, "other settings"):
+            self.run_of(steps=STEPS + 10)
+
+    def test_a_training_that_is_asked_to_end_is_kept_and_not_exported(self):
+        def asked(run: train.Run, ended: list) -> None:
+            signal.raise_signal(signal.SIGTERM)
+            trained(run, ended)
+
+        trained, handler = train.train, signal.getsignal(signal.SIGTERM)
+        with mock.patch.object(train, "train", asked), self.assertRaisesRegex(SystemExit, "goes on from here"):
+            self.run_of("stopped")
+        self.assertEqual(train.read(self.out / "stopped/coder/checkpoint.pt")["step"], 0)
+        self.assertFalse((self.out / "stopped/coder/exported").exists())
+        self.assertIs(signal.getsignal(signal.SIGTERM), handler)
+
     def test_the_program_takes_it(self):
         picture, stream, again = (self.out / name for name in ("a.png", "a.nst", "b.png"))
         Image.fromarray(photo(96, 128, 9)).save(picture)
@@ -122,7 +139,12 @@ class Shipped(unittest.TestCase):
         told = tomllib.loads((HERE / "../artifacts/photo/manifest.toml").read_text(encoding="utf-8"))["data"]
         counts = [sum(row["file"].startswith(f"{folder}/") for row in rows) for folder in data.OPEN]
         self.assertEqual(counts, [source["files"] for source in told])
-        self.assertEqual([row["part"] == "held-out" for row in rows], [i % data.HELD_OUT == 0 for i in range(len(rows))])
+        with tempfile.TemporaryDirectory() as folder:
+            for file in (Path(folder) / row["file"] for row in rows):
+                file.parent.mkdir(exist_ok=True)
+                file.touch()
+            kept = {file.relative_to(folder).as_posix() for file in data.training(folder)}
+        self.assertEqual({row["file"] for row in rows if row["part"] == "training"}, kept)
         self.assertEqual(len({row["git_blob"] for row in rows}), len(rows))
         for row in rows:
             self.assertNotRegex(row["licence"], "NC|ND", row["file"])

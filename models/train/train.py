@@ -176,6 +176,18 @@ def train(run: Run, ended: list | None = None) -> None:
     run.save()
 
 
+def to_its_end(run: Run) -> bool:
+    """Trains until the run's end, or until SIGTERM or SIGINT asks for an earlier one; whether it came to its own."""
+    ended: list = []
+    before = [(number, signal.signal(number, lambda *_: ended.append(True))) for number in (signal.SIGTERM, signal.SIGINT)]
+    try:
+        train(run, ended)
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+    return not ended
+
+
 def start(settings: Settings, data: Path | None, out: Path, resume: bool = False) -> Run:
     """A run that is ready for `train`."""
     torch.manual_seed(settings.seed)
@@ -209,11 +221,7 @@ def main() -> None:
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     run = start(settings, arguments.data, arguments.out, arguments.resume)
-    ended: list = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.append(True))
-    train(run, ended)
-    if not ended:
+    if to_its_end(run):
         run.task.export(run.averaged(), arguments.out)
 
 
