@@ -25,7 +25,7 @@ from PIL import Image
 
 import data
 import export
-import make
+import make_photo
 import settings
 import train
 from export import ROOT
@@ -53,9 +53,9 @@ class OneCommand(unittest.TestCase):
 
     @classmethod
     def run_of(cls, name: str = "run", steps: int = STEPS):
-        arguments = ["make.py", "--photos", cls.out / "photos", "--out", cls.out / name, "--steps", steps]
+        arguments = ["make_photo.py", "--photos", cls.out / "photos", "--out", cls.out / name, "--steps", steps]
         with mock.patch.object(sys, "argv", [str(argument) for argument in arguments]):
-            make.main()
+            make_photo.main()
 
     def test_every_phase_was_trained(self):
         state = train.read(self.out / "run/coder/checkpoint.pt")

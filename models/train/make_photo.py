@@ -1,4 +1,4 @@
-"""The model `photo`, from nothing to a package as it ships: python make.py --photos PHOTOS --out OUT.
+"""The model `photo`, from nothing to a package as it ships: python make_photo.py --photos PHOTOS --out OUT.
 
 Three steps, each where the one before left off: the coder with one synthesis network for all cuts and the post-filters (photo.toml), the
 photos coded with it (pack.py), and a network for each range of cuts, through the filter behind it (photo-synthesis.toml). It may be
