@@ -66,9 +66,10 @@ def between(cut: float) -> tuple[int, int]:
 
 def significance(known: list[Known]) -> np.ndarray:
     """(3, H / 4, W / 4) of the components' blocks: 4 less the finest level of 1, 2, 3 that has a significant coefficient there, 0 if none has."""
-    found = np.stack([np.zeros_like(blocks) for blocks in known[1].significant[::3]]).astype(np.uint8)
+    found = np.zeros((3, *known[1].significant.shape[1:]), np.uint8)  # level 2 has a coefficient of each band for a block
     for level in (3, 2, 1):
-        band = known[level - 1].significant.reshape(3, 3, *known[level - 1].significant.shape[1:]).any(1)
+        bands = known[level - 1].significant
+        band = bands.reshape(3, 3, *bands.shape[1:]).any(1)
         if level == 1:
             rows = band[:, 0::2] | band[:, 1::2]
             blocks = rows[:, :, 0::2] | rows[:, :, 1::2]

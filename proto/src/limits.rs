@@ -11,7 +11,7 @@ pub const VERSION: u64 = 9;
 pub const MAX_MESSAGE: usize = 1024;
 /// Most bytes of a token.
 pub const MAX_TOKEN: usize = 512;
-/// Most pixels of a picture each way, as of what a frame holds.
+/// Most pixels of a picture each way, as in the codec (bitstream.md, "Limits and errors").
 pub(crate) const MAX_SIDE: u32 = 16384;
 /// Most bytes of a frame's whole stream. At 30 frames a second this is 4 Gbit/s.
 pub const MAX_FRAME: u64 = 16 * 1024 * 1024;

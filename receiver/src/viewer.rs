@@ -168,3 +168,17 @@ pub trait Viewer: Send + 'static {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_counts_pictures_that_were_shown_and_all_others_that_came_as_skipped() {
+        let mut totals = Totals { corrupt: 1, undecoded: 2, ..Totals::default() };
+        totals.received.shown = 9;
+        (0..4).for_each(|_| totals.latency.note(Duration::ZERO));
+        let said = totals.to_string();
+        assert!(said.starts_with("4 pictures from 0 bytes, 4 skipped for want of time, 0 never came"), "{said}");
+    }
+}

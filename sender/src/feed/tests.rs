@@ -83,8 +83,9 @@ impl Outgoing for Stream {
         self.0.map_or(0, |stream| stream as u64)
     }
 
-    async fn write(&mut self, chunks: &mut [Bytes], _room: Room) -> Result<usize, Disconnected> {
-        let offered: usize = chunks.iter().map(Bytes::len).sum();
+    async fn write(&mut self, chunks: &mut [Bytes], room: Room) -> Result<usize, Disconnected> {
+        let all: usize = chunks.iter().map(Bytes::len).sum();
+        let offered = room.pending.map_or(all, |most| all.min(usize::try_from(most).unwrap_or(all).max(1)));
         let count = loop {
             let Some(stream) = self.0 else { break offered };
             let count = self.1.take(stream, offered);
@@ -259,6 +260,23 @@ async fn a_model_goes_no_faster_than_the_receiver_takes() {
     assert!((100_000..=125_000).contains(&after_a_second), "{after_a_second} bytes at 125000 bytes a second");
     sleep(Duration::from_millis(1500)).await;
     assert!(taker.streams()[0] > MODEL, "all of it and its head");
+    feed.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_model_something_comes_every_few_seconds_however_low_the_cap() {
+    let (_outlet, frames) = frames::channel(INTERVAL);
+    let mut taker = Taker::new(1e9);
+    let request = Message::ModelRequest(ModelRequest { package: PackageHash([7; 32]) }).encode();
+    taker.says = [hello(Some(Bitrate::from_bits(8000))), request].concat().into();
+    let feed = tokio::spawn(run(taker.clone(), pending(), 0, shared(), frames));
+    let mut before = 0;
+    for _ in 0..20 {
+        sleep(Duration::from_secs(2)).await;
+        let now = taker.streams()[0];
+        assert!(now > before && now <= before + 3 * 1200, "{now} bytes behind {before}");
+        before = now;
+    }
     feed.abort();
 }
 
