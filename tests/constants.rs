@@ -12,12 +12,12 @@ use nestcast_proto::{Bitrate, Control, DecoderKind, Hello, Message};
 /// Crates whose numbers both ends, or the path between them, can tell.
 const CRATES: [&str; 3] = ["proto", "sender", "receiver"];
 /// Files whose numbers are kinds, in tables of their own.
-const KINDS: [&str; 2] = ["proto::message", "proto::stream"];
+const KINDS: [&str; 2] = ["proto::wire::message", "proto::wire::stream"];
 /// What only memory and speed depend on, what only the sender's own machine sees, or another section states.
 const OTHERS: [&str; 22] = [
-    "proto::limits::VERSION",
-    "proto::publisher::begin::HEADS_BYTES",
-    "proto::subscriber::MAX_SPARES",
+    "proto::wire::limits::VERSION",
+    "proto::publish::publisher::begin::HEADS_BYTES",
+    "proto::subscribe::subscriber::MAX_SPARES",
     "receiver::playback::REPORT_INTERVAL",
     "receiver::quic::MAX_READ_BYTES",
     "receiver::quic::ACCESS_DENIED",

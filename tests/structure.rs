@@ -1,5 +1,5 @@
 //! The arrows between crates (docs: architecture): who may depend on whom, and where the codec is joined to the network,
-//! and which files see QUIC. And that a file stays one idea.
+//! and which files see QUIC.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,11 +21,6 @@ const JOINS: [(&str, &[&str]); 2] = [
 ];
 /// Who sees what only shows and measures.
 const SEE_LAB: [&str; 5] = ["benches", "benches/live", "benches/retrieval", "cli", "tests"];
-/// What a user runs or builds on.
-const PRODUCT: [&str; 10] =
-    ["cli", "codec", "lab", "media", "models", "proto", "receiver", "retrieval", "sender", "xtask"];
-/// Most lines of a file without its tests.
-const MAX_LINES: usize = 400;
 /// Most lines of the program in all: what others would want is a library's.
 const MAX_PROGRAM: usize = 2500;
 
@@ -108,22 +103,6 @@ fn only_programs_and_tests_see_the_lab() {
         let manifest = manifest(member);
         for section in ["dependencies", "dev-dependencies"] {
             assert!(!named(&manifest, section).contains(&"lab".to_owned()), "{member} may not see lab");
-        }
-    }
-}
-
-#[test]
-fn files_of_the_product_are_short() {
-    for folder in PRODUCT {
-        let files = sources(&root().join(folder).join("src"));
-        for file in files.iter().filter(|file| !file.ends_with("tests.rs")) {
-            let text = fs::read_to_string(file).expect("text");
-            let lines = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default().lines().count();
-            assert!(
-                lines <= MAX_LINES,
-                "{} has {lines} lines without its tests: split it by its ideas",
-                file.display()
-            );
         }
     }
 }

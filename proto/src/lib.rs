@@ -36,58 +36,31 @@
 //! assert!(sent.len() > 20 && sent.len() < 9000, "as much as the receiver asked for");
 //! ```
 
-mod bases;
 mod bitrate;
-mod busy;
-mod cap;
-mod close;
-mod competition;
-mod control;
-mod delay_controller;
-mod delivery_rate;
-mod drain;
-mod frame;
-mod held;
-mod late;
-mod limits;
-mod loss;
-mod lossy;
-mod message;
-mod parity;
 mod path;
-mod policer;
-mod publisher;
-mod rate_drop;
-mod recent;
-mod round;
-mod route_change;
-mod shortest;
-mod still;
-mod stream;
-mod subscriber;
-mod target;
-mod token_bucket;
-mod waiting;
+mod publish;
+mod subscribe;
 mod wire;
 
-pub use bases::Bases;
 pub use bitrate::{Bitrate, BitrateError};
-pub use close::{Close, Code};
-pub use control::Control;
-pub use delay_controller::DelayController;
-pub use frame::{Frame, FrameHeader, Join, LoopFrame};
-pub use late::More;
-pub use limits::{
-    ALPN, INITIAL_WINDOW, MAX_FRAME, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN, QUEUE_TARGET,
-    VERSION,
-};
-pub use message::{Clock, DecoderKind, Hello, JoinRequest, Message, ModelRequest, PackageHash, Video, Welcome};
-pub use parity::{ParityHeader, Repair};
-pub use path::PathStats;
-pub use publisher::{Publisher, Room, SendStats, Step};
-pub use stream::{LateHeader, MAX_HEAD_BYTES, ModelHeader, StreamHead};
-pub use subscriber::{Arrived, ReceiveStats, Subscriber};
+pub use path::delay_controller::DelayController;
+pub use path::limits::{INITIAL_WINDOW, QUEUE_TARGET};
+pub use path::stats::PathStats;
+pub use publish::publisher::{Publisher, Room, SendStats, Step};
+pub use subscribe::late::More;
+pub use subscribe::repair::Repair;
+pub use subscribe::subscriber::{Arrived, ReceiveStats, Subscriber};
 use subtle::ConstantTimeEq as _;
+pub use wire::bases::Bases;
+pub use wire::close::{Close, Code};
+pub use wire::control::Control;
+pub use wire::frame::{Frame, FrameHeader, Join, LoopFrame};
+pub use wire::limits::{
+    ALPN, MAX_FRAME, MAX_HEAD_BYTES, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN, VERSION,
+};
+pub use wire::message::{Clock, DecoderKind, Hello, JoinRequest, Message, ModelRequest, PackageHash, Video, Welcome};
+pub use wire::parity::ParityHeader;
+pub use wire::stream::{LateHeader, ModelHeader, StreamHead};
 
 /// Compares a receiver's token with the sender's in a time that does not tell where they differ.
 #[must_use]

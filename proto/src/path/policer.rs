@@ -1,0 +1,270 @@
+//! Finds that a path drops whatever exceeds a rate, without a queue: a policer with a token bucket (RFC 2697), as many
+//! networks have one (Flach and others 2016).
+//!
+//! No delay tells of it. A window that grows until a queue shows grows for ever, and most of what is sent is lost. Behind a
+//! loss, when the bucket is empty, exactly the policer's rate arrives, however much is sent (as in BBR: Cardwell and others
+//! 2016, "Token-bucket policers"). One such interval is believed for a short time, and then a little more is tried, step by
+//! step: parity of frames, which nobody misses. Each time that the same rate is found it is believed for
+//! longer, so a mistake costs seconds, and a policer a few packets a minute.
+
+use std::time::Duration;
+
+use crate::path::round::{Round, seconds};
+
+/// The least share of loss that tells of a policer: of all packets, and of those sent to try a higher rate. Less is that of a radio
+/// link, or of a queue.
+const LOST: f64 = 0.2;
+const LOST_OF_TRIAL: f64 = 0.05;
+/// Packets that arrive in an interval at least, and where more is tried, since that rate is taken for longer. One in which more arrived and
+/// less was lost shows nothing, and another begins.
+const PACKETS: u64 = 16;
+const PACKETS_OF_TRIAL: u64 = 40;
+const MOST_PACKETS: u64 = 80;
+/// Two rates are the same within this part of one.
+const SAME: f64 = 0.125;
+/// What of the rate is sent: the bucket must fill, or every burst would lose packets.
+const KEPT: f64 = 0.95;
+/// For how long a rate is believed, before more is tried: twice as long each time that the same is found, up to the most.
+const BELIEVED: Duration = Duration::from_secs(3);
+const BELIEVED_MOST: Duration = Duration::from_secs(60);
+/// How much more is tried in each step, and for how long beside round trips: it must empty the bucket. Where so many times the
+/// rate went through there is no policer.
+const STEP: f64 = 1.25;
+const STEP_LASTS: Duration = Duration::from_millis(600);
+const STEP_ROUNDS: u32 = 3;
+const GONE: f64 = 2.0;
+
+/// What a path delivered from one loss, when the bucket was empty, to another, and lost in between, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct Interval {
+    since: Duration,
+    until: Duration,
+    /// Of all that was delivered on the path, that before.
+    before: u64,
+    delivered: u64,
+    lost: u64,
+}
+
+/// A rate that is believed, in bytes a second.
+#[derive(Debug, Clone, Copy)]
+struct Belief {
+    rate: f64,
+    since: Duration,
+    /// Whether what is lost now was sent since.
+    settled: bool,
+    /// For how long, and when that or the step is over.
+    time: Duration,
+    until: Duration,
+    /// How many times the rate is sent: more than once where more is tried.
+    tried: f64,
+}
+
+/// Whether a path has a policer, and of which rate.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Policer {
+    interval: Option<Interval>,
+    belief: Option<Belief>,
+}
+
+impl Policer {
+    /// Bytes were lost, when so many had been delivered since the connection began.
+    pub(crate) fn handle_loss(&mut self, now: Duration, delivered: u64, bytes: u64) {
+        if bytes == 0 || self.belief.is_some_and(|belief| !belief.settled) {
+            return;
+        }
+        match &mut self.interval {
+            None => self.interval = Some(Interval { since: now, until: now, before: delivered, delivered: 0, lost: 0 }),
+            Some(interval) => {
+                interval.lost += bytes;
+                (interval.until, interval.delivered) = (now, delivered - interval.before);
+            }
+        }
+    }
+
+    /// A round trip is over; its packets met a `queue` or none, and have `mtu` bytes. If a rate was found now that much exceeded:
+    /// since when that was lost.
+    pub(crate) fn handle_round(&mut self, now: Duration, round: &Round, queue: bool, mtu: u64) -> Option<Duration> {
+        if let Some(belief) = &mut self.belief {
+            belief.settled |= round.began >= belief.since;
+        }
+        if queue {
+            self.interval = None;
+            // The path has another limit, which tells of itself.
+            self.belief = self.belief.filter(|belief| !belief.is_trial());
+            return None;
+        }
+        let Some(interval) = self.interval else {
+            self.try_more(now, round);
+            return None;
+        };
+        let trial = self.belief.is_some_and(|belief| belief.is_trial());
+        let (packets, lost) = if trial { (PACKETS_OF_TRIAL, LOST_OF_TRIAL) } else { (PACKETS, LOST) };
+        let found = interval.delivered >= packets * mtu && interval.loses(lost);
+        if found {
+            self.handle_rate(now, interval.rate());
+        }
+        if found || interval.delivered >= MOST_PACKETS * mtu || now > interval.until + STEP_LASTS {
+            self.interval = None;
+        }
+        (found && interval.loses(LOST)).then_some(interval.since)
+    }
+
+    /// Tries more where a rate was believed for long enough, or a step was taken.
+    fn try_more(&mut self, now: Duration, round: &Round) {
+        let Some(belief) = self.belief.as_mut().filter(|belief| now >= belief.until) else { return };
+        belief.tried *= STEP;
+        belief.until = now + STEP_LASTS + round.mean_rtt() * STEP_ROUNDS;
+        if belief.tried > GONE {
+            self.belief = None;
+        }
+    }
+
+    /// An interval was of this rate.
+    fn handle_rate(&mut self, now: Duration, rate: f64) {
+        let again = self.belief.filter(|belief| (rate - belief.rate).abs() <= SAME * rate.max(belief.rate));
+        let (rate, time) = again.map_or((rate, BELIEVED), |belief| {
+            let time = if belief.is_trial() { (2 * belief.time).min(BELIEVED_MOST) } else { belief.time };
+            ((rate + belief.rate) / 2.0, time)
+        });
+        self.belief = Some(Belief { rate, since: now, settled: false, time, until: now + time, tried: 1.0 });
+    }
+
+    /// What may be sent, in bytes a second, while a policer's rate is believed, and what of that is only tried.
+    pub(crate) fn rate(&self) -> Option<(f64, f64)> {
+        self.belief.map(|Belief { rate, tried, .. }| (KEPT * rate * tried, KEPT * rate * (tried - 1.0)))
+    }
+}
+
+impl Belief {
+    const fn is_trial(&self) -> bool {
+        self.tried > 1.0
+    }
+}
+
+impl Interval {
+    /// Bytes a second.
+    fn rate(&self) -> f64 {
+        self.delivered as f64 / seconds(self.until.saturating_sub(self.since))
+    }
+
+    /// Whether so much was lost.
+    fn loses(&self, share: f64) -> bool {
+        self.lost as f64 >= share * (self.delivered + self.lost) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUND: Duration = Duration::from_millis(50);
+    const MTU: u64 = 1200;
+    const RATE: f64 = 240_000.0;
+
+    /// A path's policer, if any, and what is found of it.
+    #[derive(Default)]
+    struct Path {
+        policer: Policer,
+        now: Duration,
+        delivered: u64,
+        falls: u32,
+    }
+
+    impl Path {
+        /// Rounds in which so many bytes arrive and are lost.
+        fn rounds(&mut self, rounds: u32, (delivered, lost): (u64, u64), queue: bool) {
+            for _ in 0..rounds {
+                self.now += ROUND;
+                let round = Round::new(self.now - ROUND, 0);
+                self.delivered += delivered;
+                if lost > 0 {
+                    self.policer.handle_loss(self.now, self.delivered, lost);
+                }
+                self.falls += u32::from(self.policer.handle_round(self.now, &round, queue, MTU).is_some());
+            }
+        }
+
+        /// A while in which what the policer allows is sent, and what exceeds [`RATE`] is lost if it is `there`.
+        fn send(&mut self, time: Duration, there: bool) {
+            let end = self.now + time;
+            while self.now < end {
+                let sent = crate::path::round::whole(
+                    self.policer.rate().map_or(2.0 * RATE, |(rate, _)| rate) * seconds(ROUND),
+                );
+                let lost =
+                    if there { sent.saturating_sub(crate::path::round::whole(RATE * seconds(ROUND))) } else { 0 };
+                self.rounds(1, (sent - lost, lost), false);
+            }
+        }
+
+        /// Of [`RATE`] what is sent.
+        fn share(&self) -> Option<f64> {
+            self.policer.rate().map(|(rate, _)| rate / RATE)
+        }
+    }
+
+    fn is(share: Option<f64>, wanted: f64) -> bool {
+        share.is_some_and(|share| (share - wanted).abs() < 1e-3)
+    }
+
+    #[test]
+    fn what_exceeds_a_rate_is_tried_a_little_and_ever_less_often() {
+        let mut path = Path::default();
+        path.rounds(1, (12_000, 12_000), false);
+        assert_eq!(path.share(), None, "the bucket was full");
+        path.rounds(2, (12_000, 12_000), false);
+        assert!(is(path.share(), KEPT) && path.falls == 1, "{:?}", path.share());
+        let (mut tried, mut before) = (Vec::new(), KEPT);
+        while path.now < Duration::from_secs(60) {
+            path.send(ROUND, true);
+            let share = path.share().expect("it is there");
+            assert!(share < STEP, "{share} at {:?}", path.now);
+            if share > 1.0 && before < 1.0 {
+                tried.push(path.now);
+            }
+            before = share;
+        }
+        assert!((3..=5).contains(&tried.len()) && path.falls == 1, "{tried:?}");
+    }
+
+    #[test]
+    fn a_policer_that_is_gone_is_forgotten_within_seconds() {
+        let mut path = Path::default();
+        path.rounds(3, (12_000, 12_000), false);
+        path.send(BELIEVED + STEP_LASTS / 2, false);
+        assert!(path.policer.rate().is_some_and(|(rate, tried)| is(Some(tried / rate), 1.0 - 1.0 / STEP)));
+        path.send(4 * STEP_LASTS, false);
+        assert_eq!(path.share(), None);
+    }
+
+    #[test]
+    fn a_rate_that_was_thought_too_high_is_found_while_it_is_believed() {
+        let mut path = Path::default();
+        path.rounds(3, (24_000, 24_000), false);
+        assert!(is(path.share(), 2.0 * KEPT));
+        path.rounds(1, (12_000, 24_000), false);
+        assert!(is(path.share(), 2.0 * KEPT), "of what was sent before");
+        path.rounds(4, (12_000, 12_000), false);
+        assert!(is(path.share(), KEPT));
+    }
+
+    #[test]
+    fn little_loss_and_a_queue_are_no_policers() {
+        for (round, queue) in [((24_000, 3_000), false), ((12_000, 12_000), true)] {
+            let mut path = Path::default();
+            path.rounds(60, round, queue);
+            assert_eq!((path.share(), path.falls), (None, 0), "{round:?}, {queue}");
+        }
+    }
+
+    #[test]
+    fn a_queue_shows_that_another_limit_was_reached() {
+        let mut path = Path::default();
+        path.rounds(3, (12_000, 12_000), false);
+        path.rounds(4, (12_000, 0), true);
+        assert!(is(path.share(), KEPT), "another's");
+        path.send(BELIEVED, false);
+        path.rounds(1, (12_000, 0), true);
+        assert_eq!(path.share(), None);
+    }
+}

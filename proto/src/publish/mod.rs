@@ -1,0 +1,10 @@
+//! A sender's side of one receiver: which bytes of which frame go out next.
+
+mod cap;
+mod delivery_rate;
+mod lossy;
+pub(crate) mod publisher;
+mod recent;
+mod still;
+mod token_bucket;
+mod waiting;

@@ -1,0 +1,146 @@
+//! What a rate lets through over time, with bursts that have a bound.
+
+use std::time::Duration;
+
+use crate::bitrate::Bitrate;
+
+/// The bucket's depth, in frame intervals: behind two frames in a row that are left out the next may have the bytes of three.
+const DEPTH_INTERVALS: u32 = 3;
+/// And no less than so many bytes, so that at any rate there come to be enough for a stream's head and more.
+const MIN_DEPTH_BYTES: u64 = 256;
+/// What is written although the bucket is empty, bases and what goes again, is a debt. Later frames pay it, up to the bytes of so many
+/// frame intervals: a base of any size leaves no more than so many frames without more than their own.
+const MAX_DEBT_INTERVALS: u32 = 8;
+
+/// A token bucket of bytes. In any time it lets through no more than the rate and, once, its depth.
+#[derive(Debug)]
+pub(crate) struct TokenBucket {
+    rate: Bitrate,
+    interval: Duration,
+    /// When it was told the time first.
+    began: Option<Duration>,
+    /// Bytes that came into it since then, and that were taken out of it or ran over.
+    filled: u64,
+    taken: u64,
+    /// Bytes that came into it since the time before.
+    came: u64,
+}
+
+impl TokenBucket {
+    /// One that has the bytes of one frame interval to begin with.
+    pub(crate) fn new(interval: Duration, rate: Bitrate) -> Self {
+        Self { rate, interval, began: None, filled: 0, taken: 0, came: 0 }
+    }
+
+    /// It is `now`.
+    pub(crate) fn handle_time(&mut self, now: Duration) {
+        let began = *self.began.get_or_insert(now);
+        let since = now.saturating_sub(began).saturating_add(self.interval);
+        let before = self.filled;
+        self.filled = before.max(self.rate.bytes_in(since));
+        self.came = self.filled - before;
+        let least = self.filled.saturating_sub(self.depth());
+        let most = self.filled.saturating_add(self.intervals(MAX_DEBT_INTERVALS));
+        self.taken = self.taken.clamp(least, most);
+    }
+
+    /// So many bytes go through, whether it has them or not.
+    pub(crate) const fn take(&mut self, bytes: u64) {
+        self.taken = self.taken.saturating_add(bytes);
+    }
+
+    /// Bytes that it has.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.filled.saturating_sub(self.taken)
+    }
+
+    /// Bytes that it will have next, if `bytes` are taken until then and as much comes as of late, or in a frame interval.
+    pub(crate) fn next_bytes(&self, bytes: u64) -> u64 {
+        let filled = self.filled.saturating_add(self.came.max(self.intervals(1)));
+        filled.saturating_sub(self.taken.saturating_add(bytes)).min(self.depth())
+    }
+
+    /// The most bytes that it holds.
+    fn depth(&self) -> u64 {
+        self.intervals(DEPTH_INTERVALS).max(MIN_DEPTH_BYTES)
+    }
+
+    /// What comes into it in so many frame intervals.
+    pub(crate) fn intervals(&self, count: u32) -> u64 {
+        self.rate.bytes_in(self.interval.saturating_mul(count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::limits::MAX_HEAD_BYTES;
+
+    const INTERVAL: Duration = Duration::from_millis(40);
+    /// 5000 bytes in an interval.
+    const RATE: Bitrate = Bitrate::from_bits(1_000_000);
+
+    proptest! {
+        #[test]
+        fn in_any_time_no_more_than_the_rate_and_the_depth_goes_through(
+            frames in proptest::collection::vec((0..300_u64, 0..30_000_u64), 1..80),
+            bits in 1000..10_000_000_u64,
+        ) {
+            let rate = Bitrate::from_bits(bits);
+            let mut bucket = TokenBucket::new(INTERVAL, rate);
+            let (mut now, mut written) = (Duration::ZERO, Vec::new());
+            for (after, wanted) in frames {
+                now += Duration::from_millis(after);
+                bucket.handle_time(now);
+                let bytes = wanted.min(bucket.bytes());
+                bucket.take(bytes);
+                written.push((now, bytes));
+            }
+            for (first, &(from, _)) in written.iter().enumerate() {
+                let mut bytes = 0;
+                for &(at, count) in &written[first..] {
+                    bytes += count;
+                    // What came in before is whole bytes.
+                    let most = rate.bytes_in(at - from) + rate.bytes_in(DEPTH_INTERVALS * INTERVAL).max(MIN_DEPTH_BYTES) + 2;
+                    prop_assert!(bytes <= most, "{bytes} of {most} in {:?}", at - from);
+                }
+            }
+        }
+
+        #[test]
+        fn what_was_taken_beyond_it_is_paid_later(bytes in 0..1_000_000_u64) {
+            let mut bucket = TokenBucket::new(INTERVAL, RATE);
+            bucket.handle_time(Duration::ZERO);
+            bucket.take(bytes);
+            let paid = (1..100).find(|&at| {
+                bucket.handle_time(INTERVAL * at);
+                bucket.bytes() > 0
+            });
+            let intervals = u32::try_from(bytes / 5000).expect("few");
+            prop_assert_eq!(paid, Some(intervals.clamp(1, MAX_DEBT_INTERVALS + 2)));
+        }
+    }
+
+    #[test]
+    fn the_lowest_rate_saves_up_more_than_a_head() {
+        let mut bucket = TokenBucket::new(INTERVAL, Bitrate::from_bits(1000));
+        bucket.handle_time(Duration::ZERO);
+        bucket.handle_time(Duration::from_secs(60));
+        assert_eq!((bucket.bytes(), bucket.next_bytes(0)), (MIN_DEPTH_BYTES, MIN_DEPTH_BYTES));
+        assert!(bucket.bytes() > MAX_HEAD_BYTES as u64);
+    }
+
+    #[test]
+    fn a_clock_that_jumps_fills_it_to_its_depth_at_most_and_takes_nothing_from_it() {
+        let mut bucket = TokenBucket::new(INTERVAL, RATE);
+        bucket.handle_time(Duration::from_secs(5));
+        bucket.handle_time(Duration::ZERO);
+        assert_eq!(bucket.bytes(), 5000);
+        bucket.handle_time(Duration::MAX);
+        assert_eq!(bucket.bytes(), 15_000);
+        bucket.handle_time(Duration::from_secs(5));
+        assert_eq!(bucket.bytes(), 15_000);
+    }
+}

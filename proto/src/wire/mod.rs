@@ -1,0 +1,11 @@
+//! What crosses the network: every byte of it, and what each end refuses (`spec/session.md`).
+
+pub(crate) mod bases;
+pub(crate) mod close;
+pub(crate) mod control;
+pub(crate) mod frame;
+pub(crate) mod limits;
+pub(crate) mod message;
+pub(crate) mod parity;
+pub(crate) mod stream;
+pub(crate) mod varint;

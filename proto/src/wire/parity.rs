@@ -1,0 +1,117 @@
+//! Parity of a frame's stream: what a lost packet carried follows from the rest, without a round trip (spec, "Parity").
+
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::wire::close::Close;
+use crate::wire::limits::{MAX_FRAME, MAX_HEAD_BYTES, MAX_PARITY_BLOCK, MAX_PIECES};
+use crate::wire::varint::{Reader, put_varint};
+
+/// What goes before parity on its stream.
+///
+/// The stream that it protects is cut into pieces of one length, the last may be shorter, and each piece into blocks; the parity of
+/// a piece is the exclusive or of its blocks. A packet carries no more of the stream than a block has bytes, so what it carried
+/// meets each byte of the parity once at most, wherever its bytes stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParityHeader {
+    /// The transport's number of the stream that it protects.
+    pub stream: u64,
+    /// All bytes of that stream, its head among them; at least 1.
+    pub length: u64,
+    /// Into how many pieces it is cut, 1 to 16.
+    pub pieces: u64,
+    /// Bytes of a block, 1 to 4096.
+    pub block: u64,
+}
+
+impl ParityHeader {
+    pub(crate) fn write(&self, out: &mut BytesMut) {
+        for number in [self.stream, self.length, self.pieces, self.block] {
+            put_varint(out, number);
+        }
+    }
+
+    /// `None` while the bytes end inside the header.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, Close> {
+        let mut number = || reader.varint();
+        let (Some(stream), Some(length), Some(pieces), Some(block)) = (number(), number(), number(), number()) else {
+            return Ok(None);
+        };
+        if !(1..=MAX_FRAME + MAX_HEAD_BYTES as u64).contains(&length) {
+            return Err(Close::violation("parity protects a stream that is empty or too long"));
+        }
+        if !(1..=MAX_PIECES).contains(&pieces) || !(1..=MAX_PARITY_BLOCK).contains(&block) {
+            return Err(Close::violation("parity has too many pieces or too long blocks"));
+        }
+        Ok(Some(Self { stream, length, pieces, block }))
+    }
+
+    /// Bytes of parity that follow: of each piece those of a block, or as many as it has.
+    #[must_use]
+    pub fn parity_bytes(&self) -> usize {
+        self.ranges().map(|(_, parity)| parity.len()).sum()
+    }
+
+    /// Of each piece the bytes of the stream, and those of its parity.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + use<> {
+        let [length, pieces, block] =
+            [self.length, self.pieces, self.block].map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        let piece = length.div_ceil(pieces);
+        let mut parity = 0;
+        (0..length).step_by(piece.max(1)).map(move |start| {
+            let bytes = start..length.min(start + piece);
+            let begins = parity;
+            parity += bytes.len().min(block);
+            (bytes, begins..parity)
+        })
+    }
+
+    /// Appends the parity of a stream that is `chunks` one behind the other.
+    pub(crate) fn protect(&self, chunks: &[Bytes], out: &mut BytesMut) {
+        let begin = out.len();
+        out.resize(begin + self.parity_bytes(), 0);
+        let out = &mut out[begin..];
+        for (bytes, parity) in self.ranges() {
+            let mut start = 0;
+            for chunk in chunks {
+                let within = bytes.start.max(start)..bytes.end.min(start + chunk.len());
+                if !within.is_empty() {
+                    let column = (within.start - bytes.start) % parity.len();
+                    combine(&mut out[parity.clone()], column, &chunk[within.start - start..within.end - start]);
+                }
+                start += chunk.len();
+            }
+        }
+    }
+}
+
+/// Adds bytes to a parity, the first of them to its byte `column`.
+pub(crate) fn combine(parity: &mut [u8], column: usize, bytes: &[u8]) {
+    let (first, rest) = bytes.split_at(bytes.len().min(parity.len() - column));
+    let add = |parity: &mut [u8], block: &[u8]| parity.iter_mut().zip(block).for_each(|(sum, byte)| *sum ^= byte);
+    add(&mut parity[column..], first);
+    rest.chunks(parity.len()).for_each(|block| add(parity, block));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_outside_its_limits_is_refused() {
+        let header = ParityHeader { stream: 3, length: 4001, pieces: 1, block: 1 };
+        for header in [
+            ParityHeader { length: 0, ..header },
+            ParityHeader { length: MAX_FRAME + 65, ..header },
+            ParityHeader { pieces: 0, ..header },
+            ParityHeader { pieces: 17, ..header },
+            ParityHeader { block: 0, ..header },
+            ParityHeader { block: 4097, ..header },
+        ] {
+            let mut out = BytesMut::new();
+            header.write(&mut out);
+            assert!(ParityHeader::read(&mut Reader::new(&out)).is_err(), "{header:?}");
+        }
+    }
+}

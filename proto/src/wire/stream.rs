@@ -1,0 +1,186 @@
+//! What a sender's stream begins with (spec, "Streams"): its kind, then that kind's header.
+
+use bytes::{Bytes, BytesMut};
+
+use crate::wire::close::Close;
+use crate::wire::frame::FrameHeader;
+use crate::wire::limits::{MAX_FRAME, MAX_HEAD_BYTES, MAX_MODEL};
+use crate::wire::message::{PackageHash, package_hash};
+use crate::wire::parity::ParityHeader;
+use crate::wire::varint::{Reader, put_bytes, put_varint};
+
+const FRAME: u64 = 0;
+const MODEL: u64 = 1;
+const BASES: u64 = 2;
+const LATE: u64 = 3;
+const PARITY: u64 = 4;
+
+/// The head of a stream that a sender opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StreamHead {
+    /// A frame's bytes follow.
+    Frame(FrameHeader),
+    /// A model package follows.
+    Model(ModelHeader),
+    /// Bases that may have been lost follow, each behind its frame's header: see [`crate::Bases`].
+    Bases,
+    /// More bytes of a picture follow, whose own stream ended.
+    Late(LateHeader),
+    /// Parity of a frame's stream follows.
+    Parity(ParityHeader),
+}
+
+/// What goes before late bytes of a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LateHeader {
+    /// The number of its frame.
+    pub id: u64,
+    /// How many bytes of the frame stand before those that follow.
+    pub offset: u64,
+    /// How many the whole frame has by now; at least `offset`.
+    pub full: u64,
+}
+
+/// What goes before a model package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelHeader {
+    /// Its name.
+    pub package: PackageHash,
+    /// Its length in bytes.
+    pub length: u64,
+}
+
+impl StreamHead {
+    /// The head as it goes over the wire.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        let mut out = BytesMut::with_capacity(MAX_HEAD_BYTES);
+        self.write(&mut out);
+        out.freeze()
+    }
+
+    /// Appends the head.
+    pub(crate) fn write(&self, out: &mut BytesMut) {
+        match self {
+            Self::Frame(header) => {
+                put_varint(out, FRAME);
+                header.write(out);
+            }
+            Self::Model(header) => {
+                put_varint(out, MODEL);
+                put_bytes(out, &header.package.0);
+                put_varint(out, header.length);
+            }
+            Self::Bases => put_varint(out, BASES),
+            Self::Late(header) => {
+                for number in [LATE, header.id, header.offset, header.full] {
+                    put_varint(out, number);
+                }
+            }
+            Self::Parity(header) => {
+                put_varint(out, PARITY);
+                header.write(out);
+            }
+        }
+    }
+
+    /// The head, and how many bytes it takes; `None` while they are not all there.
+    ///
+    /// # Errors
+    /// If the stream is of an unknown kind or announces more than is allowed.
+    pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Close> {
+        let mut reader = Reader::new(bytes);
+        let head = match reader.varint() {
+            None => None,
+            Some(FRAME) => FrameHeader::read(&mut reader)?.map(Self::Frame),
+            Some(MODEL) => model(&mut reader)?.map(Self::Model),
+            Some(BASES) => Some(Self::Bases),
+            Some(LATE) => late(&mut reader)?.map(Self::Late),
+            Some(PARITY) => ParityHeader::read(&mut reader)?.map(Self::Parity),
+            Some(_) => return Err(Close::violation("a stream is of an unknown kind")),
+        };
+        if head.is_none() && bytes.len() >= MAX_HEAD_BYTES {
+            return Err(Close::violation("a stream's head is too long"));
+        }
+        Ok(head.map(|head| (head, bytes.len() - reader.left())))
+    }
+}
+
+fn late(reader: &mut Reader<'_>) -> Result<Option<LateHeader>, Close> {
+    let (Some(id), Some(offset), Some(full)) = (reader.varint(), reader.varint(), reader.varint()) else {
+        return Ok(None);
+    };
+    if full > MAX_FRAME {
+        return Err(Close::violation("late bytes are announced of a frame that is too long"));
+    }
+    if offset > full {
+        return Err(Close::violation("late bytes begin behind the frame's end"));
+    }
+    Ok(Some(LateHeader { id, offset, full }))
+}
+
+fn model(reader: &mut Reader<'_>) -> Result<Option<ModelHeader>, Close> {
+    let (Some(hash), Some(length)) = (reader.bytes(), reader.varint()) else { return Ok(None) };
+    let package = package_hash(hash)?;
+    if length > MAX_MODEL {
+        return Err(Close::violation("a model package is too long"));
+    }
+    Ok(Some(ModelHeader { package, length }))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn heads_round_trip_and_wait_for_their_last_byte(
+            id in 0..1_u64 << 60, captured in 0..1_u64 << 60, full in 0..=MAX_FRAME, share in 0..=100_u64,
+        ) {
+            let head = StreamHead::Frame(FrameHeader { id, skipped: id / 3, captured, full, base: full * share / 100 });
+            let late = LateHeader { id, offset: full * share / 100, full };
+            let parity = ParityHeader { stream: id, length: full + 1, pieces: share % 16 + 1, block: share + 1 };
+            for head in [head, StreamHead::Late(late), StreamHead::Parity(parity)] {
+            let bytes = head.encode();
+            for cut in 0..bytes.len() {
+                prop_assert_eq!(StreamHead::parse(&bytes[..cut]), Ok(None));
+            }
+            let length = bytes.len();
+            prop_assert_eq!(StreamHead::parse(&[&bytes[..], b"more"].concat()), Ok(Some((head, length))));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_a_head_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+            if let Ok(Some((_, length))) = StreamHead::parse(&bytes) {
+                prop_assert!(length <= bytes.len());
+            }
+            prop_assert!(bytes.len() < MAX_HEAD_BYTES || StreamHead::parse(&bytes) != Ok(None));
+        }
+    }
+
+    #[test]
+    fn lies_about_lengths_are_refused() {
+        let lie = |full, base| StreamHead::Frame(FrameHeader { id: 0, skipped: 0, captured: 0, full, base }).encode();
+        assert!(StreamHead::parse(&lie(10, 11)).is_err());
+        assert!(StreamHead::parse(&lie(MAX_FRAME + 1, 1)).is_err());
+        let lie = FrameHeader { id: 7, skipped: 8, captured: 0, full: 1, base: 1 };
+        assert!(StreamHead::parse(&StreamHead::Frame(lie).encode()).is_err());
+        let late = |offset, full| StreamHead::Late(LateHeader { id: 0, offset, full }).encode();
+        assert!(StreamHead::parse(&late(11, 10)).is_err());
+        assert!(StreamHead::parse(&late(0, MAX_FRAME + 1)).is_err());
+        let model = |length| StreamHead::Model(ModelHeader { package: PackageHash([1; 32]), length });
+        assert!(StreamHead::parse(&model(MAX_MODEL + 1).encode()).is_err());
+        let encoded = model(MAX_MODEL).encode();
+        assert_eq!(StreamHead::parse(&encoded), Ok(Some((model(MAX_MODEL), encoded.len()))));
+        for length in [0, 6, 31, 33] {
+            let mut hash = BytesMut::new();
+            put_varint(&mut hash, MODEL);
+            put_bytes(&mut hash, &[1; 33][..length]);
+            put_varint(&mut hash, 5);
+            assert!(StreamHead::parse(&hash).is_err(), "{length}");
+        }
+    }
+}
