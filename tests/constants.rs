@@ -22,7 +22,7 @@ const OTHERS: [&str; 22] = [
     "receiver::quic::MAX_READ_BYTES",
     "receiver::quic::ACCESS_DENIED",
     "receiver::quic::NO_APPLICATION_PROTOCOL",
-    "receiver::session::MAX_WAITING_EVENTS",
+    "receiver::streams::MAX_WAITING_EVENTS",
     "sender::capture::MAX_SPENT_PICTURES",
     "sender::frames::KEPT",
     "sender::frames::MAX_KEPT_FRAMES",

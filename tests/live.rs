@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use nestcast_codec::{Channels, Size};
 use nestcast_media::y4m::Rate;
-use nestcast_proto::{Arrived, Bitrate, Code, Frame, PackageHash, ReceiveStats, Welcome};
+use nestcast_proto::{Arrived, Bitrate, Code, Frame, PackageHash, ReceiveStats, ReceiverEnd, Welcome};
 use nestcast_receiver::{Error, FrameSink, receive, view};
 use nestcast_sender::{Broadcast, Feedback, FrameSource, Identity, Pictures, SourceError};
 use nestcast_tests::broadcasts::{CountingViewer, PATIENCE, Plan, RATE, Running, config, eventually, identity};
@@ -123,7 +123,10 @@ async fn an_unknown_model_is_refused_by_a_receiver_that_may_not_ask_and_by_a_sen
     let unknown = PackageHash([0xAB; 32]);
     let broadcast = start(anywhere(), &identity, None, Some(unknown));
     let refused = view(config(broadcast.address, &identity), CountingViewer::open().0, std::future::pending()).await;
-    assert!(matches!(refused, Err(Error::PackageMissing(package)) if package == unknown), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Error::Session(ReceiverEnd::PackageMissing(package))) if package == unknown),
+        "{refused:?}"
+    );
     let mut config = config(broadcast.address, &identity);
     config.fetch_model = true;
     let refused = view(config, CountingViewer::open().0, std::future::pending()).await;

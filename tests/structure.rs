@@ -22,7 +22,7 @@ const JOINS: [(&str, &[&str]); 2] = [
 /// Who sees what only shows and measures.
 const SEE_LAB: [&str; 5] = ["benches", "benches/live", "benches/retrieval", "cli", "tests"];
 /// Most lines of the program in all: what others would want is a library's.
-const MAX_PROGRAM: usize = 2500;
+const MAX_PROGRAM: usize = 2600;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 
 use nestcast_codec::Error as CodecError;
 use nestcast_media::{Kind, Refusal, output, picture, stored, stream, y4m};
-use nestcast_proto::Code;
+use nestcast_proto::{Code, ReceiverEnd};
 use nestcast_sender::PictureError;
 
 /// An error in one line, with what helps behind it.
@@ -118,8 +118,10 @@ fn of_receiver(error: &nestcast_receiver::Error) -> Option<&'static str> {
     Some(match error {
         Error::GaveUp { last, .. } => return of_receiver(last),
         Error::Untrusted { .. } => ": check --fingerprint or --ca",
-        Error::PackageMissing(_) => ": name its folder with --model, or let it be fetched",
-        Error::Closed(Code::Violation | Code::Version) | Error::Violation(_) => ": update nestcast at the older end",
+        Error::Session(ReceiverEnd::PackageMissing(_)) => ": name its folder with --model, or let it be fetched",
+        Error::Closed(Code::Violation | Code::Version) | Error::Session(ReceiverEnd::Violation(_)) => {
+            ": update nestcast at the older end"
+        }
         Error::Closed(Code::Token) => ": give the sender's with --token-file",
         Error::Closed(Code::Model) => ": name it with --model",
         Error::Closed(Code::Full) => ": try later",

@@ -39,6 +39,7 @@
 mod bitrate;
 mod path;
 mod publish;
+mod session;
 mod subscribe;
 mod wire;
 
@@ -47,6 +48,7 @@ pub use path::delay_controller::DelayController;
 pub use path::limits::{INITIAL_WINDOW, QUEUE_TARGET};
 pub use path::stats::PathStats;
 pub use publish::publisher::{Publisher, Room, SendStats, Step};
+pub use session::receiver::{ReceiverEnd, ReceiverOutput, ReceiverSession};
 pub use subscribe::late::More;
 pub use subscribe::repair::Repair;
 pub use subscribe::subscriber::{Arrived, ReceiveStats, Subscriber};

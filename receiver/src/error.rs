@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use nestcast_proto::{Close, Code, PackageHash};
+use nestcast_proto::{Code, ReceiverEnd};
 
 /// What went wrong, in one line.
 #[derive(Debug, thiserror::Error)]
@@ -32,12 +32,9 @@ pub enum Error {
     /// The sender ended the connection, and said why.
     #[error("{0}")]
     Closed(Code),
-    /// The sender broke the rules, or speaks another version of them.
-    #[error("{}", broken(.0))]
-    Violation(#[from] Close),
-    /// The sender did not do in time what it must.
-    #[error("the sender is too slow: {0} in time")]
-    Late(&'static str),
+    /// This end ended the session: the sender broke a rule, was too slow, or has a model that is missing here.
+    #[error(transparent)]
+    Session(#[from] ReceiverEnd),
     /// The connection broke.
     #[error("the connection to {address} broke: {reason}")]
     Lost {
@@ -46,9 +43,6 @@ pub enum Error {
         /// What happened.
         reason: String,
     },
-    /// The sender's model package is missing and may not be fetched.
-    #[error("the sender's model package {0} is not here")]
-    PackageMissing(PackageHash),
     /// The sink refuses what the sender announced, or its model package.
     #[error(transparent)]
     Refused(Box<dyn StdError + Send + Sync>),
@@ -67,14 +61,6 @@ pub enum Error {
     },
 }
 
-/// What a sender is refused for.
-fn broken(close: &Close) -> String {
-    match close.code {
-        Code::Version => Code::Version.to_string(),
-        _ => format!("the sender breaks the session's rules: {close}"),
-    }
-}
-
 impl Error {
     /// The sink cannot go on.
     pub(crate) fn sink(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
@@ -86,15 +72,10 @@ impl Error {
         Self::Refused(error.into())
     }
 
-    /// The sender broke a rule.
-    pub(crate) const fn violation(why: &'static str) -> Self {
-        Self::Violation(Close { code: Code::Violation, why })
-    }
-
     /// Whether connecting anew may help without anyone changing anything.
     pub(crate) const fn may_retry(&self) -> bool {
         match self {
-            Self::Connect { .. } | Self::Lost { .. } | Self::Late(_) => true,
+            Self::Connect { .. } | Self::Lost { .. } | Self::Session(ReceiverEnd::Late(_)) => true,
             Self::Closed(code) => code.may_retry(),
             _ => false,
         }
@@ -103,16 +84,21 @@ impl Error {
 
 #[cfg(test)]
 mod tests {
+    use nestcast_proto::Close;
+
     use super::*;
 
     #[test]
     fn a_sender_that_is_late_is_tried_again_and_said_to_be_slow_but_not_one_that_breaks_rules() {
-        let late = Error::Late("no welcome came");
-        let rude = Error::violation("the first message is no welcome");
+        let ends = |end| Error::Session(end);
+        let late = ends(ReceiverEnd::Late("no welcome came"));
+        let rude =
+            ends(ReceiverEnd::Violation(Close { code: Code::Violation, why: "the first message is no welcome" }));
         assert!(late.may_retry() && !rude.may_retry());
         assert_eq!(late.to_string(), "the sender is too slow: no welcome came in time");
         assert!(rude.to_string().contains("breaks the session's rules"));
-        let other = Error::from(Close { code: Code::Version, why: "the peer speaks another version of the session" });
+        let why = "the peer speaks another version of the session";
+        let other = ends(ReceiverEnd::Violation(Close { code: Code::Version, why }));
         assert!(!other.to_string().contains("breaks"), "{other}");
         assert!(Error::Closed(Code::Failed).may_retry() && !Error::Closed(Code::Done).may_retry());
     }

@@ -33,17 +33,16 @@
 
 mod address;
 mod concealment;
+mod control_writer;
 mod decoding;
 mod error;
 mod latency;
 mod mailbox;
-mod model;
 mod playback;
 mod player;
 mod quic;
 mod race;
 mod receive;
-mod repair;
 #[cfg(feature = "serde")]
 mod report;
 mod retry;

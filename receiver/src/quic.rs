@@ -4,7 +4,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use nestcast_proto::{ALPN, Close, Code, MAX_STREAMS};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{
@@ -16,7 +16,7 @@ use rustls::client::Resumption;
 
 use crate::error::Error;
 use crate::receive::Config;
-use crate::transport::{Connection, Incoming, Scattered};
+use crate::transport::{Connection, Incoming, Outgoing, Scattered};
 use crate::trust::Trust;
 
 /// A sender that is silent for this long is gone.
@@ -172,23 +172,13 @@ fn alert(code: quinn::TransportErrorCode) -> Option<u8> {
 }
 
 impl Connection for QuicConnection {
-    type Outgoing = SendStream;
+    type Outgoing = ControlStream;
     type Incoming = Stream;
 
-    async fn open_control(&self, first: Bytes) -> Result<(SendStream, Stream), Error> {
-        let (mut outgoing, incoming) = self.connection.open_bi().await.map_err(|error| self.lost(&error))?;
-        self.say(&mut outgoing, first).await?;
-        Ok((outgoing, Stream { stream: incoming, address: self.address }))
-    }
-
-    async fn say(&self, control: &mut SendStream, message: Bytes) -> Result<(), Error> {
-        match control.write_chunk(message).await {
-            Ok(()) => Ok(()),
-            Err(quinn::WriteError::ConnectionLost(error)) => Err(self.lost(&error)),
-            // The reason comes with the connection's close.
-            Err(quinn::WriteError::Stopped(_)) => Err(self.closed().await),
-            Err(other) => Err(Error::Lost { address: self.address, reason: other.to_string() }),
-        }
+    async fn open_control(&self) -> Result<(ControlStream, Stream), Error> {
+        let (outgoing, incoming) = self.connection.open_bi().await.map_err(|error| self.lost(&error))?;
+        let control = ControlStream { stream: outgoing, connection: self.connection.clone(), address: self.address };
+        Ok((control, Stream { stream: incoming, address: self.address }))
     }
 
     async fn accept(&self) -> Result<Stream, Error> {
@@ -213,6 +203,29 @@ impl QuicConnection {
     /// Waits until the sender has been told of the end.
     pub(crate) async fn settle(&self) {
         let _ = tokio::time::timeout(Duration::from_millis(500), self.endpoint.wait_idle()).await;
+    }
+}
+
+/// The control stream's way to the sender.
+#[derive(Debug)]
+pub(crate) struct ControlStream {
+    stream: SendStream,
+    connection: quinn::Connection,
+    address: SocketAddr,
+}
+
+impl Outgoing for ControlStream {
+    async fn write(&mut self, bytes: &mut Bytes) -> Result<(), Error> {
+        match self.stream.write(bytes).await {
+            Ok(written) => bytes.advance(written),
+            Err(quinn::WriteError::ConnectionLost(error)) => return Err(failure(self.address, &error, false)),
+            // The reason comes with the connection's close.
+            Err(quinn::WriteError::Stopped(_)) => {
+                return Err(failure(self.address, &self.connection.closed().await, false));
+            }
+            Err(other) => return Err(Error::Lost { address: self.address, reason: other.to_string() }),
+        }
+        Ok(())
     }
 }
 

@@ -1,160 +1,155 @@
-//! What a sender's streams bring, each read to its end.
+//! Reads all of a connection's streams side by side, each in a task, and brings what they read to one place.
 
-use std::future::Future;
-use std::sync::Arc;
+use std::collections::HashMap;
 
-use bytes::{Bytes, BytesMut};
-use nestcast_proto::{
-    Bases, Bitrate, Control, FrameHeader, LateHeader, MAX_FRAME, ModelHeader, ParityHeader, StreamHead,
-};
-use tokio::sync::mpsc;
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::error::Error;
-use crate::model::{self, Request};
-use crate::repair::{Repaired, Repairs};
 use crate::transport::{Incoming, Scattered};
+
+/// Events of streams that wait for the session.
+const MAX_WAITING_EVENTS: usize = 64;
 
 /// What a stream brought.
 #[derive(Debug)]
 pub(crate) enum Event {
-    Head(FrameHeader),
-    Bytes(u64, Bytes),
+    /// The control stream's next bytes.
+    Control(Bytes),
+    /// Bytes of a stream, and how many stand before them.
+    Bytes { stream: u64, offset: u64, bytes: Bytes },
+    /// The stream's end, or a reset.
     End(u64),
-    Base(FrameHeader, Bytes),
-    /// Late bytes, which stand where the header says.
-    Late(LateHeader, Bytes),
-    /// The model package that was asked for.
-    Package(Bytes, Arc<Request>),
 }
 
-/// Where the readers of all streams bring what they read.
-#[derive(Debug, Clone)]
-pub(crate) struct Reader {
-    pub(crate) events: mpsc::Sender<Event>,
-    pub(crate) request: Option<Arc<Request>>,
-    pub(crate) repairs: Repairs,
-    /// The most that the receiver wants, which it told the sender.
-    pub(crate) cap: Option<Bitrate>,
+/// The streams that are being read.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    /// `None` once the connection ended: what still reads has the other senders.
+    events: Option<mpsc::Sender<Event>>,
+    inbox: mpsc::Receiver<Event>,
+    readers: JoinSet<Result<(), Error>>,
+    control: Option<AbortHandle>,
+    /// By the streams' numbers.
+    reading: HashMap<u64, Reading>,
 }
 
-impl Reader {
-    /// Reads one stream. The streams of a connection are to be given in the order in which they were opened.
-    pub(crate) fn read<S: Scattered>(&self, stream: S) -> impl Future<Output = Result<(), Error>> + Send + use<S> {
-        let stream = self.repairs.watch(stream);
-        self.clone().read_repaired(stream)
-    }
+/// A stream that is being read.
+#[derive(Debug)]
+struct Reading {
+    /// Tells its task to read in any order.
+    unordered: Option<oneshot::Sender<()>>,
+    task: AbortHandle,
+}
 
-    async fn read_repaired<S: Scattered>(self, mut stream: Repaired<S>) -> Result<(), Error> {
-        let mut start = BytesMut::new();
-        let (head, length) = loop {
-            let Some(bytes) = stream.read().await? else {
-                // Cut inside its head: there is nothing to show.
-                return Ok(());
-            };
-            start.extend_from_slice(&bytes);
-            if let Some(parsed) = StreamHead::parse(&start)? {
-                break parsed;
-            }
-        };
-        let first = start.split_off(length).freeze();
-        match head {
-            StreamHead::Frame(header) => self.frame(header, first, stream).await,
-            StreamHead::Model(header) => self.model(header, first, stream).await,
-            StreamHead::Bases => self.bases(first, stream).await,
-            StreamHead::Late(header) => self.late(header, first, stream).await,
-            StreamHead::Parity(header) => self.parity(header, first, stream).await,
-        }
-    }
-
-    async fn frame(self, header: FrameHeader, first: Bytes, mut stream: impl Incoming) -> Result<(), Error> {
-        let shown = self.request.is_none_or(|request| !request.is_open());
-        if shown {
-            // Whoever no longer listens knows why.
-            let _ = self.events.send(Event::Head(header)).await;
-        }
-        let mut next = Some(first);
-        while let Some(bytes) = next {
-            if shown {
-                let _ = self.events.send(Event::Bytes(header.id, bytes)).await;
-            }
-            next = stream.read().await?;
-        }
-        let _ = self.events.send(Event::End(header.id)).await;
-        Ok(())
-    }
-
-    /// Bases that come again, each as soon as it is whole.
-    async fn bases(self, first: Bytes, mut stream: impl Incoming) -> Result<(), Error> {
-        let shown = self.request.is_none_or(|request| !request.is_open());
-        let mut bases = Bases::default();
-        let mut next = Some(first);
-        while let Some(bytes) = next {
-            bases.handle_bytes(&bytes);
-            while let Some((header, base)) = bases.poll()? {
-                if shown {
-                    // Whoever no longer listens knows why.
-                    let _ = self.events.send(Event::Base(header, base)).await;
-                }
-            }
-            next = stream.read().await?;
-        }
-        Ok(())
-    }
-
-    /// More of a picture whose own stream ended.
-    async fn late(self, mut header: LateHeader, first: Bytes, mut stream: impl Incoming) -> Result<(), Error> {
-        let mut next = Some(first);
-        while let Some(bytes) = next {
-            let length = bytes.len() as u64;
-            // Whoever no longer listens knows why.
-            let _ = self.events.send(Event::Late(header, bytes)).await;
-            header.offset += length;
-            if header.offset > MAX_FRAME {
-                return Err(Error::violation("a picture has more late bytes than any frame"));
-            }
-            next = stream.read().await?;
-        }
-        Ok(())
-    }
-
-    /// Parity of another stream, which that one gets when it is whole.
-    async fn parity(self, header: ParityHeader, first: Bytes, mut stream: impl Incoming) -> Result<(), Error> {
-        if !self.repairs.wants(&header) {
-            return Ok(());
-        }
-        let length = header.parity_bytes();
-        let mut parity = BytesMut::with_capacity(length);
-        let mut next = Some(first);
-        while let Some(bytes) = next {
-            if parity.len() + bytes.len() > length {
-                return Err(Error::violation("parity is longer than it announced"));
-            }
-            parity.extend_from_slice(&bytes);
-            next = if parity.len() == length { None } else { stream.read().await? };
-        }
-        self.repairs.bring(header, parity.freeze());
-        Ok(())
-    }
-
-    /// Nothing is read of a model that was not asked for, or comes a second time.
-    async fn model(self, header: ModelHeader, first: Bytes, mut stream: impl Incoming) -> Result<(), Error> {
-        let request = self.request.filter(|request| request.begin(&header));
-        let request = request.ok_or(Error::violation("a model came that was not asked for"))?;
-        let package = model::read(&header, first, &mut stream, self.cap).await?;
-        let _ = self.events.send(Event::Package(package, request)).await;
-        Ok(())
+impl Default for Streams {
+    fn default() -> Self {
+        let (events, inbox) = mpsc::channel(MAX_WAITING_EVENTS);
+        Self { events: Some(events), inbox, readers: JoinSet::new(), control: None, reading: HashMap::new() }
     }
 }
 
-/// Watches a control stream on which nothing more may come.
-pub(crate) async fn silence(mut stream: impl Incoming, mut control: Control) -> Result<(), Error> {
+impl Streams {
+    /// Reads the control stream.
+    pub(crate) fn read_control(&mut self, stream: impl Incoming) {
+        if let Some(events) = &self.events {
+            self.control = Some(self.readers.spawn(read_control(stream, events.clone())));
+        }
+    }
+
+    /// Reads a stream that the sender opened; gives its number.
+    pub(crate) fn read(&mut self, stream: impl Scattered) -> u64 {
+        let number = stream.number();
+        if let Some(events) = &self.events {
+            let (unordered, in_order) = oneshot::channel();
+            let task = self.readers.spawn(read(stream, events.clone(), in_order));
+            self.reading.insert(number, Reading { unordered: Some(unordered), task });
+        }
+        number
+    }
+
+    /// Reads a stream in whatever order its bytes arrive from now on.
+    pub(crate) fn read_unordered(&mut self, stream: u64) {
+        if let Some(unordered) = self.reading.get_mut(&stream).and_then(|reading| reading.unordered.take()) {
+            // A task that has ended needs no order.
+            let _ = unordered.send(());
+        }
+    }
+
+    /// Reads no more of a stream: the transport tells the sender, unless all of it came.
+    pub(crate) fn stop(&mut self, stream: u64) {
+        if let Some(reading) = self.reading.remove(&stream) {
+            reading.task.abort();
+        }
+    }
+
+    /// Waits for what a stream brings. May be dropped while it waits.
+    ///
+    /// # Errors
+    /// Why the connection ended. After [`Streams::handle_close`]: once nothing more comes.
+    pub(crate) async fn next(&mut self) -> Result<Event, Error> {
+        loop {
+            tokio::select! {
+                biased;
+                event = self.inbox.recv() => match event {
+                    Some(event) => return Ok(event),
+                    None => return Err(Error::Closed(nestcast_proto::Code::Done)),
+                },
+                Some(read) = self.readers.join_next() => match read {
+                    Ok(Ok(())) => {}
+                    Ok(Err(end)) => return Err(end),
+                    Err(error) if error.is_cancelled() => {}
+                    Err(error) => std::panic::resume_unwind(error.into_panic()),
+                },
+            }
+        }
+    }
+
+    /// The connection ended: what was read before still comes, but for messages.
+    pub(crate) fn handle_close(&mut self) {
+        if let Some(control) = self.control.take() {
+            control.abort();
+        }
+        self.readers.detach_all();
+        self.events = None;
+    }
+}
+
+async fn read_control(mut stream: impl Incoming, events: mpsc::Sender<Event>) -> Result<(), Error> {
+    while let Some(bytes) = stream.read().await? {
+        // Whoever no longer listens knows why.
+        let _ = events.send(Event::Control(bytes)).await;
+    }
+    Ok(())
+}
+
+/// Reads a stream to its end: in order, and in any order once `unordered` is told.
+async fn read(
+    mut stream: impl Scattered,
+    events: mpsc::Sender<Event>,
+    mut unordered: oneshot::Receiver<()>,
+) -> Result<(), Error> {
+    let number = stream.number();
+    let mut offset = 0;
     loop {
-        if control.poll()?.is_some() {
-            return Err(Error::violation("a message came behind the clock"));
-        }
-        match stream.read().await? {
-            Some(bytes) => control.handle_bytes(&bytes),
-            None => return Ok(()),
-        }
+        let bytes = tokio::select! {
+            biased;
+            bytes = stream.read() => bytes?,
+            // It fails where the stream is no longer of use: the task is stopped then.
+            _ = &mut unordered => break,
+        };
+        let Some(bytes) = bytes else {
+            let _ = events.send(Event::End(number)).await;
+            return Ok(());
+        };
+        let length = bytes.len() as u64;
+        let _ = events.send(Event::Bytes { stream: number, offset, bytes }).await;
+        offset += length;
     }
+    while let Some((offset, bytes)) = stream.read_scattered().await? {
+        let _ = events.send(Event::Bytes { stream: number, offset, bytes }).await;
+    }
+    let _ = events.send(Event::End(number)).await;
+    Ok(())
 }

@@ -10,19 +10,13 @@ use crate::Error;
 
 /// A connection to a sender.
 pub(crate) trait Connection: Send + Sync + 'static {
-    type Outgoing: Send;
+    type Outgoing: Outgoing;
     type Incoming: Scattered;
 
-    /// Opens the control stream and says the first message on it.
-    fn open_control(
-        &self,
-        first: Bytes,
-    ) -> impl Future<Output = Result<(Self::Outgoing, Self::Incoming), Error>> + Send;
+    /// Opens the control stream. May be dropped while it waits.
+    fn open_control(&self) -> impl Future<Output = Result<(Self::Outgoing, Self::Incoming), Error>> + Send;
 
-    /// Says another message.
-    fn say(&self, control: &mut Self::Outgoing, message: Bytes) -> impl Future<Output = Result<(), Error>> + Send;
-
-    /// The next stream that the sender opened.
+    /// The next stream that the sender opened. May be dropped while it waits.
     fn accept(&self) -> impl Future<Output = Result<Self::Incoming, Error>> + Send;
 
     /// Waits until the sender ended the connection, or it broke; gives why.
@@ -33,6 +27,12 @@ pub(crate) trait Connection: Send + Sync + 'static {
 
     /// Ends the connection and tells the sender why.
     fn close(&self, close: Close);
+}
+
+/// A stream to a sender.
+pub(crate) trait Outgoing: Send {
+    /// Writes the front of `bytes`, at least one byte, and takes it off. May be dropped while it waits: nothing is written then.
+    fn write(&mut self, bytes: &mut Bytes) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
 /// A stream from a sender.

@@ -1,0 +1,3 @@
+//! A whole session at each end, without I/O and clock: what a driver of any transport calls, and what it must do.
+
+pub(crate) mod receiver;

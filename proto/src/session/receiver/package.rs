@@ -1,0 +1,111 @@
+//! The model package that a receiver asked for: one stream may bring it, and none may take for ever.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::bitrate::Bitrate;
+use crate::wire::close::Close;
+use crate::wire::message::PackageHash;
+use crate::wire::stream::ModelHeader;
+
+/// How long nothing may come of it.
+const FETCH_STALL: Duration = Duration::from_secs(10);
+/// How long all of it may take: this, and what it takes at this rate.
+const MIN_FETCH_TIME: Duration = Duration::from_secs(30);
+const MIN_FETCH_BYTES_PER_SECOND: u64 = 8 * 1024;
+
+/// A package from the request until the caller took it.
+#[derive(Debug)]
+pub(super) struct PackageFetch {
+    package: PackageHash,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Requested { since: Duration },
+    Reading(Reading),
+    Given,
+    Taken,
+}
+
+#[derive(Debug)]
+struct Reading {
+    stream: u64,
+    length: usize,
+    bytes: BytesMut,
+    /// When bytes came last, and until when all of them must have.
+    since: Duration,
+    until: Duration,
+}
+
+impl PackageFetch {
+    /// The package is asked for now.
+    pub(super) const fn new(now: Duration, package: PackageHash) -> Self {
+        Self { package, state: State::Requested { since: now } }
+    }
+
+    /// Whether the caller lacks the package still, so that no frame can be shown.
+    pub(super) const fn is_open(&self) -> bool {
+        !matches!(self.state, State::Taken)
+    }
+
+    /// The caller has the package.
+    pub(super) fn handle_taken(&mut self) {
+        self.state = State::Taken;
+    }
+
+    /// A stream begins to bring a package, at no more than the receiver's cap. Returns whether it may: once, and this package.
+    pub(super) fn begin(&mut self, now: Duration, stream: u64, header: &ModelHeader, cap: Option<Bitrate>) -> bool {
+        // A head announces no more than a package may have.
+        let Ok(length) = usize::try_from(header.length) else { return false };
+        if !matches!(self.state, State::Requested { .. }) || header.package != self.package {
+            return false;
+        }
+        // A sender keeps to the cap: half of it is as slow as it may be.
+        let half = cap.map_or(u64::MAX, |cap| cap.bits() / 16);
+        let rate = half.clamp(1, MIN_FETCH_BYTES_PER_SECOND);
+        let until = now + MIN_FETCH_TIME + Duration::from_secs(header.length / rate);
+        let bytes = BytesMut::with_capacity(length);
+        self.state = State::Reading(Reading { stream, length, bytes, since: now, until });
+        true
+    }
+
+    /// Bytes of it came.
+    pub(super) fn handle_bytes(&mut self, now: Duration, stream: u64, bytes: &[u8]) -> Result<(), Close> {
+        let State::Reading(reading) = &mut self.state else { return Ok(()) };
+        if reading.stream != stream {
+            return Ok(());
+        }
+        if bytes.len() > reading.length - reading.bytes.len() {
+            return Err(Close::violation("a model package is longer than announced"));
+        }
+        reading.since = now;
+        reading.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Its stream ended. Returns the package.
+    pub(super) fn handle_end(&mut self, stream: u64) -> Result<Option<Bytes>, Close> {
+        let State::Reading(reading) = &mut self.state else { return Ok(None) };
+        if reading.stream != stream {
+            return Ok(None);
+        }
+        if reading.bytes.len() < reading.length {
+            return Err(Close::violation("a model package is shorter than announced"));
+        }
+        let package = std::mem::take(&mut reading.bytes).freeze();
+        self.state = State::Given;
+        Ok(Some(package))
+    }
+
+    /// When the sender is too slow with it.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        match &self.state {
+            State::Requested { since } => Some(*since + FETCH_STALL),
+            State::Reading(reading) => Some(reading.until.min(reading.since + FETCH_STALL)),
+            State::Given | State::Taken => None,
+        }
+    }
+}

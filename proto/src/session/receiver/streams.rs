@@ -1,0 +1,240 @@
+//! What the sender's streams bring, each read from its head to its end.
+
+mod parity;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::{Bytes, BytesMut};
+
+use self::parity::Parity;
+use crate::wire::bases::Bases;
+use crate::wire::close::Close;
+use crate::wire::frame::FrameHeader;
+use crate::wire::limits::MAX_FRAME;
+use crate::wire::parity::ParityHeader;
+use crate::wire::stream::{LateHeader, ModelHeader, StreamHead};
+
+/// What streams brought.
+#[derive(Debug)]
+pub(super) enum Arrival {
+    /// A part of a frame.
+    Frame(FramePart),
+    /// This stream brings a model package.
+    Package(u64, ModelHeader),
+    /// Bytes of the package on this stream.
+    PackageBytes(u64, Bytes),
+    /// The package's stream ended.
+    PackageEnd(u64),
+    /// Bytes of this stream are of use in any order from now on.
+    AnyOrder(u64),
+    /// Nothing more of this stream is of use.
+    Useless(u64),
+}
+
+/// A part of a frame.
+#[derive(Debug)]
+pub(super) enum FramePart {
+    /// Its stream began.
+    Head(FrameHeader),
+    /// Bytes of this frame, in order.
+    Bytes(u64, Bytes),
+    /// This frame's stream ended.
+    End(u64),
+    /// The base of a frame came again.
+    Base(FrameHeader, Bytes),
+    /// More bytes of a picture, where the header says.
+    Late(LateHeader, Bytes),
+}
+
+impl From<FramePart> for Arrival {
+    fn from(part: FramePart) -> Self {
+        Self::Frame(part)
+    }
+}
+
+/// All streams of a connection that are being read.
+#[derive(Debug)]
+pub(super) struct Streams {
+    streams: BTreeMap<u64, Stream>,
+    /// Most bytes that are kept of a stream for its parity.
+    most_kept: usize,
+    /// Whether any parity came so far: before that, nothing is kept for it.
+    has_parity: bool,
+    arrivals: VecDeque<Arrival>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    content: Content,
+    /// Bytes that came in order.
+    came: u64,
+    parity: Parity,
+}
+
+/// What a stream carries.
+#[derive(Debug)]
+enum Content {
+    /// Its head is not whole yet.
+    Unknown(BytesMut),
+    Frame {
+        id: u64,
+        is_shown: bool,
+    },
+    Bases {
+        bases: Bases,
+        is_shown: bool,
+    },
+    Late(LateHeader),
+    Parity {
+        header: ParityHeader,
+        bytes: BytesMut,
+    },
+    Package,
+    /// The rest of it is of no use.
+    Useless,
+}
+
+impl Streams {
+    /// Keeps at most `most_kept` bytes of a stream for its parity.
+    pub(super) const fn new(most_kept: usize) -> Self {
+        Self { streams: BTreeMap::new(), most_kept, has_parity: false, arrivals: VecDeque::new() }
+    }
+
+    /// From now on at most this many bytes of a stream are kept for its parity.
+    pub(super) const fn set_most_kept(&mut self, most_kept: usize) {
+        self.most_kept = most_kept;
+    }
+
+    /// The sender opened a stream.
+    pub(super) fn open(&mut self, number: u64) {
+        let content = Content::Unknown(BytesMut::new());
+        self.streams.entry(number).or_insert(Stream { content, came: 0, parity: Parity::default() });
+    }
+
+    /// Bytes of a stream came; `shows_frames`: whether frames that begin now are of use. [`Streams::poll`] gives what they bring.
+    ///
+    /// # Errors
+    /// If they break a rule.
+    pub(super) fn handle_bytes(
+        &mut self,
+        number: u64,
+        offset: u64,
+        bytes: Bytes,
+        shows_frames: bool,
+    ) -> Result<(), Close> {
+        let has_place = self.has_parity && self.kept_streams() < parity::MAX_KEPT_STREAMS;
+        let Some(stream) = self.streams.get_mut(&number) else { return Ok(()) };
+        if stream.parity.is_repairing() {
+            stream.parity.handle_scattered(offset, &bytes)?;
+            return self.take_repaired(number, shows_frames);
+        }
+        if offset != stream.came {
+            return Ok(());
+        }
+        stream.parity.keep(offset, &bytes, self.most_kept, has_place);
+        stream.came += bytes.len() as u64;
+        self.read(number, bytes, shows_frames)
+    }
+
+    /// Nothing more comes of a stream.
+    pub(super) fn end(&mut self, number: u64) {
+        match self.streams.remove(&number).map(|stream| stream.content) {
+            Some(Content::Frame { id, .. }) => self.arrivals.push_back(FramePart::End(id).into()),
+            Some(Content::Package) => self.arrivals.push_back(Arrival::PackageEnd(number)),
+            _ => {}
+        }
+    }
+
+    /// The next thing that streams brought.
+    pub(super) fn poll(&mut self) -> Option<Arrival> {
+        self.arrivals.pop_front()
+    }
+
+    /// Reads the next bytes of a stream in order.
+    fn read(&mut self, number: u64, bytes: Bytes, shows_frames: bool) -> Result<(), Close> {
+        let Some(stream) = self.streams.get_mut(&number) else { return Ok(()) };
+        let Content::Unknown(start) = &mut stream.content else {
+            return self.read_content(number, bytes, shows_frames);
+        };
+        start.extend_from_slice(&bytes);
+        let Some((head, length)) = StreamHead::parse(start)? else { return Ok(()) };
+        let first = start.split_off(length).freeze();
+        let content = self.begin(number, head, shows_frames);
+        if let Some(stream) = self.streams.get_mut(&number) {
+            stream.content = content;
+        }
+        self.read_content(number, first, shows_frames)
+    }
+
+    /// A stream began with this head.
+    fn begin(&mut self, number: u64, head: StreamHead, is_shown: bool) -> Content {
+        match head {
+            StreamHead::Frame(header) => {
+                if is_shown {
+                    self.arrivals.push_back(FramePart::Head(header).into());
+                }
+                Content::Frame { id: header.id, is_shown }
+            }
+            StreamHead::Bases => Content::Bases { bases: Bases::default(), is_shown },
+            StreamHead::Late(header) => Content::Late(header),
+            StreamHead::Model(header) => {
+                self.arrivals.push_back(Arrival::Package(number, header));
+                Content::Package
+            }
+            StreamHead::Parity(header) => {
+                self.has_parity = true;
+                match self.wants_parity(&header) {
+                    true => Content::Parity { header, bytes: BytesMut::with_capacity(header.parity_bytes()) },
+                    false => Content::Useless,
+                }
+            }
+        }
+    }
+
+    /// Reads bytes that follow a stream's head.
+    fn read_content(&mut self, number: u64, bytes: Bytes, shows_frames: bool) -> Result<(), Close> {
+        let Some(stream) = self.streams.get_mut(&number) else { return Ok(()) };
+        match &mut stream.content {
+            Content::Frame { id, is_shown: true } => self.arrivals.push_back(FramePart::Bytes(*id, bytes).into()),
+            Content::Bases { bases, is_shown } => {
+                bases.handle_bytes(&bytes);
+                while let Some((header, base)) = bases.poll()? {
+                    if *is_shown {
+                        self.arrivals.push_back(FramePart::Base(header, base).into());
+                    }
+                }
+            }
+            Content::Late(header) => {
+                let at = *header;
+                header.offset += bytes.len() as u64;
+                let is_too_long = header.offset > MAX_FRAME;
+                self.arrivals.push_back(FramePart::Late(at, bytes).into());
+                if is_too_long {
+                    return Err(Close::violation("a picture has more late bytes than any frame"));
+                }
+            }
+            Content::Parity { header, bytes: parity } => {
+                let length = header.parity_bytes();
+                if parity.len() + bytes.len() > length {
+                    return Err(Close::violation("parity is longer than it announced"));
+                }
+                parity.extend_from_slice(&bytes);
+                if parity.len() == length {
+                    let (header, parity) = (*header, std::mem::take(parity).freeze());
+                    self.stop(number);
+                    return self.bring_parity(header, parity, shows_frames);
+                }
+            }
+            Content::Package => self.arrivals.push_back(Arrival::PackageBytes(number, bytes)),
+            Content::Useless => self.stop(number),
+            Content::Unknown(_) | Content::Frame { is_shown: false, .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Nothing more of a stream is of use.
+    fn stop(&mut self, number: u64) {
+        self.end(number);
+        self.arrivals.push_back(Arrival::Useless(number));
+    }
+}
