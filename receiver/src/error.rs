@@ -32,7 +32,7 @@ pub enum Error {
     /// The sender ended the connection, and said why.
     #[error("{0}")]
     Closed(Code),
-    /// The sender broke the rules, or speaks another version of them.
+    /// The sender broke the rules, or announced what this receiver does not know.
     #[error("{}", broken(.0))]
     Violation(#[from] Close),
     /// The sender did not do in time what it must.
@@ -70,8 +70,8 @@ pub enum Error {
 /// What a sender is refused for.
 fn broken(close: &Close) -> String {
     match close.code {
-        Code::Version => Code::Version.to_string(),
-        _ => format!("the sender breaks the session's rules: {close}"),
+        Code::Violation => format!("the sender breaks the session's rules: {close}"),
+        _ => close.to_string(),
     }
 }
 

@@ -74,7 +74,10 @@ async fn session<C: Connection, S: FrameSink>(
         let (outgoing, mut incoming) = connection.open_control(Message::Hello(hello).encode()).await?;
         let mut control = Control::default();
         let welcome = match message(connection, &mut incoming, &mut control).await? {
-            Message::Welcome(welcome) => checked(welcome)?,
+            Message::Welcome { version, welcome } => {
+                tracing::debug!(version, "the sender chose a version of the session");
+                checked(welcome)?
+            }
             _ => return Err(Error::violation("the first message is no welcome")),
         };
         let Message::Clock(clock) = message(connection, &mut incoming, &mut control).await? else {

@@ -63,6 +63,8 @@ impl Reader {
             StreamHead::Bases => self.bases(first, stream).await,
             StreamHead::Late(header) => self.late(header, first, stream).await,
             StreamHead::Parity(header) => self.parity(header, first, stream).await,
+            // A later version's: dropping the stream stops it.
+            StreamHead::Unknown(_) => Ok(()),
         }
     }
 
