@@ -7,15 +7,14 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use nestcast_codec::{Header, Parsed, Size, VideoHeader};
-use nestcast_proto::{Bitrate, Control, DecoderKind, Hello, Message};
+use nestcast_proto::{Bitrate, Control, DecoderKind, Hello, Message, VersionRange};
 
 /// Crates whose numbers both ends, or the path between them, can tell.
 const CRATES: [&str; 3] = ["proto", "sender", "receiver"];
 /// Files whose numbers are kinds, in tables of their own.
 const KINDS: [&str; 2] = ["proto::wire::message", "proto::wire::stream"];
 /// What only memory and speed depend on, what only the sender's own machine sees, or another section states.
-const OTHERS: [&str; 22] = [
-    "proto::wire::limits::VERSION",
+const OTHERS: [&str; 21] = [
     "proto::publish::publisher::begin::HEADS_BYTES",
     "proto::subscribe::subscriber::MAX_SPARES",
     "receiver::playback::REPORT_INTERVAL",
@@ -156,12 +155,18 @@ fn hexadecimal(text: &str) -> Vec<u8> {
 fn the_examples_of_the_specifications_are_read() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (session, bitstream) = (read(&root.join("spec/session.md")), read(&root.join("spec/bitstream.md")));
-    let hello = session.split_once("the linear decoder: `").expect("an example").1;
-    let mut control = Control::default();
-    control.handle_bytes(&hexadecimal(hello.split('`').next().unwrap_or_default()));
-    let expected =
-        Hello { token: Bytes::new(), max_bitrate: Some(Bitrate::from_bits(1_000_000)), decoder: DecoderKind::Linear };
-    assert_eq!(control.poll(), Ok(Some(Message::Hello(expected))));
+    let later = VersionRange::new(1, 2).expect("a range");
+    for (before, versions, decoder) in [
+        ("the linear decoder: `", VersionRange::SPOKEN, DecoderKind::Linear),
+        ("say one byte more: `", later, DecoderKind::Other(2)),
+    ] {
+        let example = session.split_once(before).expect("an example").1;
+        let mut control = Control::default();
+        control.handle_bytes(&hexadecimal(example.split('`').next().unwrap_or_default()));
+        let max_bitrate = Some(Bitrate::from_bits(1_000_000));
+        let expected = Hello { versions, token: Bytes::new(), max_bitrate, decoder };
+        assert_eq!(control.poll(), Ok(Some(Message::Hello(expected))));
+    }
     let mut examples = bitstream.split("\n6e 73 74 0").skip(1).map(|rest| hexadecimal(&format!("6e 73 74 0{rest}")));
     let mut example = || examples.next().expect("an example");
     assert!(matches!(Header::parse(&example()), Ok(Parsed::Complete(header, 20)) if header.size == size(300, 200)));

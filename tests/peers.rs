@@ -11,7 +11,7 @@ use nestcast_codec::{Channels, ModelId, Size};
 use nestcast_lab::link::{Link, Relay, Traffic};
 use nestcast_media::y4m::Rate;
 use nestcast_models::{Package, PackageError};
-use nestcast_proto::{Code, VERSION};
+use nestcast_proto::Code;
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Trust, Viewer, view};
 use nestcast_sender::{Identity, Pictures};
 use nestcast_tests::broadcasts::{
@@ -37,15 +37,12 @@ async fn what_is_no_hello_is_answered_with_a_close_code_that_is_counted() {
     let broadcast = Running::start(Plan::new(&identity));
     let address = broadcast.address;
     let mut other = hello(b"").to_vec();
-    other[2] = 0;
+    other[2..4].copy_from_slice(&[0, 0]);
     assert_eq!(say(address, &other).await, Code::Version);
     let whole = hello(b"");
-    let version = u8::try_from(VERSION).expect("small");
     let late = say(address, &whole[..5]);
     let garbage: Vec<u8> = (0..2000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0]).collect();
-    for bytes in
-        [&[9, 0][..], &[1, 0], &[2, 1, version], &garbage, &[0xFF; 64], &[&hello(b"")[..], &hello(b"")].concat()]
-    {
+    for bytes in [&[9, 0][..], &[1, 0], &[2, 1, 1], &garbage, &[0xFF; 64], &[&hello(b"")[..], &hello(b"")].concat()] {
         assert_eq!(say(address, bytes).await, Code::Violation, "{bytes:?}");
     }
     assert_eq!(late.await, Code::Slow, "a part of a hello");

@@ -1,9 +1,7 @@
 //! The control stream's messages, and the heads of a sender's streams.
 
 use bytes::Bytes;
-use nestcast_proto::{
-    Bases, Close, Code, Control, FrameHeader, MAX_MESSAGE, MAX_OPEN_FRAMES, Message, StreamHead, VERSION,
-};
+use nestcast_proto::{Bases, Close, Code, Control, FrameHeader, MAX_MESSAGE, MAX_OPEN_FRAMES, Message, StreamHead};
 
 use crate::bounded;
 use crate::stream::chunks;
@@ -14,17 +12,17 @@ const MAX_HEAD: usize = 64;
 /// Any bytes of the control stream are the same messages in any pieces, up to the same broken rule; any bytes of a stream
 /// are one head; and a message or head that was read is written in a form, no longer than it came, that reads as the same.
 ///
-/// The input: in which pieces it arrives, then the stream. A first message of version 1 is one of the session's version of
-/// now, so that inputs outlive versions.
+/// The input: in which pieces it arrives, then the stream.
 pub fn messages(data: &[u8]) {
     let Some((&by, bytes)) = data.split_first() else { return };
-    let bytes = &of_now(bytes)[..];
     bounded::within(8 * MAX_MESSAGE + 128 * bytes.len(), "reading messages", || {
         let whole = read(std::iter::once(bytes));
         assert_eq!(whole, read(chunks(bytes, by)), "at once and in pieces");
         for message in &whole.0 {
             let written = message.encode();
             assert_eq!(read(std::iter::once(&written[..])), (vec![message.clone()], None));
+            let longer = longer(&written);
+            assert_eq!(read(std::iter::once(&longer[..])), (vec![message.clone()], None), "with more fields");
         }
         head(bytes);
         assert_eq!(bases(std::iter::once(bytes)), bases(chunks(bytes, by)), "bases at once and in pieces");
@@ -32,14 +30,11 @@ pub fn messages(data: &[u8]) {
     code(bytes);
 }
 
-/// The stream with the version of now where its first message has version 1: type and length are a byte each, as of all short
-/// messages, the version is the third.
-fn of_now(bytes: &[u8]) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    if let Some(version) = bytes.get_mut(2).filter(|version| **version == 1) {
-        *version = u8::try_from(VERSION).expect("a small version");
-    }
-    bytes
+/// A message with a field more, as a later version may have, and a message of an unknown type after it.
+fn longer(message: &[u8]) -> Vec<u8> {
+    let body = if message[1] < 0x40 { &message[2..] } else { &message[3..] };
+    let [high, low] = u16::try_from(body.len() + 1).expect("a short message").to_be_bytes();
+    [&[message[0], high | 0x40, low], body, &[7], &[63, 2, 1, 2]].concat()
 }
 
 /// The messages in a stream that arrives in these pieces, and the rule that it breaks.
@@ -110,10 +105,18 @@ mod tests {
     fn the_committed_inputs_hold_every_message_that_has_a_version() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/messages");
         let inputs = fs::read_dir(folder).expect("a folder").map(|entry| fs::read(entry.expect("an entry").path()));
-        let read = |input: std::io::Result<Vec<u8>>| read(std::iter::once(&of_now(&input.expect("a file")[1..])[..])).0;
+        let read = |input: std::io::Result<Vec<u8>>| read(std::iter::once(&input.expect("a file")[1..])).0;
         let messages: Vec<Message> = inputs.flat_map(read).collect();
         assert!(messages.iter().any(|message| matches!(message, Message::Hello(_))));
-        assert!(messages.iter().any(|message| matches!(message, Message::Welcome(welcome) if welcome.video.is_some())));
-        assert!(messages.iter().any(|message| matches!(message, Message::Welcome(welcome) if welcome.video.is_none())));
+        assert!(
+            messages
+                .iter()
+                .any(|message| matches!(message, Message::Welcome { welcome, .. } if welcome.video.is_some()))
+        );
+        assert!(
+            messages
+                .iter()
+                .any(|message| matches!(message, Message::Welcome { welcome, .. } if welcome.video.is_none()))
+        );
     }
 }

@@ -58,11 +58,12 @@ pub use wire::close::{Close, Code};
 pub use wire::control::Control;
 pub use wire::frame::{Frame, FrameHeader, Join, LoopFrame};
 pub use wire::limits::{
-    ALPN, MAX_FRAME, MAX_HEAD_BYTES, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN, VERSION,
+    ALPN, MAX_FRAME, MAX_HEAD_BYTES, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN,
 };
 pub use wire::message::{Clock, DecoderKind, Hello, JoinRequest, Message, ModelRequest, PackageHash, Video, Welcome};
 pub use wire::parity::ParityHeader;
 pub use wire::stream::{LateHeader, ModelHeader, StreamHead};
+pub use wire::version::VersionRange;
 
 /// Compares a receiver's token with the sender's in a time that does not tell where they differ.
 #[must_use]

@@ -97,8 +97,8 @@ mod tests {
         assert!(late.may_retry() && !rude.may_retry());
         assert_eq!(late.to_string(), "the sender is too slow: no welcome came in time");
         assert!(rude.to_string().contains("breaks the session's rules"));
-        let why = "the peer speaks another version of the session";
-        let other = ends(ReceiverEnd::Violation(Close { code: Code::Version, why }));
+        let why = "the sender announces frames of a kind that this receiver does not know";
+        let other = ends(ReceiverEnd::Violation(Close { code: Code::Unsupported, why }));
         assert!(!other.to_string().contains("breaks"), "{other}");
         assert!(Error::Closed(Code::Failed).may_retry() && !Error::Closed(Code::Done).may_retry());
     }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Bitrate, Close, Code, DecoderKind, Hello};
+use nestcast_proto::{Bitrate, Close, Code, DecoderKind, Hello, VersionRange};
 
 use crate::error::Error;
 use crate::quic::{QuicConnection, Socket};
@@ -144,7 +144,7 @@ async fn run_connection<S: FrameSink>(
             connection.close(Close { code: Code::Done, why: "the receiver leaves" });
             None
         }
-        ended = session::run(connection, Hello { token, max_bitrate, decoder }, config.fetch_model, sink) => Some(ended),
+        ended = session::run(connection, Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder }, config.fetch_model, sink) => Some(ended),
     };
     connection.settle().await;
     ended

@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use nestcast_proto::{
     Bitrate, Clock, Close, Code, Control, Hello, INITIAL_WINDOW, MAX_OPEN_FRAMES, Message, PathStats, Publisher, Room,
-    Step, Welcome, same_token,
+    Step, VersionRange, Welcome, same_token,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -86,7 +86,7 @@ pub(crate) async fn run<C: Connection>(
         close = time_is_up => Err(close.into()),
         () = shared.is_cut_off() => return connection.close(shared.end()),
     };
-    let Admitted { hello, incoming, control, _place } = match admitted {
+    let Admitted { hello, version, incoming, control, _place } = match admitted {
         Ok(admitted) => admitted,
         Err(end) => {
             tracing::info!(%address, "refused: {end}");
@@ -95,7 +95,7 @@ pub(crate) async fn run<C: Connection>(
     };
     Counters::add(&shared.counters.accepted, 1);
     let cap = hello.max_bitrate;
-    tracing::info!(%address, cap = cap.map(Bitrate::bits), "receiver joined");
+    tracing::info!(%address, version, cap = cap.map(Bitrate::bits), "receiver joined");
     let mut feed = Feed::new(&connection, cap, number, &shared);
     // Who comes begins with the frame that is there now.
     let ended = tokio::select! {
@@ -129,6 +129,8 @@ fn tell(connection: &impl Connection, end: &End, counters: &Counters) {
 /// A receiver that was let in.
 struct Admitted<'a, I> {
     hello: Hello,
+    /// The version of the session that both ends speak.
+    version: u64,
     incoming: &'a mut I,
     control: Control,
     _place: Place,
@@ -146,18 +148,22 @@ async fn admit<'a, C: Connection>(
     let Message::Hello(hello) = message(incoming, &mut control).await? else {
         return Err(Close { code: Code::Violation, why: "the first message is no hello" }.into());
     };
+    let version = hello.versions.common(VersionRange::SPOKEN);
+    let version =
+        version.ok_or(Close { code: Code::Version, why: "the receiver speaks other versions of the session" })?;
     if shared.token.as_ref().is_some_and(|token| !same_token(&hello.token, token)) {
         return Err(Close { code: Code::Token, why: "the token is missing or wrong" }.into());
     }
     let place = shared.places.take(connection.address());
     let _place = place.ok_or(Close { code: Code::Full, why: "all places are taken" })?;
     let clock = Clock { micros: clock::microseconds() };
-    let mut welcome = [Message::Welcome(shared.welcome.clone()).encode(), Message::Clock(clock).encode()];
+    let welcome = shared.welcome.clone();
+    let mut welcome = [Message::Welcome { version, welcome }.encode(), Message::Clock(clock).encode()];
     while welcome.iter().any(|message| !message.is_empty()) {
         outgoing.write(&mut welcome, Room { held: INITIAL_WINDOW, pending: None }).await?;
     }
     outgoing.finish();
-    Ok(Admitted { hello, incoming, control, _place })
+    Ok(Admitted { hello, version, incoming, control, _place })
 }
 
 /// The next message of a control stream.

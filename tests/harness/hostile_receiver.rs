@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Code, Control, DecoderKind, Hello, Message, Welcome};
+use nestcast_proto::{Code, Control, DecoderKind, Hello, Message, VersionRange, Welcome};
 use quinn::{Connection, ConnectionError, Endpoint, RecvStream, SendStream, TransportConfig, VarInt};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -43,8 +43,8 @@ pub fn endpoint(address: Ipv4Addr, config: quinn::ClientConfig) -> Endpoint {
 
 /// The hello of a receiver with such a token and no cap.
 pub fn hello(token: &'static [u8]) -> Bytes {
-    let token = Bytes::from_static(token);
-    Message::Hello(Hello { token, max_bitrate: None, decoder: DecoderKind::Linear }).encode()
+    let (versions, token) = (VersionRange::SPOKEN, Bytes::from_static(token));
+    Message::Hello(Hello { versions, token, max_bitrate: None, decoder: DecoderKind::Linear }).encode()
 }
 
 /// One connection to a sender.
@@ -77,12 +77,17 @@ impl HostileReceiver {
 
     /// The sender's answer to a hello.
     pub async fn welcome(&mut self) -> Welcome {
+        self.greeting().await.1
+    }
+
+    /// The same, and the version that the sender chose.
+    pub async fn greeting(&mut self) -> (u64, Welcome) {
         let mut control = Control::default();
         loop {
             let chunk = self.answers.read_chunk(2048, true).await.expect("the connection is open");
             control.handle_bytes(&chunk.expect("a whole welcome").bytes);
-            if let Some(Message::Welcome(welcome)) = control.poll().expect("a message") {
-                return welcome;
+            if let Some(Message::Welcome { version, welcome }) = control.poll().expect("a message") {
+                return (version, welcome);
             }
         }
     }

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::hostile_video::{self, HostileVideo};
-use crate::tls;
+use crate::{later_version, tls};
 
 /// The size that every scenario announces.
 pub const SIZE: (u32, u32) = (320, 240);
@@ -66,6 +66,11 @@ pub enum Scenario {
     ParityTooShort,
     /// Of video.
     Video(HostileVideo),
+    /// All that a later version may say to a receiver of today, which offered other versions than the chosen one or this one.
+    LaterVersion {
+        /// The version that it states.
+        chosen: u8,
+    },
     /// On every stream a model of the largest size that nobody asked for.
     UnaskedModels,
     /// On every stream the model that was asked for, of the largest size, none of which ends.
@@ -162,7 +167,12 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
     let (width, height) = SIZE;
     let video = matches!(scenario, Scenario::Video(_) | Scenario::ClockThatJumps(_))
         .then(|| Video { residual: hostile_video::models()[1].0, full_range: false });
-    let welcome = Message::Welcome(Welcome { model, package, width, height, rate, video }).encode();
+    let welcome = Welcome { model, package, width, height, rate, video };
+    if let Scenario::LaterVersion { chosen } = scenario {
+        control.write_all(&later_version::greeting(*chosen, welcome)).await?;
+        return later_version::broadcast(connection, control, &picture(SIZE.0, SIZE.1, &[0x55; 190])).await;
+    }
+    let welcome = Message::Welcome { version: 1, welcome }.encode();
     let micros = if let Scenario::ClockThatJumps(micros) = scenario { *micros } else { 0 };
     let clock = Message::Clock(Clock { micros }).encode();
     let welcome = [welcome, clock].concat();
@@ -274,7 +284,7 @@ async fn frames(connection: &Connection, bytes: &[u8]) -> Result<(), Ended> {
     Ok(())
 }
 
-async fn frame(connection: &Connection, id: u64, bytes: &[u8]) -> Result<SendStream, Ended> {
+pub(crate) async fn frame(connection: &Connection, id: u64, bytes: &[u8]) -> Result<SendStream, Ended> {
     let full = bytes.len() as u64;
     let header = FrameHeader { id, skipped: 0, captured: 0, full, base: full.min(64) };
     let mut stream = connection.open_uni().await?;

@@ -6,6 +6,7 @@ pub mod clips;
 pub mod hostile_receiver;
 pub mod hostile_sender;
 pub mod hostile_video;
+pub mod later_version;
 #[cfg(target_os = "linux")]
 pub mod netns_links;
 pub mod network;

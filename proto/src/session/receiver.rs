@@ -62,7 +62,7 @@ pub enum ReceiverOutput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReceiverEnd {
-    /// The sender broke a rule, or speaks no version that this end speaks.
+    /// The sender broke a rule, or announced what this receiver does not know.
     #[error("{}", broken(.0))]
     Violation(Close),
     /// The sender did not do this in time.
@@ -75,8 +75,8 @@ pub enum ReceiverEnd {
 
 fn broken(close: &Close) -> String {
     match close.code {
-        Code::Version => Code::Version.to_string(),
-        _ => format!("the sender breaks the session's rules: {close}"),
+        Code::Violation => format!("the sender breaks the session's rules: {close}"),
+        _ => close.to_string(),
     }
 }
 
@@ -297,7 +297,7 @@ impl ReceiverSession {
 
     fn handle_message(&mut self, message: Message) {
         self.greeting = match (std::mem::replace(&mut self.greeting, Greeting::Done), message) {
-            (Greeting::Welcome, Message::Welcome(welcome)) => match self.accept(&welcome) {
+            (Greeting::Welcome, Message::Welcome { welcome, .. }) => match self.accept(&welcome) {
                 Ok(()) => Greeting::Clock(welcome),
                 Err(close) => return self.end(ReceiverEnd::Violation(close)),
             },

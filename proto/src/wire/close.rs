@@ -24,12 +24,14 @@ pub enum Code {
     Failed,
     /// The broadcast's source broke off.
     Source,
+    /// The receiver does not know what the sender announces, as a kind of frames of a later version.
+    Unsupported,
     /// A code that this build does not know.
     Other(u64),
 }
 
 /// All codes with their numbers.
-const CODES: [(Code, u64); 9] = [
+const CODES: [(Code, u64); 10] = [
     (Code::Done, 0),
     (Code::Violation, 1),
     (Code::Version, 2),
@@ -39,6 +41,7 @@ const CODES: [(Code, u64); 9] = [
     (Code::Model, 6),
     (Code::Failed, 7),
     (Code::Source, 8),
+    (Code::Unsupported, 9),
 ];
 
 impl Code {
@@ -71,6 +74,7 @@ impl Code {
             Self::Model => "model",
             Self::Failed => "failed",
             Self::Source => "source",
+            Self::Unsupported => "unsupported",
             Self::Other(_) => "other",
         }
     }
@@ -94,6 +98,7 @@ impl fmt::Display for Code {
             Self::Model => "the model cannot be had from the sender",
             Self::Failed => "the peer failed inside",
             Self::Source => "the broadcast broke off: the sender lost its source; frames until then are kept",
+            Self::Unsupported => "the receiver cannot show what the sender announces",
             Self::Other(number) => return write!(f, "closed with the unknown code {number}"),
         };
         f.write_str(text)

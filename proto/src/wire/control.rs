@@ -7,10 +7,12 @@ use crate::wire::limits::MAX_MESSAGE;
 use crate::wire::message::Message;
 use crate::wire::varint::Reader;
 
-/// Puts the control stream's messages together.
+/// Puts the control stream's messages together, and skips those of types that this build does not know.
 #[derive(Debug, Default)]
 pub struct Control {
     buffer: BytesMut,
+    /// Whether the first message came, which states versions and is of a known type in all of them.
+    begun: bool,
 }
 
 impl Control {
@@ -20,20 +22,32 @@ impl Control {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole message.
+    /// The next whole message of a known type.
     ///
     /// # Errors
-    /// If the bytes are no message, or one that is too long: then the connection must be closed.
+    /// If the bytes are no message, one that is too long, or a first one of an unknown type: then the connection must be closed.
     pub fn poll(&mut self) -> Result<Option<Message>, Close> {
+        while let Some((message, length)) = self.held()? {
+            self.buffer.advance(length);
+            if message.is_some() {
+                self.begun = true;
+                return Ok(message);
+            }
+            if !self.begun {
+                return Err(Close::violation("the first message is of an unknown type"));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first message that is held, if its type is known, and how many bytes it takes; `None` while they are not all there.
+    fn held(&self) -> Result<Option<(Option<Message>, usize)>, Close> {
         let mut reader = Reader::new(&self.buffer);
         let (Some(kind), Some(length)) = (reader.varint(), reader.varint()) else { return Ok(None) };
         let length = usize::try_from(length).ok().filter(|length| *length <= MAX_MESSAGE);
         let length = length.ok_or(Close::violation("a control message is too long"))?;
         let Some(body) = reader.take(length) else { return Ok(None) };
-        let message = Message::decode(kind, body)?;
-        let left = reader.left();
-        self.buffer.advance(self.buffer.len() - left);
-        Ok(Some(message))
+        Ok(Some((Message::decode(kind, body)?, self.buffer.len() - reader.left())))
     }
 }
 
@@ -44,21 +58,55 @@ mod tests {
 
     use super::*;
     use crate::{
-        Bitrate, Clock, Code, DecoderKind, Hello, JoinRequest, MAX_TOKEN, ModelRequest, PackageHash, Video, Welcome,
+        Bitrate, Clock, Code, DecoderKind, Hello, JoinRequest, MAX_TOKEN, ModelRequest, PackageHash, VersionRange,
+        Video, Welcome,
     };
+
+    /// A message of any type and body, as later versions may have.
+    fn raw(kind: u8, body: &[u8]) -> Vec<u8> {
+        let [high, low] = u16::try_from(body.len()).expect("short").to_be_bytes();
+        [&[kind, high | 0x40, low], body].concat()
+    }
+
+    /// The messages in a stream, or why it is refused.
+    fn read(bytes: &[u8]) -> Result<Vec<Message>, Code> {
+        let mut control = Control::default();
+        control.handle_bytes(bytes);
+        std::iter::from_fn(|| control.poll().map_err(|close| close.code).transpose()).collect()
+    }
+
+    fn welcome(sides: [u32; 2], video: Option<Video>) -> Message {
+        let ([width, height], package) = (sides, PackageHash([0; 32]));
+        let welcome = Welcome { model: [0; 6], package, width, height, rate: (30, 1), video };
+        Message::Welcome { version: 1, welcome }
+    }
+
+    fn body(message: &Message) -> Vec<u8> {
+        let encoded = message.encode();
+        let mut reader = Reader::new(&encoded);
+        reader.varint().expect("a type");
+        reader.bytes().expect("a body").to_vec()
+    }
 
     fn messages() -> impl Strategy<Value = Message> {
         let hash = any::<[u8; 32]>().prop_map(PackageHash);
         let token = proptest::collection::vec(any::<u8>(), 0..=MAX_TOKEN).prop_map(Bytes::from);
         prop_oneof![
-            (token, 0..1_u64 << 40, any::<bool>()).prop_map(|(token, cap, deep)| {
-                let decoder = if deep { DecoderKind::Deep } else { DecoderKind::Linear };
+            (token, 0..1_u64 << 40, 0..4_u64, 1..9_u64).prop_map(|(token, cap, decoder, highest)| {
+                let decoder = [DecoderKind::Linear, DecoderKind::Deep].into_iter().nth(decoder as usize);
                 let max_bitrate = (cap > 0).then_some(Bitrate::from_bits(cap));
-                Message::Hello(Hello { token, max_bitrate, decoder })
+                let versions = VersionRange::new(1, highest).expect("a range");
+                Message::Hello(Hello {
+                    versions,
+                    token,
+                    max_bitrate,
+                    decoder: decoder.unwrap_or(DecoderKind::Other(cap + 2)),
+                })
             }),
             (any::<[u8; 6]>(), hash.clone(), [1..10_000_u32, 1..10_000_u32], (1..1000_u32, 1..1002_u32), video())
                 .prop_map(|(model, package, [width, height], rate, video)| {
-                    Message::Welcome(Welcome { model, package, width, height, rate, video })
+                    let welcome = Welcome { model, package, width, height, rate, video };
+                    Message::Welcome { version: 1, welcome }
                 }),
             hash.prop_map(|package| Message::ModelRequest(ModelRequest { package })),
             (0..1_u64 << 62).prop_map(|lost| Message::JoinRequest(JoinRequest { lost })),
@@ -100,14 +148,47 @@ mod tests {
         }
 
         #[test]
-        fn a_message_with_one_byte_more_or_less_is_refused(message in messages()) {
-            let encoded = message.encode();
-            // The length's varint is the second byte on; rebuild the message around a longer and a shorter body.
-            let mut reader = Reader::new(&encoded);
-            let kind = reader.varint().expect("a type");
-            let body = reader.bytes().expect("a body");
-            prop_assert!(Message::decode(kind, &body[..body.len() - 1]).is_err());
-            prop_assert!(Message::decode(kind, &[body, &[0]].concat()).is_err());
+        fn a_message_with_one_byte_less_is_refused_and_more_than_its_fields_is_skipped(
+            message in messages(), more in proptest::collection::vec(any::<u8>(), 0..200),
+        ) {
+            let (kind, body) = (message.encode()[0], body(&message));
+            prop_assert_eq!(read(&raw(kind, &body[..body.len() - 1])), Err(Code::Violation));
+            prop_assert_eq!(read(&raw(kind, &[&body[..], &more].concat())), Ok(vec![message]));
+        }
+
+        #[test]
+        fn messages_of_unknown_types_are_skipped_wherever_they_come_after_the_first(
+            sent in proptest::collection::vec(messages(), 1..5),
+            kinds in proptest::collection::vec(6..64_u8, 5),
+            unknown in proptest::collection::vec(any::<u8>(), 0..=MAX_MESSAGE),
+        ) {
+            let both = |(message, kind): (&Message, &u8)| [&message.encode()[..], &raw(*kind, &unknown)].concat();
+            let bytes: Vec<u8> = sent.iter().zip(&kinds).flat_map(both).collect();
+            prop_assert_eq!(read(&bytes), Ok(sent));
+            prop_assert_eq!(read(&raw(kinds[0], &unknown)), Err(Code::Violation), "it is the first");
+        }
+    }
+
+    #[test]
+    fn unknown_messages_without_end_are_held_in_little_memory() {
+        let mut control = Control::default();
+        control.handle_bytes(&welcome([1, 1], None).encode());
+        assert!(control.poll().is_ok_and(|message| message.is_some()));
+        let unknown = [raw(63, &[7; MAX_MESSAGE]), raw(6, &[])].concat().repeat(16);
+        for _ in 0..1000 {
+            control.handle_bytes(&unknown);
+            assert_eq!(control.poll(), Ok(None));
+            assert!(control.buffer.is_empty() && control.buffer.capacity() <= 4 * unknown.len());
+        }
+    }
+
+    #[test]
+    fn what_a_receiver_cannot_show_is_unsupported_and_no_violation() {
+        let video = Video { residual: [1; 6], full_range: false };
+        let (pictures, video) = (body(&welcome([1, 1], None)), body(&welcome([1, 1], Some(video))));
+        for mut body in [pictures, video] {
+            *body.last_mut().expect("a field") = 2;
+            assert_eq!(read(&raw(2, &body)), Err(Code::Unsupported));
         }
     }
 
@@ -115,9 +196,8 @@ mod tests {
     fn a_model_and_its_package_have_names_of_one_length() {
         let request = |length: u8| [&[3, length + 1, length][..], &vec![7; length.into()]].concat();
         let welcome = |model: u8, package: u8| {
-            let version = u8::try_from(crate::wire::limits::VERSION).expect("small");
             let fields =
-                [&[version, model][..], &vec![1; model.into()], &[package], &vec![2; package.into()], &[9, 9, 9, 9, 0]]
+                [&[1, model][..], &vec![1; model.into()], &[package], &vec![2; package.into()], &[9, 9, 9, 9, 0]]
                     .concat();
             [&[2, u8::try_from(fields.len()).expect("short")][..], &fields].concat()
         };
@@ -137,25 +217,24 @@ mod tests {
         for (sides, fits) in
             [([16_384, 1], true), ([1, 16_384], true), ([16_385, 1], false), ([1, 16_385], false), ([0, 9], false)]
         {
-            let [width, height] = sides;
-            let package = PackageHash([0; 32]);
-            let welcome = Welcome { model: [0; 6], package, width, height, rate: (30, 1), video: None };
-            let mut control = Control::default();
-            control.handle_bytes(&Message::Welcome(welcome).encode());
-            let taken = control.poll().map(|message| message.is_some()).map_err(|close| close.code);
+            let taken = read(&welcome(sides, None).encode()).map(|messages| messages.len() == 1);
             assert_eq!(taken, if fits { Ok(true) } else { Err(Code::Violation) }, "{sides:?}");
         }
     }
 
     #[test]
     fn other_versions_are_named_and_long_messages_refused_before_they_are_held() {
-        for version in [0, 1, 2, 8, 10] {
-            let mut control = Control::default();
-            control.handle_bytes(&[1, 4, version, 0, 0, 0]);
-            assert_eq!(control.poll().expect_err("another version").code, Code::Version);
+        for (lowest, highest, code) in
+            [(0, 0, Code::Version), (2, 3, Code::Version), (2, 63, Code::Version), (2, 1, Code::Violation)]
+        {
+            assert_eq!(read(&raw(1, &[lowest, highest])), Err(code), "{lowest} to {highest}");
         }
-        let mut control = Control::default();
-        control.handle_bytes(&[1, 0x80, 0, 0x10, 0]);
-        assert_eq!(control.poll().expect_err("too long").code, Code::Violation);
+        for version in [0, 2, 63] {
+            assert_eq!(read(&raw(2, &[version])), Err(Code::Violation), "a sender chose version {version}");
+        }
+        for kind in [1, 63] {
+            let first = welcome([1, 1], None).encode();
+            assert_eq!(read(&[&first[..], &[kind, 0x80, 0, 0x10, 0]].concat()), Err(Code::Violation), "too long");
+        }
     }
 }

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-/// What both ends say in the TLS handshake (spec, "Connection").
-pub const ALPN: &[u8] = b"nestcast/0";
-/// The version of the session that this build speaks.
-pub const VERSION: u64 = 9;
+/// Names the family of all session versions in the TLS handshake (spec, "Connection"). It stays when the version rises.
+pub const ALPN: &[u8] = b"nestcast/1";
 /// Most bytes of a control message's body: a token, and ten times what else there is.
 pub const MAX_MESSAGE: usize = 1024;
 /// Most bytes of a token.

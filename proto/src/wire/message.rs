@@ -7,8 +7,9 @@ use bytes::{Bytes, BytesMut};
 
 use crate::bitrate::Bitrate;
 use crate::wire::close::{Close, Code};
-use crate::wire::limits::{MAX_SIDE, MAX_TOKEN, VERSION};
+use crate::wire::limits::{MAX_SIDE, MAX_TOKEN};
 use crate::wire::varint::{Reader, put_bytes, put_varint};
+use crate::wire::version::VersionRange;
 
 const HELLO: u64 = 1;
 const WELCOME: u64 = 2;
@@ -23,11 +24,33 @@ pub enum DecoderKind {
     Linear,
     /// With networks.
     Deep,
+    /// In a way that this build does not know, by its number on the wire.
+    Other(u64),
+}
+
+impl DecoderKind {
+    const fn number(self) -> u64 {
+        match self {
+            Self::Linear => 0,
+            Self::Deep => 1,
+            Self::Other(number) => number,
+        }
+    }
+
+    const fn from_number(number: u64) -> Self {
+        match number {
+            0 => Self::Linear,
+            1 => Self::Deep,
+            other => Self::Other(other),
+        }
+    }
 }
 
 /// A receiver's first words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
+    /// The versions of the session that it speaks; the sender chooses one.
+    pub versions: VersionRange,
     /// What lets it in; empty if it has none. At most [`MAX_TOKEN`] bytes.
     pub token: Bytes,
     /// The most that it wants, over time (spec, "Bandwidth").
@@ -109,8 +132,13 @@ pub struct Clock {
 pub enum Message {
     /// Receiver to sender, first.
     Hello(Hello),
-    /// Sender to receiver.
-    Welcome(Welcome),
+    /// Sender to receiver, first.
+    Welcome {
+        /// The version of the session that the sender chose, for both ends from now on.
+        version: u64,
+        /// What it broadcasts.
+        welcome: Welcome,
+    },
     /// Receiver to sender.
     ModelRequest(ModelRequest),
     /// Receiver to sender.
@@ -126,14 +154,14 @@ impl Message {
         let mut body = BytesMut::new();
         let kind = match self {
             Self::Hello(hello) => {
-                put_varint(&mut body, VERSION);
+                hello.versions.write(&mut body);
                 put_bytes(&mut body, &hello.token);
                 put_varint(&mut body, hello.max_bitrate.map_or(0, Bitrate::bits));
-                put_varint(&mut body, u64::from(hello.decoder == DecoderKind::Deep));
+                put_varint(&mut body, hello.decoder.number());
                 HELLO
             }
-            Self::Welcome(welcome) => {
-                put_varint(&mut body, VERSION);
+            Self::Welcome { version, welcome } => {
+                put_varint(&mut body, *version);
                 put_bytes(&mut body, &welcome.model);
                 put_bytes(&mut body, &welcome.package.0);
                 for number in [welcome.width, welcome.height, welcome.rate.0, welcome.rate.1] {
@@ -165,48 +193,44 @@ impl Message {
         out.freeze()
     }
 
-    /// Reads a body of the given type.
+    /// Reads a body of the given type; gives `None` for a type that this build does not know. Skips what follows the fields
+    /// that it knows.
     ///
     /// # Errors
-    /// [`Code::Version`] for another version, [`Code::Violation`] for anything that the specification does not
-    /// define.
-    pub(crate) fn decode(kind: u64, body: &[u8]) -> Result<Self, Close> {
+    /// [`Code::Version`] for a hello without a version that this build speaks, [`Code::Unsupported`] for a broadcast that it
+    /// cannot show, [`Code::Violation`] for a broken rule.
+    pub(crate) fn decode(kind: u64, body: &[u8]) -> Result<Option<Self>, Close> {
         let mut reader = Reader::new(body);
         let message = match kind {
             HELLO => Self::Hello(hello(&mut reader)?),
-            WELCOME => Self::Welcome(welcome(&mut reader)?),
+            WELCOME => Self::Welcome { version: version(&mut reader)?, welcome: welcome(&mut reader)? },
             MODEL_REQUEST => Self::ModelRequest(ModelRequest { package: package(&mut reader)? }),
             JOIN_REQUEST => Self::JoinRequest(JoinRequest { lost: reader.varint().ok_or(SHORT)? }),
             CLOCK => Self::Clock(Clock { micros: reader.varint().ok_or(SHORT)? }),
-            _ => return Err(Close::violation("a control message has an unknown type")),
+            _ => return Ok(None),
         };
-        if reader.left() > 0 {
-            return Err(Close::violation("a control message is longer than its fields"));
-        }
-        Ok(message)
+        Ok(Some(message))
     }
 }
 
-const SHORT: Close = Close::violation("a control message is shorter than its fields");
+pub(crate) const SHORT: Close = Close::violation("a control message is shorter than its fields");
 
 fn hello(reader: &mut Reader<'_>) -> Result<Hello, Close> {
-    version(reader)?;
+    let versions = VersionRange::read(reader)?;
+    if versions.common(VersionRange::SPOKEN).is_none() {
+        return Err(Close { code: Code::Version, why: "the peer speaks other versions of the session" });
+    }
     let token = reader.bytes().ok_or(SHORT)?;
     if token.len() > MAX_TOKEN {
         return Err(Close::violation("a token is too long"));
     }
     let cap = reader.varint().ok_or(SHORT)?;
-    let decoder = match reader.varint().ok_or(SHORT)? {
-        0 => DecoderKind::Linear,
-        1 => DecoderKind::Deep,
-        _ => return Err(Close::violation("a hello names an unknown decoder")),
-    };
+    let decoder = DecoderKind::from_number(reader.varint().ok_or(SHORT)?);
     let max_bitrate = (cap > 0).then_some(Bitrate::from_bits(cap));
-    Ok(Hello { token: Bytes::copy_from_slice(token), max_bitrate, decoder })
+    Ok(Hello { versions, token: Bytes::copy_from_slice(token), max_bitrate, decoder })
 }
 
 fn welcome(reader: &mut Reader<'_>) -> Result<Welcome, Close> {
-    version(reader)?;
     let model = model_id(reader)?;
     let package = package(reader)?;
     let mut number = |most: u32| -> Result<u32, Close> {
@@ -219,18 +243,22 @@ fn welcome(reader: &mut Reader<'_>) -> Result<Welcome, Close> {
 }
 
 fn video(reader: &mut Reader<'_>) -> Result<Option<Video>, Close> {
-    if !flag(reader, "a welcome announces frames of an unknown kind")? {
+    if !flag(reader, "the sender announces frames of a kind that this receiver does not know")? {
         return Ok(None);
     }
     let residual = model_id(reader)?;
-    Ok(Some(Video { residual, full_range: flag(reader, "a welcome announces an unknown range of samples")? }))
+    Ok(Some(Video {
+        residual,
+        full_range: flag(reader, "the sender announces a range of samples that this receiver does not know")?,
+    }))
 }
 
+/// One of two values; others are of broadcasts that later versions may have.
 fn flag(reader: &mut Reader<'_>, why: &'static str) -> Result<bool, Close> {
     match reader.varint().ok_or(SHORT)? {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(Close::violation(why)),
+        _ => Err(Close { code: Code::Unsupported, why }),
     }
 }
 
@@ -239,12 +267,13 @@ fn model_id(reader: &mut Reader<'_>) -> Result<[u8; 6], Close> {
     id.try_into().map_err(|_| Close::violation("a model id is not 6 bytes"))
 }
 
-fn version(reader: &mut Reader<'_>) -> Result<(), Close> {
-    match reader.varint() {
-        Some(VERSION) => Ok(()),
-        Some(_) => Err(Close { code: Code::Version, why: "the peer speaks another version of the session" }),
-        None => Err(SHORT),
+/// The version that a sender chose.
+fn version(reader: &mut Reader<'_>) -> Result<u64, Close> {
+    let version = reader.varint().ok_or(SHORT)?;
+    if !VersionRange::SPOKEN.contains(version) {
+        return Err(Close::violation("the sender chose a version of the session that was not offered"));
     }
+    Ok(version)
 }
 
 fn package(reader: &mut Reader<'_>) -> Result<PackageHash, Close> {

@@ -9,3 +9,4 @@ pub(crate) mod message;
 pub(crate) mod parity;
 pub(crate) mod stream;
 pub(crate) mod varint;
+pub(crate) mod version;

@@ -28,6 +28,8 @@ pub enum StreamHead {
     Late(LateHeader),
     /// Parity of a frame's stream follows.
     Parity(ParityHeader),
+    /// Something follows that this build does not know: a stream of this kind is to be stopped.
+    Unknown(u64),
 }
 
 /// What goes before late bytes of a picture.
@@ -81,13 +83,14 @@ impl StreamHead {
                 put_varint(out, PARITY);
                 header.write(out);
             }
+            Self::Unknown(kind) => put_varint(out, *kind),
         }
     }
 
     /// The head, and how many bytes it takes; `None` while they are not all there.
     ///
     /// # Errors
-    /// If the stream is of an unknown kind or announces more than is allowed.
+    /// If the head announces more than is allowed.
     pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Close> {
         let mut reader = Reader::new(bytes);
         let head = match reader.varint() {
@@ -97,7 +100,7 @@ impl StreamHead {
             Some(BASES) => Some(Self::Bases),
             Some(LATE) => late(&mut reader)?.map(Self::Late),
             Some(PARITY) => ParityHeader::read(&mut reader)?.map(Self::Parity),
-            Some(_) => return Err(Close::violation("a stream is of an unknown kind")),
+            Some(kind) => Some(Self::Unknown(kind)),
         };
         if head.is_none() && bytes.len() >= MAX_HEAD_BYTES {
             return Err(Close::violation("a stream's head is too long"));
@@ -158,6 +161,13 @@ mod tests {
                 prop_assert!(length <= bytes.len());
             }
             prop_assert!(bytes.len() < MAX_HEAD_BYTES || StreamHead::parse(&bytes) != Ok(None));
+        }
+
+        #[test]
+        fn an_unknown_kind_is_known_as_soon_as_its_number_is_there(kind in 5..1_u64 << 62, more in any::<[u8; 3]>()) {
+            let (head, bytes) = (StreamHead::Unknown(kind), StreamHead::Unknown(kind).encode());
+            prop_assert_eq!(StreamHead::parse(&bytes[..bytes.len() - 1]), Ok(None));
+            prop_assert_eq!(StreamHead::parse(&[&bytes[..], &more].concat()), Ok(Some((head, bytes.len()))));
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use nestcast_proto::{
     Arrived, Bitrate, Clock, DecoderKind, FrameHeader, JoinRequest, MAX_MODEL, Message, ModelHeader, PackageHash,
-    ReceiveStats, ReceiverEnd, StreamHead, Video,
+    ReceiveStats, ReceiverEnd, StreamHead, VersionRange, Video,
 };
 use tokio::time::sleep;
 
@@ -206,7 +206,7 @@ fn welcome_at(model: [u8; 6], rate: (u32, u32)) -> Bytes {
 /// A welcome, and the clock behind it.
 fn announce(model: [u8; 6], rate: (u32, u32), video: Option<Video>) -> Bytes {
     let welcome = Welcome { model, package: PACKAGE, width: 64, height: 48, rate, video };
-    [Message::Welcome(welcome).encode(), Message::Clock(Clock { micros: 7 }).encode()].concat().into()
+    [Message::Welcome { version: 1, welcome }.encode(), Message::Clock(Clock { micros: 7 }).encode()].concat().into()
 }
 
 fn welcome(model: [u8; 6]) -> Option<Script> {
@@ -230,7 +230,8 @@ async fn meet(sender: &Sender) -> (Error, Code, Duration) {
 
 async fn meet_with(sender: &Sender, max_bitrate: Option<Bitrate>, sink: &mut Judge) -> (Error, Code, Duration) {
     let began = Instant::now();
-    let hello = Hello { token: Bytes::new(), max_bitrate, decoder: DecoderKind::Linear };
+    let (versions, decoder) = (VersionRange::SPOKEN, DecoderKind::Linear);
+    let hello = Hello { versions, token: Bytes::new(), max_bitrate, decoder };
     let Ended { error, .. } = run(sender, hello, true, sink).await;
     let took = began.elapsed();
     let code = sender.close.lock().expect("no panic").expect("the sender is told").code;
@@ -292,7 +293,7 @@ async fn of_video_a_frame_that_does_not_come_makes_its_receiver_ask_for_a_join()
 #[tokio::test(start_paused = true)]
 async fn a_sender_whose_clock_does_not_come_is_left() {
     let welcome = Welcome { model: KNOWN, package: PACKAGE, width: 64, height: 48, rate: (10, 1), video: None };
-    let silent = Some(Script::at_once(Message::Welcome(welcome).encode()).open());
+    let silent = Some(Script::at_once(Message::Welcome { version: 1, welcome }.encode()).open());
     assert_eq!(slow(&Sender::new(silent, [])).await, ANSWER_TIMEOUT);
 }
 

@@ -5,7 +5,7 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use nestcast_proto::{DecoderKind, Frame, JoinRequest, ModelRequest, PackageHash, PathStats, Video};
+use nestcast_proto::{DecoderKind, Frame, JoinRequest, ModelRequest, PackageHash, PathStats, VersionRange, Video};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -168,7 +168,8 @@ impl Connection for Taker {
 }
 
 fn hello(max_bitrate: Option<Bitrate>) -> Bytes {
-    Message::Hello(Hello { token: Bytes::new(), max_bitrate, decoder: DecoderKind::Linear }).encode()
+    let (versions, decoder) = (VersionRange::SPOKEN, DecoderKind::Linear);
+    Message::Hello(Hello { versions, token: Bytes::new(), max_bitrate, decoder }).encode()
 }
 
 fn shared() -> Arc<Shared> {

@@ -175,6 +175,8 @@ impl Streams {
                 }
                 Content::Frame { id: header.id, is_shown }
             }
+            // A later version has it.
+            StreamHead::Unknown(_) => Content::Useless,
             StreamHead::Bases => Content::Bases { bases: Bases::default(), is_shown },
             StreamHead::Late(header) => Content::Late(header),
             StreamHead::Model(header) => {

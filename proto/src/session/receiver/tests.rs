@@ -6,12 +6,13 @@ use crate::wire::limits::MAX_MODEL;
 use crate::wire::message::{Clock, DecoderKind, JoinRequest, Video};
 use crate::wire::parity::ParityHeader;
 use crate::wire::stream::{ModelHeader, StreamHead};
+use crate::wire::version::VersionRange;
 
 const PACKAGE: PackageHash = PackageHash([9; 32]);
 const SECOND: Duration = Duration::from_secs(1);
 
 fn hello() -> Hello {
-    Hello { token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear }
+    Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear }
 }
 
 fn welcome(video: Option<Video>) -> Welcome {
@@ -21,7 +22,7 @@ fn welcome(video: Option<Video>) -> Welcome {
 /// What a sender says on the control stream.
 fn greeting(video: Option<Video>) -> Bytes {
     let clock = Message::Clock(Clock { micros: 7 });
-    [Message::Welcome(welcome(video)).encode(), clock.encode()].concat().into()
+    [Message::Welcome { version: 1, welcome: welcome(video) }.encode(), clock.encode()].concat().into()
 }
 
 fn outputs(session: &mut ReceiverSession, now: Duration) -> Vec<ReceiverOutput> {
@@ -131,7 +132,7 @@ fn a_model_that_was_not_asked_for_is_refused_at_its_head() {
 #[test]
 fn messages_out_of_place_are_violations() {
     let clock = Message::Clock(Clock { micros: 7 }).encode();
-    let welcome = Message::Welcome(welcome(None)).encode();
+    let welcome = Message::Welcome { version: 1, welcome: welcome(None) }.encode();
     for (said, why) in [
         (clock.to_vec(), "no welcome"),
         ([&welcome[..], &welcome].concat(), "no clock"),
@@ -290,4 +291,16 @@ fn bases_that_come_again_and_late_bytes_reach_their_frames() {
     session.handle_stream_bytes(SECOND, 7, 0, [&head[..], &again.bytes[3..]].concat().into());
     let more = outputs(&mut session, SECOND);
     assert!(matches!(&more[..], [ReceiverOutput::More(more)] if more.bytes == again.bytes[3..]), "{more:?}");
+}
+
+#[test]
+fn a_stream_of_an_unknown_kind_is_stopped_and_the_session_goes_on() {
+    let mut session = ready(None);
+    [3, 7].into_iter().for_each(|stream| session.handle_opened(stream));
+    session.handle_stream_bytes(Duration::ZERO, 3, 0, StreamHead::Unknown(77).encode());
+    assert_eq!(outputs(&mut session, Duration::ZERO), [ReceiverOutput::Stop(3)]);
+    session.handle_stream_bytes(Duration::ZERO, 3, 2, vec![0; 1000].into());
+    session.handle_stream_bytes(Duration::ZERO, 7, 0, frame(0, 9));
+    session.handle_stream_end(Duration::ZERO, 7);
+    assert_eq!(shown(&mut session, Duration::ZERO), Some((0, 9)));
 }
