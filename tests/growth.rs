@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use nestcast_proto::Code;
+use nestcast_proto::{Code, ReceiverEnd};
 use nestcast_receiver::Error;
 use nestcast_tests::broadcasts::{Plan, Running, count_while, eventually, identity, pinned};
 use nestcast_tests::hostile_receiver::HostileReceiver;
@@ -57,6 +57,9 @@ async fn a_later_sender_that_speaks_todays_version_is_watched_and_its_unknown_st
 async fn a_sender_that_chooses_a_version_that_was_not_offered_breaks_a_rule() {
     for chosen in [0, 2] {
         let ended = watch(chosen).await;
-        assert!(matches!(&ended, Err(Error::Violation(close)) if close.code == Code::Violation), "{ended:?}");
+        assert!(
+            matches!(&ended, Err(Error::Session(ReceiverEnd::Violation(close))) if close.code == Code::Violation),
+            "{ended:?}"
+        );
     }
 }

@@ -49,6 +49,7 @@ pub use path::limits::{INITIAL_WINDOW, QUEUE_TARGET};
 pub use path::stats::PathStats;
 pub use publish::publisher::{Publisher, Room, SendStats, Step};
 pub use session::receiver::{ReceiverEnd, ReceiverOutput, ReceiverSession};
+pub use session::sender::{Offer, SenderEnd, SenderOutput, SenderSession, Urgency};
 pub use subscribe::late::More;
 pub use subscribe::repair::Repair;
 pub use subscribe::subscriber::{Arrived, ReceiveStats, Subscriber};

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Close, Code};
+use nestcast_proto::{Close, Code, Offer};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -119,12 +119,9 @@ impl<S: FrameSource> Broadcast<S> {
         #[cfg(feature = "qlog")]
         let listener = listener.with_qlog(config.qlog);
         let (welcome, package) = (source.welcome(), source.package());
-        let (counters, interval): (Arc<Counters>, _) = (Arc::default(), welcome.interval());
+        let counters: Arc<Counters> = Arc::default();
         let shared = Shared {
-            token,
-            welcome,
-            interval,
-            package,
+            offer: Arc::new(Offer { welcome, package, token }),
             feedback: Feedback::new(Arc::clone(&counters)),
             counters,
             places: Arc::new(Places::new(max_receivers, max_receivers_per_address)),
@@ -154,7 +151,7 @@ impl<S: FrameSource> Broadcast<S> {
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { listener, source, shared } = self;
         let mut admission = Admission::new(listener, Arc::clone(&shared.counters));
-        let (outlet, frames) = frames::channel(shared.interval);
+        let (outlet, frames) = frames::channel(shared.offer.welcome.interval());
         let (stop, stopped) = oneshot::channel();
         let mut source_task = JoinSet::new();
         source_task.spawn(hand_out(source, outlet, Arc::clone(&shared), stopped));
@@ -225,7 +222,7 @@ async fn hand_out(
     let _ = shared.end.set(DONE);
     source.stop();
     // The frame that is being made still goes out, if it comes soon.
-    let soon = shared.interval.min(LAST_FRAME_TIMEOUT);
+    let soon = shared.offer.welcome.interval().min(LAST_FRAME_TIMEOUT);
     if let Ok(Ok(Some(frame))) = timeout(soon, source.next(&shared.feedback)).await {
         outlet.put(&shared.counters, frame);
     }

@@ -1,22 +1,18 @@
-//! One receiver: let in or turned away, then fed frame by frame.
+//! One receiver: drives a [`SenderSession`] over its connection, and feeds it frame by frame.
 
 mod in_loop;
-mod model;
 
-use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
-use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, Clock, Close, Code, Control, Hello, INITIAL_WINDOW, MAX_OPEN_FRAMES, Message, PathStats, Publisher, Room,
-    Step, VersionRange, Welcome, same_token,
+    Bitrate, Close, Code, Hello, INITIAL_WINDOW, Offer, PathStats, Room, SenderEnd, SenderOutput, SenderSession,
 };
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use self::in_loop::InLoop;
 use crate::clock;
@@ -24,15 +20,12 @@ use crate::feedback::Feedback;
 use crate::frames::{Frames, Next};
 use crate::places::{Place, Places};
 use crate::statistics::{Counters, ReceiverStatistics, Served};
-use crate::transport::{Connection, Disconnected, Incoming, Outgoing, Urgency};
+use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
 
 /// What all feeds share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) token: Option<Bytes>,
-    pub(crate) welcome: Welcome,
-    pub(crate) interval: Duration,
-    pub(crate) package: Option<Bytes>,
+    pub(crate) offer: Arc<Offer>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) feedback: Feedback,
     pub(crate) places: Arc<Places>,
@@ -41,9 +34,6 @@ pub(crate) struct Shared {
     /// Whether feeds must end though something of the last frame is unsent.
     pub(crate) cut_off: watch::Sender<bool>,
 }
-
-/// Streams that ended and are kept until what they carried arrived: of as many frames as may come again, each with its parity's.
-const MAX_FINISHED: usize = 2 * MAX_OPEN_FRAMES;
 
 /// How a broadcast ends well.
 pub(crate) const DONE: Close = Close { code: Code::Done, why: "the broadcast ended" };
@@ -67,7 +57,7 @@ pub(crate) enum End {
     #[error(transparent)]
     Disconnected(#[from] Disconnected),
     #[error(transparent)]
-    Close(#[from] Close),
+    Session(#[from] SenderEnd),
 }
 
 /// Lets a receiver in that says hello before `time_is_up`, and feeds it until it leaves, breaks a rule, or the frames end.
@@ -79,121 +69,46 @@ pub(crate) async fn run<C: Connection>(
     frames: Frames,
 ) {
     let address = connection.address();
-    // Kept until the connection is closed: a stream that is dropped is ended, and its end would come before the reason.
-    let mut streams = None;
+    let mut feed = Feed::new(&connection, number, &shared);
     let admitted = tokio::select! {
-        admitted = admit(&connection, &shared, &mut streams) => admitted,
-        close = time_is_up => Err(close.into()),
+        admitted = feed.admit() => admitted,
+        close = time_is_up => Err(SenderEnd::Refused(close).into()),
         () = shared.is_cut_off() => return connection.close(shared.end()),
     };
-    let Admitted { hello, version, incoming, control, _place } = match admitted {
-        Ok(admitted) => admitted,
-        Err(end) => {
-            tracing::info!(%address, "refused: {end}");
-            return tell(&connection, &end, &shared.counters);
-        }
-    };
+    if let Err(end) = admitted {
+        tracing::info!(%address, "refused: {end}");
+        return feed.tell(&end);
+    }
     Counters::add(&shared.counters.accepted, 1);
-    let cap = hello.max_bitrate;
-    tracing::info!(%address, version, cap = cap.map(Bitrate::bits), "receiver joined");
-    let mut feed = Feed::new(&connection, cap, number, &shared);
+    tracing::info!(%address, cap = feed.session.max_bitrate().map(Bitrate::bits), "receiver joined");
     // Who comes begins with the frame that is there now.
     let ended = tokio::select! {
-        ended = feed.run(frames.clone(), incoming, control) => ended,
+        end = feed.run(frames.clone()) => end,
         // Whatever the feed waits for: a source that stands still, a slow receiver's next turn.
-        gone = connection.closed() => Err(gone.into()),
-        () = shared.is_cut_off() => Ok(()),
+        gone = connection.closed() => gone.into(),
+        () = shared.is_cut_off() => SenderEnd::Over(shared.end()).into(),
     };
     feed.served = None;
-    let sent = feed.publisher.stats();
-    match ended {
-        Ok(()) => {
-            let close = shared.end();
-            tracing::info!(%address, ?sent, "the end: {close}");
-            connection.close(close);
-        }
-        Err(end) => {
-            tracing::info!(%address, ?sent, "receiver left: {end}");
-            tell(&connection, &end, &shared.counters);
-        }
-    }
+    tracing::info!(%address, sent = ?feed.session.stats(), "receiver left: {ended}");
+    feed.tell(&ended);
 }
 
-fn tell(connection: &impl Connection, end: &End, counters: &Counters) {
-    if let End::Close(close) = end {
-        counters.refuse(close.code.name());
-        connection.close(*close);
-    }
-}
-
-/// A receiver that was let in.
-struct Admitted<'a, I> {
-    hello: Hello,
-    /// The version of the session that both ends speak.
-    version: u64,
-    incoming: &'a mut I,
-    control: Control,
-    _place: Place,
-}
-
-/// Hello and welcome. The place is taken between them: who does not say hello, or lacks the token, takes none. `streams`
-/// becomes the control stream, both ways.
-async fn admit<'a, C: Connection>(
-    connection: &C,
-    shared: &Shared,
-    streams: &'a mut Option<(C::Outgoing, C::Incoming)>,
-) -> Result<Admitted<'a, C::Incoming>, End> {
-    let (outgoing, incoming) = streams.insert(connection.accept_control().await?);
-    let mut control = Control::default();
-    let Message::Hello(hello) = message(incoming, &mut control).await? else {
-        return Err(Close { code: Code::Violation, why: "the first message is no hello" }.into());
-    };
-    let version = hello.versions.common(VersionRange::SPOKEN);
-    let version =
-        version.ok_or(Close { code: Code::Version, why: "the receiver speaks other versions of the session" })?;
-    if shared.token.as_ref().is_some_and(|token| !same_token(&hello.token, token)) {
-        return Err(Close { code: Code::Token, why: "the token is missing or wrong" }.into());
-    }
-    let place = shared.places.take(connection.address());
-    let _place = place.ok_or(Close { code: Code::Full, why: "all places are taken" })?;
-    let clock = Clock { micros: clock::microseconds() };
-    let welcome = shared.welcome.clone();
-    let mut welcome = [Message::Welcome { version, welcome }.encode(), Message::Clock(clock).encode()];
-    while welcome.iter().any(|message| !message.is_empty()) {
-        outgoing.write(&mut welcome, Room { held: INITIAL_WINDOW, pending: None }).await?;
-    }
-    outgoing.finish();
-    Ok(Admitted { hello, version, incoming, control, _place })
-}
-
-/// The next message of a control stream.
-async fn message(incoming: &mut impl Incoming, control: &mut Control) -> Result<Message, End> {
-    loop {
-        if let Some(message) = control.poll()? {
-            return Ok(message);
-        }
-        match incoming.read().await? {
-            Some(bytes) => control.handle_bytes(&bytes),
-            // What a receiver that has nothing more to say does.
-            None => std::future::pending().await,
-        }
-    }
-}
-
+/// One receiver's session on its connection.
 struct Feed<'a, C: Connection> {
     connection: &'a C,
-    publisher: Publisher,
     shared: &'a Shared,
     number: u64,
-    /// The stream that is written, and the oldest frame on it.
-    stream: Option<(u64, C::Outgoing)>,
-    /// The same of those before, as many as may be on the way; the newest last.
-    finished: VecDeque<(u64, C::Outgoing)>,
+    session: SenderSession,
+    /// The session's moment zero.
+    epoch: Instant,
+    /// The control stream, both ways. Kept until the connection is closed: a stream that is dropped is ended, and its end would come
+    /// before the reason.
+    control: Option<(C::Outgoing, C::Incoming)>,
+    /// Streams that the session speaks of; the one that is written is the last.
+    streams: Vec<C::Outgoing>,
+    place: Option<Place>,
     /// Where its figures are noted, from its first frame on.
     served: Option<Served>,
-    cap: Option<Bitrate>,
-    /// Whether the model was asked for.
-    asked: bool,
     in_loop: InLoop,
 }
 
@@ -201,191 +116,214 @@ struct Feed<'a, C: Connection> {
 enum Event {
     Frame(Next),
     Written(usize),
-    Message(Message),
+    Control(Bytes),
+    Time,
 }
 
 impl<'a, C: Connection> Feed<'a, C> {
-    fn new(connection: &'a C, cap: Option<Bitrate>, number: u64, shared: &'a Shared) -> Self {
-        let publisher = Publisher::new(shared.interval, cap);
-        let publisher = if shared.welcome.video.is_some() { publisher.of_video(shared.interval) } else { publisher };
+    fn new(connection: &'a C, number: u64, shared: &'a Shared) -> Self {
         Self {
             connection,
-            publisher,
             shared,
             number,
-            stream: None,
-            finished: VecDeque::new(),
+            session: SenderSession::new(Arc::clone(&shared.offer)),
+            epoch: Instant::now(),
+            control: None,
+            streams: Vec::new(),
+            place: None,
             served: None,
-            cap,
-            asked: false,
             in_loop: InLoop::default(),
         }
     }
 
-    async fn run(&mut self, mut frames: Frames, incoming: &mut C::Incoming, mut control: Control) -> Result<(), End> {
-        let epoch = Instant::now();
-        let mut live = true;
+    /// Waits until the receiver said hello and was welcomed.
+    async fn admit(&mut self) -> Result<(), End> {
+        self.control = Some(self.connection.accept_control().await?);
+        while self.place.is_none() {
+            let bytes = read(&mut self.control).await?;
+            self.session.handle_control_bytes(self.epoch.elapsed(), &bytes);
+            self.take_outputs().await?;
+        }
+        Ok(())
+    }
+
+    /// Feeds the receiver to the end, and gives why it ended.
+    async fn run(&mut self, mut frames: Frames) -> End {
+        let mut is_live = true;
         loop {
-            if self.publisher.needs_join() {
-                self.shared.feedback.ask_join(self.in_loop.0);
-            }
-            let idle = self.drive_to_write().await?;
-            if idle && !live {
-                // A close would overtake what is on the way.
-                if let Some((_, last)) = self.finished.back_mut() {
-                    last.settled().await;
-                }
-                return Ok(());
-            }
-            match self.event(&mut frames, live, idle, incoming, &mut control).await? {
-                Event::Frame(Next::Frame(frame)) => {
-                    let frame = self.in_loop.enter(frame, self.number, &mut self.publisher);
-                    let path = self.connection.path();
-                    if self.publisher.sends_again(&path) {
-                        self.tell_arrived();
-                    }
-                    self.publisher.handle_frame(epoch.elapsed(), &frame, &path);
-                    self.connection.allow_beyond(self.publisher.packets_beyond(&path));
-                    self.shared.feedback.ask(self.publisher.useful_bytes());
-                    self.note(path);
-                }
-                Event::Frame(Next::Missed(count)) => self.publisher.handle_missed(count),
-                Event::Frame(Next::End) => {
-                    live = false;
-                    self.publisher.handle_end();
-                    self.note(self.connection.path());
-                }
-                Event::Written(count) => self.publisher.handle_written(epoch.elapsed(), count, &self.connection.path()),
-                Event::Message(message) => self.answer(epoch.elapsed(), message).await?,
+            if let Err(end) = self.turn(&mut frames, &mut is_live).await {
+                return end;
             }
         }
+    }
+
+    /// Does what is to be done, and waits for what comes next.
+    async fn turn(&mut self, frames: &mut Frames, is_live: &mut bool) -> Result<(), End> {
+        if self.session.publisher().needs_join() {
+            self.shared.feedback.ask_join(self.in_loop.0);
+        }
+        let writes = self.take_outputs().await?;
+        match self.event(frames, *is_live, writes).await? {
+            Event::Frame(Next::Frame(frame)) => {
+                let frame = self.in_loop.enter(frame, self.number, &mut self.session);
+                let path = self.connection.path();
+                self.tell_arrivals(&path);
+                self.session.handle_frame(self.epoch.elapsed(), &frame, &path);
+                self.shared.feedback.ask(self.session.publisher().useful_bytes());
+                self.note(path);
+            }
+            Event::Frame(Next::Missed(count)) => self.session.handle_missed(count),
+            Event::Frame(Next::End) => {
+                *is_live = false;
+                self.session.handle_end(self.shared.end());
+                self.note(self.connection.path());
+            }
+            Event::Written(count) => {
+                self.session.handle_written(self.epoch.elapsed(), count, &self.connection.path());
+            }
+            Event::Control(bytes) => self.session.handle_control_bytes(self.epoch.elapsed(), &bytes),
+            Event::Time => {}
+        }
+        Ok(())
     }
 
     /// Waits for what comes first. Of what is there the most urgent: a base goes before the frame that would end its own,
     /// and that before the rest. Every branch may be dropped while it waits.
-    async fn event(
-        &mut self,
-        frames: &mut Frames,
-        live: bool,
-        idle: bool,
-        incoming: &mut C::Incoming,
-        control: &mut Control,
-    ) -> Result<Event, End> {
-        let base = self.publisher.owes_base();
-        let room = self.publisher.room(&self.connection.path());
-        let write = Self::write(self.stream.as_mut().map(|(_, stream)| stream), self.publisher.unwritten(), room);
-        if base {
+    async fn event(&mut self, frames: &mut Frames, is_live: bool, writes: bool) -> Result<Event, End> {
+        let room = self.session.room(&self.connection.path());
+        let chunks = if writes { self.session.unwritten() } else { Default::default() };
+        let write = write(self.streams.last_mut(), chunks, room);
+        let control = read(&mut self.control);
+        let turn = self.session.poll_timeout().map(|turn| self.epoch + turn);
+        let time = async {
+            match turn {
+                Some(turn) => sleep_until(turn).await,
+                None => std::future::pending().await,
+            }
+        };
+        if self.session.owes_base() {
             tokio::select! {
                 biased;
-                written = write, if !idle => Ok(Event::Written(written?)),
-                next = frames.next(), if live => Ok(Event::Frame(next)),
-                message = message(incoming, control) => Ok(Event::Message(message?)),
+                written = write, if writes => Ok(Event::Written(written?)),
+                next = frames.next(), if is_live => Ok(Event::Frame(next)),
+                bytes = control => Ok(Event::Control(bytes?)),
+                () = time => Ok(Event::Time),
             }
         } else {
             tokio::select! {
                 biased;
-                next = frames.next(), if live => Ok(Event::Frame(next)),
-                written = write, if !idle => Ok(Event::Written(written?)),
-                message = message(incoming, control) => Ok(Event::Message(message?)),
+                next = frames.next(), if is_live => Ok(Event::Frame(next)),
+                written = write, if writes => Ok(Event::Written(written?)),
+                bytes = control => Ok(Event::Control(bytes?)),
+                () = time => Ok(Event::Time),
             }
         }
     }
 
-    /// Does all that does not wait for room; gives whether there is nothing to write.
-    async fn drive_to_write(&mut self) -> Result<bool, Disconnected> {
-        while let Some(step) = self.publisher.poll() {
-            match step {
-                Step::Open { frame } => {
-                    let stream = self.connection.open(Urgency::InTurn).await?;
-                    self.publisher.handle_opened(stream.number());
-                    self.stream = Some((frame, stream));
-                }
-                Step::Write => {
-                    if self.connection.path().repairing > 0 {
-                        self.let_go();
-                    }
-                    return Ok(false);
-                }
-                Step::Finish => {
-                    if let Some((first, mut stream)) = self.stream.take() {
-                        stream.finish();
-                        if self.finished.len() == MAX_FINISHED {
-                            self.finished.pop_front();
-                        }
-                        self.finished.push_back((first, stream));
+    /// Does all that the session asks for and does not wait for room; gives whether there is something to write.
+    async fn take_outputs(&mut self) -> Result<bool, End> {
+        let mut knows_arrivals = false;
+        while let Some(output) = self.session.poll(self.epoch.elapsed()) {
+            match output {
+                SenderOutput::Hello(hello) => self.take_place(&hello)?,
+                SenderOutput::Say(message) => self.say(message).await?,
+                SenderOutput::FinishControl => {
+                    if let Some((outgoing, _)) = &mut self.control {
+                        outgoing.finish();
                     }
                 }
-                Step::Again { first } => {
-                    for (frame, stream) in self.finished.iter_mut().chain(&mut self.stream) {
-                        if *frame >= first {
-                            stream.reset();
-                        }
-                    }
-                    self.finished.retain(|(frame, _)| *frame < first);
-                    self.connection.handle_reset();
-                    self.stream = Some((first, self.connection.open(Urgency::First).await?));
+                SenderOutput::Open(urgency) => {
+                    let stream = self.connection.open(urgency).await?;
+                    self.session.handle_opened(stream.number());
+                    self.streams.push(stream);
                 }
+                SenderOutput::Write if knows_arrivals => return Ok(true),
+                SenderOutput::Write => {
+                    knows_arrivals = true;
+                    self.tell_arrivals(&self.connection.path());
+                }
+                SenderOutput::Finish(number) => self.on_stream(number, Outgoing::finish),
+                SenderOutput::Reset(number) => self.on_stream(number, Outgoing::reset),
+                SenderOutput::FlightReset => self.connection.handle_reset(),
+                SenderOutput::Release(number) => self.streams.retain(|stream| stream.number() != number),
+                SenderOutput::AllowBeyond(packets) => self.connection.allow_beyond(packets),
+                SenderOutput::Await(number) => {
+                    if let Some(stream) = self.streams.iter_mut().find(|stream| stream.number() == number) {
+                        stream.settled().await;
+                    }
+                    self.session.handle_settled(number);
+                }
+                SenderOutput::Close(end) => return Err(end.into()),
+                _ => {}
             }
         }
-        Ok(true)
+        Ok(false)
     }
 
-    /// Tells the publisher up to which frame all arrived, and forgets those streams.
-    fn tell_arrived(&mut self) {
-        while let Some((frame, stream)) = self.finished.front_mut() {
-            let settled = pin!(stream.settled()).poll(&mut Context::from_waker(Waker::noop()));
-            if settled.is_pending() {
-                break;
-            }
-            self.publisher.handle_arrived(*frame);
-            self.finished.pop_front();
+    /// Takes the receiver in if there is a place. It is taken between hello and welcome: who does not say hello, or lacks the
+    /// token, takes none.
+    fn take_place(&mut self, _hello: &Hello) -> Result<(), SenderEnd> {
+        self.place = self.shared.places.take(self.connection.address());
+        if self.place.is_none() {
+            return Err(SenderEnd::Refused(Close { code: Code::Full, why: "all places are taken" }));
+        }
+        self.session.handle_admitted(self.epoch.elapsed(), clock::microseconds());
+        Ok(())
+    }
+
+    /// Says a message, as fast as it is taken.
+    async fn say(&mut self, message: Bytes) -> Result<(), Disconnected> {
+        let Some((outgoing, _)) = &mut self.control else { return Ok(()) };
+        let mut left = [message];
+        while !left[0].is_empty() {
+            outgoing.write(&mut left, Room { held: INITIAL_WINDOW, pending: None }).await?;
+        }
+        Ok(())
+    }
+
+    fn on_stream(&mut self, number: u64, act: impl FnOnce(&mut C::Outgoing)) {
+        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.number() == number) {
+            act(stream);
         }
     }
 
-    /// Lets go of what the receiver has and the transport keeps, for packets that were lost and are not needed any more.
-    fn let_go(&mut self) {
-        self.tell_arrived();
-        for (_, stream) in &mut self.finished {
-            if pin!(stream.settled()).poll(&mut Context::from_waker(Waker::noop())).is_ready() {
-                stream.reset();
+    /// Tells the session which streams arrived, if that is of use now.
+    fn tell_arrivals(&mut self, path: &PathStats) {
+        if !self.session.wants_arrivals(path) {
+            return;
+        }
+        for stream in &mut self.streams {
+            let number = stream.number();
+            let is_finished = self.session.unsettled().any(|unsettled| unsettled == number);
+            if is_finished && pin!(stream.settled()).poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+                self.session.handle_settled(number);
             }
         }
     }
 
-    async fn write(
-        stream: Option<&mut C::Outgoing>,
-        mut chunks: [Bytes; 2],
-        room: Room,
-    ) -> Result<usize, Disconnected> {
-        match stream {
-            Some(stream) => stream.write(&mut chunks, room).await,
-            None => std::future::pending().await,
-        }
-    }
-
-    /// A message behind the hello.
-    async fn answer(&mut self, now: Duration, message: Message) -> Result<(), End> {
-        match message {
-            Message::ModelRequest(request) => self.give_model(request).await,
-            Message::JoinRequest(request) if self.shared.welcome.video.is_some() => {
-                self.publisher.handle_join_request(now, request);
-                Ok(())
+    /// Tells the receiver why the session ends, if it is there.
+    fn tell(&self, end: &End) {
+        match end {
+            End::Disconnected(_) => {}
+            End::Session(end) => {
+                if let SenderEnd::Refused(close) = end {
+                    self.shared.counters.refuse(close.code.name());
+                }
+                self.connection.close(end.close());
             }
-            _ => Err(Close { code: Code::Violation, why: "a receiver may only ask for the model, or a join of video" }
-                .into()),
         }
     }
 
     /// Notes its figures, on a path of which this is known.
     fn note(&mut self, path: PathStats) {
-        let publisher = &self.publisher;
+        let publisher = self.session.publisher();
         let figures = ReceiverStatistics {
             number: self.number,
             address: self.connection.address(),
             in_loop: self.in_loop.0,
             delivery_rate: publisher.delivery_rate(),
             carried_rate: publisher.carried_rate(&path),
-            max_bitrate: self.cap,
+            max_bitrate: self.session.max_bitrate(),
             useful_bytes: publisher.useful_bytes(),
             owed_frames: publisher.owed_frames(),
             needs_join: publisher.needs_join(),
@@ -396,6 +334,26 @@ impl<'a, C: Connection> Feed<'a, C> {
             Some(served) => served.note(figures),
             None => self.served = Some(self.shared.counters.serve(self.number, figures)),
         }
+    }
+}
+
+/// The next bytes of a control stream.
+async fn read<O, I: Incoming>(control: &mut Option<(O, I)>) -> Result<Bytes, Disconnected> {
+    let bytes = match control {
+        Some((_, incoming)) => incoming.read().await?,
+        None => None,
+    };
+    match bytes {
+        Some(bytes) => Ok(bytes),
+        // A receiver that has nothing more to say may end its side.
+        None => std::future::pending().await,
+    }
+}
+
+async fn write(stream: Option<&mut impl Outgoing>, mut chunks: [Bytes; 2], room: Room) -> Result<usize, Disconnected> {
+    match stream {
+        Some(stream) => stream.write(&mut chunks, room).await,
+        None => std::future::pending().await,
     }
 }
 

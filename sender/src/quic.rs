@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
-use nestcast_proto::{ALPN, Close, Code, INITIAL_WINDOW, PathStats, Room};
+use nestcast_proto::{ALPN, Close, Code, INITIAL_WINDOW, PathStats, Room, Urgency};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
     AckFrequencyConfig, AsyncUdpSocket, EndpointConfig, RecvStream, Runtime as _, SendStream, ServerConfig,
@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::identity::Identity;
 #[cfg(feature = "qlog")]
 use crate::qlog::Logs;
-use crate::transport::{Connection, Disconnected, Incoming, Outgoing, Urgency};
+use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
 
 /// A receiver that is silent for this long is gone, or for its own timeout if that is shorter (RFC 9000, section 10.1), as this
 /// project's is.

@@ -4,21 +4,12 @@ use std::future::Future;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use nestcast_proto::{Close, PathStats, Room};
+use nestcast_proto::{Close, PathStats, Room, Urgency};
 
 /// The connection is no more.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Disconnected(pub(crate) String);
-
-/// Whose bytes go first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Urgency {
-    /// After those of all streams that were opened before.
-    InTurn,
-    /// Before those of all others.
-    First,
-}
 
 /// One connected receiver.
 pub(crate) trait Connection: Send + Sync + 'static {

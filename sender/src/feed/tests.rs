@@ -4,8 +4,12 @@
 use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use nestcast_proto::{DecoderKind, Frame, JoinRequest, ModelRequest, PackageHash, PathStats, VersionRange, Video};
+use nestcast_proto::{
+    DecoderKind, Frame, JoinRequest, Message, ModelRequest, PackageHash, PathStats, Urgency, VersionRange, Video,
+    Welcome,
+};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -176,9 +180,9 @@ fn shared() -> Arc<Shared> {
     let welcome =
         Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 16, height: 16, rate: (30, 1), video: None };
     let (counters, feedback, end) = (Arc::default(), Feedback::default(), OnceLock::new());
-    let package = Some(vec![7; MODEL].into());
+    let offer = Arc::new(Offer { welcome, package: Some(vec![7; MODEL].into()), token: None });
     let (places, cut_off) = (Arc::new(Places::new(100, 100)), watch::Sender::new(false));
-    Arc::new(Shared { token: None, welcome, interval: INTERVAL, package, counters, feedback, places, end, cut_off })
+    Arc::new(Shared { offer, counters, feedback, places, end, cut_off })
 }
 
 fn put(outlet: &Outlet, id: u64) {
@@ -240,7 +244,8 @@ async fn a_join_is_for_receivers_of_video_alone() {
     {
         let (_outlet, frames) = frames::channel(INTERVAL);
         let mut shared = Arc::into_inner(shared()).expect("nobody else has it");
-        shared.welcome.video = video;
+        let offer = Offer::clone(&shared.offer);
+        shared.offer = Arc::new(Offer { welcome: Welcome { video, ..offer.welcome.clone() }, ..offer });
         let taker = Taker { says: [hello(None), request.clone()].concat().into(), ..Taker::new(1e9) };
         let feed = tokio::spawn(run(taker.clone(), pending(), 0, Arc::new(shared), frames));
         sleep(INTERVAL).await;

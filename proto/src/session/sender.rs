@@ -1,0 +1,437 @@
+//! The sender's end of one receiver's session, from the hello to the close.
+
+mod finished;
+mod package;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+
+use self::finished::Finished;
+use self::package::PackageStream;
+use crate::bitrate::Bitrate;
+use crate::path::stats::PathStats;
+use crate::publish::publisher::{Publisher, Room, SendStats, Step};
+use crate::same_token;
+use crate::wire::close::{Close, Code};
+use crate::wire::control::Control;
+use crate::wire::frame::Frame;
+use crate::wire::message::{Clock, Hello, Message, ModelRequest, Welcome};
+use crate::wire::version::VersionRange;
+
+/// What a broadcast offers to every receiver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// What it announces.
+    pub welcome: Welcome,
+    /// The model package that the welcome names, if it is handed out.
+    pub package: Option<Bytes>,
+    /// What a receiver must know; `None` lets everyone in.
+    pub token: Option<Bytes>,
+}
+
+/// Whose bytes go first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// After those of all streams that were opened before.
+    InTurn,
+    /// Before those of all other streams.
+    First,
+}
+
+/// What a driver must do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SenderOutput {
+    /// A receiver that may come in said hello. Call [`SenderSession::handle_admitted`] if there is a place for it, or close the
+    /// connection with [`Code::Full`].
+    Hello(Hello),
+    /// Write all of these bytes to the control stream.
+    Say(Bytes),
+    /// Finish this end of the control stream.
+    FinishControl,
+    /// Open a unidirectional stream, and tell [`SenderSession::handle_opened`] its number.
+    Open(Urgency),
+    /// Write [`SenderSession::unwritten`] to the stream that was opened last, as far as [`SenderSession::room`] lets and the
+    /// transport takes it, and tell [`SenderSession::handle_written`]. Repeated until something is written or another input changes
+    /// it, so a driver waits for either.
+    Write,
+    /// Finish this stream. Bytes of it that are lost go before what is newer. Keep it until [`SenderOutput::Release`].
+    Finish(u64),
+    /// Reset this stream: nothing of it is sent any more, or again.
+    Reset(u64),
+    /// All streams whose bytes are on the way were reset: nothing that is in flight now is sent again. A congestion controller
+    /// that counts unsent bytes counts from zero.
+    FlightReset,
+    /// This stream is not spoken of any more.
+    Release(u64),
+    /// Let this many packets go beyond the congestion window, from now on: they carry bases.
+    AllowBeyond(u64),
+    /// Tell [`SenderSession::handle_settled`] when all of this stream has arrived: a close would overtake it.
+    Await(u64),
+    /// Close the connection with [`SenderEnd::close`]. Nothing follows.
+    Close(SenderEnd),
+}
+
+/// Why a sender ends a receiver's session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SenderEnd {
+    /// There are no more frames.
+    #[error(transparent)]
+    Over(Close),
+    /// The receiver is not let in, or broke a rule.
+    #[error(transparent)]
+    Refused(Close),
+}
+
+impl SenderEnd {
+    /// What the receiver is told.
+    #[must_use]
+    pub const fn close(&self) -> Close {
+        match self {
+            Self::Over(close) | Self::Refused(close) => *close,
+        }
+    }
+}
+
+/// How far the session has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The receiver says hello.
+    Hello,
+    /// The driver looks for a place, for a receiver that speaks these versions.
+    Admission(VersionRange),
+    /// Frames flow.
+    Live,
+    /// There are no more frames: what was written arrives, and then the receiver is told.
+    Ending(Close),
+    /// The receiver was told.
+    Ended,
+}
+
+/// The stream that is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Current {
+    /// The oldest frame on it.
+    frame: u64,
+    /// Its number, once it is open.
+    stream: Option<u64>,
+}
+
+/// One receiver's session, from its hello to the end. See the crate's example for the loop of a driver.
+///
+/// Moments are [`Duration`]s since a moment of the driver's choice. After every input the driver calls [`SenderSession::poll`] until it gives
+/// [`SenderOutput::Write`] or nothing, and again at [`SenderSession::poll_timeout`].
+///
+/// The session has no timeout of its own for the hello: how long a peer may take before it is let in depends on how many others
+/// wait (spec, "Floods").
+#[derive(Debug)]
+pub struct SenderSession {
+    offer: Arc<Offer>,
+    control: Control,
+    phase: Phase,
+    max_bitrate: Option<Bitrate>,
+    publisher: Publisher,
+    current: Option<Current>,
+    finished: Finished,
+    /// Whether the package was asked for before.
+    was_asked: bool,
+    package: Option<PackageStream>,
+    /// Whether the driver was asked to await the last stream.
+    awaits_last: bool,
+    outputs: VecDeque<SenderOutput>,
+}
+
+impl SenderSession {
+    /// Waits for a receiver's hello.
+    #[must_use]
+    pub fn new(offer: Arc<Offer>) -> Self {
+        let publisher = Publisher::new(offer.welcome.interval(), None);
+        Self {
+            offer,
+            control: Control::default(),
+            phase: Phase::Hello,
+            max_bitrate: None,
+            publisher,
+            current: None,
+            finished: Finished::default(),
+            was_asked: false,
+            package: None,
+            awaits_last: false,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// The most that the receiver asked for.
+    #[must_use]
+    pub const fn max_bitrate(&self) -> Option<Bitrate> {
+        self.max_bitrate
+    }
+
+    /// What cuts frames for the receiver: its figures.
+    #[must_use]
+    pub const fn publisher(&self) -> &Publisher {
+        &self.publisher
+    }
+
+    /// What the receiver was given so far.
+    #[must_use]
+    pub const fn stats(&self) -> SendStats {
+        self.publisher.stats()
+    }
+
+    /// Bytes of the control stream came, in order.
+    pub fn handle_control_bytes(&mut self, now: Duration, bytes: &[u8]) {
+        self.control.handle_bytes(bytes);
+        self.take_messages(now);
+    }
+
+    /// The receiver has a place. `clock`: the time now, in microseconds since 1970-01-01 UTC, by the clock of frames' `captured`.
+    pub fn handle_admitted(&mut self, now: Duration, clock: u64) {
+        let Phase::Admission(versions) = self.phase else { return };
+        let Some(version) = versions.common(VersionRange::SPOKEN) else { return };
+        let welcome = self.offer.welcome.clone();
+        let interval = welcome.interval();
+        let publisher = Publisher::new(interval, self.max_bitrate);
+        self.publisher = if welcome.video.is_some() { publisher.of_video(interval) } else { publisher };
+        let said = [Message::Welcome { version, welcome }, Message::Clock(Clock { micros: clock })];
+        let said: BytesMut = said.iter().flat_map(Message::encode).collect();
+        self.outputs.extend([SenderOutput::Say(said.freeze()), SenderOutput::FinishControl]);
+        self.phase = Phase::Live;
+        self.take_messages(now);
+    }
+
+    /// A frame is due, on a path of which this is known. If [`SenderSession::wants_arrivals`] says so, tell which streams arrived
+    /// before.
+    pub fn handle_frame(&mut self, now: Duration, frame: &Frame, path: &PathStats) {
+        if self.phase != Phase::Live {
+            return;
+        }
+        if self.package.is_some() {
+            // Without its model the receiver cannot show it.
+            return self.publisher.handle_missed(1);
+        }
+        self.publisher.handle_frame(now, frame, path);
+        self.outputs.push_back(SenderOutput::AllowBeyond(self.publisher.packets_beyond(path)));
+    }
+
+    /// So many frames were due and are not there any more.
+    pub fn handle_missed(&mut self, count: u64) {
+        self.publisher.handle_missed(count);
+    }
+
+    /// Of video: the next frame cannot be decoded from those before.
+    pub fn handle_other_rendition(&mut self) {
+        self.publisher.handle_other_loop();
+    }
+
+    /// No frame comes any more: what the receiver has a claim to is still sent, and then it is told `close`.
+    pub fn handle_end(&mut self, close: Close) {
+        if self.phase == Phase::Live {
+            self.publisher.handle_end();
+            self.phase = Phase::Ending(close);
+        }
+    }
+
+    /// The transport opened the stream that [`SenderOutput::Open`] asked for.
+    pub fn handle_opened(&mut self, stream: u64) {
+        // While a package is sent no frame's stream is asked for: one that is being opened was asked for before.
+        if let Some(current) = self.current.as_mut().filter(|current| current.stream.is_none()) {
+            current.stream = Some(stream);
+            self.publisher.handle_opened(stream);
+        } else if let Some(package) = &mut self.package {
+            package.handle_opened(stream);
+        }
+    }
+
+    /// What [`SenderOutput::Write`] is to write: two parts, one after the other.
+    #[must_use]
+    pub fn unwritten(&self) -> [Bytes; 2] {
+        self.package.as_ref().map_or_else(|| self.publisher.unwritten(), PackageStream::unwritten)
+    }
+
+    /// How many bytes of streams the transport should have at most, on a path of which this is known.
+    #[must_use]
+    pub fn room(&self, path: &PathStats) -> Room {
+        let room = self.publisher.room(path);
+        self.package.as_ref().map_or(room, |package| package.room(room))
+    }
+
+    /// Whether a base is not written yet: a driver writes it before it takes the next frame, and takes frames first else.
+    #[must_use]
+    pub fn owes_base(&self) -> bool {
+        self.publisher.owes_base()
+    }
+
+    /// The transport took `count` bytes of [`SenderSession::unwritten`].
+    pub fn handle_written(&mut self, now: Duration, count: usize, path: &PathStats) {
+        match &mut self.package {
+            Some(package) => package.handle_written(now, count),
+            None => self.publisher.handle_written(now, count, path),
+        }
+    }
+
+    /// Whether it is of use to know now which streams arrived: call [`SenderSession::handle_settled`] for each of
+    /// [`SenderSession::unsettled`] that did. To be asked before [`SenderSession::handle_frame`] and before a write.
+    #[must_use]
+    pub fn wants_arrivals(&self, path: &PathStats) -> bool {
+        path.repairing > 0 || self.publisher.sends_again(path)
+    }
+
+    /// Streams that were finished and are not known to have arrived, the oldest first.
+    pub fn unsettled(&self) -> impl Iterator<Item = u64> {
+        self.finished.unsettled()
+    }
+
+    /// All bytes of a finished stream arrived, or its receiver wants no more of it.
+    pub fn handle_settled(&mut self, stream: u64) {
+        if !self.finished.settle(stream) {
+            // The transport keeps none of it for packets that were lost and are not needed any more.
+            self.outputs.push_back(SenderOutput::Reset(stream));
+        }
+        while let Some((frame, stream)) = self.finished.pop_settled() {
+            self.publisher.handle_arrived(frame);
+            self.outputs.push_back(SenderOutput::Release(stream));
+        }
+    }
+
+    /// What to do next; nothing until the next input or [`SenderSession::poll_timeout`].
+    pub fn poll(&mut self, now: Duration) -> Option<SenderOutput> {
+        if let Some(output) = self.outputs.pop_front() {
+            return Some(output);
+        }
+        if let Some(package) = &mut self.package {
+            let output = package.poll(now);
+            if package.is_whole() {
+                self.package = None;
+            }
+            return output;
+        }
+        if !matches!(self.phase, Phase::Live | Phase::Ending(_)) {
+            return None;
+        }
+        match self.publisher.poll() {
+            Some(step) => Some(self.step(step)),
+            None => self.poll_end(),
+        }
+    }
+
+    /// When to poll again even if nothing comes.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Duration> {
+        self.package.as_ref().and_then(PackageStream::turn)
+    }
+
+    /// Does what the publisher asks for.
+    fn step(&mut self, step: Step) -> SenderOutput {
+        match step {
+            Step::Write => return SenderOutput::Write,
+            Step::Open { frame } => {
+                self.current = Some(Current { frame, stream: None });
+                return SenderOutput::Open(Urgency::InTurn);
+            }
+            Step::Finish => self.finish_current(),
+            Step::Again { first } => {
+                self.reset_from(first);
+                self.current = Some(Current { frame: first, stream: None });
+                self.outputs.push_back(SenderOutput::FlightReset);
+                self.outputs.push_back(SenderOutput::Open(Urgency::First));
+            }
+        }
+        // One of them at least was put there.
+        self.outputs.pop_front().unwrap_or(SenderOutput::Write)
+    }
+
+    fn finish_current(&mut self) {
+        let Some(Current { frame, stream: Some(stream) }) = self.current.take() else { return };
+        self.outputs.push_back(SenderOutput::Finish(stream));
+        if let Some(oldest) = self.finished.push(frame, stream) {
+            self.outputs.push_back(SenderOutput::Release(oldest));
+        }
+    }
+
+    /// Streams of frames from `first` on are not worth their bytes any more.
+    fn reset_from(&mut self, first: u64) {
+        let current = self.current.take().and_then(|current| Some((current.frame, current.stream?)));
+        let is_reset = current.filter(|(frame, _)| *frame >= first).map(|(_, stream)| stream);
+        for stream in self.finished.take_from(first).chain(is_reset) {
+            self.outputs.extend([SenderOutput::Reset(stream), SenderOutput::Release(stream)]);
+        }
+        if let Some((_, stream)) = current.filter(|_| is_reset.is_none()) {
+            self.outputs.push_back(SenderOutput::Release(stream));
+        }
+    }
+
+    /// Nothing is left to write: at the end, what was written arrives before the receiver is told.
+    fn poll_end(&mut self) -> Option<SenderOutput> {
+        let Phase::Ending(close) = self.phase else { return None };
+        if let Some(newest) = self.finished.newest_unsettled() {
+            return (!std::mem::replace(&mut self.awaits_last, true)).then_some(SenderOutput::Await(newest));
+        }
+        self.end(SenderEnd::Over(close));
+        self.outputs.pop_front()
+    }
+
+    fn take_messages(&mut self, now: Duration) {
+        while matches!(self.phase, Phase::Hello | Phase::Live | Phase::Ending(_)) {
+            match self.control.poll() {
+                Ok(Some(message)) => self.handle_message(now, message),
+                Ok(None) => return,
+                Err(close) => self.end(SenderEnd::Refused(close)),
+            }
+        }
+    }
+
+    fn handle_message(&mut self, now: Duration, message: Message) {
+        match message {
+            Message::Hello(hello) if self.phase == Phase::Hello => self.handle_hello(hello),
+            _ if self.phase == Phase::Hello => self.violation("the first message is no hello"),
+            Message::ModelRequest(request) => self.handle_model_request(&request),
+            Message::JoinRequest(request) if self.offer.welcome.video.is_some() => {
+                self.publisher.handle_join_request(now, request);
+            }
+            _ => self.violation("a receiver may only ask for the model, or a join of video"),
+        }
+    }
+
+    fn handle_hello(&mut self, hello: Hello) {
+        if self.offer.token.as_ref().is_some_and(|token| !same_token(&hello.token, token)) {
+            return self.refuse(Code::Token, "the token is missing or wrong");
+        }
+        self.max_bitrate = hello.max_bitrate;
+        self.phase = Phase::Admission(hello.versions);
+        self.outputs.push_back(SenderOutput::Hello(hello));
+    }
+
+    /// Answers the one request that a receiver may make.
+    fn handle_model_request(&mut self, request: &ModelRequest) {
+        if std::mem::replace(&mut self.was_asked, true) {
+            return self.violation("the model was asked for before");
+        }
+        let package = self.offer.package.clone().filter(|_| request.package == self.offer.welcome.package);
+        match package {
+            Some(package) => self.package = Some(PackageStream::new(request.package, package, self.max_bitrate)),
+            None => self.refuse(Code::Model, "this sender does not hand out that model"),
+        }
+    }
+
+    fn violation(&mut self, why: &'static str) {
+        self.refuse(Code::Violation, why);
+    }
+
+    fn refuse(&mut self, code: Code, why: &'static str) {
+        self.end(SenderEnd::Refused(Close { code, why }));
+    }
+
+    fn end(&mut self, end: SenderEnd) {
+        self.phase = Phase::Ended;
+        self.package = None;
+        self.outputs.clear();
+        self.outputs.push_back(SenderOutput::Close(end));
+    }
+}
+
+#[cfg(test)]
+mod tests;
