@@ -138,13 +138,14 @@ async fn run_connection<S: FrameSink>(
 ) -> Option<Ended> {
     tracing::info!(address = %connection.address(), "connected");
     let Config { token, max_bitrate, decoder, .. } = config.clone();
+    let hello = Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder };
     let ended = tokio::select! {
         biased;
         () = shutdown => {
             connection.close(Close { code: Code::Done, why: "the receiver leaves" });
             None
         }
-        ended = session::run(connection, Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder }, config.fetch_model, sink) => Some(ended),
+        ended = session::run(connection, hello, config.fetch_model, sink) => Some(ended),
     };
     connection.settle().await;
     ended
