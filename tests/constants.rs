@@ -10,7 +10,7 @@ use nestcast_codec::{Header, Parsed, Size, VideoHeader};
 use nestcast_proto::{Bitrate, Control, DecoderKind, Hello, Message, VersionRange};
 
 /// Crates whose numbers both ends, or the path between them, can tell.
-const CRATES: [&str; 3] = ["proto", "sender", "receiver"];
+const CRATES: [&str; 4] = ["player", "proto", "sender", "receiver"];
 /// Files whose numbers are kinds, in tables of their own.
 const KINDS: [&str; 2] = ["proto::wire::message", "proto::wire::stream"];
 /// What only memory and speed depend on, what only the sender's own machine sees, or another section states.

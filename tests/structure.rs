@@ -5,20 +5,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates of this workspace that a crate's code may use, whatever its tests use.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 8] = [
     ("codec", &[]),
     ("proto", &[]),
     ("retrieval", &[]),
+    ("player", &["codec", "proto"]),
     ("media", &["codec"]),
     ("models", &["codec"]),
     ("sender", &["codec", "media", "proto"]),
-    ("receiver", &["codec", "proto"]),
+    ("receiver", &["player", "proto"]),
 ];
-/// The files of a crate that join frames to pictures.
-const JOINS: [(&str, &[&str]); 2] = [
-    ("sender", &["capture.rs", "pictures.rs", "slides.rs", "video.rs"]),
-    ("receiver", &["decoding.rs", "playback.rs", "player.rs", "viewer.rs"]),
+/// The files of a crate that join frames to pictures, by what they name.
+const JOINS: [(&str, &str, &[&str]); 3] = [
+    ("sender", "nestcast_codec", &["capture.rs", "pictures.rs", "slides.rs", "video.rs"]),
+    ("receiver", "nestcast_codec", &[]),
+    ("receiver", "nestcast_player", &["lib.rs", "playback.rs", "player.rs", "report.rs", "view_error.rs", "viewer.rs"]),
 ];
+/// What a crate that any transport, browser or test can drive names nowhere.
+const CLOCKS_AND_IO: [&str; 8] =
+    ["tokio", "quinn", "std::io", "std::fs", "std::net", "std::thread", "Instant", "SystemTime"];
 /// Who sees what only shows and measures.
 const SEE_LAB: [&str; 5] = ["benches", "benches/live", "benches/retrieval", "cli", "tests"];
 /// Most lines of the program in all: what others would want is a library's.
@@ -66,13 +71,13 @@ fn crates_use_those_below_them() {
             assert!(allowed.contains(&&*used), "{folder} may not use {used}");
         }
     }
-    assert_eq!(named(&manifest("receiver"), "dependencies").first().map(String::as_str), Some("codec"));
+    assert_eq!(named(&manifest("receiver"), "dependencies"), ["player", "proto"]);
 }
 
 #[test]
 fn few_files_join_frames_to_pictures() {
-    for (folder, join) in JOINS {
-        assert_eq!(naming(folder, "nestcast_codec"), join, "{folder}: the files that name the codec");
+    for (folder, word, join) in JOINS {
+        assert_eq!(naming(folder, word), join, "{folder}: the files that name {word}");
     }
 }
 
@@ -84,13 +89,18 @@ fn quic_is_known_behind_the_transports_alone() {
 
 #[test]
 fn the_sessions_state_machines_have_no_clock_and_no_io() {
-    for word in
-        ["nestcast_", "tokio", "quinn", "std::io", "std::fs", "std::net", "std::thread", "Instant", "SystemTime"]
-    {
+    for word in CLOCKS_AND_IO.into_iter().chain(["nestcast_"]) {
         let files = naming("proto", word);
         // The crate's own examples name it.
         let others: Vec<_> = files.iter().filter(|file| word != "nestcast_" || *file != "lib.rs").collect();
         assert!(others.is_empty(), "{others:?} of proto name {word}");
+    }
+}
+
+#[test]
+fn the_player_has_no_clock_and_no_io() {
+    for word in CLOCKS_AND_IO {
+        assert_eq!(naming("player", word), [""; 0], "the files of player that name {word}");
     }
 }
 

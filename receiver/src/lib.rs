@@ -4,8 +4,8 @@
 //! QUIC streams -> Subscriber -> FrameSink
 //! ```
 //!
-//! [`Player`] is the sink that decodes video and pictures and shows them to a [`Viewer`]; the rest of the crate moves frames and has
-//! never seen a picture. Any other sink is a few lines:
+//! [`Player`] is the sink that shows video and pictures to a [`Viewer`]: a thread around the player of `nestcast-player`. The rest of
+//! the crate moves frames and has never seen a picture. Any other sink is a few lines:
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -32,11 +32,8 @@
 //! every time that it makes a receiver wait.
 
 mod address;
-mod concealment;
 mod control_writer;
-mod decoding;
 mod error;
-mod latency;
 mod mailbox;
 mod playback;
 mod player;
@@ -46,20 +43,23 @@ mod receive;
 #[cfg(feature = "serde")]
 mod report;
 mod retry;
+mod sender_clock;
 mod session;
 mod sink;
 mod streams;
 mod transport;
 mod trust;
+mod view_error;
 mod viewer;
 
 pub use address::{Address, AddressError};
-pub use decoding::Decoding;
 pub use error::Error;
-pub use latency::LatencyHistogram;
-pub use player::{PlayError, Player, view};
+/// What a [`Viewer`] meets of the player.
+pub use nestcast_player::{AnnouncedVideo, Announcement, Decoding, LatencyHistogram, Picture, PlayError, PlayStats};
+pub use player::{Player, view};
 pub use quic::Socket;
 pub use receive::{Config, receive, receive_over};
 pub use sink::{FrameSink, Readiness};
 pub use trust::Trust;
-pub use viewer::{AnnouncedVideo, Announcement, Concealed, Shown, Totals, Viewer};
+pub use view_error::ViewError;
+pub use viewer::{Concealed, Shown, Totals, Viewer};

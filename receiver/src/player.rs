@@ -3,7 +3,6 @@
 //! The network never waits for the decoder: of pictures one that is late finds the newest and skips what came before, of video
 //! it decodes all and shows the newest.
 
-use std::error::Error as StdError;
 use std::future::Future;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -12,41 +11,13 @@ use bytes::Bytes;
 use nestcast_proto::{Arrived, More, ReceiveStats, Welcome};
 
 use crate::error::Error;
-use crate::latency;
 use crate::mailbox::{CloseOnDrop, Mailbox};
 use crate::playback::Playback;
 use crate::receive::{Config, receive};
+use crate::sender_clock;
 use crate::sink::{FrameSink, Readiness};
+use crate::view_error::ViewError;
 use crate::viewer::Viewer;
-
-/// Frames in a row that may fail to decode before their sender is given up: three seconds of them.
-pub(crate) const MAX_CORRUPT_FRAMES: u32 = 100;
-
-pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
-
-/// Why pictures are shown no longer.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PlayError {
-    /// The viewer cannot go on.
-    #[error(transparent)]
-    View(Cause),
-    /// The sender announces a size that no picture has.
-    #[error("the sender's pictures cannot be shown: {0}")]
-    Size(#[source] Cause),
-    /// The model package that was asked for is not taken.
-    #[error("the sender's model package is not taken")]
-    PackageRefused,
-    /// The sender's frames are no pictures.
-    #[error("none of the sender's last {MAX_CORRUPT_FRAMES} frames can be decoded: {0}")]
-    Undecodable(#[source] Cause),
-    /// The thread ended; [`Player::finish`] tells why.
-    #[error("the viewer ended")]
-    Ended,
-    /// The thread broke off.
-    #[error("the decoder stopped unexpectedly: please report this")]
-    Panicked,
-}
 
 /// Receives pictures for `viewer`, as [`receive`] does for a sink.
 ///
@@ -64,7 +35,7 @@ pub async fn view(config: Config, viewer: impl Viewer, shutdown: impl Future<Out
 pub struct Player {
     mailbox: Mailbox,
     close: CloseOnDrop,
-    thread: JoinHandle<Result<(), PlayError>>,
+    thread: JoinHandle<Result<(), ViewError>>,
 }
 
 impl Player {
@@ -83,39 +54,39 @@ impl Player {
     ///
     /// # Errors
     /// Why it ended before, if it did.
-    pub async fn finish(self) -> Result<(), PlayError> {
+    pub async fn finish(self) -> Result<(), ViewError> {
         let Self { close, thread, .. } = self;
         drop(close);
         let joined = tokio::task::spawn_blocking(move || thread.join()).await;
-        joined.ok().and_then(Result::ok).unwrap_or(Err(PlayError::Panicked))
+        joined.ok().and_then(Result::ok).unwrap_or(Err(ViewError::Panicked))
     }
 }
 
 impl FrameSink for Player {
-    type Error = PlayError;
+    type Error = ViewError;
 
     fn handle_connection(&mut self) {
         self.mailbox.connected();
     }
 
     fn handle_clock(&mut self, now: Duration) {
-        self.mailbox.set_ahead(latency::ahead(now));
+        self.mailbox.set_ahead(sender_clock::ahead(now));
     }
 
-    async fn handle_welcome(&mut self, welcome: &Welcome) -> Result<Readiness, PlayError> {
-        self.mailbox.welcome(welcome.clone()).await.map_err(|_| PlayError::Ended)
+    async fn handle_welcome(&mut self, welcome: &Welcome) -> Result<Readiness, ViewError> {
+        self.mailbox.welcome(welcome.clone()).await.map_err(|_| ViewError::Ended)
     }
 
-    async fn handle_package(&mut self, package: Bytes) -> Result<(), PlayError> {
-        self.mailbox.package(package).await.map_err(|_| PlayError::Ended)
+    async fn handle_package(&mut self, package: Bytes) -> Result<(), ViewError> {
+        self.mailbox.package(package).await.map_err(|_| ViewError::Ended)
     }
 
-    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), PlayError> {
+    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), ViewError> {
         self.mailbox.frame(frame, stats);
         Ok(())
     }
 
-    fn handle_more(&mut self, more: More, stats: ReceiveStats) -> Result<(), PlayError> {
+    fn handle_more(&mut self, more: More, stats: ReceiveStats) -> Result<(), ViewError> {
         self.mailbox.more(more, stats);
         Ok(())
     }
@@ -124,9 +95,9 @@ impl FrameSink for Player {
         self.mailbox.lost()
     }
 
-    async fn failed(&mut self) -> PlayError {
+    async fn failed(&mut self) -> ViewError {
         self.mailbox.ended().await;
-        PlayError::Ended
+        ViewError::Ended
     }
 
     fn useful_for(&self, _handed_over: Option<Duration>) -> Option<Duration> {
@@ -138,12 +109,11 @@ impl FrameSink for Player {
 mod tests {
     use std::sync::mpsc;
 
-    use nestcast_codec::Codec;
-    use nestcast_proto::{FrameHeader, PackageHash, Video};
+    use nestcast_player::{Announcement, Cause, Decoding};
+    use nestcast_proto::{FrameHeader, PackageHash};
 
     use super::*;
-    use crate::decoding::Decoding;
-    use crate::viewer::{Announcement, Shown};
+    use crate::viewer::Shown;
 
     /// Looks at nothing until it is told to, once for each announcement.
     struct Slow(mpsc::Receiver<()>);
@@ -202,43 +172,10 @@ mod tests {
         assert!(counts.replaced >= 2 * 98, "one waits, and one may be looked at: {counts:?}");
         assert_eq!((counts.received.shown, counts.reconnects), (2, 1), "the counts of both connections");
         let refused = player.handle_package(Bytes::from_static(b"model")).await;
-        assert!(matches!(refused, Err(PlayError::Ended)), "{refused:?}");
+        assert!(matches!(refused, Err(ViewError::Ended)), "{refused:?}");
         player.failed().await;
         assert!(player.handle_welcome(&welcome()).await.is_err(), "nobody is there to answer");
         let ended = player.finish().await.expect_err("it gave up").to_string();
         assert!(ended.contains("5 bytes"), "{ended}");
-    }
-
-    /// Knows every model.
-    struct Eager;
-
-    impl Viewer for Eager {
-        type Error = Cause;
-
-        fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Cause> {
-            let pictures = || Decoding::new(Codec::photo().decoder());
-            Ok(Some(Decoding::video(announced, 1).unwrap_or_else(pictures)))
-        }
-
-        fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Cause> {
-            Err("a picture is shown".into())
-        }
-    }
-
-    #[tokio::test]
-    async fn frames_that_cannot_be_decoded_are_not_looked_at_for_ever() {
-        let [key, residual] = nestcast_codec::VideoModel::built_in().ids();
-        let video = Video { residual: residual.0, full_range: false };
-        for welcome in [welcome(), Welcome { model: key.0, video: Some(video), ..welcome() }] {
-            let mut player = Player::start(Eager);
-            player.handle_connection();
-            assert_eq!(player.handle_welcome(&welcome).await.expect("it runs"), Readiness::Ready);
-            while tokio::time::timeout(Duration::from_millis(1), player.failed()).await.is_err() {
-                player.handle_frame(frame(), ReceiveStats::default()).expect("it takes all");
-            }
-            assert_eq!(player.useful_for(None), None);
-            let ended = player.finish().await.expect_err("it gave up").to_string();
-            assert!(ended.contains("can be decoded"), "{ended}");
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nestcast_player::PlayStats;
 use nestcast_proto::ReceiveStats;
 use serde::{Serialize, Serializer};
 
@@ -50,8 +51,9 @@ struct LatencyClass {
 
 impl Serialize for Totals {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { received, undecoded, concealed, held, corrupt, reconnects, latency } = *self;
+        let Self { received, played, reconnects } = *self;
         let ReceiveStats { shown, blank, bytes, useful: useful_bytes } = received;
+        let PlayStats { undecoded, concealed, held, corrupt, latency, .. } = played;
         let latency = latency.classes().map(|(up_to_ms, frames)| LatencyClass { up_to_ms, frames }).collect();
         TotalsReport { shown, blank, bytes, useful_bytes, undecoded, concealed, held, corrupt, reconnects, latency }
             .serialize(serializer)

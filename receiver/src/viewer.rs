@@ -1,40 +1,12 @@
-//! Whoever looks at a broadcast, and what it is told.
+//! The trait of those who look at a broadcast, and what its methods get.
 
 use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::{ModelId, Picture, Range, Size};
-use nestcast_proto::{PackageHash, ReceiveStats};
-
-use crate::decoding::Decoding;
-use crate::latency::LatencyHistogram;
-
-/// What the sender announced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Announcement {
-    /// The tables that the frames were encoded with, of video those of frames predicted from nothing: who decodes without
-    /// networks needs no more.
-    pub model: ModelId,
-    /// The package with these tables and the networks that go with them.
-    pub package: PackageHash,
-    /// The size of every picture.
-    pub size: Size,
-    /// Frames in so many seconds.
-    pub rate: (u32, u32),
-    /// Of video.
-    pub video: Option<AnnouncedVideo>,
-}
-
-/// What the sender of a video announced besides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AnnouncedVideo {
-    /// The tables of predicted frames.
-    pub residual: ModelId,
-    /// The values that samples take.
-    pub range: Range,
-}
+use nestcast_player::{Announcement, Decoding, Picture, PlayStats};
+use nestcast_proto::ReceiveStats;
 
 /// A picture to show.
 #[derive(Debug)]
@@ -65,35 +37,27 @@ pub struct Concealed<'a> {
     pub picture: &'a Picture,
 }
 
-/// All that came on all connections so far.
+/// All that came on all connections so far, and what became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Frames as they came from the network.
     pub received: ReceiveStats,
-    /// Frames that came but were not decoded, because a newer one was there.
-    pub undecoded: u64,
-    /// Pictures that were shown for frames which were not there, moved on from the last one: see [`Concealed`]. They count nowhere else.
-    pub concealed: u64,
-    /// Times that the last picture was held for an interval because nothing came and nothing was concealed.
-    pub held: u64,
-    /// Frames whose bytes are no picture.
-    pub corrupt: u64,
+    /// What was shown of them, and what was not.
+    pub played: PlayStats,
     /// Connections after the first.
     pub reconnects: u64,
-    /// From capture to shown.
-    pub latency: LatencyHistogram,
 }
 
 /// In a line: the pictures that were shown, and what became of the others.
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { received: ReceiveStats { shown, bytes, blank, .. }, corrupt, .. } = self;
-        let pictures: u64 = self.latency.classes().map(|(_, frames)| frames).sum();
+        let ReceiveStats { shown, bytes, blank, .. } = self.received;
+        let PlayStats { shown: pictures, corrupt, concealed, .. } = self.played;
         let skipped = shown.saturating_sub(pictures + corrupt);
         let s = if pictures == 1 { "" } else { "s" };
         write!(f, "{pictures} picture{s} from {bytes} bytes, {skipped} skipped for want of time, {blank} never came")?;
-        if self.concealed > 0 {
-            write!(f, ", {} concealed while they were missing", self.concealed)?;
+        if concealed > 0 {
+            write!(f, ", {concealed} concealed while they were missing")?;
         }
         if self.reconnects > 0 {
             write!(f, ", {} reconnections", self.reconnects)?;
@@ -175,10 +139,9 @@ mod tests {
 
     #[test]
     fn a_summary_counts_pictures_that_were_shown_and_all_others_that_came_as_skipped() {
-        let mut totals = Totals { corrupt: 1, undecoded: 2, ..Totals::default() };
-        totals.received.shown = 9;
-        (0..4).for_each(|_| totals.latency.note(Duration::ZERO));
-        let said = totals.to_string();
+        let played = PlayStats { shown: 4, corrupt: 1, undecoded: 2, ..PlayStats::default() };
+        let received = ReceiveStats { shown: 9, ..ReceiveStats::default() };
+        let said = Totals { received, played, reconnects: 0 }.to_string();
         assert!(said.starts_with("4 pictures from 0 bytes, 4 skipped for want of time, 0 never came"), "{said}");
     }
 }

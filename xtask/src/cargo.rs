@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The crates that know no operating system.
-const PURE: [&str; 3] = ["nestcast-codec", "nestcast-proto", "nestcast-retrieval"];
+const PURE: [&str; 4] = ["nestcast-codec", "nestcast-player", "nestcast-proto", "nestcast-retrieval"];
 const WASM: &str = "wasm32-unknown-unknown";
 
 /// Crates that would tie them to an operating system, a network or an image file format.
@@ -60,7 +60,7 @@ pub(crate) fn build_pure_for_wasm() -> Result<()> {
             step(&["build", "--locked", "--target", WASM].into_iter().chain(packages).collect::<Vec<_>>(), &[])
         }
         Err(why) => {
-            eprintln!("skipped: wasm32 build of codec, proto and retrieval: {why}");
+            eprintln!("skipped: wasm32 build of codec, player, proto and retrieval: {why}");
             Ok(())
         }
     }

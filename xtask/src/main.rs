@@ -28,8 +28,8 @@ cargo xtask COMMAND
                    the folder of its 24 pictures; `measure help` lists the parts; all need cmake, nasm and
                    perl, `measure video` ffmpeg; `measure retrieval` needs none of them
   test             every test, those of the benchmarks where cmake, nasm and perl are there to build the rivals; a build of
-                   codec, proto and retrieval for WebAssembly where rustup can add that target (else it says `skipped`); a
-                   check that they depend on no tokio, quinn, ort or image;
+                   codec, player, proto and retrieval for WebAssembly where rustup can add that target (else it says
+                   `skipped`); a check that they depend on no tokio, quinn, ort or image;
                    at the end what failed, with the command that runs each failed test again
   test --busy N    every test N times beside a busy loop on every core, and how often each failed
   attack           hostile receivers and senders against real ones, in release: a table of figures and their bounds

@@ -1,6 +1,6 @@
-//! When a frame of video is concealed: by how long nothing came, counted in frame intervals.
+//! Which missing frames of video are concealed: decided by the frame intervals in which nothing came.
 
-/// No more than so many frames behind the last one decoded are concealed; then the picture stands.
+/// Frames after the last decoded one that are concealed at most; then the picture stands.
 pub(crate) const MAX_CONCEALED: u64 = 4;
 
 /// Follows the frames of one connection.
@@ -8,16 +8,16 @@ pub(crate) const MAX_CONCEALED: u64 = 4;
 pub(crate) struct Concealment {
     /// The number of the frame that was decoded last.
     last: Option<u64>,
-    /// From the one before to it, in pictures of the source.
+    /// The distance from the frame before to it, in pictures of the source.
     step: u64,
-    /// Intervals since then.
+    /// Intervals without a frame since then.
     silent: u64,
     /// The frame that the picture on the screen stands for.
     standing: Option<u64>,
 }
 
 impl Concealment {
-    /// A frame was decoded. Gives whether it is to be shown: not if what stands on the screen is for a later one.
+    /// A frame was decoded. Returns whether to show it: not if the picture on the screen stands for a later one.
     pub(crate) fn handle_decoded(&mut self, id: u64) -> bool {
         self.step = self.last.map_or(1, |last| id.saturating_sub(last)).max(1);
         (self.last, self.silent) = (Some(id), 0);
@@ -28,8 +28,8 @@ impl Concealment {
         shown
     }
 
-    /// A frame interval is over and no frame came. Gives the number of the frame to conceal, and how many it is behind the last one
-    /// that was decoded; `None` if there is none to conceal.
+    /// A frame interval is over and no frame came. Returns the number of the frame to conceal and how many frames it is after the
+    /// last decoded one; `None` if there is none to conceal.
     pub(crate) fn handle_interval(&mut self) -> Option<(u64, u32)> {
         let last = self.last?;
         self.silent = self.silent.saturating_add(1);
@@ -52,7 +52,7 @@ impl Concealment {
 mod tests {
     use super::*;
 
-    /// What is concealed in so many intervals without a frame.
+    /// What is concealed in `intervals` intervals without a frame.
     fn silence(concealment: &mut Concealment, intervals: u64) -> Vec<(u64, u32)> {
         let due = (0..intervals).filter_map(|_| {
             let due = concealment.handle_interval();

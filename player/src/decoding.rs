@@ -1,4 +1,4 @@
-//! Frames to pictures: those of pictures each by itself, those of video one after another.
+//! Decodes frames to pictures: still pictures each by itself, frames of video one after another.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use nestcast_codec::{
     Arrived, Channels, Decoder, Format, Header, Parsed, Picture, Range, Restoration, Size, VideoDecoder, VideoModel,
 };
 
-use crate::player::Cause;
-use crate::viewer::Announcement;
+use crate::announcement::Announcement;
+use crate::corrupt::Cause;
 
 /// How to decode with one model.
 pub struct Decoding(Kind);
@@ -15,7 +15,7 @@ pub struct Decoding(Kind);
 enum Kind {
     Pictures {
         decoder: Box<Decoder>,
-        /// Of pictures with colours; grey ones are grey.
+        /// The format of pictures with colours; grey ones are drawn grey.
         format: Format,
     },
     Video {
@@ -31,7 +31,7 @@ impl Decoding {
         Self(Kind::Pictures { decoder: Box::new(decoder), format: Format::Rgb })
     }
 
-    /// Pictures with colours are planar YCbCr 4:2:0, as video files have them.
+    /// Draws pictures with colours as planar YCbCr 4:2:0, as video files have them.
     #[must_use]
     pub fn with_ycbcr420(mut self, range: Range) -> Self {
         if let Kind::Pictures { format, .. } = &mut self.0 {
@@ -40,8 +40,8 @@ impl Decoding {
         self
     }
 
-    /// Decodes video, on so many threads, into planar YCbCr 4:2:0. Nothing if pictures were announced, or video of other
-    /// tables than this build has.
+    /// Decodes video, on up to `threads` threads, into planar YCbCr 4:2:0. `None` if the sender announced no video, or video of
+    /// other tables than this build has.
     #[must_use]
     pub fn video(announced: &Announcement, threads: usize) -> Option<Self> {
         let model = VideoModel::built_in();
@@ -50,7 +50,7 @@ impl Decoding {
         Some(Self(Kind::Video { decoder, range: video.range }))
     }
 
-    /// Shows frames of video as this makes them of decoded ones.
+    /// Draws frames of video as `restoration` makes them of decoded ones.
     #[must_use]
     pub fn with_restoration(self, restoration: Arc<dyn Restoration>) -> Self {
         Self(match self.0 {
@@ -61,7 +61,7 @@ impl Decoding {
         })
     }
 
-    /// Takes a frame. One whose header says another size than was announced is refused: no memory is taken for it.
+    /// Decodes a frame. Refuses one whose header states another size than was announced, before it takes memory for it.
     pub(crate) fn decode(&mut self, size: Size, prefix: &[u8]) -> Result<(), Cause> {
         match &mut self.0 {
             Kind::Pictures { decoder, .. } => {
@@ -83,14 +83,14 @@ impl Decoding {
         Ok(())
     }
 
-    /// Takes more of the frame that was taken last, one of pictures.
+    /// Decodes more of the frame that was decoded last, a still picture.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Cause> {
         let Kind::Pictures { decoder, .. } = &mut self.0 else { return Err("late bytes came of video".into()) };
         decoder.push(bytes)?;
         Ok(())
     }
 
-    /// Draws the frame that was taken last into the picture of one before, if that has its shape.
+    /// Draws the frame that was decoded last into `picture`, or into a new one if that has another shape.
     pub(crate) fn draw<'a>(&mut self, size: Size, picture: &'a mut Option<Picture>) -> Result<&'a Picture, Cause> {
         let format = match &self.0 {
             Kind::Pictures { decoder, format } => match decoder.header().map(|header| header.channels) {
@@ -108,8 +108,8 @@ impl Decoding {
         Ok(drawn)
     }
 
-    /// Draws what the `frames`th frame behind the last one, of which nothing came, may look like; `false`, and `picture` stays, if
-    /// nothing moves.
+    /// Draws what a missing frame may look like, the `frames`th after the last one that was decoded. Returns `false` and leaves
+    /// `picture` as it is if nothing moves.
     pub(crate) fn conceal(&mut self, picture: &mut Picture, frames: u32) -> Result<bool, Cause> {
         match &mut self.0 {
             Kind::Pictures { .. } => Ok(false),

@@ -1,0 +1,43 @@
+//! What a sender announces, in the codec's words.
+
+use nestcast_codec::{ModelId, Range, Size};
+use nestcast_proto::{PackageHash, Welcome};
+
+use crate::error::PlayError;
+
+/// What the sender announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Announcement {
+    /// The tables that the frames were encoded with; for video, the tables of key frames. A receiver that decodes without
+    /// networks needs no more.
+    pub model: ModelId,
+    /// The package with these tables and the networks that go with them.
+    pub package: PackageHash,
+    /// The size of every picture.
+    pub size: Size,
+    /// A number of frames, and the number of seconds that they take.
+    pub rate: (u32, u32),
+    /// Set if the frames are video.
+    pub video: Option<AnnouncedVideo>,
+}
+
+/// What the sender of a video announced besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnnouncedVideo {
+    /// The tables of predicted frames.
+    pub residual: ModelId,
+    /// The values that samples have.
+    pub range: Range,
+}
+
+impl Announcement {
+    /// Reads a welcome; fails if no picture has its size.
+    pub(crate) fn of(welcome: &Welcome) -> Result<Self, PlayError> {
+        let size = Size::new(welcome.width, welcome.height).map_err(|error| PlayError::Size(error.into()))?;
+        let video = welcome.video.map(|video| AnnouncedVideo {
+            residual: ModelId(video.residual),
+            range: if video.full_range { Range::Full } else { Range::Limited },
+        });
+        Ok(Self { model: ModelId(welcome.model), package: welcome.package, size, rate: welcome.rate, video })
+    }
+}

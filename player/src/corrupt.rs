@@ -1,0 +1,63 @@
+//! Frames that cannot be decoded: which came last, and how many there were in a row.
+
+use std::error::Error as StdError;
+
+/// Frames in a row that may fail to decode before their sender is given up: three seconds of them.
+pub(crate) const MAX_CORRUPT_FRAMES: u32 = 100;
+
+/// Why a frame cannot be decoded or drawn: an error of the codec, or of what the caller decodes with.
+pub type Cause = Box<dyn StdError + Send + Sync>;
+
+/// A frame whose bytes are no picture.
+#[derive(Debug)]
+pub struct CorruptFrame {
+    /// Its number.
+    pub id: u64,
+    /// What is wrong with it.
+    pub why: Cause,
+}
+
+/// Counts corrupt frames since the last picture that could be drawn.
+#[derive(Debug, Default)]
+pub(crate) struct CorruptFrames {
+    in_a_row: u32,
+    newest: Option<CorruptFrame>,
+}
+
+impl CorruptFrames {
+    /// Counts another one. Gives its cause back if there were too many.
+    pub(crate) fn note(&mut self, frame: CorruptFrame) -> Result<(), Cause> {
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        if self.in_a_row >= MAX_CORRUPT_FRAMES {
+            return Err(frame.why);
+        }
+        self.newest = Some(frame);
+        Ok(())
+    }
+
+    /// A picture was drawn.
+    pub(crate) const fn handle_drawn(&mut self) {
+        self.in_a_row = 0;
+    }
+
+    /// The newest one, once.
+    pub(crate) const fn poll(&mut self) -> Option<CorruptFrame> {
+        self.newest.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundred_in_a_row_are_too_many_and_the_newest_is_told_once() {
+        let mut corrupt = CorruptFrames::default();
+        let mut note = |id: u64| corrupt.note(CorruptFrame { id, why: "it is no frame".into() });
+        assert!((0..99).all(|id| note(id).is_ok()));
+        assert_eq!(note(99).expect_err("too many").to_string(), "it is no frame");
+        corrupt.handle_drawn();
+        assert!(corrupt.note(CorruptFrame { id: 100, why: "nor this".into() }).is_ok());
+        assert_eq!((corrupt.poll().map(|frame| frame.id), corrupt.poll().map(|frame| frame.id)), (Some(100), None));
+    }
+}

@@ -1,0 +1,101 @@
+//! Plays a live broadcast: decodes frames, conceals or holds what is missing, and says what to show when. No I/O, no clock, no
+//! thread: a program, a browser and a test in virtual time drive the same [`Playout`].
+//!
+//! ```text
+//! Welcome ---------> handle_welcome  --> Announcement: size, models, rate --> the caller finds a Decoding
+//! Decoding --------> handle_decoding
+//! frames, more ----> handle_frame, handle_more      decoded, not shown yet
+//! the clock -------> handle_time     --> Present: Show | Conceal | Hold
+//!                    poll_timeout    --> when to call handle_time if nothing comes
+//! ```
+//!
+//! Only [`Playout::handle_time`] gives pictures out. If one and a half frame intervals pass without a frame, it moves the last picture
+//! on by its own motion, or repeats it, and does so once an interval from then on.
+//!
+//! Moments are [`Duration`](std::time::Duration)s since a moment of the caller's choice. A caller who knows when a frame was captured
+//! measures the latency and hands it in with [`Playout::handle_shown`].
+//!
+//! # The loop
+//!
+//! ```
+//! use std::time::Duration;
+//! use nestcast_codec::{Format, FrameRate, Population, VideoEncoder, VideoModel, VideoSettings};
+//! use nestcast_player::{Decoding, Picture, Playout, Present, Range, Size};
+//! use nestcast_proto::{Arrived, FrameHeader, PackageHash, Video, Welcome};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // The sender announces a video and encodes six frames. In each, a bright bar is two samples further to the right.
+//! let (size, format) = (Size::new(64, 48)?, Format::Ycbcr420(Range::Limited));
+//! let [key, residual] = VideoModel::built_in().ids();
+//! let video = Some(Video { residual: residual.0, full_range: false });
+//! let welcome = Welcome { model: key.0, package: PackageHash([0; 32]), width: 64, height: 48, rate: (30, 1), video };
+//! let rate = FrameRate { frames: 30, seconds: 1 };
+//! let population = Population::log_uniform(100_000.0..=1_600_000.0);
+//! let mut encoder = VideoEncoder::new(VideoModel::built_in(), VideoSettings { size, rate, population, threads: 1 });
+//! let mut frames = Vec::new();
+//! for id in 0..6 {
+//!     let luma = |x| if (8 + 2 * id..24 + 2 * id).contains(&x) { 200 } else { 40 + x as u8 };
+//!     let mut samples: Vec<u8> = (0..48).flat_map(|_| (0..64).map(luma)).collect();
+//!     samples.resize(format.bytes(size), 128);
+//!     let frame = encoder.encode(&Picture::new(size, format, samples)?)?;
+//!     let header = FrameHeader { id, skipped: 0, captured: 0, full: frame.bytes.len() as u64, base: frame.base as u64 };
+//!     // A receiver gets a prefix of each: the base, and as much more as its link carries.
+//!     let length = frame.bytes.len().min(frame.base + 200);
+//!     frames.push(Arrived { header, prefix: frame.bytes.slice(..length), first: Duration::ZERO, shown: Duration::ZERO });
+//! }
+//!
+//! // The player learns what comes, and how to decode it.
+//! let mut playout = Playout::new();
+//! let announced = playout.handle_welcome(&welcome)?;
+//! playout.handle_decoding(Duration::ZERO, Decoding::video(&announced, 1).ok_or("tables that this build lacks")?);
+//!
+//! // A frame comes every interval, and then nothing does. A program waits for a frame until `poll_timeout`; here time jumps there.
+//! let (mut frames, mut now, mut screen) = (frames.into_iter(), Duration::ZERO, Vec::new());
+//! while screen.len() < 12 {
+//!     match frames.next() {
+//!         Some(frame) => {
+//!             now += welcome.interval();
+//!             playout.handle_frame(now, frame)?;
+//!         }
+//!         None => now = playout.poll_timeout().ok_or("a picture is on the screen")?,
+//!     }
+//!     match playout.handle_time(now)? {
+//!         Some(Present::Show { id, picture, .. }) => screen.push(format!("frame {id}, {} samples", picture.samples().len())),
+//!         Some(Present::Conceal { id, .. }) => screen.push(format!("concealed {id}")),
+//!         Some(Present::Hold { .. }) => screen.push("held".to_owned()),
+//!         None => {}
+//!     }
+//! }
+//! assert_eq!(screen[5], "frame 5, 4608 samples");
+//! assert_eq!(screen[6..], ["concealed 6", "concealed 7", "concealed 8", "concealed 9", "held", "held"]);
+//! assert_eq!((playout.totals().shown, playout.totals().concealed, playout.totals().held), (6, 4, 2));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Untrusted frames
+//!
+//! Any bytes may be handed in as a frame. One that is no picture of the announced size counts as corrupt and takes no memory;
+//! many in a row end the playing with [`PlayError::Undecodable`].
+
+mod announcement;
+mod concealment;
+mod corrupt;
+mod deadline;
+mod decoding;
+mod error;
+mod latency;
+mod playout;
+mod present;
+mod stats;
+
+pub use announcement::{AnnouncedVideo, Announcement};
+pub use corrupt::{Cause, CorruptFrame};
+pub use decoding::Decoding;
+pub use error::PlayError;
+pub use latency::LatencyHistogram;
+/// What the signatures here name of the codec.
+pub use nestcast_codec::{Decoder, ModelId, Picture, Range, Restoration, Size};
+pub use playout::Playout;
+pub use present::Present;
+pub use stats::PlayStats;

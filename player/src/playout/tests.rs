@@ -1,0 +1,296 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use nestcast_codec::{
+    Codec, DecodedFrame, Format, FrameRate, Population, Range, Restoration, Size, TransformError, VideoEncoder,
+    VideoModel, VideoSettings, ViewMut,
+};
+use nestcast_proto::{FrameHeader, PackageHash, Video};
+
+use super::*;
+use crate::corrupt::MAX_CORRUPT_FRAMES;
+
+const SIDES: [u32; 2] = [96, 64];
+
+/// What is put on the screen: frames by number, concealed ones by number, and pictures again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Given {
+    Shown(u64),
+    Concealed(u64),
+    Held,
+}
+use Given::{Concealed, Held, Shown};
+
+/// Drives a player and notes what it shows, with its picture.
+struct Screen {
+    playout: Playout,
+    now: Duration,
+    notes: Vec<(Given, Picture)>,
+}
+
+impl Screen {
+    fn new() -> Self {
+        let mut screen = Self { playout: Playout::new(), now: Duration::ZERO, notes: Vec::new() };
+        screen.announce(&welcome(), |announced| Decoding::video(announced, 1));
+        screen
+    }
+
+    fn announce(&mut self, welcome: &Welcome, decoding: impl FnOnce(&Announcement) -> Option<Decoding>) {
+        let announced = self.playout.handle_welcome(welcome).expect("a size that pictures have");
+        self.playout.handle_decoding(self.now, decoding(&announced).expect("tables of this build"));
+    }
+
+    /// Frames come, and are shown.
+    fn show(&mut self, frames: &[Arrived]) {
+        self.now += welcome().interval();
+        frames.iter().for_each(|frame| self.playout.handle_frame(self.now, frame.clone()).expect("a frame"));
+        self.look();
+    }
+
+    /// Nothing comes until the player has something to say.
+    fn wait(&mut self) {
+        self.now = self.playout.poll_timeout().expect("a picture is on the screen");
+        self.look();
+    }
+
+    /// Notes what is to be shown now.
+    fn look(&mut self) {
+        let Some(present) = self.playout.handle_time(self.now).expect("a picture") else { return };
+        let (note, is_frame) = match present {
+            Present::Show { id, picture, .. } => ((Shown(id), picture.clone()), true),
+            Present::Conceal { id, picture } => ((Concealed(id), picture.clone()), false),
+            Present::Hold { picture } => ((Held, picture.clone()), false),
+        };
+        self.notes.push(note);
+        if is_frame {
+            self.playout.handle_shown(Duration::from_millis(50));
+        }
+    }
+
+    fn take(&mut self) -> (Vec<Given>, Vec<Picture>) {
+        std::mem::take(&mut self.notes).into_iter().unzip()
+    }
+}
+
+fn welcome() -> Welcome {
+    let [key, residual] = VideoModel::built_in().ids();
+    let video = Some(Video { residual: residual.0, full_range: false });
+    let [width, height] = SIDES;
+    Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: (30, 1), video }
+}
+
+fn arrived(id: u64, prefix: &Bytes, base: usize, full: usize) -> Arrived {
+    let header = FrameHeader { id, skipped: 0, captured: 0, full: full as u64, base: base as u64 };
+    let (first, shown) = (Duration::from_millis(2), Duration::from_millis(9));
+    Arrived { header, prefix: prefix.clone(), first, shown }
+}
+
+/// Waves that move by two samples a frame.
+fn frames(count: u32) -> Vec<Arrived> {
+    let [width, height] = SIDES;
+    let (size, format) = (Size::new(width, height).expect("a valid size"), Format::Ycbcr420(Range::Limited));
+    let settings = VideoSettings {
+        size,
+        rate: FrameRate { frames: 30, seconds: 1 },
+        population: Population::log_uniform(40_000.0..=640_000.0),
+        threads: 1,
+    };
+    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    let frame = |number: u32| {
+        let wave = |at: u32, of: u32| (at % of).abs_diff(of / 2) * 90 / of;
+        let sample = |x: u32, y: u32| 60 + wave(x + 2 * number, 46) + wave(3 * y + x + 2 * number, 58);
+        let luma = (0..height).flat_map(|y| (0..width).map(move |x| u8::try_from(sample(x, y)).expect("a byte")));
+        let samples = luma.chain(std::iter::repeat_n(128, format.bytes(size) - size.pixels())).collect();
+        let frame = encoder.encode(&Picture::new(size, format, samples).expect("all samples")).expect("a frame");
+        arrived(number.into(), &frame.bytes, frame.base, frame.bytes.len())
+    };
+    (0..count).map(frame).collect()
+}
+
+/// Shows every frame in this grey.
+struct Grey(u8);
+
+impl Restoration for Grey {
+    fn restore(&self, _: &DecodedFrame<'_>, out: ViewMut<'_>) -> Result<(), TransformError> {
+        out.into_planes().into_iter().for_each(|plane| plane.samples.fill(self.0));
+        Ok(())
+    }
+}
+
+#[test]
+fn what_restores_frames_makes_what_is_shown_of_them() {
+    let mut screen = Screen::new();
+    let restored =
+        |announced: &_| Decoding::video(announced, 1).map(|video| video.with_restoration(Arc::new(Grey(77))));
+    screen.announce(&welcome(), restored);
+    frames(3).chunks(1).for_each(|frame| screen.show(frame));
+    let (given, pictures) = screen.take();
+    assert_eq!(given, [0, 1, 2].map(Shown));
+    assert!(pictures.iter().all(|picture| picture.samples().iter().all(|sample| *sample == 77)));
+}
+
+#[test]
+fn a_picture_of_another_size_is_not_held_after_an_announcement() {
+    let mut screen = Screen::new();
+    screen.show(&frames(1));
+    let [_, height] = SIDES;
+    for (height, held) in [(height, 1), (height / 2, 0)] {
+        screen.take();
+        let welcome = Welcome { height, ..welcome() };
+        screen.playout.handle_welcome(&welcome).expect("a size that pictures have");
+        assert_eq!(screen.playout.poll_timeout(), None, "the model may be on its way");
+        screen.announce(&welcome, |announced| Decoding::video(announced, 1));
+        assert_eq!(screen.playout.poll_timeout().is_some(), held > 0);
+        screen.now += Duration::from_secs(1);
+        screen.look();
+        assert_eq!(screen.take().0, vec![Held; held], "of height {height}");
+    }
+}
+
+#[test]
+fn missing_frames_are_concealed_and_those_that_come_late_are_decoded_all_the_same() {
+    let (mut screen, mut undisturbed, frames) = (Screen::new(), Screen::new(), frames(14));
+    screen.now += Duration::from_secs(1);
+    screen.look();
+    assert!(screen.playout.poll_timeout().is_none() && screen.notes.is_empty(), "nothing came yet");
+    frames[..8].chunks(1).for_each(|frame| screen.show(frame));
+    assert_eq!(screen.take().0, (0..8).map(Shown).collect::<Vec<_>>());
+    (0..6).for_each(|_| screen.wait());
+    let (given, pictures) = screen.take();
+    assert_eq!(given, [Concealed(8), Concealed(9), Concealed(10), Concealed(11), Held, Held]);
+    assert!(pictures[..4].windows(2).all(|pair| pair[0] != pair[1]), "motion goes on");
+    assert!(pictures[4] == pictures[3], "and then what stands is held");
+    frames[8..].chunks(1).for_each(|frame| screen.show(frame));
+    let (given, pictures) = screen.take();
+    assert_eq!(given, [Shown(11), Shown(12), Shown(13)], "no picture goes back");
+    frames.chunks(1).for_each(|frame| undisturbed.show(frame));
+    assert!(undisturbed.take().1[11..] == pictures, "frames that come late are decoded as ever");
+    let PlayStats { shown, concealed, held, latency, .. } = screen.playout.totals();
+    assert_eq!((shown, concealed, held), (11, 4, 2));
+    assert_eq!(latency.classes().map(|(_, frames)| frames).sum::<u64>(), 11, "concealed ones are none of these");
+}
+
+#[test]
+fn a_frame_is_missed_half_an_interval_after_it_was_due_and_again_after_each_interval() {
+    let (mut screen, interval) = (Screen::new(), welcome().interval());
+    frames(4).chunks(1).for_each(|frame| screen.show(frame));
+    screen.take();
+    let shown = screen.now;
+    screen.now += interval * 3 / 2 - Duration::from_nanos(1);
+    screen.look();
+    assert_eq!(screen.take().0, [], "it may be on its way");
+    for intervals in 0..3 {
+        screen.wait();
+        assert_eq!(screen.now, shown + interval * 3 / 2 + interval * intervals);
+    }
+    assert_eq!(screen.take().0, [Concealed(4), Concealed(5), Concealed(6)]);
+}
+
+#[test]
+fn after_frames_that_waited_for_the_decoder_the_next_is_concealed_as_soon() {
+    let (mut screen, frames) = (Screen::new(), frames(8));
+    frames[..4].chunks(1).for_each(|frame| screen.show(frame));
+    screen.show(&frames[4..]);
+    screen.wait();
+    assert_eq!(screen.take().0[4..], [Shown(7), Concealed(8)]);
+}
+
+#[test]
+fn after_a_key_frame_that_comes_late_what_was_concealed_last_is_held() {
+    let mut screen = Screen::new();
+    frames(8).chunks(1).for_each(|frame| screen.show(frame));
+    (0..4).for_each(|_| screen.wait());
+    let concealed = screen.take().1.pop().expect("a picture");
+    let mut key = frames(1).remove(0);
+    key.header.id = 8;
+    screen.show(&[key]);
+    (0..4).for_each(|_| screen.wait());
+    assert!(screen.take() == (vec![Held; 4], vec![concealed; 4]));
+}
+
+#[test]
+fn what_cannot_be_concealed_is_held_and_counts_as_corrupt() {
+    let mut screen = Screen::new();
+    frames(8).chunks(1).for_each(|frame| screen.show(frame));
+    screen.playout.picture = Some(Picture::zero(Size::new(8, 8).expect("a valid size"), Format::Grey));
+    screen.wait();
+    assert_eq!(screen.take().0.pop(), Some(Held));
+    assert_eq!((screen.playout.totals().corrupt, screen.playout.totals().concealed), (1, 0));
+    assert_eq!(screen.playout.poll_corrupt().map(|frame| frame.id), Some(8));
+}
+
+/// Pictures of noise, and a player of them.
+fn pictures(count: u64) -> (Screen, Vec<Arrived>) {
+    let (codec, [width, height]) = (Codec::photo(), SIDES);
+    let size = Size::new(width, height).expect("a valid size");
+    let picture = |id: u64| {
+        let sample = |at: u64| (at + id).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes()[0];
+        let samples = (0..size.pixels() as u64).map(sample).collect();
+        let picture = Picture::new(size, Format::Grey, samples).expect("all samples");
+        let stream = codec.encode(&picture).expect("a picture");
+        arrived(id, &stream.prefix(500), 64, stream.bytes().len())
+    };
+    let mut screen = Screen::new();
+    screen.announce(&Welcome { video: None, ..welcome() }, |_| Some(Decoding::new(codec.decoder())));
+    (screen, (0..count).map(picture).collect())
+}
+
+#[test]
+fn the_newest_picture_is_decoded_and_more_of_it_is_shown_anew_and_measured_once() {
+    let (mut screen, pictures) = pictures(3);
+    screen.show(&pictures);
+    let more = |frame| More { frame, bytes: Bytes::from_static(&[0x5A; 100]), full: 700 };
+    for frame in [2, 1] {
+        screen.playout.handle_more(screen.now, more(frame)).expect("bytes of a picture");
+        assert_eq!(screen.playout.poll_timeout() == Some(Duration::ZERO), frame == 2, "others are not on the screen");
+        screen.look();
+    }
+    let (given, seen) = screen.take();
+    assert!(given == [Shown(2), Shown(2)] && seen[0] != seen[1], "{given:?}");
+    screen.wait();
+    assert_eq!(screen.take().0, [Held], "pictures do not move");
+    let PlayStats { shown, undecoded, held, latency, .. } = screen.playout.totals();
+    assert_eq!((shown, undecoded, held), (1, 2, 1));
+    assert_eq!(latency.classes().map(|(_, frames)| frames).sum::<u64>(), 1);
+}
+
+#[test]
+fn what_is_shown_is_described_as_it_came() {
+    let (mut screen, pictures) = pictures(1);
+    let full = pictures[0].header.full;
+    screen.playout.handle_frame(screen.now, pictures[0].clone()).expect("a picture");
+    let more = More { frame: 0, bytes: Bytes::from_static(&[0; 10]), full: 1 };
+    screen.playout.handle_more(screen.now, more).expect("bytes of a picture");
+    let shown = screen.playout.handle_time(screen.now).expect("a picture");
+    let Some(Present::Show { id, bytes, full: said, receiving, .. }) = shown else { panic!("{shown:?}") };
+    assert_eq!((id, bytes, said, receiving), (0, 510, full, Duration::from_millis(7)));
+}
+
+#[test]
+fn frames_are_ignored_until_there_is_what_decodes_them() {
+    let (mut screen, frame) = (Screen::new(), frames(1));
+    screen.playout.handle_welcome(&welcome()).expect("a size that pictures have");
+    screen.show(&frame);
+    assert!(screen.take().0.is_empty() && screen.playout.totals() == PlayStats::default());
+    let none = Welcome { width: 0, ..welcome() };
+    assert!(matches!(screen.playout.handle_welcome(&none), Err(PlayError::Size(_))));
+}
+
+#[test]
+fn frames_that_cannot_be_decoded_end_the_playing_unless_pictures_come_between() {
+    let junk = |id| arrived(id, &Bytes::from_static(b"junk"), 4, 4);
+    let (video, (stills, stream)) = ((Screen::new(), frames(1)), pictures(1));
+    for (mut screen, sound) in [video, (stills, stream)] {
+        let mut play = |frame: Arrived| {
+            screen.playout.handle_frame(screen.now, frame)?;
+            screen.playout.handle_time(screen.now).map(|present| present.is_some())
+        };
+        let patience = u64::from(MAX_CORRUPT_FRAMES) - 1;
+        assert!((0..patience).all(|id| matches!(play(junk(id)), Ok(false))));
+        assert!(matches!(play(sound[0].clone()), Ok(true)), "it begins anew");
+        assert!((0..patience).all(|id| matches!(play(junk(id)), Ok(false))));
+        let ended = play(junk(patience)).expect_err("too many").to_string();
+        assert!(ended.starts_with("none of the sender's last 100 frames can be decoded: "), "{ended}");
+        assert_eq!(screen.playout.totals().corrupt, 2 * patience + 1);
+    }
+}

@@ -1,0 +1,121 @@
+//! The player's thread over frames that are no pictures, and over frames that do not come.
+
+use std::error::Error;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use bytes::Bytes;
+use nestcast_codec::{
+    Codec, Format, FrameRate, Picture, Population, Range, Size, VideoEncoder, VideoModel, VideoSettings,
+};
+use nestcast_proto::{Arrived, FrameHeader, PackageHash, ReceiveStats, Video, Welcome};
+use nestcast_receiver::{Announcement, Concealed, Decoding, FrameSink as _, Player, Readiness, Shown, Viewer};
+
+/// Makes of a hang a message.
+const PATIENCE: Duration = Duration::from_secs(180);
+const SIDES: [u32; 2] = [96, 64];
+
+/// Knows every model.
+struct Eager;
+
+impl Viewer for Eager {
+    type Error = Box<dyn Error + Send + Sync>;
+
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Self::Error> {
+        let pictures = || Decoding::new(Codec::photo().decoder());
+        Ok(Some(Decoding::video(announced, 1).unwrap_or_else(pictures)))
+    }
+
+    fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Self::Error> {
+        Err("a picture is shown".into())
+    }
+}
+
+/// Tells what it is given.
+struct Teller(Sender<&'static str>);
+
+impl Viewer for Teller {
+    type Error = Box<dyn Error + Send + Sync>;
+
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Self::Error> {
+        Ok(Decoding::video(announced, 1))
+    }
+
+    fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Self::Error> {
+        Ok(self.0.send("shown")?)
+    }
+
+    fn conceal(&mut self, _concealed: &Concealed<'_>) -> Result<(), Self::Error> {
+        Ok(self.0.send("concealed")?)
+    }
+
+    fn hold(&mut self, _picture: &Picture) -> Result<(), Self::Error> {
+        Ok(self.0.send("held")?)
+    }
+}
+
+fn welcome() -> Welcome {
+    let ([key, residual], [width, height]) = (VideoModel::built_in().ids(), SIDES);
+    let video = Some(Video { residual: residual.0, full_range: false });
+    Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: (30, 1), video }
+}
+
+fn arrived(id: u64, prefix: Bytes, base: u64) -> Arrived {
+    let header = FrameHeader { id, skipped: 0, captured: 0, full: prefix.len() as u64, base };
+    Arrived { header, prefix, first: Duration::ZERO, shown: Duration::ZERO }
+}
+
+fn junk() -> Arrived {
+    arrived(0, Bytes::from_static(b"junk"), 4)
+}
+
+/// Waves that move by two samples a frame.
+fn frames(count: u32) -> Vec<Arrived> {
+    let [width, height] = SIDES;
+    let (size, format) = (Size::new(width, height).expect("a valid size"), Format::Ycbcr420(Range::Limited));
+    let (rate, population) = (FrameRate { frames: 30, seconds: 1 }, Population::log_uniform(40_000.0..=640_000.0));
+    let settings = VideoSettings { size, rate, population, threads: 1 };
+    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    let frame = |number: u32| {
+        let wave = |at: u32, of: u32| (at % of).abs_diff(of / 2) * 90 / of;
+        let sample = |x: u32, y: u32| 60 + wave(x + 2 * number, 46) + wave(3 * y + x + 2 * number, 58);
+        let luma = (0..height).flat_map(|y| (0..width).map(move |x| u8::try_from(sample(x, y)).expect("a byte")));
+        let mut samples: Vec<u8> = luma.collect();
+        samples.resize(format.bytes(size), 128);
+        let picture = Picture::new(size, format, samples).expect("all samples");
+        let frame = encoder.encode(&picture).expect("a frame");
+        arrived(number.into(), frame.bytes, frame.base as u64)
+    };
+    (0..count).map(frame).collect()
+}
+
+#[tokio::test]
+async fn frames_that_do_not_come_are_concealed_and_then_the_picture_is_held() {
+    let (tell, told) = channel();
+    let mut player = Player::start(Teller(tell));
+    player.handle_connection();
+    assert_eq!(player.handle_welcome(&welcome()).await.expect("it runs"), Readiness::Ready);
+    frames(8).into_iter().for_each(|frame| player.handle_frame(frame, ReceiveStats::default()).expect("it takes all"));
+    assert_eq!(told.recv_timeout(PATIENCE), Ok("shown"));
+    for what in ["concealed", "held"] {
+        while told.recv_timeout(PATIENCE).expect("something is shown once an interval") != what {}
+    }
+    assert!(player.useful_for(None).is_some());
+    player.finish().await.expect("nothing is wrong");
+}
+
+#[tokio::test]
+async fn frames_that_cannot_be_decoded_are_not_looked_at_for_ever() {
+    let pictures = Welcome { model: [0; 6], video: None, ..welcome() };
+    for welcome in [pictures, welcome()] {
+        let mut player = Player::start(Eager);
+        player.handle_connection();
+        assert_eq!(player.handle_welcome(&welcome).await.expect("it runs"), Readiness::Ready);
+        while tokio::time::timeout(Duration::from_millis(1), player.failed()).await.is_err() {
+            player.handle_frame(junk(), ReceiveStats::default()).expect("it takes all");
+        }
+        assert_eq!(player.useful_for(None), None);
+        let ended = player.finish().await.expect_err("it gave up").to_string();
+        assert!(ended.contains("can be decoded"), "{ended}");
+    }
+}
