@@ -16,7 +16,7 @@ const KINDS: [&str; 2] = ["proto::wire::message", "proto::wire::stream"];
 /// What only memory and speed depend on, what only the sender's own machine sees, or another section states.
 const OTHERS: [&str; 22] = [
     "proto::wire::limits::VERSION",
-    "proto::publish::publisher::begin::HEADS_BYTES",
+    "proto::publish::writer::HEADS_BYTES",
     "proto::subscribe::subscriber::MAX_SPARES",
     "receiver::playback::REPORT_INTERVAL",
     "receiver::quic::MAX_READ_BYTES",

@@ -25,8 +25,11 @@ impl Still {
     }
 
     /// A frame is begun, of which `allowed` bytes may be written.
-    pub(crate) fn begin(&mut self, frame: &Frame, allowed: usize) {
-        (self.frame, self.written, self.allowed, self.stays) = (Some(frame.clone()), 0, allowed, false);
+    pub(crate) fn begin(&mut self, frame: Frame, allowed: usize) {
+        self.frame = Some(frame);
+        self.written = 0;
+        self.allowed = allowed;
+        self.stays = false;
     }
 
     /// So many more bytes of it were written.
