@@ -1,6 +1,6 @@
 //! What a path is thought to carry now: the estimate of a receiver's bandwidth that an encoder goes by.
 //!
-//! What decides it: the target rate of the delay controller (`path/stats.rs`), and how long nothing was delivered. The glossary
+//! What decides it: the target rate of the delay controller (`path/stats.rs`), and how long nothing was delivered. `docs/glossary.md`
 //! has a table of all rates.
 
 use std::time::Duration;

@@ -63,7 +63,8 @@ impl Still {
     /// The head of a stream of late bytes, and the bytes that may be written of them; `None` if the picture does not stay.
     pub(crate) fn late(&self) -> Option<(LateHeader, Bytes)> {
         let frame = self.frame.as_ref().filter(|_| self.stays)?;
-        let (offset, full) = (self.written as u64, frame.bytes.len() as u64);
+        let offset = self.written as u64;
+        let full = frame.bytes.len() as u64;
         Some((
             LateHeader { id: frame.id, offset, full },
             frame.bytes.slice(self.written..self.allowed.max(self.written)),
