@@ -15,7 +15,7 @@ const CRATES: [&str; 4] = ["player", "proto", "sender", "receiver"];
 const KINDS: [&str; 2] = ["proto::wire::message", "proto::wire::stream"];
 /// What only memory and speed depend on, what only the sender's own machine sees, or another section states.
 const OTHERS: [&str; 21] = [
-    "proto::publish::publisher::begin::HEADS_BYTES",
+    "proto::publish::writer::HEADS_BYTES",
     "proto::subscribe::subscriber::MAX_SPARES",
     "receiver::playback::REPORT_INTERVAL",
     "receiver::quic::MAX_READ_BYTES",

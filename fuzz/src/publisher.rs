@@ -300,6 +300,8 @@ impl Driver {
         let waits = self.waits();
         assert!(matches!(waits, Some(0 | 1)), "{} frames opened, {stats:?}, {} handed over", self.opened, self.handed);
         assert!(stats.cut <= self.opened && stats.full >= self.full);
+        let ended: u64 = stats.cut_reasons.each().iter().map(|(_, count)| count).sum();
+        assert!(stats.cut == stats.cut_reasons.cut() && ended <= self.opened && self.opened <= ended + 1, "{stats:?}");
         // What is reset of a picture that stays goes again.
         let most = self.frames.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>() * (1 + self.again);
         assert!(most >= stats.bytes && (self.stayed || stats.full >= stats.bytes));

@@ -62,6 +62,14 @@ impl Collector for Figures {
                 counter.encode_family(label)?.encode_counter(&figure(receiver), NO_EXEMPLAR)?;
             }
         }
+        let help = "Frames by the reason for which they ended where they did";
+        let mut reasons = page.encode_descriptor("receiver_cut_reasons", help, None, Counter)?;
+        for (receiver, [(_, address)]) in &labels {
+            for (reason, count) in receiver.sent.cut_reasons.each() {
+                let labels = [("receiver", address.as_str()), ("reason", reason)];
+                reasons.encode_family(&labels)?.encode_counter(&count, NO_EXEMPLAR)?;
+            }
+        }
         for (name, help, figure) in GAUGES {
             let mut gauge = page.encode_descriptor(name, help, None, Gauge)?;
             for (receiver, label) in &labels {
@@ -164,6 +172,7 @@ mod tests {
             "nestcast_frames_total 7.0",
             "nestcast_refusals_total{code=\"full\"} 1",
             "nestcast_receiver_delivery_rate_bits_per_second{receiver=\"192.0.2.1:4433\"} 5000.0",
+            "nestcast_receiver_cut_reasons_total{receiver=\"192.0.2.1:4433\",reason=\"path_busy\"} 0",
             "nestcast_loop_receivers{loop=\"1\"} 1",
             "# EOF",
         ] {

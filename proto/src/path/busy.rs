@@ -25,7 +25,8 @@ impl Busy {
     pub(crate) fn handle_batch(&mut self, now: Duration, delivered: u64, mtu: u64, queue: Duration, least: Duration) {
         let waited = queue >= least;
         if let Some((then, before)) = self.last.filter(|_| waited) {
-            let (gap, bytes) = (now.saturating_sub(then), delivered - before);
+            let gap = now.saturating_sub(then);
+            let bytes = delivered - before;
             let packets = u32::try_from(bytes / mtu.max(1)).unwrap_or(u32::MAX).max(1);
             // All of these packets were there before those of the last batch had left.
             if queue >= (gap - gap / packets).max(gap / 2) && gap < OUTAGE {
@@ -40,7 +41,8 @@ impl Busy {
     pub(crate) fn take(&mut self, mtu: u64) -> Option<f64> {
         (self.time >= KNOWN && self.bytes >= KNOWN_PACKETS * mtu).then(|| {
             let rate = self.bytes as f64 / self.time.as_secs_f64();
-            (self.time, self.bytes) = (Duration::ZERO, 0);
+            self.time = Duration::ZERO;
+            self.bytes = 0;
             rate
         })
     }

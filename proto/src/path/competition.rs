@@ -105,7 +105,8 @@ impl Competition {
             self.there = self.there || self.stands(queue);
         }
         if !self.there {
-            (self.cut, self.empty) = (None, 0);
+            self.cut = None;
+            self.empty = 0;
         }
     }
 
@@ -174,7 +175,8 @@ mod tests {
 
     #[test]
     fn beside_another_the_window_follows_cubic_and_is_cut_once_a_round_trip() {
-        let (second, rtt) = (Duration::from_secs(1), Duration::from_millis(100));
+        let second = Duration::from_secs(1);
+        let rtt = Duration::from_millis(100);
         let mut competition = Competition::default();
         assert_eq!(competition.window(second, rtt, 60.0, false), 90.0, "until the first loss");
         assert_eq!(competition.window(2 * second, rtt, 100.0, true), 70.0);

@@ -105,6 +105,19 @@ struct News {
     delivered: u64,
 }
 
+/// A round trip as a whole packet would have had it.
+#[derive(Debug, Clone, Copy)]
+struct ScaledTrip {
+    rtt: Duration,
+    /// Whether it counts for the shortest.
+    counts: bool,
+}
+
+/// For how long a smallest round trip is believed.
+const fn min_rtt_life(behind_queue: bool) -> Duration {
+    if behind_queue { MIN_RTT_LIFE_BEHIND_QUEUE } else { MIN_RTT_LIFE }
+}
+
 impl DelayController {
     /// For packets of `mtu` bytes. `clock` is the time on a clock that flows share, as UTC, when this one's begins.
     #[must_use]
@@ -213,28 +226,36 @@ impl DelayController {
         }
     }
 
-    /// The round trip of the newest packet, and the shortest. A whole packet takes longer to be sent: those that are not are counted
-    /// as if they were, as far as the shortest round trips allow, or, where the path's rate is not known yet, do not count beside whole ones.
+    /// Notes the round trip of the newest packet, and the shortest ones.
     fn see_round_trip(&mut self, now: Duration, newest: &Newest, held: Duration) {
-        let missing = self.path.mtu.saturating_sub(newest.bytes);
         let unscaled = newest.rtt.saturating_sub(held);
-        let (rtt, whole) = match self.rate {
-            Some(rate) => {
-                let packet = self.target.handle_rate(now, self.path.mtu, rate);
-                (unscaled + packet.mul_f64(missing as f64 / self.path.mtu as f64), true)
-            }
-            None => (unscaled, missing <= self.path.mtu / 8),
-        };
+        let scaled = self.scale_to_packet(now, newest, unscaled);
         // Behind a competitor's queue the shortest round trip is not seen, and is as it was.
-        let life = |behind_queue| if behind_queue { MIN_RTT_LIFE_BEHIND_QUEUE } else { MIN_RTT_LIFE };
-        let suspected = life(self.competition.is_suspected(now));
-        self.path.min_rtt = self.shortest.of(now, rtt, whole, suspected);
-        self.fastest.of(now, rtt, whole, life(self.competition.is_there()));
+        let suspected = min_rtt_life(self.competition.is_suspected(now));
+        let certain = min_rtt_life(self.competition.is_there());
+        let min_rtt = self.shortest.of(now, scaled.rtt, scaled.counts, suspected);
+        self.fastest.of(now, scaled.rtt, scaled.counts, certain);
+        let min_unscaled = self.shortest_unscaled.of(now, unscaled, true, suspected);
         // A whole packet takes longer by the difference of the shortest round trips, and by half of it for late clocks: where the path
         // became faster unseen, short packets would seem to wait for ever, and nothing but short ones be sent.
-        let shortest = self.shortest_unscaled.of(now, unscaled, true, suspected);
-        let longer = self.path.min_rtt.saturating_sub(shortest) * 3 / 2;
-        (self.path.rtt, self.path.held) = (rtt.min(unscaled + longer).max(self.path.min_rtt) + held, held);
+        let longer = min_rtt.saturating_sub(min_unscaled) * 3 / 2;
+        let rtt = scaled.rtt.min(unscaled + longer).max(min_rtt);
+        self.path.min_rtt = min_rtt;
+        self.path.rtt = rtt + held;
+        self.path.held = held;
+    }
+
+    /// The round trip `unscaled` as a whole packet would have had it: that takes longer to be sent. Where the path's rate is not
+    /// known yet, packets that are much shorter do not count.
+    fn scale_to_packet(&mut self, now: Duration, newest: &Newest, unscaled: Duration) -> ScaledTrip {
+        let mtu = self.path.mtu;
+        let missing = mtu.saturating_sub(newest.bytes);
+        let Some(rate) = self.rate else {
+            return ScaledTrip { rtt: unscaled, counts: missing <= mtu / 8 };
+        };
+        let packet = self.target.handle_rate(now, mtu, rate);
+        let longer = packet.mul_f64(missing as f64 / mtu as f64);
+        ScaledTrip { rtt: unscaled + longer, counts: true }
     }
 
     /// The round trip without a queue, as far as can be told from another flow's: where a fall of the rate was that flow's doing, a
@@ -273,7 +294,8 @@ impl DelayController {
         };
         if self.falls.certain(now, queue > longest && 2 * aim < window) {
             self.path.window = aim;
-            (self.path.falls, self.path.fell) = (self.path.falls + 1, Duration::ZERO);
+            self.path.falls += 1;
+            self.path.fell = Duration::ZERO;
             if rate >= OUT {
                 // A packet takes longer to be sent now, which is no queue.
                 self.shortest.lengthen(self.target.handle_fall(now, self.path.mtu, rate));
@@ -281,7 +303,8 @@ impl DelayController {
             }
             self.late = 0;
             self.drain.give_up();
-            (self.busy, self.falls) = (Busy::default(), RateDropDetector::default());
+            self.busy = Busy::default();
+            self.falls = RateDropDetector::default();
             self.round = Round::new(now, self.path.in_flight);
         }
     }
@@ -321,7 +344,8 @@ impl DelayController {
         let queue = round.mean_queue() > self.target.of_path(&self.path, self.rate.unwrap_or(f64::MAX));
         if let Some(since) = self.policer.handle_round(now, round, queue, self.path.mtu) {
             // What is to come again of that would be in the way of bases.
-            (self.path.falls, self.path.fell) = (self.path.falls + 1, now.saturating_sub(since));
+            self.path.falls += 1;
+            self.path.fell = now.saturating_sub(since);
         }
         let bits = |rate: f64| Bitrate::from_bits(whole(8.0 * rate));
         let rate = self.policer.rate();
@@ -344,11 +368,16 @@ impl DelayController {
             rate: self.rate,
         };
         let Some((rtt, rate)) = self.route_change.handle_round(now, trip, self.path.mtu) else { return false };
-        (self.shortest, self.fastest, self.shortest_unscaled) = Default::default();
+        self.shortest = Shortest::default();
+        self.fastest = Shortest::default();
+        self.shortest_unscaled = Shortest::default();
         self.path.min_rtt = self.shortest.of(now, rtt, true, MIN_RTT_LIFE);
         self.fastest.of(now, rtt, true, MIN_RTT_LIFE);
-        (self.busy, self.falls, self.competition) = Default::default();
-        (self.free, self.late) = (0, 0);
+        self.busy = Busy::default();
+        self.falls = RateDropDetector::default();
+        self.competition = Competition::default();
+        self.free = 0;
+        self.late = 0;
         self.rate = rate;
         if let Some(rate) = rate {
             self.path.window = whole(self.carried(rate)).clamp(self.least(), MAX_WINDOW);

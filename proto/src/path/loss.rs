@@ -36,7 +36,8 @@ mod tests {
     fn little_loss_is_of_the_air_and_much_of_a_full_queue() {
         let lossy = |lost| {
             let mut round = Round::new(Duration::ZERO, 0);
-            (round.lost, round.delivered) = (lost, 100_000 - lost);
+            round.lost = lost;
+            round.delivered = 100_000 - lost;
             round
         };
         let judge = |lost| {

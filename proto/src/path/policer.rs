@@ -76,7 +76,8 @@ impl Policer {
             None => self.interval = Some(Interval { since: now, until: now, before: delivered, delivered: 0, lost: 0 }),
             Some(interval) => {
                 interval.lost += bytes;
-                (interval.until, interval.delivered) = (now, delivered - interval.before);
+                interval.until = now;
+                interval.delivered = delivered - interval.before;
             }
         }
     }
@@ -214,7 +215,8 @@ mod tests {
         assert_eq!(path.share(), None, "the bucket was full");
         path.rounds(2, (12_000, 12_000), false);
         assert!(is(path.share(), KEPT) && path.falls == 1, "{:?}", path.share());
-        let (mut tried, mut before) = (Vec::new(), KEPT);
+        let mut tried = Vec::new();
+        let mut before = KEPT;
         while path.now < Duration::from_secs(60) {
             path.send(ROUND, true);
             let share = path.share().expect("it is there");

@@ -66,7 +66,8 @@ impl RouteChange {
             return None;
         }
         let level = self.level.get_or_insert(Level::new(now, trip.time, last));
-        let (shortest, longest) = (level.shortest.min(trip.time), level.longest.max(trip.time));
+        let shortest = level.shortest.min(trip.time);
+        let longest = level.longest.max(trip.time);
         if longest - shortest > SAME {
             // The first may have begun before the change, and what was in flight before that one counts.
             let before = if level.first { level.before } else { last };
@@ -115,11 +116,13 @@ mod tests {
 
     /// What is found after a second at 50 ms with 24 kB in flight, and then round trips of so many milliseconds, kB in flight and kB lost.
     fn after(trips: impl IntoIterator<Item = (u64, u64, u64)>) -> Option<(Duration, Option<f64>)> {
-        let (mut change, mut now) = (RouteChange::default(), Duration::ZERO);
+        let mut change = RouteChange::default();
+        let mut now = Duration::ZERO;
         let mut round = |time, flight: u64, lost: u64, queue| {
             let time = Duration::from_millis(time);
             now += time;
-            let (flight, lost) = (flight * 1000, lost * 1000);
+            let flight = flight * 1000;
+            let lost = lost * 1000;
             let trip = Trip { time, queue, flight, delivered: flight, lost, rate: Some(flight as f64) };
             change.handle_round(now, trip, MTU)
         };

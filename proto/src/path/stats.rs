@@ -1,4 +1,4 @@
-//! What is known of the path to a receiver.
+//! What is known of the path to a receiver. The glossary (`docs/glossary.md`, "The rates of one receiver") says what each of its rates is.
 
 use std::time::Duration;
 
@@ -37,9 +37,9 @@ pub struct PathStats {
     pub falls: u64,
     /// How long before the last fall was detected the first packet was sent that it lost.
     pub fell: Duration,
-    /// The most that may be sent, where a policer drops what exceeds a rate.
+    /// The policed rate: the most that may be sent, where a policer drops what exceeds a rate.
     pub policed: Option<Bitrate>,
-    /// What of that is only tried: bytes that nobody misses.
+    /// The tried rate: what of that is only tried, with bytes that nobody misses.
     pub tried: Bitrate,
 }
 
@@ -57,7 +57,7 @@ impl PathStats {
         Duration::try_from_secs_f64(flight).unwrap_or(Duration::MAX).saturating_sub(self.min_rtt + self.held)
     }
 
-    /// What the controller lets through: its window in each round trip, and no more than a policer. Zero before the first.
+    /// The target rate, which the controller lets through: its window in each round trip, and no more than a policer. Zero before the first.
     #[must_use]
     pub fn target_rate(&self) -> Bitrate {
         let rate = Bitrate::of(self.window, self.rtt).unwrap_or_default();

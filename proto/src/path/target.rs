@@ -65,9 +65,11 @@ impl Target {
     pub(crate) fn handle_round(&mut self, now: Duration, round: &Round) {
         let (halvings, since) = &mut self.halvings;
         if round.marked {
-            (*halvings, *since) = ((*halvings + 1).min(HALVINGS_MOST), now);
+            *halvings = (*halvings + 1).min(HALVINGS_MOST);
+            *since = now;
         } else if now.saturating_sub(*since) > HALVING_LIFE {
-            (*halvings, *since) = (halvings.saturating_sub(1), now);
+            *halvings = halvings.saturating_sub(1);
+            *since = now;
         }
         self.lump = round.lump().max(LUMP_KEPT * self.lump);
     }
@@ -124,7 +126,8 @@ mod tests {
 
     #[test]
     fn the_path_is_known_for_a_minute_though_a_flow_sees_its_share_alone() {
-        let (path, mut target) = (PathStats::default(), Target::default());
+        let path = PathStats::default();
+        let mut target = Target::default();
         let is = |target: &Target, rate: f64| {
             target.highest_rate(path.mtu).is_some_and(|highest| (highest - rate).abs() < 1.0)
         };

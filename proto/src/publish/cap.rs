@@ -1,4 +1,4 @@
-//! The most bytes of the next frame that a receiver's cap and a policer let through.
+//! The most bytes of the next frame that a receiver's cap and a policer let through. `docs/glossary.md` has a table of all rates.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a path delivered of late.
+//! What a path delivered of late. `docs/glossary.md` has a table of all rates.
 
 use std::collections::VecDeque;
 use std::time::Duration;

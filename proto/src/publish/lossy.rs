@@ -24,7 +24,8 @@ impl LossyIntervals {
     /// A frame is due; `lost` bytes were lost since the connection began.
     pub(crate) fn handle_frame(&mut self, lost: u64) {
         self.lossy = self.lossy << 1 | u128::from(lost > self.lost);
-        (self.lost, self.seen) = (lost, COUNTED.min(self.seen + 1));
+        self.lost = lost;
+        self.seen = COUNTED.min(self.seen + 1);
     }
 
     /// Whether packets were lost again and again.

@@ -25,8 +25,11 @@ impl Still {
     }
 
     /// A frame is begun, of which `allowed` bytes may be written.
-    pub(crate) fn begin(&mut self, frame: &Frame, allowed: usize) {
-        (self.frame, self.written, self.allowed, self.stays) = (Some(frame.clone()), 0, allowed, false);
+    pub(crate) fn begin(&mut self, frame: Frame, allowed: usize) {
+        self.frame = Some(frame);
+        self.written = 0;
+        self.allowed = allowed;
+        self.stays = false;
     }
 
     /// So many more bytes of it were written.
@@ -60,7 +63,8 @@ impl Still {
     /// The head of a stream of late bytes, and the bytes that may be written of them; `None` if the picture does not stay.
     pub(crate) fn late(&self) -> Option<(LateHeader, Bytes)> {
         let frame = self.frame.as_ref().filter(|_| self.stays)?;
-        let (offset, full) = (self.written as u64, frame.bytes.len() as u64);
+        let offset = self.written as u64;
+        let full = frame.bytes.len() as u64;
         Some((
             LateHeader { id: frame.id, offset, full },
             frame.bytes.slice(self.written..self.allowed.max(self.written)),

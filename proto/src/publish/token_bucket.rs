@@ -90,7 +90,8 @@ mod tests {
         ) {
             let rate = Bitrate::from_bits(bits);
             let mut bucket = TokenBucket::new(INTERVAL, rate);
-            let (mut now, mut written) = (Duration::ZERO, Vec::new());
+            let mut now = Duration::ZERO;
+            let mut written = Vec::new();
             for (after, wanted) in frames {
                 now += Duration::from_millis(after);
                 bucket.handle_time(now);

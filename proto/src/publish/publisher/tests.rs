@@ -1,5 +1,7 @@
 //! The publisher, driven by hand: what it opens, writes, finishes and sends again.
 
+use bytes::BytesMut;
+
 use super::*;
 use crate::wire::bases::Bases;
 use crate::wire::frame::{FrameHeader, Join};

@@ -6,7 +6,7 @@ use bytes::{Buf as _, Bytes};
 
 use super::{SenderOutput, Urgency};
 use crate::bitrate::Bitrate;
-use crate::publish::publisher::Room;
+use crate::publish::room::Room;
 use crate::wire::message::PackageHash;
 use crate::wire::stream::{ModelHeader, StreamHead};
 

@@ -1,0 +1,100 @@
+//! How much parity follows a frame, and the parity itself (spec, "Parity").
+//!
+//! Parity is sent where the path loses packets so often that it pays and a lost packet comes again too late, and where more is
+//! tried than the path is known to carry: nobody misses parity, and it makes up for what is lost of the frame.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::path::round::whole;
+use crate::path::stats::{PathStats, repaired_in_time};
+use crate::publish::lossy::LossyIntervals;
+use crate::publish::stream::{Kind, Stream};
+use crate::wire::limits::{MAX_HEAD_BYTES, MAX_PARITY_BLOCK, MAX_PIECES};
+use crate::wire::parity::ParityHeader;
+use crate::wire::stream::StreamHead;
+
+/// Bytes of a packet that are no stream's: its header, its seal, and a STREAM frame's header take that many or more.
+const PACKET_OVERHEAD: u64 = 20;
+
+/// What decides how much parity a frame has.
+#[derive(Debug)]
+pub(super) struct Parity {
+    interval: Duration,
+    /// How often packets are lost, and how long they are.
+    lossy: LossyIntervals,
+    mtu: u64,
+    /// Whether what is lost comes again before its frame is shown.
+    repairs_in_time: bool,
+    /// Bytes of parity for each byte of a frame because more is tried.
+    tried: f64,
+}
+
+impl Parity {
+    /// For frames that are due every `interval`.
+    pub(super) fn new(interval: Duration) -> Self {
+        Self {
+            interval,
+            lossy: LossyIntervals::default(),
+            mtu: PathStats::default().mtu,
+            repairs_in_time: true,
+            tried: 0.0,
+        }
+    }
+
+    /// A frame is due.
+    pub(super) fn handle_frame(&mut self, path: &PathStats) {
+        self.lossy.handle_frame(path.lost);
+        self.mtu = path.mtu;
+        self.repairs_in_time = repaired_in_time(path.rtt, self.interval).is_some();
+        self.tried = path.policed.map_or(0.0, |policed| {
+            let known = policed.bits().saturating_sub(path.tried.bits());
+            path.tried.bits() as f64 / known.max(1) as f64
+        });
+    }
+
+    /// Whether the path lost packets again and again.
+    pub(super) const fn is_lossy(&self) -> bool {
+        self.lossy.is_lossy()
+    }
+
+    /// Most bytes of parity for a stream of `length` bytes.
+    pub(super) fn most_bytes(&self, length: u64) -> u64 {
+        let pieces = self.pieces(length);
+        if pieces == 0 { 0 } else { pieces * self.block_bytes() + MAX_HEAD_BYTES as u64 }
+    }
+
+    /// The parity of a frame's stream that ended, its head first; `None` for other streams, and where parity does not pay. It is
+    /// written to `out`, whose memory is used again.
+    pub(super) fn protect(&self, sent: &Stream, out: &mut BytesMut) -> Option<Bytes> {
+        if sent.kind != Kind::Frame {
+            return None;
+        }
+        let stream = sent.number?;
+        let [head, body] = &sent.whole;
+        let written = [head.clone(), body.slice(..sent.written)];
+        let length = (head.len() + sent.written) as u64;
+        let pieces = self.pieces(length);
+        if pieces == 0 {
+            return None;
+        }
+        let header = ParityHeader { stream, length, pieces, block: self.block_bytes() };
+        StreamHead::Parity(header).write(out);
+        header.protect(&written, out);
+        Some(out.split().freeze())
+    }
+
+    /// Into how many pieces a stream of `length` bytes is cut for its parity.
+    fn pieces(&self, length: u64) -> u64 {
+        let packets = length.div_ceil(self.block_bytes());
+        let pays = if self.repairs_in_time { 0 } else { self.lossy.pieces(packets) };
+        let tried = whole(packets as f64 * self.tried).min(MAX_PIECES).min(packets / 2);
+        pays.max(tried)
+    }
+
+    /// Bytes of a block: as many as a packet carries.
+    fn block_bytes(&self) -> u64 {
+        self.mtu.saturating_sub(PACKET_OVERHEAD).clamp(1, MAX_PARITY_BLOCK)
+    }
+}

@@ -1,0 +1,141 @@
+//! Pictures, each coded by itself: the newest counts, and more of one that stays is sent while nothing newer is due.
+//!
+//! What decides which frame goes next: one frame waits at most, the newest, until the base of the one before is written. What
+//! decides whether more of a picture is sent: `still.rs`. Where a frame ends: `cut.rs`.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::path::stats::{PathStats, payload};
+use crate::publish::carried_rate::CarriedRate;
+use crate::publish::cut::{Next, Situation};
+use crate::publish::policy::Policy;
+use crate::publish::room::packets_of;
+use crate::publish::still::Still;
+use crate::publish::stream::{Kind, Stream};
+use crate::publish::writer::Writer;
+use crate::wire::frame::Frame;
+use crate::wire::limits::STAYS_EVERY;
+
+/// What one receiver has of the last picture, and what waits.
+#[derive(Debug, Default)]
+pub(super) struct Pictures {
+    /// The frame that waits for the base of the one before it.
+    waiting: Option<Frame>,
+    /// The picture that is sent, or was last.
+    still: Still,
+    /// When a frame was begun, or late bytes.
+    began: Duration,
+}
+
+impl Pictures {
+    /// Begins the frame that waits, or ends the stream before it.
+    fn admit(&mut self, writer: &mut Writer) {
+        if writer.stream().is_some() {
+            writer.cut(self.situation());
+        } else if let Some(frame) = self.waiting.take() {
+            let allowed = writer.begin(&frame);
+            self.began = writer.due();
+            self.still.begin(frame, allowed);
+        }
+    }
+
+    fn situation(&self) -> Situation {
+        let next = if self.waiting.is_some() { Next::Frame } else { Next::Nothing };
+        Situation { next, ..Situation::default() }
+    }
+
+    /// The same picture is due again: its frame ends as any does, and what is left of it follows.
+    fn go_on(&mut self, writer: &mut Writer) {
+        if writer.late().is_some() {
+            writer.count_late_bytes();
+        } else if writer.stream().is_some() {
+            writer.cut(Situation { next: Next::SamePicture, ..Situation::default() });
+        } else {
+            self.begin_late(writer);
+        }
+    }
+
+    /// Begins a stream of late bytes, if there are any or it is time to say that there are none, and nothing is in their way.
+    fn begin_late(&mut self, writer: &mut Writer) {
+        if writer.stream().is_some() {
+            return;
+        }
+        let Some((header, body)) = self.still.late() else { return };
+        let is_soon = writer.due() < self.began + STAYS_EVERY;
+        if body.is_empty() && is_soon {
+            return;
+        }
+        self.began = writer.due();
+        writer.begin_late(header, body);
+    }
+
+    /// If the path's rate fell, the bases on the way go again.
+    fn send_again(&mut self, writer: &mut Writer, path: &PathStats) {
+        if let Some(bases) = writer.recent.handle_path(writer.due(), path) {
+            self.still.handle_reset();
+            writer.begin_again(0, bases);
+        }
+    }
+}
+
+impl Policy for Pictures {
+    fn handle_frame(&mut self, writer: &mut Writer, frame: &Frame, path: &PathStats) {
+        self.send_again(writer, path);
+        if self.waiting.is_none() && self.still.repeats(frame, writer.late_bytes_allowed()) {
+            return self.go_on(writer);
+        }
+        self.still.end();
+        // What was not sent because the picture stayed is not waited for.
+        if let Some(frame) = frame.for_receiver(self.still.repeated(), false) {
+            writer.recent.handle_frame(writer.due(), &frame);
+            let before = self.waiting.replace(frame);
+            writer.skip(u64::from(before.is_some()));
+        }
+        self.admit(writer);
+    }
+
+    fn handle_written(&mut self, writer: &mut Writer, _now: Duration, body: usize, _path: &PathStats) {
+        self.still.handle_written(body);
+        writer.cut(self.situation());
+    }
+
+    fn handle_finished(&mut self, writer: &mut Writer) {
+        self.admit(writer);
+        self.begin_late(writer);
+    }
+
+    /// The base alone, then the rest.
+    fn unwritten(&self, _writer: &Writer, stream: &Stream) -> [Bytes; 2] {
+        if stream.owes_nothing() { stream.unwritten.clone() } else { stream.unwritten_base() }
+    }
+
+    /// What waits fills the packet of the next base, where nothing is lost: else that would leave with a base alone.
+    fn slow_window(&self, path: &PathStats) -> u64 {
+        let fills = path.window / path.mtu.max(1) * path.mtu.saturating_sub(payload(path.mtu));
+        path.window + if path.repairing == 0 { fills } else { 0 }
+    }
+
+    fn packets_beyond(&self, writer: &Writer, carried: &CarriedRate, path: &PathStats) -> u64 {
+        if writer.stream().is_some_and(|stream| matches!(stream.kind, Kind::Late | Kind::Parity)) {
+            return 0;
+        }
+        let base = writer.base_left();
+        let is_silent = carried.silent_frames() >= 2;
+        let has_no_room = path.in_flight + base.min(path.mtu) > path.window;
+        if has_no_room || is_silent { packets_of(base, path).max(u64::from(is_silent)) } else { 0 }
+    }
+
+    fn owed_frames(&self) -> u64 {
+        u64::from(self.waiting.is_some())
+    }
+
+    fn handle_end(&mut self, writer: &mut Writer) {
+        self.still.end();
+        if let Some(late) = writer.late() {
+            late.leave_rest();
+            writer.cut(Situation { next: Next::End, ..Situation::default() });
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Writes one stream after the other for one receiver: frames, their parity, late bytes, and bases that go again.
+//!
+//! What decides the order of the bytes: a stream is written until `cut.rs` ends it, its parity follows, and then a policy
+//! (`pictures.rs` or `video.rs`) begins the next one.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::bitrate::Bitrate;
+use crate::path::stats::{PathStats, payload};
+use crate::publish::cap::Cap;
+use crate::publish::cut::{Extent, Situation, cut};
+use crate::publish::parity::Parity;
+use crate::publish::recent::Recent;
+use crate::publish::stats::SendStats;
+use crate::publish::step::Step;
+use crate::publish::stream::{Kind, Stream};
+use crate::wire::frame::Frame;
+use crate::wire::limits::MAX_HEAD_BYTES;
+use crate::wire::stream::{LateHeader, StreamHead};
+
+/// Room for the heads of about 30 frames, more than a transport holds.
+const HEADS_BYTES: usize = 1024;
+/// A receiver that took so many times a frame's bytes is not thought able to take more of the next.
+const USEFUL_GROWTH: u64 = 2;
+
+/// What is written for one receiver, whatever a frame is.
+#[derive(Debug)]
+pub(super) struct Writer {
+    interval: Duration,
+    /// When the last frame was due.
+    due: Duration,
+    cap: Cap,
+    /// The stream that is being written.
+    stream: Option<Stream>,
+    /// Bytes of the last frame that was written.
+    last_bytes: u64,
+    /// Bytes of streams that a whole packet carries.
+    packet_bytes: u64,
+    parity: Parity,
+    /// The frames on their way, whose bases may go again.
+    pub(super) recent: Recent,
+    stats: SendStats,
+    /// Where heads are written: its memory is used again once the transport has let go of those before.
+    heads: BytesMut,
+}
+
+impl Writer {
+    /// See [`Publisher::new`](crate::Publisher::new).
+    pub(super) fn new(interval: Duration, cap: Option<Bitrate>) -> Self {
+        Self {
+            interval,
+            due: Duration::ZERO,
+            cap: Cap::new(interval, cap),
+            stream: None,
+            last_bytes: 0,
+            packet_bytes: PathStats::default().payload(),
+            parity: Parity::new(interval),
+            recent: Recent::new(interval),
+            stats: SendStats::default(),
+            heads: BytesMut::new(),
+        }
+    }
+
+    /// From one frame to the next.
+    pub(super) const fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// When the last frame was due.
+    pub(super) const fn due(&self) -> Duration {
+        self.due
+    }
+
+    /// The stream that is being written.
+    pub(super) const fn stream(&self) -> Option<&Stream> {
+        self.stream.as_ref()
+    }
+
+    /// What this receiver was given so far.
+    pub(super) const fn stats(&self) -> SendStats {
+        self.stats
+    }
+
+    /// Bytes of the last frame that was written.
+    pub(super) const fn last_bytes(&self) -> u64 {
+        self.last_bytes
+    }
+
+    /// Bytes of streams that a whole packet carries.
+    pub(super) const fn packet_bytes(&self) -> u64 {
+        self.packet_bytes
+    }
+
+    /// Whether the path lost packets again and again.
+    pub(super) const fn is_lossy(&self) -> bool {
+        self.parity.is_lossy()
+    }
+
+    /// Bytes of a base, or of another stream's head, that are not written yet.
+    pub(super) fn base_left(&self) -> u64 {
+        self.stream.as_ref().map_or(0, |stream| stream.base_left as u64)
+    }
+
+    /// The most bytes of the next frame that this receiver may have use for.
+    pub(super) fn useful_bytes(&self) -> u64 {
+        let written = self.stream.as_ref().map_or(0, |stream| stream.written as u64);
+        let unwritten = self.stream.as_ref().map_or(0, |stream| stream.unwritten_bytes() as u64);
+        written.max(self.last_bytes).saturating_mul(USEFUL_GROWTH).min(self.cap.useful_bytes(unwritten))
+    }
+
+    /// Bytes of late bytes that the cap lets through now.
+    pub(super) fn late_bytes_allowed(&self) -> usize {
+        let bytes = self.cap.bytes().saturating_sub(MAX_HEAD_BYTES as u64);
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
+    /// A frame is due.
+    pub(super) fn handle_frame(&mut self, now: Duration, path: &PathStats) {
+        self.due = now;
+        self.packet_bytes = payload(path.mtu);
+        self.parity.handle_frame(path);
+        self.cap.handle_frame(now, path.policed);
+    }
+
+    /// `count` frames that were due are not sent.
+    pub(super) const fn skip(&mut self, count: u64) {
+        self.stats.skipped += count;
+    }
+
+    /// Begins the stream of a frame, in place of one that ended. Returns how many bytes of the frame it may have.
+    pub(super) fn begin(&mut self, frame: &Frame) -> usize {
+        let head = self.head(&StreamHead::Frame(frame.header()));
+        let full = frame.bytes.len();
+        let base = frame.base.min(full);
+        let allowed = self.frame_bytes_allowed(head.len(), full);
+        let extent = Extent { full, base, allowed, written: 0, has_base: false };
+        let end = cut(&extent, Situation::default()).at;
+        self.stats.full += full as u64;
+        let base_left = head.len() + base;
+        let open = Step::Open { frame: frame.id };
+        let stream = Stream::new(Kind::Frame, frame.id, open, [head, frame.bytes.slice(..end)]);
+        self.stream = Some(Stream { full, base, base_left, ..stream });
+        end
+    }
+
+    /// Begins a stream of late bytes.
+    pub(super) fn begin_late(&mut self, header: LateHeader, body: Bytes) {
+        let head = self.head(&StreamHead::Late(header));
+        let open = Step::Open { frame: header.id };
+        self.stream = Some(Stream::new(Kind::Late, header.id, open, [head, body]));
+    }
+
+    /// Resets what is being written for a stream of `bases`, the oldest of which is of frame `first`.
+    pub(super) fn begin_again(&mut self, first: u64, bases: Bytes) {
+        self.cut(Situation { rate_fell: true, ..Situation::default() });
+        self.stats.again += 1;
+        let open = Step::Again { first };
+        self.stream = Some(Stream::new(Kind::Again, first, open, [bases, Bytes::new()]));
+    }
+
+    /// The stream that was opened last has this number.
+    pub(super) const fn handle_opened(&mut self, number: u64) {
+        if let Some(stream) = &mut self.stream {
+            stream.number = Some(number);
+        }
+    }
+
+    /// The transport took `count` bytes. Returns how many of them are a frame's, without its head; `None` if nothing was being
+    /// written.
+    pub(super) fn handle_written(&mut self, count: usize) -> Option<usize> {
+        let stream = self.stream.as_mut()?;
+        let taken = stream.handle_written(count);
+        let ends_frames_base = taken.ends_base && stream.kind == Kind::Frame;
+        self.cap.handle_written(taken.head + taken.body);
+        self.stats.bytes += taken.body as u64;
+        self.stats.frames += u64::from(ends_frames_base);
+        Some(taken.body)
+    }
+
+    /// Ends the stream if it must end in this situation.
+    pub(super) fn cut(&mut self, situation: Situation) {
+        let Some(stream) = self.stream.as_mut().filter(|stream| !stream.finish) else { return };
+        let cut = cut(&stream.extent(), situation);
+        if cut.ends {
+            stream.finish = true;
+            if stream.kind == Kind::Frame {
+                self.stats.handle_cut(cut.reason);
+            }
+        }
+    }
+
+    /// The stream of late bytes that is being written, if it is one.
+    pub(super) fn late(&mut self) -> Option<&mut Stream> {
+        self.stream.as_mut().filter(|stream| stream.kind == Kind::Late)
+    }
+
+    /// What a stream of late bytes took in a frame interval tells what the path may take of a frame.
+    pub(super) fn count_late_bytes(&mut self) {
+        if let Some(stream) = self.late() {
+            let written = std::mem::take(&mut stream.written) as u64;
+            self.last_bytes = self.last_bytes.max(written);
+        }
+    }
+
+    /// What to do now for the stream that is being written. With [`Step::Finish`] its parity is begun, or none is left.
+    pub(super) fn poll(&mut self) -> Option<Step> {
+        let stream = self.stream.as_mut()?;
+        if let Some(step) = stream.open.take() {
+            return Some(step);
+        }
+        if !stream.finish {
+            return Some(Step::Write);
+        }
+        let written = stream.written as u64;
+        match stream.kind {
+            Kind::Frame => self.last_bytes = written,
+            Kind::Late => self.last_bytes = self.last_bytes.max(written),
+            Kind::Again | Kind::Parity => {}
+        }
+        self.begin_parity();
+        Some(Step::Finish)
+    }
+
+    /// Begins the parity of the stream that ended, if it has any. Like a base it is never cut.
+    fn begin_parity(&mut self) {
+        let Some(sent) = self.stream.take() else { return };
+        if let Some(parity) = self.parity.protect(&sent, &mut self.heads) {
+            let open = Step::Open { frame: sent.first };
+            self.stream = Some(Stream::new(Kind::Parity, sent.first, open, [parity, Bytes::new()]));
+        }
+    }
+
+    /// Bytes of a frame of `full` bytes that the cap lets through now, with its stream's head and its parity.
+    fn frame_bytes_allowed(&self, head: usize, full: usize) -> usize {
+        let cap = self.cap.bytes();
+        let parity = self.parity.most_bytes(cap.min(full as u64));
+        usize::try_from(cap.saturating_sub(parity)).unwrap_or(usize::MAX).saturating_sub(head)
+    }
+
+    fn head(&mut self, head: &StreamHead) -> Bytes {
+        if self.heads.capacity() < MAX_HEAD_BYTES {
+            self.heads.reserve(HEADS_BYTES);
+        }
+        head.write(&mut self.heads);
+        self.heads.split().freeze()
+    }
+}
