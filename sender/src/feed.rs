@@ -1,6 +1,5 @@
 //! One receiver: let in or turned away, then fed frame by frame.
 
-mod in_loop;
 mod model;
 
 use std::collections::VecDeque;
@@ -12,16 +11,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, Clock, Close, Code, Control, Hello, INITIAL_WINDOW, MAX_OPEN_FRAMES, Message, PathStats, Publisher, Room,
-    Step, Welcome, same_token,
+    Bitrate, Clock, Close, Code, Control, Demand, DemandEntry, Hello, INITIAL_WINDOW, MAX_OPEN_FRAMES, Message,
+    PathStats, Publisher, ReceiverDemand, RenditionFollower, Room, Step, Welcome, same_token,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use self::in_loop::InLoop;
 use crate::clock;
-use crate::feedback::Feedback;
-use crate::frames::{Frames, Next};
+use crate::fanout::{FrameReceiver, NextFrame};
 use crate::places::{Place, Places};
 use crate::statistics::{Counters, ReceiverStatistics, Served};
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing, Urgency};
@@ -34,7 +31,7 @@ pub(crate) struct Shared {
     pub(crate) interval: Duration,
     pub(crate) package: Option<Bytes>,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) feedback: Feedback,
+    pub(crate) demand: Demand,
     pub(crate) places: Arc<Places>,
     /// Why there are no more frames, once there are none.
     pub(crate) end: OnceLock<Close>,
@@ -74,9 +71,9 @@ pub(crate) enum End {
 pub(crate) async fn run<C: Connection>(
     connection: C,
     time_is_up: impl Future<Output = Close>,
-    number: u64,
+    entry: DemandEntry,
     shared: Arc<Shared>,
-    frames: Frames,
+    frames: FrameReceiver,
 ) {
     let address = connection.address();
     // Kept until the connection is closed: a stream that is dropped is ended, and its end would come before the reason.
@@ -96,7 +93,7 @@ pub(crate) async fn run<C: Connection>(
     Counters::add(&shared.counters.accepted, 1);
     let cap = hello.max_bitrate;
     tracing::info!(%address, cap = cap.map(Bitrate::bits), "receiver joined");
-    let mut feed = Feed::new(&connection, cap, number, &shared);
+    let mut feed = Feed::new(&connection, cap, entry, &shared);
     // Who comes begins with the frame that is there now.
     let ended = tokio::select! {
         ended = feed.run(frames.clone(), incoming, control) => ended,
@@ -178,7 +175,7 @@ struct Feed<'a, C: Connection> {
     connection: &'a C,
     publisher: Publisher,
     shared: &'a Shared,
-    number: u64,
+    entry: DemandEntry,
     /// The stream that is written, and the oldest frame on it.
     stream: Option<(u64, C::Outgoing)>,
     /// The same of those before, as many as may be on the way; the newest last.
@@ -188,40 +185,45 @@ struct Feed<'a, C: Connection> {
     cap: Option<Bitrate>,
     /// Whether the model was asked for.
     asked: bool,
-    in_loop: InLoop,
+    follower: RenditionFollower,
 }
 
 /// What a feed waits for.
 enum Event {
-    Frame(Next),
+    Frame(NextFrame),
     Written(usize),
     Message(Message),
 }
 
 impl<'a, C: Connection> Feed<'a, C> {
-    fn new(connection: &'a C, cap: Option<Bitrate>, number: u64, shared: &'a Shared) -> Self {
+    fn new(connection: &'a C, cap: Option<Bitrate>, entry: DemandEntry, shared: &'a Shared) -> Self {
         let publisher = Publisher::new(shared.interval, cap);
         let publisher = if shared.welcome.video.is_some() { publisher.of_video(shared.interval) } else { publisher };
         Self {
             connection,
             publisher,
             shared,
-            number,
+            follower: RenditionFollower::new(entry.receiver()),
+            entry,
             stream: None,
             finished: VecDeque::new(),
             served: None,
             cap,
             asked: false,
-            in_loop: InLoop::default(),
         }
     }
 
-    async fn run(&mut self, mut frames: Frames, incoming: &mut C::Incoming, mut control: Control) -> Result<(), End> {
+    async fn run(
+        &mut self,
+        mut frames: FrameReceiver,
+        incoming: &mut C::Incoming,
+        mut control: Control,
+    ) -> Result<(), End> {
         let epoch = Instant::now();
         let mut live = true;
         loop {
             if self.publisher.needs_join() {
-                self.shared.feedback.ask_join(self.in_loop.0);
+                self.entry.request_join(self.follower.rendition());
             }
             let idle = self.drive_to_write().await?;
             if idle && !live {
@@ -232,19 +234,21 @@ impl<'a, C: Connection> Feed<'a, C> {
                 return Ok(());
             }
             match self.event(&mut frames, live, idle, incoming, &mut control).await? {
-                Event::Frame(Next::Frame(frame)) => {
-                    let frame = self.in_loop.enter(frame, self.number, &mut self.publisher);
+                Event::Frame(NextFrame::Frame(frame)) => {
+                    let followed = self.follower.follow(&frame);
+                    if followed.begins_anew {
+                        self.publisher.handle_other_loop();
+                    }
                     let path = self.connection.path();
                     if self.publisher.sends_again(&path) {
                         self.tell_arrived();
                     }
-                    self.publisher.handle_frame(epoch.elapsed(), &frame, &path);
+                    self.publisher.handle_frame(epoch.elapsed(), followed.frame, &path);
                     self.connection.allow_beyond(self.publisher.packets_beyond(&path));
-                    self.shared.feedback.ask(self.publisher.useful_bytes());
                     self.note(path);
                 }
-                Event::Frame(Next::Missed(count)) => self.publisher.handle_missed(count),
-                Event::Frame(Next::End) => {
+                Event::Frame(NextFrame::Missed(count)) => self.publisher.handle_missed(count),
+                Event::Frame(NextFrame::End) => {
                     live = false;
                     self.publisher.handle_end();
                     self.note(self.connection.path());
@@ -259,7 +263,7 @@ impl<'a, C: Connection> Feed<'a, C> {
     /// and that before the rest. Every branch may be dropped while it waits.
     async fn event(
         &mut self,
-        frames: &mut Frames,
+        frames: &mut FrameReceiver,
         live: bool,
         idle: bool,
         incoming: &mut C::Incoming,
@@ -370,25 +374,31 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    /// Notes its figures, on a path of which this is known.
+    /// States what it wants, and notes its figures, on a path of which this is known.
     fn note(&mut self, path: PathStats) {
         let publisher = &self.publisher;
-        let figures = ReceiverStatistics {
-            number: self.number,
-            address: self.connection.address(),
-            in_loop: self.in_loop.0,
-            delivery_rate: publisher.delivery_rate(),
-            carried_rate: publisher.carried_rate(&path),
+        let wanted = ReceiverDemand {
+            bandwidth: publisher.carried_rate(&path),
             max_bitrate: self.cap,
             useful_bytes: publisher.useful_bytes(),
             owed_frames: publisher.owed_frames(),
             needs_join: publisher.needs_join(),
+            rendition: self.follower.rendition(),
+        };
+        self.entry.set(wanted);
+        let number = self.entry.receiver();
+        let figures = ReceiverStatistics {
+            number,
+            address: self.connection.address(),
+            rendition: wanted.rendition,
+            delivery_rate: publisher.delivery_rate(),
+            useful_bytes: wanted.useful_bytes,
             sent: publisher.stats(),
             path,
         };
         match &self.served {
             Some(served) => served.note(figures),
-            None => self.served = Some(self.shared.counters.serve(self.number, figures)),
+            None => self.served = Some(self.shared.counters.serve(number, figures)),
         }
     }
 }

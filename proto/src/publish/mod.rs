@@ -5,6 +5,7 @@ mod delivery_rate;
 mod lossy;
 pub(crate) mod publisher;
 mod recent;
+pub(crate) mod rendition;
 mod still;
 mod token_bucket;
 mod waiting;
