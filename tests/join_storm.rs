@@ -3,11 +3,11 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use nestcast_encode::RenditionLimit;
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::link::Link;
 use nestcast_proto::{Arrived, Bitrate, ReceiveStats};
 use nestcast_receiver::FrameSink;
-use nestcast_sender::Loops;
 use nestcast_tests::network::{INTERVAL, Scenario, Viewer, broadcast_from};
 use nestcast_tests::video_frames::video_frames;
 
@@ -49,14 +49,15 @@ fn a_hundred_join_within_a_second_and_no_frame_is_late_by_an_interval() {
         Some(place) => BEGINS + Duration::from_secs(1) * place / STORM,
     };
     let scenario = Scenario::lasting(BEGINS + Duration::from_secs(2));
-    let outcome = broadcast_from(&[Link::constant(LINK)], scenario, video_frames(Loops::default()), |network| {
-        let viewer = |number| {
-            let joins = joins(number);
-            let sink = Clock { network: network.clone(), joins, frames: Vec::new() };
-            Viewer { joins, link: 0, cap: Some(Bitrate::from_bits(EACH)), sink }
-        };
-        (0..BEFORE + STORM).map(viewer).collect()
-    });
+    let outcome =
+        broadcast_from(&[Link::constant(LINK)], scenario, video_frames(RenditionLimit::default()), |network| {
+            let viewer = |number| {
+                let joins = joins(number);
+                let sink = Clock { network: network.clone(), joins, frames: Vec::new() };
+                Viewer { joins, link: 0, cap: Some(Bitrate::from_bits(EACH)), sink }
+            };
+            (0..BEFORE + STORM).map(viewer).collect()
+        });
     // What a frame takes while nobody joins: half of the round trip, and what waits for the next one.
     let calm = outcome.receivers[0].frames.iter().filter(|(_, captured, _)| *captured < BEGINS).skip(30);
     let usual = calm.map(|(_, captured, at)| at.saturating_sub(*captured)).max().expect("frames come before the storm");

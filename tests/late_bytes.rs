@@ -8,9 +8,11 @@ use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::link::Link;
 use nestcast_lab::metrics::psnr;
 use nestcast_lab::pace::{Pace, microseconds};
-use nestcast_proto::{Arrived, Bitrate, Frame, More, PackageHash, ReceiveStats, Welcome};
+use nestcast_proto::{
+    Arrived, Bitrate, BroadcastFrame, Demand, Frame, More, PackageHash, ReceiveStats, SourceError, Welcome,
+};
 use nestcast_receiver::FrameSink;
-use nestcast_sender::{Feedback, FrameSource, SourceError};
+use nestcast_sender::FrameSource;
 use nestcast_tests::network::{INTERVAL, Outcome, Scenario, Viewer, broadcast_from};
 use nestcast_tests::pictures::{self, Content};
 
@@ -53,7 +55,7 @@ impl FrameSource for Slides {
         Welcome { model: [1; 6], package: PackageHash([1; 32]), width, height, rate: (30, 1), video: None }
     }
 
-    async fn next(&mut self, _feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
+    async fn next(&mut self, _demand: &Demand) -> Result<Option<BroadcastFrame>, SourceError> {
         let at = self.pace.next().await;
         let (id, captured) = (self.id, microseconds(at));
         self.id += 1;
@@ -62,7 +64,7 @@ impl FrameSource for Slides {
             self.since = id;
         }
         let bytes = self.slides[0].1.clone();
-        Ok(Some(Frame { id, skipped: 0, captured, since: self.since, base: BASE, bytes, join: None, loops: None }))
+        Ok(Some(Frame { id, skipped: 0, captured, since: self.since, base: BASE, bytes, join: None }.into()))
     }
 }
 

@@ -7,11 +7,14 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::{Channels, Size};
+use nestcast_codec::Channels;
+use nestcast_encode::{PictureFormat, Pictures};
 use nestcast_media::y4m::Rate;
-use nestcast_proto::{Arrived, Bitrate, Code, Frame, PackageHash, ReceiveStats, ReceiverEnd, Welcome};
+use nestcast_proto::{
+    Arrived, Bitrate, BroadcastFrame, Code, Demand, PackageHash, ReceiveStats, ReceiverEnd, SourceError, Welcome,
+};
 use nestcast_receiver::{Error, FrameSink, receive, view};
-use nestcast_sender::{Broadcast, Feedback, FrameSource, Identity, Pictures, SourceError};
+use nestcast_sender::{Broadcast, FrameSource, Identity};
 use nestcast_tests::broadcasts::{CountingViewer, PATIENCE, Plan, RATE, Running, config, eventually, identity};
 use nestcast_tests::pictures::{self, Content};
 use nestcast_tests::still_frames::StillFrames;
@@ -164,12 +167,11 @@ async fn a_broadcast_that_breaks_off_has_not_ended_and_leaves_no_thread_behind()
     let picture = pictures::picture(Content::Noise, width, height, Channels::Rgb, 1);
     let alive = Arc::new(());
     let held = Arc::clone(&alive);
-    let next = move || {
+    let format = PictureFormat::of(&picture, Rate::new(RATE, 1).expect("a valid rate"));
+    let source = Pictures::from_fn(format, move |_| {
         let _held = &held;
         Ok(Some(picture.clone()))
-    };
-    let size = Size::new(width, height).expect("a valid size");
-    let source = Pictures::new(size, Rate::new(RATE, 1).expect("a valid rate"), next);
+    });
     let broadcast = Running::run(plan.listen_with(source));
     let (eye, seeing) = CountingViewer::open();
     let received = tokio::spawn(view(config(broadcast.address, &identity), eye, std::future::pending()));
@@ -200,19 +202,23 @@ fn a_receiver_finds_a_sender_that_comes_back() {
     receiving.block_on(received).expect("no panic").expect("the broadcast's end is no error");
 }
 
-/// Frames of no codec until a receiver got five, and then an error.
-struct Failing(Option<SourceError>, StillFrames);
+/// Frames of no codec until five were made while a receiver was there, and then an error.
+struct Failing {
+    error: Option<SourceError>,
+    frames: StillFrames,
+    served: u64,
+}
 
 impl FrameSource for Failing {
     fn welcome(&self) -> Welcome {
-        self.1.welcome()
+        self.frames.welcome()
     }
 
-    async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
-        let served = feedback.statistics().receivers.iter().any(|receiver| receiver.sent.frames >= 5);
-        match self.0.take_if(|_| served) {
+    async fn next(&mut self, demand: &Demand) -> Result<Option<BroadcastFrame>, SourceError> {
+        self.served += u64::from(!demand.receivers().is_empty());
+        match self.error.take_if(|_| self.served > 5) {
             Some(error) => Err(error),
-            None => self.1.next(feedback).await,
+            None => self.frames.next(demand).await,
         }
     }
 }
@@ -238,7 +244,8 @@ async fn receivers_are_told_whether_a_source_broke_off_or_failed() {
     ] {
         let (identity, said) = (identity(), error.to_string());
         let config = nestcast_sender::Config::new(anywhere(), identity.clone());
-        let source = Failing(Some(error), StillFrames::new(5000, 100, PATIENCE));
+        let frames = StillFrames::new(5000, 100, PATIENCE);
+        let source = Failing { error: Some(error), frames, served: 0 };
         let broadcast = Broadcast::listen(config, source).expect("a free port");
         let address = broadcast.address().expect("it listens");
         let sending = tokio::spawn(broadcast.run(std::future::pending()));

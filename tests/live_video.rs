@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use nestcast_codec::{Budget, Population, VideoEncoder, VideoModel, VideoSettings};
+use nestcast_encode::RenditionLimit;
 use nestcast_lab::link::Link;
 use nestcast_lab::video_frames::VideoFrames;
 use nestcast_proto::Bitrate;
-use nestcast_sender::Loops;
 use nestcast_tests::network::{Outcome, Scenario, Viewer, broadcast_from, steps};
 use nestcast_tests::video_frames::{self, CUT, RATE, Watcher, picture};
 
@@ -16,7 +16,7 @@ fn ms(milliseconds: u64) -> Duration {
 
 /// Broadcasts over `link` for `time` to receivers that join so late and ask for so much.
 fn watch(link: &Link, time: Duration, receivers: &[(Duration, Option<u64>)]) -> Vec<Watcher> {
-    watch_source(video_frames::video_frames(Loops::default()), std::slice::from_ref(link), time, receivers)
+    watch_source(video_frames::video_frames(RenditionLimit::default()), std::slice::from_ref(link), time, receivers)
 }
 
 /// The same of this video; receivers are behind one of `links` each, those behind the last share it.
@@ -150,7 +150,7 @@ fn who_joins_sees_a_picture_at_once_and_gets_its_own_rate_of_the_one_encode() {
 #[test]
 fn a_receiver_has_its_cap_though_a_quarter_of_the_frames_is_left_out() {
     let caps = [150_000, 300_000];
-    let source = video_frames::noisy_video_frames(Loops::default()).leaving_out(4);
+    let source = video_frames::noisy_video_frames(RenditionLimit::default()).leaving_out(4);
     let link = Link::constant(4_000_000).with_rtt(ms(20));
     let watchers = watch_source(source, &[link], ms(6000), &caps.map(|cap| (ms(0), Some(cap))));
     for (watcher, cap) in watchers.iter().zip(caps) {
@@ -172,7 +172,7 @@ fn who_joins_has_full_quality_within_sixteen_frames() {
     for rate in [1_000_000, 4_000_000] {
         let receivers = [0, 2000, 2517, 3034].map(|joins| (ms(joins), None));
         let links = vec![Link::constant(rate).with_rtt(ms(50)); receivers.len()];
-        let source = video_frames::video_frames(Loops::AtMost(1));
+        let source = video_frames::video_frames(RenditionLimit::AtMost(1));
         let watchers = watch_source(source, &links, ms(4200), &receivers);
         let psnr = |watcher: &Watcher, ids: std::ops::Range<u64>| {
             let within = watcher.decoded.iter().filter(|frame| ids.contains(&frame.id));
@@ -198,7 +198,7 @@ fn who_joins_in_the_middle_of_a_scene_cut_sees_the_new_scene_as_soon_as_the_othe
     let joins = (0..13).map(|step| (cut + ms(17 * step) - ms(150), None));
     let receivers: Vec<_> = [(ms(0), None)].into_iter().chain(joins).collect();
     let links = vec![Link::constant(1_000_000).with_rtt(ms(50)); receivers.len()];
-    let source = video_frames::cut_video_frames(Loops::AtMost(1));
+    let source = video_frames::cut_video_frames(RenditionLimit::AtMost(1));
     let outcome: Outcome<Watcher> = broadcast_from(&links, Scenario::lasting(ms(4000)), source, |network| {
         let viewer = |(link, &(joins, cap)): (usize, &(Duration, Option<Bitrate>))| {
             let sink = Watcher::new(network).beside(video_frames::cut_picture);
@@ -221,7 +221,7 @@ fn the_faster_of_two_receivers_far_apart_is_served_better_by_a_second_loop() {
     let link = [Link::constant(6_000_000).with_rtt(ms(20))];
     let receivers = [(ms(0), Some(100_000)), (ms(0), Some(1_500_000))];
     let settled = [1, 2].map(|loops| {
-        let source = video_frames::video_frames(Loops::AtMost(loops));
+        let source = video_frames::video_frames(RenditionLimit::AtMost(loops));
         let watchers = watch_source(source, &link, ms(8000), &receivers);
         watchers.iter().for_each(|watcher| assert_whole(watcher, &format!("{loops} loops")));
         [0, 1].map(|at| watchers[at].psnr(ms(4000), ms(8000)))
@@ -235,7 +235,7 @@ fn the_faster_of_two_receivers_far_apart_is_served_better_by_a_second_loop() {
 fn who_cannot_carry_the_bases_of_the_others_gets_a_loop_of_its_own_and_costs_them_nothing() {
     let links = [200_000, 15_000_000].map(|rate| Link::constant(rate).with_rtt(ms(20)));
     let receivers = [(ms(0), None); 4];
-    let [alone, helped] = [Loops::AtMost(1), Loops::AsNeeded].map(|loops| {
+    let [alone, helped] = [RenditionLimit::AtMost(1), RenditionLimit::AsNeeded].map(|loops| {
         let watchers = watch_source(video_frames::noisy_video_frames(loops), &links, ms(10_000), &receivers);
         watchers.iter().for_each(|watcher| println!("{loops:?}: {}", describe(watcher)));
         watchers
@@ -259,7 +259,7 @@ fn who_changes_loops_misses_no_frame() {
     for rtt in [10, 50] {
         let link = [steps(&[(0, 3_000_000), (4, 300_000), (10, 3_000_000)]).with_rtt(ms(rtt))];
         let watchers = watch_source(
-            video_frames::video_frames(Loops::AtMost(2)),
+            video_frames::video_frames(RenditionLimit::AtMost(2)),
             &link,
             ms(16_000),
             &[(ms(0), Some(120_000)), (ms(0), None)],

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use nestcast_codec::{Channels, ModelId, Size};
+use nestcast_codec::{Channels, Format, ModelId, Size};
+use nestcast_encode::{PictureFormat, Pictures};
 use nestcast_lab::link::{Link, Relay, Traffic};
 use nestcast_media::y4m::Rate;
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::Code;
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Trust, Viewer, view};
-use nestcast_sender::{Identity, Pictures};
+use nestcast_sender::Identity;
 use nestcast_tests::broadcasts::{
     self, PATIENCE, Plan, Running, config, count, count_frames, count_while, eventually, identity, see,
 };
@@ -275,12 +276,12 @@ async fn a_source_that_breaks_off_ends_the_broadcast_and_says_why() {
     let rate = Rate::new(30, 1).expect("a valid rate");
     let size = Size::new(16, 16).expect("a valid size");
     let mut count = 0;
-    let next = move || {
+    let next = move |_| {
         count += 1;
         let height = if count < 5 { 16 } else { 8 };
         Ok(Some(pictures::picture(Content::Noise, 16, height, Channels::Rgb, 1)))
     };
-    let source = Pictures::new(size, rate, next);
+    let source = Pictures::from_fn(PictureFormat::new(size, Format::Rgb, rate), next);
     let broadcast = Plan::new(&identity).listen_with(source);
     let ended = timeout(PATIENCE, broadcast.run(std::future::pending())).await.expect("it ends");
     let why = ended.expect_err("another size").to_string();
@@ -289,7 +290,7 @@ async fn a_source_that_breaks_off_ends_the_broadcast_and_says_why() {
     let frame = |name: &str| [&format!("YUV4MPEG2 {name} F30:1 Cmono\nFRAME\n").into_bytes()[..], &[7; 64]].concat();
     let again = move || Ok(std::io::Cursor::new(frame("W16 H4")));
     let first = std::io::Cursor::new(frame("W8 H8"));
-    let source = Pictures::video("clip", 1000, first, Some(Box::new(again))).expect("y4m");
+    let source = Pictures::y4m("clip", 1000, first, Some(Box::new(again))).expect("y4m");
     let ended = timeout(PATIENCE, Plan::new(&identity).listen_with(source).run(std::future::pending())).await;
     let why = ended.expect("it ends").expect_err("another size").to_string();
     assert!(why.contains("clip") && why.contains("size"), "{why}");

@@ -4,9 +4,9 @@ use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
 
 use nestcast_codec::Error as CodecError;
+use nestcast_encode::PictureError;
 use nestcast_media::{Kind, Refusal, output, picture, stored, stream, y4m};
 use nestcast_proto::{Code, ReceiverEnd};
-use nestcast_sender::PictureError;
 
 /// An error in one line, with what helps behind it.
 pub(crate) fn told(error: &anyhow::Error) -> String {

@@ -142,7 +142,7 @@ impl Driver {
         let from = usize::from(id.to_le_bytes()[0]);
         let bytes = Bytes::from_static(&PATTERN[from..from + usize::from(length)]);
         let skipped = u64::from(skipped).min(id);
-        let frame = Frame { id, skipped, captured: id, since: id, base: base.into(), bytes, join: None, loops: None };
+        let frame = Frame { id, skipped, captured: id, since: id, base: base.into(), bytes, join: None };
         self.hand_over(frame, path);
         self.handed += 1;
     }

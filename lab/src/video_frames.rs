@@ -2,19 +2,19 @@
 
 use std::time::Instant;
 
-use nestcast_codec::{Format, FrameRate, Picture, Range, Size, VideoModel};
-use nestcast_proto::{Frame, PackageHash, Video, Welcome};
-use nestcast_sender::{Feedback, FrameSource, Loops, SourceError, VideoEncoding};
+use nestcast_codec::Picture;
+use nestcast_encode::{PictureFormat, RenditionLimit, VideoEncoding};
+use nestcast_proto::{BroadcastFrame, Captured, Demand, FrameEncoder as _, SourceError, Welcome};
+use nestcast_sender::FrameSource;
 
 use crate::pace::{Pace, microseconds};
 
 /// Pictures one after another, encoded for the receivers of now, as long as anyone asks for them.
 pub struct VideoFrames {
-    welcome: Welcome,
     encoding: VideoEncoding,
     picture: Box<dyn FnMut(u64) -> Picture + Send>,
     id: u64,
-    /// One picture in so many is left out.
+    /// One picture of this many is left out.
     leaves_out: Option<u64>,
     /// How many were left out.
     skipped: u64,
@@ -22,26 +22,19 @@ pub struct VideoFrames {
 }
 
 impl VideoFrames {
-    /// The pictures that `picture` gives by their numbers, planar YCbCr 4:2:0 of this size and format, encoded on so many
-    /// threads. The time that this takes is none of virtual time and changes no loops.
+    /// The pictures that `picture` returns for their numbers, planar YCbCr 4:2:0 of this format, encoded on this many threads.
+    /// The time that this takes is none of virtual time and changes no renditions.
     ///
     /// # Panics
-    /// If the format is not planar, or a video cannot have so many loops.
+    /// If the format is not planar, or a video cannot have as many renditions.
     pub fn new(
-        (size, format): (Size, Format),
-        rate: FrameRate,
-        (threads, loops): (usize, Loops),
+        format: PictureFormat,
+        (threads, limit): (usize, RenditionLimit),
         picture: impl FnMut(u64) -> Picture + Send + 'static,
     ) -> Self {
-        let Format::Ycbcr420(range) = format else { panic!("video is planar") };
-        let [key, residual] = VideoModel::built_in().ids();
-        let video = Some(Video { residual: residual.0, full_range: range == Range::Full });
-        let side = |length: usize| u32::try_from(length).expect("a size has sides of 16384 pixels at most");
-        let (width, height, rates) = (side(size.width()), side(size.height()), (rate.frames, rate.seconds));
-        let welcome = Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: rates, video };
-        let encoding = VideoEncoding::new(size, rate, threads, loops);
-        let pace = Pace::new(welcome.interval());
-        Self { welcome, encoding, picture: Box::new(picture), id: 0, leaves_out: None, skipped: 0, pace }
+        let encoding = VideoEncoding::new(format, threads, limit).expect("planar pictures in a few renditions");
+        let pace = Pace::new(format.rate.most().interval());
+        Self { encoding, picture: Box::new(picture), id: 0, leaves_out: None, skipped: 0, pace }
     }
 
     /// One picture in `every`, at least 2, is left out, as by an encoder that is too slow.
@@ -53,22 +46,19 @@ impl VideoFrames {
 
 impl FrameSource for VideoFrames {
     fn welcome(&self) -> Welcome {
-        self.welcome.clone()
+        self.encoding.welcome()
     }
 
-    async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
+    async fn next(&mut self, demand: &Demand) -> Result<Option<BroadcastFrame>, SourceError> {
         let mut due = self.pace.next().await;
         if self.leaves_out.is_some_and(|every| self.id % every == every - 1) {
             (self.id, self.skipped) = (self.id + 1, self.skipped + 1);
             due = self.pace.next().await;
         }
-        let (id, captured) = (self.id, microseconds(due));
+        let captured = Captured { id: self.id, at: microseconds(due), picture: (self.picture)(self.id) };
         self.id += 1;
-        let picture = (self.picture)(id);
         let start = Instant::now();
-        let frame =
-            self.encoding.encode(&picture, (id, self.skipped, captured), feedback).map_err(SourceError::failed)?;
-        feedback.handle_encoded(start.elapsed());
-        Ok(Some(frame))
+        let (frame, _) = self.encoding.encode(captured, self.skipped, demand)?;
+        Ok(Some(BroadcastFrame { encode_time: start.elapsed(), ..frame }))
     }
 }

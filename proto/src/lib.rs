@@ -17,7 +17,7 @@
 //! let mut publisher = Publisher::new(interval, Some(Bitrate::from_bits(1_000_000)));
 //!
 //! // A frame is due: say what the transport knows of the path, then do as the machine says.
-//! let frame = Frame { id: 7, skipped: 0, captured: 0, since: 7, base: 20, bytes: Bytes::from(vec![1; 9000]), join: None, loops: None };
+//! let frame = Frame { id: 7, skipped: 0, captured: 0, since: 7, base: 20, bytes: Bytes::from(vec![1; 9000]), join: None };
 //! publisher.handle_frame(Duration::ZERO, &frame, &PathStats::default());
 //! let mut sent = Vec::new();
 //! while let Some(step) = publisher.poll() {
@@ -37,22 +37,27 @@
 //! ```
 
 mod bitrate;
+mod demand;
 mod path;
 mod publish;
 mod session;
+mod source;
 mod subscribe;
 mod wire;
 
 pub use bitrate::{Bitrate, BitrateError};
+pub use demand::{Demand, DemandEntry, ReceiverDemand};
 pub use path::delay_controller::DelayController;
 pub use path::limits::{INITIAL_WINDOW, QUEUE_TARGET};
 pub use path::stats::PathStats;
 pub use publish::publisher::Publisher;
+pub use publish::rendition::{BroadcastFrame, Followed, Rendition, RenditionFollower};
 pub use publish::room::Room;
 pub use publish::stats::{CutCounts, SendStats};
 pub use publish::step::Step;
 pub use session::receiver::{ReceiverEnd, ReceiverOutput, ReceiverSession};
 pub use session::sender::{Offer, SenderEnd, SenderOutput, SenderSession, Urgency};
+pub use source::{Captured, FrameEncoder, PictureStream, SourceError, StreamPicture};
 pub use subscribe::late::More;
 pub use subscribe::repair::Repair;
 pub use subscribe::subscriber::{Arrived, ReceiveStats, Subscriber};
@@ -60,7 +65,7 @@ use subtle::ConstantTimeEq as _;
 pub use wire::bases::Bases;
 pub use wire::close::{Close, Code};
 pub use wire::control::Control;
-pub use wire::frame::{Frame, FrameHeader, Join, LoopFrame};
+pub use wire::frame::{Frame, FrameHeader, Join};
 pub use wire::limits::{
     ALPN, MAX_FRAME, MAX_HEAD_BYTES, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN,
 };

@@ -12,8 +12,7 @@ const INTERVAL: Duration = Duration::from_millis(33);
 fn pass(ids: Range<u64>, bytes: &Bytes, publisher: &mut Publisher, subscriber: &mut Subscriber) {
     for id in ids {
         let now = INTERVAL * u32::try_from(id).expect("few");
-        let frame =
-            Frame { id, skipped: 0, captured: 0, since: id, base: 400, bytes: bytes.clone(), join: None, loops: None };
+        let frame = Frame { id, skipped: 0, captured: 0, since: id, base: 400, bytes: bytes.clone(), join: None };
         publisher.handle_frame(now, &frame, &PathStats::default());
         let mut begun = false;
         while let Some(step) = publisher.poll() {

@@ -44,16 +44,7 @@ impl Feed {
         let bytes = Bytes::from(vec![1; if self.video { useful.max(base).max(1000) } else { 100_000 }]);
         let join = (id == 0).then(|| Join { base, bytes: bytes.clone() });
         let since = if stays { id.saturating_sub(1) / 8 * 8 } else { id };
-        let frame = Frame {
-            id,
-            skipped: std::mem::take(&mut self.skipped),
-            captured: 0,
-            since,
-            base,
-            bytes,
-            join,
-            loops: None,
-        };
+        let frame = Frame { id, skipped: std::mem::take(&mut self.skipped), captured: 0, since, base, bytes, join };
         self.due += 1;
         self.publisher.handle_frame(now, &frame, &path);
         let mut left = room;

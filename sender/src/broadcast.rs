@@ -5,85 +5,33 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::Bytes;
-use nestcast_proto::{Close, Code, Offer};
+use nestcast_proto::{BroadcastFrame, Close, Code, Demand, DemandEntry, Offer, SourceError};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::admission::{self, Admission};
+use crate::config::Config;
 use crate::error::Error;
+use crate::fanout::{FrameFanout, FrameReceiver};
 use crate::feed::{self, DONE, Shared};
-use crate::feedback::Feedback;
-use crate::frames::{self, Frames, Outlet};
-use crate::identity::Identity;
 use crate::places::Places;
 use crate::quic::{Handshake, Listener, Socket};
-use crate::source::{FrameSource, SourceError};
+use crate::source::FrameSource;
 use crate::statistics::{Counters, Statistics};
 use crate::unadmitted::Ticket;
 
 /// How long receivers have, after the last frame, to take what is left of it.
 const LAST_FRAME_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How to broadcast.
-#[derive(Debug)]
-pub struct Config {
-    /// Where receivers find it.
-    pub listen: SocketAddr,
-    /// Its certificate.
-    pub identity: Identity,
-    /// What receivers must know; nothing lets everyone in.
-    pub token: Option<Bytes>,
-    /// Most receivers at once.
-    pub max_receivers: usize,
-    /// Most receivers at once at one address (of IPv6: in one network of 64 bits).
-    pub max_receivers_per_address: usize,
-    /// Where to write a qlog file of each connection, if anywhere.
-    #[cfg(feature = "qlog")]
-    pub qlog: Option<std::path::PathBuf>,
-    /// When receivers are asked to acknowledge.
-    pub acknowledge: Acknowledge,
-}
-
-/// When a receiver is asked to acknowledge (draft-ietf-quic-ack-frequency).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Acknowledge {
-    /// When so many packets came,
-    pub packets: u32,
-    /// or the first of them so long ago.
-    pub within: Duration,
-}
-
-impl Default for Acknowledge {
-    /// Few acknowledgements cost little, and late ones would be taken for a queue.
-    fn default() -> Self {
-        Self { packets: 4, within: Duration::from_millis(4) }
-    }
-}
-
-impl Config {
-    /// For everyone who comes, at most 1000 receivers at once and 250 at one address.
-    #[must_use]
-    pub fn new(listen: SocketAddr, identity: Identity) -> Self {
-        Self {
-            listen,
-            identity,
-            token: None,
-            max_receivers: 1000,
-            max_receivers_per_address: 250,
-            #[cfg(feature = "qlog")]
-            qlog: None,
-            acknowledge: Acknowledge::default(),
-        }
-    }
-}
-
 /// A broadcast that listens already.
 #[derive(Debug)]
 pub struct Broadcast<S> {
     listener: Listener,
     source: S,
+    fanout: FrameFanout,
+    /// Keeps its place while nobody else has one.
+    frames: FrameReceiver,
     shared: Arc<Shared>,
 }
 
@@ -119,16 +67,18 @@ impl<S: FrameSource> Broadcast<S> {
         #[cfg(feature = "qlog")]
         let listener = listener.with_qlog(config.qlog);
         let (welcome, package) = (source.welcome(), source.package());
-        let counters: Arc<Counters> = Arc::default();
+        let (counters, interval): (Arc<Counters>, _) = (Arc::default(), welcome.interval());
         let shared = Shared {
             offer: Arc::new(Offer { welcome, package, token }),
-            feedback: Feedback::new(Arc::clone(&counters)),
+            demand: Demand::default(),
             counters,
             places: Arc::new(Places::new(max_receivers, max_receivers_per_address)),
             end: OnceLock::new(),
             cut_off: watch::Sender::new(false),
         };
-        Ok(Self { listener, source, shared: Arc::new(shared) })
+        let fanout = FrameFanout::new(interval);
+        let frames = fanout.subscribe();
+        Ok(Self { listener, source, fanout, frames, shared: Arc::new(shared) })
     }
 
     /// The address that it listens on.
@@ -143,21 +93,33 @@ impl<S: FrameSource> Broadcast<S> {
         Monitor(Arc::clone(&self.shared.counters))
     }
 
+    /// Subscribes a consumer beside the receivers, say a recorder or a relay: it gets every frame that they do, from the newest one on, until
+    /// the broadcast ends. Clones of it subscribe more while the broadcast runs.
+    #[must_use]
+    pub fn frames(&self) -> FrameReceiver {
+        self.frames.clone()
+    }
+
+    /// What the source is told of its receivers. A consumer of [`frames`](Self::frames) that wants its frames made for it, too,
+    /// [registers](Demand::register) and states what it wants after each.
+    #[must_use]
+    pub fn demand(&self) -> Demand {
+        self.shared.demand.clone()
+    }
+
     /// Broadcasts until the source ends or `shutdown` is ready; then the frame in flight is finished and receivers are
     /// told.
     ///
     /// # Errors
     /// [`Error::Source`] if the source has no more frames before it ends.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-        let Self { listener, source, shared } = self;
+        let Self { listener, source, fanout, frames, shared } = self;
         let mut admission = Admission::new(listener, Arc::clone(&shared.counters));
-        let (outlet, frames) = frames::channel(shared.offer.welcome.interval());
         let (stop, stopped) = oneshot::channel();
         let mut source_task = JoinSet::new();
-        source_task.spawn(hand_out(source, outlet, Arc::clone(&shared), stopped));
+        source_task.spawn(hand_out(source, fanout, Arc::clone(&shared), stopped));
         let mut feeds = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
-        let mut number = 0;
         loop {
             // In this order, so that in virtual time every run is the same.
             tokio::select! {
@@ -171,8 +133,8 @@ impl<S: FrameSource> Broadcast<S> {
                 }
                 begun = admission.next() => {
                     let Some((handshake, ticket)) = begun else { break };
-                    number += 1;
-                    feeds.spawn(serve(handshake, ticket, number, Arc::clone(&shared), frames.clone()));
+                    let entry = shared.demand.register();
+                    feeds.spawn(serve(handshake, ticket, entry, Arc::clone(&shared), frames.clone()));
                 }
             }
         }
@@ -192,22 +154,26 @@ impl<S: FrameSource> Broadcast<S> {
     }
 }
 
-/// Hands the frames of a source to all feeds until it ends or is stopped, and notes what receivers are told then.
+/// Hands the frames of a source to all who subscribed until it ends or is stopped, and notes what receivers are told then.
 async fn hand_out(
     mut source: impl FrameSource,
-    outlet: Outlet,
+    fanout: FrameFanout,
     shared: Arc<Shared>,
     mut stopped: oneshot::Receiver<()>,
 ) -> Result<(), SourceError> {
+    let hand_on = |frame: BroadcastFrame| {
+        shared.counters.handle_frame(&frame);
+        fanout.send(frame);
+    };
     loop {
         let next = tokio::select! {
             // A source that always has a frame keeps nobody from stopping it.
             biased;
             _ = &mut stopped => break,
-            next = source.next(&shared.feedback) => next,
+            next = source.next(&shared.demand) => next,
         };
         match next {
-            Ok(Some(frame)) => outlet.put(&shared.counters, frame),
+            Ok(Some(frame)) => hand_on(frame),
             Ok(None) => {
                 let _ = shared.end.set(DONE);
                 return Ok(());
@@ -223,8 +189,8 @@ async fn hand_out(
     source.stop();
     // The frame that is being made still goes out, if it comes soon.
     let soon = shared.offer.welcome.interval().min(LAST_FRAME_TIMEOUT);
-    if let Ok(Ok(Some(frame))) = timeout(soon, source.next(&shared.feedback)).await {
-        outlet.put(&shared.counters, frame);
+    if let Ok(Ok(Some(frame))) = timeout(soon, source.next(&shared.demand)).await {
+        hand_on(frame);
     }
     Ok(())
 }
@@ -246,7 +212,7 @@ async fn ended(feeds: &mut JoinSet<()>) {
 }
 
 /// One peer, from its handshake on.
-async fn serve(handshake: Handshake, ticket: Ticket, number: u64, shared: Arc<Shared>, frames: Frames) {
+async fn serve(handshake: Handshake, ticket: Ticket, entry: DemandEntry, shared: Arc<Shared>, frames: FrameReceiver) {
     let mut time_is_up = Box::pin(admission::time_is_up(ticket));
     let performed = tokio::select! {
         performed = handshake.perform() => performed.map_err(|error| error.to_string()),
@@ -254,7 +220,7 @@ async fn serve(handshake: Handshake, ticket: Ticket, number: u64, shared: Arc<Sh
         () = shared.is_cut_off() => return,
     };
     match performed {
-        Ok(connection) => feed::run(connection, time_is_up, number, shared, frames).await,
+        Ok(connection) => feed::run(connection, time_is_up, entry, shared, frames).await,
         Err(error) => {
             shared.counters.refuse("handshake");
             tracing::debug!("handshake failed: {error}");

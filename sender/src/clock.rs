@@ -12,8 +12,10 @@ pub(crate) fn began() -> (Instant, Duration) {
     *BEGAN
 }
 
-/// Now, in microseconds since 1970. Receivers are told once what it says, so it goes on evenly though the machine's clock is set meanwhile.
-pub(crate) fn microseconds() -> u64 {
+/// Now, in microseconds since 1970: the clock by which frames say when they were captured. Receivers are told once what it says, so it goes on
+/// evenly though the machine's clock is set meanwhile. A source with capture times of its own gives them by this clock.
+#[must_use]
+pub fn microseconds() -> u64 {
     let (instant, since) = began();
     u64::try_from((since + instant.elapsed()).as_micros()).unwrap_or(u64::MAX)
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::source::SourceError;
+use nestcast_proto::SourceError;
 
 /// What went wrong, in one line.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,5 @@
 //! One receiver: drives a [`SenderSession`] over its connection, and feeds it frame by frame.
 
-mod in_loop;
-
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
@@ -9,15 +7,14 @@ use std::task::{Context, Waker};
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, Close, Code, Hello, INITIAL_WINDOW, Offer, PathStats, Room, SenderEnd, SenderOutput, SenderSession,
+    Bitrate, Close, Code, Demand, DemandEntry, Hello, INITIAL_WINDOW, Offer, PathStats, Room, SenderEnd, SenderOutput,
+    SenderSession,
 };
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use self::in_loop::InLoop;
 use crate::clock;
-use crate::feedback::Feedback;
-use crate::frames::{Frames, Next};
+use crate::fanout::{FrameReceiver, NextFrame};
 use crate::places::{Place, Places};
 use crate::statistics::{Counters, ReceiverStatistics, Served};
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
@@ -27,7 +24,7 @@ use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
 pub(crate) struct Shared {
     pub(crate) offer: Arc<Offer>,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) feedback: Feedback,
+    pub(crate) demand: Demand,
     pub(crate) places: Arc<Places>,
     /// Why there are no more frames, once there are none.
     pub(crate) end: OnceLock<Close>,
@@ -64,12 +61,12 @@ pub(crate) enum End {
 pub(crate) async fn run<C: Connection>(
     connection: C,
     time_is_up: impl Future<Output = Close>,
-    number: u64,
+    entry: DemandEntry,
     shared: Arc<Shared>,
-    frames: Frames,
+    frames: FrameReceiver,
 ) {
     let address = connection.address();
-    let mut feed = Feed::new(&connection, number, &shared);
+    let mut feed = Feed::new(&connection, entry, &shared);
     let admitted = tokio::select! {
         admitted = feed.admit() => admitted,
         close = time_is_up => Err(SenderEnd::Refused(close).into()),
@@ -97,7 +94,7 @@ pub(crate) async fn run<C: Connection>(
 struct Feed<'a, C: Connection> {
     connection: &'a C,
     shared: &'a Shared,
-    number: u64,
+    entry: DemandEntry,
     session: SenderSession,
     /// The session's moment zero.
     epoch: Instant,
@@ -109,30 +106,28 @@ struct Feed<'a, C: Connection> {
     place: Option<Place>,
     /// Where its figures are noted, from its first frame on.
     served: Option<Served>,
-    in_loop: InLoop,
 }
 
 /// What a feed waits for.
 enum Event {
-    Frame(Next),
+    Frame(NextFrame),
     Written(usize),
     Control(Bytes),
     Time,
 }
 
 impl<'a, C: Connection> Feed<'a, C> {
-    fn new(connection: &'a C, number: u64, shared: &'a Shared) -> Self {
+    fn new(connection: &'a C, entry: DemandEntry, shared: &'a Shared) -> Self {
         Self {
             connection,
             shared,
-            number,
-            session: SenderSession::new(Arc::clone(&shared.offer)),
+            session: SenderSession::new(Arc::clone(&shared.offer), entry.receiver()),
+            entry,
             epoch: Instant::now(),
             control: None,
             streams: Vec::new(),
             place: None,
             served: None,
-            in_loop: InLoop::default(),
         }
     }
 
@@ -148,7 +143,7 @@ impl<'a, C: Connection> Feed<'a, C> {
     }
 
     /// Feeds the receiver to the end, and gives why it ended.
-    async fn run(&mut self, mut frames: Frames) -> End {
+    async fn run(&mut self, mut frames: FrameReceiver) -> End {
         let mut is_live = true;
         loop {
             if let Err(end) = self.turn(&mut frames, &mut is_live).await {
@@ -158,22 +153,20 @@ impl<'a, C: Connection> Feed<'a, C> {
     }
 
     /// Does what is to be done, and waits for what comes next.
-    async fn turn(&mut self, frames: &mut Frames, is_live: &mut bool) -> Result<(), End> {
+    async fn turn(&mut self, frames: &mut FrameReceiver, is_live: &mut bool) -> Result<(), End> {
         if self.session.publisher().needs_join() {
-            self.shared.feedback.ask_join(self.in_loop.0);
+            self.entry.request_join(self.session.rendition());
         }
         let writes = self.take_outputs().await?;
         match self.event(frames, *is_live, writes).await? {
-            Event::Frame(Next::Frame(frame)) => {
-                let frame = self.in_loop.enter(frame, self.number, &mut self.session);
+            Event::Frame(NextFrame::Frame(frame)) => {
                 let path = self.connection.path();
                 self.tell_arrivals(&path);
                 self.session.handle_frame(self.epoch.elapsed(), &frame, &path);
-                self.shared.feedback.ask(self.session.publisher().useful_bytes());
                 self.note(path);
             }
-            Event::Frame(Next::Missed(count)) => self.session.handle_missed(count),
-            Event::Frame(Next::End) => {
+            Event::Frame(NextFrame::Missed(count)) => self.session.handle_missed(count),
+            Event::Frame(NextFrame::End) => {
                 *is_live = false;
                 self.session.handle_end(self.shared.end());
                 self.note(self.connection.path());
@@ -189,7 +182,7 @@ impl<'a, C: Connection> Feed<'a, C> {
 
     /// Waits for what comes first. Of what is there the most urgent: a base goes before the frame that would end its own,
     /// and that before the rest. Every branch may be dropped while it waits.
-    async fn event(&mut self, frames: &mut Frames, is_live: bool, writes: bool) -> Result<Event, End> {
+    async fn event(&mut self, frames: &mut FrameReceiver, is_live: bool, writes: bool) -> Result<Event, End> {
         let room = self.session.room(&self.connection.path());
         let chunks = if writes { self.session.unwritten() } else { Default::default() };
         let write = write(self.streams.last_mut(), chunks, room);
@@ -314,25 +307,23 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    /// Notes its figures, on a path of which this is known.
+    /// States what the receiver wants, and notes its figures, on a path of which this is known.
     fn note(&mut self, path: PathStats) {
-        let publisher = self.session.publisher();
+        let wanted = self.session.demand(&path);
+        self.entry.set(wanted);
+        let number = self.entry.receiver();
         let figures = ReceiverStatistics {
-            number: self.number,
+            number,
             address: self.connection.address(),
-            in_loop: self.in_loop.0,
-            delivery_rate: publisher.delivery_rate(),
-            carried_rate: publisher.carried_rate(&path),
-            max_bitrate: self.session.max_bitrate(),
-            useful_bytes: publisher.useful_bytes(),
-            owed_frames: publisher.owed_frames(),
-            needs_join: publisher.needs_join(),
-            sent: publisher.stats(),
+            rendition: wanted.rendition,
+            delivery_rate: self.session.publisher().delivery_rate(),
+            useful_bytes: wanted.useful_bytes,
+            sent: self.session.stats(),
             path,
         };
         match &self.served {
             Some(served) => served.note(figures),
-            None => self.served = Some(self.shared.counters.serve(self.number, figures)),
+            None => self.served = Some(self.shared.counters.serve(number, figures)),
         }
     }
 }

@@ -76,21 +76,21 @@ impl Collector for Figures {
                 gauge.encode_family(label)?.encode_gauge(&figure(receiver))?;
             }
         }
-        encode_loops(&mut page, &figures)
+        encode_renditions(&mut page, &figures)
     }
 }
 
-/// The loops of a video, and who is in which.
-fn encode_loops(page: &mut DescriptorEncoder<'_>, figures: &Statistics) -> fmt::Result {
+/// The renditions of a video, and the receivers of each.
+fn encode_renditions(page: &mut DescriptorEncoder<'_>, figures: &Statistics) -> fmt::Result {
     page.encode_descriptor("loops", "Loops that the newest frame was coded in", None, Gauge)?
-        .encode_gauge(&figures.loops)?;
+        .encode_gauge(&figures.renditions)?;
     let mut gauge = page.encode_descriptor("loop_receivers", "Receivers in a loop, by its number", None, Gauge)?;
-    for (number, count) in figures.loop_receivers() {
+    for (number, count) in figures.rendition_receivers() {
         gauge.encode_family(&[("loop", number)])?.encode_gauge(&count)?;
     }
     let mut gauge = page.encode_descriptor("receiver_loop", "The number of a receiver's loop", None, Gauge)?;
     for receiver in &figures.receivers {
-        if let Some(number) = receiver.in_loop {
+        if let Some(number) = receiver.rendition {
             gauge.encode_family(&[("receiver", receiver.address.to_string())])?.encode_gauge(&number)?;
         }
     }
@@ -156,13 +156,9 @@ mod tests {
             ReceiverStatistics {
                 number: 3,
                 address: ([192, 0, 2, 1], 4433).into(),
-                in_loop: Some(1),
+                rendition: Some(1),
                 delivery_rate: Bitrate::from_bits(5000),
-                carried_rate: Bitrate::default(),
-                max_bitrate: None,
                 useful_bytes: 0,
-                owed_frames: 0,
-                needs_join: false,
                 sent: SendStats::default(),
                 path: PathStats::default(),
             },

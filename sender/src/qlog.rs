@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use quinn::{Incoming, QlogConfig, ServerConfig};
 
-use crate::broadcast::Acknowledge;
+use crate::config::Acknowledge;
 use crate::congestion::SharedClock;
 use crate::quic::transport;
 

@@ -14,7 +14,7 @@ use quinn::{
 use rustls::{CipherSuite, InconsistentKeys};
 use socket2::SockRef;
 
-use crate::broadcast::Acknowledge;
+use crate::config::Acknowledge;
 use crate::congestion::{Factory, Known, SharedClock, known};
 use crate::connection_ids::ConnectionIds;
 use crate::error::Error;

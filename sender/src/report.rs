@@ -31,8 +31,8 @@ impl Serialize for Statistics {
             accepted: self.accepted,
             refused: self.refused(),
             source_failures: self.source_failures,
-            loops: self.loops,
-            loop_receivers: self.loop_receivers(),
+            loops: self.renditions,
+            loop_receivers: self.rendition_receivers(),
             receivers: &self.receivers,
         };
         report.serialize(serializer)
@@ -62,7 +62,7 @@ impl Serialize for ReceiverStatistics {
         let Self { sent, path, .. } = self;
         let report = ReceiverReport {
             address: self.address.to_string(),
-            in_loop: self.in_loop,
+            in_loop: self.rendition,
             target_rate_bits: path.target_rate().bits(),
             delivery_rate_bits: self.delivery_rate.bits(),
             frames: sent.frames,

@@ -1,4 +1,4 @@
-//! What a broadcast did so far, counted without locks on the way of frames.
+//! What a broadcast did so far, for people; nothing is decided by it. Frames are counted without locks.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use nestcast_proto::{Bitrate, PathStats, SendStats};
+use nestcast_proto::{Bitrate, BroadcastFrame, PathStats, SendStats};
 
 /// A moment's figures.
 #[derive(Debug, Clone, Default)]
@@ -16,10 +16,10 @@ pub struct Statistics {
     pub frames: u64,
     /// Frames that were due and not made, because the source was late.
     pub skipped: u64,
-    /// Bytes of these frames, in all loops of video.
+    /// Bytes of these frames, in all renditions of video.
     pub encoded_bytes: u64,
-    /// Loops that the newest frame was coded in.
-    pub loops: u64,
+    /// Renditions of the newest frame.
+    pub renditions: u64,
     /// The time that encoding took.
     pub encode_time: Duration,
     /// Receivers that were let in.
@@ -42,11 +42,11 @@ impl Statistics {
         self.refusals.values().sum()
     }
 
-    /// How many receivers got their newest frame of which [loop](nestcast_proto::LoopFrame), by the loops' numbers.
+    /// How many receivers got their newest frame of which [rendition](nestcast_proto::Rendition), by the renditions' numbers.
     #[must_use]
-    pub fn loop_receivers(&self) -> BTreeMap<u64, u64> {
+    pub fn rendition_receivers(&self) -> BTreeMap<u64, u64> {
         let mut receivers = BTreeMap::new();
-        let inside = self.receivers.iter().filter_map(|receiver| receiver.in_loop);
+        let inside = self.receivers.iter().filter_map(|receiver| receiver.rendition);
         inside.for_each(|number| *receivers.entry(number).or_default() += 1);
         receivers
     }
@@ -72,21 +72,13 @@ pub struct ReceiverStatistics {
     pub number: u64,
     /// Where it is.
     pub address: SocketAddr,
-    /// The number of the loop that its newest frame was of; nothing where a broadcast has one at most.
-    pub in_loop: Option<u64>,
+    /// The number of the rendition that its newest frame was of; nothing where a broadcast has one at most.
+    pub rendition: Option<u64>,
     /// What its path delivered over the last eight frames, all headers counted: less than [`PathStats::target_rate`], what the
     /// delay controller lets through, where frames have fewer bytes than that.
     pub delivery_rate: Bitrate,
-    /// What its path is thought to carry: [`PathStats::target_rate`], or less while nothing arrives.
-    pub carried_rate: Bitrate,
-    /// The most that it asks for.
-    pub max_bitrate: Option<Bitrate>,
     /// The most bytes of the next frame that it may have use for.
     pub useful_bytes: u64,
-    /// Frames of video whose bases wait for its path.
-    pub owed_frames: u64,
-    /// The next frame of video that it gets must be predicted from nothing: it is new, or bases that it owed were given up.
-    pub needs_join: bool,
     /// What it was given.
     pub sent: SendStats,
     /// Its path.
@@ -99,7 +91,7 @@ pub(crate) struct Counters {
     pub(crate) frames: AtomicU64,
     pub(crate) skipped: AtomicU64,
     pub(crate) encoded_bytes: AtomicU64,
-    pub(crate) loops: AtomicU64,
+    pub(crate) renditions: AtomicU64,
     pub(crate) encode_nanos: AtomicU64,
     pub(crate) accepted: AtomicU64,
     pub(crate) retries: AtomicU64,
@@ -111,6 +103,20 @@ pub(crate) struct Counters {
 impl Counters {
     pub(crate) fn add(counter: &AtomicU64, count: u64) {
         counter.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// The source made a frame.
+    pub(crate) fn handle_frame(&self, made: &BroadcastFrame) {
+        let BroadcastFrame { frame, renditions, encode_time } = made;
+        Self::add(&self.frames, 1);
+        let (count, bytes) = match renditions {
+            Some(all) => (all.len(), all.iter().map(|rendition| rendition.frame.bytes.len()).sum()),
+            None => (1, frame.bytes.len()),
+        };
+        Self::add(&self.encoded_bytes, bytes as u64);
+        Self::add(&self.encode_nanos, u64::try_from(encode_time.as_nanos()).unwrap_or(u64::MAX));
+        self.renditions.store(count as u64, Ordering::Relaxed);
+        self.skipped.store(frame.skipped, Ordering::Relaxed);
     }
 
     /// A peer was turned away.
@@ -131,7 +137,7 @@ impl Counters {
             frames: load(&self.frames),
             skipped: load(&self.skipped),
             encoded_bytes: load(&self.encoded_bytes),
-            loops: load(&self.loops),
+            renditions: load(&self.renditions),
             encode_time: Duration::from_nanos(load(&self.encode_nanos)),
             accepted: load(&self.accepted),
             retries: load(&self.retries),

@@ -5,12 +5,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use nestcast_codec::{Channels, Decoder, Encoder, Size};
+use nestcast_codec::{Channels, Decoder, Encoder, Format, Picture, Size};
+use nestcast_encode::{PictureEncoding, PictureFormat, Pictures};
 use nestcast_media::y4m::Rate;
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::PackageHash;
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, view};
-use nestcast_sender::{Broadcast, Capture, Encoding, FrameSource, Identity, Monitor, Pictures};
+use nestcast_sender::{Broadcast, FrameSource, Identity, LiveSource, Monitor};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -57,27 +58,27 @@ impl Plan {
         let rate = Rate::new(RATE, 1).expect("a valid rate");
         // None twice: one that stays is sent once.
         let mut seed = 0;
-        Pictures::new(size, rate, move || {
+        Pictures::from_fn(PictureFormat::new(size, Format::Rgb, rate), move |_| {
             seed += 1;
             Ok(Some(noise(seed)))
         })
     }
 
     /// Listens; within a runtime.
-    pub fn listen(self) -> Broadcast<Capture> {
+    pub fn listen(self) -> Broadcast<LiveSource<Picture>> {
         let pictures = self.pictures();
         self.listen_with(pictures)
     }
 
     /// Listens with other pictures.
-    pub fn listen_with(self, pictures: Pictures) -> Broadcast<Capture> {
+    pub fn listen_with(self, pictures: Pictures) -> Broadcast<LiveSource<Picture>> {
         let package = Package::builtin("photo").expect("it is built in");
         let hash = self.package.unwrap_or(PackageHash(package.hash()));
-        let mut encoding = Encoding::new(hash, Encoder::new(package.linear(1)));
+        let mut encoding = PictureEncoding::new(pictures.format(), hash, Encoder::new(package.linear(1)));
         if self.give_model {
             encoding = encoding.with_package(package.archive().into());
         }
-        self.listen_to(Capture::pictures(pictures, encoding))
+        self.listen_to(LiveSource::new(pictures, encoding))
     }
 
     /// Listens with frames of another source.

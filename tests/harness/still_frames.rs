@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_lab::pace::{Pace, microseconds};
-use nestcast_proto::{Frame, Join, PackageHash, Video, Welcome};
-use nestcast_sender::{Feedback, FrameSource, SourceError};
+use nestcast_proto::{BroadcastFrame, Demand, Frame, Join, PackageHash, SourceError, Video, Welcome};
+use nestcast_sender::FrameSource;
 
 /// Frames a second.
 pub const RATE: u32 = 30;
@@ -46,7 +46,7 @@ impl FrameSource for StillFrames {
         Welcome { model: [1; 6], package: PackageHash([1; 32]), width: 1, height: 1, rate: (RATE, 1), video }
     }
 
-    async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
+    async fn next(&mut self, demand: &Demand) -> Result<Option<BroadcastFrame>, SourceError> {
         let captured = self.pace.next().await;
         if captured >= self.time {
             return Ok(None);
@@ -54,7 +54,7 @@ impl FrameSource for StillFrames {
         let (id, captured) = (self.id, microseconds(captured));
         self.id += 1;
         let (base, bytes) = (self.base, self.bytes.clone());
-        let join = (self.video && feedback.take_join_request()).then(|| Join { base, bytes: bytes.clone() });
-        Ok(Some(Frame { id, skipped: 0, captured, since: id, base, bytes, join, loops: None }))
+        let join = (self.video && demand.take_join_request()).then(|| Join { base, bytes: bytes.clone() });
+        Ok(Some(Frame { id, skipped: 0, captured, since: id, base, bytes, join }.into()))
     }
 }

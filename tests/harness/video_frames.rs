@@ -5,11 +5,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use nestcast_codec::{Format, FrameRate, Picture, Range, Size, TransformError, VideoDecoder, VideoModel};
+use nestcast_encode::{PictureFormat, RenditionLimit};
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::video_frames::VideoFrames;
+use nestcast_media::y4m::Rate;
 use nestcast_proto::{Arrived, ReceiveStats, Welcome};
 use nestcast_receiver::{FrameSink, Readiness};
-use nestcast_sender::Loops;
 
 /// Width and height of the pictures.
 pub const SIZE: [u32; 2] = [160, 96];
@@ -21,6 +22,10 @@ const PAN: u32 = 3;
 
 fn size() -> Size {
     Size::new(SIZE[0], SIZE[1]).expect("a valid size")
+}
+
+fn format() -> PictureFormat {
+    PictureFormat::new(size(), FORMAT, Rate::new(RATE.frames, RATE.seconds).expect("a valid rate"))
 }
 
 /// A picture of a video: smooth ground with fine grain that moves past, and a square that crosses it. Made once.
@@ -60,20 +65,20 @@ fn psnr(a: &Picture, b: &Picture) -> f64 {
 
 /// [`picture`] after picture, encoded for the receivers of now.
 #[must_use]
-pub fn video_frames(loops: Loops) -> VideoFrames {
-    VideoFrames::new((size(), FORMAT), RATE, (1, loops), picture)
+pub fn video_frames(limit: RenditionLimit) -> VideoFrames {
+    VideoFrames::new(format(), (1, limit), picture)
 }
 
 /// [`video_frames`] with no picture kept: what runs for long is to show its own memory.
 #[must_use]
-pub fn drawn_video_frames(loops: Loops) -> VideoFrames {
-    VideoFrames::new((size(), FORMAT), RATE, (1, loops), draw)
+pub fn drawn_video_frames(limit: RenditionLimit) -> VideoFrames {
+    VideoFrames::new(format(), (1, limit), draw)
 }
 
 /// The same with noise, other in every frame: its bases take as much as they may.
 #[must_use]
-pub fn noisy_video_frames(loops: Loops) -> VideoFrames {
-    VideoFrames::new((size(), FORMAT), RATE, (1, loops), |id| {
+pub fn noisy_video_frames(limit: RenditionLimit) -> VideoFrames {
+    VideoFrames::new(format(), (1, limit), |id| {
         let (mut noisy, mut state) = (picture(id), id + 1);
         for sample in &mut noisy.samples_mut()[..size().pixels()] {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -98,8 +103,8 @@ pub fn cut_picture(id: u64) -> Picture {
 
 /// [`cut_picture`] after another, encoded for the receivers of now.
 #[must_use]
-pub fn cut_video_frames(loops: Loops) -> VideoFrames {
-    VideoFrames::new((size(), FORMAT), RATE, (1, loops), cut_picture)
+pub fn cut_video_frames(limit: RenditionLimit) -> VideoFrames {
+    VideoFrames::new(format(), (1, limit), cut_picture)
 }
 
 /// A frame that was decoded.

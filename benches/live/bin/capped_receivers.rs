@@ -16,6 +16,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, value_parser};
 use nestcast_codec::{Arrived, Picture, VideoDecoder, VideoModel};
+use nestcast_encode::{Pictures, RenditionLimit, VideoEncoding};
 use nestcast_lab::metrics::luma_psnr;
 use nestcast_live_benches::figures::{SETTLED, quantile, round};
 use nestcast_live_benches::process::Usage;
@@ -23,7 +24,7 @@ use nestcast_live_benches::recorder::{Recorded, Recorder};
 use nestcast_media::y4m::Reader;
 use nestcast_proto::Bitrate;
 use nestcast_receiver::{Config, Trust, receive};
-use nestcast_sender::{Broadcast, Capture, Identity, Loops, Monitor, Pictures};
+use nestcast_sender::{Broadcast, Identity, LiveSource, Monitor};
 use serde::Serialize;
 use tokio::runtime::Builder;
 
@@ -103,11 +104,12 @@ fn main() -> Result<()> {
 
 /// Broadcasts standard input to a receiver for each of `caps`, says what that took, and gives what each of them got.
 fn broadcast(caps: &[u64], copy: File) -> Result<Vec<Recorder>> {
-    let pictures = Pictures::video("standard input", u64::MAX, Copied(copy), None)?;
+    let pictures = Pictures::y4m("standard input", u64::MAX, Copied(copy), None)?;
     let threads = std::thread::available_parallelism()?.get();
     let identity = Identity::generate()?;
     let fingerprint = identity.fingerprint().to_string();
-    let source = Capture::video(pictures, threads, Loops::AsNeeded, None);
+    let encoding = VideoEncoding::new(pictures.format(), threads, RenditionLimit::AsNeeded)?;
+    let source = LiveSource::new(pictures, encoding);
     let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
     // Receivers have a thread of their own.
     let sending = Builder::new_multi_thread().enable_all().build()?;
@@ -136,7 +138,7 @@ fn tell(monitor: &Monitor, took: Duration, cpu: f64) {
     let (figures, seconds) = (monitor.read(), took.as_secs_f64());
     let encoding = figures.encode_time.as_secs_f64();
     let (each, share) = (encoding * 1e3 / figures.frames.max(1) as f64, 100.0 * encoding / seconds);
-    println!("{figures}, in {seconds:.1} s; {} loops at the end", figures.loops);
+    println!("{figures}, in {seconds:.1} s; {} renditions at the end", figures.renditions);
     println!(
         "encoding a frame takes {each:.1} ms, {share:.0} % of the time; sender and receivers: {:.2} threads",
         cpu / seconds

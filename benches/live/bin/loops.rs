@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Parser;
 use nestcast_codec::MAX_LOOPS;
+use nestcast_encode::RenditionLimit;
 use nestcast_live_benches::figures::{HEADING, Row};
 use nestcast_live_benches::links::Scenario;
 use nestcast_live_benches::run::Studio;
-use nestcast_sender::Loops;
 
 /// One broadcast for each number of loops, by default to five receivers: 0.3, 1 and 4 Mbit/s, and recorded links by metro and by bus.
 #[derive(Parser)]
@@ -36,8 +36,8 @@ fn main() -> Result<()> {
     let mut table = csv::Writer::from_writer(Vec::new());
     println!("{HEADING}");
     // Of the five nobody starves: as needed is one.
-    let as_needed = (!options.rates.is_empty()).then_some(Loops::AsNeeded);
-    let all = as_needed.into_iter().chain((1..=MAX_LOOPS).map(Loops::AtMost));
+    let as_needed = (!options.rates.is_empty()).then_some(RenditionLimit::AsNeeded);
+    let all = as_needed.into_iter().chain((1..=MAX_LOOPS).map(RenditionLimit::AtMost));
     for loops in all {
         let outcomes = studio.run_together(loops, &links, Duration::from_secs(options.seconds.into()))?;
         for (scenario, outcome) in scenarios.iter().zip(&outcomes) {
@@ -52,9 +52,9 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn name(loops: Loops) -> String {
+fn name(loops: RenditionLimit) -> String {
     match loops {
-        Loops::AsNeeded => "as needed".to_owned(),
-        Loops::AtMost(most) => format!("at most {most}"),
+        RenditionLimit::AsNeeded => "as needed".to_owned(),
+        RenditionLimit::AtMost(most) => format!("at most {most}"),
     }
 }

@@ -9,8 +9,8 @@ use nestcast_codec::Picture;
 use nestcast_lab::clip::Clip;
 use nestcast_lab::motion_jpeg::MotionJpeg;
 use nestcast_lab::pace::{Pace, microseconds};
-use nestcast_proto::{Frame, PackageHash, Welcome};
-use nestcast_sender::{Feedback, FrameSource, SourceError};
+use nestcast_proto::{BroadcastFrame, Demand, Frame, PackageHash, SourceError, Welcome};
+use nestcast_sender::FrameSource;
 
 /// The quality that is sent where even it takes more than there is room for.
 const LOWEST: u8 = 1;
@@ -33,13 +33,13 @@ impl JpegFrames {
         Ok(Self { clip: Arc::clone(clip), jpegs: Arc::clone(jpegs), quality, id: 0, pace: Pace::new(interval) })
     }
 
-    fn frame(&mut self, captured: u64) -> Result<Frame> {
+    fn frame(&mut self, captured: u64) -> Result<BroadcastFrame> {
         let id = self.id;
         self.id += 1;
         let length = self.jpegs.bytes(self.clip.index(id), self.quality)?;
         // No pixels are sent, as both ends have one set of files: the first byte is the quality.
         let bytes = Bytes::from(vec![self.quality; length]);
-        Ok(Frame { id, skipped: 0, captured, since: id, base: length, bytes, join: None, loops: None })
+        Ok(Frame { id, skipped: 0, captured, since: id, base: length, bytes, join: None }.into())
     }
 }
 
@@ -61,7 +61,7 @@ impl FrameSource for JpegFrames {
         Welcome { model: [0; 6], package: PackageHash([0; 32]), width, height, rate, video: None }
     }
 
-    async fn next(&mut self, _feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
+    async fn next(&mut self, _demand: &Demand) -> Result<Option<BroadcastFrame>, SourceError> {
         let captured = microseconds(self.pace.next().await);
         self.frame(captured).map(Some).map_err(SourceError::failed)
     }

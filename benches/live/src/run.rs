@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use nestcast_codec::{FrameRate, Picture, VideoDecoder, VideoModel};
+use nestcast_codec::{Picture, VideoDecoder, VideoModel};
+use nestcast_encode::{PictureFormat, RenditionLimit};
 use nestcast_lab::bottleneck::{Bottleneck, Passage};
 use nestcast_lab::clip::Clip;
 use nestcast_lab::link::Link;
@@ -12,7 +13,7 @@ use nestcast_lab::metrics::luma_psnr;
 use nestcast_lab::motion_jpeg::MotionJpeg;
 use nestcast_lab::video_frames::VideoFrames;
 use nestcast_lab::x264::X264;
-use nestcast_sender::{FrameSource, Loops};
+use nestcast_sender::FrameSource;
 use nestcast_tests::network::{self, Viewer, broadcast_from};
 
 use crate::jpeg_frames::{self, JpegFrames};
@@ -104,7 +105,7 @@ impl Studio {
         let x264 = |rates: &[f64]| X264Frames::new(&self.coder, rates, &scenario.link);
         let links = std::slice::from_ref(&scenario.link);
         let came = match scheme {
-            Scheme::Nestcast => broadcast(links, time, self.video(Loops::default())),
+            Scheme::Nestcast => broadcast(links, time, self.video(RenditionLimit::default())),
             Scheme::X264 => broadcast(links, time, x264(&[mean * SHARE])),
             Scheme::Ladder => broadcast(links, time, x264(&RUNGS)),
             Scheme::Jpeg => broadcast(links, time, JpegFrames::new(&self.clip, &self.jpegs, mean * SHARE)?),
@@ -117,8 +118,8 @@ impl Studio {
     ///
     /// # Errors
     /// If a decoder fails, or nothing came to one of them.
-    pub fn run_together(&self, loops: Loops, links: &[Link], time: Duration) -> Result<Vec<Outcome>> {
-        let came = broadcast(links, time, self.video(loops));
+    pub fn run_together(&self, limit: RenditionLimit, links: &[Link], time: Duration) -> Result<Vec<Outcome>> {
+        let came = broadcast(links, time, self.video(limit));
         let look = |(recorded, passages): (Vec<_>, _)| {
             let seen = self.look(Scheme::Nestcast, &recorded)?;
             Ok(Outcome { seen, passages })
@@ -126,11 +127,10 @@ impl Studio {
         came.into_iter().map(look).collect()
     }
 
-    fn video(&self, loops: Loops) -> VideoFrames {
-        let (clip, rate) = (Arc::clone(&self.clip), self.clip.rate());
-        let rate = FrameRate { frames: rate.frames(), seconds: rate.seconds() };
-        let shape = (clip.size(), clip.at(0).format());
-        VideoFrames::new(shape, rate, (2, loops), move |id| clip.at(id).clone())
+    fn video(&self, limit: RenditionLimit) -> VideoFrames {
+        let clip = Arc::clone(&self.clip);
+        let format = PictureFormat::of(clip.at(0), clip.rate());
+        VideoFrames::new(format, (2, limit), move |id| clip.at(id).clone())
     }
 
     /// Decodes what came, and looks at every frame that was due.

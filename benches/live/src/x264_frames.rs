@@ -14,8 +14,8 @@ use nestcast_lab::clip::Clip;
 use nestcast_lab::link::Link;
 use nestcast_lab::pace::{Pace, microseconds};
 use nestcast_lab::x264::{AccessUnit, X264};
-use nestcast_proto::{Frame, Join, PackageHash, Video, Welcome};
-use nestcast_sender::{Feedback, FrameSource, SourceError};
+use nestcast_proto::{BroadcastFrame, Demand, Frame, Join, PackageHash, SourceError, Video, Welcome};
+use nestcast_sender::FrameSource;
 
 use crate::ladder::Ladder;
 
@@ -73,8 +73,8 @@ impl X264Frames {
     }
 
     /// The frame that is due; nothing before the receiver is there.
-    fn frame(&mut self, captured: u64, feedback: &Feedback) -> Result<Option<Frame>> {
-        let wants_key = feedback.take_join_request();
+    fn frame(&mut self, captured: u64, demand: &Demand) -> Result<Option<BroadcastFrame>> {
+        let wants_key = demand.take_join_request();
         let rung = self.ladder.rung(Duration::from_micros(captured));
         let id = self.id;
         let goes_on = self.run.as_ref().filter(|(of, first, _)| !wants_key && *of == rung && id < first + RUN_FRAMES);
@@ -89,7 +89,7 @@ impl X264Frames {
         self.id += 1;
         let (base, bytes): (usize, Bytes) = (unit.bytes.len(), unit.bytes.clone());
         let join = unit.key.then(|| Join { base, bytes: bytes.clone() });
-        Ok(Some(Frame { id, skipped: 0, captured, since: id, base, bytes, join, loops: None }))
+        Ok(Some(Frame { id, skipped: 0, captured, since: id, base, bytes, join }.into()))
     }
 }
 
@@ -103,10 +103,10 @@ impl FrameSource for X264Frames {
         Welcome { model: [0; 6], package: PackageHash([0; 32]), width, height, rate, video }
     }
 
-    async fn next(&mut self, feedback: &Feedback) -> Result<Option<Frame>, SourceError> {
+    async fn next(&mut self, demand: &Demand) -> Result<Option<BroadcastFrame>, SourceError> {
         loop {
             let captured = microseconds(self.pace.next().await);
-            if let Some(frame) = self.frame(captured, feedback).map_err(SourceError::failed)? {
+            if let Some(frame) = self.frame(captured, demand).map_err(SourceError::failed)? {
                 return Ok(Some(frame));
             }
         }

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use nestcast_codec::Picture;
+use nestcast_encode::Pace;
 use nestcast_media::is_standard;
 #[cfg(feature = "metrics")]
 use nestcast_sender::Monitor;
-use nestcast_sender::{Broadcast, Capture, Config, Identity, Pace, Statistics, place_of};
+use nestcast_sender::{Broadcast, Config, Identity, LiveSource, Statistics, place_of};
 #[cfg(feature = "metrics")]
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -49,7 +51,7 @@ fn config(options: &Send) -> Result<Config> {
 }
 
 /// Broadcasts until the source ends or the program is asked to.
-async fn on_air(options: &Send, config: Config, source: Capture) -> Result<()> {
+async fn on_air(options: &Send, config: Config, source: LiveSource<Picture>) -> Result<()> {
     let fingerprint = config.identity.fingerprint().to_string();
     let broadcast = Broadcast::listen(config, source)?;
     let address = broadcast.address().unwrap_or(options.listen);
@@ -78,7 +80,7 @@ async fn on_air(options: &Send, config: Config, source: Capture) -> Result<()> {
             ended = &mut run => break ended.context("the broadcast stopped unexpectedly: please report this")?,
             _ = seconds.tick() => {
                 let figures = monitor.read();
-                let behind = pace.behind(began.elapsed(), &figures);
+                let behind = pace.behind(began.elapsed(), figures.frames, figures.skipped);
                 let helps = "; a smaller picture or fewer frames a second help";
                 tell(options.json, &figures, behind.map(|behind| format!("{behind}{helps}")))?;
             }

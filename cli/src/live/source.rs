@@ -3,17 +3,19 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, ensure};
+use nestcast_codec::Picture;
+use nestcast_encode::{PictureEncoding, PictureError, Pictures, RenditionLimit, VideoEncoding};
 use nestcast_media::y4m::Rate;
 use nestcast_media::{Input, Kind, is_standard};
 use nestcast_proto::PackageHash;
-use nestcast_sender::{Capture, Encoding, Loops, PictureError, Pictures};
+use nestcast_sender::LiveSource;
 
 use crate::args::{Send, Transform};
 use crate::transforms::Model;
 use crate::{files, pictures, video};
 
 /// Opens the source of a broadcast, once: a pipe gives its bytes once.
-pub(super) fn open(options: &Send) -> Result<Capture> {
+pub(super) fn open(options: &Send) -> Result<LiveSource<Picture>> {
     let (path, max_pixels) = (&options.source, options.common.max_pixels);
     let rate = Rate::new(options.rate.unwrap_or(1), 1)?;
     if !is_standard(path) && path.is_dir() {
@@ -31,26 +33,30 @@ pub(super) fn open(options: &Send) -> Result<Capture> {
         let path = path.clone();
         Box::new(move || Ok(Input::open(&path)?.into_reader())) as Box<dyn FnMut() -> _ + core::marker::Send>
     });
-    video(options, Pictures::video(&name, max_pixels, input.into_reader(), again)?)
+    video(options, Pictures::y4m(&name, max_pixels, input.into_reader(), again)?)
 }
 
 /// Pictures of which each is predicted from those before.
-fn video(options: &Send, pictures: Pictures) -> Result<Capture> {
+fn video(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
     let linear = options.analysis == Transform::Linear;
     ensure!(linear, "--analysis deep is for pictures, video has no other than linear: leave it out");
     video::model(&options.common)?;
-    let loops = options.loops.map_or(Loops::AsNeeded, Loops::AtMost);
-    Ok(Capture::video(pictures, options.common.threads(), loops, options.effort))
+    let limit = options.loops.map_or(RenditionLimit::AsNeeded, RenditionLimit::AtMost);
+    let mut encoding = VideoEncoding::new(pictures.format(), options.common.threads(), limit)?;
+    if let Some(effort) = options.effort {
+        encoding = encoding.with_effort(effort);
+    }
+    Ok(LiveSource::new(pictures, encoding))
 }
 
 /// Pictures of which each is encoded by itself.
-fn stills(options: &Send, pictures: Pictures) -> Result<Capture> {
+fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
     let of_video = options.loops.is_some() || options.effort.is_some();
     ensure!(!of_video, "--loops and --effort are for videos, pictures are coded each by itself: leave them out");
-    let model = Model::open(&options.common)?;
-    let encoder = model.encoder(options.analysis)?.with_max_bytes(Encoding::most_bytes(pictures.size()));
-    let encoding = Encoding::new(PackageHash(model.package.hash()), encoder);
-    Ok(Capture::pictures(pictures, encoding.with_package(model.package.archive().into())))
+    let (model, format) = (Model::open(&options.common)?, pictures.format());
+    let encoder = model.encoder(options.analysis)?.with_max_bytes(PictureEncoding::most_bytes(format.size));
+    let encoding = PictureEncoding::new(format, PackageHash(model.package.hash()), encoder);
+    Ok(LiveSource::new(pictures, encoding.with_package(model.package.archive().into())))
 }
 
 /// The pictures of a folder. In place of one that cannot be read the one before stays, and a note names it.

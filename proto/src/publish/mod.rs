@@ -15,6 +15,7 @@ mod pictures;
 mod policy;
 pub(crate) mod publisher;
 mod recent;
+pub(crate) mod rendition;
 pub(crate) mod room;
 pub(crate) mod stats;
 pub(crate) mod step;

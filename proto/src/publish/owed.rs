@@ -114,7 +114,7 @@ mod tests {
 
     fn frame(id: u64, joins: bool) -> Frame {
         let join = joins.then(|| Join { base: 3, bytes: Bytes::from_static(b"new") });
-        Frame { id, skipped: 0, captured: 0, since: id, base: 1, bytes: Bytes::from_static(b"old"), join, loops: None }
+        Frame { id, skipped: 0, captured: 0, since: id, base: 1, bytes: Bytes::from_static(b"old"), join }
     }
 
     fn taken(owed: &mut Owed) -> Vec<(u64, u64, usize)> {

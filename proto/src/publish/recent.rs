@@ -88,16 +88,8 @@ mod tests {
     fn again(bases: &[usize], rtt: Duration) -> Vec<u64> {
         let mut recent = Recent::new(INTERVAL);
         for (id, &base) in (0..).zip(bases) {
-            let frame = Frame {
-                id,
-                skipped: 0,
-                captured: 0,
-                since: id,
-                base,
-                bytes: vec![0; base + 10].into(),
-                join: None,
-                loops: None,
-            };
+            let frame =
+                Frame { id, skipped: 0, captured: 0, since: id, base, bytes: vec![0; base + 10].into(), join: None };
             recent.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame);
         }
         let now = INTERVAL * u32::try_from(bases.len()).expect("few");

@@ -12,15 +12,16 @@ use bytes::{Bytes, BytesMut};
 use self::finished::Finished;
 use self::package::PackageStream;
 use crate::bitrate::Bitrate;
+use crate::demand::ReceiverDemand;
 use crate::path::stats::PathStats;
 use crate::publish::publisher::Publisher;
+use crate::publish::rendition::{BroadcastFrame, RenditionFollower};
 use crate::publish::room::Room;
 use crate::publish::stats::SendStats;
 use crate::publish::step::Step;
 use crate::same_token;
 use crate::wire::close::{Close, Code};
 use crate::wire::control::Control;
-use crate::wire::frame::Frame;
 use crate::wire::message::{Clock, Hello, Message, ModelRequest, Welcome};
 use crate::wire::version::VersionRange;
 
@@ -137,6 +138,7 @@ pub struct SenderSession {
     phase: Phase,
     max_bitrate: Option<Bitrate>,
     publisher: Publisher,
+    follower: RenditionFollower,
     current: Option<Current>,
     finished: Finished,
     /// Whether the package was asked for before.
@@ -148,9 +150,9 @@ pub struct SenderSession {
 }
 
 impl SenderSession {
-    /// Waits for a receiver's hello.
+    /// Waits for a receiver's hello. `receiver`: the number by which [renditions](crate::Rendition) name it.
     #[must_use]
-    pub fn new(offer: Arc<Offer>) -> Self {
+    pub fn new(offer: Arc<Offer>, receiver: u64) -> Self {
         let publisher = Publisher::new(offer.welcome.interval(), None);
         Self {
             offer,
@@ -158,6 +160,7 @@ impl SenderSession {
             phase: Phase::Hello,
             max_bitrate: None,
             publisher,
+            follower: RenditionFollower::new(receiver),
             current: None,
             finished: Finished::default(),
             was_asked: false,
@@ -185,6 +188,25 @@ impl SenderSession {
         self.publisher.stats()
     }
 
+    /// What the receiver wants of the next frames, on a path of which this is known.
+    #[must_use]
+    pub fn demand(&self, path: &PathStats) -> ReceiverDemand {
+        ReceiverDemand {
+            bandwidth: self.publisher.carried_rate(path),
+            max_bitrate: self.max_bitrate,
+            useful_bytes: self.publisher.useful_bytes(),
+            owed_frames: self.publisher.owed_frames(),
+            needs_join: self.publisher.needs_join(),
+            rendition: self.rendition(),
+        }
+    }
+
+    /// The number of the rendition that the newest frame was of; `None` before the first, and where there are no renditions.
+    #[must_use]
+    pub const fn rendition(&self) -> Option<u64> {
+        self.follower.rendition()
+    }
+
     /// Bytes of the control stream came, in order.
     pub fn handle_control_bytes(&mut self, now: Duration, bytes: &[u8]) {
         self.control.handle_bytes(bytes);
@@ -208,26 +230,25 @@ impl SenderSession {
 
     /// A frame is due, on a path of which this is known. If [`SenderSession::wants_arrivals`] says so, tell which streams arrived
     /// before.
-    pub fn handle_frame(&mut self, now: Duration, frame: &Frame, path: &PathStats) {
+    pub fn handle_frame(&mut self, now: Duration, frame: &BroadcastFrame, path: &PathStats) {
         if self.phase != Phase::Live {
             return;
+        }
+        let followed = self.follower.follow(frame);
+        if followed.begins_anew {
+            self.publisher.handle_other_loop();
         }
         if self.package.is_some() {
             // Without its model the receiver cannot show it.
             return self.publisher.handle_missed(1);
         }
-        self.publisher.handle_frame(now, frame, path);
+        self.publisher.handle_frame(now, followed.frame, path);
         self.outputs.push_back(SenderOutput::AllowBeyond(self.publisher.packets_beyond(path)));
     }
 
     /// So many frames were due and are not there any more.
     pub fn handle_missed(&mut self, count: u64) {
         self.publisher.handle_missed(count);
-    }
-
-    /// Of video: the next frame cannot be decoded from those before.
-    pub fn handle_other_rendition(&mut self) {
-        self.publisher.handle_other_loop();
     }
 
     /// No frame comes any more: what the receiver has a claim to is still sent, and then it is told `close`.

@@ -58,16 +58,7 @@ mod tests {
     use super::*;
 
     fn frame(id: u64, base: usize) -> Frame {
-        Frame {
-            id,
-            skipped: 0,
-            captured: 7,
-            since: id,
-            base,
-            bytes: vec![3; base + 100].into(),
-            join: None,
-            loops: None,
-        }
+        Frame { id, skipped: 0, captured: 7, since: id, base, bytes: vec![3; base + 100].into(), join: None }
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! A frame and the header of its stream (spec, "Frames").
 
-use std::sync::Arc;
-
 use bytes::{Bytes, BytesMut};
 
 use crate::wire::close::Close;
@@ -26,25 +24,6 @@ pub struct Frame {
     pub bytes: Bytes,
     /// Of video: what a receiver that lacks the frames before gets in its place, if that was made.
     pub join: Option<Join>,
-    /// Of video that may have several loops: the frame as each of them has it. Base, bytes and join are those of the first.
-    pub loops: Option<Arc<[LoopFrame]>>,
-}
-
-/// A frame of video as one loop has it, for the receivers that are in that loop.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoopFrame {
-    /// The loop's number, which no other loop of the video had.
-    pub number: u64,
-    /// The loop whose receivers can decode this frame, too: this loop branches off it with this frame, or takes its receivers over.
-    pub follows: Option<u64>,
-    /// Who is in it, by the sender's numbers of receivers, rising. Who is in no loop gets the first.
-    pub receivers: Vec<u64>,
-    /// See [`Frame::base`].
-    pub base: usize,
-    /// See [`Frame::bytes`].
-    pub bytes: Bytes,
-    /// See [`Frame::join`].
-    pub join: Option<Join>,
 }
 
 /// A frame that is predicted from nothing and stands in the place of one that is not: who has it can decode the next.
@@ -57,25 +36,10 @@ pub struct Join {
 }
 
 impl Frame {
-    /// The frame as the loop of `receiver` has it; nothing if it has no loops.
-    #[must_use]
-    pub fn loop_of(&self, receiver: u64) -> Option<&LoopFrame> {
-        let loops = self.loops.as_ref()?;
-        loops.iter().find(|of| of.receivers.binary_search(&receiver).is_ok()).or_else(|| loops.first())
-    }
-
-    /// The frame as one of its loops has it, alone.
-    #[must_use]
-    pub fn in_loop(&self, of: &LoopFrame) -> Self {
-        let LoopFrame { base, bytes, join, .. } = of;
-        Self { base: *base, bytes: bytes.clone(), join: join.clone(), loops: None, ..*self }
-    }
-
     /// The frame for a receiver that does not get `dropped` earlier frames either; `joins`: in the form that it may begin with,
     /// `None` if that was not made.
     pub(crate) fn for_receiver(&self, dropped: u64, joins: bool) -> Option<Self> {
-        let mut frame =
-            Self { skipped: (self.skipped + dropped).min(self.id), join: None, loops: None, ..self.clone() };
+        let mut frame = Self { skipped: (self.skipped + dropped).min(self.id), join: None, ..self.clone() };
         if joins {
             Join { base: frame.base, bytes: frame.bytes } = self.join.clone()?;
         }

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::frames::{self, Outlet};
+use crate::fanout::FrameFanout;
 
 const INTERVAL: Duration = Duration::from_millis(33);
 const BASE: usize = 400;
@@ -172,39 +172,47 @@ impl Connection for Taker {
 }
 
 fn hello(max_bitrate: Option<Bitrate>) -> Bytes {
-    let (versions, decoder) = (VersionRange::SPOKEN, DecoderKind::Linear);
-    Message::Hello(Hello { versions, token: Bytes::new(), max_bitrate, decoder }).encode()
+    Message::Hello(Hello {
+        versions: VersionRange::SPOKEN,
+        token: Bytes::new(),
+        max_bitrate,
+        decoder: DecoderKind::Linear,
+    })
+    .encode()
 }
 
 fn shared() -> Arc<Shared> {
     let welcome =
         Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 16, height: 16, rate: (30, 1), video: None };
-    let (counters, feedback, end) = (Arc::default(), Feedback::default(), OnceLock::new());
+    let (counters, demand, end) = (Arc::default(), Demand::default(), OnceLock::new());
     let offer = Arc::new(Offer { welcome, package: Some(vec![7; MODEL].into()), token: None });
     let (places, cut_off) = (Arc::new(Places::new(100, 100)), watch::Sender::new(false));
-    Arc::new(Shared { offer, counters, feedback, places, end, cut_off })
+    Arc::new(Shared { offer, counters, demand, places, end, cut_off })
 }
 
-fn put(outlet: &Outlet, id: u64) {
+fn send(fanout: &FrameFanout, id: u64) {
     let bytes = vec![7; FULL].into();
-    outlet.put(
-        &Counters::default(),
-        Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join: None, loops: None },
-    );
+    fanout.send(Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join: None }.into());
+}
+
+/// Feeds a receiver.
+fn feed(taker: Taker, shared: &Arc<Shared>, frames: &FrameReceiver) -> impl Future<Output = ()> + 'static {
+    run(taker, pending(), shared.demand.register(), Arc::clone(shared), frames.clone())
 }
 
 /// Feeds receivers of such rates with 300 frames; gives the bytes of each frame that the first one got.
 async fn first_of(rates: &[f64]) -> Vec<usize> {
-    let (outlet, frames) = frames::channel(INTERVAL);
+    let fanout = FrameFanout::new(INTERVAL);
+    let frames = fanout.subscribe();
     let shared = shared();
     let takers: Vec<_> = rates.iter().map(|&rate| Taker::new(rate)).collect();
     let mut feeds = JoinSet::new();
-    for (number, taker) in takers.iter().enumerate() {
-        feeds.spawn(run(taker.clone(), pending(), number as u64, Arc::clone(&shared), frames.clone()));
+    for taker in &takers {
+        feeds.spawn(feed(taker.clone(), &shared, &frames));
     }
     for id in 0..300 {
         sleep(INTERVAL).await;
-        put(&outlet, id);
+        send(&fanout, id);
     }
     sleep(INTERVAL).await;
     feeds.shutdown().await;
@@ -223,17 +231,18 @@ async fn slow_and_deaf_receivers_change_nothing_for_another() {
 
 #[tokio::test(start_paused = true)]
 async fn a_feed_that_wakes_late_sends_the_base_of_every_frame_and_the_newest_as_far_as_it_may() {
-    let (outlet, frames) = frames::channel(INTERVAL);
+    let fanout = FrameFanout::new(INTERVAL);
+    let frames = fanout.subscribe();
     let taker = Taker::new(150_000.0);
-    let feed = tokio::spawn(run(taker.clone(), pending(), 0, shared(), frames.clone()));
+    let feed = tokio::spawn(feed(taker.clone(), &shared(), &frames));
     sleep(INTERVAL).await;
     // All at once: the feed does not run in between.
-    (0..5).for_each(|id| put(&outlet, id));
+    (0..5).for_each(|id| send(&fanout, id));
     sleep(INTERVAL).await;
     let streams = taker.streams();
     assert!(streams.len() == 5 && streams.iter().all(|&bytes| bytes >= BASE), "{streams:?}");
     assert!(streams[4] > 8 * BASE, "{streams:?}");
-    drop(outlet);
+    drop(fanout);
     feed.await.expect("it ends with the frames");
 }
 
@@ -242,12 +251,13 @@ async fn a_join_is_for_receivers_of_video_alone() {
     let request = Message::JoinRequest(JoinRequest { lost: 0 }).encode();
     for (video, closed) in [(None, Some(Code::Violation)), (Some(Video { residual: [7; 6], full_range: false }), None)]
     {
-        let (_outlet, frames) = frames::channel(INTERVAL);
+        let fanout = FrameFanout::new(INTERVAL);
+        let frames = fanout.subscribe();
         let mut shared = Arc::into_inner(shared()).expect("nobody else has it");
         let offer = Offer::clone(&shared.offer);
         shared.offer = Arc::new(Offer { welcome: Welcome { video, ..offer.welcome.clone() }, ..offer });
         let taker = Taker { says: [hello(None), request.clone()].concat().into(), ..Taker::new(1e9) };
-        let feed = tokio::spawn(run(taker.clone(), pending(), 0, Arc::new(shared), frames));
+        let feed = tokio::spawn(feed(taker.clone(), &Arc::new(shared), &frames));
         sleep(INTERVAL).await;
         assert_eq!(taker.taken().closed, closed);
         feed.abort();
@@ -256,11 +266,12 @@ async fn a_join_is_for_receivers_of_video_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_goes_no_faster_than_the_receiver_takes() {
-    let (_outlet, frames) = frames::channel(INTERVAL);
+    let fanout = FrameFanout::new(INTERVAL);
+    let frames = fanout.subscribe();
     let mut taker = Taker::new(1e9);
     let request = Message::ModelRequest(ModelRequest { package: PackageHash([7; 32]) }).encode();
     taker.says = [hello(Some(Bitrate::from_bits(1_000_000))), request].concat().into();
-    let feed = tokio::spawn(run(taker.clone(), pending(), 0, shared(), frames));
+    let feed = tokio::spawn(feed(taker.clone(), &shared(), &frames));
     sleep(Duration::from_secs(1)).await;
     let after_a_second = taker.streams()[0];
     assert!((100_000..=125_000).contains(&after_a_second), "{after_a_second} bytes at 125000 bytes a second");
@@ -271,11 +282,12 @@ async fn a_model_goes_no_faster_than_the_receiver_takes() {
 
 #[tokio::test(start_paused = true)]
 async fn of_a_model_something_comes_every_few_seconds_however_low_the_cap() {
-    let (_outlet, frames) = frames::channel(INTERVAL);
+    let fanout = FrameFanout::new(INTERVAL);
+    let frames = fanout.subscribe();
     let mut taker = Taker::new(1e9);
     let request = Message::ModelRequest(ModelRequest { package: PackageHash([7; 32]) }).encode();
     taker.says = [hello(Some(Bitrate::from_bits(8000))), request].concat().into();
-    let feed = tokio::spawn(run(taker.clone(), pending(), 0, shared(), frames));
+    let feed = tokio::spawn(feed(taker.clone(), &shared(), &frames));
     let mut before = 0;
     for _ in 0..20 {
         sleep(Duration::from_secs(2)).await;
@@ -288,11 +300,12 @@ async fn of_a_model_something_comes_every_few_seconds_however_low_the_cap() {
 
 #[tokio::test(start_paused = true)]
 async fn who_vanishes_while_its_model_waits_for_its_turn_leaves_its_place_at_once() {
-    let (_outlet, frames) = frames::channel(INTERVAL);
+    let fanout = FrameFanout::new(INTERVAL);
+    let frames = fanout.subscribe();
     let mut taker = Taker::new(1e9);
     let request = Message::ModelRequest(ModelRequest { package: PackageHash([7; 32]) }).encode();
     taker.says = [hello(Some(Bitrate::from_bits(1))), request].concat().into();
-    let feed = tokio::spawn(run(taker.clone(), pending(), 0, shared(), frames));
+    let feed = tokio::spawn(feed(taker.clone(), &shared(), &frames));
     sleep(Duration::from_secs(1)).await;
     assert!(
         !feed.is_finished() && taker.streams()[0] > 0,
@@ -306,14 +319,16 @@ async fn who_vanishes_while_its_model_waits_for_its_turn_leaves_its_place_at_onc
 #[tokio::test(start_paused = true)]
 async fn the_control_stream_does_not_end_before_the_close_that_says_why() {
     let told = async |taker: Taker, places: usize| {
-        let (_outlet, frames) = frames::channel(INTERVAL);
+        let fanout = FrameFanout::new(INTERVAL);
+        let frames = fanout.subscribe();
         let mut shared = Arc::into_inner(shared()).expect("nobody else has it");
         shared.places = Arc::new(Places::new(places, places));
         let time_is_up = async {
             sleep(Duration::from_secs(3)).await;
             Close { code: Code::Slow, why: "no hello came in time" }
         };
-        run(taker.clone(), time_is_up, 0, Arc::new(shared), frames).await;
+        let entry = shared.demand.register();
+        run(taker.clone(), time_is_up, entry, Arc::new(shared), frames).await;
         let taken = taker.taken();
         (taken.closed, taken.ended_before_close)
     };
@@ -325,38 +340,27 @@ async fn the_control_stream_does_not_end_before_the_close_that_says_why() {
 }
 
 #[test]
-fn from_outlet_to_transport_a_frame_takes_no_memory_anew() {
+fn from_fanout_to_transport_a_frame_takes_no_memory_anew() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
     let _within = runtime.enter();
-    let (outlet, frames) = frames::channel(INTERVAL);
+    let fanout = FrameFanout::new(INTERVAL);
+    let frames = fanout.subscribe();
     let (shared, bytes) = (shared(), Bytes::from(vec![7; FULL]));
-    let feeds: Vec<_> = (0..3)
-        .map(|number| runtime.spawn(run(Taker::new(1e9), pending(), number, Arc::clone(&shared), frames.clone())))
-        .collect();
-    let send = |ids: std::ops::Range<u64>| {
+    let feeds: Vec<_> = (0..3).map(|_| runtime.spawn(feed(Taker::new(1e9), &shared, &frames))).collect();
+    let send_all = |ids: std::ops::Range<u64>| {
         runtime.block_on(async {
             for id in ids {
                 sleep(INTERVAL).await;
-                outlet.put(
-                    &shared.counters,
-                    Frame {
-                        id,
-                        skipped: 0,
-                        captured: 0,
-                        since: id,
-                        base: BASE,
-                        bytes: bytes.clone(),
-                        join: None,
-                        loops: None,
-                    },
-                );
+                let bytes = bytes.clone();
+                let frame = Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join: None };
+                fanout.send(frame.into());
             }
             sleep(INTERVAL).await;
         });
     };
-    send(0..100);
-    let taken = allocation_counter::measure(|| send(100..1100));
+    send_all(0..100);
+    let taken = allocation_counter::measure(|| send_all(100..1100));
     assert_eq!(taken.count_total, 0, "allocations for 1000 frames to three receivers: {taken:?}");
     let figures = shared.counters.read();
     assert!(figures.receivers.len() == 3 && figures.receivers.iter().all(|receiver| receiver.sent.frames >= 1099));

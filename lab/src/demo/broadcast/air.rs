@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use nestcast_codec::FrameRate;
+use nestcast_encode::{PictureFormat, RenditionLimit};
 use nestcast_receiver::{Trust, receive_over};
-use nestcast_sender::{Broadcast, Identity, Loops, Statistics};
+use nestcast_sender::{Broadcast, Identity, Statistics};
 use tokio::runtime::Builder;
 
 use super::watch::{Seen, Watcher};
@@ -97,8 +97,8 @@ async fn on_air(threads: usize, clip: &Arc<Clip>) -> Result<Outcome> {
 /// The clip as a camera gives it.
 fn source(threads: usize, clip: &Arc<Clip>) -> VideoFrames {
     let (playing, progress) = (Arc::clone(clip), Progress::of("on air", Some(clip.frames_in(SECONDS))));
-    let rate = FrameRate { frames: clip.rate().frames(), seconds: clip.rate().seconds() };
-    VideoFrames::new((clip.size(), clip.at(0).format()), rate, (threads, Loops::default()), move |id| {
+    let format = PictureFormat::of(clip.at(0), clip.rate());
+    VideoFrames::new(format, (threads, RenditionLimit::default()), move |id| {
         progress.step();
         playing.at(id).clone()
     })

@@ -13,7 +13,7 @@ const BASE: usize = 100;
 fn frame(id: u64) -> Frame {
     let bytes = Bytes::from(vec![1; 1000]);
     let join = (id == 0).then(|| Join { base: BASE, bytes: bytes.clone() });
-    Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join, loops: None }
+    Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join }
 }
 
 fn due(publisher: &mut Publisher, id: u64, falls: u64) {
@@ -194,7 +194,7 @@ fn of_video_a_frame_that_waits_for_room_ends_with_the_packet_that_the_next_one_f
     // A packet takes 30 ms, and waits for 20.
     let (rtt, min_rtt) = (Duration::from_millis(60), Duration::from_millis(40));
     let path = PathStats { window: 2400, in_flight: 2400, rtt, min_rtt, ..PathStats::default() };
-    let frame = Frame { id: 0, skipped: 0, captured: 0, since: 0, base: BASE, bytes, join, loops: None };
+    let frame = Frame { id: 0, skipped: 0, captured: 0, since: 0, base: BASE, bytes, join };
     publisher.handle_frame(Duration::ZERO, &frame, &path);
     assert!(matches!(publisher.poll(), Some(Step::Open { frame: 0 })));
     let mut written = 0;

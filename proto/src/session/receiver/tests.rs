@@ -281,7 +281,6 @@ fn bases_that_come_again_and_late_bytes_reach_their_frames() {
         base: 3,
         bytes: Bytes::from_static(b"a whole frame"),
         join: None,
-        loops: None,
     };
     session.handle_opened(3);
     session.handle_stream_bytes(Duration::ZERO, 3, 0, crate::wire::bases::encode([&again].into_iter()));

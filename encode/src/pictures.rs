@@ -1,14 +1,15 @@
-//! The source that encodes pictures, each by itself.
+//! Pictures as frames, each encoded by itself.
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::{Channels, Encoder, ModelId, Picture, Size};
-use nestcast_proto::{Frame, MAX_FRAME, PackageHash};
+use nestcast_codec::{Channels, Encoder, Picture, Size};
+use nestcast_proto::{
+    BroadcastFrame, Captured, Demand, Frame, FrameEncoder, MAX_FRAME, PackageHash, SourceError, Welcome,
+};
 
-use crate::capture::{Capture, Captured, MakeFrames, PictureError, Pictures};
-use crate::feedback::Feedback;
-use crate::source::SourceError;
+use crate::error::PictureError;
+use crate::format::PictureFormat;
 
 /// Bounds of a picture's base: a thumbnail of the smallest picture, and what one packet takes.
 const MIN_BASE_BYTES: usize = 64;
@@ -20,27 +21,38 @@ const SAMPLES_PER_BASE_BYTE: usize = 480;
 const PIXELS_PER_BYTE: usize = 2;
 const LEAST_FRAME: usize = 16 * 1024;
 
-/// A picture that was there for so long, or will be, is one that stays: all of it is encoded, since late bytes follow. Less would
+/// A picture that was there for this long, or will be, is one that stays: all of it is encoded, since late bytes follow. Less would
 /// take the repeated pictures of a film for such, and encode more of these than is sent.
 const STAYS: Duration = Duration::from_millis(250);
 
-/// How pictures are encoded, and the model that goes with it.
-pub struct Encoding {
-    model: ModelId,
-    hash: PackageHash,
+/// Encodes pictures, each by itself.
+pub struct PictureEncoding {
+    welcome: Welcome,
+    package: Option<Bytes>,
     encoder: Encoder,
     /// The most bytes of a frame, whatever is of use.
     max_bytes: usize,
-    package: Option<Bytes>,
+    interval: Duration,
+    last: Option<Encoded>,
 }
 
-impl std::fmt::Debug for Encoding {
+/// The picture that was encoded last.
+struct Encoded {
+    captured: Captured<Picture>,
+    /// When it was captured first, in microseconds as [`Captured::at`].
+    from: u64,
+    frame: Frame,
+    /// Most bytes that were asked for.
+    limit: usize,
+}
+
+impl std::fmt::Debug for PictureEncoding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Encoding").field("model", &self.model).finish_non_exhaustive()
+        f.debug_struct("PictureEncoding").field("welcome", &self.welcome).finish_non_exhaustive()
     }
 }
 
-impl Encoding {
+impl PictureEncoding {
     /// The most bytes of a frame's stream that are worth encoding for pictures of this size: beyond 4 bits a pixel nothing is seen, and
     /// encoding takes longer. For [`Encoder::with_max_bytes`].
     #[must_use]
@@ -49,11 +61,12 @@ impl Encoding {
         (size.pixels() / PIXELS_PER_BYTE).clamp(LEAST_FRAME, most)
     }
 
-    /// Encodes with the transform of the package `hash`.
+    /// Encodes pictures of this format with the transform of the package `hash`.
     #[must_use]
-    pub fn new(hash: PackageHash, encoder: Encoder) -> Self {
-        let (model, max_bytes) = (encoder.model().id(), encoder.max_bytes());
-        Self { model, hash, encoder, max_bytes, package: None }
+    pub fn new(format: PictureFormat, hash: PackageHash, encoder: Encoder) -> Self {
+        let welcome = format.welcome(encoder.model().id(), hash, None);
+        let (max_bytes, interval) = (encoder.max_bytes(), format.rate.most().interval());
+        Self { welcome, package: None, encoder, max_bytes, interval, last: None }
     }
 
     /// Gives `package`, which has the hash, to receivers that ask for it.
@@ -63,86 +76,59 @@ impl Encoding {
         self
     }
 
-    /// The most bytes of a frame of which so many are of use.
+    /// The most bytes of a frame of which this many are of use.
     fn limit(&self, useful_bytes: u64) -> usize {
         usize::try_from(useful_bytes).unwrap_or(usize::MAX).min(self.max_bytes)
     }
 
-    fn encode(&mut self, picture: &Picture, limit: usize) -> Result<Bytes, PictureError> {
-        self.encoder.set_max_bytes(limit);
-        Ok(self.encoder.encode(picture)?.bytes().clone())
-    }
-}
-
-impl Capture {
-    /// Pictures as frames, each encoded by itself.
-    ///
-    /// # Panics
-    /// If a side is longer than a [`Size`] allows.
-    #[must_use]
-    pub fn pictures(pictures: Pictures, encoding: Encoding) -> Self {
-        let welcome = pictures.welcome(encoding.model, encoding.hash, None);
-        let package = encoding.package.clone();
-        let stills = Stills { encoding, interval: pictures.rate().interval(), last: None };
-        Self::new(welcome, package, pictures, stills)
-    }
-}
-
-/// What encodes pictures one after another.
-struct Stills {
-    encoding: Encoding,
-    interval: Duration,
-    last: Option<Encoded>,
-}
-
-/// The picture that was encoded last.
-struct Encoded {
-    captured: Captured,
-    /// When it was captured first, in microseconds as [`Captured::at`].
-    from: u64,
-    frame: Frame,
-    /// Most bytes that were asked for.
-    limit: usize,
-}
-
-impl MakeFrames for Stills {
-    fn make(
+    /// Makes a picture's frame, and returns the picture before it.
+    fn encode_within(
         &mut self,
-        captured: Captured,
-        skipped: u64,
-        feedback: &Feedback,
-    ) -> Result<(Frame, Option<Picture>), SourceError> {
-        self.encode(captured, skipped, feedback.take_useful_bytes()).map_err(SourceError::failed)
-    }
-}
-
-impl Stills {
-    /// Gives a picture's frame, and the picture before it.
-    fn encode(
-        &mut self,
-        captured: Captured,
+        captured: Captured<Picture>,
         skipped: u64,
         useful_bytes: u64,
     ) -> Result<(Frame, Option<Picture>), PictureError> {
         let same = self.last.as_ref().filter(|last| last.captured.picture == captured.picture);
         let (since, from) = same.map_or((captured.id, captured.at), |last| (last.frame.since, last.from));
         let stays = Duration::from_micros(captured.at.saturating_sub(from)) + self.interval >= STAYS;
-        let limit = self.encoding.limit(if stays { MAX_FRAME } else { useful_bytes });
+        let limit = self.limit(if stays { MAX_FRAME } else { useful_bytes });
         let (bytes, base, limit) = match same {
             // A picture that stays is encoded again only if more of it is of use: what was sent of it is the beginning of that.
             Some(last) if last.limit >= limit || last.frame.bytes.len() < last.limit => {
                 (last.frame.bytes.clone(), last.frame.base, last.limit)
             }
             _ => {
-                let bytes = self.encoding.encode(&captured.picture, limit)?;
+                self.encoder.set_max_bytes(limit);
+                let bytes = self.encoder.encode(&captured.picture)?.bytes().clone();
                 let base = base_bytes(captured.picture.size(), captured.picture.channels()).min(bytes.len());
                 (bytes, base, limit)
             }
         };
-        let frame =
-            Frame { id: captured.id, skipped, captured: captured.at, since, base, bytes, join: None, loops: None };
+        let frame = Frame { id: captured.id, skipped, captured: captured.at, since, base, bytes, join: None };
         let before = self.last.replace(Encoded { captured, from, frame: frame.clone(), limit });
         Ok((frame, before.map(|before| before.captured.picture)))
+    }
+}
+
+impl FrameEncoder for PictureEncoding {
+    type Picture = Picture;
+
+    fn welcome(&self) -> Welcome {
+        self.welcome.clone()
+    }
+
+    fn package(&self) -> Option<Bytes> {
+        self.package.clone()
+    }
+
+    fn encode(
+        &mut self,
+        captured: Captured<Picture>,
+        skipped: u64,
+        demand: &Demand,
+    ) -> Result<(BroadcastFrame, Option<Picture>), SourceError> {
+        let encoded = self.encode_within(captured, skipped, demand.take_useful_bytes());
+        encoded.map(|(frame, spent)| (frame.into(), spent)).map_err(SourceError::failed)
     }
 }
 

@@ -1,14 +1,14 @@
-//! How many join frames, and switching frames, may be made: each costs the encoder a picture, and receivers ask for them as they like.
+//! How many join frames and switching frames may be made: each costs the encoder a picture, and receivers may ask at any time.
 
-/// Join frames that may be made one after another: those of a crowd that comes within a second.
+/// Join frames that may be made one after another: for a crowd that comes within a second.
 const BURST: u32 = 30;
-/// Frames for each further one.
+/// Each further one needs this many frames.
 const FRAMES_FOR_ONE: u32 = 4;
 
 /// Join frames that may be made now.
 #[derive(Debug)]
 pub(crate) struct JoinBudget {
-    /// In frames: each join takes [`FRAMES_FOR_ONE`] of them.
+    /// In frames: each join costs [`FRAMES_FOR_ONE`] of them.
     frames: u32,
 }
 
@@ -24,14 +24,14 @@ impl JoinBudget {
         self.frames = (self.frames + 1).min(BURST * FRAMES_FOR_ONE);
     }
 
-    /// Whether a join frame may be made beside it, which is counted then.
+    /// Returns whether a join frame may be made with it; if so, counts it.
     pub(crate) fn take(&mut self) -> bool {
         let left = self.frames.checked_sub(FRAMES_FOR_ONE);
         self.frames = left.unwrap_or(self.frames);
         left.is_some()
     }
 
-    /// One is made whatever is left, as whoever is on the way to another loop needs it: those after it wait for longer.
+    /// Counts one that is made in any case, because receivers on the way to another rendition need it: later ones wait for longer.
     pub(crate) fn spend(&mut self) {
         self.frames = self.frames.saturating_sub(FRAMES_FOR_ONE);
     }
@@ -41,7 +41,7 @@ impl JoinBudget {
 mod tests {
     use super::*;
 
-    /// Joins among so many frames, each of which is asked for with one.
+    /// Joins that are made for this many frames, if each is asked for with one.
     fn joins(budget: &mut JoinBudget, frames: u32) -> usize {
         let frames = (0..frames).filter(|_| {
             budget.handle_frame();

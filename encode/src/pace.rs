@@ -1,13 +1,11 @@
-//! Whether the encoder keeps up with its source, looked at every few seconds.
+//! Whether the encoder keeps up with its source, compared every few seconds.
 
 use std::fmt;
 use std::time::Duration;
 
-use crate::statistics::Statistics;
-
-/// Time between two looks.
+/// Time between two comparisons.
 const WINDOW: Duration = Duration::from_secs(5);
-/// One frame of so many may be skipped: a moment's load of the machine skips one.
+/// One frame of this many may be skipped: a short load of the machine skips one.
 const TOLERANCE: u64 = 20;
 
 /// Counts of frames when the last window ended.
@@ -30,15 +28,15 @@ pub struct Behind {
 }
 
 impl Pace {
-    /// Whether the encoder fell behind since the last window of five seconds ended; `now` is the time since the broadcast began. Nothing
-    /// before a window is over.
-    pub fn behind(&mut self, now: Duration, figures: &Statistics) -> Option<Behind> {
+    /// Returns whether the encoder fell behind since the last window of five seconds ended, and nothing before a window is over. `now`
+    /// is the time since the broadcast began; `frames` and `skipped` count all frames that were encoded and skipped so far.
+    pub fn behind(&mut self, now: Duration, frames: u64, skipped: u64) -> Option<Behind> {
         let past = now.checked_sub(self.at).filter(|past| *past >= WINDOW)?;
-        let encoded = figures.frames.saturating_sub(self.frames);
-        let skipped = figures.skipped.saturating_sub(self.skipped);
-        *self = Self { at: now, frames: figures.frames, skipped: figures.skipped };
-        let due = encoded + skipped;
-        (skipped.saturating_mul(TOLERANCE) > due).then_some(Behind { encoded, due, past })
+        let encoded = frames.saturating_sub(self.frames);
+        let left_out = skipped.saturating_sub(self.skipped);
+        *self = Self { at: now, frames, skipped };
+        let due = encoded.saturating_add(left_out);
+        (left_out.saturating_mul(TOLERANCE) > due).then_some(Behind { encoded, due, past })
     }
 }
 
@@ -66,8 +64,7 @@ mod tests {
     use super::*;
 
     fn after(pace: &mut Pace, seconds: u64, frames: u64, skipped: u64) -> Option<[u64; 3]> {
-        let figures = Statistics { frames, skipped, ..Statistics::default() };
-        let behind = pace.behind(Duration::from_secs(seconds), &figures);
+        let behind = pace.behind(Duration::from_secs(seconds), frames, skipped);
         behind.map(|Behind { encoded, due, past }| [encoded, due, past.as_secs()])
     }
 

@@ -2,17 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use nestcast_codec::{Picture, Size};
+use nestcast_codec::{Format, Picture, Size};
 use nestcast_media::y4m::Rate;
 
-use crate::capture::{PictureError, Pictures};
+use crate::error::PictureError;
+use crate::format::{PictureFormat, Samples};
+use crate::source::Pictures;
 
 impl Pictures {
-    /// The pictures that `read` makes of those `files` whose `size` can be told, which may begin again when they end. In place of one
-    /// that cannot be read, and is not tried again, the one before stays, or the first that can.
+    /// The pictures that `read` makes of those `files` whose `size` can be told, which may begin again when they end. A file
+    /// that cannot be read is not tried again: the picture before it stays, or the first that can be read is shown. Pictures that are not
+    /// planar may be RGB or grey, each as it is.
     ///
     /// # Errors
-    /// [`PictureError::Sizes`] if two have not one size, [`PictureError::NoPicture`] if not one can be read.
+    /// [`PictureError::Sizes`] if two have different sizes, [`PictureError::NoPicture`] if not one can be read.
     pub fn slides(
         mut files: Vec<PathBuf>,
         rate: Rate,
@@ -28,13 +31,22 @@ impl Pictures {
         }
         let first = files.iter().enumerate().find_map(|(at, file)| Some((at, read(file)?)));
         let (at, picture) = first.ok_or(PictureError::NoPicture)?;
-        let (size, broken) = (picture.size(), (0..files.len()).map(|place| place < at).collect());
+        let format = PictureFormat::new(picture.size(), samples(picture.format()), rate);
+        let broken = (0..files.len()).map(|place| place < at).collect();
         let mut slides = Slides { files, broken, again, next: 0, last: picture };
-        Ok(Self::new(size, rate, move || Ok(slides.next(&mut read))))
+        Ok(Self::from_fn(format, move |_| Ok(slides.next(&mut read))))
     }
 }
 
-/// Where a sequence of files stands.
+/// The samples of all, if the first picture has these.
+fn samples(first: Format) -> Samples {
+    match first {
+        Format::Rgb | Format::Grey => Samples::RgbOrGrey,
+        planar => planar.into(),
+    }
+}
+
+/// Files that are shown one after another.
 struct Slides {
     files: Vec<PathBuf>,
     /// Those that could not be read.
@@ -66,9 +78,24 @@ impl Slides {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::Channels;
+    use nestcast_codec::{Channels, Range};
 
     use super::*;
+
+    #[test]
+    fn slides_announce_the_range_of_their_pictures() {
+        let rate = Rate::new(1, 1).expect("a rate");
+        let size = Size::new(1, 1).expect("a size");
+        let announced = |format: Format| {
+            let read = move |_: &Path| Some(Picture::zero(size, format));
+            let slides = Pictures::slides(vec!["1".into()], rate, false, |_| Some(size), read).expect("a picture");
+            slides.format().samples
+        };
+        assert_eq!(announced(Format::Rgb), Samples::RgbOrGrey);
+        for range in [Range::Full, Range::Limited] {
+            assert_eq!(announced(Format::Ycbcr420(range)), Samples::Fixed(Format::Ycbcr420(range)));
+        }
+    }
 
     #[test]
     fn what_cannot_be_read_is_tried_once_and_the_one_before_stays() {

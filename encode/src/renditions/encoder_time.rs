@@ -1,23 +1,23 @@
-//! Whether an encoder has time for one loop more, or for those that it has.
+//! Whether an encoder has time for one more rendition, or for those that it has.
 
-/// A loop more is made while a frame takes no more than this share of its interval: one more takes up to six tenths of what
-/// frames take.
+/// A rendition is added while a frame takes no more than this share of its interval to encode: one more takes up to six tenths
+/// of that time.
 const HAS_ROOM: f64 = 0.5;
-/// A loop is given up where frames take more: pictures would soon be skipped.
+/// A rendition is given up where frames take more: pictures would soon be skipped.
 const TOO_LONG: f64 = 0.9;
-/// A frame counts for so many intervals at most: a machine that stood still says nothing of the next frames.
+/// A frame counts for this many intervals at most: a machine that stood still says nothing of the next frames.
 const LONGEST: f64 = 2.0;
 /// Seconds over which the time that frames take is averaged.
 const AVERAGED: f64 = 0.5;
-/// Seconds that no loop is made after one was given up.
+/// Seconds after one was given up in which no rendition is added.
 const WAITS: f64 = 10.0;
 
-/// The time that frames took of late, as a share of their interval. Before any is known there is room.
+/// The recent mean time to encode a frame, as a share of the frame interval. There is room before any is known.
 #[derive(Debug)]
 pub(super) struct EncoderTime {
     frames_a_second: f64,
     share: Option<f64>,
-    /// Seconds until a loop may be made again.
+    /// Seconds until a rendition may be added again.
     waits: f64,
 }
 
@@ -26,7 +26,7 @@ impl EncoderTime {
         Self { frames_a_second, share: None, waits: 0.0 }
     }
 
-    /// A frame took so many seconds.
+    /// A frame took this many seconds.
     pub(super) fn handle_encoded(&mut self, seconds: f64) {
         let weight = (1.0 / (AVERAGED * self.frames_a_second)).min(1.0);
         let now = (seconds * self.frames_a_second).min(LONGEST);
@@ -34,17 +34,17 @@ impl EncoderTime {
         self.waits = (self.waits - 1.0 / self.frames_a_second).max(0.0);
     }
 
-    /// A loop was given up for want of time: what is left shows its own.
+    /// A rendition was given up for want of time: the rest show their own time.
     pub(super) const fn handle_given_up(&mut self) {
         (self.share, self.waits) = (None, WAITS);
     }
 
-    /// Whether one loop more fits in.
+    /// Whether there is time for one more rendition.
     pub(super) fn has_room(&self) -> bool {
         self.waits <= 0.0 && self.share.is_none_or(|share| share <= HAS_ROOM)
     }
 
-    /// Whether those that there are do not.
+    /// Whether there is too little time for those that there are.
     pub(super) fn is_short(&self) -> bool {
         self.share.is_some_and(|share| share > TOO_LONG)
     }

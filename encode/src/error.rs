@@ -1,0 +1,86 @@
+//! Why pictures cannot be encoded for a broadcast.
+
+use std::path::PathBuf;
+
+use nestcast_codec::{EncodeError, Format, MAX_LOOPS, Range, Size};
+use nestcast_media::y4m;
+
+/// What is wrong with pictures or with how they should be encoded, in one line that says who must act.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PictureError {
+    /// A video cannot be read.
+    #[error("{name}: {error}")]
+    Video {
+        /// The video's name.
+        name: String,
+        /// What is wrong with it.
+        error: y4m::Error,
+    },
+    /// A picture has another size than was announced.
+    #[error(
+        "a picture is {}x{} where those before it were {}x{}: scale them to one size",
+        given.width(), given.height(), announced.width(), announced.height()
+    )]
+    Size {
+        /// The picture's size.
+        given: Size,
+        /// That of the pictures before it.
+        announced: Size,
+    },
+    /// A picture has another format than was announced, or another range of values.
+    #[error(
+        "a picture is {}, and its source announced {}: the source must announce the format that its pictures have, or convert them",
+        named(*given), named(*announced)
+    )]
+    Format {
+        /// The picture's format.
+        given: Format,
+        /// That which the source announced.
+        announced: Format,
+    },
+    /// Two files have pictures of other sizes.
+    #[error(
+        "{} is {}x{}, {} is {}x{}: the pictures of a broadcast have one size, scale them to it or move the others away",
+        file.display(), given.width(), given.height(), first.display(), size.width(), size.height()
+    )]
+    Sizes {
+        /// One file.
+        file: PathBuf,
+        /// The size of its picture.
+        given: Size,
+        /// The first file.
+        first: PathBuf,
+        /// The size of its picture.
+        size: Size,
+    },
+    /// Not one picture can be read.
+    #[error("it holds no picture that can be read")]
+    NoPicture,
+    /// Video is encoded of pictures of YCbCr 4:2:0 alone.
+    #[error("video is encoded of YCbCr 4:2:0, and the source announced {}: the source must convert its pictures", announced.map_or("RGB or grey", named))]
+    NotPlanar {
+        /// The format that the source announced; none if its pictures are RGB or grey.
+        announced: Option<Format>,
+    },
+    /// A video cannot have this many renditions.
+    #[error("a video has 1 to {MAX_LOOPS} renditions, not {given}: choose one of these")]
+    Renditions {
+        /// The number that was asked for.
+        given: usize,
+    },
+    /// A picture cannot be encoded.
+    #[error("a picture cannot be encoded: {0}")]
+    Encode(#[from] EncodeError),
+}
+
+/// A format in words.
+fn named(format: Format) -> &'static str {
+    match format {
+        Format::Grey => "grey",
+        Format::Rgb => "RGB",
+        Format::Ycbcr420(Range::Full) => "YCbCr 4:2:0 of full range",
+        Format::Ycbcr420(Range::Limited) => "YCbCr 4:2:0 of limited range",
+        _ => "another format",
+    }
+}

@@ -1,0 +1,147 @@
+//! What the pictures of a source have in common.
+
+use std::time::Duration;
+
+use nestcast_codec::{Format, ModelId, Picture, Range, Size};
+use nestcast_media::y4m::Rate;
+use nestcast_proto::{PackageHash, Video, Welcome};
+
+use crate::error::PictureError;
+
+/// The format of a source's pictures. It stays the same, and each picture is checked against it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PictureFormat {
+    /// The size of every picture.
+    pub size: Size,
+    /// How samples lie in memory.
+    pub samples: Samples,
+    /// When pictures are there.
+    pub rate: PictureRate,
+}
+
+/// How the samples of a source's pictures lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Samples {
+    /// The same for all; YCbCr 4:2:0 in one range.
+    Fixed(Format),
+    /// RGB or grey, as each picture is: the files of a folder. For an encoder that encodes each picture by itself.
+    RgbOrGrey,
+}
+
+/// When the pictures of a source are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PictureRate {
+    /// At this rate: whoever reads the source waits for the moment at which a picture is due.
+    Constant(Rate),
+    /// At this rate at most, and whenever the source has one, which then waits for it: a camera that takes longer in the dark.
+    Variable {
+        /// The most pictures a second; receivers are told this rate.
+        most: Rate,
+    },
+}
+
+impl From<Format> for Samples {
+    fn from(format: Format) -> Self {
+        Self::Fixed(format)
+    }
+}
+
+impl From<Rate> for PictureRate {
+    fn from(rate: Rate) -> Self {
+        Self::Constant(rate)
+    }
+}
+
+impl PictureRate {
+    /// The rate, or the highest.
+    #[must_use]
+    pub const fn most(self) -> Rate {
+        match self {
+            Self::Constant(rate) | Self::Variable { most: rate } => rate,
+        }
+    }
+
+    /// How long to wait from one picture to the next; none if the source waits.
+    pub(crate) fn interval(self) -> Option<Duration> {
+        match self {
+            Self::Constant(rate) => Some(rate.interval()),
+            Self::Variable { .. } => None,
+        }
+    }
+}
+
+impl PictureFormat {
+    /// Pictures of this size, format and rate.
+    pub fn new(size: Size, samples: impl Into<Samples>, rate: impl Into<PictureRate>) -> Self {
+        Self { size, samples: samples.into(), rate: rate.into() }
+    }
+
+    /// The format of this picture, at a rate.
+    pub fn of(picture: &Picture, rate: impl Into<PictureRate>) -> Self {
+        Self::new(picture.size(), picture.format(), rate)
+    }
+
+    /// Checks that a picture has this size and format, and the range of values.
+    ///
+    /// # Errors
+    /// [`PictureError::Size`] or [`PictureError::Format`].
+    pub fn check(&self, picture: &Picture) -> Result<(), PictureError> {
+        let (announced, given) = (self.size, picture.size());
+        if given != announced {
+            return Err(PictureError::Size { given, announced });
+        }
+        let given = picture.format();
+        match self.samples {
+            Samples::Fixed(announced) if given != announced => Err(PictureError::Format { given, announced }),
+            Samples::RgbOrGrey if !matches!(given, Format::Rgb | Format::Grey) => {
+                Err(PictureError::Format { given, announced: Format::Rgb })
+            }
+            Samples::Fixed(_) | Samples::RgbOrGrey => Ok(()),
+        }
+    }
+
+    /// The range of values of planar pictures; none if they are not planar.
+    #[must_use]
+    pub const fn range(&self) -> Option<Range> {
+        match self.samples {
+            Samples::Fixed(Format::Ycbcr420(range)) => Some(range),
+            _ => None,
+        }
+    }
+
+    /// What a broadcast of them announces.
+    pub(crate) fn welcome(&self, model: ModelId, package: PackageHash, video: Option<Video>) -> Welcome {
+        let side = |length: usize| u32::try_from(length).unwrap_or(nestcast_codec::MAX_SIDE);
+        let (width, height) = (side(self.size.width()), side(self.size.height()));
+        let rate = self.rate.most();
+        Welcome { model: model.0, package, width, height, rate: (rate.frames(), rate.seconds()), video }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(width: u32, format: Format) -> Picture {
+        Picture::zero(Size::new(width, 2).expect("a size"), format)
+    }
+
+    #[test]
+    fn a_picture_has_the_size_the_format_and_the_range_of_its_source_or_is_refused_by_name() {
+        let rate = Rate::new(30, 1).expect("a rate");
+        let limited = Format::Ycbcr420(Range::Limited);
+        let format = PictureFormat::of(&picture(4, limited), rate);
+        assert!(format.check(&picture(4, limited)).is_ok());
+        let refused = |picture| format.check(&picture).expect_err("it is refused").to_string();
+        assert!(refused(picture(6, limited)).contains("6x2") && refused(picture(6, limited)).contains("scale"));
+        let full = refused(picture(4, Format::Ycbcr420(Range::Full)));
+        assert!(
+            full.contains("full range") && full.contains("limited range") && full.contains("must announce"),
+            "{full}"
+        );
+        assert!(refused(picture(4, Format::Rgb)).contains("RGB"));
+        let files = PictureFormat::new(format.size, Samples::RgbOrGrey, rate);
+        assert!(files.check(&picture(4, Format::Rgb)).is_ok() && files.check(&picture(4, Format::Grey)).is_ok());
+        assert!(files.check(&picture(4, limited)).is_err());
+    }
+}

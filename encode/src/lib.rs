@@ -1,0 +1,56 @@
+//! Makes frames of live pictures for a broadcast: video in renditions for the receivers of now, and pictures each by itself.
+//!
+//! ```text
+//! PictureSource -> Pictures (checked) -> VideoEncoding or PictureEncoding -> BroadcastFrame
+//!                                        Demand (what receivers want) -^
+//! ```
+//!
+//! Nothing here has a clock or a thread: a driver reads the pictures, notes when they were captured, and measures how long
+//! encoding takes. `nestcast-sender` has one, `LiveSource`; a loop of your own is as short as this:
+//!
+//! ```
+//! use nestcast_codec::{Format, Picture, Range, Size};
+//! use nestcast_encode::{PictureFormat, Pictures, RenditionLimit, VideoEncoding};
+//! use nestcast_media::y4m::Rate;
+//! use nestcast_proto::{Captured, Demand, FrameEncoder as _, PictureStream as _};
+//!
+//! // A source is whatever implements `PictureSource`; here it is a function.
+//! let (size, samples) = (Size::new(64, 48)?, Format::Ycbcr420(Range::Limited));
+//! let format = PictureFormat::new(size, samples, Rate::new(30, 1)?);
+//! let mut pictures = Pictures::from_fn(format, move |spent| {
+//!     Ok(Some(spent.unwrap_or_else(|| Picture::zero(size, samples)))) // draw into it
+//! });
+//!
+//! let mut encoding = VideoEncoding::new(pictures.format(), 1, RenditionLimit::AsNeeded)?;
+//! let demand = Demand::default(); // receivers register with it
+//! let mut spent = None;
+//! for id in 0..3 {
+//!     let Some(next) = pictures.next(spent.take())? else { break };
+//!     let captured = Captured { id, at: next.captured.unwrap_or(1_000_000 + id * 33_333), picture: next.picture };
+//!     let (frame, free) = encoding.encode(captured, 0, &demand)?;
+//!     assert_eq!(frame.frame.id, id); // hand it to all receivers
+//!     spent = free;
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod format;
+mod join_budget;
+mod pace;
+mod pictures;
+mod raw;
+mod renditions;
+mod slides;
+mod source;
+mod video;
+mod y4m;
+
+pub use error::PictureError;
+pub use format::{PictureFormat, PictureRate, Samples};
+pub use pace::{Behind, Pace};
+pub use pictures::PictureEncoding;
+pub use raw::{RawError, RawPicture};
+pub use renditions::RenditionLimit;
+pub use source::{PictureSource, Pictures};
+pub use video::VideoEncoding;

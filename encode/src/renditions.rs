@@ -1,0 +1,442 @@
+//! Which receivers of live video share a rendition: neighbours in rate, in as few renditions as serve them well.
+//!
+//! Every receiver has a *settled* rate, the recent mean of its rate's logarithm. While there is time to encode one more rendition, the one
+//! whose receivers are furthest apart branches: nobody needs a [join](nestcast_proto::Join) for that. Otherwise receivers
+//! change to the rendition whose receivers are much nearer to them, and renditions whose mean rates are close become one: these cost joins.
+//! An encoder that runs short of time gives a rendition up.
+
+mod encoder_time;
+mod member;
+mod split;
+mod switching;
+
+use std::collections::BTreeMap;
+
+use crate::join_budget::JoinBudget;
+use encoder_time::EncoderTime;
+use member::Member;
+pub(crate) use member::Receiver;
+use split::{Split, sum_of_squares_between};
+pub(crate) use switching::Switching;
+
+/// How many renditions of a video may be encoded side by side, each for a part of the receivers. There are never more than the
+/// encoder has time for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RenditionLimit {
+    /// One, and a second where a receiver's path does not carry the bases of the first.
+    #[default]
+    AsNeeded,
+    /// Up to this many, where the receivers' rates are more than twofold apart.
+    AtMost(usize),
+}
+
+impl RenditionLimit {
+    const fn most(self) -> usize {
+        match self {
+            Self::AsNeeded => 2,
+            Self::AtMost(most) => most,
+        }
+    }
+}
+
+/// Two renditions become one if the mean rates of their receivers are less than this factor apart.
+const UNITE_BELOW_RATIO: f64 = 1.4;
+/// Where there are as many renditions as there may be, two become one as well if that adds this factor less to the sum of squared distances from
+/// the renditions' mean rates than a branch of another takes off it. So renditions do not unite and branch in turn: the sum falls with every round.
+const WORTH_A_JOIN: f64 = 2.0;
+/// A receiver changes renditions if the mean rate of the other is nearer to its own by this factor.
+const STRAY_RATIO: f64 = 1.5;
+/// A receiver whose path did not carry the bases of its rendition for this many seconds, or that is owed the bases of as many, changes to another
+/// if that helps.
+const STARVED_S: f64 = 0.15;
+/// Seconds over which the rate of bases is averaged.
+const BASE_RATE_MEAN_S: f64 = 0.5;
+/// Seconds over which a rate settles.
+const RATE_MEAN_S: f64 = 2.0;
+/// Seconds for which a rate must be known before it counts.
+const RATE_KNOWN_S: f64 = 1.0;
+/// Seconds between two comparisons of renditions.
+const REGROUP_INTERVAL_S: f64 = 0.5;
+/// Comparisons in a row at which a receiver must be nearer to a faster rendition's rate: up takes time, down does not.
+const REGROUPS_TO_RISE: u32 = 4;
+/// Seconds for which a receiver stays where it is, unless it starves, and for which a rendition is not united.
+const STAYS_S: f64 = 3.0;
+/// Most frames that may wait for the path of a receiver that switches. A receiver for which more wait begins anew with a join frame.
+const MAY_OWE: u64 = 1;
+
+/// One rendition.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// As [`Rendition::number`](nestcast_proto::Rendition::number).
+    pub(crate) number: u64,
+    /// The rendition that it branches off with this frame, or whose receivers arrived in it.
+    pub(crate) follows: Option<u64>,
+    /// Whether a receiver comes from another rendition with this frame, for which a join was taken from the budget.
+    pub(crate) joined: bool,
+    /// What its frames' bases took recently, bits a second.
+    bases: f64,
+    /// Frames that it had so far.
+    age: u32,
+}
+
+/// What to do with an encoder's renditions, one change after another, before the next frame; by their places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Receivers of this one change to another: see [`Renditions::switching`].
+    Switch { from: usize },
+    /// One more, after all others, that goes on from what this one has.
+    Branch { from: usize },
+    /// This one has no receivers.
+    Remove { at: usize },
+}
+
+/// All renditions of a video, and the receivers of each.
+#[derive(Debug)]
+pub(crate) struct Renditions {
+    limit: RenditionLimit,
+    time: EncoderTime,
+    frames_a_second: f64,
+    all: Vec<State>,
+    members: BTreeMap<u64, Member>,
+    switching: Option<Switching>,
+    /// Numbers that were given to renditions and switchings.
+    numbers: u64,
+    frames: u64,
+}
+
+/// The receivers of a rendition in one figure.
+struct Mean {
+    number: u64,
+    /// Of the settled rates.
+    rate: f64,
+    /// Of receivers.
+    count: usize,
+    /// As [`State::bases`].
+    bases: f64,
+}
+
+impl Renditions {
+    /// One rendition, and more as `limit` says.
+    pub(crate) fn new(limit: RenditionLimit, frames_a_second: f64) -> Self {
+        let first = State { number: 0, follows: None, joined: false, bases: 0.0, age: 0 };
+        Self {
+            limit,
+            time: EncoderTime::new(frames_a_second),
+            frames_a_second,
+            all: vec![first],
+            members: BTreeMap::new(),
+            switching: None,
+            numbers: 1,
+            frames: 0,
+        }
+    }
+
+    /// Whether there may be several.
+    pub(crate) const fn may_branch(&self) -> bool {
+        self.limit.most() > 1
+    }
+
+    /// A frame took this many seconds to encode, in all its renditions.
+    pub(crate) fn handle_encoded(&mut self, seconds: f64) {
+        self.time.handle_encoded(seconds);
+    }
+
+    /// A frame is due for these receivers. Returns what changes before it.
+    pub(crate) fn handle_frame(&mut self, receivers: &[Receiver], joins: &mut JoinBudget) -> Vec<Change> {
+        self.frames += 1;
+        for rendition in &mut self.all {
+            *rendition = State { follows: None, joined: false, age: rendition.age.saturating_add(1), ..*rendition };
+        }
+        self.note(receivers);
+        self.go_on_switching();
+        self.let_starving_go(joins);
+        let compares = self.frames.is_multiple_of(self.frames_in(REGROUP_INTERVAL_S).into());
+        let branch = if compares { self.branch() } else { None };
+        if compares && self.time.is_short() {
+            self.give_one_up(joins);
+        } else if compares && branch.is_none() {
+            self.gather_strays(joins);
+            self.unite(joins);
+        }
+        let leaves = self.switching.as_ref().and_then(|switching| switching.from);
+        let switches = leaves.and_then(|from| self.place(from)).map(|from| Change::Switch { from });
+        switches.into_iter().chain(branch).chain(self.remove_empty()).collect()
+    }
+
+    /// The frame's base in the rendition at this place has this many bytes; bases are made for `most` bits a second now.
+    pub(crate) fn handle_base(&mut self, at: usize, bytes: usize, most: f64) {
+        let weight = (1.0 / (BASE_RATE_MEAN_S * self.frames_a_second)).min(1.0);
+        let bases = &mut self.all[at].bases;
+        *bases += (bytes as f64 * 8.0 * self.frames_a_second - *bases) * weight;
+        // A receiver whose rate fell, and the bases with it, carries these.
+        *bases = bases.min(most);
+    }
+
+    /// The place of the rendition with this number.
+    pub(crate) fn place(&self, number: u64) -> Option<usize> {
+        self.all.iter().position(|rendition| rendition.number == number)
+    }
+
+    /// The renditions, in the order of the encoder's.
+    pub(crate) fn all(&self) -> &[State] {
+        &self.all
+    }
+
+    /// The place of the rendition with the slowest receivers: a new receiver is in it.
+    pub(crate) fn slowest(&self) -> usize {
+        let mean = |at: &usize| self.mean(self.all[*at].number).unwrap_or(f64::INFINITY);
+        (0..self.all.len()).min_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or(0)
+    }
+
+    /// The receivers of the rendition at this place, and those on the way there, by rising numbers.
+    pub(crate) fn receivers(&self, at: usize) -> Vec<u64> {
+        self.of(self.all[at].number).map(|(receiver, _)| *receiver).collect()
+    }
+
+    /// The receivers that change renditions with this frame.
+    pub(crate) const fn switching(&self) -> Option<&Switching> {
+        self.switching.as_ref()
+    }
+
+    /// They arrive with this frame.
+    pub(crate) const fn handle_arrived(&mut self) {
+        if let Some(switching) = &mut self.switching {
+            switching.arrive();
+        }
+    }
+
+    /// They arrived with this frame itself, or will not.
+    pub(crate) fn end_switching(&mut self) {
+        self.switching = None;
+    }
+
+    /// The least rate of those that change, bits a second.
+    pub(crate) fn switching_rate(&self) -> f64 {
+        let receivers = self.switching.iter().flat_map(|switching| &switching.receivers);
+        let rates = receivers.filter_map(|receiver| self.members.get(receiver)).map(|member| member.rate);
+        rates.fold(f64::INFINITY, f64::min)
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few frames")]
+    fn frames_in(&self, seconds: f64) -> u32 {
+        (seconds * self.frames_a_second).ceil().max(1.0) as u32
+    }
+
+    /// Takes over what is known of the receivers of now.
+    fn note(&mut self, receivers: &[Receiver]) {
+        let newcomers = self.all[self.slowest()].number;
+        let weight = (1.0 / (RATE_MEAN_S * self.frames_a_second)).min(1.0);
+        let mut before = std::mem::take(&mut self.members);
+        for &receiver in receivers {
+            let mut member = before.remove(&receiver.number).unwrap_or_else(|| Member::new(receiver, newcomers));
+            member.handle_frame(receiver, weight);
+            self.members.insert(receiver.number, member);
+        }
+    }
+
+    /// Receivers on the way get one more frame, or are where they wanted to be.
+    fn go_on_switching(&mut self) {
+        let Some(mut switching) = self.switching.take() else { return };
+        // A receiver that lacks a base that was given up begins anew in the rendition that it was to change to.
+        switching.go_on(|receiver| self.members.get(&receiver).is_some_and(|member| !member.needs_join));
+        for receiver in &switching.receivers {
+            if let Some(member) = self.members.get_mut(receiver) {
+                member.comes = true;
+            }
+        }
+        if !switching.has_arrived() {
+            self.switching = Some(switching).filter(|switching| !switching.receivers.is_empty());
+        } else if let Some(at) = self.place(switching.to) {
+            self.all[at].follows = Some(switching.number);
+        }
+    }
+
+    /// A receiver changes renditions, if frames may be made for it: those of a switching if it may take part in one, or else a join.
+    fn change(&mut self, receiver: u64, to: u64, joins: &mut JoinBudget) {
+        let Some(rendition) = self.all.iter_mut().find(|rendition| rendition.number == to) else { return };
+        let Some(member) = self.members.get_mut(&receiver).filter(|member| !member.comes) else { return };
+        let may_switch = member.owed_frames <= MAY_OWE && !member.needs_join;
+        let switches = match &mut self.switching {
+            Some(switching) => may_switch && switching.admit(receiver, member.rendition, to),
+            None if may_switch && joins.take() => {
+                self.switching = Some(Switching::new(self.numbers, receiver, member.rendition, to));
+                self.numbers += 1;
+                true
+            }
+            None => false,
+        };
+        rendition.joined = rendition.joined || !switches && joins.take();
+        if switches || rendition.joined {
+            member.enter(to);
+            member.starved = 0;
+        }
+    }
+
+    /// A receiver whose path does not carry the bases of its rendition changes to the fastest whose bases it carries.
+    fn let_starving_go(&mut self, joins: &mut JoinBudget) {
+        let patience = self.frames_in(STARVED_S);
+        let mut leaving = Vec::new();
+        for (receiver, member) in &mut self.members {
+            let Some(own) = self.all.iter().find(|rendition| rendition.number == member.rendition) else { continue };
+            let is_late = member.owed_frames > patience.into();
+            member.starved = match member.rate >= own.bases && !is_late {
+                true => 0,
+                false if is_late => patience,
+                false => member.starved + 1,
+            };
+            let carries = |other: &&State| other.bases <= member.rate && other.bases < own.bases;
+            let better = self.all.iter().filter(carries).max_by(|a, b| a.bases.total_cmp(&b.bases));
+            leaving.extend(better.filter(|_| member.starved >= patience).map(|to| (*receiver, to.number)));
+        }
+        leaving.into_iter().for_each(|(receiver, to)| self.change(receiver, to, joins));
+    }
+
+    /// Receivers that are much nearer to those of another rendition change to it.
+    fn gather_strays(&mut self, joins: &mut JoinBudget) {
+        let (known, stays) = (self.frames_in(RATE_KNOWN_S), self.frames_in(STAYS_S));
+        let patience = u64::from(self.frames_in(STARVED_S));
+        let means = self.means();
+        let mut leaving = Vec::new();
+        for (receiver, member) in &mut self.members {
+            if member.known < known || member.owed_frames > patience {
+                continue;
+            }
+            let Some((left, nearest)) = nearest(&means, member) else { continue };
+            let apart = |rate: f64| (member.settled - rate).abs();
+            member.stray = if apart(left) - apart(nearest.rate) > STRAY_RATIO.ln() { member.stray + 1 } else { 0 };
+            let patience = if nearest.rate > left { REGROUPS_TO_RISE } else { 1 };
+            if member.stray >= patience && member.stayed >= stays {
+                leaving.push((*receiver, nearest.number));
+            }
+        }
+        leaving.into_iter().for_each(|(receiver, to)| self.change(receiver, to, joins));
+    }
+
+    /// Unites two renditions whose mean rates are close: the receivers of one change to the other.
+    fn unite(&mut self, joins: &mut JoinBudget) {
+        let Some((gap, pair)) = self.closest_pair(self.frames_in(STAYS_S)) else { return };
+        // Where a receiver alone may change, that costs less.
+        let full = self.all.len() == self.limit.most() && self.members.values().all(|member| member.stray == 0);
+        let full = full && self.limit != RenditionLimit::AsNeeded;
+        let [one, other] = pair.map(|number| self.of(number).count());
+        let cost = sum_of_squares_between(one, other, gap);
+        let pays = |split: Split| split.worth > WORTH_A_JOIN * cost;
+        if gap < UNITE_BELOW_RATIO.ln() || full && self.widest().is_some_and(pays) {
+            self.merge(pair, joins);
+        }
+    }
+
+    /// Unites the two closest renditions, however far apart they are.
+    fn give_one_up(&mut self, joins: &mut JoinBudget) {
+        if self.closest_pair(0).is_some_and(|(_, pair)| self.merge(pair, joins)) {
+            self.time.handle_given_up();
+        }
+    }
+
+    /// The two renditions with the closest mean rates among those with receivers that had at least this many frames, and how far apart they are.
+    fn closest_pair(&self, frames: u32) -> Option<(f64, [u64; 2])> {
+        let old = self.all.iter().filter(|rendition| rendition.age >= frames);
+        let mut old: Vec<_> = old.filter_map(|state| Some((self.mean(state.number)?, state.number))).collect();
+        old.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let pairs = old.windows(2).map(|pair| (pair[1].0 - pair[0].0, [pair[0].1, pair[1].1]));
+        pairs.min_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// The receivers of the rendition that has fewer change to the other, as far as joins may be made for them. Returns whether all did.
+    fn merge(&mut self, [one, other]: [u64; 2], joins: &mut JoinBudget) -> bool {
+        let (from, to) = if self.of(one).count() < self.of(other).count() { (one, other) } else { (other, one) };
+        let leaving: Vec<u64> = self.of(from).map(|(receiver, _)| *receiver).collect();
+        leaving.into_iter().for_each(|receiver| self.change(receiver, to, joins));
+        self.of(from).next().is_none()
+    }
+
+    /// Lets the rendition branch whose receivers are furthest apart, if there is time and need.
+    fn branch(&mut self) -> Option<Change> {
+        if self.all.len() >= self.limit.most() || !self.time.has_room() {
+            return None;
+        }
+        let split = match self.limit {
+            RenditionLimit::AsNeeded => self.above_starving(),
+            RenditionLimit::AtMost(_) => self.widest(),
+        }?;
+        let from = self.place(split.rendition)?;
+        let number = self.numbers;
+        self.numbers += 1;
+        let bases = self.all[from].bases;
+        self.all.push(State { number, follows: Some(split.rendition), joined: false, bases, age: 0 });
+        let faster = |member: &&mut Member| member.rendition == split.rendition && member.settled >= split.from;
+        let faster = self.members.values_mut().filter(|member| !member.comes).filter(faster);
+        faster.for_each(|member| member.enter(number));
+        Some(Change::Branch { from })
+    }
+
+    /// The split of the first rendition above those of its receivers whose paths do not carry its bases.
+    fn above_starving(&self) -> Option<Split> {
+        let (first, patience) = (self.all.first()?.number, self.frames_in(STARVED_S));
+        let rates = self.settled_rates(first);
+        let starving = self.of(first).filter(|(_, member)| member.starved >= patience);
+        let fastest = starving.map(|(_, member)| member.settled).max_by(f64::total_cmp)?;
+        Split::at(first, &rates, rates.partition_point(|rate| *rate <= fastest)).filter(Split::is_wide)
+    }
+
+    /// The settled rates of a rendition's receivers, without those that came recently; they rise.
+    fn settled_rates(&self, number: u64) -> Vec<f64> {
+        let known = self.frames_in(RATE_KNOWN_S);
+        let members = self.of(number).filter(|(_, member)| member.known >= known);
+        let mut rates: Vec<f64> = members.map(|(_, member)| member.settled).collect();
+        rates.sort_by(f64::total_cmp);
+        rates
+    }
+
+    /// The split that is worth the most, of those between receivers that are far enough apart.
+    fn widest(&self) -> Option<Split> {
+        let splits = self.all.iter().filter_map(|state| Split::best(state.number, &self.settled_rates(state.number)));
+        splits.max_by(|a, b| a.worth.total_cmp(&b.worth))
+    }
+
+    /// Removes renditions without receivers, but for the last.
+    fn remove_empty(&mut self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for at in (0..self.all.len()).rev() {
+            if self.all.len() > 1 && self.of(self.all[at].number).next().is_none() {
+                self.all.remove(at);
+                changes.push(Change::Remove { at });
+            }
+        }
+        changes
+    }
+
+    fn of(&self, number: u64) -> impl Iterator<Item = (&u64, &Member)> {
+        self.members.iter().filter(move |(_, member)| member.rendition == number)
+    }
+
+    /// The mean of the settled rates of a rendition; none if it has no receivers.
+    fn mean(&self, number: u64) -> Option<f64> {
+        let (sum, count) =
+            self.of(number).fold((0.0, 0_u32), |(sum, count), (_, member)| (sum + member.settled, count + 1));
+        (count > 0).then(|| sum / f64::from(count))
+    }
+
+    /// The means of all renditions with receivers.
+    fn means(&self) -> Vec<Mean> {
+        let mean = |state: &State| {
+            let &State { number, bases, .. } = state;
+            Some(Mean { number, rate: self.mean(number)?, count: self.of(number).count(), bases })
+        };
+        self.all.iter().filter_map(mean).collect()
+    }
+}
+
+/// The mean rate of the others in a receiver's rendition, and the other rendition whose bases it carries with the nearest mean rate. Nothing if
+/// the receiver is alone, or its path carries the bases of no other rendition.
+fn nearest<'a>(means: &'a [Mean], member: &Member) -> Option<(f64, &'a Mean)> {
+    let own = means.iter().find(|mean| mean.number == member.rendition).filter(|own| own.count > 1)?;
+    let others = means.iter().filter(|other| other.number != own.number && other.bases <= member.rate);
+    let apart = |other: &Mean| (member.settled - other.rate).abs();
+    let nearest = others.min_by(|a, b| apart(a).total_cmp(&apart(b)))?;
+    let count = own.count as f64;
+    Some(((own.rate * count - member.settled) / (count - 1.0), nearest))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,460 @@
+//! Pictures as frames of video: each is encoded once, for all receivers of now.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use nestcast_codec::{
+    Effort, Error, Frame as Coded, FrameRate, MAX_LOOPS, Picture, Population, Range, Switch, VideoLoops, VideoModel,
+    VideoSettings,
+};
+use nestcast_proto::{
+    BroadcastFrame, Captured, Demand, Frame, FrameEncoder, Join, MAX_FRAME, PackageHash, ReceiverDemand, Rendition,
+    SourceError, Video, Welcome,
+};
+
+use crate::error::PictureError;
+use crate::format::{PictureFormat, Samples};
+use crate::join_budget::JoinBudget;
+use crate::renditions::{Change, Receiver, RenditionLimit, Renditions, State, Switching};
+
+/// Share of what a path carries that is frames' bytes; the rest is headers.
+const PAYLOAD: f64 = 0.9;
+/// Share of the slowest receiver's rate that the bases of frames take. Bases that a fall of the rate loses are sent again
+/// before all else: this is so much less than all that it is soon done.
+const BASE_SHARE: f64 = 0.4;
+/// A receiver of less than this share of the median's rate is not waited for: it gets a new beginning again and again, and
+/// the others keep theirs.
+const HOPELESS: f64 = 0.25;
+/// How many times faster the slowest rate may be from frame to frame: it falls at once, and rises fivefold in a second.
+const RISE: f64 = 1.05;
+/// The base of a join frame takes what the slowest path carries in this many frame intervals, but no fewer bytes.
+const JOIN_INTERVALS: f64 = 2.0;
+const MIN_JOIN_BYTES: usize = 1000;
+/// A switching frame takes this share of what the slowest path carries in a frame interval, and at most as many bytes as a base
+/// that may be sent again.
+const SWITCH_INTERVALS: f64 = 0.75;
+const MAX_SWITCH_BYTES: usize = 65_536;
+/// Bits for each pixel before the first receiver comes.
+const BITS_PER_PIXEL: f64 = 0.1;
+/// Luma samples a second from which on the search for motion is a short one: those of 640x360 at 30 frames a second.
+const MANY_SAMPLES: f64 = 640.0 * 360.0 * 30.0;
+/// Least weight of a rate that only sets a bound.
+const NO_WEIGHT: f64 = 1e-9;
+
+/// Encodes pictures as frames of video, for the receivers of a [`Demand`].
+#[derive(Debug)]
+pub struct VideoEncoding {
+    welcome: Welcome,
+    encoder: VideoLoops,
+    rate: FrameRate,
+    renditions: Renditions,
+    /// The rate that each rendition's bases are made for, bits a second.
+    slowest: Vec<f64>,
+    /// The most bytes of a frame that a receiver in each rendition has use for.
+    useful: Vec<usize>,
+    joins: JoinBudget,
+    /// Encodes the frames of receivers that are on their way to another rendition.
+    switch: Option<Switch>,
+}
+
+/// What a frame says of its picture.
+#[derive(Clone, Copy)]
+struct Place {
+    id: u64,
+    skipped: u64,
+    captured: u64,
+}
+
+impl VideoEncoding {
+    /// Encodes pictures of this format, on `threads` threads.
+    ///
+    /// # Errors
+    /// [`PictureError::NotPlanar`] if the format is not YCbCr 4:2:0, [`PictureError::Renditions`] if `limit` is none or more than
+    /// [`MAX_LOOPS`].
+    pub fn new(format: PictureFormat, threads: usize, limit: RenditionLimit) -> Result<Self, PictureError> {
+        let range = format.range().ok_or_else(|| not_planar(format.samples))?;
+        if let RenditionLimit::AtMost(given) = limit
+            && !(1..=MAX_LOOPS).contains(&given)
+        {
+            return Err(PictureError::Renditions { given });
+        }
+        let most = format.rate.most();
+        let rate = FrameRate { frames: most.frames(), seconds: most.seconds() };
+        let frames_a_second = f64::from(rate.frames) / f64::from(rate.seconds);
+        let samples = format.size.pixels() as f64 * frames_a_second;
+        let slowest = samples * BITS_PER_PIXEL;
+        let population = population(&[slowest], slowest * BASE_SHARE);
+        let settings = VideoSettings { size: format.size, rate, population, threads };
+        let effort = if samples > MANY_SAMPLES { Effort::Fast } else { Effort::Normal };
+        let encoder = VideoLoops::new(&VideoModel::built_in(), settings, 1).expect("one rendition").with_effort(effort);
+        Ok(Self {
+            welcome: welcome(&format, range),
+            encoder,
+            rate,
+            renditions: Renditions::new(limit, frames_a_second),
+            slowest: vec![slowest],
+            useful: vec![0],
+            joins: JoinBudget::default(),
+            switch: None,
+        })
+    }
+
+    /// Searches for motion for as long as `effort` says, not as long as the samples a second suggest.
+    #[must_use]
+    pub fn with_effort(self, effort: Effort) -> Self {
+        Self { encoder: self.encoder.with_effort(effort), ..self }
+    }
+
+    /// The next frame; with a [`Join`] in each rendition in which a receiver asks for one, unless too many were made
+    /// recently: the receiver asks again then.
+    fn frame(&mut self, picture: &Picture, place: Place, demand: &Demand) -> Result<BroadcastFrame, Error> {
+        self.joins.handle_frame();
+        self.follow(demand)?;
+        let coded = self.encoder.encode(picture)?;
+        // Taken for key frames too: a receiver that waited for a join has one in them.
+        let wanted = demand.take_join_requests();
+        let slowest = self.renditions.slowest();
+        let switching = self.switching_rendition(place);
+        let on_the_way = switching.as_ref().map_or(&[][..], |switching| &switching.receivers);
+        let mut renditions: Vec<Rendition> = Vec::with_capacity(coded.len() + 1);
+        for (at, coded) in coded.into_iter().enumerate() {
+            let newcomers = at == slowest && wanted.contains(&None);
+            let join = self.join(at, &coded, newcomers, &wanted);
+            renditions.push(self.rendition(at, place, coded, join, on_the_way));
+        }
+        renditions.swap(0, slowest);
+        renditions.extend(switching);
+        let first = renditions[0].frame.clone();
+        let renditions = self.renditions.may_branch().then(|| renditions.into());
+        Ok(BroadcastFrame { renditions, ..first.into() })
+    }
+
+    /// The frame of the rendition at this place, for its receivers but for those that are `on_the_way` to it.
+    fn rendition(
+        &mut self,
+        at: usize,
+        place: Place,
+        coded: Coded,
+        join: Option<Join>,
+        on_the_way: &[u64],
+    ) -> Rendition {
+        let State { number, follows, .. } = self.renditions.all()[at];
+        self.renditions.handle_base(at, coded.base, self.slowest[at] * BASE_SHARE);
+        let mut receivers = self.renditions.receivers(at);
+        receivers.retain(|receiver| on_the_way.binary_search(receiver).is_err());
+        Rendition { number, follows, receivers, frame: place.frame(coded, join) }
+    }
+
+    /// The frame for receivers that are on their way to another rendition, if there are any, in place of that one's.
+    fn switching_rendition(&mut self, place: Place) -> Option<Rendition> {
+        let Some(Switching { number, from, to, receivers, .. }) = self.renditions.switching() else {
+            self.switch = None;
+            return None;
+        };
+        let (number, follows, receivers) = (*number, *from, receivers.clone());
+        let most = self.rate.bytes(self.renditions.switching_rate() * SWITCH_INTERVALS).min(MAX_SWITCH_BYTES);
+        let (switch, at) = (self.switch.as_mut(), self.renditions.place(*to));
+        let coded = switch.zip(at).and_then(|(switch, at)| self.encoder.switch_to(at, switch, most));
+        let Some(coded) = coded else {
+            // A scene begins, for them too; or that rendition is gone.
+            self.renditions.end_switching();
+            return None;
+        };
+        if follows.is_none() {
+            // The first was taken when they left.
+            self.joins.spend();
+        }
+        if self.switch.as_ref().is_some_and(Switch::arrived) {
+            self.renditions.handle_arrived();
+        }
+        Some(Rendition { number, follows, receivers, frame: place.frame(coded, None) })
+    }
+
+    /// What a receiver begins with in the rendition at this place, if one does; `newcomers`: receivers that are in no rendition ask.
+    fn join(&mut self, at: usize, coded: &Coded, newcomers: bool, wanted: &BTreeSet<Option<u64>>) -> Option<Join> {
+        if coded.key {
+            return Some(Join { base: coded.base, bytes: coded.bytes.clone() });
+        }
+        let State { number, joined, .. } = self.renditions.all()[at];
+        let asked = newcomers || wanted.contains(&Some(number));
+        if !(joined || asked && self.joins.take()) {
+            return None;
+        }
+        let most = usize::try_from(MAX_FRAME).unwrap_or(usize::MAX);
+        let base = self.rate.bytes(self.slowest[at] * JOIN_INTERVALS).clamp(MIN_JOIN_BYTES, most);
+        // More bytes, as far as a path carries them in time, make the floor that a receiver begins with more like the others'.
+        let Coded { bytes, .. } = self.encoder.join(at, base.max(self.useful[at]))?;
+        Some(Join { base: base.min(bytes.len()), bytes })
+    }
+
+    /// Encodes for the receivers of now.
+    fn follow(&mut self, demand: &Demand) -> Result<(), Error> {
+        let useful = demand.take_useful_bytes().min(MAX_FRAME);
+        let receivers = demand.receivers();
+        let known = |&(number, wanted): &(u64, ReceiverDemand)| {
+            let ReceiverDemand { owed_frames, needs_join, .. } = wanted;
+            Receiver { number, rate: rate_of(&wanted), owed_frames, needs_join }
+        };
+        let known: Vec<Receiver> = receivers.iter().map(known).collect();
+        for change in self.renditions.handle_frame(&known, &mut self.joins) {
+            self.apply(change)?;
+        }
+        for at in 0..self.slowest.len() {
+            let inside = self.renditions.receivers(at);
+            let is_in = |(number, _): &&(u64, ReceiverDemand)| inside.binary_search(number).is_ok();
+            let inside: Vec<_> = receivers.iter().filter(is_in).map(|(_, wanted)| wanted).collect();
+            let wanted = inside.iter().map(|wanted| wanted.useful_bytes).max().filter(|_| self.slowest.len() > 1);
+            self.follow_rendition(at, &inside, wanted.map_or(useful, |wanted| wanted.min(useful)));
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, change: Change) -> Result<(), Error> {
+        match change {
+            Change::Switch { from } => self.switch = Some(self.encoder.switch_from(from)?),
+            Change::Branch { from } => {
+                self.encoder.branch(from)?;
+                self.slowest.push(f64::INFINITY);
+                self.useful.push(self.useful[from]);
+            }
+            Change::Remove { at } => {
+                self.encoder.remove(at);
+                self.slowest.remove(at);
+                self.useful.remove(at);
+            }
+        }
+        Ok(())
+    }
+
+    /// Encodes the rendition at this place for these receivers, which have use for `useful` bytes of a frame.
+    fn follow_rendition(&mut self, at: usize, receivers: &[&ReceiverDemand], useful: u64) {
+        let most = most_bits(self.rate);
+        let rates: Vec<f64> = receivers.iter().map(|wanted| rate_of(wanted).min(most)).collect();
+        let known = population(&rates, 0.0);
+        if let (Some(slowest), Some(median)) = (known.slowest(), known.median()) {
+            self.slowest[at] = slowest.max(median * HOPELESS).min(self.slowest[at] * RISE);
+        }
+        let rates = population(&rates, self.slowest[at] * BASE_SHARE);
+        self.useful[at] = usize::try_from(useful).unwrap_or(usize::MAX);
+        self.encoder.set_population(at, rates, self.useful[at]);
+    }
+}
+
+impl FrameEncoder for VideoEncoding {
+    type Picture = Picture;
+
+    fn welcome(&self) -> Welcome {
+        self.welcome.clone()
+    }
+
+    /// Also returns the picture: an encoder keeps its own.
+    fn encode(
+        &mut self,
+        captured: Captured<Picture>,
+        skipped: u64,
+        demand: &Demand,
+    ) -> Result<(BroadcastFrame, Option<Picture>), SourceError> {
+        let Captured { id, at, picture } = captured;
+        let frame = self.frame(&picture, Place { id, skipped, captured: at }, demand).map_err(SourceError::failed)?;
+        Ok((frame, Some(picture)))
+    }
+
+    /// Where frames take half of their interval no rendition is added, and one is given up where they take more than nine tenths. An
+    /// encoder that is never told has all the time.
+    fn handle_encode_time(&mut self, took: Duration) {
+        self.renditions.handle_encoded(took.as_secs_f64());
+    }
+}
+
+impl Place {
+    fn frame(self, coded: Coded, join: Option<Join>) -> Frame {
+        let Self { id, skipped, captured } = self;
+        Frame { id, skipped, captured, since: id, base: coded.base, bytes: coded.bytes, join }
+    }
+}
+
+fn welcome(format: &PictureFormat, range: Range) -> Welcome {
+    let [key, residual] = VideoModel::built_in().ids();
+    let video = Video { residual: residual.0, full_range: range == Range::Full };
+    format.welcome(key, PackageHash([0; 32]), Some(video))
+}
+
+const fn not_planar(samples: Samples) -> PictureError {
+    let announced = match samples {
+        Samples::Fixed(format) => Some(format),
+        Samples::RgbOrGrey => None,
+    };
+    PictureError::NotPlanar { announced }
+}
+
+/// The rate, in bits a second, at which a frame has as many bytes as one may have: no link counts as faster.
+fn most_bits(rate: FrameRate) -> f64 {
+    (MAX_FRAME * 8) as f64 * f64::from(rate.frames) / f64::from(rate.seconds)
+}
+
+/// The part of a receiver's path that is for frames, within what it asks for, bits a second.
+fn rate_of(wanted: &ReceiverDemand) -> f64 {
+    let carried = wanted.bandwidth.bits() as f64 * PAYLOAD;
+    wanted.max_bitrate.map_or(carried, |most| carried.min(most.bits() as f64))
+}
+
+/// Receivers of these rates, none of them slower than bases are made for.
+fn population(rates: &[f64], bases: f64) -> Population {
+    Population::new(rates.iter().map(|rate| (rate.max(bases), 1.0)).chain([(bases, NO_WEIGHT)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_codec::{Arrived, Format, Size, VideoDecoder};
+    use nestcast_media::y4m::Rate;
+    use nestcast_proto::{Bitrate, DemandEntry};
+
+    use super::*;
+    use crate::source::Pictures;
+
+    const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+
+    fn encoding(size: Size, limit: RenditionLimit) -> VideoEncoding {
+        let rate = Rate::new(RATE.frames, RATE.seconds).expect("a rate");
+        let format = PictureFormat::new(size, Format::Ycbcr420(Range::Limited), rate);
+        VideoEncoding::new(format, 1, limit).expect("planar")
+    }
+
+    /// Encodes [`picture`] number `id`.
+    fn encode(encoding: &mut VideoEncoding, size: Size, id: u8, demand: &Demand) -> BroadcastFrame {
+        let captured = Captured { id: id.into(), at: 0, picture: picture(size, id) };
+        encoding.encode(captured, 0, demand).expect("its size").0
+    }
+
+    /// A pattern that gets brighter.
+    fn picture(size: Size, id: u8) -> Picture {
+        let samples = (0..7).cycle().take(size.pixels() * 3 / 2).map(|at| at * 9 + id).collect();
+        Picture::new(size, Format::Ycbcr420(Range::Limited), samples).expect("a picture")
+    }
+
+    /// A receiver that asks for this many bits a second, on a path that carries more.
+    fn state(entry: &DemandEntry, bits: u64) {
+        let bandwidth = Bitrate::from_bits(1 << 30);
+        let max_bitrate = Some(Bitrate::from_bits(bits));
+        entry.set(ReceiverDemand { bandwidth, max_bitrate, useful_bytes: bits / 240, ..ReceiverDemand::default() });
+    }
+
+    #[test]
+    fn no_link_counts_as_faster_than_the_longest_frames_take() {
+        for rate in [RATE, FrameRate { frames: 1, seconds: 3600 }, FrameRate { frames: 30_000, seconds: 1001 }] {
+            let bytes = rate.bytes(most_bits(rate)) as u64;
+            assert!(bytes <= MAX_FRAME && bytes > MAX_FRAME - 2, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn video_announces_the_range_of_its_pictures_and_refuses_what_is_not_planar() {
+        let (size, rate) = (Size::new(32, 32).expect("a size"), Rate::new(30, 1).expect("a rate"));
+        let of = |pictures: &Pictures| VideoEncoding::new(pictures.format(), 1, RenditionLimit::default());
+        for range in [Range::Full, Range::Limited] {
+            let grey = Picture::zero(size, Format::Ycbcr420(range));
+            let camera = Pictures::from_fn(PictureFormat::of(&grey, rate), |_| Ok(None));
+            for pictures in [camera, Pictures::still(grey, rate)] {
+                let video = of(&pictures).expect("planar").welcome().video.expect("of video");
+                assert_eq!(video.full_range, range == Range::Full);
+            }
+        }
+        let refused = of(&Pictures::still(Picture::zero(size, Format::Rgb), rate)).expect_err("RGB").to_string();
+        assert!(refused.contains("RGB") && refused.contains("must convert"), "{refused}");
+        let planar = PictureFormat::new(size, Format::Ycbcr420(Range::Full), rate);
+        let none = VideoEncoding::new(planar, 1, RenditionLimit::AtMost(0));
+        assert!(matches!(none, Err(PictureError::Renditions { given: 0 })));
+    }
+
+    #[test]
+    fn the_slowest_rendition_goes_with_its_receivers_and_others_and_new_ones_go_on() {
+        let size = Size::new(32, 32).expect("a size");
+        let mut encoding = encoding(size, RenditionLimit::AtMost(2));
+        let demand = Demand::default();
+        let mut slow = Some(demand.register());
+        slow.iter().for_each(|slow| state(slow, 30_000));
+        let fast = demand.register();
+        state(&fast, 600_000);
+        let [mut stays, mut comes] = [(); 2].map(|()| VideoDecoder::new(VideoModel::built_in(), size, 1));
+        for id in 0..90_u8 {
+            if id == 60 {
+                slow = None;
+            }
+            if id == 70 {
+                demand.register().request_join(None);
+            }
+            let broadcast = encode(&mut encoding, size, id, &demand);
+            let BroadcastFrame { frame, renditions, .. } = &broadcast;
+            let renditions = renditions.as_ref().expect("there may be several");
+            let own = broadcast.rendition_of(fast.receiver()).expect("a rendition");
+            match slow {
+                Some(_) if id >= 45 => assert_eq!((renditions.len(), renditions[0].receivers.clone()), (2, vec![0])),
+                Some(_) => {}
+                None => assert_eq!((renditions.len(), own.number, &own.frame), (1, 1, frame)),
+            }
+            assert!(stays.decode(&own.frame.bytes).expect("a frame") >= Arrived::Base);
+            if id >= 70 {
+                let joined = frame.join.as_ref().filter(|_| id == 70).map_or(&frame.bytes, |join| &join.bytes);
+                assert!(comes.decode(joined).expect("a frame") >= Arrived::Base);
+            }
+        }
+        let luma = |decoder: &mut VideoDecoder| {
+            let mut shown = Picture::zero(size, Format::Ycbcr420(Range::Limited));
+            decoder.render_into(&mut shown).expect("a picture");
+            let last = picture(size, 89);
+            let apart = shown.samples().iter().zip(last.samples()).map(|(a, b)| a.abs_diff(*b));
+            apart.take(size.pixels()).max()
+        };
+        assert!(luma(&mut stays) <= Some(4) && luma(&mut comes) <= Some(4));
+    }
+
+    #[test]
+    fn a_receiver_whose_rate_falls_goes_on_in_the_slower_rendition_without_a_picture_coded_alone() {
+        let size = Size::new(32, 32).expect("a size");
+        let mut encoding = encoding(size, RenditionLimit::AtMost(2));
+        let demand = Demand::default();
+        let [slow, fast, falls] = [(); 3].map(|()| demand.register());
+        state(&slow, 30_000);
+        state(&fast, 600_000);
+        state(&falls, 600_000);
+        let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);
+        let (mut numbers, mut before) = (Vec::new(), None);
+        for id in 0..200_u8 {
+            if id == 60 {
+                state(&falls, 30_000);
+            }
+            let frame = encode(&mut encoding, size, id, &demand);
+            let own = frame.rendition_of(falls.receiver()).expect("a rendition");
+            // It has whatever the frame is predicted from.
+            assert!(before.is_none_or(|before| own.number == before || own.follows == Some(before)), "frame {id}");
+            let bytes = &own.frame.bytes;
+            assert!(id == 0 || !nestcast_codec::FrameHead::parse(bytes).expect("a head").expect("whole").key);
+            before = Some(own.number);
+            numbers.push(own.number);
+            assert!(decoder.decode(bytes).expect("a frame") >= Arrived::Base);
+        }
+        numbers.dedup();
+        assert_eq!(numbers, [0, 1, 2, 0], "renditions 0 and 1, and the way back");
+        let mut shown = Picture::zero(size, Format::Ycbcr420(Range::Limited));
+        decoder.render_into(&mut shown).expect("a picture");
+        let last = picture(size, 199);
+        let apart = shown.samples().iter().zip(last.samples()).map(|(a, b)| a.abs_diff(*b)).take(size.pixels());
+        assert!(apart.max() <= Some(12));
+    }
+
+    #[test]
+    fn who_asks_for_a_join_with_every_frame_gets_one_with_every_fourth_once_a_crowd_could_have_come() {
+        let size = Size::new(32, 32).expect("a size");
+        let mut encoding = encoding(size, RenditionLimit::AtMost(1));
+        let demand = Demand::default();
+        let entry = demand.register();
+        let joins: Vec<bool> = (0..80_u8)
+            .map(|id| {
+                entry.request_join(None);
+                encode(&mut encoding, size, id, &demand).frame.join.is_some()
+            })
+            .collect();
+        assert_eq!(joins[..30], [true; 30], "a crowd");
+        assert!(joins[45..].windows(4).all(|four| four.iter().filter(|joins| **joins).count() == 1), "{joins:?}");
+    }
+}

@@ -1,0 +1,107 @@
+//! y4m as a source of pictures.
+
+use std::io::{self, Read};
+
+use nestcast_codec::{Format, Picture};
+use nestcast_media::y4m::{self, Reader};
+use nestcast_proto::{SourceError, StreamPicture};
+
+use crate::error::PictureError;
+use crate::format::PictureFormat;
+use crate::source::{PictureSource, Pictures};
+
+/// Opens a video anew.
+type Again<R> = Box<dyn FnMut() -> io::Result<R> + Send>;
+
+impl Pictures {
+    /// The pictures of a y4m video at its own rate, planar YCbCr 4:2:0 also where the video is grey. `again` opens the video anew when it
+    /// ends, to begin from its first picture.
+    ///
+    /// # Errors
+    /// [`PictureError::Video`] if it is no y4m that can be read, or a picture has more than `max_pixels`.
+    pub fn y4m<R: Read + Send + 'static>(
+        name: &str,
+        max_pixels: u64,
+        input: R,
+        again: Option<Again<R>>,
+    ) -> Result<Self, PictureError> {
+        let refuse = |error| PictureError::Video { name: name.to_owned(), error };
+        let reader = Reader::new(input, max_pixels).map_err(refuse)?;
+        let planar = Format::Ycbcr420(reader.range());
+        let format = PictureFormat::new(reader.size(), planar, reader.rate());
+        Ok(Self::new(Video { name: name.to_owned(), max_pixels, format, planar, reader, again }))
+    }
+}
+
+/// A video that is read.
+struct Video<R> {
+    name: String,
+    max_pixels: u64,
+    format: PictureFormat,
+    /// The format of its samples.
+    planar: Format,
+    reader: Reader<R>,
+    again: Option<Again<R>>,
+}
+
+impl<R: Read + Send> PictureSource for Video<R> {
+    fn format(&self) -> PictureFormat {
+        self.format
+    }
+
+    fn next(&mut self, spent: Option<Picture>) -> Result<Option<StreamPicture<Picture>>, SourceError> {
+        match self.read(spent) {
+            Ok(picture) => Ok(picture.map(StreamPicture::from)),
+            Err(error) => Err(SourceError::broken_off(PictureError::Video { name: self.name.clone(), error })),
+        }
+    }
+}
+
+impl<R: Read> Video<R> {
+    fn read(&mut self, spent: Option<Picture>) -> Result<Option<Picture>, y4m::Error> {
+        let size = self.format.size;
+        let mut picture = spent.unwrap_or_else(|| Picture::zero(size, self.planar));
+        if self.reader.read_into(&mut picture)? {
+            return Ok(Some(picture));
+        }
+        let Some(again) = &mut self.again else { return Ok(None) };
+        self.reader = Reader::new(again()?, self.max_pixels)?;
+        if self.reader.size() != size {
+            return Err(y4m::Error::Corrupt("it has another size than before"));
+        }
+        Ok(self.reader.read_into(&mut picture)?.then_some(picture))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_codec::Range;
+    use nestcast_proto::PictureStream as _;
+
+    use super::*;
+
+    const VIDEO: &[u8] = b"YUV4MPEG2 W2 H2 F30:1 C420\nFRAME\n123456FRAME\nabcdef";
+
+    #[test]
+    fn a_video_is_planar_and_read_into_spent_memory() {
+        let again = || Ok(VIDEO);
+        let mut pictures = Pictures::y4m("clip", 100, VIDEO, Some(Box::new(again))).expect("y4m");
+        let mut next = |spent| pictures.next(spent).expect("a picture").expect("one").picture;
+        let first = next(None);
+        assert_eq!((first.format(), first.samples()), (Format::Ycbcr420(Range::Limited), &b"123456"[..]));
+        let memory = first.samples().as_ptr();
+        let second = next(Some(first));
+        assert_eq!((second.samples(), second.samples().as_ptr()), (&b"abcdef"[..], memory));
+        let third = next(Some(second));
+        assert_eq!((third.samples(), third.samples().as_ptr()), (&b"123456"[..], memory), "it begins again");
+    }
+
+    #[test]
+    fn a_video_that_begins_again_in_another_range_is_refused() {
+        let again = || Ok(&b"YUV4MPEG2 W2 H2 F30:1 C420 XCOLORRANGE=FULL\nFRAME\n123456"[..]);
+        let mut pictures = Pictures::y4m("clip", 100, VIDEO, Some(Box::new(again))).expect("y4m");
+        assert!((0..2).all(|_| pictures.next(None).expect("a picture").is_some()));
+        let refused = pictures.next(None).expect_err("another range").to_string();
+        assert!(refused.contains("full range") && refused.contains("limited range"), "{refused}");
+    }
+}

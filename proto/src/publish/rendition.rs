@@ -1,0 +1,136 @@
+//! A frame as an encoder hands it to all receivers, and the rendition of it that one receiver gets.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::wire::frame::Frame;
+
+/// A frame in all its renditions. Clones share its memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BroadcastFrame {
+    /// The frame; where there are renditions, that of the first.
+    pub frame: Frame,
+    /// The frame in each rendition, of video that may have several. Numbers of frames, pictures skipped and moments of
+    /// capture are the same in all.
+    pub renditions: Option<Arc<[Rendition]>>,
+    /// How long encoding took, in all renditions.
+    pub encode_time: Duration,
+}
+
+/// A frame of video encoded for a part of the receivers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendition {
+    /// The rendition's number, which no other rendition of the video has or had.
+    pub number: u64,
+    /// The rendition whose receivers can decode this frame, too: this one branches off it with this frame, or takes its receivers over.
+    pub follows: Option<u64>,
+    /// The receivers in it, by rising [numbers](crate::DemandEntry::receiver). A receiver that no rendition names gets the first.
+    pub receivers: Vec<u64>,
+    /// The frame for them.
+    pub frame: Frame,
+}
+
+impl From<Frame> for BroadcastFrame {
+    /// One rendition, which took no time.
+    fn from(frame: Frame) -> Self {
+        Self { frame, renditions: None, encode_time: Duration::ZERO }
+    }
+}
+
+impl BroadcastFrame {
+    /// Returns the rendition of a receiver; none where the frame has no renditions.
+    #[must_use]
+    pub fn rendition_of(&self, receiver: u64) -> Option<&Rendition> {
+        let renditions = self.renditions.as_ref()?;
+        let names = |rendition: &&Rendition| rendition.receivers.binary_search(&receiver).is_ok();
+        renditions.iter().find(names).or_else(|| renditions.first())
+    }
+}
+
+/// Chooses a receiver's rendition of each frame, and tells where one rendition does not go on from the other.
+#[derive(Debug, Clone)]
+pub struct RenditionFollower {
+    receiver: u64,
+    rendition: Option<u64>,
+}
+
+/// A receiver's rendition of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Followed<'a> {
+    /// The frame for the receiver.
+    pub frame: &'a Frame,
+    /// Whether the receiver cannot decode it from the frames before: what it is owed of the other rendition is of no use any
+    /// more, and it needs a [`Join`](crate::Join).
+    pub begins_anew: bool,
+}
+
+impl RenditionFollower {
+    /// Follows the renditions of the receiver with this [number](crate::DemandEntry::receiver).
+    #[must_use]
+    pub const fn new(receiver: u64) -> Self {
+        Self { receiver, rendition: None }
+    }
+
+    /// The number of the rendition that the newest frame was of; none before the first, and where there are no renditions.
+    #[must_use]
+    pub const fn rendition(&self) -> Option<u64> {
+        self.rendition
+    }
+
+    /// Chooses the receiver's rendition of the next frame.
+    pub fn follow<'a>(&mut self, frame: &'a BroadcastFrame) -> Followed<'a> {
+        let Some(entered) = frame.rendition_of(self.receiver) else {
+            return Followed { frame: &frame.frame, begins_anew: false };
+        };
+        let before = self.rendition.replace(entered.number);
+        let goes_on = |before| entered.number == before || entered.follows == Some(before);
+        Followed { frame: &entered.frame, begins_anew: !before.is_none_or(goes_on) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    /// A rendition of frame `id`; its bytes tell its number.
+    fn rendition(id: u64, number: u64, follows: Option<u64>, receivers: &[u64]) -> Rendition {
+        let bytes = Bytes::from(vec![7; 100 + usize::try_from(number).expect("small")]);
+        let frame = Frame { id, skipped: 0, captured: 0, since: id, base: 9, bytes, join: None };
+        Rendition { number, follows, receivers: receivers.to_vec(), frame }
+    }
+
+    fn frame(renditions: Vec<Rendition>) -> BroadcastFrame {
+        BroadcastFrame { renditions: Some(renditions.clone().into()), ..renditions[0].frame.clone().into() }
+    }
+
+    #[test]
+    fn a_branch_goes_on_and_another_rendition_begins_anew() {
+        let mut follower = RenditionFollower::new(5);
+        let mut follow = |renditions| {
+            let frame = frame(renditions);
+            let followed = follower.follow(&frame);
+            (followed.frame.bytes.len(), followed.begins_anew)
+        };
+        let first = rendition(0, 0, None, &[]);
+        assert_eq!(follow(vec![first]), (100, false), "a receiver that no rendition names is in the first");
+        assert_eq!(follow(vec![rendition(1, 0, None, &[2, 5])]), (100, false));
+        let branch = vec![rendition(2, 0, None, &[2]), rendition(2, 1, Some(0), &[3, 5])];
+        assert_eq!(follow(branch), (101, false), "it goes on");
+        assert_eq!(follow(vec![rendition(3, 0, None, &[2]), rendition(3, 1, None, &[3, 5])]), (101, false));
+        let back = vec![rendition(4, 0, None, &[2, 5]), rendition(4, 1, None, &[3])];
+        assert_eq!(follow(back), (100, true), "anew");
+        let gone = vec![rendition(5, 2, Some(1), &[3]), rendition(5, 1, None, &[])];
+        assert_eq!(follow(gone), (102, true), "its rendition is gone");
+        assert_eq!(follower.rendition(), Some(2));
+    }
+
+    #[test]
+    fn a_frame_without_renditions_is_for_everybody() {
+        let frame = BroadcastFrame::from(rendition(0, 0, None, &[]).frame);
+        let mut follower = RenditionFollower::new(5);
+        assert_eq!(follower.follow(&frame), Followed { frame: &frame.frame, begins_anew: false });
+        assert_eq!(follower.rendition(), None);
+    }
+}

@@ -1,0 +1,377 @@
+//! A source of live frames: two threads that make frames of pictures and never wait for the network.
+//!
+//! ```text
+//! PictureStream (thread, at its rate) -> newest picture -> FrameEncoder (thread) -> frames
+//! ```
+//!
+//! An encoder that is late finds the newest picture; those before it are skipped and counted.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use nestcast_proto::{
+    BroadcastFrame, Captured, Demand, FrameEncoder, PictureStream, SourceError, StreamPicture, Welcome,
+};
+use tokio::sync::mpsc;
+
+use crate::clock;
+use crate::newest::Newest;
+use crate::source::FrameSource;
+
+/// Pictures that wait to be overwritten: one is read while another is encoded, and an encoder may keep one to compare with.
+const MAX_SPENT_PICTURES: usize = 2;
+
+/// Makes frames of the pictures of any stream with any encoder. Nothing is read or encoded before the first frame is asked for.
+///
+/// ```
+/// use std::time::Duration;
+/// use bytes::Bytes;
+/// use nestcast_proto::{
+///     BroadcastFrame, Captured, Demand, Frame, FrameEncoder, PackageHash, PictureStream, SourceError, StreamPicture,
+///     Welcome,
+/// };
+/// use nestcast_sender::{FrameSource as _, LiveSource};
+///
+/// /// "Pictures" of ten bytes.
+/// struct Thermometer(u8);
+///
+/// impl PictureStream for Thermometer {
+///     type Picture = [u8; 10];
+///
+///     fn interval(&self) -> Option<Duration> {
+///         Some(Duration::from_millis(1))
+///     }
+///
+///     fn next(&mut self, _: Option<[u8; 10]>) -> Result<Option<StreamPicture<[u8; 10]>>, SourceError> {
+///         self.0 += 1;
+///         Ok((self.0 <= 3).then_some([self.0; 10].into()))
+///     }
+/// }
+///
+/// /// Sends them as they are.
+/// struct Raw;
+///
+/// impl FrameEncoder for Raw {
+///     type Picture = [u8; 10];
+///
+///     fn welcome(&self) -> Welcome {
+///         Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 10, height: 1, rate: (1000, 1), video: None }
+///     }
+///
+///     fn encode(
+///         &mut self,
+///         captured: Captured<[u8; 10]>,
+///         skipped: u64,
+///         _: &Demand,
+///     ) -> Result<(BroadcastFrame, Option<[u8; 10]>), SourceError> {
+///         let Captured { id, at, picture } = captured;
+///         let bytes = Bytes::copy_from_slice(&picture);
+///         Ok((Frame { id, skipped, captured: at, since: id, base: 10, bytes, join: None }.into(), None))
+///     }
+/// }
+///
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// # runtime.block_on(async {
+/// let mut source = LiveSource::new(Thermometer(0), Raw); // for Broadcast::listen
+/// let demand = Demand::default();
+/// let mut last = 0;
+/// while let Some(frame) = source.next(&demand).await? {
+///     last = frame.frame.id;
+/// }
+/// assert_eq!(last, 2);
+/// # Ok::<(), SourceError>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct LiveSource<P> {
+    welcome: Welcome,
+    package: Option<Bytes>,
+    state: State<P>,
+}
+
+impl<P> std::fmt::Debug for LiveSource<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LiveSource").field("welcome", &self.welcome).finish_non_exhaustive()
+    }
+}
+
+type Stream<P> = Box<dyn PictureStream<Picture = P>>;
+type Encoder<P> = Box<dyn FrameEncoder<Picture = P>>;
+
+enum State<P> {
+    Ready(Stream<P>, Encoder<P>),
+    Running(Running<P>),
+    Ended,
+}
+
+impl<P: Send + 'static> LiveSource<P> {
+    /// Makes frames of the pictures of `stream` with `encoder`.
+    pub fn new(
+        stream: impl PictureStream<Picture = P> + 'static,
+        encoder: impl FrameEncoder<Picture = P> + 'static,
+    ) -> Self {
+        let (welcome, package) = (encoder.welcome(), encoder.package());
+        Self { welcome, package, state: State::Ready(Box::new(stream), Box::new(encoder)) }
+    }
+}
+
+impl<P: Send + 'static> FrameSource for LiveSource<P> {
+    fn welcome(&self) -> Welcome {
+        self.welcome.clone()
+    }
+
+    fn package(&self) -> Option<Bytes> {
+        self.package.clone()
+    }
+
+    async fn next(&mut self, demand: &Demand) -> Result<Option<BroadcastFrame>, SourceError> {
+        self.state = match std::mem::replace(&mut self.state, State::Ended) {
+            State::Ready(stream, encoder) => State::Running(Running::start(stream, encoder, demand.clone())),
+            other => other,
+        };
+        let State::Running(running) = &mut self.state else { return Ok(None) };
+        if let Some(frame) = running.frames.recv().await {
+            return Ok(Some(frame));
+        }
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Running(running) => running.join().await.map(|()| None),
+            _ => Ok(None),
+        }
+    }
+
+    fn stop(&mut self) {
+        match &mut self.state {
+            State::Running(running) => {
+                running.stopped = true;
+                running.slot.close();
+            }
+            state => *state = State::Ended,
+        }
+    }
+}
+
+/// The threads at work. They end when it is dropped; one that waits for its input is left to itself.
+#[derive(Debug)]
+struct Running<P> {
+    frames: mpsc::Receiver<BroadcastFrame>,
+    slot: Arc<Newest<Captured<P>>>,
+    stopped: bool,
+    threads: Option<[JoinHandle<Result<(), SourceError>>; 2]>,
+}
+
+impl<P: Send + 'static> Running<P> {
+    fn start(stream: Stream<P>, encoder: Encoder<P>, demand: Demand) -> Self {
+        let slot: Arc<Newest<Captured<P>>> = Arc::default();
+        let (made, frames) = mpsc::channel(1);
+        let (spend, spent) = sync_channel(MAX_SPENT_PICTURES);
+        let (filling, emptying) = (Arc::clone(&slot), Arc::clone(&slot));
+        let reading = thread::spawn(move || {
+            let _close = filling.close_on_drop();
+            read(stream, &filling, &spent)
+        });
+        let encoding = thread::spawn(move || {
+            let _close = emptying.close_on_drop();
+            encode(encoder, &demand, &emptying, &made, &spend)
+        });
+        Self { frames, slot, stopped: false, threads: Some([encoding, reading]) }
+    }
+
+    /// Returns how it ended, once the encoder did. A picture that cannot be encoded ends the reading with the next picture.
+    async fn join(mut self) -> Result<(), SourceError> {
+        let Some([encoding, reading]) = self.threads.take() else { return Ok(()) };
+        if self.stopped && !reading.is_finished() {
+            return Ok(());
+        }
+        let ended = |thread: JoinHandle<_>| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let both = tokio::task::spawn_blocking(move || ended(encoding).and_then(|()| ended(reading)));
+        both.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+    }
+}
+
+impl<P> Drop for Running<P> {
+    fn drop(&mut self) {
+        self.slot.close();
+    }
+}
+
+/// Reads pictures, and gives the stream those that are `spent`.
+fn read<P: Send + 'static>(
+    mut stream: Stream<P>,
+    slot: &Newest<Captured<P>>,
+    spent: &Receiver<P>,
+) -> Result<(), SourceError> {
+    let (mut due, mut skipped, mut last) = (Due::new(stream.interval()), None, 0);
+    for id in 0.. {
+        let Some(next) = stream.next(skipped.take().or_else(|| spent.try_recv().ok()))? else { break };
+        due.wait();
+        if slot.is_closed() {
+            break;
+        }
+        let StreamPicture { picture, captured } = next;
+        // A stream's own times go by the driver's clock, and later pictures were captured later.
+        last = captured.unwrap_or_else(clock::microseconds).max(last);
+        skipped = slot.put(Captured { id, at: last, picture }).map(|captured| captured.picture);
+    }
+    Ok(())
+}
+
+/// When the next picture is due, where the stream does not wait itself.
+struct Due {
+    interval: Option<Duration>,
+    next: Instant,
+}
+
+impl Due {
+    fn new(interval: Option<Duration>) -> Self {
+        Self { interval, next: Instant::now() }
+    }
+
+    /// Waits until the picture that was read is due.
+    fn wait(&mut self) {
+        let Some(interval) = self.interval else { return };
+        let now = Instant::now();
+        match self.next.checked_duration_since(now) {
+            Some(early) => thread::sleep(early),
+            // A live source that lags sets the pace.
+            None if now - self.next > interval => self.next = now,
+            None => {}
+        }
+        self.next += interval;
+    }
+}
+
+/// Makes frames of the newest pictures, until there are no more or nobody takes them.
+fn encode<P: Send + 'static>(
+    mut encoder: Encoder<P>,
+    demand: &Demand,
+    slot: &Newest<Captured<P>>,
+    frames: &mpsc::Sender<BroadcastFrame>,
+    spend: &SyncSender<P>,
+) -> Result<(), SourceError> {
+    let (mut next, mut skipped) = (0, 0);
+    while let Some(captured) = slot.take() {
+        skipped += captured.id.saturating_sub(next);
+        next = captured.id + 1;
+        let start = Instant::now();
+        let (frame, spent) = encoder.encode(captured, skipped, demand)?;
+        let encode_time = start.elapsed();
+        encoder.handle_encode_time(encode_time);
+        if frames.blocking_send(BroadcastFrame { encode_time, ..frame }).is_err() {
+            break;
+        }
+        // A picture that finds no room is given up.
+        let _ = spent.map(|picture| spend.try_send(picture));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use nestcast_proto::{Frame, PackageHash};
+
+    use super::*;
+
+    /// A camera that paces itself and has capture times of its own. Its "pictures" are the numbers of its buffers.
+    struct Camera {
+        times: std::vec::IntoIter<u64>,
+        buffers: u64,
+        /// Tells that a picture is being encoded; without it pictures follow at once.
+        encoding: Option<Receiver<()>>,
+    }
+
+    impl Camera {
+        fn new(times: impl IntoIterator<Item = u64>, encoding: Option<Receiver<()>>) -> Self {
+            Self { times: times.into_iter().collect::<Vec<_>>().into_iter(), buffers: 0, encoding }
+        }
+    }
+
+    impl PictureStream for Camera {
+        type Picture = u64;
+
+        fn interval(&self) -> Option<Duration> {
+            None
+        }
+
+        fn next(&mut self, spent: Option<u64>) -> Result<Option<StreamPicture<u64>>, SourceError> {
+            if let Some(encoding) = self.encoding.as_ref().filter(|_| self.buffers > 0) {
+                encoding.recv().expect("each picture is encoded");
+            }
+            let Some(time) = self.times.next() else { return Ok(None) };
+            let picture = spent.unwrap_or_else(|| {
+                self.buffers += 1;
+                self.buffers
+            });
+            Ok(Some(StreamPicture { picture, captured: Some(time) }))
+        }
+    }
+
+    /// Makes a frame of the buffer's number, and tells what it was told.
+    struct Numbers {
+        encoding: Sender<()>,
+        times: Sender<Duration>,
+    }
+
+    impl FrameEncoder for Numbers {
+        type Picture = u64;
+
+        fn welcome(&self) -> Welcome {
+            Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 1, height: 1, rate: (30, 1), video: None }
+        }
+
+        fn encode(
+            &mut self,
+            captured: Captured<u64>,
+            skipped: u64,
+            _: &Demand,
+        ) -> Result<(BroadcastFrame, Option<u64>), SourceError> {
+            let Captured { id, at, picture } = captured;
+            // A camera that does not wait may have ended.
+            let _ = self.encoding.send(());
+            let bytes = Bytes::copy_from_slice(&picture.to_be_bytes());
+            let frame = Frame { id, skipped, captured: at, since: id, base: 8, bytes, join: None };
+            Ok((frame.into(), Some(picture)))
+        }
+
+        fn handle_encode_time(&mut self, took: Duration) {
+            self.times.send(took).expect("the test listens");
+        }
+    }
+
+    /// All frames of a camera, and how long encoding each took as the encoder was told.
+    async fn frames(times: Vec<u64>, waits: bool) -> (Vec<BroadcastFrame>, Vec<Duration>) {
+        let ((encoding, encoded), (told, tells)) = (channel(), channel());
+        let camera: Box<dyn PictureStream<Picture = u64>> = Box::new(Camera::new(times, waits.then_some(encoded)));
+        let mut source = LiveSource::new(camera, Numbers { encoding, times: told });
+        let (mut frames, demand) = (Vec::new(), Demand::default());
+        while let Some(frame) = source.next(&demand).await.expect("a camera that ends") {
+            frames.push(frame);
+        }
+        (frames, tells.try_iter().collect())
+    }
+
+    #[tokio::test]
+    async fn a_camera_gets_its_buffers_back_and_frames_have_its_times_and_the_time_to_encode() {
+        // The camera's clock goes back once.
+        let times: Vec<u64> = (100..150).map(|time| if time == 120 { 3 } else { time }).collect();
+        let (frames, told) = frames(times, true).await;
+        let ids: Vec<u64> = frames.iter().map(|frame| frame.frame.id).collect();
+        assert_eq!(ids, (0..50).collect::<Vec<_>>());
+        let captured = |id: usize| frames[id].frame.captured;
+        assert_eq!([0, 19, 20, 21, 49].map(captured), [100, 119, 119, 121, 149]);
+        let buffers: std::collections::BTreeSet<_> = frames.iter().map(|frame| frame.frame.bytes.clone()).collect();
+        assert!(buffers.len() <= 3, "{} buffers", buffers.len());
+        assert_eq!(frames.iter().map(|frame| frame.encode_time).collect::<Vec<_>>(), told);
+    }
+
+    #[tokio::test]
+    async fn pictures_that_come_while_one_is_encoded_are_skipped_and_counted() {
+        let (frames, _) = frames((0..1000).collect(), false).await;
+        let last = &frames.last().expect("frames").frame;
+        assert_eq!((last.id, frames.len() as u64 + last.skipped), (999, 1000));
+    }
+}
