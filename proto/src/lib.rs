@@ -1,40 +1,116 @@
-//! The sessions of a live broadcast as state machines: no I/O, no clock, no codec.
+//! The session of a live broadcast as state machines: no I/O, no clock, no codec.
 //!
-//! A sender has one [`Publisher`] for each receiver, a receiver one [`Subscriber`]. Both move opaque bytes: a frame
-//! is a stream of bytes of which any prefix is worth something, and the first `base` bytes are worth the most.
-//! `spec/session.md` defines every byte that crosses the network.
+//! A sender has one [`SenderSession`] for each receiver, and a receiver one [`ReceiverSession`] for its connection. A driver
+//! moves bytes between a session and a transport, and does what [`SenderSession::poll`] and [`ReceiverSession::poll`] say. Frames are
+//! opaque: of each, any prefix is worth something, and the first `base` bytes are worth the most. `spec/session.md` defines
+//! every byte that crosses the network.
 //!
-//! Moments are [`Duration`](std::time::Duration)s since a moment of the caller's choice, one for each machine.
+//! Moments are [`Duration`](std::time::Duration)s since a moment of the driver's choice, one for each session.
 //!
-//! A sender's loop, for one receiver:
+//! # The loop of a sender
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use bytes::Bytes;
+//! use nestcast_proto::*;
+//!
+//! # let welcome = Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 16, height: 16, rate: (30, 1), video: None };
+//! # let hello = Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
+//! # let hello = Message::Hello(hello).encode();
+//! # let frame = Frame { id: 0, skipped: 0, captured: 0, since: 0, base: 20, bytes: Bytes::from(vec![1; 9000]), join: None };
+//! let offer = Arc::new(Offer { welcome, package: None, token: None }); // shared by all receivers
+//! let mut session = SenderSession::new(offer, 0);
+//! let (now, path) = (Duration::ZERO, PathStats::default()); // the time, and what the congestion controller knows
+//! let mut streams: Vec<(u64, Vec<u8>)> = Vec::new(); // in place of a transport: every stream's bytes
+//!
+//! session.handle_control_bytes(now, &hello); // bytes of the control stream, as they come
+//! let mut frames = [BroadcastFrame::from(frame)].into_iter();
+//! loop {
+//!     while let Some(output) = session.poll(now) {
+//!         match output {
+//!             SenderOutput::Hello(_) => session.handle_admitted(now, 0), // if there is a place for one more receiver
+//!             SenderOutput::Say(_message) => {}                          // write it to the control stream
+//!             SenderOutput::FinishControl => {}
+//!             SenderOutput::Open(_urgency) => {
+//!                 let number = 3 + 4 * streams.len() as u64;
+//!                 streams.push((number, Vec::new()));
+//!                 session.handle_opened(number);
+//!             }
+//!             SenderOutput::Write => {
+//!                 // As much as `session.room(&path)` lets and the transport takes. A driver that must wait for room waits for
+//!                 // frames and messages too, and polls again after either.
+//!                 let chunks = session.unwritten();
+//!                 let stream = &mut streams.last_mut().expect("it was opened").1;
+//!                 chunks.iter().for_each(|chunk| stream.extend_from_slice(chunk));
+//!                 session.handle_written(now, chunks.iter().map(Bytes::len).sum(), &path);
+//!             }
+//!             SenderOutput::Finish(_stream) | SenderOutput::Reset(_stream) | SenderOutput::Release(_stream) => {}
+//!             SenderOutput::AllowBeyond(_packets) => {} // tell the congestion controller
+//!             SenderOutput::FlightReset => {}           // tell the congestion controller
+//!             SenderOutput::Await(stream) => session.handle_settled(stream), // once all of it has arrived
+//!             SenderOutput::Close(end) => {
+//!                 assert_eq!(end.close().code, Code::Done);
+//!                 assert!(streams.len() == 1 && streams[0].1.len() > 9000, "the frame and its head");
+//!                 return; // close the connection
+//!             }
+//!             _ => {}
+//!         }
+//!     }
+//!     // Wait for what comes first: a frame, bytes of the control stream, or `session.poll_timeout()`.
+//!     match frames.next() {
+//!         Some(frame) => session.handle_frame(now, &frame, &path),
+//!         None => session.handle_end(Close { code: Code::Done, why: "the broadcast ended" }),
+//!     }
+//! }
+//! ```
+//!
+//! # The loop of a receiver
 //!
 //! ```
 //! use std::time::Duration;
 //! use bytes::Bytes;
-//! use nestcast_proto::{Bitrate, Frame, PathStats, Publisher, Step};
+//! use nestcast_proto::*;
 //!
-//! let interval = Duration::from_millis(33);
-//! let mut publisher = Publisher::new(interval, Some(Bitrate::from_bits(1_000_000)));
+//! # let welcome = Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 16, height: 16, rate: (30, 1), video: None };
+//! # let said = [Message::Welcome { version: 1, welcome }.encode(), Message::Clock(Clock { micros: 0 }).encode()].concat();
+//! # let header = FrameHeader { id: 0, skipped: 0, captured: 0, full: 9000, base: 20 };
+//! # let stream = [&StreamHead::Frame(header).encode()[..], &[7; 500]].concat();
+//! let hello = Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
+//! let mut session = ReceiverSession::new(hello, false);
+//! let now = Duration::ZERO;
+//! let mut shown = Vec::new();
 //!
-//! // A frame is due: say what the transport knows of the path, then do as the machine says.
-//! let frame = Frame { id: 7, skipped: 0, captured: 0, since: 7, base: 20, bytes: Bytes::from(vec![1; 9000]), join: None };
-//! publisher.handle_frame(Duration::ZERO, &frame, &PathStats::default());
-//! let mut sent = Vec::new();
-//! while let Some(step) = publisher.poll() {
+//! // What a transport brings, one after the other: the control stream's bytes, then a stream of 500 bytes of a frame.
+//! for step in 0..4 {
 //!     match step {
-//!         Step::Open { .. } => publisher.handle_opened(0), // open a stream: its bytes go after those of all before
-//!         Step::Write => {   // write as much as the transport takes, and say how much that was
-//!             let chunks = publisher.unwritten();
-//!             let taken = chunks[0].len() + chunks[1].len();
-//!             sent.extend(chunks.iter().flatten().copied());
-//!             publisher.handle_written(Duration::ZERO, taken, &PathStats::default());
-//!         }
-//!         Step::Finish => {} // finish the stream: what was written is the frame
-//!         Step::Again { .. } => {} // reset the frames' streams and open one for their bases, which go first
+//!         0 => session.handle_control_bytes(&said),
+//!         1 => session.handle_opened(3),
+//!         2 => session.handle_stream_bytes(now, 3, 0, Bytes::from(stream.clone())),
+//!         _ => session.handle_stream_end(now, 3),
 //!     }
+//!     // Tell the path's round trip by `session.handle_rtt`, then do all that the session asks for.
+//!     while let Some(output) = session.poll(now) {
+//!         match output {
+//!             ReceiverOutput::Say(_message) => session.handle_said(), // once the control stream has taken it
+//!             ReceiverOutput::Welcome { .. } => session.handle_ready(now), // or `handle_package_missing`
+//!             ReceiverOutput::Package(_) => session.handle_package_taken(), // if it is the right one
+//!             ReceiverOutput::Frame(frame) => shown.push((frame.header.id, frame.prefix.len())),
+//!             ReceiverOutput::More(_) => {}          // more of the picture that was shown last
+//!             ReceiverOutput::ReadUnordered(_) => {} // a transport that reads in order ignores it
+//!             ReceiverOutput::Stop(_stream) => {}    // read no more of this stream
+//!             ReceiverOutput::Close(end) => panic!("{end}"), // close the connection
+//!             _ => {}
+//!         }
+//!     }
+//!     // Wait for what comes next, or until `session.poll_timeout()`.
 //! }
-//! assert!(sent.len() > 20 && sent.len() < 9000, "as much as the receiver asked for");
+//! assert_eq!(shown, [(0, 500)]);
 //! ```
+//!
+//! `examples/loopback.rs` runs both against each other over a link of limited rate. [`Publisher`] and [`Subscriber`] are the parts of
+//! the sessions that cut frames and put them together; [`DelayController`] is the congestion control that the session
+//! expects of a transport.
 
 mod bitrate;
 mod demand;

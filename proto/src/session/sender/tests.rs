@@ -1,1 +1,209 @@
+use super::*;
+use crate::wire::frame::Frame;
+use crate::wire::message::{DecoderKind, JoinRequest, PackageHash, Video};
 
+const PACKAGE: PackageHash = PackageHash([9; 32]);
+const INTERVAL: Duration = Duration::from_millis(100);
+const SECOND: Duration = Duration::from_secs(1);
+const DONE: Close = Close { code: Code::Done, why: "the broadcast ended" };
+
+fn offer(video: Option<Video>) -> Offer {
+    let welcome = Welcome { model: [1; 6], package: PACKAGE, width: 64, height: 48, rate: (10, 1), video };
+    Offer { welcome, package: Some(Bytes::from(vec![7; 10_000])), token: Some(Bytes::from_static(b"secret")) }
+}
+
+fn hello(token: &'static [u8], max_bitrate: Option<Bitrate>) -> Message {
+    let versions = VersionRange::SPOKEN;
+    Message::Hello(Hello { versions, token: Bytes::from_static(token), max_bitrate, decoder: DecoderKind::Linear })
+}
+
+/// A driver over a transport that takes all: what it was told to do, and the bytes of every stream.
+struct Driver {
+    session: SenderSession,
+    path: PathStats,
+    did: Vec<SenderOutput>,
+    streams: Vec<Vec<u8>>,
+    /// Whether the transport takes anything.
+    is_open: bool,
+}
+
+impl Driver {
+    fn new(offer: Offer) -> Self {
+        let session = SenderSession::new(Arc::new(offer), 5);
+        Self { session, path: PathStats::default(), did: Vec::new(), streams: Vec::new(), is_open: true }
+    }
+
+    /// A receiver that was let in.
+    fn admitted(offer: Offer, max_bitrate: Option<Bitrate>) -> Self {
+        let mut driver = Self::new(offer);
+        driver.say(Duration::ZERO, &hello(b"secret", max_bitrate));
+        driver.did.clear();
+        driver
+    }
+
+    fn say(&mut self, now: Duration, message: &Message) {
+        self.session.handle_control_bytes(now, &message.encode());
+        self.drive(now);
+    }
+
+    fn frame(&mut self, id: u64, length: usize) {
+        let now = INTERVAL * u32::try_from(id).expect("few");
+        let bytes = Bytes::from(vec![7; length]);
+        let join = (id == 0).then(|| crate::Join { base: 10, bytes: bytes.clone() });
+        let frame = Frame { id, skipped: 0, captured: 0, since: id, base: 10, bytes, join };
+        self.session.handle_frame(now, &frame.into(), &self.path);
+        self.drive(now);
+    }
+
+    fn drive(&mut self, now: Duration) {
+        while let Some(output) = self.session.poll(now) {
+            match &output {
+                SenderOutput::Hello(_) => self.session.handle_admitted(now, 77),
+                SenderOutput::Open(_) => {
+                    self.streams.push(Vec::new());
+                    self.session.handle_opened(self.streams.len() as u64 - 1);
+                }
+                SenderOutput::Write if !self.is_open => break,
+                SenderOutput::Write => {
+                    let chunks = self.session.unwritten();
+                    let room = self.session.room(&self.path).pending.unwrap_or(u64::MAX);
+                    let most = usize::try_from(room).unwrap_or(usize::MAX);
+                    let bytes: Vec<u8> = chunks.concat().into_iter().take(most).collect();
+                    self.streams.last_mut().expect("it was opened").extend_from_slice(&bytes);
+                    self.session.handle_written(now, bytes.len(), &self.path);
+                    continue;
+                }
+                _ => {}
+            }
+            self.did.push(output);
+        }
+    }
+
+    fn close(&self) -> Option<SenderEnd> {
+        self.did.iter().find_map(|output| if let SenderOutput::Close(end) = output { Some(*end) } else { None })
+    }
+
+    fn refused(&self) -> Option<Code> {
+        self.close().map(|end| match end {
+            SenderEnd::Refused(close) => close.code,
+            SenderEnd::Over(close) => panic!("{close}"),
+        })
+    }
+}
+
+#[test]
+fn a_receiver_with_the_token_is_welcomed_and_given_frames() {
+    let mut driver = Driver::new(offer(None));
+    driver.say(Duration::ZERO, &hello(b"secret", Some(Bitrate::from_bits(1_000_000))));
+    let welcome = Message::Welcome { version: 1, welcome: offer(None).welcome }.encode();
+    let said = [&welcome[..], &Message::Clock(Clock { micros: 77 }).encode()].concat();
+    assert!(
+        matches!(&driver.did[..], [SenderOutput::Hello(_), SenderOutput::Say(bytes), SenderOutput::FinishControl]
+        if bytes[..] == said),
+        "{:?}",
+        driver.did
+    );
+    assert_eq!(driver.session.max_bitrate(), Some(Bitrate::from_bits(1_000_000)));
+    driver.frame(0, 500);
+    assert!(driver.streams.len() == 1 && driver.streams[0].ends_with(&[7; 500]), "{:?}", driver.streams);
+    assert!(driver.did.contains(&SenderOutput::Finish(0)) && driver.session.stats().frames == 1);
+    assert_eq!(driver.session.demand(&driver.path).useful_bytes, 1000);
+}
+
+#[test]
+fn who_lacks_the_token_or_says_something_else_first_is_refused() {
+    let mut driver = Driver::new(offer(None));
+    driver.say(Duration::ZERO, &hello(b"guess", None));
+    assert_eq!((driver.refused(), driver.did.len()), (Some(Code::Token), 1), "it is told nothing else");
+    let mut driver = Driver::new(offer(None));
+    driver.say(Duration::ZERO, &Message::JoinRequest(JoinRequest { lost: 0 }));
+    assert_eq!(driver.refused(), Some(Code::Violation));
+    let mut driver = Driver::admitted(offer(None), None);
+    driver.say(Duration::ZERO, &hello(b"secret", None));
+    assert_eq!(driver.refused(), Some(Code::Violation), "hello is said once");
+    driver.frame(0, 500);
+    assert!(driver.streams.is_empty(), "it is over");
+}
+
+#[test]
+fn a_join_is_for_receivers_of_video_alone() {
+    for (video, refused) in [(None, Some(Code::Violation)), (Some(Video { residual: [2; 6], full_range: false }), None)]
+    {
+        let mut driver = Driver::admitted(offer(video), None);
+        driver.frame(0, 500);
+        driver.say(INTERVAL, &Message::JoinRequest(JoinRequest { lost: 0 }));
+        assert_eq!(driver.refused(), refused);
+        assert_eq!(driver.session.publisher().needs_join(), video.is_some());
+    }
+}
+
+#[test]
+fn a_package_goes_before_frames_within_the_cap_and_once() {
+    let mut driver = Driver::admitted(offer(None), Some(Bitrate::from_bits(40_000)));
+    driver.say(Duration::ZERO, &Message::ModelRequest(ModelRequest { package: PACKAGE }));
+    assert_eq!(driver.did[0], SenderOutput::Open(Urgency::First));
+    assert_eq!(driver.streams[0].len(), 5000, "a second of 40 kbit/s");
+    driver.frame(0, 500);
+    let turn = driver.session.poll_timeout().expect("the rest follows");
+    assert!(driver.streams.len() == 1 && turn > SECOND, "{turn:?}");
+    driver.drive(turn);
+    driver.drive(2 * turn);
+    driver.drive(3 * turn);
+    assert!(driver.streams[0].ends_with(&[7; 10_000]) && driver.did.contains(&SenderOutput::Finish(0)));
+    driver.frame(1, 500);
+    assert_eq!((driver.streams.len(), driver.session.stats().skipped), (2, 1), "frames are sent again");
+    driver.say(turn, &Message::ModelRequest(ModelRequest { package: PACKAGE }));
+    assert_eq!(driver.refused(), Some(Code::Violation));
+    let mut other = Driver::admitted(offer(None), None);
+    other.say(Duration::ZERO, &Message::ModelRequest(ModelRequest { package: PackageHash([1; 32]) }));
+    assert_eq!(other.refused(), Some(Code::Model));
+}
+
+#[test]
+fn the_receiver_is_told_of_the_end_once_what_was_sent_arrived() {
+    let mut driver = Driver::admitted(offer(None), None);
+    driver.frame(0, 500);
+    driver.session.handle_end(DONE);
+    driver.drive(SECOND);
+    assert_eq!((driver.did.last(), driver.close()), (Some(&SenderOutput::Await(0)), None));
+    driver.session.handle_settled(0);
+    driver.drive(SECOND);
+    assert_eq!(driver.close(), Some(SenderEnd::Over(DONE)));
+}
+
+#[test]
+fn streams_are_released_in_order_as_they_arrive_and_late_ones_let_go() {
+    let mut driver = Driver::admitted(offer(None), None);
+    (0..3).for_each(|id| driver.frame(id, 500));
+    driver.did.clear();
+    assert!(!driver.session.wants_arrivals(&driver.path));
+    assert!(driver.session.wants_arrivals(&PathStats { repairing: 1200, ..driver.path }));
+    driver.session.handle_settled(1);
+    driver.drive(SECOND);
+    assert_eq!(driver.did, [SenderOutput::Reset(1)], "its bytes are not kept for the stream before it");
+    assert_eq!(driver.session.unsettled().collect::<Vec<_>>(), [0, 2]);
+    driver.session.handle_settled(0);
+    driver.drive(SECOND);
+    assert_eq!(driver.did[1..], [SenderOutput::Release(0), SenderOutput::Release(1)]);
+}
+
+#[test]
+fn when_the_rate_falls_streams_are_reset_and_their_bases_go_first() {
+    let mut driver = Driver::admitted(offer(Some(Video { residual: [2; 6], full_range: false })), None);
+    (0..2).for_each(|id| driver.frame(id, 500));
+    driver.is_open = false;
+    driver.did.clear();
+    driver.path = PathStats { falls: 1, in_flight: 2000, fell: SECOND, ..driver.path };
+    driver.frame(2, 500);
+    let expected = [
+        SenderOutput::Reset(0),
+        SenderOutput::Release(0),
+        SenderOutput::Reset(1),
+        SenderOutput::Release(1),
+        SenderOutput::FlightReset,
+        SenderOutput::Open(Urgency::First),
+    ];
+    let did: Vec<_> =
+        driver.did.iter().filter(|output| !matches!(output, SenderOutput::AllowBeyond(_))).cloned().collect();
+    assert_eq!(did, expected);
+}
