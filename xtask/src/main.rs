@@ -13,6 +13,7 @@ mod programs;
 mod python;
 mod runtime;
 mod testing;
+mod wasm;
 
 use std::{env, ffi::OsString, process::ExitCode};
 
@@ -27,9 +28,10 @@ cargo xtask COMMAND
   measure COMMAND  measure anew into benches/results: `measure all KODAK` does all that depends on nestcast, with KODAK
                    the folder of its 24 pictures; `measure help` lists the parts; all need cmake, nasm and
                    perl, `measure video` ffmpeg; `measure retrieval` needs none of them
-  test             every test, those of the benchmarks where cmake, nasm and perl are there to build the rivals; a build of
-                   codec, player, proto and retrieval for WebAssembly where rustup can add that target (else it says
-                   `skipped`); a check that they depend on no tokio, quinn, ort or image;
+  test             every test, those of the benchmarks where cmake, nasm and perl are there to build the rivals; a broadcast by
+                   codec, encode, player and proto in WebAssembly that imports nothing from its host, where rustup can
+                   add that target and Node.js runs it (else it says `skipped`); a check that they depend on no tokio,
+                   quinn or ort;
                    at the end what failed, with the command that runs each failed test again
   test --busy N    every test N times beside a busy loop on every core, and how often each failed
   attack           hostile receivers and senders against real ones, in release: a table of figures and their bounds
@@ -116,8 +118,8 @@ fn test(arguments: &[OsString]) -> Result<()> {
         return testing::beside_busy_loops(times, &tests, &with_runtime);
     }
     testing::conclude(testing::run(&tests, &with_runtime, |_| {})?, &[], &with_runtime)?;
-    cargo::build_pure_for_wasm()?;
-    cargo::pure_crates_are()
+    wasm::needs_no_host()?;
+    wasm::pure_crates_are()
 }
 
 /// What selects all tests that can be built here.

@@ -1,0 +1,136 @@
+//! The crates that need nothing of a host: what they depend on, and a broadcast by them in a WebAssembly module without imports.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Output},
+};
+
+use crate::{
+    cargo,
+    failure::{Failure, Result},
+    programs, runtime,
+};
+
+/// The crates that know no operating system.
+const PURE: [&str; 5] =
+    ["nestcast-codec", "nestcast-encode", "nestcast-player", "nestcast-proto", "nestcast-retrieval"];
+/// Crates that would tie them to an operating system or a network.
+const IMPURE: [&str; 3] = ["tokio", "quinn", "ort"];
+const TARGET: &str = "wasm32-unknown-unknown";
+/// The package of the module that runs a broadcast.
+const MODULE: &str = "nestcast-wasm";
+/// A module's first bytes, and the number of the section that lists what it imports (WebAssembly Core Specification 1.0, section 5.5).
+const MAGIC: &[u8] = b"\0asm\x01\0\0\0";
+const IMPORT_SECTION: u8 = 2;
+/// Runs a module without imports; a panic in it traps.
+const RUNNER: &str = "\
+    const bytes = require('node:fs').readFileSync(process.argv[1]);\
+    WebAssembly.instantiate(bytes, {}).then(({ instance }) => process.exit(instance.exports.main(0, 0)));";
+
+/// The pure crates depend on nothing that does input, output or timing.
+pub(crate) fn pure_crates_are() -> Result<()> {
+    PURE.into_iter().try_for_each(is_pure)
+}
+
+/// The pure crates build for WebAssembly, and the module that broadcasts with them imports nothing and runs. What cannot be had here
+/// is said to be skipped.
+pub(crate) fn needs_no_host() -> Result<()> {
+    if let Err(why) = cargo::add_target(TARGET) {
+        eprintln!("skipped: pure crates in WebAssembly: {why}");
+        return Ok(());
+    }
+    let packages = PURE.iter().chain(&[MODULE]).flat_map(|package| ["--package", package]);
+    cargo::step(&["build", "--locked", "--target", TARGET].into_iter().chain(packages).collect::<Vec<_>>(), &[])?;
+    let module = module()?;
+    let bytes = fs::read(&module).map_err(|error| Failure::say(format!("{}: {error}", module.display())))?;
+    if has_imports(&bytes).ok_or(Failure::say(format!("{} is no WebAssembly module", module.display())))? {
+        return Err(Failure::say(format!(
+            "{MODULE} imports from its host: find what needs it (`wasm-objdump -j Import -x {}`), and move that out of {}",
+            module.display(),
+            PURE.join(", ")
+        )));
+    }
+    if !programs::starts("node") {
+        eprintln!("skipped: running a broadcast in WebAssembly: install Node.js 20 or later");
+        return Ok(());
+    }
+    let ran = Command::new("node").args(["-e", RUNNER]).arg(&module).output();
+    match ran {
+        Ok(Output { status, .. }) if status.success() => Ok(()),
+        Ok(output) => Err(Failure::say(format!("a broadcast in WebAssembly broke off: {}", cargo::last_line(&output)))),
+        Err(error) => Err(Failure::say(format!("node cannot be started: {error}"))),
+    }
+}
+
+/// Where cargo puts the module.
+fn module() -> Result<PathBuf> {
+    Ok(runtime::target_folder()?.join(TARGET).join("debug").join(format!("{MODULE}.wasm")))
+}
+
+/// Whether a module imports anything; none if it is no module.
+fn has_imports(bytes: &[u8]) -> Option<bool> {
+    let mut rest = bytes.strip_prefix(MAGIC)?;
+    while let Some((&section, after)) = rest.split_first() {
+        let (length, after) = leb128(after)?;
+        if section == IMPORT_SECTION {
+            let (count, _) = leb128(after)?;
+            return Some(count > 0);
+        }
+        rest = after.get(length..)?;
+    }
+    Some(false)
+}
+
+/// An unsigned number of 32 bits in LEB128, and what follows.
+fn leb128(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let length = bytes.iter().take(5).position(|byte| byte & 0x80 == 0)? + 1;
+    let (number, rest) = bytes.split_at(length);
+    let add = |sum: u64, (at, byte): (usize, &u8)| sum | u64::from(byte & 0x7F) << (7 * at);
+    Some((usize::try_from(number.iter().enumerate().fold(0, add)).ok()?, rest))
+}
+
+fn is_pure(package: &str) -> Result<()> {
+    let output = cargo::cargo()
+        .args(["tree", "--locked", "--package", package, "--edges", "normal", "--prefix", "none"])
+        .output()
+        .map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;
+    if !output.status.success() {
+        let why = cargo::last_line(&output);
+        return Err(Failure::say(format!("`cargo tree --package {package}` failed: {why}")));
+    }
+    let tree = String::from_utf8_lossy(&output.stdout);
+    match impure(&tree) {
+        None => Ok(()),
+        Some(name) => Err(Failure::say(format!(
+            "{package} depends on `{name}`: move what needs it to another crate (`cargo tree -p {package} -i {name}`)"
+        ))),
+    }
+}
+
+/// The first crate in the output of `cargo tree --prefix none` that a pure crate must not see.
+fn impure(tree: &str) -> Option<&str> {
+    tree.lines().filter_map(|line| line.split_whitespace().next()).find(|name| IMPURE.contains(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impure_crates_are_found_by_their_whole_name() {
+        let pure = "nestcast-codec v0.1.0 (somewhere/codec)\nbytes v1.10.1\nquinn-udp v0.5.0\nort-sys v2.0.0\n";
+        assert_eq!(impure(pure), None);
+        assert_eq!(impure(&format!("{pure}quinn v0.11.0 (*)\n")), Some("quinn"));
+    }
+
+    #[test]
+    fn imports_of_a_module_are_found() {
+        let module = |sections: &[u8]| [MAGIC, sections].concat();
+        assert_eq!(has_imports(b"\x7fELF"), None);
+        assert_eq!(has_imports(&module(&[])), Some(false));
+        assert_eq!(has_imports(&module(&[1, 0x82, 0, 7, 7, 2, 1, 0])), Some(false), "an empty list");
+        assert_eq!(has_imports(&module(&[1, 2, 7, 7, 2, 9, 1, 1, b'a', 1, b'b', 0, 0])), Some(true));
+        assert_eq!(has_imports(&module(&[1, 9, 7])), None, "it breaks off");
+    }
+}
