@@ -41,7 +41,7 @@ fn probe_tables() -> Vec<u8> {
 
 /// A header of the probe's model.
 fn header(rgb: bool, width: usize, height: usize, planes: u8) -> Vec<u8> {
-    let mut header = vec![b'n', b's', b't', 4, u8::from(rgb)];
+    let mut header = vec![b'n', b's', b't', 1, u8::from(rgb)];
     for side in [width - 1, height - 1] {
         let byte = |value: usize| u8::try_from(value).expect("a side is at most 16384");
         if side < 128 { header.push(byte(side)) } else { header.extend([byte(side % 128) | 128, byte(side / 128)]) }
@@ -199,7 +199,7 @@ fn causes_of_section_15() {
     };
     assert_eq!(answer(0, b"nst"), Ok(()));
     assert_eq!(answer(2, b"x"), Err(Fault::Corrupt), "magic");
-    assert_eq!(answer(3, &[1]), Err(Fault::Unsupported), "version");
+    assert_eq!(answer(3, &[2]), Err(Fault::Unsupported), "version");
     assert_eq!(answer(3, &[0]), Err(Fault::Unsupported), "version");
     assert_eq!(answer(4, &[2]), Err(Fault::Corrupt), "kind");
     assert_eq!(answer(5, &[0x80, 0]), Err(Fault::Corrupt), "a side in too many bytes");

@@ -187,8 +187,8 @@ fn an_index_that_cannot_serve_is_refused_with_what_to_do() {
     let mut newer = whole.clone();
     newer[8] += 1;
     refused(&newer, "update nestcast, or index the pictures again");
-    newer[8] = 1;
-    refused(&newer, "it is an index of version 1, and this build reads version 2: index the pictures again");
+    newer[8] = 0;
+    refused(&newer, "it is an index of version 0, and this build reads version 1: index the pictures again");
 
     bench.write("all.index", &whole);
     codes::write(&bench.path("others"), 1);

@@ -11,7 +11,7 @@ use crate::subband::quantise::{Dequantiser, MAX_PLANES};
 use crate::wavelet::lift::{self, STEPS, Taps};
 
 const MAGIC: &[u8; 4] = b"NSTM";
-const VERSION: u8 = 5;
+const VERSION: u8 = 1;
 /// Bit planes with a reconstruction point of their own.
 pub(crate) const PLANES: usize = MAX_PLANES as usize;
 /// Priors of a slice's adaptive probabilities: one for every context.

@@ -43,7 +43,7 @@ impl Shape {
 
     /// The stream of this shape with `body` behind its header, and the header's length.
     pub(crate) fn stream(self, model: ModelId, body: &[u8]) -> (Vec<u8>, usize) {
-        let mut stream = b"nst\x04".to_vec();
+        let mut stream = b"nst\x01".to_vec();
         stream.push(u8::from(self.rgb));
         for side in [self.width - 1, self.height - 1] {
             let [low, high, ..] = (side << 1).to_le_bytes();

@@ -44,8 +44,8 @@ class Tables:
     @staticmethod
     def read(path: str | Path) -> Tables:
         data = Path(path).read_bytes()
-        if len(data) not in (18754, 105156) or data[:5] != b"NSTM\x05":
-            raise SystemExit(f"{path}: not the tables of version 5")
+        if len(data) not in (18754, 105156) or data[:5] != b"NSTM\x01":
+            raise SystemExit(f"{path}: not the tables of version 1")
         records = [struct.unpack_from("<16f", data, 200 + 70 * subband) for subband in range(SUBBANDS)]
         table = np.array(records, np.float32)
         taps = np.array(struct.unpack_from("<48f", data, 8), np.float32).reshape(LEVELS, 4, 2)

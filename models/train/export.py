@@ -33,9 +33,9 @@ from settings import PhotoSettings
 ROOT = Path(__file__).parent.parent.parent  # of the repository
 PLANES = 15  # planes with a reconstruction point of their own
 CONTEXTS = 7282  # adaptive probabilities; examples/priors.rs learns their priors by coding photos
-VERSION = 5
+VERSION = 1
 WEIGHT_ONE = 64  # context weights are in 1/64
-FORMAT = 6  # of the manifest
+FORMAT = 1  # of the manifest
 NO_FILTER = struct.pack("<H", 256).ljust(86402, b"\0")  # a post-filter that changes nothing
 COMPONENTS = ("y", "u", "v")
 DETAILS = ("hl", "lh", "hh")

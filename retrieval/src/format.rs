@@ -14,7 +14,7 @@ pub const MAGIC: [u8; 8] = *b"NSTINDEX";
 pub const MAX_BITS: usize = 32_768;
 
 /// The version that this build reads and writes.
-const VERSION: u16 = 2;
+const VERSION: u16 = 1;
 /// Bytes of the header.
 const HEADER: usize = 64;
 /// Bytes of the checksum at the end.

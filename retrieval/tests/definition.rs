@@ -165,10 +165,10 @@ fn an_index_with_any_bit_flipped_is_refused() {
 #[test]
 fn an_index_of_another_version_is_named_as_such() {
     let mut bytes = small();
-    for version in [3, 1] {
+    for version in [2, 0] {
         bytes[8] = version;
         let refused = Index::open(&bytes[..]).expect_err("another version");
-        assert_eq!(refused, Error::Version { version: version.into(), known: 2 });
+        assert_eq!(refused, Error::Version { version: version.into(), known: 1 });
     }
     assert_eq!(Index::open(b"PNG".to_vec()).expect_err("no index"), Error::NotAnIndex);
 }

@@ -356,7 +356,7 @@ fn photo() -> (ModelId, PackageHash) {
 
 /// A stream with a true header of 15 planes, and a body of any bytes.
 fn picture(width: u32, height: u32, body: &[u8]) -> Vec<u8> {
-    let mut stream = b"nst\x04\x01".to_vec();
+    let mut stream = b"nst\x01\x01".to_vec();
     for side in [width - 1, height - 1] {
         let [low, high, ..] = (side << 1).to_le_bytes();
         stream.extend(if side < 128 { vec![low >> 1] } else { vec![low >> 1 | 0x80, high] });

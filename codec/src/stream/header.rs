@@ -10,7 +10,7 @@ use crate::subband::quantise::MAX_PLANES;
 /// What a stream begins with.
 pub(crate) const MAGIC: [u8; 3] = *b"nst";
 /// The version of the stream that this build writes and reads.
-pub(crate) const VERSION: u8 = 4;
+pub(crate) const VERSION: u8 = 1;
 /// Most bytes that a header takes.
 pub const MAX_HEADER: usize = 20;
 
@@ -77,6 +77,7 @@ impl Header {
         let channels = match kind {
             0 => Channels::Grey,
             1 => Channels::Rgb,
+            2 | 3 => return Err(corrupt("it is a stored video, no picture")),
             _ => return Err(corrupt("its kind of content is reserved")),
         };
         let Some(width) = fields.side()? else { return Ok(Parsed::NeedMore(9)) };
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_layout_is_the_one_of_the_specification() {
-        let bytes = b"nst\x04\x01\xFF\x05\xFF\x03\x01\x02\x03\x04\x05\x06\x0C\x01\x02\xF0\x3F";
+        let bytes = b"nst\x01\x01\xFF\x05\xFF\x03\x01\x02\x03\x04\x05\x06\x0C\x01\x02\xF0\x3F";
         assert_eq!(Header::parse(bytes), Ok(Parsed::Complete(header(768, 512), 20)));
         let mut written = BytesMut::new();
         header(768, 512).write(&mut written);
@@ -185,7 +186,7 @@ mod tests {
     fn what_is_no_stream_is_refused_by_name() {
         assert!(matches!(Header::parse(b"\x89PNG"), Err(Error::Corrupt { .. })));
         assert_eq!(Header::parse(b"nst\x09"), Err(Error::Version { what: "stream", version: 9, known: VERSION }));
-        assert!(matches!(Header::parse(b"nst\x04\x07"), Err(Error::Corrupt { .. })));
-        assert!(matches!(Header::parse(b"nst\x04\x01\xFF\xFF\x7F"), Err(Error::Limit { .. })));
+        assert!(matches!(Header::parse(b"nst\x01\x07"), Err(Error::Corrupt { .. })));
+        assert!(matches!(Header::parse(b"nst\x01\x01\xFF\xFF\x7F"), Err(Error::Limit { .. })));
     }
 }

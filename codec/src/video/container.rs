@@ -12,7 +12,7 @@ use crate::video::loop_rates::{LoopRates, MAX_LOOPS};
 use crate::video::population::FrameRate;
 
 /// The version of stored videos and of their frames; streams of pictures have one of their own.
-const VERSION: u8 = 7;
+const VERSION: u8 = 1;
 /// The kind of content, where streams of pictures have 0 or 1.
 const KIND: u8 = 2;
 /// The kind of a video of several loops.

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::Fault;
 
 /// Version of the manifest that this build reads.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 1;
 /// Pixels to a sample of the coarsest subbands, each way.
 const STRIDE: usize = 1 << LEVELS;
 /// Most networks of a synthesis.

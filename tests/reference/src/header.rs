@@ -44,7 +44,7 @@ impl Header {
         }
         match left.next() {
             None => return Ok(None),
-            Some(4) => {}
+            Some(1) => {}
             Some(_) => return Err(Fault::Unsupported),
         }
         let colour = match left.next() {

@@ -28,7 +28,7 @@ impl StoredVideo {
     /// Reads header and records.
     pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
         let [b'n', b's', b't', version, kind, range, ..] = *bytes else { return Err(Fault::Corrupt) };
-        if version != 7 {
+        if version != 1 {
             return Err(Fault::Unsupported);
         }
         if !(2..=3).contains(&kind) || range > 1 {

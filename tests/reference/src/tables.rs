@@ -40,7 +40,7 @@ impl Tables {
         if bytes.len() < 5 || &bytes[..4] != b"NSTM" {
             return Err(Fault::Corrupt);
         }
-        if bytes[4] != 5 {
+        if bytes[4] != 1 {
             return Err(Fault::Unsupported);
         }
         if ![18754, 105_156].contains(&bytes.len()) || bytes[5..8] != [0, 0, 0] {
