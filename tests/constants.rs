@@ -10,11 +10,14 @@ use nestcast_codec::{Header, Parsed, Size, VideoHeader};
 use nestcast_proto::{Bitrate, Control, DecoderKind, Hello, Message, VersionRange};
 
 /// Crates whose numbers both ends, or the path between them, can tell.
-const CRATES: [&str; 4] = ["player", "proto", "sender", "receiver"];
+const CRATES: [&str; 5] = ["encode", "player", "proto", "sender", "receiver"];
 /// Files whose numbers are kinds, in tables of their own.
 const KINDS: [&str; 2] = ["proto::wire::message", "proto::wire::stream"];
 /// What only memory and speed depend on, what only the sender's own machine sees, or another section states.
 const OTHERS: [&str; 21] = [
+    "encode::pace::TOLERANCE",
+    "encode::pace::WINDOW",
+    "encode::video::NO_WEIGHT",
     "proto::publish::writer::HEADS_BYTES",
     "proto::subscribe::subscriber::MAX_SPARES",
     "receiver::playback::REPORT_INTERVAL",
@@ -22,20 +25,17 @@ const OTHERS: [&str; 21] = [
     "receiver::quic::ACCESS_DENIED",
     "receiver::quic::NO_APPLICATION_PROTOCOL",
     "receiver::streams::MAX_WAITING_EVENTS",
-    "sender::capture::MAX_SPENT_PICTURES",
-    "sender::frames::KEPT",
-    "sender::frames::MAX_KEPT_FRAMES",
-    "sender::frames::MIN_KEPT_FRAMES",
+    "sender::fanout::KEPT",
+    "sender::fanout::MAX_KEPT_FRAMES",
+    "sender::fanout::MIN_KEPT_FRAMES",
+    "sender::live_source::MAX_SPENT_PICTURES",
     "sender::metrics_server::CONNECTIONS",
     "sender::metrics_server::PATIENCE",
-    "sender::pace::TOLERANCE",
-    "sender::pace::WINDOW",
     "sender::quic::MAX_FIRST_PACKETS",
     "sender::quic::MAX_PIECES",
     "sender::quic::MAX_READ_BYTES",
     "sender::quic::PIECE_BYTES",
     "sender::quic::SOCKET_BUFFER_BYTES",
-    "sender::video::NO_WEIGHT",
 ];
 
 fn read(path: &Path) -> String {

@@ -99,10 +99,13 @@ impl VideoEncoding {
         })
     }
 
-    /// Searches for motion for as long as `effort` says, not as long as the samples a second suggest.
+    /// Searches for motion for as long as `effort` says; without one, for as long as the samples a second suggest.
     #[must_use]
-    pub fn with_effort(self, effort: Effort) -> Self {
-        Self { encoder: self.encoder.with_effort(effort), ..self }
+    pub fn with_effort(self, effort: Option<Effort>) -> Self {
+        match effort {
+            Some(effort) => Self { encoder: self.encoder.with_effort(effort), ..self },
+            None => self,
+        }
     }
 
     /// The next frame; with a [`Join`] in each rendition in which a receiver asks for one, unless too many were made

@@ -5,17 +5,18 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use quinn::{Incoming, QlogConfig, ServerConfig};
+use quinn::{Incoming, QlogConfig, ServerConfig, TransportConfig};
 
 use crate::config::Acknowledge;
 use crate::congestion::SharedClock;
-use crate::quic::transport;
 
 /// Where files are written, if anywhere, and what a connection that is logged is configured with.
 #[derive(Debug, Clone)]
 pub(crate) struct Logs {
     pub(crate) folder: Option<PathBuf>,
     pub(crate) config: ServerConfig,
+    /// Makes the configuration of its transport.
+    pub(crate) transport: fn(SharedClock, Acknowledge) -> TransportConfig,
     pub(crate) acknowledge: Acknowledge,
     pub(crate) clock: SharedClock,
 }
@@ -29,7 +30,7 @@ impl Logs {
         let mut log = QlogConfig::default();
         log.writer(Box::new(BufWriter::new(created.ok()?)))
             .title(Some(format!("nestcast send to {}", incoming.remote_address())));
-        let mut transport = transport(self.clock, self.acknowledge);
+        let mut transport = (self.transport)(self.clock, self.acknowledge);
         transport.qlog_stream(log.into_stream());
         let mut config = self.config.clone();
         config.transport_config(Arc::new(transport));

@@ -89,7 +89,7 @@ impl Listener {
         let mut config = config(identity)?;
         config.transport_config(Arc::new(transport(clock, acknowledge)));
         #[cfg(feature = "qlog")]
-        let logs = Logs { folder: None, config: config.clone(), acknowledge, clock };
+        let logs = Logs { folder: None, config: config.clone(), transport, acknowledge, clock };
         let mut own = EndpointConfig::default();
         own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(|| Box::<ConnectionIds>::default()).rng_seed(seed);
         let endpoint = quinn::Endpoint::new_with_abstract_socket(own, Some(config), socket, Arc::new(TokioRuntime))
@@ -206,7 +206,7 @@ fn config(identity: Identity) -> Result<ServerConfig, Error> {
 }
 
 /// For connections that share a clock.
-pub(crate) fn transport(clock: SharedClock, acknowledge: Acknowledge) -> TransportConfig {
+fn transport(clock: SharedClock, acknowledge: Acknowledge) -> TransportConfig {
     let mut acks = AckFrequencyConfig::default();
     // So many may come unacknowledged.
     let threshold = acknowledge.packets.saturating_sub(1);

@@ -31,7 +31,7 @@ cargo xtask COMMAND
   test             every test, those of the benchmarks where cmake, nasm and perl are there to build the rivals; a broadcast by
                    codec, encode, player and proto in WebAssembly that imports nothing from its host, where rustup can
                    add that target and Node.js runs it (else it says `skipped`); a check that they depend on no tokio,
-                   quinn or ort;
+                   quinn, ort or image;
                    at the end what failed, with the command that runs each failed test again
   test --busy N    every test N times beside a busy loop on every core, and how often each failed
   attack           hostile receivers and senders against real ones, in release: a table of figures and their bounds

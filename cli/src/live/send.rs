@@ -3,12 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use nestcast_codec::Picture;
 use nestcast_encode::Pace;
 use nestcast_media::is_standard;
-#[cfg(feature = "metrics")]
-use nestcast_sender::Monitor;
-use nestcast_sender::{Broadcast, Config, Identity, LiveSource, Statistics, place_of};
+use nestcast_sender::{Broadcast, Config, FrameSource, Identity, Statistics, place_of};
 #[cfg(feature = "metrics")]
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -51,7 +48,7 @@ fn config(options: &Send) -> Result<Config> {
 }
 
 /// Broadcasts until the source ends or the program is asked to.
-async fn on_air(options: &Send, config: Config, source: LiveSource<Picture>) -> Result<()> {
+async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Result<()> {
     let fingerprint = config.identity.fingerprint().to_string();
     let broadcast = Broadcast::listen(config, source)?;
     let address = broadcast.address().unwrap_or(options.listen);
@@ -107,7 +104,7 @@ fn tell(json: bool, figures: &Statistics, words: Option<String>) -> Result<()> {
 
 /// Serves figures for Prometheus as long as the program runs; gives where.
 #[cfg(feature = "metrics")]
-async fn serve_metrics(options: &Send, monitor: Monitor) -> Result<Option<String>> {
+async fn serve_metrics(options: &Send, monitor: nestcast_sender::Monitor) -> Result<Option<String>> {
     let Some(address) = options.metrics else { return Ok(None) };
     let failed = || format!("metrics cannot be served on {address}: choose another address with --metrics");
     let listener = TcpListener::bind(address).await.with_context(failed)?;

@@ -5,8 +5,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow, ensure};
 use nestcast_codec::Picture;
 use nestcast_encode::{PictureEncoding, PictureError, Pictures, RenditionLimit, VideoEncoding};
-use nestcast_media::y4m::Rate;
-use nestcast_media::{Input, Kind, is_standard};
+use nestcast_media::{Input, Kind, is_standard, y4m::Rate};
 use nestcast_proto::PackageHash;
 use nestcast_sender::LiveSource;
 
@@ -42,11 +41,8 @@ fn video(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
     ensure!(linear, "--analysis deep is for pictures, video has no other than linear: leave it out");
     video::model(&options.common)?;
     let limit = options.loops.map_or(RenditionLimit::AsNeeded, RenditionLimit::AtMost);
-    let mut encoding = VideoEncoding::new(pictures.format(), options.common.threads(), limit)?;
-    if let Some(effort) = options.effort {
-        encoding = encoding.with_effort(effort);
-    }
-    Ok(LiveSource::new(pictures, encoding))
+    let encoding = VideoEncoding::new(pictures.format(), options.common.threads(), limit)?;
+    Ok(LiveSource::new(pictures, encoding.with_effort(options.effort)))
 }
 
 /// Pictures of which each is encoded by itself.

@@ -10,7 +10,7 @@ fn known((number, rate): (u64, f64)) -> Receiver {
     Receiver { number, rate, owed_frames: 0, needs_join: false }
 }
 
-/// Receivers numbered from 0 on, for so many frames, each of which brings those to another rendition who go there. Gives how renditions changed.
+/// Encodes this many frames for receivers numbered from 0 on; each frame brings those that change to their rendition. Returns how renditions changed.
 fn run(renditions: &mut Renditions, joins: &mut JoinBudget, rates: &[f64], frames: usize) -> Vec<Change> {
     let receivers: Vec<Receiver> = (0..).zip(rates).map(|(number, rate)| known((number, *rate))).collect();
     let due = |_| {
@@ -214,7 +214,7 @@ fn the_slowest_rendition_is_removed_with_its_last_receiver_and_who_comes_then_is
     assert_eq!(renditions.all()[0].number, next);
 }
 
-/// Seconds, after the first twenty, at which somebody changed renditions.
+/// Counts the seconds after the first twenty in which a receiver changed renditions.
 fn moves(limit: RenditionLimit, rates: &[f64], seconds: usize) -> usize {
     let (mut renditions, mut joins) = (Renditions::new(limit, 30.0), JoinBudget::default());
     run(&mut renditions, &mut joins, rates, 20 * SECOND);
@@ -229,7 +229,7 @@ fn moves(limit: RenditionLimit, rates: &[f64], seconds: usize) -> usize {
 
 #[test]
 fn at_steady_rates_nobody_changes_renditions_for_ever() {
-    // Two renditions near to each other became one here, for a third to branch in whose place they then were apart again.
+    // Two close renditions became one here, and in place of the third that then branched they were apart again.
     let rates = [0.17e6, 4.77e6, 7.09e6, 2.31e6, 2.89e6, 3.1e6, 7.76e6, 0.71e6];
     assert_eq!(moves(RenditionLimit::AtMost(3), &rates, 60), 0);
     let mut random = fastrand::Rng::with_seed(1);
