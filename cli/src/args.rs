@@ -1,33 +1,33 @@
 //! The command line's words: subcommands, options, defaults.
 
+mod common;
 mod live;
 #[cfg(feature = "retrieval")]
 mod retrieval;
 mod video;
 
-use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
-use std::thread;
+use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use nestcast_codec::{DEFAULT_MAX_PIXELS, MAX_HEADER};
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, Parser, Subcommand};
+#[cfg(feature = "retrieval")]
+use clap::{CommandFactory as _, error::ErrorKind};
+use nestcast_codec::MAX_HEADER;
 use nestcast_lab::eval::Grid;
 use nestcast_media::FrameRange;
-use nestcast_models::Package;
-#[cfg(feature = "retrieval")]
-use nestcast_models::codes::CodePackage;
 use nestcast_proto::Bitrate;
 
+pub(crate) use common::{BOTH, Common, Transform};
 pub(crate) use live::{Receive, Send};
 #[cfg(feature = "retrieval")]
 pub(crate) use retrieval::{Codes, Index, Search};
 pub(crate) use video::VideoCoding;
 
-/// Most threads that may be asked for: more would only take memory.
-const MAX_THREADS: usize = 256;
-/// The model unless told otherwise.
-const DEFAULT_MODEL: &str = "photo";
+#[cfg(feature = "plot")]
+use common::named;
+#[cfg(feature = "retrieval")]
+use common::or_of_codes;
+use common::{decoders, positive};
 
 /// Encode a picture or a video once, cut the stream at any byte, decode every prefix.
 ///
@@ -66,76 +66,6 @@ pub(crate) enum Command {
     #[cfg(feature = "demo")]
     /// Show a broadcast to three unequal receivers, and one photograph cut at four places, beside JPEG
     Demo(Demo),
-}
-
-/// What turns pixels into numbers and back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Transform {
-    /// The model's networks; needs ONNX Runtime
-    Deep,
-    /// The model's linear transform; needs nothing
-    Linear,
-}
-
-impl Transform {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Deep => "deep",
-            Self::Linear => "linear",
-        }
-    }
-}
-
-/// Both decoders side by side, the best last.
-pub(crate) const BOTH: &[Transform] = &[Transform::Linear, Transform::Deep];
-
-/// One decoder, or both.
-fn decoders() -> impl TypedValueParser<Value = &'static [Transform]> {
-    let each = Transform::value_variants().iter().filter_map(Transform::to_possible_value);
-    PossibleValuesParser::new(each.chain([PossibleValue::new("both").help("Both")])).map(|name| match &*name {
-        "deep" => &[Transform::Deep][..],
-        "linear" => &[Transform::Linear],
-        _ => BOTH,
-    })
-}
-
-/// Options that every subcommand with a transform has.
-#[derive(Debug, Args)]
-pub(crate) struct Common {
-    /// The model of pictures: the name of a built-in one, or a model package's folder [default: photo]
-    #[arg(long, value_name = "NAME|DIR", value_parser = model)]
-    pub(crate) model: Option<String>,
-    #[command(flatten)]
-    threads: Threads,
-    /// Refuse pictures of more pixels than this, before memory is taken for them
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PIXELS)]
-    pub(crate) max_pixels: u64,
-}
-
-impl Common {
-    /// The model asked for, or the usual one.
-    pub(crate) fn model(&self) -> &str {
-        self.model.as_deref().unwrap_or(DEFAULT_MODEL)
-    }
-
-    /// The number of threads asked for, or that of the cores there are.
-    pub(crate) fn threads(&self) -> usize {
-        self.threads.count()
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Threads {
-    /// Threads to use; the result does not depend on it [default: all cores]
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_THREADS as u64))]
-    threads: Option<usize>,
-}
-
-impl Threads {
-    /// The number asked for, or that of the cores there are.
-    pub(crate) fn count(&self) -> usize {
-        self.threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS))
-    }
 }
 
 #[derive(Debug, Args)]
@@ -289,57 +219,22 @@ pub(crate) struct Demo {
     pub(crate) common: Common,
 }
 
-/// A model of pictures: the name of a built-in one, or a folder that is there.
-fn model(text: &str) -> Result<String, String> {
-    name_or_folder(text, &[("pictures", Package::names().collect())])
-}
-
 #[cfg(feature = "retrieval")]
-/// A model of codes, likewise.
-fn code_model(text: &str) -> Result<String, String> {
-    name_or_folder(text, &[("codes", CodePackage::names().collect())])
-}
-
-#[cfg(feature = "retrieval")]
-/// Has an option for a model of pictures take one of codes too.
-fn or_of_codes(model: clap::Arg) -> clap::Arg {
-    let kinds = || [("pictures", Package::names().collect()), ("codes", CodePackage::names().collect())];
-    let help =
-        "The model of pictures or codes: the name of a built-in one, or a model package's folder [default: photo]";
-    model.value_parser(move |text: &str| name_or_folder(text, &kinds())).help(help)
-}
-
-/// One of the names of each kind, or a folder that is there.
-fn name_or_folder(text: &str, kinds: &[(&str, Vec<&str>)]) -> Result<String, String> {
-    if Path::new(text).is_dir() || kinds.iter().any(|(_, names)| names.contains(&text)) {
-        return Ok(text.to_owned());
-    }
-    let lists: Vec<String> = kinds.iter().map(|(kind, names)| format!("of {kind}: {}", names.join(", "))).collect();
-    Err(format!("it is no folder; built-in models {}", lists.join("; ")))
-}
-
-#[cfg(any(feature = "plot", feature = "retrieval"))]
-/// A file whose name promises no other format than the one that is written.
-fn named(text: &str, extension: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
-    let other = path.extension().is_some_and(|given| !given.eq_ignore_ascii_case(extension));
-    if other { Err(format!("give it a name that ends in .{extension}")) } else { Ok(path) }
-}
-
-fn count(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse().map_err(|_| "give a whole number, 1 or more".to_owned())
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    match text.trim().parse() {
-        Ok(value) if value > 0.0 && f64::is_finite(value) => Ok(value),
-        _ => Err(format!("`{text}` is no number above 0")),
+impl Search {
+    /// Ends the program with status 2 and its usage if more pictures are to be found than are looked at.
+    pub(crate) fn check(&self) {
+        let Some(among) = self.among.filter(|among| *among < self.top) else { return };
+        let why = format!("--among {among} is fewer than the {} pictures to show: raise it or lower --top", self.top);
+        let mut all = Arguments::command();
+        all.build();
+        all.find_subcommand_mut("search").expect("it was parsed").error(ErrorKind::ArgumentConflict, why).exit();
     }
 }
 
 #[cfg(test)]
 #[test]
 fn the_command_line_is_consistent() {
+    #[cfg(not(feature = "retrieval"))]
     use clap::CommandFactory as _;
     Arguments::command().debug_assert();
 }

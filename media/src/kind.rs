@@ -1,11 +1,6 @@
-//! What a file is, by its first bytes.
+//! The kinds of files that this crate reads.
 
 use std::fmt;
-
-use nestcast_codec::{Header, MAX_HEADER, Parsed, VideoHeader};
-
-use crate::picture::{MAGIC_BYTES, check_magic};
-use crate::y4m;
 
 /// A kind of file that this crate reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,27 +16,6 @@ pub enum Kind {
     StoredVideo,
     /// Anything else.
     Other,
-}
-
-impl Kind {
-    /// The first bytes of a file that are enough to tell.
-    pub const BYTES: usize = if MAGIC_BYTES > MAX_HEADER { MAGIC_BYTES } else { MAX_HEADER };
-
-    /// The kind of a file that begins so.
-    #[must_use]
-    pub fn of(start: &[u8]) -> Self {
-        if VideoHeader::is_video(start) {
-            Self::StoredVideo
-        } else if start.starts_with(y4m::MAGIC.as_bytes()) {
-            Self::Y4m
-        } else if check_magic(start).is_ok() {
-            Self::Picture
-        } else if Header::parse(start).is_ok_and(|parsed| matches!(parsed, Parsed::Complete(..))) {
-            Self::Stream
-        } else {
-            Self::Other
-        }
-    }
 }
 
 impl fmt::Display for Kind {

@@ -10,6 +10,7 @@ mod kind;
 #[cfg(feature = "output")]
 pub mod output;
 pub mod picture;
+mod recognise;
 mod rgb;
 mod source;
 pub mod stored;

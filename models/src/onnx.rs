@@ -3,7 +3,7 @@
 use std::{
     error::Error,
     panic::resume_unwind,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     thread,
 };
@@ -18,7 +18,7 @@ use ort::{
 
 pub use crate::tensor::{NetworkError, Port, Tensor, TensorView};
 
-use crate::runtime::{Runtime, RuntimeError};
+use crate::runtime::RuntimeError;
 use crate::tensor::dimension;
 
 /// How much a network may do at once.
@@ -145,42 +145,49 @@ impl Network {
     }
 }
 
-/// The one ONNX Runtime of this process.
+/// ONNX Runtime, loaded: one for the whole process. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Engine(Environment);
+pub struct Runtime {
+    library: PathBuf,
+    environment: Environment,
+}
 
-impl Engine {
-    /// The engine that is loaded and its library's path; where there is none, loads what `find` finds.
-    pub(crate) fn loaded_or(
-        find: impl FnOnce() -> Result<PathBuf, RuntimeError>,
-    ) -> Result<(PathBuf, Self), RuntimeError> {
+impl Runtime {
+    /// The file that was loaded.
+    #[must_use]
+    pub fn library(&self) -> &Path {
+        &self.library
+    }
+
+    /// What is loaded already; else loads what `find` finds.
+    pub(crate) fn loaded_or(find: impl FnOnce() -> Result<PathBuf, RuntimeError>) -> Result<Self, RuntimeError> {
         /// ONNX Runtime allows one environment per process. It is never released: that is not safe at exit.
-        static LOADED: Mutex<Option<(PathBuf, Engine)>> = Mutex::new(None);
+        static LOADED: Mutex<Option<Runtime>> = Mutex::new(None);
 
         let mut loaded = lock(&LOADED);
         if let Some(loaded) = &*loaded {
             return Ok(loaded.clone());
         }
         let library = find()?;
-        match Self::start(&library) {
-            Ok(engine) => Ok(loaded.insert((library, engine)).clone()),
+        match start(&library) {
+            Ok(environment) => Ok(loaded.insert(Self { library, environment }).clone()),
             Err(reason) => Err(RuntimeError::Unusable { library, reason }),
         }
     }
+}
 
-    fn start(library: &PathBuf) -> Result<Self, String> {
-        let environment = ort::init_from(library)
-            .map_err(|error| why_not_loaded(&error))?
-            .with_name("nestcast")
-            .with_telemetry(false)
-            .build()
-            .map_err(|error| one_line(&error))?;
-        // Whatever it would log as an error it also returns, and that is where it is reported.
-        if std::env::var_os("ORT_LOG").is_none() {
-            environment.set_log_level(LogLevel::Fatal);
-        }
-        Ok(Self(environment))
+fn start(library: &Path) -> Result<Environment, String> {
+    let environment = ort::init_from(library)
+        .map_err(|error| why_not_loaded(&error))?
+        .with_name("nestcast")
+        .with_telemetry(false)
+        .build()
+        .map_err(|error| one_line(&error))?;
+    // Whatever it would log as an error it also returns, and that is where it is reported.
+    if std::env::var_os("ORT_LOG").is_none() {
+        environment.set_log_level(LogLevel::Fatal);
     }
+    Ok(environment)
 }
 
 /// The system's own words where it has any, such as `invalid ELF header`.
@@ -192,7 +199,7 @@ fn why_not_loaded(error: &LoadDynamicError) -> String {
 }
 
 fn open_session(runtime: &Runtime, model: &[u8], threads: usize) -> ort::Result<Session> {
-    Session::builder(&runtime.engine.0)?
+    Session::builder(&runtime.environment)?
         // Networks are exported as they run: rewriting their graphs changed no output and no run's time, and took a third of the
         // time in which a session begins, for which the first picture of a process waits.
         .with_optimization_level(GraphOptimizationLevel::Disable)?

@@ -1,5 +1,7 @@
 //! Where the ONNX Runtime library is, and the one copy of it that this process loads.
 
+mod error;
+
 use std::{
     env::{self, consts},
     ffi::OsString,
@@ -7,7 +9,9 @@ use std::{
 };
 
 use crate::library::{self, Origin};
-use crate::onnx::Engine;
+
+pub use crate::onnx::Runtime;
+pub use error::RuntimeError;
 
 /// The ONNX Runtime release this crate is tested with, and the one `cargo xtask runtime` fetches.
 ///
@@ -17,36 +21,6 @@ pub const VERSION: &str = "1.24.4";
 /// The environment variable that names the library's file and overrides the search.
 pub const LIBRARY_VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// Why ONNX Runtime cannot be used. Every message is one line that says what to do.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RuntimeError {
-    /// No library in any of the places searched.
-    #[error("ONNX Runtime not found; run `cargo xtask install-runtime` or set ORT_DYLIB_PATH")]
-    NotFound,
-    /// `ORT_DYLIB_PATH` is set, but not to a file.
-    #[error("ORT_DYLIB_PATH names {0}, which is not a file; correct it or unset it")]
-    NotAFile(PathBuf),
-    /// The file is there, but is no usable ONNX Runtime.
-    #[error(
-        "ONNX Runtime cannot be loaded from {library}: {reason}; \
-         run `cargo xtask install-runtime` or set ORT_DYLIB_PATH"
-    )]
-    Unusable {
-        /// The file tried.
-        library: PathBuf,
-        /// What the system or the library answered.
-        reason: String,
-    },
-}
-
-/// ONNX Runtime, loaded. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Runtime {
-    library: PathBuf,
-    pub(crate) engine: Engine,
-}
-
 impl Runtime {
     /// Finds the library and loads it.
     ///
@@ -55,14 +29,7 @@ impl Runtime {
     /// hash is compared once, which a file beside it remembers. A process loads it once: later calls return the
     /// same runtime without searching. After an error, a later call tries again.
     pub fn open() -> Result<Self, RuntimeError> {
-        let (library, engine) = Engine::loaded_or(|| Places::of_this_process().find(library::check))?;
-        Ok(Self { library, engine })
-    }
-
-    /// The file that was loaded.
-    #[must_use]
-    pub fn library(&self) -> &Path {
-        &self.library
+        Self::loaded_or(|| Places::of_this_process().find(library::check))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the tests share: a slow decoder written from the specification alone, pictures and clips made by arithmetic, vectors,
 //! a network in virtual time, broadcasts over real ones, and peers that break the rules.
 
+pub mod arrows;
 pub mod broadcasts;
 pub mod clips;
 pub mod hostile_receiver;

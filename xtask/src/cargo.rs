@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     failure::{Failure, Result},
-    runtime,
+    platform::VARIABLE,
 };
 
 pub(crate) fn cargo() -> Command {
@@ -34,7 +34,7 @@ pub(crate) fn hand_over(cargo_arguments: &[&str], arguments: &[OsString], librar
     let status = cargo()
         .args(cargo_arguments)
         .args(arguments)
-        .env(runtime::VARIABLE, library)
+        .env(VARIABLE, library)
         .status()
         .map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;
     if status.success() {

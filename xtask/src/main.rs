@@ -8,6 +8,7 @@ mod failure;
 mod fuzz;
 mod install;
 mod measure;
+mod nestcast;
 mod platform;
 mod programs;
 mod python;
@@ -18,6 +19,7 @@ mod wasm;
 use std::{env, ffi::OsString, process::ExitCode};
 
 use failure::{Failure, Result};
+use nestcast::FULL;
 
 const HELP: &str = "\
 cargo xtask COMMAND
@@ -68,9 +70,9 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "install-runtime" => runtime::install_for_user(),
         "demo" => {
             arguments.insert(0, "demo".into());
-            nestcast(&arguments)
+            nestcast::run(&arguments)
         }
-        "nestcast" => nestcast(&arguments),
+        "nestcast" => nestcast::run(&arguments),
         "report" => measure::report(),
         "measure" => measure::run(&arguments),
         "test" => test(&arguments),
@@ -88,17 +90,6 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
     }
 }
 
-/// Runs the program, with all that it can have.
-fn nestcast(arguments: &[OsString]) -> Result<()> {
-    let library = runtime::ensure()?;
-    let program = [&["--locked", "--release", "--package", "nestcast", "--bin", "nestcast"], &FULL[..]].concat();
-    // Built apart from running, so that building shows its progress and running adds nothing to the output.
-    cargo::step(&[&["build"], &program[..]].concat(), &[])?;
-    cargo::hand_over(&[&["run", "--quiet"], &program[..], &["--"]].concat(), arguments, &library)
-}
-
-/// The program with all that it can have.
-const FULL: [&str; 2] = ["--features", "nestcast/full"];
 /// All tests; of all of them is said what failed.
 const TESTS: [&str; 5] = ["--locked", "--workspace", "--no-fail-fast", FULL[0], FULL[1]];
 /// What the benchmarks' rivals are built with.
@@ -112,7 +103,7 @@ fn test(arguments: &[OsString]) -> Result<()> {
         _ => return Err(Failure::Usage("`test` takes nothing, or `--busy N`".to_owned())),
     };
     let library = runtime::ensure()?;
-    let with_runtime = [(runtime::VARIABLE, library.as_os_str())];
+    let with_runtime = [(platform::VARIABLE, library.as_os_str())];
     let tests = tests();
     if let Some(times) = times {
         return testing::beside_busy_loops(times, &tests, &with_runtime);

@@ -8,6 +8,8 @@ use std::{
 use crate::{
     cargo,
     failure::{Failure, Result},
+    nestcast,
+    platform::VARIABLE,
     runtime,
 };
 
@@ -71,12 +73,12 @@ fn all(kodak: &Path, library: &Path) -> Result<()> {
         let csv = results().join(csv);
         let words: [OsString; 6] =
             ["eval".into(), kodak.into(), "--model".into(), model.into(), "--csv".into(), csv.into()];
-        crate::nestcast(&[&words[..], &["--analysis".into(), "deep".into()]].concat())?;
+        nestcast::run(&[&words[..], &["--analysis".into(), "deep".into()]].concat())?;
     }
     program(&["population".into(), "--images".into(), kodak.into()], library)?;
     program(&["perceptual".into(), "--images".into(), kodak.into()], library)?;
     program(&["sheets".into()], library)?;
-    let variables = [(runtime::VARIABLE, library.as_os_str()), (TIMED_VARIABLE, timed.as_os_str())];
+    let variables = [(VARIABLE, library.as_os_str()), (TIMED_VARIABLE, timed.as_os_str())];
     cargo::step(&["bench", "--locked", "--package", "nestcast-benches"], &variables)?;
     let criterion = runtime::target_folder()?.join("criterion");
     program(&["timings".into(), criterion.into(), "--picture".into(), TIMED.into()], library)?;

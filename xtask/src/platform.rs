@@ -8,6 +8,9 @@ use std::env::consts;
 /// the same outputs bit for bit.
 pub(crate) const VERSION: &str = "1.24.4";
 
+/// The environment variable that names the library's file and overrides the pinned one.
+pub(crate) const VARIABLE: &str = "ORT_DYLIB_PATH";
+
 /// One platform's wheel. Those for CPython 3.11 are taken everywhere: the library does not depend on Python.
 #[derive(Debug)]
 pub(crate) struct Platform {

@@ -9,8 +9,7 @@ use std::{
 use crate::{
     cargo::last_line,
     failure::{Failure, Result},
-    platform::{Platform, VERSION},
-    runtime::VARIABLE,
+    platform::{Platform, VARIABLE, VERSION},
 };
 
 /// The commands that may start Python 3, in the order of preference.

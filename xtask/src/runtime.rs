@@ -11,12 +11,9 @@ use std::{
 use crate::{
     failure::{Failure, Result},
     install,
-    platform::{self, Platform, VERSION},
+    platform::{self, Platform, VARIABLE, VERSION},
     python::Python,
 };
-
-/// The environment variable that names the library's file and overrides everything here.
-pub(crate) const VARIABLE: &str = "ORT_DYLIB_PATH";
 
 /// What the folders of fetches in progress are called, followed by the process.
 const PARTIAL: &str = "partial-";

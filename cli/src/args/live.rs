@@ -9,8 +9,8 @@ use nestcast_codec::Effort;
 use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Trust};
 
+use super::common::{Common, Transform, count};
 use super::video::{effort, loops};
-use super::{Common, Transform, count};
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {

@@ -3,11 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 use nestcast_codec::DEFAULT_MAX_PIXELS;
 
-use super::{Arguments, Threads, code_model, count, named};
+use super::common::{Threads, code_model, count, named};
 
 /// Pictures that a search looks at, unless told otherwise.
 const USUAL_AMONG: NonZeroUsize = NonZeroUsize::new(16_384).expect("above 0");
@@ -43,7 +42,7 @@ pub(crate) struct Search {
     /// Narrow the index by first bits to no fewer pictures than this, and show the nearest of these by all bits
     /// [default: 16384, or as many as are shown]
     #[arg(long, value_name = "R", value_parser = count)]
-    among: Option<NonZeroUsize>,
+    pub(super) among: Option<NonZeroUsize>,
     /// Draw the picture and what was found
     #[arg(long, value_name = "OUT.png", value_parser = |text: &str| named(text, "png"))]
     pub(crate) sheet: Option<PathBuf>,
@@ -58,15 +57,6 @@ impl Search {
     /// Pictures to which the index is narrowed, at least.
     pub(crate) fn among(&self) -> NonZeroUsize {
         self.among.unwrap_or(self.top.max(USUAL_AMONG))
-    }
-
-    /// Ends the program with status 2 and its usage if more pictures are to be found than are looked at.
-    pub(crate) fn check(&self) {
-        let Some(among) = self.among.filter(|among| *among < self.top) else { return };
-        let why = format!("--among {among} is fewer than the {} pictures to show: raise it or lower --top", self.top);
-        let mut all = Arguments::command();
-        all.build();
-        all.find_subcommand_mut("search").expect("it was parsed").error(ErrorKind::ArgumentConflict, why).exit();
     }
 }
 

@@ -1,88 +1,11 @@
 //! `nestcast send` and `nestcast receive`: a broadcast from the command line.
 
 mod lines;
+mod process;
 mod receive;
 mod send;
 mod source;
 mod viewer;
 
-use std::io;
-use std::path::Path;
-
-use anyhow::{Context, Result, ensure};
-use bytes::Bytes;
-use nestcast_media::{Input, output};
-use nestcast_proto::MAX_TOKEN;
-#[cfg(not(unix))]
-use tokio::signal::ctrl_c;
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
-use tracing_subscriber::{fmt, util::SubscriberInitExt as _};
-
 pub(crate) use receive::run as receive;
 pub(crate) use send::run as send;
-
-use crate::files;
-
-/// What runs the network, and on standard error the log that `RUST_LOG` asks for; without it, warnings as notes.
-pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
-    let asked: Option<Targets> = std::env::var("RUST_LOG").ok().and_then(|asked| asked.parse().ok());
-    let log = fmt::layer().with_ansi(false);
-    let log = match asked {
-        Some(filter) => log.with_writer(io::stderr).with_filter(filter).boxed(),
-        None => {
-            let bare = log.without_time().with_level(false).with_target(false);
-            bare.with_writer(|| Notes).with_filter(LevelFilter::WARN).boxed()
-        }
-    };
-    // A second time in one process it fails, and the first one's log is good.
-    let _ = tracing_subscriber::registry().with(log).try_init();
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the system gives no threads")
-}
-
-/// Says every line of a log as a note.
-struct Notes;
-
-impl io::Write for Notes {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        files::note(String::from_utf8_lossy(line).trim());
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Waits until the process is asked to end. Asked again it ends at once, whatever it waits for.
-async fn interrupted() {
-    #[cfg(unix)]
-    {
-        let (tell, told) = tokio::sync::oneshot::channel();
-        if output::end_when_asked_again(move || tell.send(()).unwrap_or_default()).is_ok() {
-            let _ = told.await;
-            return;
-        }
-    }
-    #[cfg(not(unix))]
-    if ctrl_c().await.is_ok() {
-        tokio::spawn(async { ctrl_c().await.map_or((), |()| output::end_at_once(1)) });
-        return;
-    }
-    // Nobody listens: the system ends the process.
-    std::future::pending().await
-}
-
-/// A token: a file's content without the white space around it.
-fn token(path: Option<&Path>) -> Result<Option<Bytes>> {
-    let Some(path) = path else { return Ok(None) };
-    let mut input = Input::open(path)?;
-    let bytes = input.read_to(MAX_TOKEN as u64 + 3)?.trim_ascii();
-    ensure!(!bytes.is_empty(), "{} holds no token: write one into it", path.display());
-    ensure!(
-        bytes.len() <= MAX_TOKEN,
-        "{} is longer than a token of {MAX_TOKEN} bytes: write a shorter one into it",
-        path.display()
-    );
-    Ok(Some(Bytes::copy_from_slice(bytes)))
-}

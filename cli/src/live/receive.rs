@@ -8,12 +8,13 @@ use nestcast_media::is_standard;
 use nestcast_proto::DecoderKind;
 use nestcast_receiver::Config;
 
+use super::process;
 use super::viewer::Screen;
 use crate::args::{Receive, Transform};
 use crate::files;
 
 pub(crate) fn run(options: &Receive) -> Result<()> {
-    let runtime = super::runtime()?;
+    let runtime = process::runtime()?;
     let place = &options.address;
     let mut addresses = place.look_up().into_iter();
     let config = Config {
@@ -21,7 +22,7 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
         other_addresses: addresses.collect(),
         name: place.host().to_owned(),
         trust: options.trusted.trust(),
-        token: super::token(options.token_file.as_deref())?.unwrap_or_default(),
+        token: process::token(options.token_file.as_deref())?.unwrap_or_default(),
         max_bitrate: options.max_bitrate,
         decoder: if options.decoder == Some(Transform::Linear) { DecoderKind::Linear } else { DecoderKind::Deep },
         fetch_model: !options.no_fetch_model,
@@ -29,7 +30,7 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
     };
     let screen = Screen::new(options)?;
     let totals = Arc::clone(&screen.totals);
-    let ended = runtime.block_on(nestcast_receiver::view(config, screen, super::interrupted()));
+    let ended = runtime.block_on(nestcast_receiver::view(config, screen, process::interrupted()));
     let totals = *totals.lock().unwrap_or_else(PoisonError::into_inner);
     if totals.received.shown > 0 && !options.json && !is_standard(&options.output) {
         files::print(&format!("{}: {totals}\n", options.output.display()))?;

@@ -12,13 +12,13 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::lines::Line;
-use super::source;
+use super::{process, source};
 use crate::args::Send;
 use crate::files::{self, Lines};
 
 pub(crate) fn run(options: &Send) -> Result<()> {
     let source = source::open(options)?;
-    let runtime = super::runtime()?;
+    let runtime = process::runtime()?;
     let outcome = runtime.block_on(on_air(options, config(options)?, source));
     // A thread that still waits for standard input ends with the process.
     runtime.shutdown_background();
@@ -27,7 +27,7 @@ pub(crate) fn run(options: &Send) -> Result<()> {
 
 /// What the sender is told.
 fn config(options: &Send) -> Result<Config> {
-    let token = super::token(options.token_file.as_deref())?;
+    let token = process::token(options.token_file.as_deref())?;
     let identity = match (&options.cert, &options.key) {
         (Some(chain), Some(key)) => Identity::from_pem(chain, key)?,
         _ => Identity::generate()?,
@@ -67,7 +67,7 @@ async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Res
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let (tell_asked, mut asked) = oneshot::channel();
     let shutdown = async {
-        super::interrupted().await;
+        process::interrupted().await;
         let _ = tell_asked.send(());
     };
     // A task of its own: whoever reads the figures may stop.

@@ -11,7 +11,6 @@ use nestcast_models::codes::{CodePackage, SIDE};
 use nestcast_retrieval::{CODE_MAGIC, CodeFile};
 
 use crate::args::{Common, Cut, Decode, Encode, Inspect, Transform};
-use crate::encode::names;
 use crate::files::{self, Lines};
 use crate::pictures;
 
@@ -27,7 +26,7 @@ pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output) -> Res
     ensure!(options.max_bytes.is_none(), "--max-bytes is for streams: cut the code with `nestcast cut --bits N`");
     let chosen = options.analysis == Transform::Deep;
     ensure!(!chosen, "--analysis is for streams, a code has the encoder of its package: leave it out");
-    let names = names(&input, output);
+    let names = files::names(&input, output);
     let package = CodePackage::find(options.common.model())?;
     let picture = pictures::read(input, options.common.max_pixels)?;
     let (width, height) = (picture.size().width(), picture.size().height());

@@ -8,6 +8,7 @@ use nestcast_lab::encoded::Names;
 use nestcast_lab::search::{Summary, index, pictures_below};
 use nestcast_media::output::Output;
 
+use super::coder::coder;
 use crate::args::Index;
 use crate::files;
 
@@ -16,7 +17,7 @@ pub(crate) fn run(options: &Index) -> Result<()> {
     let inputs: Vec<_> = pictures.iter().map(PathBuf::as_path).collect();
     let output = Output::new(&options.output, &inputs)?;
     let threads = options.threads.count();
-    let coder = super::coder(&options.codes, threads)?;
+    let coder = coder(&options.codes, threads)?;
     let (index, count) = index(&coder, &pictures, threads, files::note_left_out)?;
     let (mut bytes, mut pieces) = (0, output.begin()?);
     index.write(|piece| {

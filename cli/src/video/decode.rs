@@ -10,7 +10,7 @@ use nestcast_media::output::{FramePlace, FrameWriter};
 use nestcast_media::stored::{Played, Player};
 use nestcast_media::{Input, InputError, Opened, Replayed};
 
-use super::stored;
+use super::{clip, stored};
 use crate::args::{Decode, Transform};
 use crate::files;
 use crate::transforms;
@@ -18,7 +18,7 @@ use crate::transforms;
 pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     ensure!(options.bytes.is_none(), "--bytes is for pictures: give a video --bitrate");
     let place = FramePlace::new(&options.output, &[&options.input])?;
-    let model = super::model(&options.common)?;
+    let model = clip::model(&options.common)?;
     let name = input.name();
     let frames = input.stored_video(options.frames, options.common.max_pixels)?;
     let header = *frames.reader().header();

@@ -9,9 +9,9 @@ use nestcast_media::Input;
 use nestcast_media::output::Output;
 use nestcast_media::stored::{Error, Writer};
 
-use super::Clip;
+use super::clip::{self, Clip};
 use crate::args::{Encode, Transform};
-use crate::{encode, files};
+use crate::files;
 
 pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result<()> {
     ensure!(options.max_bytes.is_none(), "--max-bytes is for pictures: give a video --bitrates");
@@ -19,7 +19,9 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result
         options.analysis == Transform::Linear,
         "--analysis deep is for pictures, video has no other than linear: leave it out"
     );
-    let (model, coding, names) = (super::model(&options.common)?, &options.video, encode::names(&input, output));
+    let model = clip::model(&options.common)?;
+    let coding = &options.video;
+    let names = files::names(&input, output);
     let mut clip = Clip::open(input, coding.frames, options.common.max_pixels)?;
     let (size, rate, range) = (clip.frames.size(), clip.frames.rate(), clip.frames.range());
     let settings = coding.settings(size, rate, options.common.threads());

@@ -6,7 +6,7 @@ use nestcast_lab::video::{Measured, Measurement};
 use nestcast_media::output::Output;
 use nestcast_media::{Input, is_standard};
 
-use super::Clip;
+use super::clip::{self, Clip};
 use crate::args::{Eval, Transform};
 use crate::files::{self, Lines};
 use crate::transforms;
@@ -19,7 +19,7 @@ pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
     ensure!(options.grid.is_none(), "--grid is for pictures: give a video --bitrates");
     #[cfg(feature = "perceptual")]
     ensure!(!options.perceptual, "--perceptual is for pictures: leave it out");
-    super::model(&options.common)?;
+    clip::model(&options.common)?;
     let piped = piped(options)?;
     let place = |path| Output::new(path, &[input.path()]);
     let csv = options.csv.as_deref().map(place).transpose()?;

@@ -5,12 +5,12 @@ use nestcast_lab::inspect::video::{Comparison, Frames, Line};
 use nestcast_media::stored::Error;
 use nestcast_media::{FrameRange, Input, InputError};
 
-use super::stored;
+use super::{clip, stored};
 use crate::args::Inspect;
 use crate::files::{self, Lines};
 
 pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
-    let (model, common) = (super::model(&options.common)?, &options.common);
+    let (model, common) = (clip::model(&options.common)?, &options.common);
     // Memory is taken for pictures where they are decoded alone.
     let max_pixels = if options.original.is_some() { common.max_pixels } else { u64::MAX };
     let name = input.name();

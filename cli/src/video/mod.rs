@@ -1,5 +1,6 @@
 //! Videos: y4m in, stored videos for all bit rates, and back.
 
+mod clip;
 mod cut;
 mod decode;
 mod encode;
@@ -7,54 +8,9 @@ mod eval;
 mod inspect;
 mod stored;
 
-use anyhow::{Result, anyhow, ensure};
-use nestcast_codec::{Picture, VideoModel};
-use nestcast_lab::progress::Progress;
-use nestcast_media::y4m::{self, Error};
-use nestcast_media::{FrameRange, Input, InputError, Opened, Replayed};
-
+pub(crate) use clip::model;
 pub(crate) use cut::run as cut;
 pub(crate) use decode::run as decode;
 pub(crate) use encode::run as encode;
 pub(crate) use eval::run as eval;
 pub(crate) use inspect::run as inspect;
-
-use crate::args::Common;
-
-/// The tables of video; refuses others.
-pub(crate) fn model(common: &Common) -> Result<VideoModel> {
-    ensure!(common.model.is_none(), "video has tables of its own, which are built in: leave --model out");
-    Ok(VideoModel::built_in())
-}
-
-/// The frames of a y4m video that `--frames` asks for, and a bar for them.
-struct Clip {
-    name: String,
-    frames: y4m::Frames<Replayed<Opened>>,
-    progress: Progress,
-}
-
-impl Clip {
-    fn open(input: Input<'_>, range: FrameRange, max_pixels: u64) -> Result<Self> {
-        let (name, length) = (input.name(), input.length());
-        let frames = input.y4m(range, max_pixels)?;
-        let progress = Progress::of(&name, frames.count(length));
-        Ok(Self { name, frames, progress })
-    }
-
-    /// Gives every frame to `work`; says how those are had that stand before a break.
-    fn for_each(&mut self, mut work: impl FnMut(&Picture) -> Result<()>) -> Result<()> {
-        let (name, start, mut picture) = (&self.name, self.frames.start(), self.frames.picture());
-        let failed = |error| match error {
-            Error::Broken { frame } | Error::Lost { frame } if frame > start => {
-                anyhow!("{name} is refused: {error}: --frames {start}..{frame} takes what is before")
-            }
-            _ => InputError::named(name, error).into(),
-        };
-        while self.frames.read_into(&mut picture).map_err(failed)? {
-            work(&picture)?;
-            self.progress.step();
-        }
-        Ok(())
-    }
-}

@@ -24,6 +24,7 @@ mod ms_ssim;
 mod perceptual;
 mod psnr;
 mod rate;
+mod shape;
 mod ycbcr;
 
 pub use ms_ssim::{MsSsim, ms_ssim_db};
@@ -32,13 +33,6 @@ pub use perceptual::{Perceptual, PerceptualScores};
 pub use psnr::psnr;
 pub use rate::{bpp, budget, jpeg_over_rtp};
 pub use ycbcr::{YcbcrPsnr, luma_psnr, ycbcr_psnr};
-
-use nestcast_codec::{Channels, Picture, Size};
-
-/// What two pictures must share to be compared sample by sample.
-fn shape(picture: &Picture) -> (Size, Channels) {
-    (picture.size(), picture.channels())
-}
 
 #[cfg(test)]
 mod testdata;

@@ -8,7 +8,7 @@
 use nestcast_codec::{Channels, Picture, Size};
 use nestcast_media::to_rgb;
 
-use super::shape;
+use super::shape::shape;
 
 /// Exponents of the scales, finest first (the paper's cross-scale calibration).
 const EXPONENTS: [f64; 5] = [0.0448, 0.2856, 0.3001, 0.2363, 0.1333];

@@ -7,7 +7,7 @@ use fast_ssim2::{PixelDescriptor, PixelSlice, Ssimulacra2Reference};
 use nestcast_codec::{Channels, Picture};
 use nestcast_media::to_rgb;
 
-use super::shape;
+use super::shape::shape;
 
 /// What both say of a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use nestcast_codec::Picture;
 use nestcast_media::to_rgb;
 
-use super::shape;
+use super::shape::shape;
 
 /// The largest sample.
 const PEAK: f64 = 255.0;

@@ -4,7 +4,8 @@ use std::io::Read;
 
 use nestcast_codec::Size;
 
-use super::{Decoded, Error, check_magic, decode, max_file_bytes, size};
+use super::decode::{Decoded, check_magic, decode, max_file_bytes, size};
+use super::error::Error;
 use crate::{Kind, Source};
 
 /// Bytes in which most files have their header.

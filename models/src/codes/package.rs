@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::{CodeDecoder, CodeEncoder};
+use super::coder::{CODE, CodeDecoder, CodeEncoder, PICTURE, PICTURE_SHAPE};
 use crate::graph::{self, GraphError, Operand, Signature};
 use crate::onnx::{Network, Workers};
 use crate::package::files::{self, Bytes, MANIFEST, MAX_MANIFEST};
@@ -17,9 +17,6 @@ use crate::runtime::Runtime;
 
 const ENCODER: &str = "encoder.onnx";
 const DECODER: &str = "decoder.onnx";
-/// Names of the networks' ports.
-pub(super) const PICTURE: &str = "picture";
-pub(super) const CODE: &str = "code";
 
 /// Version of the manifest that this build reads.
 const FORMAT: u32 = 1;
@@ -149,7 +146,7 @@ impl CodePackage {
         let manifest = CodeManifest::parse(&manifest)?;
         let bits = manifest.code.bits;
         let picture =
-            || Operand::fixed(PICTURE, &super::PICTURE.map(|length| u16::try_from(length).unwrap_or(u16::MAX)));
+            || Operand::fixed(PICTURE, &PICTURE_SHAPE.map(|length| u16::try_from(length).unwrap_or(u16::MAX)));
         let code = || Operand::fixed(CODE, &[1, bits]);
         let network = |name: &str, signature: &Signature<'_>| -> Result<Option<Bytes>, Fault> {
             let expected = manifest.files.get(name);

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use nestcast_codec::{Channels, Picture};
 
-use super::SIDE;
+/// Pixels of each side of the pictures that codes are made of.
+pub const SIDE: usize = SIDE_U32 as usize;
+pub(super) const SIDE_U32: u32 = 32;
 
 /// The whole picture as `side` x `side` RGB samples, rows of red, green, blue, stretched whatever its sides: each is the mean of
 /// the area below it, pixels that are below it in part counted by their share, rounded. Of a planar picture, the luma. `side` is

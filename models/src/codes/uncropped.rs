@@ -1,6 +1,6 @@
 //! What a picture may be a part of: guesses at the 32x32 pixels of the whole, for searches by a crop.
 
-use super::SIDE;
+use super::shrink::SIDE;
 
 /// Sides that the part may have within the whole's 32 pixels: a sixteenth and an eighth are cropped away.
 pub(super) const PARTS: [usize; 2] = [SIDE - SIDE / 16, SIDE - SIDE / 8];

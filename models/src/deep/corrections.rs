@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Correction;
+use super::correction::Correction;
 use crate::package::Ports;
 use crate::package::files::Bytes;
 use crate::runtime::Runtime;

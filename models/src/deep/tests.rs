@@ -2,8 +2,10 @@
 
 use nestcast_codec::{Channels, Picture, Size};
 
+use super::tiles::Tiling;
 use super::*;
-use crate::package::Package;
+use crate::package::{Package, Ports};
+use crate::runtime::Runtime;
 
 const SMALL: [&[u8]; 2] =
     [include_bytes!("../testdata/small_analysis.onnx"), include_bytes!("../testdata/small_synthesis.onnx")];

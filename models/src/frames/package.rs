@@ -9,7 +9,8 @@ use std::sync::Arc;
 use nestcast_codec::{Model, VideoModel};
 use serde::Deserialize;
 
-use super::{CHANNELS, CORRECTION, DeepFrames, FRAME, SAMPLES, SIDE, TOLD, TOLD_PORT};
+use super::blocks::{CHANNELS, SAMPLES, SIDE};
+use super::network::{CORRECTION, DeepFrames, FRAME, TOLD, TOLD_PORT};
 use crate::deep::LONGEST_OUTER;
 use crate::graph::{self, Operand, Signature};
 use crate::package::files::{self, Bytes, MANIFEST, MAX_MANIFEST};

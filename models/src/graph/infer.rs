@@ -5,8 +5,10 @@
 
 use std::collections::HashMap;
 
+use super::error::GraphError;
+use super::limits::{MAX_MEMORY, MAX_RANK, MAX_WORK, limit};
 use super::proto::{Element, Graph, Node, Port, RUNTIME, STANDARD, elements};
-use super::{GraphError, MAX_MEMORY, MAX_RANK, MAX_WORK, Operand, Signature, limit};
+use super::signature::{Operand, Signature};
 
 /// What a run of a network takes at most, on the largest tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,7 +1,8 @@
 //! The part of `onnx.proto` that a package's networks have; every other field is refused, and every field given twice.
 
+use super::error::GraphError;
+use super::limits::{MAX_CONSTANTS, MAX_NODES, MAX_OPERANDS, MAX_RANK, limit};
 use super::wire::{Fields, Value};
-use super::{GraphError, MAX_CONSTANTS, MAX_NODES, MAX_OPERANDS, MAX_RANK, limit};
 
 /// What `models/train/graph.py` writes: the version of ONNX's files, and of both sets of operators.
 const IR: i64 = 8;

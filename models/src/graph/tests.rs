@@ -2,6 +2,7 @@
 
 use nestcast_onnx_writer::{FLOAT, Message, PLANES, constant, graph, int, ints, model, port};
 
+use super::limits::{MAX_CONSTANTS, MAX_NAME, MAX_NODES, MAX_OPERANDS, MAX_RANK};
 use super::*;
 
 /// The networks of `photo` and `photo-ssim`, and their inputs of the cut.

@@ -1,6 +1,7 @@
 //! Protocol buffers, as far as a network needs them: integers and byte strings, each read in one way or not at all.
 
-use super::GraphError;
+use super::error::GraphError;
+use super::limits::{MAX_NAME, limit};
 
 /// A field's number and its value.
 pub(super) type Field<'a> = (u64, Value<'a>);
@@ -84,7 +85,7 @@ impl<'a> Value<'a> {
     /// A name that can be shown on one line.
     pub(super) fn name(self) -> Result<&'a str, GraphError> {
         let bytes = self.bytes()?;
-        super::limit("bytes in a name", bytes.len() as u64, super::MAX_NAME as u64)?;
+        limit("bytes in a name", bytes.len() as u64, MAX_NAME as u64)?;
         let shown = bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
         let name = std::str::from_utf8(bytes).ok().filter(|_| shown);
         name.ok_or(GraphError::Form("a name that is not plain ASCII"))

@@ -10,6 +10,7 @@ use nestcast_receiver::{Trust, receive_over};
 use nestcast_sender::{Broadcast, Identity, Statistics};
 use tokio::runtime::Builder;
 
+use super::schedule::{FALL, SECONDS};
 use super::watch::{Seen, Watcher};
 use crate::bottleneck::{Bottleneck, Passage};
 use crate::clip::Clip;
@@ -18,10 +19,6 @@ use crate::link::Link;
 use crate::progress::Progress;
 use crate::video_frames::VideoFrames;
 
-/// How long it lasts.
-pub(super) const SECONDS: u32 = 12;
-/// The third link's rate falls to that of the second, and rises again, at these seconds.
-pub(super) const FALL: (u64, u64) = (5, 8);
 const SLOW: u64 = 300_000;
 const MIDDLE: u64 = 1_000_000;
 const FAST: u64 = 4_000_000;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::air::{FALL, SECONDS};
-use super::measure::{Column, Row};
+use super::measure::Column;
+use super::row::Row;
+use super::schedule::{FALL, SECONDS};
 use crate::plot::{Axis, Chart, Curve, Mark, Pattern, Stroke, shown};
 
 /// Points a second: fewer than frames, so that the curves are calm.

@@ -6,7 +6,8 @@ use anyhow::Result;
 use nestcast_codec::Picture;
 
 use super::air::Receiver;
-use super::measure::Row;
+use super::played::ids;
+use super::row::Row;
 use super::rungs::Ladder;
 use crate::canvas::{Canvas, Colour};
 use crate::clip::Clip;
@@ -14,24 +15,11 @@ use crate::motion_jpeg::MotionJpeg;
 use crate::thumbnail::thumbnail;
 use crate::{animation, sheet};
 
-/// When it begins, in seconds: the rates are found by then.
-const FROM_SECOND: u32 = 2;
-/// The longest, in seconds; it ends before the fall.
-const MAX_SECONDS: u32 = 3;
-/// The most samples that are kept for each receiver.
-const MAX_SAMPLES: usize = 48 << 20;
 /// Longest side of a picture in a loop.
 const MAX_SIDE: u32 = 400;
 /// Pixels between pictures that play side by side.
 const GAP: usize = 8;
 const PAPER: Colour = [127, 127, 127];
-
-/// The frames that play: where the clip is short, once there and back, so that the loop has no seam.
-pub(super) fn ids(clip: &Clip) -> Range<u64> {
-    let from = clip.frames_in(FROM_SECOND);
-    let kept = (MAX_SAMPLES / clip.at(0).samples().len()).max(1) as u64;
-    from..from + clip.period().min(clip.frames_in(MAX_SECONDS)).min(kept)
-}
 
 /// Pictures that play side by side.
 pub(super) struct Loop {

@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::Video;
-use super::air::{self, Outcome, Receiver};
+use super::air::{Outcome, Receiver};
 use super::loops::{self, Loop};
+use super::played;
+use super::row::Row;
 use super::rungs::Ladder;
+use super::schedule::SECONDS;
+use super::video::Video;
 use super::watch::Seen;
 use crate::clip::Clip;
 use crate::link::Link;
@@ -53,19 +56,6 @@ pub(super) struct Column {
     pub(super) played: Loop,
 }
 
-/// A frame that one receiver showed, and what the rivals show of it. PSNR is that of luma, in dB.
-pub(super) struct Row {
-    pub(super) id: u64,
-    pub(super) seconds: f64,
-    pub(super) bytes: usize,
-    pub(super) latency: Duration,
-    pub(super) psnr: f64,
-    /// By the best rung that the link carries at the time.
-    pub(super) x264: Option<f64>,
-    /// Quality and PSNR of the best JPEG of no more bytes.
-    pub(super) jpeg: Option<(u8, f64)>,
-}
-
 impl Column {
     /// Mean bytes of a frame, from the second second on.
     pub(super) fn bytes_a_frame(&self) -> usize {
@@ -79,7 +69,7 @@ pub(super) fn measure(video: &Video, outcome: Outcome) -> Result<Report<'_>> {
     let Outcome { receivers, sent } = outcome;
     let found = X264::find();
     let missing = found.as_ref().err().map(|error| format!("{error:#}"));
-    let ladder = found.ok().map(|x264| Ladder::new(clip, &x264, &loops::ids(clip))).transpose()?;
+    let ladder = found.ok().map(|x264| Ladder::new(clip, &x264, &played::ids(clip))).transpose()?;
     let jpegs = MotionJpeg::new(Arc::clone(&video.clip));
     let progress =
         Progress::of("JPEG of the same bytes", Some(receivers.iter().map(|one| one.seen.len() as u64).sum()));
@@ -94,7 +84,7 @@ pub(super) fn measure(video: &Video, outcome: Outcome) -> Result<Report<'_>> {
     let each = |time: Duration, frames: u64| time / u32::try_from(frames).unwrap_or(u32::MAX).max(1);
     let decode = receivers.iter().map(|receiver| receiver.decode).sum();
     let decode = each(decode, receivers.iter().map(|receiver| receiver.seen.len() as u64).sum());
-    let (frames, encode) = (clip.frames_in(air::SECONDS), each(sent.encode_time, sent.frames));
+    let (frames, encode) = (clip.frames_in(SECONDS), each(sent.encode_time, sent.frames));
     Ok(Report { video, columns, frames, encode, decode, missing })
 }
 
@@ -111,7 +101,7 @@ fn column(
     }
     let (first, last) = rows.first().zip(rows.last()).context("a receiver saw nothing")?;
     let due = last.id - first.id + 1;
-    let (from, to) = (Duration::from_secs_f64(SETTLED), Duration::from_secs(air::SECONDS.into()));
+    let (from, to) = (Duration::from_secs_f64(SETTLED), Duration::from_secs(SECONDS.into()));
     let payload: usize = settled(&rows).map(|row| row.bytes).sum();
     let mut latencies: Vec<Duration> = settled(&rows).map(|row| row.latency).collect();
     let mut waits: Vec<Duration> =

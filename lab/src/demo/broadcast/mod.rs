@@ -5,52 +5,32 @@ mod charts;
 mod loops;
 mod measure;
 mod page;
+mod played;
+mod row;
 mod rungs;
+mod schedule;
 mod sheet;
+mod video;
 mod watch;
 
 use std::fmt::Write;
-use std::sync::Arc;
 
 use anyhow::Result;
 use nestcast_media::picture::encode_png;
 
 use self::measure::Report;
+use self::row::figure;
+use self::schedule::SECONDS;
 use super::{File, Setup, Shown};
-use crate::clip::Clip;
 
-/// What is broadcast.
-#[derive(Debug)]
-pub struct Video {
-    name: String,
-    credit: Option<&'static str>,
-    clip: Arc<Clip>,
-}
-
-impl Video {
-    /// A clip with a name.
-    #[must_use]
-    pub fn new(name: String, clip: Clip) -> Self {
-        Self { name, credit: None, clip: Arc::new(clip) }
-    }
-
-    /// What is built in; `assets/README.md` says where it is from.
-    ///
-    /// # Errors
-    /// Those of [`Clip::builtin`].
-    pub fn builtin() -> Result<Self> {
-        const CREDIT: &str =
-            "Video: a clip of the sign for \u{201c}book\u{201d} in American Sign Language, CC BY 4.0, shortened.";
-        Ok(Self { credit: Some(CREDIT), ..Self::new("Sign language".to_owned(), Clip::builtin()?) })
-    }
-}
+pub use self::video::Video;
 
 /// Broadcasts a video and measures what came.
 ///
 /// # Errors
 /// Those of the broadcast; or if a receiver saw nothing.
 pub fn run(setup: &Setup<'_>, video: &Video) -> Result<Shown> {
-    (setup.note)(&format!("broadcasting for {} s to three receivers", air::SECONDS));
+    (setup.note)(&format!("broadcasting for {} s to three receivers", SECONDS));
     let outcome = air::broadcast(setup, &video.clip)?;
     let report = measure::measure(video, outcome)?;
     if let Some(missing) = &report.missing {
@@ -99,7 +79,7 @@ fn describe(report: &Report<'_>) -> String {
         report.video.name,
         size.width(),
         size.height(),
-        air::SECONDS,
+        SECONDS,
         report.frames
     );
     for column in &report.columns {
@@ -122,9 +102,4 @@ fn describe(report: &Report<'_>) -> String {
          link carries, never late. JPEG: the best that fits into nestcast's bytes, frame by frame.\n",
     );
     text
-}
-
-/// A figure, or that there is none.
-fn figure(psnr: Option<f64>) -> String {
-    psnr.map_or_else(|| "\u{2013}".to_owned(), |psnr| format!("{psnr:.1}"))
 }

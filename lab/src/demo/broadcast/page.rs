@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::Result;
 use maud::{Markup, html};
 
-use super::air::SECONDS;
-use super::figure as db;
 use super::measure::{Column, Report};
+use super::row::figure as db;
+use super::schedule::SECONDS;
 use super::{charts, rungs};
 use crate::motion_jpeg;
 use crate::page::{Image, Row, chart, figure, grouped, head, page, table};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use anyhow::Result;
 use nestcast_codec::Picture;
 
-use super::air::SECONDS;
+use super::schedule::SECONDS;
 use crate::clip::Clip;
 use crate::metrics;
 use crate::progress::Progress;

@@ -8,8 +8,8 @@ use nestcast_codec::{Picture, TransformError, VideoDecoder, VideoModel};
 use nestcast_proto::{Arrived, ReceiveStats};
 use nestcast_receiver::FrameSink;
 
-use super::air::SECONDS;
-use super::loops;
+use super::played;
+use super::schedule::SECONDS;
 use crate::bottleneck::Bottleneck;
 use crate::clip::Clip;
 use crate::metrics;
@@ -45,7 +45,7 @@ impl Watcher {
         Self {
             clip: Arc::clone(clip),
             network: network.clone(),
-            kept: loops::ids(clip),
+            kept: played::ids(clip),
             decoder: VideoDecoder::new(VideoModel::built_in(), clip.size(), 1),
             picture: Picture::zero(clip.size(), clip.at(0).format()),
             seen: Vec::new(),

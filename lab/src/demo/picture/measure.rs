@@ -5,7 +5,7 @@ use bytes::Bytes;
 use nestcast_codec::{Decoder, MAX_HEADER, Picture, Stream};
 
 use super::ladder::{Ladder, Step};
-use super::{Coders, Photo};
+use super::photo::{Coders, Photo};
 use crate::demo::Setup;
 use crate::metrics;
 use crate::progress::Progress;

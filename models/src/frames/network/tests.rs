@@ -7,7 +7,7 @@ use nestcast_codec::{
 };
 
 use super::*;
-use crate::deep::tiles::Tiling;
+use crate::VideoPackage;
 
 const FORMAT: Format = Format::Ycbcr420(Range::Limited);
 
@@ -118,7 +118,7 @@ fn positions_matter_as_far_as_they_were_trained() {
 #[test]
 fn a_network_of_another_kind_is_refused() {
     let runtime = Runtime::open().unwrap_or_else(|error| panic!("{error}"));
-    let add = include_bytes!("../testdata/add.onnx");
+    let add = include_bytes!("../../testdata/add.onnx");
     let error = DeepFrames::load(&runtime, add, [0.0, 9.0], 1).expect_err("it adds");
     assert!(matches!(error, NetworkError::Inputs { .. }), "{error}");
 }

@@ -1,0 +1,47 @@
+//! A y4m video as the subcommands take it, and the tables that it is coded with.
+
+use anyhow::{Result, anyhow, ensure};
+use nestcast_codec::{Picture, VideoModel};
+use nestcast_lab::progress::Progress;
+use nestcast_media::y4m::{self, Error};
+use nestcast_media::{FrameRange, Input, InputError, Opened, Replayed};
+
+use crate::args::Common;
+
+/// The tables of video; refuses others.
+pub(crate) fn model(common: &Common) -> Result<VideoModel> {
+    ensure!(common.model.is_none(), "video has tables of its own, which are built in: leave --model out");
+    Ok(VideoModel::built_in())
+}
+
+/// The frames of a y4m video that `--frames` asks for, and a bar for them.
+pub(super) struct Clip {
+    pub(super) name: String,
+    pub(super) frames: y4m::Frames<Replayed<Opened>>,
+    progress: Progress,
+}
+
+impl Clip {
+    pub(super) fn open(input: Input<'_>, range: FrameRange, max_pixels: u64) -> Result<Self> {
+        let (name, length) = (input.name(), input.length());
+        let frames = input.y4m(range, max_pixels)?;
+        let progress = Progress::of(&name, frames.count(length));
+        Ok(Self { name, frames, progress })
+    }
+
+    /// Gives every frame to `work`; says how those are had that stand before a break.
+    pub(super) fn for_each(&mut self, mut work: impl FnMut(&Picture) -> Result<()>) -> Result<()> {
+        let (name, start, mut picture) = (&self.name, self.frames.start(), self.frames.picture());
+        let failed = |error| match error {
+            Error::Broken { frame } | Error::Lost { frame } if frame > start => {
+                anyhow!("{name} is refused: {error}: --frames {start}..{frame} takes what is before")
+            }
+            _ => InputError::named(name, error).into(),
+        };
+        while self.frames.read_into(&mut picture).map_err(failed)? {
+            work(&picture)?;
+            self.progress.step();
+        }
+        Ok(())
+    }
+}

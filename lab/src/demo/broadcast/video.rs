@@ -1,0 +1,33 @@
+//! The video that is broadcast.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+
+use crate::clip::Clip;
+
+/// What is broadcast.
+#[derive(Debug)]
+pub struct Video {
+    pub(super) name: String,
+    pub(super) credit: Option<&'static str>,
+    pub(super) clip: Arc<Clip>,
+}
+
+impl Video {
+    /// A clip with a name.
+    #[must_use]
+    pub fn new(name: String, clip: Clip) -> Self {
+        Self { name, credit: None, clip: Arc::new(clip) }
+    }
+
+    /// What is built in; `assets/README.md` says where it is from.
+    ///
+    /// # Errors
+    /// Those of [`Clip::builtin`].
+    pub fn builtin() -> Result<Self> {
+        const CREDIT: &str =
+            "Video: a clip of the sign for \u{201c}book\u{201d} in American Sign Language, CC BY 4.0, shortened.";
+        Ok(Self { credit: Some(CREDIT), ..Self::new("Sign language".to_owned(), Clip::builtin()?) })
+    }
+}

@@ -1,0 +1,28 @@
+//! What a file is, by its first bytes.
+
+use nestcast_codec::{Header, MAX_HEADER, Parsed, VideoHeader};
+
+use crate::kind::Kind;
+use crate::picture::{MAGIC_BYTES, check_magic};
+use crate::y4m;
+
+impl Kind {
+    /// The first bytes of a file that are enough to tell.
+    pub const BYTES: usize = if MAGIC_BYTES > MAX_HEADER { MAGIC_BYTES } else { MAX_HEADER };
+
+    /// The kind of a file that begins so.
+    #[must_use]
+    pub fn of(start: &[u8]) -> Self {
+        if VideoHeader::is_video(start) {
+            Self::StoredVideo
+        } else if start.starts_with(y4m::MAGIC.as_bytes()) {
+            Self::Y4m
+        } else if check_magic(start).is_ok() {
+            Self::Picture
+        } else if Header::parse(start).is_ok_and(|parsed| matches!(parsed, Parsed::Complete(..))) {
+            Self::Stream
+        } else {
+            Self::Other
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Why ONNX Runtime cannot be used.
+
+use std::path::PathBuf;
+
+/// Why ONNX Runtime cannot be used. Every message is one line that says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// No library in any of the places searched.
+    #[error("ONNX Runtime not found; run `cargo xtask install-runtime` or set ORT_DYLIB_PATH")]
+    NotFound,
+    /// `ORT_DYLIB_PATH` is set, but not to a file.
+    #[error("ORT_DYLIB_PATH names {0}, which is not a file; correct it or unset it")]
+    NotAFile(PathBuf),
+    /// The file is there, but is no usable ONNX Runtime.
+    #[error(
+        "ONNX Runtime cannot be loaded from {library}: {reason}; \
+         run `cargo xtask install-runtime` or set ORT_DYLIB_PATH"
+    )]
+    Unusable {
+        /// The file tried.
+        library: PathBuf,
+        /// What the system or the library answered.
+        reason: String,
+    },
+}

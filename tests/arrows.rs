@@ -1,0 +1,186 @@
+//! The arrows within crates (docs: architecture): which room may use which, and no circle between the files of any crate.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use nestcast_tests::arrows::Sources;
+
+/// Crates whose files are looked at.
+const CRATES: [&str; 11] =
+    ["codec", "proto", "media", "models", "retrieval", "sender", "receiver", "lab", "cli", "xtask", "tests/onnx"];
+
+/// Circles that are still there: only these files of a crate may use each other in circles.
+const CIRCLES: [(&str, &[&str]); 2] = [
+    ("sender", &["admission", "broadcast", "groups", "groups::switching", "qlog", "quic"]),
+    ("receiver", &["decoding", "playback", "player", "quic", "race", "receive", "viewer"]),
+];
+
+/// Rooms of a crate from the ground up, each with those that it may use. Files outside the rooms are rooms of one file.
+type Rooms = &'static [(&'static str, &'static [&'static str])];
+
+const PROTO: Rooms = &[
+    ("bitrate", &[]),
+    ("wire", &["bitrate"]),
+    ("path", &["bitrate", "wire"]),
+    ("publish", &["bitrate", "wire", "path"]),
+    ("subscribe", &["bitrate", "wire", "path"]),
+    ("demand", &["bitrate", "wire", "path", "publish"]),
+    ("source", &["bitrate", "wire", "path", "publish", "demand"]),
+    ("session", &["bitrate", "wire", "path", "publish", "subscribe", "demand", "source"]),
+    ("lib", &["bitrate", "wire", "path", "publish", "subscribe", "demand", "source", "session"]),
+];
+
+const CODEC: Rooms = &[
+    ("error", &[]),
+    ("parallel", &[]),
+    ("scratch", &[]),
+    ("simd", &[]),
+    ("entropy", &[]),
+    ("picture", &["error"]),
+    ("colour", &["error", "picture", "scratch", "simd"]),
+    ("subband", &["error", "simd", "picture", "colour"]),
+    ("wavelet", &["parallel", "scratch", "simd", "picture", "colour", "subband"]),
+    ("post_filter", &["error", "scratch", "simd"]),
+    ("model", &["error", "subband", "wavelet", "post_filter"]),
+    ("transform", &["error", "picture", "model", "subband"]),
+    (
+        "linear",
+        &[
+            "error",
+            "parallel",
+            "scratch",
+            "picture",
+            "colour",
+            "subband",
+            "wavelet",
+            "post_filter",
+            "model",
+            "transform",
+        ],
+    ),
+    ("bitplane", &["simd", "picture", "entropy", "subband", "model"]),
+    ("stream", &["error", "parallel", "picture", "colour", "entropy", "subband", "model", "transform", "bitplane"]),
+    (
+        "residual",
+        &["error", "parallel", "scratch", "simd", "picture", "subband", "wavelet", "model", "transform", "stream"],
+    ),
+    ("motion", &["error", "parallel", "simd", "picture", "entropy"]),
+    (
+        "video",
+        &[
+            "error",
+            "parallel",
+            "scratch",
+            "simd",
+            "picture",
+            "colour",
+            "subband",
+            "wavelet",
+            "post_filter",
+            "model",
+            "transform",
+            "stream",
+            "residual",
+            "motion",
+        ],
+    ),
+    ("codec", &["picture", "model", "transform", "linear", "stream"]),
+    (
+        "training",
+        &[
+            "error",
+            "entropy",
+            "picture",
+            "colour",
+            "bitplane",
+            "subband",
+            "post_filter",
+            "model",
+            "transform",
+            "linear",
+            "stream",
+            "residual",
+            "motion",
+            "video",
+        ],
+    ),
+    (
+        "lib",
+        &[
+            "error",
+            "picture",
+            "colour",
+            "subband",
+            "post_filter",
+            "model",
+            "transform",
+            "linear",
+            "stream",
+            "codec",
+            "motion",
+            "video",
+            "training",
+        ],
+    ),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn sources(name: &str) -> Sources {
+    Sources::of(&root().join(name).join("src"))
+}
+
+/// The room of a file; the crate's root is a room of its own.
+fn room(module: &str) -> &str {
+    if module.is_empty() { "lib" } else { module.split("::").next().unwrap_or(module) }
+}
+
+fn arrows_lead_downwards(name: &str, rooms: Rooms) {
+    for (position, (room, below)) in rooms.iter().enumerate() {
+        let lower: Vec<_> = rooms[..position].iter().map(|(room, _)| *room).collect();
+        assert!(below.iter().all(|other| lower.contains(other)), "{name}, {room}: an arrow of the table leads upwards");
+    }
+    for (module, used) in sources(name).uses() {
+        let own = room(module);
+        let found = rooms.iter().find(|(room, _)| *room == own);
+        let (_, allowed) = found.unwrap_or_else(|| panic!("{name} has the room {own}, which is not in the table"));
+        for other in &used {
+            let is_allowed = room(other) == own || allowed.contains(&room(other));
+            assert!(is_allowed, "{name}: {module} uses {other}, and {own} may not see {}", room(other));
+        }
+    }
+}
+
+#[test]
+fn rooms_of_the_codec_see_only_those_below_them() {
+    arrows_lead_downwards("codec", CODEC);
+}
+
+#[test]
+fn rooms_of_the_session_see_only_those_below_them() {
+    arrows_lead_downwards("proto", PROTO);
+}
+
+#[test]
+fn files_use_each_other_in_no_circle() {
+    for name in CRATES {
+        let sources = sources(name);
+        let circles = sources.circles();
+        let allowed = CIRCLES.iter().find(|(other, _)| *other == name).map_or(&[][..], |(_, files)| files);
+        let new: BTreeSet<_> = circles.keys().filter(|file| !allowed.contains(file)).collect();
+        assert!(new.is_empty(), "{name}: {new:?} use each other in a circle: {circles:?}");
+    }
+}
+
+/// The map of arrows is read from the sources, so it must find them.
+#[test]
+fn uses_are_found() {
+    let codec = sources("codec");
+    assert!(codec.count() > 100, "{} files", codec.count());
+    let uses = codec.uses();
+    assert!(uses["bitplane::scan"].contains("bitplane::passes") && uses["linear"].contains("wavelet::analysis"));
+    let proto = sources("proto");
+    assert!(proto.uses()["publish::publisher"].contains("publish::writer"));
+}
