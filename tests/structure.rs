@@ -27,6 +27,10 @@ const CLOCKS_AND_IO: [&str; 8] =
     ["tokio", "quinn", "std::io", "std::fs", "std::net", "std::thread", "Instant", "SystemTime"];
 /// Who sees what only shows and measures.
 const SEE_LAB: [&str; 5] = ["benches", "benches/live", "benches/retrieval", "cli", "tests"];
+/// What drives a session over a transport: another transport or language would have such files of its own.
+const DRIVERS: [(&str, &[&str]); 2] = [("sender", &["feed.rs"]), ("receiver", &["session.rs", "streams.rs"])];
+/// Most lines of code of a driver: the session decides, a driver moves bytes.
+const MAX_DRIVER: usize = 300;
 /// Most lines of the program in all: what others would want is a library's.
 const MAX_PROGRAM: usize = 2600;
 
@@ -86,7 +90,10 @@ fn few_files_join_frames_to_pictures() {
 
 #[test]
 fn quic_is_known_behind_the_transports_alone() {
-    assert_eq!(naming("sender", "quinn::"), ["congestion.rs", "connection_ids.rs", "qlog.rs", "quic.rs"]);
+    assert_eq!(
+        naming("sender", "quinn::"),
+        ["quic/congestion.rs", "quic/connection_ids.rs", "quic/endpoint.rs", "quic/qlog.rs"]
+    );
     assert_eq!(naming("receiver", "quinn::"), ["quic.rs"]);
 }
 
@@ -123,6 +130,20 @@ fn only_programs_and_tests_see_the_lab() {
         for section in ["dependencies", "dev-dependencies"] {
             assert!(!named(&manifest, section).contains(&"lab".to_owned()), "{member} may not see lab");
         }
+    }
+}
+
+#[test]
+fn drivers_of_sessions_are_short() {
+    for (folder, files) in DRIVERS {
+        let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+        let lines = |file: &&str| {
+            let path = root().join(folder).join("src").join(file);
+            let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            text.lines().filter(is_code).count()
+        };
+        let count: usize = files.iter().map(lines).sum();
+        assert!(count <= MAX_DRIVER, "{folder} drives its session by {count} lines: move what decides to proto");
     }
 }
 

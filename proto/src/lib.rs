@@ -131,13 +131,15 @@ pub use publish::rendition::{BroadcastFrame, Followed, Rendition, RenditionFollo
 pub use publish::room::Room;
 pub use publish::stats::{CutCounts, SendStats};
 pub use publish::step::Step;
-pub use session::receiver::{ReceiverEnd, ReceiverOutput, ReceiverSession};
-pub use session::sender::{Offer, SenderEnd, SenderOutput, SenderSession, Urgency};
+pub use session::receiver::ReceiverSession;
+pub use session::receiver::output::{ReceiverEnd, ReceiverOutput};
+pub use session::sender::output::{SenderEnd, SenderOutput, Urgency};
+pub use session::sender::{Offer, SenderSession};
+pub use session::token::same_token;
 pub use source::{Captured, FrameEncoder, PictureStream, SourceError, StreamPicture};
 pub use subscribe::late::More;
 pub use subscribe::repair::Repair;
 pub use subscribe::subscriber::{Arrived, ReceiveStats, Subscriber};
-use subtle::ConstantTimeEq as _;
 pub use wire::bases::Bases;
 pub use wire::close::{Close, Code};
 pub use wire::control::Control;
@@ -149,9 +151,3 @@ pub use wire::message::{Clock, DecoderKind, Hello, JoinRequest, Message, ModelRe
 pub use wire::parity::ParityHeader;
 pub use wire::stream::{LateHeader, ModelHeader, StreamHead};
 pub use wire::version::VersionRange;
-
-/// Compares a receiver's token with the sender's in a time that does not tell where they differ.
-#[must_use]
-pub fn same_token(given: &[u8], wanted: &[u8]) -> bool {
-    given.ct_eq(wanted).into()
-}

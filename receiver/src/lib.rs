@@ -32,6 +32,7 @@
 //! every time that it makes a receiver wait.
 
 mod address;
+mod config;
 mod control_writer;
 mod error;
 mod mailbox;
@@ -53,12 +54,13 @@ mod view_error;
 mod viewer;
 
 pub use address::{Address, AddressError};
+pub use config::Config;
 pub use error::Error;
 /// What a [`Viewer`] meets of the player.
 pub use nestcast_player::{AnnouncedVideo, Announcement, Decoding, LatencyHistogram, Picture, PlayError, PlayStats};
 pub use player::{Player, view};
 pub use quic::Socket;
-pub use receive::{Config, receive, receive_over};
+pub use receive::{receive, receive_over};
 pub use sink::{FrameSink, Readiness};
 pub use trust::Trust;
 pub use view_error::ViewError;

@@ -10,10 +10,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use nestcast_proto::{Arrived, More, ReceiveStats, Welcome};
 
+use crate::config::Config;
 use crate::error::Error;
 use crate::mailbox::{CloseOnDrop, Mailbox};
 use crate::playback::Playback;
-use crate::receive::{Config, receive};
+use crate::receive::receive;
 use crate::sender_clock;
 use crate::sink::{FrameSink, Readiness};
 use crate::view_error::ViewError;

@@ -14,8 +14,8 @@ use quinn::{
 use quinn_proto::RandomConnectionIdGenerator;
 use rustls::client::Resumption;
 
+use crate::config::Config;
 use crate::error::Error;
-use crate::receive::Config;
 use crate::transport::{Connection, Incoming, Outgoing, Scattered};
 use crate::trust::Trust;
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use crate::config::Config;
 use crate::error::Error;
 use crate::quic::{QuicConnection, Socket};
-use crate::receive::Config;
 
 /// Between the begins of attempts at two addresses (RFC 8305, section 5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);

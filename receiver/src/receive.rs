@@ -1,13 +1,11 @@
 //! Connection after connection, until the broadcast or the receiver ends.
 
 use std::future::Future;
-use std::net::SocketAddr;
 use std::pin::Pin;
-use std::time::Duration;
 
-use bytes::Bytes;
-use nestcast_proto::{Bitrate, Close, Code, DecoderKind, Hello, VersionRange};
+use nestcast_proto::{Close, Code, Hello, VersionRange};
 
+use crate::config::Config;
 use crate::error::Error;
 use crate::quic::{QuicConnection, Socket};
 use crate::race;
@@ -15,50 +13,6 @@ use crate::retry::Retry;
 use crate::session::{self, Ended};
 use crate::sink::FrameSink;
 use crate::transport::Connection as _;
-use crate::trust::Trust;
-
-/// Whom to receive from, and how.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// Where the sender is.
-    pub address: SocketAddr,
-    /// Other addresses of its host, which are tried too where one before them does not answer; of many, the first few.
-    pub other_addresses: Vec<SocketAddr>,
-    /// The name in its certificate; not looked at where a fingerprint is pinned.
-    pub name: String,
-    /// How it is known.
-    pub trust: Trust,
-    /// What lets this receiver in; may be empty.
-    pub token: Bytes,
-    /// The most that is wanted, as of [`Hello::max_bitrate`].
-    pub max_bitrate: Option<Bitrate>,
-    /// How frames are decoded; told to the sender.
-    pub decoder: DecoderKind,
-    /// Ask the sender for its model if it is missing here.
-    pub fetch_model: bool,
-    /// How long to try again while no frame is of use, at the start and later; zero: one attempt, and two at least with
-    /// any other.
-    pub retry: Duration,
-}
-
-impl Config {
-    /// Decoded in plain Rust, without a token, a cap, a model that is fetched or a second attempt; the certificate's name is
-    /// the address.
-    #[must_use]
-    pub fn new(address: SocketAddr, trust: Trust) -> Self {
-        Self {
-            address,
-            other_addresses: Vec::new(),
-            name: address.ip().to_string(),
-            trust,
-            token: Bytes::new(),
-            max_bitrate: None,
-            decoder: DecoderKind::Linear,
-            fetch_model: false,
-            retry: Duration::ZERO,
-        }
-    }
-}
 
 /// Receives until the broadcast ends, `shutdown` is ready, or no frame was of use for [`Config::retry`] and the connection
 /// ended. The sender is told of a shutdown.

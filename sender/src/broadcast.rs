@@ -10,16 +10,18 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::admission::{self, Admission};
 use crate::config::Config;
+use crate::door::admission::{self, Admission};
+use crate::door::places::Places;
+use crate::door::unadmitted::Ticket;
 use crate::error::Error;
-use crate::fanout::{FrameFanout, FrameReceiver};
-use crate::feed::{self, DONE, Shared};
-use crate::places::Places;
-use crate::quic::{Handshake, Listener, Socket};
-use crate::source::FrameSource;
-use crate::statistics::{Counters, Statistics};
-use crate::unadmitted::Ticket;
+use crate::feed;
+use crate::figures::monitor::Monitor;
+use crate::figures::statistics::Counters;
+use crate::frames::fanout::{FrameFanout, FrameReceiver};
+use crate::frames::source::FrameSource;
+use crate::quic::endpoint::{Handshake, Listener, Socket};
+use crate::shared::{DONE, Shared};
 
 /// How long receivers have, after the last frame, to take what is left of it.
 const LAST_FRAME_TIMEOUT: Duration = Duration::from_millis(500);
@@ -33,18 +35,6 @@ pub struct Broadcast<S> {
     /// Keeps its place while nobody else has one.
     frames: FrameReceiver,
     shared: Arc<Shared>,
-}
-
-/// Reads the figures of a broadcast that runs.
-#[derive(Debug, Clone)]
-pub struct Monitor(pub(crate) Arc<Counters>);
-
-impl Monitor {
-    /// The figures of now.
-    #[must_use]
-    pub fn read(&self) -> Statistics {
-        self.0.read()
-    }
 }
 
 impl<S: FrameSource> Broadcast<S> {

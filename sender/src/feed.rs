@@ -2,51 +2,21 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, Close, Code, Demand, DemandEntry, Hello, INITIAL_WINDOW, Offer, PathStats, Room, SenderEnd, SenderOutput,
-    SenderSession,
+    Bitrate, Close, Code, DemandEntry, Hello, INITIAL_WINDOW, PathStats, Room, SenderEnd, SenderOutput, SenderSession,
 };
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::clock;
-use crate::fanout::{FrameReceiver, NextFrame};
-use crate::places::{Place, Places};
-use crate::statistics::{Counters, ReceiverStatistics, Served};
+use crate::door::places::Place;
+use crate::figures::statistics::{Counters, ReceiverStatistics, Served};
+use crate::frames::fanout::{FrameReceiver, NextFrame};
+use crate::shared::Shared;
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
-
-/// What all feeds share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) offer: Arc<Offer>,
-    pub(crate) counters: Arc<Counters>,
-    pub(crate) demand: Demand,
-    pub(crate) places: Arc<Places>,
-    /// Why there are no more frames, once there are none.
-    pub(crate) end: OnceLock<Close>,
-    /// Whether feeds must end though something of the last frame is unsent.
-    pub(crate) cut_off: watch::Sender<bool>,
-}
-
-/// How a broadcast ends well.
-pub(crate) const DONE: Close = Close { code: Code::Done, why: "the broadcast ended" };
-
-impl Shared {
-    /// What receivers are told when there are no more frames.
-    pub(crate) fn end(&self) -> Close {
-        self.end.get().copied().unwrap_or(Close { code: Code::Failed, why: "the sender failed" })
-    }
-
-    /// Waits until feeds must end.
-    pub(crate) async fn is_cut_off(&self) {
-        // It fails only once nobody can cut off any more, which is held here.
-        let _ = self.cut_off.subscribe().wait_for(|cut_off| *cut_off).await;
-    }
-}
 
 /// Why a feed ended.
 #[derive(Debug, thiserror::Error)]

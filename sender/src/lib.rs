@@ -48,46 +48,31 @@
 //! # }
 //! ```
 
-mod address_prefix;
-mod admission;
 mod broadcast;
 mod clock;
 mod config;
-mod congestion;
-mod connection_ids;
+mod door;
 mod error;
-mod fanout;
 mod feed;
+mod figures;
+mod frames;
 mod identity;
-mod live_source;
-#[cfg(feature = "metrics")]
-mod metrics_server;
-mod newest;
-#[cfg(feature = "metrics")]
-mod open_metrics;
-mod places;
-#[cfg(feature = "qlog")]
-mod qlog;
 mod quic;
-#[cfg(feature = "serde")]
-mod report;
-mod source;
-mod statistics;
+mod shared;
 mod transport;
-mod unadmitted;
-mod waiting;
 
-pub use broadcast::{Broadcast, Monitor, place_of};
+pub use broadcast::{Broadcast, place_of};
 pub use clock::microseconds as clock_micros;
 pub use config::{Acknowledge, Config};
 pub use error::Error;
-pub use fanout::{FrameFanout, FrameReceiver, NextFrame};
+#[cfg(feature = "metrics")]
+pub use figures::metrics_server::serve_metrics;
+pub use figures::monitor::Monitor;
+#[cfg(feature = "metrics")]
+pub use figures::open_metrics::OpenMetrics;
+pub use figures::statistics::{ReceiverStatistics, Statistics};
+pub use frames::fanout::{FrameFanout, FrameReceiver, NextFrame};
+pub use frames::live_source::LiveSource;
+pub use frames::source::FrameSource;
 pub use identity::{Fingerprint, Identity};
-pub use live_source::LiveSource;
-#[cfg(feature = "metrics")]
-pub use metrics_server::serve_metrics;
-#[cfg(feature = "metrics")]
-pub use open_metrics::OpenMetrics;
-pub use quic::Socket;
-pub use source::FrameSource;
-pub use statistics::{ReceiverStatistics, Statistics};
+pub use quic::endpoint::Socket;

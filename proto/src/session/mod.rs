@@ -2,3 +2,4 @@
 
 pub(crate) mod receiver;
 pub(crate) mod sender;
+pub(crate) mod token;

@@ -1,6 +1,7 @@
 //! The receiver's end of a session, from its hello to the close.
 
 mod deadlines;
+pub(crate) mod output;
 mod package;
 mod streams;
 
@@ -10,12 +11,12 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use self::deadlines::{Deadlines, NO_WELCOME};
+use self::output::{ReceiverEnd, ReceiverOutput};
 use self::package::PackageFetch;
 use self::streams::{Arrival, FramePart, Streams};
 use crate::bitrate::Bitrate;
-use crate::subscribe::late::More;
-use crate::subscribe::subscriber::{Arrived, ReceiveStats, Subscriber};
-use crate::wire::close::{Close, Code};
+use crate::subscribe::subscriber::{ReceiveStats, Subscriber};
+use crate::wire::close::Close;
 use crate::wire::control::Control;
 use crate::wire::limits::{MAX_FRAME, MAX_HEAD_BYTES};
 use crate::wire::message::{Hello, Message, ModelRequest, PackageHash, Welcome};
@@ -26,71 +27,6 @@ const KEPT_BYTES: u64 = 64 * 1024;
 const KEPT_BYTES_PER_PIXEL: u64 = 4;
 /// Most frames in a second: no display shows more, and a player shows held pictures at this rate.
 const MAX_FRAMES_PER_SECOND: u32 = 1000;
-
-/// What a driver must do, or may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ReceiverOutput {
-    /// Write these bytes to the control stream. Call [`ReceiverSession::handle_said`] when the transport has taken all of them.
-    Say(Bytes),
-    /// The sender announced its broadcast. Answer with [`ReceiverSession::handle_ready`] or
-    /// [`ReceiverSession::handle_package_missing`]; until then read no stream: frames that
-    /// begin before are not used.
-    Welcome {
-        /// What it announced.
-        welcome: Welcome,
-        /// The time on the sender's clock now, since 1970-01-01 UTC, to within half of the path's round trip. Frames state the
-        /// moment of their capture by that clock.
-        sender_clock: Duration,
-    },
-    /// The model package that the session asked for, unchecked. Call [`ReceiverSession::handle_package_taken`] if it is right.
-    Package(Bytes),
-    /// Show this frame.
-    Frame(Arrived),
-    /// Add these bytes to the picture that was shown last.
-    More(More),
-    /// Bytes of this stream are now of use in whatever order they arrive, because parity can fill what is missing before them.
-    /// A transport that can only read in order may ignore this.
-    ReadUnordered(u64),
-    /// Stop reading this stream (RFC 9000, section 3.5): nothing that still comes of it is of use.
-    Stop(u64),
-    /// Close the connection with [`ReceiverEnd::close`]. Nothing follows.
-    Close(ReceiverEnd),
-}
-
-/// Why a receiver ends a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReceiverEnd {
-    /// The sender broke a rule, or announced what this receiver does not know.
-    #[error("{}", broken(.0))]
-    Violation(Close),
-    /// The sender did not do this in time.
-    #[error("the sender is too slow: {0} in time")]
-    Late(&'static str),
-    /// The receiver lacks this model package and may not ask for it.
-    #[error("the sender's model package {0} is not here")]
-    PackageMissing(PackageHash),
-}
-
-fn broken(close: &Close) -> String {
-    match close.code {
-        Code::Violation => format!("the sender breaks the session's rules: {close}"),
-        _ => close.to_string(),
-    }
-}
-
-impl ReceiverEnd {
-    /// What the sender is told.
-    #[must_use]
-    pub const fn close(&self) -> Close {
-        match self {
-            Self::Violation(close) => *close,
-            Self::Late(why) => Close { code: Code::Slow, why },
-            Self::PackageMissing(_) => Close { code: Code::Model, why: "the receiver cannot show this" },
-        }
-    }
-}
 
 /// How far the greeting has come.
 #[derive(Debug)]

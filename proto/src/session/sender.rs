@@ -1,6 +1,7 @@
 //! The sender's end of one receiver's session, from the hello to the close.
 
 mod finished;
+pub(crate) mod output;
 mod package;
 
 use std::collections::VecDeque;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 
 use self::finished::Finished;
+use self::output::{SenderEnd, SenderOutput, Urgency};
 use self::package::PackageStream;
 use crate::bitrate::Bitrate;
 use crate::demand::ReceiverDemand;
@@ -19,7 +21,7 @@ use crate::publish::rendition::{BroadcastFrame, RenditionFollower};
 use crate::publish::room::Room;
 use crate::publish::stats::SendStats;
 use crate::publish::step::Step;
-use crate::same_token;
+use crate::session::token::same_token;
 use crate::wire::close::{Close, Code};
 use crate::wire::control::Control;
 use crate::wire::message::{Clock, Hello, Message, ModelRequest, Welcome};
@@ -34,70 +36,6 @@ pub struct Offer {
     pub package: Option<Bytes>,
     /// What a receiver must know; `None` lets everyone in.
     pub token: Option<Bytes>,
-}
-
-/// Whose bytes go first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Urgency {
-    /// After those of all streams that were opened before.
-    InTurn,
-    /// Before those of all other streams.
-    First,
-}
-
-/// What a driver must do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SenderOutput {
-    /// A receiver that may come in said hello. Call [`SenderSession::handle_admitted`] if there is a place for it, or close the
-    /// connection with [`Code::Full`].
-    Hello(Hello),
-    /// Write all of these bytes to the control stream.
-    Say(Bytes),
-    /// Finish this end of the control stream.
-    FinishControl,
-    /// Open a unidirectional stream, and tell [`SenderSession::handle_opened`] its number.
-    Open(Urgency),
-    /// Write [`SenderSession::unwritten`] to the stream that was opened last, as far as [`SenderSession::room`] lets and the
-    /// transport takes it, and tell [`SenderSession::handle_written`]. Repeated until something is written or another input changes
-    /// it, so a driver waits for either.
-    Write,
-    /// Finish this stream. Bytes of it that are lost go before what is newer. Keep it until [`SenderOutput::Release`].
-    Finish(u64),
-    /// Reset this stream: nothing of it is sent any more, or again.
-    Reset(u64),
-    /// All streams whose bytes are on the way were reset: nothing that is in flight now is sent again. A congestion controller
-    /// that counts unsent bytes counts from zero.
-    FlightReset,
-    /// This stream is not spoken of any more.
-    Release(u64),
-    /// Let this many packets go beyond the congestion window, from now on: they carry bases.
-    AllowBeyond(u64),
-    /// Tell [`SenderSession::handle_settled`] when all of this stream has arrived: a close would overtake it.
-    Await(u64),
-    /// Close the connection with [`SenderEnd::close`]. Nothing follows.
-    Close(SenderEnd),
-}
-
-/// Why a sender ends a receiver's session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum SenderEnd {
-    /// There are no more frames.
-    #[error(transparent)]
-    Over(Close),
-    /// The receiver is not let in, or broke a rule.
-    #[error(transparent)]
-    Refused(Close),
-}
-
-impl SenderEnd {
-    /// What the receiver is told.
-    #[must_use]
-    pub const fn close(&self) -> Close {
-        match self {
-            Self::Over(close) | Self::Refused(close) => *close,
-        }
-    }
 }
 
 /// How far the session has come.

@@ -122,6 +122,9 @@ impl Close {
     }
 }
 
+/// A message ends before its fields do.
+pub(crate) const SHORT: Close = Close::violation("a control message is shorter than its fields");
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 
 use crate::bitrate::Bitrate;
-use crate::wire::close::{Close, Code};
+use crate::wire::close::{Close, Code, SHORT};
 use crate::wire::limits::{MAX_SIDE, MAX_TOKEN};
 use crate::wire::varint::{Reader, put_bytes, put_varint};
 use crate::wire::version::VersionRange;
@@ -212,8 +212,6 @@ impl Message {
         Ok(Some(message))
     }
 }
-
-pub(crate) const SHORT: Close = Close::violation("a control message is shorter than its fields");
 
 fn hello(reader: &mut Reader<'_>) -> Result<Hello, Close> {
     let versions = VersionRange::read(reader)?;

@@ -2,8 +2,7 @@
 
 use bytes::BytesMut;
 
-use crate::wire::close::Close;
-use crate::wire::message::SHORT;
+use crate::wire::close::{Close, SHORT};
 use crate::wire::varint::{Reader, put_varint};
 
 /// The versions of the session that an end speaks: all from the lowest to the highest.

@@ -3,19 +3,20 @@
 
 use std::future::pending;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use nestcast_proto::{
-    DecoderKind, Frame, JoinRequest, Message, ModelRequest, PackageHash, PathStats, Urgency, VersionRange, Video,
-    Welcome,
+    DecoderKind, Demand, Frame, JoinRequest, Message, ModelRequest, Offer, PackageHash, PathStats, Urgency,
+    VersionRange, Video, Welcome,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::fanout::FrameFanout;
+use crate::door::places::Places;
+use crate::frames::fanout::FrameFanout;
 
 const INTERVAL: Duration = Duration::from_millis(33);
 const BASE: usize = 400;

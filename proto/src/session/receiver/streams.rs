@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::{Bytes, BytesMut};
 
 use self::parity::Parity;
+use crate::subscribe::repair::Repair;
 use crate::wire::bases::Bases;
 use crate::wire::close::Close;
 use crate::wire::frame::FrameHeader;
@@ -238,5 +239,44 @@ impl Streams {
     fn stop(&mut self, number: u64) {
         self.end(number);
         self.arrivals.push_back(Arrival::Useless(number));
+    }
+
+    /// Streams of which something is kept for their parity.
+    fn kept_streams(&self) -> usize {
+        self.streams.values().filter(|stream| stream.parity.takes_place()).count()
+    }
+
+    /// Whether the parity is of a stream that is being read, and not too long to be kept.
+    fn wants_parity(&self, header: &ParityHeader) -> bool {
+        let is_read = self.streams.get(&header.stream).is_some_and(|stream| !stream.parity.came);
+        is_read && header.length <= self.most_kept as u64
+    }
+
+    /// The parity of a stream came whole.
+    fn bring_parity(&mut self, header: ParityHeader, parity: Bytes, shows_frames: bool) -> Result<(), Close> {
+        let has_place = self.kept_streams() < parity::MAX_KEPT_STREAMS;
+        let number = header.stream;
+        let Some(stream) = self.streams.get_mut(&number) else { return Ok(()) };
+        stream.parity.begin(stream.came, header, parity, has_place);
+        if !stream.parity.is_repairing() {
+            return Ok(());
+        }
+        self.arrivals.push_back(Arrival::AnyOrder(number));
+        self.take_repaired(number, shows_frames)
+    }
+
+    /// Reads what is there in order of a stream whose parity came.
+    fn take_repaired(&mut self, number: u64, shows_frames: bool) -> Result<(), Close> {
+        while let Some(bytes) = self.repairing(number).and_then(Repair::poll) {
+            self.read(number, bytes, shows_frames)?;
+        }
+        if self.repairing(number).is_some_and(|repair| repair.is_whole()) {
+            self.stop(number);
+        }
+        Ok(())
+    }
+
+    fn repairing(&mut self, number: u64) -> Option<&mut Repair> {
+        self.streams.get_mut(&number)?.parity.repair()
     }
 }

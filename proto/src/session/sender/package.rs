@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
 
-use super::{SenderOutput, Urgency};
+use super::output::{SenderOutput, Urgency};
 use crate::bitrate::Bitrate;
 use crate::publish::room::Room;
 use crate::wire::message::PackageHash;

@@ -2,7 +2,6 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Arrival, Streams};
 use crate::subscribe::repair::Repair;
 use crate::wire::close::Close;
 use crate::wire::parity::ParityHeader;
@@ -15,7 +14,7 @@ pub(super) const MAX_KEPT_STREAMS: usize = 4;
 pub(super) struct Parity {
     state: State,
     /// Its parity came: another is of no use.
-    came: bool,
+    pub(super) came: bool,
 }
 
 #[derive(Debug, Default)]
@@ -61,12 +60,21 @@ impl Parity {
         }
     }
 
-    const fn takes_place(&self) -> bool {
+    /// What fills the holes of the stream, once its parity came.
+    pub(super) const fn repair(&mut self) -> Option<&mut Repair> {
+        match &mut self.state {
+            State::Repairing(repair) => Some(repair),
+            _ => None,
+        }
+    }
+
+    /// Whether it takes one of the places.
+    pub(super) const fn takes_place(&self) -> bool {
         !matches!(self.state, State::Unkept)
     }
 
     /// The stream's parity came. What is missing may follow from it, if all is kept that came before.
-    fn begin(&mut self, came: u64, header: ParityHeader, parity: Bytes, has_place: bool) {
+    pub(super) fn begin(&mut self, came: u64, header: ParityHeader, parity: Bytes, has_place: bool) {
         self.came = true;
         let kept = match std::mem::take(&mut self.state) {
             State::Kept(kept) => kept,
@@ -74,54 +82,5 @@ impl Parity {
             _ => return,
         };
         self.state = Repair::new(header, parity, kept).map_or(State::Unkept, State::Repairing);
-    }
-}
-
-impl Streams {
-    /// Streams of which something is kept for their parity.
-    pub(super) fn kept_streams(&self) -> usize {
-        self.streams.values().filter(|stream| stream.parity.takes_place()).count()
-    }
-
-    /// Whether the parity is of a stream that is being read, and not too long to be kept.
-    pub(super) fn wants_parity(&self, header: &ParityHeader) -> bool {
-        let is_read = self.streams.get(&header.stream).is_some_and(|stream| !stream.parity.came);
-        is_read && header.length <= self.most_kept as u64
-    }
-
-    /// The parity of a stream came whole.
-    pub(super) fn bring_parity(
-        &mut self,
-        header: ParityHeader,
-        parity: Bytes,
-        shows_frames: bool,
-    ) -> Result<(), Close> {
-        let has_place = self.kept_streams() < MAX_KEPT_STREAMS;
-        let number = header.stream;
-        let Some(stream) = self.streams.get_mut(&number) else { return Ok(()) };
-        stream.parity.begin(stream.came, header, parity, has_place);
-        if !stream.parity.is_repairing() {
-            return Ok(());
-        }
-        self.arrivals.push_back(Arrival::AnyOrder(number));
-        self.take_repaired(number, shows_frames)
-    }
-
-    /// Reads what is there in order of a stream whose parity came.
-    pub(super) fn take_repaired(&mut self, number: u64, shows_frames: bool) -> Result<(), Close> {
-        while let Some(bytes) = self.repairing(number).and_then(Repair::poll) {
-            self.read(number, bytes, shows_frames)?;
-        }
-        if self.repairing(number).is_some_and(|repair| repair.is_whole()) {
-            self.stop(number);
-        }
-        Ok(())
-    }
-
-    fn repairing(&mut self, number: u64) -> Option<&mut Repair> {
-        match &mut self.streams.get_mut(&number)?.parity.state {
-            State::Repairing(repair) => Some(repair),
-            _ => None,
-        }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use quinn::{Incoming, QlogConfig, ServerConfig, TransportConfig};
 
 use crate::config::Acknowledge;
-use crate::congestion::SharedClock;
+use crate::quic::congestion::SharedClock;
 
 /// Where files are written, if anywhere, and what a connection that is logged is configured with.
 #[derive(Debug, Clone)]

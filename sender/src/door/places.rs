@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::address_prefix::AddressPrefix;
+use crate::door::address_prefix::AddressPrefix;
 
 /// All places of a broadcast.
 #[derive(Debug)]

@@ -15,8 +15,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
-use crate::broadcast::Monitor;
-use crate::open_metrics::OpenMetrics;
+use crate::figures::monitor::Monitor;
+use crate::figures::open_metrics::OpenMetrics;
 
 /// Connections at once; who scrapes needs one. The oldest makes room for another, so that idle ones keep nobody out.
 const CONNECTIONS: usize = 64;

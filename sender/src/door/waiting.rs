@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::address_prefix::AddressPrefix;
+use crate::door::address_prefix::AddressPrefix;
 
 /// Once a peer waited for so long, more come than handshakes can be made.
 const OVERLOAD: Duration = Duration::from_millis(500);

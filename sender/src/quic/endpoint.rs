@@ -15,12 +15,12 @@ use rustls::{CipherSuite, InconsistentKeys};
 use socket2::SockRef;
 
 use crate::config::Acknowledge;
-use crate::congestion::{Factory, Known, SharedClock, known};
-use crate::connection_ids::ConnectionIds;
 use crate::error::Error;
 use crate::identity::Identity;
+use crate::quic::congestion::{Factory, Known, SharedClock, known};
+use crate::quic::connection_ids::ConnectionIds;
 #[cfg(feature = "qlog")]
-use crate::qlog::Logs;
+use crate::quic::qlog::Logs;
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
 
 /// A receiver that is silent for this long is gone, or for its own timeout if that is shorter (RFC 9000, section 10.1), as this

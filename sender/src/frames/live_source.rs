@@ -18,8 +18,8 @@ use nestcast_proto::{
 use tokio::sync::mpsc;
 
 use crate::clock;
-use crate::newest::Newest;
-use crate::source::FrameSource;
+use crate::frames::newest::Newest;
+use crate::frames::source::FrameSource;
 
 /// Pictures that wait to be overwritten: one is read while another is encoded, and an encoder may keep one to compare with.
 const MAX_SPENT_PICTURES: usize = 2;

@@ -8,8 +8,8 @@ use prometheus_client::metrics::MetricType::{Counter, Gauge};
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Registry;
 
-use crate::broadcast::Monitor;
-use crate::statistics::{ReceiverStatistics, Statistics};
+use crate::figures::monitor::Monitor;
+use crate::figures::statistics::{ReceiverStatistics, Statistics};
 
 /// A broadcast's figures as a page of text.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ mod tests {
     use nestcast_proto::{Bitrate, PathStats, SendStats};
 
     use super::*;
-    use crate::statistics::Counters;
+    use crate::figures::statistics::Counters;
 
     #[test]
     fn a_page_has_the_figures_of_now_and_of_who_is_there() {

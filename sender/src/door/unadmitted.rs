@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::address_prefix::AddressPrefix;
+use crate::door::address_prefix::AddressPrefix;
 
 /// The time that a connection has for its handshake and its hello, however many others come: a hello takes one round trip,
 /// two if a packet is lost.

@@ -6,11 +6,11 @@ use std::time::Duration;
 use nestcast_proto::{Close, Code};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::address_prefix::AddressPrefix;
-use crate::quic::{Handshake, Listener};
-use crate::statistics::Counters;
-use crate::unadmitted::{Ticket, Unadmitted};
-use crate::waiting::Waiting;
+use crate::door::address_prefix::AddressPrefix;
+use crate::door::unadmitted::{Ticket, Unadmitted};
+use crate::door::waiting::Waiting;
+use crate::figures::statistics::Counters;
+use crate::quic::endpoint::{Handshake, Listener};
 
 /// How long a handshake and the hello behind it may take while there is room for others.
 const HELLO_WITHIN: Duration = Duration::from_secs(3);

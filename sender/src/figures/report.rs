@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use crate::statistics::{ReceiverStatistics, Statistics};
+use crate::figures::statistics::{ReceiverStatistics, Statistics};
 
 #[derive(Serialize)]
 struct Report<'a> {

@@ -1,0 +1,75 @@
+//! What a receiver's session asks of its driver.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::subscribe::late::More;
+use crate::subscribe::subscriber::Arrived;
+use crate::wire::close::{Close, Code};
+use crate::wire::message::{PackageHash, Welcome};
+
+/// What a driver must do, or may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReceiverOutput {
+    /// Write these bytes to the control stream. Call [`ReceiverSession::handle_said`](crate::ReceiverSession::handle_said) when the transport has taken all of them.
+    Say(Bytes),
+    /// The sender announced its broadcast. Answer with [`ReceiverSession::handle_ready`](crate::ReceiverSession::handle_ready) or
+    /// [`ReceiverSession::handle_package_missing`](crate::ReceiverSession::handle_package_missing); until then read no stream: frames that
+    /// begin before are not used.
+    Welcome {
+        /// What it announced.
+        welcome: Welcome,
+        /// The time on the sender's clock now, since 1970-01-01 UTC, to within half of the path's round trip. Frames state the
+        /// moment of their capture by that clock.
+        sender_clock: Duration,
+    },
+    /// The model package that the session asked for, unchecked. Call [`ReceiverSession::handle_package_taken`](crate::ReceiverSession::handle_package_taken) if it is right.
+    Package(Bytes),
+    /// Show this frame.
+    Frame(Arrived),
+    /// Add these bytes to the picture that was shown last.
+    More(More),
+    /// Bytes of this stream are now of use in whatever order they arrive, because parity can fill what is missing before them.
+    /// A transport that can only read in order may ignore this.
+    ReadUnordered(u64),
+    /// Stop reading this stream (RFC 9000, section 3.5): nothing that still comes of it is of use.
+    Stop(u64),
+    /// Close the connection with [`ReceiverEnd::close`]. Nothing follows.
+    Close(ReceiverEnd),
+}
+
+/// Why a receiver ends a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReceiverEnd {
+    /// The sender broke a rule, or announced what this receiver does not know.
+    #[error("{}", broken(.0))]
+    Violation(Close),
+    /// The sender did not do this in time.
+    #[error("the sender is too slow: {0} in time")]
+    Late(&'static str),
+    /// The receiver lacks this model package and may not ask for it.
+    #[error("the sender's model package {0} is not here")]
+    PackageMissing(PackageHash),
+}
+
+fn broken(close: &Close) -> String {
+    match close.code {
+        Code::Violation => format!("the sender breaks the session's rules: {close}"),
+        _ => close.to_string(),
+    }
+}
+
+impl ReceiverEnd {
+    /// What the sender is told.
+    #[must_use]
+    pub const fn close(&self) -> Close {
+        match self {
+            Self::Violation(close) => *close,
+            Self::Late(why) => Close { code: Code::Slow, why },
+            Self::PackageMissing(_) => Close { code: Code::Model, why: "the receiver cannot show this" },
+        }
+    }
+}

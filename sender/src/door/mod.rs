@@ -1,0 +1,7 @@
+//! Who is let in: peers wait for their handshake, have a while to say hello, and take a place. What strangers cost is bounded here.
+
+mod address_prefix;
+pub(crate) mod admission;
+pub(crate) mod places;
+pub(crate) mod unadmitted;
+mod waiting;

@@ -1,0 +1,10 @@
+//! What a broadcast did so far, for people: nothing here decides anything.
+
+#[cfg(feature = "metrics")]
+pub(crate) mod metrics_server;
+pub(crate) mod monitor;
+#[cfg(feature = "metrics")]
+pub(crate) mod open_metrics;
+#[cfg(feature = "serde")]
+mod report;
+pub(crate) mod statistics;
