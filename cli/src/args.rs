@@ -10,8 +10,6 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand};
-#[cfg(feature = "retrieval")]
-use clap::{CommandFactory as _, error::ErrorKind};
 use nestcast_codec::MAX_HEADER;
 use nestcast_lab::eval::Grid;
 use nestcast_media::FrameRange;
@@ -20,13 +18,9 @@ use nestcast_proto::Bitrate;
 pub(crate) use common::{BOTH, Common, Transform};
 pub(crate) use live::{Receive, Send};
 #[cfg(feature = "retrieval")]
-pub(crate) use retrieval::{Codes, Index, Search};
+pub(crate) use retrieval::{Index, Search};
 pub(crate) use video::VideoCoding;
 
-#[cfg(feature = "plot")]
-use common::named;
-#[cfg(feature = "retrieval")]
-use common::or_of_codes;
 use common::{decoders, positive};
 
 /// Encode a picture or a video once, cut the stream at any byte, decode every prefix.
@@ -69,7 +63,7 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
-#[cfg_attr(feature = "retrieval", command(mut_arg("model", or_of_codes)))]
+#[cfg_attr(feature = "retrieval", command(mut_arg("model", common::or_of_codes)))]
 pub(crate) struct Encode {
     /// The picture, PNG or JPEG, or the video, y4m
     #[arg(value_name = "IN")]
@@ -94,7 +88,7 @@ pub(crate) struct Encode {
 }
 
 #[derive(Debug, Args)]
-#[cfg_attr(feature = "retrieval", command(mut_arg("model", or_of_codes)))]
+#[cfg_attr(feature = "retrieval", command(mut_arg("model", common::or_of_codes)))]
 pub(crate) struct Decode {
     /// The stream
     #[arg(value_name = "IN.nst")]
@@ -151,7 +145,7 @@ pub(crate) struct Length {
 }
 
 #[derive(Debug, Args)]
-#[cfg_attr(feature = "retrieval", command(mut_arg("model", or_of_codes)))]
+#[cfg_attr(feature = "retrieval", command(mut_arg("model", common::or_of_codes)))]
 pub(crate) struct Inspect {
     /// The stream, or the file of a code
     #[arg(value_name = "IN.nst")]
@@ -184,7 +178,7 @@ pub(crate) struct Eval {
     pub(crate) perceptual: bool,
     #[cfg(feature = "plot")]
     /// Of a video: draw rate and PSNR
-    #[arg(long, value_name = "OUT.svg", value_parser = |text: &str| named(text, "svg"))]
+    #[arg(long, value_name = "OUT.svg", value_parser = |text: &str| common::named(text, "svg"))]
     pub(crate) plot: Option<PathBuf>,
     /// The decoder to measure with [default: both for pictures, linear for video, which is measured with one]
     #[arg(long, value_parser = decoders())]
@@ -225,16 +219,17 @@ impl Search {
     pub(crate) fn check(&self) {
         let Some(among) = self.among.filter(|among| *among < self.top) else { return };
         let why = format!("--among {among} is fewer than the {} pictures to show: raise it or lower --top", self.top);
-        let mut all = Arguments::command();
+        let mut all = <Arguments as clap::CommandFactory>::command();
         all.build();
-        all.find_subcommand_mut("search").expect("it was parsed").error(ErrorKind::ArgumentConflict, why).exit();
+        all.find_subcommand_mut("search")
+            .expect("it was parsed")
+            .error(clap::error::ErrorKind::ArgumentConflict, why)
+            .exit();
     }
 }
 
 #[cfg(test)]
 #[test]
 fn the_command_line_is_consistent() {
-    #[cfg(not(feature = "retrieval"))]
-    use clap::CommandFactory as _;
-    Arguments::command().debug_assert();
+    <Arguments as clap::CommandFactory>::command().debug_assert();
 }

@@ -7,10 +7,11 @@ use nestcast_media::output::Output;
 use nestcast_media::picture::encode_png;
 use nestcast_media::stream::Reader;
 use nestcast_media::{Input, Kind, Opened};
+use nestcast_models::runtime::load_beside;
 use nestcast_models::{Composed, Runtime};
 
 use crate::args::{Decode, Transform};
-use crate::transforms::{Model, beside};
+use crate::transforms::Model;
 use crate::{files, pictures, video};
 
 pub(crate) fn run(options: &Decode) -> Result<()> {
@@ -27,7 +28,7 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
     let transform = options.decoder.unwrap_or(Transform::Deep);
     // Whoever opens ONNX Runtime again waits for it, and is told what is wrong.
     let preloaded = || (transform == Transform::Deep).then(Runtime::open);
-    beside(preloaded, || picture(options, transform, input)).1
+    load_beside(preloaded, || picture(options, transform, input)).1
 }
 
 fn picture(options: &Decode, transform: Transform, input: Input<'_>) -> Result<()> {
@@ -50,7 +51,7 @@ fn picture(options: &Decode, transform: Transform, input: Input<'_>) -> Result<(
                 let synthesis = model.deep_synthesis()?;
                 synthesis.prepare(position).with_context(failed).map(|()| synthesis)
             };
-            let (synthesis, composed) = beside(load, || Composed::new(&linear, coefficients, position));
+            let (synthesis, composed) = load_beside(load, || Composed::new(&linear, coefficients, position));
             let (composed, synthesis) = (composed.with_context(failed)?, synthesis?);
             let picture = synthesis.complete(composed).with_context(failed)?;
             // Networks take longer to give up their memory than the system to take it back when the process ends.

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use nestcast_lab::encoded::EncodedPicture;
+use nestcast_lab::encoded::{EncodedPicture, Names};
 use nestcast_media::output::Output;
 use nestcast_media::{Input, Kind};
 
@@ -26,7 +26,7 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
         return crate::retrieval::encode(options, input, &output);
     }
     let model = Model::open(&options.common)?;
-    let names = files::names(&input, &output);
+    let names = Names::new(input.name(), output.path());
     let picture = pictures::read(input, options.common.max_pixels)?;
     let mut encoder = model.encoder(options.analysis)?.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX));
 

@@ -5,17 +5,11 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use nestcast_lab::encoded::Names;
+use nestcast_media::is_standard;
 use nestcast_media::output::{Error, Output, check_open};
-use nestcast_media::{Input, is_standard};
 use serde::Serialize;
 
 use crate::advice;
-
-/// What messages call what was encoded, and what was written.
-pub(crate) fn names(input: &Input<'_>, output: &Output) -> Names {
-    Names { input: input.name(), output: output.path().display().to_string() }
-}
 
 /// Ends a command that wrote its result: tells programs what was made of what, or people where standard output is free.
 pub(crate) fn conclude(output: &Output, json: bool, summary: &(impl Serialize + Display)) -> Result<()> {

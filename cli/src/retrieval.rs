@@ -1,7 +1,6 @@
 //! Ordered binary codes of pictures: `nestcast index` and `search`, and files of one code.
 
 mod code_file;
-mod coder;
 mod index;
 mod search;
 

@@ -1,8 +1,6 @@
 //! The model that a command works with, its transforms, and what to do where ONNX Runtime is missing.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread;
 
 use anyhow::{Context, Result, anyhow};
 use nestcast_codec::{Decoder, Encoder, Error, ModelId, Restoration};
@@ -62,15 +60,6 @@ impl Model {
 /// What shows frames of video through the network of their package.
 pub(crate) fn restoration(threads: usize) -> Result<Arc<dyn Restoration>> {
     Ok(Arc::new(VideoPackage::built_in()?.deep(&runtime("--decoder linear")?, threads)?))
-}
-
-/// Does `work` while another thread loads: ONNX Runtime and a network take longer than a stream takes to be read and decoded.
-pub(crate) fn beside<L: Send, R>(load: impl FnOnce() -> L + Send, work: impl FnOnce() -> R) -> (L, R) {
-    thread::scope(|scope| {
-        let loading = scope.spawn(load);
-        let done = work();
-        (loading.join().unwrap_or_else(|panic| resume_unwind(panic)), done)
-    })
 }
 
 /// ONNX Runtime; where it is missing, `instead` is the option that works without it.

@@ -151,6 +151,12 @@ fn of_several_loops_a_cut_and_a_rate_take_the_one_that_serves_it() {
     assert!(error(&original, &fast) < error(&original, &frames(&bench.read("slow.y4m"))));
     bench.succeed(&["decode", "loops.nst", "-o", "part.y4m", "--frames", "12..15"]);
     assert_eq!(frames(&bench.read("part.y4m")), fast[12..15]);
+}
+
+#[test]
+fn of_several_loops_what_is_cut_decodes_and_what_is_broken_is_refused() {
+    let bench = encoded();
+    bench.succeed(&["encode", "clip.y4m", "-o", "loops.nst", "--bitrates", "60k..960k", "--loops", "2"]);
     let whole = bench.read("loops.nst");
     for cut in [200, whole.len() / 2, whole.len() - 30] {
         bench.write("cut.nst", &whole[..cut]);
@@ -266,11 +272,17 @@ fn inspect_tells_every_frame_and_how_near_it_is() {
     let (text, _) = bench.succeed(&["inspect", "clip.nst"]);
     assert!(text.contains("64x48 YCbCr 4:2:0") && text.lines().count() == FRAMES + 8, "{text}");
     assert!(text.contains("columns   bytes from the frame's begin to the end of side information, floor"), "{text}");
+}
+
+#[test]
+fn inspect_counts_one_frame_and_says_where_the_original_breaks_off() {
+    let bench = encoded();
     bench.succeed(&["encode", "clip.y4m", "-o", "one.nst", "--frames", "0..1"]);
     assert!(bench.succeed(&["inspect", "one.nst"]).0.contains("\n1 frame, 1 of them key, "));
     assert!(
         bench.succeed(&["cut", "one.nst", "-o", "less.nst", "--bitrate", "1M"]).0.starts_with("less.nst: 1 frame, ")
     );
+    let (text, _) = bench.succeed(&["inspect", "clip.nst"]);
     let heading = |text: &str| text.lines().find(|line| line.contains("frame  kind")).map(str::to_owned);
     assert_eq!(heading(&text).as_deref(), Some("   frame  kind    side   floor  enhanced    bytes"));
     let (text, _) = bench.succeed(&["inspect", "clip.nst", "--original", "clip.y4m"]);

@@ -4,7 +4,8 @@ mod harness;
 
 use harness::{RATE, clip, decoder, error, render};
 use nestcast_codec::{
-    Arrived, Budget, Frame, Picture, Population, Size, Switch, VideoEncoder, VideoLoops, VideoModel, VideoSettings,
+    Arrived, Budget, Frame, Picture, Population, Size, Switch, VideoDecoder, VideoEncoder, VideoLoops, VideoModel,
+    VideoSettings,
 };
 
 /// Encodes in so many loops.
@@ -58,6 +59,21 @@ fn one_loop_is_the_ordinary_video_and_scenes_begin_in_all_loops_at_once() {
     }
 }
 
+/// Decodes a frame as three receivers get it: the first `own_base` bytes of it, all, and of a switching frame half of what follows
+/// its side information. Both that get all of a switching frame show the same.
+fn decode_as_it_came(decoders: &mut [VideoDecoder], frame: &Frame, own_base: usize, switching: bool) {
+    let all = frame.bytes.len();
+    let half = if switching { frame.side + (all - frame.side) / 2 } else { all };
+    for (decoder, count) in decoders.iter_mut().zip([own_base, all, half]) {
+        let part = switching && count == half && half < all;
+        assert_eq!(decoder.decode(&frame.bytes[..count]).expect("a frame") == Arrived::Part, part);
+    }
+    if switching {
+        let shown = [0, 1].map(|which| render(&mut decoders[which]));
+        assert_eq!(shown[0].samples(), shown[1].samples(), "frame of {all} bytes");
+    }
+}
+
 #[test]
 fn whoever_changes_loops_is_nearer_than_who_begins_anew_whatever_came_before() {
     let size = Size::new(96, 64).expect("a valid size");
@@ -89,16 +105,8 @@ fn whoever_changes_loops_is_nearer_than_who_begins_anew_whatever_came_before() {
                 let join = if number == 12 { encoder.join(to, most(to)) } else { None };
                 decoders[0].decode(&join.as_ref().unwrap_or(&frames[to]).bytes).expect("a frame");
             }
-            for (which, decoder) in decoders.iter_mut().enumerate().skip(1) {
-                let whole = if number < 12 && which == 1 { now.base } else { now.bytes.len() };
-                let count = if which == 3 && switching.is_some() { now.side + (whole - now.side) / 2 } else { whole };
-                let part = which == 3 && switching.is_some();
-                assert_eq!(decoder.decode(&now.bytes[..count]).expect("a frame") == Arrived::Part, part);
-            }
-            if switching.is_some() {
-                let shown = [1, 2].map(|which| render(&mut decoders[which]));
-                assert_eq!(shown[0].samples(), shown[1].samples(), "{from} to {to}, frame {number}");
-            }
+            let own_base = if number < 12 { now.base } else { now.bytes.len() };
+            decode_as_it_came(&mut decoders[1..], now, own_base, switching.is_some());
             if switch.as_ref().is_some_and(Switch::arrived) {
                 (switch, arrived) = (None, Some(number));
             }
@@ -190,33 +198,42 @@ fn a_loop_branches_from_what_its_receivers_have_and_outlives_the_other() {
         if number < 28 {
             assert!(stayed.decode(&cut(&frames[0], many)).expect("a frame") >= Arrived::Base);
         }
-        match number {
-            0..14 => joined.decode(&cut(&frames[0], many)).expect("a frame"),
+        let for_joined = match number {
+            0..14 => cut(&frames[0], many),
             14 => {
                 // The next frame is for those who joined too.
                 alone.join(0, 1500).expect("there is such a loop");
-                joined.decode(&several.join(1, 1500).expect("there is such a loop").bytes).expect("a frame")
+                several.join(1, 1500).expect("there is such a loop").bytes.to_vec()
             }
-            _ => joined.decode(&cut(own, few)).expect("a frame"),
+            _ => cut(own, few),
         };
+        joined.decode(&for_joined).expect("a frame");
         let shown = [&mut stayed, &mut went, &mut joined].map(|decoder| error(&render(decoder), picture));
-        if (20..28).contains(&number) {
-            errors[0] = std::array::from_fn(|at| errors[0][at] + shown[at]);
-        } else if number >= 28 {
-            errors[1] = std::array::from_fn(|at| errors[1][at] + shown[at]);
+        // Those of the first frames do not count.
+        let sums = if number < 28 { &mut errors[0] } else { &mut errors[1] };
+        if number >= 20 {
+            sums.iter_mut().zip(shown).for_each(|(sum, error)| *sum += error);
         }
         if number == 27 {
-            assert!(several.join(2, 1500).is_none());
-            several.remove(0);
-            several.remove(0); // the last one stays
-            assert_eq!(several.count(), 1);
+            remove_all_but_one_of_two(&mut several);
         }
     }
     let [[stayed, went, joined], [_, late, late_joined]] = errors;
     assert!(stayed < went && joined < 1.5 * went && late_joined < 1.2 * late, "{errors:?}");
+    branches_of_what_is_there_are_made(&mut several);
+}
+
+fn remove_all_but_one_of_two(several: &mut VideoLoops) {
+    assert!(several.join(2, 1500).is_none());
+    several.remove(0);
+    several.remove(0); // the last one stays
+    assert_eq!(several.count(), 1);
+}
+
+fn branches_of_what_is_there_are_made(several: &mut VideoLoops) {
     let refused = |several: &mut VideoLoops, at| several.branch(at).expect_err("it is refused").to_string();
-    assert!(refused(&mut several, 1).contains("name one by its place, below the count of loops"));
+    assert!(refused(several, 1).contains("name one by its place, below the count of loops"));
     several.branch(0).and_then(|()| several.branch(0)).expect("two more");
-    assert!(refused(&mut several, 0).contains("remove one before another branches"));
+    assert!(refused(several, 0).contains("remove one before another branches"));
     assert_eq!(several.count(), 3);
 }

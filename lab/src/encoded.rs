@@ -1,6 +1,7 @@
 //! What was made of a picture or a video: a line for people, and figures for programs.
 
 use std::fmt::{self, Display, Formatter};
+use std::path::Path;
 use std::time::Duration;
 
 use nestcast_codec::{Channels, Stream, VideoHeader};
@@ -17,6 +18,14 @@ pub struct Names {
     pub input: String,
     /// What was written.
     pub output: String,
+}
+
+impl Names {
+    /// What messages call the input, and the path that was written.
+    #[must_use]
+    pub fn new(input: String, output: &Path) -> Self {
+        Self { input, output: output.display().to_string() }
+    }
 }
 
 /// A picture's stream.

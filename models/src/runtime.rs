@@ -5,7 +5,9 @@ mod error;
 use std::{
     env::{self, consts},
     ffi::OsString,
+    panic::resume_unwind,
     path::{Path, PathBuf},
+    thread,
 };
 
 use crate::library::{self, Origin};
@@ -96,6 +98,19 @@ fn sound(
         Ok(()) => Ok(library),
         Err(reason) => Err(RuntimeError::Unusable { library, reason }),
     }
+}
+
+/// Does `work` while another thread does `load`: ONNX Runtime and a network take longer to load than a stream takes to be read and
+/// decoded.
+///
+/// # Panics
+/// If `load` does.
+pub fn load_beside<L: Send, R>(load: impl FnOnce() -> L + Send, work: impl FnOnce() -> R) -> (L, R) {
+    thread::scope(|scope| {
+        let loading = scope.spawn(load);
+        let done = work();
+        (loading.join().unwrap_or_else(|panic| resume_unwind(panic)), done)
+    })
 }
 
 /// The user's cache folder by each system's convention; `cargo xtask install-runtime` uses the same.

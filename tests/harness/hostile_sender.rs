@@ -225,47 +225,11 @@ async fn send_frames(connection: &Connection, scenario: &Scenario) -> Result<(),
             connection.close(Code::Failed.number().into(), b"");
             Ok(())
         }
-        Scenario::EndlessFrames => {
-            let writing = on_every_stream(connection, endless_frame, MAX_FRAME);
-            let _ = timeout(Duration::from_secs(3), writing).await;
-            connection.close(Code::Done.number().into(), b"");
-            Ok(())
-        }
-        Scenario::LongFrames => {
-            let long = picture(SIZE.0, SIZE.1, &vec![0xA5; usize::try_from(MAX_FRAME)? - MAX_HEADER]);
-            for id in 0..10 {
-                frame(connection, id, &long).await?.stopped().await?;
-            }
-            connection.close(Code::Done.number().into(), b"");
-            Ok(())
-        }
-        Scenario::LateBytes => {
-            frame(connection, 0, &good).await?.stopped().await?;
-            let late = |at: u64| {
-                StreamHead::Late(LateHeader { id: 0, offset: good.len() as u64 + at % 5 * 700 * at, full: MAX_FRAME })
-            };
-            let writing = on_every_stream(connection, |at| late(at).encode(), MAX_FRAME / 4);
-            let _ = timeout(Duration::from_secs(3), writing).await;
-            connection.close(Code::Done.number().into(), b"");
-            Ok(())
-        }
-        Scenario::Parity => {
-            let unfinished = protected_frames(connection, 360_000, 372_000).await?;
-            sleep(Duration::from_secs(1)).await;
-            connection.close(Code::Done.number().into(), b"");
-            drop(unfinished);
-            Ok(())
-        }
-        Scenario::ParityTooShort => {
-            let mut unfinished = protected_frames(connection, 1000, 1100).await?;
-            sleep(Duration::from_millis(500)).await;
-            for stream in &mut unfinished {
-                stream.write_all(&[1; 200]).await?;
-            }
-            connection.closed().await;
-            drop(unfinished);
-            Ok(())
-        }
+        Scenario::EndlessFrames => endless_frames(connection).await,
+        Scenario::LongFrames => long_frames(connection).await,
+        Scenario::LateBytes => late_bytes(connection, &good).await,
+        Scenario::Parity => parity(connection).await,
+        Scenario::ParityTooShort => parity_too_short(connection).await,
         Scenario::Video(video) => hostile_video::attack(connection, *video).await,
         Scenario::ClockThatJumps(from) => hostile_video::clock_that_jumps(connection, *from).await,
         Scenario::TinyFrames => tiny_frames(connection).await,
@@ -273,6 +237,57 @@ async fn send_frames(connection: &Connection, scenario: &Scenario) -> Result<(),
         Scenario::NoModel | Scenario::ModelStops => frames(connection, &good).await,
         _ => Ok(()),
     }
+}
+
+/// Frames on every stream that never end.
+async fn endless_frames(connection: &Connection) -> Result<(), Ended> {
+    let writing = on_every_stream(connection, endless_frame, MAX_FRAME);
+    let _ = timeout(Duration::from_secs(3), writing).await;
+    connection.close(Code::Done.number().into(), b"");
+    Ok(())
+}
+
+/// Ten frames of the greatest length.
+async fn long_frames(connection: &Connection) -> Result<(), Ended> {
+    let long = picture(SIZE.0, SIZE.1, &vec![0xA5; usize::try_from(MAX_FRAME)? - MAX_HEADER]);
+    for id in 0..10 {
+        frame(connection, id, &long).await?.stopped().await?;
+    }
+    connection.close(Code::Done.number().into(), b"");
+    Ok(())
+}
+
+/// A frame, and late bytes of it that follow each other nowhere.
+async fn late_bytes(connection: &Connection, good: &[u8]) -> Result<(), Ended> {
+    frame(connection, 0, good).await?.stopped().await?;
+    let late = |at: u64| {
+        StreamHead::Late(LateHeader { id: 0, offset: good.len() as u64 + at % 5 * 700 * at, full: MAX_FRAME })
+    };
+    let writing = on_every_stream(connection, |at| late(at).encode(), MAX_FRAME / 4);
+    let _ = timeout(Duration::from_secs(3), writing).await;
+    connection.close(Code::Done.number().into(), b"");
+    Ok(())
+}
+
+/// Frames whose parity makes up for what never comes.
+async fn parity(connection: &Connection) -> Result<(), Ended> {
+    let unfinished = protected_frames(connection, 360_000, 372_000).await?;
+    sleep(Duration::from_secs(1)).await;
+    connection.close(Code::Done.number().into(), b"");
+    drop(unfinished);
+    Ok(())
+}
+
+/// Parity of streams that then have more bytes than it said.
+async fn parity_too_short(connection: &Connection) -> Result<(), Ended> {
+    let mut unfinished = protected_frames(connection, 1000, 1100).await?;
+    sleep(Duration::from_millis(500)).await;
+    for stream in &mut unfinished {
+        stream.write_all(&[1; 200]).await?;
+    }
+    connection.closed().await;
+    drop(unfinished);
+    Ok(())
 }
 
 /// Sends a frame every 20 ms, for as long as it is taken.

@@ -3,8 +3,12 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use anyhow::{Context as _, Result};
 use clap::Args;
 use nestcast_codec::DEFAULT_MAX_PIXELS;
+use nestcast_lab::search::Coder;
+use nestcast_models::Runtime;
+use nestcast_models::codes::CodePackage;
 
 use super::common::{Threads, code_model, count, named};
 
@@ -69,4 +73,12 @@ pub(crate) struct Codes {
     /// Refuse pictures of more pixels than this, before memory is taken for them
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PIXELS)]
     pub(crate) max_pixels: u64,
+}
+
+impl Codes {
+    /// What makes codes with the model that `--model` names, on so many threads at once.
+    pub(crate) fn coder(&self, threads: usize) -> Result<Coder> {
+        let package = CodePackage::find(&self.model).with_context(|| format!("--model {}", self.model))?;
+        Coder::new(package, &Runtime::open()?, threads, self.max_pixels)
+    }
 }

@@ -1,7 +1,7 @@
 //! Code files: a 32x32 picture as an ordered binary code, cut at any bit (`spec/codes.md`).
 
 use anyhow::{Context, Result, ensure};
-use nestcast_lab::encoded::EncodedCode;
+use nestcast_lab::encoded::{EncodedCode, Names};
 use nestcast_lab::inspect::code::Report;
 use nestcast_media::output::Output;
 use nestcast_media::picture::encode_png;
@@ -26,7 +26,7 @@ pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output) -> Res
     ensure!(options.max_bytes.is_none(), "--max-bytes is for streams: cut the code with `nestcast cut --bits N`");
     let chosen = options.analysis == Transform::Deep;
     ensure!(!chosen, "--analysis is for streams, a code has the encoder of its package: leave it out");
-    let names = files::names(&input, output);
+    let names = Names::new(input.name(), output.path());
     let package = CodePackage::find(options.common.model())?;
     let picture = pictures::read(input, options.common.max_pixels)?;
     let (width, height) = (picture.size().width(), picture.size().height());

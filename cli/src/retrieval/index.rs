@@ -8,7 +8,6 @@ use nestcast_lab::encoded::Names;
 use nestcast_lab::search::{Summary, index, pictures_below};
 use nestcast_media::output::Output;
 
-use super::coder::coder;
 use crate::args::Index;
 use crate::files;
 
@@ -17,7 +16,7 @@ pub(crate) fn run(options: &Index) -> Result<()> {
     let inputs: Vec<_> = pictures.iter().map(PathBuf::as_path).collect();
     let output = Output::new(&options.output, &inputs)?;
     let threads = options.threads.count();
-    let coder = coder(&options.codes, threads)?;
+    let coder = options.codes.coder(threads)?;
     let (index, count) = index(&coder, &pictures, threads, files::note_left_out)?;
     let (mut bytes, mut pieces) = (0, output.begin()?);
     index.write(|piece| {
@@ -25,7 +24,7 @@ pub(crate) fn run(options: &Index) -> Result<()> {
         pieces.write_all(piece).map_err(|error| anyhow::Error::from(output.explain(error)))
     })?;
     pieces.finish()?;
-    let names = Names { input: options.folder.display().to_string(), output: options.output.display().to_string() };
+    let names = Names::new(options.folder.display().to_string(), &options.output);
     let summary = Summary::new(names, &coder, count, pictures.len() - count, bytes);
     files::conclude(&output, options.json, &summary)
 }

@@ -8,7 +8,6 @@ use nestcast_media::picture::encode_png;
 use nestcast_media::{Input, is_standard};
 use nestcast_retrieval::Index;
 
-use super::coder::coder;
 use crate::args::Search;
 use crate::files::{self, Lines};
 
@@ -25,7 +24,7 @@ pub(crate) fn run(options: &Search) -> Result<()> {
     let map = MemoryMappedFile::open_ro(&options.index).with_context(unreadable)?;
     let bytes = map.as_slice_bytes(0, map.len()).with_context(unreadable)?;
     let index = Index::open(bytes).with_context(|| format!("{place} is refused"))?;
-    let coder = coder(&options.codes, 1)?;
+    let coder = options.codes.coder(1)?;
     let (needed, given, model) = (index.model(), coder.model(), coder.package().name());
     ensure!(
         needed == given,

@@ -1,12 +1,14 @@
-//! A y4m video as the subcommands take it, and the tables that it is coded with.
+//! Videos by name, y4m and stored: what is wrong is said with the name and what to do.
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use nestcast_codec::{Picture, VideoModel};
 use nestcast_lab::progress::Progress;
+use nestcast_media::stored::Frames;
 use nestcast_media::y4m::{self, Error};
 use nestcast_media::{FrameRange, Input, InputError, Opened, Replayed};
 
 use crate::args::Common;
+use crate::files;
 
 /// The tables of video; refuses others.
 pub(crate) fn model(common: &Common) -> Result<VideoModel> {
@@ -43,5 +45,21 @@ impl Clip {
             self.progress.step();
         }
         Ok(())
+    }
+}
+
+/// Says what was the matter, if anything; refuses a video that gave no frame.
+pub(super) fn end(name: &str, frames: &Frames<Replayed<Opened>>, given: u64) -> Result<()> {
+    if given > 0 {
+        if let Some(fault) = frames.fault() {
+            files::note(&format!("{name}: {fault}: {given} frames are used, get the video again for the rest"));
+        }
+        return Ok(());
+    }
+    let (there, start) = (frames.reader().next_number(), frames.range().start);
+    match frames.fault() {
+        Some(fault) => bail!("{name} has no frame to give: {fault}: get the video again"),
+        None if there <= start && start > 0 => bail!("{name} has {there} frames: --frames begins behind them"),
+        None => bail!("{name} has no frame to give: get the video again"),
     }
 }

@@ -6,7 +6,7 @@ use nestcast_media::output::Output;
 use nestcast_media::stored::{self as media, Error, Kept};
 use nestcast_media::{FrameRange, Input, InputError};
 
-use super::stored;
+use super::clip;
 use crate::args::Cut;
 use crate::files;
 
@@ -25,7 +25,7 @@ pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output) -> Result<()
             Error::Write(error) => anyhow::Error::from(output.explain(error)),
             other => InputError::named(&name, other).into(),
         })?;
-    stored::end(&name, &video, frames)?;
+    clip::end(&name, &video, frames)?;
     pieces.finish()?;
     if uncut > 0 {
         files::note(&format!("{uncut} of the {frames} frames are broken and kept whole: get the video again"));

@@ -10,7 +10,7 @@ use nestcast_media::output::{FramePlace, FrameWriter};
 use nestcast_media::stored::{Played, Player};
 use nestcast_media::{Input, InputError, Opened, Replayed};
 
-use super::{clip, stored};
+use super::clip;
 use crate::args::{Decode, Transform};
 use crate::files;
 use crate::transforms;
@@ -37,7 +37,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     show(&name, &mut player, &place, progress.as_ref())?;
     drop(progress);
     let Played { frames: shown, bytes, repeated } = player.played();
-    stored::end(&name, player.frames(), shown)?;
+    clip::end(&name, player.frames(), shown)?;
     if repeated > 0 {
         files::note(&format!("{name}: {repeated} of the {shown} frames cannot be decoded: each shows the one before"));
     }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use nestcast_codec::{VideoHeader, VideoLoops};
-use nestcast_lab::encoded::EncodedVideo;
+use nestcast_lab::encoded::{EncodedVideo, Names};
 use nestcast_media::Input;
 use nestcast_media::output::Output;
 use nestcast_media::stored::{Error, Writer};
@@ -21,7 +21,7 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result
     );
     let model = clip::model(&options.common)?;
     let coding = &options.video;
-    let names = files::names(&input, output);
+    let names = Names::new(input.name(), output.path());
     let mut clip = Clip::open(input, coding.frames, options.common.max_pixels)?;
     let (size, rate, range) = (clip.frames.size(), clip.frames.rate(), clip.frames.range());
     let settings = coding.settings(size, rate, options.common.threads());

@@ -5,7 +5,7 @@ use nestcast_lab::inspect::video::{Comparison, Frames, Line};
 use nestcast_media::stored::Error;
 use nestcast_media::{FrameRange, Input, InputError};
 
-use super::{clip, stored};
+use super::clip;
 use crate::args::Inspect;
 use crate::files::{self, Lines};
 
@@ -36,5 +36,5 @@ pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
         print(&frames.line(&frame, psnr.context("--original")?.flatten()))?;
     }
     print(&frames.total(header.rate))?;
-    stored::end(&name, &video, frames.count())
+    clip::end(&name, &video, frames.count())
 }

@@ -6,7 +6,6 @@ mod decode;
 mod encode;
 mod eval;
 mod inspect;
-mod stored;
 
 pub(crate) use clip::model;
 pub(crate) use cut::run as cut;

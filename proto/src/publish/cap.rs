@@ -6,7 +6,7 @@ use crate::bitrate::Bitrate;
 use crate::publish::token_bucket::TokenBucket;
 use crate::wire::limits::MAX_FRAME;
 
-/// Of 1000 bytes on the path so many are a frame's: the others are headers and acknowledgements.
+/// Of 1000 bytes on the path, 950 are a frame's: the others are headers and acknowledgements.
 const PAYLOAD_PERMILLE: u64 = 950;
 
 /// The cap of a receiver's Hello holds over time, as the bucket has it. What a policer lets through holds for each frame: it drops a
@@ -28,7 +28,7 @@ impl Cap {
         Self { asked, policed: MAX_FRAME, interval }
     }
 
-    /// A frame is due, on a path whose policer lets through so much, if it has one.
+    /// A frame is due, on a path whose policer, if there is one, lets `policed` through.
     pub(crate) fn handle_frame(&mut self, now: Duration, policed: Option<Bitrate>) {
         self.policed = policed.map_or(MAX_FRAME, |rate| rate.scaled(PAYLOAD_PERMILLE).bytes_in(self.interval));
         if let Some(asked) = &mut self.asked {
@@ -36,7 +36,7 @@ impl Cap {
         }
     }
 
-    /// So many bytes were written, heads among them.
+    /// The transport took `count` bytes, heads among them.
     pub(crate) fn handle_written(&mut self, count: usize) {
         if let Some(asked) = &mut self.asked {
             asked.take(count as u64);

@@ -23,7 +23,7 @@ impl DeliveryRate {
         self.rate
     }
 
-    /// A frame is due, and so many bytes were delivered since the connection began.
+    /// A frame is due; `delivered` bytes arrived since the connection began.
     pub(crate) fn handle_frame(&mut self, now: Duration, delivered: u64) {
         if let Some(&(then, before)) = self.delivered.front() {
             let rate = Bitrate::of(delivered.saturating_sub(before), now.saturating_sub(then));

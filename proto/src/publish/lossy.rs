@@ -34,8 +34,8 @@ impl LossyIntervals {
         (self.lossy & !(self.lossy << 1)).count_ones() >= FEWEST && span >= LEAST_SPAN
     }
 
-    /// Into how many pieces a frame of so many packets is cut, each with a packet of parity; none where that would cost
-    /// more than it saves.
+    /// Returns into how many pieces a frame of `packets` packets is cut, each with a packet of parity; none where that would
+    /// cost more than it saves.
     ///
     /// Lost packets are taken for independent: where a share `q` of the intervals loses any, `-ln(1-q)` are lost in an interval on
     /// average. Of `n` packets, each lost with probability `p`, the most arrives in front of the first hole that parity does not
@@ -59,7 +59,7 @@ impl LossyIntervals {
 mod tests {
     use super::*;
 
-    /// After so many intervals of which every `nth` lost a packet.
+    /// After `intervals` intervals of which every `nth` lost a packet.
     fn after(intervals: u64, nth: u64) -> LossyIntervals {
         let mut lossy = LossyIntervals::default();
         (1..=intervals).for_each(|interval| lossy.handle_frame(interval / nth * 1200));

@@ -50,8 +50,8 @@ impl Publisher {
         self
     }
 
-    /// Whether the next frame must have a [`Join`](crate::Join), or is not sent: at the beginning, and where so many bases
-    /// were owed that they were given up.
+    /// Whether the next frame must have a [`Join`](crate::Join), or is not sent: at the beginning, and after too many owed bases
+    /// were given up.
     #[must_use]
     pub fn needs_join(&self) -> bool {
         self.policy.needs_join()
@@ -116,7 +116,7 @@ impl Publisher {
         self.policy.packets_beyond(&self.writer, &self.carried_rate, path)
     }
 
-    /// How many bytes the transport should have at most. There is room for the bases of a few frames beside what may be in flight,
+    /// How many bytes the transport should have at most. There is room for the bases of a few frames besides what may be in flight,
     /// also where more is in flight than may be since the window fell.
     #[must_use]
     pub fn room(&self, path: &PathStats) -> Room {
@@ -155,7 +155,7 @@ impl Publisher {
         self.policy.handle_end(&mut self.writer);
     }
 
-    /// So many frames were due and never handed over.
+    /// `count` frames were due and never handed over.
     pub fn handle_missed(&mut self, count: u64) {
         self.policy.handle_missed(&mut self.writer, count);
     }

@@ -8,13 +8,13 @@ use crate::publish::writer::Writer;
 /// What the transport may hold of bases beyond its window. A path that stalls for longer than these take gets no
 /// more of them: they would be old, and in the way of newer ones.
 const ROOM_FOR_BASES_BYTES: u64 = 16 * 1024;
-/// Windows that the transport may hold of data that arrived behind lost packets.
+/// Windows that the transport may hold of data that arrived after packets that were lost.
 const HELD_WINDOWS: u64 = 2;
 
 /// How many bytes of streams a transport should have at most: then no more is to be written to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Bytes that it holds: unsent, in flight, or acknowledged behind one that is not.
+    /// Bytes that it holds: unsent, in flight, or acknowledged after one that is not.
     pub held: u64,
     /// Bytes that are unsent or in flight; none for a slow path that loses nothing, where `held` decides.
     pub pending: Option<u64>,
@@ -28,7 +28,7 @@ pub(super) fn room(writer: &Writer, path: &PathStats, slow_window: u64) -> Room 
         let most = if owes_base { bases } else { path.window };
         return Room { held: most + HELD_WINDOWS * path.window, pending: Some(most) };
     }
-    // What came behind a lost packet is held too, until that came again: at most all that was on the way with it.
+    // What arrived after a lost packet is held too until that arrives: at most all that was on the way with it.
     let holes = if path.repairing > 0 { path.window } else { 0 };
     let held = if owes_base { bases + holes } else { slow_window + holes / 4 };
     Room { held, pending: None }

@@ -52,7 +52,7 @@ pub(super) struct Taken {
 }
 
 impl Stream {
-    /// A stream that begins with `open`. Its head must be written; what of its body must be is set besides.
+    /// A stream that begins with `open`. All of its head must be written; the caller sets `base_left` where more must be.
     pub(super) fn new(kind: Kind, first: u64, open: Step, parts: [Bytes; 2]) -> Self {
         let [head, body] = &parts;
         Self {

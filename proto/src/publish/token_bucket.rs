@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use crate::bitrate::Bitrate;
 
-/// The bucket's depth, in frame intervals: behind two frames in a row that are left out the next may have the bytes of three.
+/// The bucket's depth, in frame intervals: after two frames in a row that are left out the next may have the bytes of three.
 const DEPTH_INTERVALS: u32 = 3;
-/// And no less than so many bytes, so that at any rate there come to be enough for a stream's head and more.
+/// The least depth: at any rate the bucket saves up more than a stream's head.
 const MIN_DEPTH_BYTES: u64 = 256;
-/// What is written although the bucket is empty, bases and what goes again, is a debt. Later frames pay it, up to the bytes of so many
-/// frame intervals: a base of any size leaves no more than so many frames without more than their own.
+/// What is written although the bucket is empty, bases and what goes again, is a debt. Later frames pay it, up to the bytes of eight
+/// frame intervals: a base of any size leaves at most eight frames without more than their own base.
 const MAX_DEBT_INTERVALS: u32 = 8;
 
 /// A token bucket of bytes. In any time it lets through no more than the rate and, once, its depth.

@@ -21,7 +21,7 @@ use crate::wire::frame::Frame;
 use crate::wire::limits::MIN_JOIN_INTERVAL;
 use crate::wire::message::JoinRequest;
 
-/// A frame is written in so many parts at least, if it has as many packets.
+/// A frame is written in four parts at least, if it has as many packets.
 const MIN_PARTS_PER_FRAME: u64 = 4;
 
 /// The frames that one receiver is owed.

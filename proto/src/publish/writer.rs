@@ -22,7 +22,7 @@ use crate::wire::stream::{LateHeader, StreamHead};
 
 /// Room for the heads of about 30 frames, more than a transport holds.
 const HEADS_BYTES: usize = 1024;
-/// A receiver that took so many times a frame's bytes is not thought able to take more of the next.
+/// How many times the bytes of the last frame a receiver is thought able to take of the next.
 const USEFUL_GROWTH: u64 = 2;
 
 /// What is written for one receiver, whatever a frame is.
