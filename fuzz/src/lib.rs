@@ -17,6 +17,7 @@ mod picture;
 mod publisher;
 mod reference;
 mod segments;
+mod sessions;
 mod stream;
 mod subscriber;
 mod tables;
@@ -35,6 +36,7 @@ pub use picture::{jpeg, png};
 pub use publisher::publisher;
 pub use reference::reference;
 pub use segments::segments;
+pub use sessions::{receiver_session, sender_session};
 pub use subscriber::{subscriber, subscriber_live};
 pub use tables::tables;
 pub use video::{video_file, video_frame};
@@ -44,7 +46,7 @@ pub use y4m::y4m;
 pub type Run = fn(&[u8]);
 
 /// All targets by name; each has a program in `fuzz_targets/` and a folder in `corpus/`.
-pub const TARGETS: [(&str, Run); 19] = [
+pub const TARGETS: [(&str, Run); 21] = [
     ("decode", decode),
     ("delay_controller", delay_controller),
     ("encode", encode),
@@ -56,8 +58,10 @@ pub const TARGETS: [(&str, Run); 19] = [
     ("package", package),
     ("png", png),
     ("publisher", publisher),
+    ("receiver_session", receiver_session),
     ("reference", reference),
     ("segments", segments),
+    ("sender_session", sender_session),
     ("subscriber", subscriber),
     ("subscriber_live", subscriber_live),
     ("tables", tables),

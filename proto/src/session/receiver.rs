@@ -131,6 +131,9 @@ impl ReceiverSession {
     /// The caller lacks the model package that the welcome named.
     pub fn handle_package_missing(&mut self, now: Duration) {
         let Greeting::Answer(package) = self.greeting else { return };
+        if self.has_ended {
+            return;
+        }
         if !self.may_fetch {
             return self.end(ReceiverEnd::PackageMissing(package));
         }
@@ -177,8 +180,10 @@ impl ReceiverSession {
 
     /// A stream ended, by its end or a reset: nothing more comes of it.
     pub fn handle_stream_end(&mut self, now: Duration, stream: u64) {
-        self.streams.end(stream);
-        self.take_arrivals(now);
+        if !self.has_ended {
+            self.streams.end(stream);
+            self.take_arrivals(now);
+        }
     }
 
     /// The connection ended. [`ReceiverSession::poll`] gives what came before and was not shown yet.

@@ -249,6 +249,9 @@ impl SenderSession {
 
     /// All bytes of a finished stream arrived, or its receiver wants no more of it.
     pub fn handle_settled(&mut self, stream: u64) {
+        if self.phase == Phase::Ended {
+            return;
+        }
         if !self.finished.settle(stream) {
             // The transport keeps none of it for packets that were lost and are not needed any more.
             self.outputs.push_back(SenderOutput::Reset(stream));

@@ -97,6 +97,9 @@ fn a_missing_package_is_asked_for_if_it_may_be_and_frames_wait_for_it() {
     poor.handle_control_bytes(&greeting(None));
     poor.handle_package_missing(Duration::ZERO);
     assert_eq!(end(&mut poor, Duration::ZERO), Some(ReceiverEnd::PackageMissing(PACKAGE)));
+    poor.handle_package_missing(Duration::ZERO);
+    poor.handle_stream_end(Duration::ZERO, 3);
+    assert_eq!(outputs(&mut poor, SECOND), [], "it is over");
     let mut session = ReceiverSession::new(hello(), true);
     session.handle_control_bytes(&greeting(None));
     session.handle_package_missing(Duration::ZERO);
