@@ -3,6 +3,7 @@
 mod attack;
 mod bitexact;
 mod cargo;
+mod crates;
 mod dependencies;
 mod failure;
 mod fuzz;
@@ -44,7 +45,8 @@ cargo xtask COMMAND
                    fuzz one target of fuzz/, or all, for N minutes each, 1 unless told; installs cargo-fuzz if it is not
                    there; --keep makes the committed corpus the smallest that reaches what was reached
   dependencies     licences of all crates; of the default program how many there are, and none in two versions
-  lint             these, formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
+  crates           cargo packages each library, and no library includes a file from outside its folder
+  lint             dependencies, crates, formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
   runtime          fetch ONNX Runtime if it is not there, as demo, nestcast and test do too
   install-runtime  put ONNX Runtime where an installed nestcast finds it: the user's cache folder
   help             this text
@@ -81,6 +83,7 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "fuzz" => fuzz::run(&arguments),
         "lint" => lint(),
         "dependencies" => dependencies::check(),
+        "crates" => crates::check(),
         "help" | "-h" | "--help" => {
             println!("{HELP}");
             Ok(())
@@ -126,6 +129,7 @@ fn tests() -> Vec<&'static str> {
 fn lint() -> Result<()> {
     cargo::step(&["fmt", "--all", "--check"], &[])?;
     dependencies::check()?;
+    crates::check()?;
     let workspace = ["--locked", "--workspace"];
     for features in [&FULL[..], &[]] {
         let clippy = [&["clippy"], &workspace[..], features, &["--all-targets", "--", "-D", "warnings"]];
