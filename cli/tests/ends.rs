@@ -276,7 +276,10 @@ fn other_package(bench: &Bench, file: &str, alter: impl Fn(&Path, &mut Vec<u8>))
     let files: Vec<String> =
         manifest.lines().filter_map(|line| line.strip_prefix('"')?.split('"').next()).map(str::to_owned).collect();
     for name in files {
-        let mut bytes = std::fs::read(artifacts.join(&name)).expect("the manifest names it");
+        let mut bytes = match name.as_str() {
+            "tables.bin" => nestcast_codec::tables::PHOTO.to_vec(),
+            _ => std::fs::read(artifacts.join(&name)).expect("the manifest names it"),
+        };
         if name == file {
             let hash =
                 |bytes: &[u8]| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();

@@ -110,6 +110,7 @@ mod scratch;
 mod simd;
 mod stream;
 mod subband;
+pub mod tables;
 #[cfg(feature = "training")]
 mod training;
 mod transform;

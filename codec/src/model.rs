@@ -8,6 +8,7 @@ use crate::error::{Error, ModelId};
 use crate::post_filter::table::{self, PostFilter};
 use crate::subband::layout::{LEVELS, SUBBANDS};
 use crate::subband::quantise::{Dequantiser, MAX_PLANES};
+use crate::tables;
 use crate::wavelet::lift::{self, STEPS, Taps};
 
 const MAGIC: &[u8; 4] = b"NSTM";
@@ -114,8 +115,7 @@ impl Model {
     #[must_use]
     pub fn photo() -> Arc<Self> {
         static PHOTO: LazyLock<Arc<Model>> = LazyLock::new(|| {
-            let tables = include_bytes!("../../models/artifacts/photo/tables.bin");
-            Arc::new(Model::from_bytes(tables).expect("a test reads the tables of this build"))
+            Arc::new(Model::from_bytes(tables::PHOTO).expect("a test reads the tables of this build"))
         });
         Arc::clone(&PHOTO)
     }

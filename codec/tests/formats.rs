@@ -142,7 +142,7 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn models_do_not_mix() {
     use nestcast_codec::{Analysis as _, Encoder, Linear, Model, Position, Synthesis as _};
-    let mut tables = include_bytes!("../../models/artifacts/photo/tables.bin").to_vec();
+    let mut tables = nestcast_codec::tables::PHOTO.to_vec();
     tables[200] ^= 1;
     let other = Linear::new(Model::from_bytes(&tables).expect("valid tables").into());
     let photo = Linear::new(Model::photo());

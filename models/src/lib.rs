@@ -46,8 +46,3 @@ pub use package::{Fault, Golden, Manifest, Networks, Package, PackageError, Port
 #[cfg(feature = "kept")]
 pub use packages::{FetchError, Packages, Wanted};
 pub use runtime::{Runtime, RuntimeError};
-
-/// The README's example, compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;

@@ -115,8 +115,8 @@ mod tests {
     fn other() -> Package {
         let artifacts = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts");
         let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("tables.bin"), nestcast_codec::tables::PHOTO).expect("a copy");
         for name in [
-            "tables.bin",
             "post_filter.bin",
             "analysis.onnx",
             "synthesis-1.onnx",

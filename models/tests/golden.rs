@@ -16,7 +16,7 @@ fn folder(model: &str) -> PathBuf {
 }
 
 fn package(model: &str) -> Package {
-    Package::open(folder(model)).unwrap_or_else(|error| panic!("{error}"))
+    Package::builtin(model).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn runtime() -> Runtime {

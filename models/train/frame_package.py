@@ -21,7 +21,7 @@ from frame_restorer import PARTS, FrameRestorer
 from quantise import Observer, Ranges
 
 NETWORK = "frames.onnx"
-TABLES = Path(__file__).parent / "../artifacts/video"
+SHIPPED = Path(__file__).parent / "../artifacts/video"
 GOLDEN_SIDE = 64  # pixels
 GOLDEN_TOLD = ((5.1, 5.4, 5.6, 0.0), (1.6, 2.6, 3.9, 0.0), (3.2, 3.2, 4.5, 1.0))
 MOST_PLANES = 15
@@ -70,7 +70,7 @@ def write(model: FrameRestorer, parts, out: Path) -> None:
     model.eval()
     (out / "golden").mkdir(parents=True, exist_ok=True)
     for name in (video.KEY, video.RESIDUAL):
-        shutil.copyfile(TABLES / name, out / name)
+        shutil.copyfile(manifest.file(SHIPPED, name), out / name)
     graph.write_frames(model, ranges(model, parts, parts.settings.calibration), out / NETWORK)
     blocks, told = golden_blocks(), torch.tensor(GOLDEN_TOLD)
     given = exported(session(out / NETWORK), blocks.expand(len(told), -1, -1, -1), told)
@@ -79,5 +79,5 @@ def write(model: FrameRestorer, parts, out: Path) -> None:
     arrays = {"blocks": blocks[0].permute(1, 2, 0), "told": told, "correction": given.permute(0, 2, 3, 1)}
     for name, array in arrays.items():
         np.save(out / "golden" / f"{name}.npy", array.contiguous().numpy())
-    head, _, _ = (TABLES / manifest.MANIFEST).read_text(encoding="utf-8").partition(f"\n{manifest.FILES}\n")
+    head, _, _ = (SHIPPED / manifest.MANIFEST).read_text(encoding="utf-8").partition(f"\n{manifest.FILES}\n")
     manifest.write(out, head, (video.KEY, video.RESIDUAL, NETWORK))

@@ -81,7 +81,7 @@ Restored = Callable[[np.ndarray, list[coder.Known], float], np.ndarray]
 
 def restorers() -> dict[str, Restored]:
     """Planes, what is known of the details and the cut -> planes."""
-    filters, behind = (PostFilter.read(PHOTO / file) for file in ("tables.bin", "post_filter.bin"))
+    filters, behind = (PostFilter.read(manifest.file(PHOTO, file)) for file in ("tables.bin", "post_filter.bin"))
     cuts = tomllib.loads((PHOTO / manifest.MANIFEST).read_text(encoding="utf-8"))["ranges"]["cut"]
 
     def deep(planes: np.ndarray, bands: list[coder.Known], cut: float) -> np.ndarray:
@@ -169,7 +169,7 @@ def main() -> None:
     parser.add_argument("symbols", nargs="+", type=Path)
     parser.add_argument("--share", type=float, default=0.1, help="share of the symbols that is looked at")
     settings = parser.parse_args()
-    tables, restored, random = coder.Tables.read(PHOTO / "tables.bin"), restorers(), np.random.default_rng(0)
+    tables, restored, random = coder.Tables.read(manifest.file(PHOTO, "tables.bin")), restorers(), np.random.default_rng(0)
     parts, totals, counts, pixels = [], np.zeros((coder.PLANES, 3)), np.zeros((coder.PLANES, 3)), 0
     for photo, path in enumerate(settings.symbols):
         for slice_ in read(path):

@@ -34,7 +34,7 @@ def make(photos: Path, out: Path, steps: int | None = None) -> Path:
     print("2 of 3: all photos coded", flush=True)
     pack.pack(photos, out / "packed", coder / "package", coder / "checkpoint.pt", CODER)
     print("3 of 3: a network for each range of cuts", flush=True)
-    of_coder = {"tables": str(coder.resolve() / "package/tables.bin"), "start": str(coder.resolve() / "checkpoint.pt")}
+    of_coder = {"coder": str(coder.resolve() / "package"), "start": str(coder.resolve() / "checkpoint.pt")}
     trained(settings(SYNTHESIS, **of_coder), out / "packed", out)
     return out / "package"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
+import shutil
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,7 +18,28 @@ MANIFEST = "manifest.toml"
 FILES = "[files]"  # always the last table
 POST_FILTER = "post_filter.bin"  # behind the synthesis
 REQUIRED = ("tables.bin", POST_FILTER, "analysis.onnx")  # of a photo model; and a network of the synthesis for each range of cuts
+ARTIFACTS = Path(__file__).resolve().parent.parent / "artifacts"  # the shipped packages,
+CODEC_TABLES = ARTIFACTS.parent.parent / "codec/tables"  # and the tables of `photo` and `video`, which the codec includes
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
+
+
+def file(folder: Path, name: str) -> Path:
+    """A file of the package. The codec has the tables of the shipped packages `photo` and `video`."""
+    of_codec = CODEC_TABLES / folder.name / name
+    return of_codec if folder.resolve().parent == ARTIFACTS and of_codec.exists() else folder / name
+
+
+def copy(folder: Path, to: Path) -> None:
+    """Copies a whole package."""
+    shutil.copytree(folder, to, dirs_exist_ok=True)
+    for name in tables(folder):
+        shutil.copyfile(file(folder, name), to / name)
+
+
+def tables(folder: Path) -> list[str]:
+    """The files of a shipped package that lie in the codec."""
+    in_codec = CODEC_TABLES / folder.name
+    return sorted(path.name for path in in_codec.glob("*")) if folder.resolve().parent == ARTIFACTS else []
 
 
 def files(folder: Path, needed: Iterable[str]) -> dict[str, str]:
@@ -30,10 +52,11 @@ def files(folder: Path, needed: Iterable[str]) -> dict[str, str]:
         if not NAME.fullmatch(name):
             raise SystemExit(f"{path}: not a file of a model package; remove it")
         found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    found |= {name: hashlib.sha256(file(folder, name).read_bytes()).hexdigest() for name in tables(folder)}
     missing = [name for name in needed if name not in found]
     if missing:
         raise SystemExit(f"{folder}: {', '.join(missing)} missing; export the package first")
-    return found
+    return dict(sorted(found.items()))
 
 
 def synthesis_file(number: int | str) -> str:

@@ -16,6 +16,7 @@ import torch
 from PIL import Image, ImageFilter
 
 import coder
+import manifest
 from data import HELD_OUT, photos, training
 from model import Correction
 from settings import load
@@ -127,7 +128,7 @@ def analysis(checkpoint: Path, settings_file: Path) -> Callable[[np.ndarray], np
 
 def pack(folder: Path, out: Path, model: Path, checkpoint: Path, settings: Path) -> None:
     """model: the package whose tables are the coder's; checkpoint, settings: of the analysis."""
-    tables = coder.Tables.read(model / "tables.bin")
+    tables = coder.Tables.read(manifest.file(model, "tables.bin"))
     correct = analysis(checkpoint, settings)
     kept, held_out = training(folder), photos(folder)[::HELD_OUT]
     tasks = [(file, kind, "held-out") for kind in ("half", "full") for file in held_out]

@@ -103,7 +103,7 @@ class PhotoSettings(Settings):
 class SynthesisSettings(Settings):
     """The synthesis networks of a photo model, trained on behind its frozen coder (synthesis.py). A phase's `stage` is the number of its network."""
 
-    tables: str = "../artifacts/photo/tables.bin"  # the coder's, as photos were packed with; relative to the settings' file
+    coder: str = "../artifacts/photo"  # the package whose tables photos were packed with; relative to the settings' file
     step: float = 4.0  # as in PhotoSettings
     channels: tuple[int, int, int] = (64, 96, 128)
     blocks: tuple[int, int, int] = (2, 2, 2)

@@ -8,7 +8,6 @@ No byte of a stream differs: the package gets other networks.
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -51,9 +50,9 @@ class Task(OneNetwork):
         networks = {str(number) for number in range(len(settings.ranges()))}
         for stage in {phase.stage for phase in settings.phases} - networks:
             raise SystemExit(f"stage = {stage!r} in a phase: not the number of a network, 0 to {len(networks) - 1}")
-        self.settings, tables = settings, settings.path(settings.tables)
-        self.packed = Packed(folder, settings, coder.Tables.read(tables))
-        self.filter = Filtered(PostFilter.read(tables.parent / manifest.POST_FILTER))
+        self.settings, package = settings, settings.path(settings.coder)
+        self.packed = Packed(folder, settings, coder.Tables.read(manifest.file(package, "tables.bin")))
+        self.filter = Filtered(PostFilter.read(package / manifest.POST_FILTER))
         self.validation = self.packed.validation()
         self.model = Syntheses(settings).to(memory_format=torch.channels_last)
 
@@ -109,7 +108,7 @@ class Task(OneNetwork):
     def export(self, model: Syntheses, out: Path) -> None:
         """The package that the coder is of, with these networks; its post-filter is that which they were trained through."""
         settings, package = self.settings, out / "package"
-        shutil.copytree(settings.path(settings.tables).parent, package, dirs_exist_ok=True)
+        manifest.copy(settings.path(settings.coder), package)
         for before in package.glob(manifest.synthesis_file("*")):
             before.unlink()
         for number, (network, within) in enumerate(zip(model.networks, settings.ranges())):

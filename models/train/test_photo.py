@@ -26,6 +26,7 @@ from PIL import Image
 import data
 import export
 import make_photo
+import manifest as of_package
 import settings
 import train
 from export import ROOT
@@ -153,7 +154,7 @@ class Shipped(unittest.TestCase):
         for name in ("photo", "photo-ssim"):
             model = Codec(settings.load(HERE / f"{name}.toml"))
             model.load_state_dict(train.floats(train.read(HERE / f"../checkpoints/{name}.pt")["model"]))
-            shipped = (HERE / f"../artifacts/{name}/tables.bin").read_bytes()
+            shipped = of_package.file(HERE / f"../artifacts/{name}", "tables.bin").read_bytes()
             self.assertEqual(export.tables(model)[:LEARNED], shipped[:LEARNED], name)
 
     def test_steps_are_finer_towards_coarse_levels_and_wider_in_chroma_as_the_settings_say(self):

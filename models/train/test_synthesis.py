@@ -19,6 +19,7 @@ from PIL import Image
 
 import coder
 import filtered
+import manifest as of_package
 import pack
 import post_filter
 import rotation_search
@@ -30,7 +31,7 @@ from model import PLANE_SCALE
 from settings import Phase, SynthesisSettings, load
 
 HERE = Path(__file__).parent
-TABLES = coder.Tables.read(HERE / "../artifacts/photo/tables.bin")
+TABLES = coder.Tables.read(HERE / "../../codec/tables/photo/tables.bin")
 
 
 def photo(height: int, width: int, seed: int) -> np.ndarray:
@@ -169,7 +170,7 @@ def slow_layer(filters: post_filter.PostFilter, planes: torch.Tensor, significan
 
 
 class PostFilter(unittest.TestCase):
-    filters = post_filter.PostFilter.read(HERE / "../artifacts/photo/tables.bin")
+    filters = post_filter.PostFilter.read(HERE / "../../codec/tables/photo/tables.bin")
 
     def test_it_is_that_of_the_specification(self):
         coded = coder.encode(photo(128, 192, 11), TABLES)
@@ -315,7 +316,7 @@ class DryRun(unittest.TestCase):
         run.task.export(run.averaged(), folder / "started")
         package, model = folder / "started/package", HERE / "../artifacts/photo"
         for name in ("tables.bin", "analysis.onnx", "post_filter.bin"):
-            self.assertEqual((package / name).read_bytes(), (model / name).read_bytes())
+            self.assertEqual((package / name).read_bytes(), of_package.file(model, name).read_bytes())
         networks = [(package / f"synthesis-{i}.onnx").read_bytes() for i in range(len(shipped.ranges()))]
         self.assertEqual(len(set(networks)), len(networks))
         manifest = tomllib.loads((package / "manifest.toml").read_text(encoding="utf-8"))

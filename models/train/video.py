@@ -1,4 +1,4 @@
-"""The tables of video: python video.py --clips DIR --out ../artifacts/video.
+"""The tables of video: python video.py --clips DIR --out OUT.
 
 Starts from the tables of `photo` with other quantiser steps and, for residuals, other wavelet taps, has the Rust codec code the training clips (clips.py makes them)
 with the tables so far, and moves priors and reconstruction points to what these clips asked for, a few times; key.bin is for
@@ -22,7 +22,7 @@ import manifest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-START = HERE / "../artifacts/photo/tables.bin"  # without what is behind them, the post-filter
+START = ROOT / "codec/tables/photo/tables.bin"  # without what is behind them, the post-filter
 KEY, RESIDUAL = "key.bin", "residual.bin"
 # Finest steps, by those of `photo`: luma, both differences. One bit plane more, so that high rates do not saturate.
 STEPS = {KEY: (0.5, 0.6), RESIDUAL: (0.5, 0.6)}

@@ -21,6 +21,11 @@ pub mod video_vectors;
 
 use nestcast_codec::Picture;
 
+/// Compiles and runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
+
 pub use nestcast_reference as reference;
 pub use nestcast_reference::probe;
 

@@ -12,6 +12,12 @@ use crate::{
     platform::VARIABLE,
 };
 
+/// The folder of the workspace.
+pub(crate) fn root() -> &'static Path {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask)
+}
+
 pub(crate) fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }

@@ -3,12 +3,16 @@
 mod attack;
 mod bitexact;
 mod cargo;
+mod crates;
+mod debian;
 mod dependencies;
 mod failure;
 mod fuzz;
 mod install;
+mod manual;
 mod measure;
 mod nestcast;
+mod package;
 mod platform;
 mod programs;
 mod python;
@@ -44,7 +48,13 @@ cargo xtask COMMAND
                    fuzz one target of fuzz/, or all, for N minutes each, 1 unless told; installs cargo-fuzz if it is not
                    there; --keep makes the committed corpus the smallest that reaches what was reached
   dependencies     licences of all crates; of the default program how many there are, and none in two versions
-  lint             these, formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
+  crates           cargo packages each library, and no library includes a file from outside its folder
+  lint             dependencies, crates, formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
+  manual           man pages and shell completions of the program with all its features, into target/manual; says where to
+                   copy them
+  package          a Debian package of the program with its manual, into target/packages; needs tar and gzip
+  package --static the same as an archive, with a program that needs no library of the system, for x86-64; it has no decoder
+                   by networks; needs rustup, and musl-gcc (Debian: musl-tools)
   runtime          fetch ONNX Runtime if it is not there, as demo, nestcast and test do too
   install-runtime  put ONNX Runtime where an installed nestcast finds it: the user's cache folder
   help             this text
@@ -62,7 +72,7 @@ fn main() -> ExitCode {
 fn run(mut arguments: Vec<OsString>) -> Result<()> {
     let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     let command = command.to_str().unwrap_or_default();
-    if !matches!(command, "demo" | "nestcast" | "measure" | "test" | "fuzz") && !arguments.is_empty() {
+    if !matches!(command, "demo" | "nestcast" | "measure" | "package" | "test" | "fuzz") && !arguments.is_empty() {
         return Err(Failure::Usage(format!("`{command}` takes no arguments")));
     }
     match command {
@@ -81,6 +91,9 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "fuzz" => fuzz::run(&arguments),
         "lint" => lint(),
         "dependencies" => dependencies::check(),
+        "crates" => crates::check(),
+        "manual" => manual::write("full"),
+        "package" => package::run(&arguments),
         "help" | "-h" | "--help" => {
             println!("{HELP}");
             Ok(())
@@ -126,8 +139,9 @@ fn tests() -> Vec<&'static str> {
 fn lint() -> Result<()> {
     cargo::step(&["fmt", "--all", "--check"], &[])?;
     dependencies::check()?;
+    crates::check()?;
     let workspace = ["--locked", "--workspace"];
-    for features in [&FULL[..], &[]] {
+    for features in [&["--features", "nestcast/full,nestcast/packaging"][..], &[]] {
         let clippy = [&["clippy"], &workspace[..], features, &["--all-targets", "--", "-D", "warnings"]];
         cargo::step(&clippy.concat(), &[])?;
     }

@@ -147,7 +147,7 @@ fn integers_are_the_floats_of_pictures_but_for_their_rounding() {
 #[cfg(feature = "training")]
 #[test]
 fn a_tally_measures_the_string_and_gives_tables_that_shorten_it() {
-    let bytes = include_bytes!("../../../models/artifacts/photo/tables.bin");
+    let bytes = crate::tables::PHOTO;
     let (size, mut encoder) = (size(129, 77), ResidualEncoder::new(1));
     let residual = residual(size, 30);
     let (model, mut tally) = (Model::from_bytes(bytes).expect("shipped"), Tally::default());

@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::error::ModelId;
 use crate::model::Model;
+use crate::tables;
 
 /// Two models that the frames of one video are coded with.
 #[derive(Debug, Clone)]
@@ -19,8 +20,7 @@ impl VideoModel {
         static VIDEO: LazyLock<VideoModel> = LazyLock::new(|| {
             let read =
                 |tables: &[u8]| Arc::new(Model::from_bytes(tables).expect("a test reads the tables of this build"));
-            let key = read(include_bytes!("../../../models/artifacts/video/key.bin"));
-            VideoModel::new(key, read(include_bytes!("../../../models/artifacts/video/residual.bin")))
+            VideoModel::new(read(tables::VIDEO_KEY), read(tables::VIDEO_RESIDUAL))
         });
         VIDEO.clone()
     }

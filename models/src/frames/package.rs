@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use nestcast_codec::{Model, VideoModel};
+use nestcast_codec::{Model, VideoModel, tables};
 use serde::Deserialize;
 
 use super::blocks::{CHANNELS, SAMPLES, SIDE};
@@ -84,8 +84,8 @@ impl VideoPackage {
         let file = |name: &str, _| {
             Ok(Cow::Borrowed(match name {
                 MANIFEST => built_in!("manifest.toml").as_slice(),
-                KEY => built_in!("key.bin"),
-                RESIDUAL => built_in!("residual.bin"),
+                KEY => tables::VIDEO_KEY,
+                RESIDUAL => tables::VIDEO_RESIDUAL,
                 _ => built_in!("frames.onnx"),
             }))
         };

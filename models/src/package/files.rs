@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use nestcast_codec::{Model, PostFilter};
+use nestcast_codec::{Model, PostFilter, tables};
 use sha2::{Digest as _, Sha256};
 
 use super::manifest::MOST_SYNTHESES;
@@ -45,10 +45,13 @@ pub(crate) type Bytes = Cow<'static, [u8]>;
 /// Files by name, in the order of an archive.
 pub(super) type Named<'a> = [(&'a str, &'a [u8])];
 
-/// A package of `artifacts/` as part of this build.
+/// A package of `artifacts/` as part of this build. The codec has the tables of `photo`, the crate of the networks those of the others.
 macro_rules! built_in {
-    ($package:literal, $($file:literal),*) => {
-        ($package, &[$(($file, include_bytes!(concat!("../../artifacts/", $package, "/", $file)))),*])
+    ($package:literal, $tables:expr, $($file:literal),*) => {
+        ($package, &[
+            (TABLES, $tables),
+            $(($file, include_bytes!(concat!("../../artifacts/", $package, "/", $file)))),*
+        ])
     };
 }
 
@@ -56,8 +59,8 @@ macro_rules! built_in {
 pub(super) const BUILT_IN: &[(&str, &Named<'static>)] = &[
     built_in!(
         "photo",
+        tables::PHOTO,
         "manifest.toml",
-        "tables.bin",
         "post_filter.bin",
         "analysis.onnx",
         "synthesis-0.onnx",
@@ -66,7 +69,14 @@ pub(super) const BUILT_IN: &[(&str, &Named<'static>)] = &[
         "synthesis-3.onnx",
         "synthesis-4.onnx"
     ),
-    built_in!("photo-ssim", "manifest.toml", "tables.bin", "post_filter.bin", "analysis.onnx", "synthesis-0.onnx"),
+    built_in!(
+        "photo-ssim",
+        include_bytes!("../../artifacts/photo-ssim/tables.bin"),
+        "manifest.toml",
+        "post_filter.bin",
+        "analysis.onnx",
+        "synthesis-0.onnx"
+    ),
 ];
 
 /// Where a package's files are, and how many bytes of them may still be read.

@@ -1,0 +1,152 @@
+//! The crates that others can depend on: cargo packages each of them, and none includes a file from outside its folder.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use crate::{
+    cargo::{self, cargo},
+    failure::{Failure, Result},
+};
+
+/// The folders of the crates that say `publish = true`; each is called `nestcast-FOLDER`.
+const LIBRARIES: [&str; 9] =
+    ["codec", "encode", "media", "models", "player", "proto", "receiver", "retrieval", "sender"];
+/// What a reader of a registry looks for in a manifest.
+const FIELDS: [&str; 6] =
+    ["description = ", "keywords = ", "categories = ", "readme = ", "include = ", "publish = true"];
+
+/// Fails with the first crate that cannot be packaged, or with all files that a package would lack.
+pub(crate) fn check() -> Result<()> {
+    let root = cargo::root();
+    let names: Vec<String> = LIBRARIES.iter().map(|folder| format!("nestcast-{folder}")).collect();
+    // Without a lock file, which cargo would make by asking a registry that has none of them yet.
+    let mut arguments = vec!["--no-verify", "--allow-dirty", "--exclude-lockfile", "--offline"];
+    arguments.extend(names.iter().flat_map(|name| ["--package", name]));
+    package(&arguments)?;
+    let mut faults = Vec::new();
+    for (folder, name) in LIBRARIES.iter().zip(&names) {
+        let listed = package(&["--list", "--allow-dirty", "--offline", "--package", name])?;
+        let files: BTreeSet<String> = listed.lines().map(|line| line.replace('\\', "/")).collect();
+        faults.extend(faults_of(&root.join(folder), &files)?.into_iter().map(|fault| format!("{name}: {fault}")));
+    }
+    if faults.is_empty() {
+        println!("{} crates can be published", LIBRARIES.len());
+        return Ok(());
+    }
+    Err(Failure::say(faults.join("\n")))
+}
+
+/// What `cargo package` prints.
+fn package(arguments: &[&str]) -> Result<String> {
+    let output = cargo()
+        .arg("package")
+        .args(arguments)
+        .current_dir(cargo::root())
+        .output()
+        .map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;
+    if !output.status.success() {
+        eprint!("{}", String::from_utf8_lossy(&output.stderr));
+        let command = arguments.join(" ");
+        return Err(Failure::say(format!("`cargo package {command}` failed: {}", cargo::last_line(&output))));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What a package of these files lacks.
+fn faults_of(folder: &Path, files: &BTreeSet<String>) -> Result<Vec<String>> {
+    let read = |file: &str| {
+        let path = folder.join(file);
+        fs::read_to_string(&path).map_err(Failure::at(&path))
+    };
+    let manifest = read("Cargo.toml")?;
+    let mut faults: Vec<String> = FIELDS
+        .iter()
+        .filter(|field| !manifest.lines().any(|line| line.starts_with(**field)))
+        .map(|field| format!("Cargo.toml has no `{}`", field.trim_end_matches(" = ")))
+        .collect();
+    if !files.contains("README.md") {
+        faults.push("README.md is not in the package".to_owned());
+    }
+    let mut has_example = files.iter().any(|file| file.starts_with("examples/"));
+    for file in files.iter().filter(|file| file.ends_with(".rs")) {
+        let source = read(file)?;
+        has_example |= source.lines().any(|line| matches!(line.trim(), "//! ```" | "/// ```" | "//! ```no_run"));
+        faults.extend(missing(file, &source, files));
+    }
+    if !has_example {
+        faults.push("it has neither an example nor a doctest".to_owned());
+    }
+    Ok(faults)
+}
+
+/// The files that a source file includes and that are not in the package.
+fn missing(file: &str, source: &str, files: &BTreeSet<String>) -> Vec<String> {
+    let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let lacks = |included: &Included| match (resolve(folder, included.path), included.is_whole) {
+        (None, _) => true,
+        (Some(path), true) => !files.contains(&path),
+        // The rest of the name comes from a macro.
+        (Some(start), false) => !files.iter().any(|file| file.starts_with(&start)),
+    };
+    let found = includes(source);
+    let lacking = found.iter().filter(|included| lacks(included));
+    lacking.map(|included| format!("{file} includes {}, which is not in the package", included.path)).collect()
+}
+
+/// A path that a source file includes, or the first part of one.
+#[derive(Debug, PartialEq, Eq)]
+struct Included<'a> {
+    path: &'a str,
+    is_whole: bool,
+}
+
+fn includes(source: &str) -> Vec<Included<'_>> {
+    let mut found = Vec::new();
+    for start in ["include!(", "include_bytes!(", "include_str!("] {
+        for (at, _) in source.match_indices(start) {
+            let inner = source[at + start.len()..].trim_start();
+            let joined = inner.strip_prefix("concat!(");
+            let Some(quoted) = joined.unwrap_or(inner).trim_start().strip_prefix('"') else { continue };
+            if let Some((path, _)) = quoted.split_once('"') {
+                found.push(Included { path, is_whole: joined.is_none() });
+            }
+        }
+    }
+    found
+}
+
+/// A path relative to a folder of the package; none if it leads out of the package.
+fn resolve(folder: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            ".." => drop(parts.pop()?),
+            "." => {}
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_resolved_and_do_not_leave_the_package() {
+        assert_eq!(resolve("src/video", "../../tables/key.bin").as_deref(), Some("tables/key.bin"));
+        assert_eq!(resolve("src", "./a.bin").as_deref(), Some("src/a.bin"));
+        assert_eq!(resolve("src", "../../models/tables.bin"), None);
+    }
+
+    #[test]
+    fn a_file_that_a_package_lacks_is_named() {
+        let files: BTreeSet<String> = ["src/lib.rs", "src/in.bin", "data/photo/a.onnx"].map(str::to_owned).into();
+        let sound = "include_bytes!(\"in.bin\") include_bytes!(concat!(\"../data/\", $name)) include_bytes!($name)";
+        assert_eq!(missing("src/lib.rs", sound, &files), Vec::<String>::new());
+        let broken =
+            "include_str!(\n  \"../../README.md\") include_bytes!(\"out.bin\") include!(concat!(\"../none/\", $x))";
+        let faults = missing("src/lib.rs", broken, &files);
+        assert_eq!(faults.len(), 3, "{faults:?}");
+        assert!(faults.contains(&"src/lib.rs includes ../../README.md, which is not in the package".to_owned()));
+    }
+}

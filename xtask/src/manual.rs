@@ -1,0 +1,47 @@
+//! Man pages and shell completions, made of the definitions that the program parses its arguments with.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    cargo,
+    failure::{Failure, Result},
+    runtime,
+};
+
+/// Where a shell looks for the completions of programs that a user installed.
+const PLACES: &str = "\
+Copy them to where your shell and `man` look, for one user:
+  man/*.1                    ~/.local/share/man/man1/
+  completions/nestcast.bash  ~/.local/share/bash-completion/completions/nestcast
+  completions/nestcast.fish  ~/.config/fish/completions/
+  completions/_nestcast      a folder of zsh's $fpath";
+
+/// Writes them for a program with these features, and says where they belong.
+pub(crate) fn write(features: &str) -> Result<()> {
+    let folder = generate(features)?;
+    println!("man pages and completions are in {}.\n{PLACES}", folder.display());
+    Ok(())
+}
+
+/// Writes them for a program with these features; gives their folder.
+pub(crate) fn generate(features: &str) -> Result<PathBuf> {
+    let folder = runtime::target_folder()?.join("manual");
+    clear(&folder)?;
+    let features = format!("{features} packaging");
+    let program = ["run", "--locked", "--quiet", "--package", "nestcast", "--bin", "nestcast-manual", "--features"];
+    let to = folder.to_str().ok_or_else(|| Failure::say(format!("{}: not a name in UTF-8", folder.display())))?;
+    cargo::step(&[&program[..], &[&features, "--", to]].concat(), &[])?;
+    Ok(folder)
+}
+
+/// Removes a folder of an earlier run.
+pub(crate) fn clear(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::at(folder)(error)),
+        _ => Ok(()),
+    }
+}
