@@ -103,7 +103,7 @@ pub(crate) struct Decode {
     /// at its end if it is not there
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// The decoder [default: deep for pictures, linear for video]
+    /// The decoder [default: for pictures deep, or linear where ONNX Runtime is missing; for video linear]
     #[arg(long, value_enum)]
     pub(crate) decoder: Option<Transform>,
     /// Of a picture: decode no more than the first N bytes
@@ -186,7 +186,7 @@ pub(crate) struct Eval {
     /// Of a video: draw rate and PSNR
     #[arg(long, value_name = "OUT.svg", value_parser = |text: &str| named(text, "svg"))]
     pub(crate) plot: Option<PathBuf>,
-    /// The decoder to measure with [default: both for pictures, linear for video, which is measured with one]
+    /// The decoder to measure with [default: for pictures both, or linear where ONNX Runtime is missing; for video linear]
     #[arg(long, value_parser = decoders())]
     pub(crate) decoder: Option<&'static [Transform]>,
     /// The transform to encode with, as for `encode`
@@ -211,8 +211,7 @@ pub(crate) struct Demo {
     /// The folder to write into
     #[arg(short, long, value_name = "DIR", default_value = "nestcast-demo")]
     pub(crate) output: PathBuf,
-    /// The decoders to show of a picture, a broadcast is linear; `linear` needs no ONNX Runtime, for encoding neither
-    /// [default: both]
+    /// The decoders to show a picture with; a broadcast is always linear [default: both, or linear where ONNX Runtime is missing]
     #[arg(long, value_parser = decoders())]
     pub(crate) decoder: Option<&'static [Transform]>,
     #[command(flatten)]

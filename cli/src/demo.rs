@@ -13,8 +13,8 @@ use nestcast_lab::demo::{
 use nestcast_media::output::Output;
 use nestcast_media::{Input, Kind, is_standard};
 
-use crate::args::{BOTH, Demo, Transform};
-use crate::transforms::Model;
+use crate::args::{Demo, Transform};
+use crate::transforms::{Model, usual_decoders};
 use crate::{files, pictures};
 
 pub(crate) fn run(options: &Demo) -> Result<()> {
@@ -45,7 +45,7 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
 }
 
 fn coders(options: &Demo, model: &Model) -> Result<Coders> {
-    let kinds = options.decoder.unwrap_or(BOTH);
+    let kinds = options.decoder.unwrap_or_else(usual_decoders);
     let decoders: Result<_> = kinds.iter().map(|&kind| Ok((kind.name(), model.decoder(kind)?))).collect();
     // The last is the best: both are shown in the order linear, deep.
     Ok(Coders { decoders: decoders?, encoder: model.encoder(kinds[kinds.len() - 1])? })

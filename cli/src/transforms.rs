@@ -8,7 +8,8 @@ use anyhow::{Context, Result, anyhow};
 use nestcast_codec::{Decoder, Encoder, Error, ModelId, Restoration};
 use nestcast_models::{DeepSynthesis, Package, Runtime, VideoPackage};
 
-use crate::args::{Common, Transform};
+use crate::args::{BOTH, Common, Transform};
+use crate::files;
 
 /// A model package with the options that go with it.
 pub(crate) struct Model {
@@ -71,6 +72,18 @@ pub(crate) fn beside<L: Send, R>(load: impl FnOnce() -> L + Send, work: impl FnO
         let done = work();
         (loading.join().unwrap_or_else(|panic| resume_unwind(panic)), done)
     })
+}
+
+/// Returns the decoder for pictures where you asked for none: deep where ONNX Runtime works, else linear, and a note says why.
+pub(crate) fn usual_decoder() -> Transform {
+    let Err(error) = Runtime::open() else { return Transform::Deep };
+    files::note(&format!("nestcast uses the linear decoder: {error}; `--decoder linear` silences this note"));
+    Transform::Linear
+}
+
+/// Returns the decoders to compare where you asked for none: both where ONNX Runtime works, else the linear one, and a note says why.
+pub(crate) fn usual_decoders() -> &'static [Transform] {
+    if usual_decoder() == Transform::Deep { BOTH } else { &[Transform::Linear] }
 }
 
 /// ONNX Runtime; where it is missing, `instead` is the option that works without it.

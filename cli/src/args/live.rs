@@ -83,7 +83,7 @@ pub(crate) struct Receive {
     /// Take no more than this over time: bits per second, or with k or M, as in 1.5M
     #[arg(long, value_name = "RATE")]
     pub(crate) max_bitrate: Option<Bitrate>,
-    /// The decoder [default: deep for pictures, linear for video]
+    /// The decoder [default: for pictures deep, or linear where ONNX Runtime is missing; for video linear]
     #[arg(long, value_enum)]
     pub(crate) decoder: Option<Transform>,
     /// Do not ask the sender for its model if it is not here
