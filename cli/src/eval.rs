@@ -24,7 +24,7 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
     let of_video = options.video.is_asked_for();
     #[cfg(feature = "plot")]
     let of_video = of_video || options.plot.is_some();
-    ensure!(!of_video, "--bitrates, --effort, --loops, --frames and --plot are for one y4m video: leave them out");
+    ensure!(!of_video, "--bitrates, --effort, --renditions, --frames and --plot are for one y4m video: leave them out");
     pictures(options, alone)
 }
 

@@ -10,7 +10,7 @@ use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Trust};
 
 use super::common::{Common, Transform, count};
-use super::video::{effort, loops};
+use super::video::{effort, renditions};
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
@@ -21,8 +21,8 @@ pub(crate) struct Send {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4433", value_parser = address)]
     pub(crate) listen: SocketAddr,
     /// Begin a video or a folder again when it ends
-    #[arg(long = "loop")]
-    pub(crate) again: bool,
+    #[arg(long)]
+    pub(crate) repeat: bool,
     /// Frames per second of a picture or a folder, 1 to 1000 [default: 1]; a video has its own
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     pub(crate) rate: Option<u32>,
@@ -52,10 +52,10 @@ pub(crate) struct Send {
     /// The transform to encode with, as for `encode`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
-    /// Of a video: loops at most, each coded for a part of the receivers where they are far apart [default: 1, and a second where
-    /// a receiver cannot carry the others' bases]
-    #[arg(long, value_name = "N", value_parser = loops())]
-    pub(crate) loops: Option<usize>,
+    /// Encode up to N renditions of a video in parallel, each for receivers of similar bandwidth [default: 1, and a second for a
+    /// receiver whose link is too slow for the first]
+    #[arg(long, value_name = "N", value_parser = renditions())]
+    pub(crate) renditions: Option<usize>,
     /// Of a video: how long to search for motion [default: normal, above 640x360 at 30 frames/s fast]
     #[arg(long, value_parser = effort())]
     pub(crate) effort: Option<Effort>,

@@ -20,10 +20,10 @@ pub(crate) struct VideoCoding {
     /// Of a video: how long to search for motion [default: normal]
     #[arg(long, value_parser = effort())]
     pub(crate) effort: Option<Effort>,
-    /// Of a video: code it N times side by side, each time for a part of the receivers, in one larger file; `cut` and
-    /// `decode --bitrate` take one of them [default: 1]
-    #[arg(long, value_name = "N", value_parser = loops())]
-    pub(crate) loops: Option<usize>,
+    /// Encode N renditions of a video into one larger file, each for receivers of similar bandwidth; `cut` and `decode --bitrate`
+    /// choose the one that serves the rate [default: 1]
+    #[arg(long, value_name = "N", value_parser = renditions())]
+    pub(crate) renditions: Option<usize>,
     /// Of a video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
     #[arg(long, value_name = "A..B", default_value_t)]
     pub(crate) frames: FrameRange,
@@ -32,7 +32,7 @@ pub(crate) struct VideoCoding {
 impl VideoCoding {
     /// Whether any of it was asked for.
     pub(crate) fn is_asked_for(&self) -> bool {
-        self.bitrates.is_some() || self.effort.is_some() || self.loops.is_some() || !self.frames.is_all()
+        self.bitrates.is_some() || self.effort.is_some() || self.renditions.is_some() || !self.frames.is_all()
     }
 
     /// The rates asked for, or the usual ones, in bits a second.
@@ -70,7 +70,7 @@ pub(super) fn effort() -> impl TypedValueParser<Value = Effort> {
     names.map(|name| if name == "fast" { Effort::Fast } else { Effort::Normal })
 }
 
-/// How often a video is coded side by side.
-pub(super) fn loops() -> RangedU64ValueParser<usize> {
+/// Parses how many renditions a video has.
+pub(super) fn renditions() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..=MAX_LOOPS as u64)
 }

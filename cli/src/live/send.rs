@@ -86,8 +86,8 @@ async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Res
     let figures = monitor.read();
     tell(options.json, &figures, Some(figures.to_string()))?;
     let unseen = figures.accepted == 0 && ended.is_ok() && asked.try_recv().is_err();
-    if unseen && !options.again && !options.json && !is_standard(&options.source) {
-        files::note("the source ended before a receiver came: --loop begins it again");
+    if unseen && !options.repeat && !options.json && !is_standard(&options.source) {
+        files::note("the source ended before a receiver came: --repeat begins it again");
     }
     Ok(ended?)
 }

@@ -25,7 +25,7 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result
     let mut clip = Clip::open(input, coding.frames, options.common.max_pixels)?;
     let (size, rate, range) = (clip.frames.size(), clip.frames.rate(), clip.frames.range());
     let settings = coding.settings(size, rate, options.common.threads());
-    let encoder = VideoLoops::new(&model, settings, coding.loops.unwrap_or(1))?;
+    let encoder = VideoLoops::new(&model, settings, coding.renditions.unwrap_or(1))?;
     let encoder = encoder.with_effort(coding.effort.unwrap_or_default());
     let header = VideoHeader { size, rate, range, models: model.ids(), loops: encoder.rates() };
     let failed = |error| match error {

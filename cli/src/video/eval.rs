@@ -59,8 +59,8 @@ fn measure(options: &Eval, mut clip: Clip) -> Result<(Report, Measured)> {
     let (coding, size, rate) = (&options.video, clip.frames.size(), clip.frames.rate());
     let settings = coding.settings(size, rate, options.common.threads());
     let [least, most] = coding.bitrates(size, rate);
-    let (loops, effort) = (coding.loops.unwrap_or(1), coding.effort.unwrap_or_default());
-    let mut measurement = Measurement::new(&settings, loops, effort, &rates(least, most))?;
+    let (renditions, effort) = (coding.renditions.unwrap_or(1), coding.effort.unwrap_or_default());
+    let mut measurement = Measurement::new(&settings, renditions, effort, &rates(least, most))?;
     if options.decoder.is_some_and(|asked| asked == [Transform::Deep]) {
         measurement = measurement.with_restoration(&transforms::restoration(options.common.threads())?);
     }
