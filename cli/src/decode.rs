@@ -23,7 +23,7 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
         return crate::retrieval::decode(options, input);
     }
     let of_video = options.bitrate.is_some() || !options.frames.is_all();
-    ensure!(!of_video, "--bitrate and --frames are for videos, this is a picture's stream: give --bytes");
+    ensure!(!of_video, "--bitrate and --frames are for videos, but this is a picture's stream: give --bytes");
     // A second `open` waits for this one, and returns its error.
     let preloaded = || (options.decoder != Some(Transform::Linear)).then(Runtime::open);
     beside(preloaded, || picture(options, input)).1
@@ -55,7 +55,9 @@ fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
         }
     };
     if let Some(fault) = fault {
-        files::note(&format!("{name}: {fault}: the picture shows what came before; get the stream again for the rest"));
+        files::note(&format!(
+            "{name}: {fault}: the picture shows what comes before the fault; get the stream again for the rest"
+        ));
     }
     output.write(&encode_png(&picture)?)?;
     let (path, size, transform) = (options.output.display(), picture.size(), transform.name());

@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
     let (name, mut input, max_pixels) = (Input::short_name_of(path), Input::open(path)?, options.common.max_pixels);
     if input.kind()? == Kind::Y4m {
         let linear = !options.decoder.is_some_and(|asked| asked.contains(&Transform::Deep));
-        let why = "deep decoders and --model are for pictures: video has no other than linear, leave them out";
+        let why = "deep decoders and --model are for pictures, and video has only linear: leave them out";
         ensure!(linear && options.common.model.is_none(), why);
         let clip = Clip::read(input.into_reader(), max_pixels);
         let clip = clip.with_context(|| format!("{} is refused", Input::name_of(path)))?;

@@ -1,4 +1,4 @@
-//! The model that a command works with, its transforms, and what to do where ONNX Runtime is missing.
+//! The model of a command, its transforms, and the advice where ONNX Runtime is missing.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -74,19 +74,19 @@ pub(crate) fn beside<L: Send, R>(load: impl FnOnce() -> L + Send, work: impl FnO
     })
 }
 
-/// Returns the decoder for pictures where you asked for none: deep where ONNX Runtime works, else linear, and a note says why.
+/// Returns the default decoder for pictures: deep where ONNX Runtime works, else linear, and a note says why.
 pub(crate) fn usual_decoder() -> Transform {
     let Err(error) = Runtime::open() else { return Transform::Deep };
     files::note(&format!("nestcast uses the linear decoder: {error}; `--decoder linear` silences this note"));
     Transform::Linear
 }
 
-/// Returns the decoders to compare where you asked for none: both where ONNX Runtime works, else the linear one, and a note says why.
+/// Returns the default decoders to compare: both where ONNX Runtime works, else linear, and a note says why.
 pub(crate) fn usual_decoders() -> &'static [Transform] {
     if usual_decoder() == Transform::Deep { BOTH } else { &[Transform::Linear] }
 }
 
-/// ONNX Runtime; where it is missing, `instead` is the option that works without it.
+/// Opens ONNX Runtime; if it is missing, the error names the option `instead`, which works without it.
 fn runtime(instead: &str) -> Result<Runtime> {
     Runtime::open().map_err(|error| anyhow!("{error}; `{instead}` works without it"))
 }

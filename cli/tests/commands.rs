@@ -236,14 +236,19 @@ fn a_missing_or_broken_model_is_refused() {
     for command in [&encode[..], &decode] {
         for model in ["no-such-model", "./no/such/folder", ""] {
             let said = bench.misuse(&[command, &[model]].concat());
-            assert!(said.contains("it is no folder; built-in models of pictures: photo, photo-ssim"), "{said}");
-            assert_eq!(said.contains("; of codes: thumb"), cfg!(feature = "retrieval"), "{said}");
+            assert!(
+                said.contains(
+                    "there is no such model and no such folder; built-in models for pictures: photo, photo-ssim"
+                ),
+                "{said}"
+            );
+            assert_eq!(said.contains("; for codes: thumb"), cfg!(feature = "retrieval"), "{said}");
         }
         assert!(bench.refuse(&[command, &["empty"]].concat()).contains("manifest"));
     }
     // Codes are not measured.
     let said = bench.misuse(&["eval", "source.png", "--model", "thumb"]);
-    assert!(said.contains("of pictures: photo, photo-ssim") && !said.contains("codes"), "{said}");
+    assert!(said.contains("for pictures: photo, photo-ssim") && !said.contains("codes"), "{said}");
 }
 
 #[test]

@@ -222,7 +222,7 @@ fn receivers_are_told_that_a_source_broke_off() {
     let header = other.iter().position(|&byte| byte == b'\n').expect("a line") + 1;
     let wider = [b"YUV4MPEG2 W40 H24 F30:1 Cmono\nFRAME\n".as_slice(), &[7; 40 * 24]].concat();
     let cut = &other[header..other.len() - 100];
-    for (rest, part) in [(cut, "breaks off inside frame 20"), (&wider, "did the video change its size?")] {
+    for (rest, part) in [(cut, "breaks off inside frame 20"), (&wider, "check whether the video changes its size")] {
         let bench = Bench::new();
         let sender = Sender::start_with(&bench, &["-"], &whole);
         let (statuses, [said, heard], failures, kept) = end_with(&bench, sender, rest);

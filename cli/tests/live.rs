@@ -51,7 +51,7 @@ fn a_broadcast_that_nobody_saw_says_how_to_begin_it_again() {
     let lines: Vec<&str> = notes.lines().collect();
     assert!(lines[0].starts_with("nestcast: note: receive with: nestcast receive HOST:"), "{notes}");
     assert!(lines[1].starts_with("nestcast: note: 1 frame encoded, 0 skipped"), "{notes}");
-    assert_eq!(lines[2..], ["nestcast: note: the source ended before a receiver came: --repeat begins it again"]);
+    assert_eq!(lines[2..], ["nestcast: note: the source ended before anyone connected: --repeat starts it again"]);
     let (_, notes) = bench.succeed(&["send", "clip.y4m", "--listen", "127.0.0.1:0"]);
     assert!(notes.starts_with("nestcast: note: receive with: nestcast receive 127.0.0.1:"), "{notes}");
 }
@@ -336,7 +336,8 @@ fn sources_that_cannot_be_sent_are_refused() {
     assert!(refusal(&arguments, &bench.run(&arguments, &[])).contains("--repeat is for videos and folders"));
     let arguments = ["send", "-", "--listen", "127.0.0.1:0"];
     assert!(refusal(&arguments, &bench.run(&arguments, &[])).contains("empty"));
-    for (option, part) in [(&["--repeat"][..], "standard input cannot begin again"), (&["--rate", "5"], "leave it out")]
+    for (option, part) in
+        [(&["--repeat"][..], "nestcast cannot start standard input again"), (&["--rate", "5"], "leave it out")]
     {
         let arguments = [&arguments[..], option].concat();
         assert!(refusal(&arguments, &bench.run(&arguments, &clip(1))).contains(part), "{option:?}");
@@ -359,7 +360,7 @@ fn a_pipe_by_name_is_sent_from_its_first_byte_and_cannot_begin_again() {
     let last: serde_json::Value = last.expect("figures").expect("JSON");
     assert_eq!(last["frames"].as_u64().zip(last["skipped"].as_u64()).map(|(made, skipped)| made + skipped), Some(3));
     bench.write("again.y4m", &clip(3));
-    assert!(refusal(&[], &send("again.y4m", "--repeat")).contains("again.y4m.pipe cannot begin again"));
+    assert!(refusal(&[], &send("again.y4m", "--repeat")).contains("nestcast cannot start again.y4m.pipe again"));
     // A picture is sent without end: it is refused for what is looked at once it was read.
     assert!(refusal(&[], &send("one.png", "--effort fast")).contains("--renditions and --effort are for videos"));
 }
@@ -556,7 +557,7 @@ fn a_broken_picture_of_a_folder_is_named_once_and_the_one_before_stays() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(
-        said.lines().last().is_some_and(|line| line.contains("slides holds no picture that can be read")),
+        said.lines().last().is_some_and(|line| line.contains("slides contains no picture that nestcast can read")),
         "{said}"
     );
 }

@@ -119,7 +119,7 @@ fn without_onnx_runtime_the_way_out_is_named() {
 fn a_rate_below_the_slowest_receivers_is_named() {
     let bench = encoded();
     let (_, note) = bench.succeed(&["cut", "clip.nst", "-o", "small.nst", "--bitrate", "20k"]);
-    assert!(note.contains("below what the slowest receiver was encoded for"), "{note}");
+    assert!(note.contains("below the slowest receiver's"), "{note}");
     let (_, note) = bench.succeed(&["cut", "clip.nst", "-o", "small.nst", "--bitrate", "60k"]);
     assert!(note.is_empty(), "{note}");
 }
@@ -380,7 +380,7 @@ fn y4m_that_breaks_off_or_changes_its_size_is_refused_with_what_can_be_done() {
     other.extend([0; 40]);
     other.extend(&y4m[head + 2 * FRAME..]);
     bench.write("bad.y4m", &other);
-    assert!(bench.refuse(&["encode", "bad.y4m", "-o", "out"]).contains("did the video change its size?"));
+    assert!(bench.refuse(&["encode", "bad.y4m", "-o", "out"]).contains("check whether the video changes its size"));
     bench.write("bad.y4m", &y4m[..head]);
     assert!(bench.refuse(&["encode", "bad.y4m", "-o", "out"]).contains("no frames"));
     bench.write("bad.y4m", b"YUV4MPEG2 W16384 H16384 F25:1 C420\n");
@@ -406,7 +406,7 @@ fn options_of_the_other_kind_are_refused_with_what_to_use() {
         (&["decode", "clip.nst", "-o", "out", "--model", "photo"], "--model"),
         (&["inspect", "clip.nst", "--model", "photo-ssim"], "--model"),
         (&["eval", "clip.y4m", "--model", "photo"], "--model"),
-        (&["eval", "clip.y4m", "--decoder", "both"], "with each"),
+        (&["eval", "clip.y4m", "--decoder", "both"], "with one decoder each"),
         #[cfg(feature = "perceptual")]
         (&["eval", "clip.y4m", "--perceptual"], "--perceptual"),
         (&["eval", "clip.y4m", "--analysis", "deep"], "linear"),

@@ -100,7 +100,7 @@ impl Screen {
         if let Err(error) = &measured
             && !std::mem::replace(&mut self.warned, true)
         {
-            files::note(&format!("--original: {error}: no PSNR is measured"));
+            files::note(&format!("--original: {error}: nestcast measures no PSNR"));
         }
         measured.ok()
     }
@@ -112,7 +112,7 @@ impl Viewer for Screen {
     fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>> {
         let pixels = announced.size.pixels() as u64;
         let what = "the sender's pictures have";
-        ensure!(pixels <= self.model.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust it");
+        ensure!(pixels <= self.model.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust the sender");
         if let Some(frames) = &mut self.frames {
             if let Err(error) = frames.expect(announced.size, announced.rate) {
                 self.keep()?;
@@ -138,7 +138,10 @@ impl Viewer for Screen {
         let package = self.wanted(announced).open(&archive)?;
         let decoding = self.decoding(package.clone())?;
         if let Err(error) = self.packages.keep(&package) {
-            files::note(&format!("the fetched model is used, but not kept: {:#}", anyhow::Error::from(error)));
+            files::note(&format!(
+                "nestcast uses the fetched model, but cannot keep it: {:#}",
+                anyhow::Error::from(error)
+            ));
         }
         Ok(Some(decoding))
     }

@@ -10,7 +10,7 @@ use crate::args::Common;
 
 /// The tables of video; refuses others.
 pub(crate) fn model(common: &Common) -> Result<VideoModel> {
-    ensure!(common.model.is_none(), "video has tables of its own, which are built in: leave --model out");
+    ensure!(common.model.is_none(), "video uses built-in tables: leave --model out");
     Ok(VideoModel::built_in())
 }
 
@@ -34,7 +34,7 @@ impl Clip {
         let (name, start, mut picture) = (&self.name, self.frames.start(), self.frames.picture());
         let failed = |error| match error {
             Error::Broken { frame } | Error::Lost { frame } if frame > start => {
-                anyhow!("{name} is refused: {error}: --frames {start}..{frame} takes what is before")
+                anyhow!("{name} is refused: {error}: --frames {start}..{frame} uses the frames before it")
             }
             _ => InputError::named(name, error).into(),
         };

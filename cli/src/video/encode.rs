@@ -14,10 +14,10 @@ use crate::args::{Encode, Transform};
 use crate::files;
 
 pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result<()> {
-    ensure!(options.max_bytes.is_none(), "--max-bytes is for pictures: give a video --bitrates");
+    ensure!(options.max_bytes.is_none(), "--max-bytes is for pictures: for a video give --bitrates");
     ensure!(
         options.analysis == Transform::Linear,
-        "--analysis deep is for pictures, video has no other than linear: leave it out"
+        "--analysis deep is for pictures, and video has only linear: leave it out"
     );
     let model = clip::model(&options.common)?;
     let coding = &options.video;

@@ -12,14 +12,16 @@ type Frames = nestcast_media::stored::Frames<Replayed<Opened>>;
 pub(super) fn end(name: &str, frames: &Frames, given: u64) -> Result<()> {
     if given > 0 {
         if let Some(fault) = frames.fault() {
-            files::note(&format!("{name}: {fault}: {given} frames are used, get the video again for the rest"));
+            files::note(&format!("{name}: {fault}: nestcast uses {given} frames; get the video again for the rest"));
         }
         return Ok(());
     }
     let (there, start) = (frames.reader().next_number(), frames.range().start);
     match frames.fault() {
-        Some(fault) => bail!("{name} has no frame to give: {fault}: get the video again"),
-        None if there <= start && start > 0 => bail!("{name} has {there} frames: --frames begins behind them"),
-        None => bail!("{name} has no frame to give: get the video again"),
+        Some(fault) => bail!("{name} contains no whole frame: {fault}: get the video again"),
+        None if there <= start && start > 0 => {
+            bail!("{name} has {there} frames: choose a range that --frames begins before their end")
+        }
+        None => bail!("{name} contains no whole frame: get the video again"),
     }
 }
