@@ -1,4 +1,4 @@
-//! What helps against what went wrong: libraries name what is wrong, and know no option of the program.
+//! Adds advice to errors: a library says what is wrong, and the program knows the option that helps.
 
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
@@ -8,14 +8,14 @@ use nestcast_encode::PictureError;
 use nestcast_media::{Kind, Refusal, output, picture, stored, stream, y4m};
 use nestcast_proto::{Code, ReceiverEnd};
 
-/// An error in one line, with what helps behind it.
+/// Formats an error in one line, with advice at its end.
 pub(crate) fn told(error: &anyhow::Error) -> String {
     let advice = error.chain().find_map(of).unwrap_or_default();
     let line = format!("{error:#}{advice}");
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What helps against an error of a library, as the message goes on.
+/// Returns the advice for a library's error, which continues its message.
 fn of(error: &(dyn StdError + 'static)) -> Option<&'static str> {
     type Advice = fn(&(dyn StdError + 'static)) -> Option<&'static str>;
     const LIBRARIES: &[Advice] = &[
@@ -42,7 +42,7 @@ fn of_refusal(refusal: &Refusal) -> Option<&'static str> {
         Refusal::Stream(error) => return of_stream(error),
         Refusal::Y4m(error) => return of_y4m(error),
         Refusal::StoredVideo(stored::Error::Limit { .. }) => ": if you trust the video, raise --max-pixels",
-        Refusal::StoredVideo(stored::Error::Models { .. }) => ": take the nestcast that it was made with",
+        Refusal::StoredVideo(stored::Error::Models { .. }) => ": use the nestcast that encoded it",
         Refusal::StoredVideo(stored::Error::Empty | stored::Error::Codec(CodecError::Corrupt { .. })) => {
             ": get the video again"
         }
@@ -57,7 +57,7 @@ fn of_picture(error: &picture::Error) -> Option<&'static str> {
         picture::Error::Pixels { .. } => ": scale it down or raise --max-pixels",
         picture::Error::Length { .. } => ": raise --max-pixels",
         picture::Error::Kind(Kind::StoredVideo) => ": `nestcast decode` makes y4m or pictures of it",
-        picture::Error::Kind(Kind::Y4m) => ": name it alone, where videos are taken",
+        picture::Error::Kind(Kind::Y4m) => ": give this video alone, to a command that reads video",
         picture::Error::Kind(Kind::Stream) => ": `nestcast decode` makes a PNG of it",
         _ => return None,
     })
@@ -98,7 +98,7 @@ fn of_system(error: &io::Error) -> Option<&'static str> {
         ErrorKind::NotFound => ": check its name",
         ErrorKind::NotADirectory => ": name a folder",
         ErrorKind::PermissionDenied => ": ask its owner, or name another",
-        ErrorKind::StorageFull => ": make room",
+        ErrorKind::StorageFull => ": free some space",
         _ => return None,
     })
 }
@@ -118,12 +118,14 @@ fn of_receiver(error: &nestcast_receiver::Error) -> Option<&'static str> {
     Some(match error {
         Error::GaveUp { last, .. } => return of_receiver(last),
         Error::Untrusted { .. } => ": check --fingerprint or --ca",
-        Error::Session(ReceiverEnd::PackageMissing(_)) => ": name its folder with --model, or let it be fetched",
+        Error::Session(ReceiverEnd::PackageMissing(_)) => {
+            ": name its folder with --model, or leave --no-fetch-model out"
+        }
         Error::Closed(Code::Violation | Code::Version) | Error::Session(ReceiverEnd::Violation(_)) => {
             ": update nestcast at the older end"
         }
-        Error::Closed(Code::Token) => ": give the sender's with --token-file",
-        Error::Closed(Code::Model) => ": name it with --model",
+        Error::Closed(Code::Token) => ": give the sender's token with --token-file",
+        Error::Closed(Code::Model) => ": name the model's folder with --model",
         Error::Closed(Code::Full) => ": try later",
         _ => return None,
     })
@@ -133,7 +135,7 @@ fn of_sender(error: &nestcast_sender::Error) -> Option<&'static str> {
     use nestcast_sender::Error;
     Some(match error {
         Error::Listen { .. } => ": choose another address with --listen",
-        Error::KeyMismatch => ": name with --key the one that the certificate of --cert was made with",
+        Error::KeyMismatch => ": name with --key the private key of the certificate",
         _ => return None,
     })
 }

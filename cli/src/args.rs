@@ -25,9 +25,9 @@ use common::{decoders, positive};
 
 /// Encode a picture or a video once, cut the stream at any byte, decode every prefix.
 ///
-/// `-` is standard input or output wherever a file is named, with these exceptions: `send -` takes a video alone; the
-/// index of `search`, certificates and keys are files. Files appear whole or not at all: only a process that is killed leaves
-/// an unfinished one, .nestcast-*, which may be deleted.
+/// Where a command needs a file, `-` is standard input or output, with these exceptions: `send -` reads a video only; the
+/// index of `search`, certificates and keys must be files. A command writes a whole file or none. Only a killed process leaves an
+/// unfinished file, .nestcast-*, which you may delete.
 #[derive(Debug, Parser)]
 #[command(name = "nestcast", version, propagate_version = true)]
 pub(crate) struct Arguments {
@@ -37,28 +37,28 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Encode a PNG or JPEG picture as one stream, every prefix of which decodes, or a y4m video as one file for all bit rates
+    /// Encode a PNG or JPEG picture as a stream whose every prefix decodes, or a y4m video as one file for all bit rates
     Encode(Encode),
     /// Decode a stream, or any prefix of one, to a PNG picture, or a stored video to y4m
     Decode(Decode),
-    /// Keep the first bytes of a picture's stream, as `head -c` does, or what a bit rate carries of every frame of a video
+    /// Keep the first bytes of a picture's stream, as `head -c` does, or cut every frame of a video to fit a bit rate
     Cut(Cut),
-    /// Show a stream's header, its model and what its cuts give, or the frames of a stored video
+    /// Show a stream's header, its model and the quality of its cuts, or the frames of a stored video
     Inspect(Inspect),
-    /// Measure rate and distortion: of pictures on a grid of byte cuts, of a video at five of its bit rates
+    /// Measure rate and distortion, for pictures at a grid of byte cuts, for a video at five of its bit rates
     Eval(Eval),
     #[cfg(feature = "retrieval")]
     /// Index a folder's pictures by ordered binary codes, for `search`
     Index(Index),
     #[cfg(feature = "retrieval")]
-    /// Find the pictures of an index that are most like one, in time that does not grow with their codes' length
+    /// Find the pictures in an index that are most like your picture
     Search(Search),
     /// Broadcast pictures or video, cut to each receiver's bandwidth
     Send(Send),
-    /// Receive a broadcast, as good as the network allows
+    /// Receive a broadcast at the best quality that your network allows
     Receive(Receive),
     #[cfg(feature = "demo")]
-    /// Show a broadcast to three unequal receivers, and one photograph cut at four places, beside JPEG
+    /// Show a broadcast to three unequal receivers, and one photograph cut at four places, next to JPEG
     Demo(Demo),
 }
 
@@ -73,11 +73,11 @@ pub(crate) struct Encode {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) video: VideoCoding,
-    /// Of a picture: stop after this many bytes, a header's at least: the prefix of the whole stream, made in less time
+    /// Picture: stop after N bytes, at least a header. The result is a prefix of the whole stream and needs less time
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(MAX_HEADER as u64..))]
     pub(crate) max_bytes: Option<usize>,
-    /// The transform to encode a picture with; both decoders decode what either makes. `deep` is the model's encoder network: it takes
-    /// 1.7 times as long, and needs 0.3 % less rate at equal MS-SSIM with `photo`, 5 % less with `photo-ssim`
+    /// The transform to encode a picture with; both decoders decode both. `deep` is the model's encoder network: it needs 1.7 times
+    /// as long, and 0.3 % fewer bytes at equal MS-SSIM with `photo`, 5 % fewer with `photo-ssim`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
     /// Print the summary as JSON, on standard error if OUT.nst is `-`
@@ -93,20 +93,20 @@ pub(crate) struct Decode {
     /// The stream
     #[arg(value_name = "IN.nst")]
     pub(crate) input: PathBuf,
-    /// The PNG picture to write; of a video the y4m file, `-` for a player, or a folder for PNG pictures, named with a slash
-    /// at its end if it is not there
+    /// The PNG picture to write. For a video: a y4m file, `-` for a player, or a folder for PNG pictures; end a new folder's name with
+    /// a slash
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// The decoder [default: deep for pictures, linear for video]
+    /// The decoder [default: for pictures deep, or linear where ONNX Runtime is missing; for video linear]
     #[arg(long, value_enum)]
     pub(crate) decoder: Option<Transform>,
-    /// Of a picture: decode no more than the first N bytes
+    /// Picture: decode only the first N bytes
     #[arg(long, value_name = "N")]
     pub(crate) bytes: Option<usize>,
-    /// Of a video: decode what a receiver of this rate gets, in bits per second, or with k or M, as in 300k
+    /// Video: decode what a receiver with this bit rate gets, in bits per second, or with k or M, as in 300k
     #[arg(long, value_name = "RATE")]
     pub(crate) bitrate: Option<Bitrate>,
-    /// Of a video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
+    /// Video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
     #[arg(long, value_name = "A..B", default_value_t)]
     pub(crate) frames: FrameRange,
     #[command(flatten)]
@@ -129,17 +129,17 @@ pub(crate) struct Cut {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Length {
-    /// Of a picture: keep the first N bytes
+    /// Picture: keep the first N bytes
     #[arg(long, value_name = "N")]
     pub(crate) bytes: Option<usize>,
-    /// Of a picture: keep as many whole bytes as X bits per pixel pay for
+    /// Picture: keep the whole bytes that fit in X bits per pixel
     #[arg(long, value_name = "X", value_parser = positive)]
     pub(crate) bpp: Option<f64>,
-    /// Of a video: keep of every frame what this rate carries, in bits per second, or with k or M, as in 300k
+    /// Video: cut every frame to fit this bit rate, in bits per second, or with k or M, as in 300k
     #[arg(long, value_name = "RATE")]
     pub(crate) bitrate: Option<Bitrate>,
     #[cfg(feature = "retrieval")]
-    /// Of a code: keep the first N bits
+    /// Code: keep the first N bits
     #[arg(long, value_name = "N")]
     pub(crate) bits: Option<usize>,
 }
@@ -147,13 +147,13 @@ pub(crate) struct Length {
 #[derive(Debug, Args)]
 #[cfg_attr(feature = "retrieval", command(mut_arg("model", common::or_of_codes)))]
 pub(crate) struct Inspect {
-    /// The stream, or the file of a code
+    /// The stream, or a file with a code
     #[arg(value_name = "IN.nst")]
     pub(crate) input: PathBuf,
-    /// Of a video: the y4m it was made of, to measure PSNR against
+    /// Video: the y4m video that you encoded, to measure PSNR against
     #[arg(long, value_name = "CLIP.y4m")]
     pub(crate) original: Option<PathBuf>,
-    /// Print JSON; of a video one line for it and one for every frame
+    /// Print JSON; for a video one line for the video and one for every frame
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -162,31 +162,31 @@ pub(crate) struct Inspect {
 
 #[derive(Debug, Args)]
 pub(crate) struct Eval {
-    /// Pictures, and folders of pictures, or one y4m video
+    /// Pictures and folders of pictures, or one y4m video
     #[arg(value_name = "IMAGE|DIR|VIDEO", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
-    /// The table to write, of pictures: image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms,ssimulacra2,butteraugli; of a video:
+    /// The table to write. Pictures: image,decoder,bytes,bpp,psnr_db,ms_ssim,encode_ms,decode_ms,ssimulacra2,butteraugli. Video:
     /// kbps,frame,bytes,luma_db,ycbcr_db
     #[arg(long, value_name = "OUT.csv")]
     pub(crate) csv: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) video: VideoCoding,
     #[cfg(feature = "perceptual")]
-    /// Of pictures: SSIMULACRA2 (100: equal) and Butteraugli (3-norm, 0: equal) too, as ssimulacra2,butteraugli; takes a tenth of a
-    /// second a megapixel and cut
+    /// Pictures: measure SSIMULACRA2 (100: equal) and Butteraugli (3-norm, 0: equal) too. Each cut needs a tenth of a second for each
+    /// megapixel
     #[arg(long)]
     pub(crate) perceptual: bool,
     #[cfg(feature = "plot")]
-    /// Of a video: draw rate and PSNR
+    /// Video: draw rate and PSNR
     #[arg(long, value_name = "OUT.svg", value_parser = |text: &str| common::named(text, "svg"))]
     pub(crate) plot: Option<PathBuf>,
-    /// The decoder to measure with [default: both for pictures, linear for video, which is measured with one]
+    /// The decoder to measure with [default: for pictures both, or linear where ONNX Runtime is missing; for video linear]
     #[arg(long, value_parser = decoders())]
     pub(crate) decoder: Option<&'static [Transform]>,
     /// The transform to encode with, as for `encode`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
-    /// Of pictures: bits per pixel to cut at [default: 0.1:1.5:0.05]
+    /// Pictures: bits per pixel to cut at [default: 0.1:1.5:0.05]
     #[arg(long, value_name = "START:STOP:STEP")]
     pub(crate) grid: Option<Grid>,
     /// Print the summary as JSON, on standard error if the table or the plot is `-`
@@ -205,8 +205,7 @@ pub(crate) struct Demo {
     /// The folder to write into
     #[arg(short, long, value_name = "DIR", default_value = "nestcast-demo")]
     pub(crate) output: PathBuf,
-    /// The decoders to show of a picture, a broadcast is linear; `linear` needs no ONNX Runtime, for encoding neither
-    /// [default: both]
+    /// The decoders to show a picture with; a broadcast is always linear [default: both, or linear where ONNX Runtime is missing]
     #[arg(long, value_parser = decoders())]
     pub(crate) decoder: Option<&'static [Transform]>,
     #[command(flatten)]
@@ -215,7 +214,7 @@ pub(crate) struct Demo {
 
 #[cfg(feature = "retrieval")]
 impl Search {
-    /// Ends the program with status 2 and its usage if more pictures are to be found than are looked at.
+    /// Ends the program with status 2 and its usage if `--among` is below `--top`.
     pub(crate) fn check(&self) {
         let Some(among) = self.among.filter(|among| *among < self.top) else { return };
         let why = format!("--among {among} is fewer than the {} pictures to show: raise it or lower --top", self.top);

@@ -11,7 +11,7 @@ use nestcast_models::runtime::load_beside;
 use nestcast_models::{Composed, Runtime};
 
 use crate::args::{Decode, Transform};
-use crate::transforms::Model;
+use crate::transforms::{Model, usual_decoder};
 use crate::{files, pictures, video};
 
 pub(crate) fn run(options: &Decode) -> Result<()> {
@@ -24,28 +24,24 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
         return crate::retrieval::decode(options, input);
     }
     let of_video = options.bitrate.is_some() || !options.frames.is_all();
-    ensure!(!of_video, "--bitrate and --frames are for videos, this is a picture's stream: give --bytes");
-    let transform = options.decoder.unwrap_or(Transform::Deep);
-    // Whoever opens ONNX Runtime again waits for it, and is told what is wrong.
-    let preloaded = || (transform == Transform::Deep).then(Runtime::open);
-    load_beside(preloaded, || picture(options, transform, input)).1
+    ensure!(!of_video, "--bitrate and --frames are for videos, but this is a picture's stream: give --bytes");
+    // A second `open` waits for this one, and returns its error.
+    let preloaded = || (options.decoder != Some(Transform::Linear)).then(Runtime::open);
+    load_beside(preloaded, || picture(options, input)).1
 }
 
-fn picture(options: &Decode, transform: Transform, input: Input<'_>) -> Result<()> {
+fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
     let name = input.name();
     let failed = || format!("{name} cannot be decoded");
     let stream = input.stream()?;
     let output = Output::png(&options.output, &[&options.input])?;
     let model = Model::of_stream(&options.common, stream.header().model).with_context(failed)?;
-    let read = || pushed(options, &name, stream, &model);
-    let (picture, Pushed { fault, count, .. }) = match transform {
-        Transform::Linear => {
-            let mut pushed = read()?;
-            (pushed.decoder.render().with_context(failed)?, pushed)
-        }
+    let Pushed { mut decoder, fault, count } = pushed(options, &name, stream, &model)?;
+    let transform = options.decoder.unwrap_or_else(usual_decoder);
+    let picture = match transform {
+        Transform::Linear => decoder.render().with_context(failed)?,
         Transform::Deep => {
-            let mut pushed = read()?;
-            let (coefficients, position) = pushed.decoder.coefficients().with_context(failed)?;
+            let (coefficients, position) = decoder.coefficients().with_context(failed)?;
             let linear = model.package.linear(model.threads);
             let load = || {
                 let synthesis = model.deep_synthesis()?;
@@ -56,11 +52,13 @@ fn picture(options: &Decode, transform: Transform, input: Input<'_>) -> Result<(
             let picture = synthesis.complete(composed).with_context(failed)?;
             // Networks take longer to give up their memory than the system to take it back when the process ends.
             std::mem::forget(synthesis);
-            (picture, pushed)
+            picture
         }
     };
     if let Some(fault) = fault {
-        files::note(&format!("{name}: {fault}: the picture shows what came before; get the stream again for the rest"));
+        files::note(&format!(
+            "{name}: {fault}: the picture shows what comes before the fault; get the stream again for the rest"
+        ));
     }
     output.write(&encode_png(&picture)?)?;
     let (path, size, transform) = (options.output.display(), picture.size(), transform.name());

@@ -13,8 +13,8 @@ use nestcast_lab::demo::{
 use nestcast_media::output::Output;
 use nestcast_media::{Input, Kind, is_standard};
 
-use crate::args::{BOTH, Demo, Transform};
-use crate::transforms::Model;
+use crate::args::{Demo, Transform};
+use crate::transforms::{Model, usual_decoders};
 use crate::{files, pictures};
 
 pub(crate) fn run(options: &Demo) -> Result<()> {
@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
     let (name, mut input, max_pixels) = (Input::short_name_of(path), Input::open(path)?, options.common.max_pixels);
     if input.kind()? == Kind::Y4m {
         let linear = !options.decoder.is_some_and(|asked| asked.contains(&Transform::Deep));
-        let why = "deep decoders and --model are for pictures: video has no other than linear, leave them out";
+        let why = "deep decoders and --model are for pictures, and video has only linear: leave them out";
         ensure!(linear && options.common.model.is_none(), why);
         let clip = Clip::read(input.into_reader(), max_pixels);
         let clip = clip.with_context(|| format!("{} is refused", Input::name_of(path)))?;
@@ -45,7 +45,7 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
 }
 
 fn coders(options: &Demo, model: &Model) -> Result<Coders> {
-    let kinds = options.decoder.unwrap_or(BOTH);
+    let kinds = options.decoder.unwrap_or_else(usual_decoders);
     let decoders: Result<_> = kinds.iter().map(|&kind| Ok((kind.name(), model.decoder(kind)?))).collect();
     // The last is the best: both are shown in the order linear, deep.
     Ok(Coders { decoders: decoders?, encoder: model.encoder(kinds[kinds.len() - 1])? })

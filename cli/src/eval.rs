@@ -9,9 +9,9 @@ use nestcast_lab::rate_distortion::Row;
 use nestcast_media::output::Output;
 use nestcast_media::{Input, Kind, is_standard};
 
-use crate::args::{BOTH, Eval};
+use crate::args::Eval;
 use crate::files::{self, Lines};
-use crate::transforms::Model;
+use crate::transforms::{Model, usual_decoders};
 use crate::{advice, pictures, video};
 
 pub(crate) fn run(options: &Eval) -> Result<()> {
@@ -24,7 +24,7 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
     let of_video = options.video.is_asked_for();
     #[cfg(feature = "plot")]
     let of_video = of_video || options.plot.is_some();
-    ensure!(!of_video, "--bitrates, --effort, --loops, --frames and --plot are for one y4m video: leave them out");
+    ensure!(!of_video, "--bitrates, --effort, --renditions, --frames and --plot are for one y4m video: leave them out");
     pictures(options, alone)
 }
 
@@ -35,7 +35,7 @@ fn pictures(options: &Eval, mut alone: Option<Input<'_>>) -> Result<()> {
     let csv = options.csv.as_deref().filter(|csv| !is_standard(csv));
     let output = csv.map(|csv| Output::new(csv, &inputs)).transpose()?;
     let model = Model::open(&options.common)?;
-    let decoders = options.decoder.unwrap_or(BOTH);
+    let decoders = options.decoder.unwrap_or_else(usual_decoders);
     let decoders = decoders.iter().map(|&kind| Ok((kind.name(), model.decoder(kind)?))).collect::<Result<_>>()?;
     let encoder = (options.analysis.name(), model.encoder(options.analysis)?);
     let mut bench = Bench::new(encoder, decoders, options.grid.unwrap_or_default().rates().collect());

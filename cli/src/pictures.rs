@@ -31,7 +31,7 @@ pub(crate) fn named(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
         }
         let place = input.display();
         let found = picture::in_folder(input).with_context(|| format!("the folder {place} cannot be read"))?;
-        ensure!(!found.is_empty(), "the folder {place} holds no PNG or JPEG pictures: name another");
+        ensure!(!found.is_empty(), "the folder {place} contains no PNG or JPEG pictures: name another");
         all.extend(found);
     }
     Ok(all)
@@ -48,7 +48,10 @@ pub(crate) fn prefix(name: &str, reader: stream::Reader<Opened>, count: usize) -
     ensure!(count >= least, "{count} bytes end inside the stream's header: ask for {least} or more");
     let bytes = stream(name, reader, Some(count))?.prefix(count);
     if count > bytes.len() {
-        files::note(&format!("the stream has {} bytes, fewer than are asked for: all of it is used", bytes.len()));
+        files::note(&format!(
+            "the stream has {} bytes, fewer than you asked for: nestcast uses all of it",
+            bytes.len()
+        ));
     }
     Ok(bytes)
 }

@@ -1,4 +1,4 @@
-//! The model that a command works with, its transforms, and what to do where ONNX Runtime is missing.
+//! The model of a command, its transforms, and the advice where ONNX Runtime is missing.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use anyhow::{Context, Result, anyhow};
 use nestcast_codec::{Decoder, Encoder, Error, ModelId, Restoration};
 use nestcast_models::{DeepSynthesis, Package, Runtime, VideoPackage};
 
-use crate::args::{Common, Transform};
+use crate::args::{BOTH, Common, Transform};
+use crate::files;
 
 /// A model package with the options that go with it.
 pub(crate) struct Model {
@@ -62,7 +63,19 @@ pub(crate) fn restoration(threads: usize) -> Result<Arc<dyn Restoration>> {
     Ok(Arc::new(VideoPackage::built_in()?.deep(&runtime("--decoder linear")?, threads)?))
 }
 
-/// ONNX Runtime; where it is missing, `instead` is the option that works without it.
+/// Returns the default decoder for pictures: deep where ONNX Runtime works, else linear, and a note says why.
+pub(crate) fn usual_decoder() -> Transform {
+    let Err(error) = Runtime::open() else { return Transform::Deep };
+    files::note(&format!("nestcast uses the linear decoder: {error}; `--decoder linear` silences this note"));
+    Transform::Linear
+}
+
+/// Returns the default decoders to compare: both where ONNX Runtime works, else linear, and a note says why.
+pub(crate) fn usual_decoders() -> &'static [Transform] {
+    if usual_decoder() == Transform::Deep { BOTH } else { &[Transform::Linear] }
+}
+
+/// Opens ONNX Runtime; if it is missing, the error names the option `instead`, which works without it.
 fn runtime(instead: &str) -> Result<Runtime> {
     Runtime::open().map_err(|error| anyhow!("{error}; `{instead}` works without it"))
 }

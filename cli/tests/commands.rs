@@ -177,17 +177,53 @@ fn names_that_a_terminal_obeys_are_said_without_their_control_characters() {
 }
 
 #[test]
-fn without_onnx_runtime_each_command_names_the_way_out() {
+fn without_onnx_runtime_a_command_that_was_asked_for_networks_names_the_way_out() {
     let bench = Bench::new();
     bench.stream("s.nst");
     for (arguments, instead) in [
         (&["encode", "source.png", "-o", "out", "--analysis", "deep"][..], "`--analysis linear`"),
-        (&["decode", "s.nst", "-o", "out"], "`--decoder linear`"),
-        (&["eval", "source.png", "--csv", "out"], "`--decoder linear`"),
+        (&["decode", "s.nst", "-o", "out", "--decoder", "deep"], "`--decoder linear`"),
+        (&["eval", "source.png", "--csv", "out", "--decoder", "both"], "`--decoder linear`"),
     ] {
         let line = bench.refuse(arguments);
         assert!(line.contains("ORT_DYLIB_PATH") && line.contains(instead), "{line}");
     }
+}
+
+#[test]
+fn without_onnx_runtime_the_first_commands_work_with_the_linear_decoder_and_a_note() {
+    const NOTE: &str = "nestcast: note: nestcast uses the linear decoder: ONNX Runtime was not found";
+    let bench = Bench::new();
+    bench.stream("s.nst");
+    let (out, note) = bench.succeed(&["decode", "s.nst", "-o", "usual.png"]);
+    assert!(out.ends_with("linear decoder\n"), "{out}");
+    assert!(note.starts_with(NOTE) && note.ends_with("`--decoder linear` silences this note\n"), "{note}");
+    assert_eq!(note.lines().count(), 1, "{note}");
+    let (_, silence) = bench.succeed(&["decode", "s.nst", "-o", "linear.png", "--decoder", "linear"]);
+    assert_eq!((bench.read("usual.png"), silence), (bench.read("linear.png"), String::new()));
+
+    let (table, note) = bench.succeed(&["eval", "source.png"]);
+    assert!(table.contains("linear") && !table.contains("deep") && note.starts_with(NOTE), "{table}{note}");
+    let (json, _) = bench.succeed(&["eval", "source.png", "--json"]);
+    assert!(json.contains("\"linear\"") && !json.contains("\"deep\""), "{json}");
+}
+
+#[test]
+fn where_there_is_no_library_anywhere_the_note_says_how_to_install_it() {
+    let bench = Bench::new();
+    bench.stream("s.nst");
+    // As installed: there is no library near the program, nor in the user's cache.
+    let program = bench.path("installed");
+    std::fs::copy(env!("CARGO_BIN_EXE_nestcast"), &program).expect("a copy");
+    let mut command = bench.command(program.to_str().expect("a name"));
+    command.env_remove("ORT_DYLIB_PATH");
+    for variable in ["XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"] {
+        command.env(variable, bench.path("nowhere"));
+    }
+    let output = command.args(["decode", "s.nst", "-o", "out.png"]).output().expect("it starts");
+    let note = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && bench.path("out.png").exists(), "{note}");
+    assert!(note.contains("ONNX Runtime was not found: run `cargo xtask install-runtime`"), "{note}");
 }
 
 #[test]
@@ -200,14 +236,19 @@ fn a_missing_or_broken_model_is_refused() {
     for command in [&encode[..], &decode] {
         for model in ["no-such-model", "./no/such/folder", ""] {
             let said = bench.misuse(&[command, &[model]].concat());
-            assert!(said.contains("it is no folder; built-in models of pictures: photo, photo-ssim"), "{said}");
-            assert_eq!(said.contains("; of codes: thumb"), cfg!(feature = "retrieval"), "{said}");
+            assert!(
+                said.contains(
+                    "there is no such model and no such folder; built-in models for pictures: photo, photo-ssim"
+                ),
+                "{said}"
+            );
+            assert_eq!(said.contains("; for codes: thumb"), cfg!(feature = "retrieval"), "{said}");
         }
         assert!(bench.refuse(&[command, &["empty"]].concat()).contains("manifest"));
     }
     // Codes are not measured.
     let said = bench.misuse(&["eval", "source.png", "--model", "thumb"]);
-    assert!(said.contains("of pictures: photo, photo-ssim") && !said.contains("codes"), "{said}");
+    assert!(said.contains("for pictures: photo, photo-ssim") && !said.contains("codes"), "{said}");
 }
 
 #[test]

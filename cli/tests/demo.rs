@@ -25,6 +25,15 @@ fn the_demo_of_a_picture_is_one_page_that_loads_nothing() {
 }
 
 #[test]
+fn without_onnx_runtime_the_demo_of_a_picture_is_linear_and_a_note_says_so() {
+    let bench = Bench::new();
+    bench.write("p.png", &png::rgb(96, 64));
+    let (_, note) = bench.succeed(&["demo", "p.png", "-o", "shown"]);
+    assert!(note.contains("uses the linear decoder: ONNX Runtime was not found"), "{note}");
+    assert!(bench.path("shown/picture.html").exists());
+}
+
+#[test]
 fn the_demo_of_a_video_is_a_broadcast_and_one_page_that_loads_nothing() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));
@@ -62,7 +71,7 @@ fn the_demo_takes_pipes() {
 fn what_the_demo_cannot_do_is_said_before_it_begins() {
     let bench = Bench::new();
     bench.stream("s.nst");
-    let line = bench.refuse(&["demo", "-o", "folder"]);
+    let line = bench.refuse(&["demo", "-o", "folder", "--decoder", "both"]);
     assert!(line.contains("ORT_DYLIB_PATH") && line.contains("`--decoder linear`"), "{line}");
     assert!(!bench.path("folder").exists());
     assert!(bench.refuse(&["demo", "-o", "s.nst", "--decoder", "linear"]).contains("is a file"));

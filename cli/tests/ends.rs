@@ -49,7 +49,7 @@ fn a_signal_ends_a_broadcast_with_its_last_frame_and_a_closing_line() {
     for signal in ending_signals() {
         let bench = Bench::new();
         bench.write("clip.y4m", &clip(20));
-        let mut sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+        let mut sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
         let mut receiver = start(&bench, &sender.receive(&["-o", "frames", "--json"]));
         let mut lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
         let fifth = lines.by_ref().filter_map(|line| frame(&line)).nth(4).expect("frames come");
@@ -69,7 +69,7 @@ fn a_signal_ends_a_recording_which_is_kept() {
     for signal in ending_signals() {
         let bench = Bench::new();
         bench.write("clip.y4m", &clip(20));
-        let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+        let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
         let mut receiver = start(&bench, &sender.receive(&["-o", "record.y4m", "--json"]));
         let mut lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
         assert!(lines.by_ref().any(|line| frame(&line).is_some()), "a frame comes");
@@ -89,7 +89,7 @@ fn a_broadcast_goes_on_when_its_terminal_is_closed_if_it_is_told_to() {
     bench.write("clip.y4m", &clip(20));
     let mut sender = bench
         .command("sh")
-        .args(["-c", r#"trap '' HUP; exec "$0" "$@""#, NESTCAST, "send", "clip.y4m", "--loop", "--json"])
+        .args(["-c", r#"trap '' HUP; exec "$0" "$@""#, NESTCAST, "send", "clip.y4m", "--repeat", "--json"])
         .args(["--listen", "127.0.0.1:0"])
         .stdout(Stdio::piped())
         .spawn()
@@ -113,7 +113,7 @@ fn a_second_signal_ends_a_receiver_whose_output_nobody_reads() {
     // One frame is more than a pipe holds.
     let frame = [&b"FRAME\n"[..], &[90; 640 * 480]].concat();
     bench.write("clip.y4m", &[&b"YUV4MPEG2 W640 H480 F30:1 Cmono\n"[..], &frame].concat());
-    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+    let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
     let end = |mut receiver: Child| {
         // The first of them is heard, whichever it is, and waits for the output.
         send(&receiver, Signal::INT);
@@ -143,7 +143,7 @@ fn a_broadcast_whose_figures_nobody_reads_goes_on_and_ends() {
     let [figures, written] = bench.pipe("figures");
     let mut figures = BufReader::new(figures);
     let mut command = bench.command(NESTCAST);
-    command.args(["send", "clip.y4m", "--loop", "--json", "--listen", "127.0.0.1:0"]).stdout(written);
+    command.args(["send", "clip.y4m", "--repeat", "--json", "--listen", "127.0.0.1:0"]).stdout(written);
     let mut sender = command.spawn().expect("the binary starts");
     drop(command);
     let mut line = String::new();
@@ -177,7 +177,7 @@ fn a_broadcast_whose_figures_nobody_reads_goes_on_and_ends() {
 fn a_recording_that_would_be_too_large_is_an_error() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));
-    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+    let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
     // In units of 512 bytes or 1 kB.
     let output = bench.shell(r#"ulimit -f 20; exec "$0" "$@""#, &sender.receive(&["-o", "record.y4m"]));
     assert!(refusal(&[], &output).contains("record.y4m cannot be written"));
@@ -222,7 +222,7 @@ fn receivers_are_told_that_a_source_broke_off() {
     let header = other.iter().position(|&byte| byte == b'\n').expect("a line") + 1;
     let wider = [b"YUV4MPEG2 W40 H24 F30:1 Cmono\nFRAME\n".as_slice(), &[7; 40 * 24]].concat();
     let cut = &other[header..other.len() - 100];
-    for (rest, part) in [(cut, "breaks off inside frame 20"), (&wider, "did the video change its size?")] {
+    for (rest, part) in [(cut, "breaks off inside frame 20"), (&wider, "check whether the video changes its size")] {
         let bench = Bench::new();
         let sender = Sender::start_with(&bench, &["-"], &whole);
         let (statuses, [said, heard], failures, kept) = end_with(&bench, sender, rest);
@@ -257,7 +257,7 @@ fn standard_input_that_closes_between_two_frames_ends_a_broadcast_well() {
 fn a_player_that_ends_is_said_in_one_line() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));
-    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+    let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
     let mut receiver = start(&bench, &sender.receive(&["-o", "-"]));
     let mut output = receiver.stdout.take().expect("it is piped");
     output.read_exact(&mut [0; 2000]).expect("a video comes");
@@ -334,7 +334,7 @@ fn a_receiver_fetches_a_model_that_it_lacks_once_unless_it_may_not() {
     let bench = Bench::new();
     two_pictures(&bench);
     other_tables(&bench);
-    let sender = Sender::start(&bench, &["p", "--loop", "--rate", "30", "--model", "other", "--analysis", "linear"]);
+    let sender = Sender::start(&bench, &["p", "--repeat", "--rate", "30", "--model", "other", "--analysis", "linear"]);
     let error = refused(&bench, &sender, &["-o", "none", "--no-fetch-model"]);
     assert!(error.contains("model") && error.contains("--model"), "{error}");
     // The second finds what the first kept.
@@ -348,7 +348,7 @@ fn other_networks_are_another_package_and_only_those_who_run_networks_need_it() 
     let bench = Bench::new();
     two_pictures(&bench);
     other_networks(&bench);
-    let sender = Sender::start(&bench, &["p", "--loop", "--rate", "30", "--model", "other", "--analysis", "linear"]);
+    let sender = Sender::start(&bench, &["p", "--repeat", "--rate", "30", "--model", "other", "--analysis", "linear"]);
     let error = refused(&bench, &sender, &["-o", "none", "--decoder", "deep", "--no-fetch-model"]);
     assert!(error.contains("model package") && error.contains("--model"), "{error}");
     five_frames(&bench, &sender, &["-o", "linear", "--no-fetch-model"]);
@@ -359,7 +359,7 @@ fn other_networks_are_another_package_and_only_those_who_run_networks_need_it() 
     assert!(!cfg!(target_os = "linux") || kept.is_ok_and(|kept| kept == 1));
 
     // What was fetched is no part of a broadcast of `photo`.
-    let photo = Sender::start(&bench, &["p", "--loop", "--rate", "30", "--analysis", "linear"]);
+    let photo = Sender::start(&bench, &["p", "--repeat", "--rate", "30", "--analysis", "linear"]);
     five_frames(&bench, &photo, &["-o", "photo", "--decoder", "deep", "--no-fetch-model"]);
 }
 
@@ -367,7 +367,7 @@ fn other_networks_are_another_package_and_only_those_who_run_networks_need_it() 
 fn video_is_shown_through_its_network_if_that_is_asked_for() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));
-    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+    let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
     five_frames(&bench, &sender, &["-o", "deep", "--decoder", "deep"]);
 }
 
@@ -376,7 +376,7 @@ fn a_receiver_has_every_model_that_is_built_in() {
     let bench = Bench::new();
     two_pictures(&bench);
     let sender =
-        Sender::start(&bench, &["p", "--loop", "--rate", "30", "--model", "photo-ssim", "--analysis", "linear"]);
+        Sender::start(&bench, &["p", "--repeat", "--rate", "30", "--model", "photo-ssim", "--analysis", "linear"]);
     let mut receiver = start(&bench, &sender.receive(&["-o", "frames", "--json", "--no-fetch-model"]));
     let lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
     assert_eq!(lines.filter_map(|line| frame(&line)).take(3).count(), 3);

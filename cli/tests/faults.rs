@@ -324,7 +324,7 @@ fn a_library_that_was_cut_short_is_refused() {
     let Some(whole) = library() else { return };
     let bench = Bench::new();
     bench.stream("small.nst");
-    let decode = ["decode", "small.nst", "-o", "out.png"];
+    let decode = ["decode", "small.nst", "-o", "out.png", "--decoder", "deep"];
     for length in [0, 100, whole.len() / 2, whole.len() - 1] {
         bench.write("library", &whole[..length]);
         let mut command = bench.command(NESTCAST);
@@ -350,7 +350,7 @@ fn a_damaged_library_in_the_cache_is_refused_and_a_sound_one_is_hashed_once() {
     }
     let decode = || -> Output {
         let mut command = bench.command(program.to_str().expect("a name"));
-        command.args(["decode", "small.nst", "-o", "deep.png"]).env_remove("ORT_DYLIB_PATH");
+        command.args(["decode", "small.nst", "-o", "deep.png", "--decoder", "deep"]).env_remove("ORT_DYLIB_PATH");
         command.env("XDG_CACHE_HOME", bench.path("cache")).output().expect("it starts")
     };
     let middle = whole.len() / 2;

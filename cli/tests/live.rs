@@ -17,7 +17,7 @@ use nestcast_codec::{Format, Picture, Range};
 fn a_clip_arrives_as_video_that_a_player_reads() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));
-    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+    let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
     let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
         .args(["receive", &sender.address, "--fingerprint", &sender.fingerprint, "-o", "-", "--json"])
         // Video needs none of it.
@@ -51,7 +51,7 @@ fn a_broadcast_that_nobody_saw_says_how_to_begin_it_again() {
     let lines: Vec<&str> = notes.lines().collect();
     assert!(lines[0].starts_with("nestcast: note: receive with: nestcast receive HOST:"), "{notes}");
     assert!(lines[1].starts_with("nestcast: note: 1 frame encoded, 0 skipped"), "{notes}");
-    assert_eq!(lines[2..], ["nestcast: note: the source ended before a receiver came: --loop begins it again"]);
+    assert_eq!(lines[2..], ["nestcast: note: the source ended before anyone connected: --repeat starts it again"]);
     let (_, notes) = bench.succeed(&["send", "clip.y4m", "--listen", "127.0.0.1:0"]);
     assert!(notes.starts_with("nestcast: note: receive with: nestcast receive 127.0.0.1:"), "{notes}");
 }
@@ -81,21 +81,23 @@ fn pictures(bench: &Bench, folder: &str) -> usize {
 
 #[cfg(unix)]
 #[test]
-fn receivers_far_apart_are_in_loops_of_their_own_until_those_of_the_slowest_leave() {
+fn receivers_far_apart_have_renditions_of_their_own_until_those_of_the_slowest_leave() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));
-    let mut sender = Sender::start(&bench, &["clip.y4m", "--loop", "--loops", "2"]);
+    let mut sender = Sender::start(&bench, &["clip.y4m", "--repeat", "--renditions", "2"]);
     let mut slow = watch(&bench, &sender, "slow", "50k");
     let mut fast = watch(&bench, &sender, "fast", "2M");
-    let mut next = |loops: u64| loop {
+    let mut next = |renditions: u64| loop {
         let line = sender.line();
-        if line["loops"] == loops && line["loop_receivers"].as_object().is_some_and(|of| of.len() as u64 == loops) {
+        if line["renditions"] == renditions
+            && line["rendition_receivers"].as_object().is_some_and(|of| of.len() as u64 == renditions)
+        {
             break line;
         }
     };
     let both = next(2);
-    assert_eq!(both["loop_receivers"], serde_json::json!({ "0": 1, "1": 1 }), "{both}");
-    let of = |line: &serde_json::Value, at: usize| line["receivers"][at]["in_loop"].as_u64();
+    assert_eq!(both["rendition_receivers"], serde_json::json!({ "0": 1, "1": 1 }), "{both}");
+    let of = |line: &serde_json::Value, at: usize| line["receivers"][at]["rendition"].as_u64();
     assert_eq!([of(&both, 0), of(&both, 1)], [Some(0), Some(1)], "{both}");
     let before = [pictures(&bench, "slow"), pictures(&bench, "fast")];
     await_pictures(&bench, "slow", before[0] + 5);
@@ -104,10 +106,14 @@ fn receivers_far_apart_are_in_loops_of_their_own_until_those_of_the_slowest_leav
     assert!(Command::new("kill").args(["-INT", &id]).status().expect("there is a kill").success());
     assert!(slow.wait().expect("it ends").success());
     let one = next(1);
-    assert_eq!((of(&one, 0), &one["loop_receivers"]), (Some(1), &serde_json::json!({ "1": 1 })), "{one}");
+    assert_eq!((of(&one, 0), &one["rendition_receivers"]), (Some(1), &serde_json::json!({ "1": 1 })), "{one}");
     if cfg!(feature = "metrics") {
         let figures = get(&sender.metrics, "/metrics");
-        let told = ["\nnestcast_loops 1\n", "\nnestcast_loop_receivers{loop=\"1\"} 1\n", "\nnestcast_receiver_loop{"];
+        let told = [
+            "\nnestcast_renditions 1\n",
+            "\nnestcast_rendition_receivers{rendition=\"1\"} 1\n",
+            "\nnestcast_receiver_rendition{",
+        ];
         assert!(told.iter().all(|line| figures.contains(line)), "{figures}");
     }
     await_pictures(&bench, "fast", pictures(&bench, "fast") + 5);
@@ -126,7 +132,7 @@ fn a_clip_in_colours_comes_out_as_it_went_in() {
     let mut video = format!("YUV4MPEG2 W{width} H{height} F30:1 C420\n").into_bytes();
     (0..20).for_each(|_| video.extend([&b"FRAME\n"[..], &samples].concat()));
     bench.write("clip.y4m", &video);
-    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+    let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
     let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
         .args(sender.receive(&["-o", "-"]))
         .stdout(Stdio::piped())
@@ -169,7 +175,7 @@ fn get(address: &str, path: &str) -> String {
 fn a_receiver_that_is_refused_again_and_again_gives_up_with_one_line() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));
-    let sender = Sender::start(&bench, &["clip.y4m", "--loop", "--max-receivers", "1"]);
+    let sender = Sender::start(&bench, &["clip.y4m", "--repeat", "--max-receivers", "1"]);
     let receive = |rest: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nestcast"));
         command.args(sender.receive(rest)).current_dir(bench.path("")).env("RUST_LOG", "error");
@@ -215,7 +221,7 @@ fn a_sender_that_is_not_there_is_looked_for_again_in_however_little_time() {
 fn idle_connections_keep_nobody_from_the_metrics() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));
-    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+    let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
     let connect = |_| TcpStream::connect(&sender.metrics).expect("it listens");
     let idle: Vec<_> = (0..1000).map(connect).collect();
     let figures = get(&sender.metrics, "/metrics");
@@ -283,7 +289,7 @@ fn an_encoder_that_cannot_keep_up_is_spoken_of() {
     }
     bench.write("clip.y4m", &video);
     let mut sender = Command::new(env!("CARGO_BIN_EXE_nestcast"))
-        .args(["send", "clip.y4m", "--loop", "--listen", "127.0.0.1:0"])
+        .args(["send", "clip.y4m", "--repeat", "--listen", "127.0.0.1:0"])
         .current_dir(bench.path(""))
         .stderr(Stdio::piped())
         .spawn()
@@ -318,19 +324,21 @@ fn sources_that_cannot_be_sent_are_refused() {
     bench.write("one.png", &png::rgb(64, 48));
     bench.write("clip.y4m", &clip(3));
     for (arguments, part) in [
-        (["send", "one.png", "--effort", "fast"], "--loops and --effort are for videos"),
-        (["send", "one.png", "--loops", "2"], "--loops and --effort are for videos"),
+        (["send", "one.png", "--effort", "fast"], "--renditions and --effort are for videos"),
+        (["send", "one.png", "--renditions", "2"], "--renditions and --effort are for videos"),
         (["send", "clip.y4m", "--model", "photo"], "leave --model out"),
         (["send", "clip.y4m", "--rate", "5"], "leave it out"),
     ] {
         let line = refusal(&arguments, &bench.run(&arguments, &[]));
         assert!(line.contains(part), "{line}");
     }
-    let arguments = ["send", "one.png", "--loop"];
-    assert!(refusal(&arguments, &bench.run(&arguments, &[])).contains("--loop is for videos and folders"));
+    let arguments = ["send", "one.png", "--repeat"];
+    assert!(refusal(&arguments, &bench.run(&arguments, &[])).contains("--repeat is for videos and folders"));
     let arguments = ["send", "-", "--listen", "127.0.0.1:0"];
     assert!(refusal(&arguments, &bench.run(&arguments, &[])).contains("empty"));
-    for (option, part) in [(&["--loop"][..], "standard input cannot begin again"), (&["--rate", "5"], "leave it out")] {
+    for (option, part) in
+        [(&["--repeat"][..], "nestcast cannot start standard input again"), (&["--rate", "5"], "leave it out")]
+    {
         let arguments = [&arguments[..], option].concat();
         assert!(refusal(&arguments, &bench.run(&arguments, &clip(1))).contains(part), "{option:?}");
     }
@@ -352,9 +360,9 @@ fn a_pipe_by_name_is_sent_from_its_first_byte_and_cannot_begin_again() {
     let last: serde_json::Value = last.expect("figures").expect("JSON");
     assert_eq!(last["frames"].as_u64().zip(last["skipped"].as_u64()).map(|(made, skipped)| made + skipped), Some(3));
     bench.write("again.y4m", &clip(3));
-    assert!(refusal(&[], &send("again.y4m", "--loop")).contains("again.y4m.pipe cannot begin again"));
+    assert!(refusal(&[], &send("again.y4m", "--repeat")).contains("nestcast cannot start again.y4m.pipe again"));
     // A picture is sent without end: it is refused for what is looked at once it was read.
-    assert!(refusal(&[], &send("one.png", "--effort fast")).contains("--loops and --effort are for videos"));
+    assert!(refusal(&[], &send("one.png", "--effort fast")).contains("--renditions and --effort are for videos"));
 }
 
 #[test]
@@ -415,7 +423,7 @@ fn a_folder_of_pictures_of_several_sizes_is_refused_before_anybody_comes() {
 fn a_broadcast_is_recorded_as_a_video_that_is_there_when_it_ends() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));
-    let sender = Sender::start(&bench, &["clip.y4m", "--loop"]);
+    let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
     let record = |name: &str, retry: &str| {
         let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
             .args(sender.receive(&["-o", name, "--json", "--retry", retry]))
@@ -457,7 +465,7 @@ fn a_recording_ends_where_a_sender_of_another_rate_takes_the_place_of_the_first(
     let slower = [&bench.read("slower.y4m")[..], &clip(20)[clip(0).len()..]].concat();
     bench.write("slower.y4m", &slower);
     certify(&bench, "one.pem", "one.key");
-    let certified = ["--loop", "--cert", "one.pem", "--key", "one.key"];
+    let certified = ["--repeat", "--cert", "one.pem", "--key", "one.key"];
     let first = Sender::start(&bench, &[&["clip.y4m"], &certified[..]].concat());
     let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
         .args(first.receive(&["-o", "record.y4m", "--json", "--retry", "600"]))
@@ -509,7 +517,7 @@ fn a_broken_picture_of_a_folder_is_named_once_and_the_one_before_stays() {
     bench.write("slides/c.png", &data);
     bench.write("slides/d.png", b"no picture");
     bench.write("slides/e.png", &png::of_samples(64, 48, &[90; 64 * 48 * 3]));
-    let mut sender = Sender::start(&bench, &["slides", "--rate", "20", "--loop"]);
+    let mut sender = Sender::start(&bench, &["slides", "--rate", "20", "--repeat"]);
     let mut receive = Command::new(env!("CARGO_BIN_EXE_nestcast"))
         .args(sender.receive(&["-o", "frames"]))
         .current_dir(bench.path(""))
@@ -549,7 +557,24 @@ fn a_broken_picture_of_a_folder_is_named_once_and_the_one_before_stays() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(
-        said.lines().last().is_some_and(|line| line.contains("slides holds no picture that can be read")),
+        said.lines().last().is_some_and(|line| line.contains("slides contains no picture that nestcast can read")),
         "{said}"
     );
+}
+
+#[test]
+fn pictures_are_received_without_onnx_runtime_and_a_note_says_with_which_decoder() {
+    let bench = Bench::new();
+    bench.write("p.png", &png::rgb(64, 48));
+    let sender = Sender::start(&bench, &["p.png", "--rate", "30"]);
+    let fixed = ["receive", &sender.address, "--fingerprint", &sender.fingerprint, "-o", "frames", "--json"];
+    let mut command = bench.command(NESTCAST);
+    let mut receiver =
+        command.args(fixed).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    let lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+    assert_eq!(lines.filter(|line| line.contains("\"event\":\"frame\"")).take(2).count(), 2);
+    receiver.kill().expect("it runs");
+    let error = String::from_utf8(receiver.wait_with_output().expect("it ends").stderr).expect("text");
+    let note = "nestcast: note: nestcast uses the linear decoder: ONNX Runtime was not found";
+    assert!(error.starts_with(note) && error.lines().count() == 1, "{error}");
 }

@@ -148,7 +148,7 @@ fn a_folder_without_pictures_leaves_the_old_index() {
     let before = bench.read("all.index");
     fs::create_dir_all(bench.path("empty/in")).expect("a folder");
     let line = refuse(&bench, &["index", "empty", "-o", "all.index", "--model", "codes"]);
-    assert_eq!(line, "nestcast: the folder empty holds no PNG, JPEG or .nst pictures: name another");
+    assert_eq!(line, "nestcast: the folder empty contains no PNG, JPEG or .nst pictures: name another");
     bench.write("empty/in/bad.png", b"no picture");
     let output = run(&bench, &["index", "empty", "-o", "all.index", "--model", "codes"]);
     let error = String::from_utf8_lossy(&output.stderr);
@@ -207,7 +207,7 @@ fn a_query_that_is_no_picture_is_refused() {
     }
     let said = bench.misuse(&["search", "all.index", "pictures/1.png", "--model", "nowhere"]);
     assert!(
-        said.contains("'nowhere' for '--model <NAME|DIR>': it is no folder; built-in models of codes: thumb"),
+        said.contains("'nowhere' for '--model <NAME|DIR>': there is no such model and no such folder; built-in models for codes: thumb"),
         "{said}"
     );
 }
@@ -311,7 +311,7 @@ fn a_code_is_encoded_cut_at_any_bit_and_decoded() {
     let line = refuse(&bench, &["cut", "small.nsc", "-o", "cut.nsc", "--bytes", "13"]);
     assert_eq!(line, "nestcast: this is a code: cut it with --bits");
     let line = refuse(&bench, &["encode", "small.png", "-o", "a.nsc", "--model", "codes", "--analysis", "deep"]);
-    assert!(line.ends_with("a code has the encoder of its package: leave it out"), "{line}");
+    assert!(line.ends_with("a code uses the encoder of its package: leave it out"), "{line}");
     let line = refuse(&bench, &["decode", "cut.nsc", "-o", "cut.jpg", "--model", "codes"]);
     assert_eq!(line, "nestcast: cut.jpg would hold a PNG picture: give it a name that ends in .png");
 }

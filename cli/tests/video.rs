@@ -119,62 +119,65 @@ fn without_onnx_runtime_the_way_out_is_named() {
 fn a_rate_below_the_slowest_receivers_is_named() {
     let bench = encoded();
     let (_, note) = bench.succeed(&["cut", "clip.nst", "-o", "small.nst", "--bitrate", "20k"]);
-    assert!(note.contains("below what the slowest receiver was encoded for"), "{note}");
+    assert!(note.contains("below the slowest receiver's"), "{note}");
     let (_, note) = bench.succeed(&["cut", "clip.nst", "-o", "small.nst", "--bitrate", "60k"]);
     assert!(note.is_empty(), "{note}");
 }
 
 #[test]
-fn of_several_loops_a_cut_and_a_rate_take_the_one_that_serves_it() {
+fn of_several_renditions_a_cut_and_a_rate_take_the_one_that_serves_it() {
     let bench = encoded();
-    let encode = ["encode", "clip.y4m", "-o", "loops.nst", "--bitrates", "60k..960k", "--loops", "2"];
+    let encode = ["encode", "clip.y4m", "-o", "renditions.nst", "--bitrates", "60k..960k", "--renditions", "2"];
     let (out, _) = bench.succeed(&encode);
-    assert!(out.starts_with("loops.nst: 64x48, 20 frames for 60..960 kbit/s in 2 loops, "), "{out}");
-    let (text, _) = bench.succeed(&["inspect", "loops.nst", "--original", "clip.y4m", "--json"]);
+    assert!(out.starts_with("renditions.nst: 64x48, 20 frames for 60..960 kbit/s in 2 renditions, "), "{out}");
+    let (text, _) = bench.succeed(&["inspect", "renditions.nst", "--original", "clip.y4m", "--json"]);
     let lines = json_lines(&text);
-    assert_eq!((&lines[0]["loops_bps"], &lines[0]["loop"]), (&serde_json::json!([60_000, 240_000]), &1.into()));
+    assert_eq!(
+        (&lines[0]["renditions_bps"], &lines[0]["rendition"]),
+        (&serde_json::json!([60_000, 240_000]), &1.into())
+    );
     assert_eq!((lines.len(), &lines[FRAMES + 1]["keys"]), (FRAMES + 2, &2.into()));
-    let (text, _) = bench.succeed(&["inspect", "loops.nst"]);
+    let (text, _) = bench.succeed(&["inspect", "renditions.nst"]);
     assert!(text.contains("from 60, 240 kbit/s on; shown is that from 240\n"), "{text}");
     for (rate, of) in [("60k", "60k"), ("239k", "239k"), ("240k", "240k"), ("960k", "960k")] {
-        bench.succeed(&["cut", "loops.nst", "-o", "small.nst", "--bitrate", rate]);
+        bench.succeed(&["cut", "renditions.nst", "-o", "small.nst", "--bitrate", rate]);
         let (out, note) = bench.succeed(&["decode", "small.nst", "-o", "small.y4m"]);
         assert!(out.starts_with("small.y4m: 64x48, 20 frames from ") && note.is_empty(), "{out}{note}");
-        bench.succeed(&["decode", "loops.nst", "-o", "rate.y4m", "--bitrate", of]);
+        bench.succeed(&["decode", "renditions.nst", "-o", "rate.y4m", "--bitrate", of]);
         assert_eq!(bench.read("small.y4m"), bench.read("rate.y4m"), "{rate}");
         // What is cut is a video of one loop.
         assert_eq!(bench.read("small.nst")[4], 2);
     }
-    bench.succeed(&["decode", "loops.nst", "-o", "fast.y4m"]);
+    bench.succeed(&["decode", "renditions.nst", "-o", "fast.y4m"]);
     let (original, fast) = (frames(&bench.read("clip.y4m")), frames(&bench.read("fast.y4m")));
-    bench.succeed(&["decode", "loops.nst", "-o", "slow.y4m", "--bitrate", "239k"]);
+    bench.succeed(&["decode", "renditions.nst", "-o", "slow.y4m", "--bitrate", "239k"]);
     assert!(error(&original, &fast) < error(&original, &frames(&bench.read("slow.y4m"))));
-    bench.succeed(&["decode", "loops.nst", "-o", "part.y4m", "--frames", "12..15"]);
+    bench.succeed(&["decode", "renditions.nst", "-o", "part.y4m", "--frames", "12..15"]);
     assert_eq!(frames(&bench.read("part.y4m")), fast[12..15]);
 }
 
 #[test]
-fn of_several_loops_what_is_cut_decodes_and_what_is_broken_is_refused() {
+fn of_several_renditions_what_is_cut_decodes_and_what_is_broken_is_refused() {
     let bench = encoded();
-    bench.succeed(&["encode", "clip.y4m", "-o", "loops.nst", "--bitrates", "60k..960k", "--loops", "2"]);
-    let whole = bench.read("loops.nst");
+    bench.succeed(&["encode", "clip.y4m", "-o", "renditions.nst", "--bitrates", "60k..960k", "--renditions", "2"]);
+    let whole = bench.read("renditions.nst");
     for cut in [200, whole.len() / 2, whole.len() - 30] {
         bench.write("cut.nst", &whole[..cut]);
         let (_, note) = bench.succeed(&["decode", "cut.nst", "-o", "cut.y4m", "--bitrate", "60k"]);
         assert!(note.contains("breaks off"), "{cut}: {note}");
     }
-    let loops = 10 + 12;
+    let count_at = 10 + 12;
     for (byte, part) in [(1, "number of loops"), (4, "number of loops"), (3, "do not rise")] {
-        bench.write("bad.nst", &[&whole[..loops], &[byte], &whole[loops + 1..]].concat());
+        bench.write("bad.nst", &[&whole[..count_at], &[byte], &whole[count_at + 1..]].concat());
         let line = bench.refuse(&["decode", "bad.nst", "-o", "out"]);
         assert!(line.contains(part), "{line}");
     }
-    let four = bench.run(&["encode", "clip.y4m", "-o", "out", "--loops", "4"], &[]);
+    let four = bench.run(&["encode", "clip.y4m", "-o", "out", "--renditions", "4"], &[]);
     assert!(
         four.status.code() == Some(2) && String::from_utf8_lossy(&four.stderr).contains("4 is not in 1..=3"),
         "{four:?}"
     );
-    let (text, _) = bench.succeed(&["eval", "clip.y4m", "--bitrates", "60k..960k", "--loops", "2", "--json"]);
+    let (text, _) = bench.succeed(&["eval", "clip.y4m", "--bitrates", "60k..960k", "--renditions", "2", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let rates = report["rates"].as_array().expect("five");
     assert!(rates.windows(2).all(|pair| pair[0]["luma_db"].as_f64() < pair[1]["luma_db"].as_f64()), "{text}");
@@ -389,7 +392,7 @@ fn y4m_that_breaks_off_or_changes_its_size_is_refused_with_what_can_be_done() {
     other.extend([0; 40]);
     other.extend(&y4m[head + 2 * FRAME..]);
     bench.write("bad.y4m", &other);
-    assert!(bench.refuse(&["encode", "bad.y4m", "-o", "out"]).contains("did the video change its size?"));
+    assert!(bench.refuse(&["encode", "bad.y4m", "-o", "out"]).contains("check whether the video changes its size"));
     bench.write("bad.y4m", &y4m[..head]);
     assert!(bench.refuse(&["encode", "bad.y4m", "-o", "out"]).contains("no frames"));
     bench.write("bad.y4m", b"YUV4MPEG2 W16384 H16384 F25:1 C420\n");
@@ -415,7 +418,7 @@ fn options_of_the_other_kind_are_refused_with_what_to_use() {
         (&["decode", "clip.nst", "-o", "out", "--model", "photo"], "--model"),
         (&["inspect", "clip.nst", "--model", "photo-ssim"], "--model"),
         (&["eval", "clip.y4m", "--model", "photo"], "--model"),
-        (&["eval", "clip.y4m", "--decoder", "both"], "with each"),
+        (&["eval", "clip.y4m", "--decoder", "both"], "with one decoder each"),
         #[cfg(feature = "perceptual")]
         (&["eval", "clip.y4m", "--perceptual"], "--perceptual"),
         (&["eval", "clip.y4m", "--analysis", "deep"], "linear"),

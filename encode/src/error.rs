@@ -19,7 +19,7 @@ pub enum PictureError {
     },
     /// A picture has another size than was announced.
     #[error(
-        "a picture is {}x{} where those before it were {}x{}: scale them to one size",
+        "a picture is {}x{}, but the pictures before it were {}x{}: scale all to one size",
         given.width(), given.height(), announced.width(), announced.height()
     )]
     Size {
@@ -30,7 +30,7 @@ pub enum PictureError {
     },
     /// A picture has another format than was announced, or another range of values.
     #[error(
-        "a picture is {}, and its source announced {}: the source must announce the format that its pictures have, or convert them",
+        "a picture is {}, but its source announced {}: the source must announce the format that its pictures have, or convert them",
         named(*given), named(*announced)
     )]
     Format {
@@ -41,7 +41,7 @@ pub enum PictureError {
     },
     /// Two files have pictures of other sizes.
     #[error(
-        "{} is {}x{}, {} is {}x{}: the pictures of a broadcast have one size, scale them to it or move the others away",
+        "{} is {}x{}, but {} is {}x{}: all pictures of a broadcast need one size, so scale them or move the others away",
         file.display(), given.width(), given.height(), first.display(), size.width(), size.height()
     )]
     Sizes {
@@ -55,10 +55,10 @@ pub enum PictureError {
         size: Size,
     },
     /// Not one picture can be read.
-    #[error("it holds no picture that can be read")]
+    #[error("it contains no picture that nestcast can read")]
     NoPicture,
     /// Video is encoded of pictures of YCbCr 4:2:0 alone.
-    #[error("video is encoded of YCbCr 4:2:0, and the source announced {}: the source must convert its pictures", announced.map_or("RGB or grey", named))]
+    #[error("video needs pictures in YCbCr 4:2:0, but the source announced {}: the source must convert its pictures", announced.map_or("RGB or grey", named))]
     NotPlanar {
         /// The format that the source announced; none if its pictures are RGB or grey.
         announced: Option<Format>,

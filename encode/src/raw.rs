@@ -34,7 +34,7 @@ pub enum RawError {
         row: usize,
     },
     /// Rows are missing.
-    #[error("the {plane} has {given} bytes, and its rows take {needed}: give the whole plane, or the size that it has")]
+    #[error("the {plane} has {given} bytes, but its rows need {needed}: pass the whole plane, or its true size")]
     Length {
         /// The plane.
         plane: &'static str,

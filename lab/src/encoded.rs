@@ -57,7 +57,7 @@ pub struct EncodedVideo {
     /// What receivers are expected to carry, in kbit/s.
     least_kbps: f64,
     most_kbps: f64,
-    loops: usize,
+    renditions: usize,
     bytes: u64,
     kbps: f64,
     encode_s: f64,
@@ -110,7 +110,7 @@ impl EncodedVideo {
             frames_per_second: f64::from(header.rate.frames) / f64::from(header.rate.seconds),
             least_kbps,
             most_kbps,
-            loops: header.loops.count(),
+            renditions: header.loops.count(),
             bytes,
             kbps: kbps(bytes, frames, header.rate),
             encode_s: took.as_secs_f64(),
@@ -142,10 +142,11 @@ impl Display for EncodedVideo {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { names: Names { output, .. }, width, height, frames, bytes, kbps, encode_s, .. } = self;
         let s = if *frames == 1 { "" } else { "s" };
-        let loops = if self.loops > 1 { format!(" in {} loops", self.loops) } else { String::new() };
+        let renditions =
+            if self.renditions > 1 { format!(" in {} renditions", self.renditions) } else { String::new() };
         writeln!(
             f,
-            "{output}: {width}x{height}, {frames} frame{s} for {}..{} kbit/s{loops}, {bytes} bytes, {kbps:.0} kbit/s, \
+            "{output}: {width}x{height}, {frames} frame{s} for {}..{} kbit/s{renditions}, {bytes} bytes, {kbps:.0} kbit/s, \
              {encode_s:.1} s, {:.1} frames/s",
             self.least_kbps,
             self.most_kbps,

@@ -27,13 +27,13 @@ pub struct FrameRange {
 #[non_exhaustive]
 pub enum FrameRangeError {
     /// There are no two dots.
-    #[error("give two numbers, A..B; either may be left out")]
+    #[error("give two frame numbers, A..B; you may leave either out")]
     Dots,
     /// What stands at an end is no number.
-    #[error("`{0}` is no number of a frame")]
+    #[error("`{0}` is not a frame number")]
     Number(String),
     /// The range holds no frame.
-    #[error("these are no frames: B must be above A")]
+    #[error("this range has no frames: make B larger than A")]
     Empty,
 }
 

@@ -30,7 +30,7 @@ pub enum Error {
     #[error("it ends inside its header, after {0} bytes")]
     Header(usize),
     /// More bytes than any stream of such a picture has.
-    #[error("it goes on after {most} bytes, more than any stream of a {}x{} picture has", size.width(), size.height())]
+    #[error("it is longer than {most} bytes, the most that a stream of a {}x{} picture has", size.width(), size.height())]
     Length {
         /// The most that a stream of such a picture has.
         most: u64,

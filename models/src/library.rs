@@ -39,7 +39,7 @@ pub(crate) fn check(library: &Path, origin: Origin) -> Result<(), String> {
 
 /// All that the headers say will be mapped must be in the file. It is cheap: no more than the headers are read.
 fn check_segments(library: &Path) -> Result<(), String> {
-    let broken = |_| "it is no library, or cut short".to_owned();
+    let broken = |_| "it is cut short, or not a library".to_owned();
     let file = File::open(library).map_err(|error| error.to_string())?;
     let length = file.metadata().map_err(|error| error.to_string())?.len();
     let headers = ReadCache::new(file);

@@ -26,7 +26,7 @@ pub enum FetchError {
     Package(#[from] PackageError),
     /// It is another than was announced.
     #[error(
-        "the sender gave the model package {} with tables {given_model} where it announced {} with {announced_model}: do not trust it",
+        "the sender sent the model package {} with tables {given_model}, but it announced {} with {announced_model}: do not trust it",
         hexadecimal(given),
         hexadecimal(announced)
     )]

@@ -45,7 +45,7 @@ pub enum NetworkError {
         kind: String,
     },
     /// The caller is at fault: not exactly the inputs the network takes.
-    #[error("the network takes the inputs [{takes}], but was given [{given}]")]
+    #[error("the network needs the inputs [{takes}], but nestcast passed [{given}]")]
     Inputs {
         /// The names the network takes.
         takes: String,
@@ -53,7 +53,7 @@ pub enum NetworkError {
         given: String,
     },
     /// The caller is at fault: a tensor does not fit its input.
-    #[error("the network's input {port} takes the shape {takes}, but was given {given}")]
+    #[error("the network's input {port} needs the shape {takes}, but nestcast passed {given}")]
     Shape {
         /// The name of the input.
         port: String,
@@ -73,7 +73,7 @@ pub enum NetworkError {
         given: usize,
     },
     /// The model file is at fault: it gives something else than nestcast needs.
-    #[error("the network gives {given}, where nestcast needs {needed}")]
+    #[error("the network returns {given}, but nestcast needs {needed}")]
     Outputs {
         /// The output that is needed.
         needed: String,

@@ -168,7 +168,10 @@ fn another_format_asks_for_an_update() {
 fn packages_of_other_things_are_told_apart() {
     for (name, of) in [("video", "video"), ("thumb", "codes"), ("cifar-deep", "codes")] {
         let fault = fault(&photo().with_file_name(name));
-        assert_eq!(fault.to_string(), format!("it is a package of {of}, not of pictures: name one of pictures"));
+        assert_eq!(
+            fault.to_string(),
+            format!("it is a package for {of}, not for pictures: name a package for pictures")
+        );
     }
 }
 

@@ -22,7 +22,7 @@ pub enum Error {
         reason: String,
     },
     /// The sender does not show the certificate that is trusted.
-    #[error("the sender at {address} is not who it should be: {reason}")]
+    #[error("the receiver does not trust the sender at {address}: {reason}")]
     Untrusted {
         /// Where it is.
         address: SocketAddr,

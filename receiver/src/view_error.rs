@@ -15,7 +15,7 @@ pub enum ViewError {
     #[error(transparent)]
     Play(#[from] PlayError),
     /// The viewer does not take the model package that was asked for.
-    #[error("the sender's model package is not taken")]
+    #[error("the receiver refuses the sender's model package")]
     PackageRefused,
     /// The thread ended; [`Player::finish`](crate::Player::finish) tells why.
     #[error("the viewer ended")]

@@ -13,17 +13,17 @@ use nestcast_models::Package;
 #[cfg(feature = "retrieval")]
 use nestcast_models::codes::CodePackage;
 
-/// Most threads that may be asked for: more would only take memory.
+/// The most threads that you may ask for: more would only need memory.
 const MAX_THREADS: usize = 256;
-/// The model unless told otherwise.
+/// The default model.
 const DEFAULT_MODEL: &str = "photo";
 
-/// What turns pixels into numbers and back.
+/// A transform of pixels into numbers and back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Transform {
     /// The model's networks; needs ONNX Runtime
     Deep,
-    /// The model's linear transform; needs nothing
+    /// The model's linear transform, in plain Rust
     Linear,
 }
 
@@ -49,26 +49,26 @@ pub(super) fn decoders() -> impl TypedValueParser<Value = &'static [Transform]> 
     })
 }
 
-/// Options that every subcommand with a transform has.
+/// The options of every subcommand with a transform.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// The model of pictures: the name of a built-in one, or a model package's folder [default: photo]
+    /// The model for pictures: the name of a built-in model, or a model package's folder [default: photo]
     #[arg(long, value_name = "NAME|DIR", value_parser = model)]
     pub(crate) model: Option<String>,
     #[command(flatten)]
     threads: Threads,
-    /// Refuse pictures of more pixels than this, before memory is taken for them
+    /// Refuse pictures of more than N pixels, before nestcast allocates memory for them
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PIXELS)]
     pub(crate) max_pixels: u64,
 }
 
 impl Common {
-    /// The model asked for, or the usual one.
+    /// Returns the model that you asked for, or the default one.
     pub(crate) fn model(&self) -> &str {
         self.model.as_deref().unwrap_or(DEFAULT_MODEL)
     }
 
-    /// The number of threads asked for, or that of the cores there are.
+    /// Returns the number of threads that you asked for, or the number of cores.
     pub(crate) fn threads(&self) -> usize {
         self.threads.count()
     }
@@ -76,7 +76,7 @@ impl Common {
 
 #[derive(Debug, Args)]
 pub(crate) struct Threads {
-    /// Threads to use; the result does not depend on it [default: all cores]
+    /// The number of threads; it does not change the result [default: all cores]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_THREADS as u64))]
     threads: Option<usize>,
 }
@@ -100,11 +100,11 @@ pub(super) fn code_model(text: &str) -> Result<String, String> {
 }
 
 #[cfg(feature = "retrieval")]
-/// Has an option for a model of pictures take one of codes too.
+/// Lets an option for a model of pictures accept a model of codes too.
 pub(super) fn or_of_codes(model: clap::Arg) -> clap::Arg {
     let kinds = || [("pictures", Package::names().collect()), ("codes", CodePackage::names().collect())];
     let help =
-        "The model of pictures or codes: the name of a built-in one, or a model package's folder [default: photo]";
+        "The model for pictures or codes: the name of a built-in model, or a model package's folder [default: photo]";
     model.value_parser(move |text: &str| name_or_folder(text, &kinds())).help(help)
 }
 
@@ -113,8 +113,8 @@ fn name_or_folder(text: &str, kinds: &[(&str, Vec<&str>)]) -> Result<String, Str
     if Path::new(text).is_dir() || kinds.iter().any(|(_, names)| names.contains(&text)) {
         return Ok(text.to_owned());
     }
-    let lists: Vec<String> = kinds.iter().map(|(kind, names)| format!("of {kind}: {}", names.join(", "))).collect();
-    Err(format!("it is no folder; built-in models {}", lists.join("; ")))
+    let lists: Vec<String> = kinds.iter().map(|(kind, names)| format!("for {kind}: {}", names.join(", "))).collect();
+    Err(format!("there is no such model and no such folder; built-in models {}", lists.join("; ")))
 }
 
 #[cfg(any(feature = "plot", feature = "retrieval"))]
@@ -132,6 +132,6 @@ pub(super) fn count(text: &str) -> Result<NonZeroUsize, String> {
 pub(super) fn positive(text: &str) -> Result<f64, String> {
     match text.trim().parse() {
         Ok(value) if value > 0.0 && f64::is_finite(value) => Ok(value),
-        _ => Err(format!("`{text}` is no number above 0")),
+        _ => Err(format!("`{text}` is not a number above 0")),
     }
 }

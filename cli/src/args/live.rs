@@ -10,39 +10,39 @@ use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Trust};
 
 use super::common::{Common, Transform, count};
-use super::video::{effort, loops};
+use super::video::{effort, renditions};
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
-    /// A y4m video, `-` for one on standard input, a picture or a folder of pictures
+    /// A y4m video, `-` for a y4m video on standard input, a picture or a folder of pictures
     #[arg(value_name = "SOURCE")]
     pub(crate) source: PathBuf,
-    /// The address to listen on; `[::]:4433` takes receivers from anywhere
+    /// The address to listen on; `[::]:4433` accepts receivers from anywhere
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4433", value_parser = address)]
     pub(crate) listen: SocketAddr,
-    /// Begin a video or a folder again when it ends
-    #[arg(long = "loop")]
-    pub(crate) again: bool,
-    /// Frames per second of a picture or a folder, 1 to 1000 [default: 1]; a video has its own
+    /// Start a video or a folder again when it ends
+    #[arg(long)]
+    pub(crate) repeat: bool,
+    /// The frame rate of a picture or a folder, 1 to 1000 a second; a video has its own [default: 1]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     pub(crate) rate: Option<u32>,
-    /// The certificate chain, PEM; without it one is made, and its fingerprint shown for receivers to pin
+    /// The certificate chain, PEM; without it nestcast makes a certificate and shows its fingerprint for receivers to trust
     #[arg(long, value_name = "PEM", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
     /// The certificate's private key, PEM
     #[arg(long, value_name = "PEM", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
-    /// Let only those in who know this file's content
+    /// Accept only receivers that know this file's content
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Most receivers at once
+    /// The most receivers at once
     #[arg(long, value_name = "N", default_value = "1000", value_parser = count)]
     pub(crate) max_receivers: NonZeroUsize,
-    /// Most receivers at once at one address, as behind one router (of IPv6: in one network of 64 bits)
+    /// The most receivers at one address at once, for example behind one router (IPv6: in one network of 64 bits)
     #[arg(long, value_name = "N", default_value = "250", value_parser = count)]
     pub(crate) max_receivers_per_address: NonZeroUsize,
     #[cfg(feature = "metrics")]
-    /// Serve figures for Prometheus here, over HTTP at `/metrics`
+    /// Serve figures for Prometheus at this address, over HTTP at `/metrics`
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) metrics: Option<SocketAddr>,
     #[cfg(feature = "qlog")]
@@ -52,11 +52,11 @@ pub(crate) struct Send {
     /// The transform to encode with, as for `encode`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
-    /// Of a video: loops at most, each coded for a part of the receivers where they are far apart [default: 1, and a second where
-    /// a receiver cannot carry the others' bases]
-    #[arg(long, value_name = "N", value_parser = loops())]
-    pub(crate) loops: Option<usize>,
-    /// Of a video: how long to search for motion [default: normal, above 640x360 at 30 frames/s fast]
+    /// Video: encode up to N renditions in parallel, each for receivers of similar bandwidth [default: 1, and a second for a
+    /// receiver whose link is too slow for the first]
+    #[arg(long, value_name = "N", value_parser = renditions())]
+    pub(crate) renditions: Option<usize>,
+    /// Video: how long to search for motion [default: normal, or fast above 640x360 at 30 frames/s]
     #[arg(long, value_parser = effort())]
     pub(crate) effort: Option<Effort>,
     /// Print a line of JSON when listening, and one with statistics every second
@@ -71,29 +71,29 @@ pub(crate) struct Receive {
     /// The sender: host and port
     #[arg(value_name = "HOST:PORT")]
     pub(crate) address: Address,
-    /// A folder for PNG pictures, a y4m file, which is there when the broadcast ends or ctrl-c is pressed, or `-` for y4m on
-    /// standard output
+    /// A folder for PNG pictures, a y4m file, which appears when the broadcast ends or you press ctrl-c, or `-` for y4m on standard
+    /// output
     #[arg(short, long, value_name = "DIR|CLIP.y4m")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) trusted: Trusted,
-    /// The content of this file lets the receiver in
+    /// A file whose content the sender asks for
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Take no more than this over time: bits per second, or with k or M, as in 1.5M
+    /// Receive at most this bit rate over time, in bits per second, or with k or M, as in 1.5M
     #[arg(long, value_name = "RATE")]
     pub(crate) max_bitrate: Option<Bitrate>,
-    /// The decoder [default: deep for pictures, linear for video]
+    /// The decoder [default: for pictures deep, or linear where ONNX Runtime is missing; for video linear]
     #[arg(long, value_enum)]
     pub(crate) decoder: Option<Transform>,
-    /// Do not ask the sender for its model if it is not here
+    /// Do not ask the sender for its model if this machine lacks it
     #[arg(long)]
     pub(crate) no_fetch_model: bool,
-    /// Try again for so long while no picture comes, because the sender is not there, is full or fails, and once at
-    /// least; 0: only one attempt
+    /// Connect again for this long, and at least once, while the sender is absent, full or failing and no picture arrives; 0: try
+    /// only once
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) retry: u32,
-    /// The video or picture that is sent, to measure PSNR against
+    /// The video or picture that the sender sends, to measure PSNR against
     #[arg(long, value_name = "SOURCE", requires = "json")]
     pub(crate) original: Option<PathBuf>,
     /// Print a line of JSON for each frame, and one with totals every second; on standard error if pictures go to `-`
@@ -103,14 +103,14 @@ pub(crate) struct Receive {
     pub(crate) common: Common,
 }
 
-/// Which sender is believed.
+/// Which sender the receiver trusts.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Trusted {
     /// Trust the sender whose certificate has this SHA-256, as `nestcast send` shows it
     #[arg(long, value_name = "HEX", value_parser = fingerprint)]
     fingerprint: Option<Trust>,
-    /// Trust senders whose name one of these authorities vouches for, PEM
+    /// Trust senders whose name one of these authorities certifies, PEM
     #[arg(long, value_name = "PEM")]
     ca: Option<PathBuf>,
 }

@@ -17,10 +17,10 @@ const USUAL_AMONG: NonZeroUsize = NonZeroUsize::new(16_384).expect("above 0");
 
 #[derive(Debug, Args)]
 pub(crate) struct Index {
-    /// The folder of pictures, PNG, JPEG or .nst, with the folders in it; of a stream the first 1024 bytes are read
+    /// The folder of pictures (PNG, JPEG or .nst) with its subfolders; `index` reads the first 1024 bytes of a stream
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
-    /// The index to write; it names pictures as DIR does, so search where you index
+    /// The index to write; it names pictures as DIR does, so search in the folder where you index
     #[arg(short, long, value_name = "INDEX")]
     pub(crate) output: PathBuf,
     /// Print the summary as JSON
@@ -37,17 +37,17 @@ pub(crate) struct Search {
     /// The index that `nestcast index` wrote
     #[arg(value_name = "INDEX")]
     pub(crate) index: PathBuf,
-    /// The picture to find, PNG, JPEG or the first bytes of a stream
+    /// The picture to find: PNG, JPEG or the first bytes of a stream
     #[arg(value_name = "IMAGE")]
     pub(crate) image: PathBuf,
     /// How many pictures to show
     #[arg(long, value_name = "N", default_value = "10", value_parser = count)]
     pub(crate) top: NonZeroUsize,
-    /// Narrow the index by first bits to no fewer pictures than this, and show the nearest of these by all bits
-    /// [default: 16384, or as many as are shown]
+    /// Narrow the index to at least R pictures by their first bits, then show the nearest of these by all bits [default: 16384,
+    /// or N of --top if that is larger]
     #[arg(long, value_name = "R", value_parser = count)]
     pub(super) among: Option<NonZeroUsize>,
-    /// Draw the picture and what was found
+    /// Draw the picture and the pictures that `search` found
     #[arg(long, value_name = "OUT.png", value_parser = |text: &str| named(text, "png"))]
     pub(crate) sheet: Option<PathBuf>,
     /// Print JSON, on standard error if OUT.png is `-`
@@ -64,13 +64,13 @@ impl Search {
     }
 }
 
-/// What pictures become codes with.
+/// The options that make codes of pictures.
 #[derive(Debug, Args)]
 pub(crate) struct Codes {
-    /// The model of codes: the name of a built-in one, or its package's folder
+    /// The model for codes: the name of a built-in model, or its package's folder
     #[arg(long, value_name = "NAME|DIR", default_value = "thumb", value_parser = code_model)]
     pub(crate) model: String,
-    /// Refuse pictures of more pixels than this, before memory is taken for them
+    /// Refuse pictures of more than N pixels, before nestcast allocates memory for them
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PIXELS)]
     pub(crate) max_pixels: u64,
 }

@@ -9,45 +9,45 @@ use nestcast_codec::{Effort, FrameRate, MAX_LOOPS, Population, Size, VideoSettin
 use nestcast_media::FrameRange;
 use nestcast_proto::Bitrate;
 
-/// How a video is coded.
+/// The options that encode a video.
 #[derive(Debug, Args)]
 pub(crate) struct VideoCoding {
-    /// Of a video: what the slowest and the fastest receiver carry, in bits per second, or with k or M, as in 100k..1600k
-    /// [default: by pixels and frame rate, a factor of 16 apart, as in 226k..3616k for 640x360 at 30 frames/s: by clip about
-    /// 27 to 36 dB for the slowest and 40 to 48 dB for the fastest]
+    /// Video: the bandwidth of the slowest and of the fastest receiver, in bits per second, or with k or M, as in 100k..1600k
+    /// [default: by pixels and frame rate, a factor of 16 apart: 226k..3616k for 640x360 at 30 frames/s, about 27 to 36 dB for the
+    /// slowest and 40 to 48 dB for the fastest]
     #[arg(long, value_name = "LEAST..MOST")]
     bitrates: Option<Bitrates>,
-    /// Of a video: how long to search for motion [default: normal]
+    /// Video: how long to search for motion [default: normal]
     #[arg(long, value_parser = effort())]
     pub(crate) effort: Option<Effort>,
-    /// Of a video: code it N times side by side, each time for a part of the receivers, in one larger file; `cut` and
-    /// `decode --bitrate` take one of them [default: 1]
-    #[arg(long, value_name = "N", value_parser = loops())]
-    pub(crate) loops: Option<usize>,
-    /// Of a video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
+    /// Video: encode N renditions into one larger file, each for receivers of similar bandwidth; `cut` and `decode --bitrate`
+    /// choose the one that serves the rate [default: 1]
+    #[arg(long, value_name = "N", value_parser = renditions())]
+    pub(crate) renditions: Option<usize>,
+    /// Video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
     #[arg(long, value_name = "A..B", default_value_t)]
     pub(crate) frames: FrameRange,
 }
 
 impl VideoCoding {
-    /// Whether any of it was asked for.
+    /// Returns whether you gave any of these options.
     pub(crate) fn is_asked_for(&self) -> bool {
-        self.bitrates.is_some() || self.effort.is_some() || self.loops.is_some() || !self.frames.is_all()
+        self.bitrates.is_some() || self.effort.is_some() || self.renditions.is_some() || !self.frames.is_all()
     }
 
-    /// The rates asked for, or the usual ones, in bits a second.
+    /// Returns the rates that you asked for, or the usual ones, in bits a second.
     pub(crate) fn bitrates(&self, size: Size, rate: FrameRate) -> [u64; 2] {
         self.bitrates.map_or_else(|| Population::usual_bitrates(size, rate), |Bitrates(both)| both.map(Bitrate::bits))
     }
 
-    /// What an encoder is told.
+    /// Returns the encoder's settings.
     pub(crate) fn settings(&self, size: Size, rate: FrameRate, threads: usize) -> VideoSettings {
         let [least, most] = self.bitrates(size, rate).map(|bits| bits as f64);
         VideoSettings { size, rate, population: Population::log_uniform(least..=most), threads }
     }
 }
 
-/// What the slowest and the fastest receiver carry.
+/// The bandwidth of the slowest and of the fastest receiver.
 #[derive(Debug, Clone, Copy)]
 struct Bitrates([Bitrate; 2]);
 
@@ -57,20 +57,20 @@ impl FromStr for Bitrates {
     fn from_str(text: &str) -> Result<Self> {
         let (least, most) = text.split_once("..").context("give two rates, LEAST..MOST")?;
         let (least, most) = (least.parse()?, most.parse()?);
-        ensure!(least <= most, "the first rate is above the second");
+        ensure!(least <= most, "the first rate is above the second: give the lower one first");
         Ok(Self([least, most]))
     }
 }
 
-/// How long an encoder searches for motion.
+/// Parses how long an encoder searches for motion.
 pub(super) fn effort() -> impl TypedValueParser<Value = Effort> {
-    let fast = PossibleValue::new("fast").help("The least time, as `send` takes it for large frames");
-    let help = "A quarter to a half more time; about 7 % less rate at equal quality";
+    let fast = PossibleValue::new("fast").help("Needs the least time; `send` uses it for large frames");
+    let help = "Needs a quarter to a half more time, and about 7 % fewer bytes at equal quality";
     let names = PossibleValuesParser::new([fast, PossibleValue::new("normal").help(help)]);
     names.map(|name| if name == "fast" { Effort::Fast } else { Effort::Normal })
 }
 
-/// How often a video is coded side by side.
-pub(super) fn loops() -> RangedU64ValueParser<usize> {
+/// Parses how many renditions a video has.
+pub(super) fn renditions() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..=MAX_LOOPS as u64)
 }

@@ -25,7 +25,7 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     outcome
 }
 
-/// What the sender is told.
+/// Returns the sender's settings.
 fn config(options: &Send) -> Result<Config> {
     let token = process::token(options.token_file.as_deref())?;
     let identity = match (&options.cert, &options.key) {
@@ -78,7 +78,7 @@ async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Res
             _ = seconds.tick() => {
                 let figures = monitor.read();
                 let behind = pace.behind(began.elapsed(), figures.frames, figures.skipped);
-                let helps = "; a smaller picture or fewer frames a second help";
+                let helps = "; send a smaller picture or fewer frames a second";
                 tell(options.json, &figures, behind.map(|behind| format!("{behind}{helps}")))?;
             }
         }
@@ -86,8 +86,8 @@ async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Res
     let figures = monitor.read();
     tell(options.json, &figures, Some(figures.to_string()))?;
     let unseen = figures.accepted == 0 && ended.is_ok() && asked.try_recv().is_err();
-    if unseen && !options.again && !options.json && !is_standard(&options.source) {
-        files::note("the source ended before a receiver came: --loop begins it again");
+    if unseen && !options.repeat && !options.json && !is_standard(&options.source) {
+        files::note("the source ended before anyone connected: --repeat starts it again");
     }
     Ok(ended?)
 }

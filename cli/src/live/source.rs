@@ -18,17 +18,17 @@ pub(super) fn open(options: &Send) -> Result<LiveSource<Picture>> {
     let (path, max_pixels) = (&options.source, options.common.max_pixels);
     let rate = Rate::new(options.rate.unwrap_or(1), 1)?;
     if !is_standard(path) && path.is_dir() {
-        return stills(options, folder(path, max_pixels, rate, options.again)?);
+        return stills(options, folder(path, max_pixels, rate, options.repeat)?);
     }
     let mut input = Input::open(path)?;
     let name = input.name();
     if !is_standard(path) && input.kind()? != Kind::Y4m {
-        ensure!(!options.again, "--loop is for videos and folders, one picture stays by itself: leave it out");
+        ensure!(!options.repeat, "--repeat is for videos and folders, and one picture stays anyway: leave it out");
         return stills(options, Pictures::still(pictures::read(input, max_pixels)?, rate));
     }
-    ensure!(options.rate.is_none(), "--rate is for pictures, {name} is a video with a rate of its own: leave it out");
-    ensure!(!options.again || input.length().is_some(), "{name} cannot begin again: leave --loop out");
-    let again = options.again.then(|| {
+    ensure!(options.rate.is_none(), "--rate is for pictures, but {name} is a video and has its own rate: leave it out");
+    ensure!(!options.repeat || input.length().is_some(), "nestcast cannot start {name} again: leave --repeat out");
+    let again = options.repeat.then(|| {
         let path = path.clone();
         Box::new(move || Ok(Input::open(&path)?.into_reader())) as Box<dyn FnMut() -> _ + core::marker::Send>
     });
@@ -38,17 +38,20 @@ pub(super) fn open(options: &Send) -> Result<LiveSource<Picture>> {
 /// Pictures of which each is predicted from those before.
 fn video(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
     let linear = options.analysis == Transform::Linear;
-    ensure!(linear, "--analysis deep is for pictures, video has no other than linear: leave it out");
+    ensure!(linear, "--analysis deep is for pictures, and video has only linear: leave it out");
     video::model(&options.common)?;
-    let limit = options.loops.map_or(RenditionLimit::AsNeeded, RenditionLimit::AtMost);
+    let limit = options.renditions.map_or(RenditionLimit::AsNeeded, RenditionLimit::AtMost);
     let encoding = VideoEncoding::new(pictures.format(), options.common.threads(), limit)?;
     Ok(LiveSource::new(pictures, encoding.with_effort(options.effort)))
 }
 
 /// Pictures of which each is encoded by itself.
 fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
-    let of_video = options.loops.is_some() || options.effort.is_some();
-    ensure!(!of_video, "--loops and --effort are for videos, pictures are coded each by itself: leave them out");
+    let of_video = options.renditions.is_some() || options.effort.is_some();
+    ensure!(
+        !of_video,
+        "--renditions and --effort are for videos, because nestcast encodes each picture by itself: leave them out"
+    );
     let (model, format) = (Model::open(&options.common)?, pictures.format());
     let encoder = model.encoder(options.analysis)?.with_max_bytes(PictureEncoding::most_bytes(format.size));
     let encoding = PictureEncoding::new(format, PackageHash(model.package.hash()), encoder);
@@ -61,7 +64,7 @@ fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Pictu
     let read = move |file: &Path| pictures::read(Input::open(file)?, max_pixels);
     let files = pictures::named(&[path.to_owned()])?;
     Pictures::slides(files, rate, again, size, move |file| said(read(file))).map_err(|error| match error {
-        PictureError::NoPicture => anyhow!("{} holds no picture that can be read", path.display()),
+        PictureError::NoPicture => anyhow!("{} contains no picture that nestcast can read", path.display()),
         other => other.into(),
     })
 }

@@ -22,8 +22,8 @@ use crate::transforms::{self, Model};
 pub(super) struct Screen {
     model: Model,
     packages: Packages,
-    /// Of pictures.
-    decoder: Transform,
+    /// The decoder of pictures: the one asked for, or the usual one once a broadcast of pictures is announced.
+    decoder: Option<Transform>,
     /// What shows frames of video, if not the linear decoder alone.
     restoration: Option<Arc<dyn Restoration>>,
     place: FramePlace,
@@ -51,7 +51,6 @@ impl Screen {
         }
         let is_video = is_standard(path) || promised_format(path) == Some("y4m");
         let place = if is_video { FramePlace::new(path, &[])? } else { FramePlace::folder(path)? };
-        let decoder = options.decoder.unwrap_or(Transform::Deep);
         let deep = options.decoder == Some(Transform::Deep);
         let restoration = deep.then(|| transforms::restoration(model.threads)).transpose()?;
         let lines = options.json.then(|| Lines::beside(&options.output));
@@ -59,7 +58,7 @@ impl Screen {
         Ok(Self {
             model,
             packages,
-            decoder,
+            decoder: options.decoder,
             restoration,
             place,
             frames: None,
@@ -70,9 +69,14 @@ impl Screen {
         })
     }
 
-    fn decoding(&self, package: Package) -> Result<Decoding> {
+    fn decoder(&mut self) -> Transform {
+        *self.decoder.get_or_insert_with(transforms::usual_decoder)
+    }
+
+    fn decoding(&mut self, package: Package) -> Result<Decoding> {
+        let decoder = self.decoder();
         let &Model { threads, max_pixels, .. } = &self.model;
-        let decoding = Decoding::new(Model { package, threads, max_pixels }.decoder(self.decoder)?);
+        let decoding = Decoding::new(Model { package, threads, max_pixels }.decoder(decoder)?);
         Ok(match self.place {
             FramePlace::Video(_) => decoding.with_ycbcr420(Range::Limited),
             FramePlace::Folder(_) => decoding,
@@ -80,9 +84,9 @@ impl Screen {
     }
 
     /// The package that a broadcast is decoded with.
-    fn wanted(&self, announced: &Announcement) -> Wanted {
+    fn wanted(&mut self, announced: &Announcement) -> Wanted {
         let (model, hash) = (announced.model, announced.package.0);
-        Wanted { model, hash, networks: self.decoder == Transform::Deep }
+        Wanted { model, hash, networks: self.decoder() == Transform::Deep }
     }
 
     /// Keeps what was shown, if anything was.
@@ -96,7 +100,7 @@ impl Screen {
         if let Err(error) = &measured
             && !std::mem::replace(&mut self.warned, true)
         {
-            files::note(&format!("--original: {error}: no PSNR is measured"));
+            files::note(&format!("--original: {error}: nestcast measures no PSNR"));
         }
         measured.ok()
     }
@@ -108,7 +112,7 @@ impl Viewer for Screen {
     fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>> {
         let pixels = announced.size.pixels() as u64;
         let what = "the sender's pictures have";
-        ensure!(pixels <= self.model.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust it");
+        ensure!(pixels <= self.model.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust the sender");
         if let Some(frames) = &mut self.frames {
             if let Err(error) = frames.expect(announced.size, announced.rate) {
                 self.keep()?;
@@ -126,14 +130,18 @@ impl Viewer for Screen {
                 None => decoding,
             }));
         }
-        self.packages.find(&self.wanted(announced)).map(|package| self.decoding(package)).transpose()
+        let wanted = self.wanted(announced);
+        self.packages.find(&wanted).map(|package| self.decoding(package)).transpose()
     }
 
     fn handle_package(&mut self, announced: &Announcement, archive: Bytes) -> Result<Option<Decoding>> {
         let package = self.wanted(announced).open(&archive)?;
         let decoding = self.decoding(package.clone())?;
         if let Err(error) = self.packages.keep(&package) {
-            files::note(&format!("the fetched model is used, but not kept: {:#}", anyhow::Error::from(error)));
+            files::note(&format!(
+                "nestcast uses the fetched model, but cannot keep it: {:#}",
+                anyhow::Error::from(error)
+            ));
         }
         Ok(Some(decoding))
     }

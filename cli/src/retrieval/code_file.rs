@@ -25,7 +25,7 @@ pub(crate) fn is_code(input: &mut Input<'_>) -> Result<bool> {
 pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output) -> Result<()> {
     ensure!(options.max_bytes.is_none(), "--max-bytes is for streams: cut the code with `nestcast cut --bits N`");
     let chosen = options.analysis == Transform::Deep;
-    ensure!(!chosen, "--analysis is for streams, a code has the encoder of its package: leave it out");
+    ensure!(!chosen, "--analysis is for streams, but a code uses the encoder of its package: leave it out");
     let names = Names::new(input.name(), output.path());
     let package = CodePackage::find(options.common.model())?;
     let picture = pictures::read(input, options.common.max_pixels)?;
@@ -47,7 +47,7 @@ pub(crate) fn cut(options: &Cut, input: Input<'_>, output: &Output) -> Result<()
     let bits = options.length.bits.context("this is a code: cut it with --bits")?;
     let file = read(input)?;
     if bits > file.bits {
-        files::note(&format!("{bits} bits are asked for, the code has {}: all of it is used", file.bits));
+        files::note(&format!("you asked for {bits} bits, but the code has {}: nestcast uses all of it", file.bits));
     }
     Ok(output.write(&file.first(bits).to_bytes())?)
 }
@@ -74,7 +74,7 @@ pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
 
 pub(crate) fn inspect(options: &Inspect, input: Input<'_>) -> Result<()> {
     let name = input.name();
-    ensure!(options.original.is_none(), "--original is for videos, {name} is a code: leave it out");
+    ensure!(options.original.is_none(), "--original is for videos, but {name} is a code: leave it out");
     let file = read(input)?;
     let package = package(&file, &options.common).with_context(|| format!("{name} is refused"))?;
     let report = Report::new(name, &file, package.as_ref());

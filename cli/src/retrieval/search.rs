@@ -17,7 +17,7 @@ pub(crate) fn run(options: &Search) -> Result<()> {
     let sheet = options.sheet.as_ref().map(|path| Output::png(path, &inputs)).transpose()?;
     let names = inputs.map(Input::name_of);
     let place = &names[0];
-    ensure!(!is_standard(&options.index), "an index is mapped into memory: name its file");
+    ensure!(!is_standard(&options.index), "nestcast maps an index into memory: name its file");
     let unreadable = || format!("{place} cannot be read");
     let length = options.index.metadata().with_context(unreadable)?.len();
     ensure!(length > 0, "{place} is empty: index the pictures again");

@@ -12,7 +12,7 @@ use crate::files;
 
 /// The tables of video; refuses others.
 pub(crate) fn model(common: &Common) -> Result<VideoModel> {
-    ensure!(common.model.is_none(), "video has tables of its own, which are built in: leave --model out");
+    ensure!(common.model.is_none(), "video uses built-in tables: leave --model out");
     Ok(VideoModel::built_in())
 }
 
@@ -36,7 +36,7 @@ impl Clip {
         let (name, start, mut picture) = (&self.name, self.frames.start(), self.frames.picture());
         let failed = |error| match error {
             Error::Broken { frame } | Error::Lost { frame } if frame > start => {
-                anyhow!("{name} is refused: {error}: --frames {start}..{frame} takes what is before")
+                anyhow!("{name} is refused: {error}: --frames {start}..{frame} uses the frames before it")
             }
             _ => InputError::named(name, error).into(),
         };
@@ -52,14 +52,16 @@ impl Clip {
 pub(super) fn end(name: &str, frames: &Frames<Replayed<Opened>>, given: u64) -> Result<()> {
     if given > 0 {
         if let Some(fault) = frames.fault() {
-            files::note(&format!("{name}: {fault}: {given} frames are used, get the video again for the rest"));
+            files::note(&format!("{name}: {fault}: nestcast uses {given} frames; get the video again for the rest"));
         }
         return Ok(());
     }
     let (there, start) = (frames.reader().next_number(), frames.range().start);
     match frames.fault() {
-        Some(fault) => bail!("{name} has no frame to give: {fault}: get the video again"),
-        None if there <= start && start > 0 => bail!("{name} has {there} frames: --frames begins behind them"),
-        None => bail!("{name} has no frame to give: get the video again"),
+        Some(fault) => bail!("{name} contains no whole frame: {fault}: get the video again"),
+        None if there <= start && start > 0 => {
+            bail!("{name} has {there} frames: choose a range that --frames begins before their end")
+        }
+        None => bail!("{name} contains no whole frame: get the video again"),
     }
 }

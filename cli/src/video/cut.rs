@@ -14,7 +14,7 @@ use crate::files;
 const TOLERANCE: f64 = 1.005;
 
 pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output) -> Result<()> {
-    let Some(rate) = options.length.bitrate else { bail!("a video is cut frame by frame: give --bitrate") };
+    let Some(rate) = options.length.bitrate else { bail!("nestcast cuts a video frame by frame: give --bitrate") };
     let (name, rate) = (input.name(), rate.bits() as f64);
     // Nothing is decoded, so that no memory is taken for pictures.
     let mut video = input.stored_video(FrameRange::default(), u64::MAX)?;
@@ -28,12 +28,14 @@ pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output) -> Result<()
     clip::end(&name, &video, frames)?;
     pieces.finish()?;
     if uncut > 0 {
-        files::note(&format!("{uncut} of the {frames} frames are broken and kept whole: get the video again"));
+        files::note(&format!(
+            "{uncut} of the {frames} frames are broken, and nestcast keeps them whole: get the video again"
+        ));
     }
     let [kept, least] = [bytes, bases].map(|bytes| kbps(bytes, frames, frame_rate));
     if least > rate / 1e3 * TOLERANCE {
-        let what = "this rate is below what the slowest receiver was encoded for";
-        files::note(&format!("{what}: the bases of all frames, which are never cut, take {least:.0} kbit/s"));
+        let what = "this rate is below the slowest receiver's";
+        files::note(&format!("{what}: nestcast never cuts the base layer, and it needs {least:.0} kbit/s"));
     }
     let (path, s) = (options.output.display(), if frames == 1 { "" } else { "s" });
     files::say_beside(output, &format!("{path}: {frames} frame{s}, {bytes} bytes, {kept:.0} kbit/s\n"))

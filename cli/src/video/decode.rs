@@ -16,7 +16,7 @@ use crate::files;
 use crate::transforms;
 
 pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
-    ensure!(options.bytes.is_none(), "--bytes is for pictures: give a video --bitrate");
+    ensure!(options.bytes.is_none(), "--bytes is for pictures: for a video give --bitrate");
     let place = FramePlace::new(&options.output, &[&options.input])?;
     let model = clip::model(&options.common)?;
     let name = input.name();
@@ -39,7 +39,9 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     let Played { frames: shown, bytes, repeated } = player.played();
     clip::end(&name, player.frames(), shown)?;
     if repeated > 0 {
-        files::note(&format!("{name}: {repeated} of the {shown} frames cannot be decoded: each shows the one before"));
+        files::note(&format!(
+            "{name}: nestcast cannot decode {repeated} of the {shown} frames: each shows the frame before it"
+        ));
     }
     if place.is_standard() {
         return Ok(());

@@ -14,10 +14,10 @@ use crate::args::{Encode, Transform};
 use crate::files;
 
 pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result<()> {
-    ensure!(options.max_bytes.is_none(), "--max-bytes is for pictures: give a video --bitrates");
+    ensure!(options.max_bytes.is_none(), "--max-bytes is for pictures: for a video give --bitrates");
     ensure!(
         options.analysis == Transform::Linear,
-        "--analysis deep is for pictures, video has no other than linear: leave it out"
+        "--analysis deep is for pictures, and video has only linear: leave it out"
     );
     let model = clip::model(&options.common)?;
     let coding = &options.video;
@@ -25,7 +25,7 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result
     let mut clip = Clip::open(input, coding.frames, options.common.max_pixels)?;
     let (size, rate, range) = (clip.frames.size(), clip.frames.rate(), clip.frames.range());
     let settings = coding.settings(size, rate, options.common.threads());
-    let encoder = VideoLoops::new(&model, settings, coding.loops.unwrap_or(1))?;
+    let encoder = VideoLoops::new(&model, settings, coding.renditions.unwrap_or(1))?;
     let encoder = encoder.with_effort(coding.effort.unwrap_or_default());
     let header = VideoHeader { size, rate, range, models: model.ids(), loops: encoder.rates() };
     let failed = |error| match error {

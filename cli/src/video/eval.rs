@@ -13,10 +13,10 @@ use crate::transforms;
 
 pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
     let linear = options.analysis == Transform::Linear;
-    ensure!(linear, "--analysis deep is for pictures, video has no other than linear: leave it out");
+    ensure!(linear, "--analysis deep is for pictures, and video has only linear: leave it out");
     let both = options.decoder.is_some_and(|asked| asked.len() > 1);
-    ensure!(!both, "--decoder both is for pictures: measure a video with each");
-    ensure!(options.grid.is_none(), "--grid is for pictures: give a video --bitrates");
+    ensure!(!both, "--decoder both is for pictures: measure a video twice, with one decoder each");
+    ensure!(options.grid.is_none(), "--grid is for pictures: for a video give --bitrates");
     #[cfg(feature = "perceptual")]
     ensure!(!options.perceptual, "--perceptual is for pictures: leave it out");
     clip::model(&options.common)?;
@@ -59,8 +59,8 @@ fn measure(options: &Eval, mut clip: Clip) -> Result<(Report, Measured)> {
     let (coding, size, rate) = (&options.video, clip.frames.size(), clip.frames.rate());
     let settings = coding.settings(size, rate, options.common.threads());
     let [least, most] = coding.bitrates(size, rate);
-    let (loops, effort) = (coding.loops.unwrap_or(1), coding.effort.unwrap_or_default());
-    let mut measurement = Measurement::new(&settings, loops, effort, &rates(least, most))?;
+    let (renditions, effort) = (coding.renditions.unwrap_or(1), coding.effort.unwrap_or_default());
+    let mut measurement = Measurement::new(&settings, renditions, effort, &rates(least, most))?;
     if options.decoder.is_some_and(|asked| asked == [Transform::Deep]) {
         measurement = measurement.with_restoration(&transforms::restoration(options.common.threads())?);
     }

@@ -21,7 +21,7 @@ pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
         video.reader().check_model(&model).map_err(|error| InputError::named(&name, error))?;
         let original = Input::open(path)?.y4m(FrameRange::default(), max_pixels)?;
         let alike = original.size() == header.size && original.range() == header.range;
-        ensure!(alike, "--original has another size or range of samples: name the video that this was made of");
+        ensure!(alike, "--original has another size or range of samples: name the video that you encoded");
         comparison = Some(Comparison::new(model, original, common.threads()));
     }
     let print = |line: &Line| match options.json {

@@ -43,7 +43,7 @@ impl FromStr for Grid {
     fn from_str(text: &str) -> Result<Self> {
         let number = |text: &str| {
             let number = text.trim().parse().ok().filter(|&number| number > 0.0 && f64::is_finite(number));
-            number.with_context(|| format!("`{text}` is no number above 0"))
+            number.with_context(|| format!("`{text}` is not a number above 0"))
         };
         let [start, stop, step] = text.split(':').map(number).collect::<Result<Vec<f64>>>()?[..] else {
             bail!("give three numbers, START:STOP:STEP");

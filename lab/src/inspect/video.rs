@@ -34,11 +34,11 @@ pub struct Video {
     full_range: bool,
     /// Of frames predicted from nothing, and of residuals.
     model_ids: [String; 2],
-    /// Bits a second of every loop's slowest receiver, of several loops.
+    /// The bit rate of each rendition's slowest receiver, in bits a second, if the video has several renditions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    loops_bps: Vec<u64>,
-    /// The loop whose frames follow, from 0.
-    #[serde(rename = "loop")]
+    renditions_bps: Vec<u64>,
+    /// The rendition whose frames follow, counted from 0.
+    #[serde(rename = "rendition")]
     chosen: usize,
     /// Whether frames are compared with an original.
     #[serde(skip)]
@@ -71,7 +71,7 @@ pub struct Total {
 }
 
 impl Line {
-    /// Of a video of this name, of which loop `chosen` is read, and whose frames are compared with an original or not.
+    /// Of a video of this name, of which rendition `chosen` is read, and whose frames are compared with an original or not.
     #[must_use]
     pub fn of_header(file: &str, header: &VideoHeader, chosen: usize, compared: bool) -> Self {
         let several = header.loops.count() > 1;
@@ -82,7 +82,7 @@ impl Line {
             frames_per_second: rounded(f64::from(header.rate.frames) / f64::from(header.rate.seconds), 3),
             full_range: header.range == Range::Full,
             model_ids: header.models.map(|model| model.to_string()),
-            loops_bps: if several { header.loops.rates().to_vec() } else { Vec::new() },
+            renditions_bps: if several { header.loops.rates().to_vec() } else { Vec::new() },
             chosen,
             compared,
         })
@@ -185,10 +185,10 @@ impl Display for Video {
             "{file}\n  video     {width}x{height} YCbCr 4:2:0, {range} range, {frames_per_second} frames/s\n  \
              models    {key} of keys, {residual} of residuals\n"
         )?;
-        if !self.loops_bps.is_empty() {
-            let rates: Vec<String> = self.loops_bps.iter().map(|rate| (rate / 1000).to_string()).collect();
+        if !self.renditions_bps.is_empty() {
+            let rates: Vec<String> = self.renditions_bps.iter().map(|rate| (rate / 1000).to_string()).collect();
             let (all, chosen) = (rates.join(", "), &rates[self.chosen]);
-            writeln!(f, "  loops     for receivers from {all} kbit/s on; shown is that from {chosen}")?;
+            writeln!(f, "  renditions for receivers from {all} kbit/s on; shown is that from {chosen}")?;
         }
         let quality = if self.compared { "    Y dB  YCbCr dB" } else { "" };
         writeln!(

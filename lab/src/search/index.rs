@@ -66,7 +66,7 @@ pub fn pictures_below(folder: &Path) -> Result<Vec<PathBuf>> {
     let found = found.map_err(|(folder, error)| {
         Error::new(error).context(format!("the folder {} cannot be read", folder.display()))
     })?;
-    ensure!(!found.is_empty(), "the folder {} holds no PNG, JPEG or .nst pictures: name another", folder.display());
+    ensure!(!found.is_empty(), "the folder {} contains no PNG, JPEG or .nst pictures: name another", folder.display());
     Ok(found)
 }
 

@@ -51,7 +51,7 @@ pub enum Error {
         format: &'static str,
     },
     /// The frames come at a rate that y4m cannot have.
-    #[error("y4m cannot have {} frames in {} seconds: name a folder/", .0.0, .0.1)]
+    #[error("y4m cannot store {} frames in {} seconds: name a folder/ instead", .0.0, .0.1)]
     Rate((u32, u32)),
     /// A picture cannot be compressed.
     #[error(transparent)]
@@ -60,10 +60,10 @@ pub enum Error {
     #[error("the folder {} does not exist: create it or write elsewhere", .0.display())]
     NoFolder(PathBuf),
     /// The file may not be written.
-    #[error("{} cannot be written: it is write-protected", .0.display())]
+    #[error("{} cannot be written: it is write-protected, so remove that or write elsewhere", .0.display())]
     Protected(PathBuf),
     /// Links lead from one to the next without end.
-    #[error("{} cannot be written: its links lead in a circle", .0.display())]
+    #[error("{} cannot be written: its links form a circle, so name another file", .0.display())]
     Circle(PathBuf),
     /// The system cannot write a file.
     #[error("{} cannot be written", path.display())]

@@ -64,18 +64,18 @@ impl From<nestcast_codec::Error> for Error {
 #[non_exhaustive]
 pub enum Note {
     /// A colour profile other than sRGB's.
-    #[error("its colour profile is dropped: colours are taken as sRGB")]
+    #[error("nestcast drops its colour profile and reads its colours as sRGB")]
     Profile,
     /// The lower bits of 16.
-    #[error("it has 16 bits a sample: they are rounded to 8")]
+    #[error("it has 16 bits a sample: nestcast rounds them to 8")]
     Depth,
     /// Transparency.
-    #[error("it is partly transparent: it is laid over white")]
+    #[error("it is partly transparent: nestcast lays it over white")]
     Transparency,
     /// All pictures but the first.
-    #[error("it is animated: its first picture is used")]
+    #[error("it is animated: nestcast uses its first picture")]
     Animation,
     /// Ink.
-    #[error("it is CMYK: its colours are converted without a profile and may differ from print")]
+    #[error("it is CMYK: nestcast converts its colours without a profile, so they may differ from print")]
     Cmyk,
 }

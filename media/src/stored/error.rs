@@ -18,7 +18,7 @@ pub enum Error {
     #[error(transparent)]
     Codec(#[from] nestcast_codec::Error),
     /// Its frames need other tables.
-    #[error("it needs the models {} and {}, and {} and {} are at hand", .needed[0], .needed[1], .given[0], .given[1])]
+    #[error("it needs the models {} and {}, but this nestcast has {} and {}", .needed[0], .needed[1], .given[0], .given[1])]
     Models {
         /// Those of frames predicted from nothing, and of residuals, that they need.
         needed: [ModelId; 2],
@@ -40,7 +40,7 @@ pub enum Error {
         max: u64,
     },
     /// A frame longer than any of its size.
-    #[error("frame {frame} has {given} bytes, more than any of its size")]
+    #[error("frame {frame} has {given} bytes, more than any frame of its size can have")]
     Frame {
         /// Its number, from 0.
         frame: u64,

@@ -10,10 +10,12 @@ pub enum Error {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// Not y4m, or its header makes no sense.
-    #[error("this is no y4m video that can be read: {0}")]
+    #[error("nestcast cannot read this as y4m video: {0}")]
     Corrupt(&'static str),
     /// A kind of y4m that is not read.
-    #[error("its samples are {0}; convert them with `ffmpeg -pix_fmt yuv420p` (or yuv422p, yuv444p, gray)")]
+    #[error(
+        "its samples are {0}, which nestcast does not read: convert them with `ffmpeg -pix_fmt yuv420p` (or yuv422p, yuv444p, gray)"
+    )]
     Unsupported(String),
     /// More pixels than agreed.
     #[error("its frames have {given} pixels, over the limit of {max}")]
@@ -24,13 +26,13 @@ pub enum Error {
         max: u64,
     },
     /// The video ends inside a frame.
-    #[error("the video breaks off inside frame {frame}: whatever writes it stopped early")]
+    #[error("the video breaks off inside frame {frame}: the program that wrote it stopped early")]
     Broken {
         /// Its number, from 0.
         frame: u64,
     },
     /// What follows a frame is no frame.
-    #[error("no frame follows where frame {frame} should begin: did the video change its size?")]
+    #[error("frame {frame} does not begin where it should: check whether the video changes its size")]
     Lost {
         /// Its number, from 0.
         frame: u64,

@@ -10,7 +10,7 @@ use crate::tensor::NetworkError;
 #[non_exhaustive]
 pub enum PackageError {
     /// Neither a built-in model nor a folder.
-    #[error("no model is called {name}, nor is there a folder of that name; built in: {known}")]
+    #[error("there is no model and no folder called {name}; the built-in models are {known}")]
     Unknown {
         /// The name that was asked for.
         name: String,
@@ -57,7 +57,7 @@ pub enum Fault {
     #[error("manifest.toml: {0}: correct it or export the package again")]
     Manifest(String),
     /// The package is not one of pictures.
-    #[error("it is a package of {of}, not of pictures: name one of pictures")]
+    #[error("it is a package for {of}, not for pictures: name a package for pictures")]
     Kind {
         /// What it is of.
         of: &'static str,
@@ -76,7 +76,9 @@ pub enum Fault {
     #[error("manifest.toml names {0}, which is outside the package: do not use it, and tell its author")]
     Outside(String),
     /// Another stride, number of levels, or order of the subbands.
-    #[error("its stride, levels or subbands are not those of this build: update nestcast or export the package again")]
+    #[error(
+        "its stride, levels or subbands differ from those of this build: update nestcast or export the package again"
+    )]
     Transform,
     /// The manifest has no hash of a file that every package has.
     #[error("manifest.toml has no sha256 of {0}: run models/train/manifest.py on the package")]
@@ -107,7 +109,7 @@ pub enum Fault {
         error: GraphError,
     },
     /// Not the files of a package, each with its name, in their order.
-    #[error("it is cut, or no model package: fetch it again")]
+    #[error("it is cut short, or not a model package: fetch it again")]
     Archive,
     /// A network cannot be loaded, or is not of the kind that a package holds.
     #[error("{file}: {error}: export the package again")]

@@ -7,15 +7,17 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum RuntimeError {
     /// No library in any of the places searched.
-    #[error("ONNX Runtime not found; run `cargo xtask install-runtime` or set ORT_DYLIB_PATH")]
+    #[error("ONNX Runtime was not found: run `cargo xtask install-runtime`, or set ORT_DYLIB_PATH to its library")]
     NotFound,
     /// `ORT_DYLIB_PATH` is set, but not to a file.
-    #[error("ORT_DYLIB_PATH names {0}, which is not a file; correct it or unset it")]
+    #[error(
+        "ONNX Runtime was not found, because ORT_DYLIB_PATH names {0}, which is not a file: correct it or unset it"
+    )]
     NotAFile(PathBuf),
     /// The file is there, but is no usable ONNX Runtime.
     #[error(
-        "ONNX Runtime cannot be loaded from {library}: {reason}; \
-         run `cargo xtask install-runtime` or set ORT_DYLIB_PATH"
+        "ONNX Runtime cannot be loaded from {library}: {reason}: \
+         run `cargo xtask install-runtime`, or set ORT_DYLIB_PATH to its library"
     )]
     Unusable {
         /// The file tried.

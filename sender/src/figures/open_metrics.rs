@@ -82,13 +82,15 @@ impl Collector for Figures {
 
 /// The renditions of a video, and the receivers of each.
 fn encode_renditions(page: &mut DescriptorEncoder<'_>, figures: &Statistics) -> fmt::Result {
-    page.encode_descriptor("loops", "Loops that the newest frame was coded in", None, Gauge)?
+    page.encode_descriptor("renditions", "Renditions of the newest frame", None, Gauge)?
         .encode_gauge(&figures.renditions)?;
-    let mut gauge = page.encode_descriptor("loop_receivers", "Receivers in a loop, by its number", None, Gauge)?;
+    let mut gauge =
+        page.encode_descriptor("rendition_receivers", "Receivers of a rendition, by its number", None, Gauge)?;
     for (number, count) in figures.rendition_receivers() {
-        gauge.encode_family(&[("loop", number)])?.encode_gauge(&count)?;
+        gauge.encode_family(&[("rendition", number)])?.encode_gauge(&count)?;
     }
-    let mut gauge = page.encode_descriptor("receiver_loop", "The number of a receiver's loop", None, Gauge)?;
+    let mut gauge =
+        page.encode_descriptor("receiver_rendition", "The number of a receiver's rendition", None, Gauge)?;
     for receiver in &figures.receivers {
         if let Some(number) = receiver.rendition {
             gauge.encode_family(&[("receiver", receiver.address.to_string())])?.encode_gauge(&number)?;
@@ -169,7 +171,7 @@ mod tests {
             "nestcast_refusals_total{code=\"full\"} 1",
             "nestcast_receiver_delivery_rate_bits_per_second{receiver=\"192.0.2.1:4433\"} 5000.0",
             "nestcast_receiver_cut_reasons_total{receiver=\"192.0.2.1:4433\",reason=\"path_busy\"} 0",
-            "nestcast_loop_receivers{loop=\"1\"} 1",
+            "nestcast_rendition_receivers{rendition=\"1\"} 1",
             "# EOF",
         ] {
             assert!(text.lines().any(|it| it == line), "{line} is not in\n{text}");

@@ -16,8 +16,8 @@ struct Report<'a> {
     accepted: u64,
     refused: u64,
     source_failures: u64,
-    loops: u64,
-    loop_receivers: BTreeMap<u64, u64>,
+    renditions: u64,
+    rendition_receivers: BTreeMap<u64, u64>,
     receivers: &'a [ReceiverStatistics],
 }
 
@@ -31,8 +31,8 @@ impl Serialize for Statistics {
             accepted: self.accepted,
             refused: self.refused(),
             source_failures: self.source_failures,
-            loops: self.renditions,
-            loop_receivers: self.rendition_receivers(),
+            renditions: self.renditions,
+            rendition_receivers: self.rendition_receivers(),
             receivers: &self.receivers,
         };
         report.serialize(serializer)
@@ -42,7 +42,7 @@ impl Serialize for Statistics {
 #[derive(Serialize)]
 struct ReceiverReport {
     address: String,
-    in_loop: Option<u64>,
+    rendition: Option<u64>,
     target_rate_bits: u64,
     delivery_rate_bits: u64,
     frames: u64,
@@ -62,7 +62,7 @@ impl Serialize for ReceiverStatistics {
         let Self { sent, path, .. } = self;
         let report = ReceiverReport {
             address: self.address.to_string(),
-            in_loop: self.rendition,
+            rendition: self.rendition,
             target_rate_bits: path.target_rate().bits(),
             delivery_rate_bits: self.delivery_rate.bits(),
             frames: sent.frames,
