@@ -63,7 +63,8 @@ const CODEC: Rooms = &[
     ("subband", &["error", "simd", "picture", "colour"]),
     ("wavelet", &["parallel", "scratch", "simd", "picture", "colour", "subband"]),
     ("post_filter", &["error", "scratch", "simd"]),
-    ("model", &["error", "subband", "wavelet", "post_filter"]),
+    ("tables", &[]),
+    ("model", &["error", "subband", "wavelet", "post_filter", "tables"]),
     ("transform", &["error", "picture", "model", "subband"]),
     (
         "linear",
@@ -90,6 +91,7 @@ const CODEC: Rooms = &[
     (
         "video",
         &[
+            "tables",
             "error",
             "parallel",
             "scratch",
@@ -134,6 +136,7 @@ const CODEC: Rooms = &[
             "colour",
             "subband",
             "post_filter",
+            "tables",
             "model",
             "transform",
             "linear",

@@ -10,7 +10,8 @@ use std::{
 use crate::{
     cargo,
     failure::{Failure, Result},
-    package::{VERSION, epoch, files, install, packages, succeed, tar},
+    manual,
+    staging::{VERSION, epoch, files, install, packages, succeed, tar},
 };
 
 /// Where completions belong, by their names here.
@@ -23,15 +24,15 @@ const COMPLETIONS: [(&str, &str); 3] = [
 const MARK: &[u8] = b"GLIBC_2.";
 
 /// Packages a program with its manual; gives the package's path.
-pub(crate) fn package(program: &Path, manual: &Path) -> Result<PathBuf> {
+pub(crate) fn package(program: &Path, pages: &Path) -> Result<PathBuf> {
     if consts::OS != "linux" {
         return Err(Failure::say("a Debian package is built on Linux"));
     }
     let packages = packages()?;
     let tree = packages.join("debian");
-    crate::manual::clear(&tree)?;
+    manual::clear(&tree)?;
     let data = tree.join("data");
-    lay_out(&data, program, manual)?;
+    lay_out(&data, program, pages)?;
     let control = control(&fs::read(program).map_err(Failure::at(program))?, size(&data)?)?;
     write(&tree.join("control/control"), control.as_bytes())?;
     let mut members = vec![("debian-binary".to_owned(), b"2.0\n".to_vec())];

@@ -17,6 +17,7 @@ mod platform;
 mod programs;
 mod python;
 mod runtime;
+mod staging;
 mod testing;
 mod wasm;
 
