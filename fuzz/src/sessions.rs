@@ -155,7 +155,7 @@ impl Receiver {
             }
             ToReceiver::Ready => self.session.handle_ready(self.now),
             ToReceiver::PackageMissing => self.session.handle_package_missing(self.now),
-            ToReceiver::PackageTaken => self.session.handle_package_taken(),
+            ToReceiver::PackageTaken => self.session.handle_package_taken(self.now),
             ToReceiver::Said => self.session.handle_said(),
             ToReceiver::Opened(stream) => {
                 self.opened.insert(stream.into());

@@ -94,7 +94,7 @@
 //!         match output {
 //!             ReceiverOutput::Say(_message) => session.handle_said(), // once the control stream has taken it
 //!             ReceiverOutput::Welcome { .. } => session.handle_ready(now), // or `handle_package_missing`
-//!             ReceiverOutput::Package(_) => session.handle_package_taken(), // if it is the right one
+//!             ReceiverOutput::Package(_) => session.handle_package_taken(now), // if it is the right one
 //!             ReceiverOutput::Frame(frame) => shown.push((frame.header.id, frame.prefix.len())),
 //!             ReceiverOutput::More(_) => {}          // more of the picture that was shown last
 //!             ReceiverOutput::ReadUnordered(_) => {} // a transport that reads in order ignores it

@@ -146,7 +146,7 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
                 ReceiverOutput::Welcome { welcome, sender_clock } => self.answer(&welcome, sender_clock).await?,
                 ReceiverOutput::Package(package) => {
                     self.sink.handle_package(package).await.map_err(Error::refused)?;
-                    self.session.handle_package_taken();
+                    self.session.handle_package_taken(self.epoch.elapsed());
                 }
                 ReceiverOutput::Frame(arrived) => self.hand_over(arrived)?,
                 ReceiverOutput::More(more) => {

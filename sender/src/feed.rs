@@ -124,7 +124,7 @@ impl<'a, C: Connection> Feed<'a, C> {
 
     /// Does what is to be done, and waits for what comes next.
     async fn turn(&mut self, frames: &mut FrameReceiver, is_live: &mut bool) -> Result<(), End> {
-        if self.session.publisher().needs_join() {
+        if self.session.needs_join() {
             self.entry.request_join(self.session.rendition());
         }
         let writes = self.take_outputs().await?;

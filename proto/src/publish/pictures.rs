@@ -131,6 +131,10 @@ impl Policy for Pictures {
         u64::from(self.waiting.is_some())
     }
 
+    fn handle_unseen(&mut self, _writer: &mut Writer) {
+        self.still.forget();
+    }
+
     fn handle_end(&mut self, writer: &mut Writer) {
         self.still.end();
         if let Some(late) = writer.late() {

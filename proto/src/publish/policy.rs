@@ -46,6 +46,9 @@ pub(super) trait Policy: fmt::Debug + Send + Sync {
     /// The next frame is not predicted from those before.
     fn handle_other_loop(&mut self, _writer: &mut Writer) {}
 
+    /// The receiver could show nothing of what was written so far.
+    fn handle_unseen(&mut self, writer: &mut Writer);
+
     /// `count` frames were due and never handed over.
     fn handle_missed(&mut self, writer: &mut Writer, count: u64) {
         writer.skip(count);

@@ -155,6 +155,12 @@ impl Publisher {
         self.policy.handle_end(&mut self.writer);
     }
 
+    /// The receiver could show nothing of what was written so far, as while it lacked its model: what it is given next begins
+    /// anew.
+    pub fn handle_unseen(&mut self) {
+        self.policy.handle_unseen(&mut self.writer);
+    }
+
     /// `count` frames were due and never handed over.
     pub fn handle_missed(&mut self, count: u64) {
         self.policy.handle_missed(&mut self.writer, count);

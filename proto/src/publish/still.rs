@@ -55,6 +55,12 @@ impl Still {
         true
     }
 
+    /// The receiver has nothing of it: the picture is sent anew though it stays.
+    pub(crate) fn forget(&mut self) {
+        self.frame = None;
+        self.stays = false;
+    }
+
     /// Something newer is due, or nothing more is.
     pub(crate) const fn end(&mut self) {
         self.stays = false;

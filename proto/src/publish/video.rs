@@ -160,6 +160,10 @@ impl Policy for Video {
         writer.skip(self.owed.give_up());
     }
 
+    fn handle_unseen(&mut self, writer: &mut Writer) {
+        self.handle_other_loop(writer);
+    }
+
     fn handle_missed(&mut self, writer: &mut Writer, count: u64) {
         writer.skip(count + self.owed.miss(count));
     }

@@ -109,6 +109,9 @@ impl ReceiverSession {
 
     /// Bytes of the control stream came, in order.
     pub fn handle_control_bytes(&mut self, bytes: &[u8]) {
+        if self.has_ended {
+            return;
+        }
         self.control.handle_bytes(bytes);
         while !self.has_ended {
             match self.control.poll() {
@@ -143,9 +146,10 @@ impl ReceiverSession {
     }
 
     /// The package of [`ReceiverOutput::Package`] is right: frames are used from now on.
-    pub fn handle_package_taken(&mut self) {
+    pub fn handle_package_taken(&mut self, now: Duration) {
         if let Some(fetch) = &mut self.fetch {
             fetch.handle_taken();
+            self.deadlines.handle_frame(now);
         }
     }
 

@@ -24,6 +24,7 @@ use crate::publish::step::Step;
 use crate::session::token::same_token;
 use crate::wire::close::{Close, Code};
 use crate::wire::control::Control;
+use crate::wire::limits::MAX_MESSAGE;
 use crate::wire::message::{Clock, Hello, Message, ModelRequest, Welcome};
 use crate::wire::version::VersionRange;
 
@@ -37,6 +38,9 @@ pub struct Offer {
     /// What a receiver must know; `None` lets everyone in.
     pub token: Option<Bytes>,
 }
+
+/// Most bytes of messages that wait while a place is looked for.
+const MAX_HELD_BYTES: usize = 4 * MAX_MESSAGE;
 
 /// How far the session has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +86,10 @@ pub struct SenderSession {
     /// Whether the package was asked for before.
     was_asked: bool,
     package: Option<PackageStream>,
+    /// Of pictures: the newest that was due while the package goes.
+    kept: Option<BroadcastFrame>,
+    /// The path as of the last frame.
+    path: PathStats,
     /// Whether the driver was asked to await the last stream.
     awaits_last: bool,
     outputs: VecDeque<SenderOutput>,
@@ -103,6 +111,8 @@ impl SenderSession {
             finished: Finished::default(),
             was_asked: false,
             package: None,
+            kept: None,
+            path: PathStats::default(),
             awaits_last: false,
             outputs: VecDeque::new(),
         }
@@ -134,9 +144,15 @@ impl SenderSession {
             max_bitrate: self.max_bitrate,
             useful_bytes: self.publisher.useful_bytes(),
             owed_frames: self.publisher.owed_frames(),
-            needs_join: self.publisher.needs_join(),
+            needs_join: self.needs_join(),
             rendition: self.rendition(),
         }
+    }
+
+    /// Whether the receiver can go on only with a [`Join`](crate::Join), and could show it.
+    #[must_use]
+    pub fn needs_join(&self) -> bool {
+        self.package.is_none() && self.publisher.needs_join()
     }
 
     /// The number of the rendition that the newest frame was of; `None` before the first, and where there are no renditions.
@@ -147,8 +163,14 @@ impl SenderSession {
 
     /// Bytes of the control stream came, in order.
     pub fn handle_control_bytes(&mut self, now: Duration, bytes: &[u8]) {
+        if self.phase == Phase::Ended {
+            return;
+        }
         self.control.handle_bytes(bytes);
         self.take_messages(now);
+        if self.control.held_bytes() > MAX_HELD_BYTES {
+            self.violation("a receiver says too much before it is let in");
+        }
     }
 
     /// The receiver has a place. `clock`: the time now, in microseconds since 1970-01-01 UTC, by the clock of frames' `captured`.
@@ -172,16 +194,37 @@ impl SenderSession {
         if self.phase != Phase::Live {
             return;
         }
+        self.path = *path;
+        match self.package {
+            None => self.begin_frame(now, frame),
+            Some(_) => self.keep_frame(frame),
+        }
+    }
+
+    fn begin_frame(&mut self, now: Duration, frame: &BroadcastFrame) {
         let followed = self.follower.follow(frame);
         if followed.begins_anew {
             self.publisher.handle_other_loop();
         }
-        if self.package.is_some() {
-            // Without its model the receiver cannot show it.
-            return self.publisher.handle_missed(1);
+        self.publisher.handle_frame(now, followed.frame, &self.path);
+        self.outputs.push_back(SenderOutput::AllowBeyond(self.publisher.packets_beyond(&self.path)));
+    }
+
+    /// While the model goes no frame can be shown: of pictures the newest waits, of video the next one begins anew.
+    fn keep_frame(&mut self, frame: &BroadcastFrame) {
+        let is_video = self.offer.welcome.video.is_some();
+        if is_video || self.kept.replace(frame.clone()).is_some() {
+            self.publisher.handle_missed(1);
         }
-        self.publisher.handle_frame(now, followed.frame, path);
-        self.outputs.push_back(SenderOutput::AllowBeyond(self.publisher.packets_beyond(path)));
+    }
+
+    /// The model is sent: the receiver could show nothing before.
+    fn end_package(&mut self, now: Duration) {
+        self.package = None;
+        self.publisher.handle_unseen();
+        if let Some(frame) = self.kept.take() {
+            self.begin_frame(now, &frame);
+        }
     }
 
     /// So many frames were due and are not there any more.
@@ -270,11 +313,15 @@ impl SenderSession {
         if let Some(package) = &mut self.package {
             let output = package.poll(now);
             if package.is_whole() {
-                self.package = None;
+                self.end_package(now);
             }
             return output;
         }
         if !matches!(self.phase, Phase::Live | Phase::Ending(_)) {
+            return None;
+        }
+        if self.current.is_some_and(|current| current.stream.is_none()) {
+            // The transport opens its stream.
             return None;
         }
         match self.publisher.poll() {

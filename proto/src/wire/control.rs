@@ -22,6 +22,11 @@ impl Control {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// Bytes that are held: of messages that are not whole, or were not polled.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// The next whole message of a known type.
     ///
     /// # Errors

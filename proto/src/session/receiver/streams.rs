@@ -257,6 +257,10 @@ impl Streams {
         let has_place = self.kept_streams() < parity::MAX_KEPT_STREAMS;
         let number = header.stream;
         let Some(stream) = self.streams.get_mut(&number) else { return Ok(()) };
+        if stream.parity.came {
+            // Two came side by side.
+            return Ok(());
+        }
         stream.parity.begin(stream.came, header, parity, has_place);
         if !stream.parity.is_repairing() {
             return Ok(());

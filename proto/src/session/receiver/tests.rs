@@ -114,7 +114,7 @@ fn a_missing_package_is_asked_for_if_it_may_be_and_frames_wait_for_it() {
     assert_eq!(outputs(&mut session, SECOND), [], "it may go on");
     session.handle_stream_end(SECOND, 7);
     assert_eq!(outputs(&mut session, SECOND), [ReceiverOutput::Package(Bytes::from_static(b"sound"))]);
-    session.handle_package_taken();
+    session.handle_package_taken(SECOND);
     session.handle_opened(11);
     session.handle_stream_bytes(SECOND, 11, 0, frame(1, 9));
     session.handle_stream_end(SECOND, 11);

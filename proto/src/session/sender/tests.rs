@@ -47,10 +47,15 @@ impl Driver {
     }
 
     fn frame(&mut self, id: u64, length: usize) {
+        self.frame_since(id, id, length);
+    }
+
+    /// A frame of a picture that stays since this one.
+    fn frame_since(&mut self, id: u64, since: u64, length: usize) {
         let now = INTERVAL * u32::try_from(id).expect("few");
         let bytes = Bytes::from(vec![7; length]);
         let join = (id == 0).then(|| crate::Join { base: 10, bytes: bytes.clone() });
-        let frame = Frame { id, skipped: 0, captured: 0, since: id, base: 10, bytes, join };
+        let frame = Frame { id, skipped: 0, captured: 0, since, base: 10, bytes, join };
         self.session.handle_frame(now, &frame.into(), &self.path);
         self.drive(now);
     }
@@ -153,7 +158,7 @@ fn a_package_goes_before_frames_within_the_cap_and_once() {
     driver.drive(3 * turn);
     assert!(driver.streams[0].ends_with(&[7; 10_000]) && driver.did.contains(&SenderOutput::Finish(0)));
     driver.frame(1, 500);
-    assert_eq!((driver.streams.len(), driver.session.stats().skipped), (2, 1), "frames are sent again");
+    assert_eq!((driver.streams.len(), driver.session.stats().skipped), (3, 0), "the frame that waited, and the next");
     driver.say(turn, &Message::ModelRequest(ModelRequest { package: PACKAGE }));
     assert_eq!(driver.refused(), Some(Code::Violation));
     let mut other = Driver::admitted(offer(None), None);
@@ -208,4 +213,36 @@ fn when_the_rate_falls_streams_are_reset_and_their_bases_go_first() {
     let did: Vec<_> =
         driver.did.iter().filter(|output| !matches!(output, SenderOutput::AllowBeyond(_))).cloned().collect();
     assert_eq!(did, expected);
+}
+
+#[test]
+fn a_picture_that_stays_is_sent_anew_to_a_receiver_that_lacked_the_model_when_it_came() {
+    let mut driver = Driver::admitted(offer(None), Some(Bitrate::from_bits(400_000)));
+    driver.frame_since(0, 0, 500);
+    driver.say(Duration::ZERO, &Message::ModelRequest(ModelRequest { package: PACKAGE }));
+    (1..4).for_each(|id| driver.frame_since(id, 0, 500));
+    assert_eq!(
+        driver.streams.len(),
+        3,
+        "the first frame, the model, and the newest frame as soon as the model is whole"
+    );
+    assert!(driver.streams[1].ends_with(&[7; 10_000]) && driver.streams[2].ends_with(&[7; 500]));
+    driver.frame_since(4, 0, 500);
+    assert_eq!(driver.streams.len(), 3, "now it stays");
+}
+
+#[test]
+fn nothing_is_written_before_the_stream_is_open() {
+    let mut driver = Driver::admitted(offer(None), None);
+    let frame = |id| Frame { id, skipped: 0, captured: 0, since: id, base: 10, bytes: vec![7; 500].into(), join: None };
+    driver.session.handle_frame(Duration::ZERO, &frame(0).into(), &driver.path);
+    let outputs: Vec<_> = std::iter::from_fn(|| driver.session.poll(Duration::ZERO)).collect();
+    assert_eq!(outputs.last(), Some(&SenderOutput::Open(Urgency::InTurn)));
+    driver.session.handle_frame(INTERVAL, &frame(1).into(), &driver.path);
+    let outputs: Vec<_> = std::iter::from_fn(|| driver.session.poll(INTERVAL)).collect();
+    assert!(outputs.iter().all(|output| matches!(output, SenderOutput::AllowBeyond(_))), "{outputs:?}");
+    driver.streams.push(Vec::new());
+    driver.session.handle_opened(0);
+    driver.drive(INTERVAL);
+    assert!(driver.did.contains(&SenderOutput::Finish(0)) && driver.streams[0].len() > 10);
 }
