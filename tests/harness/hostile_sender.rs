@@ -162,12 +162,8 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
     if *scenario == Scenario::NoWelcome {
         return Err(connection.closed().await.into());
     }
-    let (ModelId(model), package) = scenario.model();
-    let rate = if *scenario == Scenario::RateBeyondReason { (1_000_000, 1) } else { (30, 1) };
-    let (width, height) = SIZE;
-    let video = matches!(scenario, Scenario::Video(_) | Scenario::ClockThatJumps(_))
-        .then(|| Video { residual: hostile_video::models()[1].0, full_range: false });
-    let welcome = Welcome { model, package, width, height, rate, video };
+    let welcome = announce(scenario);
+    let package = welcome.package;
     if let Scenario::LaterVersion { chosen } = scenario {
         control.write_all(&later_version::greeting(*chosen, welcome)).await?;
         return later_version::broadcast(connection, control, &picture(SIZE.0, SIZE.1, &[0x55; 190])).await;
@@ -185,6 +181,16 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
     }
     send_models(connection, scenario, package).await?;
     send_frames(connection, scenario).await
+}
+
+/// What the scenario's sender announces.
+fn announce(scenario: &Scenario) -> Welcome {
+    let (ModelId(model), package) = scenario.model();
+    let rate = if *scenario == Scenario::RateBeyondReason { (1_000_000, 1) } else { (30, 1) };
+    let (width, height) = SIZE;
+    let video = matches!(scenario, Scenario::Video(_) | Scenario::ClockThatJumps(_))
+        .then(|| Video { residual: hostile_video::models()[1].0, full_range: false });
+    Welcome { model, package, width, height, rate, video }
 }
 
 async fn send_models(connection: &Connection, scenario: &Scenario, package: PackageHash) -> Result<(), Ended> {
