@@ -97,8 +97,8 @@ mod tests {
         let hash = any::<[u8; 32]>().prop_map(PackageHash);
         let token = proptest::collection::vec(any::<u8>(), 0..=MAX_TOKEN).prop_map(Bytes::from);
         prop_oneof![
-            (token, 0..1_u64 << 40, 0..4_u64, 1..9_u64).prop_map(|(token, cap, decoder, highest)| {
-                let decoder = [DecoderKind::Linear, DecoderKind::Deep].into_iter().nth(decoder as usize);
+            (token, 0..1_u64 << 40, 0..4_usize, 1..9_u64).prop_map(|(token, cap, decoder, highest)| {
+                let decoder = [DecoderKind::Linear, DecoderKind::Deep].into_iter().nth(decoder);
                 let max_bitrate = (cap > 0).then_some(Bitrate::from_bits(cap));
                 let versions = VersionRange::new(1, highest).expect("a range");
                 Message::Hello(Hello {
