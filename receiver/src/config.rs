@@ -21,7 +21,7 @@ pub struct Config {
     pub trust: Trust,
     /// What lets this receiver in; may be empty.
     pub token: Bytes,
-    /// The most that is wanted, as of [`Hello::max_bitrate`].
+    /// The most that is wanted, as in [`Hello::max_bitrate`](nestcast_proto::Hello::max_bitrate).
     pub max_bitrate: Option<Bitrate>,
     /// How frames are decoded; told to the sender.
     pub decoder: DecoderKind,
