@@ -352,20 +352,20 @@ mod tests {
         let (a, b) = (bias(), bias());
         let message = |inputs: &[(&str, &Tensor)]| network.run(inputs).expect_err("wrong inputs").to_string();
 
-        assert_eq!(message(&[("a", &a)]), "the network takes the inputs [a, b], but was given [a]");
-        assert_eq!(message(&[("a", &a), ("a", &a)]), "the network takes the inputs [a, b], but was given [a, a]");
-        assert_eq!(message(&[("a", &a), ("c", &b)]), "the network takes the inputs [a, b], but was given [a, c]");
+        assert_eq!(message(&[("a", &a)]), "the network needs the inputs [a, b], but nestcast passed [a]");
+        assert_eq!(message(&[("a", &a), ("a", &a)]), "the network needs the inputs [a, b], but nestcast passed [a, a]");
+        assert_eq!(message(&[("a", &a), ("c", &b)]), "the network needs the inputs [a, b], but nestcast passed [a, c]");
         assert_eq!(
             message(&[("a", &tensor(&[1, 3, 1, 1], &[0.0; 3])), ("b", &b)]),
-            "the network's input a takes the shape 1x2x?x?, but was given 1x3x1x1"
+            "the network's input a needs the shape 1x2x?x?, but nestcast passed 1x3x1x1"
         );
         assert_eq!(
             message(&[("a", &tensor(&[1, 2, 0, 1], &[])), ("b", &b)]),
-            "the network's input a takes the shape 1x2x?x?, but was given 1x2x0x1"
+            "the network's input a needs the shape 1x2x?x?, but nestcast passed 1x2x0x1"
         );
         assert_eq!(
             message(&[("a", &a), ("b", &tensor(&[], &[0.0]))]),
-            "the network's input b takes the shape 1x2x1x1, but was given scalar"
+            "the network's input b needs the shape 1x2x1x1, but nestcast passed scalar"
         );
         assert_eq!(
             message(&[("a", &tensor(&[1, 2, 1, 2], &[0.0; 3])), ("b", &b)]),

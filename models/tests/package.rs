@@ -104,7 +104,7 @@ fn a_name_or_a_folder_is_found() {
     let folder = folder.path().to_str().expect("a name in UTF-8");
     assert_eq!(Package::find(folder).expect("a folder").name(), "photo");
     let message = Package::find("phto").expect_err("no such model").to_string();
-    assert_eq!(message, "no model is called phto, nor is there a folder of that name; built in: photo, photo-ssim");
+    assert_eq!(message, "there is no model and no folder called phto; the built-in models are photo, photo-ssim");
 }
 
 #[test]

@@ -160,7 +160,7 @@ mod tests {
         assert!(matches!(FramePlace::folder(&at("e")), Ok(FramePlace::Folder(_))));
         let slow = |place: FramePlace| place.begin((1, 3600)).map(|_| ()).map_err(|error| error.to_string());
         let of_video = slow(FramePlace::new(&at("a.y4m"), &[]).expect("a place"));
-        assert_eq!(of_video, Err("y4m cannot have 1 frames in 3600 seconds: name a folder/".to_owned()));
+        assert_eq!(of_video, Err("y4m cannot store 1 frames in 3600 seconds: name a folder/ instead".to_owned()));
         assert_eq!(slow(FramePlace::folder(&at("slow")).expect("a place")), Ok(()));
         std::fs::write(at("g"), "").expect("a file");
         assert!(matches!(FramePlace::new(&at(""), &[]), Err(Error::NotEmpty(_))));

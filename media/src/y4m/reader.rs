@@ -189,7 +189,7 @@ mod tests {
             (b"YUV4MPEG2 W3 H2 F25:1 C422\nFRAME\nabcdefABCD1234", "ended"),
             (b"YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME\nab", "ended"),
             (b"YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME\nabFRAME\na", "inside frame 1"),
-            (b"YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME\nabcdFRAME\nabcd", "frame 1 should begin"),
+            (b"YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME\nabcdFRAME\nabcd", "frame 1 does not begin"),
         ] {
             assert!(refusal(bytes).contains(part), "{}", refusal(bytes));
         }

@@ -155,11 +155,14 @@ fn a_network_of_another_kind_is_refused() {
     let refusal = |model, ports: &Ports| {
         Correction::load(&runtime(), model, ports, 1).map(|_| ()).expect_err("another kind").to_string()
     };
-    assert_eq!(refusal(ADD, &ports(None)), "the network takes the inputs [a, b], but was given [planes]");
-    assert_eq!(refusal(SMALL[1], &ports(None)), "the network takes the inputs [planes, cut], but was given [planes]");
+    assert_eq!(refusal(ADD, &ports(None)), "the network needs the inputs [a, b], but nestcast passed [planes]");
+    assert_eq!(
+        refusal(SMALL[1], &ports(None)),
+        "the network needs the inputs [planes, cut], but nestcast passed [planes]"
+    );
     let other = Ports { correction: "pixels".into(), ..ports(None) };
     let message = refusal(SMALL[0], &other);
-    assert!(message.ends_with("where nestcast needs pixels of the shape [1, 8, 4, 48]"), "{message}");
+    assert!(message.ends_with("but nestcast needs pixels of the shape [1, 8, 4, 48]"), "{message}");
 }
 
 #[test]
