@@ -53,10 +53,13 @@ impl Linear {
     #[must_use]
     pub fn planes<'a>(&self, picture: impl Into<View<'a>>, axes: Axes) -> Planes {
         let picture = picture.into();
-        let (size, channels) = (picture.size, picture.format.channels());
-        let (width, height) = (size.width(), size.height());
+        let size = picture.size;
+        let channels = picture.format.channels();
+        let width = size.width();
+        let height = size.height();
         let mut components = vec![vec![0.0_f32; size.pixels()]; channels.count()];
-        let (to_planes, count) = (ToPlanes::new(picture.format, axes), rows_at_a_time(width));
+        let to_planes = ToPlanes::new(picture.format, axes);
+        let count = rows_at_a_time(width);
         let mut parts = components.iter_mut();
         let mut parts: [_; 3] = std::array::from_fn(|_| parts.next().map(|plane| plane.chunks_mut(count * width)));
         let jobs = (0..height).step_by(count).map(|top| {
@@ -76,8 +79,10 @@ impl Linear {
         planes.check()?;
         let mut out = out.into();
         check_same(&out, planes.size, planes.channels.count())?;
-        let (width, height) = (planes.size.width(), planes.size.height());
-        let (from_planes, count) = (FromPlanes::new(out.format, planes.axes), rows_at_a_time(width));
+        let width = planes.size.width();
+        let height = planes.size.height();
+        let from_planes = FromPlanes::new(out.format, planes.axes);
+        let count = rows_at_a_time(width);
         let jobs = (0..height).step_by(count).map(|top| {
             let rows = top..(top + count).min(height);
             let out = out.split_off(rows.len());
@@ -213,7 +218,8 @@ impl Synthesis for Linear {
     ) -> Result<(), TransformError> {
         coefficients.check(self.model.id())?;
         check_same(&out, coefficients.size, coefficients.channels.count())?;
-        let (taps, division) = (&self.model.taps, Division::new(coefficients.size, self.threads));
+        let taps = &self.model.taps;
+        let division = Division::new(coefficients.size, self.threads);
         let told = is_told(&coefficients.significance, coefficients.size, coefficients.channels)?;
         match self.model.post_filter.as_ref().filter(|_| told) {
             Some(post_filter) => self.filter(post_filter, position, |filters| {

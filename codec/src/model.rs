@@ -97,7 +97,8 @@ impl Reader<'_> {
     }
 
     fn subband(&mut self) -> SubbandTables {
-        let (step, offsets) = (self.float(), self.floats());
+        let step = self.float();
+        let offsets = self.floats();
         let weights = Weights {
             side: self.weight(),
             above: self.weight(),

@@ -339,7 +339,8 @@ impl<'a> ViewMut<'a> {
     /// Planes of the first `rows` rows of pixels, an even number unless they are the last; these have the others from
     /// then on.
     pub(crate) fn split_off(&mut self, rows: usize) -> [PlaneMut<'a>; 3] {
-        let (format, planes) = (self.format, &mut self.planes);
+        let format = self.format;
+        let planes = &mut self.planes;
         std::array::from_fn(|index| {
             let rows = if index > 0 && matches!(format, Format::Ycbcr420(_)) { rows.div_ceil(2) } else { rows };
             let plane = &mut planes[index];
@@ -351,7 +352,8 @@ impl<'a> ViewMut<'a> {
 
 impl<'a> From<&'a mut Picture> for ViewMut<'a> {
     fn from(picture: &'a mut Picture) -> Self {
-        let (size, format) = (picture.size, picture.format);
+        let size = picture.size;
+        let format = picture.format;
         let mut rest = picture.samples.as_mut_slice();
         let planes = std::array::from_fn(|plane| {
             let [stride, rows] = if plane < format.planes() { format.plane(size, plane) } else { [0; 2] };

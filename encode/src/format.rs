@@ -86,7 +86,8 @@ impl PictureFormat {
     /// # Errors
     /// [`PictureError::Size`] or [`PictureError::Format`].
     pub fn check(&self, picture: &Picture) -> Result<(), PictureError> {
-        let (announced, given) = (self.size, picture.size());
+        let announced = self.size;
+        let given = picture.size();
         if given != announced {
             return Err(PictureError::Size { given, announced });
         }
@@ -112,7 +113,8 @@ impl PictureFormat {
     /// What a broadcast of them announces.
     pub(crate) fn welcome(&self, model: ModelId, package: PackageHash, video: Option<Video>) -> Welcome {
         let side = |length: usize| u32::try_from(length).unwrap_or(nestcast_codec::MAX_SIDE);
-        let (width, height) = (side(self.size.width()), side(self.size.height()));
+        let width = side(self.size.width());
+        let height = side(self.size.height());
         let rate = self.rate.most();
         Welcome { model: model.0, package, width, height, rate: (rate.frames(), rate.seconds()), video }
     }

@@ -44,7 +44,8 @@ impl fmt::Display for Behind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { encoded, due, past } = *self;
         let [reached, wanted] = [encoded, due].map(|frames| a_second(frames, past));
-        let (skipped, seconds) = (due - encoded, past.as_secs_f64());
+        let skipped = due - encoded;
+        let seconds = past.as_secs_f64();
         write!(
             f,
             "the encoder reaches {reached} of {wanted} frames a second: {skipped} of {due} were skipped in the last {seconds:.0} s"

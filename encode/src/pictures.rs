@@ -65,7 +65,8 @@ impl PictureEncoding {
     #[must_use]
     pub fn new(format: PictureFormat, hash: PackageHash, encoder: Encoder) -> Self {
         let welcome = format.welcome(encoder.model().id(), hash, None);
-        let (max_bytes, interval) = (encoder.max_bytes(), format.rate.most().interval());
+        let max_bytes = encoder.max_bytes();
+        let interval = format.rate.most().interval();
         Self { welcome, package: None, encoder, max_bytes, interval, last: None }
     }
 

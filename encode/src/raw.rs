@@ -144,7 +144,8 @@ const fn halved(size: Size) -> [usize; 2] {
 
 /// Checks that a plane has `rows` rows of `row` bytes.
 fn check(name: &'static str, plane: Plane<'_>, [row, rows]: [usize; 2]) -> Result<(), RawError> {
-    let (stride, given) = (plane.stride, plane.samples.len());
+    let stride = plane.stride;
+    let given = plane.samples.len();
     if stride < row {
         return Err(RawError::Stride { plane: name, stride, row });
     }
@@ -223,14 +224,19 @@ mod tests {
         ) {
             let mut random = fastrand::Rng::with_seed(seed);
             let mut bytes = |count: usize| (0..count).map(|_| random.u8(..)).collect::<Vec<u8>>();
-            let (columns, rows) = (width.div_ceil(2), height.div_ceil(2));
-            let (luma, blue, red) = (bytes(width * height), bytes(columns * rows), bytes(columns * rows));
+            let columns = width.div_ceil(2);
+            let rows = height.div_ceil(2);
+            let luma = bytes(width * height);
+            let blue = bytes(columns * rows);
+            let red = bytes(columns * rows);
             let both: Vec<u8> = blue.iter().zip(&red).flat_map(|(blue, red)| [*blue, *red]).collect();
             let expected = [&luma[..], &blue, &red].concat();
-            let (luma, both) = (padded(&luma, width, padding), padded(&both, 2 * columns, padding));
+            let luma = padded(&luma, width, padding);
+            let both = padded(&both, 2 * columns, padding);
             let [blue, red] = [blue, red].map(|plane| padded(&plane, columns, padding));
             let size = size(width, height);
-            let (luma, both) = (plane(&luma, width + padding), plane(&both, 2 * columns + padding));
+            let luma = plane(&luma, width + padding);
+            let both = plane(&both, 2 * columns + padding);
             let nv12 = RawPicture::nv12(size, Range::Full, luma, both).expect("all rows");
             prop_assert_eq!(&copied(nv12), &expected);
             let [blue, red] = [&blue, &red].map(|samples| plane(samples, columns + padding));
@@ -250,7 +256,8 @@ mod tests {
 
     #[test]
     fn planes_that_do_not_hold_the_picture_are_refused_before_they_are_read() {
-        let (size, bytes) = (size(5, 3), [0; 100]);
+        let size = size(5, 3);
+        let bytes = [0; 100];
         let of = |length: usize, stride| Plane { samples: &bytes[..length], stride };
         let luma = of(15, 5);
         assert!(RawPicture::nv12(size, Range::Full, luma, of(12, 6)).is_ok());

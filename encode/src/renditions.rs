@@ -293,7 +293,8 @@ impl Renditions {
 
     /// Receivers that are much nearer to those of another rendition change to it.
     fn gather_strays(&mut self, joins: &mut JoinBudget) {
-        let (known, stays) = (self.frames_in(RATE_KNOWN_S), self.frames_in(STAYS_S));
+        let known = self.frames_in(RATE_KNOWN_S);
+        let stays = self.frames_in(STAYS_S);
         let patience = u64::from(self.frames_in(STARVED_S));
         let means = self.means();
         let mut leaving = Vec::new();
@@ -372,7 +373,8 @@ impl Renditions {
 
     /// The split of the first rendition above those of its receivers whose paths do not carry its bases.
     fn above_starving(&self) -> Option<Split> {
-        let (first, patience) = (self.all.first()?.number, self.frames_in(STARVED_S));
+        let first = self.all.first()?.number;
+        let patience = self.frames_in(STARVED_S);
         let rates = self.settled_rates(first);
         let starving = self.of(first).filter(|(_, member)| member.starved >= patience);
         let fastest = starving.map(|(_, member)| member.settled).max_by(f64::total_cmp)?;

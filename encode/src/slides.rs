@@ -26,7 +26,8 @@ impl Pictures {
         let mut sizes = Vec::new();
         files.retain(|file| size(file).inspect(|size| sizes.push(*size)).is_some());
         if let Some(at) = sizes.iter().position(|size| *size != sizes[0]) {
-            let (file, first) = (files.swap_remove(at), files.swap_remove(0));
+            let file = files.swap_remove(at);
+            let first = files.swap_remove(0);
             return Err(PictureError::Sizes { file, given: sizes[at], first, size: sizes[0] });
         }
         let first = files.iter().enumerate().find_map(|(at, file)| Some((at, read(file)?)));

@@ -154,9 +154,12 @@ impl VideoEncoding {
             self.switch = None;
             return None;
         };
-        let (number, follows, receivers) = (*number, *from, receivers.clone());
+        let number = *number;
+        let follows = *from;
+        let receivers = receivers.clone();
         let most = self.rate.bytes(self.renditions.switching_rate() * SWITCH_INTERVALS).min(MAX_SWITCH_BYTES);
-        let (switch, at) = (self.switch.as_mut(), self.renditions.place(*to));
+        let switch = self.switch.as_mut();
+        let at = self.renditions.place(*to);
         let coded = switch.zip(at).and_then(|(switch, at)| self.encoder.switch_to(at, switch, most));
         let Some(coded) = coded else {
             // A scene begins, for them too; or that rendition is gone.
@@ -352,7 +355,8 @@ mod tests {
 
     #[test]
     fn video_announces_the_range_of_its_pictures_and_refuses_what_is_not_planar() {
-        let (size, rate) = (Size::new(32, 32).expect("a size"), Rate::new(30, 1).expect("a rate"));
+        let size = Size::new(32, 32).expect("a size");
+        let rate = Rate::new(30, 1).expect("a rate");
         let of = |pictures: &Pictures| VideoEncoding::new(pictures.format(), 1, RenditionLimit::default());
         for range in [Range::Full, Range::Limited] {
             let grey = Picture::zero(size, Format::Ycbcr420(range));
@@ -421,7 +425,8 @@ mod tests {
         state(&fast, 600_000);
         state(&falls, 600_000);
         let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);
-        let (mut numbers, mut before) = (Vec::new(), None);
+        let mut numbers = Vec::new();
+        let mut before = None;
         for id in 0..200_u8 {
             if id == 60 {
                 state(&falls, 30_000);

@@ -22,7 +22,8 @@ pub fn encode(pictures: &[Picture], interval: Duration) -> Result<Vec<u8>> {
     ensure!(pictures.iter().all(alike), "the pictures of an animation are RGB and of one size");
     let mut config = WebPConfig::new().ok().context("libwebp has another version than its header")?;
     (config.quality, config.method) = (QUALITY, METHOD);
-    let (width, height) = (u32::try_from(size.width())?, u32::try_from(size.height())?);
+    let width = u32::try_from(size.width())?;
+    let height = u32::try_from(size.height())?;
     let mut encoder = AnimEncoder::new(width, height, &config);
     for (number, picture) in (0..).zip(pictures) {
         let time = i32::try_from((interval * number).as_millis())?;

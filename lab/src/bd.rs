@@ -76,7 +76,8 @@ impl Curve {
         (0..self.knots.len() - 1)
             .map(|piece| {
                 let ends = (self.knots[piece], self.knots[piece + 1]);
-                let (from, to) = (low.clamp(ends.0, ends.1), high.clamp(ends.0, ends.1));
+                let from = low.clamp(ends.0, ends.1);
+                let to = high.clamp(ends.0, ends.1);
                 self.antiderivative(piece, to) - self.antiderivative(piece, from)
             })
             .sum()
@@ -86,7 +87,9 @@ impl Curve {
     fn antiderivative(&self, piece: usize, x: f64) -> f64 {
         let width = self.knots[piece + 1] - self.knots[piece];
         let t = (x - self.knots[piece]) / width;
-        let (t2, t3, t4) = (t * t, t * t * t, t * t * t * t);
+        let t2 = t * t;
+        let t3 = t * t * t;
+        let t4 = t * t * t * t;
         // Integrals over t of the four Hermite basis functions.
         let left = t4 / 2.0 - t3 + t;
         let left_slope = t4 / 4.0 - 2.0 * t3 / 3.0 + t2 / 2.0;
@@ -164,7 +167,8 @@ mod tests {
 
     #[test]
     fn the_interpolation_agrees_with_scipy() {
-        let (x, y) = ([0.0, 1.0, 2.5, 4.0, 7.0], [0.0, 2.0, 2.5, 6.0, 6.5]);
+        let x = [0.0, 1.0, 2.5, 4.0, 7.0];
+        let y = [0.0, 2.0, 2.5, 6.0, 6.5];
         let slopes = pchip_slopes(&x, &y);
         for (slope, expected) in slopes.iter().zip([2.666_666_666_667, 0.6, 0.583_333_333_333, 0.344_262_295_082, 0.0])
         {

@@ -87,7 +87,8 @@ impl Bottleneck {
         let seed = links.first().map_or(0, |link| link.seed);
         let ways = |link: &Link| Ways { down: Schedule::new(link.clone()), up: Schedule::new(link.back()) };
         let links = links.iter().map(ways).collect();
-        let (inboxes, passages) = (BTreeMap::new(), Vec::new());
+        let inboxes = BTreeMap::new();
+        let passages = Vec::new();
         let state = Arc::new(Mutex::new(State { links, inboxes, sockets: 0, passages, seed }));
         let bottleneck = Self { state, pushed: Arc::new(Notify::new()), began: Instant::now() };
         tokio::spawn(bottleneck.clone().carry());
@@ -166,7 +167,8 @@ async fn until(due: Option<Instant>) {
 
 impl State {
     fn push(&mut self, now: Duration, packet: Packet) {
-        let (bytes, from_server) = (packet.bytes.len(), packet.from.port() == SERVER_PORT);
+        let bytes = packet.bytes.len();
+        let from_server = packet.from.port() == SERVER_PORT;
         let client = if from_server { packet.to } else { packet.from };
         // Who closed its socket is taken to be behind the first link.
         let link = self.inboxes.get(&client).map_or(0, |inbox| inbox.link);

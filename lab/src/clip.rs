@@ -38,7 +38,8 @@ impl Clip {
     /// If it is no such video, is larger, or has no frames.
     pub fn read(input: impl Read, max_pixels: u64) -> Result<Self> {
         let mut reader = Reader::new(input, max_pixels)?;
-        let (rate, size) = (reader.rate(), reader.size());
+        let rate = reader.rate();
+        let size = reader.size();
         let empty = Picture::zero(size, Format::Ycbcr420(reader.range()));
         let most = MAX_SAMPLES / empty.samples().len();
         ensure!(most > 0, "its pictures are too large to be kept");

@@ -79,7 +79,8 @@ impl EncodedPicture {
     /// Encoded with the model of this name and with this transform in so much time.
     #[must_use]
     pub fn new(names: Names, stream: &Stream, model: &str, analysis: &'static str, took: Duration) -> Self {
-        let (header, bytes) = (stream.header(), stream.bytes().len());
+        let header = stream.header();
+        let bytes = stream.bytes().len();
         Self {
             names,
             width: header.size.width(),

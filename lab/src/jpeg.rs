@@ -46,7 +46,8 @@ impl Sampling {
 /// Those of the encoder: there is none for a picture and a quality within its range.
 pub fn encode(picture: &Picture, quality: u8, sampling: Sampling, tables: Tables) -> Result<Vec<u8>> {
     let picture = to_rgb(picture);
-    let (width, height) = (picture.size().width(), picture.size().height());
+    let width = picture.size().width();
+    let height = picture.size().height();
     let mut bytes = Vec::new();
     let mut encoder = Encoder::new(&mut bytes, quality);
     encoder.set_sampling_factor(match sampling {
@@ -80,7 +81,8 @@ pub fn decode(file: &[u8]) -> Result<Picture> {
 /// # Errors
 /// Those of `size`.
 pub fn highest(bytes: usize, mut size: impl FnMut(u8) -> Result<usize>) -> Result<Option<u8>> {
-    let (mut fits, mut exceeds) = (0, BEST + 1);
+    let mut fits = 0;
+    let mut exceeds = BEST + 1;
     while exceeds - fits > 1 {
         let quality = u8::midpoint(fits, exceeds);
         if size(quality)? <= bytes { fits = quality } else { exceeds = quality }

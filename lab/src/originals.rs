@@ -21,7 +21,8 @@ impl Originals {
         }
         let name = input.name();
         let mut frames = input.y4m(FrameRange::default(), max_pixels)?;
-        let (mut all, mut picture) = (Vec::new(), frames.picture());
+        let mut all = Vec::new();
+        let mut picture = frames.picture();
         while frames.read_into(&mut picture).map_err(|error| InputError::named(&name, error))? {
             all.push(picture.clone());
         }

@@ -59,7 +59,8 @@ pub fn draw(title: &str, rows: &[Row], (width, height): (usize, usize)) -> Resul
     for row in rows {
         canvas.write((MARGIN, y), &row.heading, Style::Heading, INK);
         for (index, cell) in row.cells.iter().enumerate() {
-            let (x, top) = (MARGIN + index * (column + GAP), y + heading_height(row));
+            let x = MARGIN + index * (column + GAP);
+            let top = y + heading_height(row);
             match &cell.picture {
                 Some(picture) => canvas.place((x, top), picture),
                 None => canvas.fill((x, top), (width, height), EMPTY),

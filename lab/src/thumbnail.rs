@@ -10,7 +10,8 @@ use nestcast_media::to_rgb;
 /// # Errors
 /// None: a smaller picture is within all limits.
 pub fn thumbnail(picture: &Picture, side: u32) -> Result<Picture> {
-    let (width, height) = (u32::try_from(picture.size().width())?, u32::try_from(picture.size().height())?);
+    let width = u32::try_from(picture.size().width())?;
+    let height = u32::try_from(picture.size().height())?;
     let picture = to_rgb(picture);
     let samples = picture.samples();
     let rgb = match picture.channels() {

@@ -66,7 +66,8 @@ impl X264 {
             pictures.into_iter().try_fold(0, |count, picture| input.write(picture).map(|()| count + 1));
         drop(input);
         ensure!(child.wait()?.success(), "ffmpeg failed to run x264");
-        let (mut bytes, packets) = (Bytes::from(fs::read(&coded)?), self.ffmpeg.packets(&coded)?);
+        let mut bytes = Bytes::from(fs::read(&coded)?);
+        let packets = self.ffmpeg.packets(&coded)?;
         let sizes: usize = packets.iter().map(|(size, _)| size).sum();
         ensure!((packets.len(), sizes) == (given?, bytes.len()), "x264 gave not one access unit for each picture");
         Ok(packets.into_iter().map(|(size, key)| AccessUnit { bytes: bytes.split_to(size), key }).collect())

@@ -76,7 +76,8 @@ impl FromStr for FrameRange {
             "" => Ok(without),
             text => text.parse().map_err(|_| FrameRangeError::Number(text.to_owned())),
         };
-        let (start, end) = (number(start, 0)?, number(end, u64::MAX)?);
+        let start = number(start, 0)?;
+        let end = number(end, u64::MAX)?;
         if start < end { Ok(Self { start, end }) } else { Err(FrameRangeError::Empty) }
     }
 }

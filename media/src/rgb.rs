@@ -33,7 +33,8 @@ fn converted(picture: &Picture, range: Range) -> Picture {
     #[expect(clippy::cast_possible_truncation, reason = "the factors are below 2")]
     let [red_cr, green_cb, green_cr, blue_cb] = FROM.map(|factor| (factor * f64::from(chroma)) as i32);
     let size = picture.size();
-    let (width, half) = (size.width(), size.width().div_ceil(2));
+    let width = size.width();
+    let half = size.width().div_ceil(2);
     let (luma, differences) = picture.samples().split_at(size.pixels());
     let (blue, red) = differences.split_at(differences.len() / 2);
     let mut rgb = Picture::zero(size, Format::Rgb);
@@ -72,8 +73,9 @@ mod tests {
     #[test]
     fn colour_bars_are_those_of_bt_601() {
         // SMPTE's bars of 100 %: black, white, red, green, blue, yellow; a pixel of each is two wide and odd in all.
-        let (luma, blue, red) =
-            ([16, 235, 81, 145, 41, 210], [128, 128, 90, 54, 240, 16], [128, 128, 240, 34, 110, 146]);
+        let luma = [16, 235, 81, 145, 41, 210];
+        let blue = [128, 128, 90, 54, 240, 16];
+        let red = [128, 128, 240, 34, 110, 146];
         let colours = [[0, 0, 0], [255, 255, 255], [255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 0]];
         for width in [12, 11] {
             let size = Size::new(width, 1).expect("a valid size");

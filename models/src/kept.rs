@@ -114,7 +114,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let kept = KeptPackages::new(folder.path().join("models"));
         let [other, package] = packages();
-        let (hash, archive) = (package.hash(), package.archive());
+        let hash = package.hash();
+        let archive = package.archive();
         let path = kept.path(hash);
         let found = || kept.find(hash).map(|package| package.hash());
         assert_eq!(found(), None);

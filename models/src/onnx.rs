@@ -338,7 +338,8 @@ mod tests {
     #[test]
     fn a_panicking_reader_returns_the_session() {
         let network = load(ADD, Workers::single_threaded(1)).expect("model");
-        let (a, b) = (bias(), bias());
+        let a = bias();
+        let b = bias();
         let inputs = [("a", &a), ("b", &b)];
         let panicked =
             thread::scope(|scope| scope.spawn(|| network.run_with(&inputs, |_| panic!("on purpose"))).join().is_err());
@@ -349,7 +350,8 @@ mod tests {
     #[test]
     fn wrong_inputs_are_named() {
         let network = load(ADD, Workers::single_threaded(1)).expect("model");
-        let (a, b) = (bias(), bias());
+        let a = bias();
+        let b = bias();
         let message = |inputs: &[(&str, &Tensor)]| network.run(inputs).expect_err("wrong inputs").to_string();
 
         assert_eq!(message(&[("a", &a)]), "the network needs the inputs [a, b], but nestcast passed [a]");
@@ -390,7 +392,8 @@ mod tests {
     #[test]
     fn a_failing_run_is_an_error() {
         let network = load(ADD_VECTORS, Workers::single_threaded(1)).expect("model");
-        let (a, b) = (tensor(&[2], &[0.0; 2]), tensor(&[3], &[0.0; 3]));
+        let a = tensor(&[2], &[0.0; 2]);
+        let b = tensor(&[3], &[0.0; 3]);
         let error = network.run(&[("a", &a), ("b", &b)]).expect_err("lengths differ");
         assert!(matches!(&error, NetworkError::Run(reason) if !reason.contains('\n')), "{error}");
         assert!(network.run(&[("a", &a), ("b", &a)]).is_ok());

@@ -55,9 +55,11 @@ impl Wanted {
     /// If it is not.
     pub fn open(&self, archive: &[u8]) -> Result<Package, FetchError> {
         let package = Package::from_archive(archive, "from the sender")?;
-        let (given, given_model) = (package.hash(), package.id());
+        let given = package.hash();
+        let given_model = package.id();
         if given != self.hash || given_model != self.model {
-            let (announced, announced_model) = (self.hash, self.model);
+            let announced = self.hash;
+            let announced_model = self.model;
             return Err(FetchError::Other { given, given_model, announced, announced_model });
         }
         Ok(package)
@@ -151,7 +153,9 @@ mod tests {
     #[test]
     fn other_networks_with_known_tables_are_asked_for_by_who_decodes_with_networks() {
         let cache = tempfile::tempdir().expect("a folder");
-        let (photo, other, packages) = (photo(), other(), packages(cache.path()));
+        let photo = photo();
+        let other = other();
+        let packages = packages(cache.path());
         assert_eq!(other.id(), photo.id());
         let of = |package: &Package, networks| found(&packages, wanted(package, networks));
         assert_eq!([of(&photo, true), of(&other, true)], [Some(photo.hash()), None]);
@@ -163,7 +167,9 @@ mod tests {
     #[test]
     fn a_fetched_package_serves_those_who_announce_it_and_nobody_else() {
         let cache = tempfile::tempdir().expect("a folder");
-        let (photo, other, packages) = (photo(), other(), packages(cache.path()));
+        let photo = photo();
+        let other = other();
+        let packages = packages(cache.path());
         wanted(&other, true).open(&other.archive()).expect("it is the one");
         packages.keep(&other).expect("a folder to write to");
         assert_eq!(found(&packages, wanted(&other, true)), Some(other.hash()));

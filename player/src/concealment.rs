@@ -33,7 +33,8 @@ impl Concealment {
     pub(crate) fn handle_interval(&mut self) -> Option<(u64, u32)> {
         let last = self.last?;
         self.silent = self.silent.saturating_add(1);
-        let (missing, early) = (self.silent / self.step, self.silent % self.step);
+        let missing = self.silent / self.step;
+        let early = self.silent % self.step;
         let id = last.saturating_add(self.silent);
         let stands = self.standing.is_some_and(|standing| standing >= id);
         if early > 0 || missing > MAX_CONCEALED || stands {

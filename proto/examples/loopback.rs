@@ -200,7 +200,8 @@ impl Loopback {
                     break;
                 }
             }
-            let (number, offset) = (stream.number, stream.offset);
+            let number = stream.number;
+            let offset = stream.offset;
             stream.offset += bytes.len() as u64;
             let is_last = stream.is_finished && stream.bytes.is_empty();
             if is_last {
@@ -216,7 +217,8 @@ impl Loopback {
         self.in_flight += length;
         self.controller.handle_sent(self.now, length);
         self.free_at = self.free_at.max(self.now) + rate.time_for(length);
-        let (at, sent) = (self.free_at + DELAY, self.now);
+        let at = self.free_at + DELAY;
+        let sent = self.now;
         if offset == 0 {
             self.send(at, Arrival::Opened(number));
         }
@@ -290,7 +292,8 @@ impl Loopback {
             let mean = bytes.checked_div(frames.len()).unwrap_or(0);
             println!("{second:>6} | {rate:>11} | {:>6} | {mean:>10} | {oldest:>4} ms", frames.len());
         }
-        let (sent, received) = (self.sender.stats(), self.receiver.stats());
+        let sent = self.sender.stats();
+        let received = self.receiver.stats();
         println!(
             "sent: {} frames, {} bytes of {}, {} cut, bases again {} times",
             sent.frames, sent.bytes, sent.full, sent.cut, sent.again

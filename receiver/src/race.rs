@@ -23,7 +23,9 @@ pub(crate) async fn connect(to: &Config, socket: Option<&Socket>, time: Duration
     let mut attempts = JoinSet::new();
     let addresses = std::iter::once(to.address).chain(to.other_addresses.iter().copied());
     for (turn, address) in (0..).zip(addresses.take(MAX_ADDRESSES)) {
-        let (to, socket, delay) = (to.clone(), socket.cloned(), turn * ATTEMPT_DELAY);
+        let to = to.clone();
+        let socket = socket.cloned();
+        let delay = turn * ATTEMPT_DELAY;
         attempts.spawn(async move {
             sleep(delay).await;
             QuicConnection::connect(&to, address, socket, time.saturating_sub(delay)).await

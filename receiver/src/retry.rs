@@ -71,7 +71,8 @@ mod tests {
 
     /// Attempts of which each takes `attempt`; gives when they began, until there is no further one.
     async fn attempts(retry: &mut Retry, attempt: Duration, pictures: Option<Duration>, most: usize) -> Vec<Duration> {
-        let (epoch, mut began) = (Instant::now(), Vec::new());
+        let epoch = Instant::now();
+        let mut began = Vec::new();
         for turn in 0..most {
             began.push(epoch.elapsed());
             advance(attempt).await;
@@ -107,7 +108,8 @@ mod tests {
     async fn a_sender_that_is_not_there_is_looked_for_more_than_once_in_however_little_time() {
         for (seconds, most, longest_overall) in [(1, 2, 3), (2, 2, 3), (4, 3, 6), (30, 6, 35)] {
             let mut retry = Retry::new(Duration::from_secs(seconds));
-            let (began, attempt) = (Instant::now(), retry.attempt_time());
+            let began = Instant::now();
+            let attempt = retry.attempt_time();
             let attempts = attempts(&mut retry, attempt, None, 1000).await;
             assert!((2..=most).contains(&attempts.len()), "{seconds} s: {attempts:?}");
             assert!(began.elapsed() <= Duration::from_secs(longest_overall), "{seconds} s: {:?}", began.elapsed());

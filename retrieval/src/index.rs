@@ -60,7 +60,8 @@ impl<B: AsRef<[u8]>> Index<B> {
     /// # Errors
     /// [`Error::Code`] for a query of another length.
     pub fn neighbourhood<'a>(&'a self, query: &'a [u8], terminal: NonZeroUsize) -> Result<Neighbourhood<'a>, Error> {
-        let (split, sorted) = (Split::of(query, self.bits())?, self.sorted());
+        let split = Split::of(query, self.bits())?;
+        let sorted = self.sorted();
         // What was removed may hide up to so many of the nearest.
         let most = terminal.get().saturating_add(self.removed.len());
         let holds = |place: usize, depth: usize| {
@@ -125,7 +126,8 @@ impl<B: AsRef<[u8]>> Index<B> {
 
     /// Where an entry is in the bytes, removed or not.
     fn position(&self, code: &[u8], name: &[u8]) -> Result<Option<usize>, Error> {
-        let (split, sorted) = (Split::of(code, self.bits())?, self.sorted());
+        let split = Split::of(code, self.bits())?;
+        let sorted = self.sorted();
         let place = sorted.place_behind_key(split, sorted.place_by_key(split));
         let same = sorted.neighbourhood(split, place, self.bits(), usize::MAX);
         let position = same.start + leading(same.len(), |steps| sorted.names.at(same.start + steps) < name);
@@ -178,7 +180,8 @@ fn truncated(code: &[u8], bits: usize) -> Vec<u8> {
 
 /// The deepest of `least` to `most` that holds, where all before one that holds do too; `least` if none does.
 fn deepest(least: usize, most: usize, holds: impl Fn(usize) -> bool) -> usize {
-    let (mut known, mut end) = (least, most);
+    let mut known = least;
+    let mut end = most;
     while known < end {
         let middle = end - (end - known) / 2;
         if holds(middle) { known = middle } else { end = middle - 1 }

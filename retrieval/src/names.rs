@@ -80,7 +80,8 @@ pub(crate) fn length(name: &[u8]) -> impl Iterator<Item = u8> {
 
 /// The first name, and what is behind it; none where the bytes end before, or a length is longer than it needs to be.
 fn first(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (mut length, mut rest) = (0_u32, bytes);
+    let mut length = 0_u32;
+    let mut rest = bytes;
     for shift in (0..u32::BITS).step_by(DIGIT_BITS) {
         let (&byte, behind) = rest.split_first()?;
         rest = behind;
@@ -127,7 +128,8 @@ mod tests {
     #[test]
     fn names_are_found_by_their_number_and_told_from_others() {
         let names: Vec<Vec<u8>> = (0..50_u8).map(|number| vec![number; usize::from(number) * 5]).collect();
-        let (mut places, mut bytes) = (Vec::new(), Vec::new());
+        let mut places = Vec::new();
+        let mut bytes = Vec::new();
         for (number, name) in names.iter().enumerate() {
             if number % GROUP == 0 {
                 places.extend_from_slice(&u32::try_from(bytes.len()).expect("few").to_le_bytes());

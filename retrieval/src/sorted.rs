@@ -98,7 +98,8 @@ impl<'a> Sorted<'a> {
 /// How many of 0, 1, ... below `count` come before the first for which `holds` does not hold: strides that double, then
 /// halves, so that near ends are found in few steps close by.
 pub(crate) fn leading(count: usize, holds: impl Fn(usize) -> bool) -> usize {
-    let (mut known, mut stride) = (0, 1);
+    let mut known = 0;
+    let mut stride = 1;
     while known + stride <= count && holds(known + stride - 1) {
         known += stride;
         stride *= 2;

@@ -56,7 +56,8 @@ impl<S: FrameSource> Broadcast<S> {
         let listener = Listener::new(socket, identity, acknowledge)?;
         #[cfg(feature = "qlog")]
         let listener = listener.with_qlog(config.qlog);
-        let (welcome, package) = (source.welcome(), source.package());
+        let welcome = source.welcome();
+        let package = source.package();
         let (counters, interval): (Arc<Counters>, _) = (Arc::default(), welcome.interval());
         let shared = Shared {
             offer: Arc::new(Offer { welcome, package, token }),

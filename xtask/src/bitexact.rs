@@ -66,7 +66,8 @@ type Digests = BTreeMap<String, String>;
 
 /// Builds and runs all that this machine allows, says what it skipped, and fails where digests differ.
 pub(crate) fn run() -> Result<()> {
-    let (mut first, mut same) = (None::<(String, Digests)>, 0);
+    let mut first = None::<(String, Digests)>;
+    let mut same = 0;
     for (build, printed) in two_at_a_time(builds()) {
         let Some(printed) = printed else {
             println!("skipped: {}: {}", build.name, build.lacks.unwrap_or_default());

@@ -108,7 +108,9 @@ fn is_allowed(expression: &str) -> bool {
 
 /// Splits at a word that stands outside all parentheses.
 fn parts<'a>(expression: &'a str, word: &str) -> Vec<&'a str> {
-    let (mut depth, mut from, mut parts) = (0_usize, 0, Vec::new());
+    let mut depth = 0_usize;
+    let mut from = 0;
+    let mut parts = Vec::new();
     for (at, letter) in expression.char_indices() {
         match letter {
             '(' => depth += 1,

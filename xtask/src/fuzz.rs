@@ -162,7 +162,8 @@ impl<'a> Target<'a> {
 
     /// Makes the committed corpus the smallest set of inputs that reaches all edges that both corpora reach.
     fn keep(&self) -> Result<()> {
-        let (smallest, committed) = (self.made("smallest"), self.committed("corpus"));
+        let smallest = self.made("smallest");
+        let committed = self.committed("corpus");
         fs::remove_dir_all(&smallest).and_then(|()| fs::create_dir(&smallest)).map_err(Failure::at(&smallest))?;
         let from = [&*smallest, &*self.made("corpus"), &*committed];
         let (said, fine) = self.program(&from, &["-set_cover_merge=1", "-use_counters=0", LIMITS[0]])?;

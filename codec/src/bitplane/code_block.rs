@@ -17,8 +17,10 @@ static NEIGHBOURS: [[u64; 64]; 8] = {
     let mut masks = [[0; 64]; 8];
     let mut at = 0;
     while at < 8 * 64 {
-        let (kinds, bit) = (at / 64, at % 64);
-        let (own, beside) = (1 << bit, beside(1 << bit));
+        let kinds = at / 64;
+        let bit = at % 64;
+        let own = 1 << bit;
+        let beside = beside(1 << bit);
         let above = own << 8 | own >> 8;
         let all = [beside, above, beside << 8 | beside >> 8];
         let mut kind = 0;
@@ -137,7 +139,8 @@ pub(crate) const fn count(width: usize, height: usize) -> usize {
 
 /// Appends the code blocks of a subband of `width` x `height` coefficients, with a border of empty ones.
 pub(crate) fn grid(width: usize, height: usize, blocks: &mut Vec<CodeBlock>) {
-    let (across, down) = (width.div_ceil(CODE_BLOCK_SIDE), height.div_ceil(CODE_BLOCK_SIDE));
+    let across = width.div_ceil(CODE_BLOCK_SIDE);
+    let down = height.div_ceil(CODE_BLOCK_SIDE);
     let first = blocks.len();
     blocks.resize(first + count(width, height), CodeBlock::default());
     let rows = blocks[first..].chunks_mut(across + 2).skip(1).take(down);
@@ -161,10 +164,12 @@ mod tests {
             let mut blocks = [CodeBlock::default(); 9];
             blocks[4].mark_significant(bit);
             mark_outside(&mut blocks, 4, 3, 1 << bit);
-            let (x, y) = (8 + (bit & 7).cast_signed(), 8 + (bit >> 3).cast_signed());
+            let x = 8 + (bit & 7).cast_signed();
+            let y = 8 + (bit >> 3).cast_signed();
             for ((bx, by), block) in (0..9).map(|at| (at % 3, at / 3)).zip(&blocks) {
                 for other in 0..64_i32 {
-                    let (dx, dy) = (8 * bx + other % 8 - x, 8 * by + other / 8 - y);
+                    let dx = 8 * bx + other % 8 - x;
+                    let dy = 8 * by + other / 8 - y;
                     let next = (dx, dy) != (0, 0) && dx.abs() <= 1 && dy.abs() <= 1;
                     assert_eq!(block.near >> other & 1 == 1, next, "from {bit} to {other} of block {bx}, {by}");
                 }
@@ -181,7 +186,8 @@ mod tests {
             assert_eq!(count as usize, width * height);
             let across = width.div_ceil(CODE_BLOCK_SIDE);
             for (at, block) in blocks[5..].iter().enumerate() {
-                let (bx, by) = (at % (across + 2), at / (across + 2));
+                let bx = at % (across + 2);
+                let by = at / (across + 2);
                 for bit in 0..64 {
                     let inside = bx > 0 && by > 0 && (bx - 1) * 8 + bit % 8 < width && (by - 1) * 8 + bit / 8 < height;
                     assert_eq!(block.valid >> bit & 1 == 1, inside);

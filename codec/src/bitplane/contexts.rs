@@ -80,7 +80,8 @@ static SIGNS_AROUND: [i8; 81] = {
     let mut signs = [0; 81];
     let mut at = 0;
     while at < 81 {
-        let (beside, above) = (SUM_OF_TWO[at % 9], SUM_OF_TWO[at / 9]);
+        let beside = SUM_OF_TWO[at % 9];
+        let above = SUM_OF_TWO[at / 9];
         signs[at] = 3 * beside + above;
         at += 1;
     }

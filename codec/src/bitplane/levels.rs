@@ -23,7 +23,8 @@ impl Slice {
         rows: &Range<usize>,
         line: &mut Vec<f32>,
     ) -> u8 {
-        let (width, height) = (bands.size.width(), bands.size.height());
+        let width = bands.size.width();
+        let height = bands.size.height();
         let mut all = 0;
         zeros(&mut self.source, self.levels.len());
         for map in &mut self.subbands {
@@ -76,7 +77,8 @@ impl Slice {
         quantiser: impl Fn(usize) -> V,
     ) {
         for map in &self.subbands {
-            let (out, used) = (&mut *out[map.index], used[map.index]);
+            let out = &mut *out[map.index];
+            let used = used[map.index];
             if !map.nonzero {
                 if used {
                     out.fill(T::default());
@@ -110,7 +112,8 @@ impl Slice {
         while left != 0 {
             let bit = left.trailing_zeros();
             left &= left - 1;
-            let (x, y) = (bx * CODE_BLOCK_SIDE + (bit & 7) as usize, (bit >> 3) as usize);
+            let x = bx * CODE_BLOCK_SIDE + (bit & 7) as usize;
+            let y = (bit >> 3) as usize;
             let plane = usize::from(block.plane) - usize::from(block.visited >> bit & 1 != 0);
             let level = self.levels[map.origin + (by * CODE_BLOCK_SIDE + y) * map.stride + x];
             out[y * map.width + x] = value(level & !NEGATIVE, plane).signed(level & NEGATIVE != 0);
@@ -124,7 +127,9 @@ impl Slice {
             let Subband { component, level, .. } = Subband::at(map.index);
             let level = level + 1 - chroma.finest_level(component);
             let Some(mark) = MARKS.get(level - 1).copied() else { continue };
-            let (out, across, grid) = (&mut *out[component], across[component], &map.grid);
+            let out = &mut *out[component];
+            let across = across[component];
+            let grid = &map.grid;
             for (bx, by) in (0..grid.down).flat_map(|by| (0..grid.across).map(move |bx| (bx, by))) {
                 let significant = self.blocks[grid.at(bx, by)].significant;
                 if significant == 0 {
@@ -203,7 +208,8 @@ impl Marks<'_> {
         if bits == 0 || x >= self.across {
             return;
         }
-        let (first, end) = (y * self.across + x, (y + 1) * self.across);
+        let first = y * self.across + x;
+        let end = (y + 1) * self.across;
         let row = self.out.get_mut(first..end).unwrap_or_default();
         // Bit i to byte i.
         let apart = bits.wrapping_mul(EACH_BYTE) & 0x8040_2010_0804_0201;

@@ -88,12 +88,14 @@ impl<'a> CodingPass<'a> {
     /// The context of whether a code block is non-zero.
     #[inline(always)]
     pub(super) fn code_block_context(&self, block: &CodeBlock, Here { bx, by, at, others, .. }: Here) -> usize {
-        let (map, blocks) = (&self.map, &*self.blocks);
+        let map = &self.map;
+        let blocks = &*self.blocks;
         let around = [at - 1, at + 1, at - map.grid.stride, at + map.grid.stride];
         let nonzero = around.iter().filter(|&&other| blocks[other].nonzero).count();
         let parent = map.parent.map_or(0, |parent| {
             let quarter = 0x0F0F_0F0F_u64 << (4 * (bx & 1) + 32 * (by & 1));
-            let (px, py) = (bx / 2, by / 2);
+            let px = bx / 2;
+            let py = by / 2;
             let inside = px < parent.across && py < parent.down;
             if inside { (blocks[parent.at(px, py)].significant & quarter).count_ones() } else { 0 }
         });
@@ -162,7 +164,8 @@ impl<'a> CodingPass<'a> {
             let three: &[u16; 3] =
                 self.levels[above + row * self.map.stride..].first_chunk().expect("the arrays' margin");
             let levels = packed([three[0], three[1], three[2], 0]);
-            let (magnitudes, negative) = (levels & LANES_MAGNITUDE, levels & !LANES_MAGNITUDE);
+            let magnitudes = levels & LANES_MAGNITUDE;
+            let negative = levels & !LANES_MAGNITUDE;
             let nonzero = (magnitudes + LANES_MAGNITUDE) & !LANES_MAGNITUDE;
             (nonzero | negative >> 1) >> (2 * row)
         };
@@ -244,7 +247,8 @@ fn packed([a, b, c, d]: [u16; 4]) -> u64 {
 fn zeros([a, b, c, d, e, f, g, h]: &[u16; CODE_BLOCK_SIDE]) -> u64 {
     const LOW: u64 = 0x7FFF_7FFF_7FFF_7FFF;
     let others = |four: u64| ((four & LOW) + LOW) | four;
-    let (first, last) = (others(packed([*a, *b, *c, *d])) >> 15, others(packed([*e, *f, *g, *h])) >> 11);
+    let first = others(packed([*a, *b, *c, *d])) >> 15;
+    let last = others(packed([*e, *f, *g, *h])) >> 11;
     let others = first & 0x0001_0001_0001_0001 | last & 0x0010_0010_0010_0010;
     // Moves bits 0, 16, 32 and 48 next to each other, and behind them bits 4, 20, 36 and 52.
     !(others.wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48) & 0xFF

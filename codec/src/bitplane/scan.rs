@@ -88,7 +88,8 @@ fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) 
         if cursor.pass != SIGNIFICANCE || map.width * map.height == 0 {
             return Ok(());
         }
-        let (context, source) = (map.class.subband(), map.all >> plane != 0);
+        let context = map.class.subband();
+        let source = map.all >> plane != 0;
         map.nonzero = coder.code::<RATE_1_IN_16>(&mut slice.probabilities, context, source).ok_or(Starved)?;
         if !map.nonzero {
             return Ok(());

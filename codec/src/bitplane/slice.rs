@@ -112,7 +112,8 @@ impl Slice {
 
     /// The map of a subband whose cells begin at `start`, related to those before it alone.
     fn place(&self, model: &Model, index: usize, [width, height]: [usize; 2], start: usize) -> SubbandMap {
-        let (across, down) = (width.div_ceil(CODE_BLOCK_SIDE), height.div_ceil(CODE_BLOCK_SIDE));
+        let across = width.div_ceil(CODE_BLOCK_SIDE);
+        let down = height.div_ceil(CODE_BLOCK_SIDE);
         let origin = start + width + 3;
         let luma = self.find(layout::sibling(index, 0)).map(|luma| (origin - luma.origin, luma.grid));
         SubbandMap {
@@ -163,7 +164,8 @@ impl Slice {
             let spread = |other: usize| self.subbands[..=at].iter().any(|map| map.index == other && map.nonzero);
             // Only a non-zero subband spreads, and it stays non-zero.
             if map.nonzero || related.into_iter().flatten().any(spread) {
-                let (start, count) = (map.origin - map.stride - 1, map.stride * (map.height + 2));
+                let start = map.origin - map.stride - 1;
+                let count = map.stride * (map.height + 2);
                 widest!(double(&mut self.expected_magnitude[start..][..count]));
             }
         }
@@ -194,13 +196,16 @@ impl Slice {
     fn has_significant(&self, at: usize, [x, y]: [usize; 2]) -> bool {
         let map = &self.subbands[at];
         let side = REGION_SIDE >> Subband::at(map.index).level;
-        let (left, top) = (x * side, y * side);
+        let left = x * side;
+        let top = y * side;
         // As many columns and rows of a code block, or of each of several code blocks.
-        let (inside, blocks) = (side.min(CODE_BLOCK_SIDE), side.div_ceil(CODE_BLOCK_SIDE));
+        let inside = side.min(CODE_BLOCK_SIDE);
+        let blocks = side.div_ceil(CODE_BLOCK_SIDE);
         let row = 0xFF_u64 >> (CODE_BLOCK_SIDE - inside);
         let square = row * (FIRST_COLUMN >> (CODE_BLOCK_SIDE * (CODE_BLOCK_SIDE - inside)));
         let mask = square << (top % CODE_BLOCK_SIDE * CODE_BLOCK_SIDE + left % CODE_BLOCK_SIDE);
-        let (bx, by) = (left / CODE_BLOCK_SIDE, top / CODE_BLOCK_SIDE);
+        let bx = left / CODE_BLOCK_SIDE;
+        let by = top / CODE_BLOCK_SIDE;
         let across = bx..(bx + blocks).min(map.grid.across);
         let mut down = by..(by + blocks).min(map.grid.down);
         down.any(|by| across.clone().any(|bx| self.blocks[map.grid.at(bx, by)].significant & mask != 0))

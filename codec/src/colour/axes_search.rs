@@ -91,7 +91,8 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
 
 /// Pairs of neighbouring pixels, across and down, at points of a grid.
 fn pairs(size: Size) -> impl Iterator<Item = [[usize; 2]; 2]> {
-    let (width, height) = (size.width(), size.height());
+    let width = size.width();
+    let height = size.height();
     let stride = (width * height / POINTS).isqrt().max(1);
     DISTANCES.into_iter().flat_map(move |distance| {
         let rows = (0..height.saturating_sub(distance)).step_by(stride);
@@ -221,14 +222,16 @@ mod tests {
     fn the_axes_are_orthonormal_and_both_matrices_are_each_others_inverse() {
         for angles in [[0, 0, 0], [0, 0, 200], [0, 0, -200], [511, -512, 17], [-300, 5, 400]] {
             let axes = Axes::from_angles(angles).expect("angles within their range");
-            let (there, back) = (axes.analysis(), axes.synthesis());
+            let there = axes.analysis();
+            let back = axes.synthesis();
             for i in 0..9 {
                 let product: f64 = (0..3).map(|k| back[i / 3 * 3 + k] * there[3 * k + i % 3]).sum();
                 assert!((product - f64::from(u8::from(i % 4 == 0))).abs() < 1e-6, "{angles:?}");
             }
             assert_eq!(Axes::from_bits(axes.to_bits()), Some(axes));
             for first in 1..3 {
-                let (before, after) = (axes.rows(), axes.with_first(first).rows());
+                let before = axes.rows();
+                let after = axes.with_first(first).rows();
                 for (now, was) in [(0, first), (first, 0), (3 - first, 3 - first)] {
                     let along = dot(after[now], before[was]).abs();
                     assert!(along > 0.9999, "{angles:?}, {first} first: {now} is {along} along what {was} was");

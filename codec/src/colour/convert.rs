@@ -73,11 +73,13 @@ impl ToPlanes {
     /// Every colour difference stands for two pixels.
     #[inline(always)]
     fn ycbcr_row(&self, luma: &[u8], [blue, red]: [&[u8]; 2], planes: [&mut [f32]; 3]) {
-        let (m, zero) = (&self.matrix, self.zero);
+        let m = &self.matrix;
+        let zero = self.zero;
         let [y, u, v] = planes.map(|plane| plane.chunks_mut(BATCH));
         let [blue, red] = [blue, red].map(|row| row.chunks(BATCH / 2));
         for (((((luma, blue), red), y), u), v) in luma.chunks(BATCH).zip(blue).zip(red).zip(y).zip(u).zip(v) {
-            let (blue, red) = (twice(blue, zero[1]), twice(red, zero[2]));
+            let blue = twice(blue, zero[1]);
+            let red = twice(red, zero[2]);
             let chroma = blue.iter().zip(&red);
             for ((((&luma, (blue, red)), y), u), v) in luma.iter().zip(chroma).zip(y).zip(u).zip(v) {
                 let luma = f32::from(luma) - zero[0];
@@ -150,7 +152,8 @@ impl FromPlanes {
 
     #[inline(always)]
     fn luma_row(&self, [y, u, v]: [&[f32]; 3], samples: &mut [u8]) {
-        let (m, zero) = (&self.matrix, self.zero[0]);
+        let m = &self.matrix;
+        let zero = self.zero[0];
         for (((sample, y), u), v) in samples.iter_mut().zip(y).zip(u).zip(v) {
             [*sample, ..] = to_sample(m[0] * y + m[1] * u + m[2] * v, zero).to_le_bytes();
         }

@@ -6,7 +6,8 @@
 pub(crate) fn turned(mut rows: [[f64; 3]; 3], angles: [f64; 3]) -> [[f64; 3]; 3] {
     for ((i, j), angle) in [(0, 1), (0, 2), (1, 2)].into_iter().zip(angles) {
         let (sine, cosine) = angle.sin_cos();
-        let (first, second) = (rows[i], rows[j]);
+        let first = rows[i];
+        let second = rows[j];
         rows[i] = std::array::from_fn(|k| cosine * first[k] - sine * second[k]);
         rows[j] = std::array::from_fn(|k| sine * first[k] + cosine * second[k]);
     }

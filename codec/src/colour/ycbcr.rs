@@ -28,8 +28,10 @@ pub(super) fn middle(range: Range) -> f32 {
 /// From luma less [`middle`] and both differences less 128 to red, green, blue less 128; row-major.
 pub(super) fn to_rgb(range: Range) -> [f64; 9] {
     let [luma, chroma] = scale(range);
-    let (red, blue) = (2.0 * (1.0 - RED) * chroma, 2.0 * (1.0 - BLUE) * chroma);
-    let (green_blue, green_red) = (-blue * BLUE / GREEN, -red * RED / GREEN);
+    let red = 2.0 * (1.0 - RED) * chroma;
+    let blue = 2.0 * (1.0 - BLUE) * chroma;
+    let green_blue = -blue * BLUE / GREEN;
+    let green_red = -red * RED / GREEN;
     [luma, 0.0, red, luma, green_blue, green_red, luma, blue, 0.0]
 }
 
@@ -48,7 +50,8 @@ pub(super) fn from_rgb(range: Range) -> [f64; 9] {
 /// Gives red, green, blue of pixels, rounded and clipped to 0..=255.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clipped")]
 pub(super) fn pixels(range: Range) -> impl Fn([u8; 3]) -> [u8; 3] {
-    let (m, middle) = (to_rgb(range), f64::from(middle(range)));
+    let m = to_rgb(range);
+    let middle = f64::from(middle(range));
     move |[luma, blue, red]| {
         let [luma, blue, red] = [f64::from(luma) - middle, f64::from(blue) - 128.0, f64::from(red) - 128.0];
         std::array::from_fn(|row| {
@@ -65,7 +68,8 @@ mod tests {
     #[test]
     fn the_matrices_are_each_others_inverse_and_colour_bars_those_of_bt_601() {
         for range in [Range::Full, Range::Limited] {
-            let (there, back) = (to_rgb(range), from_rgb(range));
+            let there = to_rgb(range);
+            let back = from_rgb(range);
             for i in 0..9 {
                 let product: f64 = (0..3).map(|k| back[i / 3 * 3 + k] * there[3 * k + i % 3]).sum();
                 assert!((product - f64::from(u8::from(i % 4 == 0))).abs() < 1e-12, "{range:?}");

@@ -301,7 +301,8 @@ mod tests {
     }
 
     fn encode(symbols: &[(usize, bool)]) -> Vec<u8> {
-        let (mut coder, mut probabilities) = (RangeEncoder::new(), evenly());
+        let mut coder = RangeEncoder::new();
+        let mut probabilities = evenly();
         for &(context, bit) in symbols {
             coder.code::<RATE_1_IN_16>(&mut probabilities, context, bit);
         }
@@ -332,7 +333,8 @@ mod tests {
 
         #[test]
         fn what_ends_before_zeros_is_read_with_zeros_behind_it(symbols in symbols()) {
-            let (mut coder, mut probabilities) = (RangeEncoder::new(), evenly());
+            let mut coder = RangeEncoder::new();
+            let mut probabilities = evenly();
             for &(context, bit) in &symbols {
                 coder.code::<RATE_1_IN_16>(&mut probabilities, context, bit);
             }
@@ -347,7 +349,9 @@ mod tests {
         #[test]
         fn bytes_may_come_one_by_one_and_each_prefix_gives_all_it_determines(symbols in symbols()) {
             let bytes = encode(&symbols);
-            let (mut patient, mut probabilities, mut read) = (RangeDecoder::new(), evenly(), 0);
+            let mut patient = RangeDecoder::new();
+            let mut probabilities = evenly();
+            let mut read = 0;
             for count in 1..=bytes.len().min(80) {
                 patient.push(&bytes[count - 1..count]);
                 read += decode(&mut patient, &mut probabilities, &symbols[read..]);
@@ -376,7 +380,9 @@ mod tests {
             whole.push(&bytes);
             let mut probabilities = evenly();
             let at_once: Vec<bool> = contexts.iter().map_while(|&c| whole.code::<RATE_1_IN_16>(&mut probabilities, c, false)).collect();
-            let (mut parts, mut probabilities, mut in_parts) = (RangeDecoder::new(), evenly(), Vec::new());
+            let mut parts = RangeDecoder::new();
+            let mut probabilities = evenly();
+            let mut in_parts = Vec::new();
             for part in [&bytes[..cut], &bytes[cut..]] {
                 parts.push(part);
                 while let Some(bit) = contexts.get(in_parts.len()).and_then(|&c| parts.code::<RATE_1_IN_16>(&mut probabilities, c, false)) {

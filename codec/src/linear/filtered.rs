@@ -102,7 +102,8 @@ impl Strip<'_, '_> {
         let tile = BLOCK * width;
         memory.floats.lend(line + count * tile, |floats| {
             memory.samples.lend(samples, |samples| {
-                let (mut floats, mut samples) = (Arena(floats), Arena(samples));
+                let mut floats = Arena(floats);
+                let mut samples = Arena(samples);
                 let mut planes: [&mut [f32]; 3] = Default::default();
                 planes[..count].fill_with(|| floats.take(tile));
                 let mut window = Window::new([width, height], 0..count, self.top, rows, &mut floats, &mut samples);

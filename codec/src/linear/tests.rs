@@ -41,7 +41,8 @@ fn picture(width: usize, height: usize, channels: Channels) -> Picture {
 
 /// All ways through the transform, in strips of so many rows.
 fn check(linear: &Linear, picture: &Picture, threads: usize, rows: usize) {
-    let (model, scratch) = (&linear.model, &linear.scratch);
+    let model = &linear.model;
+    let scratch = &linear.scratch;
     let division = Division { threads, rows };
     let what = format!("{:?} {:?}, {threads} threads, strips of {rows}", picture.size(), picture.channels());
     let planes = linear.planes(picture, Axes::of(picture));

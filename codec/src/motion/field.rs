@@ -141,7 +141,8 @@ mod tests {
     #[test]
     fn what_was_refreshed_in_the_frame_before_may_not_be_bipredicted() {
         let size = Size::new(640, 360).expect("a valid size");
-        let (mut before, mut field) = (Field::default(), Field::default());
+        let mut before = Field::default();
+        let mut field = Field::default();
         for phase in 0..128 {
             before.reset(size, (phase + 127) % 128);
             field.reset(size, phase);

@@ -103,7 +103,8 @@ impl Window {
         let at = |corner: isize, part: i16, length: usize, side: usize| {
             let whole = corner + isize::from(part >> bits);
             // Beyond this all that is read is the outermost sample continued.
-            let (least, most) = (4 - BORDER.cast_signed(), (length + BORDER - 5 - side).cast_signed());
+            let least = 4 - BORDER.cast_signed();
+            let most = (length + BORDER - 5 - side).cast_signed();
             (whole.clamp(least, most) + BORDER.cast_signed()).cast_unsigned()
         };
         let first = [at(corner[0], vector.x, plane.width, side[0]), at(corner[1], vector.y, plane.height, side[1])];

@@ -113,8 +113,10 @@ impl Sums<'_> {
         for unit in units(block, kind, place).into_iter().flatten() {
             let [(left, across), (upper, down)] = Weights::of_unit(&unit, field, kind);
             let first = (upper - self.top).cast_unsigned() * self.width + left.cast_unsigned();
-            let (all, down) = (&mut self.all[first..], down.as_slice());
-            let (corner, sides) = ([left, upper], [across.count, down.len()]);
+            let all = &mut self.all[first..];
+            let down = down.as_slice();
+            let corner = [left, upper];
+            let sides = [across.count, down.len()];
             let samples = match unit.motion {
                 Motion::Moved(vector) => window.fetch(from.last, luma, corner, vector, sides),
                 Motion::Bipredicted(vectors) => window.fetch_mean(other, from, luma, corner, vectors, sides),
@@ -192,7 +194,8 @@ impl Weights {
     /// neighbour on one side.
     fn of(first: usize, cells: usize, last: usize, kind: Kind) -> (isize, &'static Self) {
         let side = kind.cell();
-        let (before, behind) = (first > 0, first + cells < last);
+        let before = first > 0;
+        let behind = first + cells < last;
         let weights = &WEIGHTS[usize::from(kind == Kind::Chroma)][cells - 1][usize::from(before)][usize::from(behind)];
         let overlap = if before { side / 2 } else { 0 };
         ((first * side).cast_signed() - overlap.cast_signed(), weights)
@@ -264,7 +267,8 @@ mod tests {
         let mut window = Window::default();
         let mut sum = 0;
         let near = |at: usize, last: usize| {
-            let (cell, within) = (at / side, at % side);
+            let cell = at / side;
+            let within = at % side;
             let other = if within < side / 2 { cell.saturating_sub(1) } else { (cell + 1).min(last - 1) };
             let away = if within < side / 2 { side - 1 - 2 * within } else { 2 * within + 1 - side };
             [(cell, 2 * side - away), (other, away)]

@@ -69,13 +69,16 @@ impl Plane {
 
     /// Continues the outermost samples on every side.
     pub(crate) fn continue_borders(&mut self) {
-        let (stride, width) = (self.stride, self.width);
+        let stride = self.stride;
+        let width = self.width;
         for row in self.samples.chunks_exact_mut(stride).skip(BORDER).take(self.height) {
-            let (first, last) = (row[BORDER], row[BORDER + width - 1]);
+            let first = row[BORDER];
+            let last = row[BORDER + width - 1];
             row[..BORDER].fill(first);
             row[BORDER + width..].fill(last);
         }
-        let (top, bottom) = (BORDER * stride, (BORDER + self.height - 1) * stride);
+        let top = BORDER * stride;
+        let bottom = (BORDER + self.height - 1) * stride;
         for y in 0..BORDER {
             self.samples.copy_within(top..top + stride, y * stride);
             self.samples.copy_within(bottom..bottom + stride, (BORDER + self.height + y) * stride);
@@ -128,7 +131,8 @@ impl<T> BySource<T> {
 impl Reference {
     /// All samples 128.
     pub(crate) fn new(size: Size) -> Self {
-        let (width, height) = (size.width(), size.height());
+        let width = size.width();
+        let height = size.height();
         let chroma = Plane::new(width.div_ceil(2), height.div_ceil(2));
         Self { planes: [Plane::new(width, height), chroma.clone(), chroma] }
     }

@@ -278,7 +278,8 @@ impl SideInfo {
 
     /// What is known around block `at`.
     pub(crate) fn near(&self, field: &Field, at: usize) -> Near {
-        let (x, y) = (at % field.across, at / field.across);
+        let x = at % field.across;
+        let y = at / field.across;
         let left = (x > 0).then(|| (field.blocks[at - 1], self.notes[at - 1]));
         let above = (y > 0).then(|| (field.blocks[at - field.across], self.notes[at - field.across]));
         let sum =
@@ -314,7 +315,8 @@ impl SideInfo {
 /// Codes a whole field with a coder made for so many contexts.
 #[cfg(feature = "training")]
 pub(crate) fn code<C: Coder>(field: &Field, coder: impl Fn(usize) -> C) -> C {
-    let (mut side_info, mut coder) = (SideInfo::default(), coder(CONTEXTS));
+    let mut side_info = SideInfo::default();
+    let mut coder = coder(CONTEXTS);
     side_info.reset(field);
     for at in 0..field.blocks.len() {
         // Only a decoder is starved.
@@ -413,7 +415,8 @@ mod tests {
     }
 
     fn encode(field: &mut Field) -> Vec<u8> {
-        let (mut side_info, mut coder) = (SideInfo::default(), RangeEncoder::new());
+        let mut side_info = SideInfo::default();
+        let mut coder = RangeEncoder::new();
         side_info.reset(field);
         for at in 0..field.blocks.len() {
             field.blocks[at] = side_info.block(&mut coder, field, at, field.blocks[at]).expect("an encoder goes on");

@@ -57,7 +57,8 @@ impl Sums for Plain {
         taps: &[i16; TAPS],
         out: &mut [i16; LENGTH],
     ) {
-        let (mut above, mut below) = ([0_i16; LENGTH], [0_i16; LENGTH]);
+        let mut above = [0_i16; LENGTH];
+        let mut below = [0_i16; LENGTH];
         for (samples, tap) in row.array_windows::<LENGTH>().zip(taps) {
             for ((above, below), sample) in above.iter_mut().zip(&mut below).zip(samples) {
                 *above += tap * (sample >> 3);
@@ -74,7 +75,8 @@ impl Sums for Plain {
         taps: &[i16; TAPS],
         out: &mut [i16; LENGTH],
     ) {
-        let (mut above, mut below) = ([0_i16; LENGTH], [0_i16; LENGTH]);
+        let mut above = [0_i16; LENGTH];
+        let mut below = [0_i16; LENGTH];
         for (samples, tap) in rows.iter().zip(taps) {
             for ((above, below), sample) in above.iter_mut().zip(&mut below).zip(samples) {
                 *above += tap * (sample >> 6);
@@ -172,7 +174,8 @@ mod pairs {
     kernel!(
         #[inline(always)]
         fn column_group(_avx2: Avx2, rows: &[__m256i], taps: &[i16]) -> __m256i {
-            let (mut low, mut high) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+            let mut low = _mm256_setzero_si256();
+            let mut high = _mm256_setzero_si256();
             for (rows, pair) in rows.as_chunks::<2>().0.iter().zip(taps.as_chunks::<2>().0) {
                 let taps = both(pair);
                 let first = _mm256_madd_epi16(_mm256_unpacklo_epi16(rows[0], rows[1]), taps);
@@ -208,12 +211,14 @@ mod tests {
         let sum = |samples: &mut dyn Iterator<Item = i16>| {
             samples.zip(taps).map(|(sample, tap)| i32::from(sample) * i32::from(tap)).sum::<i32>()
         };
-        let (mut along, mut down) = ([0; LENGTH], [0; LENGTH]);
+        let mut along = [0; LENGTH];
+        let mut down = [0; LENGTH];
         with_sums!(|sums| {
             sums.along_row(&row, &taps, &mut along);
             sums.along_columns(&rows, &taps, &mut down);
         });
-        let (mut plain_along, mut plain_down) = ([0; LENGTH], [0; LENGTH]);
+        let mut plain_along = [0; LENGTH];
+        let mut plain_down = [0; LENGTH];
         Plain.along_row(&row, &taps, &mut plain_along);
         Plain.along_columns(&rows, &taps, &mut plain_down);
         assert_eq!((along, down), (plain_along, plain_down));

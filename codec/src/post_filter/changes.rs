@@ -62,7 +62,8 @@ fn sum_of([a, b, c, d]: &[i16; BLOCK]) -> u16 {
 #[inline(always)]
 pub(super) fn around_blocks(above: &[i16], below: &[i16], changes: &mut [u32]) {
     let wide = |sum: i16| u32::from(sum.cast_unsigned());
-    let (first, next) = (above.iter().zip(below), above[1..].iter().zip(&below[1..]));
+    let first = above.iter().zip(below);
+    let next = above[1..].iter().zip(&below[1..]);
     for ((change, (a, b)), (c, d)) in changes.iter_mut().zip(first).zip(next) {
         *change = wide(*a) + wide(*b) + wide(*c) + wide(*d);
     }
@@ -80,7 +81,8 @@ mod tests {
         // Pairs of columns of opposite values: samples on both sides of one differ by the most.
         let row: [i16; 24] = std::array::from_fn(|x| if x / 2 % 2 == 0 { i16::MAX } else { -i16::MAX });
         let mut rows = [row; ROWS];
-        let (mut memory, mut sums) = ([0; 16], [[0; 4]; WAYS]);
+        let mut memory = [0; 16];
+        let mut sums = [[0; 4]; WAYS];
         sum_up(
             &rows.each_mut().map(|row| &mut row[..]),
             4,

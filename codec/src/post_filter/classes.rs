@@ -17,7 +17,8 @@ pub(super) const MAX_CHANGE: i16 = 4095;
 /// vector instructions where this is inlined.
 #[inline(always)]
 pub(super) fn classes<const N: usize>(changes: &[[u32; N]; 4], step: i16, significance: &[u8; N]) -> [usize; N] {
-    let (mut activities, mut directions) = ([0; N], [0; N]);
+    let mut activities = [0; N];
+    let mut directions = [0; N];
     add_activities(&changes[0], &changes[1], FIRST_LIMIT * u32::from(step.unsigned_abs()), &mut activities);
     set_directions(changes, &mut directions);
     std::array::from_fn(|block| {
@@ -43,7 +44,8 @@ fn set_directions<const N: usize>([horizontal, vertical, falling, rising]: &[[u3
     let sorted = |a: u32, b: u32| (a.max(b), a.min(b));
     let product = |a: u32, b: u32| (u64::from(a) * u64::from(b)).cast_signed();
     for block in 0..N {
-        let (upright, diagonal) = (sorted(horizontal[block], vertical[block]), sorted(falling[block], rising[block]));
+        let upright = sorted(horizontal[block], vertical[block]);
+        let diagonal = sorted(falling[block], rising[block]);
         let clearer = product(upright.0, diagonal.1) >= product(diagonal.0, upright.1);
         let (most, least) = if clearer { upright } else { diagonal };
         let upright = 1 + u32::from(horizontal[block] <= vertical[block]);

@@ -108,7 +108,8 @@ fn pair<'a, const DOWN: usize, const RIGHT: isize>(seen: &Seen<'a>) -> Pair<'a> 
 #[inline(always)]
 fn clip_two(here: &Chunk, step: i16, first: Pair<'_>, second: Pair<'_>, one: &mut Chunk, two: &mut Chunk) {
     for i in 0..CHUNK {
-        let (least, most) = (here[i].saturating_sub(step), here[i].saturating_add(step));
+        let least = here[i].saturating_sub(step);
+        let most = here[i].saturating_add(step);
         let clipped = |sample: i16| sample.max(least).min(most);
         let difference =
             |pair: Pair<'_>| clipped(pair[0][i]).wrapping_add(clipped(pair[1][i])).wrapping_sub(here[i] << 1);

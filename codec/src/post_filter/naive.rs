@@ -36,7 +36,8 @@ impl Samples {
     /// The class of the block in this column and row of blocks.
     pub(crate) fn class(&self, component: usize, [bx, by]: [usize; 2], step: i16, significance: &[u8]) -> usize {
         let way = |down: isize, right: isize| {
-            let (top, left) = ((by * BLOCK).cast_signed() - 2, (bx * BLOCK).cast_signed() - 2);
+            let top = (by * BLOCK).cast_signed() - 2;
+            let left = (bx * BLOCK).cast_signed() - 2;
             let places = (top..top + 8).flat_map(|y| (left..left + 8).map(move |x| (y, x)));
             let changes = places
                 .map(|(y, x)| change(self.at(component, y + down, x + right), self.at(component, y - down, x - right)));
@@ -48,7 +49,9 @@ impl Samples {
 
     /// What the taps of a component's filter are multiplied by.
     pub(crate) fn differences(&self, component: usize, [x, y]: [usize; 2], step: i16) -> Vec<i16> {
-        let (x, y, step) = (x.cast_signed(), y.cast_signed(), i32::from(step));
+        let x = x.cast_signed();
+        let y = y.cast_signed();
+        let step = i32::from(step);
         let parts: &[(usize, &[[isize; 2]])] = match component {
             0 => &[(0, &NEIGHBOURS)],
             1 => &[(1, NEAR), (0, NEAR), (2, CROSS)],

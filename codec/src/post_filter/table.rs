@@ -78,7 +78,9 @@ impl PostFilter {
         let (luma, chroma) = memory[..Self::NUMBERS].split_at_mut(CLASSES * 2 * LUMA_TAPS * RUN);
         let (blue, red) = chroma.split_at_mut(CLASSES * 2 * CHROMA_TAPS * RUN);
         let between = Between::new(position);
-        let (luma, blue, red) = (runs(luma), runs(blue), runs(red));
+        let luma = runs(luma);
+        let blue = runs(blue);
+        let red = runs(red);
         between.fill(&self.taps[0], luma);
         between.fill(&self.taps[1], blue);
         between.fill(&self.taps[2], red);
@@ -96,7 +98,8 @@ impl PostFilter {
     /// The taps of one filter at a position, in 1/65536, and what differences are clipped to.
     #[cfg(test)]
     pub(super) fn filter(&self, position: u32, [component, class, phase]: [usize; 3]) -> (Vec<i16>, i16) {
-        let (count, between) = (TAPS[component], Between::new(position));
+        let count = TAPS[component];
+        let between = Between::new(position);
         let taps = (0..count).map(|tap| self.tap(component, (class * PHASES + phase) * count + tap, between));
         (taps.collect(), clipped_step(self.step, position))
     }
@@ -111,7 +114,8 @@ impl PostFilter {
 /// `step` times about two to the power of the position: between whole planes on a line.
 #[expect(clippy::cast_possible_truncation, reason = "at most MAX_STEP")]
 fn clipped_step(step: u16, position: u32) -> i16 {
-    let (planes, part) = (position >> 20, position >> 12 & 255);
+    let planes = position >> 20;
+    let part = position >> 12 & 255;
     (((u64::from(step) * u64::from(256 + part)) << planes.min(16)) >> 8).min(u64::from(MAX_STEP)) as i16
 }
 

@@ -63,9 +63,11 @@ fn planes(random: &mut Random, [width, height]: [usize; 2], count: usize, change
 /// All of `present`, which may lack luma: then it is as one without changes.
 fn check(size: [usize; 2], present: Range<usize>, seed: u32, position: u32) {
     let ([width, height], mut random) = (size, Random(seed));
-    let (step, most) = (1 + random.below(700) as u16, [3, 30, 127][random.below(3) as usize]);
+    let step = 1 + random.below(700) as u16;
+    let most = [3, 30, 127][random.below(3) as usize];
     let table = PostFilter::read(&table_bytes(&mut random, step, most)).expect("a valid table");
-    let (change, wild) = (1 << random.below(8), random.below(4) == 0);
+    let change = 1 << random.below(8);
+    let wild = random.below(4) == 0;
     let mut planes = planes(&mut random, size, present.end, change, wild);
     planes[..present.start].iter_mut().for_each(|plane| plane.fill(0.0));
     let across = blocks(width);
@@ -80,9 +82,11 @@ fn check(size: [usize; 2], present: Range<usize>, seed: u32, position: u32) {
     let mut memory = vec![0; PostFilter::NUMBERS];
     let filters = table.at(position, &mut memory);
     let [line, numbers] = Window::numbers(width, &present);
-    let (mut floats, mut short) = (vec![f32::NAN; line], vec![i16::MIN; numbers]);
+    let mut floats = vec![f32::NAN; line];
+    let mut short = vec![i16::MIN; numbers];
     let start = random.below(blocks(height) as u32) as usize * BLOCK;
-    let (mut rows, mut out) = (Rows(&planes), vec![vec![0.0; BLOCK * width]; present.end]);
+    let mut rows = Rows(&planes);
+    let mut out = vec![vec![0.0; BLOCK * width]; present.end];
     let mut window =
         Window::new(size, present.clone(), start, &mut rows, &mut Arena(&mut floats), &mut Arena(&mut short));
     for top in (start..height).step_by(BLOCK) {

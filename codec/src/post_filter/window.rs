@@ -119,7 +119,8 @@ impl<'a> Window<'a> {
         line: &mut Arena<'a>,
         arena: &mut Arena<'a, i16>,
     ) -> Self {
-        let (stride, quarters) = (Self::stride(width), Self::quarters(width));
+        let stride = Self::stride(width);
+        let quarters = Self::quarters(width);
         let mut components: [Component<'a>; 3] = Default::default();
         for component in &mut components[present.clone()] {
             component.rows.fill_with(|| arena.take(stride));
@@ -244,10 +245,13 @@ impl Component<'_> {
 
     /// The classes of a chunk's blocks, as many as have a significance.
     fn classes(&self, chunk: usize, step: i16, significance: &[u8]) -> [usize; CHUNK_BLOCKS] {
-        let (mut changes, first) = ([[0; CHUNK_BLOCKS]; WAYS], chunk * CHUNK_BLOCKS);
+        let mut changes = [[0; CHUNK_BLOCKS]; WAYS];
+        let first = chunk * CHUNK_BLOCKS;
         let [above, below] = &self.changes;
         for ((changes, above), below) in changes.iter_mut().zip(above).zip(below) {
-            let (above, below, changes) = (&above[first..], &below[first..], changes.as_mut_slice());
+            let above = &above[first..];
+            let below = &below[first..];
+            let changes = changes.as_mut_slice();
             widest!(changes::around_blocks(above, below, changes));
         }
         let mut known = [0; CHUNK_BLOCKS];
@@ -290,7 +294,8 @@ fn round(values: &[f32], row: &mut [i16]) {
 
 /// Repeats the first and the last sample of a row of `width`.
 fn repeat_sides(row: &mut [i16], width: usize) {
-    let (first, last) = (row[SIDE], row[SIDE + width - 1]);
+    let first = row[SIDE];
+    let last = row[SIDE + width - 1];
     row[..SIDE].fill(first);
     row[SIDE + width..].fill(last);
 }

@@ -41,7 +41,8 @@ pub(super) fn synthesise(taps: &[Taps<i32>; LEVELS], subbands: &[Vec<i32>], out:
         let finest = if component == 0 { 1 } else { 2 };
         for level in (finest..=LEVELS).rev() {
             let side = |n: usize| n.div_ceil(1 << (level - 1));
-            let (width, height) = (side(size.width()), side(size.height()));
+            let width = side(size.width());
+            let height = side(size.height());
             let mut grid = vec![0; width * height];
             for (band, (x, y)) in
                 [&low].into_iter().chain(&subbands[details(component, level)]).zip([(0, 0)].into_iter().chain(BANDS))

@@ -27,7 +27,8 @@ pub(super) fn synthesise(
     let size = out.size();
     let jobs = out.planes_mut().into_iter().enumerate().flat_map(|(component, plane)| {
         let plane_size = plane_size(size, component);
-        let (division, width) = (Division::new(plane_size, threads), plane_size.width());
+        let division = Division::new(plane_size, threads);
+        let width = plane_size.width();
         let finest = ChromaFormat::Half.finest_level(component);
         let source = Source { taps, subbands, size, component, finest };
         let parts = plane.chunks_mut(division.rows * width);

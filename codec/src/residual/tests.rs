@@ -44,7 +44,9 @@ fn residual(size: Size, amplitude: i16) -> Planes420<i16> {
 
 /// R of a string in so many pushes of equal length, or nearly.
 fn decoded(size: Size, planes: u8, string: &[u8], chunk: usize, threads: usize) -> Planes420<i16> {
-    let (model, mut decoder, mut out) = (Model::photo(), ResidualDecoder::new(threads), Planes420::default());
+    let model = Model::photo();
+    let mut decoder = ResidualDecoder::new(threads);
+    let mut out = Planes420::default();
     decoder.start(size, planes);
     string.chunks(chunk.max(1)).for_each(|bytes| decoder.push(&model, bytes).expect("a valid string"));
     decoder.residual_into(&model, &mut out);
@@ -61,7 +63,8 @@ fn mean_square(a: &Planes420<i16>, b: &Planes420<i16>) -> f64 {
 
 /// Against the naive twin, with these subbands left out.
 fn check_synthesis(size: Size, zero: impl Fn(usize) -> bool, value: impl Fn(u32) -> i32, threads: usize) {
-    let (model, mut state) = (Model::photo(), 5);
+    let model = Model::photo();
+    let mut state = 5;
     let mut subbands = Vec::new();
     coefficients::resize(&mut subbands, |index| coefficients::count(index, size, ChromaFormat::Half));
     for (index, values) in subbands.iter_mut().enumerate().filter(|(index, _)| !zero(*index)) {
@@ -99,7 +102,9 @@ fn subbands_that_are_zero_may_be_left_out() {
 
 /// What the quantiser and the synthesis of pictures, which are floats, make of a string, in steps of samples.
 fn decoded_in_floats(size: Size, planes: u8, string: &[u8]) -> Planes420<f32> {
-    let (model, mut decoder, mut subbands) = (Model::photo(), SliceDecoder::new(), Vec::new());
+    let model = Model::photo();
+    let mut decoder = SliceDecoder::new();
+    let mut subbands = Vec::new();
     decoder.start(size, ChromaFormat::Half, planes);
     decoder.push(&model, string, 1).expect("a valid string");
     let used = coefficients::resize(&mut subbands, |index| coefficients::count(index, size, ChromaFormat::Half));
@@ -148,9 +153,11 @@ fn integers_are_the_floats_of_pictures_but_for_their_rounding() {
 #[test]
 fn a_tally_measures_the_string_and_gives_tables_that_shorten_it() {
     let bytes = crate::tables::PHOTO;
-    let (size, mut encoder) = (size(129, 77), ResidualEncoder::new(1));
+    let size = size(129, 77);
+    let mut encoder = ResidualEncoder::new(1);
     let residual = residual(size, 30);
-    let (model, mut tally) = (Model::from_bytes(bytes).expect("shipped"), Tally::default());
+    let model = Model::from_bytes(bytes).expect("shipped");
+    let mut tally = Tally::default();
     let (_, string) = encoder.encode(&model, &residual, usize::MAX);
     let (slices, planes, passes) = encoder.uncoded(&model);
     tally.meet_symbols(slices, planes, passes);
@@ -167,7 +174,8 @@ fn a_tally_measures_the_string_and_gives_tables_that_shorten_it() {
 
 #[test]
 fn what_is_zero_takes_no_bytes() {
-    let (model, residual) = (Model::photo(), Planes420::new(size(300, 200)));
+    let model = Model::photo();
+    let residual = Planes420::new(size(300, 200));
     let (planes, string) = ResidualEncoder::new(1).encode(&model, &residual, usize::MAX);
     assert_eq!((planes, string.len()), (0, 0));
     assert!(decoded(residual.size(), planes, &string, 1, 1) == residual);
@@ -177,7 +185,9 @@ fn what_is_zero_takes_no_bytes() {
 
 #[test]
 fn bytes_before_a_start_are_passed_over() {
-    let (model, mut decoder, mut out) = (Model::photo(), ResidualDecoder::new(1), Planes420::default());
+    let model = Model::photo();
+    let mut decoder = ResidualDecoder::new(1);
+    let mut out = Planes420::default();
     decoder.push(&model, b"bytes").expect("nothing is read of them");
     decoder.residual_into(&model, &mut out);
     assert!(out == Planes420::default());
@@ -185,7 +195,9 @@ fn bytes_before_a_start_are_passed_over() {
 
 #[test]
 fn memory_of_another_residual_changes_nothing() {
-    let (model, mut encoder, mut decoder) = (Model::photo(), ResidualEncoder::new(1), ResidualDecoder::new(1));
+    let model = Model::photo();
+    let mut encoder = ResidualEncoder::new(1);
+    let mut decoder = ResidualDecoder::new(1);
     let mut out = Planes420::default();
     for (width, height, amplitude) in [(129, 77, 40), (129, 77, 1), (700, 600, 20), (16, 9, 3), (129, 77, 40)] {
         let residual = residual(size(width, height), amplitude);
@@ -202,8 +214,11 @@ fn memory_of_another_residual_changes_nothing() {
 
 #[test]
 fn residuals_after_the_first_take_no_memory() {
-    let (model, mut encoder, mut decoder) = (Model::photo(), ResidualEncoder::new(1), ResidualDecoder::new(1));
-    let (residual, mut out) = (residual(size(700, 600), 20), Planes420::default());
+    let model = Model::photo();
+    let mut encoder = ResidualEncoder::new(1);
+    let mut decoder = ResidualDecoder::new(1);
+    let residual = residual(size(700, 600), 20);
+    let mut out = Planes420::default();
     let mut allocations = || {
         let counted = measure(|| {
             let (planes, string) = encoder.encode(&model, &residual, 20_000);
@@ -221,7 +236,8 @@ fn residuals_after_the_first_take_no_memory() {
 
 #[test]
 fn a_limit_holds_and_threads_change_nothing() {
-    let (model, residual) = (Model::photo(), residual(size(700, 600), 20));
+    let model = Model::photo();
+    let residual = residual(size(700, 600), 20);
     let (planes, whole) = ResidualEncoder::new(1).encode(&model, &residual, usize::MAX);
     for (limit, threads) in [(0, 1), (1, 2), (1000, 1), (1000, 2), (20_000, 2), (20_000, 5), (usize::MAX, 2)] {
         let (same, string) = ResidualEncoder::new(threads).encode(&model, &residual, limit);
@@ -234,7 +250,8 @@ fn a_limit_holds_and_threads_change_nothing() {
 
 #[test]
 fn a_length_that_no_encoder_writes_is_refused() {
-    let (model, mut decoder) = (Model::photo(), ResidualDecoder::new(1));
+    let model = Model::photo();
+    let mut decoder = ResidualDecoder::new(1);
     decoder.start(size(700, 600), 9);
     assert!(decoder.push(&model, &[0xFF; 9]).is_err());
 }
@@ -261,7 +278,9 @@ proptest! {
     fn any_bytes_give_some_residual(
         width in 1..700_u32, height in 1..700_u32, planes in 0..=MAX_PLANES, bytes in prop::collection::vec(any::<u8>(), 0..2000),
     ) {
-        let (model, mut decoder, mut out) = (Model::photo(), ResidualDecoder::new(1), Planes420::default());
+        let model = Model::photo();
+        let mut decoder = ResidualDecoder::new(1);
+        let mut out = Planes420::default();
         decoder.start(size(width, height), planes);
         let _ = decoder.push(&model, &bytes);
         decoder.residual_into(&model, &mut out);

@@ -164,7 +164,8 @@ impl Decoder {
         let header = self.complete_header()?;
         let Self { synthesis, slices, coefficients, .. } = self;
         let used = coefficients.reset_some(header.model, header.size, header.channels, header.axes);
-        let (model, threads) = (&**synthesis.model(), synthesis.threads());
+        let model = &**synthesis.model();
+        let threads = synthesis.threads();
         if model.has_post_filter() {
             let blocks = header.size.width().div_ceil(4) * header.size.height().div_ceil(4);
             coefficients.reset_significance(blocks);

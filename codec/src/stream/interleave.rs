@@ -62,7 +62,8 @@ pub(super) fn write<'a>(out: &mut BytesMut, slices: impl ExactSizeIterator<Item 
     }
     let passes = slices.clone().map(|slice| slice.marks.len()).min().unwrap_or(0);
     let complete = slices.clone().all(|slice| slice.complete);
-    let (mut sent, mut closing) = ([0; MAX_SLICES], Ends::new(count));
+    let mut sent = [0; MAX_SLICES];
+    let mut closing = Ends::new(count);
     for pass in 0..passes {
         let last = complete && pass + 1 == passes;
         let end = |slice: &Coded| if last { slice.bytes.len() } else { slice.marks[pass] };

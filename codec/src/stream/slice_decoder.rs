@@ -56,7 +56,8 @@ impl Part {
 impl SliceDecoder {
     /// Of a grey picture of one pixel without planes, until another is begun.
     pub(crate) fn new() -> Self {
-        let (size, chroma) = (Size::ONE, ChromaFormat::None);
+        let size = Size::ONE;
+        let chroma = ChromaFormat::None;
         Self { size, chroma, deinterleaver: Deinterleaver::new(1), parts: vec![Part { rows: 0..1, ..Part::default() }] }
     }
 
@@ -120,7 +121,8 @@ impl SliceDecoder {
             let [done, blocks] = part.cursor.passes_done(&part.slice);
             whole - (done << 20) / (passes * blocks)
         };
-        let (mut sum, mut rows) = (0, 0);
+        let mut sum = 0;
+        let mut rows = 0;
         for part in &self.parts {
             sum += left(part) * part.rows.len() as u64;
             rows += part.rows.len() as u64;
@@ -131,7 +133,8 @@ impl SliceDecoder {
     /// Marks, by component, the blocks of 4 x 4 samples at which coefficients of the finest levels are significant, as
     /// [`Slice::write_significance`] does; `out` must have all blocks of the components, and those are marked with zero.
     pub(crate) fn write_significance(&self, out: &mut [Vec<u8>], threads: usize) {
-        let (parts, blocks) = (self.parts.iter(), self.blocks());
+        let parts = self.parts.iter();
+        let blocks = self.blocks();
         parallel::for_each(threads.min(self.parts.len()), parts.zip(blocks.rows(out)), |(part, mut own)| {
             part.write_significance(&blocks, &mut own);
         });

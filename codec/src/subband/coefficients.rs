@@ -30,8 +30,10 @@ pub struct Coefficients {
 /// Those of no model and no picture: memory to be filled.
 impl Default for Coefficients {
     fn default() -> Self {
-        let (size, channels) = (Size::ONE, Channels::Grey);
-        let (subbands, significance) = (Vec::new(), Vec::new());
+        let size = Size::ONE;
+        let channels = Channels::Grey;
+        let subbands = Vec::new();
+        let significance = Vec::new();
         Self { model: ModelId([0; 6]), size, channels, axes: Axes::default(), subbands, significance }
     }
 }
@@ -131,7 +133,8 @@ pub(crate) fn slices_mut<'a, T>(
     size: Size,
     slices: impl Iterator<Item = Range<usize>> + 'a,
 ) -> impl Iterator<Item = [&'a mut [T]; SUBBANDS]> + 'a {
-    let (width, height) = (size.width(), size.height());
+    let width = size.width();
+    let height = size.height();
     let mut rest: [&mut [T]; SUBBANDS] = as_slices(subbands);
     slices.map(move |slice| {
         std::array::from_fn(|index| {

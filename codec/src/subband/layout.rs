@@ -86,7 +86,8 @@ impl Subband {
         if index < 3 {
             return Self { component: index, level: LEVELS, band: Band::Low };
         }
-        let (level, within) = (LEVELS - (index - 3) / 9, (index - 3) % 9);
+        let level = LEVELS - (index - 3) / 9;
+        let within = (index - 3) % 9;
         Self { component: within / 3, level, band: DETAILS[within % 3] }
     }
 
@@ -205,7 +206,8 @@ mod tests {
     fn half_chroma_is_a_wavelet_of_five_levels_of_its_own_plane() {
         assert_eq!(subbands(ChromaFormat::Half).count(), 51);
         for (width, height) in [(1, 1), (5, 3), (64, 64), (129, 77), (1280, 720)] {
-            let (half_width, half_height) = (usize::div_ceil(width, 2), usize::div_ceil(height, 2));
+            let half_width = usize::div_ceil(width, 2);
+            let half_height = usize::div_ceil(height, 2);
             let own = subbands(ChromaFormat::Half).map(Subband::at).filter(|subband| subband.component == 2);
             let count = own.map(|subband| {
                 let (width, height) = subband.size(width, height);

@@ -66,7 +66,8 @@ impl Rotations<'_> {
             if subband.component > 0 || !rotates(subband) {
                 continue;
             }
-            let (side, width) = (REGION_SIDE >> subband.level, width(index).max(1));
+            let side = REGION_SIDE >> subband.level;
+            let width = width(index).max(1);
             let Ok(bands) = subbands.get_disjoint_mut([0, 1, 2].map(|other| layout::sibling(index, other))) else {
                 continue;
             };

@@ -143,7 +143,8 @@ impl RotationSearch {
     /// Finds the rotations of some squares of two by two regions, spread over the slice.
     fn seed(&mut self, scale: &Scale) {
         let Self { sketch, seeds, group, .. } = self;
-        let (across, down) = (sketch.across, sketch.ends.len() / sketch.across);
+        let across = sketch.across;
+        let down = sketch.ends.len() / sketch.across;
         let corners = || (0..down).step_by(2).flat_map(|y| (0..across).step_by(2).map(move |x| (x, y)));
         let members = |(x, y): (usize, usize)| {
             let own = (y..(y + 2).min(down)).flat_map(move |y| (x..(x + 2).min(across)).map(move |x| y * across + x));
@@ -195,8 +196,10 @@ impl Squares {
                 let inverses = components.map(|index| steps[index].powi(-2));
                 let bands = components.map(|index| subbands[index].as_slice());
                 let (stride, _) = subband.size(size.width(), height);
-                let (own, side) = (layout::rows(subband, height, rows), REGION_SIDE >> subband.level);
-                let (left, top) = ((x * side).min(stride), own.start + y * side);
+                let own = layout::rows(subband, height, rows);
+                let side = REGION_SIDE >> subband.level;
+                let left = (x * side).min(stride);
+                let top = own.start + y * side;
                 let columns = left..(left + side).min(stride);
                 for y in (top..(top + side).min(own.end).saturating_sub(1)).step_by(2) {
                     let [a, b, c] = bands.map(|band| squares(band, stride, &columns, y));
@@ -305,7 +308,8 @@ impl Squares {
     ) {
         costs.clear();
         rotations.iter().for_each(|&rotation| self.add_costs(rotation, scale, costs));
-        let (across, count) = (self.across, self.ends.len());
+        let across = self.across;
+        let count = self.ends.len();
         numbers.clear();
         numbers.resize(count, 0);
         for region in (0..count).chain(0..count) {
@@ -356,7 +360,9 @@ mod tests {
 
     /// Grain along one direction of colour on the left, along another on the right.
     fn picture(left: [u32; 3], right: [u32; 3]) -> Picture {
-        let (width, height, mut state) = (256, 128, 5_u32);
+        let width = 256;
+        let height = 128;
+        let mut state = 5_u32;
         let samples = (0..width * height).flat_map(|at| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let colour = if at % width < width / 2 { left } else { right };
@@ -368,7 +374,8 @@ mod tests {
 
     #[test]
     fn parts_of_other_colours_have_rotations_of_their_own_and_take_fewer_bytes() {
-        let (model, picture) = (Model::photo(), picture([3, 3, 3], [1, 0, 4]));
+        let model = Model::photo();
+        let picture = picture([3, 3, 3], [1, 0, 4]);
         let linear = Linear::new(model.clone());
         let coefficients = coefficients(&linear, &picture);
         let found = rotations(&model, &coefficients, &(0..128));
@@ -382,7 +389,8 @@ mod tests {
             let mut encoder = Encoder::new(linear.clone()).with_rotations(rotations);
             encoder.encode(&picture).expect("a stream").bytes().len()
         };
-        let (with, without) = (bytes(true), bytes(false));
+        let with = bytes(true);
+        let without = bytes(false);
         assert!(with * 10 < without * 9, "{with} bytes with rotations, {without} without");
     }
 

@@ -88,7 +88,8 @@ impl FilterFit {
         let wanted = planes_of(picture, decoder.size())?;
         let Some(Unfiltered { planes, significance, position }) = decoder.unfiltered()? else { return Ok(()) };
         let [luma, blue, red] = planes;
-        let (size, half) = (decoder.size(), decoder.size().halved());
+        let size = decoder.size();
+        let half = decoder.size().halved();
         // Luma has another size: to the filters of colour differences it is without changes.
         let none = vec![0.0; half.pixels()];
         let groups = [(size, 0..1, vec![luma]), (half, 1..3, vec![none, blue, red])];

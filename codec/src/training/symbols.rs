@@ -47,9 +47,11 @@ impl Encoder {
 }
 
 fn symbols(slice: &mut Slice, planes: u8) -> SliceSymbols {
-    let (mut cursor, mut log) = (Cursor::new(planes), Log::default());
+    let mut cursor = Cursor::new(planes);
+    let mut log = Log::default();
     while cursor.planes > 0 {
-        let (plane, first) = (cursor.planes - 1, log.symbols.len());
+        let plane = cursor.planes - 1;
+        let first = log.symbols.len();
         let done = scan::run(slice, &mut cursor, &mut log, |_| false);
         debug_assert!(done.is_ok(), "a log is never starved");
         log.symbols[first..].iter_mut().for_each(|symbol| symbol.plane = plane);
@@ -117,7 +119,8 @@ mod tests {
         let stream = Codec::photo().encode(&picture).expect("a stream");
         let bytes = stream.bytes().len() - MAX_HEADER;
         assert!((bits / 8.0 - bytes as f64).abs() < 16.0, "{bits} bits, {bytes} bytes");
-        let (mut significances, mut signs) = (0, 0);
+        let mut significances = 0;
+        let mut signs = 0;
         for symbol in &slice.symbols {
             let Some((subband, [x, y])) = symbol.coefficient else { continue };
             let width = Subband::at(subband.into()).size(size.width(), size.height()).0;

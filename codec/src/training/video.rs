@@ -14,7 +14,8 @@ impl VideoEncoder {
     /// [`Error::Corrupt`] if it is no frame.
     pub fn tally(&mut self, frame: &Frame, cuts: &[usize]) -> Result<Tally, Error> {
         let (model, _, coder) = self.last();
-        let (model, string) = (model.of(frame.key), &frame.bytes[frame.side..]);
+        let model = model.of(frame.key);
+        let string = &frame.bytes[frame.side..];
         let mut tally = Tally::default();
         if string.is_empty() {
             return Ok(tally);

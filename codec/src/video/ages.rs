@@ -37,7 +37,8 @@ fn multiply(residual: &mut Planes420<i16>, phase: u8, by_age: [i32; FLOOR_CYCLE]
             for row in blocks.start / across..blocks.end.div_ceil(across) {
                 let first = row * across;
                 let columns = blocks.start.max(first) - first..blocks.end.min(first + across) - first;
-                let (left, right) = (columns.start * side, (columns.end * side).min(width));
+                let left = columns.start * side;
+                let right = (columns.end * side).min(width);
                 for samples in plane.chunks_exact_mut(width).skip(row * side).take(side) {
                     widest!(scale(&mut samples[left..right], gain));
                 }

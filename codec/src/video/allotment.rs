@@ -50,7 +50,8 @@ impl Allotment {
     /// The next frame's.
     pub(super) fn shares(&mut self, population: &Population, rate: FrameRate) -> Shares {
         let bytes = |receiver: Option<f64>| receiver.map_or(NOBODY, |receiver| rate.bytes(receiver));
-        let (floor, most) = (bytes(population.slowest()), bytes(population.fastest()));
+        let floor = bytes(population.slowest());
+        let most = bytes(population.fastest());
         let median = bytes(population.median());
         let receivers = || population.rates().map(|receiver| rate.bytes(receiver));
         let before = self.shares.map_or(median, |shares| nearest(receivers(), shares.enhanced).unwrap_or(median));

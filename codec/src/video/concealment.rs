@@ -58,7 +58,8 @@ const MAX_FRAMES: u32 = 64;
 ///
 /// A hand that shakes a camera moves back as often as on: there it is near 0, and the picture had better stand.
 fn persistence(last: &Field, before: &Field) -> f64 {
-    let (mut both, mut squares) = (0, [0; 2]);
+    let mut both = 0;
+    let mut squares = [0; 2];
     for (last, before) in last.blocks.iter().zip(&before.blocks) {
         for cell in 0..4 {
             let vectors = [last, before].map(|block| block.vector(cell).unwrap_or(Vector::ZERO));

@@ -235,7 +235,9 @@ impl VideoIndex {
     #[must_use]
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         let mut number = || varint(&mut bytes).ok().flatten();
-        let (_end, records, count) = (number()?, number()?, number()?);
+        let _end = number()?;
+        let records = number()?;
+        let count = number()?;
         let mut keys = Vec::new();
         let mut key = [0_u64; 2];
         for _ in 0..count {

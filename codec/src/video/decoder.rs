@@ -161,7 +161,8 @@ impl VideoDecoder {
 
     /// Moves floor and enhanced picture on.
     fn advance(&mut self, head: &Head, string: &[u8]) {
-        let (floor, enhanced) = (head.floor.min(string.len()), head.enhanced.min(string.len()));
+        let floor = head.floor.min(string.len());
+        let enhanced = head.enhanced.min(string.len());
         self.push(head, &string[..floor]);
         self.make(head, floor);
         self.state.advance_floor(&self.residual, self.threads);

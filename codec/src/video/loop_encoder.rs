@@ -77,7 +77,9 @@ impl LoopEncoder {
     /// A loop that goes on from where this one is.
     pub(super) fn branch(&self, settings: &VideoSettings) -> Self {
         let settings = VideoSettings { population: self.population.clone(), ..settings.clone() };
-        let (effort, state, useful) = (self.effort, self.state.clone(), self.useful);
+        let effort = self.effort;
+        let state = self.state.clone();
+        let useful = self.useful;
         Self { effort, state, useful, choice: self.choice.branch(), ..Self::new(self.model.clone(), &settings) }
     }
 

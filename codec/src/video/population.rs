@@ -76,7 +76,8 @@ impl Population {
     pub fn split(&self, groups: usize) -> Vec<Self> {
         let all: f64 = self.receivers.iter().map(|receiver| receiver.1).sum();
         let mut found: Vec<Self> = vec![Self { receivers: Vec::new() }];
-        let (mut below, mut last) = (0.0, 0);
+        let mut below = 0.0;
+        let mut last = 0;
         for &(rate, weight) in &self.receivers {
             // A little less, so that sums of equal parts reach what they should.
             let reached = |group: &usize| (below + weight / 2.0) * groups as f64 >= *group as f64 * all * (1.0 - 1e-9);

@@ -191,12 +191,15 @@ impl<T: Take> Strip<'_, T> {
     fn filter(&mut self, group: Range<usize>, floats: &Scratch, samples: &Scratch<i16>) {
         let [width, height] = plane(self.size, group.start);
         let halved = group.start.min(1);
-        let (top, rows) = (self.rows.start >> halved, (self.rows.len() + halved) >> halved);
+        let top = self.rows.start >> halved;
+        let rows = (self.rows.len() + halved) >> halved;
         let [line, numbers] = Window::numbers(width, &group);
-        let (tile, across) = (BLOCK * width, blocks(width));
+        let tile = BLOCK * width;
+        let across = blocks(width);
         floats.lend(line + group.len() * tile, |floats| {
             samples.lend(numbers, |samples| {
-                let (mut floats, mut samples) = (Arena(floats), Arena(samples));
+                let mut floats = Arena(floats);
+                let mut samples = Arena(samples);
                 let mut planes: [&mut [f32]; 3] = Default::default();
                 planes[group.clone()].fill_with(|| floats.take(tile));
                 let source = &mut self.frame;

@@ -67,7 +67,8 @@ impl State {
         let Self { floor, leaked, leaked_before, floor_before, predicted, predicted_floor, .. } = self;
         let outs = predicted.planes.iter_mut().chain(&mut predicted_floor.planes).zip(room);
         parallel::for_each(threads, outs.enumerate(), |(job, (out, room)): (usize, (&mut Plane, &mut Overlap))| {
-            let (plane, of_floor) = (job % 3, job >= 3);
+            let plane = job % 3;
+            let of_floor = job >= 3;
             let from_floor = Past { last: &*floor, before: &*floor_before }.map(|picture| &picture.planes[plane]);
             let from_enhanced = Past { last: &*leaked, before: &*leaked_before }.map(|picture| &picture.planes[plane]);
             let enhanced = if of_floor { from_floor } else { from_enhanced };

@@ -96,7 +96,8 @@ proptest! {
         slowest in 12..200_u32,
     ) {
         let size = Size::new(width, height).expect("a valid size");
-        let (mut encoder, mut decoder) = (encoder(size, slowest, 2), decoder(size));
+        let mut encoder = encoder(size, slowest, 2);
+        let mut decoder = decoder(size);
         for number in 0..10 {
             let frame = encoder.encode(&picture(size, number)).expect("a frame");
             prop_assert_eq!(decoder.decode(&frame.bytes), Ok(Arrived::Enhanced));
@@ -123,7 +124,8 @@ fn what_ends_before_its_string_or_is_corrupt_leaves_all_as_it_was() {
     let frames = encode(size, 6, 400);
     let mut decoder = decoder(size);
     for frame in &frames {
-        let (floor, enhanced) = (decoder.state.floor.clone(), decoder.state.enhanced.clone());
+        let floor = decoder.state.floor.clone();
+        let enhanced = decoder.state.enhanced.clone();
         for cut in 0..frame.side {
             assert_eq!(decoder.decode(&frame.bytes[..cut]), Ok(Arrived::Nothing));
         }
@@ -216,7 +218,8 @@ fn where_nothing_moves_concealing_leaves_the_picture_as_it_is() {
 
 /// A decoder that has all of the first ten frames of what `original` gives.
 fn decoder_of(size: Size, original: impl Fn(usize) -> Picture) -> VideoDecoder {
-    let (mut encoder, mut decoder) = (encoder(size, 400, 1), decoder(size));
+    let mut encoder = encoder(size, 400, 1);
+    let mut decoder = decoder(size);
     for number in 0..10 {
         let frame = encoder.encode(&original(number)).expect("a frame");
         decoder.decode(&frame.bytes).expect("a frame");

@@ -50,7 +50,8 @@ pub(crate) fn of_picture(
     scratch: &Scratch,
     out: &mut Coefficients,
 ) {
-    let (width, to_planes) = (out.size.width(), ToPlanes::new(picture.format, out.axes));
+    let width = out.size.width();
+    let to_planes = ToPlanes::new(picture.format, out.axes);
     analyse(taps, out, division, scratch, |components, rows, tile| {
         for top in rows.clone().step_by(TILE) {
             let bottom = (top + TILE).min(rows.end);
@@ -75,7 +76,8 @@ fn analyse(
     scratch: &Scratch,
     feed: impl Fn(&mut [Component<'_>], Range<usize>, &mut [f32]) + Sync,
 ) {
-    let (size, count) = (out.size, out.channels.count());
+    let size = out.size;
+    let count = out.channels.count();
     let [width, height] = side(size, *IN_STRIPS.end());
     scratch.lend(width * height * count, |lows| {
         let strips = division.strips(size.height());
@@ -110,7 +112,8 @@ fn analyse(
 
 /// Does the levels that are not done in strips, from the low bands of the last one that is.
 fn analyse_whole(taps: &[Taps; LEVELS], out: &mut Coefficients, threads: usize, scratch: &Scratch, lows: &mut [f32]) {
-    let (size, count) = (out.size, out.channels.count());
+    let size = out.size;
+    let count = out.channels.count();
     let [width, height] = side(size, *IN_STRIPS.end());
     let threads = if lows.len() < MIN_PARALLEL_SAMPLES { 1 } else { threads };
     let mut bands = coefficients::as_slices(&mut out.subbands);

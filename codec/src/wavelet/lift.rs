@@ -90,7 +90,8 @@ impl<T: Sample> Steps<T> {
 /// Where a line of `n` >= 2 samples, mirrored about its first and its last, has what is asked for at `position`.
 #[inline]
 pub(super) fn mirror(position: isize, n: usize) -> usize {
-    let (last, distance) = (n - 1, position.unsigned_abs());
+    let last = n - 1;
+    let distance = position.unsigned_abs();
     let period = 2 * last;
     // Without a division unless the line is shorter than what is asked for is beyond it.
     if distance <= last {

@@ -59,7 +59,8 @@ impl<'a, T: Sample> Line<'a, T> {
     pub(super) fn split(&mut self, row: &[T]) -> [&[T]; 2] {
         let [even, odd] = &mut self.halves;
         widest!(separate(row, &mut even[PAD..], &mut odd[PAD..]));
-        let (left, right) = (self.width.div_ceil(2), self.width / 2);
+        let left = self.width.div_ceil(2);
+        let right = self.width / 2;
         if left > right {
             even[PAD + right] = row[self.width - 1];
         }

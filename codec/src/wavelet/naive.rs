@@ -73,12 +73,14 @@ pub(crate) fn decompose(model: ModelId, taps: &[Taps; LEVELS], planes: &Planes) 
 }
 
 pub(crate) fn compose(taps: &[Taps; LEVELS], coefficients: &Coefficients) -> Planes {
-    let (size, channels) = (coefficients.size, coefficients.channels);
+    let size = coefficients.size;
+    let channels = coefficients.channels;
     let components = (0..channels.count()).map(|component| {
         let mut low = coefficients.subbands[component].clone();
         for level in (1..=LEVELS).rev() {
             let side = |n: usize| n.div_ceil(1 << (level - 1));
-            let (width, height) = (side(size.width()), side(size.height()));
+            let width = side(size.width());
+            let height = side(size.height());
             let mut grid = Grid { width, height, samples: vec![0.0; width * height] };
             grid.band(0, 0).zip(low).for_each(|(to, from)| *to = from);
             for (subband, (x, y)) in details(component, level).zip(BANDS) {

@@ -20,7 +20,8 @@ pub(crate) fn planes(
     division: Division,
     scratch: &Scratch,
 ) -> Planes {
-    let (size, channels) = (coefficients.size, coefficients.channels);
+    let size = coefficients.size;
+    let channels = coefficients.channels;
     let mut components = vec![vec![0.0; size.pixels()]; channels.count()];
     let jobs = components.iter_mut().enumerate().flat_map(|(component, plane)| {
         let parts = plane.chunks_mut(division.rows * size.width());
@@ -46,7 +47,8 @@ pub(crate) fn picture(
     scratch: &Scratch,
     mut out: ViewMut<'_>,
 ) {
-    let (size, count) = (coefficients.size, coefficients.channels.count());
+    let size = coefficients.size;
+    let count = coefficients.channels.count();
     let width = size.width();
     let from_planes = FromPlanes::new(out.format, coefficients.axes);
     let jobs = division.strips(size.height()).map(|strip| {
@@ -144,7 +146,9 @@ impl<'a, T: Sample> Component<'a, T> {
         for (level, number) in levels.iter_mut().zip(finest..=LEVELS) {
             first = first.saturating_sub(DELAY);
             let [width, height] = side(size, number - 1);
-            let (taps, bands, left) = (&taps[number - 1], &subbands[details(component, number)], width.div_ceil(2));
+            let taps = &taps[number - 1];
+            let bands = &subbands[details(component, number)];
+            let left = width.div_ceil(2);
             // Without HL and HH the right half stays zero.
             let columns = if bands[0].is_empty() && bands[2].is_empty() { left } else { width };
             *level = Level {

@@ -154,7 +154,8 @@ impl Bench {
     #[must_use]
     pub fn table(&self, means: &[Mean]) -> String {
         use std::fmt::Write;
-        let (count, s) = (means[0].pictures, if means[0].pictures == 1 { "" } else { "s" });
+        let count = means[0].pictures;
+        let s = if means[0].pictures == 1 { "" } else { "s" };
         let mut text = format!(
             "means over {count} picture{s}, {} analysis, {:.1} ms to encode\n\n    bpp",
             self.analysis, means[0].encode_ms

@@ -103,7 +103,8 @@ impl Report {
             );
         }
         let percent = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:+.1} %"));
-        let (y, all) = (percent(self.bd_rate_luma), percent(self.bd_rate_ycbcr));
+        let y = percent(self.bd_rate_luma);
+        let all = percent(self.bd_rate_ycbcr);
         let _ = writeln!(text, "\nBD-rate against each frame alone: {y} by luma, {all} by YCbCr 6:1:1");
         text
     }

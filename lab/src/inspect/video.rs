@@ -102,7 +102,8 @@ pub struct Frames {
 impl Frames {
     /// The line of the next frame, compared with the original or not.
     pub fn line(&mut self, frame: &StoredFrame, psnr: Option<YcbcrPsnr>) -> Line {
-        let (head, bytes) = (frame.head, frame.bytes.len());
+        let head = frame.head;
+        let bytes = frame.bytes.len();
         self.frames += 1;
         self.keys += u64::from(head.is_some_and(|head| head.key));
         self.bytes += bytes as u64;
@@ -149,7 +150,8 @@ impl<R: Read> Comparison<R> {
     #[must_use]
     pub fn new(model: VideoModel, original: y4m::Frames<R>, threads: usize) -> Self {
         let decoder = VideoDecoder::new(model, original.size(), threads).with_max_pixels(u64::MAX);
-        let (picture, decoded) = (original.picture(), original.picture());
+        let picture = original.picture();
+        let decoded = original.picture();
         Self { decoder, frames: original, original: picture, decoded }
     }
 
@@ -187,7 +189,8 @@ impl Display for Video {
         )?;
         if !self.renditions_bps.is_empty() {
             let rates: Vec<String> = self.renditions_bps.iter().map(|rate| (rate / 1000).to_string()).collect();
-            let (all, chosen) = (rates.join(", "), &rates[self.chosen]);
+            let all = rates.join(", ");
+            let chosen = &rates[self.chosen];
             writeln!(f, "  renditions for receivers from {all} kbit/s on; shown is that from {chosen}")?;
         }
         let quality = if self.compared { "    Y dB  YCbCr dB" } else { "" };

@@ -51,10 +51,14 @@ impl Relay {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a simulated link stays on this machine"));
         }
         let near = Arc::new(UdpSocket::bind(SocketAddr::new(server.ip(), 0)).await?);
-        let (address, began) = (near.local_addr()?, Instant::now());
+        let address = near.local_addr()?;
+        let began = Instant::now();
         let (traffic, following) = watch::channel(Traffic::Both);
-        let (up, down) = (Schedule::new(link.back()), Schedule::new(link));
-        let (clients, held, readers) = (BTreeMap::new(), VecDeque::new(), JoinSet::new());
+        let up = Schedule::new(link.back());
+        let down = Schedule::new(link);
+        let clients = BTreeMap::new();
+        let held = VecDeque::new();
+        let readers = JoinSet::new();
         let ends = Ends { near, server, began, up, down, clients, held, readers };
         let mut task = JoinSet::new();
         task.spawn(ends.run(following));

@@ -52,7 +52,8 @@ impl Link {
     /// A rate that changes at moments after the start; 5 ms each way and a queue of 100 ms, without loss or jitter.
     #[must_use]
     pub const fn varying(rates: Vec<(Duration, u64)>) -> Self {
-        let (delay, queue) = (Duration::from_millis(5), Duration::from_millis(100));
+        let delay = Duration::from_millis(5);
+        let queue = Duration::from_millis(100);
         Self { rates, delay, queue, loss: 0, jitter: Duration::ZERO, policer: None, longer_route: None, seed: 1 }
     }
 

@@ -101,9 +101,11 @@ fn means(a: &Scale, b: &Plane, window: &[f32; TAPS]) -> (f64, f64) {
     let mean = b.blurred(window);
     let mean_square = b.times(b).blurred(window);
     let mean_product = a.plane.times(b).blurred(window);
-    let (mut structure, mut similarity) = (0.0, 0.0);
+    let mut structure = 0.0;
+    let mut similarity = 0.0;
     for i in 0..mean.samples.len() {
-        let (ma, mb) = (a.mean.samples[i], mean.samples[i]);
+        let ma = a.mean.samples[i];
+        let mb = mean.samples[i];
         let variances = a.mean_square.samples[i] + mean_square.samples[i] - ma * ma - mb * mb;
         let covariance = mean_product.samples[i] - ma * mb;
         let term = (2.0 * covariance + C2) / (variances + C2);
@@ -155,13 +157,16 @@ impl Plane {
 
     /// Half the size: means of 2x2 pixels. An odd side gets a border of zeros on both ends first, as in pytorch_msssim.
     fn halved(&self) -> Self {
-        let (width, height) = (self.width, self.samples.len() / self.width);
-        let (odd_x, odd_y) = (width % 2, height % 2);
+        let width = self.width;
+        let height = self.samples.len() / self.width;
+        let odd_x = width % 2;
+        let odd_y = height % 2;
         let at = |x: usize, y: usize| match (x.checked_sub(odd_x), y.checked_sub(odd_y)) {
             (Some(x), Some(y)) if x < width && y < height => self.samples[y * width + x],
             _ => 0.0,
         };
-        let (half_width, half_height) = (width.div_ceil(2), height.div_ceil(2));
+        let half_width = width.div_ceil(2);
+        let half_height = height.div_ceil(2);
         let mut samples = Vec::with_capacity(half_width * half_height);
         for y in (0..half_height).map(|y| 2 * y) {
             for x in (0..half_width).map(|x| 2 * x) {

@@ -33,7 +33,8 @@ impl Perceptual {
     /// Prepares an original, as RGB; `None` if a side is shorter than [`Self::MIN_SIDE`].
     #[must_use]
     pub fn new(original: &Picture) -> Option<Self> {
-        let (width, height) = (original.size().width(), original.size().height());
+        let width = original.size().width();
+        let height = original.size().height();
         if width.min(height) < Self::MIN_SIDE {
             return None;
         }

@@ -36,7 +36,8 @@ pub fn ycbcr_psnr(original: &Picture, decoded: &Picture) -> YcbcrPsnr {
     let shape = |picture: &Picture| (picture.size(), picture.format());
     let (size, format) = shape(original);
     assert!(shape(decoded) == (size, format) && format.planes() == WEIGHTS.len(), "only frames of one shape compare");
-    let (mut a, mut b) = (original.samples(), decoded.samples());
+    let mut a = original.samples();
+    let mut b = decoded.samples();
     let mut plane = |number: usize| {
         let [width, height] = format.plane(size, number);
         let (first, second);
@@ -54,7 +55,8 @@ pub fn ycbcr_psnr(original: &Picture, decoded: &Picture) -> YcbcrPsnr {
 /// If the original is not planar, the other is grey, or they differ in size.
 #[must_use]
 pub fn luma_psnr(original: &Picture, decoded: &Picture) -> f64 {
-    let (size, pixels) = (original.size(), original.size().pixels());
+    let size = original.size();
+    let pixels = original.size().pixels();
     let Format::Ycbcr420(range) = original.format() else { panic!("the luma of planar frames is compared") };
     assert_eq!(decoded.size(), size, "only frames of one size compare");
     let luma = &original.samples()[..pixels];
@@ -118,7 +120,8 @@ mod tests {
             Picture::new(size, Format::Ycbcr420(range), samples).expect("the shape fits")
         };
         for range in [Range::Limited, Range::Full] {
-            let (original, other) = (frame(range, 90), frame(range, 100));
+            let original = frame(range, 90);
+            let other = frame(range, 100);
             assert!((luma_psnr(&original, &other) - 28.130_803_6).abs() < 1e-6);
             // Rounding to whole red, green and blue costs less than one luma step.
             assert!(luma_psnr(&original, &to_rgb(&original)) > 50.0, "{range:?}");

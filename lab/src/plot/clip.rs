@@ -18,11 +18,13 @@ pub(super) fn clip(points: &[Point], x: (f64, f64), y: (f64, f64)) -> Vec<Vec<Po
 
 /// The part of a segment inside (Liang and Barsky, 1984).
 fn segment(from: Point, to: Point, x: (f64, f64), y: (f64, f64)) -> Option<(Point, Point)> {
-    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    let dx = to.0 - from.0;
+    let dy = to.1 - from.1;
     if !(dx.is_finite() && dy.is_finite()) {
         return None;
     }
-    let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
+    let mut enter = 0.0_f64;
+    let mut leave = 1.0_f64;
     for (start, change, (low, high)) in [(from.0, dx, x), (from.1, dy, y)] {
         if change == 0.0 {
             if start < low || start > high {
@@ -30,7 +32,8 @@ fn segment(from: Point, to: Point, x: (f64, f64), y: (f64, f64)) -> Option<(Poin
             }
             continue;
         }
-        let (a, b) = ((low - start) / change, (high - start) / change);
+        let a = (low - start) / change;
+        let b = (high - start) / change;
         (enter, leave) = (enter.max(a.min(b)), leave.min(a.max(b)));
     }
     let at = |share: f64| if share == 1.0 { to } else { (from.0 + dx * share, from.1 + dy * share) };

@@ -156,7 +156,8 @@ impl Chart {
     }
 
     fn trace(&self, plot: &mut Plot<'_, '_>, curve: &Curve) -> Result<()> {
-        let (x, y) = (self.x.ends(), self.y.ends());
+        let x = self.x.ends();
+        let y = self.y.ends();
         let points: Vec<(f64, f64)> = curve.points.iter().map(|&(a, b)| (self.x.place(a), self.y.place(b))).collect();
         let colour = curve.stroke.colour();
         for part in clip(&points, x, y) {

@@ -38,8 +38,10 @@ impl Summary {
     #[must_use]
     pub fn new(names: Names, coder: &Coder, pictures: usize, left_out: usize, bytes: u64) -> Self {
         let Names { input: folder, output } = names;
-        let (package, model_id) = (coder.package(), coder.model().to_string());
-        let (bits, model) = (package.bits(), package.name().to_owned());
+        let package = coder.package();
+        let model_id = coder.model().to_string();
+        let bits = package.bits();
+        let model = package.name().to_owned();
         Self { folder, output, pictures, left_out, bits, bytes, model, model_id }
     }
 }
@@ -83,7 +85,8 @@ pub fn index(
 ) -> Result<(Builder, usize)> {
     let progress = Progress::of("indexing", Some(pictures.len() as u64));
     let mut builder = Builder::new(coder.model(), coder.package().bits())?;
-    let (next, codes) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(pictures.len())));
+    let next = AtomicUsize::new(0);
+    let codes = Mutex::new(Vec::with_capacity(pictures.len()));
     let work = || {
         while let Some(path) = pictures.get(next.fetch_add(1, Relaxed)) {
             match named(path).and_then(|name| Ok((coder.code(path)?, name))) {

@@ -31,7 +31,8 @@ pub fn in_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// # Errors
 /// The folder that cannot be read, and what the system says.
 pub fn below(folder: &Path, also: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
-    let (mut folders, mut found) = (vec![folder.to_path_buf()], Vec::new());
+    let mut folders = vec![folder.to_path_buf()];
+    let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
         let unreadable = |error| (folder.clone(), error);
         for entry in folder.read_dir().map_err(unreadable)? {

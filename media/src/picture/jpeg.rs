@@ -48,7 +48,9 @@ impl Structure {
     pub(super) fn of(bytes: &[u8]) -> Result<Self, Error> {
         let mut structure = Self::default();
         let mut frame: Option<Frame> = None;
-        let (mut at, mut in_scan, mut segments) = (2, false, 0);
+        let mut at = 2;
+        let mut in_scan = false;
+        let mut segments = 0;
         while let Some((marker, start)) = next_marker(bytes, at, in_scan) {
             if marker == END_OF_IMAGE {
                 structure.whole = in_scan;

@@ -19,7 +19,8 @@ pub(super) fn picture(image: DynamicImage, notes: &mut Vec<Note>) -> Result<Pict
         }
         other => other,
     };
-    let (width, height) = (image.width(), image.height());
+    let width = image.width();
+    let height = image.height();
     let (channels, samples) = match image {
         Image::ImageLuma8(image) => (Channels::Grey, image.into_raw()),
         Image::ImageLumaA8(image) => (Channels::Grey, over_white::<1, 2>(&image.into_raw(), notes)),

@@ -125,8 +125,10 @@ mod tests {
 
     /// A video of three frames, and where the record of the last begins.
     fn three_frames() -> (Vec<u8>, usize) {
-        let (size, model) = (Size::new(32, 16).expect("a valid size"), VideoModel::built_in());
-        let (rate, range) = (FrameRate { frames: 30, seconds: 1 }, Range::Limited);
+        let size = Size::new(32, 16).expect("a valid size");
+        let model = VideoModel::built_in();
+        let rate = FrameRate { frames: 30, seconds: 1 };
+        let range = Range::Limited;
         let settings = VideoSettings { size, rate, population: Population::log_uniform(1e5..=1e6), threads: 1 };
         let encoder = VideoLoops::new(&model, settings, 1).expect("one loop");
         let header = VideoHeader { size, rate, range, models: model.ids(), loops: encoder.rates() };

@@ -69,7 +69,8 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// [`Error::Models`] if they need others.
     pub fn check_model(&self, model: &VideoModel) -> Result<(), Error> {
-        let (needed, given) = (self.header.models, model.ids());
+        let needed = self.header.models;
+        let given = model.ids();
         if needed == given { Ok(()) } else { Err(Error::Models { needed, given }) }
     }
 

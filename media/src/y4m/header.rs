@@ -47,8 +47,11 @@ impl Header {
         if fields.next() != Some(MAGIC) {
             return Err(Error::Corrupt("it does not begin with \"YUV4MPEG2\""));
         }
-        let (mut width, mut height, mut rate) = (None, None, None);
-        let (mut subsampling, mut range) = (Subsampling::C420, Range::Limited);
+        let mut width = None;
+        let mut height = None;
+        let mut rate = None;
+        let mut subsampling = Subsampling::C420;
+        let mut range = Range::Limited;
         for field in fields {
             let Some((name, value)) = field.split_at_checked(1) else { continue };
             match name {

@@ -82,8 +82,10 @@ impl<W: Write> Writer<W> {
             Format::Grey => "Cmono XCOLORRANGE=FULL",
             _ => return Err(refused("y4m has luma and colour differences, and no RGB")),
         };
-        let (frames, seconds) = (self.rate.frames(), self.rate.seconds());
-        let (width, height) = (size.width(), size.height());
+        let frames = self.rate.frames();
+        let seconds = self.rate.seconds();
+        let width = size.width();
+        let height = size.height();
         writeln!(self.output, "YUV4MPEG2 W{width} H{height} F{frames}:{seconds} Ip A1:1 {samples}")
     }
 }

@@ -12,7 +12,8 @@ pub(super) const SIDE_U32: u32 = 32;
 /// the area below it, pixels that are below it in part counted by their share, rounded. Of a planar picture, the luma. `side` is
 /// 1 to 32.
 pub(super) fn shrink(picture: &Picture, side: usize) -> Vec<u8> {
-    let (width, height) = (picture.size().width(), picture.size().height());
+    let width = picture.size().width();
+    let height = picture.size().height();
     let channels =
         if picture.channels() == Channels::Rgb && picture.samples().len() == 3 * width * height { 3 } else { 1 };
     let mut sums = [[0_u64; 3 * SIDE]; SIDE];
@@ -46,7 +47,8 @@ fn across(row: &[u8], channels: usize, side: usize) -> [u64; 3 * SIDE] {
 
 /// The pixels of `length` that one of `side` is above, and how many `side`ths of the first and of the last lie outside it.
 fn below(target: usize, length: usize, side: usize) -> (Range<usize>, u64, u64) {
-    let (start, end) = (target * length, (target + 1) * length);
+    let start = target * length;
+    let end = (target + 1) * length;
     let pixels = start / side..end.div_ceil(side);
     let outside = (start - pixels.start * side, pixels.end * side - end);
     (pixels, outside.0 as u64, outside.1 as u64)
@@ -54,7 +56,8 @@ fn below(target: usize, length: usize, side: usize) -> (Range<usize>, u64, u64) 
 
 /// Which of `side` are above pixel `at` of `length`, each with how many `side`ths of it.
 fn targets(at: usize, length: usize, side: usize) -> impl Iterator<Item = (usize, u64)> {
-    let (start, end) = (at * side, (at + 1) * side);
+    let start = at * side;
+    let end = (at + 1) * side;
     (start / length..end.div_ceil(length)).map(move |target| {
         let overlap = end.min((target + 1) * length) - start.max(target * length);
         (target, overlap as u64)
@@ -69,16 +72,20 @@ mod tests {
 
     /// The definition, in floats, pixel by pixel.
     fn defined(picture: &Picture, channels: usize, side: usize) -> Vec<f64> {
-        let (width, height) = (picture.size().width(), picture.size().height());
+        let width = picture.size().width();
+        let height = picture.size().height();
         let overlap = |target: usize, at: usize, length: usize| {
             let scale = length as f64 / side as f64;
-            let (start, end) = (target as f64 * scale, (target + 1) as f64 * scale);
+            let start = target as f64 * scale;
+            let end = (target + 1) as f64 * scale;
             (end.min(at as f64 + 1.0) - start.max(at as f64)).max(0.0) / scale
         };
         let sample =
             |x: usize, y: usize, colour: usize| picture.samples()[(y * width + x) * channels + colour % channels];
         let mean = |index: usize| {
-            let (target_y, target_x, colour) = (index / 3 / side, index / 3 % side, index % 3);
+            let target_y = index / 3 / side;
+            let target_x = index / 3 % side;
+            let colour = index % 3;
             let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
             let weighted = pixels.map(|(x, y)| {
                 overlap(target_x, x, width) * overlap(target_y, y, height) * f64::from(sample(x, y, colour))
@@ -97,7 +104,8 @@ mod tests {
             let kind = if channels == 1 { Channels::Grey } else { Channels::Rgb };
             let picture = Picture::new(size.expect("a size"), kind, samples).expect("all samples");
             for side in [SIDE, 30, 1] {
-                let (small, means) = (shrink(&picture, side), defined(&picture, channels, side));
+                let small = shrink(&picture, side);
+                let means = defined(&picture, channels, side);
                 assert_eq!(small.len(), means.len());
                 for (at, (&given, mean)) in small.iter().zip(means).enumerate() {
                     assert!(

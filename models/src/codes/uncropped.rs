@@ -34,7 +34,8 @@ mod tests {
         assert_eq!(found.len(), 9);
         for (number, whole) in found.iter().enumerate() {
             let start = [0, 2, 4];
-            let (top, left) = (start[number / 3], start[number % 3]);
+            let top = start[number / 3];
+            let left = start[number % 3];
             for (at, pixel) in whole.chunks_exact(3).enumerate() {
                 let expected = |at: usize, start: usize| at.clamp(start, start + side - 1) - start;
                 let expected = [expected(at % SIDE, left), expected(at / SIDE, top), 7];

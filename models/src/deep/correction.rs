@@ -126,7 +126,8 @@ impl<'a> Progress<'a> {
             Ok(values) => self.finished.push((tile, values)),
             Err(error) => self.failed = Some(error),
         }
-        let (planes, next) = (&mut *self.planes, self.next);
+        let planes = &mut *self.planes;
+        let next = self.next;
         let waiting = std::mem::take(&mut self.finished).into_iter().filter_map(|(tile, values)| {
             if tile.last_reader >= next {
                 return Some((tile, values));

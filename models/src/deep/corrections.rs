@@ -36,7 +36,9 @@ impl Corrections {
         bounds: &[f32],
         threads: usize,
     ) -> Self {
-        let (runtime, networks, ports) = (runtime.clone(), networks.clone(), ports.clone());
+        let runtime = runtime.clone();
+        let networks = networks.clone();
+        let ports = ports.clone();
         Self { runtime, networks, ports, bounds: bounds.to_vec(), threads, loaded: Mutex::default() }
     }
 

@@ -42,8 +42,10 @@ fn picture(width: u32, height: u32, channels: Channels) -> Picture {
     let mut noise = 1_u32;
     let sample = |index: usize| {
         noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let (pixel, channel) = (index / channels.count(), index % channels.count());
-        let (x, y) = (pixel % width as usize, pixel / width as usize);
+        let pixel = index / channels.count();
+        let channel = index % channels.count();
+        let x = pixel % width as usize;
+        let y = pixel / width as usize;
         let edge = if (x / 37 + y / 53) % 3 == channel { 90 } else { 0 };
         u8::try_from(edge + (x + 2 * y) / 16 % 128 + (noise >> 27) as usize).expect("at most 248")
     };

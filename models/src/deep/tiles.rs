@@ -64,7 +64,8 @@ pub(crate) struct Tiling {
 impl Tiling {
     /// Depends on nothing but the size.
     pub(crate) fn of(size: Size) -> Self {
-        let (width, height) = (size.width(), size.height());
+        let width = size.width();
+        let height = size.height();
         let mut counts = [width.div_ceil(LONGEST), height.div_ceil(LONGEST)];
         if counts == [1, 1] && size.pixels() >= WORTH_TWO {
             counts[usize::from(height > width)] = 2;
@@ -100,7 +101,8 @@ fn spans(length: usize, count: usize) -> Vec<Span> {
 impl Tile {
     /// Copies the tile with its overlap into blocks, and repeats the picture's last pixels as far as it takes.
     pub(super) fn read(&self, planes: &Planes, input: &mut Tensor) {
-        let (width, height) = (planes.size.width(), planes.size.height());
+        let width = planes.size.width();
+        let height = planes.size.height();
         let across = self.x.outer.len() / SIDE;
         input.shape = vec![1, self.y.outer.len() / SIDE, across, CHANNELS];
         // Grey leaves the channels of chroma at 0.
@@ -181,7 +183,8 @@ mod tests {
     fn every_pixel_is_in_one_tile() {
         for (width, height) in [(1, 1), (17, 33), (1000, 131), (1025, 1024), (1537, 16), (3000, 2001)] {
             let size = size(width, height);
-            let (width, height) = (size.width(), size.height());
+            let width = size.width();
+            let height = size.height();
             let mut seen = vec![0; width * height];
             for tile in &Tiling::of(size).tiles {
                 for y in tile.y.inner.clone() {

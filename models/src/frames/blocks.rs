@@ -50,7 +50,8 @@ pub(super) fn read(tile: &Tile, frame: &DecodedFrame<'_>, input: &mut Tensor) {
             let first = FIRST[plane.number];
             for i in 0..plane.side {
                 let y = (row * plane.side + i).min(plane.height - 1);
-                let (filtered, predicted) = (frame.filtered(plane.number, y), frame.predicted(plane.number, y));
+                let filtered = frame.filtered(plane.number, y);
+                let predicted = frame.predicted(plane.number, y);
                 scatter(plane, across.start, first + i * plane.side, blocks, |x| filtered[x]);
                 let added = |x: usize| filtered[x] - f32::from(predicted[x]) * PREDICTED_UNIT;
                 scatter(plane, across.start, SAMPLES + first + i * plane.side, blocks, added);
@@ -88,8 +89,10 @@ fn read_significance(plane: Plane, frame: &DecodedFrame<'_>, row: usize, start: 
 
 /// Writes the tile's own samples, corrected; `correction` is of all that was read.
 pub(super) fn write(tile: &Tile, frame: &DecodedFrame<'_>, correction: &[f32], out: &mut [PlaneMut<'_>; 3]) {
-    let (across, down) = (blocks_of(&tile.x.outer), blocks_of(&tile.y.outer));
-    let (own_across, own_down) = (blocks_of(&tile.x.inner), blocks_of(&tile.y.inner));
+    let across = blocks_of(&tile.x.outer);
+    let down = blocks_of(&tile.y.outer);
+    let own_across = blocks_of(&tile.x.inner);
+    let own_down = blocks_of(&tile.y.inner);
     let rows = correction.chunks_exact(across.len() * SAMPLES).skip(own_down.start - down.start);
     for (row, blocks) in own_down.zip(rows) {
         let (blocks, _) = blocks.as_chunks::<SAMPLES>();

@@ -245,7 +245,8 @@ fn reshape(x: &Value, to: &Value) -> Result<Value, Wrong> {
     };
     let lengths = wanted.iter().enumerate().map(kept).collect::<Result<Vec<_>, _>>()?;
     let known: Vec<_> = lengths.iter().copied().flatten().collect();
-    let (all, known_elements) = (elements(&x.shape).ok_or(TOO_LARGE)?, elements(&known).ok_or(TOO_LARGE)?);
+    let all = elements(&x.shape).ok_or(TOO_LARGE)?;
+    let known_elements = elements(&known).ok_or(TOO_LARGE)?;
     let rest = match lengths.len() - known.len() {
         0 if all == known_elements => 1,
         1 if known_elements > 0 && all.is_multiple_of(known_elements) => {
@@ -311,7 +312,9 @@ fn convolution(node: &Node<'_>, operands: &[&Value]) -> Result<(Value, Option<u6
     if !bytes || !steps || !vectors {
         return Err(OPERANDS);
     }
-    let (kernel, pads, strides) = (list(node, "kernel_shape")?, list(node, "pads")?, list(node, "strides")?);
+    let kernel = list(node, "kernel_shape")?;
+    let pads = list(node, "pads")?;
+    let strides = list(node, "strides")?;
     let (&[top, left, bottom, right], &[down, across]) = (pads, strides) else { return Err(ATTRIBUTES) };
     let same = kernel.iter().map(|&side| usize::try_from(side).ok()).eq([Some(rows), Some(columns)]);
     if !same || integer(node, "channels_last")? != 1 {
@@ -323,7 +326,8 @@ fn convolution(node: &Node<'_>, operands: &[&Value]) -> Result<(Value, Option<u6
         positions(*width, columns, [left, right], across)?,
         filters,
     ];
-    let (places, area) = (elements(&shape[..3]), elements(&[rows, columns]));
+    let places = elements(&shape[..3]);
+    let area = elements(&[rows, columns]);
     // A pointer to each of the kernel's pixels, or the pixels themselves, whichever is more.
     let gathered = places.zip(area).and_then(|(places, area)| {
         if area == 1 { Some(0) } else { places.checked_mul(area)?.checked_mul(depth.max(8) as u64) }

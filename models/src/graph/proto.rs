@@ -106,7 +106,10 @@ fn more<T>(list: &mut Vec<T>, what: &'static str, max: usize, item: T) -> Result
 impl<'a> Graph<'a> {
     /// Reads a `ModelProto`.
     pub(super) fn read(model: &'a [u8]) -> Result<Self, GraphError> {
-        let (mut version, mut producer, mut graph, mut opsets) = (None, None, None, Vec::new());
+        let mut version = None;
+        let mut producer = None;
+        let mut graph = None;
+        let mut opsets = Vec::new();
         for field in Fields(model) {
             match field? {
                 (1, value) => once(&mut version, value.integer()?)?,
@@ -130,7 +133,10 @@ impl<'a> Graph<'a> {
 
     /// Reads a `GraphProto`.
     fn of(graph: Value<'a>) -> Result<Self, GraphError> {
-        let (mut nodes, mut constants, mut inputs, mut outputs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut nodes = Vec::new();
+        let mut constants = Vec::new();
+        let mut inputs = Vec::new();
+        let mut outputs = Vec::new();
         let mut name = None;
         for field in graph.fields()? {
             match field? {
@@ -148,7 +154,8 @@ impl<'a> Graph<'a> {
 
 /// Reads an `OperatorSetIdProto`.
 fn opset(value: Value<'_>) -> Result<(&str, i64), GraphError> {
-    let (mut domain, mut version) = (None, None);
+    let mut domain = None;
+    let mut version = None;
     for field in value.fields()? {
         match field? {
             (1, value) => once(&mut domain, value.name()?)?,
@@ -162,7 +169,10 @@ fn opset(value: Value<'_>) -> Result<(&str, i64), GraphError> {
 impl<'a> Node<'a> {
     /// Reads a `NodeProto`.
     fn read(value: Value<'a>) -> Result<Self, GraphError> {
-        let (mut node, mut name, mut operator, mut domain) = (Self::default(), None, None, None);
+        let mut node = Self::default();
+        let mut name = None;
+        let mut operator = None;
+        let mut domain = None;
         for field in value.fields()? {
             match field? {
                 (1, value) => more(&mut node.inputs, "inputs of a node", MAX_OPERANDS, value.name()?)?,
@@ -185,7 +195,10 @@ impl<'a> Attribute<'a> {
     fn read(value: Value<'a>) -> Result<Self, GraphError> {
         const INT: i64 = 2;
         const INTS: i64 = 7;
-        let (mut name, mut kind, mut single, mut integers) = (None, None, None, Vec::new());
+        let mut name = None;
+        let mut kind = None;
+        let mut single = None;
+        let mut integers = Vec::new();
         for field in value.fields()? {
             match field? {
                 (1, value) => once(&mut name, value.name()?)?,
@@ -207,7 +220,10 @@ impl<'a> Attribute<'a> {
 impl<'a> Constant<'a> {
     /// Reads a `TensorProto` whose data are in the field of raw bytes.
     fn read(value: Value<'a>) -> Result<Self, GraphError> {
-        let (mut name, mut element, mut data, mut shape) = (None, None, None, Vec::new());
+        let mut name = None;
+        let mut element = None;
+        let mut data = None;
+        let mut shape = Vec::new();
         for field in value.fields()? {
             match field? {
                 (1, value) => {
@@ -221,7 +237,8 @@ impl<'a> Constant<'a> {
                 _ => return Err(UNKNOWN),
             }
         }
-        let (name, element) = (name.ok_or(LACKS)?, element.ok_or(LACKS)?);
+        let name = name.ok_or(LACKS)?;
+        let element = element.ok_or(LACKS)?;
         let data = data.unwrap_or_default();
         let bytes = elements(&shape).and_then(|elements| elements.checked_mul(element.bytes()));
         if bytes != Some(data.len() as u64) {
@@ -245,7 +262,8 @@ pub(super) fn elements(shape: &[usize]) -> Option<u64> {
 impl<'a> Port<'a> {
     /// Reads a `ValueInfoProto` of a tensor.
     fn read(value: Value<'a>) -> Result<Self, GraphError> {
-        let (mut name, mut kind) = (None, None);
+        let mut name = None;
+        let mut kind = None;
         for field in value.fields()? {
             match field? {
                 (1, value) => once(&mut name, value.name()?)?,
@@ -254,7 +272,8 @@ impl<'a> Port<'a> {
             }
         }
         let tensor = only_field(kind.ok_or(LACKS)?, 1)?;
-        let (mut element, mut shape) = (None, None);
+        let mut element = None;
+        let mut shape = None;
         for field in tensor.fields()? {
             match field? {
                 (1, value) => once(&mut element, Element::of(value.integer()?)?)?,

@@ -81,14 +81,16 @@ fn welcome() -> Welcome {
 
 fn arrived(id: u64, prefix: &Bytes, base: usize, full: usize) -> Arrived {
     let header = FrameHeader { id, skipped: 0, captured: 0, full: full as u64, base: base as u64 };
-    let (first, shown) = (Duration::from_millis(2), Duration::from_millis(9));
+    let first = Duration::from_millis(2);
+    let shown = Duration::from_millis(9);
     Arrived { header, prefix: prefix.clone(), first, shown }
 }
 
 /// Waves that move by two samples a frame.
 fn frames(count: u32) -> Vec<Arrived> {
     let [width, height] = SIDES;
-    let (size, format) = (Size::new(width, height).expect("a valid size"), Format::Ycbcr420(Range::Limited));
+    let size = Size::new(width, height).expect("a valid size");
+    let format = Format::Ycbcr420(Range::Limited);
     let settings = VideoSettings {
         size,
         rate: FrameRate { frames: 30, seconds: 1 },
@@ -149,7 +151,9 @@ fn a_picture_of_another_size_is_not_held_after_an_announcement() {
 
 #[test]
 fn missing_frames_are_concealed_and_those_that_come_late_are_decoded_all_the_same() {
-    let (mut screen, mut undisturbed, frames) = (Screen::new(), Screen::new(), frames(14));
+    let mut screen = Screen::new();
+    let mut undisturbed = Screen::new();
+    let frames = frames(14);
     screen.now += Duration::from_secs(1);
     screen.look();
     assert!(screen.playout.poll_timeout().is_none() && screen.notes.is_empty(), "nothing came yet");
@@ -172,7 +176,8 @@ fn missing_frames_are_concealed_and_those_that_come_late_are_decoded_all_the_sam
 
 #[test]
 fn a_frame_is_missed_half_an_interval_after_it_was_due_and_again_after_each_interval() {
-    let (mut screen, interval) = (Screen::new(), welcome().interval());
+    let mut screen = Screen::new();
+    let interval = welcome().interval();
     frames(4).chunks(1).for_each(|frame| screen.show(frame));
     screen.take();
     let shown = screen.now;
@@ -188,7 +193,8 @@ fn a_frame_is_missed_half_an_interval_after_it_was_due_and_again_after_each_inte
 
 #[test]
 fn after_frames_that_waited_for_the_decoder_the_next_is_concealed_as_soon() {
-    let (mut screen, frames) = (Screen::new(), frames(8));
+    let mut screen = Screen::new();
+    let frames = frames(8);
     frames[..4].chunks(1).for_each(|frame| screen.show(frame));
     screen.show(&frames[4..]);
     screen.wait();
@@ -268,7 +274,8 @@ fn what_is_shown_is_described_as_it_came() {
 
 #[test]
 fn frames_are_ignored_until_there_is_what_decodes_them() {
-    let (mut screen, frame) = (Screen::new(), frames(1));
+    let mut screen = Screen::new();
+    let frame = frames(1);
     screen.playout.handle_welcome(&welcome()).expect("a size that pictures have");
     screen.show(&frame);
     assert!(screen.take().0.is_empty() && screen.playout.totals() == PlayStats::default());

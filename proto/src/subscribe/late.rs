@@ -180,7 +180,8 @@ mod tests {
         fn whatever_overlaps_or_leaves_gaps_takes_bounded_memory_and_gives_bytes_in_order(
             pieces in proptest::collection::vec((0..3000_usize, 0..700_usize), 0..60), shown in 0..40_usize,
         ) {
-            let (mut late, mut given) = (Late::new(2000), pattern(0..50));
+            let mut late = Late::new(2000);
+            let mut given = pattern(0..50);
             for (number, &(offset, length)) in pieces.iter().enumerate() {
                 if number == shown {
                     late.handle_shown(NOW, 7, 50);

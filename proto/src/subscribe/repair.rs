@@ -28,7 +28,8 @@ impl Repair {
     /// [`ParityHeader::parity_bytes`] bytes.
     #[must_use]
     pub fn new(header: ParityHeader, parity: Bytes, mut begin: BytesMut) -> Option<Self> {
-        let (given, length) = (begin.len(), usize::try_from(header.length).ok()?);
+        let given = begin.len();
+        let length = usize::try_from(header.length).ok()?;
         if given > length || parity.len() != header.parity_bytes() {
             return None;
         }
@@ -104,7 +105,8 @@ impl Repair {
                 self.bytes[at] = sum[(at - piece.start) % parity.len()];
             }
             let outside = |hole: Range<usize>| {
-                let (start, end) = (hole.start, hole.end);
+                let start = hole.start;
+                let end = hole.end;
                 [start..end.min(piece.start), start.max(piece.end)..end]
             };
             self.holes = self.holes.drain(..).flat_map(outside).filter(|hole| !hole.is_empty()).collect();

@@ -131,7 +131,8 @@ mod tests {
             chunk in 1..50_usize,
         ) {
             let bytes: Vec<u8> = sent.iter().flat_map(|message| message.encode().to_vec()).collect();
-            let (mut control, mut received) = (Control::default(), Vec::new());
+            let mut control = Control::default();
+            let mut received = Vec::new();
             for chunk in bytes.chunks(chunk) {
                 control.handle_bytes(chunk);
                 while let Some(message) = control.poll().expect("valid messages") {
@@ -156,7 +157,8 @@ mod tests {
         fn a_message_with_one_byte_less_is_refused_and_more_than_its_fields_is_skipped(
             message in messages(), more in proptest::collection::vec(any::<u8>(), 0..200),
         ) {
-            let (kind, body) = (message.encode()[0], body(&message));
+            let kind = message.encode()[0];
+            let body = body(&message);
             prop_assert_eq!(read(&raw(kind, &body[..body.len() - 1])), Err(Code::Violation));
             prop_assert_eq!(read(&raw(kind, &[&body[..], &more].concat())), Ok(vec![message]));
         }
@@ -190,7 +192,8 @@ mod tests {
     #[test]
     fn what_a_receiver_cannot_show_is_unsupported_and_no_violation() {
         let video = Video { residual: [1; 6], full_range: false };
-        let (pictures, video) = (body(&welcome([1, 1], None)), body(&welcome([1, 1], Some(video))));
+        let pictures = body(&welcome([1, 1], None));
+        let video = body(&welcome([1, 1], Some(video)));
         for mut body in [pictures, video] {
             *body.last_mut().expect("a field") = 2;
             assert_eq!(read(&raw(2, &body)), Err(Code::Unsupported));

@@ -165,7 +165,8 @@ mod tests {
 
         #[test]
         fn an_unknown_kind_is_known_as_soon_as_its_number_is_there(kind in 5..1_u64 << 62, more in any::<[u8; 3]>()) {
-            let (head, bytes) = (StreamHead::Unknown(kind), StreamHead::Unknown(kind).encode());
+            let head = StreamHead::Unknown(kind);
+            let bytes = StreamHead::Unknown(kind).encode();
             prop_assert_eq!(StreamHead::parse(&bytes[..bytes.len() - 1]), Ok(None));
             prop_assert_eq!(StreamHead::parse(&[&bytes[..], &more].concat()), Ok(Some((head, bytes.len()))));
         }

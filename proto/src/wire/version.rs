@@ -41,7 +41,8 @@ impl VersionRange {
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Close> {
-        let (lowest, highest) = (reader.varint().ok_or(SHORT)?, reader.varint().ok_or(SHORT)?);
+        let lowest = reader.varint().ok_or(SHORT)?;
+        let highest = reader.varint().ok_or(SHORT)?;
         Self::new(lowest, highest).ok_or(Close::violation("a hello offers a range of versions that is empty"))
     }
 }
@@ -61,7 +62,8 @@ mod tests {
             ((1, 1), (2, 3), None),
             ((1, 1), (0, 0), None),
         ] {
-            let (ours, theirs) = (range(ours.0, ours.1), range(theirs.0, theirs.1));
+            let ours = range(ours.0, ours.1);
+            let theirs = range(theirs.0, theirs.1);
             assert_eq!([ours.common(theirs), theirs.common(ours)], [common; 2], "{ours:?}, {theirs:?}");
         }
         assert_eq!(VersionRange::new(2, 1), None);

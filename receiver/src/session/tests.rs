@@ -119,8 +119,10 @@ struct Sender {
 
 impl Sender {
     fn new(control: Option<Script>, scripts: impl Into<VecDeque<Script>>) -> Self {
-        let (control, scripts) = (Mutex::new(control), Mutex::new(scripts.into()));
-        let (streams, close) = (tokio::sync::Mutex::default(), Mutex::default());
+        let control = Mutex::new(control);
+        let scripts = Mutex::new(scripts.into());
+        let streams = tokio::sync::Mutex::default();
+        let close = Mutex::default();
         Self {
             control,
             streams,
@@ -164,7 +166,9 @@ impl Connection for Sender {
 
     async fn open_control(&self) -> Result<(Ear, Script), Error> {
         let control = self.control.lock().expect("no panic").take();
-        let (takes_requests, is_gone, said) = (self.takes_requests, self.is_gone, Arc::clone(&self.said));
+        let takes_requests = self.takes_requests;
+        let is_gone = self.is_gone;
+        let said = Arc::clone(&self.said);
         match control {
             Some(control) => Ok((Ear { greeted: false, takes_requests, is_gone, said }, control)),
             None => std::future::pending().await,
@@ -230,7 +234,8 @@ async fn meet(sender: &Sender) -> (Error, Code, Duration) {
 
 async fn meet_with(sender: &Sender, max_bitrate: Option<Bitrate>, sink: &mut Judge) -> (Error, Code, Duration) {
     let began = Instant::now();
-    let (versions, decoder) = (VersionRange::SPOKEN, DecoderKind::Linear);
+    let versions = VersionRange::SPOKEN;
+    let decoder = DecoderKind::Linear;
     let hello = Hello { versions, token: Bytes::new(), max_bitrate, decoder };
     let Ended { error, .. } = run(sender, hello, true, sink).await;
     let took = began.elapsed();

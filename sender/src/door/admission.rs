@@ -62,7 +62,8 @@ pub(crate) struct Admission {
 
 impl Admission {
     pub(crate) fn new(listener: Listener, counters: Arc<Counters>) -> Self {
-        let (waiting, unadmitted) = (Waiting::new(WAITING), Unadmitted::new(UNADMITTED));
+        let waiting = Waiting::new(WAITING);
+        let unadmitted = Unadmitted::new(UNADMITTED);
         Self { listener, waiting, unadmitted, rates: [LONG, SHORT].map(Rate::new), counters }
     }
 

@@ -72,7 +72,8 @@ mod tests {
     fn places_are_limited_in_all_and_for_each_address() {
         let places = Arc::new(Places::new(3, 2));
         let take = |last: u8| places.take(([192, 0, 2, last], 1).into());
-        let (first, second) = (take(1).expect("a place"), take(1).expect("a place"));
+        let first = take(1).expect("a place");
+        let second = take(1).expect("a place");
         assert!(take(1).is_none(), "two of one address");
         let third = take(2).expect("a place");
         assert!(take(3).is_none(), "three in all");

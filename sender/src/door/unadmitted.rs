@@ -86,7 +86,8 @@ impl Table {
         let had_its_time = |entries: &VecDeque<Entry>| entries.front().is_some_and(|e| e.since + UNDISTURBED <= now);
         let most = self.connections.iter().filter(|(_, entries)| had_its_time(entries));
         let (prefix, entries) = most.max_by_key(|(_, entries)| entries.len())?;
-        let (prefix, number) = (*prefix, entries.front()?.number);
+        let prefix = *prefix;
+        let number = entries.front()?.number;
         self.remove(prefix, number);
         Some(())
     }

@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn prefixes_take_turns_and_the_newest_goes_first_under_overload() {
-        let (mut waiting, mut now) = (Waiting::new(100), Instant::now());
+        let mut waiting = Waiting::new(100);
+        let mut now = Instant::now();
         for number in 0..50 {
             assert!(waiting.push(now, address(1, number), number).is_empty());
         }
@@ -207,7 +208,8 @@ mod tests {
 
     #[test]
     fn a_prefix_that_had_no_turn_goes_before_those_that_had_and_starves_none() {
-        let (mut waiting, now) = (Waiting::new(1000), Instant::now());
+        let mut waiting = Waiting::new(1000);
+        let now = Instant::now();
         for stranger in 1..=64 {
             waiting.push(now, address(stranger, 1), stranger);
             waiting.push(now, address(stranger, 2), stranger);
@@ -231,7 +233,8 @@ mod tests {
 
     #[test]
     fn who_comes_again_goes_behind_who_comes_once() {
-        let (mut waiting, mut now) = (Waiting::new(100), Instant::now());
+        let mut waiting = Waiting::new(100);
+        let mut now = Instant::now();
         waiting.push(now, address(1, 7), 0);
         assert_eq!(waiting.pop(now), Some(0));
         waiting.push(now, address(1, 8), 1);
@@ -246,7 +249,8 @@ mod tests {
 
     #[test]
     fn who_comes_again_and_again_is_known_from_its_last_turn_on() {
-        let (mut waiting, start) = (Waiting::new(100), Instant::now());
+        let mut waiting = Waiting::new(100);
+        let start = Instant::now();
         for half in 0..2 {
             let now = start + MEMORY / 2 * half;
             waiting.push(now, address(1, 7), 0);
@@ -262,7 +266,8 @@ mod tests {
 
     #[test]
     fn the_prefix_with_the_most_loses_its_oldest() {
-        let (mut waiting, now) = (Waiting::new(3), Instant::now());
+        let mut waiting = Waiting::new(3);
+        let now = Instant::now();
         let dropped: Vec<_> = (0..5).flat_map(|number| waiting.push(now, address(1, number), number)).collect();
         assert_eq!(dropped, [0, 1]);
         assert_eq!(waiting.push(now, address(2, 1), 10), [2]);

@@ -185,9 +185,12 @@ fn hello(max_bitrate: Option<Bitrate>) -> Bytes {
 fn shared() -> Arc<Shared> {
     let welcome =
         Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 16, height: 16, rate: (30, 1), video: None };
-    let (counters, demand, end) = (Arc::default(), Demand::default(), OnceLock::new());
+    let counters = Arc::default();
+    let demand = Demand::default();
+    let end = OnceLock::new();
     let offer = Arc::new(Offer { welcome, package: Some(vec![7; MODEL].into()), token: None });
-    let (places, cut_off) = (Arc::new(Places::new(100, 100)), watch::Sender::new(false));
+    let places = Arc::new(Places::new(100, 100));
+    let cut_off = watch::Sender::new(false);
     Arc::new(Shared { offer, counters, demand, places, end, cut_off })
 }
 
@@ -347,7 +350,8 @@ fn from_fanout_to_transport_a_frame_takes_no_memory_anew() {
     let _within = runtime.enter();
     let fanout = FrameFanout::new(INTERVAL);
     let frames = fanout.subscribe();
-    let (shared, bytes) = (shared(), Bytes::from(vec![7; FULL]));
+    let shared = shared();
+    let bytes = Bytes::from(vec![7; FULL]);
     let feeds: Vec<_> = (0..3).map(|_| runtime.spawn(feed(Taker::new(1e9), &shared, &frames))).collect();
     let send_all = |ids: std::ops::Range<u64>| {
         runtime.block_on(async {

@@ -56,7 +56,8 @@ impl Statistics {
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self { frames, skipped, accepted, .. }, refused) = (self, self.refused());
-        let (frames, receivers) = (counted(*frames, "frame"), counted(*accepted, "receiver"));
+        let frames = counted(*frames, "frame");
+        let receivers = counted(*accepted, "receiver");
         write!(f, "{frames} encoded, {skipped} skipped for want of time; {receivers} served, {refused} refused")
     }
 }

@@ -113,7 +113,8 @@ impl<P: Send + 'static> LiveSource<P> {
         stream: impl PictureStream<Picture = P> + 'static,
         encoder: impl FrameEncoder<Picture = P> + 'static,
     ) -> Self {
-        let (welcome, package) = (encoder.welcome(), encoder.package());
+        let welcome = encoder.welcome();
+        let package = encoder.package();
         Self { welcome, package, state: State::Ready(Box::new(stream), Box::new(encoder)) }
     }
 }
@@ -167,7 +168,8 @@ impl<P: Send + 'static> Running<P> {
         let slot: Arc<Newest<Captured<P>>> = Arc::default();
         let (made, frames) = mpsc::channel(1);
         let (spend, spent) = sync_channel(MAX_SPENT_PICTURES);
-        let (filling, emptying) = (Arc::clone(&slot), Arc::clone(&slot));
+        let filling = Arc::clone(&slot);
+        let emptying = Arc::clone(&slot);
         let reading = thread::spawn(move || {
             let _close = filling.close_on_drop();
             read(stream, &filling, &spent)
@@ -203,7 +205,9 @@ fn read<P: Send + 'static>(
     slot: &Newest<Captured<P>>,
     spent: &Receiver<P>,
 ) -> Result<(), SourceError> {
-    let (mut due, mut skipped, mut last) = (Due::new(stream.interval()), None, 0);
+    let mut due = Due::new(stream.interval());
+    let mut skipped = None;
+    let mut last = 0;
     for id in 0.. {
         let Some(next) = stream.next(skipped.take().or_else(|| spent.try_recv().ok()))? else { break };
         due.wait();
@@ -251,7 +255,8 @@ fn encode<P: Send + 'static>(
     frames: &mpsc::Sender<BroadcastFrame>,
     spend: &SyncSender<P>,
 ) -> Result<(), SourceError> {
-    let (mut next, mut skipped) = (0, 0);
+    let mut next = 0;
+    let mut skipped = 0;
     while let Some(captured) = slot.take() {
         skipped += captured.id.saturating_sub(next);
         next = captured.id + 1;
@@ -347,7 +352,8 @@ mod tests {
         let ((encoding, encoded), (told, tells)) = (channel(), channel());
         let camera: Box<dyn PictureStream<Picture = u64>> = Box::new(Camera::new(times, waits.then_some(encoded)));
         let mut source = LiveSource::new(camera, Numbers { encoding, times: told });
-        let (mut frames, demand) = (Vec::new(), Demand::default());
+        let mut frames = Vec::new();
+        let demand = Demand::default();
         while let Some(frame) = source.next(&demand).await.expect("a camera that ends") {
             frames.push(frame);
         }

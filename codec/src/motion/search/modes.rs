@@ -104,7 +104,8 @@ fn split(
     corner: [usize; 2],
     predicted: Vector,
 ) -> (Block, u32) {
-    let (mut before, mut sum) = (predicted, 0);
+    let mut before = predicted;
+    let mut sum = 0;
     let vectors = std::array::from_fn(|cell| {
         let corner = [corner[0] + cell % 2 * CELL, corner[1] + cell / 2 * CELL];
         let own = blocks.square::<CELL>(corner);

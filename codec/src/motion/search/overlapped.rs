@@ -67,7 +67,8 @@ impl Overlapped {
         let inputs = Inputs { lambda: inputs.lambda * BIT_WORTH[0] / BIT_WORTH[1], ..inputs };
         let Self { side_info, chosen, rooms } = self;
         chosen.clone_from(&field.blocks);
-        let (before, rooms) = (&*field, &*rooms);
+        let before = &*field;
+        let rooms = &*rooms;
         let bands = chosen.chunks_mut(BAND * before.across).enumerate();
         parallel::for_each(threads, bands, |(number, out)| {
             let rooms = || rooms.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,7 +120,8 @@ impl Band {
 
 /// Zeros, for all that these rows of blocks reach.
 fn reset<'a>(all: &'a mut Vec<i16>, field: &Field, rows: Range<usize>) -> Sums<'a> {
-    let (width, top) = (field.across * BLOCK, (rows.start * BLOCK).saturating_sub(CELL / 2));
+    let width = field.across * BLOCK;
+    let top = (rows.start * BLOCK).saturating_sub(CELL / 2);
     let end = (rows.end * BLOCK + CELL / 2).min(field.down * BLOCK);
     all.clear();
     all.resize((end - top) * width + SIDE, 0);
@@ -135,7 +137,8 @@ fn best(
     field: &Field,
     at: usize,
 ) -> Block {
-    let (footprint, before) = (Footprint::of(field, at), field.blocks[at]);
+    let footprint = Footprint::of(field, at);
+    let before = field.blocks[at];
     let own = footprint.shares(sampler, field, at, &before);
     // All but this block.
     let mut target = Target { wanted: footprint.wanted(inputs.blocks), others: footprint.of_sums(sums) };
@@ -242,7 +245,8 @@ fn pairs(
     let predicted = near.second(first);
     let second = Second { lambda: inputs.lambda, quarters, corner, first, predicted };
     let found = second.find(&inputs.blocks.square(corner));
-    let (mut all, mut count) = ([[first, found]; MAX_PAIRS], 1);
+    let mut all = [[first, found]; MAX_PAIRS];
+    let mut count = 1;
     let left = (!at.is_multiple_of(field.across)).then(|| field.blocks[at - 1]);
     let above = at.checked_sub(field.across).map(|above| field.blocks[above]);
     let near = [left, above].into_iter().flatten();
@@ -313,9 +317,10 @@ impl Footprint {
 
 /// A block and all around it move alike, so that nothing better is near.
 fn is_calm(field: &Field, at: usize) -> bool {
-    let (x, y) = (at % field.across, at / field.across);
-    let (columns, rows) =
-        (x.saturating_sub(1)..(x + 2).min(field.across), y.saturating_sub(1)..(y + 2).min(field.down));
+    let x = at % field.across;
+    let y = at / field.across;
+    let columns = x.saturating_sub(1)..(x + 2).min(field.across);
+    let rows = y.saturating_sub(1)..(y + 2).min(field.down);
     let mut near = rows.flat_map(|y| columns.clone().map(move |x| y * field.across + x));
     field.blocks[at].one_vector() == Some(Vector::ZERO) && near.all(|near| field.blocks[near] == field.blocks[at])
 }
@@ -331,7 +336,8 @@ fn may_pay(inputs: Inputs<'_>, field: &Field, at: usize) -> bool {
 /// What a block tries, itself first.
 fn candidates(near: &Near, field: &Field, found: &Found, at: usize) -> ([Block; MAX_CANDIDATES], usize) {
     let before = field.blocks[at];
-    let (mut all, mut count) = ([before; MAX_CANDIDATES], 1);
+    let mut all = [before; MAX_CANDIDATES];
+    let mut count = 1;
     let mut add = |block: Block| {
         if count < MAX_CANDIDATES && !all[..count].contains(&block) {
             all[count] = block;

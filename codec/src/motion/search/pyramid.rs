@@ -38,7 +38,8 @@ pub(super) struct Pyramid {
 impl Pyramid {
     pub(super) fn reset(&mut self, size: Size, luma: &[u8]) {
         let [across, down] = Field::grid(size);
-        let (width, height) = (across * STEP, down * STEP);
+        let width = across * STEP;
+        let height = down * STEP;
         self.stride = width + 2 * BORDER;
         self.samples.clear();
         for y in 0..height + 2 * BORDER {
@@ -184,7 +185,8 @@ mod tests {
             let sample = |x: usize, y: usize| (x * x / 9 + y * y / 5 + x * y % 31).to_le_bytes()[0];
             (0..90).flat_map(|y| (0..150).map(move |x| sample(x + moved, y))).collect()
         };
-        let (mut before, mut now) = (Pyramid::default(), Pyramid::default());
+        let mut before = Pyramid::default();
+        let mut now = Pyramid::default();
         before.reset(size, &luma(0));
         now.reset(size, &luma(9));
         let [across, down] = Field::grid(size);

@@ -58,7 +58,8 @@ impl Quarters {
     fn places(&self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> [&[u8]; 2] {
         let at = |corner: isize, part: i16, length: usize, side: usize| {
             let whole = corner + isize::from(part >> 2);
-            let (least, most) = (4 - BORDER.cast_signed(), (length + BORDER - 5 - side).cast_signed());
+            let least = 4 - BORDER.cast_signed();
+            let most = (length + BORDER - 5 - side).cast_signed();
             (whole.clamp(least, most) + BORDER.cast_signed()).cast_unsigned()
         };
         let row = at(corner[1], vector.y, self.height, side[1]);

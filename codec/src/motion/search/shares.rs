@@ -178,7 +178,8 @@ impl Target {
         let [(left, across), (upper, down)] = Weights::of_unit(&unit, field, Kind::Luma);
         let sides = [across, down].map(|weights| weights.as_slice().len());
         let samples = sampler.fetch(field.sources[at], [left, upper], moved, sides);
-        let (across, down) = (across.first::<SIDE>(), down.as_slice());
+        let across = across.first::<SIDE>();
+        let down = down.as_slice();
         let own = |y| if y < down.len() { shares(&samples[y], across, down[y]) } else { [0; SIDE] };
         widest!(self.left_of(own, enough))
     }
@@ -188,7 +189,9 @@ impl Target {
         let mut sum = 0;
         for first in (0..SIDE).step_by(TRANSFORMED) {
             let mut rows: [[i16; SIDE]; TRANSFORMED] = std::array::from_fn(|y| {
-                let (own, others, wanted) = (own(first + y), &self.others[first + y], &self.wanted[first + y]);
+                let own = own(first + y);
+                let others = &self.others[first + y];
+                let wanted = &self.wanted[first + y];
                 std::array::from_fn(|x| (((others[x] + own[x]) >> SHIFT) - wanted[x]) >> TO_HALVES)
             });
             hadamard(&mut rows);
@@ -217,7 +220,8 @@ impl Target {
 fn hadamard<const WIDTH: usize>(rows: &mut [[i16; WIDTH]; TRANSFORMED]) {
     for step in [1, 2, 4] {
         for y in (0..TRANSFORMED).filter(|y| y & step == 0) {
-            let (a, b) = (rows[y], rows[y + step]);
+            let a = rows[y];
+            let b = rows[y + step];
             rows[y] = std::array::from_fn(|x| a[x] + b[x]);
             rows[y + step] = std::array::from_fn(|x| a[x] - b[x]);
         }
@@ -263,7 +267,8 @@ mod tests {
             let past = Past { last: plane, before: plane };
             let planes = BySource { enhanced: past, floor: past };
             Overlap::default().predict(&field, Kind::Luma, planes, &mut wanted);
-            let (across, rows) = (field.across * BLOCK, field.down * BLOCK);
+            let across = field.across * BLOCK;
+            let rows = field.down * BLOCK;
             let mut all = vec![0; across * rows + SIDE];
             let mut sums = Sums { all: &mut all, width: across, corner: [0; 2] };
             let mut sampler = Sampler { planes, room: &mut Room::default() };

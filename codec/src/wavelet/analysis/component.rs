@@ -70,7 +70,8 @@ impl<'a> Component<'a> {
     ) -> (Self, Range<usize>) {
         let strip = share.rows;
         let low = Low { first: strip.start >> numbers.end(), samples: share.low };
-        let (first_level, count) = (*numbers.start(), numbers.clone().count());
+        let first_level = *numbers.start();
+        let count = numbers.clone().count();
         let mut levels: [Level<'a>; LEVELS] = Default::default();
         // What the coarser level needs of a level's low band.
         let mut needed: Option<Range<usize>> = None;

@@ -44,7 +44,8 @@ pub(super) struct Outcome {
 
 /// The links, with their names.
 fn links() -> [(&'static str, Link); 3] {
-    let (fall, rise) = (Duration::from_secs(FALL.0), Duration::from_secs(FALL.1));
+    let fall = Duration::from_secs(FALL.0);
+    let rise = Duration::from_secs(FALL.1);
     let changing = Link::varying(vec![(Duration::ZERO, FAST), (fall, MIDDLE), (rise, FAST)]);
     [("0.3 Mbit/s", Link::constant(SLOW)), ("1 Mbit/s", Link::constant(MIDDLE)), ("4 Mbit/s", changing)]
 }
@@ -93,7 +94,8 @@ async fn on_air(threads: usize, clip: &Arc<Clip>) -> Result<Outcome> {
 
 /// The clip as a camera gives it.
 fn source(threads: usize, clip: &Arc<Clip>) -> VideoFrames {
-    let (playing, progress) = (Arc::clone(clip), Progress::of("on air", Some(clip.frames_in(SECONDS))));
+    let playing = Arc::clone(clip);
+    let progress = Progress::of("on air", Some(clip.frames_in(SECONDS)));
     let format = PictureFormat::of(clip.at(0), clip.rate());
     VideoFrames::new(format, (threads, RenditionLimit::default()), move |id| {
         progress.step();

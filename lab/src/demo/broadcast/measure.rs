@@ -84,7 +84,8 @@ pub(super) fn measure(video: &Video, outcome: Outcome) -> Result<Report<'_>> {
     let each = |time: Duration, frames: u64| time / u32::try_from(frames).unwrap_or(u32::MAX).max(1);
     let decode = receivers.iter().map(|receiver| receiver.decode).sum();
     let decode = each(decode, receivers.iter().map(|receiver| receiver.seen.len() as u64).sum());
-    let (frames, encode) = (clip.frames_in(SECONDS), each(sent.encode_time, sent.frames));
+    let frames = clip.frames_in(SECONDS);
+    let encode = each(sent.encode_time, sent.frames);
     Ok(Report { video, columns, frames, encode, decode, missing })
 }
 
@@ -101,7 +102,8 @@ fn column(
     }
     let (first, last) = rows.first().zip(rows.last()).context("a receiver saw nothing")?;
     let due = last.id - first.id + 1;
-    let (from, to) = (Duration::from_secs_f64(SETTLED), Duration::from_secs(SECONDS.into()));
+    let from = Duration::from_secs_f64(SETTLED);
+    let to = Duration::from_secs(SECONDS.into());
     let payload: usize = settled(&rows).map(|row| row.bytes).sum();
     let mut latencies: Vec<Duration> = settled(&rows).map(|row| row.latency).collect();
     let mut waits: Vec<Duration> =

@@ -13,7 +13,8 @@ use crate::motion_jpeg;
 use crate::page::{Image, Row, chart, figure, grouped, head, page, table};
 
 pub(super) fn write(report: &Report<'_>) -> Result<String> {
-    let (video, size) = (report.video, report.video.clip.size());
+    let video = report.video;
+    let size = report.video.clip.size();
     let body = html! {
         p {
             (video.name) ", " (size.width()) "\u{d7}" (size.height()) " pixels, was broadcast for " (SECONDS) " seconds over QUIC: "

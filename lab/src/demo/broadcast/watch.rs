@@ -58,7 +58,8 @@ impl FrameSink for Watcher {
     type Error = TransformError;
 
     fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), TransformError> {
-        let (id, bytes) = (frame.header.id, frame.prefix.len());
+        let id = frame.header.id;
+        let bytes = frame.prefix.len();
         if id >= self.clip.frames_in(SECONDS) {
             return Ok(());
         }

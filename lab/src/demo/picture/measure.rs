@@ -52,7 +52,8 @@ pub(super) struct Quality {
 
 /// Encodes a photo once and measures cuts of its stream beside JPEG.
 pub(super) fn measure<'a>(setup: &Setup<'_>, photo: &'a Photo, mut coders: Coders) -> Result<Report<'a>> {
-    let (package, picture) = (setup.package, &photo.picture);
+    let package = setup.package;
+    let picture = &photo.picture;
     let progress = Progress::new(coders.decoders.len() * (PERCENTS.len() + rates().count()));
     progress.say("encoding");
     let stream = coders.encoder.encode(picture)?;

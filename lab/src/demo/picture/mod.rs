@@ -22,7 +22,8 @@ pub use self::photo::{Coders, Photo};
 /// Those of the coders.
 pub fn run(setup: &Setup<'_>, photo: &Photo, coders: Coders) -> Result<Shown> {
     if photo.scaled {
-        let (width, height) = (photo.picture.size().width(), photo.picture.size().height());
+        let width = photo.picture.size().width();
+        let height = photo.picture.size().height();
         let name = &photo.name;
         (setup.note)(&format!("{name} is scaled to {width}x{height} for the demo; `nestcast eval` measures all of it"));
     }

@@ -13,7 +13,8 @@ use crate::plot::{Axis, Chart, Curve, Mark, Stroke, shown};
 const SHOWN_BPP: (f64, f64) = (0.0, 1.5);
 
 pub(super) fn write(report: &Report<'_>) -> Result<String> {
-    let (photo, size) = (report.photo, report.photo.picture.size());
+    let photo = report.photo;
+    let size = report.photo.picture.size();
     let decoders = &report.columns[..report.columns.len() - 1];
     let body = html! {
         p {

@@ -33,7 +33,8 @@ fn figures(cell: Option<&Cell>) -> String {
         None => "no JPEG is this small".to_owned(),
         Some(Cell { psnr, jpeg: None, .. }) => format!("{psnr:.2} dB"),
         Some(Cell { psnr, jpeg: Some(step), .. }) => {
-            let (sampling, quality) = (step.sampling.name(), step.quality);
+            let sampling = step.sampling.name();
+            let quality = step.quality;
             format!("{psnr:.2} dB, {sampling} q{quality}, {} bytes", step.file.len())
         }
     }

@@ -47,7 +47,8 @@ impl Simulation {
 
     /// Runs until `end` milliseconds; gives what was delivered since the call, of what the link carries.
     fn run(&mut self, end: u64) -> f64 {
-        let (began, before) = (self.now, self.controller.path().delivered);
+        let began = self.now;
+        let before = self.controller.path().delivered;
         while self.now < Duration::from_millis(end) {
             self.send();
             self.acknowledge();

@@ -59,7 +59,8 @@ fn streams(publisher: &mut Publisher, open: &mut Vec<u8>, room: usize) -> Vec<(S
 
 #[test]
 fn while_a_picture_stays_what_was_not_sent_of_it_follows_and_a_new_one_ends_that() {
-    let (mut publisher, mut open) = (Publisher::new(INTERVAL, None), Vec::new());
+    let mut publisher = Publisher::new(INTERVAL, None);
+    let mut open = Vec::new();
     due(&mut publisher, 0, 0);
     assert_eq!(streams(&mut publisher, &mut open, 300), []);
     for id in 1..4 {
@@ -81,7 +82,8 @@ fn while_a_picture_stays_what_was_not_sent_of_it_follows_and_a_new_one_ends_that
 #[test]
 fn late_bytes_keep_within_the_cap_and_end_with_the_picture() {
     let cap = Some(Bitrate::of(400, INTERVAL).expect("a rate"));
-    let (mut publisher, mut open) = (Publisher::new(INTERVAL, cap), Vec::new());
+    let mut publisher = Publisher::new(INTERVAL, cap);
+    let mut open = Vec::new();
     due(&mut publisher, 0, 0);
     let mut sent = vec![streams(&mut publisher, &mut open, 10_000)];
     for id in 1..6 {
@@ -102,7 +104,8 @@ fn late_bytes_keep_within_the_cap_and_end_with_the_picture() {
 
 #[test]
 fn of_a_picture_that_stays_more_bytes_may_be_made() {
-    let (mut publisher, mut open) = (Publisher::new(INTERVAL, None), Vec::new());
+    let mut publisher = Publisher::new(INTERVAL, None);
+    let mut open = Vec::new();
     due(&mut publisher, 0, 0);
     streams(&mut publisher, &mut open, 10_000);
     let longer = Frame { since: 0, bytes: vec![1; 1700].into(), ..frame(1) };
@@ -192,7 +195,8 @@ fn of_video_a_frame_that_waits_for_room_ends_with_the_packet_that_the_next_one_f
     let bytes = Bytes::from(vec![1; 10_000]);
     let join = Some(Join { base: BASE, bytes: bytes.clone() });
     // A packet takes 30 ms, and waits for 20.
-    let (rtt, min_rtt) = (Duration::from_millis(60), Duration::from_millis(40));
+    let rtt = Duration::from_millis(60);
+    let min_rtt = Duration::from_millis(40);
     let path = PathStats { window: 2400, in_flight: 2400, rtt, min_rtt, ..PathStats::default() };
     let frame = Frame { id: 0, skipped: 0, captured: 0, since: 0, base: BASE, bytes, join };
     publisher.handle_frame(Duration::ZERO, &frame, &path);
@@ -239,7 +243,8 @@ fn of_video_a_frame_is_written_in_one_where_the_path_has_room_for_all_of_it() {
 #[test]
 fn of_video_a_queue_that_has_left_on_a_long_path_ends_no_frame() {
     // All that was in flight left since the last round trip began, but a part.
-    let (rtt, min_rtt) = (INTERVAL * 4, INTERVAL * 3);
+    let rtt = INTERVAL * 4;
+    let min_rtt = INTERVAL * 3;
     for (in_flight, ends) in [(12_000, true), (6000, false)] {
         let path = PathStats { window: 12_000, in_flight, rtt, min_rtt, ..PathStats::default() };
         let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
@@ -334,7 +339,9 @@ fn on_a_lossy_path(rtt: Duration, cap: Option<Bitrate>) -> Vec<(StreamHead, Vec<
 
 /// The same on any path.
 fn behind_long_frames(cap: Option<Bitrate>, path: impl Fn(u64) -> PathStats) -> Vec<(StreamHead, Vec<u8>)> {
-    let (mut publisher, mut open, mut streams) = (Publisher::new(INTERVAL, cap), Vec::new(), Vec::new());
+    let mut publisher = Publisher::new(INTERVAL, cap);
+    let mut open = Vec::new();
+    let mut streams = Vec::new();
     for id in 0..60 {
         let path = path(id);
         let bytes: Vec<u8> = (0..24_000_u32).map(|at| at.wrapping_mul(at).to_le_bytes()[1]).collect();

@@ -223,7 +223,8 @@ impl Streams {
                 }
                 parity.extend_from_slice(&bytes);
                 if parity.len() == length {
-                    let (header, parity) = (*header, std::mem::take(parity).freeze());
+                    let header = *header;
+                    let parity = std::mem::take(parity).freeze();
                     self.stop(number);
                     return self.bring_parity(header, parity, shows_frames);
                 }
