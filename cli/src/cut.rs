@@ -18,8 +18,7 @@ pub(crate) fn run(options: &Cut) -> Result<()> {
     if crate::retrieval::is_code(&mut input)? {
         return crate::retrieval::cut(options, input, &output);
     }
-    let name = input.name();
-    let stream = input.stream()?;
+    let (name, stream) = (input.name(), input.stream()?);
     let count = match (options.length.bytes, options.length.bpp) {
         (Some(count), _) => count,
         (None, Some(bpp)) => metrics::budget(bpp, stream.header().size),

@@ -48,8 +48,7 @@ fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
                 synthesis.prepare(position).with_context(failed).map(|()| synthesis)
             };
             let (synthesis, composed) = load_beside(load, || Composed::new(&linear, coefficients, position));
-            let composed = composed.with_context(failed)?;
-            let synthesis = synthesis?;
+            let (composed, synthesis) = (composed.with_context(failed)?, synthesis?);
             let picture = synthesis.complete(composed).with_context(failed)?;
             // Networks take longer to give up their memory than the system to take it back when the process ends.
             std::mem::forget(synthesis);
@@ -62,12 +61,8 @@ fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
         ));
     }
     output.write(&encode_png(&picture)?)?;
-    let path = options.output.display();
-    let size = picture.size();
-    let transform = transform.name();
-    let width = size.width();
-    let height = size.height();
-    let bpp = metrics::bpp(count, size);
+    let (path, size, transform) = (options.output.display(), picture.size(), transform.name());
+    let (width, height, bpp) = (size.width(), size.height(), metrics::bpp(count, size));
     files::say_beside(
         &output,
         &format!("{path}: {width}x{height} from {count} bytes, {bpp:.3} bpp, {transform} decoder\n"),
@@ -86,8 +81,7 @@ struct Pushed {
 fn pushed(options: &Decode, name: &str, stream: Reader<Opened>, model: &Model) -> Result<Pushed> {
     let failed = || format!("{name} cannot be decoded");
     // Refuses what the decoder would, before more than the header is read.
-    let given = stream.header().size.pixels() as u64;
-    let max = options.common.max_pixels;
+    let (given, max) = (stream.header().size.pixels() as u64, options.common.max_pixels);
     if given > max {
         return Err(Error::Limit { what: "the picture's number of pixels", given, max }).with_context(failed);
     }

@@ -31,9 +31,7 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
         return show(options, &picture::run(&setup, &Photo::builtin()?, coders)?);
     };
     // Opened once: a pipe gives its bytes once.
-    let name = Input::short_name_of(path);
-    let mut input = Input::open(path)?;
-    let max_pixels = options.common.max_pixels;
+    let (name, mut input, max_pixels) = (Input::short_name_of(path), Input::open(path)?, options.common.max_pixels);
     if input.kind()? == Kind::Y4m {
         let linear = !options.decoder.is_some_and(|asked| asked.contains(&Transform::Deep));
         let why = "deep decoders and --model are for pictures, and video has only linear: leave them out";

@@ -45,8 +45,7 @@ fn pictures(options: &Eval, mut alone: Option<Input<'_>>) -> Result<()> {
     }
 
     let progress = Progress::new(inputs.len() * bench.points());
-    let mut rows = Vec::new();
-    let mut left_out = Vec::new();
+    let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     for input in &inputs {
         let opened = alone.take().map_or_else(|| Input::open(input), Ok).map_err(anyhow::Error::from);
         match opened.and_then(|input| measure(&mut bench, input, options.common.max_pixels, &progress)) {
@@ -61,16 +60,14 @@ fn pictures(options: &Eval, mut alone: Option<Input<'_>>) -> Result<()> {
     drop(progress);
     ensure!(!rows.is_empty(), "no picture can be measured: {}", left_out.join(", "));
     report(options, output.as_ref(), &rows, &bench)?;
-    let count = left_out.len();
-    let all = inputs.len();
+    let (count, all) = (left_out.len(), inputs.len());
     ensure!(count == 0, "{count} of {all} pictures are not in the table: {}", left_out.join(", "));
     Ok(())
 }
 
 /// Measures the picture of an input.
 fn measure(bench: &mut Bench, input: Input<'_>, max_pixels: u64, progress: &Progress) -> Result<Vec<Row>> {
-    let name = input.name();
-    let image = Input::short_name_of(input.path());
+    let (name, image) = (input.name(), Input::short_name_of(input.path()));
     progress.say(&image);
     let measured = bench.measure(&image, &pictures::read(input, max_pixels)?, progress);
     measured.with_context(|| format!("{name} cannot be measured"))

@@ -19,10 +19,8 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
         return crate::retrieval::inspect(options, input);
     }
     ensure!(options.original.is_none(), "--original is for videos: `nestcast eval` measures pictures");
-    let name = input.name();
-    let stream = input.stream()?;
-    let header = *stream.header();
-    let header_bytes = stream.header_bytes();
+    let (name, stream) = (input.name(), input.stream()?);
+    let (header, header_bytes) = (*stream.header(), stream.header_bytes());
     let stream = pictures::stream(&name, stream, None)?;
     let model = Model::of_stream(&options.common, header.model).with_context(|| format!("{name} is refused"))?;
     let known = (header.model == model.package.id()).then(|| model.package.name().to_owned());

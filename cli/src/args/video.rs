@@ -56,8 +56,7 @@ impl FromStr for Bitrates {
 
     fn from_str(text: &str) -> Result<Self> {
         let (least, most) = text.split_once("..").context("give two rates, LEAST..MOST")?;
-        let least = least.parse()?;
-        let most = most.parse()?;
+        let (least, most) = (least.parse()?, most.parse()?);
         ensure!(least <= most, "the first rate is above the second: give the lower one first");
         Ok(Self([least, most]))
     }

@@ -62,8 +62,7 @@ async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Res
     } else {
         files::note(&format!("receive with: nestcast receive {} --fingerprint {fingerprint} -o -", place_of(address)));
     }
-    let began = Instant::now();
-    let mut pace = Pace::default();
+    let (began, mut pace) = (Instant::now(), Pace::default());
     let mut seconds = interval(Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let (tell_asked, mut asked) = oneshot::channel();

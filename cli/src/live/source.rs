@@ -15,8 +15,7 @@ use crate::{files, pictures, video};
 
 /// Opens the source of a broadcast, once: a pipe gives its bytes once.
 pub(super) fn open(options: &Send) -> Result<LiveSource<Picture>> {
-    let path = &options.source;
-    let max_pixels = options.common.max_pixels;
+    let (path, max_pixels) = (&options.source, options.common.max_pixels);
     let rate = Rate::new(options.rate.unwrap_or(1), 1)?;
     if !is_standard(path) && path.is_dir() {
         return stills(options, folder(path, max_pixels, rate, options.repeat)?);
@@ -53,8 +52,7 @@ fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
         !of_video,
         "--renditions and --effort are for videos, because nestcast encodes each picture by itself: leave them out"
     );
-    let model = Model::open(&options.common)?;
-    let format = pictures.format();
+    let (model, format) = (Model::open(&options.common)?, pictures.format());
     let encoder = model.encoder(options.analysis)?.with_max_bytes(PictureEncoding::most_bytes(format.size));
     let encoding = PictureEncoding::new(format, PackageHash(model.package.hash()), encoder);
     Ok(LiveSource::new(pictures, encoding.with_package(model.package.archive().into())))

@@ -85,8 +85,7 @@ impl Screen {
 
     /// The package that a broadcast is decoded with.
     fn wanted(&mut self, announced: &Announcement) -> Wanted {
-        let model = announced.model;
-        let hash = announced.package.0;
+        let (model, hash) = (announced.model, announced.package.0);
         Wanted { model, hash, networks: self.decoder() == Transform::Deep }
     }
 
@@ -159,8 +158,7 @@ impl Viewer for Screen {
     fn conceal(&mut self, concealed: &Concealed<'_>) -> Result<()> {
         self.hold(concealed.picture)?;
         if let Some(lines) = self.lines {
-            let id = concealed.id;
-            let psnr_db = self.psnr(concealed.id, concealed.picture);
+            let (id, psnr_db) = (concealed.id, self.psnr(concealed.id, concealed.picture));
             lines.print(&Line::Concealed { id, psnr_db })?;
         }
         Ok(())

@@ -29,10 +29,8 @@ pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output) -> Res
     let names = Names::new(input.name(), output.path());
     let package = CodePackage::find(options.common.model())?;
     let picture = pictures::read(input, options.common.max_pixels)?;
-    let width = picture.size().width();
-    let height = picture.size().height();
-    let name = &names.input;
-    let model = package.name();
+    let (width, height) = (picture.size().width(), picture.size().height());
+    let (name, model) = (&names.input, package.name());
     ensure!(
         (width, height) == (SIDE, SIDE),
         "{name} has {width}x{height} pixels: scale it to the {SIDE}x{SIDE} that {model} codes"
@@ -65,14 +63,12 @@ pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
     let missing = "it is of another model: name the folder of its package with --model";
     let package = package(&file, &options.common).and_then(|package| package.context(missing));
     let package = package.with_context(failed)?;
-    let all = package.bits();
-    let model = package.name();
+    let (all, model) = (package.bits(), package.name());
     let decoder = package.decoder(&Runtime::open()?)?;
     let decoder = decoder.with_context(|| format!("{name} cannot be decoded: {model} makes codes only"))?;
     let picture = decoder.decode(&file.code, file.bits).with_context(failed)?;
     output.write(&encode_png(&picture)?)?;
-    let path = options.output.display();
-    let bits = file.bits;
+    let (path, bits) = (options.output.display(), file.bits);
     files::say_beside(&output, &format!("{path}: {SIDE}x{SIDE} from {bits} of {all} bits, model {model}\n"))
 }
 

@@ -18,8 +18,7 @@ pub(crate) fn run(options: &Index) -> Result<()> {
     let threads = options.threads.count();
     let coder = options.codes.coder(threads)?;
     let (index, count) = index(&coder, &pictures, threads, files::note_left_out)?;
-    let mut bytes = 0;
-    let mut pieces = output.begin()?;
+    let (mut bytes, mut pieces) = (0, output.begin()?);
     index.write(|piece| {
         bytes += piece.len() as u64;
         pieces.write_all(piece).map_err(|error| anyhow::Error::from(output.explain(error)))

@@ -25,9 +25,7 @@ pub(crate) fn run(options: &Search) -> Result<()> {
     let bytes = map.as_slice_bytes(0, map.len()).with_context(unreadable)?;
     let index = Index::open(bytes).with_context(|| format!("{place} is refused"))?;
     let coder = options.codes.coder(1)?;
-    let needed = index.model();
-    let given = coder.model();
-    let model = coder.package().name();
+    let (needed, given, model) = (index.model(), coder.model(), coder.package().name());
     ensure!(
         needed == given,
         "{place} is refused: its codes are of the model {needed}, and {model} is {given}: name its package with --model, or index \

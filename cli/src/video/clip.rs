@@ -25,8 +25,7 @@ pub(super) struct Clip {
 
 impl Clip {
     pub(super) fn open(input: Input<'_>, range: FrameRange, max_pixels: u64) -> Result<Self> {
-        let name = input.name();
-        let length = input.length();
+        let (name, length) = (input.name(), input.length());
         let frames = input.y4m(range, max_pixels)?;
         let progress = Progress::of(&name, frames.count(length));
         Ok(Self { name, frames, progress })
@@ -34,9 +33,7 @@ impl Clip {
 
     /// Gives every frame to `work`; says how those are had that stand before a break.
     pub(super) fn for_each(&mut self, mut work: impl FnMut(&Picture) -> Result<()>) -> Result<()> {
-        let name = &self.name;
-        let start = self.frames.start();
-        let mut picture = self.frames.picture();
+        let (name, start, mut picture) = (&self.name, self.frames.start(), self.frames.picture());
         let failed = |error| match error {
             Error::Broken { frame } | Error::Lost { frame } if frame > start => {
                 anyhow!("{name} is refused: {error}: --frames {start}..{frame} uses the frames before it")
@@ -59,8 +56,7 @@ pub(super) fn end(name: &str, frames: &Frames<Replayed<Opened>>, given: u64) -> 
         }
         return Ok(());
     }
-    let there = frames.reader().next_number();
-    let start = frames.range().start;
+    let (there, start) = (frames.reader().next_number(), frames.range().start);
     match frames.fault() {
         Some(fault) => bail!("{name} contains no whole frame: {fault}: get the video again"),
         None if there <= start && start > 0 => {

@@ -15,8 +15,7 @@ const TOLERANCE: f64 = 1.005;
 
 pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output) -> Result<()> {
     let Some(rate) = options.length.bitrate else { bail!("nestcast cuts a video frame by frame: give --bitrate") };
-    let name = input.name();
-    let rate = rate.bits() as f64;
+    let (name, rate) = (input.name(), rate.bits() as f64);
     // Nothing is decoded, so that no memory is taken for pictures.
     let mut video = input.stored_video(FrameRange::default(), u64::MAX)?;
     let frame_rate = video.reader().header().rate;
@@ -38,7 +37,6 @@ pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output) -> Result<()
         let what = "this rate is below the slowest receiver's";
         files::note(&format!("{what}: nestcast never cuts the base layer, and it needs {least:.0} kbit/s"));
     }
-    let path = options.output.display();
-    let s = if frames == 1 { "" } else { "s" };
+    let (path, s) = (options.output.display(), if frames == 1 { "" } else { "s" });
     files::say_beside(output, &format!("{path}: {frames} frame{s}, {bytes} bytes, {kept:.0} kbit/s\n"))
 }

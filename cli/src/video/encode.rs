@@ -23,9 +23,7 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result
     let coding = &options.video;
     let names = Names::new(input.name(), output.path());
     let mut clip = Clip::open(input, coding.frames, options.common.max_pixels)?;
-    let size = clip.frames.size();
-    let rate = clip.frames.rate();
-    let range = clip.frames.range();
+    let (size, rate, range) = (clip.frames.size(), clip.frames.rate(), clip.frames.range());
     let settings = coding.settings(size, rate, options.common.threads());
     let encoder = VideoLoops::new(&model, settings, coding.renditions.unwrap_or(1))?;
     let encoder = encoder.with_effort(coding.effort.unwrap_or_default());

@@ -56,13 +56,10 @@ fn piped(options: &Eval) -> Result<bool> {
 }
 
 fn measure(options: &Eval, mut clip: Clip) -> Result<(Report, Measured)> {
-    let coding = &options.video;
-    let size = clip.frames.size();
-    let rate = clip.frames.rate();
+    let (coding, size, rate) = (&options.video, clip.frames.size(), clip.frames.rate());
     let settings = coding.settings(size, rate, options.common.threads());
     let [least, most] = coding.bitrates(size, rate);
-    let renditions = coding.renditions.unwrap_or(1);
-    let effort = coding.effort.unwrap_or_default();
+    let (renditions, effort) = (coding.renditions.unwrap_or(1), coding.effort.unwrap_or_default());
     let mut measurement = Measurement::new(&settings, renditions, effort, &rates(least, most))?;
     if options.decoder.is_some_and(|asked| asked == [Transform::Deep]) {
         measurement = measurement.with_restoration(&transforms::restoration(options.common.threads())?);

@@ -10,8 +10,7 @@ use crate::args::Inspect;
 use crate::files::{self, Lines};
 
 pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
-    let model = clip::model(&options.common)?;
-    let common = &options.common;
+    let (model, common) = (clip::model(&options.common)?, &options.common);
     // Memory is taken for pictures where they are decoded alone.
     let max_pixels = if options.original.is_some() { common.max_pixels } else { u64::MAX };
     let name = input.name();
