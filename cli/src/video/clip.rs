@@ -1,4 +1,4 @@
-//! Videos by name, y4m and stored: what is wrong is said with the name and what to do.
+//! Videos by name, y4m and stored: an error names the video and says what to do.
 
 use anyhow::{Result, anyhow, bail, ensure};
 use nestcast_codec::{Picture, VideoModel};

@@ -41,7 +41,7 @@ struct Reading {
 }
 
 impl PackageFetch {
-    /// The package is asked for now.
+    /// Begins to wait for a package, which the session requests at `now`.
     pub(super) const fn new(now: Duration, package: PackageHash) -> Self {
         Self { package, state: State::Requested { since: now } }
     }
