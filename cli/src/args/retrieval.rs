@@ -76,7 +76,7 @@ pub(crate) struct Codes {
 }
 
 impl Codes {
-    /// What makes codes with the model that `--model` names, on so many threads at once.
+    /// Opens the encoder of codes that `--model` names; up to the given number of threads use it at once.
     pub(crate) fn coder(&self, threads: usize) -> Result<Coder> {
         let package = CodePackage::find(&self.model).with_context(|| format!("--model {}", self.model))?;
         Coder::new(package, &Runtime::open()?, threads, self.max_pixels)
