@@ -1,4 +1,4 @@
-//! Writes every symbol of photos, for `models/train/guesses.py`:
+//! Writes every symbol of photos, for `research/nestcast_research/measuring/guesses.py`:
 //! `cargo run --release -p nestcast-models --example symbols -- TABLES.bin OUT PHOTO...` writes two files a photo into the folder OUT,
 //! at full size and at half, each cropped to sides of a multiple of 64.
 //!

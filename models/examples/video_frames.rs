@@ -1,6 +1,6 @@
 //! Writes parts of decoded frames for who learns to restore them, at bit rates of every kind:
 //! `cargo run --release -p nestcast-models --example video_frames -- OUT PARTS:CLIP.y4m...`, PARTS of each frame and receiver.
-//! `models/train/frames.py` reads them.
+//! `models/train/nestcast_train/frames/decoded_frames.py` reads them.
 
 mod clip;
 

@@ -1,7 +1,7 @@
 //! What a network may be before ONNX Runtime sees it: known operators alone, and bounds on memory and work.
 //!
 //! ONNX Runtime is a large C++ library that trusts its models. A network may come from a stranger, so its file is read
-//! here first, by a reader that knows no more of ONNX than `models/train/graph.py` writes and refuses all else: other
+//! here first, by a reader that knows no more of ONNX than `models/train/nestcast_train/export/graph.py` writes and refuses all else: other
 //! operators, domains, versions and attributes, functions and subgraphs, data in other files, and every field that ONNX
 //! Runtime might read another way. Then the shape of each value is worked out for the largest tile, which bounds what a run
 //! takes: see [`Cost`].

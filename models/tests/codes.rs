@@ -79,10 +79,11 @@ fn broken_packages_are_refused_with_what_is_wrong() {
     assert!(matches!(fault(folder), Fault::Manifest(_)));
 }
 
-/// The packages of codes among the artifacts.
+/// The packages of codes, the shipped one and those of the research.
 fn shipped() -> Vec<PathBuf> {
-    let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts")).expect("a folder");
-    let folders = entries.map(|entry| entry.expect("an entry").path());
+    let entries = ["artifacts", "../research/packages"]
+        .map(|folder| fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).expect("a folder"));
+    let folders = entries.into_iter().flatten().map(|entry| entry.expect("an entry").path());
     folders.filter(|folder| CodePackage::is_meant(folder.to_str().expect("UTF-8"))).collect()
 }
 

@@ -166,7 +166,7 @@ fn another_format_asks_for_an_update() {
 
 #[test]
 fn packages_of_other_things_are_told_apart() {
-    for (name, of) in [("video", "video"), ("thumb", "codes"), ("cifar-deep", "codes")] {
+    for (name, of) in [("video", "video"), ("thumb", "codes"), ("../../research/packages/cifar-deep", "codes")] {
         let fault = fault(&photo().with_file_name(name));
         assert_eq!(
             fault.to_string(),

@@ -13,14 +13,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-import boltzmann
-import embedding
-import neighbourhood
-from deformations import deformed
-from encoders import Convolutional, Dense, Embedding
-from nested import truncate
-from settings import BoltzmannSettings, EmbeddingSettings, Phase
-from slim import read_weights
+from nestcast_research.learning import boltzmann, embedding, neighbourhood
+from nestcast_research.learning.deformations import deformed
+from nestcast_research.learning.encoders import Convolutional, Dense, Embedding
+from nestcast_research.settings import BoltzmannSettings, EmbeddingSettings
+from nestcast_train.codes.nested import truncate
+from nestcast_train.settings import Phase
+from nestcast_train.slim import read_weights
 from test_hashing import fit, some_data
 
 SMALL = EmbeddingSettings("embedding", "small", widths=(36, 24, 6), activation="rectified", phases=(Phase(60),), batch=80, learning_rate=5e-3)
@@ -243,7 +242,7 @@ class Networks(unittest.TestCase):
 
     def test_held_out_pictures_are_learned_from_where_the_settings_say_so(self):
         data = some_data()
-        with unittest.mock.patch("labelled.load", return_value=data):
+        with unittest.mock.patch("nestcast_research.data.labelled.load", return_value=data):
             task, usual = (embedding.Task(dataclasses.replace(SMALL, held_out=kept), None) for kept in (False, True))
         self.assertIs(usual.data, data)
         torch.testing.assert_close(task.data.training, torch.cat([data.training, data.held_out]))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-import coder
-import guesses
-from test_synthesis import TABLES, photo
+from made_data import TABLES, photo
+from nestcast_research.measuring import guesses
+from nestcast_train.coded import coder
 
 
 class Files(unittest.TestCase):

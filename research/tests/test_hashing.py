@@ -9,13 +9,13 @@ import unittest
 import numpy as np
 import torch
 
-import hashing
-import labelled
-import projections
-import ranking
-from nested import TruncationLaw
-from settings import HashingSettings, Phase
-from variational import Bernoulli, Gaussian, VariationalAutoencoder
+from nestcast_research.data import labelled
+from nestcast_research.learning import hashing, projections
+from nestcast_research.learning.variational import Bernoulli, Gaussian, VariationalAutoencoder
+from nestcast_research.measuring import ranking
+from nestcast_research.settings import HashingSettings
+from nestcast_train.codes.nested import TruncationLaw
+from nestcast_train.settings import Phase
 
 SMALL = HashingSettings("hashing", "small", widths=(36, 24, 8), phases=(Phase(200),), batch=64, learning_rate=5e-3, temperatures=(1.0, 0.2))
 

@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 
-import texts
+from nestcast_research.data import texts
 
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon"
 PACKAGES = """\

@@ -38,7 +38,7 @@ const SECOND_LENGTH: usize = SECOND_ZERO + 2;
 const CONTEXTS: usize = SECOND_LENGTH + 2 * MAX_LENGTH;
 
 /// The probability of a one in each context when a frame begins, in 1/256: found on the training clips
-/// (`models/train/video.py`).
+/// (`models/train/nestcast_train/frames/video_tables.py`).
 #[rustfmt::skip]
 const PRIORS: [u8; CONTEXTS] = [
     163, 234, 247, // MERGE

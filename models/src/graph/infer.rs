@@ -20,7 +20,7 @@ pub struct Cost {
 }
 
 /// Operators by domain and name, with their number of inputs and the names of their attributes, all of which are
-/// needed. Those of `models/train/graph.py`, and `Sub`.
+/// needed. Those of `models/train/nestcast_train/export/graph.py`, and `Sub`.
 const OPERATORS: [(&str, &str, usize, &[&str]); 17] = [
     (STANDARD, "Add", 2, &[]),
     (STANDARD, "Cast", 1, &["to"]),

@@ -4,7 +4,7 @@ use super::error::GraphError;
 use super::limits::{MAX_CONSTANTS, MAX_NODES, MAX_OPERANDS, MAX_RANK, limit};
 use super::wire::{Fields, Value};
 
-/// What `models/train/graph.py` writes: the version of ONNX's files, and of both sets of operators.
+/// What `models/train/nestcast_train/export/graph.py` writes: the version of ONNX's files, and of both sets of operators.
 const IR: i64 = 8;
 pub(super) const STANDARD: &str = "";
 pub(super) const RUNTIME: &str = "com.microsoft";

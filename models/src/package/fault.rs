@@ -81,7 +81,7 @@ pub enum Fault {
     )]
     Transform,
     /// The manifest has no hash of a file that every package has.
-    #[error("manifest.toml has no sha256 of {0}: run models/train/manifest.py on the package")]
+    #[error("manifest.toml has no sha256 of {0}: run nestcast_train.export.manifest of models/train on the package")]
     NoHash(String),
     /// A file was altered after the manifest was written, or arrived damaged.
     #[error("{0} does not match the sha256 of its manifest: fetch or export the package again")]

@@ -48,7 +48,7 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
 
 
 def main() -> None:
-    from train import read, write  # which knows tasks that write weights themselves
+    from nestcast_train.train import read, write  # which knows tasks that write weights themselves
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoint", type=Path)

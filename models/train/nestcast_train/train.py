@@ -1,4 +1,4 @@
-"""Train a model and export it: python train.py photo.toml --data DIR --out RUN [--resume].
+"""Train a model and export it: python -m nestcast_train.train settings/photo.toml --data DIR --out RUN [--resume].
 
 The settings name the task, and a task (photo.py, synthesis.py, vectors.py, hashing.py) knows its model, its data and its loss; the loop
 below is the same for all. A run may be killed at any time: it saves every few minutes and at SIGTERM, and with --resume goes
@@ -19,10 +19,9 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
-from settings import Phase, Settings, load, phase_at
+from nestcast_train.settings import TASKS, Phase, Settings, load, phase_at
 
 STEPS_A_SEED = 10**9  # so that no two steps of two seeds draw the same
-TASKS = {"photo": "photo", "synthesis": "synthesis", "perceptual": "perceptual", "frames": "frame_restoring", "autoencoder": "vectors", "hashing": "hashing", "boltzmann": "boltzmann", "embedding": "embedding"}  # to the module that has its Task
 
 
 class Task(Protocol):
@@ -132,6 +131,11 @@ class Run:
         return model
 
 
+def task_of(settings: Settings) -> type[Task]:
+    """The task that the settings name."""
+    return importlib.import_module(TASKS[settings.task].module).Task
+
+
 def read(checkpoint: Path) -> dict:
     return torch.load(checkpoint, weights_only=True, map_location="cpu")
 
@@ -193,7 +197,7 @@ def start(settings: Settings, data: Path | None, out: Path, resume: bool = False
     torch.manual_seed(settings.seed)
     torch.set_flush_denormal(True)  # the inverse wavelet matrices decay into denormals
     out.mkdir(parents=True, exist_ok=True)
-    task = importlib.import_module(TASKS[settings.task]).Task(settings, data)
+    task = task_of(settings)(settings, data)
     return Run(task, out, resume)
 
 

@@ -13,29 +13,25 @@ import onnx
 import torch
 import torch.nn.functional as F
 
-import frame_package
-import frame_restorer
-import frame_restoring
-import frames
-import manifest
-import slim
-import train
-from frame_restorer import FINER, LUMA, SAMPLES, FrameRestorer
-from model import Correction
-from settings import FrameSettings, Phase, load
+from nestcast_train import slim, train
+from nestcast_train.export import manifest
+from nestcast_train.frames import decoded_frames, frame_package, frame_restorer
+from nestcast_train.frames.frame_restorer import FINER, LUMA, SAMPLES, FrameRestorer
+from nestcast_train.photo.model import Correction
+from nestcast_train.places import CHECKPOINTS, SETTINGS
+from nestcast_train.settings import FrameSettings, Phase, load
 
-HERE = Path(__file__).parent
 SMALL = FrameSettings("frames", "small", channels=(16, 16, 16), blocks=(1, 1, 1))
 
 
 def records(count: int) -> np.ndarray:
     """Smooth frames, with noise in place of what coding loses."""
     random = np.random.default_rng(count)
-    out = np.zeros(count, frames.RECORD)
+    out = np.zeros(count, decoded_frames.RECORD)
     for i, record in enumerate(out):
         record["clip"], record["receiver"] = i % 2, i % 5
         record["floor"], record["enhanced"], record["shown"] = 4.5, 3.5, 4.5 - i % 5 / 2
-        for c, (height, width) in zip("yuv", frames.SHAPES):
+        for c, (height, width) in zip("yuv", decoded_frames.SHAPES):
             y, x = np.mgrid[:height, :width]
             original = 128 + 60 * np.sin((x + 3 * i) / 9) * np.cos(y / 11)
             noise = random.normal(0, 4, original.shape)
@@ -50,12 +46,12 @@ def records(count: int) -> np.ndarray:
 class Records(unittest.TestCase):
     def test_blocks_are_those_of_the_planes(self):
         record = records(1)[0]
-        given = torch.from_numpy(frames.of(record, "original"))
+        given = torch.from_numpy(decoded_frames.of(record, "original"))
         planes = [torch.from_numpy(record[f"original.{c}"].astype(np.float32))[None] for c in "yuv"]
         expected = torch.cat([F.pixel_unshuffle(plane, side) for plane, side in zip(planes, (4, 2, 2))])
         torch.testing.assert_close(given, expected)
         self.assertEqual(given.shape, (SAMPLES, 32, 32))
-        known = frames.known(record)
+        known = decoded_frames.known(record)
         np.testing.assert_array_equal(known[0], record["significance.y"])
         np.testing.assert_array_equal(known[2][1::2, 0::2], record["significance.v"])
 
@@ -63,11 +59,11 @@ class Records(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path, whole = Path(folder) / "frames.bin", records(3)
             path.write_bytes(whole.tobytes()[:-1])
-            np.testing.assert_array_equal(frames.read(path), whole[:2])
+            np.testing.assert_array_equal(decoded_frames.read(path), whole[:2])
 
     def test_clips_of_every_kind_come_first(self):
         clips = [Path(f"{i:02}") for i in range(20)]
-        mixed = frames.mixed(clips)
+        mixed = decoded_frames.mixed(clips)
         self.assertEqual(sorted(mixed), clips)
         self.assertEqual([clip.name for clip in mixed[:4]], ["00", "07", "14", "01"])
 
@@ -99,8 +95,8 @@ class Network(unittest.TestCase):
         self.assertEqual(given.abs().max().item(), 0)
 
     def test_the_shipped_settings_are_those_of_the_shipped_network(self):
-        settings = load(HERE / "frames.toml")
-        FrameRestorer(settings).load_state_dict(train.floats(train.read(HERE / "../checkpoints/frames.pt")["model"]))
+        settings = load(SETTINGS / "frames.toml")
+        FrameRestorer(settings).load_state_dict(train.floats(train.read(CHECKPOINTS / "frames.pt")["model"]))
 
 
 class DryRun(unittest.TestCase):

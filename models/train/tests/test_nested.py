@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -11,19 +10,24 @@ from pathlib import Path
 import numpy as np
 import torch
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "paper"))
+from nestcast_train import train
+from nestcast_train.codes import nested, vectors
+from nestcast_train.codes.autoencoder import Autoencoder
+from nestcast_train.codes.nested import TruncationLaw
+from nestcast_train.settings import AutoencoderSettings, Phase
 
-import nested
-import pca
-import train
-import vectors
-from autoencoder import Autoencoder
-from nested import TruncationLaw
-from settings import AutoencoderSettings, Phase
 
+def arms(count: int) -> np.ndarray:
+    """(count, 2): points on five bent arms."""
+    random = np.random.default_rng(1)
+    along = 1 + 0.3 * random.normal(size=count)
+    angle = 2 * np.pi / 5 * random.integers(0, 5, count) + 0.25 * np.exp(along) + 0.05 * random.normal(size=count)
+    return along[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
+
+
+vectors.DATA["arms"] = lambda folder, axes: vectors.Vectors(arms(20_000))
 TINY = AutoencoderSettings(
-    "autoencoder", "tiny", data="pinwheel", widths=(2, 16, 8), rho=0.7, corruption=0.0, hidden_dropout=0.0,
+    "autoencoder", "tiny", data="arms", widths=(2, 16, 8), rho=0.7, corruption=0.0, hidden_dropout=0.0,
     phases=(Phase(300),), batch=128, learning_rate=1e-2, rise=10, validate_every=300,
 )
 
@@ -82,8 +86,8 @@ class Truncation(unittest.TestCase):
         self.assertLess(errors[0][8], errors[0][1])
 
     def test_the_photo_models_geometric_cuts_are_of_the_same_law(self):
-        import photo
-        from settings import PhotoSettings
+        from nestcast_train.photo import photo
+        from nestcast_train.settings import PhotoSettings
 
         torch.manual_seed(1)
         cuts = photo.Cuts(PhotoSettings("photo", "one", cuts="geometric", rho=0.98)).draw(20_000)
@@ -245,47 +249,6 @@ class Noise(unittest.TestCase):
             model.up_biases[0].fill_(4)
         torch.testing.assert_close(model.activations(torch.randn(5, 2)), torch.full((5, 8), -3.0))
         torch.testing.assert_close(model.decode(torch.randn(5, 8)), torch.full((5, 2), 4.0))
-
-
-class RecoveryOfPca(unittest.TestCase):
-    def test_units_are_eigenvectors_with_nested_dropout_alone(self):
-        random = torch.Generator().manual_seed(2)
-        basis = torch.linalg.qr(torch.randn(12, 12, dtype=torch.float64, generator=random)).Q
-        values = 0.8 ** torch.arange(12, dtype=torch.float64)
-        covariance = basis * values @ basis.t()
-        eigenvectors = pca.leading_eigenvectors(covariance, 4)[1]
-        nested_decoder = pca.train(covariance, TruncationLaw.geometric(4, 0.5), sweep=True)
-        standard = pca.train(covariance, TruncationLaw.whole(4), sweep=False)
-        self.assertLess(pca.angles(nested_decoder, eigenvectors).max().item(), 0.5)
-        for decoder in (nested_decoder, standard):
-            self.assertLess(pca.principal_angles(decoder, eigenvectors).max().item(), 0.5)
-        self.assertGreater(pca.angles(standard, eigenvectors).max().item(), 10)
-
-    def test_the_summed_loss_is_the_mean_of_drawn_ones(self):
-        torch.manual_seed(1)
-        y = torch.randn(400, 5).double()
-        law = TruncationLaw.geometric(3, 0.6)
-        model = Autoencoder(dataclasses.replace(TINY, widths=(5, 3), tied=False)).double()
-        with torch.no_grad():
-            model.up_weights[0].copy_(torch.linalg.qr(torch.randn(5, 3).double()).Q.t())
-            lengths = torch.arange(1, 4)
-            losses = [(model(y, torch.full((400,), b)) - y).square().sum(1).mean() for b in lengths.tolist()]
-            mean = (law.shares * torch.stack(losses)).sum()
-            summed = pca.expected_loss(y.t() @ y / 400, model.weights[0].t(), model.up_weights[0].t(), law.survival())
-        torch.testing.assert_close(summed, mean)
-
-
-class Data(unittest.TestCase):
-    def test_the_pinwheel_is_the_same_every_time_and_standardised(self):
-        data = vectors.load("pinwheel", None)
-        torch.testing.assert_close(data.training, vectors.load.__wrapped__("pinwheel", None).training)
-        torch.testing.assert_close(data.training.std(0), torch.ones(2))
-
-    def test_patches_lie_where_their_picture_has_them(self):
-        picture = np.arange(3 * 32 * 32).reshape(1, -1)
-        for patch in vectors.patches(picture).reshape(-1, 3, 8, 8):
-            self.assertTrue((np.diff(patch, axis=2) == 1).all() and (np.diff(patch, axis=1) == 32).all())
-            self.assertTrue((np.diff(patch, axis=0) == 1024).all())
 
 
 if __name__ == "__main__":

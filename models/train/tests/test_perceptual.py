@@ -16,14 +16,13 @@ import numpy as np
 import torch
 from PIL import Image, ImageFilter
 
-import pack
-import perceptual
-import settings
-import train
-from ssimulacra import ssimulacra2
-from test_synthesis import photo
+from made_data import photo
+from nestcast_train import settings, train
+from nestcast_train.coded import pack
+from nestcast_train.places import ARTIFACTS, SETTINGS
+from nestcast_train.synthesis import perceptual
+from nestcast_train.synthesis.ssimulacra import ssimulacra2
 
-HERE = Path(__file__).parent
 # Of fast-ssim2 0.9.
 SCORES = {"blurred": 73.569, "noisy": 48.968, "coarse": 60.560}
 
@@ -67,10 +66,10 @@ class DryRun(unittest.TestCase):
             (folder / "photos/elementary").mkdir(parents=True)
             for i in range(2):
                 Image.fromarray(photo(704, 704, i)).save(folder / f"photos/elementary/{i}.jpg", quality=95)
-            arguments = ["pack.py", "--photos", folder / "photos", "--out", folder / "packed", "--model", HERE / "../artifacts/photo-ssim"]
+            arguments = ["pack.py", "--photos", folder / "photos", "--out", folder / "packed", "--model", ARTIFACTS / "photo-ssim"]
             with mock.patch.object(sys, "argv", list(map(str, arguments))), contextlib.redirect_stdout(io.StringIO()):
                 pack.main()
-            shipped = settings.load(HERE / "photo-ssim-synthesis.toml")
+            shipped = settings.load(SETTINGS / "photo-ssim-synthesis.toml")
             short = dataclasses.replace(shipped.shortened(2), batch=1, crop=64, calibration=32)
             run = train.start(short, folder / "packed", folder / "run")
             first = train.read(shipped.path(shipped.start))["model"]["networks.0.head.weight"].float()
@@ -79,7 +78,7 @@ class DryRun(unittest.TestCase):
             train.train(run)
             self.assertFalse(torch.equal(run.task.model.networks[0].head.weight, first))
             run.task.export(run.averaged(), folder / "run")
-            package, model = folder / "run/package", HERE / "../artifacts/photo-ssim"
+            package, model = folder / "run/package", ARTIFACTS / "photo-ssim"
             self.assertEqual((package / "tables.bin").read_bytes(), (model / "tables.bin").read_bytes())
             self.assertNotEqual((package / "synthesis-0.onnx").read_bytes(), (model / "synthesis-0.onnx").read_bytes())
             written = tomllib.loads((package / "manifest.toml").read_text(encoding="utf-8"))

@@ -23,20 +23,18 @@ import numpy as np
 import torch
 from PIL import Image
 
-import data
-import export
-import make_photo
-import manifest as of_package
-import settings
-import train
-from export import ROOT
-from model import Codec
-from test_synthesis import photo
+from made_data import photo
+from nestcast_train import settings, train
+from nestcast_train.data import photos
+from nestcast_train.export import manifest as of_package
+from nestcast_train.export import photo_package
+from nestcast_train.photo import make
+from nestcast_train.photo.model import Codec
+from nestcast_train.places import ARTIFACTS, CHECKPOINTS, ROOT, SETTINGS, TRAIN
 
-HERE = Path(__file__).parent
 STEPS = 50
 LEARNED = 4190  # bytes of tables.bin before what is learned by coding: priors,
-FILTER = LEARNED + 2 * export.CONTEXTS  # and from here on the post-filter
+FILTER = LEARNED + 2 * photo_package.CONTEXTS  # and from here on the post-filter
 
 
 class OneCommand(unittest.TestCase):
@@ -56,16 +54,16 @@ class OneCommand(unittest.TestCase):
     def run_of(cls, name: str = "run", steps: int = STEPS):
         arguments = ["make_photo.py", "--photos", cls.out / "photos", "--out", cls.out / name, "--steps", steps]
         with mock.patch.object(sys, "argv", [str(argument) for argument in arguments]):
-            make_photo.main()
+            make.main()
 
     def test_every_phase_was_trained(self):
         state = train.read(self.out / "run/coder/checkpoint.pt")
         self.assertAlmostEqual(state["step"], STEPS, delta=8)
-        untrained = Codec(settings.load(HERE / "photo.toml")).state_dict()
+        untrained = Codec(settings.load(SETTINGS / "photo.toml")).state_dict()
         for name in ("taps", "log_steps.0", "offsets.2", "scales.1.near", "analysis.tail.weight", "synthesis.tail.weight"):
             self.assertFalse(torch.equal(state["model"][name], untrained[name]), name)
         behind = train.read(self.out / "run/checkpoint.pt")["model"]
-        for name in {phase.stage for phase in settings.load(HERE / "photo-synthesis.toml").phases}:
+        for name in {phase.stage for phase in settings.load(SETTINGS / "photo-synthesis.toml").phases}:
             self.assertFalse(torch.equal(behind[f"networks.{name}.tail.weight"], state["model"]["synthesis.tail.weight"]), name)
 
     def test_the_package_is_whole(self):
@@ -73,7 +71,7 @@ class OneCommand(unittest.TestCase):
         self.assertEqual((manifest["name"], manifest["data"][1]["files"]), ("photo", 29))
         for name, digest in manifest["files"].items():
             self.assertEqual(hashlib.sha256((self.package / name).read_bytes()).hexdigest(), digest, name)
-        shipped = tomllib.loads((ROOT / "models/artifacts/photo/manifest.toml").read_text(encoding="utf-8"))
+        shipped = tomllib.loads((ARTIFACTS / "photo/manifest.toml").read_text(encoding="utf-8"))
         self.assertEqual(manifest.keys(), shipped.keys())
         self.assertEqual(manifest["files"].keys(), shipped["files"].keys())
         self.assertEqual(manifest["ranges"], shipped["ranges"])
@@ -129,22 +127,22 @@ class OneCommand(unittest.TestCase):
 
     def program(self, *arguments: object) -> None:
         command = ["cargo", "run", "--quiet", "--locked", "-p", "nestcast", "--", *map(str, arguments), "--model", str(self.package)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **export.runtime()}, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **photo_package.runtime()}, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
 
 class Shipped(unittest.TestCase):
     def test_the_list_of_photos_is_that_of_the_manifest(self):
-        with open(HERE / "photos.tsv", newline="", encoding="utf-8") as file:
+        with open(TRAIN / "photos.tsv", newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file, delimiter="\t"))
-        told = tomllib.loads((HERE / "../artifacts/photo/manifest.toml").read_text(encoding="utf-8"))["data"]
-        counts = [sum(row["file"].startswith(f"{folder}/") for row in rows) for folder in data.OPEN]
+        told = tomllib.loads((ARTIFACTS / "photo/manifest.toml").read_text(encoding="utf-8"))["data"]
+        counts = [sum(row["file"].startswith(f"{folder}/") for row in rows) for folder in photos.OPEN]
         self.assertEqual(counts, [source["files"] for source in told])
         with tempfile.TemporaryDirectory() as folder:
             for file in (Path(folder) / row["file"] for row in rows):
                 file.parent.mkdir(exist_ok=True)
                 file.touch()
-            kept = {file.relative_to(folder).as_posix() for file in data.training(folder)}
+            kept = {file.relative_to(folder).as_posix() for file in photos.training(folder)}
         self.assertEqual({row["file"] for row in rows if row["part"] == "training"}, kept)
         self.assertEqual(len({row["git_blob"] for row in rows}), len(rows))
         for row in rows:
@@ -152,15 +150,15 @@ class Shipped(unittest.TestCase):
 
     def test_the_checkpoints_are_those_of_the_shipped_tables(self):
         for name in ("photo", "photo-ssim"):
-            model = Codec(settings.load(HERE / f"{name}.toml"))
-            model.load_state_dict(train.floats(train.read(HERE / f"../checkpoints/{name}.pt")["model"]))
-            shipped = of_package.file(HERE / f"../artifacts/{name}", "tables.bin").read_bytes()
-            self.assertEqual(export.tables(model)[:LEARNED], shipped[:LEARNED], name)
+            model = Codec(settings.load(SETTINGS / f"{name}.toml"))
+            model.load_state_dict(train.floats(train.read(CHECKPOINTS / f"{name}.pt")["model"]))
+            shipped = of_package.file(ARTIFACTS / f"{name}", "tables.bin").read_bytes()
+            self.assertEqual(photo_package.tables(model)[:LEARNED], shipped[:LEARNED], name)
 
     def test_steps_are_finer_towards_coarse_levels_and_wider_in_chroma_as_the_settings_say(self):
-        plain = dataclasses.replace(settings.load(HERE / "photo-ssim.toml"), step_tilt=0.0, step_chroma=0.0)
+        plain = dataclasses.replace(settings.load(SETTINGS / "photo-ssim.toml"), step_tilt=0.0, step_chroma=0.0)
         tilted = dataclasses.replace(plain, step_tilt=0.25, step_chroma=0.5)
-        before, after = (export.shipped_steps(Codec(one)) for one in (plain, tilted))
+        before, after = (photo_package.shipped_steps(Codec(one)) for one in (plain, tilted))
         octaves = [(b - a) / math.log(2) for a, b in zip(before, after)]
         for level, found in enumerate(octaves[:-1]):
             torch.testing.assert_close(found, torch.tensor([0.0] * 3 + [0.5] * 6) - 0.25 * level)
@@ -168,15 +166,15 @@ class Shipped(unittest.TestCase):
 
     def test_the_settings_are_those_of_the_shipped_manifests(self):
         for name in ("photo", "photo-ssim"):
-            model = Codec(settings.load(HERE / f"{name}.toml"))
-            trained_on = settings.load(HERE / f"{name}-synthesis.toml")
-            written = tomllib.loads(export.with_cuts(export.head(model), trained_on.cuts))
-            shipped = tomllib.loads((HERE / f"../artifacts/{name}/manifest.toml").read_text(encoding="utf-8"))
+            model = Codec(settings.load(SETTINGS / f"{name}.toml"))
+            trained_on = settings.load(SETTINGS / f"{name}-synthesis.toml")
+            written = tomllib.loads(photo_package.with_cuts(photo_package.head(model), trained_on.cuts))
+            shipped = tomllib.loads((ARTIFACTS / f"{name}/manifest.toml").read_text(encoding="utf-8"))
             del shipped["files"]
             self.assertEqual(json.dumps(written), json.dumps(shipped))
 
     def test_checkpoints_hold_nothing_that_can_be_made_again(self):
-        for file in (HERE / "../checkpoints").glob("*.pt"):
+        for file in CHECKPOINTS.glob("*.pt"):
             state = train.read(file)
             self.assertLessEqual(state.keys(), {"model", "bpp", "step", "seconds"}, file.name)
             large = [name for name, value in state["model"].items() if value.numel() >= 1024 and value.dtype != torch.half]

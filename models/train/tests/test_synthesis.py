@@ -17,30 +17,14 @@ import numpy as np
 import torch
 from PIL import Image
 
-import coder
-import filtered
-import manifest as of_package
-import pack
-import post_filter
-import rotation_search
-import slim
-import synthesis
-import train
-import windows
-from model import PLANE_SCALE
-from settings import Phase, SynthesisSettings, load
-
-HERE = Path(__file__).parent
-TABLES = coder.Tables.read(HERE / "../../codec/tables/photo/tables.bin")
-
-
-def photo(height: int, width: int, seed: int) -> np.ndarray:
-    """Soft blobs, hard edges and grain."""
-    random = np.random.default_rng(seed)
-    blobs = Image.fromarray(random.integers(0, 200, (height // 32, width // 32, 3), np.uint8)).resize((width, height), Image.BICUBIC)
-    y, x = np.mgrid[:height, :width]
-    edges = 40 * ((x // 37 + y // 53) % 3 == 0)
-    return np.clip(np.asarray(blobs) + edges[..., None] + random.normal(0, 4, (height, width, 1)), 0, 255).astype(np.uint8)
+from made_data import TABLES, photo
+from nestcast_train import slim, train
+from nestcast_train.coded import coder, filtered, pack, post_filter, rotation_search, windows
+from nestcast_train.export import manifest as of_package
+from nestcast_train.photo.model import PLANE_SCALE
+from nestcast_train.places import ARTIFACTS, CHECKPOINTS, CODEC_TABLES, SETTINGS
+from nestcast_train.settings import Phase, SynthesisSettings, load
+from nestcast_train.synthesis import synthesis
 
 
 def slow_near(levels: np.ndarray, plane: int) -> np.ndarray:
@@ -170,7 +154,7 @@ def slow_layer(filters: post_filter.PostFilter, planes: torch.Tensor, significan
 
 
 class PostFilter(unittest.TestCase):
-    filters = post_filter.PostFilter.read(HERE / "../../codec/tables/photo/tables.bin")
+    filters = post_filter.PostFilter.read(CODEC_TABLES / "photo/tables.bin")
 
     def test_it_is_that_of_the_specification(self):
         coded = coder.encode(photo(128, 192, 11), TABLES)
@@ -226,7 +210,7 @@ class PostFilter(unittest.TestCase):
 
 class DryRun(unittest.TestCase):
     settings = SynthesisSettings(
-        "synthesis", "dry", folder=str(HERE), channels=(16, 16, 16), cuts=(0.0, 2.0, 4.0, 7.0), margin=0.25, batch=1, crop=64, rise=1,
+        "synthesis", "dry", folder=str(SETTINGS), channels=(16, 16, 16), cuts=(0.0, 2.0, 4.0, 7.0), margin=0.25, batch=1, crop=64, rise=1,
         learning_rate=1e-3, validate_every=2, average=0.9, phases=(Phase(2, "2"), Phase(2, "0")),
     )
 
@@ -306,15 +290,15 @@ class DryRun(unittest.TestCase):
 
     def test_it_starts_with_the_synthesis_of_a_photo_model_and_ends_in_its_package(self):
         folder = Path(self.folder.name)
-        shipped = load(HERE / "photo-synthesis.toml")
+        shipped = load(SETTINGS / "photo-synthesis.toml")
         short = dataclasses.replace(shipped.shortened(4), batch=1, crop=64, calibration=24)
         run = train.start(short, folder / "packed", folder / "started")
-        first = train.read(HERE / "../checkpoints/photo.pt")["model"]["synthesis.head.weight"].float()
+        first = train.read(CHECKPOINTS / "photo.pt")["model"]["synthesis.head.weight"].float()
         for network in run.task.model.networks:
             torch.testing.assert_close(network.head.weight.detach(), first)
         train.train(run)
         run.task.export(run.averaged(), folder / "started")
-        package, model = folder / "started/package", HERE / "../artifacts/photo"
+        package, model = folder / "started/package", ARTIFACTS / "photo"
         for name in ("tables.bin", "analysis.onnx", "post_filter.bin"):
             self.assertEqual((package / name).read_bytes(), of_package.file(model, name).read_bytes())
         networks = [(package / f"synthesis-{i}.onnx").read_bytes() for i in range(len(shipped.ranges()))]

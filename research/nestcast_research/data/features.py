@@ -4,15 +4,16 @@ the second layer of softmax-cifar.toml gives. Its training had the classes of CI
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
-from encoders import ENCODED, Embedding
-from pictures import DIGIT, SIDE
-from settings import load
-from slim import read_weights
+from nestcast_research.data.mnist import DIGIT
+from nestcast_research.learning.encoders import ENCODED, Embedding
+from nestcast_research.places import SETTINGS, WEIGHTS
+from nestcast_train.codes.pictures import SIDE
+from nestcast_train.settings import load
+from nestcast_train.slim import read_weights
 
 NETWORK = "softmax-cifar"
 LAYERS = 2  # of three: behind each ITQ's codes of 32 bits rank held-out digits with a MAP of 0.52, 0.49 and, of the hidden units, 0.36; pixels 0.45
@@ -21,9 +22,8 @@ BORDER = (SIDE - DIGIT) // 2
 
 @functools.cache
 def network() -> Embedding:
-    folder = Path(__file__).parent
-    model = Embedding(load(folder / f"paper/{NETWORK}.toml"))
-    model.load_state_dict(read_weights(folder.parent / f"paper/weights/{NETWORK}-{model.settings.widths[-1]}.npz"))
+    model = Embedding(load(SETTINGS / f"{NETWORK}.toml"))
+    model.load_state_dict(read_weights(WEIGHTS / f"{NETWORK}-{model.settings.widths[-1]}.npz"))
     return model.eval()
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import pictures
-import texts
-from features import features
-from vectors import Frame
+from nestcast_research.data import mnist, texts
+from nestcast_research.data.features import features
+from nestcast_train.codes import pictures
+from nestcast_train.codes.vectors import Frame
 
 HELD_OUT = {"digits": 10_000, "features": 10_000, "cifar": 500, "packages": 1000}  # the last of the training part: what settings are chosen on
 TEST_PACKAGES = 1000  # the last of all
@@ -78,7 +78,7 @@ def part(name: str, folder: Path, which: str) -> tuple[torch.Tensor, torch.Tenso
         kept = slice(-TEST_PACKAGES) if which == "train" else slice(-TEST_PACKAGES, None)
         samples, classes = texts.vectors(words[kept]), classes[kept]
     else:
-        images, classes = pictures.cifar(folder) if name == "cifar" else pictures.digits(folder, "train" if which == "train" else "t10k")
+        images, classes = pictures.cifar(folder) if name == "cifar" else mnist.digits(folder, "train" if which == "train" else "t10k")
         kept = slice(-HELD_OUT[name], None) if (name, which) == ("cifar", "test") else slice(None)
         samples, classes = images[kept] / np.float32(255), classes[kept]
     samples = torch.from_numpy(samples)

@@ -16,7 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-VOCABULARY = Path(__file__).resolve().parents[1] / "paper/codes-vocabulary.csv"
+from nestcast_research.places import PAGES
+
+VOCABULARY = PAGES / "codes-vocabulary.csv"
 WORDS = 2000  # of the vocabulary
 COMMON = 0.2  # a word in more of the texts than this is left out
 SHORTEST = 20  # words of a text

@@ -14,8 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import labelled
-from settings import BoltzmannSettings, Phase
+from nestcast_research.data import labelled
+from nestcast_research.settings import BoltzmannSettings
+from nestcast_train.settings import Phase
 
 
 class Stack(nn.Module):

@@ -9,14 +9,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import labelled
-import ranking
-from deformations import deformed
-from encoders import ENCODED, Embedding
-from neighbourhood import expected_correct, log_likelihood, scale_for, squared_distances
-from settings import EmbeddingSettings, Phase
-from slim import write_weights
-from vectors import law
+from nestcast_research.data import labelled
+from nestcast_research.learning.deformations import deformed
+from nestcast_research.learning.encoders import ENCODED, Embedding
+from nestcast_research.learning.neighbourhood import expected_correct, log_likelihood, scale_for, squared_distances
+from nestcast_research.measuring import ranking
+from nestcast_research.settings import EmbeddingSettings
+from nestcast_train.codes.vectors import law
+from nestcast_train.settings import Phase
+from nestcast_train.slim import write_weights
 
 OBJECTIVES = {"nca": expected_correct, "likelihood": log_likelihood}
 NEIGHBOURS = (1, 3, 5, 7)
@@ -27,6 +28,8 @@ SCALED = 2000  # whose code is scaled as fine-tuning starts
 class Task:
     """Maximises Salakhutdinov and Hinton's Equation 17, or minimises the softmax's cross-entropy."""
 
+    kind = Embedding
+
     def __init__(self, settings: EmbeddingSettings, folder: Path | None):
         if settings.objective not in (*OBJECTIVES, "softmax"):
             raise SystemExit(f"objective = {settings.objective!r}: not one of {', '.join(OBJECTIVES)}, softmax")
@@ -34,7 +37,7 @@ class Task:
         data = labelled.load(settings.data, folder, settings.axes)
         self.data = data if settings.held_out else data.with_held_out()
         self.labelled = self.data.some_labels(settings.labels, settings.seed)
-        self.model = Embedding(settings)
+        self.model = self.kind(settings)
         self.law = law(settings)
 
     def groups(self) -> list[dict]:

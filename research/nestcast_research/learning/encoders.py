@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from nested import Binarise
-from settings import EmbeddingSettings
+from nestcast_research.settings import EmbeddingSettings
+from nestcast_train.codes.nested import Binarise
 
 CHANNELS, FILTER = 32, 5  # Ren et al., section IV.A
 ENCODED = 2000  # pictures at a time
@@ -110,6 +110,11 @@ class Embedding(nn.Module):
         """(B, D) -> (B, K): zeros and ones where `beta` is set; within -1..1 what a classifier stands behind."""
         code = self.binarise(self.encoder(x))
         return code.tanh() if self.classifier else code
+
+    def coding_layers(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Weight and bias of each layer of a dense encoder; bits are 1 above 0."""
+        *inner, last = zip(self.encoder.weights, self.encoder.biases)
+        return [*inner, (last[0], last[1] - self.binarise.threshold)]
 
     @torch.no_grad()
     def calibrate(self, x: torch.Tensor) -> None:

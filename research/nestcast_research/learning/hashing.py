@@ -8,13 +8,14 @@ import numpy as np
 import torch
 from torch import nn
 
-import labelled
-import ranking
-import vectors
-from settings import HashingSettings, Phase
-from slim import write_weights
-from variational import VariationalAutoencoder
-from vectors import law
+from nestcast_research.data import labelled
+from nestcast_research.learning.variational import VariationalAutoencoder
+from nestcast_research.measuring import ranking
+from nestcast_research.settings import HashingSettings
+from nestcast_train.codes import vectors
+from nestcast_train.codes.vectors import law
+from nestcast_train.settings import Phase
+from nestcast_train.slim import write_weights
 
 SEARCHED, ASKED = 10_000, 500  # pictures of a validation
 
@@ -22,11 +23,13 @@ SEARCHED, ASKED = 10_000, 500  # pictures of a validation
 class Task:
     """Minimises the squared error and the divergence: the bound of a model whose reconstruction has normal noise of `variance`, times that."""
 
+    kind = VariationalAutoencoder
+
     def __init__(self, settings: HashingSettings, folder: Path | None):
         self.settings = settings
         near = settings.data == "near-duplicates"
         self.data = vectors.load(settings.data, folder, settings.axes) if near else labelled.load(settings.data, folder, settings.axes)
-        self.model = VariationalAutoencoder(settings)
+        self.model = self.kind(settings)
         self.law = law(settings)
 
     def groups(self) -> list[dict]:

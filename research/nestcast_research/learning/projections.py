@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from neighbourhood import squared_distances
+from nestcast_research.learning.neighbourhood import squared_distances
 
 TARGETS = 3  # neighbours of its class that large margins keep a point near
 

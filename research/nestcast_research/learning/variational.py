@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from nested import quantile, truncate
-from settings import HashingSettings
+from nestcast_research.settings import HashingSettings
+from nestcast_train.codes.nested import quantile, truncate
 
 LEAST = 1e-6  # of a uniform sample's distance to 0 and 1
 
@@ -109,6 +109,12 @@ class VariationalAutoencoder(nn.Module):
     def activations(self, y: torch.Tensor) -> torch.Tensor:
         """What is above 0 where a bit is 1, (B, D) -> (B, K)."""
         return self.latent.centre(self.infer(y)) - self.threshold
+
+    def coding_layers(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Weight and bias of each layer from the input to the code, whose bits are 1 above 0."""
+        units = len(self.threshold)  # of Gaussian latents the means come first
+        *inner, last = [(layer.weight, layer.bias) for layer in self.encoder]
+        return [*inner, (last[0][:units], last[1][:units] - self.threshold)]
 
     def encode(self, y: torch.Tensor) -> torch.Tensor:
         """(B, D) -> bits (B, K)."""

@@ -15,15 +15,14 @@ import numpy as np
 import torch
 from PIL import Image
 
-import codes
-import figures
-import pictures
-from autoencoder import Autoencoder
-from pictures import SIDE
-from settings import load
-from vectors import HELD_OUT, Frame
+from nestcast_research.pages import figures
+from nestcast_research.places import PAGES, SETTINGS, WEIGHTS, package_folder
+from nestcast_train.codes import code_package, pictures
+from nestcast_train.codes.autoencoder import Autoencoder
+from nestcast_train.codes.pictures import SIDE
+from nestcast_train.codes.vectors import HELD_OUT
+from nestcast_train.settings import load
 
-HERE = Path(__file__).parent
 LENGTHS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 640, 768, 896, 960, 992, 1008, 1016, 1020, 1023, 1024)
 SHEET = (16, 64, 128, 256, 1024)  # bits of the rows of Figure 5(a)
 SHOWN = 16  # pictures of the sheet
@@ -49,7 +48,7 @@ def influence(model: Autoencoder, y: torch.Tensor) -> torch.Tensor:
 @torch.no_grad()
 def standard(images: np.ndarray, training: torch.Tensor) -> dict[str, dict[int, float]]:
     """The autoencoder without nested dropout: its units dropped as they come, and those of least influence first."""
-    model, frame = codes.read(load(HERE / "cifar-standard.toml"), figures.WEIGHTS / "cifar-standard.npz")
+    model, frame = code_package.read(load(SETTINGS / "cifar-standard.toml"), WEIGHTS / "cifar-standard.npz")
     code = model.encode(frame.coordinates(torch.from_numpy(images.reshape(len(images), -1) / np.float32(255))))
     damage = influence(model, frame.coordinates(training)).argsort(descending=True)
     curves = {}
@@ -99,7 +98,7 @@ def streams(images: np.ndarray, program: Path) -> None:
     figures.write_table(STREAMS, [{"bits": 8 * size, "error": f"{value:.6f}"} for size, value in zip(BYTES, errors)])
 
 
-def sheet(package: codes.Package, images: np.ndarray, name: str) -> None:
+def sheet(package: code_package.Package, images: np.ndarray, name: str) -> None:
     """Reconstructions, a row for each code length, and the originals below."""
     code = package.encode(images[:SHOWN])
     decoded = [package.decode(code, bits) for bits in SHEET] + [images[:SHOWN] / 255]
@@ -113,15 +112,15 @@ def draw(folder: Path, program: Path | None) -> None:
         streams(images, program)
     curves: dict[str, list[tuple[float, float]]] = {}
     for name, folder_name in PACKAGES.items():
-        package = codes.Package(figures.ARTIFACTS / folder_name)
+        package = code_package.Package(package_folder(folder_name))
         code = package.encode(images)
         curves[name] = [(bits, error(package.decode(code, bits), images)) for bits in LENGTHS]
         sheet(package, images, f"sheet-{folder_name.removeprefix('cifar-')}.png")
     training = torch.from_numpy(flat[:-HELD_OUT] / np.float32(255))
     curves.update({name: list(curve.items()) for name, curve in standard(images, training).items()})
     curves.update(jpeg(images))
-    if (figures.OUT / STREAMS).exists():
-        with open(figures.OUT / STREAMS, encoding="utf-8") as file:
+    if (PAGES / STREAMS).exists():
+        with open(PAGES / STREAMS, encoding="utf-8") as file:
             curves["nestcast's codec, whole streams"] = [(float(row["bits"]), float(row["error"])) for row in csv.DictReader(file)]
     rows = [{"coder": name, "bits": round(bits), "error": f"{value:.6f}"} for name, curve in curves.items() for bits, value in curve]
     figures.write_table("code.csv", rows)

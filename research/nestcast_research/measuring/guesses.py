@@ -16,14 +16,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import coder
-import export
-import manifest
-import rotation_search
-import rotations
-from post_filter import PostFilter
+from nestcast_train.coded import coder, rotation_search
+from nestcast_train.coded.post_filter import PostFilter
+from nestcast_train.data import rotations
+from nestcast_train.export import manifest, photo_package
+from nestcast_train.places import ARTIFACTS
 
-PHOTO = Path(__file__).parent / "../artifacts/photo"
+PHOTO = ARTIFACTS / "photo"
 PLANES = (1, 2, 3, 4)  # whose symbols are looked at
 FIRST_RUN, FIRST_SIGN, BEHIND_SIGNS = 5760, 6480, 6618  # contexts (spec/bitstream.md, "Contexts")
 BINS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.6)  # of a guess's size, in steps of the plane
@@ -85,8 +84,8 @@ def restorers() -> dict[str, Restored]:
     cuts = tomllib.loads((PHOTO / manifest.MANIFEST).read_text(encoding="utf-8"))["ranges"]["cut"]
 
     def deep(planes: np.ndarray, bands: list[coder.Known], cut: float) -> np.ndarray:
-        network = PHOTO / manifest.synthesis_file(export.network_of(cuts, cut))
-        corrected = planes + export.corrected(network, torch.from_numpy(planes[None]), cut=np.array([cut], np.float32)).numpy()[0]
+        network = PHOTO / manifest.synthesis_file(photo_package.network_of(cuts, cut))
+        corrected = planes + photo_package.corrected(network, torch.from_numpy(planes[None]), cut=np.array([cut], np.float32)).numpy()[0]
         return behind.apply(corrected, bands, cut)
 
     return {"filters": filters.apply, "deep": deep}

@@ -11,17 +11,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import codes
-import figures
-import labelled
-import learned
-import photographs
-import projections
-import ranking
-import texts
-from embedding import encoded
-from pictures import DIGIT
-from vectors import Frame
+from nestcast_research.data import labelled, texts
+from nestcast_research.data.mnist import DIGIT
+from nestcast_research.learning import projections
+from nestcast_research.learning.embedding import encoded
+from nestcast_research.measuring import photographs, ranking
+from nestcast_research.pages import figures, learned
+from nestcast_train.codes import code_package
+from nestcast_train.codes.vectors import Frame
+from nestcast_train.places import ROOT
 
 RADII = range(0, 11)
 BALL_BITS = 32  # of the codes whose balls are searched and whose activations are shown
@@ -33,7 +31,7 @@ STYLES, STEPS_OF_STYLE = 3, 7  # free units of a split code that are drawn, and 
 LAST_SHARE = 2.0  # standard deviations that the last value is from the mean
 HIDDEN, CLASSIFIER_STEPS, CLASSIFIER_BATCH, CLASSIFIER_RATE = 256, 600, 256, 2e-3
 NEIGHBOURS = (1, 3, 5, 7, 10)
-TIMES = figures.OUT.parents[1] / "benches/results/retrieval/queries.csv"  # of `cargo xtask measure retrieval`
+TIMES = ROOT / "benches/results/retrieval/queries.csv"  # of `cargo xtask measure retrieval`
 TIMED_CODES, TIMED_RANGE = "100000", "32"  # codes in the index, and R of ordered retrieval
 
 
@@ -93,7 +91,7 @@ def hash_rows(test: learned.Test, runs: tuple[learned.Learned, ...]) -> list[dic
 def word_rows() -> list[dict]:
     """Table 7: the words that a bit of Bernoulli latents adds most to what is decoded, the other bits being unknown."""
     one = next(one for one in learned.TEXTS if one.bits == BALL_BITS)
-    model, frame = codes.read(one.read_settings(), one.weights)
+    model, frame = code_package.read(one.read_settings(), one.weights)
     with open(texts.VOCABULARY, encoding="utf-8") as file:
         words = [row["word"] for row in csv.DictReader(file)]
     alone = model.latent.code(torch.eye(one.bits) / 2 + 0.5)  # 1 for the bit, 1/2 for all others
@@ -152,7 +150,7 @@ def activation_rows(test: learned.Test) -> list[dict]:
     """Figures 6 and 7: shares of activations before the threshold, sigmoids of logits or means, and of bits' shares of ones behind it."""
     rows = []
     for one in compared():
-        model, frame = codes.read(one.read_settings(), one.weights)
+        model, frame = code_package.read(one.read_settings(), one.weights)
         numbers = model.latent.centre(model.infer(frame.coordinates(test.searched)))
         before = numbers.sigmoid() if model.latent.numbers == 1 else numbers
         ones = (numbers > model.threshold).float().mean(0)
@@ -192,7 +190,7 @@ def classifier_rows(test: learned.Test) -> list[dict]:
 @torch.no_grad()
 def representations(one: learned.Learned, samples: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Before and behind the threshold, (N, K) each, as the decoder takes them: probabilities less 1/2 or means, and bits."""
-    model, frame = codes.read(one.read_settings(), one.weights)
+    model, frame = code_package.read(one.read_settings(), one.weights)
     centres = model.latent.centre(model.infer(frame.coordinates(samples)))
     before = model.latent.code(centres.sigmoid()) if model.latent.numbers == 1 else centres
     return before, model.latent.code((centres > model.threshold).float())

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import figures
-import pictures
-import vectors
-from nested import TruncationLaw
+from nestcast_research.data import samples
+from nestcast_research.pages import figures
+from nestcast_train.codes import pictures, vectors
+from nestcast_train.codes.nested import TruncationLaw
 
 UNITS = 32
 RHO = 0.5  # units are swept, so that late ones are seen however small p_B is there
@@ -89,7 +89,7 @@ def leading_eigenvectors(covariance: torch.Tensor, units: int) -> tuple[torch.Te
 
 
 def draw(data: Path) -> None:
-    y = torch.from_numpy(vectors.patches(pictures.cifar(data)[0])[: -vectors.HELD_OUT]).double()
+    y = torch.from_numpy(samples.patches(pictures.cifar(data)[0])[: -vectors.HELD_OUT]).double()
     y = (y - y.mean(0)) / (y - y.mean(0)).square().mean().sqrt()
     covariance = y.t() @ y / len(y)
     values, eigenvectors = leading_eigenvectors(covariance, UNITS)

@@ -15,18 +15,17 @@ import numpy as np
 import torch
 from PIL import Image
 
-import codes
-import data as photo_data
-import figures
-import learned
-import pictures
-import projections
-import ranking
-from retrieval import RESEARCH, variants
-from settings import load
-from vectors import load as load_vectors
+from nestcast_research.data.mnist import of_pictures
+from nestcast_research.data.uncropped import uncropped
+from nestcast_research.learning import projections
+from nestcast_research.measuring import ranking
+from nestcast_research.measuring.retrieval import RESEARCH, variants
+from nestcast_research.pages import learned
+from nestcast_research.places import package_folder
+from nestcast_train.codes import code_package, pictures
+from nestcast_train.codes.vectors import load as load_vectors
+from nestcast_train.data import photos as photo_data
 
-HERE = Path(__file__).parent
 BUILT_IN = "thumb"  # the default of `nestcast index`
 PACKAGES = {BUILT_IN: "autoencoder, nested dropout", "cifar-linear": "autoencoder, nested dropout, linear", "cifar-deep": "autoencoder, nested dropout, deep"}
 ANY_ORDER = "any order"  # the row of what chance has
@@ -60,7 +59,7 @@ class Photographs:
         return Photographs(
             torch.from_numpy(np.stack([pictures.stretched(Image.open(file)) for file in files])),
             np.array([names.index(file.parent.name) for file in files]),
-            torch.from_numpy(np.stack([np.stack([pictures.stretched(picture), *pictures.uncropped(picture)]) for _, _, picture in changed])),
+            torch.from_numpy(np.stack([np.stack([pictures.stretched(picture), *uncropped(picture)]) for _, _, picture in changed])),
             [name for _, name, _ in changed],
             np.array([index for index, _, _ in changed]),
         )
@@ -116,14 +115,14 @@ def measured(encode: Encode, lengths: tuple[int, ...], of: Photographs) -> Itera
 
 
 def of_package(name: str) -> Encode:
-    package = codes.Package(figures.ARTIFACTS / name)
+    package = code_package.Package(package_folder(name))
     return lambda samples: torch.from_numpy(package.encode(samples.numpy()) > 0)
 
 
 def of_model(one: learned.Learned) -> Encode:
     """A model of digits as its package has it: of any picture, stretched to theirs."""
-    model, frame = codes.read(one.read_settings(), one.weights)
-    frame = codes.of_pictures(frame)
+    model, frame = code_package.read(one.read_settings(), one.weights)
+    frame = of_pictures(frame)
     bits = (lambda y: model.encode(y)) if one not in learned.EMBEDDINGS else (lambda y: model(y) > 0)
     return lambda samples: bits(frame.coordinates(samples.flatten(1) / 255))
 

@@ -6,17 +6,14 @@ before.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
 
-import codes
-import figures
-import vectors
-from neighbours import shared_bits
-from settings import load
-
-HERE = Path(__file__).parent
+from nestcast_research.data import samples
+from nestcast_research.measuring.neighbours import shared_bits
+from nestcast_research.pages import figures
+from nestcast_research.places import SETTINGS, WEIGHTS
+from nestcast_train.codes import code_package
+from nestcast_train.settings import load
 
 QUERIES = 5
 GRID = 400  # points each way at which codes are drawn
@@ -24,8 +21,8 @@ GRID = 400  # points each way at which codes are drawn
 
 @torch.no_grad()
 def draw() -> None:
-    model, frame = codes.read(load(HERE / "pinwheel.toml"), figures.WEIGHTS / "pinwheel.npz")
-    points = frame.coordinates(torch.from_numpy(vectors.pinwheel(3000)).float())
+    model, frame = code_package.read(load(SETTINGS / "pinwheel.toml"), WEIGHTS / "pinwheel.npz")
+    points = frame.coordinates(torch.from_numpy(samples.pinwheel(3000)).float())
     side = torch.linspace(-2.2, 2.2, GRID)
     grid = torch.cartesian_prod(side, side)
     grid_codes, point_codes = model.encode(grid), model.encode(points)

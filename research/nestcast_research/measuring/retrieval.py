@@ -13,15 +13,16 @@ import numpy as np
 import torch
 from PIL import Image, ImageEnhance
 
-import codes
-import data as photo_data
-import figures
-import pictures
-from neighbours import distances, nearest, neighbourhood, shared_bits
-from pictures import SIDE
-from settings import load
+from nestcast_research.data import mnist
+from nestcast_research.data.uncropped import uncropped
+from nestcast_research.measuring.neighbours import distances, nearest, neighbourhood, shared_bits
+from nestcast_research.pages import figures
+from nestcast_research.places import SETTINGS, WEIGHTS, package_folder
+from nestcast_train.codes import code_package, pictures
+from nestcast_train.codes.pictures import SIDE
+from nestcast_train.data import photos as photo_data
+from nestcast_train.settings import load
 
-HERE = Path(__file__).parent
 DEPTHS = (10, 100)  # of precision
 QUERIES = 500
 SIZES = (512, 128, 32, 8, 2)  # terminal cardinalities of Figure 4
@@ -60,9 +61,9 @@ def rows(name: str, found: dict[str, float]) -> list[dict]:
 
 @torch.no_grad()
 def digits(folder: Path) -> list[dict]:
-    model, frame = codes.read(load(HERE / "digits.toml"), figures.WEIGHTS / "digits.npz")
+    model, frame = code_package.read(load(SETTINGS / "digits.toml"), WEIGHTS / "digits.npz")
     encode = lambda images: model.encode(frame.coordinates(torch.from_numpy(images / np.float32(255)))) > 0
-    (images, labels), (asked, wanted) = pictures.digits(folder, "train"), pictures.digits(folder, "t10k")
+    (images, labels), (asked, wanted) = mnist.digits(folder, "train"), mnist.digits(folder, "t10k")
     found = precisions(encode(images), torch.from_numpy(labels.copy()), encode(asked[:QUERIES]), torch.from_numpy(wanted[:QUERIES].copy()), torch.full((QUERIES,), -1))
     return rows(f"digits, {model.settings.widths[-1]} bits", found)
 
@@ -107,7 +108,7 @@ def variants(picture: Image.Image) -> dict[str, Image.Image]:
     }
 
 
-def duplicates(folder: Path, package: codes.Package) -> list[dict]:
+def duplicates(folder: Path, package: code_package.Package) -> list[dict]:
     """Of changed photos, the share whose original is the nearest by Hamming distance, to the photo's code and to that and those of what it may be
     a crop of, as `nestcast search` has them; is in the neighbourhood of 10; and is the nearest of these."""
     open_ = photo_data.photos(folder / "photos")
@@ -118,7 +119,7 @@ def duplicates(folder: Path, package: codes.Package) -> list[dict]:
     hits: dict[str, np.ndarray] = {}
     for index, file in enumerate(unseen):
         for name, picture in variants(Image.open(file).convert("RGB")).items():
-            own, *others = encode([pictures.stretched(picture), *pictures.uncropped(picture)])
+            own, *others = encode([pictures.stretched(picture), *uncropped(picture)])
             distance, found = distances(database, own), neighbourhood(shared_bits(database, own), 10)
             least = torch.stack([distance, *(distances(database, other) for other in others)]).min(0).values
             first = found[nearest(distance[found], 1)].item()
@@ -133,7 +134,7 @@ def draw(folder: Path) -> None:
     images, labels = flat.reshape(-1, 3, SIDE, SIDE), torch.from_numpy(classes.copy())
     table = digits(folder)
     for name in ("thumb", "cifar-deep"):
-        package = codes.Package(figures.ARTIFACTS / name)
+        package = code_package.Package(package_folder(name))
         codes_ = torch.from_numpy(package.encode(images) > 0)
         table += cifar(name, codes_, labels)
         if name == "thumb":

@@ -7,15 +7,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import codes
-import figures
-import pictures
-from autoencoder import Autoencoder
-from pictures import SIDE
-from settings import load
-from vectors import HELD_OUT, Frame
+from nestcast_research.pages import figures
+from nestcast_research.places import SETTINGS, WEIGHTS
+from nestcast_train.codes import code_package, pictures
+from nestcast_train.codes.autoencoder import Autoencoder
+from nestcast_train.codes.pictures import SIDE
+from nestcast_train.codes.vectors import HELD_OUT, Frame
+from nestcast_train.settings import load
 
-HERE = Path(__file__).parent
 RUNS = {"without unit sweeping": "filters", "with unit sweeping": "filters-swept"}
 LENGTHS = (1, 2, 4, 8, 16, 32, 64, 100)
 
@@ -39,7 +38,7 @@ def draw(data: Path) -> None:
     figure, axes = figures.panels(1, 2, (9, 4.7))
     tables = {}
     for axis, (name, run) in zip(axes, RUNS.items()):
-        model, frame = codes.read(load(HERE / f"{run}.toml"), figures.WEIGHTS / f"{run}.npz")
+        model, frame = code_package.read(load(SETTINGS / f"{run}.toml"), WEIGHTS / f"{run}.npz")
         axis.imshow(figures.tiles(filters(model), 10, gap=2), interpolation="nearest")
         axis.set_title(name)
         axis.axis("off")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import matplotlib
 import numpy as np
 from PIL import Image
 
-OUT = Path(__file__).resolve().parents[2] / "paper"  # what is drawn, with its tables and the weights that it is drawn from
-WEIGHTS = OUT / "weights"
-ARTIFACTS = OUT.parent / "artifacts"  # model packages
+from nestcast_research.places import PAGES
 
 matplotlib.use("Agg")
 matplotlib.rcParams.update({"svg.hashsalt": "nestcast", "font.size": 9, "savefig.bbox": "tight"})
@@ -27,7 +24,7 @@ def panels(rows: int, columns: int, size: tuple[float, float]) -> tuple[plt.Figu
 
 def save(figure: plt.Figure, name: str) -> None:
     """The same bytes whenever the same is drawn."""
-    path = OUT / name
+    path = PAGES / name
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
     figure.savefig(path, metadata=metadata, dpi=100)
     plt.close(figure)
@@ -49,11 +46,11 @@ def tiles(pictures: np.ndarray, columns: int, gap: int = 1) -> np.ndarray:
 def save_tiles(pictures: np.ndarray, columns: int, name: str, factor: int = 1) -> None:
     """(N, h, w, 3) 0..1 as a PNG, each pixel `factor` wide."""
     sheet = (255 * tiles(pictures, columns)).round().astype(np.uint8).repeat(factor, 0).repeat(factor, 1)
-    Image.fromarray(sheet).quantize(256, dither=Image.Dither.NONE).save(OUT / name, optimize=True)
+    Image.fromarray(sheet).quantize(256, dither=Image.Dither.NONE).save(PAGES / name, optimize=True)
 
 
 def write_table(name: str, rows: list[dict]) -> None:
-    with open(OUT / name, "w", newline="", encoding="utf-8") as file:
+    with open(PAGES / name, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import figures
-from page import TIMES, Section
+from nestcast_research.pages.page import TIMES, Section
+from nestcast_research.places import PAGES
 
 NESTED, STANDARD, DAMAGE, DEEP = (
     "nested dropout (cifar-linear)",
@@ -18,12 +18,12 @@ NESTED, STANDARD, DAMAGE, DEEP = (
 
 ABOUT = (
     "Rippel, Gelbart and Adams, <em>Learning Ordered Representations with Nested Dropout</em> (2014), with the models of this repository. "
-    "<code>python models/train/paper/make.py ordered --data DIR</code> draws all of it from committed weights."
+    "<code>python -m nestcast_research.pages.make ordered --data DIR</code> draws all of it from committed weights."
 )
 
 
 def rows(name: str | Path) -> list[dict[str, str]]:
-    with open(figures.OUT / name, encoding="utf-8") as file:
+    with open(PAGES / name, encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 

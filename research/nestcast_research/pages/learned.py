@@ -15,21 +15,18 @@ from pathlib import Path
 
 import torch
 
-import codes
-import figures
-import labelled
-import projections
-import ranking
-import texts
-import train as training
-from embedding import encoded
-from encoders import Embedding
-from settings import Settings, load
-from slim import read_weights
-from vectors import Frame
+from nestcast_research.data import labelled, texts
+from nestcast_research.learning import projections
+from nestcast_research.learning.embedding import encoded
+from nestcast_research.learning.encoders import Embedding
+from nestcast_research.measuring import ranking
+from nestcast_research.places import RUNS, SETTINGS, WEIGHTS
+from nestcast_train import train as training
+from nestcast_train.codes import code_package
+from nestcast_train.codes.vectors import Frame
+from nestcast_train.settings import Settings, load
+from nestcast_train.slim import read_weights
 
-HERE = Path(__file__).parent
-RUNS = HERE.parent / "runs"
 ASKED = 1000  # pictures of the test part
 AXES = 64  # principal axes that projections are found along
 POINTS_AXES = 30  # that nearest neighbours are found along, beside learned points
@@ -59,10 +56,10 @@ class Learned:
 
     @property
     def weights(self) -> Path:
-        return figures.WEIGHTS / f"{self.name}.npz"
+        return WEIGHTS / f"{self.name}.npz"
 
     def read_settings(self) -> Settings:
-        settings = load(HERE / f"{self.settings}.toml")
+        settings = load(SETTINGS / f"{self.settings}.toml")
         changed = {name: value for name, value in (("labels", self.known), ("reconstruction", self.reconstruction)) if value}
         return dataclasses.replace(settings, name=self.name, widths=(*settings.widths[:-1], self.bits), **changed)
 
@@ -150,7 +147,7 @@ def embedding_model(one: Learned) -> tuple[Embedding, Frame | None]:
 def encoder(one: Learned) -> Encode:
     """To bits (N, K) of a binary code, else to points (N, K)."""
     if one in (*HASHES, *PHOTOS, *TEXTS, *FEATURES, *CIFAR):
-        model, frame = codes.read(one.read_settings(), one.weights)
+        model, frame = code_package.read(one.read_settings(), one.weights)
         return torch.no_grad()(lambda samples: model.encode(frame.coordinates(samples)))
     network, frame = embedding_model(one)
     binary = bool(network.settings.beta)
@@ -172,5 +169,5 @@ def rivals(test: Test, bits: int) -> dict[str, Encode]:
 @functools.cache
 def ordered() -> Encode:
     """The code of digits.toml: nested dropout over the bits of an autoencoder (Rippel, Gelbart and Adams), 128 of them."""
-    model, frame = codes.read(load(HERE / "digits.toml"), figures.WEIGHTS / "digits.npz")
+    model, frame = code_package.read(load(SETTINGS / "digits.toml"), WEIGHTS / "digits.npz")
     return torch.no_grad()(lambda samples: model.encode(frame.coordinates(samples)) > 0)

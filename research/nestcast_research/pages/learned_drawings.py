@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import figures
-import learned
-from findings import rows
-from learned_findings import BERNOULLI, FEW, GAUSSIAN, few_errors, scores
-from slim import read_weights
+from nestcast_research.pages import figures, learned
+from nestcast_research.pages.findings import rows
+from nestcast_research.pages.learned_findings import BERNOULLI, FEW, GAUSSIAN, few_errors, scores
+from nestcast_train.slim import read_weights
 
 
 def draw() -> None:

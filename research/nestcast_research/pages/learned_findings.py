@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import learned
-from findings import rows
-from page import Section
+from nestcast_research.pages import learned
+from nestcast_research.pages.findings import rows
+from nestcast_research.pages.page import Section
 
 ABOUT = (
     "Three more papers on codes whose near neighbours mean the same, beside ordered codes, on one collection: 50,000 digits of MNIST are searched for the first "
-    "1,000 of its test part, and nearest neighbours found among 60,000 for all of it. Settings were chosen on 10,000 other digits. <code>python models/train/paper/make.py codes --data DIR</code> measures all of it with the "
+    "1,000 of its test part, and nearest neighbours found among 60,000 for all of it. Settings were chosen on 10,000 other digits. <code>python -m nestcast_research.pages.make codes --data DIR</code> measures all of it with the "
     "committed weights, and with <code>--train</code> trains them before, which takes some 100 minutes of one processor thread."
 )
 BERNOULLI, GAUSSIAN, NESTED = "Bernoulli VAE", "Gaussian VAE", "Bernoulli VAE, nested"
@@ -329,7 +329,7 @@ def everything() -> Section:
         "Principal axes and ITQ have at most the 64 axes that digits are given along; the ordered code of <code>digits</code> has 128 bits. The time of a query is that of the "
         "index for codes of this length, by any of these families (codes of 8 bits are not in that table; in order they take half to seven tenths of the time of 16): microseconds among 100,000 independent codes in order (R = 32) and one by one, of "
         "<code>benches/results/retrieval/queries.csv</code>; Figure 3 of <a href=\"index.html\">the paper's page</a>. MAP and precision are those of the ranking one by one. "
-        "<code>python models/train/paper/packages.py OUT</code> makes of each model of a binary code a package that <code>nestcast index DIR --model OUT/NAME</code> takes. None of digits is built in: they know digits alone. "
+        "<code>python -m nestcast_research.pages.packages OUT</code> makes of each model of a binary code a package that <code>nestcast index DIR --model OUT/NAME</code> takes. None of digits is built in: they know digits alone. "
         "For photos see the table above.\nTimes are of today's index, among codes of no model, all in one run at real-time priority on one of the two threads of a processor's core, the other one busy "
         "(<a href=\"../../docs/measurements.md#search\">docs/measurements.md</a>).\n"
         "NCA's bits are better neighbours the more there are, but rank worse by MAP from 32 on: the objective asks for near neighbours of a class, not for one place of it, and 10,000 digits have 181, 1,882, 6,710 and 9,678 different codes at 8, 16, 32 and 64 "

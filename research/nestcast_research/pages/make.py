@@ -9,43 +9,29 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+from nestcast_research.measuring import compression, learned_tables, pca, pinwheel, retrieval, unit_filters
+from nestcast_research.pages import findings, learned, learned_drawings, learned_findings, page
+from nestcast_research.places import PACKAGES, RUNS, SETTINGS, WEIGHTS
+from nestcast_train import train as training
+from nestcast_train.codes import code_package
+from nestcast_train.settings import load
 
-import compression
-import codes
-import figures
-import findings
-import learned
-import learned_drawings
-import learned_findings
-import learned_tables
-import page
-import pca
-import pinwheel
-import retrieval
-import train as training
-import unit_filters
-from settings import load
-
-RUNS = HERE.parent / "runs"
 RESEARCH = ("pinwheel", "filters", "filters-swept", "cifar-standard", "digits")
-PACKAGES = ("cifar-linear", "cifar-deep", "thumb")
-TRAINED = (*RESEARCH, "cifar-linear-first", "cifar-linear-second", "cifar-linear", "cifar-deep-first", "cifar-deep", "thumb")  # each behind what it starts from
+PACKAGED = ("cifar-linear", "cifar-deep")
+TRAINED = (*RESEARCH, "cifar-linear-first", "cifar-linear-second", "cifar-linear", "cifar-deep-first", "cifar-deep")  # each behind what it starts from
 
 
 def train(data: Path) -> None:
-    figures.WEIGHTS.mkdir(parents=True, exist_ok=True)
+    WEIGHTS.mkdir(parents=True, exist_ok=True)
     for name in TRAINED:
-        training.complete(load(HERE / f"{name}.toml"), data, RUNS / name)
+        training.complete(load(SETTINGS / f"{name}.toml"), data, RUNS / name)
         weights = RUNS / name / "weights.npz"
         if name in RESEARCH:
-            shutil.copy(weights, figures.WEIGHTS / f"{name}.npz")
-        elif name in PACKAGES:
-            codes.write(load(HERE / f"{name}.toml"), weights, figures.ARTIFACTS / name)
+            shutil.copy(weights, WEIGHTS / f"{name}.npz")
+        elif name in PACKAGED:
+            code_package.write(load(SETTINGS / f"{name}.toml"), weights, PACKAGES / name)
 
 
 def main() -> None:

@@ -7,19 +7,23 @@ know digits alone, whose terms are not stated, and of photos the table says what
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-
-import codes
-import figures
-import learned
-from settings import load
+from nestcast_research.data.mnist import of_pictures
+from nestcast_research.pages import learned
+from nestcast_research.places import SETTINGS, WEIGHTS
+from nestcast_train import places as train_places
+from nestcast_train.codes import code_package
+from nestcast_train.settings import load
 
 TERMS = "not stated; for research alone"
 DIGITS = {"version": "0.1.0", "licence": TERMS, "decoder": False, "data": [{"name": "MNIST", "files": 50_000, "licence": TERMS}]}
+
+
+def write(settings: code_package.CodeSettings, weights: Path, folder: Path, package: dict) -> None:
+    """The package of committed weights; `package` is what the manifest says of them."""
+    model, frame = code_package.read(settings, weights)
+    code_package.write_model(model, of_pictures(frame), settings, folder, package)
 
 
 def main() -> None:
@@ -27,11 +31,11 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     out = parser.parse_args().out
     for one in (*learned.HASHES, *learned.EMBEDDINGS):
-        codes.write(one.read_settings(), one.weights, out / one.name, DIGITS)
-    photos = {**load(HERE / "thumb.toml").package, "decoder": False}  # trained on the same
+        write(one.read_settings(), one.weights, out / one.name, DIGITS)
+    photos = {**load(train_places.SETTINGS / "thumb.toml").package, "decoder": False}  # trained on the same
     for one in learned.PHOTOS:
-        codes.write(one.read_settings(), one.weights, out / one.name, photos)
-    codes.write(load(HERE / "digits.toml"), figures.WEIGHTS / "digits.npz", out / "digits", DIGITS)
+        write(one.read_settings(), one.weights, out / one.name, photos)
+    write(load(SETTINGS / "digits.toml"), WEIGHTS / "digits.npz", out / "digits", DIGITS)
 
 
 if __name__ == "__main__":

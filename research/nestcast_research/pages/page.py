@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import figures
+from nestcast_research.places import PAGES
 
 TIMES = Path("../../benches/results/retrieval")  # Figure 3, which `cargo xtask measure retrieval` draws; relative to the page
 STYLE = """
@@ -71,7 +71,7 @@ def pivoted(path: Path, rows: str, columns: str, value: str, caption: str, kept:
 
 
 def tabled(part: Section) -> str:
-    path = figures.OUT / part.table
+    path = PAGES / part.table
     if part.table == "code.csv":  # Figure 5's curves of the codes
         return pivoted(path, "bits", "coder", "error", part.caption, lambda coder: not coder.startswith(("JPEG", "nestcast")))
     if part.table == "pinwheel.csv":
@@ -94,7 +94,7 @@ def times() -> tuple[tuple[str, str], ...]:
 def write(name: str, title: str, about: str, sections: list[Section]) -> None:
     """A page of OUT; `about` is HTML, the paragraph behind its title."""
     parts = "".join(section(part) for part in sections)
-    (figures.OUT / name).write_text(
+    (PAGES / name).write_text(
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>nestcast: {html.escape(title[0].lower() + title[1:], quote=False)}</title><style>{STYLE}</style></head><body><h1>{html.escape(title, quote=False)}</h1>"
         f"<p>{about}</p>{parts}</body></html>\n",

@@ -16,11 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-import axes
-import rotation_search
-import rotations
-from model import PASSES, PLANE_SCALE
-from wavelet import norms_1d, reflect
+from nestcast_train.coded import rotation_search
+from nestcast_train.data import axes, rotations
+from nestcast_train.photo.model import PASSES, PLANE_SCALE
+from nestcast_train.photo.wavelet import norms_1d, reflect
 
 LEVELS, SUBBANDS, PLANES = 6, 57, 15
 CUT_PLANES = 9  # a cut may fall into all of these but the last

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from post_filter import MOST, PLACES, REACH, UNIT, PostFilter, clip_at, padded
+from nestcast_train.coded.post_filter import MOST, PLACES, REACH, UNIT, PostFilter, clip_at, padded
 
 
 class Filtered(torch.nn.Module):

@@ -15,15 +15,15 @@ import numpy as np
 import torch
 from PIL import Image, ImageFilter
 
-import coder
-import manifest
-from data import HELD_OUT, photos, training
-from model import Correction
-from settings import load
-from train import floats
-from train import read as read_checkpoint
+from nestcast_train.coded import coder
+from nestcast_train.data.photos import HELD_OUT, photos, training
+from nestcast_train.export import manifest
+from nestcast_train.photo.model import Correction
+from nestcast_train.places import ARTIFACTS, CHECKPOINTS, SETTINGS
+from nestcast_train.settings import load
+from nestcast_train.train import floats
+from nestcast_train.train import read as read_checkpoint
 
-HERE = Path(__file__).parent
 GRID = 64  # sides are multiples of it
 KINDS = ("half", "noisy", "full", "blurred")
 ANALYSED = 0.75  # share of training photos that the analysis network has corrected, as an encoder does by default
@@ -153,9 +153,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, required=True, help="folder of openly licensed photos")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--model", type=Path, default=HERE / "../artifacts/photo", help="package whose tables are the coder's")
-    parser.add_argument("--checkpoint", type=Path, default=HERE / "../checkpoints/photo.pt", help="of the analysis")
-    parser.add_argument("--settings", type=Path, default=HERE / "photo.toml", help="of the analysis")
+    parser.add_argument("--model", type=Path, default=ARTIFACTS / "photo", help="package whose tables are the coder's")
+    parser.add_argument("--checkpoint", type=Path, default=CHECKPOINTS / "photo.pt", help="of the analysis")
+    parser.add_argument("--settings", type=Path, default=SETTINGS / "photo.toml", help="of the analysis")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coder import Known
+from nestcast_train.coded.coder import Known
 
 START, LENGTH = 18754, 105156  # of the tables' bytes: where it begins, and all of them
 CUTS = (1, 3, 5)

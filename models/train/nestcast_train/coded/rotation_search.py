@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 
-
 SIDE = 32  # pixels of a region, each way
 COARSEST_LEVEL = 4  # whose squares are looked at
 MIN_MEAN_SQUARE = 4.0  # in squared steps; squares whose components are all below say nothing

@@ -13,11 +13,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import coder
-import pack
-import post_filter
-from model import PASSES, PLANE_SCALE
-from settings import SynthesisSettings
+from nestcast_train.coded import coder, pack, post_filter
+from nestcast_train.photo.model import PASSES, PLANE_SCALE
+from nestcast_train.settings import SynthesisSettings
 
 VALIDATION_CUTS = (0.8, 2.0, 2.8, 3.5, 4.4, 5.5)
 VALIDATION_SIDE = 320

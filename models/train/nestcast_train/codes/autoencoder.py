@@ -14,9 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from nested import Binarise, truncate
-from settings import AutoencoderSettings
-
+from nestcast_train.codes.nested import Binarise, truncate
+from nestcast_train.settings import AutoencoderSettings
 
 START_GAIN = 0.3
 
@@ -45,6 +44,11 @@ class Autoencoder(nn.Module):
             if i + 1 < len(self.weights):
                 y = self.dropout(F.relu(y))
         return y + beside
+
+    def coding_layers(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Weight and bias of each layer from the input to the code, whose bits are 1 above 0."""
+        *inner, last = zip(self.weights, self.biases)
+        return [*inner, (last[0], last[1] - self.binarise.threshold)]
 
     def encode(self, y: torch.Tensor) -> torch.Tensor:
         """(B, D) -> (B, K): a binary unit is 1 - beta or -beta, so that its mean is 0, which is what a dropped unit is worth."""

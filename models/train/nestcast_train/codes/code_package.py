@@ -1,4 +1,4 @@
-"""The package of a binary code: python codes.py SETTINGS WEIGHTS.npz OUT.
+"""The package of a binary code: python -m nestcast_train.codes.code_package SETTINGS WEIGHTS.npz OUT.
 
 Writes encoder.onnx (a picture to a code: bit k is 1 where output k is above 0), decoder.onnx where the settings' package has
 `decoder` (a code of 1, -1 for a bit that is 0, and 0 for a bit that is not known, to a picture), golden/ and manifest.toml. Weights are
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import onnx
@@ -16,20 +17,32 @@ import onnxruntime
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-import manifest
-from autoencoder import Autoencoder
-from encoders import Embedding
-from export import about
-from pictures import DIGIT, SIDE, area_means
-from settings import AutoencoderSettings, EmbeddingSettings, HashingSettings, load
-from slim import TOP, read_weights, rounded
-from variational import VariationalAutoencoder
-from vectors import DARK, Frame
+from nestcast_train.codes.autoencoder import Autoencoder
+from nestcast_train.codes.pictures import SIDE
+from nestcast_train.codes.vectors import DARK, Frame
+from nestcast_train.export import manifest
+from nestcast_train.export.photo_package import about
+from nestcast_train.settings import load
+from nestcast_train.slim import TOP, read_weights, rounded
+from nestcast_train.train import task_of
 
 OPSET, IR = 17, 8
 FORMAT = 1  # of the manifest
 GOLDEN = 8  # pictures
 SHAPE = [1, 3, SIDE, SIDE]
+
+
+class Model(Protocol):
+    """What makes codes."""
+
+    def coding_layers(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Weight and bias of each layer from the input to the code, whose bits are 1 above 0."""
+
+
+class CodeSettings(Protocol):
+    name: str
+    widths: tuple[int, ...]
+    package: dict
 
 
 class Graph:
@@ -80,39 +93,8 @@ class Graph:
         path.write_bytes(model.SerializeToString())
 
 
-Model = Autoencoder | VariationalAutoencoder | Embedding
-CodeSettings = AutoencoderSettings | HashingSettings | EmbeddingSettings
-
-
-def down_layers(model: Model) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Weights and biases from the input to the code, whose bits are 1 above 0."""
-    if isinstance(model, VariationalAutoencoder):
-        units = len(model.threshold)  # of Gaussian latents the means come first
-        *inner, last = [(layer.weight, layer.bias) for layer in model.encoder]
-        pairs = [*inner, (last[0][:units], last[1][:units] - model.threshold)]
-    else:
-        layers = model.encoder if isinstance(model, Embedding) else model
-        *inner, last = zip(layers.weights, layers.biases)
-        pairs = [*inner, (last[0], last[1] - model.binarise.threshold)]
-    return [weight for weight, _ in pairs], [bias for _, bias in pairs]
-
-
-def of_pictures(frame: Frame) -> Frame:
-    """Of digits, the frame of what a package is given: a digit stretched to 32x32, in red, green and blue. The least squares' inverse of the
-    stretching gives the digit back; three planes count alike."""
-    if len(frame.mean) != DIGIT**2:
-        return frame
-    stretched = area_means(torch.zeros(1), torch.tensor([float(DIGIT)]), DIGIT)[0]  # (SIDE, DIGIT)
-    back = torch.linalg.pinv(stretched)
-    planes = lambda digits: digits.flatten(1)[:, None].expand(-1, 3, -1).flatten(1)
-    mean = planes(stretched @ frame.mean.view(1, DIGIT, DIGIT) @ stretched.t())[0]
-    basis = planes(back.t() @ frame.basis.view(-1, DIGIT, DIGIT) @ back) / 3
-    return Frame(mean, frame.deviation, basis, frame.total)
-
-
 def encoder(model: Model, frame: Frame, path: Path) -> None:
-    frame = of_pictures(frame)
-    g, (weights, biases) = Graph(), down_layers(model)
+    g, (weights, biases) = Graph(), zip(*model.coding_layers())
     units, skips = len(biases[-1]), getattr(model, "skips", None)
     flat = g.reshape("picture", [1, len(frame.mean)], "flat")
     centred = g.node("Sub", [evened(g, flat, len(frame.mean)) if frame.relative else flat, g.constant("mean", frame.mean[None])], "centred")
@@ -191,7 +173,7 @@ def write_golden(folder: Path) -> None:
 def head(settings: CodeSettings, package: dict) -> str:
     """The manifest but for the files' hashes."""
     return f"""\
-# A nestcast model package of a binary code. Written by models/train/codes.py; hashes by models/train/manifest.py.
+# A nestcast model package of a binary code. Written by nestcast_train.codes.code_package; hashes by nestcast_train.export.manifest.
 kind = "binary-code"
 format = {FORMAT}
 name = "{settings.name}"
@@ -205,16 +187,19 @@ bits = {settings.widths[-1]}
 def read(settings: CodeSettings, weights: Path) -> tuple[Model, Frame]:
     """A model that was trained, ready to encode, and the frame of its coordinates."""
     state = read_weights(weights)
-    kinds = {AutoencoderSettings: Autoencoder, HashingSettings: VariationalAutoencoder, EmbeddingSettings: Embedding}
-    model = kinds[type(settings)](settings)
+    model = task_of(settings).kind(settings)
     model.load_state_dict({name: value for name, value in state.items() if not name.startswith("frame.")})
     return model.eval(), Frame.from_state(state)
 
 
+def write(settings: CodeSettings, weights: Path, folder: Path) -> None:
+    """The package of a model that was trained."""
+    write_model(*read(settings, weights), settings, folder, settings.package)
+
+
 @torch.no_grad()
-def write(settings: CodeSettings, weights: Path, folder: Path, package: dict | None = None) -> None:
-    """`package`: what the manifest says, where the settings have nothing of it."""
-    (model, frame), package = read(settings, weights), package or settings.package
+def write_model(model: Model, frame: Frame, settings: CodeSettings, folder: Path, package: dict) -> None:
+    """`package`: version, licence and data of the manifest, and whether there is a decoder."""
     folder.mkdir(parents=True, exist_ok=True)
     encoder(model, frame, folder / "encoder.onnx")
     required = ["encoder.onnx"]

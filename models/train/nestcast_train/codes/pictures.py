@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import functools
-import gzip
-import itertools
 from pathlib import Path
 
 import numpy as np
 import torch
 from PIL import Image
 
-from data import HELD_OUT, photos
+from nestcast_train.data.photos import HELD_OUT, photos
 
 SIDE = 32  # pixels of a picture, each way
 CIFAR = "cifar10/data_batch_1_first4000.bin"  # a label's byte, then red, green and blue planes
-DIGIT = 28  # pixels of a digit, each way
 FINE = 48  # pixels that a window of a photo is kept in, each way
 WINDOWS = 140  # of a photo
 SMALLEST = 0.15  # side of a window, as a share of its photo's
 SQUEEZE = 1.4  # largest ratio of a window's two shares
-PARTS = (SIDE - SIDE // 16, SIDE - SIDE // 8)  # pixels of a crop within what it may be a crop of
 # Near-duplicates.
 CROP = 0.12  # largest share of a side that a crop takes away
 GAIN = 0.25  # largest change of brightness, as a logarithm
@@ -32,15 +28,6 @@ def cifar(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     """Bytes (4000, 3072): CIFAR-10's planes of red, green and blue, row by row; and their labels (4000,)."""
     rows = np.fromfile(folder / CIFAR, np.uint8).reshape(-1, 1 + 3 * SIDE**2)
     return rows[:, 1:], rows[:, 0]
-
-
-def digits(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Bytes (N, 784) of MNIST and their labels (N,); part: train or t10k."""
-    with gzip.open(folder / f"mnist/{part}-images-idx3-ubyte.gz") as file:
-        images = np.frombuffer(file.read(), np.uint8, offset=16)
-    with gzip.open(folder / f"mnist/{part}-labels-idx1-ubyte.gz") as file:
-        labels = np.frombuffer(file.read(), np.uint8, offset=8)
-    return images.reshape(-1, DIGIT**2), labels
 
 
 @functools.cache
@@ -68,17 +55,6 @@ def windows_of(file: Path, random: np.random.Generator) -> list[np.ndarray]:
 def stretched(picture: Image.Image, side: int = SIDE) -> np.ndarray:
     """Bytes (3, side, side): a whole picture, each pixel the mean of its area."""
     return np.asarray(picture.convert("RGB").resize((side, side), Image.BOX)).transpose(2, 0, 1)
-
-
-def uncropped(picture: Image.Image) -> list[np.ndarray]:
-    """Bytes (3, 32, 32): what a picture may be a crop of, as `nestcast search` guesses it: it stands at a corner, at the middle of an edge or
-    in the middle, and its border is repeated outwards."""
-    found = []
-    for side in PARTS:
-        part, free = stretched(picture, side), SIDE - side
-        for y, x in itertools.product((0, free // 2, free), repeat=2):
-            found.append(np.pad(part, ((0, 0), (y, free - y), (x, free - x)), "edge"))
-    return found
 
 
 def area_means(start: torch.Tensor, length: torch.Tensor, source: int = FINE) -> torch.Tensor:

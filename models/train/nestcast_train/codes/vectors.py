@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import nn
 
-import nested
-import pictures
-from autoencoder import Autoencoder
-from pictures import SIDE
-from settings import AutoencoderSettings, NestedSettings, Phase
-from slim import write_weights
+from nestcast_train.codes import nested, pictures
+from nestcast_train.codes.autoencoder import Autoencoder
+from nestcast_train.settings import AutoencoderSettings, NestedSettings, Phase
+from nestcast_train.slim import write_weights
 
-PATCH = 8  # pixels of a patch, each way
 HELD_OUT = 500  # vectors at the end, which nothing learns from
-PATCHES = 25  # of each picture
 DARK = 0.05  # added to a picture's mean where samples are taken relative to it
 CALIBRATION = 8192  # training vectors, about, that axes and thresholds are found on
 
@@ -94,10 +91,13 @@ class Vectors:
         y = self.training[random.integers(0, len(self.training), count)]
         return y, y
 
+
 class NearDuplicates(Vectors):
     """Windows of photos relative to their mean: near-duplicates are encoded, and what they were made of is to be reconstructed."""
 
-    def __init__(self, folder: Path, axes: int):
+    def __init__(self, folder: Path | None, axes: int):
+        if folder is None:
+            raise SystemExit("data = 'near-duplicates': name the folder of its photos with --data")
         self.windows = pictures.windows(folder)
         training = pictures.plain(torch.from_numpy(self.windows).float() / 255).flatten(1)
         held_out = torch.from_numpy(pictures.cifar(folder)[0][-HELD_OUT:] / np.float32(255))
@@ -111,55 +111,15 @@ class NearDuplicates(Vectors):
         return self.frame.coordinates(changed), self.training[drawn]
 
 
+DATA: dict[str, Callable[[Path | None, int], Vectors]] = {"near-duplicates": NearDuplicates}  # another package adds its own
+
+
 @functools.cache
 def load(name: str, folder: Path | None, axes: int = 0) -> Vectors:
-    """Pictures have samples in 0..1. cifar: CIFAR-10's; patches: 8x8 parts of these; photos: 32x32 windows of photos, CIFAR-10's
-    held out; near-duplicates: of these; digits: MNIST's training part, the first of its test part held out; pinwheel: 2D."""
-    if name == "pinwheel":
-        return Vectors(pinwheel(20_000))
-    if folder is None:
-        raise SystemExit(f"data = {name!r}: name its folder with --data")
-    of_cifar = lambda: pictures.cifar(folder)[0] / np.float32(255)
-    loaders = {
-        "cifar": lambda: Vectors(of_cifar(), axes),
-        "patches": lambda: Vectors(patches(of_cifar()), axes),
-        "photos": lambda: Vectors(thumbnails(folder), axes, of_cifar()[-HELD_OUT:]),
-        "near-duplicates": lambda: NearDuplicates(folder, axes),
-        "digits": lambda: Vectors(pictures.digits(folder, "train")[0] / np.float32(255), axes, held_out=digits_held_out(folder)),
-    }
-    if name not in loaders:
-        raise SystemExit(f"data = {name!r}: not pinwheel, {', '.join(loaders)}")
-    return loaders[name]()
-
-
-def thumbnails(folder: Path) -> np.ndarray:
-    """(N, 3072): windows of photos."""
-    return pictures.plain(torch.from_numpy(pictures.windows(folder)).float() / 255).flatten(1).numpy()
-
-
-def digits_held_out(folder: Path) -> np.ndarray:
-    return pictures.digits(folder, "t10k")[0][:HELD_OUT] / np.float32(255)
-
-
-def patches(vectors: np.ndarray) -> np.ndarray:
-    """(PATCHES * N, 192) of pictures (N, 3072), each at places of its own."""
-    random = np.random.default_rng(1)
-    planes = vectors.reshape(-1, 3, SIDE, SIDE)
-    views = np.lib.stride_tricks.sliding_window_view(planes, (PATCH, PATCH), (2, 3))
-    places = random.integers(0, SIDE - PATCH + 1, (2, PATCHES, len(planes)))
-    picked = views[np.arange(len(planes)), :, places[0], places[1]]  # (PATCHES, N, 3, 8, 8)
-    return picked.transpose(1, 0, 2, 3, 4).reshape(-1, 3 * PATCH**2)
-
-
-def pinwheel(count: int, arms: int = 5) -> np.ndarray:
-    """(count, 2): points on the bent arms of a pinwheel."""
-    random = np.random.default_rng(1)
-    arm = random.integers(0, arms, count)
-    along = 1 + 0.3 * random.normal(size=count)
-    across = 0.05 * random.normal(size=count)
-    angle = 2 * np.pi * arm / arms + 0.25 * np.exp(along)
-    turn = np.stack([np.cos(angle), -np.sin(angle), np.sin(angle), np.cos(angle)], 1).reshape(-1, 2, 2)
-    return np.einsum("ni,nij->nj", np.stack([along, across], 1), turn)
+    """Vectors along `axes` principal axes; pictures have samples in 0..1."""
+    if name not in DATA:
+        raise SystemExit(f"data = {name!r}: not one of {', '.join(DATA)}")
+    return DATA[name](folder, axes)
 
 
 def law(settings: NestedSettings) -> nested.TruncationLaw:
@@ -178,11 +138,13 @@ def law(settings: NestedSettings) -> nested.TruncationLaw:
 class Task:
     """The nested dropout problem, Equation 3, with the methods that the settings name."""
 
+    kind = Autoencoder
+
     def __init__(self, settings: AutoencoderSettings, folder: Path | None):
         self.settings = settings
         self.vectors = load(settings.data, folder, settings.axes)
         self.importance = self.vectors.frame.importance
-        self.model = Autoencoder(settings)
+        self.model = self.kind(settings)
         self.law = law(settings)
         self.sweep = None
         if settings.sweep_window:

@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-import axes
-import rotations
+from nestcast_train.data import axes, rotations
 
 OPEN = ("elementary", "budgie", "aosc_open")  # folders whose licences allow shipped weights
 HELD_OUT = 18  # every 18th photo is for validation

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-import axes
+from nestcast_train.data import axes
 
 LEVELS = 5  # the finest ones, whose details are rotated
 ANGLE_UNIT = math.pi / 64

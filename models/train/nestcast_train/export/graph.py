@@ -17,10 +17,18 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-import frame_restorer
-from frame_restorer import FrameRestorer
-from model import ANALYSIS_SCALE, CHANNELS, CUT_SCALE, INPUT_SCALE, SYNTHESIS_SCALE, Block, Correction
-from quantise import MIDDLE, PLANES, WEIGHT_TOP, Parts, Ranges, affine, part_scales, weight_scales
+from nestcast_train.export.quantise import MIDDLE, PLANES, WEIGHT_TOP, Parts, Ranges, affine, part_scales, weight_scales
+from nestcast_train.frames import frame_restorer
+from nestcast_train.frames.frame_restorer import FrameRestorer
+from nestcast_train.photo.model import (
+    ANALYSIS_SCALE,
+    CHANNELS,
+    CUT_SCALE,
+    INPUT_SCALE,
+    SYNTHESIS_SCALE,
+    Block,
+    Correction,
+)
 
 OPSET, IR = 17, 8
 RUNTIME = "com.microsoft"  # ONNX Runtime's own operators: convolution with channels last, addition of bytes

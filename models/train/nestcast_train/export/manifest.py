@@ -1,4 +1,4 @@
-"""Write the hashes of a model package's files into its manifest: python manifest.py DIR.
+"""Write the hashes of a model package's files into its manifest: python -m nestcast_train.export.manifest DIR.
 
 Needs only Python. Run it whenever a file of the package was rewritten, such as tables.bin after its
 priors were learned; the package is refused until then.
@@ -14,12 +14,12 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
+from nestcast_train.places import ARTIFACTS, CODEC_TABLES
+
 MANIFEST = "manifest.toml"
 FILES = "[files]"  # always the last table
 POST_FILTER = "post_filter.bin"  # behind the synthesis
 REQUIRED = ("tables.bin", POST_FILTER, "analysis.onnx")  # of a photo model; and a network of the synthesis for each range of cuts
-ARTIFACTS = Path(__file__).resolve().parent.parent / "artifacts"  # the shipped packages,
-CODEC_TABLES = ARTIFACTS.parent.parent / "codec/tables"  # and the tables of `photo` and `video`, which the codec includes
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
 
 

@@ -22,15 +22,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import axes
-import graph
-import manifest
-from data import Photos
-from model import SIDE, Codec, start_steps
-from quantise import calibrate
-from settings import PhotoSettings
+from nestcast_train.data import axes
+from nestcast_train.data.photos import Photos
+from nestcast_train.export import graph, manifest
+from nestcast_train.export.quantise import calibrate
+from nestcast_train.photo.model import SIDE, Codec, start_steps
+from nestcast_train.places import ROOT
+from nestcast_train.settings import PhotoSettings
 
-ROOT = Path(__file__).parent.parent.parent  # of the repository
 PLANES = 15  # planes with a reconstruction point of their own
 CONTEXTS = 7282  # adaptive probabilities; examples/priors.rs learns their priors by coding photos
 VERSION = 1
@@ -173,7 +172,7 @@ def head(model: Codec) -> str:
     settings = model.settings
     names = ", ".join(f'"{name}"' for name in subband_names(settings.levels))
     return f"""\
-# A nestcast model package. Written by models/train/export.py; hashes by models/train/manifest.py.
+# A nestcast model package. Written by nestcast_train.export.photo_package; hashes by nestcast_train.export.manifest.
 format = {FORMAT}
 name = "{settings.name}"
 {about(settings.package)}

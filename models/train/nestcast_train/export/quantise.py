@@ -13,8 +13,8 @@ from random import Random
 import numpy as np
 import torch
 
-from data import Photos
-from model import SIDE, Codec
+from nestcast_train.data.photos import Photos
+from nestcast_train.photo.model import SIDE, Codec
 
 WEIGHT_TOP = 64  # weights are -64..64: 2 * 64 * 255 < 2**15
 MIDDLE = 128  # zero point of the blocks

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-import video
+from nestcast_train.frames import video_tables
+from nestcast_train.places import ROOT
 
 SIDE = 128  # of a part, luma
 SHAPES = ((SIDE, SIDE), (SIDE // 2, SIDE // 2), (SIDE // 2, SIDE // 2))
@@ -25,7 +26,7 @@ RECORD = np.dtype([
     *((f"predicted.{c}", "<i2", shape) for c, shape in zip("yuv", SHAPES)),  # in 1/8, less 128
     *((f"significance.{c}", "u1", (shape[0] // 4, shape[1] // 4)) for c, shape in zip("yuv", SHAPES)),
 ])
-# Parts of a frame and receiver, as `video.WEIGHTS` has it.
+# Parts of a frame and receiver, as `video_tables.WEIGHTS` has it.
 PARTS = {"asl": 1, "made": 2}
 OTHER_PARTS = 5
 APART = 7  # clips that are coded one after the other
@@ -67,12 +68,12 @@ def mixed(clips: list[Path]) -> list[Path]:
 def write(out: Path, clips: list[Path]) -> None:
     command = ["cargo", "run", "--quiet", "--locked", "--release", "-p", "nestcast-models", "--example", "video_frames", "--"]
     named = [f"{PARTS.get(clip.stem.split('_')[0], OTHER_PARTS)}:{clip.resolve()}" for clip in mixed(clips)]
-    if subprocess.run([*command, out.resolve(), *named], cwd=video.ROOT, check=False).returncode:
+    if subprocess.run([*command, out.resolve(), *named], cwd=ROOT, check=False).returncode:
         sys.exit("the clips were not coded: see what cargo says above")
 
 
 def main() -> None:
-    clips, training, out = video.asked_for(__doc__)
+    clips, training, out = video_tables.asked_for(__doc__)
     write(out / "held-out.bin", [clip for clip in clips if clip not in training])
     write(out / "training.bin", training)
 

@@ -13,15 +13,14 @@ import numpy as np
 import onnxruntime
 import torch
 
-import export
-import graph
-import manifest
-import video
-from frame_restorer import PARTS, FrameRestorer
-from quantise import Observer, Ranges
+from nestcast_train.export import graph, manifest, photo_package
+from nestcast_train.export.quantise import Observer, Ranges
+from nestcast_train.frames import video_tables
+from nestcast_train.frames.frame_restorer import PARTS, FrameRestorer
+from nestcast_train.places import ARTIFACTS
 
 NETWORK = "frames.onnx"
-SHIPPED = Path(__file__).parent / "../artifacts/video"
+SHIPPED = ARTIFACTS / "video"
 GOLDEN_SIDE = 64  # pixels
 GOLDEN_TOLD = ((5.1, 5.4, 5.6, 0.0), (1.6, 2.6, 3.9, 0.0), (3.2, 3.2, 4.5, 1.0))
 MOST_PLANES = 15
@@ -69,15 +68,15 @@ def write(model: FrameRestorer, parts, out: Path) -> None:
     """Writes the package `video` with this network."""
     model.eval()
     (out / "golden").mkdir(parents=True, exist_ok=True)
-    for name in (video.KEY, video.RESIDUAL):
+    for name in (video_tables.KEY, video_tables.RESIDUAL):
         shutil.copyfile(manifest.file(SHIPPED, name), out / name)
     graph.write_frames(model, ranges(model, parts, parts.settings.calibration), out / NETWORK)
     blocks, told = golden_blocks(), torch.tensor(GOLDEN_TOLD)
     given = exported(session(out / NETWORK), blocks.expand(len(told), -1, -1, -1), told)
-    export.agree("frames", given, model(blocks.expand(len(told), -1, -1, -1), told))
+    photo_package.agree("frames", given, model(blocks.expand(len(told), -1, -1, -1), told))
     # Channels last, as the network has them.
     arrays = {"blocks": blocks[0].permute(1, 2, 0), "told": told, "correction": given.permute(0, 2, 3, 1)}
     for name, array in arrays.items():
         np.save(out / "golden" / f"{name}.npy", array.contiguous().numpy())
     head, _, _ = (SHIPPED / manifest.MANIFEST).read_text(encoding="utf-8").partition(f"\n{manifest.FILES}\n")
-    manifest.write(out, head, (video.KEY, video.RESIDUAL, NETWORK))
+    manifest.write(out, head, (video_tables.KEY, video_tables.RESIDUAL, NETWORK))

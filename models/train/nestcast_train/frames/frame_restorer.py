@@ -16,8 +16,8 @@ import math
 import torch
 from torch import nn
 
-from model import CUT_SCALE, INPUT_SCALE, SIDE, SYNTHESIS_SCALE, Correction, Tap, untouched
-from settings import FrameSettings
+from nestcast_train.photo.model import CUT_SCALE, INPUT_SCALE, SIDE, SYNTHESIS_SCALE, Correction, Tap, untouched
+from nestcast_train.settings import FrameSettings
 
 LUMA, DIFFERENCE = 16, 4  # samples of a block
 SAMPLES = LUMA + 2 * DIFFERENCE

@@ -1,4 +1,4 @@
-"""The task of the network behind decoded frames of video (frame_restorer.py), on parts of them that frames.py wrote.
+"""The task of the network behind decoded frames of video (frame_restorer.py), on parts of them that decoded_frames.py wrote.
 
 The loss is the square error by what the post-filter leaves in that frame, luma six times as much as either colour difference: so every rate and
 every frame counts alike.
@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import nn
 
-import frames
-from frame_restorer import DIFFERENCE, LUMA, FrameRestorer
-from one_network import OneNetwork
-from settings import FrameSettings, Phase
+from nestcast_train.frames import decoded_frames
+from nestcast_train.frames.frame_restorer import DIFFERENCE, LUMA, FrameRestorer
+from nestcast_train.one_network import OneNetwork
+from nestcast_train.settings import FrameSettings, Phase
 
 WEIGHTS = torch.tensor([6.0, 1.0, 1.0]) / 8
 LEAST_ERROR = 0.1  # what mean squares count at least: rounding to 8 bits alone adds 0.08
@@ -27,7 +27,7 @@ class Parts:
     """Records, drawn by step: the same ones whether a run was interrupted or not."""
 
     def __init__(self, file: Path, settings: FrameSettings):
-        self.records, self.settings = frames.read(file), settings
+        self.records, self.settings = decoded_frames.read(file), settings
 
     def batch(self, step: int) -> dict[str, torch.Tensor]:
         random = np.random.default_rng([self.settings.seed, step])
@@ -36,10 +36,10 @@ class Parts:
 
 def stacked(records: list[np.void]) -> dict[str, torch.Tensor]:
     """blocks: the network's input; frame: behind the post-filter; target: the original; told; error: by plane."""
-    filtered = np.stack([frames.of(record, "filtered") for record in records]) / np.float32(64)
-    added = filtered - np.stack([frames.of(record, "predicted") for record in records]) / np.float32(8)
-    known = np.stack([frames.known(record) for record in records])
-    target = np.stack([frames.of(record, "original") for record in records]) - np.float32(128)
+    filtered = np.stack([decoded_frames.of(record, "filtered") for record in records]) / np.float32(64)
+    added = filtered - np.stack([decoded_frames.of(record, "predicted") for record in records]) / np.float32(8)
+    known = np.stack([decoded_frames.known(record) for record in records])
+    target = np.stack([decoded_frames.of(record, "original") for record in records]) - np.float32(128)
     told = np.array([[record[name] for name in ("shown", "enhanced", "floor", "key")] for record in records], np.float32)
     error = np.stack([record["error"] for record in records])
     out = {"blocks": np.concatenate([filtered, added, known], 1), "frame": filtered, "target": target, "told": told, "error": error}
@@ -62,10 +62,10 @@ class Task(OneNetwork):
 
     def __init__(self, settings: FrameSettings, folder: Path | None):
         if folder is None:
-            raise SystemExit("name the folder that frames.py wrote with --data")
+            raise SystemExit("name the folder that decoded_frames.py wrote with --data")
         self.settings = settings
         self.parts = Parts(folder / "training.bin", settings)
-        self.held_out = groups(frames.read(folder / "held-out.bin"))
+        self.held_out = groups(decoded_frames.read(folder / "held-out.bin"))
         self.model = FrameRestorer(settings).to(memory_format=torch.channels_last)
 
     def batch(self, step: int) -> dict[str, torch.Tensor]:
@@ -80,7 +80,7 @@ class Task(OneNetwork):
         return gains(model, self.held_out)
 
     def export(self, model: nn.Module, out: Path) -> None:
-        import frame_package
+        from nestcast_train.frames import frame_package
 
         frame_package.write(model, self.parts, out / "package")
 

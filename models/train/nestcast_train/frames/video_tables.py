@@ -18,11 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-import manifest
+from nestcast_train.export import manifest
+from nestcast_train.places import CODEC_TABLES, ROOT
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
-START = ROOT / "codec/tables/photo/tables.bin"  # without what is behind them, the post-filter
+START = CODEC_TABLES / "photo/tables.bin"  # without what is behind them, the post-filter
 KEY, RESIDUAL = "key.bin", "residual.bin"
 # Finest steps, by those of `photo`: luma, both differences. One bit plane more, so that high rates do not saturate.
 STEPS = {KEY: (0.5, 0.6), RESIDUAL: (0.5, 0.6)}
@@ -37,7 +36,7 @@ OTHER_WEIGHT = 7.5
 TAPS, FIRST_RECORD, RECORD, SUBBANDS, LEVELS, TABLES = 8, 200, 70, 57, 6, 18754  # spec/bitstream.md, "Model tables"
 LINE = 1024  # samples that norms are measured on
 HEAD = """\
-# Tables of video, written by models/train/video.py, and the network behind them, by models/train/frame_package.py.
+# Tables of video, written by nestcast_train.frames.video_tables, and their network, by nestcast_train.frames.frame_package.
 format = 1
 name = "video"
 version = "0.1.0"
@@ -49,7 +48,7 @@ files = {videos}
 licence = "CC BY 4.0"
 
 [[data]]
-name = "Clips made of the photos of the model photo (models/train/clips.py)"
+name = "Clips made of the photos of the model photo (nestcast_train.frames.clips)"
 files = {made}
 licence = "public domain, Unsplash License, or Creative Commons allowing commercial use; by picture"
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import torch
 
-import pack
-import train
-from settings import Settings, load
+from nestcast_train import train
+from nestcast_train.coded import pack
+from nestcast_train.places import SETTINGS
+from nestcast_train.settings import Settings, load
 
-HERE = Path(__file__).resolve().parent
-CODER, SYNTHESIS = HERE / "photo.toml", HERE / "photo-synthesis.toml"
+CODER, SYNTHESIS = SETTINGS / "photo.toml", SETTINGS / "photo-synthesis.toml"
 
 
 def make(photos: Path, out: Path, steps: int | None = None) -> Path:

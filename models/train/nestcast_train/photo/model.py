@@ -18,10 +18,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-import rotations
-import wavelet
-from rate import Scale, laplace_bits
-from settings import PhotoSettings
+from nestcast_train.data import rotations
+from nestcast_train.photo import wavelet
+from nestcast_train.photo.rate import Scale, laplace_bits
+from nestcast_train.settings import PhotoSettings
 
 SIDE = 4  # of a block of pixels, the networks' finest resolution
 CHANNELS = 3 * SIDE**2

@@ -14,12 +14,12 @@ from pathlib import Path
 import torch
 from torch import nn
 
-import export
-from data import Photos
-from model import PASSES, Codec
-from nested import TruncationLaw
-from settings import Phase, PhotoSettings
-from similarity import ms_ssim
+from nestcast_train.codes.nested import TruncationLaw
+from nestcast_train.data.photos import Photos
+from nestcast_train.export import photo_package
+from nestcast_train.photo.model import PASSES, Codec
+from nestcast_train.photo.similarity import ms_ssim
+from nestcast_train.settings import Phase, PhotoSettings
 
 VALIDATION_CUTS = (0.5, 2.0, 3.0, 3.5, 4.0, 5.0, 6.0)
 VALIDATION_CROP = 192
@@ -166,4 +166,4 @@ class Task:
         self.cuts.bpp = saved["bpp"]
 
     def export(self, model: nn.Module, out: Path) -> None:
-        export.package(model, self.photos, out / "package")
+        photo_package.package(model, self.photos, out / "package")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-import synthesis
-from settings import Phase
-from ssimulacra import ssimulacra2
-from windows import Windows, to_rgb
+from nestcast_train.coded.windows import Windows, to_rgb
+from nestcast_train.settings import Phase
+from nestcast_train.synthesis import synthesis
+from nestcast_train.synthesis.ssimulacra import ssimulacra2
 
 LEAST_MISSING = 2.0  # of SSIMULACRA 2 to 100: a window that misses less counts as one that misses this
 

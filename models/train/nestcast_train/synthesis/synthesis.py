@@ -14,17 +14,15 @@ import numpy as np
 import torch
 from torch import nn
 
-import coder
-import export
-import graph
-import manifest
-from filtered import Filtered
-from model import Correction
-from one_network import OneNetwork, photo_synthesis
-from post_filter import PostFilter
-from quantise import PLANES, Observer, Ranges
-from settings import Phase, SynthesisSettings, phase_at
-from windows import Packed, Windows, psnr
+from nestcast_train.coded import coder
+from nestcast_train.coded.filtered import Filtered
+from nestcast_train.coded.post_filter import PostFilter
+from nestcast_train.coded.windows import Packed, Windows, psnr
+from nestcast_train.export import graph, manifest, photo_package
+from nestcast_train.export.quantise import PLANES, Observer, Ranges
+from nestcast_train.one_network import OneNetwork, photo_synthesis
+from nestcast_train.photo.model import Correction
+from nestcast_train.settings import Phase, SynthesisSettings, phase_at
 
 
 class Syntheses(nn.Module):
@@ -36,7 +34,7 @@ class Syntheses(nn.Module):
         self.networks = nn.ModuleList(Correction(settings.channels, settings.blocks, settings.step, cut=True) for _ in settings.ranges())
 
     def of(self, cut: float) -> Correction:
-        return self.networks[export.network_of(self.cuts, cut)]
+        return self.networks[photo_package.network_of(self.cuts, cut)]
 
 
 class Task(OneNetwork):
@@ -113,9 +111,9 @@ class Task(OneNetwork):
             before.unlink()
         for number, (network, within) in enumerate(zip(model.networks, settings.ranges())):
             graph.write(network, self.ranges(network, within), package / manifest.synthesis_file(number))
-        export.golden_synthesis(package, settings.cuts, model.networks)
+        photo_package.golden_synthesis(package, settings.cuts, model.networks)
         head, _, _ = (package / manifest.MANIFEST).read_text(encoding="utf-8").partition(f"\n{manifest.FILES}\n")
-        manifest.write(package, export.with_cuts(head, settings.cuts))
+        manifest.write(package, photo_package.with_cuts(head, settings.cuts))
 
     @torch.no_grad()
     def ranges(self, network: Correction, within: tuple[float, float]) -> Ranges:

@@ -1,0 +1,1 @@
+"""The frozen coder on whole photos: coded once, then cut anywhere."""

@@ -1,0 +1,1 @@
+"""Ordered binary codes of pictures: autoencoders under nested dropout."""

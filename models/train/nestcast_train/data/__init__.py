@@ -1,0 +1,1 @@
+"""Training photos, their colour axes and rotations."""

@@ -1,0 +1,1 @@
+"""Model packages: manifest, tables, networks in int8."""

@@ -1,0 +1,1 @@
+"""Video: the tables of its coder, and the network that restores shown frames."""

@@ -1,0 +1,1 @@
+"""The photo models: transforms, quantiser, rate, and their training."""

@@ -1,0 +1,1 @@
+"""The synthesis networks of a photo model, trained after its coder."""

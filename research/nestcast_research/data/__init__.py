@@ -1,0 +1,1 @@
+"""Labelled pictures and texts, and vectors of the papers."""

@@ -1,0 +1,1 @@
+"""Models that the papers define, and their training tasks."""

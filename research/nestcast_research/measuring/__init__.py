@@ -1,0 +1,1 @@
+"""What the figures and tables measure."""

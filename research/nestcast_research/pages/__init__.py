@@ -1,0 +1,1 @@
+"""The two pages, their figures and packages."""
