@@ -16,7 +16,10 @@ class HashingSettings(NestedSettings):
     latent: str = "bernoulli"  # or gaussian
     cuts: str = "whole"
     variance: float = 0.1  # of the reconstruction's noise: the weight of the divergence; an axis has 1 on average
-    temperatures: tuple[float, float] = (1.0, 0.3)  # of the binary concrete samples, at the start and at the end; between them geometric
+    temperatures: tuple[float, float] = (
+        1.0,
+        0.3,
+    )  # of the binary concrete samples, at the start and at the end; between them geometric
     package: dict = dataclasses.field(default_factory=dict)  # as in AutoencoderSettings; there is no decoder
 
 
@@ -42,10 +45,14 @@ class EmbeddingSettings(NestedSettings):
     objective: str = "nca"  # Equation 5 | "likelihood", Equation 6 | "softmax", the rival
     classes: int = 10
     classed: int = 0  # units that the objective sees, section 5.1; 0: all
-    neighbours: float = 0.0  # that the median point chooses among as fine-tuning starts, by which a pretrained code is scaled; 0: as it is
-    held_out: bool = True  # whether pictures are held out; without them nothing validates, and the number of steps is one found with them
+    # that the median point chooses among as fine-tuning starts, by which a pretrained code is scaled; 0: as it is
+    neighbours: float = 0.0
+    # whether pictures are held out; without them nothing validates, and the number of steps is one found with them
+    held_out: bool = True
     reconstruction: float = 0.0  # 1 - lambda of Equation 16, of the cross-entropy of the reconstruction
     labels: float = 1.0  # share of the training pictures whose class is known
-    deformation: float = 0.0  # how much training pictures are deformed at random, as a share of what deformations.py has; 0: not at all
+    deformation: float = (
+        0.0  # how much training pictures are deformed at random, as a share of what deformations.py has; 0: not at all
+    )
     beta: float = 0.0  # share of ones of a binary code, as in AutoencoderSettings; 0: a real code
     cuts: str = "whole"

@@ -1,4 +1,5 @@
-"""python -m unittest test_embedding: neighbourhood component analysis, its networks, its pretraining and its variants."""
+"""python -m unittest test_embedding: neighbourhood component analysis, its networks, its pretraining and its
+variants."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ from nestcast_train.settings import Phase
 from nestcast_train.slim import read_weights
 from test_hashing import fit, some_data
 
-SMALL = EmbeddingSettings("embedding", "small", widths=(36, 24, 6), activation="rectified", phases=(Phase(60),), batch=80, learning_rate=5e-3)
+SMALL = EmbeddingSettings(
+    "embedding", "small", widths=(36, 24, 6), activation="rectified", phases=(Phase(60),), batch=80, learning_rate=5e-3
+)
 STACK = BoltzmannSettings("boltzmann", "stack", widths=(9, 6, 4), phases=(Phase(1, "0"),), batch=80)
 
 
@@ -71,17 +74,27 @@ class Objectives(unittest.TestCase):
 
     def test_a_point_does_not_choose_itself(self):
         code = torch.tensor([[0.0], [0.0], [9.0], [9.0]])
-        self.assertAlmostEqual(neighbourhood.expected_correct(neighbourhood.squared_distances(code), torch.tensor([0, 1, 0, 1])).item(), 0, places=6)
+        self.assertAlmostEqual(
+            neighbourhood.expected_correct(neighbourhood.squared_distances(code), torch.tensor([0, 1, 0, 1])).item(),
+            0,
+            places=6,
+        )
 
     def test_a_code_is_scaled_for_its_median_point_to_have_so_many_neighbours(self):
         ring = torch.eye(8)  # all as far from each other
-        torch.testing.assert_close(neighbourhood.effective_neighbours(neighbourhood.squared_distances(ring)), torch.full((8,), 7.0))
+        torch.testing.assert_close(
+            neighbourhood.effective_neighbours(neighbourhood.squared_distances(ring)), torch.full((8,), 7.0)
+        )
         far = 100 * self.code
         found = neighbourhood.effective_neighbours(neighbourhood.squared_distances(far))
         self.assertLess(found.median().item(), 1.01, "each sees but one")
         for wanted in (2.0, 10.0):
             scaled = neighbourhood.scale_for(neighbourhood.squared_distances(far), wanted) * far
-            self.assertAlmostEqual(neighbourhood.effective_neighbours(neighbourhood.squared_distances(scaled)).median().item(), wanted, places=2)
+            self.assertAlmostEqual(
+                neighbourhood.effective_neighbours(neighbourhood.squared_distances(scaled)).median().item(),
+                wanted,
+                places=2,
+            )
 
     def test_a_point_sees_only_its_own_first_units_in_others(self):
         lengths = torch.arange(30) % 5 + 1
@@ -184,14 +197,19 @@ class Training(unittest.TestCase):
 class Networks(unittest.TestCase):
     def test_the_convolutional_one_has_the_papers_layers(self):
         network = Convolutional(dataclasses.replace(SMALL, network="convolutional", widths=(784, 128, 64)))
-        self.assertEqual([tuple(layer.weight.shape) for layer in network.filters], [(32, 1, 5, 5), (32, 32, 5, 5), (32, 32, 5, 5)])
+        self.assertEqual(
+            [tuple(layer.weight.shape) for layer in network.filters], [(32, 1, 5, 5), (32, 32, 5, 5), (32, 32, 5, 5)]
+        )
         self.assertEqual(network(torch.rand(3, 784)).shape, (3, 64))
         colour = Convolutional(dataclasses.replace(SMALL, network="convolutional", widths=(3072, 200, 100)))
         self.assertEqual(colour(torch.rand(3, 3072)).shape, (3, 100))
 
     def test_its_units_are_the_largest_of_what_tanh_gives(self):
         torch.manual_seed(1)
-        network, x = Convolutional(dataclasses.replace(SMALL, network="convolutional", widths=(784, 128, 64))), 3 * torch.rand(3, 784)
+        network, x = (
+            Convolutional(dataclasses.replace(SMALL, network="convolutional", widths=(784, 128, 64))),
+            3 * torch.rand(3, 784),
+        )
         planes = x.view(3, 1, 28, 28) - 0.5
         for layer in network.filters:
             planes = F.max_pool2d(layer(planes).tanh(), 3, stride=2, padding=1)
@@ -217,7 +235,6 @@ class Networks(unittest.TestCase):
         torch.testing.assert_close(network.up_weights[0], stack.weights[0])
         self.assertEqual(network.decode(network(x)).shape, (7, 9))
 
-
     def test_training_starts_from_a_stack(self):
         stack = boltzmann.Stack(dataclasses.replace(STACK, widths=(36, 24, 6)))
         task = task_of(SMALL)
@@ -225,11 +242,13 @@ class Networks(unittest.TestCase):
         torch.testing.assert_close(list(task.model.encoder.weights), list(stack.weights))
         torch.testing.assert_close(list(task.model.encoder.biases), list(stack.biases))
 
-
     def test_a_pretrained_code_is_scaled_as_fine_tuning_starts_and_reconstructs_as_before(self):
         torch.manual_seed(1)
         stack = boltzmann.Stack(dataclasses.replace(STACK, widths=(36, 24, 6), deviation=3.0))
-        plain, scaled = (task_of(dataclasses.replace(SMALL, reconstruction=0.1, classed=4, neighbours=wanted)) for wanted in (0.0, 12.0))
+        plain, scaled = (
+            task_of(dataclasses.replace(SMALL, reconstruction=0.1, classed=4, neighbours=wanted))
+            for wanted in (0.0, 12.0)
+        )
         for task in (plain, scaled):
             task.begin({"model": stack.state_dict()})
         with torch.no_grad():
@@ -274,7 +293,9 @@ class Pretraining(unittest.TestCase):
         task.settings, task.model = settings, boltzmann.Stack(settings)
         for machine, x in ((0, batch), (1, task.model.hidden(0, batch).detach())):
             torch.manual_seed(2)
-            energy = (task.model.free_energy(machine, x) - task.model.free_energy(machine, task.model.gibbs(machine, x))).mean()
+            energy = (
+                task.model.free_energy(machine, x) - task.model.free_energy(machine, task.model.gibbs(machine, x))
+            ).mean()
             expected = energy + 0.25 * task.model.weights[machine].square().sum()
             torch.manual_seed(2)
             torch.testing.assert_close(task.loss(batch, Phase(1, str(machine))), expected)

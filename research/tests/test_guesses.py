@@ -1,4 +1,5 @@
-"""python -m unittest test_guesses: files of symbols are read, what is known agrees with the coder's, and a fit finds what guesses save."""
+"""python -m unittest test_guesses: files of symbols are read, what is known agrees with the coder's, and a fit finds
+what guesses save."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ class Files(unittest.TestCase):
         self.symbols = np.zeros(3, guesses.SYMBOL)
         self.symbols["context"], self.symbols["subband"], self.symbols["x"] = (7, 6480, 7000), (48, 49, 255), (1, 2, 0)
         parts = [struct.pack("<II", 128, 64), struct.pack("<I", 8), self.coded.angles.astype(np.int8).tobytes()]
-        parts += [np.ascontiguousarray(own, "<i2").tobytes() for own in self.levels] + [struct.pack("<I", 3), self.symbols.tobytes()]
+        parts += [np.ascontiguousarray(own, "<i2").tobytes() for own in self.levels] + [
+            struct.pack("<I", 3),
+            self.symbols.tobytes(),
+        ]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "photo.symbols"
             path.write_bytes(b"".join(parts))
@@ -47,7 +51,7 @@ class Files(unittest.TestCase):
 class Fits(unittest.TestCase):
     def test_a_fit_finds_what_guesses_tell_and_nothing_in_noise(self):
         random, count = np.random.default_rng(0), 40_000
-        symbols = np.zeros(count, guesses.GUESSED + [("told", "f4"), ("noise", "f4")])
+        symbols = np.zeros(count, [*guesses.GUESSED, ("told", "f4"), ("noise", "f4")])
         symbols["photo"], symbols["plane"], symbols["level"] = random.integers(0, 4, count), 2, 1
         symbols["sign"] = random.random(count) < 0.5
         symbols["logit"] = np.where(symbols["sign"], 0, -1)

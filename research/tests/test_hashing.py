@@ -17,7 +17,9 @@ from nestcast_research.settings import HashingSettings
 from nestcast_train.codes.nested import TruncationLaw
 from nestcast_train.settings import Phase
 
-SMALL = HashingSettings("hashing", "small", widths=(36, 24, 8), phases=(Phase(200),), batch=64, learning_rate=5e-3, temperatures=(1.0, 0.2))
+SMALL = HashingSettings(
+    "hashing", "small", widths=(36, 24, 8), phases=(Phase(200),), batch=64, learning_rate=5e-3, temperatures=(1.0, 0.2)
+)
 
 
 def some_data(count: int = 600) -> labelled.Labelled:
@@ -124,7 +126,10 @@ class Training(unittest.TestCase):
 
     def test_first_bits_reconstruct_more_where_the_code_is_nested(self):
         self.assertEqual(hashing.law(SMALL).shares[-1].item(), 1, "not cut unless asked")
-        nested, plain = (error_of_first_bits(trained(dataclasses.replace(SMALL, **cuts)), 2) for cuts in ({"cuts": "geometric", "rho": 0.6}, {}))
+        nested, plain = (
+            error_of_first_bits(trained(dataclasses.replace(SMALL, **cuts)), 2)
+            for cuts in ({"cuts": "geometric", "rho": 0.6}, {})
+        )
         self.assertLess(nested, 0.6 * plain)
 
     def test_training_lowers_the_bound_and_finds_classes(self):
@@ -190,14 +195,19 @@ class Projections(unittest.TestCase):
     def test_discriminants_tell_classes_apart_where_principal_axes_do_not(self):
         classes = torch.arange(800) % 3
         self.y[:, 5] += classes
-        gap = lambda points: torch.stack([points[classes == one].mean(0) for one in range(3)]).var(0).max() / points[classes == 0].var(0).min()
+        gap = lambda points: (
+            torch.stack([points[classes == one].mean(0) for one in range(3)]).var(0).max()
+            / points[classes == 0].var(0).min()
+        )
         found = projections.discriminants(self.y, classes, 2)
         self.assertGreater(gap(found.points(self.y)[:, :1]), 50)
         self.assertLess(gap(projections.principal_directions(self.y, 2).points(self.y)), 1)
         self.assertGreater(found.directions[0, 5].abs() / found.directions[0, :4].abs().max(), 10)
         own = self.y - torch.stack([self.y[classes == one].mean(0) for one in range(3)])[classes]
         along = found.directions @ (own.t() @ own / len(own)) @ found.directions.t()
-        torch.testing.assert_close(along, torch.eye(2), rtol=0, atol=1e-3, msg="classes have a spread of 1 along each, and none between them")
+        torch.testing.assert_close(
+            along, torch.eye(2), rtol=0, atol=1e-3, msg="classes have a spread of 1 along each, and none between them"
+        )
 
     def test_large_margins_tell_classes_of_several_parts_apart_where_discriminants_do_not(self):
         part = torch.arange(300) % 3
@@ -209,7 +219,8 @@ class Projections(unittest.TestCase):
         self.assertLess(error(projections.large_margins(y[:200], classes[:200], 1, 300)), 0.05)
 
     def test_large_margins_pull_neighbours_of_the_class_and_push_others_by_a_margin(self):
-        """Three steps from the discriminants go along the gradient of Weinberger and Saul's Equation 13, by its definition."""
+        """Three steps from the discriminants go along the gradient of Weinberger and Saul's Equation 13, by its
+        definition."""
         torch.manual_seed(3)
         points = range(24)
         classes, y = torch.arange(24) % 2, torch.randn(24, 3)
@@ -223,11 +234,21 @@ class Projections(unittest.TestCase):
                 own = [other for other in points if other != point and classes[other] == classes[point]]
                 for target in sorted(own, key=lambda other: (y[other] - y[point]).square().sum().item())[:3]:
                     pull = distance(point, target)
-                    loss = loss + pull + sum((1 + pull - distance(point, other)).clamp(min=0) for other in points if classes[other] != classes[point])
+                    loss = (
+                        loss
+                        + pull
+                        + sum(
+                            (1 + pull - distance(point, other)).clamp(min=0)
+                            for other in points
+                            if classes[other] != classes[point]
+                        )
+                    )
             adam.zero_grad()
             (loss / len(points)).backward()
             adam.step()
-        torch.testing.assert_close(projections.large_margins(y, classes, 2, 3).directions, directions.detach(), rtol=0, atol=1e-4)
+        torch.testing.assert_close(
+            projections.large_margins(y, classes, 2, 3).directions, directions.detach(), rtol=0, atol=1e-4
+        )
 
 
 class Measures(unittest.TestCase):

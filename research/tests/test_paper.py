@@ -1,4 +1,5 @@
-"""python -m unittest test_paper: the packages of binary codes, the pictures they learn from, and how the paper's figures are measured."""
+"""python -m unittest test_paper: the packages of binary codes, the pictures they learn from, and how the paper's
+figures are measured."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ class Packages(unittest.TestCase):
             model, frame = code_package.read(settings, self.path / "weights.npz")
             images = (255 * some_pictures(20)).byte()
             expected = model.activations(frame.coordinates(images / 255)).detach().numpy()
-            np.testing.assert_allclose(code_package.Package(self.path / "package").encode(images.numpy()), expected, atol=1e-4)
+            np.testing.assert_allclose(
+                code_package.Package(self.path / "package").encode(images.numpy()), expected, atol=1e-4
+            )
 
     def test_a_package_of_digits_gives_its_models_bits_of_a_stretched_digit(self):
         torch.manual_seed(1)
@@ -55,7 +58,10 @@ class Packages(unittest.TestCase):
         package = {**SMALL.package, "decoder": False}
         for settings, kind in (
             (HashingSettings("hashing", "small", axes=8, widths=(8, 20, 32)), VariationalAutoencoder),
-            (EmbeddingSettings("embedding", "small", axes=8, widths=(8, 20, 32), activation="rectified", beta=0.5), Embedding),
+            (
+                EmbeddingSettings("embedding", "small", axes=8, widths=(8, 20, 32), activation="rectified", beta=0.5),
+                Embedding,
+            ),
         ):
             model = kind(settings)
             model.calibrate(frame.coordinates(digits))
@@ -64,8 +70,12 @@ class Packages(unittest.TestCase):
             model, own = code_package.read(settings, self.path / "weights.npz")
             images = [Image.fromarray(digit.numpy()) for digit in (255 * digits[:20]).byte().view(-1, 28, 28)]
             given = np.stack([pictures.stretched(image) for image in images])
-            expected = (model.encode if kind is VariationalAutoencoder else model)(own.coordinates((255 * digits[:20]).byte() / 255)) > 0
-            self.assertGreater(((code_package.Package(self.path / "digits").encode(given) > 0) == expected.numpy()).mean(), 0.97)
+            expected = (model.encode if kind is VariationalAutoencoder else model)(
+                own.coordinates((255 * digits[:20]).byte() / 255)
+            ) > 0
+            self.assertGreater(
+                ((code_package.Package(self.path / "digits").encode(given) > 0) == expected.numpy()).mean(), 0.97
+            )
 
 
 def by_definition(codes_: torch.Tensor, query: torch.Tensor, least: int) -> list[int]:
@@ -87,7 +97,9 @@ class Retrieval(unittest.TestCase):
             for query in [*codes_[:10], *(torch.rand(10, bits) < 0.3)]:
                 shared = neighbours.shared_bits(codes_, query)
                 for least in (1, 2, 7, count, count + 1):
-                    self.assertEqual(neighbours.neighbourhood(shared, least).tolist(), by_definition(codes_, query, least))
+                    self.assertEqual(
+                        neighbours.neighbourhood(shared, least).tolist(), by_definition(codes_, query, least)
+                    )
 
     def test_precision_is_1_for_codes_that_are_classes_and_a_query_does_not_find_itself(self):
         labels = torch.arange(4).repeat_interleave(150)
@@ -99,7 +111,9 @@ class Retrieval(unittest.TestCase):
 
     def test_precision_is_a_share(self):
         labels = torch.arange(2).repeat(300)
-        found = retrieval.precisions(torch.zeros(600, 4) > 0, labels, torch.zeros(3, 4) > 0, torch.zeros(3), torch.full((3,), -1))
+        found = retrieval.precisions(
+            torch.zeros(600, 4) > 0, labels, torch.zeros(3, 4) > 0, torch.zeros(3), torch.full((3,), -1)
+        )
         self.assertAlmostEqual(found["ordered, whole neighbourhood, 10"], 0.5, places=4)
 
 
@@ -118,7 +132,11 @@ class Photographs(unittest.TestCase):
     def test_what_is_seen_is_the_neighbourhoods_of_all_codes_that_are_asked_for(self):
         torch.manual_seed(1)
         bits, asked = torch.rand(100, 12) < 0.4, torch.rand(3, 12) < 0.4
-        expected = {index for code in asked for index in neighbours.neighbourhood(neighbours.shared_bits(bits, code), 7).tolist()}
+        expected = {
+            index
+            for code in asked
+            for index in neighbours.neighbourhood(neighbours.shared_bits(bits, code), 7).tolist()
+        }
         self.assertEqual(set(photographs.in_neighbourhoods(bits, asked, 7).nonzero()[0].tolist()), expected)
 
     def test_an_original_is_found_by_any_code_of_what_a_photo_may_be_a_crop_of(self):
@@ -127,7 +145,9 @@ class Photographs(unittest.TestCase):
         other, late = ~bits[7], bits[7].clone()
         late[0] ^= True  # near, but in no neighbourhood
         of = photographs.Photographs(torch.empty(0), np.zeros(200), torch.empty(0), ["crop", "late"], np.array([7, 7]))
-        found = photographs.originals_found(bits, torch.stack([torch.stack([other, bits[7]]), torch.stack([late, late])]), of)
+        found = photographs.originals_found(
+            bits, torch.stack([torch.stack([other, bits[7]]), torch.stack([late, late])]), of
+        )
         self.assertEqual({name: tuple(shares) for name, shares in found.items()}, {"crop": (1, 1), "late": (1, 0)})
 
     def test_models_of_photos_and_of_digits_encode_any_picture(self):

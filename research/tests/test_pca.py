@@ -15,7 +15,9 @@ from nestcast_train.codes.autoencoder import Autoencoder
 from nestcast_train.codes.nested import TruncationLaw
 from nestcast_train.settings import AutoencoderSettings
 
-TINY = AutoencoderSettings("autoencoder", "tiny", data="pinwheel", widths=(2, 16, 8), corruption=0.0, hidden_dropout=0.0)
+TINY = AutoencoderSettings(
+    "autoencoder", "tiny", data="pinwheel", widths=(2, 16, 8), corruption=0.0, hidden_dropout=0.0
+)
 
 
 class RecoveryOfPca(unittest.TestCase):

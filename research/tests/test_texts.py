@@ -79,7 +79,9 @@ class Texts(unittest.TestCase):
         with mock.patch.object(texts, "COMMON", 0.5):
             texts.write_vocabulary(words)
         kept = [line.split(",")[0] for line in texts.VOCABULARY.read_text(encoding="utf-8").split()[1:]]
-        self.assertEqual(sorted(kept), ["and", "chess", "conversion", "more", "queen"], "words of all texts are left out")
+        self.assertEqual(
+            sorted(kept), ["and", "chess", "conversion", "more", "queen"], "words of all texts are left out"
+        )
         (weights,) = texts.vectors([["and", "chess", "chess", "unknown"]])
         self.assertAlmostEqual(float(np.linalg.norm(weights)), 1, places=5)
         self.assertAlmostEqual(weights[kept.index("chess")] / weights[kept.index("and")], 1 + np.log(2), places=5)

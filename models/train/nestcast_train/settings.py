@@ -34,7 +34,8 @@ class Settings:
     rise: int = 200  # of the learning rate at the start of a phase
     floor: float = 0.03  # share of the learning rate at the end of a phase's cosine
     clip: float = 1.0  # largest norm of a parameter group's gradient; 0: any
-    bf16: bool = False  # whether the loss is worked out in bfloat16, where PyTorch says that this is safe; weights stay in floats
+    # whether the loss is worked out in bfloat16, where PyTorch says that this is safe; weights stay in floats
+    bf16: bool = False
     average: float = 0.0  # decay of the weights' running average, which is validated and exported; 0: none
     validate_every: int = 1000
     checkpoint_minutes: float = 10
@@ -86,7 +87,8 @@ class PhotoSettings(Settings):
     core_rate: float = 3e-4  # wavelet taps
     step_rate: float = 2e-3  # logarithms of the quantiser steps
     table_rate: float = 5e-3  # rate model and reconstruction points
-    # Package. In real bytes all of the analysis's correction, and of what the steps' ratios learned, was too much (runs.md).
+    # Package. In real bytes all of the analysis's correction, and of what the steps' ratios learned, was too much
+    # (runs.md).
     calibration: int = 96  # training crops that the ranges of the networks in int8 come from
     analysis_share: float = 0.5  # of the analysis's correction
     step_share: float = 1.0  # of the steps' learned ratios
@@ -100,13 +102,19 @@ class PhotoSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class SynthesisSettings(Settings):
-    """The synthesis networks of a photo model, trained on behind its frozen coder (synthesis.py). A phase's `stage` is the number of its network."""
+    """The synthesis networks of a photo model, trained on behind its frozen coder (synthesis.py). A phase's `stage` is
+    the number of its network."""
 
-    coder: str = "../../artifacts/photo"  # the package whose tables photos were packed with; relative to the settings' file
+    coder: str = (
+        "../../artifacts/photo"  # the package whose tables photos were packed with; relative to the settings' file
+    )
     step: float = 4.0  # as in PhotoSettings
     channels: tuple[int, int, int] = (64, 96, 128)
     blocks: tuple[int, int, int] = (2, 2, 2)
-    cuts: tuple[float, ...] = (0.0, 7.0)  # the least, those at which one network follows another, the greatest; network 0 is that of the least
+    cuts: tuple[float, ...] = (
+        0.0,
+        7.0,
+    )  # the least, those at which one network follows another, the greatest; network 0 is that of the least
     margin: float = 0.0  # planes beyond its range that a network is trained for too
     focus: tuple[float, float] = (0.0, 7.0)  # cuts that matter most,
     focused: float = 0.0  # and the share of cuts that are drawn from them alone, where a network's range has any
@@ -170,7 +178,9 @@ class AutoencoderSettings(NestedSettings):
     sweep_window: int = 0  # steps of unit sweeping's window, section 4.1; 0: no sweeping
     sweep_tolerance: float = 0.01  # relative change in a window below which a unit has converged
     sweep_patience: int = 4  # windows after which it counts as converged
-    package: dict = dataclasses.field(default_factory=dict)  # version, licence, data and whether it has a decoder (codes.py)
+    package: dict = dataclasses.field(
+        default_factory=dict
+    )  # version, licence, data and whether it has a decoder (codes.py)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,9 @@
-"""A checkpoint for the repository, without what can be made again: python slim.py RUN/checkpoint.pt ../checkpoints/NAME.pt.
+"""A checkpoint for the repository, without what can be made again: python slim.py RUN/checkpoint.pt
+../checkpoints/NAME.pt.
 
-Keeps the averaged weights where a run has them, and no optimiser's state. Networks' weights are in half precision; what the
-tables are made of is exact, so that a stream's model stays the same. Autoencoders' weights are kept in 8 bits (`write_weights`).
+Keeps the averaged weights where a run has them, and no optimiser's state. Networks' weights are in half precision; what
+the tables are made of is exact, so that a stream's model stays the same. Autoencoders' weights are kept in 8 bits
+(`write_weights`).
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ KEPT = ("bpp", "step", "seconds")
 
 def slim(checkpoint: dict) -> dict:
     weights = checkpoint.get("average") or checkpoint["model"]
-    halved = {name: value.half() if value.numel() >= LARGE and value.is_floating_point() else value for name, value in weights.items()}
+    halved = {
+        name: value.half() if value.numel() >= LARGE and value.is_floating_point() else value
+        for name, value in weights.items()
+    }
     return {"model": halved, **{name: checkpoint[name] for name in KEPT if name in checkpoint}}
 
 
@@ -43,7 +48,10 @@ def write_weights(path: Path, state: dict[str, torch.Tensor]) -> None:
 
 def read_weights(path: Path) -> dict[str, torch.Tensor]:
     with np.load(path) as arrays:
-        scaled = {name: arrays[name] * arrays[f"{name}/scale"] if f"{name}/scale" in arrays else arrays[name] for name in arrays}
+        scaled = {
+            name: arrays[name] * arrays[f"{name}/scale"] if f"{name}/scale" in arrays else arrays[name]
+            for name in arrays
+        }
     return {name: torch.from_numpy(np.asarray(value)) for name, value in scaled.items() if not name.endswith("/scale")}
 
 

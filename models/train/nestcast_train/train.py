@@ -1,8 +1,9 @@
 """Train a model and export it: python -m nestcast_train.train settings/photo.toml --data DIR --out RUN [--resume].
 
-The settings name the task, and a task (photo.py, synthesis.py, vectors.py, hashing.py) knows its model, its data and its loss; the loop
-below is the same for all. A run may be killed at any time: it saves every few minutes and at SIGTERM, and with --resume goes
-on as if it had not been interrupted, since what a step draws depends on the seed and the step alone.
+The settings name the task, and a task (photo.py, synthesis.py, vectors.py, hashing.py) knows its model, its data and
+its loss; the loop below is the same for all. A run may be killed at any time: it saves every few minutes and at
+SIGTERM, and with --resume goes on as if it had not been interrupted, since what a step draws depends on the seed and
+the step alone.
 """
 
 from __future__ import annotations
@@ -183,7 +184,9 @@ def train(run: Run, ended: list | None = None) -> None:
 def to_its_end(run: Run) -> bool:
     """Trains until the run's end, or until SIGTERM or SIGINT asks for an earlier one; whether it came to its own."""
     ended: list = []
-    before = [(number, signal.signal(number, lambda *_: ended.append(True))) for number in (signal.SIGTERM, signal.SIGINT)]
+    before = [
+        (number, signal.signal(number, lambda *_: ended.append(True))) for number in (signal.SIGTERM, signal.SIGINT)
+    ]
     try:
         train(run, ended)
     finally:

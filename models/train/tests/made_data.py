@@ -16,18 +16,35 @@ from nestcast_train.settings import AutoencoderSettings
 
 TABLES = coder.Tables.read(CODEC_TABLES / "photo/tables.bin")
 SMALL = AutoencoderSettings(
-    "autoencoder", "small", axes=12, widths=(12, 20, 32), tied=False, skip=True, gain_rate=0.1, beta=0.5, hidden_dropout=0.0,
-    package={"version": "0.0.0", "licence": "none", "decoder": True, "data": [{"name": "noise", "files": 1, "licence": "none"}]},
+    "autoencoder",
+    "small",
+    axes=12,
+    widths=(12, 20, 32),
+    tied=False,
+    skip=True,
+    gain_rate=0.1,
+    beta=0.5,
+    hidden_dropout=0.0,
+    package={
+        "version": "0.0.0",
+        "licence": "none",
+        "decoder": True,
+        "data": [{"name": "noise", "files": 1, "licence": "none"}],
+    },
 )
 
 
 def photo(height: int, width: int, seed: int) -> np.ndarray:
     """Soft blobs, hard edges and grain."""
     random = np.random.default_rng(seed)
-    blobs = Image.fromarray(random.integers(0, 200, (height // 32, width // 32, 3), np.uint8)).resize((width, height), Image.BICUBIC)
+    blobs = Image.fromarray(random.integers(0, 200, (height // 32, width // 32, 3), np.uint8)).resize(
+        (width, height), Image.BICUBIC
+    )
     y, x = np.mgrid[:height, :width]
     edges = 40 * ((x // 37 + y // 53) % 3 == 0)
-    return np.clip(np.asarray(blobs) + edges[..., None] + random.normal(0, 4, (height, width, 1)), 0, 255).astype(np.uint8)
+    return np.clip(np.asarray(blobs) + edges[..., None] + random.normal(0, 4, (height, width, 1)), 0, 255).astype(
+        np.uint8
+    )
 
 
 def some_pictures(count: int) -> torch.Tensor:

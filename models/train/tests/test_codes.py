@@ -26,7 +26,9 @@ class Packages(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.path = Path(self.folder.name)
 
-    def written(self, settings: AutoencoderSettings, relative: bool = False) -> tuple[Autoencoder, Frame, code_package.Package]:
+    def written(
+        self, settings: AutoencoderSettings, relative: bool = False
+    ) -> tuple[Autoencoder, Frame, code_package.Package]:
         model, frame = small_model(settings, relative)
         slim.write_weights(self.path / "weights.npz", {**model.state_dict(), **frame.state()})
         code_package.write(settings, self.path / "weights.npz", self.path / "package")
@@ -53,7 +55,10 @@ class Packages(unittest.TestCase):
         model, frame, package = self.written(settings, relative=True)
         images = (255 * some_pictures(20)).byte().numpy()
         with torch.no_grad():
-            sums = model.activations(frame.coordinates(torch.from_numpy(images).reshape(20, -1) / 255)) - model.binarise.threshold
+            sums = (
+                model.activations(frame.coordinates(torch.from_numpy(images).reshape(20, -1) / 255))
+                - model.binarise.threshold
+            )
         np.testing.assert_allclose(package.encode(images), sums.numpy(), atol=1e-3)
         darker = (images * 0.8).astype(np.uint8)
         same = ((package.encode(images) > 0) == (package.encode(darker) > 0)).mean()
@@ -95,7 +100,9 @@ class DeepFromLinear(unittest.TestCase):
         y, lengths = torch.randn(30, 12), torch.arange(3, 33)
         torch.testing.assert_close(task.model.eval()(y, lengths), linear(y, lengths))
         task.begin({"model": {**task.model.state_dict(), "up_biases.0": torch.ones(12)}})
-        torch.testing.assert_close(task.model.up_biases[0], torch.ones(12), msg="a deep model's weights are taken as they are")
+        torch.testing.assert_close(
+            task.model.up_biases[0], torch.ones(12), msg="a deep model's weights are taken as they are"
+        )
 
 
 class Frames(unittest.TestCase):

@@ -1,4 +1,5 @@
-"""python -m unittest test_frames: the network behind frames of video, what it learns from, and a dry run of its training."""
+"""python -m unittest test_frames: the network behind frames of video, what it learns from, and a dry run of its
+training."""
 
 from __future__ import annotations
 
@@ -85,13 +86,20 @@ class Network(unittest.TestCase):
             torch.testing.assert_close(F.pixel_shuffle(given[:, :LUMA], 4), expected[:, :1], rtol=1e-3, atol=1e-4)
             for i, component in enumerate((1, 2)):
                 part = given[:, LUMA + 4 * i : LUMA + 4 * i + 4]
-                torch.testing.assert_close(F.pixel_shuffle(part, 2), F.avg_pool2d(expected[:, component : component + 1], 2), rtol=1e-3, atol=1e-4)
+                torch.testing.assert_close(
+                    F.pixel_shuffle(part, 2),
+                    F.avg_pool2d(expected[:, component : component + 1], 2),
+                    rtol=1e-3,
+                    atol=1e-4,
+                )
             torch.nn.init.normal_(own.head.weight[:, SAMPLES:])
             self.assertFalse(torch.allclose(own(blocks, torch.tensor([[3.2, 4.0, 5.0, 0.0]])), given))
 
     def test_without_training_it_corrects_nothing(self):
         torch.manual_seed(2)
-        given = FrameRestorer(SMALL)(torch.randn(1, frame_restorer.CHANNELS, 8, 8), torch.tensor([[2.0, 3.0, 4.0, 1.0]]))
+        given = FrameRestorer(SMALL)(
+            torch.randn(1, frame_restorer.CHANNELS, 8, 8), torch.tensor([[2.0, 3.0, 4.0, 1.0]])
+        )
         self.assertEqual(given.abs().max().item(), 0)
 
     def test_the_shipped_settings_are_those_of_the_shipped_network(self):
@@ -100,7 +108,9 @@ class Network(unittest.TestCase):
 
 
 class DryRun(unittest.TestCase):
-    settings = dataclasses.replace(SMALL, batch=2, rise=1, validate_every=2, average=0.9, phases=(Phase(4),), calibration=3, learning_rate=3e-3)
+    settings = dataclasses.replace(
+        SMALL, batch=2, rise=1, validate_every=2, average=0.9, phases=(Phase(4),), calibration=3, learning_rate=3e-3
+    )
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -126,15 +136,20 @@ class DryRun(unittest.TestCase):
         for a, b in zip(whole.average.values(), parts.average.values()):
             torch.testing.assert_close(a, b)
         rows = [json.loads(line) for line in self.at("whole/log.jsonl").read_text().splitlines()]
-        self.assertEqual({(row["step"], row["receiver"]) for row in rows}, {(step, receiver) for step in (0, 2, 4) for receiver in range(5)})
+        self.assertEqual(
+            {(row["step"], row["receiver"]) for row in rows},
+            {(step, receiver) for step in (0, 2, 4) for receiver in range(5)},
+        )
         self.assertTrue(all(row["gain"] == 0 for row in rows if row["step"] == 0))
 
     def test_a_package_is_what_was_trained_and_a_checkpoint_is_enough_for_it(self):
         settings = dataclasses.replace(self.settings, phases=(Phase(40),))
         run = train.start(settings, self.at(""), self.at("run"))
         train.train(run)
-        self.assertLess(np.mean([row["luma"] + row["gain"] for row in run.task.validate(FrameRestorer(settings))]),
-                        np.mean([row["luma"] + row["gain"] for row in run.task.validate(run.averaged())]))
+        self.assertLess(
+            np.mean([row["luma"] + row["gain"] for row in run.task.validate(FrameRestorer(settings))]),
+            np.mean([row["luma"] + row["gain"] for row in run.task.validate(run.averaged())]),
+        )
         run.task.export(run.averaged(), self.at("run"))
         package = self.at("run/package")
         text = (package / manifest.MANIFEST).read_text()
@@ -145,7 +160,9 @@ class DryRun(unittest.TestCase):
         batch = run.task.batch(3)
         with torch.no_grad():
             floats = run.averaged()(batch["blocks"], batch["told"])
-        given = frame_package.exported(frame_package.session(package / frame_package.NETWORK), batch["blocks"], batch["told"])
+        given = frame_package.exported(
+            frame_package.session(package / frame_package.NETWORK), batch["blocks"], batch["told"]
+        )
         self.assertLess((given - floats).square().mean() / floats.square().mean(), 0.1)
 
         small = self.at("again/checkpoint.pt")

@@ -1,4 +1,5 @@
-"""python -m unittest test_nested: nested dropout and each method around it; every test fails where its method is taken out."""
+"""python -m unittest test_nested: nested dropout and each method around it; every test fails where its method is taken
+out."""
 
 from __future__ import annotations
 
@@ -27,8 +28,18 @@ def arms(count: int) -> np.ndarray:
 
 vectors.DATA["arms"] = lambda folder, axes: vectors.Vectors(arms(20_000))
 TINY = AutoencoderSettings(
-    "autoencoder", "tiny", data="arms", widths=(2, 16, 8), rho=0.7, corruption=0.0, hidden_dropout=0.0,
-    phases=(Phase(300),), batch=128, learning_rate=1e-2, rise=10, validate_every=300,
+    "autoencoder",
+    "tiny",
+    data="arms",
+    widths=(2, 16, 8),
+    rho=0.7,
+    corruption=0.0,
+    hidden_dropout=0.0,
+    phases=(Phase(300),),
+    batch=128,
+    learning_rate=1e-2,
+    rise=10,
+    validate_every=300,
 )
 
 
@@ -100,7 +111,7 @@ class Sweeping(unittest.TestCase):
     def test_a_unit_that_stands_still_is_fixed_and_the_next_follows(self):
         weight = torch.arange(12.0).view(4, 3) + 1
         sweep = nested.UnitSweep([weight], window=2, tolerance=0.01, patience=100)
-        for step in range(4):
+        for _step in range(4):
             weight[1:] += 1
             sweep.after_step()
         self.assertEqual(sweep.swept, 1)
@@ -219,7 +230,9 @@ class Noise(unittest.TestCase):
         self.assertEqual(linear.activations(y).std(0).max().item(), 0)
 
     def test_invariance_does_not_depend_on_the_scale_of_an_encoder(self):
-        settings = dataclasses.replace(TINY, widths=(2, 8), tied=False, cuts="whole", invariance=1.0, phases=(Phase(1),))
+        settings = dataclasses.replace(
+            TINY, widths=(2, 8), tied=False, cuts="whole", invariance=1.0, phases=(Phase(1),)
+        )
         losses = []
         for scale in (1.0, 100.0):
             torch.manual_seed(1)

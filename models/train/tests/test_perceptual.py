@@ -1,4 +1,5 @@
-"""python -m unittest test_perceptual: SSIMULACRA 2 against the crate that measures it, and a dry run of the synthesis for the eye."""
+"""python -m unittest test_perceptual: SSIMULACRA 2 against the crate that measures it, and a dry run of the synthesis
+for the eye."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ class Metric(unittest.TestCase):
             "coarse": np.clip(self.original // 24 * 24 + 12, 0, 255),
         }
         for name, score in SCORES.items():
-            self.assertAlmostEqual(ssimulacra2(samples(changed[name]), samples(self.original)).item(), score, delta=0.6, msg=name)
+            self.assertAlmostEqual(
+                ssimulacra2(samples(changed[name]), samples(self.original)).item(), score, delta=0.6, msg=name
+            )
 
     def test_equals_are_perfect(self):
         self.assertGreater(ssimulacra2(samples(self.original), samples(self.original)).item(), 99)
@@ -66,7 +69,15 @@ class DryRun(unittest.TestCase):
             (folder / "photos/elementary").mkdir(parents=True)
             for i in range(2):
                 Image.fromarray(photo(704, 704, i)).save(folder / f"photos/elementary/{i}.jpg", quality=95)
-            arguments = ["pack.py", "--photos", folder / "photos", "--out", folder / "packed", "--model", ARTIFACTS / "photo-ssim"]
+            arguments = [
+                "pack.py",
+                "--photos",
+                folder / "photos",
+                "--out",
+                folder / "packed",
+                "--model",
+                ARTIFACTS / "photo-ssim",
+            ]
             with mock.patch.object(sys, "argv", list(map(str, arguments))), contextlib.redirect_stdout(io.StringIO()):
                 pack.main()
             shipped = settings.load(SETTINGS / "photo-ssim-synthesis.toml")
@@ -100,7 +111,10 @@ class Loss(unittest.TestCase):
         original = samples(Metric.original)
         grain = torch.randn(original.shape, generator=torch.Generator().manual_seed(2))
         shift = grain.square().mean().sqrt()
-        self.assertGreater(perceptual.missing(original + 8 * grain, original).item(), perceptual.missing(original + 8 * shift, original).item() + 5)
+        self.assertGreater(
+            perceptual.missing(original + 8 * grain, original).item(),
+            perceptual.missing(original + 8 * shift, original).item() + 5,
+        )
 
 
 if __name__ == "__main__":

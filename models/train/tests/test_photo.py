@@ -1,4 +1,5 @@
-"""python -m unittest test_photo: `photo` from nothing to a package in about 50 steps of each training, and what is committed of the shipped runs."""
+"""python -m unittest test_photo: `photo` from nothing to a package in about 50 steps of each training, and what is
+committed of the shipped runs."""
 
 from __future__ import annotations
 
@@ -60,11 +61,20 @@ class OneCommand(unittest.TestCase):
         state = train.read(self.out / "run/coder/checkpoint.pt")
         self.assertAlmostEqual(state["step"], STEPS, delta=8)
         untrained = Codec(settings.load(SETTINGS / "photo.toml")).state_dict()
-        for name in ("taps", "log_steps.0", "offsets.2", "scales.1.near", "analysis.tail.weight", "synthesis.tail.weight"):
+        for name in (
+            "taps",
+            "log_steps.0",
+            "offsets.2",
+            "scales.1.near",
+            "analysis.tail.weight",
+            "synthesis.tail.weight",
+        ):
             self.assertFalse(torch.equal(state["model"][name], untrained[name]), name)
         behind = train.read(self.out / "run/checkpoint.pt")["model"]
         for name in {phase.stage for phase in settings.load(SETTINGS / "photo-synthesis.toml").phases}:
-            self.assertFalse(torch.equal(behind[f"networks.{name}.tail.weight"], state["model"]["synthesis.tail.weight"]), name)
+            self.assertFalse(
+                torch.equal(behind[f"networks.{name}.tail.weight"], state["model"]["synthesis.tail.weight"]), name
+            )
 
     def test_the_package_is_whole(self):
         manifest = tomllib.loads((self.package / "manifest.toml").read_text(encoding="utf-8"))
@@ -126,8 +136,26 @@ class OneCommand(unittest.TestCase):
         self.assertLess(np.square(apart).mean(), 30)
 
     def program(self, *arguments: object) -> None:
-        command = ["cargo", "run", "--quiet", "--locked", "-p", "nestcast", "--", *map(str, arguments), "--model", str(self.package)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **photo_package.runtime()}, check=False)
+        command = [
+            "cargo",
+            "run",
+            "--quiet",
+            "--locked",
+            "-p",
+            "nestcast",
+            "--",
+            *map(str, arguments),
+            "--model",
+            str(self.package),
+        ]
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            env={**os.environ, **photo_package.runtime()},
+            check=False,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
 
 
@@ -177,7 +205,9 @@ class Shipped(unittest.TestCase):
         for file in CHECKPOINTS.glob("*.pt"):
             state = train.read(file)
             self.assertLessEqual(state.keys(), {"model", "bpp", "step", "seconds"}, file.name)
-            large = [name for name, value in state["model"].items() if value.numel() >= 1024 and value.dtype != torch.half]
+            large = [
+                name for name, value in state["model"].items() if value.numel() >= 1024 and value.dtype != torch.half
+            ]
             self.assertEqual(large, [], file.name)
 
 

@@ -1,4 +1,5 @@
-"""python -m unittest test_synthesis: the frozen coder against slow twins, and a dry run of the training of networks behind it."""
+"""python -m unittest test_synthesis: the frozen coder against slow twins, and a dry run of the training of networks
+behind it."""
 
 from __future__ import annotations
 
@@ -109,7 +110,9 @@ class Coder(unittest.TestCase):
         np.testing.assert_allclose(coder.rotated(coder.rotated(bands, matrix), matrix.swapaxes(2, 3)), bands, atol=1e-5)
 
 
-def slow_filtered(filters: post_filter.PostFilter, samples: np.ndarray, significance: np.ndarray, cut: float, c: int, y: int, x: int) -> int:
+def slow_filtered(
+    filters: post_filter.PostFilter, samples: np.ndarray, significance: np.ndarray, cut: float, c: int, y: int, x: int
+) -> int:
     """One sample of component `c` (spec/bitstream.md, "Post-filter"); significance: (3, H / 4, W / 4)."""
     height, width = samples.shape[1:]
 
@@ -137,7 +140,9 @@ def slow_filtered(filters: post_filter.PostFilter, samples: np.ndarray, signific
     return out
 
 
-def slow_layer(filters: post_filter.PostFilter, planes: torch.Tensor, significance: np.ndarray, cut: float) -> torch.Tensor:
+def slow_layer(
+    filters: post_filter.PostFilter, planes: torch.Tensor, significance: np.ndarray, cut: float
+) -> torch.Tensor:
     """(3, H, W) planes, filtered in floats, by operations whose derivatives PyTorch knows."""
     clip, (_, height, width) = post_filter.clip_at(filters.step, cut), planes.shape
     samples = (planes.detach() * 64).round().int().numpy()
@@ -183,7 +188,11 @@ class PostFilter(unittest.TestCase):
         found = [coder.window(coded, cut, TABLES, 32, 32, (64, 96)) for cut in cuts]
         significant = np.stack([post_filter.significance(known) for _, known in found])
         expected = [self.filters.apply(planes, known, cut) for (planes, known), cut in zip(found, cuts)]
-        return torch.from_numpy(np.stack([planes for planes, _ in found])), torch.from_numpy(significant).float(), expected
+        return (
+            torch.from_numpy(np.stack([planes for planes, _ in found])),
+            torch.from_numpy(significant).float(),
+            expected,
+        )
 
     def test_behind_a_network_it_is_the_same_but_for_roundings(self):
         cuts = (0.3, 4.6)
@@ -210,8 +219,19 @@ class PostFilter(unittest.TestCase):
 
 class DryRun(unittest.TestCase):
     settings = SynthesisSettings(
-        "synthesis", "dry", folder=str(SETTINGS), channels=(16, 16, 16), cuts=(0.0, 2.0, 4.0, 7.0), margin=0.25, batch=1, crop=64, rise=1,
-        learning_rate=1e-3, validate_every=2, average=0.9, phases=(Phase(2, "2"), Phase(2, "0")),
+        "synthesis",
+        "dry",
+        folder=str(SETTINGS),
+        channels=(16, 16, 16),
+        cuts=(0.0, 2.0, 4.0, 7.0),
+        margin=0.25,
+        batch=1,
+        crop=64,
+        rise=1,
+        learning_rate=1e-3,
+        validate_every=2,
+        average=0.9,
+        phases=(Phase(2, "2"), Phase(2, "0")),
     )
 
     @classmethod

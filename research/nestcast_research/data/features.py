@@ -1,5 +1,6 @@
-"""Digits as a convolutional network sees them that learned from other pictures, as the paper on Bernoulli latents takes one that learned from photos: what
-the second layer of softmax-cifar.toml gives. Its training had the classes of CIFAR-10's pictures and saw no digit."""
+"""Digits as a convolutional network sees them that learned from other pictures, as the paper on Bernoulli latents takes
+one that learned from photos: what the second layer of softmax-cifar.toml gives. Its training had the classes of
+CIFAR-10's pictures and saw no digit."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ from nestcast_train.settings import load
 from nestcast_train.slim import read_weights
 
 NETWORK = "softmax-cifar"
-LAYERS = 2  # of three: behind each ITQ's codes of 32 bits rank held-out digits with a MAP of 0.52, 0.49 and, of the hidden units, 0.36; pixels 0.45
+# of three: behind each ITQ's codes of 32 bits rank held-out digits with a MAP of 0.52, 0.49 and, of the hidden units,
+# 0.36; pixels 0.45
+LAYERS = 2
 BORDER = (SIDE - DIGIT) // 2
 
 
@@ -29,7 +32,8 @@ def network() -> Embedding:
 
 @torch.no_grad()
 def features(digits: torch.Tensor) -> torch.Tensor:
-    """Samples (N, 784) of 0..1 to (N, 2048) in -1..1; a digit gets a black border, and all three planes are the same."""
+    """Samples (N, 784) of 0..1 to (N, 2048) in -1..1; a digit gets a black border, and all three planes are the
+    same."""
     found = []
     for part in digits.split(ENCODED):
         pictures = F.pad(part.view(-1, 1, DIGIT, DIGIT), [BORDER] * 4).expand(-1, 3, -1, -1)

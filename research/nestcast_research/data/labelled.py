@@ -1,10 +1,10 @@
-"""What has classes, for codes that are judged by them: MNIST, as samples or as features, the pictures of CIFAR-10 that there are, and descriptions of
-packages."""
+"""What has classes, for codes that are judged by them: MNIST, as samples or as features, the pictures of CIFAR-10 that
+there are, and descriptions of packages."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,12 @@ from nestcast_research.data.features import features
 from nestcast_train.codes import pictures
 from nestcast_train.codes.vectors import Frame
 
-HELD_OUT = {"digits": 10_000, "features": 10_000, "cifar": 500, "packages": 1000}  # the last of the training part: what settings are chosen on
+HELD_OUT = {
+    "digits": 10_000,
+    "features": 10_000,
+    "cifar": 500,
+    "packages": 1000,
+}  # the last of the training part: what settings are chosen on
 TEST_PACKAGES = 1000  # the last of all
 
 
@@ -40,7 +45,8 @@ class Labelled:
         return Labelled(*both, self.held_out[:0], self.held_out_classes[:0], self.frame)
 
     def some_labels(self, share: float, seed: int) -> torch.Tensor:
-        """Indices of training pictures: `share` of each class, at least 1, drawn at random (Salakhutdinov, Hinton 2007, section 5)."""
+        """Indices of training pictures: `share` of each class, at least 1, drawn at random (Salakhutdinov, Hinton 2007,
+        section 5)."""
         generator = torch.Generator().manual_seed(seed)
         parts = []
         for one in self.classes.unique():
@@ -50,10 +56,10 @@ class Labelled:
         return torch.cat(parts)
 
 
-@lru_cache(maxsize=None)
+@cache
 def load(name: str, folder: Path | None, axes: int = 0) -> Labelled:
-    """digits: MNIST's training part, (N, 784); features: the same by features.py, (N, 2048); cifar: (N, 3072); packages: texts.py's, (N, 2000). With `axes` along so many principal axes
-    (vectors.py)."""
+    """digits: MNIST's training part, (N, 784); features: the same by features.py, (N, 2048); cifar: (N, 3072);
+    packages: texts.py's, (N, 2000). With `axes` along so many principal axes (vectors.py)."""
     if name not in HELD_OUT:
         raise SystemExit(f"data = {name!r}: not one of {', '.join(HELD_OUT)}")
     if folder is None:
@@ -65,8 +71,8 @@ def load(name: str, folder: Path | None, axes: int = 0) -> Labelled:
 
 
 def test(name: str, folder: Path) -> tuple[torch.Tensor, torch.Tensor]:
-    """The test part: of digits samples (10000, 784) in 0..1 or features (10000, 2048), and classes (10000,), of packages (1000, 2000) and (1000,). Nothing is chosen on it.
-    CIFAR-10's pictures are few: it is those held out."""
+    """The test part: of digits samples (10000, 784) in 0..1 or features (10000, 2048), and classes (10000,), of
+    packages (1000, 2000) and (1000,). Nothing is chosen on it. CIFAR-10's pictures are few: it is those held out."""
     return part(name, folder, "test")
 
 
@@ -78,7 +84,9 @@ def part(name: str, folder: Path, which: str) -> tuple[torch.Tensor, torch.Tenso
         kept = slice(-TEST_PACKAGES) if which == "train" else slice(-TEST_PACKAGES, None)
         samples, classes = texts.vectors(words[kept]), classes[kept]
     else:
-        images, classes = pictures.cifar(folder) if name == "cifar" else mnist.digits(folder, "train" if which == "train" else "t10k")
+        images, classes = (
+            pictures.cifar(folder) if name == "cifar" else mnist.digits(folder, "train" if which == "train" else "t10k")
+        )
         kept = slice(-HELD_OUT[name], None) if (name, which) == ("cifar", "test") else slice(None)
         samples, classes = images[kept] / np.float32(255), classes[kept]
     samples = torch.from_numpy(samples)

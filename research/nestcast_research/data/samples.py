@@ -17,8 +17,8 @@ PATCHES = 25  # of each picture
 
 
 def register() -> None:
-    """Makes them known by name. cifar: CIFAR-10's pictures; patches: 8x8 parts of these; photos: 32x32 windows of photos, CIFAR-10's
-    held out; digits: MNIST's training part, the first of its test part held out; pinwheel: 2D."""
+    """Makes them known by name. cifar: CIFAR-10's pictures; patches: 8x8 parts of these; photos: 32x32 windows of
+    photos, CIFAR-10's held out; digits: MNIST's training part, the first of its test part held out; pinwheel: 2D."""
     DATA["pinwheel"] = lambda folder, axes: Vectors(pinwheel(20_000))
     DATA["cifar"] = lambda folder, axes: Vectors(cifar(folder), axes)
     DATA["patches"] = lambda folder, axes: Vectors(patches(cifar(folder)), axes)

@@ -1,8 +1,8 @@
 """Texts with classes: what Debian's packages say of themselves, by the section that they are in.
 
-DIR/debian holds `Packages` and `Translation-en` of one release, as apt keeps them (paper/README.md says how to get them). One text for each
-source package: most binary packages of a source share theirs. Sections that say what a package is (libs, doc) rather than what it is about are
-left out.
+DIR/debian holds `Packages` and `Translation-en` of one release, as apt keeps them (paper/README.md says how to get
+them). One text for each source package: most binary packages of a source share theirs. Sections that say what a package
+is (libs, doc) rather than what it is about are left out.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ COMMON = 0.2  # a word in more of the texts than this is left out
 SHORTEST = 20  # words of a text
 WORD = re.compile(r"[a-z][a-z+#-]*[a-z+#]")
 SECTIONS = (
-    "admin", "database", "editors", "electronics", "fonts", "games", "gnu-r", "graphics", "hamradio", "haskell", "java", "javascript", "mail", "math", "net",
+    "admin", "database", "editors", "electronics", "fonts", "games", "gnu-r", "graphics", "hamradio", "haskell", "java",
+    "javascript", "mail", "math", "net",
     "ocaml", "perl", "php", "python", "ruby", "rust", "science", "sound", "text", "video", "web",
 )  # fmt: skip
 
 
 def paragraphs(path: Path) -> Iterator[dict[str, str]]:
-    """The fields of each paragraph of a control file (Debian Policy, section 5.1); lines of a field are joined by a space."""
+    """The fields of each paragraph of a control file (Debian Policy, section 5.1); lines of a field are joined by a
+    space."""
     found: dict[str, str] = {}
     name = ""
     with open(path, encoding="utf-8") as file:
@@ -64,7 +66,8 @@ def texts(folder: Path) -> tuple[list[list[str]], np.ndarray]:
 
 
 def vectors(of: list[list[str]]) -> np.ndarray:
-    """(N, WORDS) of length 1: 1 + log of how often a word of the vocabulary comes, times the logarithm of how rare it is."""
+    """(N, WORDS) of length 1: 1 + log of how often a word of the vocabulary comes, times the logarithm of how rare it
+    is."""
     with open(VOCABULARY, encoding="utf-8") as file:
         rarity = {row["word"]: float(row["rarity"]) for row in csv.DictReader(file)}
     place = {word: i for i, word in enumerate(rarity)}

@@ -13,8 +13,8 @@ PARTS = (SIDE - SIDE // 16, SIDE - SIDE // 8)  # pixels of a crop within what it
 
 
 def uncropped(picture: Image.Image) -> list[np.ndarray]:
-    """Bytes (3, 32, 32): what a picture may be a crop of, as `nestcast search` guesses it: it stands at a corner, at the middle of an edge or
-    in the middle, and its border is repeated outwards."""
+    """Bytes (3, 32, 32): what a picture may be a crop of, as `nestcast search` guesses it: it stands at a corner, at
+    the middle of an edge or in the middle, and its border is repeated outwards."""
     found = []
     for side in PARTS:
         part, free = stretched(picture, side), SIDE - side

@@ -1,8 +1,8 @@
-"""Pretraining by a stack of restricted Boltzmann machines (Salakhutdinov, Hinton 2007, section 3): a task of its own, whose checkpoint a dense
-encoder (encoders.py) starts from.
+"""Pretraining by a stack of restricted Boltzmann machines (Salakhutdinov, Hinton 2007, section 3): a task of its own,
+whose checkpoint a dense encoder (encoders.py) starts from.
 
-The gradient of the mean of F(x) - F(x~), with x~ what one Gibbs step makes of x, is that of contrastive divergence (Eq. 11):
-F(x) = -log sum_h exp(-E(x, h)) is the free energy. Samples x~ are constants to it.
+The gradient of the mean of F(x) - F(x~), with x~ what one Gibbs step makes of x, is that of contrastive divergence (Eq.
+11): F(x) = -log sum_h exp(-E(x, h)) is the free energy. Samples x~ are constants to it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from nestcast_train.settings import Phase
 
 
 class Stack(nn.Module):
-    """Machine i has widths[i] visible units, binary, and widths[i + 1] hidden ones: binary (Eq. 7, 8), of the last Gaussian of variance 1
-    (Eq. 12, 13 with the roles of h and x reversed)."""
+    """Machine i has widths[i] visible units, binary, and widths[i + 1] hidden ones: binary (Eq. 7, 8), of the last
+    Gaussian of variance 1 (Eq. 12, 13 with the roles of h and x reversed)."""
 
     def __init__(self, settings: BoltzmannSettings):
         super().__init__()
@@ -37,7 +37,8 @@ class Stack(nn.Module):
         return sums if self.gaussian(machine) else sums.sigmoid()
 
     def features(self, machine: int, x: torch.Tensor) -> torch.Tensor:
-        """What a machine has for data, (B, widths[0]) -> (B, widths[machine]): probabilities of the units of those below."""
+        """What a machine has for data, (B, widths[0]) -> (B, widths[machine]): probabilities of the units of those
+        below."""
         for below in range(machine):
             x = self.hidden(below, x)
         return x
@@ -70,7 +71,9 @@ class Task:
     def groups(self) -> list[dict]:
         parts = zip(self.model.weights, self.model.biases, self.model.up_biases)
         rates = [self.settings.learning_rate] * (len(self.model.weights) - 1) + [self.settings.gaussian_rate]
-        return [{"name": str(i), "params": list(part), "base": rate} for i, (part, rate) in enumerate(zip(parts, rates))]
+        return [
+            {"name": str(i), "params": list(part), "base": rate} for i, (part, rate) in enumerate(zip(parts, rates))
+        ]
 
     def trained(self, stage: str) -> tuple[str, ...]:
         return (stage,)
@@ -83,7 +86,9 @@ class Task:
         machine = int(phase.stage)
         with torch.no_grad():
             x = self.model.features(machine, batch)
-        energy = (self.model.free_energy(machine, x) - self.model.free_energy(machine, self.model.gibbs(machine, x))).mean()
+        energy = (
+            self.model.free_energy(machine, x) - self.model.free_energy(machine, self.model.gibbs(machine, x))
+        ).mean()
         return energy + self.settings.decay / 2 * self.model.weights[machine].square().sum()
 
     def before_step(self) -> None: ...

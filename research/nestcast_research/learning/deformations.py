@@ -1,5 +1,5 @@
-"""Handwriting made to vary: each picture turned, scaled, slanted, moved and bent at random while a model learns (Simard, Steinkraus and
-Platt 2003). Augmentation, which the papers of NCA do without."""
+"""Handwriting made to vary: each picture turned, scaled, slanted, moved and bent at random while a model learns
+(Simard, Steinkraus and Platt 2003). Augmentation, which the papers of NCA do without."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import torch
 import torch.nn.functional as F
 
 TURN, SCALE, SLANT, MOVE = 0.2, 0.15, 0.2, 2.0  # the most either way: radians, shares, tangents, pixels
-BEND, KNOTS = 0.8, 6  # standard deviation of displacements in pixels, at a grid of KNOTS x KNOTS between which they are cubic
+BEND, KNOTS = (
+    0.8,
+    6,
+)  # standard deviation of displacements in pixels, at a grid of KNOTS x KNOTS between which they are cubic
 
 
 def deformed(x: torch.Tensor, strength: float, random: np.random.Generator) -> torch.Tensor:
-    """Square pictures of one plane (B, D), each deformed by itself, `strength` times as much as the constants above say, filled with 0."""
+    """Square pictures of one plane (B, D), each deformed by itself, `strength` times as much as the constants above
+    say, filled with 0."""
     if not strength:
         return x
     count, side = len(x), round(x.shape[1] ** 0.5)
@@ -22,7 +26,11 @@ def deformed(x: torch.Tensor, strength: float, random: np.random.Generator) -> t
         [np.cos(angle) * wide, (slant - np.sin(angle)) * high, 2 * MOVE / side * u[4]],
         [np.sin(angle) * wide, np.cos(angle) * high, 2 * MOVE / side * u[5]],
     ]
-    turned = F.affine_grid(torch.from_numpy(np.array(rows)).permute(2, 0, 1), [count, 1, side, side], align_corners=False)
-    knots = torch.from_numpy(random.standard_normal((count, 2, KNOTS, KNOTS), dtype=np.float32)) * (2 * strength * BEND / side)
+    turned = F.affine_grid(
+        torch.from_numpy(np.array(rows)).permute(2, 0, 1), [count, 1, side, side], align_corners=False
+    )
+    knots = torch.from_numpy(random.standard_normal((count, 2, KNOTS, KNOTS), dtype=np.float32)) * (
+        2 * strength * BEND / side
+    )
     bent = F.interpolate(knots, (side, side), mode="bicubic", align_corners=True).permute(0, 2, 3, 1)
     return F.grid_sample(x.view(-1, 1, side, side), turned + bent, align_corners=False).flatten(1)

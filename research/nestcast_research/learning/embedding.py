@@ -47,7 +47,8 @@ class Task:
         return ("all",)
 
     def batch(self, step: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Labelled pictures (B, D), each at most once, their classes, and pictures that are only reconstructed: the same if all have labels."""
+        """Labelled pictures (B, D), each at most once, their classes, and pictures that are only reconstructed: the
+        same if all have labels."""
         random = np.random.default_rng([self.settings.seed, step])
         drawn = self.labelled[random.permutation(len(self.labelled))[: self.settings.batch]]
         x = deformed(self.data.training[drawn], self.settings.deformation, random)
@@ -77,7 +78,8 @@ class Task:
 
     @torch.no_grad()
     def validate(self, model: nn.Module) -> list[dict]:
-        """Share of held-out pictures that the vote of 1, 3, 5, 7 labelled neighbours gives another class; without such pictures nothing."""
+        """Share of held-out pictures that the vote of 1, 3, 5, 7 labelled neighbours gives another class; without such
+        pictures nothing."""
         if not len(self.data.held_out):
             return []
         model.calibrate(self.data.training)
@@ -100,11 +102,15 @@ class Task:
     def load_state(self, saved: dict) -> None: ...
 
     def export(self, model: nn.Module, out: Path) -> None:
-        """The weights, but for the decoder's where no unit is free for it alone, matrices in 8 bits; the table and the figures are made with
-        them (paper/)."""
+        """The weights, but for the decoder's where no unit is free for it alone, matrices in 8 bits; the table and the
+        figures are made with them (paper/)."""
         model.calibrate(self.data.training)
         frame = self.data.frame.state() if self.data.frame else {}
-        kept = {name: value for name, value in model.state_dict().items() if self.settings.classed or not name.startswith("encoder.up_")}
+        kept = {
+            name: value
+            for name, value in model.state_dict().items()
+            if self.settings.classed or not name.startswith("encoder.up_")
+        }
         write_weights(out / "weights.npz", {**kept, **frame})
 
 

@@ -1,7 +1,9 @@
-"""Encoders whose codes are compared by distance: the dense one of Salakhutdinov and Hinton (2007), the convolutional one of Ren, Yu, Zhang
-and Huang (2014), and what makes bits of either."""
+"""Encoders whose codes are compared by distance: the dense one of Salakhutdinov and Hinton (2007), the convolutional
+one of Ren, Yu, Zhang and Huang (2014), and what makes bits of either."""
 
 from __future__ import annotations
+
+import itertools
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +17,8 @@ ENCODED = 2000  # pictures at a time
 
 
 class Dense(nn.Module):
-    """Hidden layers, logistic or rectified, and linear code units; unrolled (figure 3), the way back with weights of its own."""
+    """Hidden layers, logistic or rectified, and linear code units; unrolled (figure 3), the way back with weights of
+    its own."""
 
     def __init__(self, settings: EmbeddingSettings):
         super().__init__()
@@ -41,7 +44,8 @@ class Dense(nn.Module):
         return code
 
     def begin(self, machines: dict[str, torch.Tensor]) -> None:
-        """Unrolls a stack of Boltzmann machines (boltzmann.py) of the same widths, but for a wider code: its further units stay as they are."""
+        """Unrolls a stack of Boltzmann machines (boltzmann.py) of the same widths, but for a wider code: its further
+        units stay as they are."""
         with torch.no_grad():
             for i, weight in enumerate(self.weights):
                 pretrained = machines[f"weights.{i}"]
@@ -61,8 +65,8 @@ class Dense(nn.Module):
 
 
 class Convolutional(nn.Module):
-    """Three times 32 filters of 5x5 and max pooling of 3x3 by steps of 2, then two dense layers, tanh behind each but the last; `widths` are the
-    input's, the hidden layer's and the code's. Pictures are square, of 1 or 3 planes."""
+    """Three times 32 filters of 5x5 and max pooling of 3x3 by steps of 2, then two dense layers, tanh behind each but
+    the last; `widths` are the input's, the hidden layer's and the code's. Pictures are square, of 1 or 3 planes."""
 
     def __init__(self, settings: EmbeddingSettings):
         super().__init__()
@@ -73,7 +77,9 @@ class Convolutional(nn.Module):
         for _ in range(3):
             last = -(-last // 2)
         channels = [self.planes, CHANNELS, CHANNELS, CHANNELS]
-        self.filters = nn.ModuleList(nn.Conv2d(a, b, FILTER, padding=FILTER // 2) for a, b in zip(channels, channels[1:]))
+        self.filters = nn.ModuleList(
+            nn.Conv2d(a, b, FILTER, padding=FILTER // 2) for a, b in itertools.pairwise(channels)
+        )
         self.hidden = nn.Linear(CHANNELS * last**2, hidden)
         self.code = nn.Linear(hidden, units)
         self.to(memory_format=torch.channels_last)  # twice as fast
@@ -82,7 +88,9 @@ class Convolutional(nn.Module):
         """(B, D) -> (B, 32, S, S): behind so many of the layers with filters, in -1..1."""
         x = x.view(-1, self.planes, self.side, self.side) - 0.5
         for layer in self.filters[:layers]:
-            x = F.max_pool2d(layer(x), 3, stride=2, padding=1).tanh()  # the same as of tanh, since that rises, with a quarter of the work
+            x = F.max_pool2d(
+                layer(x), 3, stride=2, padding=1
+            ).tanh()  # the same as of tanh, since that rises, with a quarter of the work
         return x
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -118,7 +126,7 @@ class Embedding(nn.Module):
 
     @torch.no_grad()
     def calibrate(self, x: torch.Tensor) -> None:
-        """Fixes the thresholds of a binary code at the quantiles of what `x` (N, D) is encoded to. Of MNIST all is taken: every second digit is
-        fainter, so that no sample at even steps would do."""
+        """Fixes the thresholds of a binary code at the quantiles of what `x` (N, D) is encoded to. Of MNIST all is
+        taken: every second digit is fainter, so that no sample at even steps would do."""
         if self.settings.beta:
             self.eval().binarise.calibrate(torch.cat([self.encoder(part) for part in x.split(ENCODED)]))

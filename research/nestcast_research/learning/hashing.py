@@ -1,4 +1,5 @@
-"""The task of variational autoencoders for hashing (variational.py): their bound, and how well the bits find classes they never saw."""
+"""The task of variational autoencoders for hashing (variational.py): their bound, and how well the bits find classes
+they never saw."""
 
 from __future__ import annotations
 
@@ -21,14 +22,19 @@ SEARCHED, ASKED = 10_000, 500  # pictures of a validation
 
 
 class Task:
-    """Minimises the squared error and the divergence: the bound of a model whose reconstruction has normal noise of `variance`, times that."""
+    """Minimises the squared error and the divergence: the bound of a model whose reconstruction has normal noise of
+    `variance`, times that."""
 
     kind = VariationalAutoencoder
 
     def __init__(self, settings: HashingSettings, folder: Path | None):
         self.settings = settings
         near = settings.data == "near-duplicates"
-        self.data = vectors.load(settings.data, folder, settings.axes) if near else labelled.load(settings.data, folder, settings.axes)
+        self.data = (
+            vectors.load(settings.data, folder, settings.axes)
+            if near
+            else labelled.load(settings.data, folder, settings.axes)
+        )
         self.model = self.kind(settings)
         self.law = law(settings)
 
@@ -64,7 +70,10 @@ class Task:
         bits = self.settings.widths[-1]
         lengths = [bits] if self.settings.cuts == "whole" else [8 * 2**i for i in range((bits // 8).bit_length())]
         found = ((length, ranking.ranked(codes[:, :length], asked[:, :length], of)) for length in lengths)
-        return [{"length": length, **{name: round(value, 4) for name, value in measures.items()}} for length, measures in found]
+        return [
+            {"length": length, **{name: round(value, 4) for name, value in measures.items()}}
+            for length, measures in found
+        ]
 
     def begin(self, start: dict) -> None:
         self.model.load_state_dict(start["model"])

@@ -1,5 +1,5 @@
-"""Codes by linear projections, what learned codes are measured against: LSH, signs of principal components, ITQ; points by discriminants
-and by large margins."""
+"""Codes by linear projections, what learned codes are measured against: LSH, signs of principal components, ITQ; points
+by discriminants and by large margins."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ def principal_directions(training: torch.Tensor, bits: int) -> Projection:
 
 
 def discriminants(training: torch.Tensor, classes: torch.Tensor, count: int) -> Projection:
-    """Linear discriminant analysis (Fisher 1936): the `count` directions along which the means of classes are farthest apart, relative to how
-    far points (N, D) are from the mean of their own; classes (N,) from 0. At most one less than there are classes; points span all D."""
+    """Linear discriminant analysis (Fisher 1936): the `count` directions along which the means of classes are farthest
+    apart, relative to how far points (N, D) are from the mean of their own; classes (N,) from 0. At most one less than
+    there are classes; points span all D."""
     mean = training.mean(0)
     means = torch.stack([training[classes == one].mean(0) for one in range(int(classes.max()) + 1)])[classes]
     own = torch.linalg.cholesky((training - means).t() @ (training - means) / len(training))
@@ -51,10 +52,12 @@ def discriminants(training: torch.Tensor, classes: torch.Tensor, count: int) -> 
     return Projection(mean, torch.linalg.solve_triangular(own.t(), directions, upper=True).t())
 
 
-def large_margins(training: torch.Tensor, classes: torch.Tensor, count: int, steps: int, rate: float = 0.02) -> Projection:
-    """LMNN (Weinberger, Saul 2009, Equation 13 with half weights) on `count` directions, by Adam from the discriminants: each point's TARGETS
-    nearest of its class come near, and points of other classes are to be farther than these by 1. Points (N, D), classes (N,); the memory is that
-    of TARGETS N^2 numbers."""
+def large_margins(
+    training: torch.Tensor, classes: torch.Tensor, count: int, steps: int, rate: float = 0.02
+) -> Projection:
+    """LMNN (Weinberger, Saul 2009, Equation 13 with half weights) on `count` directions, by Adam from the
+    discriminants: each point's TARGETS nearest of its class come near, and points of other classes are to be farther
+    than these by 1. Points (N, D), classes (N,); the memory is that of TARGETS N^2 numbers."""
     start = discriminants(training, classes, count)
     centred, same = training - start.mean, classes[:, None] == classes
     itself = torch.eye(len(training), dtype=torch.bool)
@@ -72,8 +75,8 @@ def large_margins(training: torch.Tensor, classes: torch.Tensor, count: int, ste
 
 
 def iterative_quantisation(training: torch.Tensor, bits: int, rounds: int, seed: int) -> Projection:
-    """ITQ (Gong, Lazebnik 2011): the principal axes under the rotation R that brings projections V nearest to signs B, found by
-    turns: B = sign(V R), and R from the singular vectors of B^T V (the Procrustes problem). At most D bits."""
+    """ITQ (Gong, Lazebnik 2011): the principal axes under the rotation R that brings projections V nearest to signs B,
+    found by turns: B = sign(V R), and R from the singular vectors of B^T V (the Procrustes problem). At most D bits."""
     plain = principal_directions(training, bits)
     projected = plain.points(training)
     generator = torch.Generator().manual_seed(seed)

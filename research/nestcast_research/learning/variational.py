@@ -2,14 +2,16 @@
 
     y (B, D) -> ReLU -> ... -> latent (B, K) -> cut behind b -> ReLU -> ... -> y (B, D)
 
-Bernoulli latents (Mena, Nanculef: hashing with a variational autoencoder of Bernoulli latent variables, section 4) are sampled by the
-binary concrete relaxation (Maddison, Mnih, Teh 2017, appendix B; Jang, Gu, Poole 2017) at a temperature that falls; Gaussian ones are those
-of Chaidaroon and Fang (VDSH, 2017), thresholded at the median. Nested, which no paper has: of each example the latents behind b are dropped
-(Rippel, Gelbart, Adams 2014, section 2), in the reconstruction and in the divergence, so that the loss is the bound of a model of b latents.
+Bernoulli latents (Mena, Nanculef: hashing with a variational autoencoder of Bernoulli latent variables, section 4) are
+sampled by the binary concrete relaxation (Maddison, Mnih, Teh 2017, appendix B; Jang, Gu, Poole 2017) at a temperature
+that falls; Gaussian ones are those of Chaidaroon and Fang (VDSH, 2017), thresholded at the median. Nested, which no
+paper has: of each example the latents behind b are dropped (Rippel, Gelbart, Adams 2014, section 2), in the
+reconstruction and in the divergence, so that the loss is the bound of a model of b latents.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import torch
@@ -88,8 +90,8 @@ class VariationalAutoencoder(nn.Module):
         self.settings, self.latent = settings, LATENTS[settings.latent]()
         *inner, bits = settings.widths
         down, up = [*inner, self.latent.numbers * bits], [bits, *reversed(inner)]
-        self.encoder = nn.ModuleList(nn.Linear(a, b) for a, b in zip(down, down[1:]))
-        self.decoder = nn.ModuleList(nn.Linear(a, b) for a, b in zip(up, up[1:]))
+        self.encoder = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(down))
+        self.decoder = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(up))
         self.register_buffer("threshold", torch.zeros(bits))
 
     def infer(self, y: torch.Tensor) -> torch.Tensor:

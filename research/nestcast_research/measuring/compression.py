@@ -27,7 +27,23 @@ LENGTHS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 640, 768, 896, 9
 SHEET = (16, 64, 128, 256, 1024)  # bits of the rows of Figure 5(a)
 SHOWN = 16  # pictures of the sheet
 QUALITIES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 100)
-BYTES = (24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256, 384, 512, 768, 1024)  # that streams of nestcast's codec are cut at
+BYTES = (
+    24,
+    32,
+    48,
+    64,
+    80,
+    96,
+    112,
+    128,
+    160,
+    192,
+    256,
+    384,
+    512,
+    768,
+    1024,
+)  # that streams of nestcast's codec are cut at
 STREAMS = "code-nestcast.csv"  # kept, as the other figures take no Rust
 PACKAGES = {"nested dropout (cifar-linear)": "cifar-linear", "deep, nested dropout (cifar-deep)": "cifar-deep"}
 
@@ -54,7 +70,9 @@ def standard(images: np.ndarray, training: torch.Tensor) -> dict[str, dict[int, 
     curves = {}
     for name, order in (("standard, Optimal Brain Damage", damage), ("standard, truncated", torch.arange(len(damage)))):
         rank = order.argsort()
-        decode = lambda bits: frame.original(model.decode(code * (rank < bits))).clamp(0, 1).numpy().reshape(images.shape)
+        decode = lambda bits: (
+            frame.original(model.decode(code * (rank < bits))).clamp(0, 1).numpy().reshape(images.shape)
+        )
         curves[name] = {bits: error(decode(bits), images) for bits in LENGTHS}
     return curves
 
@@ -66,11 +84,11 @@ def scan_bytes(file: bytes) -> int:
 
 
 def jpeg(images: np.ndarray) -> dict[str, list[tuple[float, float]]]:
-    """(mean bits, error) by quality: libjpeg-turbo, 4:2:0. Whole files have Huffman tables of their own; scans alone are told
-    from the standard tables, which a receiver could have beforehand, as it has an autoencoder's weights."""
+    """(mean bits, error) by quality: libjpeg-turbo, 4:2:0. Whole files have Huffman tables of their own; scans alone
+    are told from the standard tables, which a receiver could have beforehand, as it has an autoencoder's weights."""
     curves: dict[str, list[tuple[float, float]]] = {"JPEG, whole files": [], "JPEG, scans alone": []}
     for quality in QUALITIES:
-        for (name, curve), optimise in zip(curves.items(), (True, False)):
+        for (_name, curve), optimise in zip(curves.items(), (True, False)):
             bits, errors = [], []
             for picture in images.transpose(0, 2, 3, 1):
                 file = io.BytesIO()
@@ -121,8 +139,14 @@ def draw(folder: Path, program: Path | None) -> None:
     curves.update(jpeg(images))
     if (PAGES / STREAMS).exists():
         with open(PAGES / STREAMS, encoding="utf-8") as file:
-            curves["nestcast's codec, whole streams"] = [(float(row["bits"]), float(row["error"])) for row in csv.DictReader(file)]
-    rows = [{"coder": name, "bits": round(bits), "error": f"{value:.6f}"} for name, curve in curves.items() for bits, value in curve]
+            curves["nestcast's codec, whole streams"] = [
+                (float(row["bits"]), float(row["error"])) for row in csv.DictReader(file)
+            ]
+    rows = [
+        {"coder": name, "bits": round(bits), "error": f"{value:.6f}"}
+        for name, curve in curves.items()
+        for bits, value in curve
+    ]
     figures.write_table("code.csv", rows)
     plot(curves)
 

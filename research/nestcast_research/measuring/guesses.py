@@ -1,8 +1,10 @@
-"""What the entropy coder would save if it were told a restored picture: python guesses.py SYMBOLS... (examples/symbols.rs writes these).
+"""What the entropy coder would save if it were told a restored picture: python guesses.py SYMBOLS...
+(examples/symbols.rs writes these).
 
-Where a plane ends, what is known becomes planes; these are restored and go through the wavelet and the rotations again, which gives a
-signed guess of every coefficient that is still zero. Signs and significances of the next plane are then coded as the coder did, each
-probability corrected by the guess: logistic regressions on every other photo, one for each plane, level and kind of symbol, tell how.
+Where a plane ends, what is known becomes planes; these are restored and go through the wavelet and the rotations again,
+which gives a signed guess of every coefficient that is still zero. Signs and significances of the next plane are then
+coded as the coder did, each probability corrected by the guess: logistic regressions on every other photo, one for each
+plane, level and kind of symbol, tell how.
 """
 
 from __future__ import annotations
@@ -26,8 +28,27 @@ PHOTO = ARTIFACTS / "photo"
 PLANES = (1, 2, 3, 4)  # whose symbols are looked at
 FIRST_RUN, FIRST_SIGN, BEHIND_SIGNS = 5760, 6480, 6618  # contexts (spec/bitstream.md, "Contexts")
 BINS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.6)  # of a guess's size, in steps of the plane
-SYMBOL = np.dtype([("context", "<u2"), ("one", "<u2"), ("bit", "?"), ("plane", "u1"), ("subband", "u1"), ("zero", "u1"), ("x", "<u2"), ("y", "<u2")])
-GUESSED = [("photo", "i2"), ("plane", "i1"), ("level", "i1"), ("chroma", "?"), ("sign", "?"), ("bit", "?"), ("logit", "f4")]
+SYMBOL = np.dtype(
+    [
+        ("context", "<u2"),
+        ("one", "<u2"),
+        ("bit", "?"),
+        ("plane", "u1"),
+        ("subband", "u1"),
+        ("zero", "u1"),
+        ("x", "<u2"),
+        ("y", "<u2"),
+    ]
+)
+GUESSED = [
+    ("photo", "i2"),
+    ("plane", "i1"),
+    ("level", "i1"),
+    ("chroma", "?"),
+    ("sign", "?"),
+    ("bit", "?"),
+    ("logit", "f4"),
+]
 DETAILS = range(1, coder.LEVELS + 1)
 
 
@@ -50,14 +71,17 @@ def read(path: Path) -> list[Slice]:
     for rows in coder.slices(height, width):
         (regions,) = take("<u4", 1)
         angles = take("i1", 3 * regions).reshape(-1, width // 32, 3)
-        sides = [(len(rows) >> coder.level_of(index), width >> coder.level_of(index)) for index in range(coder.SUBBANDS)]
+        sides = [
+            (len(rows) >> coder.level_of(index), width >> coder.level_of(index)) for index in range(coder.SUBBANDS)
+        ]
         levels = [take("<i2", h * w).reshape(h, w) for h, w in sides]
         out.append(Slice(angles, levels, take(SYMBOL, int(take("<u4", 1)[0]))))
     return out
 
 
 def known(slice_: Slice, end: int, tables: coder.Tables) -> tuple[np.ndarray, list[coder.Known], np.ndarray]:
-    """Where plane `end` ends: planes (3, h, w), what is known of the details of each level, and the regions' rotations as far as these are."""
+    """Where plane `end` ends: planes (3, h, w), what is known of the details of each level, and the regions' rotations
+    as far as these are."""
     low = coder.known(np.stack(slice_.levels[:3]), 0, end, tables, None).value
     bands = []
     for level in DETAILS:
@@ -85,21 +109,35 @@ def restorers() -> dict[str, Restored]:
 
     def deep(planes: np.ndarray, bands: list[coder.Known], cut: float) -> np.ndarray:
         network = PHOTO / manifest.synthesis_file(photo_package.network_of(cuts, cut))
-        corrected = planes + photo_package.corrected(network, torch.from_numpy(planes[None]), cut=np.array([cut], np.float32)).numpy()[0]
+        corrected = (
+            planes
+            + photo_package.corrected(network, torch.from_numpy(planes[None]), cut=np.array([cut], np.float32)).numpy()[
+                0
+            ]
+        )
         return behind.apply(corrected, bands, cut)
 
     return {"filters": filters.apply, "deep": deep}
 
 
-def guessed(photo: int, slice_: Slice, restored: dict[str, Restored], tables: coder.Tables, share: float, random) -> Iterator[np.ndarray]:
+def guessed(
+    photo: int, slice_: Slice, restored: dict[str, Restored], tables: coder.Tables, share: float, random
+) -> Iterator[np.ndarray]:
     """A share of the symbols of coefficients, with the guesses, in steps of the plane."""
     for plane in PLANES:
         planes, bands, matrices = known(slice_, plane + 1, tables)
         guesses = {}
         for name, restore in restored.items():
             details = coder.decompose(restore(planes, bands, float(plane + 1)), tables.taps)[1]
-            guesses[name] = [coder.rotated(own, matrices) if level <= rotations.LEVELS else own for level, own in enumerate(details, 1)]
-        own = slice_.symbols[(slice_.symbols["plane"] == plane) & (slice_.symbols["subband"] < coder.SUBBANDS) & (slice_.symbols["subband"] >= 3)]
+            guesses[name] = [
+                coder.rotated(own, matrices) if level <= rotations.LEVELS else own
+                for level, own in enumerate(details, 1)
+            ]
+        own = slice_.symbols[
+            (slice_.symbols["plane"] == plane)
+            & (slice_.symbols["subband"] < coder.SUBBANDS)
+            & (slice_.symbols["subband"] >= 3)
+        ]
         own = own[random.random(len(own)) < share]
         for subband in np.unique(own["subband"]):
             some, level = own[own["subband"] == subband], coder.level_of(int(subband))
@@ -112,7 +150,13 @@ def guessed(photo: int, slice_: Slice, restored: dict[str, Restored], tables: co
             # Of a sign: that it is negative; half the constellations are coded as their opposites.
             out["logit"] = np.where(sign & (some["bit"] != negative), -logit, logit)
             out["bit"] = np.where(sign, negative, some["bit"])
-            out["photo"], out["plane"], out["level"], out["chroma"], out["sign"] = photo, plane, min(level, 3), component > 0, sign
+            out["photo"], out["plane"], out["level"], out["chroma"], out["sign"] = (
+                photo,
+                plane,
+                min(level, 3),
+                component > 0,
+                sign,
+            )
             for name, levels in guesses.items():
                 out[name] = levels[level - 1][component, band, y, x] / (tables.steps[subband] * 2.0**plane)
             yield out
@@ -123,7 +167,8 @@ def bits(logit: np.ndarray, bit: np.ndarray) -> np.ndarray:
 
 
 def fitted(given: np.ndarray, bit: np.ndarray) -> np.ndarray:
-    """Weights of the logistic regression of least code length, by Newton's method from the coder's own probability on."""
+    """Weights of the logistic regression of least code length, by Newton's method from the coder's own probability
+    on."""
     weights = np.eye(given.shape[1])[0]
     for _ in range(8):
         one = 1 / (1 + np.exp(-given @ weights))
@@ -146,7 +191,9 @@ def lengths(symbols: np.ndarray, name: str | None, sign: bool) -> np.ndarray:
     told, out = given(symbols, None if name is None else symbols[name], sign), np.zeros(len(symbols))
     half = symbols["photo"] % 2
     for own in (0, 1):
-        out[half == own] = bits(told[half == own] @ fitted(told[half != own], symbols["bit"][half != own]), symbols["bit"][half == own])
+        out[half == own] = bits(
+            told[half == own] @ fitted(told[half != own], symbols["bit"][half != own]), symbols["bit"][half == own]
+        )
     return out
 
 
@@ -157,7 +204,12 @@ def savings(symbols: np.ndarray, name: str) -> np.ndarray:
         for sign in (True, False):
             for level in np.unique(symbols["level"]):
                 for chroma in (False, True):
-                    own = symbols[(symbols["plane"] == plane) & (symbols["sign"] == sign) & (symbols["level"] == level) & (symbols["chroma"] == chroma)]
+                    own = symbols[
+                        (symbols["plane"] == plane)
+                        & (symbols["sign"] == sign)
+                        & (symbols["level"] == level)
+                        & (symbols["chroma"] == chroma)
+                    ]
                     if len(np.unique(own["photo"] % 2)) == 2:
                         out[at, int(not sign)] += [lengths(own, None, sign).sum(), lengths(own, name, sign).sum()]
     return (out[..., 0] - out[..., 1]) / np.maximum(out[..., 0], 1e-9)
@@ -168,12 +220,20 @@ def main() -> None:
     parser.add_argument("symbols", nargs="+", type=Path)
     parser.add_argument("--share", type=float, default=0.1, help="share of the symbols that is looked at")
     settings = parser.parse_args()
-    tables, restored, random = coder.Tables.read(manifest.file(PHOTO, "tables.bin")), restorers(), np.random.default_rng(0)
+    tables, restored, random = (
+        coder.Tables.read(manifest.file(PHOTO, "tables.bin")),
+        restorers(),
+        np.random.default_rng(0),
+    )
     parts, totals, counts, pixels = [], np.zeros((coder.PLANES, 3)), np.zeros((coder.PLANES, 3)), 0
     for photo, path in enumerate(settings.symbols):
         for slice_ in read(path):
             symbols = slice_.symbols
-            kind = np.where(symbols["context"] < FIRST_RUN, 1, np.where((symbols["context"] >= FIRST_SIGN) & (symbols["context"] < BEHIND_SIGNS), 0, 2))
+            kind = np.where(
+                symbols["context"] < FIRST_RUN,
+                1,
+                np.where((symbols["context"] >= FIRST_SIGN) & (symbols["context"] < BEHIND_SIGNS), 0, 2),
+            )
             own = symbols["one"] / 32768
             np.add.at(totals, (symbols["plane"], kind), -np.log2(np.where(symbols["bit"], own, 1 - own)))
             np.add.at(counts, (symbols["plane"], kind), 1)
@@ -181,15 +241,23 @@ def main() -> None:
             parts += guessed(photo, slice_, restored, tables, settings.share, random)
         print(path, flush=True)
     rate = totals[::-1].sum(1).cumsum()[::-1] / pixels
-    print("plane: bits a pixel where it ends; of each kind symbols a pixel and share of the bits: signs, significances, all others")
+    print(
+        "plane: bits a pixel where it ends; of each kind symbols a pixel and share of the bits: "
+        "signs, significances, all others"
+    )
     for plane in range(coder.PLANES - 1, -1, -1):
         if counts[plane].any():
-            kinds = [f"{n / pixels:.3f} {share:.1%}" for n, share in zip(counts[plane], totals[plane] / totals[plane].sum())]
+            kinds = [
+                f"{n / pixels:.3f} {share:.1%}" for n, share in zip(counts[plane], totals[plane] / totals[plane].sum())
+            ]
             print(f"{plane}: {rate[plane]:.3f}; {', '.join(kinds)}")
     print("plane: share of the bits that guesses save: of signs, of significances, of all")
     for name in restored:
         for plane, saved in zip(PLANES, savings(np.concatenate(parts), name)):
-            print(f"{name} {plane}: {saved[0]:.2%}, {saved[1]:.2%}, {(saved * totals[plane, :2]).sum() / totals[plane].sum():.2%}")
+            print(
+                f"{name} {plane}: {saved[0]:.2%}, {saved[1]:.2%}, "
+                f"{(saved * totals[plane, :2]).sum() / totals[plane].sum():.2%}"
+            )
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ def shared_bits(codes: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
 
 
 def neighbourhood(shared: torch.Tensor, least: int) -> torch.Tensor:
-    """Indices, ascending, of the last b-truncated Hamming neighbourhood that has at least `least` members (Equation 15): the one
-    before the first that has fewer. shared: (N,) bits that each code shares with the query. All, where N is below `least`."""
+    """Indices, ascending, of the last b-truncated Hamming neighbourhood that has at least `least` members (Equation
+    15): the one before the first that has fewer. shared: (N,) bits that each code shares with the query. All, where N
+    is below `least`."""
     if len(shared) < least:
         return torch.arange(len(shared))
     depth = shared.kthvalue(len(shared) - least + 1).values  # `least` codes share at least so many bits

@@ -1,8 +1,8 @@
 """Exact recovery of PCA (Rippel, Gelbart and Adams, 2014, section 3).
 
-A semi-linear autoencoder with an orthonormal decoder is trained on 8x8 patches of CIFAR-10, once with nested dropout and once
-without. With it the units are the leading eigenvectors of the patches' covariance, in order (Theorem 3); without, they span
-the same subspace, and a unit by itself is none of them (Bourlard and Kamp, 1987; section 3.1).
+A semi-linear autoencoder with an orthonormal decoder is trained on 8x8 patches of CIFAR-10, once with nested dropout
+and once without. With it the units are the leading eigenvectors of the patches' covariance, in order (Theorem 3);
+without, they span the same subspace, and a unit by itself is none of them (Bourlard and Kamp, 1987; section 3.1).
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ RESTARTS = 4  # stages where no units are swept
 HISTORY = 30
 
 
-def expected_loss(covariance: torch.Tensor, encoder: torch.Tensor, decoder: torch.Tensor, survival: torch.Tensor) -> torch.Tensor:
-    """Equation 11 of linear units, its expectations summed: over p_B, and over the data, whose covariance (D, D) is all it
-    depends on. Columns of encoder and decoder (D, K) belong to units; those of the decoder are orthonormal.
+def expected_loss(
+    covariance: torch.Tensor, encoder: torch.Tensor, decoder: torch.Tensor, survival: torch.Tensor
+) -> torch.Tensor:
+    """Equation 11 of linear units, its expectations summed: over p_B, and over the data, whose covariance (D, D) is all
+    it depends on. Columns of encoder and decoder (D, K) belong to units; those of the decoder are orthonormal.
 
     |y - G J w y|^2 of a b-truncation is then |y|^2 plus (w_k y)^2 - 2 (g_k y)(w_k y) for every unit k <= b.
     """
@@ -49,7 +51,10 @@ def train(covariance: torch.Tensor, law: TruncationLaw, sweep: bool, seed: int =
     for stage in range(units if sweep else RESTARTS):
         swept = stage if sweep else 0
         fixed, survival = decoder[:, :swept], law.survival(swept)
-        free = [torch.nn.Parameter(part[:, swept:].clone(memory_format=torch.contiguous_format)) for part in (encoder, decoder)]
+        free = [
+            torch.nn.Parameter(part[:, swept:].clone(memory_format=torch.contiguous_format))
+            for part in (encoder, decoder)
+        ]
         optimiser = torch.optim.LBFGS(
             free,
             max_iter=ITERATIONS,

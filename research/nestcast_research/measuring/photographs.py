@@ -1,8 +1,9 @@
-"""What codes find among photographs, the measurement that the default of `nestcast index` follows from: which are of the same folder, and changed
-photographs' originals.
+"""What codes find among photographs, the measurement that the default of `nestcast index` follows from: which are of
+the same folder, and changed photographs' originals.
 
-A folder is a collection, by one project's choice of pictures: two of desktop wallpapers, one of wallpapers by a community's photographers, one of the
-Berkeley segmentation data set. Three are what photo codes are trained on, but for every 18th; nothing is trained on the fourth.
+A folder is a collection, by one project's choice of pictures: two of desktop wallpapers, one of wallpapers by a
+community's photographers, one of the Berkeley segmentation data set. Three are what photo codes are trained on, but for
+every 18th; nothing is trained on the fourth.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ from nestcast_train.codes.vectors import load as load_vectors
 from nestcast_train.data import photos as photo_data
 
 BUILT_IN = "thumb"  # the default of `nestcast index`
-PACKAGES = {BUILT_IN: "autoencoder, nested dropout", "cifar-linear": "autoencoder, nested dropout, linear", "cifar-deep": "autoencoder, nested dropout, deep"}
+PACKAGES = {
+    BUILT_IN: "autoencoder, nested dropout",
+    "cifar-linear": "autoencoder, nested dropout, linear",
+    "cifar-deep": "autoencoder, nested dropout, deep",
+}
 ANY_ORDER = "any order"  # the row of what chance has
 LENGTHS = learned.LENGTHS[1:]  # that codes are cut at
 AXES = 192  # that plain projections of photographs are found along, as `thumb`
@@ -53,21 +58,30 @@ class Photographs:
         open_ = photo_data.photos(folder)
         research = sorted((folder / RESEARCH).glob("*.jpg"))
         every, names = [*open_, *research], [*photo_data.OPEN, RESEARCH]
-        files = [every[i] for i in np.random.default_rng(learned.SEED).permutation(len(every))]  # of equally near codes the first is first
+        files = [
+            every[i] for i in np.random.default_rng(learned.SEED).permutation(len(every))
+        ]  # of equally near codes the first is first
         unseen = [*open_[:: photo_data.HELD_OUT], *research][::EVERY]
-        changed = [(index, name, picture) for index in map(files.index, unseen) for name, picture in variants(Image.open(files[index]).convert("RGB")).items() if name != BEYOND]
+        changed = [
+            (index, name, picture)
+            for index in map(files.index, unseen)
+            for name, picture in variants(Image.open(files[index]).convert("RGB")).items()
+            if name != BEYOND
+        ]
         return Photographs(
             torch.from_numpy(np.stack([pictures.stretched(Image.open(file)) for file in files])),
             np.array([names.index(file.parent.name) for file in files]),
-            torch.from_numpy(np.stack([np.stack([pictures.stretched(picture), *uncropped(picture)]) for _, _, picture in changed])),
+            torch.from_numpy(
+                np.stack([np.stack([pictures.stretched(picture), *uncropped(picture)]) for _, _, picture in changed])
+            ),
             [name for _, name, _ in changed],
             np.array([index for index, _, _ in changed]),
         )
 
 
 def precisions(bits: torch.Tensor, folders: np.ndarray) -> dict[str, np.ndarray]:
-    """Every photo, asked for among all others by Hamming distance: precision at 10 and average precision, of the same folder, (N,) each.
-    bits (N, K), folders (N,)."""
+    """Every photo, asked for among all others by Hamming distance: precision at 10 and average precision, of the same
+    folder, (N,) each. bits (N, K), folders (N,)."""
     found = []
     for index, distance in enumerate(ranking.hamming(bits, bits)):
         order = np.argsort(distance, kind="stable")
@@ -76,15 +90,18 @@ def precisions(bits: torch.Tensor, folders: np.ndarray) -> dict[str, np.ndarray]
 
 
 def folders_mean(values: np.ndarray, folders: np.ndarray) -> tuple[float, float]:
-    """The mean over folders of the mean over its photos, so that a small folder counts as a large one, and its standard deviation by chance of the
-    photos. values (N,), folders (N,)."""
+    """The mean over folders of the mean over its photos, so that a small folder counts as a large one, and its standard
+    deviation by chance of the photos. values (N,), folders (N,)."""
     own = [values[folders == one] for one in np.unique(folders)]
-    return float(np.mean([part.mean() for part in own])), float(np.sqrt(sum(part.var() / len(part) for part in own)) / len(own))
+    return float(np.mean([part.mean() for part in own])), float(
+        np.sqrt(sum(part.var() / len(part) for part in own)) / len(own)
+    )
 
 
 def originals_found(bits: torch.Tensor, changed: torch.Tensor, of: Photographs) -> dict[str, tuple[float, float]]:
-    """By change, the share of changed photos whose original is the nearest to any of the codes that are searched for: of all photos; and of those
-    in the codes' neighbourhoods of 10 (section 5.1), as `search` looks for 16,384 of a million. bits (N, K), changed (Q, G, K)."""
+    """By change, the share of changed photos whose original is the nearest to any of the codes that are searched for:
+    of all photos; and of those in the codes' neighbourhoods of 10 (section 5.1), as `search` looks for 16,384 of a
+    million. bits (N, K), changed (Q, G, K)."""
     hits: dict[str, list[tuple[bool, bool]]] = {}
     for asked, name, original in zip(changed, of.changes, of.originals):
         nearest = ranking.hamming(bits, asked).min(0)
@@ -94,7 +111,8 @@ def originals_found(bits: torch.Tensor, changed: torch.Tensor, of: Photographs) 
 
 
 def in_neighbourhoods(bits: torch.Tensor, asked: torch.Tensor, least: int) -> np.ndarray:
-    """Whether each of the codes (N, K) is in the neighbourhood of any of those asked for (G, K), as neighbours.neighbourhood has it, (N,)."""
+    """Whether each of the codes (N, K) is in the neighbourhood of any of those asked for (G, K), as
+    neighbours.neighbourhood has it, (N,)."""
     differ = bits.numpy()[None] != asked.numpy()[:, None]  # (G, N, K)
     first = differ.argmax(2)
     shared = np.where(np.take_along_axis(differ, first[..., None], 2)[..., 0], first, bits.shape[1])
@@ -102,16 +120,30 @@ def in_neighbourhoods(bits: torch.Tensor, asked: torch.Tensor, least: int) -> np
     return (shared >= depth[:, None]).any(0)
 
 
-def measured(encode: Encode, lengths: tuple[int, ...], of: Photographs) -> Iterator[tuple[int, dict[str, float], np.ndarray]]:
+def measured(
+    encode: Encode, lengths: tuple[int, ...], of: Photographs
+) -> Iterator[tuple[int, dict[str, float], np.ndarray]]:
     """For each length that the codes are cut at: it, the measures, and every photo's precision at 10, (N,)."""
     with torch.no_grad():
         bits, changed = encode(of.thumbnails), encode(of.changed.flatten(0, 1))
     changed = changed.unflatten(0, of.changed.shape[:2])
     for length in lengths:
-        found, shares = precisions(bits[:, :length], of.folders), np.array(list(originals_found(bits[:, :length], changed[..., :length], of).values()))
+        found, shares = (
+            precisions(bits[:, :length], of.folders),
+            np.array(list(originals_found(bits[:, :length], changed[..., :length], of).values())),
+        )
         means = {name: folders_mean(values, of.folders)[0] for name, values in found.items()}
         ways = zip(("of all", "of neighbourhoods"), shares.T)
-        yield length, means | {f"originals first {way}{of_}": value for way, own in ways for of_, value in (("", own.mean()), (", least", own.min()))}, found["precision at 10"]
+        yield (
+            length,
+            means
+            | {
+                f"originals first {way}{of_}": value
+                for way, own in ways
+                for of_, value in (("", own.mean()), (", least", own.min()))
+            },
+            found["precision at 10"],
+        )
 
 
 def of_package(name: str) -> Encode:
@@ -135,13 +167,17 @@ def of_projections(folder: Path) -> Iterator[tuple[str, tuple[int, ...], Encode]
     for bits in LENGTHS:
         found = {"LSH": projections.random_directions(y, bits, learned.SEED)}
         if bits <= AXES:
-            found |= {"signs of principal components": projections.principal_directions(y, bits), "ITQ": projections.iterative_quantisation(y, bits, learned.TURNS, learned.SEED)}
+            found |= {
+                "signs of principal components": projections.principal_directions(y, bits),
+                "ITQ": projections.iterative_quantisation(y, bits, learned.TURNS, learned.SEED),
+            }
         for name, projection in found.items():
             yield name, (bits,), lambda samples, of=projection: of.encode(given(samples))
 
 
 def codes_of(folder: Path) -> Iterator[tuple[str, str, str, tuple[int, ...], Encode]]:
-    """Code, the package or model that it is of, what that was trained on, the lengths that it is cut at, and the code."""
+    """Code, the package or model that it is of, what that was trained on, the lengths that it is cut at, and the
+    code."""
     for name, code in PACKAGES.items():
         yield code, name, "photos", LENGTHS if name == BUILT_IN else (*LENGTHS, 1024), of_package(name)
     for one in learned.PHOTOS:
@@ -150,11 +186,18 @@ def codes_of(folder: Path) -> Iterator[tuple[str, str, str, tuple[int, ...], Enc
         yield name, "", "photos", lengths, encode
     for one in (*learned.HASHES, *learned.EMBEDDINGS):
         if one.bits in LENGTHS:
-            yield one.family, one.name, "digits and their classes" if one.labels else "digits", (one.bits,), of_model(one)
+            yield (
+                one.family,
+                one.name,
+                "digits and their classes" if one.labels else "digits",
+                (one.bits,),
+                of_model(one),
+            )
 
 
 def rows(folder: Path) -> list[dict]:
-    """A row for each code and length; against the default's precision at 10, the difference and its standard deviation by chance of the photos."""
+    """A row for each code and length; against the default's precision at 10, the difference and its standard deviation
+    by chance of the photos."""
     of, found = Photographs.read(folder / "photos"), []
     for code, package, trained, lengths, encode in codes_of(folder):
         for length, means, each in measured(encode, lengths, of):

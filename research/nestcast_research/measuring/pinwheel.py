@@ -1,7 +1,7 @@
 """Figure 2, nested neighbourhoods in the plane (pinwheel.toml).
 
-A query's neighbourhood at depth b is every point whose code shares its first b bits (Equation 15); each lies within the one
-before.
+A query's neighbourhood at depth b is every point whose code shares its first b bits (Equation 15); each lies within the
+one before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""How well codes find what is of the same class: mean average precision, precision, recall, balls of a radius, nearest neighbours' vote."""
+"""How well codes find what is of the same class: mean average precision, precision, recall, balls of a radius, nearest
+neighbours' vote."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ def hamming(codes: torch.Tensor, queries: torch.Tensor) -> np.ndarray:
 
 
 def ranked(codes: torch.Tensor, queries: torch.Tensor, of: Collection) -> dict[str, float]:
-    """MAP over the whole Hamming ranking, precision at 10 and 100, recall at 100; of equally near codes the first in the collection is first."""
+    """MAP over the whole Hamming ranking, precision at 10 and 100, recall at 100; of equally near codes the first in
+    the collection is first."""
     sums: dict[str, float] = {}
     for start in range(0, len(queries), CHUNK):
         distance = hamming(codes, queries[start : start + CHUNK])
@@ -49,7 +51,8 @@ def measures(same: np.ndarray) -> dict[str, float]:
 
 
 def balls(codes: torch.Tensor, queries: torch.Tensor, of: Collection, radii: range) -> list[dict[str, float]]:
-    """Of all codes within each radius: the mean precision, where none is found 0, the mean recall, and the mean number found."""
+    """Of all codes within each radius: the mean precision, where none is found 0, the mean recall, and the mean number
+    found."""
     rows = {radius: np.zeros(3) for radius in radii}
     for start in range(0, len(queries), CHUNK):
         distance = hamming(codes, queries[start : start + CHUNK])
@@ -63,9 +66,9 @@ def balls(codes: torch.Tensor, queries: torch.Tensor, of: Collection, radii: ran
 
 
 def vote_errors(points: torch.Tensor, asked: torch.Tensor, of: Collection, counts: tuple[int, ...]) -> dict[int, float]:
-    """Share of queries (Q, D) that the vote of so many nearest points (N, D), by Euclidean distance, gives another class; of classes with as
-    many votes the one whose nearest member is nearest wins. Bits are points too."""
-    classes, wrong = torch.from_numpy(of.classes.astype(np.int64)), {count: 0 for count in counts}
+    """Share of queries (Q, D) that the vote of so many nearest points (N, D), by Euclidean distance, gives another
+    class; of classes with as many votes the one whose nearest member is nearest wins. Bits are points too."""
+    classes, wrong = torch.from_numpy(of.classes.astype(np.int64)), dict.fromkeys(counts, 0)
     points, asked = points.float(), asked.float()
     norms = points.square().sum(1)
     for start in range(0, len(asked), CHUNK):

@@ -1,7 +1,8 @@
-"""Figure 4 and the quality of retrieval: what ordered retrieval (section 5.1) gives up against a linear scan of the same codes.
+"""Figure 4 and the quality of retrieval: what ordered retrieval (section 5.1) gives up against a linear scan of the
+same codes.
 
-Classes: digits of MNIST (digits.toml), 60,000 to search; the 4,000 pictures of CIFAR-10 by the packages' codes. Near-duplicates:
-photos that nothing was trained on, changed, and searched among all photos by the code of `thumb`.
+Classes: digits of MNIST (digits.toml), 60,000 to search; the 4,000 pictures of CIFAR-10 by the packages' codes.
+Near-duplicates: photos that nothing was trained on, changed, and searched among all photos by the code of `thumb`.
 """
 
 from __future__ import annotations
@@ -31,8 +32,11 @@ SAMPLES = (3, 29, 58, 107)  # of the held-out pictures, the queries of Figure 4
 RESEARCH = "bsds500"  # photos that are searched, and never trained on
 
 
-def precisions(codes_: torch.Tensor, labels: torch.Tensor, queries: torch.Tensor, wanted: torch.Tensor, own: torch.Tensor) -> dict[str, float]:
-    """Shares of the same class. codes_ (N, K), labels (N,); queries (Q, K), wanted (Q,); own: (Q,) the query's index in the codes, or -1."""
+def precisions(
+    codes_: torch.Tensor, labels: torch.Tensor, queries: torch.Tensor, wanted: torch.Tensor, own: torch.Tensor
+) -> dict[str, float]:
+    """Shares of the same class. codes_ (N, K), labels (N,); queries (Q, K), wanted (Q,); own: (Q,) the query's index in
+    the codes, or -1."""
     sums: dict[str, float] = {}
     for query, label, itself in zip(queries, wanted, own.tolist()):
         others = torch.arange(len(codes_)) != itself
@@ -55,7 +59,14 @@ def rows(name: str, found: dict[str, float]) -> list[dict]:
     table = []
     for depth in DEPTHS:
         ways = ("ordered, whole neighbourhood", f"ordered, {depth} nearest of it", "linear Hamming")
-        table.append({"codes": name, "at": depth, **{way.replace(f"{depth} ", ""): f"{found[f'{way}, {depth}']:.3f}" for way in ways}, "members": f"{found[f'members, {depth}']:.0f}"})
+        table.append(
+            {
+                "codes": name,
+                "at": depth,
+                **{way.replace(f"{depth} ", ""): f"{found[f'{way}, {depth}']:.3f}" for way in ways},
+                "members": f"{found[f'members, {depth}']:.0f}",
+            }
+        )
     return table
 
 
@@ -64,7 +75,13 @@ def digits(folder: Path) -> list[dict]:
     model, frame = code_package.read(load(SETTINGS / "digits.toml"), WEIGHTS / "digits.npz")
     encode = lambda images: model.encode(frame.coordinates(torch.from_numpy(images / np.float32(255)))) > 0
     (images, labels), (asked, wanted) = mnist.digits(folder, "train"), mnist.digits(folder, "t10k")
-    found = precisions(encode(images), torch.from_numpy(labels.copy()), encode(asked[:QUERIES]), torch.from_numpy(wanted[:QUERIES].copy()), torch.full((QUERIES,), -1))
+    found = precisions(
+        encode(images),
+        torch.from_numpy(labels.copy()),
+        encode(asked[:QUERIES]),
+        torch.from_numpy(wanted[:QUERIES].copy()),
+        torch.full((QUERIES,), -1),
+    )
     return rows(f"digits, {model.settings.widths[-1]} bits", found)
 
 
@@ -92,7 +109,9 @@ def sheet(images: np.ndarray, codes_: torch.Tensor) -> None:
 def variants(picture: Image.Image) -> dict[str, Image.Image]:
     """What `nestcast search` has to find the original of."""
     width, height = picture.size
-    crop = lambda before, behind: picture.crop((round(before * width), round(before * height), width - round(behind * width), height - round(behind * height)))
+    crop = lambda before, behind: picture.crop(
+        (round(before * width), round(before * height), width - round(behind * width), height - round(behind * height))
+    )
     compressed = io.BytesIO()
     picture.save(compressed, "JPEG", quality=30)
     return {
@@ -109,8 +128,9 @@ def variants(picture: Image.Image) -> dict[str, Image.Image]:
 
 
 def duplicates(folder: Path, package: code_package.Package) -> list[dict]:
-    """Of changed photos, the share whose original is the nearest by Hamming distance, to the photo's code and to that and those of what it may be
-    a crop of, as `nestcast search` has them; is in the neighbourhood of 10; and is the nearest of these."""
+    """Of changed photos, the share whose original is the nearest by Hamming distance, to the photo's code and to that
+    and those of what it may be a crop of, as `nestcast search` has them; is in the neighbourhood of 10; and is the
+    nearest of these."""
     open_ = photo_data.photos(folder / "photos")
     unseen = [*open_[:: photo_data.HELD_OUT], *sorted((folder / "photos" / RESEARCH).glob("*.jpg"))]
     searched = [*unseen, *(file for file in open_ if file not in unseen)]
@@ -123,10 +143,21 @@ def duplicates(folder: Path, package: code_package.Package) -> list[dict]:
             distance, found = distances(database, own), neighbourhood(shared_bits(database, own), 10)
             least = torch.stack([distance, *(distances(database, other) for other in others)]).min(0).values
             first = found[nearest(distance[found], 1)].item()
-            told = [nearest(distance, 1).item() == index, nearest(least, 1).item() == index, index in found.tolist(), first == index]
+            told = [
+                nearest(distance, 1).item() == index,
+                nearest(least, 1).item() == index,
+                index in found.tolist(),
+                first == index,
+            ]
             hits[name] = hits.get(name, np.zeros(len(told))) + told
-    ways, known = ("nearest by Hamming", "with 19 codes", "in the neighbourhood of 10", "nearest of it"), {"photos": len(unseen), "searched": len(searched)}
-    return [{"change": name, **known, **{way: f"{hit / len(unseen):.3f}" for way, hit in zip(ways, own)}} for name, own in hits.items()]
+    ways, known = (
+        ("nearest by Hamming", "with 19 codes", "in the neighbourhood of 10", "nearest of it"),
+        {"photos": len(unseen), "searched": len(searched)},
+    )
+    return [
+        {"change": name, **known, **{way: f"{hit / len(unseen):.3f}" for way, hit in zip(ways, own)}}
+        for name, own in hits.items()
+    ]
 
 
 def draw(folder: Path) -> None:

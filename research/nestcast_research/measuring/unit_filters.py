@@ -1,4 +1,5 @@
-"""Figure 1, the filters of a binarised 3072-100-3072 autoencoder without and with unit sweeping (filters.toml, filters-swept.toml)."""
+"""Figure 1, the filters of a binarised 3072-100-3072 autoencoder without and with unit sweeping (filters.toml,
+filters-swept.toml)."""
 
 from __future__ import annotations
 
@@ -44,4 +45,6 @@ def draw(data: Path) -> None:
         axis.axis("off")
         tables[name] = errors(model, frame, held_out)
     figures.save(figure, "filters.png")
-    figures.write_table("filters.csv", [{"bits": b, **{name: f"{t[b]:.5f}" for name, t in tables.items()}} for b in LENGTHS])
+    figures.write_table(
+        "filters.csv", [{"bits": b, **{name: f"{t[b]:.5f}" for name, t in tables.items()}} for b in LENGTHS]
+    )

@@ -1,4 +1,5 @@
-"""What the paper says of each figure, what ours shows, and where and why it differs. Numbers are read from the tables."""
+"""What the paper says of each figure, what ours shows, and where and why it differs. Numbers are read from the
+tables."""
 
 from __future__ import annotations
 
@@ -50,14 +51,20 @@ def precision() -> str:
     told = []
     for row in rows("precision.csv"):
         if row["codes"].startswith(("digits", "CIFAR-10, thumb")):
-            told.append(f"{row['codes']}, first {row['at']}: {row['ordered, nearest of it']} against {row['linear Hamming']}")
+            told.append(
+                f"{row['codes']}, first {row['at']}: {row['ordered, nearest of it']} against {row['linear Hamming']}"
+            )
     return "; ".join(told)
 
 
 def query_time(method: str, parameter: str, bits: int) -> str:
     """Microseconds of a query that is not in an index of a million codes."""
     wanted = (method, parameter, str(bits), "1000000", "new")
-    (us,) = (row["us"] for row in rows(TIMES / "queries.csv") if tuple(row[name] for name in ("method", "parameter", "bits", "count", "queries")) == wanted)
+    (us,) = (
+        row["us"]
+        for row in rows(TIMES / "queries.csv")
+        if tuple(row[name] for name in ("method", "parameter", "bits", "count", "queries")) == wanted
+    )
     return f"{float(us):,.3g}" if float(us) < 100 else f"{float(us):,.0f}"
 
 
@@ -76,7 +83,12 @@ def pca() -> Section:
         f"dropout and {plain:.0f} without; the principal angles between the subspaces are at most "
         f"{max(largest('pca.csv', 'principal angle, nested dropout'), largest('pca.csv', 'principal angle, standard')):.2f}.",
         "The expectation over b is summed, not drawn: neighbouring eigenvalues differ by as little as 0.7 %, and drawn cuts blur such pairs.",
-        (("pca.svg", "Left and middle: |cosine| of the angle between each unit's weights and each eigenvector, 0 white, 1 dark. Right: degrees between a unit and the eigenvector of its number; the dashed line is at 2 degrees."),),
+        (
+            (
+                "pca.svg",
+                "Left and middle: |cosine| of the angle between each unit's weights and each eigenvector, 0 white, 1 dark. Right: degrees between a unit and the eigenvector of its number; the dashed line is at 2 degrees.",
+            ),
+        ),
     )
 
 
@@ -88,7 +100,12 @@ def learned() -> list[Section]:
             "The same: noise from about the seventieth on without, filters throughout with unit sweeping.",
             "3,500 pictures of CIFAR-10 in place of 80 Million Tiny Images, which is withdrawn. A dropped unit is worth its mean here, not 0. Units are "
             "swept after training: swept from the start, the first were fixed as noise.",
-            (("filters.png", "The 100 units in order, row by row: a unit's weights as a picture, grey where they are 0."),),
+            (
+                (
+                    "filters.png",
+                    "The 100 units in order, row by row: a unit's weights as a picture, grey where they are 0.",
+                ),
+            ),
             "filters.csv",
             "Squared error of 500 pictures that nothing is trained on, as a share of their variance, from the first so many bits.",
         ),
@@ -97,7 +114,12 @@ def learned() -> list[Section]:
             "A 2-16-32-16-2 autoencoder of points on a pinwheel. Neighbourhoods of a query lie in one another; their borders run across the arms.",
             "The same. Shades count the leading bits that a place shares with the red query.",
             "The paper does not say its rho; here it is 0.9. No sweeping: in a network that goes on learning a fixed unit's meaning drifts.",
-            (("pinwheel.png", "The training data, and five queries (red). The lighter a place, the more leading bits its code shares with the query's."),),
+            (
+                (
+                    "pinwheel.png",
+                    "The training data, and five queries (red). The lighter a place, the more leading bits its code shares with the query's.",
+                ),
+            ),
             "pinwheel.csv",
             "How many of 3,000 points share so many leading bits with each of the five queries.",
         ),
@@ -122,7 +144,12 @@ def searched(times: tuple[tuple[str, str], ...]) -> list[Section]:
             "for R = 512, 128, 32, 8 and 2, the first 24 pictures of each in the order of the data.",
             "4,000 pictures, not 79 million, so that small neighbourhoods are less alike than the paper's. <code>thumb</code> never saw CIFAR-10: it is "
             "trained on 137 openly licensed photos.",
-            (("neighbours.png", "Four queries, on the left; the rows beside each are its neighbourhoods for R = 512, 128, 32, 8 and 2."),),
+            (
+                (
+                    "neighbours.png",
+                    "Four queries, on the left; the rows beside each are its neighbourhoods for R = 512, 128, 32, 8 and 2.",
+                ),
+            ),
         ),
         Section(
             "Quality of ordered retrieval",
@@ -166,7 +193,10 @@ def compressed() -> Section:
         "cuts last is worth next to nothing (1023 bits leave 0.1 % more error than 1024), so that near full length it is as good as the whole standard model. "
         "\nJPEG's scans are without headers and with the standard tables; an autoencoder's weights are not counted either.",
         (
-            ("code.svg", "Error by length of code: left the lengths that the paper shows, right all that JPEG and nestcast's own codec need too."),
+            (
+                "code.svg",
+                "Error by length of code: left the lengths that the paper shows, right all that JPEG and nestcast's own codec need too.",
+            ),
             ("sheet-linear.png", "The linear code. From above: 16, 64, 128, 256 and 1024 bits, and the originals."),
             ("sheet-deep.png", "The deep code, the same rows."),
         ),

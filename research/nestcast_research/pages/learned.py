@@ -1,7 +1,8 @@
 """Learned codes for search on MNIST: what is trained, and what its codes are.
 
-Every code searches the same pictures: 50,000 of the training part, asked for by the first 1,000 of the test part. Settings were chosen on 10,000 others
-of the training part. Nearest neighbours are found among all 60,000, for all 10,000 of the test part.
+Every code searches the same pictures: 50,000 of the training part, asked for by the first 1,000 of the test part.
+Settings were chosen on 10,000 others of the training part. Nearest neighbours are found among all 60,000, for all
+10,000 of the test part.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ POINTS_AXES = 30  # that nearest neighbours are found along, beside learned poin
 TURNS = 50  # of ITQ
 SEED = 1
 LENGTHS = (8, 16, 32, 64, 512)  # that codes are cut at
-KNOWN = {0.01: 0.01, 0.05: 0.01, 0.1: 0.001}  # shares of labels of Figure 5, and 1 - lambda of what is regularised with them
+KNOWN = {
+    0.01: 0.01,
+    0.05: 0.01,
+    0.1: 0.001,
+}  # shares of labels of Figure 5, and 1 - lambda of what is regularised with them
 TRAINED = (8, 16, 32, 64)  # that codes are trained for
 
 Encode = Callable[[torch.Tensor], torch.Tensor]  # samples (N, 784) of 0..1 to a code (N, K)
@@ -41,7 +46,8 @@ Encode = Callable[[torch.Tensor], torch.Tensor]  # samples (N, 784) of 0..1 to a
 
 @dataclass(frozen=True)
 class Learned:
-    """A model by its settings' file, its code's length where that is not the file's, and the family that it has in tables."""
+    """A model by its settings' file, its code's length where that is not the file's, and the family that it has in
+    tables."""
 
     settings: str
     bits: int
@@ -60,7 +66,9 @@ class Learned:
 
     def read_settings(self) -> Settings:
         settings = load(SETTINGS / f"{self.settings}.toml")
-        changed = {name: value for name, value in (("labels", self.known), ("reconstruction", self.reconstruction)) if value}
+        changed = {
+            name: value for name, value in (("labels", self.known), ("reconstruction", self.reconstruction)) if value
+        }
         return dataclasses.replace(settings, name=self.name, widths=(*settings.widths[:-1], self.bits), **changed)
 
 
@@ -74,7 +82,10 @@ EMBEDDINGS = (
     *(Learned("nca-bits", bits, "NCA, bits", labels=True) for bits in TRAINED),
     Learned("nca-bits-nested", 512, "NCA, bits, nested", labels=True),
 )
-STACKS = (Learned("stack-deep", 30, "what the paper's network starts from"), Learned("stack", 30, "what its variants start from"))
+STACKS = (
+    Learned("stack-deep", 30, "what the paper's network starts from"),
+    Learned("stack", 30, "what its variants start from"),
+)
 POINTS = (
     Learned("nca", 30, "nonlinear NCA", labels=True),
     Learned("nca-likelihood", 30, "nonlinear NCA, by log likelihood", labels=True),
@@ -85,7 +96,17 @@ POINTS = (
     Learned("nca-regularised", 30, "NCA, one hidden layer, regularised", labels=True),
     Learned("nca-split", 50, "NCA, one hidden layer, split", labels=True),
     *(Learned("nca-few", 30, f"NCA, one hidden layer, {100 * known:.0f} % of labels", True, known) for known in KNOWN),
-    *(Learned("nca-few-regularised", 30, f"NCA, one hidden layer, {100 * known:.0f} % of labels, regularised", True, known, reconstruction) for known, reconstruction in KNOWN.items()),
+    *(
+        Learned(
+            "nca-few-regularised",
+            30,
+            f"NCA, one hidden layer, {100 * known:.0f} % of labels, regularised",
+            True,
+            known,
+            reconstruction,
+        )
+        for known, reconstruction in KNOWN.items()
+    ),
     Learned("nca-rectified", 30, "NCA, rectified, along 64 axes", labels=True),
     Learned("nca-convolutional", 64, "convolutional NCA", labels=True),
     Learned("nca-convolutional-today", 64, "convolutional NCA, as of today", labels=True),
@@ -105,7 +126,12 @@ PHOTOS = (
     Learned("bernoulli-photos-nested", 512, "Bernoulli VAE, nested"),
 )
 TEXTS, FEATURES, CIFAR = (
-    tuple(Learned(f"{latent}-{what}", bits, f"{latent.capitalize()} VAE") for latent in ("bernoulli", "gaussian") for bits in (8, 16, 32)) for what in ("texts", "features", "cifar")
+    tuple(
+        Learned(f"{latent}-{what}", bits, f"{latent.capitalize()} VAE")
+        for latent in ("bernoulli", "gaussian")
+        for bits in (8, 16, 32)
+    )
+    for what in ("texts", "features", "cifar")
 )
 ALL = (*HASHES, *EMBEDDINGS, *STACKS, *POINTS, *PLANES, *PICTURES, *PHOTOS, *TEXTS, *FEATURES, *CIFAR)
 
@@ -121,8 +147,8 @@ def train(data: Path, runs: tuple[Learned, ...] = ALL) -> None:
 
 
 class Test:
-    """What is searched, in samples (N, D), of digits (50000, 784) in 0..1, and what it is searched for; and what nearest neighbours are found
-    among: the held-out part too."""
+    """What is searched, in samples (N, D), of digits (50000, 784) in 0..1, and what it is searched for; and what
+    nearest neighbours are found among: the held-out part too."""
 
     def __init__(self, data: Path, name: str = "digits"):
         self.data, (self.asked, wanted) = labelled.load(name, data), labelled.test(name, data)
@@ -139,7 +165,9 @@ class Test:
 def embedding_model(one: Learned) -> tuple[Embedding, Frame | None]:
     state = read_weights(one.weights)
     settings = one.read_settings()
-    model = Embedding(settings if settings.classed else dataclasses.replace(settings, reconstruction=0.0))  # others have no decoder
+    model = Embedding(
+        settings if settings.classed else dataclasses.replace(settings, reconstruction=0.0)
+    )  # others have no decoder
     model.load_state_dict({name: value for name, value in state.items() if not name.startswith("frame.")})
     return model.eval(), Frame.from_state(state) if "frame.mean" in state else None
 
@@ -163,11 +191,14 @@ def rivals(test: Test, bits: int) -> dict[str, Encode]:
     if bits <= AXES:
         found["signs of principal components"] = projections.principal_directions(y, bits)
         found["ITQ"] = projections.iterative_quantisation(y, bits, TURNS, SEED)
-    return {name: lambda samples, of=projection: of.encode(frame.coordinates(samples)) for name, projection in found.items()}
+    return {
+        name: lambda samples, of=projection: of.encode(frame.coordinates(samples)) for name, projection in found.items()
+    }
 
 
 @functools.cache
 def ordered() -> Encode:
-    """The code of digits.toml: nested dropout over the bits of an autoencoder (Rippel, Gelbart and Adams), 128 of them."""
+    """The code of digits.toml: nested dropout over the bits of an autoencoder (Rippel, Gelbart and Adams), 128 of
+    them."""
     model, frame = code_package.read(load(SETTINGS / "digits.toml"), WEIGHTS / "digits.npz")
     return torch.no_grad()(lambda samples: model.encode(frame.coordinates(samples)) > 0)

@@ -24,7 +24,9 @@ def draw_lengths() -> None:
         for name in dict.fromkeys(code for code, _ in found):
             points = sorted((bits, value) for (code, bits), value in found.items() if code == name)
             axis.semilogx(*zip(*points), "o-", base=2, ms=3, label=name)
-        axis.set(xlabel="bits of a code", ylabel=column, ylim=(0, 1), xticks=learned.LENGTHS, xticklabels=learned.LENGTHS)
+        axis.set(
+            xlabel="bits of a code", ylabel=column, ylim=(0, 1), xticks=learned.LENGTHS, xticklabels=learned.LENGTHS
+        )
         axis.grid(alpha=0.3)
     axes[1].legend(fontsize=7, loc="lower right")
     figures.save(figure, "codes-lengths.svg")
@@ -48,11 +50,17 @@ def draw_activations() -> None:
     figure, axes = figures.panels(2, 2, (9, 5.2))
     for i, name in enumerate((BERNOULLI, GAUSSIAN)):
         own = [row for row in found if row["code"] == name]
-        for axis, (at, share) in zip(axes[2 * i : 2 * i + 2], (("activation", "share"), ("share of ones", "share of bits"))):
+        for axis, (at, share) in zip(
+            axes[2 * i : 2 * i + 2], (("activation", "share"), ("share of ones", "share of bits"))
+        ):
             places = [float(row[at]) for row in own]
             axis.bar(places, [float(row[share]) for row in own], width=places[1] - places[0])
             of = "before the threshold" if at == "activation" else "behind it"
-            axis.set(title=f"{name}, {of}", xlabel="activation" if at == "activation" else "share of digits for which a bit is one", ylabel="share of activations" if at == "activation" else "share of bits")
+            axis.set(
+                title=f"{name}, {of}",
+                xlabel="activation" if at == "activation" else "share of digits for which a bit is one",
+                ylabel="share of activations" if at == "activation" else "share of bits",
+            )
     figures.save(figure, "codes-activations.svg")
 
 

@@ -32,8 +32,14 @@ def variational() -> Section:
         "Digits' pixels are given along 64 principal axes; for features of a convolutional network, as the paper has them, see the next section. The reconstruction's noise is normal. Both latents "
         "have the same layers, 64-256-K and back, the same steps and the same weight of the divergence. The temperature falls from 1 to 0.3. One run each.",
         (
-            ("codes-lengths.svg", "MAP and precision of the first 100, by the length of a code; NCA alone knows the classes."),
-            ("codes-balls.svg", "Ball search with 32 bits: all codes within a Hamming distance of the query's, what share of them is of its class, and what share of its class they are."),
+            (
+                "codes-lengths.svg",
+                "MAP and precision of the first 100, by the length of a code; NCA alone knows the classes.",
+            ),
+            (
+                "codes-balls.svg",
+                "Ball search with 32 bits: all codes within a Hamming distance of the query's, what share of them is of its class, and what share of its class they are.",
+            ),
         ),
     )
 
@@ -43,11 +49,16 @@ def collection(table: str, code: str, column: str = "MAP") -> dict[int, str]:
     return {int(row["bits"]): row[column] for row in rows(table) if row["code"] == code}
 
 
-def measures(table: str, columns: tuple[str, ...] = ("MAP",), names: tuple[str, ...] = (BERNOULLI, GAUSSIAN, "ITQ", "LSH")) -> str:
+def measures(
+    table: str, columns: tuple[str, ...] = ("MAP",), names: tuple[str, ...] = (BERNOULLI, GAUSSIAN, "ITQ", "LSH")
+) -> str:
     """What these codes have at all lengths that were trained, by column."""
     lengths = tuple(collection(table, GAUSSIAN))
     of = lambda code, column: ", ".join(collection(table, code, column)[bits] for bits in lengths)
-    said = (f"{column} at {', '.join(map(str, lengths))} bits: " + "; ".join(f"{code} {of(code, column)}" for code in names) for column in columns)
+    said = (
+        f"{column} at {', '.join(map(str, lengths))} bits: " + "; ".join(f"{code} {of(code, column)}" for code in names)
+        for column in columns
+    )
     return ". ".join(one[0].upper() + one[1:] for one in said)
 
 
@@ -56,7 +67,13 @@ def ahead(table: str, rival: str = GAUSSIAN) -> str:
     own, other = collection(table, BERNOULLI), collection(table, rival)
     lengths = tuple(collection(table, GAUSSIAN))
     won = [bits for bits in lengths if float(own[bits]) > float(other[bits])]
-    return "at no length" if not won else "at all lengths" if len(won) == len(lengths) else f"at {' and '.join(map(str, won))} bits alone"
+    return (
+        "at no length"
+        if not won
+        else "at all lengths"
+        if len(won) == len(lengths)
+        else f"at {' and '.join(map(str, won))} bits alone"
+    )
 
 
 def convolved() -> Section:
@@ -102,7 +119,12 @@ def activations() -> Section:
         "Activations of a Bernoulli model crowd at 0 and 1, so that the threshold changes little; means of a Gaussian one crowd around it.",
         f"The same at {rows('codes-balls.csv')[0]['bits']} bits. A Gaussian bit is a one for half of the digits by the choice of its threshold, the median; a Bernoulli one need not be.",
         "Bits' shares of ones are over the 50,000 digits that are searched.",
-        (("codes-activations.svg", "Left: activations of all bits and digits, sigmoids of logits (Bernoulli) or means (Gaussian). Right: for how many digits each bit is a one."),),
+        (
+            (
+                "codes-activations.svg",
+                "Left: activations of all bits and digits, sigmoids of logits (Bernoulli) or means (Gaussian). Right: for how many digits each bit is a one.",
+            ),
+        ),
     )
 
 
@@ -192,7 +214,10 @@ def neighbours() -> Section:
 
 def few_labels() -> Section:
     plain, regularised, pixels = (few_errors(name) for name in FEW.values())
-    told = "; ".join(f"{share} % of labels {plain[share]:.2f} %, with reconstruction {regularised[share]:.2f} %, pixels {pixels[share]:.2f} %" for share in plain)
+    told = "; ".join(
+        f"{share} % of labels {plain[share]:.2f} %, with reconstruction {regularised[share]:.2f} %, pixels {pixels[share]:.2f} %"
+        for share in plain
+    )
     chance = {share: 100 * (2 * error / 100 * (1 - error / 100) / 10_000) ** 0.5 for share, error in plain.items()}
     better = [share for share in plain if regularised[share] < plain[share] - 2 * chance[share]]
     level = [share for share in plain if abs(regularised[share] - plain[share]) <= 2 * chance[share]]
@@ -207,7 +232,11 @@ def few_labels() -> Section:
     )
 
 
-FEW = {"NCA": "NCA, one hidden layer, {} % of labels", "NCA and reconstruction": "NCA, one hidden layer, {} % of labels, regularised", "pixels": "pixels, {} % of labels"}
+FEW = {
+    "NCA": "NCA, one hidden layer, {} % of labels",
+    "NCA and reconstruction": "NCA, one hidden layer, {} % of labels, regularised",
+    "pixels": "pixels, {} % of labels",
+}
 
 
 def few_errors(name: str) -> dict[int, float]:
@@ -223,7 +252,12 @@ def styles() -> Section:
         "Three blocks of columns, one for each of the three free units that vary most. A row is a test digit, on the left of each block, and what its own code decodes to as that unit alone moves from two "
         "standard deviations below its mean to two above.",
         "The free units begin at random, since the pretrained machines end in 30 units. Moving one alone changes little: thickness, the ends and the closing of strokes; the class stays.",
-        (("codes-styles.png", "Test digits (first column of each block) and what their codes decode to as one free unit moves; a block for each of three units."),),
+        (
+            (
+                "codes-styles.png",
+                "Test digits (first column of each block) and what their codes decode to as one free unit moves; a block for each of three units.",
+            ),
+        ),
     )
 
 
@@ -280,7 +314,8 @@ SURE = 0.95  # of changed photos' originals that the default is to find first
 
 
 def sure_of_photos() -> list[dict[str, str]]:
-    """Packages' codes that were trained on photos, without classes, and find so many originals as the index looks for them."""
+    """Packages' codes that were trained on photos, without classes, and find so many originals as the index looks for
+    them."""
     trained = (row for row in rows("codes-photographs.csv") if row["package"] and row["trained on"] == "photos")
     return [row for row in trained if float(row["originals first of neighbourhoods"]) >= SURE]
 
@@ -328,10 +363,10 @@ def everything() -> Section:
         "Classes are used in training where <em>labels</em> says so. LSH: signs of random projections; ITQ: principal axes, turned.",
         "Principal axes and ITQ have at most the 64 axes that digits are given along; the ordered code of <code>digits</code> has 128 bits. The time of a query is that of the "
         "index for codes of this length, by any of these families (codes of 8 bits are not in that table; in order they take half to seven tenths of the time of 16): microseconds among 100,000 independent codes in order (R = 32) and one by one, of "
-        "<code>benches/results/retrieval/queries.csv</code>; Figure 3 of <a href=\"index.html\">the paper's page</a>. MAP and precision are those of the ranking one by one. "
+        '<code>benches/results/retrieval/queries.csv</code>; Figure 3 of <a href="index.html">the paper\'s page</a>. MAP and precision are those of the ranking one by one. '
         "<code>python -m nestcast_research.pages.packages OUT</code> makes of each model of a binary code a package that <code>nestcast index DIR --model OUT/NAME</code> takes. None of digits is built in: they know digits alone. "
         "For photos see the table above.\nTimes are of today's index, among codes of no model, all in one run at real-time priority on one of the two threads of a processor's core, the other one busy "
-        "(<a href=\"../../docs/measurements.md#search\">docs/measurements.md</a>).\n"
+        '(<a href="../../docs/measurements.md#search">docs/measurements.md</a>).\n'
         "NCA's bits are better neighbours the more there are, but rank worse by MAP from 32 on: the objective asks for near neighbours of a class, not for one place of it, and 10,000 digits have 181, 1,882, 6,710 and 9,678 different codes at 8, 16, 32 and 64 "
         "bits. At 8 a digit shares its code with some 500 of 10,000, of which 78 % are of its class; all are equally near, so that the vote of 3 errs on 17 % of held-out digits and the whole code's majority on 15 %. So neighbours say little of so short a code, and the whole ranking does.",
         (),
@@ -341,4 +376,20 @@ def everything() -> Section:
 
 
 def sections() -> list[Section]:
-    return [variational(), convolved(), cifar(), activations(), quantisation(), documents(), nested(), neighbours(), few_labels(), styles(), convolutional(), pictures(), scatter(), of_photographs(), everything()]
+    return [
+        variational(),
+        convolved(),
+        cifar(),
+        activations(),
+        quantisation(),
+        documents(),
+        nested(),
+        neighbours(),
+        few_labels(),
+        styles(),
+        convolutional(),
+        pictures(),
+        scatter(),
+        of_photographs(),
+        everything(),
+    ]

@@ -1,8 +1,9 @@
 """Every figure of the paper, drawn from the committed weights into ../paper: python paper/make.py --data DIR.
 
-DIR holds cifar10/, mnist/ and photos/. --train trains all models first, in runs/, and takes their weights and packages (twenty
-minutes of a core); without it the figures take minutes. `make.py codes` is of the learned codes for search and their page, codes.html, alone,
-`make.py ordered` of nested dropout's. --program PATH measures nestcast's own codec anew with that program.
+DIR holds cifar10/, mnist/ and photos/. --train trains all models first, in runs/, and takes their weights and packages
+(twenty minutes of a core); without it the figures take minutes. `make.py codes` is of the learned codes for search and
+their page, codes.html, alone, `make.py ordered` of nested dropout's. --program PATH measures nestcast's own codec anew
+with that program.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from nestcast_train.settings import load
 
 RESEARCH = ("pinwheel", "filters", "filters-swept", "cifar-standard", "digits")
 PACKAGED = ("cifar-linear", "cifar-deep")
-TRAINED = (*RESEARCH, "cifar-linear-first", "cifar-linear-second", "cifar-linear", "cifar-deep-first", "cifar-deep")  # each behind what it starts from
+TRAINED = (
+    *RESEARCH,
+    "cifar-linear-first",
+    "cifar-linear-second",
+    "cifar-linear",
+    "cifar-deep-first",
+    "cifar-deep",
+)  # each behind what it starts from
 
 
 def train(data: Path) -> None:
@@ -39,7 +47,9 @@ def main() -> None:
     parser.add_argument("part", nargs="?", choices=("ordered", "codes"), help="default: both")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--data", type=Path)
-    source.add_argument("--page", action="store_true", help="write the page alone, from the tables and figures that there are")
+    source.add_argument(
+        "--page", action="store_true", help="write the page alone, from the tables and figures that there are"
+    )
     parser.add_argument("--train", action="store_true", help="train all models first")
     parser.add_argument("--program", type=Path, help="nestcast, to measure its codec on Figure 5")
     arguments = parser.parse_args()

@@ -1,7 +1,8 @@
 """Packages of the codes of codes.html, for `nestcast index DIR --model OUT/NAME`: python paper/packages.py OUT.
 
-Every binary code of digits or photos that a model makes, from the committed weights, as OUT/NAME, such as OUT/bernoulli-32. They are not among the built-in ones: most
-know digits alone, whose terms are not stated, and of photos the table says what is best.
+Every binary code of digits or photos that a model makes, from the committed weights, as OUT/NAME, such as
+OUT/bernoulli-32. They are not among the built-in ones: most know digits alone, whose terms are not stated, and of
+photos the table says what is best.
 """
 
 from __future__ import annotations
@@ -17,7 +18,12 @@ from nestcast_train.codes import code_package
 from nestcast_train.settings import load
 
 TERMS = "not stated; for research alone"
-DIGITS = {"version": "0.1.0", "licence": TERMS, "decoder": False, "data": [{"name": "MNIST", "files": 50_000, "licence": TERMS}]}
+DIGITS = {
+    "version": "0.1.0",
+    "licence": TERMS,
+    "decoder": False,
+    "data": [{"name": "MNIST", "files": 50_000, "licence": TERMS}],
+}
 
 
 def write(settings: code_package.CodeSettings, weights: Path, folder: Path, package: dict) -> None:

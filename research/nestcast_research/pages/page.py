@@ -10,7 +10,9 @@ from pathlib import Path
 
 from nestcast_research.places import PAGES
 
-TIMES = Path("../../benches/results/retrieval")  # Figure 3, which `cargo xtask measure retrieval` draws; relative to the page
+TIMES = Path(
+    "../../benches/results/retrieval"
+)  # Figure 3, which `cargo xtask measure retrieval` draws; relative to the page
 STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
@@ -59,7 +61,9 @@ def number(text: str) -> bool:
     return not text.strip("0123456789.-")
 
 
-def pivoted(path: Path, rows: str, columns: str, value: str, caption: str, kept: Callable[[str], bool] = lambda _: True) -> str:
+def pivoted(
+    path: Path, rows: str, columns: str, value: str, caption: str, kept: Callable[[str], bool] = lambda _: True
+) -> str:
     """A table in which one column's values become columns: a row for each value of `rows`, in order."""
     with open(path, encoding="utf-8") as file:
         found = [row for row in csv.DictReader(file) if kept(row[columns])]
@@ -73,7 +77,9 @@ def pivoted(path: Path, rows: str, columns: str, value: str, caption: str, kept:
 def tabled(part: Section) -> str:
     path = PAGES / part.table
     if part.table == "code.csv":  # Figure 5's curves of the codes
-        return pivoted(path, "bits", "coder", "error", part.caption, lambda coder: not coder.startswith(("JPEG", "nestcast")))
+        return pivoted(
+            path, "bits", "coder", "error", part.caption, lambda coder: not coder.startswith(("JPEG", "nestcast"))
+        )
     if part.table == "pinwheel.csv":
         return pivoted(path, "bits", "query", "points", part.caption)
     return table(path, part.caption)
@@ -81,14 +87,28 @@ def tabled(part: Section) -> str:
 
 def section(part: Section) -> str:
     terms = (("Paper", part.claim), ("Here", part.found), ("Differs", part.differs))
-    listed = "".join(f"<dt>{name}</dt>" + "".join(f"<dd>{line}</dd>" for line in text.split("\n")) for name, text in terms)
-    shown = "".join(f'<figure><div class="scroll"><img src="{name}" alt="{html.escape(part.title)}"></div><figcaption>{what}</figcaption></figure>' for name, what in part.pictures)
+    listed = "".join(
+        f"<dt>{name}</dt>" + "".join(f"<dd>{line}</dd>" for line in text.split("\n")) for name, text in terms
+    )
+    shown = "".join(
+        f'<figure><div class="scroll"><img src="{name}" alt="{html.escape(part.title)}"></div><figcaption>{what}</figcaption></figure>'
+        for name, what in part.pictures
+    )
     return f"<section><h2>{part.title}</h2><dl>{listed}</dl>{shown}{tabled(part) if part.table else ''}</section>"
 
 
 def times() -> tuple[tuple[str, str], ...]:
-    drawn = (("count.svg", "over the number of codes of 512 bits"), ("length.svg", "over the length of a million codes"))
-    return tuple(((TIMES / name).as_posix(), f"Processor time of a query {what}, of a code that is not in the index; both axes are logarithmic. R is the least number of codes that ordered retrieval gives.") for name, what in drawn)
+    drawn = (
+        ("count.svg", "over the number of codes of 512 bits"),
+        ("length.svg", "over the length of a million codes"),
+    )
+    return tuple(
+        (
+            (TIMES / name).as_posix(),
+            f"Processor time of a query {what}, of a code that is not in the index; both axes are logarithmic. R is the least number of codes that ordered retrieval gives.",
+        )
+        for name, what in drawn
+    )
 
 
 def write(name: str, title: str, about: str, sections: list[Section]) -> None:

@@ -1,8 +1,9 @@
 """The frozen coder on whole photos, as arrays: what an encoder makes of one, and what a decoder knows at a cut.
 
-A port of the Rust codec for photos whose sides are multiples of 64, from the shipped tables.bin alone (spec/bitstream.md,
-"Quantiser" and "Linear transform"). Cuts are given as the passes that each subband had, as in model.py; in a stream the subband that
-a cut falls in had part of its pass. Tests compare it with its inverse; runs.md says how it was compared with Rust.
+A port of the Rust codec for photos whose sides are multiples of 64, from the shipped tables.bin alone
+(spec/bitstream.md, "Quantiser" and "Linear transform"). Cuts are given as the passes that each subband had, as in
+model.py; in a stream the subband that a cut falls in had part of its pass. Tests compare it with its inverse; runs.md
+says how it was compared with Rust.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import itertools
 import math
 import struct
 from pathlib import Path
@@ -28,7 +30,12 @@ MAX_LEVEL = 2**15 - 1
 DETAILS = 4  # levels whose details a window holds; the coarser ones are composed for the whole photo
 COARSE = 2**DETAILS
 CODE_BLOCK = 8  # coefficients each way that are coded together
-MARGINS = (32, 32, 64, 64)  # pixels that a window knows beyond its own, by level, so that its details' borders do not show
+MARGINS = (
+    32,
+    32,
+    64,
+    64,
+)  # pixels that a window knows beyond its own, by level, so that its details' borders do not show
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,14 +76,15 @@ def slices(height: int, width: int) -> list[range]:
     bands = -(-height // SLICE_ROWS)
     count = min(max(height * width // SLICE_PIXELS, 1), 64, bands)
     border = [min(i * bands // count * SLICE_ROWS, height) for i in range(count + 1)]
-    return [range(a, b) for a, b in zip(border, border[1:])]
+    return [range(a, b) for a, b in itertools.pairwise(border)]
 
 
 # Wavelet. Details are (components, bands HL LH HH, h, w); all sides are even.
 
 
 def shifted(source: np.ndarray, parity: int) -> list[np.ndarray]:
-    """Along the last axis: the samples one and three before and behind each of the other parity, as near and far sums."""
+    """Along the last axis: the samples one and three before and behind each of the other parity, as near and far
+    sums."""
     half = source.shape[-1]
     before, behind = (2, 1) if parity else (1, 2)
     outside = [*range(-before, 0), *range(half, half + behind)]
@@ -143,7 +151,9 @@ def rotated(bands: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     down, across = matrix.shape[:2]
     h, w = (n // m for n, m in zip(bands.shape[2:], (down, across)))
     parts = bands.reshape(3, 3, down, h, across, w)
-    weights = matrix.astype(np.float32).transpose(2, 3, 0, 1)[:, :, None, :, None, :, None]  # to, from, 1, down, 1, across, 1
+    weights = matrix.astype(np.float32).transpose(2, 3, 0, 1)[
+        :, :, None, :, None, :, None
+    ]  # to, from, 1, down, 1, across, 1
     return np.stack([sum(weights[i, j] * parts[j] for j in range(3)) for i in range(3)]).reshape(bands.shape)
 
 
@@ -164,20 +174,29 @@ class Coded:
 def encode(picture: np.ndarray, tables: Tables, correct=None) -> Coded:
     """picture: (H, W, 3) 0..255, sides multiples of 64; `correct`: planes -> what the analysis network adds to them."""
     own = axes.axes(axes.search(picture))
-    planes = np.einsum("ij,hwj->ihw", own.astype(np.float32), picture.astype(np.float32) - 128) / np.float32(PLANE_SCALE)
+    planes = np.einsum("ij,hwj->ihw", own.astype(np.float32), picture.astype(np.float32) - 128) / np.float32(
+        PLANE_SCALE
+    )
     if correct is not None:
         planes = planes + correct(planes)
     low, details = decompose(planes, tables.taps)
     angles = []
     for rows in slices(*picture.shape[:2]):
-        within = [bands[:, :, rows.start >> l : rows.stop >> l] for l, bands in enumerate(details[: rotation_search.COARSEST_LEVEL], 1)]
-        angles.append(rotation_search.rotations(within, [tables.steps_of(l) for l in range(1, rotation_search.COARSEST_LEVEL + 1)]))
+        within = [
+            bands[:, :, rows.start >> level : rows.stop >> level]
+            for level, bands in enumerate(details[: rotation_search.COARSEST_LEVEL], 1)
+        ]
+        angles.append(
+            rotation_search.rotations(
+                within, [tables.steps_of(level) for level in range(1, rotation_search.COARSEST_LEVEL + 1)]
+            )
+        )
     angles = np.concatenate(angles)
     matrix = rotation_search.matrices(angles)
     for level in range(rotations.LEVELS):
         details[level] = rotated(details[level], matrix)
     exact = [low / tables.steps[:3, None, None]]
-    exact += [details[l - 1] / tables.steps_of(l)[:, :, None, None] for l in range(LEVELS, 0, -1)]
+    exact += [details[level - 1] / tables.steps_of(level)[:, :, None, None] for level in range(LEVELS, 0, -1)]
     levels = [np.clip(np.trunc(bands), -MAX_LEVEL, MAX_LEVEL).astype(np.int16) for bands in exact]
     shape = picture.shape[:2]
     return Coded(own, angles, levels[0], levels[:0:-1], errors(by_subband(exact), tables, shape))
@@ -199,7 +218,7 @@ class Grid:
     @staticmethod
     def of(shape: tuple[int, int], level: int, rows: slice = slice(None), columns: slice = slice(None)) -> Grid:
         """For a photo of so many pixels; `rows` and `columns` of the level's coefficients alone."""
-        height, width = (n >> level for n in shape)
+        _height, width = (n >> level for n in shape)
         across, first, lines = -(-width // CODE_BLOCK), 0, []
         for number, own in enumerate(slices(*shape)):
             count = (own.stop >> level) - (own.start >> level)
@@ -223,8 +242,8 @@ class Grid:
         return slice(first, end), directions
 
 
-# In arrays of `bordered`: the coefficients; of each of the eight directions the neighbours there, whether coefficient and neighbour
-# are in one slice, and whether the neighbour's block does not come later too.
+# In arrays of `bordered`: the coefficients; of each of the eight directions the neighbours there, whether coefficient
+# and neighbour are in one slice, and whether the neighbour's block does not come later too.
 Neighbours = tuple[slice, list[tuple[slice, np.ndarray, np.ndarray]]]
 
 
@@ -236,8 +255,8 @@ def bordered(part: np.ndarray) -> np.ndarray:
 
 
 def near(before: np.ndarray, now: np.ndarray, neighbours: Neighbours, open_to=None) -> np.ndarray:
-    """Which coefficients are coded in pass 0 of a plane, by which those of `before` are significant already and those of
-    `now` become so at the latest: next to any of `before`, or of what was found in this pass in no later block.
+    """Which coefficients are coded in pass 0 of a plane, by which those of `before` are significant already and those
+    of `now` become so at the latest: next to any of `before`, or of what was found in this pass in no later block.
     `open_to`: the coefficients that the pass has come to."""
     shape, (here, directions) = before.shape, neighbours
     before = bordered(before)
@@ -287,7 +306,8 @@ class Known:
 
 
 def passes(cut: float) -> np.ndarray:
-    """(subbands,): passes of the current plane that each subband had; the fraction is that of its blocks that had one more."""
+    """(subbands,): passes of the current plane that each subband had; the fraction is that of its blocks that had one
+    more."""
     position = (1 - (cut - math.floor(cut))) * PASSES * SUBBANDS
     began = position - np.arange(SUBBANDS)
     turn = np.clip(np.floor(began / SUBBANDS), -1, PASSES - 1)  # the last pass that began
@@ -337,14 +357,22 @@ def coarse(coded: Coded, cut: float, tables: Tables) -> np.ndarray:
     details = []
     for level in range(DETAILS + 1, LEVELS + 1):
         own = coded.details[level - 1]
-        bands = known(own.reshape(9, *own.shape[2:]), first_subband(level), cut, tables, Grid.of(shape, level)).value.reshape(own.shape)
-        details.append(rotated(bands, rotation_search.matrices(coded.angles).swapaxes(2, 3)) if level <= rotations.LEVELS else bands)
+        bands = known(
+            own.reshape(9, *own.shape[2:]), first_subband(level), cut, tables, Grid.of(shape, level)
+        ).value.reshape(own.shape)
+        details.append(
+            rotated(bands, rotation_search.matrices(coded.angles).swapaxes(2, 3))
+            if level <= rotations.LEVELS
+            else bands
+        )
     return compose(low, details, DETAILS + 1, tables.taps)
 
 
-def window(coded: Coded, cut: float, tables: Tables, y: int, x: int, size: tuple[int, int]) -> tuple[np.ndarray, list[Known]]:
-    """Planes (3, *size) that the linear decoder has at a cut, from pixel (y, x), a multiple of 32 as is the size; and what is
-    known of the details of levels 1..4 there."""
+def window(
+    coded: Coded, cut: float, tables: Tables, y: int, x: int, size: tuple[int, int]
+) -> tuple[np.ndarray, list[Known]]:
+    """Planes (3, *size) that the linear decoder has at a cut, from pixel (y, x), a multiple of 32 as is the size; and
+    what is known of the details of levels 1..4 there."""
     whole = tuple(n * rotation_search.SIDE for n in coded.angles.shape[:2])
     asked = [(at, at + n) for at, n in zip((y, x), size)]
     low, around, knowledge = coarse(coded, cut, tables), [(0, n) for n in whole], []
@@ -354,7 +382,9 @@ def window(coded: Coded, cut: float, tables: Tables, y: int, x: int, size: tuple
         rows, columns = (slice(start >> level, end >> level) for start, end in own)
         levels, grid = np.asarray(coded.details[level - 1][:, :, rows, columns]), Grid.of(whole, level, rows, columns)
         bands = known(levels.reshape(9, *levels.shape[2:]), first_subband(level), cut, tables, grid)
-        angles = coded.angles[tuple(slice(start // rotation_search.SIDE, end // rotation_search.SIDE) for start, end in own)]
+        angles = coded.angles[
+            tuple(slice(start // rotation_search.SIDE, end // rotation_search.SIDE) for start, end in own)
+        ]
         details = rotated(bands.value.reshape(levels.shape), rotation_search.matrices(angles).swapaxes(2, 3))
         inner = within(asked, own, level)
         knowledge.append(Known(*(part[inner] for part in (bands.value, bands.significant))))
@@ -364,7 +394,9 @@ def window(coded: Coded, cut: float, tables: Tables, y: int, x: int, size: tuple
 
 def within(part: list[tuple[int, int]], whole: list[tuple[int, int]], level: int) -> tuple[slice, ...]:
     """Where in arrays of a level, of the pixels `whole`, the pixels `part` are: (start, end) down and across."""
-    return slice(None), *(slice((start - first) >> level, (end - first) >> level) for (start, end), (first, _) in zip(part, whole))
+    return slice(None), *(
+        slice((start - first) >> level, (end - first) >> level) for (start, end), (first, _) in zip(part, whole)
+    )
 
 
 def to_rgb(planes: np.ndarray, own: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The post-filter behind a network, with its derivative: what a network is trained through.
 
-A filter's taps are constants, its class is that of the samples as they are, and a difference that is clipped has the derivative 0, any other
-1. Samples are floats here and not rounded.
+A filter's taps are constants, its class is that of the samples as they are, and a difference that is clipped has the
+derivative 0, any other 1. Samples are floats here and not rounded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class Filtered(torch.nn.Module):
         self.filters = filters
 
     def forward(self, planes: torch.Tensor, significant: torch.Tensor, cut: torch.Tensor) -> torch.Tensor:
-        """(B, 3, H, W) planes, (B, 3, H / 4, W / 4) of `post_filter.significance`, (B,) cuts -> (B, 3, H, W); sides are multiples of 8."""
+        """(B, 3, H, W) planes, (B, 3, H / 4, W / 4) of `post_filter.significance`, (B,) cuts -> (B, 3, H, W); sides are
+        multiples of 8."""
         planes = planes.float()
         clips = [clip_at(self.filters.step, one) for one in cut.tolist()]
         samples = (planes.detach() * UNIT).round().clamp(-MOST, MOST).int().numpy()
@@ -45,8 +46,8 @@ class Filtered(torch.nn.Module):
 class Change(torch.autograd.Function):
     """What the filter adds to the middle of padded planes.
 
-    With e(p) what the neighbour of p in one direction is above it, clipped, a tap takes e(p) - e(p'), where p' is the neighbour on the
-    other side: both differences of a pair are of one array.
+    With e(p) what the neighbour of p in one direction is above it, clipped, a tap takes e(p) - e(p'), where p' is the
+    neighbour on the other side: both differences of a pair are of one array.
     """
 
     @staticmethod
@@ -81,7 +82,8 @@ class Change(torch.autograd.Function):
 
 
 def ends(wide: torch.Tensor, way: tuple[int, int]) -> tuple[tuple, tuple]:
-    """Slices of (B, H + 4, W + 4): the samples whose neighbour so far down and right is inside, and those neighbours."""
+    """Slices of (B, H + 4, W + 4): the samples whose neighbour so far down and right is inside, and those
+    neighbours."""
     height, width = wide.shape[1:]
     (dy, dx) = way
     rows, columns = (max(-dy, 0), height - max(dy, 0)), (max(-dx, 0), width - max(dx, 0))

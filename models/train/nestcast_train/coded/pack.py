@@ -1,7 +1,7 @@
 """Code photos once with the frozen coder: python pack.py --photos DIR --out PACKED.
 
-Every training photo is coded at half size and full size, with noise and out of focus; every held-out one at both sizes. What
-is written already stays, so that an interrupted run goes on. windows.py cuts the levels anywhere.
+Every training photo is coded at half size and full size, with noise and out of focus; every held-out one at both sizes.
+What is written already stays, so that an interrupted run goes on. windows.py cuts the levels anywhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The post-filter of a package, of its tables or behind its network, ported to arrays (spec/bitstream.md, "Post-filter"), for what learns behind it.
+"""The post-filter of a package, of its tables or behind its network, ported to arrays (spec/bitstream.md,
+"Post-filter"), for what learns behind it.
 
 The Rust codec fits it (export.py has it do so); here it is applied.
 """
@@ -16,13 +17,30 @@ CUTS = (1, 3, 5)
 CLASSES, PHASES = 180, 4
 UNIT, MOST = 64, 32767  # samples are integers in 1/64
 MAX_CLIP, MAX_CHANGE, FIRST_LIMIT = 8191, 4095, 10
-PAIRS = ((0, 1), (0, 2), (1, 0), (2, 0), (1, 1), (1, -1), (1, 2), (1, -2), (2, 1), (2, -1), (2, 2), (2, -2))  # down, right
+PAIRS = (
+    (0, 1),
+    (0, 2),
+    (1, 0),
+    (2, 0),
+    (1, 1),
+    (1, -1),
+    (1, 2),
+    (1, -2),
+    (2, 1),
+    (2, -1),
+    (2, 2),
+    (2, -2),
+)  # down, right
 NEAR, CROSS = PAIRS[:6], (PAIRS[0], PAIRS[2])
 # Of each component's filter: from which component, which neighbours.
 TAPS = (((0, PAIRS),), ((1, NEAR), (0, NEAR), (2, CROSS)), ((2, NEAR), (0, NEAR), (1, CROSS)))
 # The same by source and neighbours: the components that look there, and the numbers of their taps.
 PLACES = {
-    (source, pair): [(c, own.index((source, pair))) for c, own in enumerate([(s, p) for s, pairs in taps for p in pairs] for taps in TAPS) if (source, pair) in own]
+    (source, pair): [
+        (c, own.index((source, pair)))
+        for c, own in enumerate([(s, p) for s, pairs in taps for p in pairs] for taps in TAPS)
+        if (source, pair) in own
+    ]
     for source in range(3)
     for pair in (PAIRS if source == 0 else NEAR)
 }
@@ -48,7 +66,9 @@ def change(wide: np.ndarray, dy: int, dx: int) -> np.ndarray:
     np.minimum(each, MAX_CHANGE, out=each)
     rows = each[0::4] + each[1::4] + each[2::4] + each[3::4]
     blocks = rows[:, 0::4] + rows[:, 1::4] + rows[:, 2::4] + rows[:, 3::4]
-    return (blocks[:-1, :-1] + blocks[:-1, 1:] + blocks[1:, :-1] + blocks[1:, 1:]).astype(np.int64)  # which are multiplied
+    return (blocks[:-1, :-1] + blocks[:-1, 1:] + blocks[1:, :-1] + blocks[1:, 1:]).astype(
+        np.int64
+    )  # which are multiplied
 
 
 def clip_at(step: int, cut: float) -> int:
@@ -65,8 +85,11 @@ def between(cut: float) -> tuple[int, int]:
 
 
 def significance(known: list[Known]) -> np.ndarray:
-    """(3, H / 4, W / 4) of the components' blocks: 4 less the finest level of 1, 2, 3 that has a significant coefficient there, 0 if none has."""
-    found = np.zeros((3, *known[1].significant.shape[1:]), np.uint8)  # level 2 has a coefficient of each band for a block
+    """(3, H / 4, W / 4) of the components' blocks: 4 less the finest level of 1, 2, 3 that has a significant
+    coefficient there, 0 if none has."""
+    found = np.zeros(
+        (3, *known[1].significant.shape[1:]), np.uint8
+    )  # level 2 has a coefficient of each band for a block
     for level in (3, 2, 1):
         bands = known[level - 1].significant
         band = bands.reshape(3, 3, *bands.shape[1:]).any(1)
@@ -80,7 +103,8 @@ def significance(known: list[Known]) -> np.ndarray:
 
 
 def classes(wide: np.ndarray, significant: np.ndarray, clip: int, component: int) -> np.ndarray:
-    """(H / 4, W / 4) classes of the blocks of planes that begin with a block; wide: `padded` samples; significant: of `significance`."""
+    """(H / 4, W / 4) classes of the blocks of planes that begin with a block; wide: `padded` samples; significant: of
+    `significance`."""
     h, v, d, e = (change(wide[component], *way) for way in ((0, 1), (1, 0), (1, 1), (1, -1)))
     activity = sum((h + v >= FIRST_LIMIT * clip << k).astype(int) for k in range(8))
     upright = np.maximum(h, v) * np.minimum(d, e) >= np.maximum(d, e) * np.minimum(h, v)
@@ -124,13 +148,19 @@ class PostFilter:
     def at(self, cut: float) -> list[np.ndarray]:
         """Taps by component, (taps, classes * phases) in 1/65536."""
         first, share = between(cut)
-        return [(taps[first] * (256 - share) + taps[first + 1] * share).reshape(CLASSES * PHASES, -1).T.copy() for taps in self.taps]
+        return [
+            (taps[first] * (256 - share) + taps[first + 1] * share).reshape(CLASSES * PHASES, -1).T.copy()
+            for taps in self.taps
+        ]
 
     def numbers(self, wide: np.ndarray, significant: np.ndarray, clip: int) -> list[np.ndarray]:
         """By component, (H, W): which of the filters is a sample's."""
         height, width = (n - 2 * WIDE for n in wide.shape[1:])
         phase = np.arange(height)[:, None] % 2 * 2 + np.arange(width) % 2
-        return [classes(wide, significant, clip, c).repeat(4, 0).repeat(4, 1) * PHASES + phase for c in range(len(self.taps))]
+        return [
+            classes(wide, significant, clip, c).repeat(4, 0).repeat(4, 1) * PHASES + phase
+            for c in range(len(self.taps))
+        ]
 
     def apply(self, planes: np.ndarray, known: list[Known], cut: float) -> np.ndarray:
         """(3, H, W) planes, filtered; sides are multiples of 8."""

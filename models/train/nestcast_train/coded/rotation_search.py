@@ -1,4 +1,5 @@
-"""An encoder's choice of the regions' rotations, as codec/src/subband/rotation_search.rs has it (spec/bitstream.md, "Encoders").
+"""An encoder's choice of the regions' rotations, as codec/src/subband/rotation_search.rs has it (spec/bitstream.md,
+"Encoders").
 
 Every square of two by two coefficients is six mean products of components; all searches of a slice go on side by side.
 """
@@ -94,8 +95,9 @@ class Squares:
         return best
 
     def groups(self) -> np.ndarray:
-        """Of each region: the square of two by two regions that it is in, if that is one of those spread over the slice."""
-        down, across = self.grid
+        """Of each region: the square of two by two regions that it is in, if that is one of those spread over the
+        slice."""
+        _down, across = self.grid
         y, x = np.divmod(np.arange(self.count), across)
         corner = y // 2 * ((across + 1) // 2) + x // 2
         seen = np.bincount(self.region, minlength=self.count) > 0
@@ -121,7 +123,8 @@ class Squares:
         return numbers[1:-1, 1:-1].ravel()
 
     def rotations(self, scale, stride: int) -> np.ndarray:
-        """(count, 3) angles of those worth their bits, the one that does nothing first; squares stand for `stride` each."""
+        """(count, 3) angles of those worth their bits, the one that does nothing first; squares stand for `stride`
+        each."""
         share, group = 1 / stride, self.groups()
         taken = [np.zeros(3, int)]
         seeds = self.search(group, np.zeros((group.max(initial=-1) + 1, 3), int), FIRST_STEP, scale)

@@ -53,7 +53,8 @@ class Packed:
                 raise SystemExit(f"{folder}: packed with other tables ({told['tables']}, not {tables.id})")
 
     def cut(self, random: np.random.Generator, within: tuple[float, float]) -> float:
-        """Uniform in planes, some of them within `focus`; within a pass, some by subbands and some by coefficients, which is where most bytes are."""
+        """Uniform in planes, some of them within `focus`; within a pass, some by subbands and some by coefficients,
+        which is where most bytes are."""
         low, high = within
         first, last = max(low, self.settings.focus[0]), min(high, self.settings.focus[1])
         focused = self.settings.focused and first < last and random.random() < self.settings.focused
@@ -69,7 +70,10 @@ class Packed:
         pixels, coded = pack.read(self.training[random.integers(len(self.training))])
         crop, tries = min(self.settings.crop, *pixels.shape[:2]), []
         for _ in range(3):
-            y, x = (coder.rotation_search.SIDE * random.integers((n - crop) // coder.rotation_search.SIDE + 1) for n in pixels.shape[:2])
+            y, x = (
+                coder.rotation_search.SIDE * random.integers((n - crop) // coder.rotation_search.SIDE + 1)
+                for n in pixels.shape[:2]
+            )
             tries.append((pixels[y : y + crop : 4, x : x + crop : 4].var(), int(y), int(x)))
         _, y, x = sorted(tries)[random.choice((1, 2, 2))]
         return self.window(pixels, coded, cut(random), y, x, crop)
@@ -104,7 +108,9 @@ class Packed:
 
 def stacked(windows: list[Window]) -> Windows:
     names = (field.name for field in dataclasses.fields(Window))
-    return {name: torch.from_numpy(np.stack([getattr(one, name) for one in windows]).astype(np.float32)) for name in names}
+    return {
+        name: torch.from_numpy(np.stack([getattr(one, name) for one in windows]).astype(np.float32)) for name in names
+    }
 
 
 def to_rgb(planes: torch.Tensor, axes: torch.Tensor) -> torch.Tensor:

@@ -3,12 +3,14 @@
     y (B, D) -> W1 -> ReLU -> ... -> Wn -> [threshold] -> code (B, K) -> cut behind b -> ... -> y (B, D)
      \\- - - - - - skip - - - - - -/                                     \\- - - skip - - -/
 
-Tied: the decoder's weights are the encoder's, transposed (section 4.3). Not tied, with one layer and no threshold, it is the
-semi-linear autoencoder of section 3. What the paper has not: the linear layers `skip` beside the hidden ones, and gains, by which
-the decoder multiplies each unit, since the first are worth a hundred times the last.
+Tied: the decoder's weights are the encoder's, transposed (section 4.3). Not tied, with one layer and no threshold, it
+is the semi-linear autoencoder of section 3. What the paper has not: the linear layers `skip` beside the hidden ones,
+and gains, by which the decoder multiplies each unit, since the first are worth a hundred times the last.
 """
 
 from __future__ import annotations
+
+import itertools
 
 import torch
 import torch.nn.functional as F
@@ -25,7 +27,7 @@ class Autoencoder(nn.Module):
         super().__init__()
         self.settings = settings
         widths = settings.widths
-        pairs = list(zip(widths, widths[1:]))
+        pairs = list(itertools.pairwise(widths))
         self.weights = nn.ParameterList(torch.randn(b, a) / a**0.5 for a, b in pairs)
         self.up_weights = nn.ParameterList([] if settings.tied else [torch.randn(b, a) / b**0.5 for a, b in pairs])
         self.biases = nn.ParameterList(torch.zeros(b) for _, b in pairs)
@@ -51,12 +53,14 @@ class Autoencoder(nn.Module):
         return [*inner, (last[0], last[1] - self.binarise.threshold)]
 
     def encode(self, y: torch.Tensor) -> torch.Tensor:
-        """(B, D) -> (B, K): a binary unit is 1 - beta or -beta, so that its mean is 0, which is what a dropped unit is worth."""
+        """(B, D) -> (B, K): a binary unit is 1 - beta or -beta, so that its mean is 0, which is what a dropped unit is
+        worth."""
         return self.binarise(self.activations(y)) - self.settings.beta
 
     @torch.no_grad()
     def calibrate(self, y: torch.Tensor) -> None:
-        """Fixes the thresholds of a binary code at the quantiles of what `y` (B, D), a sample of the data, is encoded to."""
+        """Fixes the thresholds of a binary code at the quantiles of what `y` (B, D), a sample of the data, is encoded
+        to."""
         if self.settings.beta:
             self.eval().binarise.calibrate(self.activations(y))
 
@@ -77,5 +81,8 @@ class Autoencoder(nn.Module):
 
     def unit_weights(self) -> list[torch.Tensor]:
         """Parameters with a row for every unit of the code."""
-        decoder = [*([self.up_weights[-1]] if len(self.up_weights) else []), *([] if self.gains is None else [self.gains])]
+        decoder = [
+            *([self.up_weights[-1]] if len(self.up_weights) else []),
+            *([] if self.gains is None else [self.gains]),
+        ]
         return [self.weights[-1], self.biases[-1], *decoder, *self.skips]

@@ -1,8 +1,9 @@
 """The package of a binary code: python -m nestcast_train.codes.code_package SETTINGS WEIGHTS.npz OUT.
 
-Writes encoder.onnx (a picture to a code: bit k is 1 where output k is above 0), decoder.onnx where the settings' package has
-`decoder` (a code of 1, -1 for a bit that is 0, and 0 for a bit that is not known, to a picture), golden/ and manifest.toml. Weights are
-bytes: rows were rounded alike when they were written (slim.py), so that nothing changes here.
+Writes encoder.onnx (a picture to a code: bit k is 1 where output k is above 0), decoder.onnx where the settings'
+package has `decoder` (a code of 1, -1 for a bit that is 0, and 0 for a bit that is not known, to a picture), golden/
+and manifest.toml. Weights are bytes: rows were rounded alike when they were written (slim.py), so that nothing changes
+here.
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ class Graph:
     def save(self, path: Path, given: tuple[str, list[int]], output: tuple[str, list[int]]) -> None:
         ports = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)] for name, shape in (given, output)]
         graph = helper.make_graph(self.nodes, path.stem, *ports, list(self.constants.values()))
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR, producer_name="nestcast")
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR, producer_name="nestcast"
+        )
         onnx.checker.check_model(model, full_check=True)
         path.write_bytes(model.SerializeToString())
 
@@ -97,7 +100,11 @@ def encoder(model: Model, frame: Frame, path: Path) -> None:
     g, (weights, biases) = Graph(), zip(*model.coding_layers())
     units, skips = len(biases[-1]), getattr(model, "skips", None)
     flat = g.reshape("picture", [1, len(frame.mean)], "flat")
-    centred = g.node("Sub", [evened(g, flat, len(frame.mean)) if frame.relative else flat, g.constant("mean", frame.mean[None])], "centred")
+    centred = g.node(
+        "Sub",
+        [evened(g, flat, len(frame.mean)) if frame.relative else flat, g.constant("mean", frame.mean[None])],
+        "centred",
+    )
     y = x = g.down(centred, frame.basis, torch.zeros(len(frame.basis)), "coordinates", 1 / frame.deviation)
     for i, (weight, bias) in enumerate(zip(weights, biases)):
         x = g.down(x, weight, bias, f"layer{i}")
@@ -110,13 +117,19 @@ def encoder(model: Model, frame: Frame, path: Path) -> None:
 
 def evened(g: Graph, flat: str, size: int) -> str:
     """Samples by their mean, as vectors.evened."""
-    mean = g.node("Gemm", [flat, g.constant("shares", np.full((size, 1), 1 / size, np.float32)), g.constant("dark", np.float32([DARK]))], "level")
+    mean = g.node(
+        "Gemm",
+        [flat, g.constant("shares", np.full((size, 1), 1 / size, np.float32)), g.constant("dark", np.float32([DARK]))],
+        "level",
+    )
     return g.node("Div", [flat, mean], "evened")
 
 
 def decoder(model: Autoencoder, frame: Frame, path: Path) -> None:
     g, units, x = Graph(), len(model.biases[-1]), "code"
-    gain = torch.full((units,), 0.5) if model.gains is None else 0.5 * model.gains.exp()  # a bit is worth 1/2 or -1/2, as it is as often 1 as 0
+    gain = (
+        torch.full((units,), 0.5) if model.gains is None else 0.5 * model.gains.exp()
+    )  # a bit is worth 1/2 or -1/2, as it is as often 1 as 0
     layers = list(zip(model.up_weights if len(model.up_weights) else model.weights, model.up_biases))
     for i, (weight, bias) in reversed(list(enumerate(layers))):
         x = g.up(x, weight, bias, f"layer{i}", gain if i + 1 == len(layers) else 1)
@@ -173,7 +186,7 @@ def write_golden(folder: Path) -> None:
 def head(settings: CodeSettings, package: dict) -> str:
     """The manifest but for the files' hashes."""
     return f"""\
-# A nestcast model package of a binary code. Written by nestcast_train.codes.code_package; hashes by nestcast_train.export.manifest.
+# A nestcast model package of a binary code, written by nestcast_train.codes.code_package of models/train.
 kind = "binary-code"
 format = {FORMAT}
 name = "{settings.name}"

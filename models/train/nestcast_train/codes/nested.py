@@ -1,7 +1,7 @@
 """Nested dropout and what belongs to it (Rippel, Gelbart and Adams, 2014, sections 2 and 4).
 
-A code has K units. Of every example the units behind b are dropped, and b is drawn from p_B: unit k can rely on the units
-before it and on none behind it, so that what comes first matters most.
+A code has K units. Of every example the units behind b are dropped, and b is drawn from p_B: unit k can rely on the
+units before it and on none behind it, so that what comes first matters most.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def truncate(code: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
 class UnitSweep:
     """Unit sweeping, section 4.1: a unit that has converged is fixed, and those behind it are cut more often.
 
-    A unit has converged when its weights moved by less than `tolerance` of their norm within `window` steps, at the latest
-    after `patience` windows.
+    A unit has converged when its weights moved by less than `tolerance` of their norm within `window` steps, at the
+    latest after `patience` windows.
     """
 
     def __init__(self, weights: list[torch.Tensor], window: int, tolerance: float, patience: int):
@@ -99,7 +99,13 @@ class UnitSweep:
         return max(((now - then).norm() / then.norm().clamp(min=1e-12)).item() for now, then in pairs)
 
     def state(self) -> dict:
-        return {"swept": self.swept, "steps": self.steps, "waited": self.waited, "before": self.before, "fixed": self.fixed}
+        return {
+            "swept": self.swept,
+            "steps": self.steps,
+            "waited": self.waited,
+            "before": self.before,
+            "fixed": self.fixed,
+        }
 
     def load_state(self, state: dict) -> None:
         for name, value in state.items():
@@ -110,8 +116,8 @@ class UnitSweep:
 def add_weight_decay(weight: torch.Tensor, ratio: float) -> torch.Tensor:
     """Adaptive L1 weight decay, section 4.2; called between `backward` and the optimiser's step.
 
-    weight: (K, D), row k belongs to unit k. Adds lambda_k sign(weight_k) to its gradient, with lambda_k such that this is
-    `ratio` of the norm of the reconstruction's gradient: one lambda for all would be all that late units, rarely
+    weight: (K, D), row k belongs to unit k. Adds lambda_k sign(weight_k) to its gradient, with lambda_k such that this
+    is `ratio` of the norm of the reconstruction's gradient: one lambda for all would be all that late units, rarely
     seen, learn from. Returns the coefficients (K,).
     """
     penalty = weight.sign()
@@ -123,8 +129,9 @@ def add_weight_decay(weight: torch.Tensor, ratio: float) -> torch.Tensor:
 class Binarise(nn.Module):
     """Code binarisation, section 4.3: every unit is 1 for a share `beta` of the data, x_k ~ Bern(beta).
 
-    In training the threshold is the quantile of the batch, afterwards the one that `calibrate` found. The gradient goes straight
-    past it where a value is within `WINDOW` deviations of its unit's threshold; values farther away would not flip.
+    In training the threshold is the quantile of the batch, afterwards the one that `calibrate` found. The gradient goes
+    straight past it where a value is within `WINDOW` deviations of its unit's threshold; values farther away would not
+    flip.
     """
 
     WINDOW = 1.0
@@ -160,7 +167,8 @@ def quantile(x: torch.Tensor, share: float) -> torch.Tensor:
 
 def invariance(encode: Callable[[torch.Tensor], torch.Tensor], y: torch.Tensor, moved: torch.Tensor) -> torch.Tensor:
     """Code invariance, Equation 14: how far codes move when inputs (B, D) do, relative to |moved - y|^2. With moved - y
-    normal noise it is a stochastic squared norm of the encoder's Jacobian; with near-duplicates it is of what they change."""
+    normal noise it is a stochastic squared norm of the encoder's Jacobian; with near-duplicates it is of what they
+    change."""
     change = encode(moved) - encode(y)
     return (change.square().sum(1) / (moved - y).square().sum(1)).mean()
 

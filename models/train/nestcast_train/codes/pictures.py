@@ -1,4 +1,5 @@
-"""Pictures for the autoencoders: CIFAR-10's, digits, and openly licensed photos as a thumbnail's 32x32 pixels, with near-duplicates."""
+"""Pictures for the autoencoders: CIFAR-10's, digits, and openly licensed photos as a thumbnail's 32x32 pixels, with
+near-duplicates."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def cifar(folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 @functools.cache
 def windows(folder: Path) -> np.ndarray:
-    """Bytes (N, 3, FINE, FINE): parts of the training photos, stretched to a square as a thumbnail is, each mirrored too."""
+    """Bytes (N, 3, FINE, FINE): parts of the training photos, stretched to a square as a thumbnail is, each mirrored
+    too."""
     random = np.random.default_rng(1)
     files = photos(folder / "photos")
     held_out = set(files[::HELD_OUT])
@@ -58,7 +60,8 @@ def stretched(picture: Image.Image, side: int = SIDE) -> np.ndarray:
 
 
 def area_means(start: torch.Tensor, length: torch.Tensor, source: int = FINE) -> torch.Tensor:
-    """(B, SIDE, source): row i takes the mean of the i-th of SIDE equal parts of [start, start + length); both (B,), in pixels."""
+    """(B, SIDE, source): row i takes the mean of the i-th of SIDE equal parts of [start, start + length); both (B,), in
+    pixels."""
     edges = start[:, None] + length[:, None] * torch.arange(SIDE + 1) / SIDE  # (B, SIDE + 1)
     pixel = torch.arange(source, dtype=torch.float32)
     low = torch.maximum(edges[:, :-1, None], pixel)
@@ -66,7 +69,9 @@ def area_means(start: torch.Tensor, length: torch.Tensor, source: int = FINE) ->
     return (high - low).clamp(min=0) * SIDE / length[:, None, None]
 
 
-def cropped(fine: torch.Tensor, y: torch.Tensor, height: torch.Tensor, x: torch.Tensor, width: torch.Tensor) -> torch.Tensor:
+def cropped(
+    fine: torch.Tensor, y: torch.Tensor, height: torch.Tensor, x: torch.Tensor, width: torch.Tensor
+) -> torch.Tensor:
     """fine (B, 3, FINE, FINE), a box in its pixels for each, (B,) -> (B, 3, SIDE, SIDE)."""
     return area_means(y, height)[:, None] @ fine @ area_means(x, width)[:, None].transpose(2, 3)
 

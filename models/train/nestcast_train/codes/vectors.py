@@ -21,12 +21,16 @@ CALIBRATION = 8192  # training vectors, about, that axes and thresholds are foun
 
 
 class Frame:
-    """Coordinates of vectors: elements, each with mean 0 and variance 1 in training (section 4), or coordinates along the leading
-    principal axes, which hold most of the variance in fewer numbers, with mean 0 and variance 1 all together."""
+    """Coordinates of vectors: elements, each with mean 0 and variance 1 in training (section 4), or coordinates along
+    the leading principal axes, which hold most of the variance in fewer numbers, with mean 0 and variance 1 all
+    together."""
 
-    def __init__(self, mean: torch.Tensor, deviation: torch.Tensor, basis: torch.Tensor, total: float, relative: bool = False):
-        """mean (D,), deviation (A,), basis (A, D) with orthonormal rows or (0, D), where A = D; total: the sum of all elements'
-        variances; relative: vectors are divided by their own mean, so that a picture that is lighter is the same one."""
+    def __init__(
+        self, mean: torch.Tensor, deviation: torch.Tensor, basis: torch.Tensor, total: float, relative: bool = False
+    ):
+        """mean (D,), deviation (A,), basis (A, D) with orthonormal rows or (0, D), where A = D; total: the sum of all
+        elements' variances; relative: vectors are divided by their own mean, so that a picture that is lighter is the
+        same one."""
         self.mean, self.deviation, self.basis, self.total, self.relative = mean, deviation, basis, total, relative
 
     @staticmethod
@@ -52,8 +56,13 @@ class Frame:
 
     @property
     def importance(self) -> torch.Tensor:
-        """(A,): the share of all variance that a coordinate's squared error of 1 is; of elements the mean of their own shares."""
-        return self.deviation.square() / self.total if len(self.basis) else torch.full_like(self.deviation, 1 / len(self.deviation))
+        """(A,): the share of all variance that a coordinate's squared error of 1 is; of elements the mean of their own
+        shares."""
+        return (
+            self.deviation.square() / self.total
+            if len(self.basis)
+            else torch.full_like(self.deviation, 1 / len(self.deviation))
+        )
 
     def state(self) -> dict[str, torch.Tensor]:
         numbers = {"frame.total": torch.tensor(self.total), "frame.relative": torch.tensor(self.relative)}
@@ -93,7 +102,8 @@ class Vectors:
 
 
 class NearDuplicates(Vectors):
-    """Windows of photos relative to their mean: near-duplicates are encoded, and what they were made of is to be reconstructed."""
+    """Windows of photos relative to their mean: near-duplicates are encoded, and what they were made of is to be
+    reconstructed."""
 
     def __init__(self, folder: Path | None, axes: int):
         if folder is None:
@@ -111,7 +121,9 @@ class NearDuplicates(Vectors):
         return self.frame.coordinates(changed), self.training[drawn]
 
 
-DATA: dict[str, Callable[[Path | None, int], Vectors]] = {"near-duplicates": NearDuplicates}  # another package adds its own
+DATA: dict[str, Callable[[Path | None, int], Vectors]] = {
+    "near-duplicates": NearDuplicates
+}  # another package adds its own
 
 
 @functools.cache
@@ -149,11 +161,17 @@ class Task:
         self.sweep = None
         if settings.sweep_window:
             weights = self.model.unit_weights()
-            self.sweep = nested.UnitSweep(weights, settings.sweep_window, settings.sweep_tolerance, settings.sweep_patience)
+            self.sweep = nested.UnitSweep(
+                weights, settings.sweep_window, settings.sweep_tolerance, settings.sweep_patience
+            )
 
     def groups(self) -> list[dict]:
-        names = {name: parameter for name, parameter in self.model.named_parameters()}
-        gains = [{"name": "gains", "params": [names.pop("gains")], "base": self.settings.gain_rate}] if "gains" in names else []
+        names = dict(self.model.named_parameters())
+        gains = (
+            [{"name": "gains", "params": [names.pop("gains")], "base": self.settings.gain_rate}]
+            if "gains" in names
+            else []
+        )
         return [{"name": "all", "params": list(names.values()), "base": self.settings.learning_rate}, *gains]
 
     def trained(self, stage: str) -> tuple[str, ...]:
@@ -219,7 +237,8 @@ class Task:
 
 
 def as_deep(model: Autoencoder, linear: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Weights with which `model`, with layers beside the hidden ones, gives what the linear autoencoder of these does."""
+    """Weights with which `model`, with layers beside the hidden ones, gives what the linear autoencoder of these
+    does."""
     own, last = dict(model.state_dict()), len(model.weights) - 1
     own["skips.0"], own["skips.1"] = linear["weights.0"], linear.get("up_weights.0", linear["weights.0"])
     for name in (f"weights.{last}", "up_weights.0"):

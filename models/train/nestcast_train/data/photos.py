@@ -73,7 +73,8 @@ class Photos:
         return picture[y : y + size, x : x + size], own
 
     def held_out(self, size: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The middle (size, size) of every held-out photo at half size, (N, 3, size, size), their axes and rotations."""
+        """The middle (size, size) of every held-out photo at half size, (N, 3, size, size), their axes and
+        rotations."""
         crops = []
         for file in self.validation:
             picture = Image.open(file).convert("RGB")

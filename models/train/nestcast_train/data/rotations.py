@@ -1,7 +1,8 @@
-"""The rotation of a crop's details: of its three components beyond the picture's axes (spec/bitstream.md, "Slices" and "Encoders").
+"""The rotation of a crop's details: of its three components beyond the picture's axes (spec/bitstream.md, "Slices" and
+"Encoders").
 
-A region's colours vary along other directions than the whole picture's. The stream has a rotation for every region; a crop
-in training has one, found as a picture's axes are.
+A region's colours vary along other directions than the whole picture's. The stream has a rotation for every region; a
+crop in training has one, found as a picture's axes are.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A network as an int8 ONNX graph (quantise.py), in ONNX Runtime's integer operators.
 
 Channels come last and every activation stays in bytes from the blocks of pixels to the correction, so that a run is
-convolutions and little else. The cut, which the synthesis is told, is worked out on vectors: it scales the weights' scales
-and moves the biases of the convolutions that it conditions.
+convolutions and little else. The cut, which the synthesis is told, is worked out on vectors: it scales the weights'
+scales and moves the biases of the convolutions that it conditions.
 """
 
 from __future__ import annotations
@@ -75,8 +75,17 @@ class Graph:
         inputs = [a, *self.bytes_of(a), b, *self.bytes_of(like or b), *self.bytes_of(total)]
         return self.node("QLinearAdd", inputs, total, RUNTIME)
 
-    def convolution(self, x: str, layer: torch.nn.Conv2d, name: str, gain: torch.Tensor | None = None, order: torch.Tensor | None = None, condition: Condition | None = None) -> str:
-        """`order`: of the output channels; `gain`: of the channels of the input. Where a ReLU follows, bytes end at zero: it is free."""
+    def convolution(
+        self,
+        x: str,
+        layer: torch.nn.Conv2d,
+        name: str,
+        gain: torch.Tensor | None = None,
+        order: torch.Tensor | None = None,
+        condition: Condition | None = None,
+    ) -> str:
+        """`order`: of the output channels; `gain`: of the channels of the input. Where a ReLU follows, bytes end at
+        zero: it is free."""
         weight, bias = layer.weight.detach(), layer.bias.detach()
         if gain is not None:
             weight = weight * gain.view(1, -1, 1, 1)
@@ -94,7 +103,14 @@ class Graph:
         else:
             zero = condition(x, name, array(scales), array(bias), unit)
         size, stride = layer.kernel_size[0], layer.stride[0]
-        inputs = [x, f"{x}/scale", zero, *(f"{name}/weight{part}" for part in ("", " scale", " zero")), *self.bytes_of(name), f"{name}/bias"]
+        inputs = [
+            x,
+            f"{x}/scale",
+            zero,
+            *(f"{name}/weight{part}" for part in ("", " scale", " zero")),
+            *self.bytes_of(name),
+            f"{name}/bias",
+        ]
         shape = {"kernel_shape": [size] * 2, "pads": [layer.padding[0]] * 4, "strides": [stride] * 2}
         return self.node("QLinearConv", inputs, name, RUNTIME, channels_last=1, **shape)
 
@@ -130,7 +146,11 @@ class Cut:
         self.layers: list[tuple[str, torch.nn.Linear, np.ndarray, np.ndarray, np.ndarray]] = []
         first, second = network.embed[0], network.embed[2]
         g = graph
-        self.row = g.node("Reshape", [self.told, g.constant("cut/row", np.array([1, first.in_features]))], f"{self.told}/1x{first.in_features}")
+        self.row = g.node(
+            "Reshape",
+            [self.told, g.constant("cut/row", np.array([1, first.in_features]))],
+            f"{self.told}/1x{first.in_features}",
+        )
         x = self.linear(self.row, array(first.weight) / self.told_scale(), array(first.bias), "cut/first")
         x = self.linear(g.node("Relu", [x], "cut/a"), array(second.weight), array(second.bias), "cut/second")
         g.node("Relu", [x], "cut/embedded")
@@ -152,7 +172,9 @@ class Cut:
         weight, bias = weight.T.astype(np.float32), bias.astype(np.float32)
         return g.node("Gemm", [x, g.constant(f"{name}/weight", weight), g.constant(f"{name}/bias", bias)], name)
 
-    def condition(self, film: torch.nn.Linear, x: str, name: str, scales: np.ndarray, bias: np.ndarray, unit: np.ndarray) -> str:
+    def condition(
+        self, film: torch.nn.Linear, x: str, name: str, scales: np.ndarray, bias: np.ndarray, unit: np.ndarray
+    ) -> str:
         """Promises `name` its weight scales and bias; gives the zero point that it must use for `x`."""
         self.layers.append((name, film, scales, bias, unit))
         g = self.graph
@@ -160,9 +182,14 @@ class Cut:
         return g.node("Cast", [f"{name}/zero as float"], f"{name}/zero of x", to=TensorProto.UINT8)
 
     def scale(self, unit: float) -> str:
-        """Of the correction, of bytes in such units: what is missing at a cut is in proportion to its quantiser step."""
+        """Of the correction, of bytes in such units: what is missing at a cut is in proportion to its quantiser
+        step."""
         g = self.graph
-        g.node("Exp", [g.node("Mul", ["cut/scalar", g.constant("cut/log 2", np.float32(math.log(2)))], "cut/log step")], "cut/step")
+        g.node(
+            "Exp",
+            [g.node("Mul", ["cut/scalar", g.constant("cut/log 2", np.float32(math.log(2)))], "cut/log step")],
+            "cut/step",
+        )
         finest = np.float32(unit * SYNTHESIS_SCALE * self.network.step)
         return g.node("Mul", ["cut/step", g.constant("tail/finest scale", finest)], "tail/cut scale")
 
@@ -207,12 +234,16 @@ class Told(Cut):
 
     def scale(self, unit: float) -> str:
         g = self.graph
-        return g.node("Mul", [g.node("Exp", ["cut/scalar"], "cut/step"), g.constant("tail/unit", np.float32(unit))], "tail/cut scale")
+        return g.node(
+            "Mul",
+            [g.node("Exp", ["cut/scalar"], "cut/step"), g.constant("tail/unit", np.float32(unit))],
+            "tail/cut scale",
+        )
 
 
 def write(network: Correction, ranges: Ranges, path: Path, share: float = 1.0) -> None:
-    """blocks (1, H/4, W/4, 48) -> `share` of the correction, like the blocks, all float32 at the ports. The synthesis also takes
-    the cut (1,)."""
+    """blocks (1, H/4, W/4, 48) -> `share` of the correction, like the blocks, all float32 at the ports. The synthesis
+    also takes the cut (1,)."""
     g = Graph(ranges, PLANES)
     cut = Cut(g, network) if network.embed else None
     inputs = [port("planes", CHANNELS)]
@@ -228,7 +259,10 @@ def write_frames(network: FrameRestorer, ranges: Ranges, path: Path) -> None:
     parts = {name: count for name, (count, _) in frame_restorer.PARTS.items()}
     g = Graph(ranges, parts)
     told = Told(g, network)
-    inputs = [port("frame", frame_restorer.CHANNELS), helper.make_tensor_value_info(told.told, TensorProto.FLOAT, [frame_restorer.TOLD])]
+    inputs = [
+        port("frame", frame_restorer.CHANNELS),
+        helper.make_tensor_value_info(told.told, TensorProto.FLOAT, [frame_restorer.TOLD]),
+    ]
     unit = body(g, network, told, "frame", part_scales(ranges, parts), 1 / network.input_scale)
     end(g, told, told.scale(unit))
     save(g, path, inputs, port("correction", frame_restorer.SAMPLES))
@@ -238,7 +272,9 @@ def port(name: str, channels: int) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, "rows", "columns", channels])
 
 
-def body(g: Graph, network: Correction, cut: Cut | None, given: str, scales: torch.Tensor, gain: torch.Tensor | float) -> float:
+def body(
+    g: Graph, network: Correction, cut: Cut | None, given: str, scales: torch.Tensor, gain: torch.Tensor | float
+) -> float:
     """From the input to bytes of the correction; their unit. gain: of the input, by channel."""
 
     def through(stage: str, x: str) -> str:

@@ -19,7 +19,11 @@ from nestcast_train.places import ARTIFACTS, CODEC_TABLES
 MANIFEST = "manifest.toml"
 FILES = "[files]"  # always the last table
 POST_FILTER = "post_filter.bin"  # behind the synthesis
-REQUIRED = ("tables.bin", POST_FILTER, "analysis.onnx")  # of a photo model; and a network of the synthesis for each range of cuts
+REQUIRED = (
+    "tables.bin",
+    POST_FILTER,
+    "analysis.onnx",
+)  # of a photo model; and a network of the synthesis for each range of cuts
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
 
 
@@ -66,12 +70,17 @@ def synthesis_file(number: int | str) -> str:
 
 def required(head: str) -> list[str]:
     """The files that a photo model's package has by the head of its manifest."""
-    return [*REQUIRED, *(synthesis_file(i) for i in range(len(tomllib.loads(head).get("ranges", {}).get("cut", ())) - 1))]
+    return [
+        *REQUIRED,
+        *(synthesis_file(i) for i in range(len(tomllib.loads(head).get("ranges", {}).get("cut", ())) - 1)),
+    ]
 
 
 def write(folder: Path, head: str, needed: Iterable[str] | None = None) -> None:
     """Writes the manifest: `head`, which is all but the files, and their hashes."""
-    lines = [f'"{name}" = "{digest}"' for name, digest in files(folder, required(head) if needed is None else needed).items()]
+    lines = [
+        f'"{name}" = "{digest}"' for name, digest in files(folder, required(head) if needed is None else needed).items()
+    ]
     text = "\n".join([head.strip(), "", FILES, *lines, ""])
     (folder / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
 

@@ -1,13 +1,15 @@
 """A trained photo model as a package: tables, networks in int8, golden arrays, manifest.
 
-Writes tables.bin (spec/bitstream.md, "Model tables"), post_filter.bin, analysis.onnx, synthesis-0.onnx, golden/ (what PyTorch computes, for the
-Rust tests; for the networks what ONNX Runtime does) and manifest.toml. The ranges of the networks in int8 are found on training
-photos, and on these the Rust codec counts the priors, the probabilities that every stream starts from, and fits both post-filters.
+Writes tables.bin (spec/bitstream.md, "Model tables"), post_filter.bin, analysis.onnx, synthesis-0.onnx, golden/ (what
+PyTorch computes, for the Rust tests; for the networks what ONNX Runtime does) and manifest.toml. The ranges of the
+networks in int8 are found on training photos, and on these the Rust codec counts the priors, the probabilities that
+every stream starts from, and fits both post-filters.
 """
 
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 import os
 import re
@@ -51,8 +53,8 @@ def stream_order(model: Codec) -> list[tuple[int, int]]:
 
 
 def shipped_steps(model: Codec) -> list[torch.Tensor]:
-    """Logarithms of the steps, by level: between those that training began with and those that it learned; the mean stays. Then
-    by level and component, as the settings say."""
+    """Logarithms of the steps, by level: between those that training began with and those that it learned; the mean
+    stays. Then by level and component, as the settings say."""
     learned = [steps.detach() for steps in model.log_steps]
     changes = [steps - start for steps, start in zip(learned, start_steps(model.settings))]
     mean, settings = torch.cat(changes).mean(), model.settings
@@ -74,7 +76,10 @@ def tables(model: Codec) -> bytes:
     log_steps = shipped_steps(model)
     for level, i in stream_order(model):
         floats([log_steps[level][i].exp().item()])
-        floats(model.offsets[level][i].detach().clamp(0, 1).tolist()[:PLANES] + [0.45] * (PLANES - model.offsets[level].shape[1]))
+        floats(
+            model.offsets[level][i].detach().clamp(0, 1).tolist()[:PLANES]
+            + [0.45] * (PLANES - model.offsets[level].shape[1])
+        )
         scale = model.scales[level]
         weights = F.softplus(scale.near[i]).tolist()
         weights += [F.softplus(scale.parent[i]).item() if scale.has_parent else 0.0]
@@ -95,7 +100,9 @@ def subband_names(levels: int) -> list[str]:
 def golden_picture() -> torch.Tensor:
     """(1, 3, side, side), whole numbers 0..255: a ramp, soft blobs, hard edges, noise; the same on every run."""
     random = torch.Generator().manual_seed(1)
-    blobs = F.interpolate(torch.rand(1, 3, 8, 8, generator=random), size=GOLDEN_SIDE, mode="bilinear", align_corners=False)
+    blobs = F.interpolate(
+        torch.rand(1, 3, 8, 8, generator=random), size=GOLDEN_SIDE, mode="bilinear", align_corners=False
+    )
     rgb = 60 * torch.linspace(0, 1, GOLDEN_SIDE) + 150 * blobs
     rgb[:, :, 20:37, 11:30] = torch.tensor([250.0, 30.0, 5.0]).view(1, 3, 1, 1)
     rgb[:, :, 45:, 40:] += 40 * torch.rand(1, 3, 19, 24, generator=random)
@@ -121,7 +128,10 @@ def agree(name: str, exported: torch.Tensor, floats: torch.Tensor) -> None:
     """Stops where an exported network is not the trained one but for its roundings."""
     apart = ((exported - floats).square().mean() / floats.square().mean()).sqrt().item()
     if apart > MAX_ROUNDING_ERROR:
-        raise SystemExit(f"{name}.onnx is apart from the trained network by {apart:.2f} of its correction, rms; at most {MAX_ROUNDING_ERROR}")
+        raise SystemExit(
+            f"{name}.onnx is apart from the trained network by {apart:.2f} of its correction, rms; "
+            f"at most {MAX_ROUNDING_ERROR}"
+        )
 
 
 @torch.no_grad()
@@ -135,7 +145,9 @@ def golden(model: Codec, out: Path) -> None:
     arrays = {
         "rgb": rgb[0].permute(1, 2, 0).byte(),  # (side, side, 3)
         "planes": planes[0],  # (3, side, side)
-        "coefficients": torch.cat([coefficients[level][0, i].flatten() for level, i in stream_order(model)]),  # not rotated
+        "coefficients": torch.cat(
+            [coefficients[level][0, i].flatten() for level, i in stream_order(model)]
+        ),  # not rotated
         "analysis": corrected(out / "analysis.onnx", planes)[0],  # (3, side, side)
     }
     agree("analysis", arrays["analysis"], model.settings.analysis_share * model.analysis(planes)[0])
@@ -146,12 +158,13 @@ def golden(model: Codec, out: Path) -> None:
 
 
 def network_of(bounds: Sequence[float], cut: float) -> int:
-    """The number of the synthesis network that serves a cut. bounds: the least cut, those at which one follows another, the greatest."""
+    """The number of the synthesis network that serves a cut. bounds: the least cut, those at which one follows another,
+    the greatest."""
     return bisect.bisect_right(bounds[1:-1], cut)
 
 
 def golden_cuts(bounds: Sequence[float]) -> list[float]:
-    return list(GOLDEN_CUTS) if len(bounds) == 2 else [(low + high) / 2 for low, high in zip(bounds, bounds[1:])]
+    return list(GOLDEN_CUTS) if len(bounds) == 2 else [(low + high) / 2 for low, high in itertools.pairwise(bounds)]
 
 
 @torch.no_grad()
@@ -172,13 +185,13 @@ def head(model: Codec) -> str:
     settings = model.settings
     names = ", ".join(f'"{name}"' for name in subband_names(settings.levels))
     return f"""\
-# A nestcast model package. Written by nestcast_train.export.photo_package; hashes by nestcast_train.export.manifest.
+# A nestcast model package, written by nestcast_train.export.photo_package of models/train.
 format = {FORMAT}
 name = "{settings.name}"
 {about(settings.package)}
 
 [transform]
-stride = {2 ** settings.levels}  # pixels to a sample of the coarsest subbands, each way
+stride = {2**settings.levels}  # pixels to a sample of the coarsest subbands, each way
 levels = {settings.levels}
 subbands = [{names}]
 
@@ -223,12 +236,19 @@ def about(package: dict) -> str:
     """Version, licence and data, as TOML; strings are simple ones."""
     lines = [f'version = "{package["version"]}"', f'licence = "{package["licence"]}"']
     for source in package["data"]:
-        lines += ["", "[[data]]", f'name = "{source["name"]}"', f"files = {source['files']}", f'licence = "{source["licence"]}"']
+        lines += [
+            "",
+            "[[data]]",
+            f'name = "{source["name"]}"',
+            f"files = {source['files']}",
+            f'licence = "{source["licence"]}"',
+        ]
     return "\n".join(lines)
 
 
 def learn_by_coding(what: str, place: Path, photos: list[Path]) -> None:
-    """Has the Rust codec code photos and write what it learned. `priors` writes into tables; `filters` into tables, or into a package the one behind its network."""
+    """Has the Rust codec code photos and write what it learned. `priors` writes into tables; `filters` into tables, or
+    into a package the one behind its network."""
     command = ["cargo", "run", "--quiet", "--locked", "--release", "-p", "nestcast-models", "--example", what, "--"]
     arguments = [place.resolve(), *(photo.resolve() for photo in photos)]
     try:

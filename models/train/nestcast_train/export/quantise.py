@@ -18,7 +18,7 @@ from nestcast_train.photo.model import SIDE, Codec
 
 WEIGHT_TOP = 64  # weights are -64..64: 2 * 64 * 255 < 2**15
 MIDDLE = 128  # zero point of the blocks
-PLANES = {name: SIDE**2 for name in ("blocks.y", "blocks.u", "blocks.v")}
+PLANES = dict.fromkeys(("blocks.y", "blocks.u", "blocks.v"), SIDE**2)
 SAMPLES = 20_000  # of an activation, from each picture that ranges are found on
 SHRINK = np.geomspace(1, 0.4, 24).tolist()  # of the range that was seen, to find the one of least squared error
 

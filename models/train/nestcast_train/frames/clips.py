@@ -1,8 +1,8 @@
 """Clips that the tables of video are trained on: python clips.py --videos DIR --photos DIR --out DIR.
 
-Every video of DIR at half its size, so that the traces of its first coding are gone, and clips made of photos: slow pans, zooms
-and turns of one photo, pieces of others that move over it, noise, light that changes. All are y4m, planar YCbCr 4:2:0, limited
-range (ITU-R BT.601). Takes ffmpeg, of any version; what is written already stays.
+Every video of DIR at half its size, so that the traces of its first coding are gone, and clips made of photos: slow
+pans, zooms and turns of one photo, pieces of others that move over it, noise, light that changes. All are y4m, planar
+YCbCr 4:2:0, limited range (ITU-R BT.601). Takes ffmpeg, of any version; what is written already stays.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ PHOTOS = ("aosc_open", "budgie", "elementary")
 TEST_CLIPS = ("asl_book",)  # never trained on
 MARGIN = 1.35  # a photo's working size over the frame's
 PIECES = 4  # that move over the photo, at most
-LUMA, BLUE, RED = (np.array(row) / 255 for row in ((65.481, 128.553, 24.966), (-37.797, -74.203, 112.0), (112.0, -93.786, -18.214)))
+LUMA, BLUE, RED = (
+    np.array(row) / 255 for row in ((65.481, 128.553, 24.966), (-37.797, -74.203, 112.0), (112.0, -93.786, -18.214))
+)
 
 
 def shrink(video: Path, out: Path) -> None:
@@ -60,7 +62,9 @@ def look(layer: Image.Image, size: tuple[int, int], motion: tuple[np.ndarray, fl
     cos, sin = np.cos(angle) / scale, np.sin(angle) / scale
     centre, middle = np.array(layer.size) / 2 + moved, np.array(size) / 2
     offset = centre - np.array([[cos, sin], [-sin, cos]]) @ middle
-    return layer.transform(size, Image.Transform.AFFINE, (cos, sin, offset[0], -sin, cos, offset[1]), Image.Resampling.BICUBIC)
+    return layer.transform(
+        size, Image.Transform.AFFINE, (cos, sin, offset[0], -sin, cos, offset[1]), Image.Resampling.BICUBIC
+    )
 
 
 def opened(photo: Path, least: tuple[int, int]) -> Image.Image:
@@ -99,7 +103,10 @@ def made(number: int, photos: list[Path], out: Path) -> None:
             picture = Image.new("RGBA", size)
             for layer, motion in layers:
                 picture.alpha_composite(look(layer, size, motion.at(frame - MADE_FRAMES / 2, random)))
-            rgb = np.asarray(picture)[..., :3] * (1 + flicker * frame) + random.normal(0, 1, (size[1], size[0], 1)) * noise
+            rgb = (
+                np.asarray(picture)[..., :3] * (1 + flicker * frame)
+                + random.normal(0, 1, (size[1], size[0], 1)) * noise
+            )
             file.write(b"FRAME\n" + planes(np.clip(rgb, 0, 255)))
 
 
@@ -109,7 +116,9 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=Path, required=True, metavar="DIR")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    videos = sorted(path for path in given.videos.iterdir() if path.suffix in (".mkv", ".mp4") and path.stem not in TEST_CLIPS)
+    videos = sorted(
+        path for path in given.videos.iterdir() if path.suffix in (".mkv", ".mp4") and path.stem not in TEST_CLIPS
+    )
     photos = sorted(path for folder in PHOTOS for path in (given.photos / folder).iterdir() if path.suffix == ".jpg")
     if not videos or not photos:
         raise SystemExit("no videos (.mkv, .mp4) or no photos (.jpg) where they should be")

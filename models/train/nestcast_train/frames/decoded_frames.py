@@ -1,7 +1,7 @@
 """Parts of decoded frames, as ../examples/video_frames.rs writes them: python frames.py --clips DIR --out DIR.
 
-Has the Rust codec code the clips (clips.py makes them) at fifteen rates and writes OUT/training.bin and OUT/held-out.bin; every fourth clip is
-held out, as for the tables of video. Needs NumPy and cargo.
+Has the Rust codec code the clips (clips.py makes them) at fifteen rates and writes OUT/training.bin and
+OUT/held-out.bin; every fourth clip is held out, as for the tables of video. Needs NumPy and cargo.
 """
 
 from __future__ import annotations
@@ -17,15 +17,24 @@ from nestcast_train.places import ROOT
 
 SIDE = 128  # of a part, luma
 SHAPES = ((SIDE, SIDE), (SIDE // 2, SIDE // 2), (SIDE // 2, SIDE // 2))
-RECORD = np.dtype([
-    ("clip", "<f4"), ("population", "<f4"), ("frame", "<f4"), ("receiver", "<f4"),
-    ("floor", "<f4"), ("enhanced", "<f4"), ("shown", "<f4"), ("key", "<f4"),  # positions; 1 of a key frame
-    ("error", "<f4", 3), ("nothing", "<f4"),  # mean squares of the whole frame behind the filter, by plane
-    *((f"original.{c}", "u1", shape) for c, shape in zip("yuv", SHAPES)),
-    *((f"filtered.{c}", "<i2", shape) for c, shape in zip("yuv", SHAPES)),  # in 1/64, less 128
-    *((f"predicted.{c}", "<i2", shape) for c, shape in zip("yuv", SHAPES)),  # in 1/8, less 128
-    *((f"significance.{c}", "u1", (shape[0] // 4, shape[1] // 4)) for c, shape in zip("yuv", SHAPES)),
-])
+RECORD = np.dtype(
+    [
+        ("clip", "<f4"),
+        ("population", "<f4"),
+        ("frame", "<f4"),
+        ("receiver", "<f4"),
+        ("floor", "<f4"),
+        ("enhanced", "<f4"),
+        ("shown", "<f4"),
+        ("key", "<f4"),  # positions; 1 of a key frame
+        ("error", "<f4", 3),
+        ("nothing", "<f4"),  # mean squares of the whole frame behind the filter, by plane
+        *((f"original.{c}", "u1", shape) for c, shape in zip("yuv", SHAPES)),
+        *((f"filtered.{c}", "<i2", shape) for c, shape in zip("yuv", SHAPES)),  # in 1/64, less 128
+        *((f"predicted.{c}", "<i2", shape) for c, shape in zip("yuv", SHAPES)),  # in 1/8, less 128
+        *((f"significance.{c}", "u1", (shape[0] // 4, shape[1] // 4)) for c, shape in zip("yuv", SHAPES)),
+    ]
+)
 # Parts of a frame and receiver, as `video_tables.WEIGHTS` has it.
 PARTS = {"asl": 1, "made": 2}
 OTHER_PARTS = 5
@@ -66,7 +75,18 @@ def mixed(clips: list[Path]) -> list[Path]:
 
 
 def write(out: Path, clips: list[Path]) -> None:
-    command = ["cargo", "run", "--quiet", "--locked", "--release", "-p", "nestcast-models", "--example", "video_frames", "--"]
+    command = [
+        "cargo",
+        "run",
+        "--quiet",
+        "--locked",
+        "--release",
+        "-p",
+        "nestcast-models",
+        "--example",
+        "video_frames",
+        "--",
+    ]
     named = [f"{PARTS.get(clip.stem.split('_')[0], OTHER_PARTS)}:{clip.resolve()}" for clip in mixed(clips)]
     if subprocess.run([*command, out.resolve(), *named], cwd=ROOT, check=False).returncode:
         sys.exit("the clips were not coded: see what cargo says above")

@@ -1,7 +1,7 @@
 """The network behind frames of video as a part of the package `video`: python train.py frames.toml writes RUN/package.
 
-It holds the tables that it was trained behind, frames.onnx in int8 (graph.py), golden arrays of what ONNX Runtime computes with it, for
-the Rust tests, and the manifest. Ranges of activations come from training parts.
+It holds the tables that it was trained behind, frames.onnx in int8 (graph.py), golden arrays of what ONNX Runtime
+computes with it, for the Rust tests, and the manifest. Ranges of activations come from training parts.
 """
 
 from __future__ import annotations

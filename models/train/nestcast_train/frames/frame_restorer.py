@@ -50,15 +50,17 @@ class FrameRestorer(Correction):
             # As for photos: in proportion to the quantiser's step.
             self.scale_told.weight[0, 0] = math.log(2) * TOLD_SCALE[0]
             self.scale_told.bias.fill_(math.log(SYNTHESIS_SCALE * settings.step) - FINER * math.log(2))
-        self.register_buffer("input_scale", torch.cat([torch.full((count,), scale) for count, scale in PARTS.values()]), persistent=False)
+        self.register_buffer(
+            "input_scale", torch.cat([torch.full((count,), scale) for count, scale in PARTS.values()]), persistent=False
+        )
         self.register_buffer("told_scale", torch.tensor(TOLD_SCALE), persistent=False)
 
     def load_photo(self, weights: dict[str, torch.Tensor]) -> None:
-        """Takes the weights of a photo model's synthesis of these channels, and of its blocks as many as there are; what that was not told
-        stays at zero."""
+        """Takes the weights of a photo model's synthesis of these channels, and of its blocks as many as there are;
+        what that was not told stays at zero."""
         own = self.state_dict()
         for name, value in weights.items():
-            stage, _, rest = name.partition(".")
+            stage, _, _rest = name.partition(".")
             if stage not in ("head", "tail", "embed") and name in own:
                 own[name] = value
         for name in ("embed.0.bias", "embed.2.weight", "embed.2.bias"):
@@ -68,18 +70,27 @@ class FrameRestorer(Correction):
         own["embed.0.bias"] = weights["embed.0.bias"] - weights["embed.0.weight"][:, 0] * FINER / CUT_SCALE
         # A sample of a difference stands for four of a photo's.
         luma, *others = weights["head.weight"].unflatten(1, (3, SIDE, SIDE)).unbind(1)
-        grouped = [luma.flatten(1, 2), *(other.unflatten(2, (2, 2)).unflatten(1, (2, 2)).sum((2, 4)).flatten(1, 2) for other in others)]
+        grouped = [
+            luma.flatten(1, 2),
+            *(other.unflatten(2, (2, 2)).unflatten(1, (2, 2)).sum((2, 4)).flatten(1, 2) for other in others),
+        ]
         taken = torch.cat(grouped, 1)
         own["head.weight"] = torch.zeros_like(own["head.weight"])
         own["head.weight"][:, :SAMPLES] = taken * (self.input_scale[:SAMPLES] / INPUT_SCALE).view(1, -1, 1, 1)
         own["head.bias"] = weights["head.bias"]
         for part in ("tail.weight", "tail.bias"):
             luma, *others = weights[part].unflatten(0, (3, SIDE, SIDE)).unbind(0)
-            own[part] = torch.cat([luma.flatten(0, 1), *(other.unflatten(1, (2, 2)).unflatten(0, (2, 2)).mean((1, 3)).flatten(0, 1) for other in others)])
+            own[part] = torch.cat(
+                [
+                    luma.flatten(0, 1),
+                    *(other.unflatten(1, (2, 2)).unflatten(0, (2, 2)).mean((1, 3)).flatten(0, 1) for other in others),
+                ]
+            )
         self.load_state_dict(own)
 
     def forward(self, blocks: torch.Tensor, told: torch.Tensor, tap: Tap = untouched) -> torch.Tensor:
-        """(B, CHANNELS, H/4, W/4), H and W multiples of 16, and (B, TOLD) -> (B, SAMPLES, H/4, W/4), to be added to the frame."""
+        """(B, CHANNELS, H/4, W/4), H and W multiples of 16, and (B, TOLD) -> (B, SAMPLES, H/4, W/4), to be added to the
+        frame."""
         told = told / self.told_scale
         e = self.embed(told)
 

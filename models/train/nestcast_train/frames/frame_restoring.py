@@ -1,7 +1,8 @@
-"""The task of the network behind decoded frames of video (frame_restorer.py), on parts of them that decoded_frames.py wrote.
+"""The task of the network behind decoded frames of video (frame_restorer.py), on parts of them that decoded_frames.py
+wrote.
 
-The loss is the square error by what the post-filter leaves in that frame, luma six times as much as either colour difference: so every rate and
-every frame counts alike.
+The loss is the square error by what the post-filter leaves in that frame, luma six times as much as either colour
+difference: so every rate and every frame counts alike.
 """
 
 from __future__ import annotations
@@ -40,11 +41,22 @@ def stacked(records: list[np.void]) -> dict[str, torch.Tensor]:
     added = filtered - np.stack([decoded_frames.of(record, "predicted") for record in records]) / np.float32(8)
     known = np.stack([decoded_frames.known(record) for record in records])
     target = np.stack([decoded_frames.of(record, "original") for record in records]) - np.float32(128)
-    told = np.array([[record[name] for name in ("shown", "enhanced", "floor", "key")] for record in records], np.float32)
+    told = np.array(
+        [[record[name] for name in ("shown", "enhanced", "floor", "key")] for record in records], np.float32
+    )
     error = np.stack([record["error"] for record in records])
-    out = {"blocks": np.concatenate([filtered, added, known], 1), "frame": filtered, "target": target, "told": told, "error": error}
+    out = {
+        "blocks": np.concatenate([filtered, added, known], 1),
+        "frame": filtered,
+        "target": target,
+        "told": told,
+        "error": error,
+    }
     last = torch.channels_last
-    return {name: torch.from_numpy(value).contiguous(memory_format=last if value.ndim == 4 else torch.contiguous_format) for name, value in out.items()}
+    return {
+        name: torch.from_numpy(value).contiguous(memory_format=last if value.ndim == 4 else torch.contiguous_format)
+        for name, value in out.items()
+    }
 
 
 def by_plane(squares: torch.Tensor) -> torch.Tensor:
@@ -86,7 +98,8 @@ class Task(OneNetwork):
 
 
 def groups(records: np.ndarray) -> dict[tuple[int, int], list[np.ndarray]]:
-    """By population and receiver, of each held-out clip some records spread over its frames; key frames are left out."""
+    """By population and receiver, of each held-out clip some records spread over its frames; key frames are left
+    out."""
     out: dict[tuple[int, int], list[np.ndarray]] = {}
     names = np.stack([records[name] for name in ("population", "receiver", "clip", "key")], 1).astype(int)
     for population, receiver, clip in np.unique(names[names[:, 3] == 0, :3], axis=0).tolist():
@@ -105,13 +118,22 @@ def gains(model: nn.Module, held_out: dict[tuple[int, int], list[np.ndarray]]) -
         for records in clips:
             batch = stacked(list(records))
             restored = batch["frame"] + model(batch["blocks"], batch["told"])
-            filtered, deep = (by_plane((shown(frame) - batch["target"]).square()).mean(0).clamp(min=1e-3) for frame in (batch["frame"], restored))
+            filtered, deep = (
+                by_plane((shown(frame) - batch["target"]).square()).mean(0).clamp(min=1e-3)
+                for frame in (batch["frame"], restored)
+            )
             before.append(10 * torch.log10(255**2 / filtered))
             gained.append(10 * torch.log10(filtered / deep))
         linear, gain = (torch.stack(values).mean(0) for values in (before, gained))
         least = min(values[0].item() for values in gained)
-        rows.append({
-            "population": population, "receiver": receiver, "luma": round(linear[0].item(), 2),
-            "gain": round(gain[0].item(), 4), "weighted": round((gain * WEIGHTS).sum().item(), 4), "least": round(least, 4),
-        })
+        rows.append(
+            {
+                "population": population,
+                "receiver": receiver,
+                "luma": round(linear[0].item(), 2),
+                "gain": round(gain[0].item(), 4),
+                "weighted": round((gain * WEIGHTS).sum().item(), 4),
+                "least": round(least, 4),
+            }
+        )
     return rows

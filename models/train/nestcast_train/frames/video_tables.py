@@ -1,8 +1,9 @@
 """The tables of video: python video.py --clips DIR --out OUT.
 
-Starts from the tables of `photo` with other quantiser steps and, for residuals, other wavelet taps, has the Rust codec code the training clips (clips.py makes them)
-with the tables so far, and moves priors and reconstruction points to what these clips asked for, a few times; key.bin is for
-frames predicted from nothing, residual.bin for what prediction leaves. Then it has both get a post-filter, fitted to what receivers see. Every fourth clip is held out. Needs NumPy and
+Starts from the tables of `photo` with other quantiser steps and, for residuals, other wavelet taps, has the Rust codec
+code the training clips (clips.py makes them) with the tables so far, and moves priors and reconstruction points to what
+these clips asked for, a few times; key.bin is for frames predicted from nothing, residual.bin for what prediction
+leaves. Then it has both get a post-filter, fitted to what receivers see. Every fourth clip is held out. Needs NumPy and
 cargo.
 
 The network of the package was trained behind the tables of then: when they change, train it again (frames.toml).
@@ -25,9 +26,12 @@ START = CODEC_TABLES / "photo/tables.bin"  # without what is behind them, the po
 KEY, RESIDUAL = "key.bin", "residual.bin"
 # Finest steps, by those of `photo`: luma, both differences. One bit plane more, so that high rates do not saturate.
 STEPS = {KEY: (0.5, 0.6), RESIDUAL: (0.5, 0.6)}
-# Share of photo's trained taps; the rest is CDF 9/7's (Cohen, Daubechies, Feauveau 1992; lifting by Daubechies and Sweldens 1998).
+# Share of photo's trained taps; the rest is CDF 9/7's (Cohen, Daubechies, Feauveau 1992; lifting by Daubechies and
+# Sweldens 1998).
 TRAINED = {KEY: 1.0, RESIDUAL: 0.5}
-CDF = np.array([(-1.586134342, 0), (-0.052980118, 0), (0.882911075, 0), (0.443506852, 0)])  # (near, far) of each lifting step
+CDF = np.array(
+    [(-1.586134342, 0), (-0.052980118, 0), (0.882911075, 0), (0.443506852, 0)]
+)  # (near, far) of each lifting step
 ROUNDS = 2
 HELD_OUT = 4  # every so many clips
 # What a frame counts: people who sign before a still background, made clips, all others.
@@ -36,7 +40,7 @@ OTHER_WEIGHT = 7.5
 TAPS, FIRST_RECORD, RECORD, SUBBANDS, LEVELS, TABLES = 8, 200, 70, 57, 6, 18754  # spec/bitstream.md, "Model tables"
 LINE = 1024  # samples that norms are measured on
 HEAD = """\
-# Tables of video, written by nestcast_train.frames.video_tables, and their network, by nestcast_train.frames.frame_package.
+# Tables of video and their network, written by nestcast_train.frames of models/train.
 format = 1
 name = "video"
 version = "0.1.0"
@@ -98,8 +102,8 @@ def norms(taps: np.ndarray, finest: int) -> dict[int, list[float]]:
 
 
 def start(photo: bytes, luma: float, differences: float, trained: float) -> bytes:
-    """The tables of `photo` with these times the steps and this share of its taps; where the taps make coefficients stand for
-    more or less, steps change against that."""
+    """The tables of `photo` with these times the steps and this share of its taps; where the taps make coefficients
+    stand for more or less, steps change against that."""
     out = bytearray(photo)
     before = np.frombuffer(photo, "<f4", 8 * LEVELS, TAPS).reshape(LEVELS, 4, 2).astype(float)
     taps = trained * before + (1 - trained) * CDF
@@ -127,9 +131,22 @@ def weight(clip: Path) -> float:
 
 def learn(what: str, out: Path, clips: list[Path]) -> None:
     """One round of "priors", or the "filters"."""
-    command = ["cargo", "run", "--quiet", "--locked", "--release", "-p", "nestcast-models", "--example", "video_tables", "--"]
+    command = [
+        "cargo",
+        "run",
+        "--quiet",
+        "--locked",
+        "--release",
+        "-p",
+        "nestcast-models",
+        "--example",
+        "video_tables",
+        "--",
+    ]
     named = [f"{weight(clip)}:{clip.resolve()}" for clip in clips]
-    done = subprocess.run([*command, what, (out / KEY).resolve(), (out / RESIDUAL).resolve(), *named], cwd=ROOT, check=False)
+    done = subprocess.run(
+        [*command, what, (out / KEY).resolve(), (out / RESIDUAL).resolve(), *named], cwd=ROOT, check=False
+    )
     if done.returncode:
         sys.exit("the clips were not coded: see what cargo says above")
 

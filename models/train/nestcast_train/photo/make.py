@@ -1,8 +1,8 @@
 """The model `photo`, from nothing to a package as it ships: python make_photo.py --photos PHOTOS --out OUT.
 
-Three steps, each where the one before left off: the coder with one synthesis network for all cuts and the post-filters (photo.toml), the
-photos coded with it (pack.py), and a network for each range of cuts, through the filter behind it (photo-synthesis.toml). It may be
-stopped at any time; the same command goes on.
+Three steps, each where the one before left off: the coder with one synthesis network for all cuts and the post-filters
+(photo.toml), the photos coded with it (pack.py), and a network for each range of cuts, through the filter behind it
+(photo-synthesis.toml). It may be stopped at any time; the same command goes on.
 """
 
 from __future__ import annotations

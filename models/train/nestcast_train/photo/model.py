@@ -128,7 +128,8 @@ def rotated(details: torch.Tensor, rotation: torch.Tensor) -> torch.Tensor:
 
 
 def start_steps(settings: PhotoSettings) -> list[torch.Tensor]:
-    """Logarithms of the subbands' steps before training: of equal error in pixels. Level 0 is the finest, the last is LL."""
+    """Logarithms of the subbands' steps before training: of equal error in pixels. Level 0 is the finest, the last is
+    LL."""
     norms = wavelet.norms_1d(settings.levels)
     bands = [torch.tensor([high * low, low * high, high * high]) for low, high in norms]
     low = norms[-1][0]
@@ -151,9 +152,7 @@ class Codec(nn.Module):
         self.offsets = nn.ParameterList(  # reconstruction point inside a bin, per subband and plane
             torch.full((len(steps), settings.planes + 1), 0.45) for steps in self.log_steps
         )
-        self.scales = nn.ModuleList(
-            [Scale(9, level + 1 < levels) for level in range(levels)] + [Scale(3, False)]
-        )
+        self.scales = nn.ModuleList([Scale(9, level + 1 < levels) for level in range(levels)] + [Scale(3, False)])
 
     # Colour and wavelet.
 
@@ -167,7 +166,8 @@ class Codec(nn.Module):
         return torch.einsum("bij,bihw->bjhw", axes, planes) * PLANE_SCALE + 128
 
     def forward_wavelet(self, planes: torch.Tensor, rotation: torch.Tensor):
-        """planes (B, 3, n, n), rotation (B, 3, 3) -> details per level (B, 9, n/2, n/2), ..., LL (B, 3, m, m); in steps."""
+        """planes (B, 3, n, n), rotation (B, 3, 3) -> details per level (B, 9, n/2, n/2), ..., LL (B, 3, m, m); in
+        steps."""
         out, low, inverses = [], planes, []
         for level in range(self.settings.levels):
             n = low.shape[-1]

@@ -1,7 +1,7 @@
 """The task of the photo models: rate and distortion at cuts drawn from p_B, and what is exported.
 
-Minimises Equation 16 of Rippel, Gelbart and Adams (2014), the expected distortion over receivers, plus the rate, each cut
-weighed by the inverse of its usual rate so that all bandwidths count alike.
+Minimises Equation 16 of Rippel, Gelbart and Adams (2014), the expected distortion over receivers, plus the rate, each
+cut weighed by the inverse of its usual rate so that all bandwidths count alike.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class Cuts:
             with open(settings.path(settings.bandwidths), newline="", encoding="utf-8") as file:
                 rows = [(float(row["kbps"]), float(row["share"])) for row in csv.DictReader(file)]
             kbps, shares = torch.tensor(rows).unbind(1)
-            self.law, self.bandwidths = TruncationLaw(shares), kbps * 1000 * settings.interval / settings.pixels  # bits per pixel
+            self.law, self.bandwidths = (
+                TruncationLaw(shares),
+                kbps * 1000 * settings.interval / settings.pixels,
+            )  # bits per pixel
         elif settings.cuts != "log-uniform":
             raise SystemExit(f"cuts = {settings.cuts!r}: not log-uniform, geometric or table")
 
@@ -59,7 +62,9 @@ class Cuts:
             return low + (high - low) * torch.rand(count)
         if self.settings.cuts == "geometric":
             return high - self.law.draw(count) / self.per_plane
-        picked = self.bandwidths[self.law.draw(count) - 1] * torch.exp2(torch.rand(count) / 4)  # bins are a quarter octave wide
+        picked = self.bandwidths[self.law.draw(count) - 1] * torch.exp2(
+            torch.rand(count) / 4
+        )  # bins are a quarter octave wide
         return torch.tensor([self.position(bpp) for bpp in picked.clamp(min=1e-3).tolist()]).clamp(low, high)
 
     def rate(self, cut: float) -> float:
@@ -137,11 +142,21 @@ class Task:
 
     @torch.no_grad()
     def validate(self, model: nn.Module) -> list[dict]:
-        """Estimated rate and PSNR of held-out photos at fixed cuts: with both networks, and of the linear codec alone."""
+        """Estimated rate and PSNR of held-out photos at fixed cuts: with both networks, and of the linear codec
+        alone."""
         rows = []
         for cut in VALIDATION_CUTS:
             deep, linear = self.measure(model, cut, NETWORKS), self.measure(model, cut, ())
-            rows.append({"cut": cut, "bpp": deep[0], "linear": deep[1], "deep": deep[2], "core_bpp": linear[0], "core_linear": linear[1]})
+            rows.append(
+                {
+                    "cut": cut,
+                    "bpp": deep[0],
+                    "linear": deep[1],
+                    "deep": deep[2],
+                    "core_bpp": linear[0],
+                    "core_linear": linear[1],
+                }
+            )
         return rows
 
     def measure(self, model: nn.Module, cut: float, networks: tuple[str, ...]) -> list[float]:

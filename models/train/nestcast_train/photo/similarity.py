@@ -21,7 +21,8 @@ MIN_MEAN = 1e-4  # of a scale's mean: a power of it has a gradient
 
 @functools.cache
 def window(n: int) -> torch.Tensor:
-    """(n - 10, n): a row for every place of the window. A product of matrices is faster than a convolution of one channel."""
+    """(n - 10, n): a row for every place of the window. A product of matrices is faster than a convolution of one
+    channel."""
     taps = torch.arange(TAPS, dtype=torch.float64) - TAPS // 2
     weights = torch.exp(-taps.square() / (2 * SIGMA**2))
     rows = torch.zeros(n - TAPS + 1, n, dtype=torch.float64)

@@ -1,7 +1,7 @@
 """The task of synthesis networks for the eye: a photo model's own, trained on behind its frozen coder for SSIMULACRA 2.
 
-Windows and networks are those of synthesis.py. The loss is the logarithm of what SSIMULACRA 2 lacks to 100, and a share of the square error
-by what the coder alone leaves, so that every rate and every photo counts alike.
+Windows and networks are those of synthesis.py. The loss is the logarithm of what SSIMULACRA 2 lacks to 100, and a share
+of the square error by what the coder alone leaves, so that every rate and every photo counts alike.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """SSIMULACRA 2 of training crops, as the kept crate of lab/src/metrics measures it, with a gradient.
 
-Errors of structure, new edges and lost edges of X, Y and B - Y at scales from 1:1 to 1:16, as means and as 4-norms, weighted as
-its authors fitted them to people's judgements (Sneyers, SSIMULACRA 2.1, libjxl). Where their blur is recursive, here it is the
-window that it stands for, zeros around the picture as there; their 83 weights below 0.01 are left out.
+Errors of structure, new edges and lost edges of X, Y and B - Y at scales from 1:1 to 1:16, as means and as 4-norms,
+weighted as its authors fitted them to people's judgements (Sneyers, SSIMULACRA 2.1, libjxl). Where their blur is
+recursive, here it is the window that it stands for, zeros around the picture as there; their 83 weights below 0.01 are
+left out.
 """
 
 from __future__ import annotations
@@ -25,14 +26,32 @@ MEAN, FOURTH = range(2)
 WEIGHTS = (
     {(Y, STRUCTURE, FOURTH): 7.466890, (Y, LOST, FOURTH): 17.445834},
     {(X, STRUCTURE, FOURTH): 1.104173, (Y, STRUCTURE, FOURTH): 6.683678, (Y, LOST, FOURTH): 1.027890},
-    {(X, STRUCTURE, FOURTH): 1.842246, (X, NEW, FOURTH): 11.441173, (Y, STRUCTURE, MEAN): 225.205153,
-     (Y, STRUCTURE, FOURTH): 19.213238},
-    {(X, STRUCTURE, FOURTH): 1.878759, (X, NEW, FOURTH): 10.949070, (Y, STRUCTURE, MEAN): 176.393176,
-     (Y, STRUCTURE, FOURTH): 24.433010, (Y, NEW, FOURTH): 0.285208, (B, STRUCTURE, FOURTH): 8.826983,
-     (B, NEW, FOURTH): 23.192433},
-    {(X, NEW, MEAN): 0.967794, (X, NEW, FOURTH): 0.998177, (Y, STRUCTURE, FOURTH): 34.779063, (Y, NEW, FOURTH): 44.835625,
-     (B, STRUCTURE, MEAN): 95.108050, (B, NEW, MEAN): 0.986398, (B, LOST, MEAN): 0.983438, (B, NEW, FOURTH): 171.266726,
-     (B, LOST, FOURTH): 0.980786},
+    {
+        (X, STRUCTURE, FOURTH): 1.842246,
+        (X, NEW, FOURTH): 11.441173,
+        (Y, STRUCTURE, MEAN): 225.205153,
+        (Y, STRUCTURE, FOURTH): 19.213238,
+    },
+    {
+        (X, STRUCTURE, FOURTH): 1.878759,
+        (X, NEW, FOURTH): 10.949070,
+        (Y, STRUCTURE, MEAN): 176.393176,
+        (Y, STRUCTURE, FOURTH): 24.433010,
+        (Y, NEW, FOURTH): 0.285208,
+        (B, STRUCTURE, FOURTH): 8.826983,
+        (B, NEW, FOURTH): 23.192433,
+    },
+    {
+        (X, NEW, MEAN): 0.967794,
+        (X, NEW, FOURTH): 0.998177,
+        (Y, STRUCTURE, FOURTH): 34.779063,
+        (Y, NEW, FOURTH): 44.835625,
+        (B, STRUCTURE, MEAN): 95.108050,
+        (B, NEW, MEAN): 0.986398,
+        (B, LOST, MEAN): 0.983438,
+        (B, NEW, FOURTH): 171.266726,
+        (B, LOST, FOURTH): 0.980786,
+    },
 )
 
 
@@ -70,7 +89,8 @@ def norm(error: torch.Tensor, kind: int) -> torch.Tensor:
 
 
 def errors(x: torch.Tensor, y: torch.Tensor, structure: bool) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor]:
-    """Of one component of the decoded picture and of the original, (B, h, w): structure if wanted, new edges, lost edges."""
+    """Of one component of the decoded picture and of the original, (B, h, w): structure if wanted, new edges, lost
+    edges."""
     mx, my = blurred(torch.stack([x, y]))
     change = (1 + (x - mx).abs()) / (1 + (y - my).abs()) - 1
     if not structure:

@@ -1,9 +1,10 @@
 """The task of a photo model's synthesis networks, trained on behind its frozen coder: one for each range of cuts.
 
-What is missing of a picture differs more between cuts than a network of this size can hold, and it is told the cut alone: of a wide range it
-learns the low rates, where most is missing. Windows are those of windows.py. Networks are trained through the post-filter that the package has behind
-them (filtered.py); the loss is the square error by what the coder alone leaves in that photo at that cut, so that every rate and every photo counts alike.
-No byte of a stream differs: the package gets other networks.
+What is missing of a picture differs more between cuts than a network of this size can hold, and it is told the cut
+alone: of a wide range it learns the low rates, where most is missing. Windows are those of windows.py. Networks are
+trained through the post-filter that the package has behind them (filtered.py); the loss is the square error by what the
+coder alone leaves in that photo at that cut, so that every rate and every photo counts alike. No byte of a stream
+differs: the package gets other networks.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Syntheses(nn.Module):
     def __init__(self, settings: SynthesisSettings):
         super().__init__()
         self.cuts = settings.cuts
-        self.networks = nn.ModuleList(Correction(settings.channels, settings.blocks, settings.step, cut=True) for _ in settings.ranges())
+        self.networks = nn.ModuleList(
+            Correction(settings.channels, settings.blocks, settings.step, cut=True) for _ in settings.ranges()
+        )
 
     def of(self, cut: float) -> Correction:
         return self.networks[photo_package.network_of(self.cuts, cut)]
@@ -55,7 +58,10 @@ class Task(OneNetwork):
         self.model = Syntheses(settings).to(memory_format=torch.channels_last)
 
     def groups(self) -> list[dict]:
-        return [{"name": str(i), "params": list(network.parameters()), "base": self.settings.learning_rate} for i, network in enumerate(self.model.networks)]
+        return [
+            {"name": str(i), "params": list(network.parameters()), "base": self.settings.learning_rate}
+            for i, network in enumerate(self.model.networks)
+        ]
 
     def trained(self, stage: str) -> tuple[str, ...]:
         return (stage,)
@@ -104,7 +110,8 @@ class Task(OneNetwork):
             self.model.load_state_dict(start["model"])
 
     def export(self, model: Syntheses, out: Path) -> None:
-        """The package that the coder is of, with these networks; its post-filter is that which they were trained through."""
+        """The package that the coder is of, with these networks; its post-filter is that which they were trained
+        through."""
         settings, package = self.settings, out / "package"
         manifest.copy(settings.path(settings.coder), package)
         for before in package.glob(manifest.synthesis_file("*")):
