@@ -87,8 +87,8 @@ class PhotoSettings(Settings):
     core_rate: float = 3e-4  # wavelet taps
     step_rate: float = 2e-3  # logarithms of the quantiser steps
     table_rate: float = 5e-3  # rate model and reconstruction points
-    # Package. In real bytes all of the analysis's correction, and of what the steps' ratios learned, was too much
-    # (runs.md).
+    # Package. In real bytes the analysis's whole correction and all that the steps' ratios learned were too much
+    # (docs/experiments/learned-shares.md).
     calibration: int = 96  # training crops that the ranges of the networks in int8 come from
     analysis_share: float = 0.5  # of the analysis's correction
     step_share: float = 1.0  # of the steps' learned ratios

@@ -2,8 +2,8 @@
 
 A port of the Rust codec for photos whose sides are multiples of 64, from the shipped tables.bin alone
 (spec/bitstream.md, "Quantiser" and "Linear transform"). Cuts are given as the passes that each subband had, as in
-model.py; in a stream the subband that a cut falls in had part of its pass. Tests compare it with its inverse; runs.md
-says how it was compared with Rust.
+model.py; in a stream the subband that a cut falls in had part of its pass. Tests compare it with its inverse;
+docs/experiments/network-for-each-range.md has the comparison with Rust.
 """
 
 from __future__ import annotations
