@@ -11,7 +11,7 @@ from nestcast_train.settings import NestedSettings, Settings
 class HashingSettings(NestedSettings):
     """Variational autoencoders whose latents become bits (variational.py, hashing.py)."""
 
-    data: str = "digits"  # labelled.py says what there is; or near-duplicates (vectors.py)
+    data: str = "digits"  # one of labelled.py's; or near-duplicates (vectors.py)
     axes: int = 64  # principal axes that inputs are given along
     latent: str = "bernoulli"  # or gaussian
     cuts: str = "whole"
@@ -27,7 +27,7 @@ class HashingSettings(NestedSettings):
 class BoltzmannSettings(Settings):
     """A stack of restricted Boltzmann machines (boltzmann.py)."""
 
-    data: str = "digits"  # labelled.py says what there is
+    data: str = "digits"  # one of labelled.py's
     widths: tuple[int, ...] = (784, 500, 500, 2000, 30)
     deviation: float = 0.05  # of the weights at the start
     gaussian_rate: float = 1e-4  # learning rate of the last machine

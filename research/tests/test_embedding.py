@@ -61,7 +61,7 @@ class Objectives(unittest.TestCase):
         self.code, self.classes = torch.randn(30, 5), torch.arange(30) % 3
 
     def test_distances_are_floats_in_a_network_of_bfloat16(self):
-        far = 30 + 0.1 * self.code  # whose squares are large beside their differences
+        far = 30 + 0.1 * self.code  # whose squares are large compared with their differences
         with torch.autocast("cpu", torch.bfloat16):
             found = neighbourhood.squared_distances(far)
         torch.testing.assert_close(found, neighbourhood.squared_distances(far.double()).float(), rtol=0.05, atol=0.01)

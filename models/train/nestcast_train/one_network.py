@@ -7,7 +7,7 @@ from torch import nn
 
 
 class OneNetwork:
-    """Such a task but for its data, its loss and what it exports (train.py)."""
+    """Such a task without its data, its loss and its export (train.py)."""
 
     settings: object  # that have a learning_rate
     model: nn.Module  # that has load_photo

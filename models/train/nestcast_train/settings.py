@@ -13,7 +13,7 @@ DRY_CALIBRATION = 4  # training crops that a dry run's export looks at
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """A stretch of a run: what is trained, for how long, along one cosine."""
+    """A part of a run: what it trains, for how long, along one cosine."""
 
     steps: int
     stage: str = "all"  # what is trained; photo.py: core, synthesis or joint
@@ -81,7 +81,7 @@ class PhotoSettings(Settings):
     least_rate: float = 0.1  # bits per pixel; cuts below weigh no more than this one
     similarity: float = 0.0  # share of 1 - MS-SSIM in the distortion; the rest is squared error
     similarity_worth: float = 3500.0  # squared error, summed over R, G and B, that 1 - MS-SSIM = 1 is worth
-    linear_weight: float = 0.3  # weight of the linear decoder's distortion beside the deep one's
+    linear_weight: float = 0.3  # weight of the linear decoder's distortion, where the deep one's is 1
     # Optimiser: `learning_rate` is that of the networks.
     crop: int = 192  # pixels, a multiple of 64
     core_rate: float = 3e-4  # wavelet taps
@@ -102,7 +102,7 @@ class PhotoSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class SynthesisSettings(Settings):
-    """The synthesis networks of a photo model, trained on behind its frozen coder (synthesis.py). A phase's `stage` is
+    """The synthesis networks of a photo model, trained on with its coder frozen (synthesis.py). A phase's `stage` is
     the number of its network."""
 
     coder: str = (
@@ -134,12 +134,12 @@ class SynthesisSettings(Settings):
 class PerceptualSettings(SynthesisSettings):
     """The same, trained for the eye (perceptual.py)."""
 
-    fidelity: float = 0.25  # weight of the square error beside SSIMULACRA 2
+    fidelity: float = 0.25  # weight of the squared error, where SSIMULACRA 2's is 1
 
 
 @dataclasses.dataclass(frozen=True)
 class FrameSettings(Settings):
-    """The network behind decoded frames of video (frame_restorer.py)."""
+    """The network for shown frames of video (frame_restorer.py)."""
 
     step: float = 4.0  # of the photo model that it starts from, as in PhotoSettings
     channels: tuple[int, int, int] = (64, 96, 128)  # at 1/4, 1/8 and 1/16 of the resolution
@@ -164,10 +164,10 @@ class NestedSettings(Settings):
 class AutoencoderSettings(NestedSettings):
     """The paper's autoencoders (autoencoder.py, vectors.py)."""
 
-    data: str = "cifar"  # vectors.py says what there is
+    data: str = "cifar"  # one of vectors.DATA
     axes: int = 0  # principal axes that inputs are given along; 0: inputs are elements, each of variance 1
     tied: bool = True  # the decoder's weights are the encoder's
-    skip: bool = False  # a linear layer beside the hidden ones, in the encoder and in the decoder
+    skip: bool = False  # a linear layer in parallel to the hidden ones, in the encoder and in the decoder
     gain_rate: float = 0.0  # learning rate of the logarithms of the units' gains in the decoder; 0: there are none
     beta: float = 0.0  # share of ones of a binary code, section 4.3; 0: a real code
     corruption: float = 0.1  # share of inputs set to 0, section 4
@@ -180,7 +180,7 @@ class AutoencoderSettings(NestedSettings):
     sweep_patience: int = 4  # windows after which it counts as converged
     package: dict = dataclasses.field(
         default_factory=dict
-    )  # version, licence, data and whether it has a decoder (codes.py)
+    )  # version, licence, data and whether it has a decoder (code_package.py)
 
 
 @dataclasses.dataclass(frozen=True)

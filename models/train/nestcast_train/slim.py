@@ -1,9 +1,8 @@
-"""A checkpoint for the repository, without what can be made again: python slim.py RUN/checkpoint.pt
-../checkpoints/NAME.pt.
+"""A checkpoint for the repository: python -m nestcast_train.slim RUN/checkpoint.pt ../checkpoints/NAME.pt.
 
-Keeps the averaged weights where a run has them, and no optimiser's state. Networks' weights are in half precision; what
-the tables are made of is exact, so that a stream's model stays the same. Autoencoders' weights are kept in 8 bits
-(`write_weights`).
+Keeps the averaged weights where a run has them, and nothing that can be made again. Networks' weights are in half
+precision; what the tables are made of is exact, so that a stream's model stays the same. Autoencoders' weights are kept
+in 8 bits (`write_weights`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Train a model and export it: python -m nestcast_train.train settings/photo.toml --data DIR --out RUN [--resume].
+"""Trains a model and exports it: python -m nestcast_train.train settings/photo.toml --data DIR --out RUN [--resume].
 
-The settings name the task, and a task (photo.py, synthesis.py, vectors.py, hashing.py) knows its model, its data and
-its loss; the loop below is the same for all. A run may be killed at any time: it saves every few minutes and at
-SIGTERM, and with --resume goes on as if it had not been interrupted, since what a step draws depends on the seed and
-the step alone.
+The settings name the task, and a task (photo.py, synthesis.py, vectors.py) knows its model, its data and its loss; the
+loop below is the same for all. You can stop a run at any time: it saves every few minutes and at SIGTERM. With --resume
+it goes on as if it had not been interrupted, because what a step draws depends on the seed and the step alone.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Task(Protocol):
         """Between `backward` and the optimiser's step."""
 
     def after_step(self) -> None:
-        """Behind the optimiser's step."""
+        """After the optimiser's step."""
 
     def validate(self, model: nn.Module) -> list[dict]: ...
 
@@ -61,7 +60,7 @@ class Task(Protocol):
 
 
 class Run:
-    """A task on its way, and all that a checkpoint holds."""
+    """A task in training, and all that a checkpoint holds."""
 
     def __init__(self, task: Task, out: Path, resume: bool):
         self.task, self.settings, self.out = task, task.settings, out
@@ -148,7 +147,7 @@ def write(checkpoint: Path, state: dict) -> None:
 
 
 def floats(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Of a checkpoint that may be in half precision."""
+    """The weights of a checkpoint that may be in half precision."""
     return {name: value.float() if value.dtype == torch.half else value for name, value in weights.items()}
 
 

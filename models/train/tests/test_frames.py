@@ -1,4 +1,4 @@
-"""python -m unittest test_frames: the network behind frames of video, what it learns from, and a dry run of its
+"""python -m unittest test_frames: the network for shown frames of video, what it learns from, and a dry run of its
 training."""
 
 from __future__ import annotations

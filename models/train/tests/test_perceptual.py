@@ -24,7 +24,7 @@ from nestcast_train.places import ARTIFACTS, SETTINGS
 from nestcast_train.synthesis import perceptual
 from nestcast_train.synthesis.ssimulacra import ssimulacra2
 
-# Of fast-ssim2 0.9.
+# What fast-ssim2 0.9 measures.
 SCORES = {"blurred": 73.569, "noisy": 48.968, "coarse": 60.560}
 
 
@@ -97,7 +97,7 @@ class DryRun(unittest.TestCase):
             self.assertEqual((package / "post_filter.bin").read_bytes(), (model / "post_filter.bin").read_bytes())
 
     def same_loss_in_bfloat16(self, run: train.Run) -> None:
-        """But for the network's roundings: what is compared stays in floats."""
+        """Without the network's roundings: the comparison stays in floats."""
         batch, losses = run.task.batch(0), []
         for enabled in (False, True):
             with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=enabled):
@@ -107,7 +107,7 @@ class DryRun(unittest.TestCase):
 
 class Loss(unittest.TestCase):
     def test_the_loss_looks_at_ssimulacra(self):
-        """Of two pictures of one square error the one that looks better has the lower loss."""
+        """If two pictures have the same squared error, the one that looks better has the lower loss."""
         original = samples(Metric.original)
         grain = torch.randn(original.shape, generator=torch.Generator().manual_seed(2))
         shift = grain.square().mean().sqrt()

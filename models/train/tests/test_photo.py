@@ -34,7 +34,7 @@ from nestcast_train.photo.model import Codec
 from nestcast_train.places import ARTIFACTS, CHECKPOINTS, ROOT, SETTINGS, TRAIN
 
 STEPS = 50
-LEARNED = 4190  # bytes of tables.bin before what is learned by coding: priors,
+LEARNED = 4190  # bytes of tables.bin before the parts that coding learns: priors,
 FILTER = LEARNED + 2 * photo_package.CONTEXTS  # and from here on the post-filter
 
 

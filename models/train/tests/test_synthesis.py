@@ -1,5 +1,5 @@
 """python -m unittest test_synthesis: the frozen coder against slow twins, and a dry run of the training of networks
-behind it."""
+after it."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class PostFilter(unittest.TestCase):
         self.assertLess(after, 0.99 * before)
 
     def seen(self, cuts: tuple[float, ...]) -> tuple[torch.Tensor, torch.Tensor, list[np.ndarray]]:
-        """Planes and what the filter is told, of windows at these cuts; and the planes filtered."""
+        """Planes and significance of windows at these cuts, and the planes filtered."""
         coded = coder.encode(photo(128, 192, 11), TABLES)
         found = [coder.window(coded, cut, TABLES, 32, 32, (64, 96)) for cut in cuts]
         significant = np.stack([post_filter.significance(known) for _, known in found])

@@ -17,7 +17,7 @@ from nestcast_train.settings import load
 from nestcast_train.slim import read_weights
 
 NETWORK = "softmax-cifar"
-# of three: behind each ITQ's codes of 32 bits rank held-out digits with a MAP of 0.52, 0.49 and, of the hidden units,
+# of three: after each, ITQ's codes of 32 bits rank held-out digits with a MAP of 0.52, 0.49 and, of the hidden units,
 # 0.36; pixels 0.45
 LAYERS = 2
 BORDER = (SIDE - DIGIT) // 2

@@ -35,7 +35,7 @@ class Labelled:
     frame: Frame | None = None
 
     def batch(self, count: int, random: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-        """What is encoded and what is to be reconstructed, (count, D) each: the same."""
+        """The vectors to encode and to reconstruct, (count, D) each: the same."""
         y = self.training[random.integers(0, len(self.training), count)]
         return y, y
 
@@ -58,8 +58,8 @@ class Labelled:
 
 @cache
 def load(name: str, folder: Path | None, axes: int = 0) -> Labelled:
-    """digits: MNIST's training part, (N, 784); features: the same by features.py, (N, 2048); cifar: (N, 3072);
-    packages: texts.py's, (N, 2000). With `axes` along so many principal axes (vectors.py)."""
+    """digits: MNIST's training part, (N, 784); features: those by features.py, (N, 2048); cifar: (N, 3072);
+    packages: texts.py's, (N, 2000). Along `axes` principal axes, if not 0 (vectors.py)."""
     if name not in HELD_OUT:
         raise SystemExit(f"data = {name!r}: not one of {', '.join(HELD_OUT)}")
     if folder is None:

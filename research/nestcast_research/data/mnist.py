@@ -24,8 +24,8 @@ def digits(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def of_pictures(frame: Frame) -> Frame:
-    """Of digits, the frame of what a package is given: a digit stretched to 32x32, in red, green and blue. The least
-    squares' inverse of the stretching gives the digit back; three planes count alike."""
+    """For a frame of digits, the frame of the pictures that a package gets: a digit stretched to 32x32, in red, green
+    and blue. The least squares' inverse of the stretching gives the digit back; three planes count alike."""
     if len(frame.mean) != DIGIT**2:
         return frame
     stretched = area_means(torch.zeros(1), torch.tensor([float(DIGIT)]), DIGIT)[0]  # (SIDE, DIGIT)

@@ -1,8 +1,8 @@
 """Texts with classes: what Debian's packages say of themselves, by the section that they are in.
 
-DIR/debian holds `Packages` and `Translation-en` of one release, as apt keeps them (paper/README.md says how to get
-them). One text for each source package: most binary packages of a source share theirs. Sections that say what a package
-is (libs, doc) rather than what it is about are left out.
+DIR/debian holds `Packages` and `Translation-en` of one release, as apt keeps them (README.md says how to get them). One
+text for each source package: most binary packages of a source share theirs. Sections that say what a package is (libs,
+doc) rather than what it is about are left out.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def texts(folder: Path) -> tuple[list[list[str]], np.ndarray]:
         if section in SECTIONS and len(words) >= SHORTEST:
             found.setdefault(source, (words, SECTIONS.index(section)))
     if not found:
-        raise SystemExit(f"{folder / 'debian'}: no packages with descriptions; paper/README.md says how to get them")
+        raise SystemExit(f"{folder / 'debian'}: no packages with descriptions; README.md says how to get them")
     sources = sorted(found, key=lambda source: hashlib.sha256(source.encode()).digest())
     return [found[source][0] for source in sources], np.array([found[source][1] for source in sources])
 

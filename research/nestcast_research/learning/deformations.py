@@ -1,5 +1,5 @@
 """Handwriting made to vary: each picture turned, scaled, slanted, moved and bent at random while a model learns
-(Simard, Steinkraus and Platt 2003). Augmentation, which the papers of NCA do without."""
+(Simard, Steinkraus and Platt 2003). The papers of NCA do not augment."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ BEND, KNOTS = (
 
 
 def deformed(x: torch.Tensor, strength: float, random: np.random.Generator) -> torch.Tensor:
-    """Square pictures of one plane (B, D), each deformed by itself, `strength` times as much as the constants above
-    say, filled with 0."""
+    """Square pictures of one plane (B, D), each deformed on its own, `strength` times as much as the constants above,
+    filled with 0."""
     if not strength:
         return x
     count, side = len(x), round(x.shape[1] ** 0.5)

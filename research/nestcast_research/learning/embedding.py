@@ -102,8 +102,7 @@ class Task:
     def load_state(self, saved: dict) -> None: ...
 
     def export(self, model: nn.Module, out: Path) -> None:
-        """The weights, but for the decoder's where no unit is free for it alone, matrices in 8 bits; the table and the
-        figures are made with them (paper/)."""
+        """Writes the weights, matrices in 8 bits; without the decoder's where no unit is free for it alone."""
         model.calibrate(self.data.training)
         frame = self.data.frame.state() if self.data.frame else {}
         kept = {

@@ -65,8 +65,8 @@ class Dense(nn.Module):
 
 
 class Convolutional(nn.Module):
-    """Three times 32 filters of 5x5 and max pooling of 3x3 by steps of 2, then two dense layers, tanh behind each but
-    the last; `widths` are the input's, the hidden layer's and the code's. Pictures are square, of 1 or 3 planes."""
+    """Three times 32 filters of 5x5 and max pooling of 3x3 by steps of 2, then two dense layers, with tanh after each
+    but the last; `widths` are the input's, the hidden layer's and the code's. Pictures are square, of 1 or 3 planes."""
 
     def __init__(self, settings: EmbeddingSettings):
         super().__init__()
@@ -85,12 +85,12 @@ class Convolutional(nn.Module):
         self.to(memory_format=torch.channels_last)  # twice as fast
 
     def convolved(self, x: torch.Tensor, layers: int = 3) -> torch.Tensor:
-        """(B, D) -> (B, 32, S, S): behind so many of the layers with filters, in -1..1."""
+        """(B, D) -> (B, 32, S, S): after `layers` of the layers with filters, in -1..1."""
         x = x.view(-1, self.planes, self.side, self.side) - 0.5
         for layer in self.filters[:layers]:
             x = F.max_pool2d(
                 layer(x), 3, stride=2, padding=1
-            ).tanh()  # the same as of tanh, since that rises, with a quarter of the work
+            ).tanh()  # the same as of tanh, because that rises; a quarter of the work
         return x
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -102,7 +102,7 @@ NETWORKS = {"dense": Dense, "convolutional": Convolutional}
 
 
 class Embedding(nn.Module):
-    """An encoder, real or with bits, and for the softmax rival the layer that tells classes behind it."""
+    """An encoder, real or with bits, and, for the softmax rival, a classifier after it."""
 
     def __init__(self, settings: EmbeddingSettings):
         super().__init__()
@@ -115,7 +115,7 @@ class Embedding(nn.Module):
         self.classifier = nn.Linear(units, settings.classes) if settings.objective == "softmax" else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(B, D) -> (B, K): zeros and ones where `beta` is set; within -1..1 what a classifier stands behind."""
+        """(B, D) -> (B, K): zeros and ones where `beta` is set; within -1..1 before a classifier."""
         code = self.binarise(self.encoder(x))
         return code.tanh() if self.classifier else code
 
@@ -126,7 +126,7 @@ class Embedding(nn.Module):
 
     @torch.no_grad()
     def calibrate(self, x: torch.Tensor) -> None:
-        """Fixes the thresholds of a binary code at the quantiles of what `x` (N, D) is encoded to. Of MNIST all is
-        taken: every second digit is fainter, so that no sample at even steps would do."""
+        """Fixes the thresholds of a binary code at the quantiles of what `x` (N, D) is encoded to. It uses all of
+        MNIST: every second digit is fainter, so no sample at even steps would do."""
         if self.settings.beta:
             self.eval().binarise.calibrate(torch.cat([self.encoder(part) for part in x.split(ENCODED)]))

@@ -45,7 +45,7 @@ class Task:
         return ("all",)
 
     def batch(self, step: int) -> tuple[torch.Tensor, torch.Tensor, float]:
-        """What is encoded, what is to be reconstructed, (B, D) each, and the temperature of the step."""
+        """The vectors to encode and to reconstruct, (B, D) each, and the temperature of the step."""
         random = np.random.default_rng([self.settings.seed, step])
         return *self.data.batch(self.settings.batch, random), temperature(self.settings, step)
 
@@ -84,12 +84,12 @@ class Task:
     def load_state(self, saved: dict) -> None: ...
 
     def export(self, model: nn.Module, out: Path) -> None:
-        """The weights in 8 bits; the table and the figures are made with them (paper/)."""
+        """Writes the weights in 8 bits."""
         model.calibrate(self.data.training)
         write_weights(out / "weights.npz", {**model.state_dict(), **self.data.frame.state()})
 
 
 def temperature(settings: HashingSettings, step: int) -> float:
-    """From the first to the last of `temperatures`, by the same factor each step."""
+    """The temperature of a step, from the first to the last of `temperatures`, by the same factor each step."""
     first, last = settings.temperatures
     return first * (last / first) ** min(1.0, step / max(1, settings.steps - 1))

@@ -11,8 +11,8 @@ import torch
 
 
 def squared_distances(code: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
-    """code (B, K) -> (B, B): d_ab = |f(a) - f(b)|^2, over the first lengths[a] units where lengths (B,) are given. Of a
-    code in bfloat16 in floats: they are differences of large squares."""
+    """code (B, K) -> (B, B): d_ab = |f(a) - f(b)|^2, over the first lengths[a] units where lengths (B,) are given. For
+    a code in bfloat16 they are worked out in floats, because they are differences of large squares."""
     code = code.float() if code.dtype == torch.bfloat16 else code
     kept = torch.ones_like(code) if lengths is None else (torch.arange(code.shape[1]) < lengths[:, None]).to(code.dtype)
     with torch.autocast("cpu", enabled=False):
@@ -22,15 +22,15 @@ def squared_distances(code: torch.Tensor, lengths: torch.Tensor | None = None) -
 
 def effective_neighbours(distances: torch.Tensor) -> torch.Tensor:
     """Among how many others each point chooses, (B,), 1 to B - 1: one over the sum of squares of p_ab (Eq. 3). Where it
-    is 1 for nearly all points, p(c^a) is 0 or 1, and neither objective's gradient tells where a point between classes
+    is 1 for nearly all points, p(c^a) is 0 or 1, and neither objective's gradient shows where a point between classes
     should go."""
     itself = torch.eye(len(distances), dtype=torch.bool)
     return 1 / (-distances).masked_fill(itself, -torch.inf).softmax(1).square().sum(1)
 
 
 def scale_for(distances: torch.Tensor, neighbours: float) -> float:
-    """What a code is to be multiplied by for its median point to choose among so many others, by its squared distances
-    (B, B)."""
+    """The factor by which a code, of squared distances (B, B), must be multiplied for its median point to choose among
+    `neighbours` others."""
     low, high = 1e-4, 1e4
     for _ in range(40):
         middle = (low * high) ** 0.5

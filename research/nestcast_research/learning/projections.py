@@ -1,4 +1,4 @@
-"""Codes by linear projections, what learned codes are measured against: LSH, signs of principal components, ITQ; points
+"""Codes by linear projections, to compare learned codes with: LSH, signs of principal components, ITQ; points
 by discriminants and by large margins."""
 
 from __future__ import annotations

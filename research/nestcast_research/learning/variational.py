@@ -1,11 +1,11 @@
 """Variational autoencoders whose latent variables become bits, and their nested form.
 
-    y (B, D) -> ReLU -> ... -> latent (B, K) -> cut behind b -> ReLU -> ... -> y (B, D)
+    y (B, D) -> ReLU -> ... -> latent (B, K) -> cut after b -> ReLU -> ... -> y (B, D)
 
 Bernoulli latents (Mena, Nanculef: hashing with a variational autoencoder of Bernoulli latent variables, section 4) are
 sampled by the binary concrete relaxation (Maddison, Mnih, Teh 2017, appendix B; Jang, Gu, Poole 2017) at a temperature
 that falls; Gaussian ones are those of Chaidaroon and Fang (VDSH, 2017), thresholded at the median. Nested, which no
-paper has: of each example the latents behind b are dropped (Rippel, Gelbart, Adams 2014, section 2), in the
+paper has: in each example the latents after b are dropped (Rippel, Gelbart, Adams 2014, section 2), in the
 reconstruction and in the divergence, so that the loss is the bound of a model of b latents.
 """
 
@@ -25,7 +25,7 @@ LEAST = 1e-6  # of a uniform sample's distance to 0 and 1
 
 
 class Bernoulli:
-    """q(z_k = 1 | y) = sigmoid(logit), prior 1/2. A dropped latent is worth 1/2; codes are given less it."""
+    """q(z_k = 1 | y) = sigmoid(logit), prior 1/2. A dropped latent is worth 1/2; codes are given less 1/2."""
 
     numbers = 1  # that the encoder gives for a latent
 
@@ -41,7 +41,7 @@ class Bernoulli:
         return math.log(2) - entropy
 
     def centre(self, numbers: torch.Tensor) -> torch.Tensor:
-        """What is thresholded, (B, K): logits."""
+        """Logits, which are thresholded, (B, K)."""
         return numbers
 
     def code(self, bits: torch.Tensor) -> torch.Tensor:
@@ -109,12 +109,12 @@ class VariationalAutoencoder(nn.Module):
         return self.decode(sampled), truncate(self.latent.divergence(numbers), lengths).sum(1)
 
     def activations(self, y: torch.Tensor) -> torch.Tensor:
-        """What is above 0 where a bit is 1, (B, D) -> (B, K)."""
+        """Numbers that are above 0 where a bit is 1, (B, D) -> (B, K)."""
         return self.latent.centre(self.infer(y)) - self.threshold
 
     def coding_layers(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """Weight and bias of each layer from the input to the code, whose bits are 1 above 0."""
-        units = len(self.threshold)  # of Gaussian latents the means come first
+        units = len(self.threshold)  # the means of Gaussian latents come first
         *inner, last = [(layer.weight, layer.bias) for layer in self.encoder]
         return [*inner, (last[0][:units], last[1][:units] - self.threshold)]
 

@@ -1,6 +1,6 @@
 """Figure 5, reconstruction from the first bits of a code, on the held-out pictures of CIFAR-10.
 
-What ships is measured: the packages, run by ONNX Runtime. Errors are squared, means over all samples in 0..1.
+It measures the packages, run by ONNX Runtime. Errors are squared, means over all samples in 0..1.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ BYTES = (
     768,
     1024,
 )  # that streams of nestcast's codec are cut at
-STREAMS = "code-nestcast.csv"  # kept, as the other figures take no Rust
+STREAMS = "code-nestcast.csv"  # kept, because the other figures need no Rust
 PACKAGES = {"nested dropout (cifar-linear)": "cifar-linear", "deep, nested dropout (cifar-deep)": "cifar-deep"}
 
 
 def error(decoded: np.ndarray, images: np.ndarray) -> float:
-    """Of (N, 3, 32, 32) in 0..1 against bytes."""
+    """The error of (N, 3, 32, 32) in 0..1 against bytes."""
     return float(np.square(decoded - images / np.float32(255)).mean())
 
 
 def influence(model: Autoencoder, y: torch.Tensor) -> torch.Tensor:
-    """(K,): by how much the error grows, to second order, where a unit is removed (Le Cun, Denker and Solla, 1990). The
+    """(K,): how much the error grows, to second order, when a unit is removed (Le Cun, Denker and Solla, 1990). The
     decoder is linear, so this is exact for one unit: x_k^2 |w_k|^2 + 2 x_k (w_k r), r the residual."""
     code, weight = model.encode(y), model.up_weights[0] * model.gains.exp()[:, None]
     residual = y - model.decode(code)
@@ -63,7 +63,7 @@ def influence(model: Autoencoder, y: torch.Tensor) -> torch.Tensor:
 
 @torch.no_grad()
 def standard(images: np.ndarray, training: torch.Tensor) -> dict[str, dict[int, float]]:
-    """The autoencoder without nested dropout: its units dropped as they come, and those of least influence first."""
+    """The autoencoder without nested dropout: its units dropped in their order, and those of least influence first."""
     model, frame = code_package.read(load(SETTINGS / "cifar-standard.toml"), WEIGHTS / "cifar-standard.npz")
     code = model.encode(frame.coordinates(torch.from_numpy(images.reshape(len(images), -1) / np.float32(255))))
     damage = influence(model, frame.coordinates(training)).argsort(descending=True)
@@ -78,14 +78,14 @@ def standard(images: np.ndarray, training: torch.Tensor) -> dict[str, dict[int, 
 
 
 def scan_bytes(file: bytes) -> int:
-    """Of a JPEG file with one scan: the entropy-coded bytes, without tables, headers and markers."""
+    """The entropy-coded bytes of a JPEG file with one scan, without tables, headers and markers."""
     start = file.index(b"\xff\xda")
     return len(file) - (start + 2 + int.from_bytes(file[start + 2 : start + 4], "big")) - len(b"\xff\xd9")
 
 
 def jpeg(images: np.ndarray) -> dict[str, list[tuple[float, float]]]:
     """(mean bits, error) by quality: libjpeg-turbo, 4:2:0. Whole files have Huffman tables of their own; scans alone
-    are told from the standard tables, which a receiver could have beforehand, as it has an autoencoder's weights."""
+    use the standard tables, which a receiver could have beforehand, as it has an autoencoder's weights."""
     curves: dict[str, list[tuple[float, float]]] = {"JPEG, whole files": [], "JPEG, scans alone": []}
     for quality in QUALITIES:
         for (_name, curve), optimise in zip(curves.items(), (True, False)):

@@ -1,10 +1,11 @@
-"""What the entropy coder would save if it were told a restored picture: python guesses.py SYMBOLS...
-(examples/symbols.rs writes these).
+"""What the entropy coder would save if it knew the restored picture.
 
-Where a plane ends, what is known becomes planes; these are restored and go through the wavelet and the rotations again,
-which gives a signed guess of every coefficient that is still zero. Signs and significances of the next plane are then
-coded as the coder did, each probability corrected by the guess: logistic regressions on every other photo, one for each
-plane, level and kind of symbol, tell how.
+python -m nestcast_research.measuring.guesses SYMBOLS... (models/examples/symbols.rs writes these).
+
+Where a plane ends, the known coefficients become planes. These are restored and go through the wavelet and the
+rotations again, which gives a signed guess of every coefficient that is still zero. Signs and significances of the next
+plane are then coded as the coder did, with each probability corrected by the guess. Logistic regressions on every other
+photo, one for each plane, level and kind of symbol, find the corrections.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def read(path: Path) -> list[Slice]:
 
 def known(slice_: Slice, end: int, tables: coder.Tables) -> tuple[np.ndarray, list[coder.Known], np.ndarray]:
     """Where plane `end` ends: planes (3, h, w), what is known of the details of each level, and the regions' rotations
-    as far as these are."""
+    that are known."""
     low = coder.known(np.stack(slice_.levels[:3]), 0, end, tables, None).value
     bands = []
     for level in DETAILS:
@@ -147,7 +148,7 @@ def guessed(
             sign = some["context"] >= FIRST_SIGN
             negative = slice_.levels[subband][y, x] < 0
             logit = np.log(one / (1 - one))
-            # Of a sign: that it is negative; half the constellations are coded as their opposites.
+            # For a sign, 1 is negative; half the constellations are coded as their opposites.
             out["logit"] = np.where(sign & (some["bit"] != negative), -logit, logit)
             out["bit"] = np.where(sign, negative, some["bit"])
             out["photo"], out["plane"], out["level"], out["chroma"], out["sign"] = (
@@ -178,7 +179,7 @@ def fitted(given: np.ndarray, bit: np.ndarray) -> np.ndarray:
 
 
 def given(symbols: np.ndarray, guess: np.ndarray | None, sign: bool) -> np.ndarray:
-    """What a regression is told, (N, numbers): the coder's probability first."""
+    """The inputs of a regression, (N, numbers): the coder's probability first."""
     columns = [symbols["logit"]] if sign else [symbols["logit"], np.ones(len(symbols))]
     if guess is not None:
         size = np.digitize(np.abs(guess), BINS)

@@ -98,7 +98,7 @@ class Points:
 
 
 def hash_rows(test: learned.Test, runs: tuple[learned.Learned, ...]) -> list[dict]:
-    """Codes of another collection, as of digits."""
+    """The rows of codes of another collection than digits."""
     rows = []
     for one in runs:
         rows.append(row(one.family, one.bits, one.labels, ranking.ranked(*test.bits(learned.encoder(one)), test.some)))
@@ -110,7 +110,7 @@ def hash_rows(test: learned.Test, runs: tuple[learned.Learned, ...]) -> list[dic
 
 @torch.no_grad()
 def word_rows() -> list[dict]:
-    """Table 7: the words that a bit of Bernoulli latents adds most to what is decoded, the other bits being unknown."""
+    """Table 7: the words that a bit of Bernoulli latents adds most to the decoded text, with the other bits unknown."""
     one = next(one for one in learned.TEXTS if one.bits == BALL_BITS)
     model, frame = code_package.read(one.read_settings(), one.weights)
     with open(texts.VOCABULARY, encoding="utf-8") as file:
@@ -124,7 +124,7 @@ def word_rows() -> list[dict]:
 
 
 def points_of(test: learned.Test, one: learned.Learned) -> dict[str, Points]:
-    """By name; of a split code both parts. Neighbours are those whose class was known in training."""
+    """Points by name; both parts of a split code. Neighbours are those whose class was known in training."""
     encode, settings = learned.encoder(one), one.read_settings()
     members = test.data.some_labels(settings.labels, settings.seed) if settings.labels < 1 else None
     if not settings.classed:
@@ -138,7 +138,7 @@ def points_of(test: learned.Test, one: learned.Learned) -> dict[str, Points]:
 
 
 def pixels(test: learned.Test) -> dict[str, Points]:
-    """What codes of few labels are compared with, among the same digits."""
+    """Pixels, to compare codes of few labels with, among the same digits."""
     few = {one.known: one.read_settings() for one in learned.POINTS if one.known}
     return {
         f"pixels, {100 * known:.0f} % of labels": Points(
@@ -190,7 +190,7 @@ def ball_rows(test: learned.Test) -> list[dict]:
 @torch.no_grad()
 def activation_rows(test: learned.Test) -> list[dict]:
     """Figures 6 and 7: shares of activations before the threshold, sigmoids of logits or means, and of bits' shares of
-    ones behind it."""
+    ones after it."""
     rows = []
     for one in compared():
         model, frame = code_package.read(one.read_settings(), one.weights)
@@ -230,8 +230,8 @@ def classifier(x: torch.Tensor, classes: torch.Tensor) -> nn.Module:
 
 
 def classifier_rows(test: learned.Test) -> list[dict]:
-    """Table 8: share of the 10,000 test digits that a classifier is right about, by what it is trained and tested
-    on."""
+    """Table 8: share of the 10,000 test digits that a classifier is right about, by the representation that it is
+    trained and tested on."""
     rows, wanted = [], torch.from_numpy(test.wanted)
     for one in compared():
         (before, behind), (asked_before, asked_behind) = (
@@ -253,8 +253,8 @@ def classifier_rows(test: learned.Test) -> list[dict]:
 
 @torch.no_grad()
 def representations(one: learned.Learned, samples: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Before and behind the threshold, (N, K) each, as the decoder takes them: probabilities less 1/2 or means, and
-    bits."""
+    """Representations before and after the threshold, (N, K) each, as the decoder gets them: probabilities less 1/2 or
+    means, and bits."""
     model, frame = code_package.read(one.read_settings(), one.weights)
     centres = model.latent.centre(model.infer(frame.coordinates(samples)))
     before = model.latent.code(centres.sigmoid()) if model.latent.numbers == 1 else centres
@@ -285,8 +285,7 @@ def scatter_rows(test: learned.Test) -> list[dict]:
 
 
 def picture_rows(data: Path) -> list[dict]:
-    """Share of CIFAR-10's 500 held-out pictures, of those that there are, that nearest neighbours give another class,
-    in per cent."""
+    """Share of the 500 held-out pictures of CIFAR-10 that nearest neighbours give another class, in per cent."""
     of = labelled.load("cifar", data)
     among = ranking.Collection(of.classes.numpy(), of.held_out_classes.numpy())
     points: dict[str, learned.Encode] = {

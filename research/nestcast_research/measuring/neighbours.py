@@ -18,7 +18,7 @@ def neighbourhood(shared: torch.Tensor, least: int) -> torch.Tensor:
     is below `least`."""
     if len(shared) < least:
         return torch.arange(len(shared))
-    depth = shared.kthvalue(len(shared) - least + 1).values  # `least` codes share at least so many bits
+    depth = shared.kthvalue(len(shared) - least + 1).values  # `least` codes share at least this many bits
     return (shared >= depth).nonzero().flatten()
 
 
@@ -28,5 +28,5 @@ def distances(codes: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
 
 
 def nearest(distance: torch.Tensor, count: int) -> torch.Tensor:
-    """Indices of the `count` nearest; of those equally near, the first."""
+    """Indices of the `count` nearest; among equally near ones, the first."""
     return distance.sort(stable=True).indices[:count]

@@ -2,7 +2,7 @@
 
 A semi-linear autoencoder with an orthonormal decoder is trained on 8x8 patches of CIFAR-10, once with nested dropout
 and once without. With it the units are the leading eigenvectors of the patches' covariance, in order (Theorem 3);
-without, they span the same subspace, and a unit by itself is none of them (Bourlard and Kamp, 1987; section 3.1).
+without, they span the same subspace, and no single unit is one of them (Bourlard and Kamp, 1987; section 3.1).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nestcast_train.codes import pictures, vectors
 from nestcast_train.codes.nested import TruncationLaw
 
 UNITS = 32
-RHO = 0.5  # units are swept, so that late ones are seen however small p_B is there
+RHO = 0.5  # units are swept, so that late ones are seen even where p_B is small
 ITERATIONS = 600  # at most, of each stage
 RESTARTS = 4  # stages where no units are swept
 HISTORY = 30

@@ -1,9 +1,9 @@
-"""What codes find among photographs, the measurement that the default of `nestcast index` follows from: which are of
-the same folder, and changed photographs' originals.
+"""What codes find among photographs: those of the same folder, and the originals of changed ones. The default of
+`nestcast index` follows from it.
 
 A folder is a collection, by one project's choice of pictures: two of desktop wallpapers, one of wallpapers by a
-community's photographers, one of the Berkeley segmentation data set. Three are what photo codes are trained on, but for
-every 18th; nothing is trained on the fourth.
+community's photographers, one of the Berkeley segmentation data set. Photo codes are trained on three of them, without
+every 18th photo; nothing is trained on the fourth.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PACKAGES = {
     "cifar-linear": "autoencoder, nested dropout, linear",
     "cifar-deep": "autoencoder, nested dropout, deep",
 }
-ANY_ORDER = "any order"  # the row of what chance has
+ANY_ORDER = "any order"  # the row of chance
 LENGTHS = learned.LENGTHS[1:]  # that codes are cut at
 AXES = 192  # that plain projections of photographs are found along, as `thumb`
 NEIGHBOURHOOD = 10  # of the 646 photos, as 16,384 of a million
@@ -45,11 +45,11 @@ Encode = Callable[[torch.Tensor], torch.Tensor]  # bytes (N, 3, 32, 32) to bits 
 
 @dataclass
 class Photographs:
-    """What is searched, and what is searched for."""
+    """The collection and the queries."""
 
     thumbnails: torch.Tensor  # bytes (N, 3, 32, 32), each of a whole photo
     folders: np.ndarray  # (N,) numbers of folders, from 0
-    changed: torch.Tensor  # bytes (Q, G, 3, 32, 32): a changed photo, and behind it what it may be a crop of
+    changed: torch.Tensor  # bytes (Q, G, 3, 32, 32): a changed photo, then what it may be a crop of
     changes: list[str]  # (Q,)
     originals: np.ndarray  # (Q,) indices of photos
 
@@ -116,7 +116,7 @@ def in_neighbourhoods(bits: torch.Tensor, asked: torch.Tensor, least: int) -> np
     differ = bits.numpy()[None] != asked.numpy()[:, None]  # (G, N, K)
     first = differ.argmax(2)
     shared = np.where(np.take_along_axis(differ, first[..., None], 2)[..., 0], first, bits.shape[1])
-    depth = np.partition(shared, -least)[:, -least]  # `least` codes share at least so many bits
+    depth = np.partition(shared, -least)[:, -least]  # `least` codes share at least this many bits
     return (shared >= depth[:, None]).any(0)
 
 
@@ -152,7 +152,7 @@ def of_package(name: str) -> Encode:
 
 
 def of_model(one: learned.Learned) -> Encode:
-    """A model of digits as its package has it: of any picture, stretched to theirs."""
+    """A model of digits as its package has it: from any picture, stretched to a digit's size."""
     model, frame = code_package.read(one.read_settings(), one.weights)
     frame = of_pictures(frame)
     bits = (lambda y: model.encode(y)) if one not in learned.EMBEDDINGS else (lambda y: model(y) > 0)
@@ -176,8 +176,7 @@ def of_projections(folder: Path) -> Iterator[tuple[str, tuple[int, ...], Encode]
 
 
 def codes_of(folder: Path) -> Iterator[tuple[str, str, str, tuple[int, ...], Encode]]:
-    """Code, the package or model that it is of, what that was trained on, the lengths that it is cut at, and the
-    code."""
+    """For each code: its name, its package or model, the training data, the lengths that it is cut at, and the code."""
     for name, code in PACKAGES.items():
         yield code, name, "photos", LENGTHS if name == BUILT_IN else (*LENGTHS, 1024), of_package(name)
     for one in learned.PHOTOS:

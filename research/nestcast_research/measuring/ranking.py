@@ -1,4 +1,4 @@
-"""How well codes find what is of the same class: mean average precision, precision, recall, balls of a radius, nearest
+"""How well codes find members of the same class: mean average precision, precision, recall, balls of a radius, nearest
 neighbours' vote."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ RECALL_AT = 100
 
 @dataclass
 class Collection:
-    """What is searched, and what is searched for: classes (N,) and (Q,)."""
+    """The classes of the collection, (N,), and of the queries, (Q,)."""
 
     classes: np.ndarray
     wanted: np.ndarray
@@ -28,7 +28,7 @@ def hamming(codes: torch.Tensor, queries: torch.Tensor) -> np.ndarray:
 
 
 def ranked(codes: torch.Tensor, queries: torch.Tensor, of: Collection) -> dict[str, float]:
-    """MAP over the whole Hamming ranking, precision at 10 and 100, recall at 100; of equally near codes the first in
+    """MAP over the whole Hamming ranking, precision at 10 and 100, recall at 100; among equally near codes the first in
     the collection is first."""
     sums: dict[str, float] = {}
     for start in range(0, len(queries), CHUNK):
@@ -41,7 +41,7 @@ def ranked(codes: torch.Tensor, queries: torch.Tensor, of: Collection) -> dict[s
 
 
 def measures(same: np.ndarray) -> dict[str, float]:
-    """Of one ranking, nearest first: whether each is of the query's class, (N,)."""
+    """The measures of one ranking. same (N,), nearest first: whether each is of the query's class."""
     places = same.nonzero()[0]
     if not len(places):
         return {"MAP": 0.0, **{f"precision at {depth}": 0.0 for depth in PRECISION_AT}, f"recall at {RECALL_AT}": 0.0}
@@ -51,8 +51,8 @@ def measures(same: np.ndarray) -> dict[str, float]:
 
 
 def balls(codes: torch.Tensor, queries: torch.Tensor, of: Collection, radii: range) -> list[dict[str, float]]:
-    """Of all codes within each radius: the mean precision, where none is found 0, the mean recall, and the mean number
-    found."""
+    """For all codes within each radius: the mean precision (0 where none is found), the mean recall, and the mean
+    number found."""
     rows = {radius: np.zeros(3) for radius in radii}
     for start in range(0, len(queries), CHUNK):
         distance = hamming(codes, queries[start : start + CHUNK])
@@ -66,8 +66,9 @@ def balls(codes: torch.Tensor, queries: torch.Tensor, of: Collection, radii: ran
 
 
 def vote_errors(points: torch.Tensor, asked: torch.Tensor, of: Collection, counts: tuple[int, ...]) -> dict[int, float]:
-    """Share of queries (Q, D) that the vote of so many nearest points (N, D), by Euclidean distance, gives another
-    class; of classes with as many votes the one whose nearest member is nearest wins. Bits are points too."""
+    """For each of `counts`: the share of queries (Q, D) that the vote of this many nearest points (N, D), by Euclidean
+    distance, gives another class. Of classes with equal votes the one with the nearest member wins. Bits are points
+    too."""
     classes, wrong = torch.from_numpy(of.classes.astype(np.int64)), dict.fromkeys(counts, 0)
     points, asked = points.float(), asked.float()
     norms = points.square().sum(1)
@@ -82,5 +83,5 @@ def vote_errors(points: torch.Tensor, asked: torch.Tensor, of: Collection, count
 
 
 def first_of_most(votes: list[int]) -> int:
-    """The class with most votes; of several the first."""
+    """The class with most votes; among equals the first."""
     return max(dict.fromkeys(votes), key=votes.count)

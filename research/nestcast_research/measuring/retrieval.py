@@ -128,7 +128,7 @@ def variants(picture: Image.Image) -> dict[str, Image.Image]:
 
 
 def duplicates(folder: Path, package: code_package.Package) -> list[dict]:
-    """Of changed photos, the share whose original is the nearest by Hamming distance, to the photo's code and to that
+    """The share of changed photos whose original is the nearest by Hamming distance, to the photo's code and to that
     and those of what it may be a crop of, as `nestcast search` has them; is in the neighbourhood of 10; and is the
     nearest of these."""
     open_ = photo_data.photos(folder / "photos")

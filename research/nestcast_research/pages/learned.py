@@ -1,4 +1,4 @@
-"""Learned codes for search on MNIST: what is trained, and what its codes are.
+"""Learned codes for search on MNIST: the models, their training, their codes.
 
 Every code searches the same pictures: 50,000 of the training part, asked for by the first 1,000 of the test part.
 Settings were chosen on 10,000 others of the training part. Nearest neighbours are found among all 60,000, for all
@@ -30,7 +30,7 @@ from nestcast_train.slim import read_weights
 
 ASKED = 1000  # pictures of the test part
 AXES = 64  # principal axes that projections are found along
-POINTS_AXES = 30  # that nearest neighbours are found along, beside learned points
+POINTS_AXES = 30  # that nearest neighbours are found along, next to learned points
 TURNS = 50  # of ITQ
 SEED = 1
 LENGTHS = (8, 16, 32, 64, 512)  # that codes are cut at
@@ -137,7 +137,7 @@ ALL = (*HASHES, *EMBEDDINGS, *STACKS, *POINTS, *PLANES, *PICTURES, *PHOTOS, *TEX
 
 
 def train(data: Path, runs: tuple[Learned, ...] = ALL) -> None:
-    """All of them, from nothing, each behind what it starts from; of texts the vocabulary before."""
+    """Trains all of them from nothing, each after the one that it starts from; before texts it makes the vocabulary."""
     if set(TEXTS) & set(runs):
         texts.write_vocabulary(texts.texts(data)[0][: -labelled.TEST_PACKAGES - labelled.HELD_OUT["packages"]])
     for one in runs:
@@ -147,8 +147,8 @@ def train(data: Path, runs: tuple[Learned, ...] = ALL) -> None:
 
 
 class Test:
-    """What is searched, in samples (N, D), of digits (50000, 784) in 0..1, and what it is searched for; and what
-    nearest neighbours are found among: the held-out part too."""
+    """The collection, in samples (N, D), for digits (50000, 784) in 0..1, and the queries; nearest neighbours are found
+    among the held-out part too."""
 
     def __init__(self, data: Path, name: str = "digits"):
         self.data, (self.asked, wanted) = labelled.load(name, data), labelled.test(name, data)
@@ -158,7 +158,7 @@ class Test:
         self.among = ranking.Collection(torch.cat([self.data.classes, self.data.held_out_classes]).numpy(), self.wanted)
 
     def bits(self, encode: Encode) -> tuple[torch.Tensor, torch.Tensor]:
-        """Codes of what is searched, and of the first pictures asked for."""
+        """Codes of the collection and of the first queries."""
         return encode(self.searched), encode(self.asked[:ASKED])
 
 
@@ -184,7 +184,7 @@ def encoder(one: Learned) -> Encode:
 
 
 def rivals(test: Test, bits: int) -> dict[str, Encode]:
-    """Plain projections, found on what is searched: LSH at any length, the others up to the number of axes."""
+    """Plain projections, found on the collection: LSH at any length, the others up to the number of axes."""
     frame = Frame.of(test.searched, AXES)
     y = frame.coordinates(test.searched)
     found = {"LSH": projections.random_directions(y, bits, SEED)}

@@ -277,7 +277,7 @@ def pictures() -> Section:
 
 
 def told_errors(name: str, *counts: int) -> str:
-    """Per cent of test digits that the vote of so many neighbours gives another class."""
+    """Per cent of test digits that the vote of neighbours gives another class, by their number."""
     found = {row["points"]: row for row in rows("codes-neighbours.csv")}
     return ", ".join(found[name][f"{count}-NN"] for count in counts)
 
@@ -314,14 +314,13 @@ SURE = 0.95  # of changed photos' originals that the default is to find first
 
 
 def sure_of_photos() -> list[dict[str, str]]:
-    """Packages' codes that were trained on photos, without classes, and find so many originals as the index looks for
-    them."""
+    """Codes of packages that were trained on photos, without classes, and find enough originals."""
     trained = (row for row in rows("codes-photographs.csv") if row["package"] and row["trained on"] == "photos")
     return [row for row in trained if float(row["originals first of neighbourhoods"]) >= SURE]
 
 
 def best_for_photos() -> dict[str, str]:
-    """Of these the one with the best precision by folders."""
+    """The one of these with the best precision by folders."""
     return max(sure_of_photos(), key=lambda row: float(row["precision at 10"]))
 
 

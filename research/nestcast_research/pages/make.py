@@ -1,9 +1,8 @@
-"""Every figure of the paper, drawn from the committed weights into ../paper: python paper/make.py --data DIR.
+"""Draws every figure of the pages from the weights: python -m nestcast_research.pages.make --data DIR.
 
-DIR holds cifar10/, mnist/ and photos/. --train trains all models first, in runs/, and takes their weights and packages
-(twenty minutes of a core); without it the figures take minutes. `make.py codes` is of the learned codes for search and
-their page, codes.html, alone, `make.py ordered` of nested dropout's. --program PATH measures nestcast's own codec anew
-with that program.
+README.md says what DIR holds. `ordered` makes the page of nested dropout, index.html; `codes` the page of learned
+codes, codes.html. --train trains all models first, in runs/, and takes their weights and packages. --program PATH
+measures nestcast's own codec anew with that program.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ TRAINED = (
     "cifar-linear",
     "cifar-deep-first",
     "cifar-deep",
-)  # each behind what it starts from
+)  # each after the one that it starts from
 
 
 def train(data: Path) -> None:

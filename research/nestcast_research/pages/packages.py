@@ -1,8 +1,8 @@
-"""Packages of the codes of codes.html, for `nestcast index DIR --model OUT/NAME`: python paper/packages.py OUT.
+"""Packages of the codes of codes.html, for `nestcast index DIR --model OUT/NAME`: python -m
+nestcast_research.pages.packages OUT.
 
-Every binary code of digits or photos that a model makes, from the committed weights, as OUT/NAME, such as
-OUT/bernoulli-32. They are not among the built-in ones: most know digits alone, whose terms are not stated, and of
-photos the table says what is best.
+It writes every binary code of digits or photos from the weights as OUT/NAME, such as OUT/bernoulli-32. None is built
+in: most know digits alone, whose terms are not stated, and for photos the table says which is best.
 """
 
 from __future__ import annotations

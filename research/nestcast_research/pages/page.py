@@ -1,4 +1,4 @@
-"""The page of all figures, each beside what the paper says of it."""
+"""The page of all figures, each next to what the paper says of it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Section:
     found: str  # what ours shows
     differs: str  # where it differs, and why; a line each paragraph
     pictures: tuple[tuple[str, str], ...] = ()  # files, and what they show
-    table: str = ""  # a CSV file of OUT
+    table: str = ""  # a CSV file of PAGES
     caption: str = ""  # what the table's numbers are
 
 
@@ -112,7 +112,7 @@ def times() -> tuple[tuple[str, str], ...]:
 
 
 def write(name: str, title: str, about: str, sections: list[Section]) -> None:
-    """A page of OUT; `about` is HTML, the paragraph behind its title."""
+    """Writes a page; `about` is HTML, the paragraph after its title."""
     parts = "".join(section(part) for part in sections)
     (PAGES / name).write_text(
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'

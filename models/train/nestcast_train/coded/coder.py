@@ -1,9 +1,9 @@
 """The frozen coder on whole photos, as arrays: what an encoder makes of one, and what a decoder knows at a cut.
 
-A port of the Rust codec for photos whose sides are multiples of 64, from the shipped tables.bin alone
-(spec/bitstream.md, "Quantiser" and "Linear transform"). Cuts are given as the passes that each subband had, as in
-model.py; in a stream the subband that a cut falls in had part of its pass. Tests compare it with its inverse;
-docs/experiments/network-for-each-range.md has the comparison with Rust.
+A port of the Rust codec for photos whose sides are multiples of 64, from the shipped tables.bin (spec/bitstream.md,
+"Quantiser" and "Linear transform"). A cut is given as the passes that each subband had, as in model.py; in a stream the
+subband at the cut had a part of its pass. Tests compare it with its inverse; docs/experiments/network-for-each-range.md
+has the comparison with Rust.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nestcast_train.photo.model import PASSES, PLANE_SCALE
 from nestcast_train.photo.wavelet import norms_1d, reflect
 
 LEVELS, SUBBANDS, PLANES = 6, 57, 15
-CUT_PLANES = 9  # a cut may fall into all of these but the last
+CUT_PLANES = 9  # a cut can be in all of these but the last
 SLICE_PIXELS, SLICE_ROWS = 196_608, 64
 MAX_LEVEL = 2**15 - 1
 DETAILS = 4  # levels whose details a window holds; the coarser ones are composed for the whole photo
@@ -40,7 +40,7 @@ MARGINS = (
 
 @dataclasses.dataclass(frozen=True)
 class Tables:
-    """tables.bin: all that the bytes and the linear decoder depend on, but for the contexts."""
+    """What the bytes and the linear decoder depend on, without the contexts: tables.bin."""
 
     id: str
     taps: np.ndarray  # (levels, 4 steps, 2)
@@ -83,8 +83,8 @@ def slices(height: int, width: int) -> list[range]:
 
 
 def shifted(source: np.ndarray, parity: int) -> list[np.ndarray]:
-    """Along the last axis: the samples one and three before and behind each of the other parity, as near and far
-    sums."""
+    """Sums, along the last axis, of the samples one and three before and after each sample of the other parity: near
+    and far."""
     half = source.shape[-1]
     before, behind = (2, 1) if parity else (1, 2)
     outside = [*range(-before, 0), *range(half, half + behind)]
@@ -95,7 +95,7 @@ def shifted(source: np.ndarray, parity: int) -> list[np.ndarray]:
 
 
 def lift(even: np.ndarray, odd: np.ndarray, taps: np.ndarray, back: bool) -> None:
-    """The lifting steps along the last axis, or what undoes them, in place."""
+    """Runs the lifting steps along the last axis, or undoes them, in place."""
     for step in (3, 2, 1, 0) if back else (0, 1, 2, 3):
         target, source, parity = (odd, even, 0) if step % 2 == 0 else (even, odd, 1)
         near, far = shifted(source, parity)
@@ -217,7 +217,7 @@ class Grid:
 
     @staticmethod
     def of(shape: tuple[int, int], level: int, rows: slice = slice(None), columns: slice = slice(None)) -> Grid:
-        """For a photo of so many pixels; `rows` and `columns` of the level's coefficients alone."""
+        """For a photo of this size in pixels; only `rows` and `columns` of the level's coefficients."""
         _height, width = (n >> level for n in shape)
         across, first, lines = -(-width // CODE_BLOCK), 0, []
         for number, own in enumerate(slices(*shape)):
@@ -242,8 +242,8 @@ class Grid:
         return slice(first, end), directions
 
 
-# In arrays of `bordered`: the coefficients; of each of the eight directions the neighbours there, whether coefficient
-# and neighbour are in one slice, and whether the neighbour's block does not come later too.
+# In arrays of `bordered`: the coefficients; for each of the eight directions the neighbours there, whether coefficient
+# and neighbour are in one slice, and whether, too, the neighbour's block is not later.
 Neighbours = tuple[slice, list[tuple[slice, np.ndarray, np.ndarray]]]
 
 
@@ -255,9 +255,9 @@ def bordered(part: np.ndarray) -> np.ndarray:
 
 
 def near(before: np.ndarray, now: np.ndarray, neighbours: Neighbours, open_to=None) -> np.ndarray:
-    """Which coefficients are coded in pass 0 of a plane, by which those of `before` are significant already and those
-    of `now` become so at the latest: next to any of `before`, or of what was found in this pass in no later block.
-    `open_to`: the coefficients that the pass has come to."""
+    """Which coefficients pass 0 of a plane codes. Those of `before` are significant already, those of `now` become so
+    in this plane. A coefficient is coded if it is next to one of `before`, or to one that the pass found in the same or
+    an earlier block. `open_to`: the coefficients that the pass has reached."""
     shape, (here, directions) = before.shape, neighbours
     before = bordered(before)
     closed = before if open_to is None else before | ~bordered(open_to)
@@ -306,8 +306,8 @@ class Known:
 
 
 def passes(cut: float) -> np.ndarray:
-    """(subbands,): passes of the current plane that each subband had; the fraction is that of its blocks that had one
-    more."""
+    """(subbands,): passes of the current plane that each subband had; the fraction is the share of its blocks that had
+    one more."""
     position = (1 - (cut - math.floor(cut))) * PASSES * SUBBANDS
     began = position - np.arange(SUBBANDS)
     turn = np.clip(np.floor(began / SUBBANDS), -1, PASSES - 1)  # the last pass that began
@@ -315,7 +315,7 @@ def passes(cut: float) -> np.ndarray:
 
 
 def known(levels: np.ndarray, first: int, cut: float, tables: Tables, grid: Grid) -> Known:
-    """Of subbands `first`... of one level at a cut; levels: (subbands, h, w) whole numbers."""
+    """What is known of the subbands from `first` on of one level at a cut; levels: (subbands, h, w) whole numbers."""
     plane, done = math.floor(cut), passes(cut)[first : first + len(levels)]
     magnitude, neighbours = np.abs(levels), None
     value, significant = (np.empty(levels.shape, kind) for kind in (np.float32, bool))
@@ -338,7 +338,7 @@ def known(levels: np.ndarray, first: int, cut: float, tables: Tables, grid: Grid
 
 
 def arrival(magnitude: np.ndarray, plane: int, turns: float, grid: Grid, neighbours) -> np.ndarray:
-    """Which coefficients of a subband are known to `plane`, when it had so many passes of it."""
+    """Which coefficients of a subband are known to `plane`, after `turns` passes of it."""
     before, now = magnitude >> (plane + 1) > 0, magnitude >> plane > 0
     whole, share = int(turns), turns - int(turns)
     come = grid.turn < share
@@ -351,7 +351,7 @@ def arrival(magnitude: np.ndarray, plane: int, turns: float, grid: Grid, neighbo
 
 
 def coarse(coded: Coded, cut: float, tables: Tables) -> np.ndarray:
-    """(3, H / 16, W / 16): the low band that the window's details stand on, of the whole photo."""
+    """(3, H / 16, W / 16): the low band below the window's details, of the whole photo."""
     shape = tuple(n * rotation_search.SIDE for n in coded.angles.shape[:2])
     low = known(coded.low, 0, cut, tables, Grid.of(shape, LEVELS)).value
     details = []
@@ -371,8 +371,8 @@ def coarse(coded: Coded, cut: float, tables: Tables) -> np.ndarray:
 def window(
     coded: Coded, cut: float, tables: Tables, y: int, x: int, size: tuple[int, int]
 ) -> tuple[np.ndarray, list[Known]]:
-    """Planes (3, *size) that the linear decoder has at a cut, from pixel (y, x), a multiple of 32 as is the size; and
-    what is known of the details of levels 1..4 there."""
+    """Planes (3, *size) that the linear decoder has at a cut, from pixel (y, x); place and size are multiples of 32.
+    With them, what is known of the details of levels 1..4 there."""
     whole = tuple(n * rotation_search.SIDE for n in coded.angles.shape[:2])
     asked = [(at, at + n) for at, n in zip((y, x), size)]
     low, around, knowledge = coarse(coded, cut, tables), [(0, n) for n in whole], []

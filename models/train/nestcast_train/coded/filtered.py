@@ -1,7 +1,7 @@
-"""The post-filter behind a network, with its derivative: what a network is trained through.
+"""The post-filter after a network, with its derivative: a network is trained through it.
 
-A filter's taps are constants, its class is that of the samples as they are, and a difference that is clipped has the
-derivative 0, any other 1. Samples are floats here and not rounded.
+Taps are constants, classes are those of the samples as they are. A clipped difference has the derivative 0, any other
+1. Samples are floats here and not rounded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nestcast_train.coded.post_filter import MOST, PLACES, REACH, UNIT, PostFilt
 
 
 class Filtered(torch.nn.Module):
-    """The filter of a package behind its network; it has no weights."""
+    """The filter that a package has after its network, without weights."""
 
     def __init__(self, filters: PostFilter):
         super().__init__()
@@ -82,8 +82,7 @@ class Change(torch.autograd.Function):
 
 
 def ends(wide: torch.Tensor, way: tuple[int, int]) -> tuple[tuple, tuple]:
-    """Slices of (B, H + 4, W + 4): the samples whose neighbour so far down and right is inside, and those
-    neighbours."""
+    """Slices of (B, H + 4, W + 4): the samples whose neighbour at this offset is inside, and those neighbours."""
     height, width = wide.shape[1:]
     (dy, dx) = way
     rows, columns = (max(-dy, 0), height - max(dy, 0)), (max(-dx, 0), width - max(dx, 0))
@@ -92,7 +91,7 @@ def ends(wide: torch.Tensor, way: tuple[int, int]) -> tuple[tuple, tuple]:
 
 
 def differences(wide: torch.Tensor, way: tuple[int, int], clip: torch.Tensor) -> tuple[torch.Tensor, tuple]:
-    """Of all samples `here` of `ends`, clipped; and where in them those of the middle are."""
+    """Clipped differences of all samples `here` of `ends`, and where in them those of the middle are."""
     here, neighbour = ends(wide, way)
     each = torch.minimum(torch.maximum(wide[neighbour] - wide[here], -clip), clip)
     top, left = (max(-one, 0) for one in way)

@@ -1,7 +1,7 @@
-"""Code photos once with the frozen coder: python pack.py --photos DIR --out PACKED.
+"""Codes photos once with the frozen coder: python -m nestcast_train.coded.pack --photos DIR --out PACKED.
 
 Every training photo is coded at half size and full size, with noise and out of focus; every held-out one at both sizes.
-What is written already stays, so that an interrupted run goes on. windows.py cuts the levels anywhere.
+Files that exist stay, so an interrupted run goes on. windows.py cuts the levels anywhere.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def scaled(picture: Image.Image, share: float) -> Image.Image:
 
 
 def variant(picture: Image.Image, kind: str, random: np.random.Generator) -> np.ndarray | None:
-    """(H, W, 3), as an encoder gets it: what comes out is to be as near to it as can be, noise and all."""
+    """(H, W, 3), as an encoder gets it: the decoded picture is to be as near to it as possible, noise included."""
     if kind in ("noisy", "blurred"):
         picture = scaled(picture, random.uniform(0.5, 0.8))
     elif kind == "half":
@@ -101,7 +101,7 @@ def save(path: Path, pixels: np.ndarray, coded: coder.Coded, tables: coder.Table
 
 
 def read(path: Path) -> tuple[np.ndarray, coder.Coded]:
-    """Pixels and levels stay in their files until they are looked at."""
+    """Pixels and levels stay in their files until something reads them."""
     with np.load(path) as told:
         parts = {name: told[name] for name in ("axes", "angles", "errors")}
     stem = str(path).removesuffix(".npz")

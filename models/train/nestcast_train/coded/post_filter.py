@@ -1,7 +1,6 @@
-"""The post-filter of a package, of its tables or behind its network, ported to arrays (spec/bitstream.md,
-"Post-filter"), for what learns behind it.
-
-The Rust codec fits it (export.py has it do so); here it is applied.
+"""The post-filter of a package, in its tables or after its network, ported to arrays (spec/bitstream.md,
+"Post-filter"), for networks that learn after it. The Rust codec fits it (export/photo_package.py calls it); here it is
+applied.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ PAIRS = (
     (2, -2),
 )  # down, right
 NEAR, CROSS = PAIRS[:6], (PAIRS[0], PAIRS[2])
-# Of each component's filter: from which component, which neighbours.
+# By component of a filter: from which component, which neighbours.
 TAPS = (((0, PAIRS),), ((1, NEAR), (0, NEAR), (2, CROSS)), ((2, NEAR), (0, NEAR), (1, CROSS)))
 # The same by source and neighbours: the components that look there, and the numbers of their taps.
 PLACES = {
@@ -54,7 +53,7 @@ def padded(samples: np.ndarray) -> np.ndarray:
 
 
 def moved(wide: np.ndarray, dy: int, dx: int, beyond: int = 0) -> np.ndarray:
-    """The samples so far down and right of each, and of `beyond` more around; wide: one component of `padded`."""
+    """The samples at this offset from each, and `beyond` more around; wide: one component of `padded`."""
     height, width = (n - WIDE + beyond for n in wide.shape)
     return wide[WIDE - beyond + dy : height + dy, WIDE - beyond + dx : width + dx]
 
@@ -116,7 +115,7 @@ def classes(wide: np.ndarray, significant: np.ndarray, clip: int, component: int
 
 
 def differences(wide: np.ndarray, dy: int, dx: int, clip: int) -> np.ndarray:
-    """Clipped differences of the neighbour so far down and right, and of the opposite one, to each sample, summed."""
+    """Sums, for each sample, the clipped differences to the neighbour at this offset and to the opposite one."""
     each = moved(wide, dy, dx, REACH) - moved(wide, 0, 0, REACH)
     np.minimum(each, clip, out=each)
     np.maximum(each, -clip, out=each)

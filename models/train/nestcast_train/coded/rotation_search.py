@@ -1,7 +1,7 @@
 """An encoder's choice of the regions' rotations, as codec/src/subband/rotation_search.rs has it (spec/bitstream.md,
 "Encoders").
 
-Every square of two by two coefficients is six mean products of components; all searches of a slice go on side by side.
+Every square of two by two coefficients is six mean products of components; all searches of a slice run together.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Squares:
         self.count = grid[0] * grid[1]
 
     def sketch(self) -> tuple[Squares, int]:
-        """Every so many chunks of each region, and how many."""
+        """Chunks of each region at even steps, and the step."""
         starts = np.searchsorted(self.region, np.arange(self.count))
         chunk = (np.arange(len(self.region)) - starts[self.region]) // LANES
         chunks = np.ceil(np.bincount(self.region, minlength=self.count) / LANES).sum()
@@ -95,8 +95,7 @@ class Squares:
         return best
 
     def groups(self) -> np.ndarray:
-        """Of each region: the square of two by two regions that it is in, if that is one of those spread over the
-        slice."""
+        """By region: the square of two by two regions that it is in, if that is one of those spread over the slice."""
         _down, across = self.grid
         y, x = np.divmod(np.arange(self.count), across)
         corner = y // 2 * ((across + 1) // 2) + x // 2
@@ -107,7 +106,7 @@ class Squares:
         return np.array([number.get(c, -1) if s else -1 for c, s in zip(corner, seen)])
 
     def assign(self, taken: np.ndarray, scale, border: float) -> np.ndarray:
-        """The number of each region's rotation: of little cost, and mostly its neighbours'."""
+        """The number of each region's rotation: one of little cost, mostly its neighbours'."""
         costs = np.stack([self.costs(one, scale) for one in taken], 1)
         if len(taken) == 1:
             return np.zeros(self.count, int)
@@ -144,7 +143,8 @@ class Squares:
 
 
 def squares(details: list[np.ndarray], steps: list[np.ndarray]) -> Squares:
-    """Of a slice; details of level 1.. COARSEST_LEVEL: (3 components, 3 bands, h, w); steps alike: (3, 3)."""
+    """The squares of a slice; details of level 1.. COARSEST_LEVEL: (3 components, 3 bands, h, w); steps alike: (3,
+    3)."""
     down, across = (n // (SIDE // 2) for n in details[0].shape[2:])
     products, inverses = [], []
     for bands, step in zip(reversed(details), reversed(steps)):

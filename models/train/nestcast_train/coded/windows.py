@@ -1,6 +1,7 @@
-"""What a synthesis learns from behind a frozen coder: parts of photos as a decoder has them at a cut.
+"""What a synthesis learns from after a frozen coder: parts of photos as a decoder has them at a cut.
 
-Photos were coded once (pack.py), and every window is what a decoder has of one at a cut of its own, before any network.
+Photos were coded once (pack.py), and every window is what a decoder has of one photo at a cut of its own, before any
+network.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from nestcast_train.settings import SynthesisSettings
 VALIDATION_CUTS = (0.8, 2.0, 2.8, 3.5, 4.4, 5.5)
 VALIDATION_SIDE = 320
 
-# Share of all coefficients that is in the subbands before each, and behind the last.
+# Share of all coefficients that is in the subbands before each, and after the last.
 SIZES = np.cumsum([0.0, *(0.25 ** coder.level_of(subband) for subband in range(coder.SUBBANDS))])
 SIZES /= SIZES[-1]
 
@@ -37,7 +38,7 @@ class Window:
     cut: float
     error: float  # that counts as one
     axes: np.ndarray
-    significant: np.ndarray  # (3, side / 4, side / 4), what the post-filter is told (post_filter.py)
+    significant: np.ndarray  # (3, side / 4, side / 4), an input of the post-filter (post_filter.py)
 
 
 class Packed:
@@ -86,7 +87,7 @@ class Packed:
         return Window(planes, target, cut, error, coded.axes, post_filter.significance(known))
 
     def batch(self, step: int, within: tuple[float, float]) -> Windows:
-        """Those of a step, at cuts within a range."""
+        """The windows of a step, at cuts within a range."""
         random = np.random.default_rng([self.settings.seed, step])
         return stacked([self.crop(random, lambda random: self.cut(random, within)) for _ in range(self.settings.batch)])
 

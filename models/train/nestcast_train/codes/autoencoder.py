@@ -1,11 +1,11 @@
 """Autoencoders of vectors under nested dropout: the paper's own models (Rippel, Gelbart and Adams, 2014).
 
-    y (B, D) -> W1 -> ReLU -> ... -> Wn -> [threshold] -> code (B, K) -> cut behind b -> ... -> y (B, D)
+    y (B, D) -> W1 -> ReLU -> ... -> Wn -> [threshold] -> code (B, K) -> cut after b -> ... -> y (B, D)
      \\- - - - - - skip - - - - - -/                                     \\- - - skip - - -/
 
 Tied: the decoder's weights are the encoder's, transposed (section 4.3). Not tied, with one layer and no threshold, it
-is the semi-linear autoencoder of section 3. What the paper has not: the linear layers `skip` beside the hidden ones,
-and gains, by which the decoder multiplies each unit, since the first are worth a hundred times the last.
+is the semi-linear autoencoder of section 3. The paper has neither the linear layers `skip` in parallel to the hidden
+ones and gains, by which the decoder multiplies each unit, since the first are worth a hundred times the last.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Writes encoder.onnx (a picture to a code: bit k is 1 where output k is above 0), decoder.onnx where the settings'
 package has `decoder` (a code of 1, -1 for a bit that is 0, and 0 for a bit that is not known, to a picture), golden/
-and manifest.toml. Weights are bytes: rows were rounded alike when they were written (slim.py), so that nothing changes
-here.
+and manifest.toml. Weights are bytes: slim.py rounded the rows in the same way, so nothing changes here.
 """
 
 from __future__ import annotations
@@ -157,7 +156,7 @@ class Package:
         return np.concatenate([self.encoder.run(None, {"picture": picture})[0] for picture in samples])
 
     def decode(self, code: np.ndarray, bits: int) -> np.ndarray:
-        """What `encode` gave, cut behind so many bits -> (N, 3, 32, 32) in 0..1."""
+        """What `encode` gave, cut after `bits` -> (N, 3, 32, 32) in 0..1."""
         signs = np.where(code > 0, np.float32(1), np.float32(-1)) * (np.arange(code.shape[1]) < bits)
         decoded = [self.decoder.run(None, {"code": one[None].astype(np.float32)})[0] for one in signs]
         return np.concatenate(decoded).clip(0, 1)

@@ -1,7 +1,7 @@
 """Nested dropout and what belongs to it (Rippel, Gelbart and Adams, 2014, sections 2 and 4).
 
-A code has K units. Of every example the units behind b are dropped, and b is drawn from p_B: unit k can rely on the
-units before it and on none behind it, so that what comes first matters most.
+A code has K units. In every example the units after b are dropped, and b is drawn from p_B. Unit k can rely on the
+units before it and on none after it, so the first units matter most.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import nn
 
 
 class TruncationLaw:
-    """p_B: with which probability a code is cut behind unit b, b = 1..K."""
+    """p_B: the probability that a code is cut after unit b, b = 1..K."""
 
     def __init__(self, shares: torch.Tensor):
         """shares: (K,) non-negative, of any sum."""
@@ -22,7 +22,7 @@ class TruncationLaw:
 
     @staticmethod
     def geometric(units: int, rho: float) -> TruncationLaw:
-        """p_B(b) = rho^(b-1) (1 - rho), section 2; what lies behind the last unit counts as the whole code."""
+        """p_B(b) = rho^(b-1) (1 - rho), section 2; the share beyond the last unit counts as the whole code."""
         shares = (1 - rho) * rho ** torch.arange(units, dtype=torch.float64)
         shares[-1] = rho ** (units - 1)
         return TruncationLaw(shares)
@@ -49,22 +49,22 @@ class TruncationLaw:
         return TruncationLaw(shares)
 
     def survival(self, swept: int = 0) -> torch.Tensor:
-        """(K - swept,): P(b >= k) of the units behind the first `swept`, given that one of them is seen."""
+        """(K - swept,): P(b >= k) of the units after the first `swept`, given that one of them is seen."""
         shares = self.shares[swept:]
         return shares.flip(0).cumsum(0).flip(0) / shares.sum()
 
     def draw(self, count: int, swept: int = 0, generator: torch.Generator | None = None) -> torch.Tensor:
-        """(count,) code lengths. Cuts that no unit behind the first `swept` would see are not drawn."""
+        """(count,) code lengths. Only cuts that keep a unit after the first `swept` are drawn."""
         return swept + 1 + self.shares[swept:].float().multinomial(count, replacement=True, generator=generator)
 
 
 def truncate(code: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-    """code (B, K), lengths (B,) -> the b-truncation: the units behind each example's length are 0."""
+    """code (B, K), lengths (B,) -> the b-truncation: the units after each example's length are 0."""
     return code * (torch.arange(code.shape[1]) < lengths[:, None])
 
 
 class UnitSweep:
-    """Unit sweeping, section 4.1: a unit that has converged is fixed, and those behind it are cut more often.
+    """Unit sweeping, section 4.1: a unit that has converged is fixed, and later units are cut more often.
 
     A unit has converged when its weights moved by less than `tolerance` of their norm within `window` steps, at the
     latest after `patience` windows.
@@ -94,7 +94,7 @@ class UnitSweep:
         self.before = [weight.detach().clone() for weight in self.weights]
 
     def moved(self) -> float:
-        """Of the first unit that is not fixed: the largest relative change in this window."""
+        """The largest relative change, in this window, of the first unit that is not fixed."""
         pairs = ((weight[self.swept], before[self.swept]) for weight, before in zip(self.weights, self.before))
         return max(((now - then).norm() / then.norm().clamp(min=1e-12)).item() for now, then in pairs)
 
@@ -129,9 +129,9 @@ def add_weight_decay(weight: torch.Tensor, ratio: float) -> torch.Tensor:
 class Binarise(nn.Module):
     """Code binarisation, section 4.3: every unit is 1 for a share `beta` of the data, x_k ~ Bern(beta).
 
-    In training the threshold is the quantile of the batch, afterwards the one that `calibrate` found. The gradient goes
-    straight past it where a value is within `WINDOW` deviations of its unit's threshold; values farther away would not
-    flip.
+    In training the threshold is the quantile of the batch, afterwards the one that `calibrate` found. The gradient
+    passes the threshold unchanged where a value is within `WINDOW` deviations of its unit's threshold; values farther
+    away would not flip.
     """
 
     WINDOW = 1.0
@@ -159,7 +159,7 @@ class Binarise(nn.Module):
 
 
 def quantile(x: torch.Tensor, share: float) -> torch.Tensor:
-    """Of every column, the value that a share of the rows does not exceed."""
+    """For every column, the value that a share of the rows does not exceed."""
     place = max(1, round(share * len(x))) - 1
     columns = np.partition(x.t().contiguous().numpy(), place, axis=1)  # Faster than torch.kthvalue.
     return torch.from_numpy(columns[:, place].copy())

@@ -22,7 +22,7 @@ SQUEEZE = 1.4  # largest ratio of a window's two shares
 CROP = 0.12  # largest share of a side that a crop takes away
 GAIN = 0.25  # largest change of brightness, as a logarithm
 LIFT = 0.04  # largest change of black, in 0..1
-NOISE = 0.02  # of each sample, standard deviation in 0..1: what is left of JPEG at low quality
+NOISE = 0.02  # of each sample, standard deviation in 0..1: as JPEG at low quality leaves
 
 
 def cifar(folder: Path) -> tuple[np.ndarray, np.ndarray]:

@@ -96,7 +96,7 @@ class Vectors:
         self.training, self.held_out = self.frame.coordinates(training), self.frame.coordinates(held_out)
 
     def batch(self, count: int, random: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-        """What is encoded and what is to be reconstructed, (count, D) each: the same."""
+        """The vectors to encode and to reconstruct, (count, D) each: the same."""
         y = self.training[random.integers(0, len(self.training), count)]
         return y, y
 
@@ -231,14 +231,14 @@ class Task:
             self.sweep.load_state(saved["sweep"])
 
     def export(self, model: nn.Module, out: Path) -> None:
-        """The weights in 8 bits, with the frame; the paper's figures are drawn from them (paper/)."""
+        """Writes the weights in 8 bits, with the frame."""
         model.calibrate(evenly(self.vectors.training))
         write_weights(out / "weights.npz", {**model.state_dict(), **self.vectors.frame.state()})
 
 
 def as_deep(model: Autoencoder, linear: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Weights with which `model`, with layers beside the hidden ones, gives what the linear autoencoder of these
-    does."""
+    """Weights with which `model`, with layers in parallel to the hidden ones, gives what the linear autoencoder of
+    these does."""
     own, last = dict(model.state_dict()), len(model.weights) - 1
     own["skips.0"], own["skips.1"] = linear["weights.0"], linear.get("up_weights.0", linear["weights.0"])
     for name in (f"weights.{last}", "up_weights.0"):

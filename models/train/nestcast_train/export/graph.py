@@ -1,7 +1,7 @@
 """A network as an int8 ONNX graph (quantise.py), in ONNX Runtime's integer operators.
 
-Channels come last and every activation stays in bytes from the blocks of pixels to the correction, so that a run is
-convolutions and little else. The cut, which the synthesis is told, is worked out on vectors: it scales the weights'
+Channels come last and every activation stays in bytes from the blocks of pixels to the correction, so a run is
+convolutions and little else. The cut, an input of the synthesis, is worked out on vectors: it scales the weights'
 scales and moves the biases of the convolutions that it conditions.
 """
 
@@ -84,8 +84,8 @@ class Graph:
         order: torch.Tensor | None = None,
         condition: Condition | None = None,
     ) -> str:
-        """`order`: of the output channels; `gain`: of the channels of the input. Where a ReLU follows, bytes end at
-        zero: it is free."""
+        """A convolution. `order`: of the output channels; `gain`: of the channels of the input. A ReLU that follows is
+        free, because bytes end at zero."""
         weight, bias = layer.weight.detach(), layer.bias.detach()
         if gain is not None:
             weight = weight * gain.view(1, -1, 1, 1)
@@ -182,8 +182,8 @@ class Cut:
         return g.node("Cast", [f"{name}/zero as float"], f"{name}/zero of x", to=TensorProto.UINT8)
 
     def scale(self, unit: float) -> str:
-        """Of the correction, of bytes in such units: what is missing at a cut is in proportion to its quantiser
-        step."""
+        """The scale of the correction's bytes, in such units: what is missing at a cut is in proportion to its
+        quantiser step."""
         g = self.graph
         g.node(
             "Exp",
@@ -219,7 +219,7 @@ class Cut:
 
 
 class Told(Cut):
-    """The same of what the network behind frames of video is told; its output's scale is learned too."""
+    """The same for the inputs of the network for shown frames; its output's scale is learned too."""
 
     told = "told"
 
@@ -255,7 +255,8 @@ def write(network: Correction, ranges: Ranges, path: Path, share: float = 1.0) -
 
 
 def write_frames(network: FrameRestorer, ranges: Ranges, path: Path) -> None:
-    """blocks (1, H/4, W/4, CHANNELS) and what is told (TOLD,) -> what is added to the frame (1, H/4, W/4, SAMPLES)."""
+    """blocks (1, H/4, W/4, CHANNELS) and the decoding conditions (TOLD,) -> what is added to the frame (1, H/4, W/4,
+    SAMPLES)."""
     parts = {name: count for name, (count, _) in frame_restorer.PARTS.items()}
     g = Graph(ranges, parts)
     told = Told(g, network)
@@ -309,7 +310,7 @@ def save(g: Graph, path: Path, inputs: list[onnx.ValueInfoProto], output: onnx.V
 
 
 def in_order(g: Graph) -> list[onnx.NodeProto]:
-    """The nodes so that each comes after those that it needs: what the cut gives was promised first."""
+    """The nodes in an order in which each follows those that it needs; those of the cut were promised first."""
     made_by = {output: node for node in g.nodes for output in node.output}
     ordered: dict[str, onnx.NodeProto] = {}
 

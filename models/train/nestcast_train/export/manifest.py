@@ -1,7 +1,7 @@
-"""Write the hashes of a model package's files into its manifest: python -m nestcast_train.export.manifest DIR.
+"""Writes the hashes of a model package's files into its manifest: python -m nestcast_train.export.manifest DIR.
 
-Needs only Python. Run it whenever a file of the package was rewritten, such as tables.bin after its
-priors were learned; the package is refused until then.
+Needs only Python. Run it whenever a file of the package was rewritten, such as tables.bin after its priors were
+learned: until then the package is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nestcast_train.places import ARTIFACTS, CODEC_TABLES
 
 MANIFEST = "manifest.toml"
 FILES = "[files]"  # always the last table
-POST_FILTER = "post_filter.bin"  # behind the synthesis
+POST_FILTER = "post_filter.bin"  # after the synthesis
 REQUIRED = (
     "tables.bin",
     POST_FILTER,
@@ -69,7 +69,7 @@ def synthesis_file(number: int | str) -> str:
 
 
 def required(head: str) -> list[str]:
-    """The files that a photo model's package has by the head of its manifest."""
+    """The files of a photo model's package, by the head of its manifest."""
     return [
         *REQUIRED,
         *(synthesis_file(i) for i in range(len(tomllib.loads(head).get("ranges", {}).get("cut", ())) - 1)),

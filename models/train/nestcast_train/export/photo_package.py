@@ -2,8 +2,8 @@
 
 Writes tables.bin (spec/bitstream.md, "Model tables"), post_filter.bin, analysis.onnx, synthesis-0.onnx, golden/ (what
 PyTorch computes, for the Rust tests; for the networks what ONNX Runtime does) and manifest.toml. The ranges of the
-networks in int8 are found on training photos, and on these the Rust codec counts the priors, the probabilities that
-every stream starts from, and fits both post-filters.
+networks in int8 come from training photos. On these the Rust codec also counts the priors (the probabilities that every
+stream starts from) and fits both post-filters.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def stream_order(model: Codec) -> list[tuple[int, int]]:
 
 
 def shipped_steps(model: Codec) -> list[torch.Tensor]:
-    """Logarithms of the steps, by level: between those that training began with and those that it learned; the mean
-    stays. Then by level and component, as the settings say."""
+    """Logarithms of the steps, by level: between those that training began with and those that it learned, with the
+    same mean. Then changed by level and component, as the settings say."""
     learned = [steps.detach() for steps in model.log_steps]
     changes = [steps - start for steps, start in zip(learned, start_steps(model.settings))]
     mean, settings = torch.cat(changes).mean(), model.settings
@@ -63,13 +63,14 @@ def shipped_steps(model: Codec) -> list[torch.Tensor]:
 
 
 def octaves(settings: PhotoSettings, level: int, subbands: int) -> torch.Tensor:
-    """That the steps of a level's subbands are wider than training left them; 0 is the finest level, the last is LL."""
+    """Octaves by which the steps of a level's subbands are wider than training left them; 0 is the finest level, the
+    last is LL."""
     component = torch.arange(subbands) * 3 // subbands
     return settings.step_chroma * (component > 0) - settings.step_tilt * min(level, settings.levels - 1)
 
 
 def tables(model: Codec) -> bytes:
-    """All that the bytes and the linear decoder depend on."""
+    """What the bytes and the linear decoder depend on."""
     out = bytearray(b"NSTM" + bytes([VERSION, 0, 0, 0]))
     floats = lambda values: out.extend(struct.pack(f"<{len(values)}f", *values))
     floats(model.taps.detach().flatten().tolist())
@@ -125,7 +126,7 @@ def corrected(network: Path, planes: torch.Tensor, **told: np.ndarray) -> torch.
 
 
 def agree(name: str, exported: torch.Tensor, floats: torch.Tensor) -> None:
-    """Stops where an exported network is not the trained one but for its roundings."""
+    """Stops if an exported network differs from the trained one by more than its roundings."""
     apart = ((exported - floats).square().mean() / floats.square().mean()).sqrt().item()
     if apart > MAX_ROUNDING_ERROR:
         raise SystemExit(
@@ -248,7 +249,7 @@ def about(package: dict) -> str:
 
 def learn_by_coding(what: str, place: Path, photos: list[Path]) -> None:
     """Has the Rust codec code photos and write what it learned. `priors` writes into tables; `filters` into tables, or
-    into a package the one behind its network."""
+    into a package the filter after its network."""
     command = ["cargo", "run", "--quiet", "--locked", "--release", "-p", "nestcast-models", "--example", what, "--"]
     arguments = [place.resolve(), *(photo.resolve() for photo in photos)]
     try:
@@ -260,7 +261,7 @@ def learn_by_coding(what: str, place: Path, photos: list[Path]) -> None:
 
 
 def runtime() -> dict[str, str]:
-    """The variable that leads the Rust codec to the ONNX Runtime library of the Python package."""
+    """The variable that tells the Rust codec where the ONNX Runtime library of the Python package is."""
     if "ORT_DYLIB_PATH" in os.environ:
         return {}
     found = list(Path(onnxruntime.__file__).parent.glob("capi/*onnxruntime.so*"))

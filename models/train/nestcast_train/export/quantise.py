@@ -44,7 +44,7 @@ def part_scales(ranges: Ranges, parts: Parts) -> torch.Tensor:
 
 
 class Observer:
-    """A tap that keeps samples of every activation, and of each part of the blocks by itself."""
+    """A tap that keeps samples of every activation, and of each part of the blocks."""
 
     def __init__(self, seed: int, parts: Parts):
         self.random, self.parts = torch.Generator().manual_seed(seed), parts
@@ -71,7 +71,7 @@ def best_range(values: torch.Tensor) -> tuple[float, float]:
 
     least, most = min(values.min().item(), 0.0), max(values.max().item(), 1e-6)
     low, high = min(((least * share, most * share) for share in SHRINK), key=lambda ends: error(*ends))
-    if least < 0:  # each end by itself
+    if least < 0:  # each end alone
         low = min((least * share for share in SHRINK), key=lambda end: error(end, high))
         high = min((most * share for share in SHRINK), key=lambda end: error(low, end))
     return low, high

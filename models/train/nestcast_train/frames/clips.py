@@ -1,8 +1,9 @@
-"""Clips that the tables of video are trained on: python clips.py --videos DIR --photos DIR --out DIR.
+"""Clips that the tables of video are trained on: python -m nestcast_train.frames.clips --videos DIR --photos DIR --out
+DIR.
 
 Every video of DIR at half its size, so that the traces of its first coding are gone, and clips made of photos: slow
 pans, zooms and turns of one photo, pieces of others that move over it, noise, light that changes. All are y4m, planar
-YCbCr 4:2:0, limited range (ITU-R BT.601). Takes ffmpeg, of any version; what is written already stays.
+YCbCr 4:2:0, limited range (ITU-R BT.601). Needs ffmpeg, of any version. Clips that exist stay.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LUMA, BLUE, RED = (
 
 
 def shrink(video: Path, out: Path) -> None:
-    """Half the size, the first frames."""
+    """Writes the first frames at half the size."""
     command = ["ffmpeg", "-loglevel", "error", "-i", video, "-vf", "scale=iw/2:ih/2", "-frames:v", str(FRAMES)]
     subprocess.run([*command, "-pix_fmt", "yuv420p", "-y", out], check=True)
 
@@ -41,7 +42,7 @@ def planes(rgb: np.ndarray) -> bytes:
 
 
 class Motion:
-    """Where a layer is looked at, frame by frame: a place, a turn and a scale that change slowly."""
+    """Where a frame looks at a layer, frame by frame: a place, a turn and a scale that change slowly."""
 
     def __init__(self, random: np.random.Generator, speed: float) -> None:
         self.velocity = random.normal(0, speed, 2)

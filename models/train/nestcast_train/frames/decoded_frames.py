@@ -1,4 +1,5 @@
-"""Parts of decoded frames, as ../examples/video_frames.rs writes them: python frames.py --clips DIR --out DIR.
+"""Parts of decoded frames, as models/examples/video_frames.rs writes them: python -m
+nestcast_train.frames.decoded_frames --clips DIR --out DIR.
 
 Has the Rust codec code the clips (clips.py makes them) at fifteen rates and writes OUT/training.bin and
 OUT/held-out.bin; every fourth clip is held out, as for the tables of video. Needs NumPy and cargo.
@@ -28,7 +29,7 @@ RECORD = np.dtype(
         ("shown", "<f4"),
         ("key", "<f4"),  # positions; 1 of a key frame
         ("error", "<f4", 3),
-        ("nothing", "<f4"),  # mean squares of the whole frame behind the filter, by plane
+        ("nothing", "<f4"),  # mean squares of the whole frame after the filter, by plane
         *((f"original.{c}", "u1", shape) for c, shape in zip("yuv", SHAPES)),
         *((f"filtered.{c}", "<i2", shape) for c, shape in zip("yuv", SHAPES)),  # in 1/64, less 128
         *((f"predicted.{c}", "<i2", shape) for c, shape in zip("yuv", SHAPES)),  # in 1/8, less 128
@@ -42,9 +43,9 @@ APART = 7  # clips that are coded one after the other
 
 
 def read(file: Path) -> np.ndarray:
-    """All records; those that are not looked at stay on the disk."""
+    """All records; they stay on the disk until something reads them."""
     if not file.is_file():
-        raise SystemExit(f"{file}: no decoded frames; frames.py writes them")
+        raise SystemExit(f"{file}: no decoded frames; decoded_frames.py writes them")
     return np.memmap(file, RECORD, "r", shape=file.stat().st_size // RECORD.itemsize)
 
 
@@ -70,7 +71,7 @@ def known(record: np.void) -> np.ndarray:
 
 
 def mixed(clips: list[Path]) -> list[Path]:
-    """In an order in which the first few are of every kind."""
+    """The clips in an order in which the first few are of every kind."""
     return [clip for first in range(APART) for clip in clips[first::APART]]
 
 

@@ -1,7 +1,7 @@
-"""The network behind frames of video as a part of the package `video`: python train.py frames.toml writes RUN/package.
+"""The network for shown frames as a part of the package `video`; training by settings/frames.toml writes RUN/package.
 
-It holds the tables that it was trained behind, frames.onnx in int8 (graph.py), golden arrays of what ONNX Runtime
-computes with it, for the Rust tests, and the manifest. Ranges of activations come from training parts.
+The package holds the tables that it was trained with, frames.onnx in int8 (graph.py), golden arrays of what ONNX
+Runtime computes with it, for the Rust tests, and the manifest. Ranges of activations come from training parts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_PLANES = 15
 
 @torch.no_grad()
 def ranges(model: FrameRestorer, parts, count: int) -> Ranges:
-    """Of the activations, from `count` batches that no step had."""
+    """Ranges of the activations, from `count` batches that no step had."""
     observer = Observer(parts.settings.seed, {name: channels for name, (channels, _) in PARTS.items()})
     for i in range(count):
         batch = parts.batch(parts.settings.steps + i)

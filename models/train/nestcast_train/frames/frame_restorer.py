@@ -1,9 +1,9 @@
-"""The network behind decoded frames of video: `Correction`, told of a frame what its decoder knows.
+"""The network for shown frames of video: `Correction`, with what a decoder knows of a frame as inputs.
 
-    frame behind the post-filter, ---> head -> fine -> middle -> coarse -> ... -> correction
+    frame after the post-filter,  ---> head -> fine -> middle -> coarse -> ... -> correction
     what the frame adds to its prediction,
     where coefficients are significant
-    positions of what is shown, of the enhanced picture, of the floor; whether it is a key frame
+    positions of the shown, enhanced and floor pictures; whether it is a key frame
       -> scale and shift of every block's inner channels, and the scale of the correction
 
 All of it is in blocks of 4 x 4 luma samples with the 2 x 2 of either colour difference at their place: 24 numbers.
@@ -31,7 +31,7 @@ PARTS = {  # of the input: channels, and what they are divided by
     "significance": (3, 2.0),
 }
 CHANNELS = sum(count for count, _ in PARTS.values())
-TOLD = 4  # positions of what is shown, of the enhanced picture, of the floor; 1 of a key frame
+TOLD = 4  # positions of the shown, enhanced and floor pictures; 1 for a key frame
 TOLD_SCALE = (8.0, 8.0, 8.0, 1.0)
 FINER = 1  # planes by which the steps of video are finer than those of photos
 
@@ -56,8 +56,8 @@ class FrameRestorer(Correction):
         self.register_buffer("told_scale", torch.tensor(TOLD_SCALE), persistent=False)
 
     def load_photo(self, weights: dict[str, torch.Tensor]) -> None:
-        """Takes the weights of a photo model's synthesis of these channels, and of its blocks as many as there are;
-        what that was not told stays at zero."""
+        """Takes the weights of a photo model's synthesis of these channels, and as many of its blocks as there are;
+        weights of inputs that it did not have stay at zero."""
         own = self.state_dict()
         for name, value in weights.items():
             stage, _, _rest = name.partition(".")

@@ -1,8 +1,7 @@
-"""The task of the network behind decoded frames of video (frame_restorer.py), on parts of them that decoded_frames.py
-wrote.
+"""The task of the network for shown frames of video (frame_restorer.py), on parts that decoded_frames.py wrote.
 
-The loss is the square error by what the post-filter leaves in that frame, luma six times as much as either colour
-difference: so every rate and every frame counts alike.
+The loss is the square error by what the post-filter leaves in that frame, with luma six times as much as either colour
+difference, so that every rate and every frame counts alike.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Parts:
 
 
 def stacked(records: list[np.void]) -> dict[str, torch.Tensor]:
-    """blocks: the network's input; frame: behind the post-filter; target: the original; told; error: by plane."""
+    """blocks and told: the network's inputs; frame: after the post-filter; target: the original; error: by plane."""
     filtered = np.stack([decoded_frames.of(record, "filtered") for record in records]) / np.float32(64)
     added = filtered - np.stack([decoded_frames.of(record, "predicted") for record in records]) / np.float32(8)
     known = np.stack([decoded_frames.known(record) for record in records])
@@ -65,7 +64,7 @@ def by_plane(squares: torch.Tensor) -> torch.Tensor:
 
 
 def shown(frame: torch.Tensor) -> torch.Tensor:
-    """Rounded to samples of 8 bits."""
+    """The planes rounded to samples of 8 bits."""
     return (frame + 128).round().clamp(0, 255) - 128
 
 
@@ -98,8 +97,7 @@ class Task(OneNetwork):
 
 
 def groups(records: np.ndarray) -> dict[tuple[int, int], list[np.ndarray]]:
-    """By population and receiver, of each held-out clip some records spread over its frames; key frames are left
-    out."""
+    """By population and receiver: some records of each held-out clip, spread over its frames, without key frames."""
     out: dict[tuple[int, int], list[np.ndarray]] = {}
     names = np.stack([records[name] for name in ("population", "receiver", "clip", "key")], 1).astype(int)
     for population, receiver, clip in np.unique(names[names[:, 3] == 0, :3], axis=0).tolist():

@@ -1,12 +1,12 @@
-"""The tables of video: python video.py --clips DIR --out OUT.
+"""The tables of video: python -m nestcast_train.frames.video_tables --clips DIR --out OUT.
 
 Starts from the tables of `photo` with other quantiser steps and, for residuals, other wavelet taps, has the Rust codec
 code the training clips (clips.py makes them) with the tables so far, and moves priors and reconstruction points to what
-these clips asked for, a few times; key.bin is for frames predicted from nothing, residual.bin for what prediction
-leaves. Then it has both get a post-filter, fitted to what receivers see. Every fourth clip is held out. Needs NumPy and
-cargo.
+these clips need, a few times. key.bin is for frames that are predicted from nothing, residual.bin for what prediction
+leaves. Then the Rust codec fits a post-filter for each to what receivers see. Every fourth clip is held out. Needs
+NumPy and cargo.
 
-The network of the package was trained behind the tables of then: when they change, train it again (frames.toml).
+The network of the package was trained with the tables: when they change, train it again (frames.toml).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from nestcast_train.export import manifest
 from nestcast_train.places import CODEC_TABLES, ROOT
 
-START = CODEC_TABLES / "photo/tables.bin"  # without what is behind them, the post-filter
+START = CODEC_TABLES / "photo/tables.bin"  # without the post-filter, which follows them
 KEY, RESIDUAL = "key.bin", "residual.bin"
 # Finest steps, by those of `photo`: luma, both differences. One bit plane more, so that high rates do not saturate.
 STEPS = {KEY: (0.5, 0.6), RESIDUAL: (0.5, 0.6)}
@@ -33,8 +33,8 @@ CDF = np.array(
     [(-1.586134342, 0), (-0.052980118, 0), (0.882911075, 0), (0.443506852, 0)]
 )  # (near, far) of each lifting step
 ROUNDS = 2
-HELD_OUT = 4  # every so many clips
-# What a frame counts: people who sign before a still background, made clips, all others.
+HELD_OUT = 4  # every fourth clip
+# Weight of a frame: people who sign in front of a still background, made clips, all others.
 WEIGHTS = {"asl": 1, "made": 2}
 OTHER_WEIGHT = 7.5
 TAPS, FIRST_RECORD, RECORD, SUBBANDS, LEVELS, TABLES = 8, 200, 70, 57, 6, 18754  # spec/bitstream.md, "Model tables"
@@ -102,8 +102,8 @@ def norms(taps: np.ndarray, finest: int) -> dict[int, list[float]]:
 
 
 def start(photo: bytes, luma: float, differences: float, trained: float) -> bytes:
-    """The tables of `photo` with these times the steps and this share of its taps; where the taps make coefficients
-    stand for more or less, steps change against that."""
+    """The tables of `photo` with its steps times these factors and this share of its taps. Where the taps change the
+    norm of a coefficient, the step changes the other way."""
     out = bytearray(photo)
     before = np.frombuffer(photo, "<f4", 8 * LEVELS, TAPS).reshape(LEVELS, 4, 2).astype(float)
     taps = trained * before + (1 - trained) * CDF
@@ -152,7 +152,7 @@ def learn(what: str, out: Path, clips: list[Path]) -> None:
 
 
 def asked_for(description: str) -> tuple[list[Path], list[Path], Path]:
-    """What the command line names: all clips, those to train on, and the folder to write, which is made."""
+    """What the command line names: all clips, those to train on, and the folder to write, which it makes."""
     parser = argparse.ArgumentParser(description=description)
     for name in ("clips", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True, metavar="DIR")

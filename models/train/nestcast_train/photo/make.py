@@ -1,8 +1,9 @@
-"""The model `photo`, from nothing to a package as it ships: python make_photo.py --photos PHOTOS --out OUT.
+"""The model `photo`, from nothing to a package as it ships: python -m nestcast_train.photo.make --photos PHOTOS --out
+OUT.
 
-Three steps, each where the one before left off: the coder with one synthesis network for all cuts and the post-filters
-(photo.toml), the photos coded with it (pack.py), and a network for each range of cuts, through the filter behind it
-(photo-synthesis.toml). It may be stopped at any time; the same command goes on.
+Three steps: the coder with one synthesis network for all cuts and the post-filters (photo.toml), the photos coded with
+it (pack.py), and a network for each range of cuts, trained through the filter after it (photo-synthesis.toml). Stop it
+at any time: the same command goes on.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ CODER, SYNTHESIS = SETTINGS / "photo.toml", SETTINGS / "photo-synthesis.toml"
 
 
 def make(photos: Path, out: Path, steps: int | None = None) -> Path:
-    """The package; `steps`: about so many in each training, for a dry run."""
+    """The package; `steps`: about this number in each training, for a dry run."""
 
     def settings(file: Path, **changed: str) -> Settings:
         loaded = dataclasses.replace(load(file), **changed)

@@ -3,10 +3,10 @@
     RGB -> axes   -> planes --+-----------------+-> wavelet -> rotation -> / steps -> Levels (any cut)
                               +-> analysis net -+                                        |
     RGB <- axes   <- planes <-+-----------------+<- wavelet <- rotation <- * steps <-----+
-             (linear)         +-> synthesis net +   (deep = linear + correction, told the cut)
+             (linear)         +-> synthesis net +   (deep = linear + correction at the cut)
 
-A cut is one number, t, in bit planes: t = 3.0 means every pass down to plane 3 arrived, 2.4 that
-60 % of the passes of plane 2 did too. Passes are (plane, pass, subband), as in spec/bitstream.md.
+A cut is one number, t, in bit planes: at t = 3.0 every pass down to plane 3 has arrived, at 2.4 also 60 % of the passes
+of plane 2. Passes are (plane, pass, subband), as in spec/bitstream.md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CUT_SCALE = 8.0
 PASSES = 3  # of a bit plane: significance propagation, magnitude refinement, cleanup
 
 
-# Sees every activation of a network by its name, and gives what the network goes on with (quantise.py).
+# Gets every activation of a network with its name, and returns what the network goes on with (quantise.py).
 Tap = Callable[[str, torch.Tensor], torch.Tensor]
 
 
@@ -65,8 +65,8 @@ class Block(nn.Module):
 class Correction(nn.Module):
     """A U-shaped network at 1/4, 1/8 and 1/16 resolution: planes (B, 3, H, W) -> correction, same shape.
 
-    H and W are multiples of 16. `cut` (B,) is t above; None for the analysis, which serves every cut. What is exported
-    is `of_blocks`: of 4 by 4 pixels each, component by component and row by row, 48 channels.
+    H and W are multiples of 16. `cut` (B,) is t above; None for the analysis, which serves every cut. `of_blocks` is
+    exported: blocks of 4 by 4 pixels, component by component and row by row, 48 channels.
     """
 
     def __init__(self, channels: tuple[int, int, int], blocks: tuple[int, int, int], step: float, cut: bool):
@@ -128,7 +128,7 @@ def rotated(details: torch.Tensor, rotation: torch.Tensor) -> torch.Tensor:
 
 
 def start_steps(settings: PhotoSettings) -> list[torch.Tensor]:
-    """Logarithms of the subbands' steps before training: of equal error in pixels. Level 0 is the finest, the last is
+    """Logarithms of the subbands' steps before training: equal errors in pixels. Level 0 is the finest, the last is
     LL."""
     norms = wavelet.norms_1d(settings.levels)
     bands = [torch.tensor([high * low, low * high, high * high]) for low, high in norms]
@@ -224,7 +224,7 @@ class Codec(nn.Module):
         if not rate:
             return quantised, 0, None
         causal = torch.floor(a / step) * step  # what later symbols know of this one
-        later = torch.floor(a / (2 * step)) * 2 * step  # and earlier ones, a plane behind
+        later = torch.floor(a / (2 * step)) * 2 * step  # and earlier ones, a plane later
         scale = self.scales[level](causal / step, later / step, None if parent is None else parent / step)
         bits = laplace_bits(y / step, scale + 1e-3)
         return quantised, bits.sum((1, 2, 3)), causal

@@ -1,4 +1,4 @@
-"""The task of the photo models: rate and distortion at cuts drawn from p_B, and what is exported.
+"""The task of the photo models: rate and distortion at cuts drawn from p_B, and the export.
 
 Minimises Equation 16 of Rippel, Gelbart and Adams (2014), the expected distortion over receivers, plus the rate, each
 cut weighed by the inverse of its usual rate so that all bandwidths count alike.
@@ -129,7 +129,7 @@ class Task:
         return ((bits / pixels + distortion / slope) / usual).mean()
 
     def distortion(self, picture: torch.Tensor, rgb: torch.Tensor) -> torch.Tensor:
-        """(B,): squared error a pixel, summed over the components; in part MS-SSIM, if the settings say so."""
+        """(B,): squared error a pixel, summed over the components; a part is MS-SSIM if the settings say so."""
         squared = (picture - rgb).square().sum((1, 2, 3)) / rgb[0, 0].numel()
         share = self.settings.similarity
         if share == 0:
@@ -142,8 +142,7 @@ class Task:
 
     @torch.no_grad()
     def validate(self, model: nn.Module) -> list[dict]:
-        """Estimated rate and PSNR of held-out photos at fixed cuts: with both networks, and of the linear codec
-        alone."""
+        """Estimated rate and PSNR of held-out photos at fixed cuts, with both networks and without."""
         rows = []
         for cut in VALIDATION_CUTS:
             deep, linear = self.measure(model, cut, NETWORKS), self.measure(model, cut, ())

@@ -1,9 +1,8 @@
 """The rate model: a Laplace law whose scale is a non-negative combination of what a decoder knows.
 
-The same weights, rounded to integers, are the context weights of the entropy coder
-(spec/bitstream.md, "Contexts"). Training prices a coefficient by the law itself; the coder has adaptive
-probabilities in its place, and quantised scales to choose them by. So what training prices is close to what the
-coder does, and no more than that.
+The same weights, rounded to integers, are the context weights of the entropy coder (spec/bitstream.md, "Contexts").
+Training prices a coefficient by the law itself. The coder has adaptive probabilities, chosen by quantised scales, so
+the prices are close to the coder's and no more than that.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ SHAPES = ("side", "above", "diagonal")  # neighbours left/right, above/below, di
 
 
 def laplace_bits(value: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    """Bits of a coefficient, in steps, behind a dead-zone quantiser: zero bin (-1, 1), then unit bins.
+    """Bits of a coefficient, in steps, after a dead-zone quantiser: zero bin (-1, 1), then unit bins.
 
     The value returned is the exact code length under a Laplace law of mean magnitude `scale`. Towards
-    `value` its gradient is that of a ramp through the bins' middles: adding noise instead charges the
+    `value` its gradient is that of a ramp through the bins' middles. Added noise would charge the
     coefficients near zero, most of them, for bits that no coder spends.
     """
     a = value.abs()

@@ -1,7 +1,7 @@
 """MS-SSIM of training crops, as lab/src/metrics measures it, with a gradient.
 
-Five scales, an 11x11 Gaussian window of standard deviation 1.5 taken only where all of it is inside, each channel by
-itself (Wang, Simoncelli and Bovik, Asilomar 2003).
+Five scales, an 11x11 Gaussian window of standard deviation 1.5 applied only where all of it is inside, to each channel
+alone (Wang, Simoncelli and Bovik, Asilomar 2003).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The task of synthesis networks for the eye: a photo model's own, trained on behind its frozen coder for SSIMULACRA 2.
+"""The task of synthesis networks for the eye: a photo model's own, trained on for SSIMULACRA 2 with the coder frozen.
 
 Windows and networks are those of synthesis.py. The loss is the logarithm of what SSIMULACRA 2 lacks to 100, and a share
 of the square error by what the coder alone leaves, so that every rate and every photo counts alike.
@@ -22,7 +22,7 @@ class Task(synthesis.Task):
 
     def loss(self, batch: Windows, phase: Phase) -> torch.Tensor:
         restored = self.restored(batch, self.model.networks[int(phase.stage)])
-        with torch.autocast("cpu", enabled=False):  # bfloat16 is too coarse for what is compared
+        with torch.autocast("cpu", enabled=False):  # bfloat16 is too coarse for the comparison
             lacks = missing(to_rgb(restored, batch["axes"]), to_rgb(batch["target"], batch["axes"]))
             return (lacks.log() + self.settings.fidelity * synthesis.lost(restored, batch)).mean()
 

@@ -1,9 +1,8 @@
-"""SSIMULACRA 2 of training crops, as the kept crate of lab/src/metrics measures it, with a gradient.
+"""SSIMULACRA 2 of training crops, as the crate in lab/src/metrics measures it, with a gradient.
 
 Errors of structure, new edges and lost edges of X, Y and B - Y at scales from 1:1 to 1:16, as means and as 4-norms,
-weighted as its authors fitted them to people's judgements (Sneyers, SSIMULACRA 2.1, libjxl). Where their blur is
-recursive, here it is the window that it stands for, zeros around the picture as there; their 83 weights below 0.01 are
-left out.
+weighted as its authors fitted them to people's judgements (Sneyers, SSIMULACRA 2.1, libjxl). Their blur is recursive;
+here it is the equivalent window, with zeros around the picture as there; their 83 weights below 0.01 are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ REACH = 6  # samples: the window is 0 beyond
 C2 = 0.0009
 OPSIN = ((0.30, 0.622, 0.078), (0.23, 0.692, 0.078), (0.24342268924547819, 0.20476744424496821, 0.5518098665095536))
 BIAS = 0.0037930732552754493
-LEAST = 1e-20  # of what a root is taken of: it has a gradient
+LEAST = 1e-20  # lower bound under a root, which has a gradient there
 X, Y, B = range(3)
 STRUCTURE, NEW, LOST = range(3)
 MEAN, FOURTH = range(2)
@@ -89,8 +88,8 @@ def norm(error: torch.Tensor, kind: int) -> torch.Tensor:
 
 
 def errors(x: torch.Tensor, y: torch.Tensor, structure: bool) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor]:
-    """Of one component of the decoded picture and of the original, (B, h, w): structure if wanted, new edges, lost
-    edges."""
+    """Errors of one component of the decoded picture against the original, (B, h, w): structure if wanted, new edges,
+    lost edges."""
     mx, my = blurred(torch.stack([x, y]))
     change = (1 + (x - mx).abs()) / (1 + (y - my).abs()) - 1
     if not structure:

@@ -1,10 +1,9 @@
-"""The task of a photo model's synthesis networks, trained on behind its frozen coder: one for each range of cuts.
+"""The task of a photo model's synthesis networks, trained on with its coder frozen: one for each range of cuts.
 
-What is missing of a picture differs more between cuts than a network of this size can hold, and it is told the cut
-alone: of a wide range it learns the low rates, where most is missing. Windows are those of windows.py. Networks are
-trained through the post-filter that the package has behind them (filtered.py); the loss is the square error by what the
-coder alone leaves in that photo at that cut, so that every rate and every photo counts alike. No byte of a stream
-differs: the package gets other networks.
+What is missing of a picture differs more between cuts than a network of this size can hold. For a wide range it learns
+the low rates, where most is missing. Windows are those of windows.py. Networks are trained through the post-filter that
+the package has after them (filtered.py); the loss is the square error by what the coder alone leaves in that photo at
+that cut, so that every rate and every photo counts alike. No byte of a stream changes.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class Task(OneNetwork):
         return (stage,)
 
     def batch(self, step: int) -> Windows | None:
-        """None behind the last step, which train.py asks for too."""
+        """Returns None after the last step, which train.py asks for too."""
         if step >= self.settings.steps:
             return None
         phase, _ = phase_at(self.settings, step)
@@ -75,7 +74,7 @@ class Task(OneNetwork):
         return self.packed.batch(step, (max(low - self.settings.margin, least), min(high + self.settings.margin, most)))
 
     def restored(self, batch: Windows, network: Correction) -> torch.Tensor:
-        """As a decoder shows it."""
+        """The window as a decoder shows it."""
         return self.filter(batch["planes"] + network(batch["planes"], batch["cut"]), batch["significant"], batch["cut"])
 
     def loss(self, batch: Windows, phase: Phase) -> torch.Tensor:
@@ -94,7 +93,7 @@ class Task(OneNetwork):
         return rows
 
     def measured(self, one: Windows, restored: torch.Tensor) -> list[float]:
-        """Of one window, as the coder leaves it and as a decoder shows it."""
+        """PSNR of one window, as the coder leaves it and as a decoder shows it."""
         return [psnr(planes, one).item() for planes in (one["planes"], restored)]
 
     def summary(self, means: np.ndarray) -> dict[str, float]:
@@ -102,7 +101,7 @@ class Task(OneNetwork):
         return {"linear": round(linear, 3), "gain": round(deep - linear, 4)}
 
     def begin(self, start: dict) -> None:
-        """With the weights of another such run, or all networks with the synthesis of a photo model."""
+        """Takes the weights of another such run, or for all networks the synthesis of a photo model."""
         photo = photo_synthesis(start["model"])
         for network in self.model.networks if photo else ():
             network.load_state_dict(photo)
@@ -110,8 +109,7 @@ class Task(OneNetwork):
             self.model.load_state_dict(start["model"])
 
     def export(self, model: Syntheses, out: Path) -> None:
-        """The package that the coder is of, with these networks; its post-filter is that which they were trained
-        through."""
+        """Writes the coder's package with these networks and the post-filter that they were trained through."""
         settings, package = self.settings, out / "package"
         manifest.copy(settings.path(settings.coder), package)
         for before in package.glob(manifest.synthesis_file("*")):
@@ -124,7 +122,7 @@ class Task(OneNetwork):
 
     @torch.no_grad()
     def ranges(self, network: Correction, within: tuple[float, float]) -> Ranges:
-        """Of a network's activations, from training windows at cuts all over its range."""
+        """Ranges of a network's activations, from training windows at cuts all over its range."""
         observer, (low, high) = Observer(self.settings.seed, PLANES), within
         for i in range(self.settings.calibration):
             cut = low + (high - low) * (i + 0.5) / self.settings.calibration
