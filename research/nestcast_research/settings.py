@@ -16,10 +16,8 @@ class HashingSettings(NestedSettings):
     latent: str = "bernoulli"  # or gaussian
     cuts: str = "whole"
     variance: float = 0.1  # of the reconstruction's noise: the weight of the divergence; an axis has 1 on average
-    temperatures: tuple[float, float] = (
-        1.0,
-        0.3,
-    )  # of the binary concrete samples, at the start and at the end; between them geometric
+    # of the binary concrete samples, at the start and at the end; between them geometric
+    temperatures: tuple[float, float] = (1.0, 0.3)
     package: dict = dataclasses.field(default_factory=dict)  # as in AutoencoderSettings; there is no decoder
 
 

@@ -111,10 +111,8 @@ class SynthesisSettings(Settings):
     step: float = 4.0  # as in PhotoSettings
     channels: tuple[int, int, int] = (64, 96, 128)
     blocks: tuple[int, int, int] = (2, 2, 2)
-    cuts: tuple[float, ...] = (
-        0.0,
-        7.0,
-    )  # the least, those at which one network follows another, the greatest; network 0 is that of the least
+    # the least, those at which one network follows another, the greatest; network 0 is that of the least
+    cuts: tuple[float, ...] = (0.0, 7.0)
     margin: float = 0.0  # planes beyond its range that a network is trained for too
     focus: tuple[float, float] = (0.0, 7.0)  # cuts that matter most,
     focused: float = 0.0  # and the share of cuts that are drawn from them alone, where a network's range has any
@@ -178,9 +176,8 @@ class AutoencoderSettings(NestedSettings):
     sweep_window: int = 0  # steps of unit sweeping's window, section 4.1; 0: no sweeping
     sweep_tolerance: float = 0.01  # relative change in a window below which a unit has converged
     sweep_patience: int = 4  # windows after which it counts as converged
-    package: dict = dataclasses.field(
-        default_factory=dict
-    )  # version, licence, data and whether it has a decoder (code_package.py)
+    # version, licence, data and whether it has a decoder (code_package.py)
+    package: dict = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

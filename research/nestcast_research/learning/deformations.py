@@ -8,10 +8,8 @@ import torch
 import torch.nn.functional as F
 
 TURN, SCALE, SLANT, MOVE = 0.2, 0.15, 0.2, 2.0  # the most either way: radians, shares, tangents, pixels
-BEND, KNOTS = (
-    0.8,
-    6,
-)  # standard deviation of displacements in pixels, at a grid of KNOTS x KNOTS between which they are cubic
+# standard deviation of displacements in pixels, at a grid of KNOTS x KNOTS between which they are cubic
+BEND, KNOTS = (0.8, 6)
 
 
 def deformed(x: torch.Tensor, strength: float, random: np.random.Generator) -> torch.Tensor:

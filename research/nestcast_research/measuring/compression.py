@@ -27,23 +27,8 @@ LENGTHS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 640, 768, 896, 9
 SHEET = (16, 64, 128, 256, 1024)  # bits of the rows of Figure 5(a)
 SHOWN = 16  # pictures of the sheet
 QUALITIES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 100)
-BYTES = (
-    24,
-    32,
-    48,
-    64,
-    80,
-    96,
-    112,
-    128,
-    160,
-    192,
-    256,
-    384,
-    512,
-    768,
-    1024,
-)  # that streams of nestcast's codec are cut at
+# that streams of nestcast's codec are cut at
+BYTES = (24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256, 384, 512, 768, 1024)
 STREAMS = "code-nestcast.csv"  # kept, because the other figures need no Rust
 PACKAGES = {"nested dropout (cifar-linear)": "cifar-linear", "deep, nested dropout (cifar-deep)": "cifar-deep"}
 

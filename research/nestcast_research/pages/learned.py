@@ -165,9 +165,8 @@ class Test:
 def embedding_model(one: Learned) -> tuple[Embedding, Frame | None]:
     state = read_weights(one.weights)
     settings = one.read_settings()
-    model = Embedding(
-        settings if settings.classed else dataclasses.replace(settings, reconstruction=0.0)
-    )  # others have no decoder
+    # others have no decoder
+    model = Embedding(settings if settings.classed else dataclasses.replace(settings, reconstruction=0.0))
     model.load_state_dict({name: value for name, value in state.items() if not name.startswith("frame.")})
     return model.eval(), Frame.from_state(state) if "frame.mean" in state else None
 

@@ -20,14 +20,8 @@ from nestcast_train.settings import load
 
 RESEARCH = ("pinwheel", "filters", "filters-swept", "cifar-standard", "digits")
 PACKAGED = ("cifar-linear", "cifar-deep")
-TRAINED = (
-    *RESEARCH,
-    "cifar-linear-first",
-    "cifar-linear-second",
-    "cifar-linear",
-    "cifar-deep-first",
-    "cifar-deep",
-)  # each after the one that it starts from
+# each after the one that it starts from
+TRAINED = (*RESEARCH, "cifar-linear-first", "cifar-linear-second", "cifar-linear", "cifar-deep-first", "cifar-deep")
 
 
 def train(data: Path) -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from nestcast_research.places import PAGES
 
-TIMES = Path(
-    "../../benches/results/retrieval"
-)  # Figure 3, which `cargo xtask measure retrieval` draws; relative to the page
+# Figure 3, which `cargo xtask measure retrieval` draws; relative to the page
+TIMES = Path("../../benches/results/retrieval")
 STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }

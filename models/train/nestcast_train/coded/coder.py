@@ -30,12 +30,8 @@ MAX_LEVEL = 2**15 - 1
 DETAILS = 4  # levels whose details a window holds; the coarser ones are composed for the whole photo
 COARSE = 2**DETAILS
 CODE_BLOCK = 8  # coefficients each way that are coded together
-MARGINS = (
-    32,
-    32,
-    64,
-    64,
-)  # pixels that a window knows beyond its own, by level, so that its details' borders do not show
+# pixels that a window knows beyond its own, by level, so that its details' borders do not show
+MARGINS = (32, 32, 64, 64)
 
 
 @dataclasses.dataclass(frozen=True)

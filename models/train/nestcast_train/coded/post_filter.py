@@ -16,20 +16,8 @@ CUTS = (1, 3, 5)
 CLASSES, PHASES = 180, 4
 UNIT, MOST = 64, 32767  # samples are integers in 1/64
 MAX_CLIP, MAX_CHANGE, FIRST_LIMIT = 8191, 4095, 10
-PAIRS = (
-    (0, 1),
-    (0, 2),
-    (1, 0),
-    (2, 0),
-    (1, 1),
-    (1, -1),
-    (1, 2),
-    (1, -2),
-    (2, 1),
-    (2, -1),
-    (2, 2),
-    (2, -2),
-)  # down, right
+# down, right
+PAIRS = ((0, 1), (0, 2), (1, 0), (2, 0), (1, 1), (1, -1), (1, 2), (1, -2), (2, 1), (2, -1), (2, 2), (2, -2))
 NEAR, CROSS = PAIRS[:6], (PAIRS[0], PAIRS[2])
 # By component of a filter: from which component, which neighbours.
 TAPS = (((0, PAIRS),), ((1, NEAR), (0, NEAR), (2, CROSS)), ((2, NEAR), (0, NEAR), (1, CROSS)))
@@ -65,9 +53,8 @@ def change(wide: np.ndarray, dy: int, dx: int) -> np.ndarray:
     np.minimum(each, MAX_CHANGE, out=each)
     rows = each[0::4] + each[1::4] + each[2::4] + each[3::4]
     blocks = rows[:, 0::4] + rows[:, 1::4] + rows[:, 2::4] + rows[:, 3::4]
-    return (blocks[:-1, :-1] + blocks[:-1, 1:] + blocks[1:, :-1] + blocks[1:, 1:]).astype(
-        np.int64
-    )  # which are multiplied
+    # which are multiplied
+    return (blocks[:-1, :-1] + blocks[:-1, 1:] + blocks[1:, :-1] + blocks[1:, 1:]).astype(np.int64)
 
 
 def clip_at(step: int, cut: float) -> int:
@@ -86,9 +73,8 @@ def between(cut: float) -> tuple[int, int]:
 def significance(known: list[Known]) -> np.ndarray:
     """(3, H / 4, W / 4) of the components' blocks: 4 less the finest level of 1, 2, 3 that has a significant
     coefficient there, 0 if none has."""
-    found = np.zeros(
-        (3, *known[1].significant.shape[1:]), np.uint8
-    )  # level 2 has a coefficient of each band for a block
+    # level 2 has a coefficient of each band for a block
+    found = np.zeros((3, *known[1].significant.shape[1:]), np.uint8)
     for level in (3, 2, 1):
         bands = known[level - 1].significant
         band = bands.reshape(3, 3, *bands.shape[1:]).any(1)

@@ -126,9 +126,8 @@ def evened(g: Graph, flat: str, size: int) -> str:
 
 def decoder(model: Autoencoder, frame: Frame, path: Path) -> None:
     g, units, x = Graph(), len(model.biases[-1]), "code"
-    gain = (
-        torch.full((units,), 0.5) if model.gains is None else 0.5 * model.gains.exp()
-    )  # a bit is worth 1/2 or -1/2, as it is as often 1 as 0
+    # a bit is worth 1/2 or -1/2, as it is as often 1 as 0
+    gain = torch.full((units,), 0.5) if model.gains is None else 0.5 * model.gains.exp()
     layers = list(zip(model.up_weights if len(model.up_weights) else model.weights, model.up_biases))
     for i, (weight, bias) in reversed(list(enumerate(layers))):
         x = g.up(x, weight, bias, f"layer{i}", gain if i + 1 == len(layers) else 1)

@@ -19,11 +19,8 @@ from nestcast_train.places import ARTIFACTS, CODEC_TABLES
 MANIFEST = "manifest.toml"
 FILES = "[files]"  # always the last table
 POST_FILTER = "post_filter.bin"  # after the synthesis
-REQUIRED = (
-    "tables.bin",
-    POST_FILTER,
-    "analysis.onnx",
-)  # of a photo model; and a network of the synthesis for each range of cuts
+# of a photo model; and a network of the synthesis for each range of cuts
+REQUIRED = ("tables.bin", POST_FILTER, "analysis.onnx")
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
 
 

@@ -29,9 +29,8 @@ STEPS = {KEY: (0.5, 0.6), RESIDUAL: (0.5, 0.6)}
 # Share of photo's trained taps; the rest is CDF 9/7's (Cohen, Daubechies, Feauveau 1992; lifting by Daubechies and
 # Sweldens 1998).
 TRAINED = {KEY: 1.0, RESIDUAL: 0.5}
-CDF = np.array(
-    [(-1.586134342, 0), (-0.052980118, 0), (0.882911075, 0), (0.443506852, 0)]
-)  # (near, far) of each lifting step
+# (near, far) of each lifting step
+CDF = np.array([(-1.586134342, 0), (-0.052980118, 0), (0.882911075, 0), (0.443506852, 0)])
 ROUNDS = 2
 HELD_OUT = 4  # every fourth clip
 # Weight of a frame: people who sign in front of a still background, made clips, all others.

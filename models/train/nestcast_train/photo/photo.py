@@ -48,10 +48,8 @@ class Cuts:
             with open(settings.path(settings.bandwidths), newline="", encoding="utf-8") as file:
                 rows = [(float(row["kbps"]), float(row["share"])) for row in csv.DictReader(file)]
             kbps, shares = torch.tensor(rows).unbind(1)
-            self.law, self.bandwidths = (
-                TruncationLaw(shares),
-                kbps * 1000 * settings.interval / settings.pixels,
-            )  # bits per pixel
+            # bits per pixel
+            self.law, self.bandwidths = (TruncationLaw(shares), kbps * 1000 * settings.interval / settings.pixels)
         elif settings.cuts != "log-uniform":
             raise SystemExit(f"cuts = {settings.cuts!r}: not log-uniform, geometric or table")
 
@@ -62,9 +60,8 @@ class Cuts:
             return low + (high - low) * torch.rand(count)
         if self.settings.cuts == "geometric":
             return high - self.law.draw(count) / self.per_plane
-        picked = self.bandwidths[self.law.draw(count) - 1] * torch.exp2(
-            torch.rand(count) / 4
-        )  # bins are a quarter octave wide
+        # bins are a quarter octave wide
+        picked = self.bandwidths[self.law.draw(count) - 1] * torch.exp2(torch.rand(count) / 4)
         return torch.tensor([self.position(bpp) for bpp in picked.clamp(min=1e-3).tolist()]).clamp(low, high)
 
     def rate(self, cut: float) -> float:
