@@ -1,6 +1,6 @@
-//! Fits a post-filter on photos, coded at full and half size and cut anywhere:
-//! `cargo run --release -p nestcast-models --example filters -- TABLES.bin PHOTO...` rewrites that of the tables.
-//! With a package's folder in place of the tables it writes `post_filter.bin`, fitted behind the network; then run `manifest.py`.
+//! Fits a post-filter on photos, coded at full and half size and cut anywhere: `cargo run --release -p nestcast-models
+//! --example filters -- TABLES.bin PHOTO...` rewrites that of the tables. With a package's folder in place of the
+//! tables it writes `post_filter.bin`, fitted after the network; then run `nestcast_train.export.manifest`.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use image::imageops::FilterType;
 use nestcast_codec::{Channels, Codec, FilterFit, Linear, Model, Picture, Size};
 use nestcast_models::{Composed, DeepSynthesis, Package, Runtime};
 
-/// What differences to neighbours are clipped to where the stream ends, in 1/64: the quantiser's step for a
-/// coefficient of norm 1.
+/// The clip of differences to neighbours where the stream ends, in 1/64: the quantiser's step for a coefficient of norm
+/// 1.
 const STEP: u16 = 256;
 /// Cuts of each picture, in equal ratios of bytes with a random start.
 const CUTS: u32 = 4;
 /// Least and greatest rate of a cut, in bits a pixel.
 const RATES: [f64; 2] = [0.08, 2.0];
-/// Photos are seen whole, and shrunk to one over this, which frees them of the traces of their own compression.
+/// Photos are used whole, and shrunk to one over this, which removes the traces of their own compression.
 const SHRINK: [u32; 2] = [1, 2];
-/// Where the next random start is, from the last: the golden section spreads them evenly.
+/// The step to the next random start: the golden section spreads them evenly.
 const TURN: f64 = 0.618_033_988_749_895;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -31,7 +31,7 @@ fn main() -> Outcome<()> {
     let behind_network = path.is_dir();
     let file = if behind_network { path.join("tables.bin") } else { path.clone() };
     let mut fit = FilterFit::new(STEP);
-    // Filters that add nothing: decoders then tell what their filters would be told.
+    // Filters that add nothing: decoders then report the inputs of their filters.
     let tables = fit.with_post_filter(&std::fs::read(&file)?)?;
     let linear = Linear::new(Arc::new(Model::from_bytes(&tables)?));
     let network = behind_network.then(|| synthesis(&path)).transpose()?;

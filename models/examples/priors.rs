@@ -7,10 +7,10 @@ use std::sync::Arc;
 use image::imageops::FilterType;
 use nestcast_codec::{Analysis, Channels, Encoder, Linear, Model, Picture, Size};
 
-/// A picture's say in a probability grows with what it met of it, up to this many symbols: priors matter for
-/// the first symbols only.
+/// A picture's weight in a probability grows with its symbols, up to this many: priors matter for the first symbols
+/// only.
 const CAP: f64 = 100.0;
-/// Photos are shrunk to 3/5, which frees them of the traces of their own compression.
+/// Photos are shrunk to 3/5, which removes the traces of their own compression.
 const SHRINK: (u32, u32) = (3, 5);
 
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {

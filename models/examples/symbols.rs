@@ -2,9 +2,10 @@
 //! `cargo run --release -p nestcast-models --example symbols -- TABLES.bin OUT PHOTO...` writes two files a photo into the folder OUT,
 //! at full size and at half, each cropped to sides of a multiple of 64.
 //!
-//! A file is width and height (32 bits, lowest byte first, as all numbers), then for each slice: number of regions (32 bits) and their
-//! rotations (three signed bytes each), the Levels of every subband (16 bits each), number of symbols (32 bits), and of each symbol
-//! context, probability of a one in 1/32768 (16 bits each), bit, plane, subband or 255, 0 (8 bits each), column and row (16 bits each).
+//! A file is width and height (32 bits, lowest byte first, as all numbers), then for each slice: number of regions (32
+//! bits) and their rotations (three signed bytes each), the Levels of every subband (16 bits each), number of symbols
+//! (32 bits), and for each symbol its context, probability of a one in 1/32768 (16 bits each), bit, plane, subband or
+//! 255, 0 (8 bits each), column and row (16 bits each).
 
 use std::error::Error;
 use std::path::Path;
@@ -14,7 +15,7 @@ use image::RgbImage;
 use image::imageops::{self, FilterType};
 use nestcast_codec::{Analysis, Channels, Encoder, Linear, Model, Picture, Size, SliceSymbols};
 
-/// Photos are seen whole, and shrunk to one over this, which frees them of the traces of their own compression.
+/// Photos are used whole, and shrunk to one over this, which removes the traces of their own compression.
 const SHRINK: [u32; 2] = [1, 2];
 const SIDE: u32 = 64;
 

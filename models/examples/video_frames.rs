@@ -1,5 +1,5 @@
-//! Writes parts of decoded frames for who learns to restore them, at bit rates of every kind:
-//! `cargo run --release -p nestcast-models --example video_frames -- OUT PARTS:CLIP.y4m...`, PARTS of each frame and receiver.
+//! Writes parts of decoded frames at many bit rates, to train a network that restores them: `cargo run --release -p
+//! nestcast-models --example video_frames -- OUT PARTS:CLIP.y4m...`, PARTS of each frame and receiver.
 //! `models/train/nestcast_train/frames/decoded_frames.py` reads them.
 
 mod clip;
@@ -17,15 +17,15 @@ use clip::{Clip, Failure};
 
 /// Rates of the slowest receiver of each population, in bits a pixel and frame.
 const SLOWEST: [f64; 3] = [0.015, 0.045, 0.135];
-/// The fastest receiver's rate, by the slowest one's.
+/// The fastest receiver's rate over the slowest one's.
 const SPREAD: f64 = 16.0;
 /// Receivers of a population.
 const RECEIVERS: u32 = 5;
 /// Frames of a clip, at most.
 const FRAMES: usize = 32;
-/// Every so many frames a receiver's frame is looked at, each receiver at others, from the first on.
+/// One of this many frames of a receiver is used, from the first on; each receiver has others.
 const LOOK_EVERY: usize = 2;
-/// Side of a part in luma, and what it begins on a multiple of.
+/// Side of a part in luma, and the grid that it begins on.
 const SIDE: usize = 128;
 const GRID: usize = 16;
 /// Parts of a frame that are drawn for each that is kept: that of the greatest error.
@@ -79,11 +79,11 @@ fn encode<W: Write>(clip: &Clip, slowest: f64, mut writer: Writer<W>) -> Result<
     Ok(())
 }
 
-/// Shows nothing, and keeps what it was given.
+/// Shows nothing, and keeps the frame.
 #[derive(Default)]
 struct Keeper(Mutex<Option<Decoded>>);
 
-/// Width and height of a plane, its samples behind the filter, its prediction and its significance.
+/// Width and height of a plane, its samples after the filter, its prediction and its significance.
 type Plane = ([usize; 2], Vec<f32>, Vec<i16>, Vec<u8>);
 
 /// A decoded frame.
@@ -115,8 +115,9 @@ struct Writer<'a, W> {
 }
 
 impl<W: Write> Writer<'_, W> {
-    /// Writes some parts of a frame: 12 numbers in binary32, then of each plane the original in bytes, of each the samples behind
-    /// the filter in 1/64 and the prediction in 1/8, both less 128 in 16 bits, and the significance in bytes.
+    /// Writes some parts of a frame: 12 numbers in binary32, then the original of each plane in bytes, then for each
+    /// plane the samples after the filter in 1/64 and the prediction in 1/8, both less 128 in 16 bits, and the
+    /// significance in bytes.
     fn write(&mut self, decoded: &Decoded, original: &Picture, [frame, receiver]: [usize; 2]) -> Result<(), Failure> {
         let Decoded { planes, told } = decoded;
         let [[width, height], ..] = planes.each_ref().map(|plane| plane.0);

@@ -15,17 +15,17 @@ use clip::{Clip, Failure};
 
 /// Rates of the slowest receiver of each population, in bits a pixel and frame.
 const SLOWEST: [f64; 2] = [0.03, 0.12];
-/// The fastest receiver's rate, by the slowest one's.
+/// The fastest receiver's rate over the slowest one's.
 const SPREAD: f64 = 16.0;
 /// Receivers of a population.
 const RECEIVERS: u32 = 5;
-/// Every so many frames one is coded as a key frame too.
+/// One of this many frames is also coded as a key frame.
 const KEY_EVERY: usize = 10;
 
-/// Every so many frames one is looked at for the filters, from this one on: the first are better than those that follow.
+/// The filters learn from one of this many frames, from `LOOK_FROM` on: the first are better than those that follow.
 const LOOK_EVERY: usize = 3;
 const LOOK_FROM: usize = 4;
-/// What differences to neighbours are clipped to where the string ends, in 1/64; of 16, 32, 64 the best.
+/// The clip of differences to neighbours where the string ends, in 1/64: the best of 16, 32, 64.
 const STEP: u16 = 32;
 
 /// What all clips met.

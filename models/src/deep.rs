@@ -1,4 +1,4 @@
-//! The deep transform: the linear one and what its networks correct.
+//! The deep transform: the linear one, corrected by networks.
 
 mod correction;
 mod corrections;
@@ -32,41 +32,42 @@ pub struct DeepAnalysis {
     pub(crate) correction: Correction,
 }
 
-/// The linear synthesis, corrected for what is missing at the cut, then through a post-filter that was fitted behind its networks.
+/// The linear synthesis, corrected for what is missing at the cut, then through a post-filter that was fitted after its
+/// networks.
 #[derive(Debug)]
 pub struct DeepSynthesis {
     pub(crate) linear: Linear,
     pub(crate) corrections: Corrections,
-    /// Fitted behind the networks.
+    /// Fitted after the networks.
     pub(crate) post_filter: Arc<PostFilter>,
 }
 
-/// A synthesis as far as it needs no network, so that it can be done while one is loaded.
+/// The part of a synthesis that needs no network, so that it can run while one is loaded.
 #[derive(Debug)]
 pub struct Composed {
     /// The planes that the network corrects.
     pub planes: Planes,
-    /// What the post-filter is told of their coefficients.
+    /// The significance of their coefficients, for the post-filter.
     pub significance: Vec<Vec<u8>>,
-    /// How far the stream came.
+    /// Where the stream ends.
     pub position: Position,
 }
 
 impl Composed {
-    /// The planes of these coefficients, whose memory it takes, of a stream that came so far.
+    /// Makes the planes of these coefficients, whose memory it takes; `position` is where their stream ends.
     ///
     /// # Errors
     /// As [`Coefficients::check`].
     pub fn new(linear: &Linear, coefficients: &mut Coefficients, position: Position) -> Result<Self, Error> {
         let planes = linear.compose(coefficients)?;
-        // The planes take as much memory, and the network more.
+        // The planes need as much memory, and the network more.
         let Coefficients { significance, .. } = std::mem::take(coefficients);
         Ok(Self { planes, significance, position })
     }
 }
 
 impl DeepSynthesis {
-    /// The rest of the synthesis, in memory of its own: the network and the post-filter.
+    /// Does the rest of the synthesis, in memory of its own: the network and the post-filter.
     ///
     /// # Errors
     /// As [`DeepSynthesis::prepare`], and if the network fails.
@@ -76,7 +77,7 @@ impl DeepSynthesis {
         Ok(picture)
     }
 
-    /// Adds the correction of the cut's network to the planes. The post-filter comes behind it.
+    /// Adds the correction of the cut's network to the planes. The post-filter follows.
     ///
     /// # Errors
     /// As [`DeepSynthesis::complete`].
@@ -85,7 +86,8 @@ impl DeepSynthesis {
         Ok(correction.add_to(&mut composed.planes, Some(cut))?)
     }
 
-    /// Loads the network of a stream that came so far, if it is not loaded, so that [`DeepSynthesis::complete`] need not wait for it.
+    /// Loads the network for a stream that ends here, if it is not loaded, so that [`DeepSynthesis::complete`] need not
+    /// wait for it.
     ///
     /// # Errors
     /// [`TransformError::Network`] with the network's file, if ONNX Runtime refuses it or it is not of the kind that a package holds.

@@ -1,5 +1,5 @@
-//! Frames of video, corrected by a network for what is missing at their cuts. Nothing is predicted from them, so it needs to be the
-//! same nowhere.
+//! Frames of video, corrected by a network for what is missing at their cuts. Nothing is predicted from them, so
+//! receivers may differ in them.
 
 mod blocks;
 mod network;

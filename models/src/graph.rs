@@ -1,10 +1,10 @@
-//! What a network may be before ONNX Runtime sees it: known operators alone, and bounds on memory and work.
+//! Checks a network before ONNX Runtime sees it: known operators only, and bounds on memory and work.
 //!
-//! ONNX Runtime is a large C++ library that trusts its models. A network may come from a stranger, so its file is read
-//! here first, by a reader that knows no more of ONNX than `models/train/nestcast_train/export/graph.py` writes and refuses all else: other
-//! operators, domains, versions and attributes, functions and subgraphs, data in other files, and every field that ONNX
-//! Runtime might read another way. Then the shape of each value is worked out for the largest tile, which bounds what a run
-//! takes: see [`Cost`].
+//! ONNX Runtime is a large C++ library that trusts its models. A network may come from a stranger, so this module reads
+//! its file first. It knows no more of ONNX than `models/train/nestcast_train/export/graph.py` writes, and refuses all
+//! else: other operators, domains, versions and attributes, functions and subgraphs, data in other files, and every
+//! field that ONNX Runtime might read another way. Then it works out the shape of each value for the largest tile,
+//! which bounds the cost of a run: see [`Cost`].
 
 mod error;
 mod infer;
@@ -23,22 +23,22 @@ pub(crate) use signature::{Operand, Signature};
 
 use limits::limit;
 
-/// Checks the bytes of an `.onnx` file; gives what a run of the network takes at most.
+/// Checks the bytes of an `.onnx` file; returns the most that a run of the network costs.
 ///
 /// # Errors
-/// [`GraphError`] with what a package's network may not have.
+/// [`GraphError`] with what a package's network must not have.
 pub fn check(model: &[u8], ports: &Ports) -> Result<Cost, GraphError> {
     limit("bytes", model.len() as u64, MAX_BYTES as u64)?;
     check_signature(model, &ports.signature())
 }
 
-/// The same for any inputs and output, of a file whose length was checked.
+/// The same for any inputs and output; the caller has checked the file's length.
 pub(crate) fn check_signature(model: &[u8], signature: &Signature<'_>) -> Result<Cost, GraphError> {
     infer::cost(&proto::Graph::read(model)?, signature)
 }
 
 impl Ports {
-    /// Planes in and their correction out, of the largest tile, in blocks; and the cut, where the network is told it.
+    /// In: planes of the largest tile, in blocks, and the cut, where the network has that input. Out: their correction.
     fn signature(&self) -> Signature<'_> {
         let blocks = |name| Operand {
             name,

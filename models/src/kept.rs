@@ -1,4 +1,4 @@
-//! Packages that came over a network, in a folder of the user's: each in a file that its hash names.
+//! Packages that came over a network, kept in a folder of the user, each in a file named by its hash.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -8,16 +8,16 @@ use crate::package::Package;
 use crate::package::files::{MAX_ARCHIVE, hexadecimal};
 use crate::runtime::user_cache;
 
-/// Most packages that are kept: who sends many different ones fills no disk.
+/// Most packages that are kept, so that a sender with many different ones cannot fill the disk.
 const MOST: usize = 16;
-/// What a package's file is called behind its hash.
+/// The end of a package's file name, after its hash.
 const EXTENSION: &str = "package";
 
 /// A package cannot be kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeepError {
-    /// There is no place for it.
+    /// There is no folder for it.
     #[error("the system names no cache folder: set HOME")]
     NoFolder,
     /// The system cannot write it.
@@ -25,7 +25,7 @@ pub enum KeepError {
     Io {
         /// Its file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         source: io::Error,
     },
 }
@@ -47,11 +47,11 @@ impl KeptPackages {
         Self(folder)
     }
 
-    /// The package of this hash, if it is here. A file's name is no promise: what is read is checked again.
+    /// The package of this hash, if it is here. It checks what it reads, because a file's name proves nothing.
     #[must_use]
     pub fn find(&self, hash: [u8; 32]) -> Option<Package> {
         let path = self.path(hash);
-        // A pipe would never end, a link could lead to one.
+        // A pipe would never end, and a link could lead to one.
         fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
         let mut archive = Vec::new();
         File::open(&path).ok()?.take(MAX_ARCHIVE).read_to_end(&mut archive).ok()?;
@@ -86,7 +86,7 @@ impl KeptPackages {
         self.0.join(hexadecimal(&hash)).with_extension(EXTENSION)
     }
 
-    /// Removes all but the newest; one that is in use is in memory.
+    /// Removes all but the newest; a package in use is in memory.
     fn forget_oldest(&self) {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
         let is_package = |path: &Path| path.extension().is_some_and(|extension| extension == EXTENSION);

@@ -1,4 +1,4 @@
-//! nestcast's transforms with networks: the model package, and ONNX Runtime behind plain types.
+//! nestcast's transforms with networks: model packages, and ONNX Runtime wrapped in plain types.
 //!
 //! ```
 //! use nestcast_codec::{Channels, Codec, Decoder, Picture, Size};
@@ -20,7 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Who only decodes loads [`Package::deep_synthesis`] alone, who only encodes [`Package::deep_analysis`]. Networks
+//! If you only decode, load [`Package::deep_synthesis`] alone; if you only encode, [`Package::deep_analysis`]. Networks
 //! never decide a stream's meaning: two machines may differ in a pixel's last bit, never in the order of bytes.
 
 #[cfg(feature = "codes")]

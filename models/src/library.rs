@@ -1,5 +1,5 @@
-//! Whether the file of ONNX Runtime's library is whole, before the system maps it: reading a mapped file behind its end
-//! ends the process (SIGBUS).
+//! Checks that the file of ONNX Runtime's library is whole, before the system maps it: a read past the end of a mapped
+//! file ends the process (SIGBUS).
 
 use std::env::consts;
 use std::fs::{self, File};
@@ -18,16 +18,16 @@ const PINNED: [(&str, &str, &str); 4] = [
     ("windows", "x86_64", "ef720fc44a4ea48626bfe1ebd29642de20222d7f104a509ea305d9f3cb3b7850"),
 ];
 
-/// Where a library comes from, which says what its file must be.
+/// The origin of a library, which decides how its file is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// The user's choice: any library that is whole.
     Chosen,
-    /// Put in place by `cargo xtask`: this very library.
+    /// Put in place by `cargo xtask`: exactly the pinned library.
     Pinned,
 }
 
-/// Checks a library's file; says what is wrong with it.
+/// Checks a library's file; the error names the fault.
 pub(crate) fn check(library: &Path, origin: Origin) -> Result<(), String> {
     check_segments(library)?;
     let pinned = PINNED.iter().find(|(os, arch, _)| (*os, *arch) == (consts::OS, consts::ARCH));
@@ -37,7 +37,7 @@ pub(crate) fn check(library: &Path, origin: Origin) -> Result<(), String> {
     }
 }
 
-/// All that the headers say will be mapped must be in the file. It is cheap: no more than the headers are read.
+/// Everything that the headers tell the system to map must be in the file. This is cheap: it reads only the headers.
 fn check_segments(library: &Path) -> Result<(), String> {
     let broken = |_| "it is cut short, or not a library".to_owned();
     let file = File::open(library).map_err(|error| error.to_string())?;
@@ -66,12 +66,12 @@ fn check_hash(library: &Path, sha256: &str) -> Result<(), String> {
     if found != sha256 {
         return Err(format!("it is damaged: its SHA-256 is {found}, not {sha256}"));
     }
-    // Where it cannot be written, the next start compares once more.
+    // If it cannot be written, the next start compares again.
     let _ = fs::write(stamp_file, stamp);
     Ok(())
 }
 
-/// What a file beside the library says once its hash was found right. A half-written one is no such line.
+/// The line in a file next to the library after its hash was found right. A half-written file has no such line.
 fn stamp(library: &Path, sha256: &str) -> io::Result<String> {
     let data = fs::metadata(library)?;
     let changed = data.modified()?.duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
@@ -136,14 +136,14 @@ mod tests {
         assert!(check_hash(&path, abc).expect_err("damaged").contains("damaged"));
         write(b"abc", 1);
         assert_eq!(check_hash(&path, abc), Ok(()));
-        // The stamp answers for what has the same length and time: nothing is hashed.
+        // The stamp covers a file of the same length and time: nothing is hashed.
         write(b"abd", 1);
         assert_eq!(check_hash(&path, abc), Ok(()));
         for (bytes, second) in [(&b"abd"[..], 2), (b"abcd", 1)] {
             write(bytes, second);
             assert!(check_hash(&path, abc).is_err());
         }
-        // Another pinned library than the one that the stamp is of.
+        // Another pinned library than the one of the stamp.
         write(b"abc", 1);
         assert!(check_hash(&path, &abc.replace('b', "c")).is_err());
     }

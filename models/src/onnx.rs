@@ -1,4 +1,4 @@
-//! Networks run by ONNX Runtime, behind plain types: the only file that names `ort`.
+//! Networks run by ONNX Runtime, with plain types: the only file that names `ort`.
 
 use std::{
     error::Error,
@@ -21,7 +21,7 @@ pub use crate::tensor::{NetworkError, Port, Tensor, TensorView};
 use crate::runtime::RuntimeError;
 use crate::tensor::dimension;
 
-/// How much a network may do at once.
+/// How many runs and threads a network may use at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Workers {
     /// How many [`Network::run`] may be in progress at the same time; further ones wait. At least 1.
@@ -33,8 +33,7 @@ pub struct Workers {
 impl Workers {
     /// `count` runs at once, of one thread each.
     ///
-    /// Use this wherever there are several tiles: a second thread of a run gains a factor of 1.3 to 2, a
-    /// second run always 2.
+    /// Use this for several tiles: a second thread of a run gains a factor of 1.3 to 2, a second run always 2.
     #[must_use]
     pub const fn single_threaded(count: usize) -> Self {
         Self { sessions: count, threads: 1 }
@@ -66,7 +65,7 @@ impl Network {
     /// ONNX Runtime trusts them: the networks of a [`Package`](crate::Package) passed [`graph::check`](crate::graph::check).
     pub fn load(runtime: &Runtime, model: &[u8], workers: Workers) -> Result<Self, NetworkError> {
         let open = || open_session(runtime, model, workers.threads.max(1));
-        // Each makes a graph of its own of the model, in time that the first run of a process waits for.
+        // Each builds its own graph of the model, and the first run of a process waits for that.
         let sessions = thread::scope(|scope| {
             let others: Vec<_> = (1..workers.sessions).map(|_| scope.spawn(open)).collect();
             let first = open();
@@ -159,9 +158,9 @@ impl Runtime {
         &self.library
     }
 
-    /// What is loaded already; else loads what `find` finds.
+    /// Returns the loaded library; else loads what `find` finds.
     pub(crate) fn loaded_or(find: impl FnOnce() -> Result<PathBuf, RuntimeError>) -> Result<Self, RuntimeError> {
-        /// ONNX Runtime allows one environment per process. It is never released: that is not safe at exit.
+        /// ONNX Runtime allows one environment per process. It is never released, because that is not safe at exit.
         static LOADED: Mutex<Option<Runtime>> = Mutex::new(None);
 
         let mut loaded = lock(&LOADED);
@@ -183,7 +182,7 @@ fn start(library: &Path) -> Result<Environment, String> {
         .with_telemetry(false)
         .build()
         .map_err(|error| one_line(&error))?;
-    // Whatever it would log as an error it also returns, and that is where it is reported.
+    // It also returns everything that it would log as an error, and the caller reports that.
     if std::env::var_os("ORT_LOG").is_none() {
         environment.set_log_level(LogLevel::Fatal);
     }
@@ -200,12 +199,12 @@ fn why_not_loaded(error: &LoadDynamicError) -> String {
 
 fn open_session(runtime: &Runtime, model: &[u8], threads: usize) -> ort::Result<Session> {
     Session::builder(&runtime.environment)?
-        // Networks are exported as they run: rewriting their graphs changed no output and no run's time, and took a third of the
-        // time in which a session begins, for which the first picture of a process waits.
+        // Networks are exported as they run. Graph optimisation changed no output and no run's time, but took a third
+        // of the start of a session, for which the first picture of a process waits.
         .with_optimization_level(GraphOptimizationLevel::Disable)?
-        // Given explicitly even where it is 1: otherwise threads are pinned to cores, which containers forbid.
+        // Explicit even if it is 1: otherwise ONNX Runtime pins threads to cores, which containers forbid.
         .with_intra_threads(threads)?
-        // Waiting threads sleep: the cores are shared with other sessions and the codec.
+        // Waiting threads sleep, because other sessions and the codec share the cores.
         .with_intra_op_spinning(false)?
         .commit_from_memory(model)
 }
@@ -253,7 +252,7 @@ impl Drop for Lease<'_> {
     }
 }
 
-/// No code here can panic between two halves of a change, so a poisoned lock guards sound data.
+/// No code here can panic in the middle of a change, so a poisoned lock guards sound data.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

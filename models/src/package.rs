@@ -1,4 +1,4 @@
-//! Model packages: a folder of tables, networks and a manifest, checked before anything of it is used.
+//! Model packages: a folder of tables, networks and a manifest, checked before any of it is used.
 
 mod archive;
 mod fault;
@@ -20,8 +20,8 @@ use crate::runtime::Runtime;
 use crate::tensor::NetworkError;
 use files::{ANALYSIS, BUILT_IN, Bytes, COMMON, Contents, Files};
 
-/// A model: what streams depend on, and its networks, not loaded yet. Cheap enough to keep; hard to break:
-/// all its bytes match the manifest.
+/// A model: the tables that streams depend on, and its networks, not loaded yet. It is cheap to keep, and all its bytes
+/// match the manifest.
 #[derive(Clone)]
 pub struct Package {
     /// Its folder or name, for messages.
@@ -34,11 +34,11 @@ pub struct Package {
 }
 
 impl Package {
-    /// Reads a package's folder. Its golden arrays are not looked at.
+    /// Reads a package's folder, without its golden arrays.
     ///
     /// # Errors
-    /// [`PackageError::Refused`] with what is wrong and who must act. Nothing is read that is larger than a
-    /// package may be, that the manifest does not vouch for, or that is not in the folder.
+    /// [`PackageError::Refused`] with the fault and who must act. It reads no file that is larger than a package may
+    /// have, none without a hash in the manifest, and none outside the folder.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, PackageError> {
         let folder = folder.as_ref();
         Self::read(Files::folder(folder), folder.display().to_string())
@@ -55,8 +55,8 @@ impl Package {
         Self::read(Files::built_in(files), name.into())
     }
 
-    /// What `--model NAME|DIR` means: the built-in package of that name, else a folder. Write `./photo` for
-    /// a folder that has the name of a built-in package.
+    /// Finds the package that `--model NAME|DIR` means: the built-in one of that name, else a folder. Write `./photo`
+    /// for a folder that has the name of a built-in package.
     ///
     /// # Errors
     /// As [`Package::builtin`] and [`Package::open`].
@@ -110,7 +110,7 @@ impl Package {
         Sha256::digest(manifest).into()
     }
 
-    /// What the package says of itself.
+    /// The package's manifest.
     #[must_use]
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
@@ -137,7 +137,7 @@ impl Package {
         Ok(Deep { analysis, synthesis: self.deep_synthesis(runtime, threads) })
     }
 
-    /// The half that an encoder needs.
+    /// Loads the half that an encoder needs.
     ///
     /// # Errors
     /// As [`Package::deep`].
@@ -147,7 +147,7 @@ impl Package {
         Ok(DeepAnalysis { linear: self.linear(threads), correction })
     }
 
-    /// The half that a decoder needs. A network is loaded when a cut first asks for it.
+    /// Makes the half that a decoder needs. It loads a network when a cut first needs it.
     #[must_use]
     pub fn deep_synthesis(&self, runtime: &Runtime, threads: usize) -> DeepSynthesis {
         let Networks { synthesis, .. } = &self.manifest.networks;
@@ -155,7 +155,7 @@ impl Package {
         DeepSynthesis { linear: self.linear(threads), corrections, post_filter: self.post_filter.clone() }
     }
 
-    /// What is wrong with one of the networks.
+    /// The fault of one of the networks.
     fn fault_of(&self, file: &str) -> impl Fn(NetworkError) -> PackageError {
         move |error| PackageError::Refused {
             package: self.place.clone(),
@@ -164,7 +164,7 @@ impl Package {
     }
 }
 
-/// Without megabytes of weights.
+/// Leaves out megabytes of weights.
 impl fmt::Debug for Package {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let id = self.id().to_string();

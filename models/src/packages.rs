@@ -6,25 +6,25 @@ use crate::kept::{KeepError, KeptPackages};
 use crate::package::files::hexadecimal;
 use crate::package::{Package, PackageError};
 
-/// What a broadcast is decoded with.
+/// The package that a broadcast is decoded with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
     /// The tables that its frames were encoded with.
     pub model: ModelId,
-    /// SHA-256 of the package with these tables and the networks that go with them, as its sender announced it.
+    /// SHA-256 of the package with these tables and their networks, as its sender announced it.
     pub hash: [u8; 32],
     /// Whether the networks are needed.
     pub networks: bool,
 }
 
-/// A package that a sender gave is not taken.
+/// Why a package from a sender is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
     /// It is not sound.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// It is another than was announced.
+    /// It is not the one that was announced.
     #[error(
         "the sender sent the model package {} with tables {given_model}, but it announced {} with {announced_model}: do not trust it",
         hexadecimal(given),
@@ -43,8 +43,8 @@ pub enum FetchError {
 }
 
 impl Wanted {
-    /// Networks are those of the very package that was announced. Without networks, its tables are enough, whichever
-    /// package has them; each frame's stream names them again, and the decoder refuses others.
+    /// Networks must be those of exactly the announced package. Without networks any package with its tables will do;
+    /// each frame's stream names the tables again, and the decoder refuses others.
     fn is_met_by(&self, package: &Package) -> bool {
         package.id() == self.model && (!self.networks || package.hash() == self.hash)
     }
@@ -74,7 +74,7 @@ pub struct Packages {
 }
 
 impl Packages {
-    /// A package of the receiver's own, and a folder of those that senders gave, if there is one.
+    /// With a package of the receiver's own, and a folder of those that senders gave, if there is one.
     #[must_use]
     pub const fn new(own: Package, kept: Option<KeptPackages>) -> Self {
         Self { own, kept }
@@ -91,10 +91,10 @@ impl Packages {
         built_in.or_else(|| kept().filter(|package| wanted.is_met_by(package)))
     }
 
-    /// Keeps a package that was checked for broadcasts that announce it.
+    /// Keeps a checked package, for broadcasts that announce it.
     ///
     /// # Errors
-    /// If there is no folder for it, or none that can be written.
+    /// If there is no folder for it, or it cannot be written.
     pub fn keep(&self, package: &Package) -> Result<(), KeepError> {
         self.kept.as_ref().ok_or(KeepError::NoFolder)?.keep(package)
     }

@@ -26,16 +26,16 @@ pub const LIBRARY_VARIABLE: &str = "ORT_DYLIB_PATH";
 impl Runtime {
     /// Finds the library and loads it.
     ///
-    /// It is looked for in `ORT_DYLIB_PATH`, next to the executable, in the `target` folder the executable
-    /// was built in, and in the user's cache, in this order. A file that is damaged is passed over; the pinned library's
-    /// hash is compared once, which a file beside it remembers. A process loads it once: later calls return the
-    /// same runtime without searching. After an error, a later call tries again.
+    /// It looks in `ORT_DYLIB_PATH`, next to the executable, in the `target` folder that the executable was built in,
+    /// and in the user's cache, in this order. It skips damaged files. It compares the pinned library's hash once,
+    /// which a file next to the library records. A process loads it once: later calls return the same runtime without a
+    /// search. After an error, a later call tries again.
     pub fn open() -> Result<Self, RuntimeError> {
         Self::loaded_or(|| Places::of_this_process().find(library::check))
     }
 }
 
-/// What the search depends on, as values, so that it can be tested.
+/// The values that the search depends on, so that tests can set them.
 struct Places {
     explicit: Option<PathBuf>,
     executable: Option<PathBuf>,
@@ -51,10 +51,10 @@ impl Places {
         }
     }
 
-    /// The first library that is there and passes its check.
+    /// The first library that exists and passes its check.
     fn find(self, check: impl Fn(&Path, Origin) -> Result<(), String>) -> Result<PathBuf, RuntimeError> {
         if let Some(library) = self.explicit {
-            // Absolute, because `ort` takes a relative path from the executable's folder.
+            // Absolute, because `ort` resolves a relative path from the executable's folder.
             let library = std::path::absolute(&library).unwrap_or(library);
             return if library.is_file() {
                 sound(library, Origin::Chosen, &check)
@@ -100,11 +100,11 @@ fn sound(
     }
 }
 
-/// Does `work` while another thread does `load`: ONNX Runtime and a network take longer to load than a stream takes to be read and
-/// decoded.
+/// Runs `work` while another thread runs `load`: it takes longer to load ONNX Runtime and a network than to read and
+/// decode a stream.
 ///
 /// # Panics
-/// If `load` does.
+/// If `load` panics.
 pub fn load_beside<L: Send, R>(load: impl FnOnce() -> L + Send, work: impl FnOnce() -> R) -> (L, R) {
     thread::scope(|scope| {
         let loading = scope.spawn(load);

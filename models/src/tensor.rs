@@ -1,4 +1,4 @@
-//! Float arrays, the ports of a network that they go through, and what can be wrong with them.
+//! Float arrays, the ports of a network, and the errors of both.
 
 use nestcast_codec::TransformError;
 
@@ -36,20 +36,20 @@ pub enum NetworkError {
     /// The model file is at fault: ONNX Runtime does not accept it.
     #[error("ONNX Runtime refuses the model: {0}")]
     Model(String),
-    /// The model file is at fault: it takes or gives something else than float32.
+    /// The model file is at fault: one of its ports is not float32.
     #[error("the model's {port} is {kind}, where nestcast needs a float32 tensor")]
     NotFloat {
         /// The name of the input or output.
         port: String,
-        /// What it is instead.
+        /// Its type.
         kind: String,
     },
-    /// The caller is at fault: not exactly the inputs the network takes.
+    /// The caller is at fault: these are not exactly the network's inputs.
     #[error("the network needs the inputs [{takes}], but nestcast passed [{given}]")]
     Inputs {
-        /// The names the network takes.
+        /// The names of the network's inputs.
         takes: String,
-        /// The names it was given.
+        /// The names that the caller gave.
         given: String,
     },
     /// The caller is at fault: a tensor does not fit its input.
@@ -57,9 +57,9 @@ pub enum NetworkError {
     Shape {
         /// The name of the input.
         port: String,
-        /// The shape it takes, `?` where any length will do.
+        /// The shape that it needs, `?` where any length will do.
         takes: String,
-        /// The shape it was given.
+        /// The shape that the caller gave.
         given: String,
     },
     /// The caller is at fault: a tensor's shape and its data disagree.
@@ -72,12 +72,12 @@ pub enum NetworkError {
         /// The number of values it has.
         given: usize,
     },
-    /// The model file is at fault: it gives something else than nestcast needs.
+    /// The model file is at fault: its output is not what nestcast needs.
     #[error("the network returns {given}, but nestcast needs {needed}")]
     Outputs {
         /// The output that is needed.
         needed: String,
-        /// What it gives instead.
+        /// The output that it has.
         given: String,
     },
     /// ONNX Runtime failed on inputs that fit: the model is wrong, or memory ran out.

@@ -1,4 +1,5 @@
-//! Packages of binary codes: what is in this repository gives what it gave when it was exported; what is broken is refused.
+//! Packages of binary codes: those of this repository give the same as when they were exported; broken ones are
+//! refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -109,7 +110,7 @@ fn shipped_packages_give_what_they_gave_when_they_were_exported() {
             let picture =
                 Picture::new(Size::new(32, 32).expect("a size"), Channels::Rgb, samples).expect("all samples");
             let code = encoder.encode(&picture).expect("it runs");
-            // What is nearly 0 may fall to either side.
+            // Values near 0 may fall to either side.
             for (bit, &value) in values.iter().enumerate().filter(|(_, value)| value.abs() > 1e-3) {
                 assert_eq!(code[bit / 8] >> (7 - bit % 8) & 1 == 1, value > 0.0, "bit {bit} of {}", folder.display());
             }

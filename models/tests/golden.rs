@@ -65,7 +65,7 @@ fn furthest<'a>(a: impl IntoIterator<Item = &'a f32>, b: impl IntoIterator<Item 
     far
 }
 
-/// Three planes as a network takes them: 4 by 4 pixels after one another, component by component, row by row.
+/// Three planes as a network's input: 4 by 4 pixels after one another, component by component, row by row.
 fn blocks(planes: &Tensor) -> Tensor {
     let [.., height, width] = planes.shape[..] else { panic!("planes") };
     let mut data = Vec::new();
@@ -78,7 +78,7 @@ fn blocks(planes: &Tensor) -> Tensor {
 }
 
 /// The networks are int8: their sums are exact, but roundings of bytes at a half may fall either way with another
-/// machine's instructions, and every one may move a few bytes of the next layers by one step. A step is a hundredth of the
+/// machine's instructions, and each may move a few bytes of the next layers by one step. A step is a hundredth of the
 /// largest correction.
 fn assert_as_close_as_bytes(name: &str, given: &[f32], expected: &[f32]) {
     let largest = expected.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
@@ -125,7 +125,7 @@ fn the_linear_transform_agrees() {
     }
 }
 
-/// Of the network that serves a cut, within the bounds.
+/// The network that serves a cut, within the bounds.
 fn number(bounds: &[f32], cut: f32) -> usize {
     bounds[1..bounds.len() - 1].iter().filter(|&&bound| bound <= cut).count()
 }

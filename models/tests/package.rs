@@ -1,4 +1,4 @@
-//! What a model package is refused for, each by one line that says who must act.
+//! The faults for which a model package is refused, each with one line that says who must act.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A copy of the shipped package that may be spoiled.
+/// A copy of the shipped package that tests may spoil.
 fn copy() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for file in FILES {
@@ -54,7 +54,7 @@ fn fault(folder: &Path) -> Fault {
     }
 }
 
-/// What the package is refused for with `from` in its manifest replaced by `to`.
+/// The fault of the package with `from` in its manifest replaced by `to`.
 fn fault_with(from: &str, to: &str) -> Fault {
     let folder = copy();
     let path = folder.path().join("manifest.toml");
@@ -148,7 +148,7 @@ fn large_files_are_not_read() {
     for (file, size) in [("manifest.toml", 64 * 1024 + 1), ("tables.bin", 1 << 40), ("synthesis-0.onnx", 12 << 20)] {
         let folder = copy();
         let opened = fs::File::options().write(true).open(folder.path().join(file)).expect("a file");
-        // Sparse: takes no room on the disk, and would take a long time to read.
+        // Sparse: it needs no room on the disk, and would need a long time to read.
         if opened.set_len(size).is_ok() {
             assert!(matches!(fault(folder.path()), Fault::TooLarge { file: found, .. } if found == file), "{file}");
         }
@@ -382,7 +382,7 @@ fn an_archive_has_the_files_in_their_order() {
         let refused = Package::from_archive(&of(&names), "sent");
         assert!(matches!(refused, Err(PackageError::Refused { fault: Fault::Archive, .. })), "{names:?}: {refused:?}");
     }
-    // Of 2^62 - 1 bytes.
+    // A length of 2^62 - 1 bytes.
     let liar = [&[13][..], manifest.as_bytes(), &[0xFF; 8]].concat();
     assert!(Package::from_archive(&liar, "sent").is_err());
 }

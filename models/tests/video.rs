@@ -1,4 +1,5 @@
-//! The package of video: what its network computed when it was exported, what frames gain by it, and what it is refused for.
+//! The package of video: the output of its network when it was exported, the gain of frames, and the faults for which
+//! it is refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ fn the_shipped_package_is_the_built_in_one() {
     let [open, built_in] =
         [VideoPackage::open(copy.path()), VideoPackage::built_in()].map(|p| p.expect("a sound package"));
     assert_eq!(open.manifest(), built_in.manifest());
-    // The network was trained behind the tables that frames are coded with.
+    // The network was trained with the tables that frames are coded with.
     assert_eq!([open.model().ids(), built_in.model().ids()], [VideoModel::built_in().ids(); 2]);
     assert!(!built_in.manifest().data.is_empty() && !built_in.manifest().licence.is_empty());
     for (name, expected) in &open.manifest().files {
@@ -79,7 +80,7 @@ fn the_network_agrees() {
     }
 }
 
-/// A copy of the shipped package that may be spoiled.
+/// A copy of the shipped package that tests may spoil.
 fn copy() -> TempDir {
     let copy = tempfile::tempdir().expect("a temporary folder");
     for file in FILES {
@@ -98,7 +99,7 @@ fn fault(folder: &Path) -> Fault {
     }
 }
 
-/// What the package is refused for with `from` in its manifest replaced by `to`.
+/// The fault of the package with `from` in its manifest replaced by `to`.
 fn fault_with(from: &str, to: &str) -> Fault {
     let copy = copy();
     let path = copy.path().join("manifest.toml");

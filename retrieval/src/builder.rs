@@ -4,7 +4,7 @@ use crate::code::{KEY_BYTES, Split};
 use crate::format::{self, Header, ModelId, Record};
 use crate::{Error, Index};
 
-/// Gathers codes and their names, in any order; each pair is held once in the index, however often it was pushed.
+/// Gathers codes and their names, in any order; the index holds each pair once, even if it was pushed several times.
 #[derive(Debug, Clone)]
 pub struct Builder {
     model: ModelId,
@@ -12,14 +12,14 @@ pub struct Builder {
     rest_bytes: usize,
     /// Each entry's key and number.
     keys: Vec<(u64, u32)>,
-    /// By number: the code's bytes behind the key, and where its name ends.
+    /// By number: the code's bytes after the key, and the end of its name.
     rest: Vec<u8>,
     name_ends: Vec<u32>,
     names: Vec<u8>,
 }
 
 impl Builder {
-    /// For codes of `bits` bits, 1 to [`MAX_BITS`](crate::MAX_BITS), of one model.
+    /// A builder for codes of `bits` bits, 1 to [`MAX_BITS`](crate::MAX_BITS), of one model.
     ///
     /// # Errors
     /// [`Error`] for another number of bits.
@@ -75,7 +75,7 @@ impl Builder {
         Ok(bytes)
     }
 
-    /// An entry's bytes behind its key, and its name.
+    /// An entry's bytes after its key, and its name.
     fn behind_key(&self, (_, number): (u64, u32)) -> (&[u8], &[u8]) {
         let number = number as usize;
         let start = number.checked_sub(1).map_or(0, |before| self.name_ends[before] as usize);

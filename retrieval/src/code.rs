@@ -8,7 +8,7 @@ pub(crate) const KEY_BITS: usize = 64;
 /// Bytes of a key.
 pub(crate) const KEY_BYTES: usize = KEY_BITS / 8;
 
-/// How many leading bits two codes of the same length share.
+/// The number of leading bits that two codes of the same length share.
 #[must_use]
 pub fn shared_bits(a: &[u8], b: &[u8]) -> usize {
     match a.iter().zip(b).position(|(a, b)| a != b) {
@@ -17,7 +17,7 @@ pub fn shared_bits(a: &[u8], b: &[u8]) -> usize {
     }
 }
 
-/// In how many bits two codes of the same length differ.
+/// The number of bits in which two codes of the same length differ.
 #[must_use]
 pub fn hamming_distance(a: &[u8], b: &[u8]) -> u32 {
     let (a, a_rest) = a.as_chunks::<8>();
@@ -31,12 +31,12 @@ pub fn hamming_distance(a: &[u8], b: &[u8]) -> u32 {
 pub(crate) struct Split<'a> {
     /// The first 64 bits, bit 0 the highest; bits that a shorter code lacks are 0.
     pub(crate) key: u64,
-    /// The bytes behind them.
+    /// The bytes after them.
     pub(crate) rest: &'a [u8],
 }
 
 impl<'a> Split<'a> {
-    /// Takes a code of `bits` bits.
+    /// Splits a code of `bits` bits.
     pub(crate) fn of(code: &'a [u8], bits: usize) -> Result<Self, Error> {
         let behind_last = match (code.last(), bits % 8) {
             (Some(last), used @ 1..) => last << used,
@@ -51,7 +51,7 @@ impl<'a> Split<'a> {
         Ok(Self { key: u64::from_be_bytes(key), rest })
     }
 
-    /// How many leading bits two codes of `bits` bits share.
+    /// The number of leading bits that two codes of `bits` bits share.
     pub(crate) fn shared_bits(self, other: Split<'_>, bits: usize) -> usize {
         let in_key = (self.key ^ other.key).leading_zeros() as usize;
         let shared = if in_key < KEY_BITS { in_key } else { KEY_BITS + shared_bits(self.rest, other.rest) };

@@ -1,12 +1,12 @@
-//! Files of one code: its first bits, cut at any of them.
+//! Files of one code: its first bits, cut at any bit.
 
 use crate::error::Error;
 
-/// What a code file begins with.
+/// The first bytes of a code file.
 pub const CODE_MAGIC: [u8; 8] = *b"NSTBCODE";
 const VERSION: u16 = 1;
 const HEADER_BYTES: usize = 18;
-/// Where the version, the number of bits and the model stand in it.
+/// The places of the version, the number of bits and the model.
 const VERSION_AT: usize = 8;
 const BITS_AT: usize = 10;
 const MODEL_AT: usize = 12;
@@ -16,9 +16,9 @@ const MODEL_AT: usize = 12;
 pub struct CodeFile {
     /// The first bytes of the model's [`ModelId`](crate::ModelId).
     pub model: [u8; Self::MODEL_BYTES],
-    /// How many bits are known.
+    /// The number of known bits.
     pub bits: usize,
-    /// Bit 0 is the highest of the first byte; bits behind the last are 0.
+    /// Bit 0 is the highest of the first byte; bits after the last are 0.
     pub code: Vec<u8>,
 }
 
@@ -26,7 +26,7 @@ impl CodeFile {
     /// Bytes of a model's id in a code file.
     pub const MODEL_BYTES: usize = 6;
 
-    /// A prefix of a code file holds as many bits as it has bytes behind the header for.
+    /// Reads a code file or a prefix of one, which holds as many bits as its bytes after the header do.
     ///
     /// # Errors
     /// [`Error::NotACode`], [`Error::CodeVersion`], and [`Error::CodeHeader`] where it ends inside its header.
@@ -45,7 +45,7 @@ impl CodeFile {
         Ok(file.first(number(BITS_AT).into()))
     }
 
-    /// The first bits of it, or all where there are not so many.
+    /// Its first `bits` bits, or all if it has fewer.
     #[must_use]
     pub fn first(mut self, bits: usize) -> Self {
         self.bits = bits.min(self.bits);

@@ -32,15 +32,15 @@ pub enum Error {
     /// Bytes are missing.
     #[error("the index is cut short: it has {given} bytes of {needed}")]
     Truncated {
-        /// How many bytes there are.
+        /// The number of bytes found.
         given: u64,
-        /// How many its header says.
+        /// The number in its header.
         needed: u64,
     },
     /// The bytes are not those that were written.
     #[error("the index is damaged: {0}")]
     Corrupt(&'static str),
-    /// A code that is not of the index's length, or has bits behind its last.
+    /// A code of another length than the index's, or with bits set after its last.
     #[error("the code has {given} bytes, or bits behind its last, where {bits} bits are needed")]
     Code {
         /// The code's bytes.
@@ -51,11 +51,11 @@ pub enum Error {
     /// More than an index may hold.
     #[error("{what}: {given}, more than {max}")]
     Limit {
-        /// What there is too much of.
+        /// The thing that there is too much of.
         what: &'static str,
-        /// How much of it.
+        /// The amount found.
         given: u64,
-        /// How much is allowed.
+        /// The amount that is allowed.
         max: u64,
     },
 }

@@ -8,7 +8,7 @@ use crate::code::{KEY_BYTES, Split};
 use crate::keys::{self, FANOUT};
 use crate::names::{self, GROUP, Names, PLACE_BYTES};
 
-/// What every index begins with.
+/// The first bytes of every index.
 pub const MAGIC: [u8; 8] = *b"NSTINDEX";
 /// Most bits of a code: sixteen times those of the longest code in use.
 pub const MAX_BITS: usize = 32_768;
@@ -33,7 +33,7 @@ impl fmt::Display for ModelId {
     }
 }
 
-/// What an index says of itself.
+/// The header of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) model: ModelId,
@@ -42,7 +42,7 @@ pub(crate) struct Header {
     name_bytes: usize,
 }
 
-/// Where each section is.
+/// The place of each section.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     pub(crate) keys: Range<usize>,
@@ -110,12 +110,12 @@ impl Header {
         Ok(Self { model, bits, count: length(count)?, name_bytes: length(name_bytes)? })
     }
 
-    /// Bytes of a code behind its key.
+    /// Bytes of a code after its key.
     pub(crate) const fn rest_bytes(&self) -> usize {
         self.bits.div_ceil(8).saturating_sub(KEY_BYTES)
     }
 
-    /// Where the sections are, and where the last ends.
+    /// The places of the sections, and the end of the last.
     fn layout(&self) -> Result<(Layout, usize), Error> {
         let mut end = HEADER;
         let mut section = |elements: usize, bytes: usize| {
@@ -156,9 +156,9 @@ const fn too_large(given: u64) -> Error {
 /// A code and its name, as they are written.
 pub(crate) type Record<'a> = (Split<'a>, &'a [u8]);
 
-/// Writes an index of what `entries` gives, in the order of code and name, each time it is asked.
+/// Writes an index of the entries that each call of `entries` gives, in the order of code and name.
 ///
-/// The sections stand one behind the other, so the entries are walked through once for each: what is written is never held.
+/// The sections follow each other, so this walks through the entries once for each section and holds none of them.
 pub(crate) fn write<'a, I, E>(
     (model, bits): (ModelId, usize),
     entries: impl Fn() -> I,

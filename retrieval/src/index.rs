@@ -1,4 +1,4 @@
-//! The index: sorted codes as bytes, and what was inserted and removed since they were written.
+//! The index: sorted codes as bytes, with the entries that were inserted and removed since.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -11,8 +11,8 @@ use crate::{Error, shared_bits};
 
 /// Codes of one model and their names, searched by leading bits.
 ///
-/// `B` is where its bytes are. Insertions and removals are kept beside them: each takes time logarithmic in the index, and
-/// makes searches slower by its share; [`Index::write`] gives the bytes of an index with all of them folded in.
+/// `B` holds its bytes. Insertions and removals are kept apart from them: each takes time logarithmic in the index and
+/// slows searches a little. [`Index::write`] writes the bytes of an index that includes them.
 #[derive(Debug, Clone)]
 pub struct Index<B = Vec<u8>> {
     bytes: B,
@@ -25,10 +25,10 @@ pub struct Index<B = Vec<u8>> {
 }
 
 impl<B: AsRef<[u8]>> Index<B> {
-    /// Takes the bytes of an index. All of them are read once, for their checksum.
+    /// Opens the bytes of an index. It reads all of them once, for their checksum.
     ///
     /// # Errors
-    /// [`Error`] says what is wrong with the bytes.
+    /// [`Error`] names the fault of the bytes.
     pub fn open(bytes: B) -> Result<Self, Error> {
         let (header, layout) = Header::parse(bytes.as_ref())?;
         Ok(Self { bytes, header, layout, added: BTreeSet::new(), removed: BTreeSet::new() })
@@ -44,7 +44,7 @@ impl<B: AsRef<[u8]>> Index<B> {
         self.header.bits
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.header.count - self.removed.len() + self.added.len()
     }
@@ -62,7 +62,7 @@ impl<B: AsRef<[u8]>> Index<B> {
     pub fn neighbourhood<'a>(&'a self, query: &'a [u8], terminal: NonZeroUsize) -> Result<Neighbourhood<'a>, Error> {
         let split = Split::of(query, self.bits())?;
         let sorted = self.sorted();
-        // What was removed may hide up to so many of the nearest.
+        // Removed entries may hide up to this many of the nearest.
         let most = terminal.get().saturating_add(self.removed.len());
         let holds = |place: usize, depth: usize| {
             let positions = sorted.neighbourhood(split, place, depth, most);
@@ -71,7 +71,8 @@ impl<B: AsRef<[u8]>> Index<B> {
             self.added_within(query, depth).take(missing).count() == missing
         };
         let mut place = sorted.place_by_key(split);
-        // What is behind the keys is read only where so many share a whole key: the time does not grow with the codes.
+        // The bytes after the keys are read only if at least R entries share a whole key, so the time does not grow
+        // with the length of the codes.
         let depth = if self.bits() > KEY_BITS && holds(place, KEY_BITS) {
             place = sorted.place_behind_key(split, place);
             let most_shared = self.most_shared(query, sorted.most_shared(split, place));
@@ -85,7 +86,7 @@ impl<B: AsRef<[u8]>> Index<B> {
         Ok(Neighbourhood { query, depth, sorted, removed: &self.removed, positions, added })
     }
 
-    /// Adds an entry; gives whether it was not there before.
+    /// Adds an entry; returns whether it is new.
     ///
     /// # Errors
     /// [`Error::Code`] for a code of another length.
@@ -96,7 +97,7 @@ impl<B: AsRef<[u8]>> Index<B> {
         }
     }
 
-    /// Removes an entry; gives whether it was there.
+    /// Removes an entry; returns whether it existed.
     ///
     /// # Errors
     /// [`Error::Code`] for a code of another length.
@@ -124,7 +125,7 @@ impl<B: AsRef<[u8]>> Index<B> {
         Sorted::of(self.bytes.as_ref(), &self.header, &self.layout).expect("`open` checked the length")
     }
 
-    /// Where an entry is in the bytes, removed or not.
+    /// The position of an entry in the bytes, removed or not.
     fn position(&self, code: &[u8], name: &[u8]) -> Result<Option<usize>, Error> {
         let split = Split::of(code, self.bits())?;
         let sorted = self.sorted();
@@ -153,7 +154,7 @@ impl<B: AsRef<[u8]>> Index<B> {
         shared.fold(in_bytes, usize::max)
     }
 
-    /// What is in the bytes and was not removed, merged with what was added.
+    /// The entries of the bytes that were not removed, merged with those that were added.
     fn records(&self) -> impl Iterator<Item = Record<'_>> {
         let kept = self.sorted().records(0..self.header.count).filter(|(position, _)| !self.removed.contains(position));
         let mut kept = kept.map(|(_, record)| record).peekable();
@@ -168,7 +169,7 @@ impl<B: AsRef<[u8]>> Index<B> {
     }
 }
 
-/// A code with zeros behind its first `bits` bits.
+/// A code with zeros after its first `bits` bits.
 fn truncated(code: &[u8], bits: usize) -> Vec<u8> {
     let mut code = code.to_vec();
     code.iter_mut().skip(bits.div_ceil(8)).for_each(|byte| *byte = 0);
@@ -178,7 +179,8 @@ fn truncated(code: &[u8], bits: usize) -> Vec<u8> {
     code
 }
 
-/// The deepest of `least` to `most` that holds, where all before one that holds do too; `least` if none does.
+/// The deepest of `least` to `most` for which `holds` is true, where it is true for all before it too; `least` if for
+/// none.
 fn deepest(least: usize, most: usize, holds: impl Fn(usize) -> bool) -> usize {
     let mut known = least;
     let mut end = most;

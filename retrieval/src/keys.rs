@@ -1,8 +1,8 @@
 //! The sorted keys, and the tree above them that finds a place among 10^7 of them in five steps.
 //!
 //! The tree is implicit: level l + 1 holds every 16th key of level l, so the children of its key i are the keys 16 i to
-//! 16 i + 15 of level l. A node is 128 bytes, two lines of a cache: one step costs one wait for memory. It takes a fifteenth
-//! of the keys' memory. Halving steps (24 for 10^7 keys) would wait for memory in most of them.
+//! 16 i + 15 of level l. A node is 128 bytes, two lines of a cache: one step costs one wait for memory. The tree needs
+//! a fifteenth of the keys' memory. A search by halves (24 steps for 10^7 keys) would wait for memory in most steps.
 
 use crate::code::KEY_BYTES;
 
@@ -14,7 +14,7 @@ const MAX_LEVELS: usize = 8;
 
 type Key = [u8; KEY_BYTES];
 
-/// How many keys each level has, the lowest first, for `count` codes: down to a single node.
+/// The number of keys of each level, the lowest first, for `count` codes: down to a single node.
 pub(crate) fn levels(count: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(count), |&keys| (keys > FANOUT).then(|| keys.div_ceil(FANOUT)))
 }
@@ -27,7 +27,7 @@ pub(crate) struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// Takes the bytes of all levels of `count` keys; there must be enough.
+    /// Reads the bytes of all levels of `count` keys; there must be enough.
     pub(crate) fn new(bytes: &'a [u8], count: usize) -> Option<Self> {
         let (mut keys, _) = bytes.as_chunks();
         let mut all = Self { levels: [&[]; MAX_LEVELS], height: 0 };
@@ -46,14 +46,14 @@ impl<'a> Keys<'a> {
     pub(crate) fn lower_bound(&self, key: u64) -> usize {
         let mut node = 0;
         for level in (1..self.height).rev() {
-            // The place is below the last child that begins with a smaller key, or the first child.
+            // The place is in the last child that begins with a smaller key, or in the first child.
             node = below(self.levels[level], node, key).saturating_sub(1).max(node * FANOUT);
         }
         below(self.levels[0], node, key)
     }
 }
 
-/// The first position in or behind a node whose key is not below `key`.
+/// The first position, in a node or after it, whose key is not below `key`.
 fn below(level: &[Key], node: usize, key: u64) -> usize {
     let first = node * FANOUT;
     let keys = level.get(first..(first + FANOUT).min(level.len())).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Ordered binary retrieval (Rippel, Gelbart, Adams 2014, section 5.1): near codes are those that share their first bits.
+//! Ordered binary retrieval (Rippel, Gelbart, Adams 2014, section 5.1): codes are near if they share their first bits.
 //!
 //! A code is a picture's bits, the most useful first. The *b-truncated Hamming neighbourhood* of a query is the set of all
 //! codes that share its first b bits (Equation 15). Retrieval narrows it bit by bit and ends before fewer than R, the
@@ -25,8 +25,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Index`] searches the bytes of an index where they are: a vector, or a file's memory map. [`CodeFile`] is a file of one code. The crate itself does no input
-//! and output. `spec/codes.md` defines the bytes.
+//! [`Index`] searches the bytes of an index in place: a vector, or a file's memory map. [`CodeFile`] is a file of one
+//! code. The crate does no input and output. `spec/codes.md` defines the bytes.
 
 mod builder;
 mod code;

@@ -1,6 +1,7 @@
-//! Names: each behind its length, and where every 16th begins. A name costs one byte and a quarter beside its own.
+//! Names, each after its length, and the places of every 16th. A name costs one byte and a quarter in addition to its
+//! own.
 
-/// Names of which the first one's place is kept.
+/// Names from one whose place is kept to the next.
 pub(crate) const GROUP: usize = 16;
 /// Bytes of a place.
 pub(crate) const PLACE_BYTES: usize = 4;
@@ -17,12 +18,12 @@ pub(crate) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// `places`: where every 16th name begins in `bytes`, which hold all of them, each behind its length.
+    /// `places`: where every 16th name begins in `bytes`, which hold all of them, each after its length.
     pub(crate) fn new(places: &'a [u8], bytes: &'a [u8]) -> Self {
         Self { places: places.as_chunks().0, bytes }
     }
 
-    /// Whether these are `count` names, every place is that of its name and no byte is left.
+    /// Whether these are `count` names, every place is right and no byte is left.
     pub(crate) fn are(&self, count: usize) -> bool {
         let mut rest = self.bytes;
         for number in 0..count {
@@ -67,7 +68,7 @@ pub(crate) const fn size(name: &[u8]) -> u64 {
     (digits + name.len()) as u64
 }
 
-/// Gives the bytes of a name's length, one by one.
+/// The bytes of a name's length, one by one.
 pub(crate) fn length(name: &[u8]) -> impl Iterator<Item = u8> {
     let mut rest = Some(name.len());
     std::iter::from_fn(move || {
@@ -78,7 +79,7 @@ pub(crate) fn length(name: &[u8]) -> impl Iterator<Item = u8> {
     })
 }
 
-/// The first name, and what is behind it; none where the bytes end before, or a length is longer than it needs to be.
+/// The first name, and the bytes after it; none if the bytes end too early, or a length has more bytes than it needs.
 fn first(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut length = 0_u32;
     let mut rest = bytes;

@@ -1,25 +1,25 @@
-//! The nearest entries of several queries together, as of a picture and of what it may be a crop of.
+//! The nearest entries of several queries together, for example of a picture and of pictures that it may be a crop of.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use crate::{Neighbourhood, hamming_distance, shared_bits};
 
-/// An entry as the nearest query sees it; nearer ones are less.
+/// An entry as the nearest query sees it; nearer entries compare as less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Nearest<'a> {
     /// Bits in which its code differs from the query.
     pub hamming_distance: u32,
-    /// The query's place among all; of queries that are as near, the first.
+    /// The query's place among all; the first of equally near queries.
     pub query: usize,
-    /// First bits that it shares with the query.
+    /// The number of first bits that it shares with the query.
     pub shared_bits: Reverse<usize>,
-    /// The name that it was given.
+    /// Its name.
     pub name: &'a [u8],
 }
 
-/// The first `count` entries of the neighbourhoods of several queries, by Hamming distance, then by query, then by the leading bits
-/// that they share, then by name. An entry that several queries found comes once, with the nearest.
+/// The first `count` entries of the neighbourhoods of several queries, by Hamming distance, then by query, then by the
+/// leading bits that they share, then by name. An entry that several queries found occurs once, with the nearest.
 #[must_use]
 pub fn nearest_of<'a>(neighbourhoods: &[Neighbourhood<'a>], count: usize) -> Vec<Nearest<'a>> {
     let all = neighbourhoods.iter().enumerate().flat_map(|(query, neighbourhood)| {

@@ -1,4 +1,4 @@
-//! What a search gives: the entries that share the query's first bits.
+//! The result of a search: the entries that share the query's first bits.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -23,24 +23,24 @@ pub struct Neighbourhood<'a> {
 pub struct Entry<'a> {
     /// The code's bytes.
     pub code: Vec<u8>,
-    /// The name that it was given.
+    /// Its name.
     pub name: &'a [u8],
 }
 
 impl<'a> Neighbourhood<'a> {
-    /// b: how many leading bits all entries share with the query.
+    /// b: the number of leading bits that all entries share with the query.
     #[must_use]
     pub const fn depth(&self) -> usize {
         self.depth
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.positions.len() - self.removed.range(self.positions.clone()).count() + self.added.len()
     }
 
-    /// Whether there are none: the index is empty.
+    /// Whether there are no entries: the index is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -20,7 +20,7 @@ pub(crate) struct Sorted<'a> {
 }
 
 impl<'a> Sorted<'a> {
-    /// Takes the bytes that [`Header::parse`] checked.
+    /// Splits the bytes that [`Header::parse`] checked.
     pub(crate) fn of(bytes: &'a [u8], header: &Header, layout: &Layout) -> Option<Self> {
         Some(Self {
             keys: Keys::new(bytes.get(layout.keys.clone())?, header.count)?,
@@ -37,7 +37,7 @@ impl<'a> Sorted<'a> {
         Split { key: self.keys.at(position), rest: &self.rest[start..start + self.rest_bytes] }
     }
 
-    /// The entries of a range of positions, each with its own.
+    /// The entries of a range of positions, each with its position.
     pub(crate) fn records(self, positions: Range<usize>) -> impl Iterator<Item = (usize, Record<'a>)> {
         let names = self.names.from(positions.start);
         positions.zip(names).map(move |(position, name)| (position, (self.code(position), name)))
@@ -63,22 +63,22 @@ impl<'a> Sorted<'a> {
     /// Whether the code at a position shares its first `bits` bits with the query.
     fn shares(&self, position: usize, query: Split<'_>, bits: usize) -> bool {
         let key = Split { key: self.keys.at(position), rest: &[] };
-        // The bytes behind the keys are elsewhere in memory: they are looked at only where they decide.
+        // The bytes after the keys are elsewhere in memory, so they are read only where they decide.
         if bits <= KEY_BITS || key.key != query.key {
             return key.shares(Split { key: query.key, rest: &[] }, bits);
         }
         self.code(position).shares(query, bits)
     }
 
-    /// The positions around `place` whose codes share the query's first `bits` bits; of each side no more than `most`. Up to 64
-    /// bits the place of the query's key will do, beyond them it is that of the query.
+    /// The positions around `place` whose codes share the query's first `bits` bits; at most `most` on each side. Up to
+    /// 64 bits the place of the query's key will do; beyond them it must be that of the query.
     pub(crate) fn neighbourhood(&self, query: Split<'_>, place: usize, bits: usize, most: usize) -> Range<usize> {
         let before = leading(place.min(most), |steps| self.shares(place - 1 - steps, query, bits));
         let behind = leading((self.count - place).min(most), |steps| self.shares(place + steps, query, bits));
         place - before..place + behind
     }
 
-    /// The most leading bits that any code shares with the query: the codes beside its place do.
+    /// The most leading bits that any code shares with the query; the codes next to its place have them.
     pub(crate) fn most_shared(&self, query: Split<'_>, place: usize) -> usize {
         self.beside(place).map(|position| self.code(position).shared_bits(query, self.bits)).max().unwrap_or(0)
     }
@@ -95,8 +95,8 @@ impl<'a> Sorted<'a> {
     }
 }
 
-/// How many of 0, 1, ... below `count` come before the first for which `holds` does not hold: strides that double, then
-/// halves, so that near ends are found in few steps close by.
+/// How many of 0, 1, ... below `count` precede the first for which `holds` is false. It doubles its strides, then
+/// halves them, so it finds near ends in few steps.
 pub(crate) fn leading(count: usize, holds: impl Fn(usize) -> bool) -> usize {
     let mut known = 0;
     let mut stride = 1;

@@ -11,8 +11,8 @@ const MODEL: ModelId = ModelId([3; 32]);
 /// An entry as the definition sees it: a code's bits, and a name.
 type Example = (Vec<bool>, Vec<u8>);
 
-/// Section 5.1 of the paper. N_b is the set of examples whose first b bits are those of the query. For b = 1, 2, ... the
-/// retrieval terminates when |N_b| < R, and its output is N_(b-1); when no N_b is so small, it is N_K.
+/// Section 5.1 of the paper. N_b is the set of examples whose first b bits are those of the query. For b = 1, 2, ...
+/// the retrieval terminates when |N_b| < R, and its output is N_(b-1); when no N_b is so small, it is N_K.
 fn defined(examples: &BTreeSet<Example>, query: &[bool], terminal: usize) -> (usize, BTreeSet<Example>) {
     let neighbourhood =
         |b: usize| examples.iter().filter(|(code, _)| code[..b] == query[..b]).cloned().collect::<BTreeSet<_>>();

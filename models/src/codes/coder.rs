@@ -32,9 +32,9 @@ impl CodeEncoder {
         self.code(&shrink(picture, SIDE))
     }
 
-    /// Codes, as [`encode`](Self::encode) gives them, of 18 pictures that this one may be a crop of: a sixteenth or an eighth of
-    /// each side is guessed, its border repeated, before the picture, behind it or around it. A search by all of them finds the
-    /// original of a crop.
+    /// Codes, as [`encode`](Self::encode) gives them, of 18 pictures that this one may be a crop of. Each guesses a
+    /// sixteenth or an eighth of each side, left and above, right and below, or around the picture, and fills it with
+    /// the picture's repeated border. A search by all of them finds the original of a crop.
     ///
     /// # Errors
     /// [`NetworkError`] where ONNX Runtime fails.
@@ -63,7 +63,8 @@ pub struct CodeDecoder {
 }
 
 impl CodeDecoder {
-    /// The picture, 32x32 RGB, of the first `known` bits of a code; bits behind them, or behind its bytes, are unknown.
+    /// The picture, 32x32 RGB, of the first `known` bits of a code; later bits, and bits that `code` has no bytes for,
+    /// are unknown.
     ///
     /// # Errors
     /// [`NetworkError`] where ONNX Runtime fails.

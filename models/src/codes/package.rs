@@ -1,4 +1,4 @@
-//! A package of binary codes: its manifest and networks, checked before anything of them is used.
+//! A package of binary codes: its manifest and networks, checked before this crate uses any of them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,13 +18,13 @@ use crate::runtime::Runtime;
 const ENCODER: &str = "encoder.onnx";
 const DECODER: &str = "decoder.onnx";
 
-/// Version of the manifest that this build reads.
+/// The version of the manifest that this build reads.
 const FORMAT: u32 = 1;
-/// What the manifest calls this kind of package.
+/// The manifest's name for this kind of package.
 const KIND: &str = "binary-code";
 /// Fewest and most bits of a code.
 const BITS: std::ops::RangeInclusive<u16> = 8..=4096;
-/// Bytes of the hash that a file of one code has: `spec/codes.md`.
+/// Bytes of the hash in a file of one code: `spec/codes.md`.
 const SHORT_ID: usize = 6;
 /// Most bytes of a network's file: three layers of 3072, 2048, 1024 and 512 units in bytes, and room.
 const MAX_NETWORK: u64 = 16 * 1024 * 1024;
@@ -38,12 +38,12 @@ const BUILT_IN: &[(&str, Embedded)] = &[(
     (include_bytes!("../../artifacts/thumb/manifest.toml"), include_bytes!("../../artifacts/thumb/encoder.onnx"), None),
 )];
 
-/// What a package of codes says of itself. Unknown entries are refused.
+/// The manifest of a package of codes. Unknown entries are refused.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CodeManifest {
-    /// `binary-code`, which tells it from packages of transforms.
+    /// `binary-code`, where packages of transforms have another kind.
     pub kind: String,
     /// Version of the manifest's own format.
     pub format: u32,
@@ -61,7 +61,7 @@ pub struct CodeManifest {
     pub files: BTreeMap<String, String>,
 }
 
-/// What the codes are.
+/// The table of the codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Code {
@@ -69,7 +69,7 @@ pub struct Code {
     pub bits: u16,
 }
 
-/// What any package's manifest may say of its kind.
+/// The kind of a package, in any package's manifest.
 #[derive(Deserialize)]
 struct Kind {
     kind: Option<String>,
@@ -87,11 +87,11 @@ pub struct CodePackage {
 }
 
 impl CodePackage {
-    /// What `--model NAME|DIR` means: the built-in package of that name, else a folder.
+    /// Finds the package that `--model NAME|DIR` means: the built-in one of that name, else a folder.
     ///
     /// # Errors
-    /// [`PackageError`] says what is wrong and who must act. Nothing is read that is larger than a package may be, or that the
-    /// manifest does not vouch for.
+    /// [`PackageError`] names the fault and who must act. It reads no file that is larger than a package may have, and
+    /// none without a hash in the manifest.
     pub fn find(name_or_folder: &str) -> Result<Self, PackageError> {
         let place = name_or_folder.to_owned();
         if let Some((_, (manifest, encoder, decoder))) = BUILT_IN.iter().find(|(name, _)| *name == place) {
@@ -183,7 +183,7 @@ impl CodePackage {
         std::array::from_fn(|at| self.hash[at])
     }
 
-    /// What the package says of itself.
+    /// The package's manifest.
     #[must_use]
     pub const fn manifest(&self) -> &CodeManifest {
         &self.manifest
@@ -241,7 +241,7 @@ impl CodeManifest {
     }
 }
 
-/// Without megabytes of weights.
+/// Leaves out megabytes of weights.
 impl fmt::Debug for CodePackage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CodePackage")

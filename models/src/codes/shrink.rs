@@ -8,9 +8,9 @@ use nestcast_codec::{Channels, Picture};
 pub const SIDE: usize = SIDE_U32 as usize;
 pub(super) const SIDE_U32: u32 = 32;
 
-/// The whole picture as `side` x `side` RGB samples, rows of red, green, blue, stretched whatever its sides: each is the mean of
-/// the area below it, pixels that are below it in part counted by their share, rounded. Of a planar picture, the luma. `side` is
-/// 1 to 32.
+/// The whole picture as `side` x `side` RGB samples, rows of red, green, blue, stretched in each direction on its own.
+/// Each sample is the rounded mean of the area below it, in which a pixel that is partly below counts by its share. A
+/// planar picture gives its luma. `side` is 1 to 32.
 pub(super) fn shrink(picture: &Picture, side: usize) -> Vec<u8> {
     let width = picture.size().width();
     let height = picture.size().height();
@@ -45,7 +45,8 @@ fn across(row: &[u8], channels: usize, side: usize) -> [u64; 3 * SIDE] {
     sums
 }
 
-/// The pixels of `length` that one of `side` is above, and how many `side`ths of the first and of the last lie outside it.
+/// The pixels of `length` that lie below one of `side`, and how many `side`ths of the first and of the last lie outside
+/// it.
 fn below(target: usize, length: usize, side: usize) -> (Range<usize>, u64, u64) {
     let start = target * length;
     let end = (target + 1) * length;
@@ -54,7 +55,7 @@ fn below(target: usize, length: usize, side: usize) -> (Range<usize>, u64, u64) 
     (pixels, outside.0 as u64, outside.1 as u64)
 }
 
-/// Which of `side` are above pixel `at` of `length`, each with how many `side`ths of it.
+/// Which of `side` lie above pixel `at` of `length`, each with the number of `side`ths of it.
 fn targets(at: usize, length: usize, side: usize) -> impl Iterator<Item = (usize, u64)> {
     let start = at * side;
     let end = (at + 1) * side;

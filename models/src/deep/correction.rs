@@ -1,4 +1,4 @@
-//! What a network adds to planes, tile by tile on several threads.
+//! Adds a network's output to planes, tile by tile on several threads.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::package::Ports;
 use crate::runtime::Runtime;
 use crate::tensor::{NetworkError, Tensor, TensorView};
 
-/// A network that says what to add to planes.
+/// A network whose output is added to planes.
 #[derive(Debug)]
 pub(crate) struct Correction {
     pub(super) network: Network,
@@ -20,17 +20,17 @@ pub(crate) struct Correction {
     threads: usize,
 }
 
-/// Most tiles at once: a network takes 80 MB for each (see `tiles.rs`), and further threads would wait for memory.
+/// Most tiles at once: a network needs 80 MB for each (see `tiles.rs`), and further threads would wait for memory.
 const MOST_SESSIONS: usize = 16;
 
-/// As many sessions as there can be threads at work, whatever was asked for.
+/// The number of sessions for `threads` threads: no more than can work at the same time.
 pub(crate) fn sessions(threads: usize) -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     threads.clamp(1, cores.clamp(2, MOST_SESSIONS))
 }
 
 impl Correction {
-    /// Loads the network and tries it, so that one of another kind is found now.
+    /// Loads the network and tries it, so that another kind of network fails now.
     pub(crate) fn load(runtime: &Runtime, model: &[u8], ports: &Ports, threads: usize) -> Result<Self, NetworkError> {
         let threads = sessions(threads);
         let network = Network::load(runtime, model, Workers::single_threaded(threads))?;
@@ -42,7 +42,7 @@ impl Correction {
         Ok(correction)
     }
 
-    /// Corrects planes in place. What comes out does not depend on the number of threads.
+    /// Corrects planes in place. The result does not depend on the number of threads.
     pub(super) fn add_to(&self, planes: &mut Planes, cut: Option<f32>) -> Result<(), NetworkError> {
         let tiling = Tiling::of(planes.size);
         self.add_in_tiles(planes, &tiling, cut)
@@ -96,12 +96,12 @@ impl Correction {
     }
 }
 
-/// Planes of which some tiles are corrected. A tile is written only when no other tile will read under it,
-/// so the planes need no second copy.
+/// Planes of which some tiles are corrected. A tile is written only when no other tile will read its pixels, so the
+/// planes need no second copy.
 struct Progress<'a> {
     planes: &'a mut Planes,
     tiling: &'a Tiling,
-    /// The next tile to read; all before it were.
+    /// The next tile to read; all before it have been read.
     next: usize,
     /// Corrections that are not written yet.
     finished: Vec<(&'a Tile, Vec<f32>)>,
@@ -120,7 +120,7 @@ impl<'a> Progress<'a> {
         Some(tile)
     }
 
-    /// Takes a tile's correction, and writes whatever may be written.
+    /// Stores a tile's correction, and writes every tile that can be written.
     fn put(&mut self, tile: &'a Tile, correction: Result<Vec<f32>, NetworkError>) {
         match correction {
             Ok(values) => self.finished.push((tile, values)),

@@ -8,7 +8,7 @@ use crate::package::files::Bytes;
 use crate::runtime::Runtime;
 use crate::tensor::NetworkError;
 
-/// Most networks that stay loaded. Each holds the memory of its runs, and takes some 11 ms to load.
+/// Most networks that stay loaded. Each holds the memory of its runs and needs some 11 ms to load.
 const MOST_LOADED: usize = 2;
 
 /// A network that is loaded, with its number.
@@ -28,7 +28,7 @@ pub(crate) struct Corrections {
 }
 
 impl Corrections {
-    /// `bounds` rise, and are one more than the networks.
+    /// `bounds` rise; there is one more than networks.
     pub(crate) fn new(
         runtime: &Runtime,
         networks: &Arc<[Bytes]>,
@@ -48,7 +48,7 @@ impl Corrections {
         within.partition_point(|bound| *bound <= cut)
     }
 
-    /// The network that serves this cut, and what it is told: the cut, within the range that networks were trained for.
+    /// The network that serves this cut, and its input: the cut, clamped to the range that networks were trained for.
     pub(crate) fn at(&self, cut: f32) -> Result<(Arc<Correction>, f32), NetworkError> {
         let number = self.number(cut);
         let ends = self.bounds.first().zip(self.bounds.last());
@@ -57,12 +57,12 @@ impl Corrections {
         if let Some(correction) = known {
             return Ok((correction, told));
         }
-        // Whoever needs another network meanwhile does not wait.
+        // Threads that need another network do not wait for this.
         let correction = Correction::load(&self.runtime, &self.networks[number], &self.ports, self.threads)?;
         Ok((self.kept(number, Arc::new(correction)), told))
     }
 
-    /// Keeps a network that was just loaded, unless somebody else was faster; then theirs.
+    /// Keeps a network that was just loaded, unless another thread was faster; then that one's.
     fn kept(&self, number: usize, correction: Arc<Correction>) -> Arc<Correction> {
         let mut loaded = self.lock();
         if let Some(theirs) = used(&mut loaded, number) {
@@ -77,7 +77,7 @@ impl Corrections {
     }
 }
 
-/// A network that is loaded, now the last used one; otherwise room for it.
+/// Returns a loaded network, now the last used one; else makes room for it.
 fn used(loaded: &mut Vec<Loaded>, number: usize) -> Option<Arc<Correction>> {
     if let Some(place) = loaded.iter().position(|(known, _)| *known == number) {
         loaded[place..].rotate_left(1);

@@ -26,7 +26,7 @@ fn deep([analysis, synthesis]: [&'static [u8]; 2], threads: usize) -> Deep {
     let corrections =
         Corrections::new(&runtime(), &[synthesis.into()].into(), &ports(Some("cut")), &[0.0, 8.0], threads);
     let linear = Package::builtin("photo").expect("the built-in package").linear(1);
-    // The tables' own, as behind the linear synthesis.
+    // The tables' own, as after the linear synthesis.
     let tables = nestcast_codec::tables::PHOTO;
     let post_filter = PostFilter::from_bytes(&tables[18754..]).expect("tables with a post-filter");
     let analysis = DeepAnalysis { linear: linear.clone(), correction: analysis };

@@ -6,10 +6,10 @@ use nestcast_codec::{Planes, Size};
 
 use crate::tensor::Tensor;
 
-/// The networks take planes whose sides are multiples of this.
+/// The networks need planes whose sides are multiples of this.
 pub(crate) const BLOCK: usize = 16;
 
-/// The networks take blocks of so many pixels each way, one after the other, as what their first layer sees at once.
+/// Pixels of a block each way: the networks get blocks, one after the other, and their first layer sees one at a time.
 pub(crate) const SIDE: usize = 4;
 
 /// Values of such a block: component by component, row by row.
@@ -17,24 +17,24 @@ pub(crate) const CHANNELS: usize = 3 * SIDE * SIDE;
 
 /// Pixels around a tile that the network also sees.
 ///
-/// A multiple of [`BLOCK`], so that the network meets its own grid. The analysis reaches exactly 48 pixels far, so
-/// nothing changes at its borders; the synthesis reaches 92, but hardly: in floats it differed from the untiled one at most
-/// by 0.10 of 255 levels at 0.03 bits per pixel, where it corrects 3.3 levels rms, and by 0.02 at 0.4; with 32 pixels by 0.43 and
-/// 0.07. In int8 a few roundings fall the other way on such a difference, whichever the overlap: beside a border the mean
-/// difference was 0.20 levels and 0.04, the largest 1.8 and 0.4, which is noise that nobody sees. Each 16 pixels more are
-/// 4 % more pixels for the network in a picture of 768x512.
+/// A multiple of [`BLOCK`], so that the network's grid is the same. The analysis reaches exactly 48 pixels far, so
+/// nothing changes at its borders; the synthesis reaches 92, but hardly: in floats it differed from the untiled one at
+/// most by 0.10 of 255 levels at 0.03 bits per pixel, where it corrects 3.3 levels rms, and by 0.02 at 0.4; with 32
+/// pixels by 0.43 and 0.07. In int8 a few roundings fall the other way on such a difference with any overlap: next to a
+/// border the mean difference was 0.20 levels and 0.04, the largest 1.8 and 0.4, which is noise that nobody sees. In a
+/// picture of 768x512, 16 pixels more are 4 % more pixels for the network.
 pub(super) const OVERLAP: usize = 48;
 
 /// Longest side of a tile without its overlap.
 ///
-/// A network takes about 220 bytes a pixel while it runs, so 80 MB a thread. Decoding 24 megapixels on two threads
+/// A network needs about 220 bytes a pixel while it runs, so 80 MB a thread. Decoding 24 megapixels on two threads
 /// peaks at 1.15 GB with 512 (630 MB of them the stream's), 1.27 GB with 768, 1.5 GB with 1024; the time is the same.
 const LONGEST: usize = 512;
 
-/// Longest side of what a network is given at once.
+/// Longest side of a network's input.
 pub(crate) const LONGEST_OUTER: usize = LONGEST + 2 * OVERLAP;
 
-/// Pictures of at least so many pixels are two tiles or more, for the sake of two cores.
+/// A picture of at least this many pixels has two tiles or more, so that two cores have work.
 const WORTH_TWO: usize = 1 << 17;
 
 /// A part of a picture.
@@ -62,7 +62,7 @@ pub(crate) struct Tiling {
 }
 
 impl Tiling {
-    /// Depends on nothing but the size.
+    /// Depends on the size alone.
     pub(crate) fn of(size: Size) -> Self {
         let width = size.width();
         let height = size.height();
@@ -73,7 +73,7 @@ impl Tiling {
         Self::split(size, counts)
     }
 
-    /// So many columns and rows.
+    /// A grid of this many columns and rows.
     pub(crate) fn split(size: Size, [columns, rows]: [usize; 2]) -> Self {
         let across = spans(size.width(), columns);
         let tiles = spans(size.height(), rows).into_iter().enumerate().flat_map(|(row, y)| {
@@ -99,7 +99,7 @@ fn spans(length: usize, count: usize) -> Vec<Span> {
 }
 
 impl Tile {
-    /// Copies the tile with its overlap into blocks, and repeats the picture's last pixels as far as it takes.
+    /// Copies the tile with its overlap into blocks, and repeats the picture's last pixels to fill them.
     pub(super) fn read(&self, planes: &Planes, input: &mut Tensor) {
         let width = planes.size.width();
         let height = planes.size.height();
@@ -130,7 +130,7 @@ impl Tile {
         }
     }
 
-    /// The tile's own pixels of what a network gave for all that was read: three planes of whole blocks.
+    /// The tile's own pixels of a network's output, which covers the overlap too: three planes of whole blocks.
     pub(super) fn inner_of(&self, correction: &[f32]) -> Vec<f32> {
         let stride = self.x.outer.len() / SIDE * CHANNELS;
         let left = (self.x.inner.start - self.x.outer.start) / SIDE;

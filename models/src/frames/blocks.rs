@@ -1,4 +1,5 @@
-//! Frames of planar YCbCr 4:2:0 as a network takes them: what stands in each block of 4 x 4 luma samples, one after the other.
+//! Frames of planar YCbCr 4:2:0 as a network's input: the numbers of each block of 4 x 4 luma samples, one after the
+//! other.
 
 use std::ops::Range;
 
@@ -16,7 +17,7 @@ pub(super) const CHANNELS: usize = 2 * SAMPLES + 3;
 /// Where each plane's samples begin in a block.
 const FIRST: [usize; 3] = [0, 16, 20];
 
-/// What is predicted is in eighths of a step.
+/// Predictions are in eighths of a step.
 const PREDICTED_UNIT: f32 = 1.0 / 8.0;
 
 /// The place of a plane's samples.
@@ -36,7 +37,7 @@ impl Plane {
     }
 }
 
-/// Copies a tile with what is around it; beyond the frame its outermost samples are repeated.
+/// Copies a tile and its surroundings; beyond the frame the outermost samples are repeated.
 pub(super) fn read(tile: &Tile, frame: &DecodedFrame<'_>, input: &mut Tensor) {
     let [across, down] = [&tile.x.outer, &tile.y.outer].map(blocks_of);
     input.shape.clear();
@@ -78,7 +79,7 @@ fn scatter(plane: Plane, start: usize, channel: usize, blocks: &mut [[f32; CHANN
     }
 }
 
-/// The significance of blocks of 4 x 4 samples of the plane, of which a difference's lie over four blocks.
+/// The significance of blocks of 4 x 4 samples of the plane, where a block of a difference covers four blocks of luma.
 fn read_significance(plane: Plane, frame: &DecodedFrame<'_>, row: usize, start: usize, blocks: &mut [[f32; CHANNELS]]) {
     let own = SIDE / plane.side;
     let of_row = frame.significance(plane.number, (row / own).min(plane.height.div_ceil(SIDE) - 1));
@@ -87,7 +88,7 @@ fn read_significance(plane: Plane, frame: &DecodedFrame<'_>, row: usize, start: 
     }
 }
 
-/// Writes the tile's own samples, corrected; `correction` is of all that was read.
+/// Writes the tile's own samples, corrected; `correction` covers the surroundings too.
 pub(super) fn write(tile: &Tile, frame: &DecodedFrame<'_>, correction: &[f32], out: &mut [PlaneMut<'_>; 3]) {
     let across = blocks_of(&tile.x.outer);
     let down = blocks_of(&tile.y.outer);

@@ -13,26 +13,27 @@ use crate::onnx::{Network, Workers};
 use crate::runtime::Runtime;
 use crate::tensor::{NetworkError, Tensor};
 
-/// Numbers that the network is told of a frame: positions of what is shown, of the enhanced picture, of the floor; 1 of a key frame.
+/// The network's inputs about a frame: the positions of the shown picture, the enhanced picture and the floor; 1 for a
+/// key frame.
 pub(super) const TOLD: u16 = 4;
 /// Names of the network's ports.
 pub(super) const FRAME: &str = "frame";
 pub(super) const TOLD_PORT: &str = "told";
 pub(super) const CORRECTION: &str = "correction";
 
-/// What shows frames of video through the network of a package.
+/// Shows frames of video through the network of a package.
 #[derive(Debug)]
 pub struct DeepFrames {
     network: Network,
     threads: usize,
     /// Positions that the network was trained for; others are clamped to them.
     positions: [f32; 2],
-    /// Inputs of frames before, whose memory is used again.
+    /// Inputs of earlier frames, whose memory is used again.
     inputs: Mutex<Vec<Tensor>>,
 }
 
 impl DeepFrames {
-    /// Loads the network and tries it, so that one of another kind is found now.
+    /// Loads the network and tries it, so that another kind of network fails now.
     pub(super) fn load(
         runtime: &Runtime,
         model: &[u8],
@@ -111,7 +112,7 @@ impl Restoration for DeepFrames {
     }
 }
 
-/// A frame at work.
+/// A frame in progress.
 struct Job<'a, 'b> {
     frame: &'a DecodedFrame<'a>,
     told: Tensor,
@@ -122,7 +123,7 @@ struct Job<'a, 'b> {
 }
 
 impl Job<'_, '_> {
-    /// Those that no other thread takes.
+    /// The tiles that no other thread takes.
     fn tiles(&self) -> impl Iterator<Item = &Tile> {
         std::iter::from_fn(|| self.tiling.tiles.get(self.next.fetch_add(1, Ordering::Relaxed)))
     }

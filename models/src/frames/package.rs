@@ -26,7 +26,7 @@ const FORMAT: u32 = 1;
 const MAX_TABLES: u64 = 1024 * 1024;
 /// Most bytes of the network's file: six times those of the shipped one.
 const MAX_NETWORK: u64 = 4 * 1024 * 1024;
-/// The bit planes of the largest coefficient: no position lies above.
+/// The bit planes of the largest coefficient: no position is above.
 const MOST_PLANES: f32 = 15.0;
 
 /// A file of the package that is part of this build.
@@ -36,7 +36,7 @@ macro_rules! built_in {
     };
 }
 
-/// What a package of video says of itself. Unknown entries are refused.
+/// The manifest of a package of video. Unknown entries are refused.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -61,11 +61,11 @@ pub struct VideoManifest {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VideoRanges {
-    /// Of the positions that the network was trained for, in bit planes; others are clamped to it.
+    /// The positions that the network was trained for, in bit planes; others are clamped to this range.
     pub position: [f32; 2],
 }
 
-/// The tables of video and the network behind them, not loaded yet; all its bytes match the manifest.
+/// The tables of video and their network, not loaded yet; all its bytes match the manifest.
 #[derive(Clone)]
 pub struct VideoPackage {
     /// Its folder or name, for messages.
@@ -92,11 +92,11 @@ impl VideoPackage {
         Self::read("video".to_owned(), file)
     }
 
-    /// Reads a package's folder. Its golden arrays are not looked at.
+    /// Reads a package's folder, without its golden arrays.
     ///
     /// # Errors
-    /// [`PackageError::Refused`] with what is wrong and who must act. Nothing is read that is larger than a package may be, that the
-    /// manifest does not vouch for, or that is not in the folder.
+    /// [`PackageError::Refused`] with the fault and who must act. It reads no file that is larger than a package may
+    /// have, none without a hash in the manifest, and none outside the folder.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, PackageError> {
         let folder = folder.as_ref();
         Self::read(folder.display().to_string(), |name, max| files::read(folder, name, max).map(Cow::Owned))
@@ -127,19 +127,19 @@ impl VideoPackage {
         }
     }
 
-    /// What the package says of itself.
+    /// The package's manifest.
     #[must_use]
     pub const fn manifest(&self) -> &VideoManifest {
         &self.manifest
     }
 
-    /// The tables that frames are coded with, and that the network was trained behind.
+    /// The tables that frames are coded with, and that the network was trained with.
     #[must_use]
     pub const fn model(&self) -> &VideoModel {
         &self.model
     }
 
-    /// What shows frames through the network, on up to `threads` threads.
+    /// Loads the network, which shows frames on up to `threads` threads.
     ///
     /// # Errors
     /// [`Fault::Network`] if the network is not of the kind that a package holds.
@@ -167,7 +167,7 @@ impl VideoManifest {
     }
 }
 
-/// Blocks of the largest tile and what is told in; what is added to their samples out.
+/// In: blocks of the largest tile and the frame's decoding conditions. Out: the correction of their samples.
 fn signature() -> Signature<'static> {
     let blocks = |name, channels: usize| Operand {
         name,
@@ -180,7 +180,7 @@ fn signature() -> Signature<'static> {
     }
 }
 
-/// Without megabytes of weights.
+/// Leaves out megabytes of weights.
 impl fmt::Debug for VideoPackage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VideoPackage").field("place", &self.place).finish_non_exhaustive()

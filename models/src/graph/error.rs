@@ -10,11 +10,11 @@ pub enum GraphError {
     /// More of something than a network may have.
     #[error("the network has {given} {what}, more than {max}")]
     Limit {
-        /// What there is too much of.
+        /// The thing that there is too much of.
         what: &'static str,
-        /// How much of it.
+        /// The amount found.
         given: u64,
-        /// How much is allowed.
+        /// The amount that is allowed.
         max: u64,
     },
     /// An operator that is not on the list.
@@ -25,7 +25,7 @@ pub enum GraphError {
     Node {
         /// Its name.
         node: String,
-        /// What is wrong with it.
+        /// The fault.
         what: &'static str,
     },
     /// Not the inputs and the output of a package's network.

@@ -1,7 +1,8 @@
-//! The operators that a network may use, the shapes that they give, and what they cost on the largest tile.
+//! The operators that a network may use, their output shapes, and their cost on the largest tile.
 //!
-//! No operator here can make a shape out of numbers that were computed: what `Reshape` and `Split` are told is constant or
-//! the shape of another value. So no value of a smaller tile is larger than the same value of the largest one.
+//! No operator here can make a shape out of numbers that were computed: the shapes for `Reshape` and `Split` are
+//! constants or the shapes of other values. So no value of a smaller tile is larger than the same value of the largest
+//! one.
 
 use std::collections::HashMap;
 
@@ -10,10 +11,10 @@ use super::limits::{MAX_MEMORY, MAX_RANK, MAX_WORK, limit};
 use super::proto::{Element, Graph, Node, Port, RUNTIME, STANDARD, elements};
 use super::signature::{Operand, Signature};
 
-/// What a run of a network takes at most, on the largest tile.
+/// The most that a run of a network costs, on the largest tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cost {
-    /// Bytes of all its values and of what convolutions gather; a run frees many of them before it is done.
+    /// Bytes of all its values and of the copies that convolutions gather; a run frees many of them before it ends.
     pub memory: u64,
     /// Multiplications.
     pub work: u64,
@@ -41,7 +42,7 @@ const OPERATORS: [(&str, &str, usize, &[&str]); 17] = [
     (STANDARD, "Transpose", 1, &["perm"]),
 ];
 
-/// What is known of a value.
+/// The known properties of a value.
 #[derive(Debug, Clone)]
 struct Value {
     element: Element,
@@ -65,13 +66,13 @@ impl Value {
     }
 }
 
-/// What is wrong with a node.
+/// The fault of a node.
 type Wrong = &'static str;
 const OPERANDS: Wrong = "inputs whose types or shapes do not fit its operator";
 const ATTRIBUTES: Wrong = "attributes that do not fit its operator or its inputs";
 const TOO_LARGE: Wrong = "an output that is too large";
 
-/// Works out all shapes; gives what they cost.
+/// Works out all shapes; returns their cost.
 pub(super) fn cost(graph: &Graph<'_>, signature: &Signature<'_>) -> Result<Cost, GraphError> {
     let mut values = HashMap::new();
     for port in &graph.inputs {
@@ -100,12 +101,12 @@ pub(super) fn cost(graph: &Graph<'_>, signature: &Signature<'_>) -> Result<Cost,
     Ok(cost)
 }
 
-/// Whether a port is what the signature has.
+/// Whether a port is as the signature says.
 fn is(port: &Port<'_>, operand: &Operand<'_>) -> bool {
     port.element == Element::Float && port.name == operand.name && port.shape == operand.declared
 }
 
-/// What an input holds.
+/// The value of an input.
 fn input(port: &Port<'_>, signature: &Signature<'_>) -> Result<Value, GraphError> {
     let operand = signature.inputs.iter().find(|operand| is(port, operand));
     let operand =
@@ -113,7 +114,7 @@ fn input(port: &Port<'_>, signature: &Signature<'_>) -> Result<Value, GraphError
     Ok(Value::of(Element::Float, operand.largest.clone()))
 }
 
-/// Every value has one name and something in it, but for the shape of a scalar; and comes before those who use it.
+/// Every value has one name, has elements (the shape of a scalar has none), and precedes the nodes that use it.
 fn define<'a>(values: &mut HashMap<&'a str, Value>, name: &'a str, value: Value) -> Result<(), GraphError> {
     if value.element != Element::I64 && elements(&value.shape) == Some(0) {
         return Err(GraphError::Form("a value without elements"));
@@ -124,7 +125,7 @@ fn define<'a>(values: &mut HashMap<&'a str, Value>, name: &'a str, value: Value)
     Ok(())
 }
 
-/// Adds to the cost; `None` is what cannot be counted.
+/// Adds to the cost; `None` is a cost that cannot be counted.
 fn spend(cost: &mut Cost, node: &Node<'_>, memory: Option<u64>, work: Option<u64>) -> Result<(), GraphError> {
     let (Some(memory), Some(work)) = (memory, work) else { return Err(wrong(node, TOO_LARGE)) };
     cost.memory = cost.memory.saturating_add(memory);
@@ -169,7 +170,7 @@ fn run(node: &Node<'_>, values: &HashMap<&str, Value>, cost: &mut Cost) -> Resul
     Ok(outputs)
 }
 
-/// The output of an operator that has one and costs little more than writing it.
+/// The output of an operator that has one output and costs little more than to write it.
 fn single(operator: &str, node: &Node<'_>, operands: &[&Value]) -> Result<Value, Wrong> {
     match (operator, operands) {
         ("Add" | "Sub" | "Mul" | "Div", [a, b]) => broadcast(a, b),
@@ -234,7 +235,7 @@ fn broadcast(a: &Value, b: &Value) -> Result<Value, Wrong> {
     }
 }
 
-/// 0 keeps a length, one -1 takes what is left.
+/// 0 keeps a length, one -1 stands for the rest.
 fn reshape(x: &Value, to: &Value) -> Result<Value, Wrong> {
     let wanted = to.integers.as_ref().filter(|wanted| wanted.len() <= MAX_RANK && to.shape.len() == 1);
     let wanted = wanted.ok_or(OPERANDS)?;
@@ -336,7 +337,7 @@ fn convolution(node: &Node<'_>, operands: &[&Value]) -> Result<(Value, Option<u6
     Ok((Value::of(Element::U8, shape), gathered, work))
 }
 
-/// How often a kernel fits, with less padding than the kernel has at each side.
+/// The number of places where a kernel fits, with less padding than the kernel has at each side.
 fn positions(length: usize, kernel: usize, pads: [i64; 2], stride: i64) -> Result<usize, Wrong> {
     let pads = pads.map(|pad| usize::try_from(pad).ok().filter(|&pad| pad < kernel));
     let ([Some(before), Some(after)], Some(stride)) = (pads, usize::try_from(stride).ok().filter(|&stride| stride > 0))

@@ -1,4 +1,4 @@
-//! What a network may have at most.
+//! The limits of a network.
 
 use super::error::GraphError;
 
@@ -13,7 +13,7 @@ pub(super) const MAX_NAME: usize = 128;
 pub(super) const MAX_OPERANDS: usize = 64;
 /// Most dimensions of a value.
 pub(super) const MAX_RANK: usize = 6;
-/// Most bytes of all values of a run together: five times what the shipped synthesis has.
+/// Most bytes of all values of a run together: five times those of the shipped synthesis.
 pub const MAX_MEMORY: u64 = 512 * 1024 * 1024;
 /// Most multiplications of a run: four times those of the shipped synthesis.
 pub const MAX_WORK: u64 = 1 << 34;

@@ -4,7 +4,8 @@ use super::error::GraphError;
 use super::limits::{MAX_CONSTANTS, MAX_NODES, MAX_OPERANDS, MAX_RANK, limit};
 use super::wire::{Fields, Value};
 
-/// What `models/train/nestcast_train/export/graph.py` writes: the version of ONNX's files, and of both sets of operators.
+/// The versions that `models/train/nestcast_train/export/graph.py` writes: of ONNX's files, and of both sets of
+/// operators.
 const IR: i64 = 8;
 pub(super) const STANDARD: &str = "";
 pub(super) const RUNTIME: &str = "com.microsoft";
@@ -91,12 +92,12 @@ pub(super) struct Port<'a> {
     pub(super) shape: Vec<Option<i64>>,
 }
 
-/// A field that may be there once.
+/// A field that may occur once.
 fn once<T>(place: &mut Option<T>, value: T) -> Result<(), GraphError> {
     if place.replace(value).is_some() { Err(TWICE) } else { Ok(()) }
 }
 
-/// One more of what there may be `max` of.
+/// Adds one to a list of at most `max`.
 fn more<T>(list: &mut Vec<T>, what: &'static str, max: usize, item: T) -> Result<(), GraphError> {
     limit(what, list.len() as u64 + 1, max as u64)?;
     list.push(item);
@@ -124,7 +125,7 @@ impl<'a> Graph<'a> {
             return Err(GraphError::Form("another version of ONNX, or of its operators, than this build takes"));
         }
         let graph = Self::of(graph.ok_or(LACKS)?)?;
-        // ONNX Runtime's own set may be left out where nothing of it is used.
+        // A file that uses none of ONNX Runtime's own set may leave it out.
         if opsets.len() < OPSETS.len() && graph.nodes.iter().any(|node| node.domain == RUNTIME) {
             return Err(GraphError::Form("an operator of ONNX Runtime's set and does not name that set"));
         }
@@ -254,7 +255,7 @@ impl<'a> Constant<'a> {
     }
 }
 
-/// How many elements a value of this shape has.
+/// The number of elements of a value of this shape.
 pub(super) fn elements(shape: &[usize]) -> Option<u64> {
     shape.iter().try_fold(1_u64, |elements, &length| elements.checked_mul(length as u64))
 }

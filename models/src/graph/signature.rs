@@ -1,6 +1,6 @@
 //! The inputs and the output that a network must have.
 
-/// What a network takes and gives, all of binary32.
+/// The inputs and the output of a network, all binary32.
 #[derive(Debug)]
 pub(crate) struct Signature<'a> {
     pub(crate) inputs: Vec<Operand<'a>>,

@@ -44,7 +44,7 @@ fn numbers(name: &str, values: &[i64]) -> Message {
     constant(name, I64, &[values.len() as u64], &data)
 }
 
-/// Gives nothing but zeros.
+/// Gives only zeros.
 fn last() -> Message {
     node("", "Mul", &["planes", "zero"], &["correction"])
 }
@@ -199,7 +199,7 @@ fn nothing_can_be_read_in_two_ways() {
         |kind| node("", "Transpose", &["planes"], &["t"]).put(5, new().bytes(1, "perm").int(8, 0).int(20, kind));
     assert_form(&with(&[typed(2)], &[]));
     assert_form(&with(&[typed(1)], &[]));
-    // What is used before it is there is another value to those who sort.
+    // A value that is used before it is made is another value to a reader that sorts the nodes.
     assert_node(&with(&[node("", "Relu", &["later"], &["x"]), node("", "Relu", &["planes"], &["later"])], &[]));
 }
 
@@ -208,7 +208,7 @@ fn constants_fill_their_shapes() {
     for dims in [&[2][..], &[0], &[1 << 40, 1 << 40], &[u64::MAX], &[1 << 63]] {
         assert_form(&with(&[], &[constant("w", FLOAT, dims, &[0; 4])]));
     }
-    // Nothing in it, so any length: ONNX Runtime would multiply it with other lengths.
+    // It has no elements, so any length fits: ONNX Runtime would multiply it with other lengths.
     for element in [FLOAT, U8, I8, I32] {
         assert_form(&with(&[], &[constant("w", element, &[0, 1 << 40], &[])]));
     }
@@ -224,13 +224,13 @@ fn memory_is_bounded_before_it_is_taken() {
     assert_limit(&with(&[outer], &[tall.clone(), wide.clone()]), "bytes of values in a run");
     let product = node("", "Gemm", &["tall", "wide", "bias"], &["product"]);
     assert_limit(&with(&[product], &[tall, wide, zeros("bias", FLOAT, &[side])]), "bytes of values in a run");
-    // Of planes in a column and in a row: as many as there are pixels, squared.
+    // Planes in a column and in a row: the square of the number of pixels.
     let column = node("", "Reshape", &["planes", "to column"], &["column"]);
     let row = node("", "Reshape", &["planes", "to row"], &["row"]);
     let square = node("", "Mul", &["column", "row"], &["square"]);
     let shapes = [numbers("to column", &[-1, 1]), numbers("to row", &[1, -1])];
     assert_limit(&with(&[column, row, square], &shapes), "bytes of values in a run");
-    // A thousand filters on each sample by itself.
+    // A thousand filters on each single sample.
     let (nodes, constants) = convolution(1000, 1, 1, 1000);
     let quantise = node("", "QuantizeLinear", &["planes", "scale", "byte"], &["bytes"]);
     let samples = node("", "Reshape", &["bytes", "samples"], &["x"]);
@@ -365,7 +365,7 @@ fn a_cut_or_altered_file_is_refused_or_another_network_but_never_a_panic() {
     let (nodes, constants) = convolution(4, 48, 3, 4);
     let sound = with(&nodes, &constants).0;
     for cut in 0..sound.len() {
-        // Behind the graph and both sets of operators there is nothing that may be missing.
+        // After the graph and both sets of operators nothing may be missing.
         assert!(check(&sound[..cut], &ports()).is_err(), "cut at {cut}");
         for bit in 0..8 {
             let mut altered = sound.clone();

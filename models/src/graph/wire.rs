@@ -1,4 +1,4 @@
-//! Protocol buffers, as far as a network needs them: integers and byte strings, each read in one way or not at all.
+//! The parts of protocol buffers that a network needs: integers and byte strings, each read in one way or refused.
 
 use super::error::GraphError;
 use super::limits::{MAX_NAME, limit};
@@ -43,7 +43,7 @@ impl<'a> Fields<'a> {
         Ok((key >> 3, value))
     }
 
-    /// Seven bits a byte, least first; no more than 64 bits, which readers would cut off at will.
+    /// Seven bits a byte, least first; at most 64 bits, because readers cut off the rest in different ways.
     fn integer(&mut self) -> Result<u64, GraphError> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {

@@ -1,4 +1,4 @@
-//! A package as one string of bytes, for those who lack it (session specification, "Model package").
+//! A package as one string of bytes, for receivers that lack it (session specification, "Model package").
 
 use super::files::{Files, MANIFEST, MOST_FILES, names};
 use super::{Fault, Package, PackageError};
@@ -15,8 +15,8 @@ impl Package {
         out
     }
 
-    /// Reads what [`Package::archive`] gave. Its bytes may come from anyone: they are checked as those of a folder are.
-    /// `place` says in messages where it came from.
+    /// Reads what [`Package::archive`] gave. Its bytes may come from anyone, so they are checked like those of a
+    /// folder. `place` is its origin, for messages.
     ///
     /// # Errors
     /// As [`Package::open`].
@@ -29,7 +29,7 @@ impl Package {
     }
 }
 
-/// All files by name, of which there are no more than a package has. The first is the manifest.
+/// All files by name, at most as many as a package has. The first is the manifest.
 fn files(mut archive: &[u8]) -> Option<Vec<(&str, &[u8])>> {
     let mut files = Vec::new();
     while !archive.is_empty() && files.len() < MOST_FILES {
@@ -40,13 +40,13 @@ fn files(mut archive: &[u8]) -> Option<Vec<(&str, &[u8])>> {
     whole.then_some(files)
 }
 
-/// A length, as a variable-length integer of QUIC, always in eight bytes; and so many bytes.
+/// Writes a length, as a variable-length integer of QUIC, always in eight bytes, and the bytes.
 fn append(out: &mut Vec<u8>, string: &[u8]) {
     out.extend((string.len() as u64 | 0xC0 << 56).to_be_bytes());
     out.extend_from_slice(string);
 }
 
-/// A length in the form of RFC 9000, section 16, and so many bytes.
+/// Reads a length in the form of RFC 9000, section 16, and that number of bytes.
 fn string<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let width = 1 << (rest.first()? >> 6);
     let (length, behind) = rest.split_at_checked(width)?;

@@ -17,21 +17,21 @@ pub enum PackageError {
         /// The names that this build has.
         known: String,
     },
-    /// The package is there, but it is not sound.
+    /// The package exists, but it is not sound.
     #[error("model package {package}: {fault}")]
     Refused {
         /// Its folder or name.
         package: String,
-        /// What is wrong.
+        /// The fault.
         fault: Fault,
     },
 }
 
-/// What is wrong with a model package.
+/// The fault of a model package.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A file that every package has is not there.
+    /// A file that every package has is missing.
     #[error("{0} is missing: fetch or export the package again")]
     Missing(String),
     /// The system cannot read a file.
@@ -39,7 +39,7 @@ pub enum Fault {
     Unreadable {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The system's message.
         reason: String,
     },
     /// A link, a folder, a device: it could lead anywhere.
@@ -50,7 +50,7 @@ pub enum Fault {
     TooLarge {
         /// The file.
         file: String,
-        /// What may be read of it.
+        /// The most bytes that may be read of it.
         max: u64,
     },
     /// The manifest cannot be understood.
@@ -59,7 +59,7 @@ pub enum Fault {
     /// The package is not one of pictures.
     #[error("it is a package for {of}, not for pictures: name a package for pictures")]
     Kind {
-        /// What it is of.
+        /// The kind of package that it is.
         of: &'static str,
     },
     /// The package is for another version of nestcast.
@@ -89,7 +89,7 @@ pub enum Fault {
     /// The tables break the specification.
     #[error("tables.bin: {0}: export the package again")]
     Tables(Error),
-    /// The post-filter behind the networks breaks the specification.
+    /// The post-filter after the networks breaks the specification.
     #[error("post_filter.bin: {0}: export the package again")]
     PostFilter(Error),
     /// Tables of video break the specification.
@@ -97,15 +97,15 @@ pub enum Fault {
     VideoTables {
         /// Their file.
         file: &'static str,
-        /// What is wrong with them.
+        /// The fault.
         error: Error,
     },
-    /// A network has what ONNX Runtime is not given.
+    /// A network that must not reach ONNX Runtime.
     #[error("{file}: {error}: do not use it, or export the package again")]
     Graph {
         /// The network's file.
         file: String,
-        /// What is wrong with it.
+        /// The fault.
         error: GraphError,
     },
     /// Not the files of a package, each with its name, in their order.
@@ -116,7 +116,7 @@ pub enum Fault {
     Network {
         /// The network's file.
         file: String,
-        /// What is wrong with it.
+        /// The fault.
         error: NetworkError,
     },
 }

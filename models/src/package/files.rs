@@ -1,4 +1,4 @@
-//! The bytes of a package, from a folder or from this build, never more than a package may have.
+//! The bytes of a package, from a folder or from this build, at most as many as a package may have.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ pub(super) const ANALYSIS: &str = "analysis.onnx";
 pub(crate) const MANIFEST: &str = "manifest.toml";
 const TABLES: &str = "tables.bin";
 const POST_FILTER: &str = "post_filter.bin";
-/// What a build reads of every package, in the order of its archive; the networks of its synthesis follow.
+/// The files that a build reads of every package, in the order of its archive; the networks of its synthesis follow.
 pub(super) const COMMON: [&str; 4] = [MANIFEST, TABLES, POST_FILTER, ANALYSIS];
 /// Most files of a package that are read.
 pub(super) const MOST_FILES: usize = COMMON.len() + MOST_SYNTHESES;
@@ -28,7 +28,7 @@ pub(crate) fn synthesis_file(number: usize) -> String {
     format!("synthesis-{number}.onnx")
 }
 
-/// All that a build reads of a package with so many networks in its synthesis, in the order of its archive.
+/// All files that a build reads of a package with this many networks in its synthesis, in the order of its archive.
 pub(super) fn names(syntheses: usize) -> impl Iterator<Item = String> {
     COMMON.into_iter().map(str::to_owned).chain((0..syntheses).map(synthesis_file))
 }
@@ -79,7 +79,7 @@ pub(super) const BUILT_IN: &[(&str, &Named<'static>)] = &[
     ),
 ];
 
-/// Where a package's files are, and how many bytes of them may still be read.
+/// The place of a package's files, and the number of bytes that may still be read.
 pub(super) struct Files<'a> {
     place: Place<'a>,
     left: u64,
@@ -91,7 +91,7 @@ enum Place<'a> {
     Archive(&'a Named<'a>),
 }
 
-/// What a package's files hold, all checked against the manifest.
+/// The contents of a package's files, all checked against the manifest.
 pub(super) struct Contents {
     pub(super) manifest: Manifest,
     pub(super) tables: Arc<Model>,
@@ -134,14 +134,14 @@ impl<'a> Files<'a> {
         Ok(Contents { manifest, tables: Arc::new(tables), post_filter: Arc::new(post_filter), common, syntheses })
     }
 
-    /// A network that ONNX Runtime may be given.
+    /// A network that passed the check for ONNX Runtime.
     fn network(&mut self, name: &str, manifest: &Manifest, ports: &Ports) -> Result<Bytes, Fault> {
         let bytes = self.vouched(name, manifest)?;
         graph::check(&bytes, ports).map_err(|error| Fault::Graph { file: name.into(), error })?;
         Ok(bytes)
     }
 
-    /// A file that the manifest vouches for.
+    /// A file whose bytes match its hash in the manifest.
     fn vouched(&mut self, name: &str, manifest: &Manifest) -> Result<Bytes, Fault> {
         let expected = manifest.files.get(name).ok_or_else(|| Fault::NoHash(name.into()))?;
         let bytes = self.file(name, self.left)?;
@@ -172,7 +172,7 @@ fn held<'a>(files: &Named<'a>, name: &str) -> Result<&'a [u8], Fault> {
     file.ok_or_else(|| Fault::Missing(name.into()))
 }
 
-/// A plain file of at most `max` bytes: its length is asked for first, and holds while it is read.
+/// A plain file of at most `max` bytes: it checks the length first, and again while it reads.
 pub(crate) fn read(folder: &Path, name: &str, max: u64) -> Result<Vec<u8>, Fault> {
     let unreadable = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => Fault::Missing(name.into()),
@@ -192,7 +192,7 @@ pub(crate) fn read(folder: &Path, name: &str, max: u64) -> Result<Vec<u8>, Fault
     if count as u64 > max { Err(too_large()) } else { Ok(bytes) }
 }
 
-/// Compares a file with what its manifest says.
+/// Compares a file with its manifest.
 pub(crate) fn check_hash(name: &str, bytes: &[u8], expected: &str) -> Result<(), Fault> {
     if expected == hexadecimal(&Sha256::digest(bytes)) { Ok(()) } else { Err(Fault::Hash(name.into())) }
 }

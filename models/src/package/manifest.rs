@@ -1,4 +1,4 @@
-//! `manifest.toml`: what a model package says of itself.
+//! `manifest.toml`: the description of a model package.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ const FORMAT: u32 = 1;
 const STRIDE: usize = 1 << LEVELS;
 /// Most networks of a synthesis.
 pub(super) const MOST_SYNTHESES: usize = 8;
-/// The bit planes of the largest coefficient: no cut lies above.
+/// The bit planes of the largest coefficient: no cut is above.
 const MOST_PLANES: f32 = 15.0;
 
-/// What a model package says of itself. Unknown entries are refused.
+/// The manifest of a model package. Unknown entries are refused.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -48,7 +48,7 @@ pub struct Manifest {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
-    /// What its publisher calls it.
+    /// Its publisher's name for it.
     pub name: String,
     /// How many pictures of it were used.
     pub files: u32,
@@ -72,12 +72,12 @@ pub struct Transform {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ranges {
-    /// Of a picture's samples.
+    /// The range of a picture's samples.
     pub samples: [f32; 2],
-    /// Of the planes that the networks take.
+    /// The range of the networks' planes.
     pub planes: [f32; 2],
-    /// Of the cuts that the networks of the synthesis were trained for, in bit planes: the least, those at which one network follows
-    /// another, and the greatest. Others are clamped to the first and the last.
+    /// The cuts that the networks of the synthesis were trained for, in bit planes: the least, those at which one
+    /// network follows another, and the greatest. Other cuts are clamped to the first and the last.
     pub cut: Vec<f32>,
 }
 
@@ -85,9 +85,9 @@ pub struct Ranges {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Networks {
-    /// Of `analysis.onnx`.
+    /// The ports of `analysis.onnx`.
     pub analysis: Ports,
-    /// Of `synthesis-0.onnx`, which is for the least cuts, and of those that follow it.
+    /// The ports of `synthesis-0.onnx`, which is for the least cuts, and of those that follow it.
     pub synthesis: Ports,
 }
 
@@ -97,7 +97,7 @@ pub struct Networks {
 pub struct Ports {
     /// The input of three planes, in blocks of 4 by 4 pixels: 1 x height/4 x width/4 x 48.
     pub planes: String,
-    /// The input that is told the cut; the analysis has none.
+    /// The input of the cut; the analysis has none.
     pub cut: Option<String>,
     /// The output, which is added to the planes.
     pub correction: String,
@@ -107,13 +107,13 @@ pub struct Ports {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Golden {
-    /// The cuts that the synthesis was told.
+    /// The cuts that the synthesis got.
     pub cuts: Vec<f32>,
     /// The angles of the picture's colour axes.
     pub axes: [i16; 3],
 }
 
-/// What any format has, and what tells packages of other things.
+/// The entries that any format has, and the kind of packages of other things.
 #[derive(Deserialize)]
 struct Versioned {
     format: u32,
@@ -123,7 +123,7 @@ struct Versioned {
 }
 
 impl Versioned {
-    /// What it is a package of, if not of pictures.
+    /// The kind of package, if it is not one for pictures.
     fn of_others(&self) -> Option<&'static str> {
         let has = |name: &str| self.files.as_ref().is_some_and(|files| files.get(name).is_some());
         let video = || has("residual.bin") && !has("analysis.onnx");
@@ -174,7 +174,7 @@ impl Manifest {
     }
 }
 
-/// Reads TOML; says what is wrong in one line.
+/// Reads TOML; the error is one line.
 pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
     let text = str::from_utf8(bytes).map_err(|_| Fault::Manifest("it is not UTF-8".into()))?;
     toml::from_str(text).map_err(|error: toml::de::Error| {
@@ -197,7 +197,7 @@ pub(crate) fn check_files(files: &BTreeMap<String, String>) -> Result<(), Fault>
     Ok(())
 }
 
-/// What a stranger wrote, as a message may quote it: short, and nothing that moves a terminal's cursor.
+/// A stranger's text, as a message may quote it: short, and without characters that move a terminal's cursor.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(200).collect()
 }

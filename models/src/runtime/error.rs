@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
-    /// No library in any of the places searched.
+    /// There is no library in any of the places searched.
     #[error("ONNX Runtime was not found: run `cargo xtask install-runtime`, or set ORT_DYLIB_PATH to its library")]
     NotFound,
     /// `ORT_DYLIB_PATH` is set, but not to a file.
@@ -22,7 +22,7 @@ pub enum RuntimeError {
     Unusable {
         /// The file tried.
         library: PathBuf,
-        /// What the system or the library answered.
+        /// The answer of the system or the library.
         reason: String,
     },
 }

@@ -78,7 +78,7 @@ fn frames_of_any_size_are_corrected() {
     }
 }
 
-/// Shows frames in so many columns and rows of tiles.
+/// Shows frames in this many columns and rows of tiles.
 struct Tiled(DeepFrames, [usize; 2]);
 
 impl Restoration for Tiled {
@@ -95,7 +95,7 @@ fn tiles_have_no_visible_borders_and_threads_change_nothing() {
     for counts in [[2, 1], [1, 2], [3, 2]] {
         let parts = tiled(counts, 1);
         assert_eq!(parts, tiled(counts, 3), "{counts:?}");
-        // Beside a border some roundings of bytes fall the other way.
+        // Next to a border some roundings of bytes fall the other way.
         let apart = whole.samples().iter().zip(parts.samples()).filter(|(a, b)| a != b).count();
         assert!(furthest(&whole, &parts) <= 3 && apart * 10 < whole.samples().len(), "{counts:?}: {apart}");
     }
