@@ -1,4 +1,5 @@
-"""Writes the tiny models that `onnx.rs` and `deep.rs` are tested with: `python3 make.py`, with the package `onnx` installed."""
+"""Writes the tiny models for the tests of `onnx.rs` and `deep.rs`: `python3 make.py`, with the package `onnx`
+installed."""
 
 from pathlib import Path
 

@@ -1,16 +1,14 @@
-"""Writes `small_analysis.onnx` and `small_synthesis.onnx`: networks as the trained ones reach, with few
-channels and random weights. Run it with models/train/'s Python; the tests of `deep.rs` use them."""
+"""Writes `small_analysis.onnx` and `small_synthesis.onnx`: networks that reach as far as the trained ones, with few
+channels and random weights, for the tests of `deep.rs`. It needs the package of models/train."""
 
-import sys
 from pathlib import Path
 
 import torch
 
-here = Path(__file__).parent
-sys.path.insert(0, str(here.parents[1] / "train"))
+from nestcast_train.photo.model import CHANNELS, Codec, Correction
+from nestcast_train.settings import PhotoSettings
 
-from model import CHANNELS, Codec, Correction  # noqa: E402
-from settings import PhotoSettings  # noqa: E402
+here = Path(__file__).parent
 
 
 class Packed(torch.nn.Module):
