@@ -9,9 +9,10 @@ import functools
 import torch
 import torch.nn.functional as F
 
+from nestcast_research import stored
 from nestcast_research.data.mnist import DIGIT
 from nestcast_research.learning.encoders import ENCODED, Embedding
-from nestcast_research.places import SETTINGS, WEIGHTS
+from nestcast_research.places import SETTINGS
 from nestcast_train.codes.pictures import SIDE
 from nestcast_train.settings import load
 from nestcast_train.slim import read_weights
@@ -26,7 +27,7 @@ BORDER = (SIDE - DIGIT) // 2
 @functools.cache
 def network() -> Embedding:
     model = Embedding(load(SETTINGS / f"{NETWORK}.toml"))
-    model.load_state_dict(read_weights(WEIGHTS / f"{NETWORK}-{model.settings.widths[-1]}.npz"))
+    model.load_state_dict(read_weights(stored.weights(f"{NETWORK}-{model.settings.widths[-1]}")))
     return model.eval()
 
 

@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from PIL import Image
 
+from nestcast_research import stored
 from nestcast_research.pages import figures
-from nestcast_research.places import PAGES, SETTINGS, WEIGHTS, package_folder
+from nestcast_research.places import PAGES, SETTINGS, package_folder
 from nestcast_train.codes import code_package, pictures
 from nestcast_train.codes.autoencoder import Autoencoder
 from nestcast_train.codes.pictures import SIDE
@@ -49,7 +50,7 @@ def influence(model: Autoencoder, y: torch.Tensor) -> torch.Tensor:
 @torch.no_grad()
 def standard(images: np.ndarray, training: torch.Tensor) -> dict[str, dict[int, float]]:
     """The autoencoder without nested dropout: its units dropped in their order, and those of least influence first."""
-    model, frame = code_package.read(load(SETTINGS / "cifar-standard.toml"), WEIGHTS / "cifar-standard.npz")
+    model, frame = code_package.read(load(SETTINGS / "cifar-standard.toml"), stored.weights("cifar-standard"))
     code = model.encode(frame.coordinates(torch.from_numpy(images.reshape(len(images), -1) / np.float32(255))))
     damage = influence(model, frame.coordinates(training)).argsort(descending=True)
     curves = {}

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from nestcast_research import stored
 from nestcast_research.data import labelled, texts
 from nestcast_research.data.mnist import DIGIT
 from nestcast_research.learning import projections
@@ -112,7 +113,7 @@ def hash_rows(test: learned.Test, runs: tuple[learned.Learned, ...]) -> list[dic
 def word_rows() -> list[dict]:
     """Table 7: the words that a bit of Bernoulli latents adds most to the decoded text, with the other bits unknown."""
     one = next(one for one in learned.TEXTS if one.bits == BALL_BITS)
-    model, frame = code_package.read(one.read_settings(), one.weights)
+    model, frame = code_package.read(one.read_settings(), stored.weights(one.name))
     with open(texts.VOCABULARY, encoding="utf-8") as file:
         words = [row["word"] for row in csv.DictReader(file)]
     alone = model.latent.code(torch.eye(one.bits) / 2 + 0.5)  # 1 for the bit, 1/2 for all others
@@ -193,7 +194,7 @@ def activation_rows(test: learned.Test) -> list[dict]:
     ones after it."""
     rows = []
     for one in compared():
-        model, frame = code_package.read(one.read_settings(), one.weights)
+        model, frame = code_package.read(one.read_settings(), stored.weights(one.name))
         numbers = model.latent.centre(model.infer(frame.coordinates(test.searched)))
         before = numbers.sigmoid() if model.latent.numbers == 1 else numbers
         ones = (numbers > model.threshold).float().mean(0)
@@ -255,7 +256,7 @@ def classifier_rows(test: learned.Test) -> list[dict]:
 def representations(one: learned.Learned, samples: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Representations before and after the threshold, (N, K) each, as the decoder gets them: probabilities less 1/2 or
     means, and bits."""
-    model, frame = code_package.read(one.read_settings(), one.weights)
+    model, frame = code_package.read(one.read_settings(), stored.weights(one.name))
     centres = model.latent.centre(model.infer(frame.coordinates(samples)))
     before = model.latent.code(centres.sigmoid()) if model.latent.numbers == 1 else centres
     return before, model.latent.code((centres > model.threshold).float())

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from nestcast_research import stored
 from nestcast_research.data.mnist import of_pictures
 from nestcast_research.data.uncropped import uncropped
 from nestcast_research.learning import projections
@@ -153,7 +154,7 @@ def of_package(name: str) -> Encode:
 
 def of_model(one: learned.Learned) -> Encode:
     """A model of digits as its package has it: from any picture, stretched to a digit's size."""
-    model, frame = code_package.read(one.read_settings(), one.weights)
+    model, frame = code_package.read(one.read_settings(), stored.weights(one.name))
     frame = of_pictures(frame)
     bits = (lambda y: model.encode(y)) if one not in learned.EMBEDDINGS else (lambda y: model(y) > 0)
     return lambda samples: bits(frame.coordinates(samples.flatten(1) / 255))

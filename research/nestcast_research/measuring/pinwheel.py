@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import torch
 
+from nestcast_research import stored
 from nestcast_research.data import samples
 from nestcast_research.measuring.neighbours import shared_bits
 from nestcast_research.pages import figures
-from nestcast_research.places import SETTINGS, WEIGHTS
+from nestcast_research.places import SETTINGS
 from nestcast_train.codes import code_package
 from nestcast_train.settings import load
 
@@ -21,7 +22,7 @@ GRID = 400  # points each way at which codes are drawn
 
 @torch.no_grad()
 def draw() -> None:
-    model, frame = code_package.read(load(SETTINGS / "pinwheel.toml"), WEIGHTS / "pinwheel.npz")
+    model, frame = code_package.read(load(SETTINGS / "pinwheel.toml"), stored.weights("pinwheel"))
     points = frame.coordinates(torch.from_numpy(samples.pinwheel(3000)).float())
     side = torch.linspace(-2.2, 2.2, GRID)
     grid = torch.cartesian_prod(side, side)

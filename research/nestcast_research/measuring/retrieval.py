@@ -14,11 +14,12 @@ import numpy as np
 import torch
 from PIL import Image, ImageEnhance
 
+from nestcast_research import stored
 from nestcast_research.data import mnist
 from nestcast_research.data.uncropped import uncropped
 from nestcast_research.measuring.neighbours import distances, nearest, neighbourhood, shared_bits
 from nestcast_research.pages import figures
-from nestcast_research.places import SETTINGS, WEIGHTS, package_folder
+from nestcast_research.places import SETTINGS, package_folder
 from nestcast_train.codes import code_package, pictures
 from nestcast_train.codes.pictures import SIDE
 from nestcast_train.data import photos as photo_data
@@ -72,7 +73,7 @@ def rows(name: str, found: dict[str, float]) -> list[dict]:
 
 @torch.no_grad()
 def digits(folder: Path) -> list[dict]:
-    model, frame = code_package.read(load(SETTINGS / "digits.toml"), WEIGHTS / "digits.npz")
+    model, frame = code_package.read(load(SETTINGS / "digits.toml"), stored.weights("digits"))
     encode = lambda images: model.encode(frame.coordinates(torch.from_numpy(images / np.float32(255)))) > 0
     (images, labels), (asked, wanted) = mnist.digits(folder, "train"), mnist.digits(folder, "t10k")
     found = precisions(

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from nestcast_research import stored
 from nestcast_research.pages import figures
-from nestcast_research.places import SETTINGS, WEIGHTS
+from nestcast_research.places import SETTINGS
 from nestcast_train.codes import code_package, pictures
 from nestcast_train.codes.autoencoder import Autoencoder
 from nestcast_train.codes.pictures import SIDE
@@ -39,7 +40,7 @@ def draw(data: Path) -> None:
     figure, axes = figures.panels(1, 2, (9, 4.7))
     tables = {}
     for axis, (name, run) in zip(axes, RUNS.items()):
-        model, frame = code_package.read(load(SETTINGS / f"{run}.toml"), WEIGHTS / f"{run}.npz")
+        model, frame = code_package.read(load(SETTINGS / f"{run}.toml"), stored.weights(run))
         axis.imshow(figures.tiles(filters(model), 10, gap=2), interpolation="nearest")
         axis.set_title(name)
         axis.axis("off")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+from nestcast_research import stored
 from nestcast_research.data import labelled, texts
 from nestcast_research.learning import projections
 from nestcast_research.learning.embedding import encoded
@@ -163,7 +164,7 @@ class Test:
 
 
 def embedding_model(one: Learned) -> tuple[Embedding, Frame | None]:
-    state = read_weights(one.weights)
+    state = read_weights(stored.weights(one.name))
     settings = one.read_settings()
     # others have no decoder
     model = Embedding(settings if settings.classed else dataclasses.replace(settings, reconstruction=0.0))
@@ -174,7 +175,7 @@ def embedding_model(one: Learned) -> tuple[Embedding, Frame | None]:
 def encoder(one: Learned) -> Encode:
     """To bits (N, K) of a binary code, else to points (N, K)."""
     if one in (*HASHES, *PHOTOS, *TEXTS, *FEATURES, *CIFAR):
-        model, frame = code_package.read(one.read_settings(), one.weights)
+        model, frame = code_package.read(one.read_settings(), stored.weights(one.name))
         return torch.no_grad()(lambda samples: model.encode(frame.coordinates(samples)))
     network, frame = embedding_model(one)
     binary = bool(network.settings.beta)
@@ -199,5 +200,5 @@ def rivals(test: Test, bits: int) -> dict[str, Encode]:
 def ordered() -> Encode:
     """The code of digits.toml: nested dropout over the bits of an autoencoder (Rippel, Gelbart and Adams), 128 of
     them."""
-    model, frame = code_package.read(load(SETTINGS / "digits.toml"), WEIGHTS / "digits.npz")
+    model, frame = code_package.read(load(SETTINGS / "digits.toml"), stored.weights("digits"))
     return torch.no_grad()(lambda samples: model.encode(frame.coordinates(samples)) > 0)

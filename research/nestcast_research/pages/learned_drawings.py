@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nestcast_research import stored
 from nestcast_research.pages import figures, learned
 from nestcast_research.pages.findings import rows
 from nestcast_research.pages.learned_findings import BERNOULLI, FEW, GAUSSIAN, few_errors, scores
@@ -67,7 +68,7 @@ def draw_activations() -> None:
 def draw_filters() -> None:
     """The 32 filters of 5x5 of convolutional NCA's first layer, grey where they are 0."""
     (own,) = (one for one in learned.POINTS if one.settings == "nca-convolutional")
-    weights = read_weights(own.weights)["encoder.filters.0.weight"]
+    weights = read_weights(stored.weights(own.name))["encoder.filters.0.weight"]
     filters = 0.5 + 0.5 * weights / weights.abs().amax((1, 2, 3), keepdim=True)
     figures.save_tiles(filters.permute(0, 2, 3, 1).expand(-1, -1, -1, 3).numpy(), 16, "codes-filters.png", 8)
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from nestcast_research import stored
 from nestcast_research.data.mnist import of_pictures
 from nestcast_research.pages import learned
-from nestcast_research.places import SETTINGS, WEIGHTS
+from nestcast_research.places import SETTINGS
 from nestcast_train import places as train_places
 from nestcast_train.codes import code_package
 from nestcast_train.settings import load
@@ -37,11 +38,11 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     out = parser.parse_args().out
     for one in (*learned.HASHES, *learned.EMBEDDINGS):
-        write(one.read_settings(), one.weights, out / one.name, DIGITS)
+        write(one.read_settings(), stored.weights(one.name), out / one.name, DIGITS)
     photos = {**load(train_places.SETTINGS / "thumb.toml").package, "decoder": False}  # trained on the same
     for one in learned.PHOTOS:
-        write(one.read_settings(), one.weights, out / one.name, photos)
-    write(load(SETTINGS / "digits.toml"), WEIGHTS / "digits.npz", out / "digits", DIGITS)
+        write(one.read_settings(), stored.weights(one.name), out / one.name, photos)
+    write(load(SETTINGS / "digits.toml"), stored.weights("digits"), out / "digits", DIGITS)
 
 
 if __name__ == "__main__":
