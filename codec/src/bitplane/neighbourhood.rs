@@ -47,7 +47,7 @@ pub(super) type Offsets = [u32; CODE_BLOCK_SIDE * CODE_BLOCK_SIDE];
 
 /// The distances in a subband whose rows are `stride` apart.
 pub(super) fn offsets(stride: usize) -> Offsets {
-    // A row has fewer than 2^15 cells.
+    // A row has fewer than 2^15 values.
     let offset = |bit: usize| bit / CODE_BLOCK_SIDE * stride + bit % CODE_BLOCK_SIDE;
     std::array::from_fn(|bit| u32::try_from(offset(bit)).unwrap_or(u32::MAX))
 }

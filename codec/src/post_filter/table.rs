@@ -15,7 +15,7 @@ pub(crate) const CUTS: [u32; 3] = [1, 3, 5];
 pub(crate) const CLASSES: usize = ACTIVITIES * DIRECTIONS * (TOLD_LEVELS + 1);
 /// Places of a sample in the finest level's grid: by the parities of its row and column.
 pub(crate) const PHASES: usize = 4;
-/// Bytes of the step, and of all: by component, cut, class, phase, tap.
+/// Bytes of the step, and of the whole table: by component, cut, class, phase, tap.
 const STEP_BYTES: usize = 2;
 pub(crate) const BYTES: usize = STEP_BYTES + CUTS.len() * CLASSES * PHASES * (LUMA_TAPS + 2 * CHROMA_TAPS);
 /// The maximum to which differences are clipped, in 1/64 of a sample's step.

@@ -8,8 +8,8 @@ use crate::model::{LENGTH, Model, PRIORS};
 use crate::stream::slice_encoder::SliceEncoder;
 
 impl SliceEncoder {
-    /// Counts how often each adaptive probability codes a zero and a one while the Levels are coded from plane `planes`
-    /// - 1 down.
+    /// Counts how often each adaptive probability codes a zero and a one while the Levels are coded from plane
+    /// `planes` - 1 down.
     pub(crate) fn count(&mut self, planes: u8) -> Vec<[u64; 2]> {
         let mut counter = Counter::new();
         for slice in self.slices() {

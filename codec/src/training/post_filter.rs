@@ -25,7 +25,7 @@ const LEAST: f64 = 1e-9;
 #[derive(Debug)]
 pub struct FilterFit {
     step: u16,
-    /// By component and cut.
+    /// By component and truncation point.
     equations: [[Vec<Equations>; CUTS.len()]; 3],
 }
 

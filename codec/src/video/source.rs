@@ -23,7 +23,7 @@ impl Source {
         Self { size, planes: Planes420::new(size), luma: Vec::new(), search: Search::default(), count: 0 }
     }
 
-    /// Takes over the next frame's samples, and returns whether a scene begins with them.
+    /// Copies the next frame's samples, and returns whether a scene begins with them.
     ///
     /// # Errors
     /// [`Error::Argument`] for another size or format.

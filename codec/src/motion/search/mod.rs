@@ -29,11 +29,11 @@ pub(crate) struct Search {
     now: Pyramid,
     rough: Vec<Rough>,
     blocks: Blocks,
-    /// The candidates that were found in the references of the searched loop.
+    /// The candidates that were found in the references of the searched rendition.
     found: Vec<Found>,
 }
 
-/// Searches in the references of one loop, and chooses the motion.
+/// Searches in the references of one rendition, and chooses the motion.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
     /// Interpolated samples.
@@ -78,14 +78,14 @@ impl Choice {
         self.continues = false;
     }
 
-    /// Returns the choice for a loop that branches off here.
+    /// Returns the choice for a rendition that branches off here.
     pub(crate) fn branch(&self) -> Self {
         let quarters = Past { last: self.quarters.last.clone(), before: BySource::default() };
         Self { quarters, continues: self.continues, raised: self.raised, ..Self::default() }
     }
 
     /// Fills in the motion of the frame that `search` began, and its bytes in `side`. `searched`: use the vectors that
-    /// were found for another loop of the same frame.
+    /// were found for another rendition of the same frame.
     pub(crate) fn run(
         &mut self,
         aim: &Aim,
