@@ -18,7 +18,7 @@ pub enum EncodeError {
     /// The analysis failed.
     #[error("the analysis failed: {0}")]
     Analysis(#[from] TransformError),
-    /// The coefficients of the analysis do not fit together.
+    /// The analysis returned coefficients of another model or of a wrong number.
     #[error(transparent)]
     Codec(#[from] Error),
 }
